@@ -12,13 +12,14 @@ const CSS = 'text/css; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
 const ICON: AssetFile = ['icon.svg', 'html/assets/icon.svg', 'image/svg+xml']
 
-const FILES: Readonly<Record<'pages' | 'ops' | 'explorer', readonly AssetFile[]>> = {
+const FILES: Readonly<Record<'pages' | 'hooks' | 'ops' | 'explorer', readonly AssetFile[]>> = {
   pages: [
     ['app.css', 'html/assets/app.css', CSS],
     ['app.js', 'html/assets/app.js', SCRIPT],
     ICON,
     ['htmx.js', 'htmx/htmx.min.js', SCRIPT],
   ],
+  hooks: [['hooks.js', 'html/assets/hooks.js', SCRIPT]],
   ops: [
     ['ops.css', 'html/assets/ops.css', CSS],
     ['ops.js', 'html/assets/ops.js', SCRIPT],
@@ -33,7 +34,7 @@ const FILES: Readonly<Record<'pages' | 'ops' | 'explorer', readonly AssetFile[]>
 }
 
 /**
- * The files of every service's pages, those that only ops has, or those of the API explorer. Pages
+ * The files of every service's pages, those that only hooks or ops has, or those of the API explorer. Pages
  * of refusals and unknown links are for anybody, and so are their files, which are the same in
  * every installation. The explorer's are large, and its page is guarded.
  */

@@ -52,6 +52,7 @@ const StreamBounds = Type.Object({
 })
 
 const Id = Type.Object({ id: Type.Integer() })
+const PayloadStart = Type.Object({ id: Type.Integer(), start: Bytes })
 /** Where a step of a search ended. */
 export const SearchedTo = Type.Object({ id: Type.Integer(), received_at: Timestamp })
 const filter = { provider: 'text?', event_type: 'text?' } as const
@@ -70,6 +71,7 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
   firstIdSince: one(Id, { since: 'timestamptz' }),
   listEvents: many(EventSummary, { ...range, limit: 'int8' }),
   listUnfiltered: many(EventSummary, { before: 'int8', from: 'int8', limit: 'int8' }),
+  listPayloadStarts: many(PayloadStart, { ids: 'jsonb', bytes: 'int4' }),
   searchWindowEnd: optional(SearchedTo, { ...range, rows: 'int8', bytes: 'int8' }),
   searchWindowThrough: optional(Id, { after: 'int8', last: 'int8', bytes: 'int8' }),
   searchEvents: many(EventSummary, { ...range, ...payload, rows: 'int8', limit: 'int8' }),

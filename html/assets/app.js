@@ -1,7 +1,6 @@
 // The little that the pages do beside htmx: relative times, copy buttons, keys, the words of a
-// refused request, and the live stream. Without this file everything still works after a reload.
+// refused request, and streams. Without this file everything still works after a reload.
 
-const MAX_ROWS = 20
 const REOPEN_MS = 5000
 
 const MINUTE_MS = 60_000
@@ -21,7 +20,7 @@ const UNITS = [
 ]
 
 /** Tells instants relative to now, or exactly in the reader's time zone; both say it as title. */
-function showTimes(root) {
+export function showTimes(root) {
   for (const time of root.querySelectorAll('time[datetime]')) {
     const at = new Date(time.dateTime)
     const text = exact.format(at)
@@ -37,25 +36,6 @@ function relativeText(at) {
   if (unit === undefined) return exact.format(at)
   const [, name, size] = unit
   return name === 'second' ? 'just now' : relative.format(Math.round(seconds / size), name)
-}
-
-function timeOf(iso) {
-  const time = document.createElement('time')
-  time.dateTime = iso
-  return time
-}
-
-/** As html/parts.ts has it. */
-function sizeText(bytes) {
-  if (bytes < 1024) return `${bytes} B`
-  const units = ['KB', 'MB', 'GB']
-  let value = bytes / 1024
-  let unit = 0
-  while (Math.round(value) >= 1024 && unit < 2) {
-    value /= 1024
-    unit += 1
-  }
-  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
 }
 
 async function copy(button) {
@@ -211,7 +191,7 @@ async function restoreRows() {
 }
 
 /** Says what went wrong in the region that screen readers announce. */
-function sayProblem(text, link) {
+export function sayProblem(text, link) {
   const region = document.getElementById('problem')
   region.replaceChildren(text)
   if (link === undefined) return
@@ -288,96 +268,6 @@ export function keepStream(address, onMessage, onState) {
   }
 }
 
-function showConnection(state) {
-  const strip = document.querySelector('[data-connection]')
-  if (strip === null || strip.dataset.connection === state) return
-  strip.dataset.connection = state
-  const label = state === 'reconnecting' ? 'reconnecting…' : state
-  strip.querySelector('[data-connection-label]').textContent = label
-}
-
-function showStatus(status) {
-  showConnection(status.connection)
-  for (const note of document.querySelectorAll('[data-trouble]')) {
-    note.hidden = status[note.dataset.trouble] !== 'error'
-  }
-  for (const provider of status.providers) {
-    const tile = tileOf(provider.name)
-    if (tile === undefined) continue
-    tile.querySelector('[data-recent-count]').textContent = provider.recent_count
-    tile.querySelector('[data-disabled]').hidden = provider.enabled
-    for (const badge of tile.querySelectorAll('[data-alarm]')) {
-      badge.hidden = !provider.alarms.includes(badge.dataset.alarm)
-    }
-    if (provider.last_event_at !== null) showLastEvent(tile, provider.last_event_at)
-  }
-}
-
-function tileOf(name) {
-  const tiles = [...document.querySelectorAll('[data-provider]')]
-  return tiles.find((tile) => tile.dataset.provider === name)
-}
-
-function showLastEvent(tile, iso) {
-  const place = tile.querySelector('[data-last-event]')
-  if (place.querySelector('time')?.dateTime === iso) return
-  place.replaceChildren(timeOf(iso))
-  showTimes(place)
-}
-
-/** Puts an event on top of the dashboard's list; a resumed stream may name one that is there. */
-function addRow(event) {
-  const rows = document.getElementById('recent-rows')
-  if (rows.querySelector(`[data-id="${Number(event.id)}"]`) !== null) return
-  const row = document.getElementById('event-row').content.firstElementChild.cloneNode(true)
-  const cell = (name) => row.querySelector(`[data-field="${name}"]`)
-  row.dataset.id = event.id
-  cell('provider').textContent = event.provider
-  cell('event_type').textContent = event.event_type ?? 'no type'
-  cell('event_type').href = `/log/${event.id}`
-  cell('received_at').replaceChildren(timeOf(event.received_at))
-  cell('payload_size').firstElementChild.textContent = sizeText(event.payload_size)
-  cell('payload_size').firstElementChild.title = `${event.payload_size} bytes`
-  const state = event.verified ? 'verified' : event.trust_mode
-  for (const badge of row.querySelectorAll('[data-verify]')) {
-    if (badge.dataset.verify !== state) badge.remove()
-  }
-  showTimes(row)
-  row.classList.add('fresh')
-  rows.prepend(row)
-  while (rows.children.length > MAX_ROWS) rows.lastElementChild.remove()
-  document.getElementById('recent').hidden = false
-  document.getElementById('first-webhook')?.remove()
-  showConnection('receiving')
-  const tile = tileOf(event.provider)
-  if (tile !== undefined) showLastEvent(tile, event.received_at)
-}
-
-/** On the log, events that pass its filters are counted beside a link that shows them. */
-function countNews(event) {
-  const results = document.getElementById('log-results')
-  const { logProvider, logType, logSearches } = results.dataset
-  // Whether a payload would be found is known to the server alone.
-  if (logSearches !== undefined) return
-  // The stream goes on from before the rows were read.
-  if (results.querySelector(`[data-id="${Number(event.id)}"]`) !== null) return
-  if (logProvider !== '' && logProvider !== event.provider) return
-  if (logType !== '' && logType !== event.event_type) return
-  const link = document.querySelector('#log-news a')
-  const count = Number(link.dataset.count ?? 0) + 1
-  link.dataset.count = count
-  link.textContent = count === 1 ? '1 new event – show' : `${count} new events – show`
-  link.hidden = false
-}
-
-function gap({ skipped }) {
-  const count = skipped > 0 ? `${skipped} events` : 'Some events'
-  sayProblem(`${count} went by while this page was away.`, {
-    href: '/log',
-    text: 'Reload the log',
-  })
-}
-
 document.documentElement.classList.add('js')
 showTimes(document)
 setInterval(() => showTimes(document), MINUTE_MS / 2)
@@ -406,20 +296,3 @@ document.addEventListener('click', (event) => {
   }
   if (event.target.closest('.row-link') !== null) keepPlace()
 })
-
-const live = document.querySelector('[data-live]')
-if (live !== null) {
-  const onEvent = document.getElementById('recent-rows') === null ? countNews : addRow
-  let lastId = live.dataset.live
-  const read = (handle) => (message) => {
-    if (message.lastEventId !== '') lastId = message.lastEventId
-    handle(JSON.parse(message.data))
-  }
-  const onMessage = {
-    'event-received': read(onEvent),
-    status: read(showStatus),
-    gap: read(gap),
-  }
-  const address = () => (lastId === '' ? '/events' : `/events?last_event_id=${lastId}`)
-  keepStream(address, onMessage, (state) => state === 'reconnecting' && showConnection(state))
-}

@@ -1,13 +1,13 @@
-import type { EventSummary } from '../../db/hooks/events.ts'
 import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import type { HourStats } from '../../db/hooks/stats.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
+import type { EventRow } from '../../services/hooks/previews.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 import { breakable, timeTag, copyBox } from '../parts.ts'
 import { barChart } from '../chart.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
-import { eventRow, eventRowTemplate, eventTable } from './event-row.ts'
+import { eventTable } from './event-row.ts'
 import { logUrl } from './log-filter.ts'
 
 /** What `/` shows. */
@@ -19,11 +19,14 @@ export interface DashboardView {
   position: number
   status: StatusMessage
   /** The newest events, newest first. */
-  events: readonly EventSummary[]
+  events: readonly EventRow[]
   /** Of the last 24 hours; hours without events and rejections are left out. */
   stats: readonly HourStats[]
   rejections: readonly RejectionCount[]
 }
+
+/** To so many rows the list of the newest events grows. */
+const MAX_RECENT = 20
 
 type ProviderLine = StatusMessage['providers'][number]
 
@@ -43,13 +46,20 @@ export function dashboardPage(view: DashboardView): Page {
         </div>
       </section>
       ${empty && firstWebhook(view)}
-      <section id="recent" aria-labelledby="recent-title" ${empty && html`hidden`}>
+      <section
+        id="recent"
+        class="rows"
+        aria-labelledby="recent-title"
+        data-newest="${logUrl({ limit: MAX_RECENT })}"
+        data-position="${view.position}"
+        data-max="${MAX_RECENT}"
+        ${empty && html`hidden`}
+      >
         <div class="title-line">
           <h2 id="recent-title">Recent events</h2>
           <a href="/log">All events</a>
         </div>
-        ${eventTable('recent-rows', 'Recent events, newest first', view.events.map(eventRow))}
-        ${eventRowTemplate()}
+        ${eventTable('recent-rows', 'Recent events, newest first', view.events)}
       </section>
     </div>`,
   }

@@ -12,6 +12,7 @@ const SITE = {
   assets: '/assets',
   tagline: 'webhooks, caught and kept',
   apiDocs: '/api/docs/',
+  head: html`<script src="/assets/hooks.js" type="module"></script>`,
   navigation: entriesOf('dashboard', 'log', 'providers', 'destinations', 'settings'),
 }
 
@@ -47,10 +48,7 @@ const BADGES = {
   queue: ['queue', 'via broker', 'Read from the message broker, whose connection is trusted'],
 } as const
 
-/** The states in the order in which a row's template lists them. */
-export const VERIFICATIONS = Object.keys(BADGES) as readonly Verification[]
-
-/** What was checked of an event; app.js says it of the rows that it adds. */
+/** What was checked of an event. */
 export function verification(event: Pick<EventSummary, 'trust_mode' | 'verified'>): Verification {
   return event.verified ? 'verified' : event.trust_mode
 }
@@ -58,8 +56,7 @@ export function verification(event: Pick<EventSummary, 'trust_mode' | 'verified'
 /** The verify status as text on a coloured ground. */
 export function verifyBadge(state: Verification): Html {
   const [look, label, meaning] = BADGES[state]
-  const own = { class: `badge ${look}`, 'data-verify': state, title: meaning }
-  return html`<span${attributes(own)}>${label}</span>`
+  return html`<span class="badge ${look}" title="${meaning}">${label}</span>`
 }
 
 /** A provider's trust mode as a badge. */

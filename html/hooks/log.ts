@@ -1,9 +1,10 @@
-import type { EventSummary } from '../../db/hooks/events.ts'
 import type { Rejection } from '../../db/hooks/rejections.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
-import { emptyList, listTable, moreLink, tableRow, timeTag } from '../parts.ts'
-import { eventRow, eventTable } from './event-row.ts'
+import { attributes, emptyList, listTable, moreLink, tableRow, timeTag } from '../parts.ts'
+import type { EventRow } from '../../services/hooks/previews.ts'
+import { eventFragment, type EventView } from './event.ts'
+import { eventTable } from './event-row.ts'
 import { isFiltered, logFilter, logUrl, type LogFilter } from './log-filter.ts'
 
 /** A page of a list with its filters. */
@@ -20,7 +21,11 @@ export interface ListView {
 
 /** A page of `/log`. */
 export interface LogView extends ListView {
-  events: readonly EventSummary[]
+  events: readonly EventRow[]
+  /** No event up to this one is missing in the list. */
+  position: number
+  /** The event that stands beside the list; 0 for none. */
+  open: number
 }
 
 /** A page of `/log?rejected=1`. */
@@ -29,36 +34,67 @@ export interface RejectionsView extends ListView {
 }
 
 /**
- * `/log`: the events, newest first. The stream continues from `position`, read before the events.
+ * `/log`: the events, newest first. The stream continues from `position`. `opened` is the event
+ * beside the list, unless retention has removed it.
  */
-export function logPage(view: LogView, position: number): Page {
+export function logPage(view: LogView, opened?: EventView): Page {
   return {
     title: 'Log',
     section: 'log',
-    body: html`<div data-live="${position}">
-      <h1>Log</h1>
-      ${tabs(false)} ${logFilter(view)} ${logFragment(view)}
+    wide: true,
+    body: html`<div data-live="${view.position}">
+      <div class="title-line">
+        <h1>Log</h1>
+        ${!view.below && PAUSE}
+      </div>
+      ${tabs(false)} ${logFilter(view)}
+      <div class="split">${logFragment(view)} ${beside(view, opened)}</div>
     </div>`,
   }
 }
 
+/** Holds the list still; rows come on top by script alone. */
+const PAUSE = html`<button id="log-pause" class="js-only" type="button" aria-pressed="false">
+  Pause
+</button>`
+
+/**
+ * The place of the event that was opened from the list: the script puts it here on a wide screen.
+ */
+function beside({ filter, open }: LogView, opened: EventView | undefined): Html {
+  const gone = open !== 0 && html`<p class="note">This event was removed by retention.</p>`
+  return html`<section class="beside" aria-label="Open event">
+    <p class="panel empty">Choose an event to see it here.</p>
+    <p class="actions"><a id="log-close" href="${logUrl(filter)}">Close</a></p>
+    <div id="log-open" hx-sync="this:replace" data-open="${open}">
+      ${opened === undefined ? gone : eventFragment(opened)}
+    </div>
+  </section>`
+}
+
 /**
  * The table of `/log` with its link to the next page: the answer to htmx. The filter form takes
- * all of it; the link takes the rows and the next link.
+ * all of it; the link takes the rows and the next link. The script adds the rows above `position`,
+ * or says on top how many there are.
  */
 export function logFragment(view: LogView): Html {
-  const { filter, events } = view
-  const table = eventTable('log-rows', 'Events, newest first', events.map(eventRow))
-  const searches = filter.text !== '' || filter.json !== ''
-  // New events are announced, not inserted: rows must not move under the reader.
+  const { filter, events, position, open } = view
+  const table = eventTable('log-rows', 'Events, newest first', events, open)
+  const newest = logUrl(filter)
+  const show = {
+    href: newest,
+    hidden: true,
+    'hx-get': newest,
+    'hx-target': '#log-results',
+    'hx-swap': 'outerHTML',
+  }
   return html`<div
     id="log-results"
-    class="results"
-    data-log-provider="${filter.provider}"
-    data-log-type="${filter.event_type}"
-    ${searches && html`data-log-searches`}
+    class="results rows"
+    data-newest="${newest}"
+    data-position="${position}"
   >
-    <p id="log-news" class="news" role="status"><a href="${logUrl(filter)}" hidden></a></p>
+    <p id="log-news" class="news" role="status"><a${attributes(show)}></a></p>
     ${listOf(view, events.length > 0 && table, noEvents(filter))}
   </div>`
 }

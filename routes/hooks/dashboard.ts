@@ -4,6 +4,7 @@ import { dashboardPage } from '../../html/hooks/dashboard.ts'
 import { PROGRAM_NAME } from '../../kernel/assets.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { listNewest } from '../../services/hooks/events.ts'
+import { withPreviews } from '../../services/hooks/previews.ts'
 import { statsOf } from '../../services/hooks/stats.ts'
 import { page } from './endpoint.ts'
 
@@ -19,7 +20,7 @@ export const dashboardEndpoints = [
       const { newest: position } = await eventQueries.streamBounds(db, { replayed: 0 })
       const [status, events, stats, rejections] = await Promise.all([
         hooks.readStatus(),
-        listNewest(db, NEWEST),
+        listNewest(db, NEWEST).then((events) => withPreviews(db, events)),
         statsOf(db, clock.now()),
         rejectionQueries.listRejectionCounts(db, {}),
       ])

@@ -14,7 +14,7 @@ import {
   type ListView,
 } from '../../html/hooks/log.ts'
 import { replaysList } from '../../html/hooks/replays.ts'
-import { forbidden, notFound } from '../../kernel/fault.ts'
+import { Fault, forbidden, notFound } from '../../kernel/fault.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/http/context.ts'
 import { bytesReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
@@ -42,6 +42,7 @@ import {
   readsPayloads,
 } from '../../services/hooks/event-filter.ts'
 import { findEvents } from '../../services/hooks/events.ts'
+import { withPreviews } from '../../services/hooks/previews.ts'
 import { replayEvent } from '../../services/hooks/replays.ts'
 import { schemeOf } from '../../services/hooks/schemes.ts'
 import { receiverPath } from '../../services/hooks/providers.ts'
@@ -284,14 +285,31 @@ async function compareWith(
   return { typed, result: other && compareEvents(event, other.event) }
 }
 
-async function logView({ hooks }: HooksRoutes, query: LogQuery, context: Context): Promise<View> {
+async function logView(app: HooksRoutes, query: LogQuery, context: Context): Promise<View> {
+  const { db, clock } = app.hooks
   // Before the events are read: the stream brings those that come in between.
-  const position = wantsFragment(context)
-    ? 0
-    : (await q.streamBounds(hooks.db, { replayed: 0 })).newest
-  const { next_cursor, ...page } = await findEvents(hooks.db, hooks.clock, query, context)
-  const view = { ...page, ...(await readList(hooks.db, query, context, next_cursor)) }
-  return { page: () => logPage(view, position), fragment: () => logFragment(view) }
+  const { newest } = await q.streamBounds(db, { replayed: 0 })
+  const { events, next_cursor, searchedTo } = await findEvents(db, clock, query, context)
+  const view = {
+    events: await withPreviews(db, events),
+    position: Math.max(newest, events[0]?.id ?? 0),
+    open: query.open,
+    searchedTo,
+    ...(await readList(db, query, context, next_cursor)),
+  }
+  return {
+    page: async () => logPage(view, await readOpened(app, query.open)),
+    fragment: () => logFragment(view),
+  }
+}
+
+/** The event beside the log; undefined when there is no such event. */
+async function readOpened(app: HooksRoutes, id: number): Promise<EventView | undefined> {
+  return id === 0 ? undefined : readEvent(app, id).catch(noneWhenGone)
+}
+
+function noneWhenGone(error: unknown): undefined {
+  if (!(error instanceof Fault) || error.status !== 404) throw error
 }
 
 async function rejectionsView(
@@ -356,6 +374,7 @@ const FOREIGN_SEARCH =
 /** The same query, from below a position. */
 function nextPage(context: Context, cursor: string): string {
   const query = new URLSearchParams(queryOf(context))
+  query.delete('above')
   query.set('cursor', cursor)
   return `/log?${query}`
 }

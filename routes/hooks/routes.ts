@@ -44,6 +44,7 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     mcpRoute(options),
     forwardRoute(options),
     ...assetRoutes('/assets'),
+    ...assetRoutes('/assets', 'hooks'),
     ...apiDocsRoutes(describeHooks(options.version, operations), options.baseUrl),
   ]
 }

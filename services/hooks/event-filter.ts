@@ -61,11 +61,22 @@ export const EventQuery = Type.Object({
 })
 export type EventQuery = Type.Static<typeof EventQuery>
 
+const OptionalId = Type.Integer({ minimum: 0 })
+/** The id of an event; 0 without one. */
+const optionalId = parsed(withDefault(OptionalId, 0), 'must be an event id.', (given) => {
+  if (given === '') return 0
+  return fits(OptionalId, given) ? given : undefined
+})
+
 /** The query of `/log` (hooks.md section 4). */
 export const LogQuery = Type.Object({
   ...EventQuery.properties,
   /** `1` for the rejected deliveries. */
   rejected: anyText,
+  /** Only events above this one: those that came since a page was read. */
+  above: optionalId,
+  /** The event that stands beside the list. */
+  open: optionalId,
 })
 export type LogQuery = Type.Static<typeof LogQuery>
 

@@ -44,11 +44,12 @@ export function listNewest(db: Database, limit: number): Promise<readonly EventS
 export async function findEvents(
   db: Database,
   clock: Clock,
-  query: EventQuery,
+  query: EventQuery & { above?: number },
   client: { gone(): AbortSignal },
 ): Promise<EventsPage> {
   const since = readSince(query.since) ?? { id: 0 }
-  const from = 'id' in since ? since.id : (await q.firstIdSince(db, { since: since.time })).id
+  const first = 'id' in since ? since.id : (await q.firstIdSince(db, { since: since.time })).id
+  const from = Math.max(first, (query.above ?? 0) + 1)
   if (readsPayloads(query)) return search(db, clock, query, from, client)
   const { limit } = query
   const { provider, event_type } = filterOf(query)

@@ -74,6 +74,12 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
  order by e.id desc
  limit :limit;
 
+-- name: listPayloadStarts
+-- The first :bytes bytes of the payloads of some events; :ids is a JSON list.
+select id, substring(payload from 1 for :bytes) as start
+  from hooks.events
+ where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb));
+
 -- name: searchWindowEnd
 -- Where one step of a search ends: :rows events of the filters below :before, or at the event whose payload exceeds a
 -- total of :bytes bytes. Empty when fewer events are left.

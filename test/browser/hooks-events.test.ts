@@ -68,6 +68,10 @@ async function untilRows(page: Page, count: number): Promise<readonly number[]> 
 
 const SHOP = 12
 
+/** A row leads to the event's page here, and on wider screens beside the list. */
+const LAPTOP = { viewport: { width: 1024, height: 768 } }
+const WIDE = { viewport: { width: 1280, height: 800 } }
+
 await t.test('the dashboard follows events without reload', async (t: Test) => {
   const { page } = await browse(t, base)
   await page.goto(`${base}/`)
@@ -83,10 +87,10 @@ await t.test('the dashboard follows events without reload', async (t: Test) => {
   const ack = await send(base, 'generic/live', '{"total": 1}', { 'X-Event-Type': 'order.paid' })
   const row = page.locator(`#recent-rows > tr[data-id="${ack.id}"]`)
   await row.waitFor()
-  t.equal(await textOf(row.locator('[data-field="provider"]')), 'generic:live')
-  t.equal(await textOf(row.locator('[data-field="event_type"]')), 'order.paid')
+  t.equal(await textOf(row.locator('.provider')), 'generic:live')
+  t.equal(await textOf(row.locator('.type')), 'order.paid')
   t.equal(await textOf(row.locator('.verify')), 'unchecked')
-  t.equal(await textOf(row.locator('[data-field="payload_size"]')), '12 B')
+  t.equal(await textOf(row.locator('.number')), '12 B')
   t.equal(await row.locator('time').getAttribute('datetime'), ack.received_at)
   // The status comes behind the event.
   await untilText(page.locator('[data-connection-label]'), 'receiving')
@@ -157,7 +161,7 @@ await t.test('the log in a browser', async (t: Test) => {
   }
   await deliver(base, 'code_host', '{"a":1}', { 'X-CodeHost-Event': 'push' })
   const all = await eventIds(base)
-  const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
+  const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)], ...LAPTOP })
   await page.goto(`${base}/log`)
   t.same(await rowIds(page), all)
   const provider = page.getByLabel('Provider')
@@ -177,7 +181,7 @@ await t.test('the log in a browser', async (t: Test) => {
       await untilRows(page, 4),
       shop.filter((_, at) => at % 3 === 2),
     )
-    t.same(await page.locator('#log-rows [data-field="event_type"]').allTextContents(), [
+    t.same(await page.locator('#log-rows .type').allTextContents(), [
       'order.paid',
       'order.paid',
       'order.paid',
@@ -239,28 +243,89 @@ await t.test('the log in a browser', async (t: Test) => {
     t.equal(await page.locator('time:not([title])').count(), 0, 'local times in new rows as well')
   })
 
-  await t.test('new events are told, not pushed in', async (t) => {
+  await t.test('back shows the rows again that were added', async (t) => {
+    await page.goto(`${base}/log?limit=5&provider=generic%3Ashop`)
+    await page.locator('#log-rows-more-link').click()
+    const rows = await untilRows(page, 10)
+    await page.locator(`tr[data-id="${rows[7]}"] a`).click()
+    await untilAddress(page, `/log/${rows[7]}`)
+    await page.goBack()
+    await untilAddress(page, '/log?limit=5&provider=generic%3Ashop')
+    t.same(await untilRows(page, 10), rows)
+  })
+
+  await t.test('new events come on top by themselves, or are told', async (t) => {
+    const paid = async (): Promise<number> =>
+      (await send(base, 'generic/shop', '{}', { 'X-Event-Type': 'order.paid' })).id
+    const news = page.locator('#log-news')
     await page.goto(`${base}/log?provider=generic%3Ashop&event_type=order.paid`)
-    const before = await rowIds(page)
+    let rows = await rowIds(page)
     await send(base, 'generic/shop', '{}', { 'X-Event-Type': 'order.open' })
-    const { id } = await send(base, 'generic/shop', '{}', { 'X-Event-Type': 'order.paid' })
-    await untilText(page.locator('#log-news'), '1 new event – show')
-    t.same(await rowIds(page), before)
-    await page.locator('#log-news a').click()
-    t.same(await untilRows(page, before.length + 1), [id, ...before])
-    await untilText(page.locator('#log-news'), '')
-    // What came before the stream was open is told as well, but nothing that the page shows: its rows may be newer
-    // than its position.
+    rows = [await paid(), ...rows]
+    t.same(await untilRows(page, rows.length), rows, 'the filters of the page decide')
+    t.match(await page.locator('#log-rows > tr').first().getAttribute('class'), 'fresh')
+    t.equal(await textOf(news), '')
+
+    await page.getByRole('button', { name: 'Pause' }).click()
+    const first = await paid()
+    await untilText(news, '1 new event – show')
+    const second = await paid()
+    await untilText(news, '2 new events – show')
+    t.same(await rowIds(page), rows)
+    const resume = page.getByRole('button', { name: 'Resume' })
+    t.equal(await resume.getAttribute('aria-pressed'), 'true')
+    await resume.click()
+    rows = [second, first, ...rows]
+    t.same(await untilRows(page, rows.length), rows)
+    await untilText(news, '')
+
+    // A row with the focus must not move away from its reader.
+    await page.keyboard.press('j')
+    const third = await paid()
+    await untilText(news, '1 new event – show')
+    t.same(await rowIds(page), rows)
+    await news.getByRole('link').click()
+    rows = [third, ...rows]
+    t.same(await untilRows(page, rows.length), rows)
+    await untilText(news, '')
+
+    // What came before the stream was open comes as well, but nothing twice: rows may be newer than the position.
+    let before = 0
     await page.route(
       '**/events?*',
       async (route) => {
-        await send(base, 'generic/shop', '{}', { 'X-Event-Type': 'order.paid' })
-        await route.continue({ url: `${base}/events?last_event_id=${id - 1}` })
+        before = await paid()
+        await route.continue({ url: `${base}/events?last_event_id=${third - 1}` })
       },
       { times: 1 },
     )
     await page.reload()
-    await untilText(page.locator('#log-news'), '1 new event – show')
+    await until(async () => (await rowIds(page))[0] === before && before > 0, 'its row')
+    t.same(await rowIds(page), [before, ...rows])
+  })
+
+  await t.test('a search of payloads is live, an empty list as well', async (t) => {
+    await page.goto(`${base}/log?text=needle`)
+    await untilText(page.locator('#log-results .empty strong'), 'No event matches these filters.')
+    await send(base, 'generic/shop', '{"in":"the hay"}')
+    const { id } = await send(base, 'generic/shop', '{"a":"needle"}')
+    t.same(await untilRows(page, 1), [id])
+    t.equal(await textOf(page.locator('#log-rows .preview')), '"a":"needle"')
+    const next = await send(base, 'generic/shop', '{"another":"needle"}')
+    t.same(await untilRows(page, 2), [next.id, id])
+  })
+
+  await t.test('more at once than a page has: the list begins anew', async (t) => {
+    await page.goto(`${base}/log?limit=3&provider=generic%3Ashop`)
+    // The rows are asked for once a second: the others come meanwhile.
+    const sent: number[] = []
+    for (let count = 0; count < 9; count++) sent.unshift((await send(base, 'generic/shop')).id)
+    await page.locator(`tr[data-id="${sent[0]}"]`).waitFor()
+    const rows = await rowIds(page)
+    t.same(rows, sent.slice(0, rows.length), 'none is left out')
+    await page.locator('#log-rows-more-link').click()
+    const more = await untilRows(page, rows.length + 3)
+    t.same(new Set(more).size, more.length, 'none is there twice')
   })
 
   await t.test('nothing found, and a filter that is refused', async (t) => {
@@ -306,8 +371,77 @@ await t.test('the log in a browser', async (t: Test) => {
   })
 })
 
+await t.test('an event beside the log on a wide screen', async (t: Test) => {
+  const type = { 'X-Event-Type': 'beside' }
+  const sent: number[] = []
+  for (let count = 0; count < 6; count++) {
+    sent.unshift((await send(base, 'generic/shop', `{"count":${count}}`, type)).id)
+  }
+  const { page } = await browse(t, base, WIDE)
+  const list = '/log?event_type=beside&limit=3'
+  const box = page.locator('#log-open')
+  const opened = async (id: number | undefined): Promise<void> => {
+    await untilAddress(page, `${list}&open=${id}`)
+    await box.locator(`a[href="/log/${id}"]`).first().waitFor()
+    t.equal(await page.locator('#log-rows [aria-current]').getAttribute('href'), `/log/${id}`)
+  }
+
+  await t.test('by mouse and by keys, without a full load', async (t) => {
+    await page.goto(base + list)
+    await page.locator('h1').evaluate((h1: { title: string }) => (h1.title = 'kept'))
+    t.match(await textOf(page.locator('.beside')), /^Choose an event/)
+    // All of the row is its link.
+    await page.locator(`tr[data-id="${sent[1]}"]`).click({ position: { x: 4, y: 4 } })
+    await opened(sent[1])
+    t.match(await box.textContent(), '"count": 4')
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await opened(sent[2])
+    t.equal(await page.locator('h1').getAttribute('title'), 'kept')
+  })
+
+  await t.test('new rows are told while an event is open', async (t) => {
+    const { id } = await send(base, 'generic/shop', '{}', type)
+    await untilText(page.locator('#log-news'), '1 new event – show')
+    t.same(await rowIds(page), sent.slice(0, 3))
+    await page.locator('#log-news a').click()
+    sent.unshift(id)
+    t.same(await untilRows(page, 3), sent.slice(0, 3))
+    await page.locator('#log-rows [aria-current]').waitFor({ state: 'detached' })
+    await untilAddress(page, `${list}&open=${sent[3]}`)
+  })
+
+  await t.test('back shows the event before, with the rows that were added', async (t) => {
+    await page.goto(base + list)
+    await page.locator('#log-rows-more-link').click()
+    t.same(await untilRows(page, 6), sent.slice(0, 6))
+    await page.locator(`tr[data-id="${sent[4]}"] a`).click()
+    await opened(sent[4])
+    await page.locator(`tr[data-id="${sent[5]}"] a`).click()
+    await opened(sent[5])
+    await page.goBack()
+    await opened(sent[4])
+    t.same(await untilRows(page, 6), sent.slice(0, 6))
+    await page.goBack()
+    await untilAddress(page, list)
+    t.same(await untilRows(page, 6), sent.slice(0, 6))
+    t.equal(await box.locator('*').count(), 0)
+  })
+
+  await t.test('it can be closed, and opened alone', async (t) => {
+    await page.goto(`${base}${list}&open=${sent[0]}`)
+    await opened(sent[0])
+    await page.getByRole('link', { name: 'Close' }).click()
+    await untilAddress(page, list)
+    t.equal(await box.locator('*').count(), 0)
+    await page.setViewportSize(LAPTOP.viewport)
+    await page.locator(`tr[data-id="${sent[0]}"] a`).click()
+    await untilAddress(page, `/log/${sent[0]}`)
+  })
+})
+
 await t.test('the page of an event', async (t: Test) => {
-  const { page, context } = await browse(t, base)
+  const { page, context } = await browse(t, base, LAPTOP)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const text = await send(base, 'generic/shop', QUOTES, {
     'X-Event-Type': "it's paid",

@@ -11,6 +11,7 @@ import {
   deliver,
   eventIds,
   payloadOf,
+  plain,
   post,
   shown,
 } from '../helpers/hooks.ts'
@@ -131,11 +132,32 @@ await t.test('the list', async (t: Test) => {
   await t.test('the page says from where on new events are news', async (t) => {
     const newest = Math.max(...all)
     t.match((await request(`${base}/log?limit=1`)).text, `data-live="${newest}"`)
-    t.notMatch((await request(`${base}/log`)).text, 'data-log-searches')
-    t.match(
-      (await request(`${base}/log?text=a`, { headers: { Referer: base } })).text,
-      'data-log-searches',
-    )
+    const position = `data-position="${newest}"`
+    for (const query of ['', '?provider=code_host', '?event_type=none']) {
+      t.match((await request(`${base}/log${query}`)).text, position, query)
+      const fragment = await request(`${base}/log${query}`, { headers: FRAGMENT })
+      t.match(fragment.text, position, `the fragment of ${query}`)
+    }
+  })
+
+  await t.test('the rows above an event, with the filters of the page', async (t) => {
+    const cases: readonly (readonly [string, (event: Event) => boolean])[] = [
+      [`above=${middle.id}`, ({ id }) => id > middle.id],
+      [`above=${middle.id}&since=1`, ({ id }) => id > middle.id],
+      [`above=1&since=${middle.id}`, ({ id }) => id >= middle.id],
+      [
+        `above=${middle.id}&provider=generic:ci`,
+        ({ id, provider }) => id > middle.id && provider === 'generic:ci',
+      ],
+      [`above=${Math.max(...all)}`, () => false],
+      ['above=9007199254740993', () => false],
+      ['above=', () => true],
+    ]
+    for (const [query, passes] of cases) {
+      t.same((await list(`?limit=200&${query}`)).ids, ids(passes), query)
+    }
+    const { next } = await list(`?limit=1&above=${middle.id}`)
+    t.notMatch(next, 'above', 'the next page goes on below')
   })
 
   await t.test('refused queries', async (t) => {
@@ -147,11 +169,13 @@ await t.test('the list', async (t: Test) => {
       ],
       cursor: [...['zzz', '%3Cb%3E', cursor({}), cursor([]), cursor(['x']), cursor([1, 1])]],
     }
-    const rows = Object.entries(bad).flatMap(([field, values]) =>
-      values.map((value): Refusal => {
-        const text = new RegExp(`\\b${field}\\b`)
-        return [`GET /log?${field}=${value}`, 400, undefined, text]
-      }),
+    const notAnId = ['x', '-1', '1.5', '%00']
+    const rows = Object.entries({ ...bad, above: notAnId, open: notAnId }).flatMap(
+      ([field, values]) =>
+        values.map((value): Refusal => {
+          const text = new RegExp(`\\b${field}\\b`)
+          return [`GET /log?${field}=${value}`, 400, undefined, text]
+        }),
     )
     await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
       ...rows,
@@ -330,6 +354,60 @@ await t.test('the page of an event', async (t: Test) => {
     t.notOk(refused.text.includes('<script>alert'))
   })
 
+  await t.test('a row shows the beginning of the payload on one line', async (t) => {
+    const cases: readonly (readonly [string | Uint8Array, string])[] = [
+      ['{"hello":"wörld"}', '"hello":"wörld"'],
+      ['{\n  "a": 1,\r\n\t"b": {"c": 2}\n}\n', '"a": 1, "b": {"c": 2}'],
+      ['[1,\u00a02]', '[1, 2]'],
+      ['{}', '{}'],
+      ['a=1&b=<b>\u001b[31m', 'a=1&b=<b> [31m'],
+      ['', 'empty'],
+      ['  \n ', ''],
+      [Buffer.from([0xff, 0xfe, 0x0a]), 'binary, 3 B'],
+      ['text\0with a zero byte', 'binary, 21 B'],
+      [Buffer.from('cut ü').subarray(0, 5), 'binary, 5 B'],
+      ['x'.repeat(120), 'x'.repeat(120)],
+      ['x'.repeat(121), `${'x'.repeat(120)}…`],
+      // A character of two or four bytes lies across the end of what is read.
+      [`a${'ü'.repeat(1_000_000)}`, `a${'ü'.repeat(119)}…`],
+      [`a${'🦄'.repeat(1_000)}`, `a${'🦄'.repeat(74)}…`],
+      [`${' '.repeat(1_000)}x`, '…'],
+      [Buffer.concat([Buffer.from('x'.repeat(400)), Buffer.from([0xff])]), `${'x'.repeat(120)}…`],
+    ]
+    for (const [body, preview] of cases) {
+      const id = await store(body)
+      for (const headers of [{}, FRAGMENT]) {
+        const { text } = await request(`${base}/log?limit=1`, { headers })
+        const what = `${body.length}: ${String(body).slice(0, 20)}`
+        t.same(previewsIn(text), [[id, preview]], what)
+      }
+    }
+    t.same(previewsIn((await request(`${base}/`)).text)[0]?.[1], `${'x'.repeat(120)}…`)
+  })
+
+  await t.test('fifty rows take less than 60 KB', async (t) => {
+    const item = { id: 'evt_1MqqbKLt4dXK03v5', object: 'event', api_version: '2026-03-31' }
+    const body = JSON.stringify({ ...item, data: { object: { id: 'sub_1Mowv4Lt', items: [] } } })
+    const headers = { 'X-Event-Type': 'customer.subscription.trial_will_end' }
+    for (let count = 0; count < 50; count++) await store(body, headers)
+    const { text } = await request(`${base}/log`)
+    t.equal(idsIn(text).length, 50)
+    t.ok(Buffer.byteLength(text) < 60_000, `${Buffer.byteLength(text)} bytes`)
+  })
+
+  await t.test('an event stands beside the log', async (t) => {
+    const id = await store('{"beside":"the log"}', { 'X-Event-Type': 'opened' })
+    const page = await request(`${base}/log?limit=2&open=${id}`)
+    t.equal(idsIn(page.text).length, 2)
+    t.match(page.text, `data-open="${id}"`)
+    t.match(page.text, /id="log-open".*&quot;beside&quot;/s)
+    t.match(nextOf(page.text), `open=${id}`, 'the next page has it, too')
+    const gone = await request(`${base}/log?open=999999`)
+    t.equal(gone.status, 200)
+    t.match(gone.text, 'This event was removed by retention.')
+    t.match((await request(`${base}/log`)).text, 'data-open="0"')
+  })
+
   await t.test('there is no such event', async (t) => {
     const ids = [
       ...['999999', '0', 'abc', '1.5', '-1', '1e3', '%31x'],
@@ -392,6 +470,14 @@ async function list(query: string): Promise<Page> {
 
 function idsIn(text: string): readonly number[] {
   return [...text.matchAll(/data-id="(\d+)"/g)].map((match) => Number(match[1]))
+}
+
+/** Ids and previews of the rows of a page. */
+function previewsIn(text: string): readonly (readonly [number, string])[] {
+  const rows = text.matchAll(/<tr [^>]*data-id="(\d+)".*?class="preview"[^>]*>(.*?)<\/td>/gs)
+  return [...rows].map(([, id, cell = '']) => {
+    return [Number(id), plain(cell)]
+  })
 }
 
 function nextOf(text: string): string | undefined {

@@ -1,8 +1,8 @@
-import type { EventSummary } from '../../../db/hooks/events.ts'
 import type { EventView } from '../../../html/hooks/event.ts'
 import type { LogFilter } from '../../../html/hooks/log-filter.ts'
 import type { LogView } from '../../../html/hooks/log.ts'
 import type { ProviderCard } from '../../../html/hooks/provider-card.ts'
+import type { EventRow } from '../../../services/hooks/previews.ts'
 import { hooksFrame } from '../../../html/hooks/layout.ts'
 import { render } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
@@ -16,7 +16,7 @@ export const HOSTILE = '</code></pre><script>alert("1")</script>\'&'
 export const ESCAPED =
   '&lt;/code&gt;&lt;/pre&gt;&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39;&amp;'
 
-export const summary: EventSummary = {
+export const summary: EventRow = {
   id: 42,
   provider: 'generic:ci',
   event_type: 'build.done',
@@ -24,6 +24,7 @@ export const summary: EventSummary = {
   verified: false,
   payload_size: 2150,
   received_at: new Date('2026-05-04T08:30:00.000Z'),
+  preview: '"a":1',
 }
 
 /** The log without a filter. */
@@ -44,6 +45,8 @@ export function logView(changes: Partial<LogView> = {}): LogView {
     searchedTo: null,
     providers: ['code_host', 'generic:ci'],
     events: [summary],
+    position: 42,
+    open: 0,
     next: '/log?cursor=abc&limit=1',
     ...changes,
   }

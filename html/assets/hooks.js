@@ -1,0 +1,292 @@
+// What is live on the pages of hooks: new rows on top of a list, the event beside the log, and the
+// figures of the dashboard. Without this file a reload shows what came meanwhile.
+
+import { keepStream, sayProblem, showTimes } from './app.js'
+
+/** A list that has grown to this many rows begins anew. */
+const MAX_ROWS = 500
+const PAUSE_MS = 1000
+const RETRY_MS = 5000
+
+const wide = matchMedia('(min-width: 80rem)')
+
+/** The list that new rows are added to: the log, or the newest events of the dashboard. */
+function liveList() {
+  return document.querySelector('[data-newest]')
+}
+
+function openBox() {
+  return document.getElementById('log-open')
+}
+
+/**
+ * Runs a task when it is asked for: one at a time, and once a second at most. A task that gives false
+ * is tried again.
+ */
+function coalesced(task) {
+  let isAsked = false
+  let isRunning = false
+  return async () => {
+    isAsked = true
+    if (isRunning) return
+    isRunning = true
+    while (isAsked) {
+      isAsked = false
+      const isDone = await task()
+      if (!isDone) isAsked = true
+      await new Promise((resolve) => setTimeout(resolve, isDone ? PAUSE_MS : RETRY_MS))
+    }
+    isRunning = false
+  }
+}
+
+/** Asks the server for the rows that are newer than the list: it alone filters, and makes rows. */
+const refresh = coalesced(async () => {
+  const list = liveList()
+  if (list === null) return true
+  const isHeld = holdsStill(list)
+  const isLong = list.querySelectorAll('tbody > tr').length > MAX_ROWS
+  // Rows that were only announced are missing from the list.
+  const isWhole = !isHeld && (isLong || list.dataset.news !== undefined)
+  const answer = await read(list, isWhole ? {} : { above: list.dataset.position })
+  if (answer === undefined) return false
+  // A filter has replaced the list meanwhile.
+  if (!list.isConnected) return true
+  const { rows, isFull, position } = answer
+  if (isHeld) announce(list, answer)
+  else if (
+    list.id === 'log-results' &&
+    (isWhole || isFull || list.querySelector('tbody') === null)
+  ) {
+    if (rows.length > 0) replace(list, answer)
+  } else prepend(list, rows)
+  list.dataset.position = position
+  return true
+})
+
+/** The first page of a list, or what is newer than its rows; undefined when the server is away. */
+async function read(list, query) {
+  const url = new URL(list.dataset.newest, location)
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+  try {
+    const response = await fetch(url, { headers: { 'HX-Request': 'true' } })
+    if (!response.ok) return undefined
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    const results = page.getElementById('log-results')
+    const rows = [...results.querySelectorAll('tbody > tr')]
+    const seen = Number(list.dataset.position)
+    for (const row of rows) row.classList.toggle('fresh', Number(row.dataset.id) > seen)
+    const isFull = results.querySelector('a#log-rows-more-link') !== null
+    return { results, rows, isFull, position: results.dataset.position }
+  } catch {
+    return undefined
+  }
+}
+
+/** Rows must not move under somebody who reads them. */
+function holdsStill(list) {
+  if (list.id !== 'log-results') return false
+  return (
+    document.getElementById('log-pause')?.getAttribute('aria-pressed') !== 'false' ||
+    list.getBoundingClientRect().top < 0 ||
+    list.contains(document.activeElement) ||
+    openBox().childElementCount > 0
+  )
+}
+
+function announce(list, { rows, isFull }) {
+  if (rows.length === 0) return
+  const count = Number.parseInt(list.dataset.news ?? '0', 10) + rows.length
+  const atLeast = isFull || list.dataset.news?.endsWith('+') === true ? '+' : ''
+  list.dataset.news = `${count}${atLeast}`
+  const link = list.querySelector('#log-news a')
+  link.textContent = `${list.dataset.news} new ${count === 1 ? 'event' : 'events'} – show`
+  link.hidden = false
+}
+
+function replace(list, { results }) {
+  list.replaceWith(results)
+  htmx.process(results)
+  shown(results)
+}
+
+function prepend(list, rows) {
+  const body = list.querySelector('tbody')
+  body.prepend(...rows)
+  const most = Number(list.dataset.max ?? Infinity)
+  while (body.childElementCount > most) body.lastElementChild.remove()
+  list.hidden = false
+  document.getElementById('first-webhook')?.remove()
+  shown(list)
+}
+
+function shown(list) {
+  showTimes(list)
+  markOpen()
+}
+
+/** Says which row is the event beside the list. */
+function markOpen() {
+  const id = openBox()?.dataset.open
+  for (const link of document.querySelectorAll('#log-rows .row-link')) {
+    if (link.pathname === `/log/${id}`) link.setAttribute('aria-current', 'true')
+    else link.removeAttribute('aria-current')
+  }
+}
+
+/** The links that open an event beside the log: of its rows, and to the events before and after. */
+function opensBeside(link, event) {
+  if (link === null || openBox() === null || !wide.matches) return false
+  if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) {
+    return false
+  }
+  return (
+    link.closest('#log-rows') !== null || link.matches('#log-open a:is([rel=prev],[rel=next])')
+  )
+}
+
+/** Shows an event beside the list; the address says which, so that Back and a reload show it. */
+async function openBeside(link) {
+  const address = addressWith(link.pathname.split('/').at(-1))
+  const { more } = history.state ?? {}
+  const place = { more, y: scrollY }
+  const box = openBox()
+  await htmx.ajax('GET', link.pathname, {
+    source: box,
+    target: box,
+    swap: 'innerHTML',
+    push: address,
+  })
+  history.replaceState({ ...history.state, ...place }, '')
+}
+
+function closeBeside() {
+  const box = openBox()
+  box.replaceChildren()
+  box.dataset.open = 0
+  // Back loads the page of the address, as after what htmx does.
+  history.pushState({ ...history.state, htmx: true }, '', addressWith(null))
+  markOpen()
+}
+
+/** htmx has put a list or an event into the page. */
+function afterSwap({ detail: { ctx } }) {
+  const box = openBox()
+  if (box !== null && ctx.target === box) {
+    box.dataset.open = ctx.request.action.split('/').at(-1)
+    box.scrollTop = 0
+  }
+  markOpen()
+  const list = liveList()
+  // The stream may have told of an event while the rows were on their way.
+  if (list !== null && Number(lastId) > Number(list.dataset.position)) void refresh()
+}
+
+/** The address of the log with an event beside it, or with null without one. */
+function addressWith(id) {
+  const { pathname, searchParams } = new URL(location)
+  searchParams.delete('open')
+  if (id !== null) searchParams.set('open', id)
+  return searchParams.size === 0 ? pathname : `${pathname}?${searchParams}`
+}
+
+function pause(button) {
+  const isPaused = button.getAttribute('aria-pressed') === 'false'
+  button.setAttribute('aria-pressed', isPaused)
+  button.textContent = isPaused ? 'Resume' : 'Pause'
+  if (!isPaused) void refresh()
+}
+
+function showConnection(state) {
+  const strip = document.querySelector('[data-connection]')
+  if (strip === null || strip.dataset.connection === state) return
+  strip.dataset.connection = state
+  const label = state === 'reconnecting' ? 'reconnecting…' : state
+  strip.querySelector('[data-connection-label]').textContent = label
+}
+
+function showStatus(status) {
+  showConnection(status.connection)
+  for (const note of document.querySelectorAll('[data-trouble]')) {
+    note.hidden = status[note.dataset.trouble] !== 'error'
+  }
+  for (const provider of status.providers) {
+    const tile = tileOf(provider.name)
+    if (tile === undefined) continue
+    tile.querySelector('[data-recent-count]').textContent = provider.recent_count
+    tile.querySelector('[data-disabled]').hidden = provider.enabled
+    for (const badge of tile.querySelectorAll('[data-alarm]')) {
+      badge.hidden = !provider.alarms.includes(badge.dataset.alarm)
+    }
+    if (provider.last_event_at !== null) showLastEvent(tile, provider.last_event_at)
+  }
+}
+
+function tileOf(name) {
+  const tiles = [...document.querySelectorAll('[data-provider]')]
+  return tiles.find((tile) => tile.dataset.provider === name)
+}
+
+function showLastEvent(tile, iso) {
+  const place = tile.querySelector('[data-last-event]')
+  if (place.querySelector('time')?.dateTime === iso) return
+  place.replaceChildren(timeOf(iso))
+  showTimes(place)
+}
+
+function timeOf(iso) {
+  const time = document.createElement('time')
+  time.dateTime = iso
+  return time
+}
+
+function gap({ skipped }) {
+  const count = skipped > 0 ? `${skipped} events` : 'Some events'
+  sayProblem(`${count} went by while this page was away.`, {
+    href: '/log',
+    text: 'Reload the log',
+  })
+}
+
+/** The newest event that the stream has told of. */
+let lastId = ''
+
+function onEvent({ provider, received_at }) {
+  showConnection('receiving')
+  const tile = tileOf(provider)
+  if (tile !== undefined) showLastEvent(tile, received_at)
+  void refresh()
+}
+
+function followEvents(live) {
+  lastId = live.dataset.live
+  const read = (handle) => (message) => {
+    if (message.lastEventId !== '') lastId = message.lastEventId
+    handle(JSON.parse(message.data))
+  }
+  const onMessage = {
+    'event-received': read(onEvent),
+    status: read(showStatus),
+    gap: read(gap),
+  }
+  const address = () => (lastId === '' ? '/events' : `/events?last_event_id=${lastId}`)
+  keepStream(address, onMessage, (state) => state === 'reconnecting' && showConnection(state))
+}
+
+document.addEventListener('click', (event) => {
+  const link = event.target.closest('a')
+  if (opensBeside(link, event)) {
+    event.preventDefault()
+    void openBeside(link)
+  }
+  if (event.target.closest('#log-close') !== null) {
+    event.preventDefault()
+    closeBeside()
+  }
+  const button = event.target.closest('#log-pause')
+  if (button !== null) pause(button)
+})
+document.addEventListener('htmx:after:swap', afterSwap)
+
+const live = document.querySelector('[data-live]')
+if (live !== null) followEvents(live)
