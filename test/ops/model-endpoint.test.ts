@@ -196,10 +196,8 @@ t.test('a whole reply that arrives with an abort is a reply: it is paid for', as
     {
       signal: control.signal,
       redact: createRedact(() => []),
-      charge(usage) {
-        charged.push(usage)
-        control.abort()
-      },
+      text: () => control.abort(),
+      charge: (usage) => charged.push(usage),
     },
   )
   t.match(result, { text: 'All is well.' })

@@ -47,15 +47,25 @@ const TEMPLATE_MARK = new RegExp(TEMPLATE_MARKS.join('|'), 'g')
  * the end. With a mark that closes alone, it is all before: its opening stood in the prompt.
  */
 export function withoutReasoning(text: string): string {
+  return readReasoning(text, false).text.trim()
+}
+
+/** The same for a part of a text; `isOpen` says whether reasoning goes on where it begins. */
+export function readReasoning(text: string, isOpenBefore: boolean) {
   let kept = ''
   let from = 0
-  let isOpen = false
+  let isOpen = isOpenBefore
+  /** Whether all before it is reasoning as well. */
+  let isAllBefore = false
   for (const { 0: mark, index, groups } of text.matchAll(MARK)) {
     if (groups?.['opening'] !== undefined) {
       if (!isOpen) kept += text.slice(from, index)
       isOpen = true
     } else if (groups?.['closing'] !== undefined) {
-      if (!isOpen) kept = ''
+      if (!isOpen) {
+        kept = ''
+        isAllBefore = true
+      }
       isOpen = false
       from = index + mark.length
     } else if (isOpen) {
@@ -64,5 +74,5 @@ export function withoutReasoning(text: string): string {
     }
   }
   const rest = isOpen ? '' : text.slice(from)
-  return (kept + rest).replaceAll(TEMPLATE_MARK, '').trim()
+  return { text: (kept + rest).replaceAll(TEMPLATE_MARK, ''), isOpen, isAllBefore }
 }

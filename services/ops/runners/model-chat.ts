@@ -58,7 +58,9 @@ export interface ChatOptions {
    * Called for each reply, also for one that breaks off: what had come may have cost something.
    */
   charge: (usage: Usage) => void
-  /** Called for every sign of life. */
+  /** Called for each piece of text that comes. */
+  text?: (piece: string) => void
+  /** Called for every other sign of life. */
   activity?: () => void
 }
 
@@ -193,7 +195,7 @@ async function tryOnce(
       response.destroy()
       return { problem: `answered with a web page: it ${FOREIGN}` }
     }
-    const gathered = createReply()
+    const gathered = createReply(options)
     let isWhole = false
     try {
       isWhole = await gather(response, options, gathered.take)

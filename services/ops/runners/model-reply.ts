@@ -61,13 +61,19 @@ export class BadReply extends Error {
 /** A reply of something else than a model: to ask again is of no use. */
 export class ForeignReply extends BadReply {}
 
+/** Who hears what comes of a reply. */
+interface ReplyListener {
+  /** Called for each piece of text that comes. */
+  text?: (piece: string) => void
+}
+
 const MAX_CALLS = 64
 
 /**
  * Collects a reply from the pieces of a stream, or from the one piece of an endpoint that does not
  * stream.
  */
-export function createReply() {
+export function createReply(listener: ReplyListener) {
   const drafts: Draft[] = []
   let text = ''
   let reasoning = ''
@@ -87,7 +93,11 @@ export function createReply() {
     if (choice === undefined) return
     finish = stringOf(choice['finish_reason']) ?? finish
     const delta = objectOf(choice['delta'] ?? choice['message'])
-    text += textOf(delta['content'])
+    const content = textOf(delta['content'])
+    if (content !== '') {
+      text += content
+      listener.text?.(content)
+    }
     reasoning += stringOf(delta['reasoning_content']) ?? ''
     for (const call of objectsOf(delta['tool_calls'])) addCall(drafts, call)
   }

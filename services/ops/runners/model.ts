@@ -1,4 +1,5 @@
 import { oneLine } from '../../../kernel/log.ts'
+import { createLiveText } from '../quirks/live-text.ts'
 import { redactLine } from '../redact.ts'
 import { refused } from '../tools/tool.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
@@ -82,13 +83,9 @@ async function openConversation(options: ModelOptions, job: Job, endpoint: Endpo
   const fence = random(16)
   return {
     ...{ options, job, endpoint, price, budgets, spending, tools, offered, messages, progress },
-    ...{
-      turns: 0,
-      toolCalls: 0,
-      callNumber: 0,
-      untaken: new Set() as Untaken,
-      fence: () => fence,
-    },
+    ...{ turns: 0, toolCalls: 0, callNumber: 0 },
+    liveText: createLiveText((line) => job.output.write('text', `${line}\n`)),
+    ...{ untaken: new Set() as Untaken, fence: () => fence },
   }
 }
 
@@ -118,10 +115,9 @@ async function runConversation(conversation: Conversation): Promise<Outcome> {
 
 /** Does what the model means by its answer; gives the outcome if it was the last one. */
 async function takeTurn(conversation: Conversation, answer: Answer): Promise<Outcome | undefined> {
-  const { options, job, messages, offered, progress } = conversation
+  const { options, job, messages, offered, progress, liveText } = conversation
   // Of a call that can't be understood, people see what the model wrote.
-  const text = answer.isBroken ? answer.said : answer.text
-  if (text !== '') job.output.write('text', `${text}\n`)
+  liveText.end(answer.isBroken ? answer.said : answer.text)
   messages.push(assistantMessage(answer))
   if (answer.calls.length > 0) {
     messages.push(...(await runTools(conversation, answer.calls)))
@@ -184,12 +180,10 @@ async function ask(conversation: Conversation): Promise<Reply | ChatFailure> {
   }
 }
 
-/**
- * Asks the model once. Its text goes to the output when it is whole: only then is known what of it
- * is reasoning, or a call of a tool.
- */
+/** Asks the model once. Its text goes to the output as it comes. */
 async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure> {
   const { options, job, endpoint, spending, tools, messages, untaken, fence } = conversation
+  const { liveText } = conversation
   const { output, signal, noteActivity, session } = job
   const hadTools = !untaken.has('tools')
   const request = { model: session.model, messages, tools, random: fence }
@@ -197,8 +191,13 @@ async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure>
     ...{ signal, untaken, redact: options.redact, loadingMs: options.loadingMs() },
     charge: spending.add,
     activity: noteActivity,
-    retry: (line) => output.write('error', `${line}\n`),
+    text: liveText.add,
+    retry(line) {
+      liveText.cut()
+      output.write('error', `${line}\n`)
+    },
   })
+  if ('problem' in reply) liveText.cut()
   if (hadTools && untaken.has('tools')) {
     output.write('system', 'The endpoint takes no tools: they are described in words.\n')
   }

@@ -1,0 +1,79 @@
+import { t } from 'tap'
+import { createLiveText } from '../../services/ops/quirks/live-text.ts'
+
+const CALL = '<tool_call>{"name": "run_check", "arguments": {}}</tool_call>'
+
+/** An answer in pieces, what it says once it is whole, and the lines that were put out. */
+const CASES: readonly (readonly [
+  name: string,
+  pieces: readonly string[],
+  whole: string,
+  live: readonly string[],
+  rest: readonly string[],
+])[] = [
+  ['lines', ['One', '\ntwo\nthr', 'ee'], 'One\ntwo\nthree', ['One', 'two'], ['three']],
+  ['an empty line', ['\nOne\n\ntwo\n'], 'One\n\ntwo', ['One', '', 'two'], []],
+  [
+    'reasoning',
+    ['<thi', 'nk>Hm.\nWell', '.\n</think>\nOne\nt', 'wo'],
+    'One\ntwo',
+    ['One'],
+    ['two'],
+  ],
+  ['in a line', ['<think>Hm.</think>One\n'], 'One', ['One'], []],
+  ['between lines', ['One\n<think>\nHm\n</think>\ntwo'], 'One\n\n\ntwo', ['One'], ['two']],
+  ['that never closes', ['One\n<think>Or is it\nmore\n'], 'One', ['One'], []],
+  ['whose beginning is missing', ['Hm.\n</think>\nOne\ntwo'], 'One\ntwo', ['Hm.', 'One'], ['two']],
+  ['marks of a template', ['One\ntwo<|im_end|>\n'], 'One\ntwo', ['One', 'two'], []],
+  [
+    'a call',
+    ['I look.\n<tool_', `call>\n{"name": "x"}\n</tool_call>\nok`],
+    'I look.',
+    ['I look.'],
+    [],
+  ],
+  ['a call within a line', [`I look. ${CALL}\n`], 'I look.', [], ['I look.']],
+  ['a call without marks', ['{"name": "run_check"}\nok\n'], '', [], []],
+  ['a call in Markdown', ['I look.\n```json\n{}\n```\n'], 'I look.', ['I look.'], []],
+  [
+    'code that is no call',
+    ['It is\n```\n{}\n```\nEnd'],
+    'It is\n```\n{}\n```\nEnd',
+    ['It is'],
+    ['```\n{}\n```\nEnd'],
+  ],
+  [
+    'a call that is a quotation',
+    ['See\n', `it: ${CALL}.\nEnd`],
+    'See\nit: .\nEnd',
+    ['See'],
+    ['it: .\nEnd'],
+  ],
+  ['a call that was taken for text', ['[run_it]\nok\n', 'go'], '', [], []],
+]
+
+t.test('the lines of an answer as they come', (t) => {
+  for (const [name, pieces, whole, live, rest] of CASES) {
+    const passed: string[] = []
+    const text = createLiveText((line) => passed.push(line))
+    for (const piece of pieces) text.add(piece)
+    t.same(passed, live, name)
+    text.end(whole)
+    t.same(passed, [...live, ...rest], `${name}: the rest`)
+  }
+  t.end()
+})
+
+t.test('an answer that breaks off, and the one after it', (t) => {
+  const passed: string[] = []
+  const text = createLiveText((line) => passed.push(line))
+  text.add('One\ntw')
+  text.cut()
+  t.same(passed, ['One', 'tw'])
+  text.add('<think>Hm')
+  text.cut()
+  text.add('One\n')
+  text.end('One')
+  t.same(passed, ['One', 'tw', 'One'])
+  t.end()
+})
