@@ -3,7 +3,7 @@ import type { JsonMember, JsonNode } from '../../services/hooks/json-nodes.ts'
 import { logUrl } from './log-filter.ts'
 
 /** Objects and arrays down to here are open, unless they are long. */
-const OPEN_DEPTH = 3
+const OPEN_DEPTH = 4
 const OPEN_MEMBERS = 50
 
 /**

@@ -466,6 +466,25 @@ await t.test('the page of an event', async (t: Test) => {
     t.match(await textOf(page.locator('.json')), /n: 12345678901234567890/)
   })
 
+  await t.test('a name in the tree copies its path, a value finds its events', async (t) => {
+    const nested = await send(base, 'generic/shop', '{"data":{"list":[{"sku":"A-1"}]}}')
+    await page.goto(`${base}/log/${nested.id}`)
+    const name = page.locator('.json .key', { hasText: 'sku' })
+    await name.click()
+    await untilText(page.locator('.json [role="status"]'), 'Copied data.list.0.sku')
+    t.equal(await page.evaluate<string>('navigator.clipboard.readText()'), 'data.list.0.sku')
+    const folds = page.locator('.json summary', { hasText: 'list' })
+    await folds.locator('.key').first().click()
+    t.ok(await name.isVisible(), 'a click on a name does not fold what it contains')
+    await folds.locator('.muted').first().click()
+    t.notOk(await name.isVisible(), 'a click beside it does')
+    await folds.locator('.muted').first().click()
+    await page.getByRole('link', { name: '"A-1"' }).click()
+    await page.waitForURL(/json=data/)
+    t.same(await untilRows(page, 1), [nested.id])
+    await page.goto(`${base}/log/${text.id}`)
+  })
+
   await t.test('the download has the bytes as received', async (t) => {
     t.same(await downloaded(page), Buffer.from(QUOTES))
     await page.goto(`${base}/log/${binary.id}`)

@@ -368,7 +368,7 @@ await t.test('an event is sent on from its page', async (t: Test) => {
     t.equal(await focusedId(page), 'replay-button')
     t.equal(receiver.received[0]?.body.toString(), '{"total": 1}')
     await page.keyboard.press('Enter')
-    await untilText(said(page), 'Not delivered: the target answered 503.')
+    await untilText(said(page), /^Not delivered: the target answered 503 in \d+ ms\.$/)
     t.same(await outcomes(page), ['failed', 'delivered'])
     t.equal(await page.locator('#target_url').inputValue(), target)
     t.equal(await page.locator('main').getAttribute('data-mark'), 'kept')

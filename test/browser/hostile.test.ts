@@ -112,8 +112,8 @@ await t.test('hooks: what a sender chose is text and nothing else', async (t: Te
     t.equal(await page.locator('pre.payload code').textContent(), body)
     const value = (name: string): ReturnType<Page['locator']> =>
       page.getByRole('row').filter({ has: page.getByRole('rowheader', { name, exact: true }) })
-    t.equal(await value('x-one').getByRole('cell').textContent(), SCRIPT)
-    t.equal(await value('x-two').getByRole('cell').textContent(), IMAGE)
+    t.equal(await value('X-One').getByRole('cell').textContent(), SCRIPT)
+    t.equal(await value('X-Two').getByRole('cell').textContent(), IMAGE)
     t.match(await page.locator('#curl-command').textContent(), `-H 'x-one: ${SCRIPT}'`)
   })
 })

@@ -4,7 +4,7 @@ import { render } from '../../../kernel/html.ts'
 import { readJson } from '../../../services/hooks/json-nodes.ts'
 import { ESCAPED, HOSTILE } from './samples.ts'
 
-const BOUNDS = { nodes: 100, depth: 5 }
+const BOUNDS = { nodes: 100, depth: 6 }
 
 function treeOf(text: string): string {
   const root = readJson(text, BOUNDS)
@@ -71,9 +71,9 @@ t.test('what a sender writes stays text', async (t) => {
 })
 
 t.test('long lists and deep members are folded', async (t) => {
-  const deep = treeOf('{"a":{"b":{"c":{"d":1}}}}')
-  t.equal(deep.split('<details open>').length - 1, 2)
-  t.equal(deep.split('<details').length - 1, 3)
+  const deep = treeOf('{"a":{"b":{"c":{"d":{}, "e":[1]}}}}')
+  t.equal(deep.split('<details open>').length - 1, 3)
+  t.equal(deep.split('<details').length - 1, 4)
   t.notMatch(treeOf(`{"a":[${'0,'.repeat(60)}0]}`), '<details open>')
 })
 
