@@ -35,7 +35,7 @@ const newEvent = {
 const filter = { level: 'text?', service: 'text?', session: 'int8?' } as const
 
 export const eventQueries = sqlFile('sql/ops/events.sql', {
-  addEvent: one(Event, { ...newEvent, notify: 'bool' }),
+  addEvent: one(Event, { ...newEvent, notify: 'bool', waits: 'bool' }),
   addEventOnce: exec(newEvent),
   listEvents: many(Event, { ...filter, offset: 'int8', limit: 'int8' }),
   claimNotice: optional(Notice, { now: 'timestamptz' }),
@@ -45,6 +45,11 @@ export const eventQueries = sqlFile('sql/ops/events.sql', {
     message: 'text',
   }),
   withdrawNotice: exec({ event: 'int8' }),
-  finishNotice: exec({ id: 'int8', now: 'timestamptz' }),
+  finishNotice: exec({ id: 'int8', problem: 'text?', now: 'timestamptz' }),
   pruneNotices: exec({ before: 'timestamptz' }),
+  countEvents: one(Type.Object({ count: Type.Integer() }), {
+    level: 'text?',
+    service: 'text?',
+    limit: 'int8',
+  }),
 })

@@ -1,26 +1,35 @@
-import type { Day, Summary, Session } from '../../db/ops/sessions.ts'
+import type { Day, Line, Session, Summary } from '../../db/ops/sessions.ts'
 import type { Event } from '../../db/ops/events.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
+import type { Health } from '../../services/ops/checks/health.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { barChart } from '../chart.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
-import { saved, timeTag } from '../parts.ts'
+import { saved, startHere, timeTag } from '../parts.ts'
+import { checksFragment, healthLine, type ChecksView } from './checks.ts'
 import { eventTable } from './events.ts'
-import { costText, sessionLink, shortText, statusBadge } from './layout.ts'
+import { costText, modelText, sessionLink, shortText, statusBadge } from './layout.ts'
+import { waitingFragment, type WaitingView } from './waiting.ts'
 
 /** The current state. */
 export interface NowView {
+  health: Health
   running: Session | undefined
+  /** The last lines of the session that runs. */
+  lines: readonly Line[]
   /** The newest session. */
   last: Session | undefined
   summary: Summary | undefined
   config: Config
+  baseUrl: string
 }
 
 /** What `/` shows. */
 export interface DashboardView {
   now: NowView
+  waiting: WaitingView
+  checks: ChecksView
   events: readonly Event[]
   /** The days of the charts, oldest first. */
   days: readonly Day[]
@@ -30,10 +39,16 @@ export interface DashboardView {
 /** The form that starts a session. */
 export interface TriggerView {
   form: FormState
+  /** The highest tier that a session may have. */
+  maxTier: number
   /** The session that was just started. */
   started?: number
 }
 
+/** Characters of a line of output; the session's page has the whole one. */
+const MAX_LINE = 240
+
+/** Of the tiers after `auto`, those up to the highest one are offered. */
 const TIERS = [
   ['auto', 'auto (begin at tier 1)'],
   ['1', '1 – observe'],
@@ -46,7 +61,8 @@ export function dashboardPage(view: DashboardView): Page {
     title: 'Dashboard',
     section: 'dashboard',
     body: html`<h1 class="hidden">Dashboard</h1>
-      ${nowFragment(view.now)}
+      ${nowFragment(view.now)} ${waitingFragment(view.waiting)} ${checksFragment(view.checks)}
+      ${triggerForm(view.trigger)}
       <section aria-labelledby="days-title">
         <h2 id="days-title" class="hidden">Last days</h2>
         <div class="tiles">
@@ -55,48 +71,78 @@ export function dashboardPage(view: DashboardView): Page {
           ${dayTile(view.days, 'Events', 'events', String)}
         </div>
       </section>
-      ${triggerForm(view.trigger)} ${newestEvents(view.events)}`,
+      ${newestEvents(view.events)}`,
   }
 }
 
-/** The current state; an open page polls it. */
+/** Whether all is well, and what runs; an open page asks for it again and again. */
 export function nowFragment(now: NowView): Html {
-  const { running, summary, config } = now
-  const state = running === undefined ? 'idle' : 'running'
-  return html`<section
-    id="now"
-    aria-label="Now"
-    hx-get="/"
-    hx-trigger="every 10s"
-    hx-swap="outerMorph"
-    hx-target="this"
-  >
-    <div class="strip">
-      <p class="connection" role="status" data-connection="${running ? 'receiving' : 'idle'}">
-        <span class="dot" aria-hidden="true"></span>
-        <span>${state}</span>
-      </p>
-      ${sessionLine(now)}
-      <p class="muted">one every ${intervalText(config.interval)}</p>
-      ${config.dry_run && html`<p><span class="badge open">dry run</span></p>`}
-    </div>
-    ${summary !== undefined && summaryPanel(summary)}
+  const { health, running, last, summary } = now
+  // A session that begins must show soon.
+  const poll = html`hx-get="/" hx-trigger="every 2s" hx-swap="outerMorph" hx-target="this"`
+  const content =
+    last === undefined
+      ? firstSession(now)
+      : html`${activityLine(now)} ${running !== undefined && runningPanel(running, now.lines)}
+        ${summary !== undefined && summaryPanel(summary)}`
+  return html`<section id="now" aria-label="Now" ${last !== undefined && poll}>
+    ${healthLine(health)} ${content}
   </section>`
 }
 
-/** The session that runs; else the last one. */
-function sessionLine({ running, last }: NowView): Html | undefined {
-  if (running !== undefined) {
-    const { id, tier, started_at } = running
-    return html`<p>
-      <a href="/sessions/${id}">Session ${id}</a>, tier ${tier}, since ${timeTag(started_at)}
-    </p>`
-  }
-  return last && html`<p>Last: ${sessionLink(last.id)} ${statusBadge(last.status)}</p>`
+function firstSession({ baseUrl }: NowView): Html {
+  const body = `-H 'Content-Type: application/json' -d '{"prompt": "Check everything"}'`
+  return startHere({
+    title: 'Start the first session',
+    text: 'A session runs the checks of every service. Use the form below, or this command:',
+    command: `curl ${body} ${baseUrl}/api/v1/sessions/trigger`,
+    path: '/',
+    target: 'now',
+  })
+}
+
+/** Whether a session runs, and when the next one comes. */
+function activityLine({ running, last, config }: NowView): Html {
+  const state = running === undefined ? 'idle' : 'running'
+  return html`<div class="strip">
+    <p class="activity" role="status">${state}</p>
+    ${
+      running === undefined &&
+      last !== undefined &&
+      html`<p>
+        Last: ${sessionLink(last.id)} ${statusBadge(last.status)} ${timeTag(last.ended_at ?? last.started_at)}
+      </p>`
+    }
+    <p class="muted">one every ${intervalText(config.interval)}</p>
+    ${config.dry_run && html`<p><span class="badge open">dry run</span></p>`}
+  </div>`
+}
+
+/** The session that runs, with its last lines. */
+function runningPanel(session: Session, lines: readonly Line[]): Html {
+  const { id, tier, model, trigger, started_at, prompt_text } = session
+  const asked = prompt_text === null ? 'Check of everything' : shortText(prompt_text, 300)
+  return html`<section class="panel" aria-labelledby="running-title">
+    <div class="title-line">
+      <h2 id="running-title"><a href="/sessions/${id}">Session ${id}</a></h2>
+      <p class="muted">
+        tier ${tier}, ${modelText(model)} · ${trigger} · started ${timeTag(started_at)}
+      </p>
+    </div>
+    <p>${asked}</p>
+    <div class="output" id="last-lines">
+      ${lines.map(({ kind, text }) => {
+        return html`<p class="line" data-kind="${kind}">
+          <span class="said">${shortText(text, MAX_LINE)}</span>
+        </p>`
+      })}
+      ${lines.length === 0 && html`<p class="muted">No output yet.</p>`}
+    </div>
+  </section>`
 }
 
 /** The form alone: the reply to `POST /sessions/trigger`. */
-export function triggerForm({ form: state, started }: TriggerView): Html {
+export function triggerForm({ form: state, maxTier, started }: TriggerView): Html {
   const form = { id: 'trigger', ...state }
   return postForm(
     {
@@ -113,7 +159,7 @@ export function triggerForm({ form: state, started }: TriggerView): Html {
       }
       <h2 id="trigger-title">Start a session</h2>
       ${field(form, 'prompt', 'What to look into', { rows: 3 })}
-      ${select(form, 'tier', 'Tier', TIERS)} ${submitLine('Start session', 'trigger-button')}`,
+      ${select(form, 'tier', 'Tier', TIERS.slice(0, maxTier + 1))} ${submitLine('Start session', 'trigger-button')}`,
   )
 }
 
@@ -123,7 +169,7 @@ function summaryPanel({ id, summary, ended_at }: Summary): Html {
       <h2 id="summary-title">Last summary</h2>
       <a href="/sessions/${id}">Session ${id}</a>
     </div>
-    <p class="summary">${shortText(summary, 2_000)}</p>
+    <p class="summary">${shortText(summary, 600)}</p>
     <p class="muted">${timeTag(ended_at)}</p>
   </section>`
 }

@@ -102,9 +102,22 @@ export function durationText(milliseconds: number): string {
   return `${Math.floor(whole / 60)} min ${whole % 60} s`
 }
 
-/** The beginning of a text, on one line. */
+/** What a model reads beside a text, and the marks of Markdown. */
+const FRAMES = /Between the two lines [A-Z]+-[0-9a-f]{32} stands [^\n]*|^[A-Z]+-[0-9a-f]{32}$/gm
+const LINE_MARKS = /^ {0,3}(?:#{1,6} +|> ?|(?:```|~~~).*$)/gm
+const BOLD = /\*\*([^*\n]{1,500})\*\*|`([^`\n]{1,500})`/g
+const LINK = /!?\[([^[\]\n]{0,500})\]\([^()\n]{0,500}\)/g
+
+/** The beginning of a text of an agent, plain and on one line. */
 export function shortText(text: string, maxLength: number): string {
-  const line = text.replaceAll(/\s+/g, ' ').trim()
-  if (line.length <= maxLength) return line
+  // Cut first: it may be very long. Frames and marks take room that does not count.
+  const start = text.slice(0, 2 * maxLength + 1_000)
+  const plain = start
+    .replaceAll(FRAMES, '')
+    .replaceAll(LINE_MARKS, '')
+    .replaceAll(BOLD, '$1$2')
+    .replaceAll(LINK, '$1')
+  const line = plain.replaceAll(/\s+/g, ' ').trim()
+  if (line.length <= maxLength && start === text) return line
   return `${line.slice(0, maxLength - 1).trimEnd()}…`.toWellFormed()
 }

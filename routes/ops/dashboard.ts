@@ -12,9 +12,15 @@ import {
 import { newForm } from '../../kernel/http/endpoint.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../services/ops/sessions/prompt.ts'
+import { readHealth } from '../../services/ops/checks/health.ts'
+import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
+import { firstChecks } from './checks.ts'
 import { form, LONG_FORM_LIMIT, page, type OpsApp, started } from './endpoint.ts'
+import { FIRST_ITEMS, listWaiting } from './waiting.ts'
 
 const MAX_EVENTS = 15
+/** Lines of the session that runs. */
+const MAX_LINES = 8
 const DAYS = 14
 const DAY_MS = 86_400_000
 const ANY_EVENT = { level: null, service: null, session: null }
@@ -35,7 +41,7 @@ export const dashboardEndpoints = [
     path: '/',
     answer: ({ app, now }) => ({
       page: async () => dashboardPage(await dashboardView(app, now)),
-      fragment: async () => nowFragment(await nowView(app)),
+      fragment: async () => nowFragment(await nowView(app, now)),
     }),
   }),
 
@@ -43,15 +49,16 @@ export const dashboardEndpoints = [
     path: '/sessions/trigger',
     body: TriggerForm,
     limit: LONG_FORM_LIMIT,
-    async answer({ app: { ops }, body }) {
+    async answer({ app, body }) {
+      const { ops } = app
       const tier = body.tier === 'auto' ? 1 : Number(body.tier)
       const { prompt } = body
       const { id } = started(await ops.sessions.start({ tier, trigger: 'manual', prompt }))
-      const trigger = { form: newForm(TriggerForm), started: id }
+      const trigger = { ...newTrigger(app), started: id }
       return { location: `/sessions/${id}`, fragment: () => triggerForm(trigger) }
     },
     refused({ app, now }, refused) {
-      const trigger = { form: refused }
+      const trigger = { ...newTrigger(app), form: refused }
       return {
         page: async () => dashboardPage(await dashboardView(app, now, trigger)),
         fragment: () => triggerForm(trigger),
@@ -60,28 +67,40 @@ export const dashboardEndpoints = [
   }),
 ]
 
-/** The part that open pages poll. It reads no lists. */
-async function nowView({ ops: { db, config } }: OpsApp): Promise<NowView> {
-  const [running, [last], summary] = await Promise.all([
+/** The form as it is at first. */
+function newTrigger({ ops }: OpsApp): TriggerView {
+  return { form: newForm(TriggerForm), maxTier: ops.config.current.max_tier }
+}
+
+/** The part that open pages ask for again and again. It reads no long lists. */
+async function nowView({ ops, baseUrl }: OpsApp, now: Date): Promise<NowView> {
+  const { db, config } = ops
+  const [health, running, [last], summary] = await Promise.all([
+    readHealth(ops, now),
     q.findRunning(db, {}),
     q.listSessions(db, { offset: 0, limit: 1 }),
     q.findSummary(db, {}),
   ])
-  return { running, last, summary, config: config.current }
+  const page = running && { session: running.id, before: MAX_SEQ, limit: MAX_LINES }
+  const lines = page === undefined ? [] : await q.listLinesBefore(db, page)
+  const shown = { health, running, last, summary, lines: lines.toReversed() }
+  return { ...shown, config: config.current, baseUrl: baseUrl() }
 }
 
 async function dashboardView(
   app: OpsApp,
   today: Date,
-  trigger: TriggerView = { form: newForm(TriggerForm) },
+  trigger = newTrigger(app),
 ): Promise<DashboardView> {
   const { db } = app.ops
   const since = new Date(today.getTime() - (DAYS - 1) * DAY_MS)
   since.setUTCHours(0, 0, 0, 0)
-  const [now, events, days] = await Promise.all([
-    nowView(app),
+  const [now, waiting, events, days] = await Promise.all([
+    nowView(app, today),
+    listWaiting(app, today, FIRST_ITEMS),
     eventQueries.listEvents(db, { ...ANY_EVENT, offset: 0, limit: MAX_EVENTS }),
     q.listDays(db, { since, until: today, limit: DAYS }),
   ])
-  return { now, events, days, trigger }
+  const checks = await firstChecks(now.health)
+  return { now, waiting, checks, events, days, trigger }
 }

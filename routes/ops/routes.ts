@@ -14,6 +14,7 @@ import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { alertEndpoints, AlertProblem, AlertReceipt, webhookOperation } from './alerts.ts'
 import { chatRoutes } from './chat.ts'
+import { checkEndpoints } from './checks.ts'
 import { configEndpoints } from './config.ts'
 import { dashboardEndpoints } from './dashboard.ts'
 import { type OpsApp, opsFault } from './endpoint.ts'
@@ -21,6 +22,7 @@ import { eventEndpoints } from './events.ts'
 import { memoryEndpoints } from './memories.ts'
 import { operationEndpoints } from './operations.ts'
 import { SessionDetail, sessionEndpoints, sessionStream } from './sessions.ts'
+import { waitingEndpoints } from './waiting.ts'
 
 const API = '/api/v1/'
 const NONE: Match = { kind: 'none' }
@@ -43,6 +45,8 @@ const HEALTH: Operation = {
 
 const ENDPOINTS = [
   ...dashboardEndpoints,
+  ...checkEndpoints,
+  ...waitingEndpoints,
   ...sessionEndpoints,
   ...eventEndpoints,
   ...alertEndpoints,

@@ -8,13 +8,16 @@ import { repeat, reportsTo } from '../../kernel/repeat.ts'
 const WARNINGS = new Set(['warning', 'warn', 'degraded'])
 const CRITICALS = new Set(['critical', 'error', 'err', 'fatal', 'failed', 'failure'])
 
-/** Records an event. Operators are notified of critical ones, unless `notify` says otherwise. */
+/**
+ * Records an event. Operators are notified of critical ones, unless `notify` says otherwise, and
+ * those wait for a person on the dashboard, unless `waits` says otherwise.
+ */
 export function addEvent(
   db: Executor,
-  event: Omit<Parameters<typeof q.addEvent>[1], 'notify'>,
-  notify = event.level === 'critical',
+  event: Omit<Parameters<typeof q.addEvent>[1], 'notify' | 'waits'>,
+  { notify = event.level === 'critical', waits = event.level === 'critical' } = {},
 ): Promise<Event> {
-  return q.addEvent(db, { ...event, notify })
+  return q.addEvent(db, { ...event, notify, waits })
 }
 
 /** Maps an agent's word for a level to the level (decisions.md section 5). */
@@ -60,9 +63,11 @@ export function startNotifier(options: NotifyOptions): () => Promise<void> {
       sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
       if (problem !== undefined) {
         log.warn('notice not taken, tried again later', { notice: notice.id, problem })
-        return
       }
-      await q.finishNotice(db, { id: notice.id, now: clock.now() })
+      // What a stop has interrupted is no problem of the receiver.
+      if (problem !== undefined && stopping.signal.aborted) return
+      await q.finishNotice(db, { id: notice.id, problem: problem ?? null, now: clock.now() })
+      if (problem !== undefined) return
     }
   }
   const reports = reportsTo(log, 'notices not looked up', 'notices are looked up again')

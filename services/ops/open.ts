@@ -68,6 +68,7 @@ export async function openOps(options: OpsOptions) {
   }
   return {
     ...options,
+    redact,
     config,
     sessions,
     lines,

@@ -3,6 +3,7 @@ import { operationQueries as q } from '../../db/ops/operations.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { retryWhileUnavailable } from '../../kernel/repeat.ts'
 import { pause } from '../../kernel/time.ts'
+import { saveResults, storedName } from './checks/results.ts'
 import { nameOf, runCheck, type Check } from './checks/run.ts'
 import { addEvent } from './events.ts'
 import { hardeningNote } from './hardening.ts'
@@ -120,7 +121,7 @@ async function runAdmitted(
   // The check takes a while, and a crash meanwhile would end what an operation without outcome
   // left.
   if (check !== undefined) await record(redact(ending))
-  const verified = check && (await verify(check, context))
+  const verified = check && (await verify(service, check, context))
   const ok = code === 0 && verified?.ok !== false
   const outcome = redact(verified === undefined ? ending : `${ending}; ${verified.text}`)
   await record(outcome, ok ? 'info' : 'warning')
@@ -158,16 +159,30 @@ function recorderOf(
   }
 }
 
-/** Repeats a check until it passes or time is up. */
-async function verify(check: Check, { redact, job }: ToolContext): Promise<ToolResult> {
-  const { signal, marker } = job
+/** Repeats a check until it passes or time is up, and records how it ended. */
+async function verify(
+  service: Service,
+  check: Check,
+  context: ToolContext,
+): Promise<ToolResult> {
+  const { redact, job, log } = context
+  const { signal } = job
   const until = performance.now() + VERIFY_MS
   for (;;) {
-    const { ok, message } = await runCheck(check, { signal, marker, redact })
-    if (ok) return done(`check ${nameOf(check)} is good: ${message}`)
+    const result = await runCheck(check, { ...job, redact })
+    const { ok, message } = result
     // An interrupted check says nothing about the service.
-    if (signal.aborted) return done('not verified: the session has ended')
-    if (performance.now() >= until) return refused(`check ${nameOf(check)} fails: ${message}`)
-    await pause(VERIFY_PAUSE_MS, signal)
+    if (!ok && signal.aborted) return done('not verified: the session has ended')
+    if (!ok && performance.now() < until) {
+      await pause(VERIFY_PAUSE_MS, signal)
+      continue
+    }
+    const named = { ...result, service: service.name, name: storedName(check, redact) }
+    // The operation has run, whatever becomes of this.
+    await saveResults(context, [named]).catch((error: unknown) => {
+      log.warn('result of a check not recorded', { error: redact(messageOf(error)) })
+    })
+    const text = `check ${nameOf(check)} ${ok ? 'is good' : 'fails'}: ${message}`
+    return ok ? done(text) : refused(text)
   }
 }

@@ -36,6 +36,9 @@ create index sessions_by_trigger on ops.sessions (trigger, started_at desc, id d
 create index sessions_by_status_and_trigger on ops.sessions (status, trigger, started_at desc, id desc);
 create index sessions_by_chain on ops.sessions (chain_id, id);
 create index sessions_by_parent on ops.sessions (parent_session_id);
+-- Those that may wait for a person.
+create index sessions_waiting on ops.sessions (ended_at desc, id desc)
+  where status in ('failed', 'timed_out', 'escalated');
 
 -- Output of a session, line by line, without secrets.
 create table ops.session_lines (
@@ -56,13 +59,16 @@ create table ops.events (
   level      text collate "C" not null check (level in ('info', 'warning', 'critical')),
   service    text collate "C",
   message    text             not null,
-  created_at timestamptz(3)   not null
+  created_at timestamptz(3)   not null,
+  -- Whether it waits for a person. What a check found does not: its state says whether it lasts.
+  waits      boolean          not null default false
 );
 create index events_by_time on ops.events (created_at desc, id desc);
 create index events_by_level on ops.events (level, created_at desc, id desc);
 create index events_by_service on ops.events (service, created_at desc, id desc);
 -- Each table with a session_id has such an index: without it, removing a session reads the whole table.
 create index events_by_session on ops.events (session_id);
+create index events_waiting on ops.events (created_at desc, id desc) where waits;
 
 -- What sessions learned, and what operators wrote (tier 0, no session).
 create table ops.memories (
@@ -121,6 +127,8 @@ create table ops.alerts (
 create index alerts_by_time on ops.alerts (last_seen desc, id desc);
 create index alerts_by_session on ops.alerts (session_id);
 create index alerts_being_read on ops.alerts (id) where outcome = 'received';
+-- Those that may wait for a person.
+create index alerts_waiting on ops.alerts (last_seen desc, id desc) where outcome in ('acknowledged', 'failed');
 
 -- The texts of an alert's deliveries, so that no delivery overwrites another one.
 create table ops.alert_texts (
@@ -150,6 +158,7 @@ create table ops.settings (
   tier3_model   text,
   dry_run       boolean,
   scheduled_at  timestamptz(3), -- when an instance last claimed a scheduled session
+  seen_until    timestamptz(3), -- what happened before waits for nobody: a person has seen it
   -- The process in which a model writes a brief: one at a time, over all instances.
   brief_holder  text,
   brief_machine text,
@@ -166,16 +175,22 @@ create table ops.notices (
   attempts   integer        not null default 0,
   next_at    timestamptz(3) not null,
   sent_at    timestamptz(3),
+  problem    text,             -- why the last attempt failed
   check ((event_id is null) <> (session_id is null))
 );
 create index notices_due on ops.notices (next_at) where sent_at is null;
 
--- The last result of each check in the inventory, and since when it is so.
+-- The last result of each check of the inventory, and since when it is so.
 create table ops.check_states (
   service    text collate "C" not null,
   name       text collate "C" not null,
   ok         boolean          not null,
   since      timestamptz(3)   not null,
+  message    text             not null,
+  ms         integer          not null, -- how long the check took
+  checked_at timestamptz(3)   not null,
+  session_id bigint           references ops.sessions (id) on delete set null, -- the one that ran it
   told_event bigint,          -- event of the sent notice that the check fails; null once its end was sent
   primary key (service, name)
 );
+create index check_states_by_session on ops.check_states (session_id);

@@ -1,8 +1,8 @@
 -- name: addEvent
 -- Also makes a notice that is due at once, if asked to.
 with added as (
-  insert into ops.events (session_id, level, service, message, created_at)
-  values (:session, :level, :service, :message, :now)
+  insert into ops.events (session_id, level, service, message, created_at, waits)
+  values (:session, :level, :service, :message, :now, :waits)
   returning id, session_id, level, service, message, created_at
 ), due as (
   insert into ops.notices (event_id, created_at, next_at)
@@ -84,10 +84,20 @@ delete from ops.notices
    and sent_at is null;
 
 -- name: finishNotice
+-- Null for the problem of a notice that was sent.
 update ops.notices
-   set sent_at = :now
+   set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem
  where id = :id;
 
 -- name: pruneNotices
 delete from ops.notices
  where created_at < :before;
+
+-- name: countEvents
+-- Counts no further than the limit.
+select count(*) as count
+  from (select
+          from ops.events
+         where (:level::text is null or level = :level)
+           and (:service::text is null or service = :service)
+         limit :limit) found;

@@ -1,4 +1,5 @@
 import type Type from 'typebox'
+import type { Level } from '../../../db/ops/events.ts'
 import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
 import { MAX_STOP_MS } from '../../../kernel/processes/run.ts'
 import { failed, type CheckContext, type CheckKind, type Finding } from './check.ts'
@@ -27,14 +28,22 @@ export function nameOf(check: Check): string {
   return check.name ?? kindOf(check).nameOf(check)
 }
 
-/**
- * Runs a check; gives also the level of an event of its failure. Never rejects: an error is a
- * finding.
- */
+/** What a check found, how long it took, and the level of an event of its failure. */
+export interface CheckResult extends Finding {
+  level: Level
+  ms: number
+}
+
+/** The level of an event when a check fails. */
+export function levelOf(check: Check): Level {
+  return check.level ?? kindOf(check).level
+}
+
+/** Runs a check. Never rejects: an error is a finding. */
 export async function runCheck(
   check: Check,
   { signal, marker, redact }: Omit<CheckContext, 'timeoutMs'>,
-) {
+): Promise<CheckResult> {
   // Rounded: a timer takes no 2009.9999999999998 ms.
   const timeoutMs = Math.max(1, Math.round((check.timeout_s ?? DEFAULT_TIMEOUT_S) * 1_000))
   const deadline = AbortSignal.timeout(timeoutMs)
@@ -44,8 +53,7 @@ export async function runCheck(
     failed(deadline.aborted ? `no answer within ${timeoutMs / 1_000} s` : problemOf(error)),
   )
   const ms = Math.round(performance.now() - started)
-  const level = check.level ?? kindOf(check).level
-  return { ...finding, message: redact(finding.message), level, ms }
+  return { ...finding, message: redact(finding.message), level: levelOf(check), ms }
 }
 
 /** Checks that were given up and still hang, for example on a file server that is gone. */

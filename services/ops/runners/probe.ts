@@ -1,10 +1,6 @@
-import { hash } from 'node:crypto'
-import type { Executor } from '../../../db/client.ts'
-import { checkQueries as q } from '../../../db/ops/checks.ts'
 import { memoryQueries } from '../../../db/ops/memories.ts'
-import { eventQueries } from '../../../db/ops/events.ts'
-import { nameOf, runCheck, type Check } from '../checks/run.ts'
-import { addEvent } from '../events.ts'
+import { recordResults, storedName } from '../checks/results.ts'
+import { runCheck, type Check } from '../checks/run.ts'
 import { FIRST_CONFIDENCE } from '../memories.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { NO_OUTCOME, type Job, type Outcome, type Runner } from './runner.ts'
@@ -13,8 +9,6 @@ export type ProbeOptions = Pick<ToolOptions, 'db' | 'clock' | 'inventory' | 'red
 
 type Checked = Awaited<ReturnType<typeof look>>
 
-/** Characters of a check's name. */
-const MAX_NAME = 200
 /** Types of checks whose time is remembered. */
 const TIMED = ['http', 'tcp', 'tls', 'dns']
 /** Typical times are rounded up to these steps, so that similar times give the same memory. */
@@ -43,7 +37,7 @@ async function probe(options: ProbeOptions, job: Job): Promise<Outcome> {
   const now = clock.now()
   const { id, tier } = session
   // In one transaction: nobody would ever be told of a recovery whose event is lost.
-  await db.transaction((tx) => record(tx, results, id, now))
+  await db.transaction((tx) => recordResults(tx, results, { session: id, now, always: true }))
   const about = { session: id, tier, now }
   for (const result of results) {
     if (!result.ok || !TIMED.includes(result.type)) continue
@@ -61,57 +55,12 @@ async function look(
   service: string,
   check: Check,
 ) {
-  const name = shortName(redact(nameOf(check)))
+  const name = storedName(check, redact)
   const result = await runCheck(check, { signal, marker, redact })
   const { ok, message, ms } = result
   const word = ok ? 'ok  ' : 'FAIL'
   output.write('result', `${word} ${service}: ${name}: ${message} (${ms} ms)\n`)
   return { ...result, service, name, type: check.type }
-}
-
-/**
- * Stores the results, with events for what is wrong and for what is good again. People are
- * notified when a critical failure begins, and when it ends.
- */
-async function record(
-  tx: Executor,
-  results: readonly Checked[],
-  session: number,
-  now: Date,
-): Promise<void> {
-  const states = results.map(({ service, name, ok }) => ({ service, name, ok }))
-  const before = await q.saveCheckStates(tx, { states, now })
-  for (const check of results) {
-    const { service, name, ok, message, level } = check
-    const last = before.find((state) => state.service === service && state.name === name)
-    const told = last?.told_event ?? null
-    const what = { session, service, now }
-    if (!ok) {
-      const begins = level === 'critical' && told === null
-      const event = { ...what, level, message: `${name}: ${message}` }
-      const { id } = await addEvent(tx, event, begins)
-      if (begins) await q.saveNotifiedEvent(tx, { service, name, event: id })
-    }
-    if (ok && last?.ok === false) {
-      const text = `${name} is good again: ${message}`
-      await addEvent(tx, { ...what, level: 'info', message: text }, told !== null)
-      if (told === null) continue
-      await q.saveNotifiedEvent(tx, { service, name, event: null })
-      // A receiver that was away must not be told of the beginning after the end.
-      await eventQueries.withdrawNotice(tx, { event: told })
-    }
-  }
-}
-
-/**
- * A check without a name is named by what it checks, which may be too long for the database's
- * index.
- */
-function shortName(name: string): string {
-  if (name.length <= MAX_NAME) return name
-  const rest = hash('sha256', name).slice(0, 16)
-  const start = name.slice(0, MAX_NAME - rest.length - 1)
-  return `${start.toWellFormed()}…${rest}`
 }
 
 function timing({ service, name: check, ms }: Checked) {

@@ -90,7 +90,8 @@ async function failSession(
     if (lapsed === undefined) return false
     const message = `Session ${id} failed: ${cause}`
     const event = { session: id, service: 'gatehouse', message, now }
-    await addEvent(tx, { ...event, level: 'critical' })
+    // The session itself waits for a person.
+    await addEvent(tx, { ...event, level: 'critical' }, { waits: false })
     await operations.endActions(tx, { session: id, outcome: cause })
     return true
   })

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { saveResults, storedName } from '../checks/results.ts'
 import { nameOf, runCheck } from '../checks/run.ts'
 import type { Operation, Service } from '../inventory.ts'
 import { cooldownOf } from '../operations.ts'
@@ -62,7 +63,8 @@ export const runCheckTool = defineTool({
     service: Text(2_000, 'Name of the service'),
     check: Type.Optional(Text(2_000, 'Name of the check; all of the service without it')),
   },
-  async run({ service: wanted, check: only }, { inventory, redact, job: { signal, marker } }) {
+  async run({ service: wanted, check: only }, context) {
+    const { inventory, redact, job } = context
     const { services } = await inventory.current()
     const service = services.find(({ name }) => name === wanted)
     if (service === undefined) return refused(`There is no service "${wanted}".`)
@@ -71,12 +73,16 @@ export const runCheckTool = defineTool({
       const missing = only === undefined ? 'no checks' : `no check "${only}"`
       return refused(`Service "${wanted}" has ${missing}.`)
     }
-    const lines = await Promise.all(
+    const results = await Promise.all(
       checks.map(async (check) => {
-        const { ok, message, ms } = await runCheck(check, { signal, marker, redact })
-        return `${ok ? 'ok' : 'FAIL'} ${nameOf(check)}: ${message} (${ms} ms)`
+        const result = await runCheck(check, { ...job, redact })
+        return { ...result, service: wanted, name: storedName(check, redact), called: nameOf(check) }
       }),
     )
+    await saveResults(context, results)
+    const lines = results.map(({ ok, called, message, ms }) => {
+      return `${ok ? 'ok' : 'FAIL'} ${called}: ${message} (${ms} ms)`
+    })
     return done(lines.join('\n'))
   },
 })

@@ -76,7 +76,7 @@ export const recordEventTool = defineTool({
     const { notices, same } = await eventQueries.countNotices(db, event)
     const isCritical = level === 'critical'
     const isSent = isCritical && !same && notices < MAX_NOTICES
-    const { id } = await addEvent(db, event, isSent)
+    const { id } = await addEvent(db, event, { notify: isSent })
     const recorded = `Recorded as event ${id}, level ${level}.`
     if (isSent || !isCritical) return done(recorded)
     const sent = same ? 'the same words were sent today' : `${MAX_NOTICES} of this session were`
@@ -149,7 +149,7 @@ export const escalateTool = defineTool({
     const asked = `Session ${id} asked to escalate and did not (${why})`
     const message = `${asked}: ${reason}\n${findings}`
     const event = { session: id, service: null, message, now: clock.now() }
-    await addEvent(db, { ...event, level: 'warning' })
+    await addEvent(db, { ...event, level: 'warning' }, { waits: true })
     return done(`Not escalated (${why}); it was recorded as an event. Finish with what you have.`)
   },
 })

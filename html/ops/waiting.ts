@@ -1,0 +1,138 @@
+import { html, type Html } from '../../kernel/html.ts'
+import type { View } from '../../kernel/http/view.ts'
+import type { Waiting, WaitingItem } from '../../services/ops/waiting.ts'
+import { hiddenField, postForm, submit } from '../form.ts'
+import { countText, emptyState, listTable, nextLink, rowLink, tableRow, timeTag } from '../parts.ts'
+import { levelBadge, opsView, shortText, statusBadge } from './layout.ts'
+
+/** What `/waiting` shows. */
+export interface WaitingView {
+  waiting: Waiting
+  /** The address of this list, which an open page asks for again. */
+  path: string
+  /** Where more of it is, if this is its beginning. */
+  all: string | undefined
+}
+
+const NOTHING = 'Nothing waits for you.'
+
+/** `/waiting`: what a person should look at, newest first. */
+export function waitingView(view: WaitingView): View {
+  return opsView('Waiting', waitingFragment(view))
+}
+
+/** The list alone; an open page asks for it again and again. */
+export function waitingFragment({ waiting, path, all }: WaitingView): Html {
+  const { items, readAt, isCut } = waiting
+  const table = listTable({
+    bodyId: 'waiting-rows',
+    caption: 'What waits for a person, newest first',
+    kind: 'feed',
+    columns: ['What', 'State', 'Since'],
+    rows: items.map(waitingRow),
+    whenEmpty: emptyState(NOTHING),
+  })
+  const count = `${countText(items.length, 'thing')}${isCut ? ' and more' : ''}`
+  return html`<section
+    id="waiting"
+    aria-labelledby="waiting-title"
+    hx-get="${path}"
+    hx-trigger="every 10s"
+    hx-swap="outerMorph"
+    hx-target="this"
+  >
+    <div class="title-line">
+      <h2 id="waiting-title">Waits for you</h2>
+      ${items.length > 0 && html`<p class="muted count">${count}</p>`}
+      ${items.some(isSeen) && seenForm(readAt)}
+    </div>
+    ${table}
+    ${isCut && nextLink(all, 'Show all')}
+  </section>`
+}
+
+/** Whether it is gone once a person has seen it: a condition that lasts is not. */
+function isSeen({ kind }: WaitingItem): boolean {
+  return kind !== 'check' && kind !== 'notices'
+}
+
+function seenForm(readAt: Date): Html {
+  return postForm(
+    { action: '/waiting/seen', target: '#waiting' },
+    html`${hiddenField('until', readAt.toISOString())}
+    ${submit('Mark all as seen', { id: 'mark-seen' })}`,
+  )
+}
+
+function waitingRow(item: WaitingItem): Html {
+  const { href, title, detail, badge } = describe(item)
+  return tableRow(
+    {},
+    {
+      type: html`${rowLink(href, html`<bdi>${title}</bdi>`)}
+      ${detail !== null && html`<span class="detail">${shortText(detail, 200)}</span>`}`,
+      verify: badge,
+      when: timeTag(item.at),
+    },
+  )
+}
+
+interface Description {
+  href: string
+  title: string
+  detail: string | null
+  badge: Html
+}
+
+function describe(item: WaitingItem): Description {
+  switch (item.kind) {
+    case 'event': {
+      const { event, times } = item
+      const { session_id, service, message, level } = event
+      const often = times > 1 ? `, ${times} times` : ''
+      return {
+        href: session_id === null ? `/events?level=${level}` : `/sessions/${session_id}`,
+        title: shortText(message, 200),
+        detail: `${service ?? 'Event'}${often}`,
+        badge: levelBadge(level),
+      }
+    }
+    case 'alert': {
+      const { id, title, problem, source, outcome } = item.alert
+      const sender = source === null ? 'Alert' : `Alert of ${source}`
+      const why = outcome === 'failed' ? 'no brief could be written' : 'a session was running'
+      return {
+        href: `/alerts/${id}`,
+        title: shortText(title, 200),
+        detail: `${sender}: ${problem ?? why}`,
+        badge: html`<span class="badge open">not looked into</span>`,
+      }
+    }
+    case 'session': {
+      const { id, tier, status, problem } = item.session
+      const nobody = status === 'escalated' ? 'No tier took it over.' : null
+      return {
+        href: `/sessions/${id}`,
+        title: `Session ${id}, tier ${tier}`,
+        detail: nobody ?? problem,
+        badge: statusBadge(status),
+      }
+    }
+    case 'check': {
+      const { service, name, message, session_id } = item.check
+      return {
+        href: session_id === null ? '/checks' : `/sessions/${session_id}`,
+        title: `${service}: ${name}`,
+        detail: message,
+        badge: html`<span class="badge bad">fails</span>`,
+      }
+    }
+    case 'notices':
+      return {
+        href: '/events?level=critical',
+        title: `${countText(item.count, 'notice')} could not be sent`,
+        detail: `${item.problem ?? 'not known why'}; tried again for a day`,
+        badge: html`<span class="badge bad">not sent</span>`,
+      }
+  }
+}

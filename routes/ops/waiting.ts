@@ -1,0 +1,53 @@
+import Type from 'typebox'
+import { waitingFragment, waitingView, type WaitingView } from '../../html/ops/waiting.ts'
+import { INSTANT_FORM, readInstant } from '../../kernel/time.ts'
+import { parsed, withDefault } from '../../kernel/validate.ts'
+import { markSeen, readWaiting } from '../../services/ops/waiting.ts'
+import { form, page, type OpsApp } from './endpoint.ts'
+
+const PATH = '/waiting'
+const MAX_ITEMS = 100
+/** On the dashboard. */
+export const FIRST_ITEMS = 10
+
+const Until = parsed(
+  Type.Unsafe<Date>({ type: 'string', format: 'date-time' }),
+  `must be ${INSTANT_FORM}`,
+  readInstant,
+)
+
+/** What waits for a person. */
+export const waitingEndpoints = [
+  page({
+    path: PATH,
+    query: Type.Object({ limit: withDefault(Type.Integer({ minimum: 1 }), MAX_ITEMS) }),
+    async answer({ app, query: { limit }, now }) {
+      return waitingView(await listWaiting(app, now, limit))
+    },
+  }),
+
+  form({
+    path: `${PATH}/seen`,
+    body: Type.Object({ until: Until }),
+    async answer({ app, body: { until }, now }) {
+      // What is still to come was seen by nobody.
+      await markSeen(app.ops, new Date(Math.min(until.getTime(), now.getTime())))
+      const fragment = async () => waitingFragment(await listWaiting(app, now, FIRST_ITEMS))
+      return { location: '/', fragment }
+    },
+  }),
+]
+
+/** At most so many things that wait. */
+export async function listWaiting(
+  { ops }: OpsApp,
+  now: Date,
+  limit: number,
+): Promise<WaitingView> {
+  const isWhole = limit >= MAX_ITEMS
+  return {
+    waiting: await readWaiting(ops, now, Math.min(limit, MAX_ITEMS)),
+    path: isWhole ? PATH : `${PATH}?limit=${limit}`,
+    all: isWhole ? undefined : PATH,
+  }
+}

@@ -1,0 +1,78 @@
+import type { Event } from '../../db/ops/events.ts'
+import { waitingQueries as q, type WaitingAlert, type WaitingSession } from '../../db/ops/waiting.ts'
+import type { CheckState } from '../../db/ops/checks.ts'
+import { readHealth, type HealthSources } from './checks/health.ts'
+
+/** Something that waits for a person, since a time. */
+export type WaitingItem = { at: Date } & (
+  | { kind: 'event'; event: Event; times: number }
+  | { kind: 'alert'; alert: WaitingAlert }
+  | { kind: 'session'; session: WaitingSession }
+  /** It has failed for long. */
+  | { kind: 'check'; check: CheckState }
+  | { kind: 'notices'; count: number; problem: string | null }
+)
+
+/** What waits for a person, newest first. */
+export interface Waiting {
+  items: readonly WaitingItem[]
+  /** When it was read: what came later was not seen. */
+  readAt: Date
+  /** Whether there is more. */
+  isCut: boolean
+}
+
+/** What nobody has looked at for so long is not shown any more. */
+const WAITING_MS = 7 * 24 * 3_600_000
+/** A check that fails for less may be good again at the next look. */
+const LASTING_MS = 3_600_000
+/** Read of each kind. */
+const MAX_ROWS = 200
+
+/** Reads at most `limit` things that wait. What lasts waits until it is over. */
+export async function readWaiting(
+  sources: HealthSources,
+  now: Date,
+  limit: number,
+): Promise<Waiting> {
+  const { db } = sources
+  const { seen_until: seen } = await q.readSeen(db, {})
+  const since = new Date(Math.max(now.getTime() - WAITING_MS, seen?.getTime() ?? 0))
+  const listed = { since, limit: Math.min(limit, MAX_ROWS) + 1 }
+  const [events, alerts, sessions, unsent, health] = await Promise.all([
+    q.listWaitingEvents(db, { since, limit: MAX_ROWS }),
+    q.listWaitingAlerts(db, listed),
+    q.listWaitingSessions(db, listed),
+    q.countUnsent(db, {}),
+    readHealth(sources, now),
+  ])
+  const all: readonly WaitingItem[] = [
+    ...withoutRepeats(events),
+    ...alerts.map((alert) => ({ kind: 'alert', at: alert.last_seen, alert }) as const),
+    ...sessions.map((session) => ({ kind: 'session', at: session.ended_at, session }) as const),
+    ...health.failing
+      .filter((check) => now.getTime() - check.since.getTime() > LASTING_MS)
+      .map((check) => ({ kind: 'check', at: check.since, check }) as const),
+    ...unsentItem(unsent),
+  ]
+  const items = all.toSorted((a, b) => b.at.getTime() - a.at.getTime())
+  return { items: items.slice(0, limit), readAt: now, isCut: items.length > limit }
+}
+
+/** A person has seen what happened until a time. */
+export function markSeen({ db }: Pick<HealthSources, 'db'>, until: Date): Promise<void> {
+  return q.markSeen(db, { until })
+}
+
+/** Agents say the same words in each session: the newest of them stands for all. */
+function withoutRepeats(events: readonly Event[]): readonly WaitingItem[] {
+  const same = Map.groupBy(events, ({ service, message }) => JSON.stringify([service, message]))
+  return [...same.values()].flatMap(([event, ...others]) => {
+    if (event === undefined) return []
+    return { kind: 'event', at: event.created_at, event, times: others.length + 1 } as const
+  })
+}
+
+function unsentItem({ count, newest, problem }: Awaited<ReturnType<typeof q.countUnsent>>) {
+  return newest === null ? [] : [{ kind: 'notices', at: newest, count, problem } as const]
+}

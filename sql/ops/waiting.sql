@@ -1,0 +1,56 @@
+-- name: readSeen
+-- What happened before this time waits for nobody; null before a person has said so.
+select seen_until
+  from ops.settings;
+
+-- name: markSeen
+-- Never moves back: two people may have looked at the same time.
+update ops.settings
+   set seen_until = greatest(seen_until, :until);
+
+-- name: listWaitingEvents
+-- Newest first.
+select id, session_id, level, service, message, created_at
+  from ops.events
+ where waits
+   and created_at > :since
+ order by created_at desc, id desc
+ limit :limit;
+
+-- name: listWaitingAlerts
+-- Alerts that no session has looked into since their newest delivery, newest first. One that came while its session ran
+-- is looked into.
+select a.id, t.title, a.source, a.outcome, a.problem, a.last_seen
+  from ops.alerts a
+  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+ where a.outcome in ('acknowledged', 'failed')
+   and a.last_seen > :since
+   and not exists (select
+                     from ops.sessions s
+                    where s.id = a.session_id
+                      and (s.ended_at is null or s.ended_at >= a.last_seen))
+ order by a.last_seen desc, a.id desc
+ limit :limit;
+
+-- name: listWaitingSessions
+-- Sessions that failed, ran out of time, or escalated while no tier followed, newest first. `problem` is their event.
+select s.id, s.tier, s.status, s.ended_at,
+       (select e.message
+          from ops.events e
+         where e.session_id = s.id
+           and e.service = 'gatehouse'
+         order by e.id desc
+         limit 1) as problem
+  from ops.sessions s
+ where s.status in ('failed', 'timed_out', 'escalated')
+   and s.ended_at > :since
+   and (s.status <> 'escalated' or not exists (select from ops.sessions c where c.parent_session_id = s.id))
+ order by s.ended_at desc, s.id desc
+ limit :limit;
+
+-- name: countUnsent
+-- Notices whose first attempt failed and that are not sent yet, with why the newest of them is not.
+select count(*) as count, max(created_at) as newest, (array_agg(problem order by created_at desc))[1] as problem
+  from ops.notices
+ where sent_at is null
+   and problem is not null;
