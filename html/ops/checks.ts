@@ -142,7 +142,11 @@ function serviceBadge(checks: readonly CheckHealth[], failing: number): Html {
   return html`<span class="badge verified">${total} ok</span>`
 }
 
-function checkTable(bodyId: string, service: string, checks: readonly CheckHealth[]): Html | false {
+function checkTable(
+  bodyId: string,
+  service: string,
+  checks: readonly CheckHealth[],
+): Html | false {
   if (checks.length === 0) return false
   return listTable({
     bodyId,

@@ -110,7 +110,8 @@ function activityLine({ running, last, config }: NowView): Html {
       running === undefined &&
       last !== undefined &&
       html`<p>
-        Last: ${sessionLink(last.id)} ${statusBadge(last.status)} ${timeTag(last.ended_at ?? last.started_at)}
+        Last: ${sessionLink(last.id)} ${statusBadge(last.status)}
+        ${timeTag(last.ended_at ?? last.started_at)}
       </p>`
     }
     <p class="muted">one every ${intervalText(config.interval)}</p>
@@ -159,7 +160,8 @@ export function triggerForm({ form: state, maxTier, started }: TriggerView): Htm
       }
       <h2 id="trigger-title">Start a session</h2>
       ${field(form, 'prompt', 'What to look into', { rows: 3 })}
-      ${select(form, 'tier', 'Tier', TIERS.slice(0, maxTier + 1))} ${submitLine('Start session', 'trigger-button')}`,
+      ${select(form, 'tier', 'Tier', TIERS.slice(0, maxTier + 1))}
+      ${submitLine('Start session', 'trigger-button')}`,
   )
 }
 

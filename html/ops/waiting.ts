@@ -2,7 +2,15 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import type { Waiting, WaitingItem } from '../../services/ops/waiting.ts'
 import { hiddenField, postForm, submit } from '../form.ts'
-import { countText, emptyState, listTable, nextLink, rowLink, tableRow, timeTag } from '../parts.ts'
+import {
+  countText,
+  emptyState,
+  listTable,
+  nextLink,
+  rowLink,
+  tableRow,
+  timeTag,
+} from '../parts.ts'
 import { levelBadge, opsView, shortText, statusBadge } from './layout.ts'
 
 /** What `/waiting` shows. */
@@ -46,8 +54,7 @@ export function waitingFragment({ waiting, path, all }: WaitingView): Html {
       ${items.length > 0 && html`<p class="muted count">${count}</p>`}
       ${items.some(isSeen) && seenForm(readAt)}
     </div>
-    ${table}
-    ${isCut && nextLink(all, 'Show all')}
+    ${table} ${isCut && nextLink(all, 'Show all')}
   </section>`
 }
 

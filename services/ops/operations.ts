@@ -160,11 +160,7 @@ function recorderOf(
 }
 
 /** Repeats a check until it passes or time is up, and records how it ended. */
-async function verify(
-  service: Service,
-  check: Check,
-  context: ToolContext,
-): Promise<ToolResult> {
+async function verify(service: Service, check: Check, context: ToolContext): Promise<ToolResult> {
   const { redact, job, log } = context
   const { signal } = job
   const until = performance.now() + VERIFY_MS

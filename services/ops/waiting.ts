@@ -1,5 +1,9 @@
 import type { Event } from '../../db/ops/events.ts'
-import { waitingQueries as q, type WaitingAlert, type WaitingSession } from '../../db/ops/waiting.ts'
+import {
+  waitingQueries as q,
+  type WaitingAlert,
+  type WaitingSession,
+} from '../../db/ops/waiting.ts'
 import type { CheckState } from '../../db/ops/checks.ts'
 import { readHealth, type HealthSources } from './checks/health.ts'
 

@@ -76,7 +76,12 @@ export const runCheckTool = defineTool({
     const results = await Promise.all(
       checks.map(async (check) => {
         const result = await runCheck(check, { ...job, redact })
-        return { ...result, service: wanted, name: storedName(check, redact), called: nameOf(check) }
+        return {
+          ...result,
+          service: wanted,
+          name: storedName(check, redact),
+          called: nameOf(check),
+        }
       }),
     )
     await saveResults(context, results)
