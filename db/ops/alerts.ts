@@ -83,6 +83,7 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     ...reader,
   }),
   listAlerts: many(Alert, { characters: 'int4', ...listed }),
+  countAlerts: one(Type.Object({ count: Type.Integer() }), { limit: 'int8' }),
   findAlert: optional(Alert, { id: 'int8' }),
   listAlertTexts: many(AlertText, { alert: 'int8', characters: 'int4', ...listed }),
   takeBriefLock: optional(Type.Object({ brief_until: Timestamp }), {

@@ -35,6 +35,7 @@ export const memoryQueries = sqlFile('sql/ops/memories.sql', {
   removeMemory: optional(Type.Pick(Memory, ['id']), { id: 'int8' }),
   findMemory: optional(Memory, { id: 'int8' }),
   listMemories: many(Memory, { ...filter, offset: 'int8', limit: 'int8' }),
+  countMemories: one(Type.Object({ count: Type.Integer() }), { ...filter, limit: 'int8' }),
   listActiveMemories: many(Memory, { ...filter, limit: 'int8' }),
   trimMemories: exec({ added: 'int8', kept: 'int8' }),
   noteCheckTime: exec({

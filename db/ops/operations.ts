@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Timestamp, exec, many, one, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, sqlFile } from '../sql-file.ts'
 
 const Id = Type.Object({ id: Type.Integer() })
 
@@ -12,9 +12,18 @@ export const Cooldown = Type.Object({
 })
 export type Cooldown = Type.Static<typeof Cooldown>
 
+/** How often a limit was used; `blocks` is the action that keeps another one from running. */
+const Use = Type.Object({
+  position: Type.Integer(),
+  count: Type.Integer(),
+  last_action: nullable(Timestamp),
+  blocks: nullable(Timestamp),
+})
+
 /** The table `actions` has a row for each operation that was admitted. */
 export const operationQueries = sqlFile('sql/ops/operations.sql', {
   listCooldowns: many(Cooldown, { since: 'timestamptz', limit: 'int8' }),
+  listUses: many(Use, { limits: 'jsonb', until: 'timestamptz', limit: 'int8' }),
   lockAdmission: exec({}),
   countActions: one(Type.Pick(Cooldown, ['count']), {
     service: 'text',

@@ -1,9 +1,10 @@
 import type { Alert, AlertOutcome, AlertText } from '../../db/ops/alerts.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState, Page, View } from '../../kernel/http/view.ts'
-import { postForm, refusal, submit } from '../form.ts'
-import { cards, facts, longText, nextLink, timeTag } from '../parts.ts'
-import { opsView, sessionLink, type Listed } from './layout.ts'
+import type { Page, View } from '../../kernel/http/view.ts'
+import { postForm, submit } from '../form.ts'
+import { emptyState, facts, listTable, longText, nextLink, rowLink } from '../parts.ts'
+import { tableRow, timeTag } from '../parts.ts'
+import { countedLine, opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
 /** How much of a payload is shown: a page of whole ones could take all memory. */
 export const MAX_CHARACTERS = 20_000
@@ -20,38 +21,81 @@ const KEY = html`<code>OPS_CHAT_API_KEY</code>`
 const NO_ALERTS = html`No alerts yet. Have your monitoring tool post to
   <code>/api/v1/webhook</code>, with the key in ${KEY} as its bearer token.`
 
-/** `/alerts`, the latest delivery first. `refused` is one that could not be investigated. */
-export function alertsView(
-  { rows, older }: Listed<Alert>,
-  refused?: { id: number; fault: FormState['fault'] },
-): View {
-  const list = rows.map((alert) => {
-    return alertCard(alert, alert.id === refused?.id ? refused.fault : undefined)
-  })
-  return opsView('Alerts', html`${cards(list, NO_ALERTS)} ${nextLink(older, 'Older alerts')}`)
+/** What `/alerts` shows. */
+export interface FoundAlerts extends Listed<Alert> {
+  /** How many there are; counted up to `MAX_COUNT`. */
+  count: number
+}
+
+/** `/alerts`, the latest delivery first. */
+export function alertsView({ rows, older, count }: FoundAlerts): View {
+  const content = html`<section id="alerts-results" aria-label="Alerts">
+    ${count > 0 && countedLine(count, 'alert')}
+    ${listTable({
+      bodyId: 'alert-rows',
+      caption: 'Alerts, the latest delivery first',
+      kind: 'feed',
+      columns: ['Alert', 'Outcome', { number: 'Deliveries' }, 'Session', 'Last', ''],
+      rows: rows.map(alertRow),
+      whenEmpty: emptyState(NO_ALERTS),
+      more: { next: older ?? null, label: 'Older alerts' },
+    })}
+  </section>`
+  return opsView('Alerts', content)
+}
+
+function alertRow(alert: Alert): Html {
+  const { id, title, outcome, problem, source, count, last_seen, session_id: session } = alert
+  const [look, meaning] = OUTCOMES[outcome]
+  const what = [source, problem ?? meaning].filter(Boolean).join(': ')
+  return tableRow(
+    { 'data-id': id },
+    {
+      type: html`${rowLink(`/alerts/${id}`, html`<bdi>${shortText(title, 200)}</bdi>`)}
+        <span class="detail">${shortText(what, 200)}</span>`,
+      verify: html`<span class="badge ${look}">${outcome}</span>`,
+      number: html`${count}
+        <span class="narrow-only">${count === 1 ? 'delivery' : 'deliveries'}</span>`,
+      session: session !== null && sessionLink(session),
+      when: timeTag(last_seen),
+      change: investigateForm(alert),
+    },
+  )
+}
+
+/** Leads to the session that it starts. */
+function investigateForm({ id, title }: Pick<Alert, 'id' | 'title'>): Html {
+  return postForm(
+    { action: `/alerts/${id}/investigate` },
+    submit(html`Investigate <span class="hidden">${shortText(title, 200)}</span>`, {
+      id: `investigate-${id}`,
+    }),
+  )
 }
 
 /** `/alerts/{id}`: the alert and the texts of its deliveries, the latest first. */
 export function alertPage(alert: Alert, { rows, older }: Listed<AlertText>): Page {
-  const title = `Alert ${alert.id}`
+  const { id, texts } = alert
   return {
-    title,
+    title: `Alert ${id}`,
     section: 'alerts',
-    body: html`<h1>${title}</h1>
-      <div class="cards">${alertCard(alert)} ${rows.map(textCard)}</div>
+    body: html`<p class="crumb"><a href="/alerts">Alerts</a> / ${id}</p>
+      ${alertPanel(alert)}
+      ${
+        texts > 1 &&
+        html`<h2>${texts} different texts</h2>
+          <div class="cards">${rows.map(textCard)}</div>`
+      }
       ${nextLink(older, 'Older texts')}`,
   }
 }
 
-/** An alert. `fault` says why it could not be investigated. */
-export function alertCard(alert: Alert, fault?: FormState['fault']): Html {
-  const { id, title, outcome, session_id: session, texts } = alert
+function alertPanel(alert: Alert): Html {
+  const { id, title, outcome, session_id: session } = alert
   const [look, meaning] = OUTCOMES[outcome]
-  const action = `/alerts/${id}/investigate`
-  return html`<article class="panel card" id="alert-${id}" aria-labelledby="alert-title-${id}">
-    ${refusal({ id: `alert-${id}`, fault })}
+  return html`<article class="panel card" id="alert-${id}" aria-labelledby="alert-title">
     <div class="title-line">
-      <h2 id="alert-title-${id}"><bdi>${title}</bdi></h2>
+      <h1 id="alert-title"><bdi>${title}</bdi></h1>
       <span class="badge ${look}">${outcome}</span>
     </div>
     ${facts({
@@ -60,24 +104,16 @@ export function alertCard(alert: Alert, fault?: FormState['fault']): Html {
       Source: alert.source ?? false,
       Received: received(alert),
       First: timeTag(alert.first_seen),
-      Texts: texts > 1 && html`<a href="/alerts/${id}">${texts} different texts</a>`,
       Session: session !== null && sessionLink(session),
     })}
-    <details>
-      <summary>Newest delivery</summary>
-      ${payloadText(alert.payload, 'Newest delivery')}
-    </details>
-    ${postForm(
-      { action, target: `#alert-${id}` },
-      submit(html`Investigate <span class="hidden">${title}</span>`, { id: `investigate-${id}` }),
-    )}
+    ${payloadText(alert.payload, 'Newest delivery')} ${investigateForm(alert)}
   </article>`
 }
 
 function textCard(text: AlertText): Html {
   const { title, payload, first_seen, last_seen } = text
   return html`<article class="panel card">
-    <h2><bdi>${title}</bdi></h2>
+    <h3><bdi>${title}</bdi></h3>
     ${facts({ Received: received(text), First: timeTag(first_seen) })}
     ${payloadText(payload, `Text of ${last_seen.toISOString()}`)}
   </article>`

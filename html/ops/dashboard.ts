@@ -80,12 +80,12 @@ export function nowFragment(now: NowView): Html {
   const { health, running, last, summary } = now
   // A session that begins must show soon.
   const poll = html`hx-get="/" hx-trigger="every 2s" hx-swap="outerMorph" hx-target="this"`
-  const content =
-    last === undefined
-      ? firstSession(now)
-      : html`${activityLine(now)} ${running !== undefined && runningPanel(running, now.lines)}
-        ${summary !== undefined && summaryPanel(summary)}`
-  return html`<section id="now" aria-label="Now" ${last !== undefined && poll}>
+  const isFirst = last === undefined && health.state !== 'empty'
+  const content = isFirst
+    ? firstSession(now)
+    : html`${activityLine(now)} ${running !== undefined && runningPanel(running, now.lines)}
+      ${summary !== undefined && summaryPanel(summary)}`
+  return html`<section id="now" aria-label="Now" ${!isFirst && poll}>
     ${healthLine(health)} ${content}
   </section>`
 }

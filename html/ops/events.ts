@@ -2,24 +2,32 @@ import type { Event } from '../../db/ops/events.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { anyOf, plainChoice, filterForm, plainField } from '../form.ts'
-import { emptyState, nextLink, listTable, tableRow, timeTag } from '../parts.ts'
-import { levelBadge, opsView, sessionLink, type Listed } from './layout.ts'
+import { disclosed, emptyState, listTable, longText, rowLink } from '../parts.ts'
+import { tableRow, timeTag, type More } from '../parts.ts'
+import { countedLine, levelBadge, opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
 /** What `/events` shows. */
 export interface FoundEvents extends Listed<Event> {
   /** Filters; null for all. */
   level: string | null
   service: string | null
+  /** How many match; counted up to `MAX_COUNT`. */
+  count: number
 }
 
 const LEVELS = anyOf('critical', 'warning', 'info')
+/** Characters of a message in its row; a longer one can be opened. */
+const MAX_MESSAGE = 300
 
 export function eventsView(found: FoundEvents): View {
-  const { rows, older, level, service } = found
+  const { rows, older, level, service, count } = found
   const isFiltered = level !== null || service !== null
   const content = html`<section id="events-results" aria-label="Events">
-    ${eventTable('event-rows', 'Events, newest first', rows, isFiltered)}
-    ${nextLink(older, 'Older events')}
+    ${count > 0 && countedLine(count, 'event')}
+    ${eventTable('event-rows', 'Events, newest first', rows, {
+      isFiltered,
+      more: { next: older ?? null, label: 'Older events' },
+    })}
   </section>`
   return opsView('Events', content, { above: eventFilter(found) })
 }
@@ -29,7 +37,7 @@ export function eventTable(
   bodyId: string,
   caption: string,
   events: readonly Event[],
-  isFiltered = false,
+  { isFiltered = false, more }: { isFiltered?: boolean; more?: More } = {},
 ): Html {
   return listTable({
     bodyId,
@@ -38,18 +46,22 @@ export function eventTable(
     columns: ['Message', 'Level', 'Service', 'Session', 'Time'],
     rows: events.map(eventRow),
     whenEmpty: emptyState(isFiltered ? 'No events match these filters.' : 'No events yet.'),
+    ...(more !== undefined && { more }),
   })
 }
 
+/** The row leads to the session that recorded the event. */
 function eventRow({ id, level, service, message, session_id, created_at }: Event): Html {
-  const session = session_id !== null && sessionLink(session_id)
+  const text = shortText(message, MAX_MESSAGE)
+  const isCut = text.endsWith('…')
   return tableRow(
     { 'data-id': id },
     {
-      type: message,
+      type: html`${session_id === null ? text : rowLink(`/sessions/${session_id}`, text)}
+      ${isCut && disclosed('Whole message', longText(`Message of event ${id}`, message))}`,
       verify: levelBadge(level),
       service,
-      session,
+      session: session_id !== null && sessionLink(session_id),
       when: timeTag(created_at),
     },
   )

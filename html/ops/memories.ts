@@ -13,7 +13,7 @@ import {
   type Form,
 } from '../form.ts'
 import { cards, disclosed, nextLink, saved, timeTag } from '../parts.ts'
-import { opsView, sessionLink, type Listed } from './layout.ts'
+import { countedLine, opsView, sessionLink, type Listed } from './layout.ts'
 
 /** What `/memories` shows. */
 export interface FoundMemories extends Listed<Memory> {
@@ -23,17 +23,16 @@ export interface FoundMemories extends Listed<Memory> {
   /** Categories that are suggested. */
   categories: readonly string[]
   creation: FormState
-  update: FormState
+  /** How many match; counted up to `MAX_COUNT`. */
+  count: number
   /** A memory was just added. */
   isSaved?: boolean
-  /** A memory whose change was refused: it stands first if this page does not list it. */
-  edited?: MemoryCard
 }
 
-/** A memory with the form that changes it. */
+/** A memory, with the form that changes it where it is edited. */
 export interface MemoryCard {
   memory: Memory
-  form: FormState
+  form?: FormState
   isSaved?: boolean
 }
 
@@ -43,26 +42,35 @@ export function memoriesView(found: FoundMemories): View {
     </p>
     ${memoryFilter(found)}`
   const content = html`<section id="memories" aria-label="Memories">
-    ${creationForm(found)} ${cards(memoryCards(found), 'No memories match these filters.')}
+    ${creationForm(found)} ${found.count > 0 && countedLine(found.count, 'memory', 'memories')}
+    ${cards(
+      found.rows.map((memory) => memoryCard({ memory })),
+      'No memories match these filters.',
+    )}
     ${nextLink(found.older, 'More memories')}
   </section>`
   return opsView('Memories', content, { above })
 }
 
-function memoryCards({ rows, edited, update }: FoundMemories): readonly Html[] {
-  const others = rows.map((memory) => ({ memory, form: update }))
-  if (edited === undefined) return others.map(memoryCard)
-  const at = rows.findIndex(({ id }) => id === edited.memory.id)
-  const shown = at < 0 ? [edited, ...others] : others.with(at, edited)
-  return shown.map(memoryCard)
+/** `/memories/{id}`: one memory, to be edited; htmx puts it in the place of the card in the list. */
+export function memoryView(card: MemoryCard): View {
+  const { id } = card.memory
+  const body = html`<p class="crumb"><a href="/memories">Memories</a> / ${id}</p>
+    <h1 class="hidden">Memory ${id}</h1>
+    ${memoryCard(card)}`
+  return {
+    page: () => ({ title: `Memory ${id}`, section: 'memories', body }),
+    fragment: () => memoryCard(card),
+  }
 }
 
 export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard): Html {
   const { id, observation, confidence, active, session_id: session } = memory
+  const path = `/memories/${id}`
   const about = memory.service ?? 'Everything'
   const source = session === null ? 'noted by hand' : sessionLink(session)
   const stored = { observation, confidence: String(confidence), active: String(active) }
-  const form = { id: `memory-${id}`, ...state, typed: { ...stored, ...state.typed } }
+  const form = state && { id: `memory-${id}`, ...state, typed: { ...stored, ...state.typed } }
   return html`<article class="panel card" id="memory-${id}" aria-labelledby="memory-title-${id}">
     ${isSaved && saved('Saved.')}
     <div class="title-line">
@@ -71,10 +79,20 @@ export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard)
     </div>
     <p class="observation">${observation}</p>
     <p class="muted">Confidence ${confidence} · ${source} · ${timeTag(memory.updated_at)}</p>
-    ${disclosed('Edit…', html`${updateForm(id, form)} ${deleteForm(id)}`, {
-      open: form.fault !== undefined,
-      summaryId: `edit-${id}`,
-    })}
+    ${
+      form === undefined
+        ? html`<p>
+            <a
+              id="edit-${id}"
+              href="${path}"
+              hx-get="${path}"
+              hx-target="#memory-${id}"
+              hx-swap="outerHTML"
+              >Edit…</a
+            >
+          </p>`
+        : html`${updateForm(id, form)} ${deleteForm(id)}`
+    }
   </article>`
 }
 

@@ -1,27 +1,72 @@
 import type { Cooldown } from '../../db/ops/operations.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
-import { emptyState, listTable, tableRow, timeTag } from '../parts.ts'
+import { formatDuration } from '../../kernel/time.ts'
+import type { Cooldowns, OperationLimit } from '../../services/ops/cooldowns.ts'
+import { emptyState, listTable, section, tableRow, timeTag } from '../parts.ts'
 import { opsView } from './layout.ts'
 
-/** `/cooldowns`: operations of the last 24 hours. */
-export function cooldownsView(cooldowns: readonly Cooldown[]): View {
-  const above = html`<p class="muted">
-    Operations of the last 24 hours. One that is run too often is refused for a while.
-  </p>`
+const ABOVE = html`<p class="muted">
+  What tier 3 may do to services. An operation that has run as often as its limit allows is refused
+  until the time below.
+</p>`
+const NO_OPERATIONS = emptyState(
+  html`No service of the inventory has operations, so nothing is ever done to one.`,
+)
+
+/** `/cooldowns`: the limits of operations, and how far they are used. */
+export function cooldownsView({ limits, others }: Cooldowns): View {
   const table = listTable({
-    bodyId: 'cooldown-rows',
-    caption: 'Operations of the last 24 hours',
-    columns: ['Service', 'Action', { number: 'Times' }, 'Last'],
-    rows: cooldowns.map(cooldownRow),
-    whenEmpty: emptyState('No operations in the last 24 hours.'),
+    bodyId: 'limit-rows',
+    caption: 'Operations and their limits',
+    kind: 'feed',
+    columns: ['Operation', 'State', 'Action', 'Used', 'Last'],
+    rows: limits.map(limitRow),
+    whenEmpty: NO_OPERATIONS,
   })
-  return opsView('Cooldowns', table, { above })
+  const below =
+    others.length > 0 &&
+    section('others-title', 'Other actions of the last 24 hours', otherTable(others))
+  return opsView('Cooldowns', html`${table} ${below}`, { above: ABOVE })
 }
 
-function cooldownRow({ service, action_type, count, last_action }: Cooldown): Html {
-  const unit = count === 1 ? 'time' : 'times'
-  const number = html`${count} <span class="narrow-only">${unit}</span>`
-  const when = timeTag(last_action)
-  return tableRow({}, { type: service, action: action_type, number, when })
+function limitRow(limit: OperationLimit): Html {
+  const { service, name, action_type, most, window_s, count, last_action } = limit
+  const times = most === 1 ? 'once' : `${most} times`
+  return tableRow(
+    {},
+    {
+      type: html`<bdi>${name}</bdi> <span class="detail"><bdi>${service}</bdi></span>`,
+      verify: stateOf(limit),
+      action: action_type,
+      used: html`${count} of ${most}
+        <span class="detail">at most ${times} in ${formatDuration(window_s)}</span>`,
+      when: last_action === null ? 'never' : timeTag(last_action),
+    },
+  )
+}
+
+function stateOf({ most, freeAt }: OperationLimit): Html {
+  if (most === 0) return html`<span class="badge bad">never allowed</span>`
+  if (freeAt === null) return html`<span class="badge verified">allowed</span>`
+  return html`<span class="badge open">cooling down</span>
+    <span class="detail">until ${timeTag(freeAt, 'exact')}</span>`
+}
+
+/** What was done by operations that the inventory no longer has. */
+function otherTable(others: readonly Cooldown[]): Html {
+  return listTable({
+    bodyId: 'cooldown-rows',
+    caption: 'Other actions of the last 24 hours',
+    kind: 'feed',
+    columns: ['Service', 'Action', { number: 'Times' }, 'Last'],
+    rows: others.map(({ service, action_type, count, last_action }) => {
+      const unit = count === 1 ? 'time' : 'times'
+      const number = html`${count} <span class="narrow-only">${unit}</span>`
+      return tableRow(
+        {},
+        { type: service, action: action_type, number, when: timeTag(last_action) },
+      )
+    }),
+  })
 }

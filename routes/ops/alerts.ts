@@ -1,7 +1,8 @@
 import Type from 'typebox'
 import { alertQueries as q, type Alert } from '../../db/ops/alerts.ts'
 import { nullable } from '../../db/sql-file.ts'
-import { alertCard, alertPage, alertsView, MAX_CHARACTERS } from '../../html/ops/alerts.ts'
+import { alertPage, alertsView, MAX_CHARACTERS } from '../../html/ops/alerts.ts'
+import { MAX_COUNT } from '../../html/ops/layout.ts'
 import { found, badRequest, Fault } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { bearsKey } from '../../kernel/tokens.ts'
@@ -10,16 +11,7 @@ import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
-import {
-  form,
-  idOf,
-  page,
-  paging,
-  readPage,
-  type OpsApp,
-  type Paging,
-  started,
-} from './endpoint.ts'
+import { form, idOf, page, paging, readPage, type OpsApp, started } from './endpoint.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }
@@ -31,7 +23,14 @@ export const alertEndpoints = [
   page({
     path: PATH,
     query: AlertQuery,
-    answer: async ({ app, query }) => alertsView(await listAlerts(app, query)),
+    async answer({ app: { ops }, query }) {
+      const [listed, { count }] = await Promise.all([
+        // A row shows no payload.
+        readPage(PATH, query, (asked) => q.listAlerts(ops.db, { ...asked, characters: 0 })),
+        q.countAlerts(ops.db, { limit: MAX_COUNT + 1 }),
+      ])
+      return alertsView({ ...listed, count })
+    },
   }),
 
   page({
@@ -56,26 +55,15 @@ export const alertEndpoints = [
       const prompt = investigationPrompt(alert, ops.random)
       const request = { tier: 1, trigger: 'manual', prompt, alert: alert.id } as const
       const { id } = started(await ops.sessions.start(request))
-      const now = { ...alert, outcome: 'triggered', problem: null, session_id: id } as const
-      await q.noteAlert(ops.db, { ...now, session: id })
-      return { location: `/sessions/${id}`, fragment: () => alertCard(now) }
-    },
-    async refused({ app, found: alert }, { fault }) {
-      const listed = await listAlerts(app, { limit: 50, offset: 0 })
-      const view = alertsView(listed, { id: alert.id, fault })
-      return { ...view, fragment: () => alertCard(alert, fault) }
+      const now = { ...alert, outcome: 'triggered', problem: null, session: id }
+      await q.noteAlert(ops.db, now)
+      return { location: `/sessions/${id}` }
     },
   }),
 ]
 
 async function findAlert({ ops }: OpsApp, id: number): Promise<Alert> {
   return found(await q.findAlert(ops.db, { id }), 'alert')
-}
-
-function listAlerts({ ops }: OpsApp, query: Paging) {
-  return readPage(PATH, query, (asked) =>
-    q.listAlerts(ops.db, { ...asked, characters: MAX_CHARACTERS }),
-  )
 }
 
 /** What became of a delivery: a session, or one runs already. */

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { Event, eventQueries as q } from '../../db/ops/events.ts'
 import { eventsView } from '../../html/ops/events.ts'
+import { MAX_COUNT } from '../../html/ops/layout.ts'
 import { Filter, listApi, page, paging, readPage } from './endpoint.ts'
 
 const EventQuery = Type.Object({ ...paging(100), level: Filter, service: Filter })
@@ -11,10 +12,11 @@ export const eventEndpoints = [
     path: '/events',
     query: EventQuery,
     async answer({ app: { ops }, query }) {
-      const listed = await readPage('/events', query, (asked) =>
-        q.listEvents(ops.db, { ...asked, session: null }),
-      )
-      return eventsView({ ...query, ...listed })
+      const [listed, { count }] = await Promise.all([
+        readPage('/events', query, (asked) => q.listEvents(ops.db, { ...asked, session: null })),
+        q.countEvents(ops.db, { ...query, limit: MAX_COUNT + 1 }),
+      ])
+      return eventsView({ ...query, ...listed, count })
     },
   }),
 

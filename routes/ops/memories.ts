@@ -4,8 +4,10 @@ import {
   deletedMemory,
   memoriesView,
   memoryCard,
+  memoryView,
   type FoundMemories,
 } from '../../html/ops/memories.ts'
+import { MAX_COUNT } from '../../html/ops/layout.ts'
 import { found } from '../../kernel/fault.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
 import type { View } from '../../kernel/http/view.ts'
@@ -30,8 +32,11 @@ import {
 
 const PATH = '/memories'
 const params = { id: idOf('memory') }
-const MemoryQuery = Type.Object({ ...paging(200), service: Filter, category: Filter })
-type MemoryQuery = Type.Static<typeof MemoryQuery>
+const filters = { service: Filter, category: Filter }
+/** Fewer than the API gives: each takes more room on a page. */
+const PAGE_ROWS = 50
+const PageQuery = Type.Object({ ...paging(PAGE_ROWS), ...filters })
+type PageQuery = Type.Static<typeof PageQuery>
 
 /**
  * What sessions learned and operators wrote (ops.md section 4; decisions.md section 5, Dashboard).
@@ -40,7 +45,7 @@ export const memoryEndpoints = [
   listApi('Memories', {
     summary: 'List memories, surest first; filters combine.',
     row: Memory,
-    query: MemoryQuery,
+    query: Type.Object({ ...paging(200), ...filters }),
     list: ({ app: { ops }, query }) => q.listMemories(ops.db, query),
   }),
 
@@ -84,7 +89,7 @@ export const memoryEndpoints = [
 
   page({
     path: PATH,
-    query: MemoryQuery,
+    query: PageQuery,
     answer: ({ app, query }) => showMemories(app, query),
   }),
 
@@ -99,6 +104,15 @@ export const memoryEndpoints = [
     refused: ({ app }, creation) => showMemories(app, FIRST_PAGE, { creation }),
   }),
 
+  page({
+    path: `${PATH}/:id`,
+    params,
+    async answer({ app: { ops }, params: { id } }) {
+      const memory = found(await q.findMemory(ops.db, { id }), 'memory')
+      return memoryView({ memory, form: newForm(MemoryUpdate) })
+    },
+  }),
+
   form({
     path: `${PATH}/:id`,
     params,
@@ -106,14 +120,11 @@ export const memoryEndpoints = [
     limit: LONG_FORM_LIMIT,
     async answer({ app: { ops }, params: { id }, body, now }) {
       const memory = found(await q.updateMemory(ops.db, { id, ...body, now }), 'memory')
-      const fragment = () => memoryCard({ memory, form: newForm(MemoryUpdate), isSaved: true })
-      return { location: PATH, fragment }
+      return { location: PATH, fragment: () => memoryCard({ memory, isSaved: true }) }
     },
     async refused({ app, params: { id } }, update) {
       const memory = found(await q.findMemory(app.ops.db, { id }), 'memory')
-      const edited = { memory, form: update }
-      const view = await showMemories(app, FIRST_PAGE, { edited })
-      return { ...view, fragment: () => memoryCard(edited) }
+      return memoryView({ memory, form: update })
     },
   }),
 
@@ -127,14 +138,17 @@ export const memoryEndpoints = [
   }),
 ]
 
-const FIRST_PAGE: MemoryQuery = { limit: 200, offset: 0, service: null, category: null }
+const FIRST_PAGE: PageQuery = { limit: PAGE_ROWS, offset: 0, service: null, category: null }
 
 async function showMemories(
   { ops }: OpsApp,
-  query: MemoryQuery,
+  query: PageQuery,
   state: Partial<FoundMemories> = {},
 ): Promise<View> {
-  const listed = await readPage(PATH, query, (asked) => q.listMemories(ops.db, asked))
-  const forms = { creation: newForm(MemoryCreation), update: newForm(MemoryUpdate) }
-  return memoriesView({ ...query, ...listed, ...forms, categories: CATEGORIES, ...state })
+  const [listed, { count }] = await Promise.all([
+    readPage(PATH, query, (asked) => q.listMemories(ops.db, asked)),
+    q.countMemories(ops.db, { ...query, limit: MAX_COUNT + 1 }),
+  ])
+  const first = { creation: newForm(MemoryCreation), categories: CATEGORIES, count }
+  return memoriesView({ ...query, ...listed, ...first, ...state })
 }

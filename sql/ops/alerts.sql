@@ -83,6 +83,13 @@ select a.id, a.fingerprint, a.source, t.title, left(t.payload, :characters) as p
 offset :offset
  limit :limit;
 
+-- name: countAlerts
+-- Counts no further than the limit.
+select count(*) as count
+  from (select
+          from ops.alerts
+         limit :limit) found;
+
 -- name: findAlert
 -- Empty when there is no such alert.
 select a.id, a.fingerprint, a.source, t.title, t.payload, a.count, a.first_seen, a.last_seen, a.outcome, a.problem,

@@ -73,6 +73,15 @@ select id, service, category, observation, confidence, active, created_at, updat
 offset :offset
  limit :limit;
 
+-- name: countMemories
+-- Counts no further than the limit.
+select count(*) as count
+  from (select
+          from ops.memories
+         where (:service::text is null or service = :service)
+           and (:category::text is null or category = :category)
+         limit :limit) found;
+
 -- name: listActiveMemories
 -- In the order of the prompt: first the operators' memories, then the sessions', each by confidence.
 select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier

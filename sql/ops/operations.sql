@@ -7,6 +7,28 @@ select service, action_type, count(*) as count, max(at) as last_action
  order by last_action desc, service, action_type
  limit :limit;
 
+-- name: listUses
+-- For each limit: the actions since a time, and the one that must leave the window before another is admitted; null
+-- while one is.
+select l.position, u.count, u.last_action, b.at as blocks
+  from jsonb_to_recordset(:limits::jsonb)
+         as l(position integer, service text, action_type text, since timestamptz, most integer)
+ cross join lateral (select count(*) as count, max(at) as last_action
+                       from ops.actions
+                      where service = l.service
+                        and action_type = l.action_type
+                        and at between l.since and :until) u
+  left join lateral (select at
+                       from ops.actions
+                      where service = l.service
+                        and action_type = l.action_type
+                        and at between l.since and :until
+                      order by at desc
+                     offset greatest(l.most - 1, 0)
+                      limit 1) b on true
+ order by l.position
+ limit :limit;
+
 -- name: lockAdmission
 -- Serializes admission on all instances, so that no two operations count the same actions.
 select pg_advisory_xact_lock(7203003);
