@@ -63,8 +63,9 @@ function htmlDocument(title: string, folder: string, head: Html, body: Html): Ht
 
 /**
  * The document around a page. htmx is told to make no style sheet of its own, to carry no style
- * from old elements to new ones (the policy forbids both), and to reload on "back" rather than to
- * fetch: a URL answers a fragment to htmx and a page to a browser.
+ * from old elements to new ones (the policy forbids both), to leave open what a person has opened,
+ * and to reload on "back" rather than to fetch: a URL answers a fragment to htmx and a page to a
+ * browser.
  */
 export function layout(site: Site, page: Page): Html {
   const { assets, tagline, apiDocs } = site
@@ -73,7 +74,7 @@ export function layout(site: Site, page: Page): Html {
     <meta name="theme-color" content="#1b2127" media="(prefers-color-scheme: dark)" />
     <meta
       name="htmx-config"
-      content='{"includeIndicatorCSS":false,"history":"reload","defaultSettleDelay":0}'
+      content='{"includeIndicatorCSS":false,"history":"reload","defaultSettleDelay":0,"morphIgnore":["data-htmx-powered","open"]}'
     />
     <link rel="stylesheet" href="${assets}/app.css" />
     ${site.head}

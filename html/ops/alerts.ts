@@ -35,10 +35,11 @@ export function alertsView({ rows, older, count }: FoundAlerts): View {
       bodyId: 'alert-rows',
       caption: 'Alerts, the latest delivery first',
       kind: 'feed',
-      columns: ['Alert', 'Outcome', { number: 'Deliveries' }, 'Session', 'Last', ''],
+      columns: ['Alert', 'Outcome', { number: 'Deliveries' }, 'Session', 'Last', 'Look into it'],
       rows: rows.map(alertRow),
       whenEmpty: emptyState(NO_ALERTS),
-      more: { next: older ?? null, label: 'Older alerts' },
+      // A list that is whole has no end to tell.
+      ...(rows.length < count && { more: { next: older ?? null, label: 'Older alerts' } }),
     })}
   </section>`
   return opsView('Alerts', content)

@@ -61,7 +61,7 @@ export function dashboardPage(view: DashboardView): Page {
     title: 'Dashboard',
     section: 'dashboard',
     body: html`<h1 class="hidden">Dashboard</h1>
-      ${nowFragment(view.now)} ${waitingFragment(view.waiting)} ${checksFragment(view.checks)}
+      ${nowFragment(view.now)} ${checksFragment(view.checks)} ${waitingFragment(view.waiting)}
       ${triggerForm(view.trigger)}
       <section aria-labelledby="days-title">
         <h2 id="days-title" class="hidden">Last days</h2>

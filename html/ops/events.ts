@@ -26,7 +26,8 @@ export function eventsView(found: FoundEvents): View {
     ${count > 0 && countedLine(count, 'event')}
     ${eventTable('event-rows', 'Events, newest first', rows, {
       isFiltered,
-      more: { next: older ?? null, label: 'Older events' },
+      // A list that is whole has no end to tell.
+      ...(rows.length < count && { more: { next: older ?? null, label: 'Older events' } }),
     })}
   </section>`
   return opsView('Events', content, { above: eventFilter(found) })

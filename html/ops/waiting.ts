@@ -40,7 +40,7 @@ export function waitingFragment({ waiting, path, all }: WaitingView): Html {
     rows: items.map(waitingRow),
     whenEmpty: emptyState(NOTHING),
   })
-  const count = `${countText(items.length, 'thing')}${isCut ? ' and more' : ''}`
+  const count = isCut ? `the newest ${items.length}` : countText(items.length, 'thing')
   return html`<section
     id="waiting"
     aria-labelledby="waiting-title"

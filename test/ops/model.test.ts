@@ -73,6 +73,9 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
   const url = ops.env['DATABASE_URL'] ?? ''
   const rows = await run(url, 'select summary from ops.sessions where id = $1', [id])
   t.same(rows, [{ summary: 'The shop is slow,\nas on every Sunday.' }])
+  const states = 'select service, name, ok, message from ops.check_states where session_id = $1'
+  const state = { service: 'shop', name: 'health', ok: true, message: 'answered 204' }
+  t.same(await run(url, states, [id]), [state], 'what it ran is recorded')
   const lines = await run(
     url,
     'select kind, text from ops.session_lines where session_id = $1 order by seq',
@@ -328,4 +331,36 @@ t.test('a check has one memory of its time, which follows it', async (t) => {
   t.equal(apart.length, 2)
   t.match(apart[0], { id: quick?.id, ...words }, 'the words of an operator stay')
   t.match(apart[1], { service: 'shop', observation: /^front usually answers within \d+ ms$/ })
+})
+
+await t.test('checks that a model runs: changes are told, not each look', async (t) => {
+  let status = 503
+  const { url } = await startReceiver(t, (_, response) => {
+    response.writeHead(status).end()
+  })
+  const check = { type: 'http', name: 'front', url }
+  const model = await startModel(t)
+  const ops = await startOps(t, postgres, {
+    ...model.env,
+    OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'shop', checks: [check] }] }),
+  })
+  await ended(ops)
+  const look = async (times: number): Promise<readonly string[]> => {
+    const calls = Array.from({ length: times }, () => ['run_check', { service: 'shop' }] as const)
+    model.answer(steps(calls))
+    const { id } = await ended(ops, (await trigger(ops)).id)
+    const own = (await eventsOf(ops)).filter(({ session_id }) => session_id === id)
+    return own.map(({ level, message }) => `${level} ${message}`)
+  }
+  t.same(await look(2), ['critical front: answered 503, expected 200 to 399'])
+  t.same(await look(1), [], 'it still fails')
+  status = 200
+  t.same(await look(2), ['info front is good again: answered 200'])
+  const due =
+    'select count(*)::int as due from ops.notices n join ops.events e on e.id = n.event_id'
+  t.same(
+    await run(ops.env['DATABASE_URL'] ?? '', due),
+    [{ due: 1 }],
+    'no notice of the beginning is sent after the end',
+  )
 })

@@ -53,7 +53,12 @@ await t.test('pages and forms', async (t: Test) => {
     for (const path of ['/', '/sessions', '/sessions/1', '/events', '/memories', '/cooldowns']) {
       isPage(t, await get(path), 200)
     }
-    for (const path of ['/alerts', '/config']) isPage(t, await get(path), 200)
+    for (const path of ['/alerts', '/config', '/checks', '/waiting']) {
+      isPage(t, await get(path), 200)
+    }
+    for (const path of ['/checks?service=gate', '/checks?service=none', '/checks?offset=9']) {
+      isPage(t, await get(path), 200)
+    }
     t.match((await get('/')).text, /aria-label="Sessions by day: 1 in 14 days, at most 1 on /)
   })
 
@@ -76,6 +81,11 @@ await t.test('pages and forms', async (t: Test) => {
       ['/sessions/1?before=x', 400],
       ['/sessions?limit=-1', 400],
       ['/events?offset=x', 400],
+      ['/checks?limit=x', 400],
+      ['/waiting?limit=0', 400],
+      ['/memories/999', 404],
+      ['/memories/none', 404],
+      ['/waiting/seen', 405],
       ['/sessions/1/stop', 405],
     ] as const) {
       isPage(t, await get(path), status)
@@ -181,6 +191,11 @@ await t.test('pages and forms', async (t: Test) => {
     t.match(await list(), [{}, { active: false, service: null }])
     const path = `/memories/${memory?.id}`
     const change = { observation: 'slower', confidence: '0.9', active: 'true' }
+    isPage(t, await get(path), 200)
+    const edited = await get(path, HTMX)
+    isFragment(t, edited, 200)
+    t.match(edited.text, /<textarea[^>]*>\s*slow<\/textarea>/)
+    t.notMatch((await get('/memories')).text, 'action="/memories/', 'a list has no forms of rows')
     const changed = await post(path, change, HTMX)
     isFragment(t, changed, 200)
     t.match(changed.text, /slower/)
@@ -250,7 +265,7 @@ await t.test('pages and forms', async (t: Test) => {
     gate.shut()
     await trigger(ops)
     isPage(t, await post(path), 409)
-    isFragment(t, await post(path, {}, HTMX), 409)
+    isJson(t, await post(path, {}, HTMX), 409, /a session is running/)
     gate.open(true)
     await ended(ops)
     const started = await post(path)
@@ -264,8 +279,9 @@ await t.test('pages and forms', async (t: Test) => {
     isPage(t, one, 200)
     t.match(one.text, ESCAPED)
     isPage(t, await get('/alerts/none'), 404)
-    isFragment(t, await post(path, {}, HTMX), 200)
-    await ended(ops)
+    const led = await post(path, {}, HTMX)
+    t.equal(led.status, 204)
+    t.equal(led.headers['hx-redirect'], `/sessions/${(await ended(ops)).id}`)
     isPage(t, await post('/alerts/999/investigate'), 404)
   })
 
@@ -311,7 +327,8 @@ await t.test('pages and forms', async (t: Test) => {
     )
     const page = await get('/events?service=shop&level=critical&limit=2')
     t.same(messages(page), ['event 6', 'event 4'])
-    const [, older = ''] = /<a href="(\/events\?[^"]*)">Older/.exec(page.text) ?? []
+    t.match(page.text, />3 events</)
+    const [, older = ''] = /<a [^>]*href="(\/events\?[^"]*)"[^>]*>Older/.exec(page.text) ?? []
     t.same(messages(await get(older.replaceAll('&amp;', '&'))), ['event 2'])
     t.notMatch((await get(older.replaceAll('&amp;', '&'))).text, />Older/)
     isFragment(t, await get('/events?service=shop', HTMX), 200)
@@ -330,5 +347,5 @@ await t.test('pages and forms', async (t: Test) => {
 })
 
 function messages({ text }: Response): readonly string[] {
-  return [...text.matchAll(/>(event \d+)</g)].map(([, message = '']) => message)
+  return [...text.matchAll(/>\s*(event \d+)\s*</g)].map(([, message = '']) => message)
 }
