@@ -62,20 +62,24 @@ function htmlDocument(title: string, folder: string, head: Html, body: Html): Ht
 }
 
 /**
- * The document around a page. htmx is told to make no style sheet of its own, to carry no style
- * from old elements to new ones (the policy forbids both), to leave open what a person has opened,
- * and to reload on "back" rather than to fetch: a URL answers a fragment to htmx and a page to a
- * browser.
+ * htmx is told to make no style sheet of its own, to carry no style from old elements to new ones
+ * (the policy forbids both), to leave open what a person has opened, and to reload on "back"
+ * rather than to fetch: a URL answers a fragment to htmx and a page to a browser.
  */
+const HTMX_CONFIG = JSON.stringify({
+  includeIndicatorCSS: false,
+  history: 'reload',
+  defaultSettleDelay: 0,
+  morphIgnore: ['data-htmx-powered', 'open'],
+})
+
+/** The document around a page. */
 export function layout(site: Site, page: Page): Html {
   const { assets, tagline, apiDocs } = site
   const head = html`<meta name="color-scheme" content="light dark" />
     <meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)" />
     <meta name="theme-color" content="#1b2127" media="(prefers-color-scheme: dark)" />
-    <meta
-      name="htmx-config"
-      content='{"includeIndicatorCSS":false,"history":"reload","defaultSettleDelay":0,"morphIgnore":["data-htmx-powered","open"]}'
-    />
+    <meta name="htmx-config" content="${HTMX_CONFIG}" />
     <link rel="stylesheet" href="${assets}/app.css" />
     ${site.head}
     <script src="${assets}/htmx.js" defer></script>

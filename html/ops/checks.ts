@@ -72,12 +72,8 @@ function healthText({ state, total, good, unchecked, failing }: Health): string 
       return 'Nothing to check: no service has checks'
     case 'unchecked':
       return 'Nothing is checked yet'
-    case 'failing': {
-      const named = failing.slice(0, MAX_NAMED).map(({ service, name }) => `${service}: ${name}`)
-      const rest = failing.length - named.length
-      const more = rest > 0 ? ` and ${rest} more` : ''
-      return `${failing.length === 1 ? '1 check fails' : `${failing.length} checks fail`}: ${named.join(', ')}${more}`
-    }
+    case 'failing':
+      return failingText(failing)
     case 'stale':
       return `Not checked lately: ${checks} were good`
     case 'partial':
@@ -87,16 +83,23 @@ function healthText({ state, total, good, unchecked, failing }: Health): string 
   }
 }
 
+function failingText(failing: Health['failing']): string {
+  const count = failing.length === 1 ? '1 check fails' : `${failing.length} checks fail`
+  const named = failing.slice(0, MAX_NAMED).map(({ service, name }) => `${service}: ${name}`)
+  const rest = failing.length - named.length
+  return `${count}: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
 /** The services alone; an open page asks for them again and again. */
 export function checksFragment(view: ChecksView): Html {
   const { health, services, path, older, isWhole } = view
   const poll = html`hx-get="${path}" hx-trigger="every 10s" hx-swap="outerMorph" hx-target="this"`
   const isEmpty = health.state === 'empty'
-  const counts = `${countText(health.services.length, 'service')}, ${countText(health.total, 'check')}`
+  const total = countText(health.total, 'check')
   return html`<section id="checks" aria-labelledby="checks-title" ${!isEmpty && poll}>
     <div class="title-line">
       <h2 id="checks-title">Services</h2>
-      <p class="muted count">${counts}</p>
+      <p class="muted count">${countText(health.services.length, 'service')}, ${total}</p>
     </div>
     ${isEmpty ? noChecks() : services.map((service) => serviceBox(service, isWhole))}
     ${nextLink(older, 'More services')}

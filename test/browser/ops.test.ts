@@ -28,7 +28,8 @@ await t.test('a session from its trigger to its end, live', async (t: Test) => {
     await page.getByRole('button', { name: 'Start session' }).click()
     await untilText(page.locator('#trigger-refused'), /A session is running/)
     t.equal(await page.getByLabel('What to look into').inputValue(), 'another')
-    await untilText(page.locator('#now .connection'), 'running')
+    await untilText(page.locator('#now .activity'), 'running')
+    await untilText(page.locator('#last-lines'), '1 checks of 1 services')
     t.equal(await page.getByLabel('What to look into').inputValue(), 'another', 'it stays')
   })
 
@@ -87,6 +88,33 @@ await t.test('a story: a tool call unfolds, and the rest of its result comes', a
   await call.getByRole('link', { name: 'Show all of it' }).click()
   await call.getByText('row <b>100').waitFor()
   t.equal(await call.getByRole('link').count(), 0)
+})
+
+await t.test('the dashboard keeps up by itself', async (t: Test) => {
+  const { page } = await browse(t, ops.base)
+  const refreshed = (path: string): Promise<unknown> =>
+    page.waitForResponse((response) => new URL(response.url()).pathname === path)
+  gate.open(true)
+  await trigger(ops)
+  await ended(ops)
+  await page.goto(`${ops.base}/`)
+  await untilText(page.locator('#now .health'), /^All well: 1 of 1 check good, last checked/)
+  const service = page.locator('#checks details')
+  await service.locator('summary').click()
+  await refreshed('/checks')
+  await refreshed('/checks')
+  t.equal(await service.getAttribute('open'), '', 'what was opened stays open')
+  gate.open(true, 503)
+  const { id } = await trigger(ops)
+  await ended(ops, id)
+  await untilText(page.locator('#now .health'), /^1 check fails: gate: gate, last checked/)
+  await page.locator('#open-gate[open]').waitFor()
+  await untilText(page.locator('#open-gate .type'), /^gate http$/)
+  await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`${ops.base}/sessions/${id}`)
+  gate.open(true)
+  await ended(ops, (await trigger(ops)).id)
 })
 
 await t.test('a memory and the configuration, changed in their place', async (t: Test) => {

@@ -182,8 +182,8 @@ export type Gate = {
   readonly inventory: string
   /** Sessions that wait now. */
   waiting(): number
-  /** Lets those go that wait, and all to come when `forGood`. */
-  open(forGood?: boolean): void
+  /** Lets those go that wait, and all to come when `forGood`, with a status; 204 is well. */
+  open(forGood?: boolean, status?: number): void
   /** Holds sessions up again. */
   shut(): void
 }
@@ -192,8 +192,9 @@ export type Gate = {
 export async function startGate(t: Owner): Promise<Gate> {
   let held: (() => void)[] = []
   let isOpen = false
+  let given = 204
   const { url } = await startReceiver(t, (_, response) => {
-    const answer = (): void => void response.writeHead(204).end()
+    const answer = (): void => void response.writeHead(given).end()
     if (isOpen) answer()
     else {
       held.push(answer)
@@ -204,8 +205,9 @@ export async function startGate(t: Owner): Promise<Gate> {
   return {
     inventory: await inventoryFile(t, { services: [{ name: 'gate', checks: [check] }] }),
     waiting: () => held.length,
-    open(forGood = false) {
+    open(forGood = false, status = 204) {
       isOpen = forGood
+      given = status
       for (const answer of held.splice(0)) answer()
     },
     shut: () => void (isOpen = false),
