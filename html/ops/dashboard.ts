@@ -5,11 +5,13 @@ import type { FormState, Page } from '../../kernel/http/view.ts'
 import type { Health } from '../../services/ops/checks/health.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { barChart } from '../chart.ts'
+import { markdown } from '../markdown.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
 import { saved, startHere, timeTag } from '../parts.ts'
 import { checksFragment, healthLine, type ChecksView } from './checks.ts'
 import { eventTable } from './events.ts'
 import { costText, modelText, sessionLink, shortText, statusBadge } from './layout.ts'
+import { askedLine } from './prompt.ts'
 import { waitingFragment, type WaitingView } from './waiting.ts'
 
 /** The current state. */
@@ -45,6 +47,8 @@ export interface TriggerView {
   started?: number
 }
 
+/** Characters of a summary; the session's page has the whole one. */
+const MAX_SUMMARY = 2_000
 /** Characters of a line of output; the session's page has the whole one. */
 const MAX_LINE = 240
 
@@ -122,7 +126,6 @@ function activityLine({ running, last, config }: NowView): Html {
 /** The session that runs, with its last lines. */
 function runningPanel(session: Session, lines: readonly Line[]): Html {
   const { id, tier, model, trigger, started_at, prompt_text } = session
-  const asked = prompt_text === null ? 'Check of everything' : shortText(prompt_text, 300)
   return html`<section class="panel" aria-labelledby="running-title">
     <div class="title-line">
       <h2 id="running-title"><a href="/sessions/${id}">Session ${id}</a></h2>
@@ -130,7 +133,7 @@ function runningPanel(session: Session, lines: readonly Line[]): Html {
         tier ${tier}, ${modelText(model)} · ${trigger} · started ${timeTag(started_at)}
       </p>
     </div>
-    <p>${asked}</p>
+    <p>${askedLine(prompt_text)}</p>
     <div class="output" id="last-lines">
       ${lines.map(({ kind, text }) => {
         return html`<p class="line" data-kind="${kind}">
@@ -171,7 +174,7 @@ function summaryPanel({ id, summary, ended_at }: Summary): Html {
       <h2 id="summary-title">Last summary</h2>
       <a href="/sessions/${id}">Session ${id}</a>
     </div>
-    <p class="summary">${shortText(summary, 600)}</p>
+    ${markdown(summary.slice(0, MAX_SUMMARY).toWellFormed())}
     <p class="muted">${timeTag(ended_at)}</p>
   </section>`
 }

@@ -1,7 +1,6 @@
 import type { Cooldown } from '../../db/ops/operations.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
-import { formatDuration } from '../../kernel/time.ts'
 import type { Cooldowns, OperationLimit } from '../../services/ops/cooldowns.ts'
 import { emptyState, listTable, section, tableRow, timeTag } from '../parts.ts'
 import { opsView } from './layout.ts'
@@ -31,7 +30,7 @@ export function cooldownsView({ limits, others }: Cooldowns): View {
 }
 
 function limitRow(limit: OperationLimit): Html {
-  const { service, name, action_type, most, window_s, count, last_action } = limit
+  const { service, name, action_type, most, window, count, last_action } = limit
   const times = most === 1 ? 'once' : `${most} times`
   return tableRow(
     {},
@@ -39,8 +38,7 @@ function limitRow(limit: OperationLimit): Html {
       type: html`<bdi>${name}</bdi> <span class="detail"><bdi>${service}</bdi></span>`,
       verify: stateOf(limit),
       action: action_type,
-      used: html`${count} of ${most}
-        <span class="detail">at most ${times} in ${formatDuration(window_s)}</span>`,
+      used: html`${count} of ${most} <span class="detail">at most ${times} in ${window}</span>`,
       when: last_action === null ? 'never' : timeTag(last_action),
     },
   )

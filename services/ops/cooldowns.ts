@@ -1,5 +1,6 @@
 import type { Database } from '../../db/client.ts'
 import { operationQueries as q, type Cooldown } from '../../db/ops/operations.ts'
+import { formatDuration } from '../../kernel/time.ts'
 import type { InventorySource } from './inventory.ts'
 import { cooldownOf } from './operations.ts'
 
@@ -8,9 +9,9 @@ export interface OperationLimit {
   service: string
   name: string
   action_type: string
-  /** How many actions within how many seconds. */
+  /** How many actions in how long, such as `4h`. */
   most: number
-  window_s: number
+  window: string
   count: number
   last_action: Date | null
   /** When it may run again; null if it may now, or never. */
@@ -60,7 +61,8 @@ export async function readCooldowns(
       const { name, action_type } = operation.operation
       const isFree = count < most || most === 0 || blocks === null
       const freeAt = isFree ? null : new Date(blocks.getTime() + window_s * 1_000)
-      return { service, name, action_type, most, window_s, count, last_action, freeAt }
+      const window = formatDuration(window_s)
+      return { service, name, action_type, most, window, count, last_action, freeAt }
     }),
     others: done.filter(
       (one) => !limits.some((l) => l.service === one.service && l.action_type === one.action_type),
