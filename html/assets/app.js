@@ -80,6 +80,14 @@ async function copyPath(name) {
   setTimeout(() => note.remove(), 2000)
 }
 
+/** Puts a button's value into the field that it names, as if it had been typed. */
+function fill(button) {
+  const input = document.getElementById(button.dataset.fill)
+  input.value = button.value
+  input.dispatchEvent(new Event('input', { bubbles: true }))
+  input.focus()
+}
+
 /** Keys for people without a mouse; none while something is typed. */
 function onKey(event) {
   const { target, key } = event
@@ -294,5 +302,7 @@ document.addEventListener('click', (event) => {
     event.preventDefault()
     copyPath(name)
   }
+  const filling = event.target.closest('[data-fill]')
+  if (filling !== null) fill(filling)
   if (event.target.closest('.row-link') !== null) keepPlace()
 })
