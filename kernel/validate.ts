@@ -116,9 +116,14 @@ export function validate<S extends TObject>(
 }
 
 /** The first of several faults, with the messages of all by their fields. */
-function joinFaults(faults: readonly Fault[]) {
+export function joinFaults(faults: readonly Fault[]): Fault {
   const [first = badRequest('the input is not valid')] = faults
-  const fields = Object.fromEntries(faults.map(({ field, message }) => [field ?? '', message]))
+  const fields: Readonly<Record<string, string>> = Object.assign(
+    {},
+    ...faults.map(({ field, fields, message }) =>
+      field === undefined ? { '': message } : fields,
+    ),
+  )
   const { status, code, message, field: name, headers } = first
   return new Fault(status, code, message, { headers, fields, ...(name && { field: name }) })
 }
@@ -147,6 +152,7 @@ function valueOf(schema: TSchema, text: string) {
   }
   if (type === 'number' && text.trim() !== '' && Number.isFinite(Number(text))) return Number(text)
   if (type === 'boolean') return BOOLEANS[text] ?? text
+  if (type === 'array') return text === '' ? [] : text.split('\n')
   return text
 }
 

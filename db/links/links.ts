@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Timestamp, Uuid, exec, many, optional, sqlFile } from '../sql-file.ts'
+import { Timestamp, Uuid, exec, many, one, optional, sqlFile } from '../sql-file.ts'
 
 /**
  * Who may see a link: `public` everybody, `private` who has the slug, `secure` owners and
@@ -62,6 +62,8 @@ const fields = {
 export const linkQueries = sqlFile('sql/links/links.sql', {
   findLink: optional(LinkAccess, { id: 'uuid', user: 'uuid?' }),
   findLinkBySlug: optional(LinkAccess, { slug: 'text', user: 'uuid?' }),
+  listTakenSlugs: many(Slug, { slugs: 'jsonb' }),
+  countLinks: one(Type.Object({ count: Type.Integer() }), { most: 'int8' }),
   lockLink: optional(Slug, { id: 'uuid' }),
   addLink: optional(Type.Pick(Link, ['id']), { slug: 'text', ...fields }),
   updateLink: exec({ id: 'uuid', ...fields }),

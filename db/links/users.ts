@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Timestamp, Uuid, many, optional, sqlFile } from '../sql-file.ts'
+import { Timestamp, Uuid, many, one, optional, sqlFile } from '../sql-file.ts'
 
 export const Role = Type.Enum(['user', 'admin'])
 export type Role = Type.Static<typeof Role>
@@ -14,6 +14,9 @@ export const User = Type.Object({
 })
 export type User = Type.Static<typeof User>
 
+const Address = Type.Pick(User, ['email'])
+const Count = Type.Object({ count: Type.Integer() })
+
 /** Users are known by their e-mail address, in lower case. */
 export const userQueries = sqlFile('sql/links/users.sql', {
   addUser: optional(User, {
@@ -24,6 +27,14 @@ export const userQueries = sqlFile('sql/links/users.sql', {
   }),
   findUserByEmail: optional(User, { email: 'text' }),
   listUsers: many(User, { after: 'text', limit: 'int8' }),
+  listUsersBy: many(Address, { beginning: 'text', limit: 'int8' }),
+  listPeopleOf: many(Address, {
+    user: 'uuid',
+    beginning: 'text',
+    max_links: 'int8',
+    limit: 'int8',
+  }),
+  countUsers: one(Count, { most: 'int8' }),
   lockAdmins: many(User, { user: 'uuid' }),
   setRole: optional(User, { user: 'uuid', role: 'text' }),
 })

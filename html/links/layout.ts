@@ -56,6 +56,13 @@ export function linksView(
   }
 }
 
+/** A part of a page that htmx asks for by itself; at its address it is a small page. */
+export function partView(title: string, content: Html): View {
+  const body = html`<h1>${title}</h1>
+    ${content}`
+  return { page: () => ({ title, section: 'none', body }), fragment: () => content }
+}
+
 /** The way between the pages of admins. */
 export function adminTabs(current: 'users' | 'links'): Html {
   return html`<nav class="tabs" aria-label="Admin">

@@ -8,12 +8,15 @@ import {
   postForm,
   radios,
   refusal,
+  renewedBy,
   submit,
   type Form,
 } from '../form.ts'
+import { attributes } from '../parts.ts'
 import { linksView } from './layout.ts'
 import { shortName, type ShortLinks } from './links.ts'
 import { changeList } from './members.ts'
+import { EXAMPLE_AREA, exampleFields, type TypedExample } from './places.ts'
 
 /** The form of a new link, or of one that is edited. */
 export interface LinkFormView {
@@ -22,7 +25,14 @@ export interface LinkFormView {
   form: FormState
   /** What somebody else has made of the link since its form was opened. */
   stale?: StaleForm
+  /** Whether the link that was edited has been deleted: what was typed may become a new one. */
+  isGone?: boolean
   short: ShortLinks
+  /** What the field of tags offers. */
+  tags: readonly string[]
+  /** The free slug most like the one that was refused. */
+  freeSlug: string | undefined
+  typedExample: TypedExample
 }
 
 export interface StaleForm {
@@ -43,8 +53,8 @@ const VISIBILITIES = [
 ] as const
 
 const URL_HINT =
-  'Must begin with http:// or https://. {1} stands for the first further path segment of ' +
-  'a visit, {*} for all that no number takes.'
+  'An http:// or https:// address; https:// may be left out. {1} stands for the first further ' +
+  'path segment of a visit, {*} for all that no number takes.'
 
 /** `/-/new` and `/-/links/{id}/edit`; the form alone is the reply to a refused post. */
 export function linkFormView(view: LinkFormView): View {
@@ -59,7 +69,8 @@ export function linkFormView(view: LinkFormView): View {
   return linksView({ title: `Edit ${link.slug}`, section: 'links', head }, form)
 }
 
-function linkForm({ link, form: state, stale, short }: LinkFormView): Html {
+function linkForm(view: LinkFormView): Html {
+  const { link, form: state, stale, isGone, tags, typedExample, short } = view
   const form: Form = { ...state, id: 'link', messagesBelow: true }
   const typed = form.typed ?? {}
   const slug = link?.slug ?? typed['slug'] ?? ''
@@ -69,27 +80,26 @@ function linkForm({ link, form: state, stale, short }: LinkFormView): Html {
   const action = link === null ? '/-/new' : `${page}/edit`
   const label = link === null ? 'Create link' : 'Save link'
   const url = { hint: URL_HINT, inputmode: 'url', autofocus: first === 'url' }
-  const append = html`<strong>Append it</strong> – a visit of
-    <code><bdi>${slug === '' ? 'slug' : slug}</bdi>/a/b</code> goes to the address with
-    <code>/a/b</code> at its end`
   return postForm(
     { id: 'link-form', class: 'panel stack', action, target: '#link-form' },
-    html`${typed['version'] !== undefined && hiddenField('version', typed['version'])}
+    html`${isGone === true && html`<p class="refused" role="alert">${GONE}</p>`}
+      ${link !== null && keptFields(link.slug, typed)}
       ${stale !== undefined && staleNote(stale, typed)}
       ${Object.keys(form.fault?.fields ?? {}).length === 0 && refusal(form)}
-      ${link === null && slugField(form, short, first === 'slug')}
+      ${link === null && slugField(form, view, first === 'slug')}
       ${field(form, 'url', 'Leads to', url)}
+      <div${attributes(EXAMPLE_AREA)}>${exampleFields(short, typedExample)}</div>
       ${field(form, 'title', 'Title', { hint: 'What people see in lists; may be empty' })}
       ${field(form, 'description', 'Description', {
         hint: 'For those who want to know more; may be empty',
         rows: 3,
       })}
-      ${field(form, 'tags', 'Tags', { hint: 'Separated by commas, 20 at most' })}
-      ${radios(form, 'visibility', 'Visibility', VISIBILITIES)}
-      <fieldset>
-        <legend>Further path</legend>
-        ${checkbox(form, 'append_path', append)}
-      </fieldset>
+      ${field(form, 'tags', 'Tags', {
+        hint: 'Separated by commas, 20 at most',
+        suggestions: tags,
+        ...renewedBy('/-/complete/tags', 'link-tags'),
+      })}
+      ${radios(form, 'visibility', 'Visibility', VISIBILITIES)} ${appendField(form, slug)}
       <p class="actions">
         ${submit(label, { class: 'primary', id: 'save-link' })}
         <a href="${page}">Cancel</a>
@@ -97,8 +107,24 @@ function linkForm({ link, form: state, stale, short }: LinkFormView): Html {
   )
 }
 
+/** What an edited link's form carries along: the slug, in case that the link is deleted. */
+function keptFields(slug: string, { version }: Readonly<Record<string, string>>): Html {
+  return html`${hiddenField('slug', slug)}
+  ${version !== undefined && hiddenField('version', version)}`
+}
+
+function appendField(form: Form, slug: string): Html {
+  const label = html`<strong>Append it</strong> – a visit of
+    <code><bdi>${slug === '' ? 'slug' : slug}</bdi>/a/b</code> goes to the address with
+    <code>/a/b</code> at its end`
+  return html`<fieldset>
+    <legend>Further path</legend>
+    ${checkbox(form, 'append_path', label, { id: 'link-append' })}
+  </fieldset>`
+}
+
 /** While one types, the server tells whether the slug is free. */
-function slugField(form: Form, short: ShortLinks, autofocus: boolean): Html {
+function slugField(form: Form, { short, freeSlug }: LinkFormView, autofocus: boolean): Html {
   const control = field(form, 'slug', 'Short name', {
     prefix: `${short.keyword}/`,
     hint: '2 to 64 of a-z, 0-9 and -. It can’t be changed later.',
@@ -112,8 +138,12 @@ function slugField(form: Form, short: ShortLinks, autofocus: boolean): Html {
     autofocus,
   })
   return html`${control}
-    <p id="slug-state" class="hint" role="status"></p>`
+    <p id="slug-state" class="hint" role="status">${freeNote(freeSlug)}</p>`
 }
+
+const GONE =
+  'Somebody has deleted this link since you opened this form, so nothing was saved. ' +
+  'What you typed is still here: create the link again, or leave this page.'
 
 const STORED_FIELDS = [
   ['url', 'Leads to'],
@@ -155,9 +185,29 @@ function storedText(name: string, value: string): string {
   return value === 'true' ? 'append it' : 'do not append it'
 }
 
-/** `/-/slug`: the words under the field, with a link that has the slug. */
-export function slugNote(state: 'free' | 'taken', text: string, link?: string): Html {
-  return html`<span class="${state}">${text}</span>${
+/** What is said of a slug. */
+export interface SlugNote {
+  isFree: boolean
+  text: string
+  /** The link that has it, if the visitor may read that one. */
+  link?: string | undefined
+  /** The slug most like it that is free. */
+  free?: string | undefined
+}
+
+/** `/-/slug`: the words under the field. */
+export function slugNote({ isFree, text, link, free }: SlugNote): Html {
+  return html`<span class="${isFree ? 'free' : 'taken'}">${text}</span>${
       link !== undefined && html` <a href="/-/links/${link}">See the link</a>`
-    }`
+    }
+    ${freeNote(free)}`
+}
+
+/** A slug that may be taken instead; with script, a button puts it into the field. */
+function freeNote(slug: string | undefined): Html | false {
+  if (slug === undefined) return false
+  return html`<strong>${slug}</strong> is free.
+    <button class="js-only" type="button" data-fill="link-slug" value="${slug}">
+      Use ${slug}
+    </button>`
 }

@@ -1,19 +1,11 @@
-import type { Link } from '../../db/links/links.ts'
 import type { ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import type { LinksPage, LinkSearch } from '../../services/links/lists.ts'
 import { anyOf, plainChoice, filterForm, plainField, submit } from '../form.ts'
-import { emptyList, emptyState, listTable, moreLink } from '../parts.ts'
-import { adminTabs, linksView } from './layout.ts'
-import {
-  linkRow,
-  primaryOwner,
-  tagList,
-  visibilityBadge,
-  type LinkSlice,
-  type ShortLinks,
-} from './links.ts'
+import { emptyList, listTable, moreLink } from '../parts.ts'
+import { linksView } from './layout.ts'
+import { linkRow, tagList, visibilityBadge, type ShortLinks } from './links.ts'
 
 const ROLES = [
   ['', 'Any'],
@@ -133,50 +125,4 @@ function listFilter({ among, filter }: LinksView): Html {
         <a href="${path}">Clear</a>
       </div>`,
   )
-}
-
-/** `/-/admin/links`: all links, or those whose slug begins with a text. */
-export function allLinksView(prefix: string, { links, next, short }: LinkSlice): View {
-  const title = 'Links of everybody'
-  const head = html`<h1>${title}</h1>
-    ${adminTabs('links')} ${searchForm(prefix)}`
-  const table = listTable({
-    bodyId: 'all-links',
-    caption: 'All links by slug',
-    columns: ['Link', 'Leads to', 'Visibility', 'Owner', 'Change'],
-    kind: 'links',
-    rows: links.map((link) => adminRow(link, short)),
-    whenEmpty: nothing(prefix),
-    more: { next },
-  })
-  const content = html`<div id="admin-links">${table}</div>`
-  return linksView({ title, section: 'admin', head }, content)
-}
-
-function searchForm(prefix: string): Html {
-  const trigger = 'input changed delay:300ms target:input'
-  const search = { ...SEARCH, id: 'prefix', value: prefix, maxlength: 64 }
-  return filterForm(
-    'All links',
-    { path: '/-/admin/links', results: 'admin-links', trigger },
-    html`${plainField('Slug begins with', search)} ${submit('Search', {})}`,
-  )
-}
-
-function nothing(prefix: string): Html {
-  if (prefix === '') return emptyState('No links yet.')
-  const way = html`<a href="/-/admin/links">Show all links</a>`
-  return emptyList(`No slug begins with “${prefix}”.`, way)
-}
-
-function adminRow(link: Link, short: ShortLinks): Html {
-  const { id, slug, owners, visibility } = link
-  const path = `/-/links/${id}`
-  const name = html`<span class="hidden">${slug}</span>`
-  const edit = html`<span class="actions">
-    <a href="${path}/edit">Edit ${name}</a>
-    <a href="${path}/delete">Delete ${name}</a>
-  </span>`
-  const kind = visibilityBadge(visibility)
-  return linkRow(link, short, true, { kind, owner: primaryOwner(owners), edit })
 }

@@ -34,6 +34,7 @@ export function unknownPage(viewer: Viewer, { asked, creates, suggestions }: Unk
 export function previewPage(
   { id, slug, url }: Pick<Link, 'id' | 'slug' | 'url'>,
   mayRead: boolean,
+  example: Html | undefined,
 ): Page {
   const body = html`<section class="panel preview">
     <h1>${slug}</h1>
@@ -42,7 +43,7 @@ export function previewPage(
       <code><bdi>${url}</bdi></code>
     </p>
     <p><a class="button primary" href="/${slug}" rel="noreferrer">Follow the link</a></p>
-    ${mayRead && html`<p><a href="/-/links/${id}">Details</a></p>`}
+    ${example} ${mayRead && html`<p><a href="/-/links/${id}">Details</a></p>`}
   </section>`
   return { title: `Preview of ${slug}`, section: 'none', body }
 }

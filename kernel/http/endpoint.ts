@@ -332,14 +332,19 @@ function readQuery<Q extends TObject>(query: Q | undefined, context: Context): S
   return validateTexts(query, (name) => sent.get(name))
 }
 
-/** The fields of a form as typed. A browser does not send a box that is not ticked. */
+/**
+ * The fields of a form as typed. A browser does not send a box that is not ticked. Boxes of one
+ * name, of which any number may be ticked, are the lines of one text.
+ */
 async function readTyped(body: TObject, context: Context, limit?: number): Promise<Typed> {
-  const boxes = Object.entries(body.properties).filter(([, schema]) => Type.IsBoolean(schema))
+  const properties = Object.entries(body.properties)
+  const boxes = properties.filter(([, schema]) => Type.IsBoolean(schema))
+  const lists = properties.filter(([, schema]) => Type.IsArray(schema)).map(([name]) => name)
   const unticked = Object.fromEntries(boxes.map(([name]) => [name, 'false']))
   // A post without a body is one without fields, where all of them may be left out.
   const isBare = context.headers['content-type'] === undefined && isEmptyBody(context)
   if (isBare && Object.keys(body.required ?? []).length === 0) return unticked
-  return { ...unticked, ...(await readForm(context, limit)) }
+  return { ...unticked, ...(await readForm(context, limit, lists)) }
 }
 
 /** What the API's document says of an endpoint. */

@@ -22,12 +22,14 @@ export async function readJson(context: Context, limit: number): Promise<JsonObj
 }
 
 /**
- * The fields of a form, the first of each name, with LF for the CR LF that browsers send. Throws
- * the Fault that says why there are none: 415, 413, 503, 400.
+ * The fields of a form, the first of each name, with LF for the CR LF that browsers send. Fields of
+ * a name in `lists` become the lines of one text. Throws the Fault that says why there are none:
+ * 415, 413, 503, 400.
  */
 export async function readForm(
   context: Context,
   limit = FORM_LIMIT,
+  lists: readonly string[] = [],
 ): Promise<Readonly<Record<string, string>>> {
   const type = 'application/x-www-form-urlencoded'
   const bytes = await readBytes(context, type, limit, {
@@ -40,8 +42,12 @@ export async function readForm(
   if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS) {
     throw new Fault(413, 'BODY_TOO_LARGE', `The form has more than ${MAX_FIELDS} fields.`)
   }
-  const fields = [...new URLSearchParams(text)].toReversed()
-  return Object.fromEntries(fields.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')]))
+  const sent = new URLSearchParams(text)
+  const fields = [...sent].toReversed()
+  return Object.fromEntries([
+    ...fields.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')] as const),
+    ...lists.map((name) => [name, sent.getAll(name).join('\n')] as const),
+  ])
 }
 
 /** What an API says of a body that it does not take. */

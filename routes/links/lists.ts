@@ -1,13 +1,11 @@
-import { allLinksView, LIST_PATHS, linksListView } from '../../html/links/lists.ts'
+import { LIST_PATHS, linksListView } from '../../html/links/lists.ts'
 import { encodeCursor } from '../../kernel/text.ts'
 import { forbidden } from '../../kernel/fault.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
-import { ListQuery, searchLinks, listAllLinks } from '../../services/links/lists.ts'
-import { signedIn, admin, token } from './access.ts'
-import { page, shortLinks, api } from './endpoint.ts'
-import { linkList, nextAddress } from './paging.ts'
-import Type from 'typebox'
-import { withDefault } from '../../kernel/validate.ts'
+import { ListQuery, searchLinks } from '../../services/links/lists.ts'
+import { signedIn } from './access.ts'
+import { page, shortLinks } from './endpoint.ts'
+import { nextAddress } from './paging.ts'
 
 const ROWS = 50
 
@@ -32,33 +30,3 @@ export const listEndpoints = (['mine', 'all'] as const).map((among) =>
     },
   }),
 )
-
-/** The links of all users, for admins only. */
-export const allLinksEndpoints = [
-  api({
-    method: 'GET',
-    path: '/api/v1/admin/links',
-    access: admin(token('full', 'read')),
-    id: 'listAllLinks',
-    tag: 'Admin',
-    summary: 'List all links by slug.',
-    query: linkList.query,
-    returns: linkList.returns,
-    answer: ({ app: { links }, query }) =>
-      linkList.read(query, (slice) => listAllLinks(links.db, '', slice)),
-  }),
-
-  page({
-    path: '/-/admin/links',
-    access: admin(signedIn),
-    query: Type.Object({ ...linkList.query.properties, q: withDefault(Type.String(), '') }),
-    async answer({ app, query, context }) {
-      const prefix = query.q.trim()
-      const { links, next_cursor } = await linkList.read(query, (slice) =>
-        listAllLinks(app.links.db, prefix.toLowerCase(), slice),
-      )
-      const next = nextAddress(context, next_cursor)
-      return allLinksView(prefix, { links, next, short: shortLinks(app) })
-    },
-  }),
-]

@@ -7,7 +7,9 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { anybody, bearerAt, refuseUser, signedIn } from './access.ts'
-import { allLinksEndpoints, listEndpoints } from './lists.ts'
+import { adminLinkEndpoints } from './admin-links.ts'
+import { completionEndpoints } from './completions.ts'
+import { listEndpoints } from './lists.ts'
 import { Config, describeApi } from './description.ts'
 import { api, page, shortLinks, type LinksRoutes, faultReply, NOT_FOUND } from './endpoint.ts'
 import { searchRoutes } from './opensearch.ts'
@@ -49,10 +51,11 @@ const ENDPOINTS = [
   ...tagEndpoints,
   configEndpoint,
   ...userEndpoints,
-  ...allLinksEndpoints,
+  ...adminLinkEndpoints,
   ...tokenEndpoints,
   ...listEndpoints,
   ...linkFormEndpoints,
+  ...completionEndpoints,
   helpEndpoint,
 ]
 

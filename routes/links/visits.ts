@@ -3,7 +3,9 @@ import type { User } from '../../db/links/users.ts'
 import { visitQueries, type ClickKind } from '../../db/links/visits.ts'
 import { previewPage, unknownPage } from '../../html/links/visits.ts'
 import { Fault, forbidden, notFound, Unavailable } from '../../kernel/fault.ts'
-import type { Context } from '../../kernel/http/context.ts'
+import { previewExample } from '../../html/links/places.ts'
+import { queryOf, type Context } from '../../kernel/http/context.ts'
+import { exampleOf } from '../../services/links/places.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { RESERVED_SLUGS, slugsMeant } from '../../services/links/slug.ts'
@@ -22,6 +24,7 @@ import {
   framed,
   LOCATION_TOO_LONG,
   NOT_FOUND,
+  shortLinks,
   type LinksRoutes,
 } from './endpoint.ts'
 
@@ -101,8 +104,12 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
       return replyUnknown(visit, path.asked, visitor)
     }
     ended.previewed()
-    count(visit, link, 'preview')
-    const page = previewPage(link, await mayRead(visit, link, visitor))
+    // With a query, the page shows what was typed into it: it was opened, and counted, before.
+    if (context.search === '') count(visit, link, 'preview')
+    const sent = queryOf(context)
+    const example = exampleOf(link, (name) => sent.get(name))
+    const more = example && previewExample(shortLinks(app), link.slug, example)
+    const page = previewPage(link, await mayRead(visit, link, visitor), more)
     return htmlReply(framed(app, page, visitor), 200, NOINDEX)
   }
   const reply = redirect(visit, link, path.more)

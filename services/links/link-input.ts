@@ -3,7 +3,7 @@ import { TURNS_TEXT } from '../../kernel/text.ts'
 import { field, parsed, validate, withDefault } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
 import { checkSlug, MAX_SLUG, SLUG_PATTERN } from './slug.ts'
-import { checkTarget, MAX_LOCATION, MAX_URL } from './target.ts'
+import { checkTarget, completeUrl, MAX_LOCATION, MAX_URL } from './target.ts'
 
 const MAX_TITLE = 200
 const MAX_DESCRIPTION = 2_000
@@ -112,7 +112,7 @@ export function readEditForm(form: EditForm): LinkUpdate {
 function apiFields({ url, title, description, tags, ...rest }: NewLinkForm | EditForm) {
   return {
     ...rest,
-    url: url.trim(),
+    url: completeUrl(url),
     title: title.trim(),
     description: description.trim(),
     tags: partsOf(tags, /[,\n]/),

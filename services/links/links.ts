@@ -9,6 +9,7 @@ import { forbidden, notFound } from '../../kernel/fault.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { linksFault } from './faults.ts'
 import type { LinkCreation, LinkUpdate } from './link-input.ts'
+import { slugTaken } from './new-links.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
 import { countTags, type Tagged, writeHiddenTags } from './tags.ts'
 
@@ -77,7 +78,7 @@ export async function createLink(
     const link = { visibility: 'public', append_path: false, ...input } as const
     await refuseLoop(tx, parts.ownHosts, caller, link)
     const added = await q.addLink(tx, { ...link, at })
-    if (added === undefined) throw linksFault('SLUG_CONFLICT', 'slug already taken', 'slug')
+    if (added === undefined) throw slugTaken()
     await memberQueries.addOwner(tx, { slug, user: caller.id, is_primary: true })
     await saveTags(tx, parts.log, [], link)
     const change = { action: 'created', detail: { url: [null, link.url] } }

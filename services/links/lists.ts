@@ -93,12 +93,20 @@ export function listLinks(db: Database, caller: User, slice: Slice) {
   return q.listLinks(db, { list, user: caller.id, tag: '', ...slice })
 }
 
-/** All links whose slug begins with a text; every link when the text is empty. */
-export async function listAllLinks(db: Database, prefix: string, slice: Slice) {
+/**
+ * All links whose slug begins with a text, or those that a user is the primary owner of; every link
+ * when the text is empty.
+ */
+export async function listAllLinks(
+  db: Database,
+  { prefix = '', owner }: { prefix?: string; owner?: User | undefined },
+  slice: Slice,
+) {
   if (!/^[a-z0-9-]*$/.test(prefix)) return []
   const start = beforeSlugs(prefix)
   const after = slice.after > start ? slice.after : start
-  const links = await q.listLinks(db, { ...slice, list: 'every', user: null, tag: '', after })
+  const list = owner === undefined ? 'every' : 'primary'
+  const links = await q.listLinks(db, { ...slice, list, user: owner?.id ?? null, tag: '', after })
   return links.filter(({ slug }) => slug.startsWith(prefix))
 }
 

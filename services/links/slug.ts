@@ -53,3 +53,25 @@ export function slugsMeant(segment: string): readonly string[] {
   const trimmed = folded.replaceAll('_', '-').replace(/[^a-z0-9]+$/, '')
   return [...new Set([segment, folded, trimmed])].filter(isSlug)
 }
+
+/** How many slugs are tried in the place of one that is taken. */
+const MAX_NEAR_SLUGS = 9
+
+/**
+ * Slugs that nobody is kept from and that are most like a text, best first: `Über uns!` gives
+ * `uber-uns`, then `uber-uns-2`. None for a text without letters and digits.
+ */
+export function slugsNear(text: string): readonly string[] {
+  const plain = text.slice(0, MAX_SEGMENT).normalize('NFKD').replaceAll(/\p{M}/gu, '')
+  const base = trimDashes(plain.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')).slice(0, MAX_SLUG)
+  if (base === '') return []
+  const numbered = Array.from({ length: MAX_NEAR_SLUGS - 1 }, (_, at) => {
+    const end = `-${at + 2}`
+    return trimDashes(base.slice(0, MAX_SLUG - end.length)) + end
+  })
+  return [trimDashes(base), ...numbered].filter(isSlug)
+}
+
+function trimDashes(text: string): string {
+  return text.replaceAll(/^-+|-+$/g, '')
+}

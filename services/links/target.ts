@@ -47,6 +47,30 @@ export function checkTarget(text: string): void {
   }
 }
 
+/** Whether a url can be a link's target. */
+export function isTarget(text: string): boolean {
+  try {
+    checkTarget(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A host with a dot, or `localhost`, with a port perhaps; then a path, a query or nothing. */
+const BARE_ADDRESS = new RegExp(
+  '^(?://)?' +
+    '(?:localhost|(?:[\\p{L}\\p{N}-]+\\.)+\\p{L}[\\p{L}\\p{N}-]*|\\d{1,3}(?:\\.\\d{1,3}){3})' +
+    '(?::\\d{1,5})?(?:[/?#]|$)',
+  'iu',
+)
+
+/** The url that people mean who leave out `https://`; any other text as it is. */
+export function completeUrl(text: string): string {
+  const url = text.trim()
+  return BARE_ADDRESS.test(url) ? `https://${url.replace(/^\/\//, '')}` : url
+}
+
 /** The Fault of a url that can't be a link's target. */
 export function invalidUrl(problem: string): Fault {
   return linksFault('INVALID_URL', `url ${problem}`, 'url')

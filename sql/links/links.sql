@@ -14,6 +14,17 @@ select l.*,
   from links.shown_links l
  where l.slug = :slug;
 
+-- name: listTakenSlugs
+-- Those of the JSON array :slugs that links have.
+select slug
+  from links.links
+ where slug in (select jsonb_array_elements_text(:slugs::jsonb));
+
+-- name: countLinks
+-- How many links there are; more than :most are not counted.
+select count(*) as count
+  from (select from links.links limit :most) some;
+
 -- name: lockLink
 -- Locks a link until the transaction ends. Empty when no link has this id.
 select slug

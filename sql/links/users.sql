@@ -19,6 +19,45 @@ select id, email, display_name, role, created_at
  order by email
  limit :limit;
 
+-- name: listUsersBy
+-- Users whose e-mail address begins with :beginning.
+select email
+  from links.users
+ where email >= :beginning
+   and email < :beginning || chr(1114111)
+ order by email
+ limit :limit;
+
+-- name: listPeopleOf
+-- Owners and recipients, whose e-mail address begins with :beginning, of links that user :user owns or was given to read. Of
+-- these links the first :max_links by slug are looked at.
+with own as (
+  select slug
+    from links.slugs_in_list('mine', :user, '', '', '{', :max_links)
+   order by slug
+   limit :max_links
+), members as (
+  select o.user_id
+    from own
+   cross join lateral (select user_id from links.link_owners where slug = own.slug offset 0) o
+  union
+  select s.user_id
+    from own
+   cross join lateral (select user_id from links.link_shares where slug = own.slug offset 0) s
+)
+select u.email
+  from members m
+ cross join lateral (select id, email from links.users where id = m.user_id offset 0) u
+ where u.id <> :user
+   and starts_with(u.email, :beginning)
+ order by u.email
+ limit :limit;
+
+-- name: countUsers
+-- How many users there are; more than :most are not counted.
+select count(*) as count
+  from (select from links.users limit :most) some;
+
 -- name: lockAdmins
 -- Locks all admins and the user until the transaction ends: of two that demote each other, the second sees what the
 -- first has left. All rows are locked in one order, so that two transactions cannot deadlock.
