@@ -50,9 +50,13 @@ export function postForm(
   return html`<form${attributes({ ...own, method: 'post', action, ...htmx })}>${content}</form>`
 }
 
-/** The message of a refused form, read to everybody. */
-export function refusal({ id, fault }: Pick<Form, 'id' | 'fault'>): Html | false {
+/**
+ * The message of a refused form, read to everybody; nothing where the messages stand below their
+ * fields.
+ */
+export function refusal({ id, fault, messagesBelow }: Omit<Form, 'schema'>): Html | false {
   if (fault === undefined) return false
+  if (messagesBelow === true && Object.keys(fault.fields).some((name) => name !== '')) return false
   return html`<p id="${id}-refused" class="refused" role="alert">${sentence(fault.message)}</p>`
 }
 

@@ -180,6 +180,11 @@ export function countText(count: number, noun: string, plural = `${noun}s`): str
   return `${count.toLocaleString('en')} ${count === 1 ? noun : plural}`
 }
 
+/** The same of a list that is counted up to a number: `More than 1,000 links`. */
+export function countUpTo(most: number, count: number, noun: string): string {
+  return count > most ? `More than ${countText(most, noun)}` : countText(count, noun)
+}
+
 /** The same above or below a list. */
 export function countLine(count: number, noun: string, plural?: string): Html {
   return html`<p class="muted count">${countText(count, noun, plural)}</p>`
@@ -242,9 +247,9 @@ export function sizeText(bytes: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit}`
 }
 
-/** A long name that a narrow place may break after `:`, `.` and `/` rather than within a word. */
+/** A long name that a narrow place may break after `:`, `.`, `/` and `@`, not within a word. */
 export function breakable(name: string): Html {
-  const [first = '', ...rest] = name.split(/(?<=[:./])/)
+  const [first = '', ...rest] = name.split(/(?<=[:./@])/)
   return html`${first}${rest.map((part) => html`<wbr />${part}`)}`
 }
 

@@ -62,7 +62,7 @@ const fields = {
 export const linkQueries = sqlFile('sql/links/links.sql', {
   findLink: optional(LinkAccess, { id: 'uuid', user: 'uuid?' }),
   findLinkBySlug: optional(LinkAccess, { slug: 'text', user: 'uuid?' }),
-  listTakenSlugs: many(Slug, { slugs: 'jsonb' }),
+  listTakenSlugs: many(Slug, { slugs: 'jsonb', limit: 'int8' }),
   countLinks: one(Type.Object({ count: Type.Integer() }), { most: 'int8' }),
   lockLink: optional(Slug, { id: 'uuid' }),
   addLink: optional(Type.Pick(Link, ['id']), { slug: 'text', ...fields }),

@@ -85,7 +85,7 @@ function linkForm(view: LinkFormView): Html {
     html`${isGone === true && html`<p class="refused" role="alert">${GONE}</p>`}
       ${link !== null && keptFields(link.slug, typed)}
       ${stale !== undefined && staleNote(stale, typed)}
-      ${Object.keys(form.fault?.fields ?? {}).length === 0 && refusal(form)}
+      ${refusal(form)}
       ${link === null && slugField(form, view, first === 'slug')}
       ${field(form, 'url', 'Leads to', url)}
       <div${attributes(EXAMPLE_AREA)}>${exampleFields(short, typedExample)}</div>

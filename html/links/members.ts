@@ -2,7 +2,7 @@ import type { Change, Link, Owner } from '../../db/links/links.ts'
 import type { Share } from '../../db/links/members.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
-import { field, postForm, refusal, submit } from '../form.ts'
+import { field, postForm, refusal, renewedBy, submit } from '../form.ts'
 import { section, timeTag } from '../parts.ts'
 
 /** Who has a link, and what was done to it. */
@@ -14,6 +14,8 @@ export interface MembersView {
   maxChanges: number
   mayChange: boolean
   forms: Readonly<Record<MemberKind, FormState>>
+  /** E-mail addresses that the forms offer. */
+  people: readonly string[]
   /** What the last form did. */
   done: string | undefined
 }
@@ -94,15 +96,19 @@ function removeForm(view: MembersView, kind: MemberKind, member: Owner | Share):
   return mayChange && postForm({ action, target: '#members' }, submit(label, {}))
 }
 
-function addForm({ link, mayChange, forms }: MembersView, kind: MemberKind): Html | false {
+function addForm(view: MembersView, kind: MemberKind): Html | false {
+  const { link, mayChange, forms, people } = view
   const form = { ...forms[kind], id: kind }
+  const completed = { suggestions: people, ...renewedBy('/-/complete/people', `${kind}-email`) }
   const { label, add } = KINDS[kind]
   return (
     mayChange &&
     postForm(
       { class: 'stack', action: `/-/links/${link.id}/${kind}`, target: '#members' },
       html`${refusal(form)}
-        ${field(form, 'email', label, { type: 'email', placeholder: 'name@example.com' })}
+        ${field(form, 'email', label, {
+          ...{ type: 'email', placeholder: 'name@example.com', ...completed },
+        })}
         <p class="actions">${submit(add, { id: `${kind}-add` })}</p>`,
     )
   )

@@ -57,8 +57,7 @@ export function exampleFields(short: ShortLinks, { completed, example }: TypedEx
 export function previewExample(short: ShortLinks, slug: string, example: Example): Html {
   const { isSample, location, path } = example
   const action = `/${slug}+`
-  const follow =
-    !isSample && location !== undefined && html`<a href="${path}" rel="noreferrer">Follow it</a>`
+  const isFollowed = !isSample && location !== undefined
   return html`<form
     class="places"
     method="get"
@@ -72,7 +71,15 @@ export function previewExample(short: ShortLinks, slug: string, example: Example
   >
     ${placeFields(example.places)}
     <p class="actions">${submit('Show the address', {})}</p>
-    <p id="example" role="status">${exampleLine(short, example)} ${follow}</p>
+    <div id="example" role="status">
+      <p>${exampleLine(short, example)}</p>
+      ${
+        isFollowed &&
+        html`<p>
+          <a class="button" href="${path}" rel="noreferrer">Follow it with this path</a>
+        </p>`
+      }
+    </div>
   </form>`
 }
 

@@ -81,7 +81,7 @@ function revokeForm(id: string, name: string): Html {
 }
 
 function createForm(state: FormState): Html {
-  const form = { id: 'token', ...state }
+  const form = { id: 'token', messagesBelow: true, ...state }
   return postForm(
     { id: 'create-token', class: 'panel stack', action: '/-/tokens', target: '#tokens' },
     html`${refusal(form)}

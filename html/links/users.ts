@@ -2,13 +2,15 @@ import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import { field, hiddenField, postForm, refusal, select, submit, submitLine } from '../form.ts'
-import { disclosed, saved, listTable, tableRow, timeTag } from '../parts.ts'
+import { breakable, disclosed, listTable, rowLink, saved, tableRow, timeTag } from '../parts.ts'
 import { adminTabs, linksView } from './layout.ts'
 
 /** What `/-/admin/users` shows. */
 export interface UsersView {
   viewer: User
   users: readonly User[]
+  /** How many there are in all. */
+  count: string
   /** Query of the page that is shown, with its `?`; '' for the first one. */
   query: string
   next: string | null
@@ -25,11 +27,12 @@ const ROLES = [
 ] as const
 
 export function usersView(view: UsersView): View {
-  const { users, next, added, changed, form } = view
+  const { users, count, next, added, changed, form } = view
   const head = html`<h1>Users</h1>
     ${adminTabs('users')}`
   const content = html`<section id="users" aria-label="Users">
     ${added && saved(`${added.email} is ${roleText(added.role)} now.`, FOCUS)}
+    <p class="muted count">${count}</p>
     ${listTable({
       bodyId: 'user-rows',
       caption: 'Users by e-mail address',
@@ -53,13 +56,19 @@ function userRow(user: User, { viewer, query, changed }: UsersView): Html {
   return tableRow(
     { id: `user-${id}` },
     {
-      type: html`${email} ${self && html`<span class="badge">you</span>`}`,
+      type: html`${rowLink(linksOf(email), breakable(email))}
+      ${self && html`<span class="badge">you</span>`}`,
       name: html`<bdi>${display_name}</bdi>`,
       verify: html`<span class="badge ${role === 'admin' && 'token'}">${role}</span>`,
       when: timeTag(created_at),
       change: html`${done} ${change(user, query)}`,
     },
   )
+}
+
+/** The links of an owner are what a row of users leads to. */
+function linksOf(email: string): string {
+  return `/-/admin/links?${new URLSearchParams({ owner: email }).toString()}`
 }
 
 /** The message gets the focus, so that screen readers say it. */
@@ -102,7 +111,7 @@ function stepDown({ id, email }: User, query: string): Html {
 }
 
 function addForm(state: FormState): Html {
-  const form = { id: 'user', ...state }
+  const form = { id: 'user', messagesBelow: true, ...state }
   const verbatim = { autocapitalize: 'off', spellcheck: 'false' }
   return postForm(
     { id: 'add-user', class: 'panel stack', action: '/-/admin/users', target: '#users' },

@@ -7,7 +7,7 @@ import {
   chosenView,
   type BulkAction,
 } from '../../html/links/admin-links.ts'
-import { countText } from '../../html/parts.ts'
+import { countUpTo } from '../../html/parts.ts'
 import { newForm, type Call } from '../../kernel/http/endpoint.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
@@ -20,11 +20,9 @@ import { findUser, userByEmail } from '../../services/links/users.ts'
 import { isUuid } from '../../kernel/text.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, form, page, shortLinks, type LinksRoutes } from './endpoint.ts'
-import { linkList, nextAddress } from './paging.ts'
+import { linkList, MAX_COUNTED, nextAddress } from './paging.ts'
 
 const PATH = '/-/admin/links'
-/** A list that is longer is not counted to its end. */
-const MAX_COUNTED = 1_000
 
 const text = withDefault(Type.String(), '')
 
@@ -149,7 +147,5 @@ async function showChosen(
 
 async function countOf({ links }: LinksRoutes): Promise<string> {
   const { count } = await linkQueries.countLinks(links.db, { most: MAX_COUNTED + 1 })
-  return count > MAX_COUNTED
-    ? `More than ${countText(MAX_COUNTED, 'link')}`
-    : countText(count, 'link')
+  return countUpTo(MAX_COUNTED, count, 'link')
 }

@@ -9,6 +9,7 @@ import { newForm, type Call } from '../../kernel/http/endpoint.ts'
 import { ifMatches } from '../../kernel/http/headers.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { View } from '../../kernel/http/view.ts'
+import { peopleCompletions } from '../../services/links/completions.ts'
 import { CLICK_DAYS, firstClickDay } from '../../services/links/clicks.ts'
 import { LinkCreation, LinkUpdate } from '../../services/links/link-input.ts'
 import {
@@ -162,9 +163,11 @@ export async function linkView(
   { forms, done }: { forms?: Partial<MembersView['forms']>; done?: string } = {},
 ): Promise<View> {
   const { db } = app.links
-  const [shares, changes] = await Promise.all([
+  const isMine = mayChange(link, caller)
+  const [shares, changes, people] = await Promise.all([
     memberQueries.listShares(db, { link: link.id }),
     linkQueries.listChanges(db, { link: link.id, limit: MAX_CHANGES }),
+    isMine ? peopleCompletions(db, caller, '') : [],
   ])
   const members = {
     link,
@@ -172,7 +175,8 @@ export async function linkView(
     changes,
     done,
     maxChanges: MAX_CHANGES,
-    mayChange: mayChange(link, caller),
+    mayChange: isMine,
+    people,
     forms: { owners: newForm(MemberForm), shares: newForm(MemberForm), ...forms },
   }
   return {

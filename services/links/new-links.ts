@@ -35,5 +35,6 @@ export function slugTaken(): Fault {
 }
 
 async function takenOf(db: Executor, slugs: readonly string[]): Promise<ReadonlySet<string>> {
-  return new Set((await q.listTakenSlugs(db, { slugs })).map(({ slug }) => slug))
+  const taken = await q.listTakenSlugs(db, { slugs, limit: slugs.length })
+  return new Set(taken.map(({ slug }) => slug))
 }

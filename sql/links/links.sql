@@ -18,12 +18,13 @@ select l.*,
 -- Those of the JSON array :slugs that links have.
 select slug
   from links.links
- where slug in (select jsonb_array_elements_text(:slugs::jsonb));
+ where slug in (select jsonb_array_elements_text(:slugs::jsonb))
+ limit :limit;
 
 -- name: countLinks
 -- How many links there are; more than :most are not counted.
 select count(*) as count
-  from (select from links.links limit :most) some;
+  from (select from links.links limit :most) counted;
 
 -- name: lockLink
 -- Locks a link until the transaction ends. Empty when no link has this id.

@@ -56,7 +56,7 @@ select u.email
 -- name: countUsers
 -- How many users there are; more than :most are not counted.
 select count(*) as count
-  from (select from links.users limit :most) some;
+  from (select from links.users limit :most) counted;
 
 -- name: lockAdmins
 -- Locks all admins and the user until the transaction ends: of two that demote each other, the second sees what the
