@@ -146,6 +146,7 @@ export function select(form: Form, name: string, label: string, options: readonl
     <select${attributes({ id, name, ...stateOf(form, name, id) })}>
       ${choices(options, valueOf(form, name))}
     </select>
+    ${messageBelow(form, name, id)}
   </div>`
 }
 

@@ -151,13 +151,19 @@ export function chosenView(view: ChosenView): View {
   const list = html`<ul class="chosen">
     ${links.map((link) => chosenItem(link, view.short))}
   </ul>`
-  const content = html`<section id="chosen" class="panel stack" aria-label="${title}">
-    ${missing > 0 && html`<p class="note">${goneText(missing)}</p>`}
-    ${action === 'delete' ? deleteForm(view, what) : ownersForm(view, what)} ${list}
+  const content = html`${missing > 0 && html`<p class="note">${goneText(missing)}</p>`}
+  ${action === 'delete' ? deleteForm(view, what) : ownersForm(view, what)} ${list}`
+  return chosenPart(title, content)
+}
+
+/** The part of the page that asks, and then tells what was done: its title has the focus then. */
+function chosenPart(title: string, content: Html, isDone = false): View {
+  const head = html`<p class="crumb"><a href="${PATH}">Links of everybody</a></p>`
+  const part = html`<section id="chosen" aria-labelledby="chosen-title">
+    <h1 id="chosen-title" tabindex="-1" ${isDone && 'autofocus'}>${title}</h1>
+    <div class="panel stack">${content}</div>
   </section>`
-  const head = html`<p class="crumb"><a href="${PATH}">Links of everybody</a></p>
-    <h1>${title}</h1>`
-  return linksView({ title, section: 'admin', head }, content)
+  return linksView({ title, section: 'admin', head }, part)
 }
 
 function goneText(count: number): string {
@@ -180,7 +186,7 @@ function deleteForm({ links }: ChosenView, what: string): Html {
       take their names. This can’t be undone.
     </p>
     ${postForm(
-      { action: `${PATH}/delete` },
+      { action: `${PATH}/delete`, target: '#chosen' },
       html`${idFields(links)} ${lastLine(label, { class: 'danger', id: 'delete-links' })}`,
     )}`
 }
@@ -190,7 +196,7 @@ function ownersForm({ links, form: state, people }: ChosenView, what: string): H
   const email = { inputmode: 'email', placeholder: 'name@example.com', ...VERBATIM }
   return html`<p>A co-owner may change and delete a link. Its primary owner stays.</p>
     ${postForm(
-      { action: `${PATH}/owners` },
+      { action: `${PATH}/owners`, target: '#chosen' },
       html`${idFields(links)}
       ${field(form, 'email', 'Co-owner', {
         ...email,
@@ -223,19 +229,17 @@ export function bulkReportView({ done, refused, words, short }: BulkReportView):
     const name = slug === undefined ? 'A link' : shortName(short, slug)
     return html`<li>${name}: ${sentence(reason)}</li>`
   })
-  const content = html`<section id="report" class="panel stack">
-    ${done.length > 0 && html`<p>${done.map(({ slug }) => html`<code>${slug}</code> `)}</p>`}
-    ${
-      refused.length > 0 &&
-      html`<div class="refused">
-        <p>Not changed: ${countText(refused.length, 'link')}</p>
-        <ul>
-          ${reasons}
-        </ul>
-      </div>`
-    }
-    <p><a href="${PATH}">Back to the links of everybody</a></p>
-  </section>`
-  const head = html`<h1>${title}</h1>`
-  return linksView({ title, section: 'admin', head }, content)
+  const content = html`${
+    done.length > 0 && html`<p>${done.map(({ slug }) => html`<code>${slug}</code> `)}</p>`
+  }
+  ${
+    refused.length > 0 &&
+    html`<div class="refused">
+      <p>Not changed: ${countText(refused.length, 'link')}</p>
+      <ul>
+        ${reasons}
+      </ul>
+    </div>`
+  }`
+  return chosenPart(title, content, true)
 }

@@ -74,7 +74,10 @@ await t.test('users by mouse and keyboard', async (t: Test) => {
     t.equal(await page.getByLabel('E-mail').inputValue(), '')
     await page.getByLabel('E-mail').fill('bob@example.com')
     await page.getByLabel('E-mail').press('Enter')
-    await untilText(page.locator('#user-refused'), /^There is a user with this e-mail address/)
+    await untilText(
+      page.locator('#user-email-refused'),
+      /^There is a user with this e-mail address/,
+    )
     t.equal(await page.getByLabel('E-mail').inputValue(), 'bob@example.com')
   })
 
@@ -143,6 +146,26 @@ await t.test('links of everybody', async (t: Test) => {
       'the focus where it was',
     )
     t.equal(new Set(await rows.locator('td.type').allTextContents()).size, 55, 'none twice')
+  })
+
+  await t.test('chosen rows get a co-owner, another one is deleted', async (t) => {
+    await page.getByLabel('Choose n-10').check()
+    await page.getByLabel('Choose n-11').check()
+    await page.getByRole('button', { name: 'Add a co-owner…' }).click()
+    await page.getByRole('heading', { name: 'Add a co-owner to 2 links' }).waitFor()
+    await page.locator('#owners-email').fill(gus.email)
+    await page.keyboard.press('Enter')
+    await page
+      .getByRole('heading', { name: `${gus.email} is now a co-owner of 2 links` })
+      .waitFor()
+    t.equal(await focusedId(page), 'chosen-title')
+    await page.getByRole('link', { name: 'Links of everybody' }).click()
+    await page.getByLabel('Choose n-12').check()
+    await page.getByRole('button', { name: 'Delete…' }).click()
+    await page.getByRole('button', { name: 'Delete 1 link' }).click()
+    await page.getByRole('heading', { name: 'Deleted 1 link' }).waitFor()
+    await page.goto(`${links.base}/-/admin/links`)
+    await untilText(page.locator('.count'), '54 links')
   })
 
   await t.test('search as one types', async (t) => {
@@ -256,7 +279,7 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
     await name.fill('   ')
     await page.getByRole('radio', { name: /^Create/ }).check()
     await name.press('Enter')
-    await untilText(page.locator('#token-refused'), /^Name must have 1 to 100 characters/)
+    await untilText(page.locator('#token-name-refused'), /^Name must have 1 to 100 characters/)
     t.equal(await name.inputValue(), '   ')
     t.ok(await page.getByRole('radio', { name: /^Create/ }).isChecked())
     await until(async () => (await focusedId(page)) === 'token-name', 'the focus on the field')
@@ -285,7 +308,7 @@ await t.test('a token without script', async (t: Test) => {
   t.equal(await page.locator('#made').count(), 0)
   await name.fill(' ')
   await name.press('Enter')
-  t.match(await textOf(page.locator('#token-refused')), /^Name must have/)
+  t.match(await textOf(page.locator('#token-name-refused')), /^Name must have/)
   await page.getByText('Revoke…').click()
   await page.getByRole('button', { name: 'Revoke plain' }).click()
   await page.getByText('You have no tokens yet.').waitFor()

@@ -2,6 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { identity, makeLink, pageUser, slugsIn, startPages } from '../helpers/links.ts'
+import type { Link, PageUser } from '../helpers/links.ts'
 import { until } from '../helpers/until.ts'
 import { browse, focusedId, loadFailure, textOf, untilText } from './pages.ts'
 
@@ -20,6 +21,12 @@ const READ_XML = `(text) => {
   const { localName, namespaceURI } = xml.documentElement
   return { error, localName, namespaceURI, urls }
 }`
+
+/** The id of a link of the user. */
+async function idOf({ api }: PageUser, slug: string): Promise<string> {
+  const { json } = await api<{ links: readonly Link[] }>('GET', '/links')
+  return json.links.find((link) => link.slug === slug)?.id ?? ''
+}
 
 const EXPECTED = [400, 403, 404, 409].map(loadFailure)
 
@@ -43,19 +50,51 @@ await t.test('a link from its making to its end', async (t: Test) => {
     t.equal(await focusedId(page), 'link-url', 'the next thing to say has the focus')
   })
 
-  await t.test('the slug is checked as one types', async () => {
+  await t.test('the slug is checked as one types', async (t) => {
     const slug = page.getByLabel('Short name')
     await slug.fill('')
     await slug.pressSequentially('take')
     await untilText(state, /\/take is free\.$/)
     await slug.pressSequentially('n')
-    await untilText(state, /\/taken is taken\.$/)
+    await untilText(state, /\/taken is taken\. taken-2 is free\. Use taken-2$/)
+    await page.getByRole('button', { name: 'Use taken-2' }).click()
+    await untilText(state, /\/taken-2 is free\.$/)
+    t.equal(await slug.inputValue(), 'taken-2')
+    t.equal(await focusedId(page), 'link-slug')
     await slug.fill('-')
     await untilText(state, /^Slug must have 2 to 64/)
     await slug.fill('settings')
     await untilText(state, /^Slug is reserved/)
     await slug.fill('taken')
     await untilText(state, /is taken/)
+  })
+
+  await t.test('the address is completed, and its places are tried, as one types', async (t) => {
+    const places = page.locator('#link-places')
+    await page.getByLabel('Leads to').fill('bugs.test/{1}?q={*}')
+    await untilText(places, /It will lead to https:\/\/bugs\.test\/\{1\}/)
+    await untilText(places, /\/taken\/one\/a\/b leads to https:\/\/bugs\.test\/one\?q=a\/b$/)
+    await page.getByLabel('{1}').pressSequentially('x y')
+    await untilText(places, /\/taken\/x%20y leads to https:\/\/bugs\.test\/x%20y\?q=$/)
+    t.equal(await focusedId(page), 'place-1', 'the field keeps the focus')
+    await page.getByLabel('Leads to').fill('https://handbook.test/')
+    await untilText(places, '')
+    await page.getByRole('checkbox', { name: /^Append it/ }).check()
+    await untilText(places, /\/taken\/a\/b leads to https:\/\/handbook\.test\/a\/b$/)
+    await page.getByRole('checkbox', { name: /^Append it/ }).uncheck()
+    await untilText(places, '')
+  })
+
+  await t.test('tags are offered as one types', async (t) => {
+    await makeLink(ann, 'tagged-one', { tags: ['people', 'process'] })
+    await page.getByLabel('Tags').pressSequentially('new, PEO')
+    const offered = page.locator('#link-tags-list option')
+    await until(
+      async () => (await offered.first().getAttribute('value')) === 'new, people',
+      'the tag that goes on',
+    )
+    t.equal(await offered.count(), 1)
+    await ann.api('DELETE', `/links/${await idOf(ann, 'tagged-one')}`)
   })
 
   await t.test('refused: the field says why and has the focus, the rest stays', async (t) => {

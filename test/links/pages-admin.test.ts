@@ -21,12 +21,18 @@ const LINKS = '/-/admin/links'
 
 /** The e-mail addresses in a list of users, from top to bottom. */
 function emailsIn(text: string): readonly string[] {
-  const rows = [...text.matchAll(/<tr role="row" id="user-[^"]*">\s*<td [^>]*>\s*([^\s<]+)/g)]
-  return rows.map(([, email = '']) => email)
+  const rows = [...text.matchAll(/<tr role="row" id="user-[^"]*">\s*<td [^>]*>\s*(<a.*?<\/a)/gs)]
+  return rows.map(([, link = '']) => link.replaceAll(/<[^>]*>|<\/a$/g, '').trim())
 }
 
 async function roleOf({ api }: Caller): Promise<string> {
   return (await api<{ role: string }>('GET', '/users/me')).json.role
+}
+
+/** The ids of a user's links, by slug. */
+async function idsOf({ api }: Caller): Promise<readonly string[]> {
+  const { json } = await api<{ links: readonly { id: string }[] }>('GET', '/links')
+  return json.links.map(({ id }) => id)
 }
 
 const links = await startPages(t, postgres)
@@ -37,7 +43,9 @@ const role = (who: Caller): string => `${USERS}/${who.id}/role`
 await t.test('the list', async (t) => {
   const { text } = await eve.get(USERS)
   t.same(emailsIn(text), ['ann@example.com', 'eve@example.com', 'operator@localhost'])
-  t.match(text, /eve@example\.com\s*<span class="badge">you<\/span>/)
+  t.match(text, /com<\/a>\s*<span class="badge">you<\/span>/)
+  t.match(text, '3 users')
+  t.match(text, 'href="/-/admin/links?owner=ann%40example.com"', 'a row leads to the links')
   t.match(text, /<a href="\/-\/admin\/users" aria-current="page" [^>]*>Admin<\/a\s*>/)
   const fragment = await eve.get(USERS, HTMX)
   t.match(fragment, { text: /^<section id="users"/, headers: { vary: 'HX-Request' } })
@@ -74,7 +82,7 @@ await t.test('add', async (t) => {
   const page = await eve.post(USERS, { email: '"><b>', name: '<u>' }, NAVIGATION)
   t.match(page, { status: 400, text: /<!doctype html>/ })
   t.match(page.text, 'value="&quot;&gt;&lt;b&gt;"')
-  t.match(page.text, /aria-invalid="true"\s+aria-describedby="user-refused"/)
+  t.match(page.text, /aria-invalid="true"\s+aria-describedby="user-email-refused"/)
   t.notMatch(page.text, /<b>|<u>/)
   const type = { 'content-type': 'application/json' }
   t.match(await eve.post(USERS, {}, type), { status: 415 })
@@ -202,12 +210,108 @@ await t.test('links of everybody', async (t) => {
   t.match(await eve.get(`${LINKS}?cursor=x`), { status: 400 })
 })
 
+await t.test('links of one owner', async (t) => {
+  const dora = await pageUser(links, 'dora')
+  for (const slug of ['dora-one', 'dora-two']) await makeLink(dora, slug)
+  const of = (owner: string, q = '') =>
+    eve.get(`${LINKS}?${new URLSearchParams({ owner, q }).toString()}`)
+  t.same(slugsIn((await of(' DORA@example.com ')).text), ['dora-one', 'dora-two'])
+  t.same(slugsIn((await of(dora.email, 'dora-t')).text), ['dora-two'])
+  for (const nobody of ['nobody@example.com', '"><b>', 'a\0b']) {
+    const { status, text } = await of(nobody)
+    t.match([status, text], [200, /No links of this owner match/], nobody)
+  }
+  await dora.api('POST', `/links/${(await idsOf(dora))[0]}/owners`, { email: ann.email })
+  t.notMatch(slugsIn((await of(ann.email)).text), ['dora-one'], 'a co-owner is not the owner')
+})
+
+await t.test('chosen links', async (t) => {
+  const fay = await pageUser(links, 'fay')
+  const gil = await pageUser(links, 'gil')
+  const slugs = ['fay-1', 'fay-2', 'fay-3', 'fay-4']
+  for (const slug of slugs) await makeLink(fay, slug)
+  const [first = '', second = '', third = '', fourth = ''] = await idsOf(fay)
+  const chosen = (...ids: readonly string[]) => ids.map((id) => `links=${id}`).join('&')
+
+  await t.test('every row may be chosen, all at once also without script', async (t) => {
+    const one = (await eve.get(`${LINKS}?q=fay-`)).text
+    t.equal(one.match(/type="checkbox" name="links"/g)?.length, 4)
+    t.notMatch(one, /name="links" value="[^"]*" checked/)
+    t.match(one, 'href="/-/admin/links?q=fay-&amp;chosen=all"')
+    const all = (await eve.get(`${LINKS}?q=fay-&chosen=all`)).text
+    t.equal(all.match(/name="links" value="[^"]*" checked/g)?.length, 4)
+  })
+
+  await t.test('it asks first', async (t) => {
+    const asked = await eve.post(`${LINKS}/chosen`, `${chosen(first, second)}&action=delete`)
+    t.match(asked, { status: 200, text: /Delete 2 links\?[^]*fay-1[^]*fay-2/ })
+    t.same(await idsOf(fay), [first, second, third, fourth], 'nothing was done')
+    const owners = await eve.post(`${LINKS}/chosen`, `${chosen(first)}&action=owners`)
+    t.match(owners.text, /Add a co-owner to 1 link[^]*list="owners-email-list"/)
+    for (const body of ['action=delete', `${chosen('x')}&action=delete`, chosen(first)]) {
+      t.match(await eve.post(`${LINKS}/chosen`, body), { status: 400 }, body)
+    }
+    const many = Array.from({ length: 201 }, (_, at) => first.slice(0, -3) + (at + 100))
+    t.match(await eve.post(`${LINKS}/chosen`, `${chosen(...many)}&action=delete`), {
+      status: 400,
+      text: /1 to 200/,
+    })
+  })
+
+  await t.test('a co-owner: what was done, and what was refused', async (t) => {
+    await fay.api('POST', `/links/${second}/owners`, { email: gil.email })
+    const ids = chosen(first, second, first.replace(/.{12}$/, '000000000000'))
+    const report = await eve.post(`${LINKS}/owners`, `${ids}&email=GIL@example.com`)
+    t.equal(report.status, 200)
+    t.match(report.text, 'gil@example.com is now a co-owner of 1 link')
+    t.match(report.text, /Not changed: 2 links[^]*fay-2: This user is an owner already\./)
+    t.match(report.text, /A link: No link has this id\./)
+    const { json } = await fay.api('GET', `/links/${first}/owners`)
+    t.match(json, [{ email: fay.email }, { email: gil.email, is_primary: false }])
+    const history = (await fay.get(`/-/links/${first}`)).text
+    t.match(history, /eve@example\.com<\/bdi>\s+made/, 'by the admin, as a single change is')
+
+    const unknown = await eve.post(
+      `${LINKS}/owners`,
+      `${chosen(third)}&email=nobody@example.com`,
+      NAVIGATION,
+    )
+    t.match(unknown, { status: 404, text: /id="owners-email-refused"[^]*No user has this e-mail/ })
+    t.match(unknown.text, `name="links" value="${third}"`, 'the links stay chosen')
+    t.match(unknown.text, 'value="nobody@example.com"')
+  })
+
+  await t.test('deleted', async (t) => {
+    const report = await eve.post(`${LINKS}/delete`, chosen(first, first, second))
+    t.match(report, { status: 200, text: /Deleted 2 links/ })
+    t.same(await idsOf(fay), [third, fourth])
+    t.match(await fay.get('/fay-1'), { status: 404 }, 'at once')
+    const again = await eve.post(`${LINKS}/delete`, chosen(first, third))
+    t.match(again.text, /Deleted 1 link\b[^]*Not changed: 1 link\b/)
+  })
+
+  await t.test('for admins of this site only', async (t) => {
+    const other = { 'sec-fetch-site': 'cross-site' }
+    for (const [path, more] of [
+      ['chosen', '&action=delete'],
+      ['delete', ''],
+      ['owners', '&email=fay@example.com'],
+    ] as const) {
+      const body = chosen(fourth) + more
+      t.match(await fay.post(`${LINKS}/${path}`, body), { status: 403 }, `${path} of one's own`)
+      t.match(await eve.post(`${LINKS}/${path}`, body, other), { status: 403 }, path)
+      t.match(await eve.get(`${LINKS}/${path}`), { status: 405 }, path)
+    }
+    t.same(await idsOf(fay), [fourth])
+  })
+})
+
 await t.test(
   'without a proxy the operator is the admin; who comes by one is nobody',
   async (t) => {
     const { base } = await startLinks(t, postgres)
     const own = await request(base + USERS)
-    t.match(own, { status: 200, text: /operator@localhost\s*<span class="badge">you/ })
+    t.match(own, { status: 200, text: /localhost<\/a\s*>\s*<span class="badge">you/ })
     for (const headers of [
       { 'x-forwarded-for': '203.0.113.9' },
       { forwarded: 'for=203.0.113.9' },

@@ -67,6 +67,9 @@ await t.test('what is refused stays in the form, beside why', async (t) => {
   }
   const both = await ann.post('/-/new', { slug: '-', url: 'nonsense' }, HTMX)
   t.equal(both.text.match(/aria-invalid/g)?.length, 2, 'all that is wrong at once')
+  const clash = await ann.post('/-/new', { slug: 'taken', url: 'nonsense', tags: 'ä' }, HTMX)
+  t.equal(clash.text.match(/aria-invalid/g)?.length, 3, 'a taken slug among it')
+  t.match(clash.text, /Slug already taken\.[^]*<strong>taken-2<\/strong> is free/)
   const bad = await ann.post('/-/new', { ...good, visibility: 'all' }, HTMX)
   t.equal(bad.status, 400)
   t.equal((await ann.post('/-/new', good, CROSS_SITE)).status, 403)
@@ -122,6 +125,108 @@ await t.test('made: a browser goes to its page, by either way', async (t) => {
   })
 })
 
+await t.test('an address may be typed without https://', async (t) => {
+  for (const [typed, url] of [
+    ['example.com/x', 'https://example.com/x'],
+    [' //example.com:8443/x?y#z ', 'https://example.com:8443/x?y#z'],
+    ['bücher.example', 'https://bücher.example'],
+    ['localhost:8080/x', 'https://localhost:8080/x'],
+    ['10.0.0.1/{1}', 'https://10.0.0.1/{1}'],
+    ['http://example.com/', 'http://example.com/'],
+  ] as const) {
+    const made = await ann.post('/-/new', { slug: 'completed', url: typed })
+    t.equal(made.status, 303, typed)
+    const id = made.headers.location?.split('/').at(-1) ?? ''
+    t.equal((await ann.api<Link>('GET', `/links/${id}`)).json.url, url)
+    const edited = await ann.post(`/-/links/${id}/edit`, { url: typed })
+    t.match([edited.status, (await ann.api<Link>('GET', `/links/${id}`)).json.url], [303, url])
+    await ann.api('DELETE', `/links/${id}`)
+  }
+  for (const url of [
+    ...['example', 'mailto:ann@example.com', 'ann@example.com', 'ftp.example.com:x/', '/x.html'],
+    ...['example.com /x', 'a..b/', '.com', 'javascript:alert(1).x', 'tel:12345'],
+  ]) {
+    t.equal((await ann.post('/-/new', { slug: 'completed', url })).status, 400, url)
+  }
+  const strict = await ann.api('POST', '/links', { slug: 'completed', url: 'example.com/x' })
+  t.equal(strict.status, 400, 'the API completes nothing')
+})
+
+await t.test('the form shows the places of an address', async (t) => {
+  const shown = async (fields: Headers): Promise<string> => {
+    const { text } = await ann.get(`/-/example?${new URLSearchParams(fields).toString()}`, HTMX)
+    return text
+      .replaceAll(/<(?!input)[^>]*>/g, '')
+      .replaceAll(/\s+/g, ' ')
+      .trim()
+  }
+  const url = 'tracker.test/{1}/issues/{2}'
+  const sample = await shown({ slug: 'Bugs', url })
+  t.match(sample, 'It will lead to https://tracker.test/{1}/issues/{2}')
+  t.match(sample, '/bugs/one/two leads to https://tracker.test/one/issues/two')
+  t.equal(sample.match(/<input/g)?.length, 2)
+  const typed = await shown({ slug: 'bugs', url, 'place-1': 'a b', 'place-2': '"><b>' })
+  t.match(typed, '/bugs/a%20b/%22%3E%3Cb%3E leads to https://tracker.test/a%20b/issues/%22%3E%3Cb')
+  t.match(typed, 'value="&quot;&gt;&lt;b&gt;"')
+  const rest = { slug: 'bugs', url: 'http://x.test/?q={*}', 'place-rest': 'a/b' }
+  t.match(await shown(rest), '/bugs/a/b leads to http://x.test/?q=a/b')
+  const appended = { slug: 'bugs', url: 'http://x.test/y', append_path: 'true' }
+  t.match(await shown(appended), 'Further path')
+  t.match(await shown(appended), '/bugs/a/b leads to http://x.test/y/a/b')
+  t.match(await shown({ ...appended, 'place-rest': '../x' }), 'leads nowhere')
+  for (const fields of [
+    {},
+    { url: 'http://x.test/' },
+    { url: 'javascript:{1}' },
+    { url: '{1}' },
+  ]) {
+    t.equal(await shown(fields), '', JSON.stringify(fields))
+  }
+  const { status } = await visitorAt(links.base, '').get(`/-/example?url=${url}`)
+  t.equal(status, 403)
+  const refused = await ann.post('/-/new', { slug: '-', url, 'place-1': 'kept' }, HTMX)
+  t.match(refused.text, /name="place-1"\s+value="kept"/)
+})
+
+await t.test('a preview shows where a path leads', async (t) => {
+  const places = { url: 'https://places.test/{1}?q={*}', visibility: 'private' }
+  await makeLink(ann, 'places', places)
+  const preview = async (query: string, who: Pick<PageUser, 'get'> = ann) =>
+    (await who.get(`/places+${query}`)).text
+  t.match(await preview(''), /For example, [^]*\/places\/one\/a\/b[^]*places\.test\/one\?q=a\/b/)
+  const filled = await preview('?place-1=x&place-rest=y%2F%3Cb%3E')
+  t.match(filled, 'https://places.test/x?q=y/%3Cb%3E')
+  t.match(filled, /href="\/places\/x\/y\/%3Cb%3E"/)
+  t.equal(
+    (await ann.get('/places/x/y/%3Cb%3E')).headers.location,
+    'https://places.test/x?q=y/%3Cb%3E',
+  )
+  t.match(await preview('?place-1=..'), 'leads nowhere')
+  t.notMatch(await preview('?place-1=x', visitorAt(links.base, '')), 'places.test')
+  await makeLink(ann, 'no-places')
+  t.notMatch((await ann.get('/no-places+')).text, /place-|For example/)
+})
+
+await t.test('what was typed is kept when the link is gone', async (t) => {
+  const { id } = await makeLink(ann, 'gone-soon', { title: 'Old' })
+  const edit = `/-/links/${id}/edit`
+  t.match((await ann.get(edit)).text, /name="slug"\s+value="gone-soon"/)
+  const typed = { slug: 'gone-soon', url: 'gone.test/', title: 'Typed', tags: 'x', version: 'v' }
+  await ann.api('DELETE', `/links/${id}`)
+  for (const fields of [typed, { ...typed, url: 'nonsense' }]) {
+    const { status, text } = await ann.post(edit, fields, HTMX)
+    t.equal(status, 404)
+    t.match(text, /^<form\s+id="link-form"[^]*action="\/-\/new"/)
+    t.match(text, /Somebody has deleted this link since you opened this form/)
+    t.match(text, /value="gone-soon"[^]*value="Typed"[^]*value="x"/)
+  }
+  const page = await ann.post(edit, typed, NAVIGATION)
+  t.match(page, { status: 404, text: /^<!doctype html>[^]*<h1>New link<\/h1>/ })
+  t.equal((await ann.post('/-/new', typed)).status, 303, 'made again')
+  t.match(await ann.post(edit, typed), { status: 404, text: /NOT_FOUND/ }, 'a program')
+  await makeLink(bob, 'of-bob')
+})
+
 await t.test('the live check tells what it may', async (t) => {
   const said = async (slug: string): Promise<string> =>
     (await ann.get(`/-/slug?slug=${encodeURIComponent(slug)}`, HTMX)).text
@@ -135,6 +240,19 @@ await t.test('the live check tells what it may', async (t) => {
   t.match(secret, /taken is taken/)
   t.notMatch(secret, new RegExp(`${taken}|href|secure|bob`))
   t.match(await said('docs'), /docs is taken[^]*href="\/-\/links\//)
+  for (const [slug, free] of [
+    ['docs', 'docs-2'],
+    ['Über uns!', 'uber-uns'],
+    ['users', 'users-2'],
+    ['-x-', 'x-2'],
+    ['a'.repeat(65), 'a'.repeat(64)],
+    [`${'a'.repeat(63)}-b`, 'a'.repeat(63)],
+  ] as const) {
+    t.match(await said(slug), `<strong>${free}</strong> is free`, slug)
+  }
+  await makeLink(ann, 'docs-2')
+  t.match(await said('docs'), '<strong>docs-3</strong> is free')
+  t.notMatch(await said('!!'), /is free/)
 })
 
 await t.test('forms of a link: who may not, and what is none', async (t) => {

@@ -128,7 +128,7 @@ await onPostgres(t, 'tokens page', async (t: Test, backend) => {
     t.match(page.text, /<!doctype html>/)
     t.match(page.text, 'value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"')
     t.match(page.text, /value="create"\s+checked/)
-    t.match(page.text, /role="alert">\s*Expires must be a time/)
+    t.match(page.text, /id="token-expires-refused"[^>]*>\s*Expires must be a time/)
     t.notMatch(page.text, '<script>alert')
     const fragment = await make(ann, typed, HTMX)
     t.match(fragment, { status: 400, text: /^<section id="tokens"/ })
