@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
 import type { Database } from '../db/client.ts'
 import { ConfigError } from '../kernel/config.ts'
-import { notFound, type Fault } from '../kernel/fault.ts'
+import { NO_ROUTE, type Fault } from '../kernel/fault.ts'
 import { createListener, type ListenerOptions } from '../kernel/http/listener.ts'
 import type { FaultReply } from '../kernel/http/reply.ts'
 import type { HttpMetrics } from '../kernel/http/request-log.ts'
@@ -26,8 +26,6 @@ import {
   type Addresses,
   type ConfigSource,
 } from './configuration.ts'
-
-const NO_ROUTE = notFound('Nothing is served under this path.')
 
 /** What a running program gives each of its services. */
 export interface ServiceContext {

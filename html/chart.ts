@@ -7,6 +7,8 @@ const DEFAULT_HEIGHT = 40
 /** A bar: what it stands for, such as an hour or a day, and its parts from the ground up. */
 export interface Bar {
   label: string
+  /** Its hover text, where label and total are not enough. */
+  title?: string
   parts: readonly { kind: string; value: number }[]
 }
 
@@ -36,7 +38,7 @@ export function barChart(
     ${bars.map(
       (bar, at) =>
         html`<g>
-          <title>${bar.label}: ${text(totalOf(bar))}</title>
+          <title>${bar.title ?? `${bar.label}: ${text(totalOf(bar))}`}</title>
           ${rectangles(bar, at * STEP + 1, peak, height)}
           <rect class="hit" x="${at * STEP}" y="0" width="${STEP}" height="${height}"></rect>
         </g>`,

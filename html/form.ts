@@ -209,6 +209,22 @@ export function filterForm(
   </form>`
 }
 
+/** Lists of so many rows are in sight at once. */
+const FEW_ROWS = 8
+
+/**
+ * A field above a long list that is whole on the page: the script hides the rows whose `data-find`
+ * lacks one of its words.
+ */
+export function rowFilter(label: string, rows: string, count: number): Html | false {
+  if (count <= FEW_ROWS) return false
+  const own = { type: 'search', id: `${rows}-find`, 'data-filters': rows, spellcheck: 'false' }
+  return html`<div class="filter js-only" role="search">
+    ${plainField(label, own)}
+    <p class="muted" role="status" id="${rows}-found"></p>
+  </div>`
+}
+
 /**
  * A field of a form without schema and refusals, such as a filter: its label is around it. One
  * with suggestions has an id or a name that is unique on the page.

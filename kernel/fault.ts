@@ -50,6 +50,9 @@ export function notFound(message: string): Fault {
   return new Fault(404, 'NOT_FOUND', message)
 }
 
+/** The reply to a path that no route has, where a service has no other words. */
+export const NO_ROUTE = notFound('Nothing is served under this path.')
+
 /** The service can't do it now; the client may try again after so many seconds. */
 export function unavailable(message: string, retryAfterSeconds = 2): Fault {
   const headers = { 'retry-after': String(retryAfterSeconds) }

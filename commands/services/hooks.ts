@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../kernel/time.ts'
 import { post } from '../../kernel/net/outbound.ts'
+import { hooksFallback } from '../../routes/hooks/deliveries.ts'
 import type { HooksRoutes } from '../../routes/hooks/endpoint.ts'
 import { hooksFault } from '../../routes/hooks/faults.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
@@ -34,6 +35,7 @@ export const openService: OpenService = async (context) => {
   return {
     name: 'hooks',
     routes: hooksRoutes(app),
+    fallback: hooksFallback(app),
     faultReply: (...fault) => hooksFault(app, ...fault),
     begin: () => hooks.begin(),
     refresh: () => hooks.registry.refresh(),

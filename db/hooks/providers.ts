@@ -71,6 +71,7 @@ export const ActiveProvider = Type.Object({
   rejection_burst: nullable(Type.Integer()),
   watched_since: nullable(Timestamp),
   recent_count: Type.Integer(),
+  recent_rejections: Type.Integer(),
   last_event_at: nullable(Timestamp),
   heard_at: nullable(Timestamp),
   rejected_count: Type.Integer(),

@@ -1,6 +1,9 @@
 import Type from 'typebox'
 import { nullable, Timestamp, exec, many, sqlFile } from '../sql-file.ts'
 
+/** Stands for the provider of a delivery whose path leads to none; no provider has this name. */
+export const UNKNOWN_PROVIDER = 'unknown'
+
 /** A rejected delivery as it is kept: without payload, the source reduced to its network. */
 export const Rejection = Type.Object({
   id: Type.Integer(),
@@ -27,6 +30,8 @@ export const rejectionQueries = sqlFile('sql/hooks/rejections.sql', {
     batch: 'int8',
     now: 'timestamptz',
     keep: 'int8',
+    unknown: 'text',
+    keep_unknown: 'int8',
   }),
   forgetRejectionWriters: exec({ before: 'timestamptz' }),
   listRejections: many(Rejection, { below: 'int8', provider: 'text?', limit: 'int8' }),

@@ -168,6 +168,19 @@ function moveRow(step) {
   next?.focus()
 }
 
+/** Hides the rows of a list on the page that lack one of the words in the field above it. */
+function filterRows(field) {
+  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean)
+  const rows = [...document.getElementById(field.dataset.filters).children]
+  for (const row of rows) {
+    const text = row.dataset.find.toLowerCase()
+    row.hidden = !words.every((word) => text.includes(word))
+  }
+  const shown = rows.filter((row) => !row.hidden).length
+  const found = document.getElementById(`${field.dataset.filters}-found`)
+  found.textContent = words.length === 0 ? '' : `${shown} of ${rows.length}`
+}
+
 /** How many times "Show more" was used is kept with the page's entry of the history. */
 function countMore({ detail: { ctx } }) {
   if (ctx.response.status >= 400 || ctx.sourceElement.closest('.more') === null) return
@@ -289,6 +302,9 @@ const keysButton = element('button', 'Keyboard shortcuts')
 keysButton.className = 'plain'
 keysButton.addEventListener('click', () => keysDialog().showModal())
 document.querySelector('.bottom')?.append(' · ', keysButton)
+document.addEventListener('input', ({ target }) => {
+  if (target.dataset.filters !== undefined) filterRows(target)
+})
 document.addEventListener('htmx:config:request', configRequest)
 document.addEventListener('htmx:before:request', () => sayProblem(''))
 document.addEventListener('htmx:after:request', afterRequest)

@@ -115,8 +115,6 @@ function prepend(list, rows) {
   body.prepend(...rows)
   const most = Number(list.dataset.max ?? Infinity)
   while (body.childElementCount > most) body.lastElementChild.remove()
-  list.hidden = false
-  document.getElementById('first-webhook')?.remove()
   shown(list)
 }
 
@@ -211,24 +209,27 @@ function showStatus(status) {
     note.hidden = status[note.dataset.trouble] !== 'error'
   }
   for (const provider of status.providers) {
-    const tile = tileOf(provider.name)
-    if (tile === undefined) continue
-    tile.querySelector('[data-recent-count]').textContent = provider.recent_count
-    tile.querySelector('[data-disabled]').hidden = provider.enabled
-    for (const badge of tile.querySelectorAll('[data-alarm]')) {
+    const row = rowOf(provider.name)
+    if (row === undefined) continue
+    row.querySelector('[data-recent-count]').textContent = provider.recent_count
+    const rejections = row.querySelector('[data-recent-rejections]')
+    rejections.textContent = provider.recent_rejections
+    rejections.parentElement.hidden = provider.recent_rejections === 0
+    row.querySelector('[data-disabled]').hidden = provider.enabled
+    for (const badge of row.querySelectorAll('[data-alarm]')) {
       badge.hidden = !provider.alarms.includes(badge.dataset.alarm)
     }
-    if (provider.last_event_at !== null) showLastEvent(tile, provider.last_event_at)
+    if (provider.last_event_at !== null) showLastEvent(row, provider.last_event_at)
   }
 }
 
-function tileOf(name) {
-  const tiles = [...document.querySelectorAll('[data-provider]')]
-  return tiles.find((tile) => tile.dataset.provider === name)
+function rowOf(name) {
+  const rows = [...document.querySelectorAll('[data-provider]')]
+  return rows.find((row) => row.dataset.provider === name)
 }
 
-function showLastEvent(tile, iso) {
-  const place = tile.querySelector('[data-last-event]')
+function showLastEvent(row, iso) {
+  const place = row.querySelector('[data-last-event]')
   if (place.querySelector('time')?.dateTime === iso) return
   place.replaceChildren(timeOf(iso))
   showTimes(place)
@@ -253,8 +254,8 @@ let lastId = ''
 
 function onEvent({ provider, received_at }) {
   showConnection('receiving')
-  const tile = tileOf(provider)
-  if (tile !== undefined) showLastEvent(tile, received_at)
+  const row = rowOf(provider)
+  if (row !== undefined) showLastEvent(row, received_at)
   void refresh()
 }
 

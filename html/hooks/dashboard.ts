@@ -1,11 +1,21 @@
-import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import type { HourStats } from '../../db/hooks/stats.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import type { EventRow } from '../../services/hooks/previews.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
-import { breakable, timeTag, copyBox } from '../parts.ts'
 import { barChart } from '../chart.ts'
+import { rowFilter } from '../form.ts'
+import {
+  attributes,
+  breakable,
+  countText,
+  emptyState,
+  listTable,
+  rowLink,
+  startHere,
+  tableRow,
+  timeTag,
+} from '../parts.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { eventTable } from './event-row.ts'
 import { logUrl } from './log-filter.ts'
@@ -18,11 +28,14 @@ export interface DashboardView {
   /** Where the live stream goes on: no event after it need be on the page. */
   position: number
   status: StatusMessage
+  /** Why the service is degraded, beside what the strip says. */
+  reasons: readonly string[]
   /** The newest events, newest first. */
   events: readonly EventRow[]
   /** Of the last 24 hours; hours without events and rejections are left out. */
   stats: readonly HourStats[]
-  rejections: readonly RejectionCount[]
+  /** The provider in `stats` that stands for paths which lead to none. */
+  unknown: string
 }
 
 /** To so many rows the list of the newest events grows. */
@@ -30,130 +43,198 @@ const MAX_RECENT = 20
 
 type ProviderLine = StatusMessage['providers'][number]
 
-/** `/`: whether anything arrives, from whom, and the newest events; kept live by the script. */
+/**
+ * `/`: whether anything arrives, how much, the newest events, and from whom; kept live by the
+ * script. Before the first event it says how to send one.
+ */
 export function dashboardPage(view: DashboardView): Page {
-  const empty = view.events.length === 0
+  const { status, events, stats, position } = view
+  const isNew = events.length === 0 && status.providers.every((one) => one.last_event_at === null)
   return {
     title: 'Dashboard',
     section: 'dashboard',
-    body: html`<div data-live="${view.position}">
+    body: html`<div id="home" data-live="${position}">
       <h1 class="hidden">Dashboard</h1>
-      ${connectionStrip(view)}
-      <section aria-labelledby="providers-title">
-        <h2 id="providers-title">Providers</h2>
-        <div class="tiles">
-          ${view.status.providers.map((provider) => providerTile(provider, view))}
-        </div>
-      </section>
-      ${empty && firstWebhook(view)}
-      <section
-        id="recent"
-        class="rows"
-        aria-labelledby="recent-title"
-        data-newest="${logUrl({ limit: MAX_RECENT })}"
-        data-position="${view.position}"
-        data-max="${MAX_RECENT}"
-        ${empty && html`hidden`}
-      >
-        <div class="title-line">
-          <h2 id="recent-title">Recent events</h2>
-          <a href="/log">All events</a>
-        </div>
-        ${eventTable('recent-rows', 'Recent events, newest first', view.events)}
-      </section>
+      ${connectionStrip(view)} ${isNew && firstWebhook(view)}
+      ${(!isNew || stats.length > 0) && activity(view)} ${!isNew && recentEvents(view)}
+      ${providers(status.providers)}
     </div>`,
   }
 }
 
-function connectionStrip({ status, baseUrl }: DashboardView): Html {
+function connectionStrip({ status, reasons, baseUrl }: DashboardView): Html {
+  const { connection, db, broker } = status
   return html`<div class="strip">
-    <p class="connection" role="status" data-connection="${status.connection}">
-      <span class="dot" aria-hidden="true"></span>
-      <span data-connection-label>${status.connection}</span>
-    </p>
-    <p class="muted">at <code>${baseUrl}</code></p>
-    <p class="trouble" data-trouble="db" ${status.db === 'ok' && html`hidden`}>
-      Database out of reach
-    </p>
-    <p class="trouble" data-trouble="broker" ${status.broker !== 'error' && html`hidden`}>
-      Broker out of reach
-    </p>
-  </div>`
+      <p class="connection" role="status" data-connection="${connection}">
+        <span class="dot" aria-hidden="true"></span>
+        <span data-connection-label>${connection}</span>
+      </p>
+      <p class="muted">at <code>${baseUrl}</code></p>
+      <p class="trouble" data-trouble="db" ${db === 'ok' && html`hidden`}>Database out of reach</p>
+      <p class="trouble" data-trouble="broker" ${broker !== 'error' && html`hidden`}>
+        Broker out of reach
+      </p>
+    </div>
+    <div id="degraded" class="note" role="status" ${reasons.length === 0 && html`hidden`}>
+      <strong>Degraded</strong>
+      <ul>
+        ${reasons.map((reason) => html`<li>${reason}</li>`)}
+      </ul>
+    </div>`
 }
 
-function providerTile(provider: ProviderLine, view: DashboardView): Html {
-  const { name, enabled, last_event_at: last } = provider
-  const rejected = view.rejections.find((one) => one.provider === name)
-  const stats = view.stats.filter((one) => one.provider === name)
-  return html`<article class="tile" data-provider="${name}">
-    <h3><a href="${logUrl({ provider: name })}">${breakable(name)}</a></h3>
-    <p class="badges">
-      ${trustBadge(provider.trust_mode)}
-      <span class="badge off" data-disabled ${enabled && html`hidden`}>disabled</span>
-      ${alarmBadges(provider.alarms)}
-    </p>
-    <p class="figure"><strong data-recent-count>${provider.recent_count}</strong> in 24 hours</p>
-    ${eventsChart(stats, view.status.generated_at)}
-    <p class="muted">
-      Last event
-      <span data-last-event>${last === null ? 'never' : timeTag(last)}</span>
-    </p>
+/** The chart of all providers. Chart and reasons are asked for anew while the page is open. */
+function activity(view: DashboardView): Html {
+  const { stats, status } = view
+  const hours = hourly(stats, status.generated_at)
+  const bars = hours.map(({ label, events, rejections }) => ({
+    label,
+    title: `${label}: ${countText(events, 'event')}, ${rejections} rejected`,
+    parts: [
+      { kind: 'some', value: events },
+      { kind: 'rejected', value: rejections },
+    ],
+  }))
+  return html`<section
+    id="activity"
+    class="panel"
+    aria-labelledby="activity-title"
+    hx-get="/"
+    hx-trigger="every 30s"
+    hx-select="#activity"
+    hx-select-oob="#degraded"
+    hx-swap="outerHTML"
+  >
+    <div class="title-line">
+      <h2 id="activity-title">Last 24 hours</h2>
+      ${totals(view)}
+    </div>
+    ${barChart(chartText(hours), bars, { kind: 'activity', height: 60 })}
+    <p class="axis muted" aria-hidden="true"><span>24 hours ago</span><span>now</span></p>
+  </section>`
+}
+
+/** The sums of the chart, which are its legend as well. */
+function totals({ stats, unknown }: DashboardView): Html {
+  const sum = (lines: readonly HourStats[], what: 'events' | 'rejections') =>
+    lines.reduce((total, line) => total + line[what], 0)
+  const astray = sum(
+    stats.filter(({ provider }) => provider === unknown),
+    'rejections',
+  )
+  const rejected = logUrl({ rejected: '1' })
+  const toUnknown = logUrl({ rejected: '1', provider: unknown })
+  return html`<ul class="legend">
+    <li>
+      <span class="swatch some"></span
+      ><span data-total="events">${countText(sum(stats, 'events'), 'event')}</span>
+    </li>
+    <li>
+      <span class="swatch rejected"></span
+      ><a href="${rejected}">${sum(stats, 'rejections').toLocaleString('en')} rejected</a>
+    </li>
     ${
-      rejected &&
-      html`<p class="rejected">
-        <a href="${logUrl({ provider: name, rejected: '1' })}">${rejected.total} rejected</a>
-      </p>`
+      astray > 0 &&
+      html`<li>
+        <a href="${toUnknown}">${astray.toLocaleString('en')} of them to unknown paths</a>
+      </li>`
     }
-  </article>`
+  </ul>`
+}
+
+function recentEvents({ events, position }: DashboardView): Html {
+  const own = {
+    id: 'recent',
+    class: 'rows',
+    'aria-labelledby': 'recent-title',
+    'data-newest': logUrl({ limit: MAX_RECENT }),
+    'data-position': position,
+    'data-max': MAX_RECENT,
+  }
+  return html`<section ${attributes(own)}>
+    <div class="title-line">
+      <h2 id="recent-title">Recent events</h2>
+      <a href="/log">All events</a>
+    </div>
+    ${eventTable('recent-rows', 'Recent events, newest first', events)}
+    ${emptyState('No events are kept at present.')}
+  </section>`
+}
+
+function providers(lines: readonly ProviderLine[]): Html {
+  const rows = lines.map(providerRow)
+  const columns = ['Provider', 'State', 'Last 24 hours', 'Last event']
+  const caption = 'Providers and what they sent'
+  return html`<section aria-labelledby="providers-title">
+    <div class="title-line">
+      <h2 id="providers-title">${countText(lines.length, 'provider')}</h2>
+      <a href="/providers">Manage providers</a>
+    </div>
+    ${rowFilter('Find a provider', 'provider-rows', lines.length)}
+    ${listTable({ bodyId: 'provider-rows', caption, columns, kind: 'providers', rows })}
+  </section>`
+}
+
+function providerRow(provider: ProviderLine): Html {
+  const { name, trust_mode, enabled, last_event_at: last, recent_rejections: rejected } = provider
+  const own = { 'data-provider': name, 'data-find': `${name} ${trust_mode}` }
+  return tableRow(own, {
+    type: rowLink(logUrl({ provider: name }), breakable(name)),
+    verify: html`<span class="badges"
+      >${trustBadge(trust_mode)}
+      <span class="badge off" data-disabled ${enabled && html`hidden`}>disabled</span>
+      ${alarmBadges(provider.alarms)}</span
+    >`,
+    counts: html`<span data-recent-count>${provider.recent_count}</span> received
+      <a
+        class="rejected"
+        href="${logUrl({ provider: name, rejected: '1' })}"
+        ${rejected === 0 && html`hidden`}
+        ><span data-recent-rejections>${rejected}</span> rejected</a
+      >`,
+    when: html`<span data-last-event>${last === null ? 'never' : timeTag(last)}</span>`,
+  })
 }
 
 function firstWebhook({ baseUrl, program }: DashboardView): Html {
   const url = `${baseUrl}/webhooks/generic/first`
-  return html`<section id="first-webhook" class="panel" aria-labelledby="first-title">
-    <h2 id="first-title">Send the first webhook</h2>
-    <p>Nothing was received yet. Create a provider and send to it with its token:</p>
-    ${copyBox(
-      'first-command',
-      'commands',
+  return startHere({
+    title: 'Send the first webhook',
+    text: html`Nothing was received yet. This creates a provider and sends to it with its token;
+      the event shows up here. Providers, and those that sign what they send, can also be made on
+      the <a href="/providers">providers page</a>.`,
+    command:
       `TOKEN=$(${program} provider add first --enable)\ncurl -X POST '${url}' \\\n` +
-        `  -H "Authorization: Bearer $TOKEN" \\\n  -H 'Content-Type: application/json' \\\n` +
-        `  -H 'X-Event-Type: greeting' \\\n  -d '{"hello": "world"}'`,
-    )}
-    <p>
-      The event shows up here at once. Senders and their tokens can also be made on the
-      <a href="/providers">providers page</a>; a sender that signs what it sends is enabled by its
-      secret in the configuration.
-    </p>
-  </section>`
+      `  -H "Authorization: Bearer $TOKEN" \\\n  -H 'Content-Type: application/json' \\\n` +
+      `  -H 'X-Event-Type: greeting' \\\n  -d '{"hello": "world"}'`,
+    path: '/',
+    target: 'home',
+  })
 }
 
 const HOUR_MS = 3_600_000
 const HOURS = 24
 
-/**
- * Events per hour of one provider as 24 bars; the last one is the hour of `now`. Each chart has
- * its own scale, so its text says how many the highest bar stands for.
- */
-function eventsChart(stats: readonly HourStats[], now: Date): Html {
-  const hours = hourly(stats, now)
-  const bars = hours.map(({ label, events }) => {
-    return { label, parts: [{ kind: 'some', value: events }] }
-  })
-  return barChart(chartText(hours), bars)
-}
-
 interface Hour {
   label: string
   events: number
+  rejections: number
 }
 
-/** The 24 hours up to the hour of `now`, oldest first. */
+/**
+ * What all providers sent in each hour of the clock in which a part of the last 24 hours lies, oldest
+ * first: of the oldest hour the end counts, of the last one the time until `now`.
+ */
 export function hourly(stats: readonly HourStats[], now: Date): readonly Hour[] {
   const last = hourOf(now)
-  return Array.from({ length: HOURS }, (_, at) => {
-    const start = new Date((last - HOURS + 1 + at) * HOUR_MS)
-    const line = stats.find(({ hour }) => hourOf(hour) === hourOf(start))
-    return { label: `${start.toISOString().slice(11, 16)} UTC`, events: line?.events ?? 0 }
+  return Array.from({ length: HOURS + 1 }, (_, at) => {
+    const hour = last - HOURS + at
+    const lines = stats.filter((line) => hourOf(line.hour) === hour)
+    return {
+      label: `${new Date(hour * HOUR_MS).toISOString().slice(11, 16)} UTC`,
+      events: lines.reduce((sum, { events }) => sum + events, 0),
+      rejections: lines.reduce((sum, { rejections }) => sum + rejections, 0),
+    }
   })
 }
 
@@ -163,8 +244,10 @@ function hourOf(time: Date): number {
 
 function chartText(hours: readonly Hour[]) {
   const total = hours.reduce((sum, { events }) => sum + events, 0)
-  if (total === 0) return 'No events in the last 24 hours'
+  const rejected = hours.reduce((sum, { rejections }) => sum + rejections, 0)
+  if (total + rejected === 0) return 'No events in the last 24 hours'
   const peak = hours.reduce((most, hour) => (hour.events > most.events ? hour : most))
   const most = `at most ${peak.events} at ${peak.label}`
-  return `Events per hour over 24 hours: ${total} in all, ${most}`
+  const refused = rejected === 0 ? '' : `; ${rejected} rejected`
+  return `Events per hour over 24 hours: ${total} in all, ${most}${refused}`
 }

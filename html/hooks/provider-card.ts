@@ -4,11 +4,11 @@ import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { ProviderStatus } from '../../services/hooks/providers.ts'
 import { plainChoice, plainField, postForm, submit, type Option } from '../form.ts'
-import { disclosed, facts, saved, breakable, timeTag } from '../parts.ts'
+import { attributes, breakable, disclosed, facts, saved, timeTag } from '../parts.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { logUrl } from './log-filter.ts'
 
-/** One provider as its card on `/providers` shows it. */
+/** One provider as its row on `/providers` shows it. */
 export interface ProviderCard
   extends
     ProviderStatus,
@@ -33,25 +33,61 @@ export interface ProviderCard
   interval: string | null
   /** The alarms that fire. */
   firing: readonly AlarmKind[]
+  /** True for one that is shown whole. */
+  open?: boolean
   /** True right after the alarms were saved. */
   saved?: boolean
 }
 
 /**
- * One provider: what it is, where it sends to, whether it may. It is also the answer to
- * `POST /providers/{name}/enabled`, which htmx puts in place of the card; the switch keeps its id,
- * and with it the focus.
+ * One provider: a row with what it is and whether it may, which opens to all that is known and may
+ * be changed. htmx asks for that when the row is opened: a page of many providers stays small.
  */
 export function providerCard(card: ProviderCard): Html {
+  const { name, trust_mode, open = false } = card
+  const key = encodeURIComponent(name)
+  const own = {
+    id: `provider-${key}`,
+    'data-provider': name,
+    'data-find': `${name} ${trust_mode} ${card.family}`,
+  }
+  const path = `/providers?open=${key}`
+  const load = {
+    'hx-get': path,
+    'hx-trigger': 'toggle once',
+    'hx-target': 'find .card',
+    'hx-swap': 'outerHTML',
+  }
+  const more = html`<p class="card"><a href="${path}#provider-${key}">Show all</a></p>`
+  return html`<article class="openable" ${attributes(own)}>
+    ${disclosed(summaryOf(card, key), open ? providerContent(card) : more, {
+      class: undefined,
+      ...(open ? { open } : load),
+    })}
+    ${providerToggle(card)}
+  </article>`
+}
+
+/** The row while it is closed. */
+function summaryOf(card: ProviderCard, key: string): Html {
+  const { name, trust_mode, family, secret_status, last_event_at: last } = card
+  const isMissing = secret_status === 'missing'
+  const secret = secret_status === 'none-by-design' ? 'no secret' : `secret ${secret_status}`
+  return html`<h2 id="name-${key}">${breakable(name)}</h2>
+    <span class="badges">${trustBadge(trust_mode)} ${alarmBadges(card.firing)}</span>
+    <span class="muted"> ${family} · ${asCode(card.path ?? card.channel)} · ${secret} </span>
+    <span class="muted">
+      ${card.recent_count} in 24 hours · ${last === null ? 'no event yet' : timeTag(last)}
+    </span>
+    ${isMissing && missingSecret(card)}`
+}
+
+/** What a row opens to. */
+export function providerContent(card: ProviderCard): Html {
   const { name, trust_mode, secret_status, last_event_at: last } = card
   const key = encodeURIComponent(name)
-  return html`<article class="card panel" id="provider-${key}" data-provider="${name}">
-    <div class="title-line">
-      <h2 id="name-${key}">${breakable(name)}</h2>
-      ${toggle(card, key)}
-    </div>
-    <p class="badges">${trustBadge(trust_mode)} ${alarmBadges(card.firing)}</p>
-    ${secret_status === 'missing' && missingSecret(card)} ${trust_mode === 'open' && OPEN_WARNING}
+  return html`<div class="card">
+    ${trust_mode === 'open' && OPEN_WARNING}
     ${facts({
       Family: card.family,
       Scheme: card.scheme !== null && schemeText(card.scheme),
@@ -66,14 +102,19 @@ export function providerCard(card: ProviderCard): Html {
       Alarms: alarms(card),
     })}
     ${alarmForm(card, key)} ${name.includes(':') && changeForms(card, key)}
-  </article>`
+  </div>`
 }
 
-function toggle({ enabled, secret_status }: ProviderCard, key: string): Html {
+/**
+ * Whether a provider may deliver. It is also the answer to `POST /providers/{name}/enabled`, which
+ * htmx puts in its place; the switch keeps its id, and with it the focus.
+ */
+export function providerToggle({ name, enabled, secret_status }: ProviderCard): Html {
+  const key = encodeURIComponent(name)
   const state = enabled ? 'Enabled' : 'Disabled'
   const label = html`<span class="track" aria-hidden="true"></span>${state}`
   return postForm(
-    { action: `/providers/${key}/enabled`, target: 'closest article' },
+    { action: `/providers/${key}/enabled`, target: 'this' },
     submit(label, {
       id: `toggle-${key}`,
       class: 'switch',
@@ -82,7 +123,7 @@ function toggle({ enabled, secret_status }: ProviderCard, key: string): Html {
       'aria-labelledby': `name-${key} toggle-${key}`,
       name: 'enabled',
       value: String(!enabled),
-      // Without its secret a provider stays disabled; the card says what to do.
+      // Without its secret a provider stays disabled; the row says what to do.
       disabled: secret_status === 'missing',
     }),
   )
@@ -103,11 +144,11 @@ function secretFacts({ lastSecret, previous_until: end }: ProviderCard) {
 }
 
 function missingSecret({ variable, trust_mode }: ProviderCard): Html {
-  if (variable === null) return html`<p class="note">${MISSING[trust_mode] ?? ''}</p>`
-  return html`<p class="note">
+  if (variable === null) return html`<span class="note">${MISSING[trust_mode] ?? ''}</span>`
+  return html`<span class="note">
     Set <code>${variable}</code> to the secret that the sender signs with; the provider is then
     enabled.
-  </p>`
+  </span>`
 }
 
 const MISSING: Readonly<Record<string, Printable>> = {

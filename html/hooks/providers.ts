@@ -2,7 +2,8 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
 import type { MadeProvider } from '../../services/hooks/providers.ts'
 import type { Scheme } from '../../services/hooks/schemes.ts'
-import { cards, copyBox, secretBox } from '../parts.ts'
+import { rowFilter } from '../form.ts'
+import { copyBox, countLine, secretBox } from '../parts.ts'
 import { providerCard, type ProviderCard } from './provider-card.ts'
 import { createForm } from './provider-form.ts'
 
@@ -32,15 +33,20 @@ export function providersPage(view: ProvidersView): Page {
   return {
     title: 'Providers',
     section: 'providers',
-    body: html`<h1>Providers</h1>
+    body: html`<div class="title-line">
+        <h1>Providers</h1>
+        <a class="button" href="#create-provider">New provider</a>
+      </div>
       ${providersFragment(view)}`,
   }
 }
 
-/** The page's content, and the answer to its forms: a new secret, the cards, the form. */
+/** The page's content, and the answer to its forms: a new secret, the providers, the form. */
 export function providersFragment({ made, cards: all, ...view }: ProvidersView): Html {
   return html`<div id="providers">
-    ${made && madeBox(made)} ${cards(all.map(providerCard), 'No providers yet.')}
+    ${made && madeBox(made)} ${countLine(all.length, 'provider')}
+    ${rowFilter('Find a provider', 'provider-rows', all.length)}
+    <div id="provider-rows" class="openables">${all.map(providerCard)}</div>
     ${createForm(view)}
   </div>`
 }

@@ -1,14 +1,16 @@
 import Type from 'typebox'
 import { TrustMode } from '../../db/hooks/providers.ts'
 import { Timestamp } from '../../db/sql-file.ts'
-import { badRequest, Fault } from '../../kernel/fault.ts'
+import { badRequest, Fault, NO_ROUTE } from '../../kernel/fault.ts'
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
+import { noRoute, type Fallback, type Route } from '../../kernel/http/router.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import {
   overloaded,
   rejected,
+  rejectedPath,
   startGeneric,
   startSigned,
   type DeliveryHead,
@@ -108,6 +110,25 @@ export function deliveryRoutes(options: HooksRoutes): readonly Operation[] {
     { ...BY_PATH, handle: generic },
     { ...SIGNED, handle: (context) => receiveSigned(receiver, context) },
   ]
+}
+
+/**
+ * A request below `/webhooks/` that no route takes is answered as everywhere, and kept among the
+ * rejections: it may be a delivery to a mistyped address.
+ */
+export function hooksFallback({ hooks }: HooksRoutes): Fallback {
+  const unknownPath: Route = {
+    method: 'POST',
+    path: '(none)',
+    access: 'open',
+    handle(context) {
+      throw rejectedPath(hooks, context, NO_ROUTE)
+    },
+  }
+  return (path, allow, method) =>
+    allow === undefined && path.startsWith('/webhooks/')
+      ? { kind: 'route', route: unknownPath, params: {} }
+      : noRoute(path, allow, method)
 }
 
 async function receiveSigned(receiver: Receivers, context: Context) {

@@ -1,10 +1,16 @@
 import Type from 'typebox'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
-import { providerCard, type ProviderCard } from '../../html/hooks/provider-card.ts'
+import {
+  providerCard,
+  providerContent,
+  providerToggle,
+  type ProviderCard,
+} from '../../html/hooks/provider-card.ts'
 import { providersFragment, providersPage } from '../../html/hooks/providers.ts'
 import type { ProvidersView } from '../../html/hooks/providers.ts'
 import type { Option } from '../../html/form.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
+import type { Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { formatDuration } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
@@ -85,7 +91,11 @@ const StatsQuery = Type.Object({
 export const providerEndpoints = [
   page({
     path: '/providers',
-    answer: ({ app }) => providersView(app),
+    query: Type.Object({ open: withDefault(Type.String(), '') }),
+    async answer({ app, query }) {
+      if (query.open === '') return providersView(app)
+      return cardView(app, query.open, providerContent)
+    },
   }),
 
   form({
@@ -113,7 +123,8 @@ export const providerEndpoints = [
     body: EnableForm,
     async answer({ app, params: { name }, body: { enabled } }) {
       await enableProvider(toolsOf(app), name, enabled === 'true')
-      return cardView(app, name, false)
+      await app.hooks.registry.refresh()
+      return cardView(app, name, providerToggle)
     },
   }),
 
@@ -123,7 +134,8 @@ export const providerEndpoints = [
     body: AlarmForm,
     async answer({ app, params: { name }, body }) {
       await setAlarms(toolsOf(app), name, body)
-      return cardView(app, name, true)
+      await app.hooks.registry.refresh()
+      return cardView(app, name, (card) => providerCard({ ...card, saved: true }))
     },
   }),
 
@@ -173,7 +185,9 @@ export const providerEndpoints = [
     tag: 'Providers',
     summary: 'Count the events and the rejected deliveries of each provider by hour.',
     description:
-      'Hours in UTC, the oldest first and the present one last; one without either is left out.',
+      'Hours in UTC, the oldest first and the present one last; one without either is left ' +
+      'out. The counts are those of the last hours to the minute, so the oldest one may be cut. ' +
+      'The provider "unknown" stands for paths that lead to none.',
     query: StatsQuery,
     returns: {
       description: 'The counts',
@@ -216,16 +230,20 @@ async function madeView(app: HooksRoutes, made: MadeProvider, rotated: boolean) 
   return providersView(app, { made: { ...made, url, rotated, signing } })
 }
 
-/** The card of a provider that was changed, and the page around it. */
-async function cardView(app: HooksRoutes, name: string, saved: boolean): Promise<View> {
-  await app.hooks.registry.refresh()
-  const cards = await readCards(app)
-  const card = cards.find((one) => one.name === name)
+/** What shows a provider, and the page around it, on which its row is open. */
+async function cardView(
+  app: HooksRoutes,
+  name: string,
+  show: (card: ProviderCard) => Html,
+): Promise<View> {
+  const all = await readCards(app)
+  const cards = all.map((one) => (one.name === name ? { ...one, open: true } : one))
+  const card = cards.find(({ open }) => open)
   const view = await providersView(app, { cards })
-  return card === undefined ? view : { ...view, fragment: () => providerCard({ ...card, saved }) }
+  return card === undefined ? view : { ...view, fragment: () => show(card) }
 }
 
-/** Every provider as its card shows it. */
+/** Every provider as its row shows it. */
 async function readCards(app: HooksRoutes): Promise<readonly ProviderCard[]> {
   const { db, clock, secrets } = app.hooks
   const now = clock.now()

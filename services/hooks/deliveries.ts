@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { SavedEvent } from '../../db/hooks/deliveries.ts'
 import type { Provider, SecretName } from '../../db/hooks/providers.ts'
+import { UNKNOWN_PROVIDER } from '../../db/hooks/rejections.ts'
 import { badRequest, Fault, forbidden, notFound, unavailable } from '../../kernel/fault.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { cleanText, fieldsAt, readMembers, sha256Hex } from './event-fields.ts'
 import type { Hooks } from './open.ts'
-import { redactUrlTokens, storedHeaders, storedQuery } from './redact.ts'
+import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from './redact.ts'
 import {
   hasUnsignedType,
   needsJson,
@@ -30,6 +31,7 @@ export interface DeliveryHead {
   headers: IncomingHttpHeaders
   /** Name and value in turn, as received. */
   rawHeaders: readonly string[]
+  method: string
   path: string
   /** The query's text, which may hold a token. */
   search: string
@@ -50,6 +52,9 @@ export type Received =
   | { kind: 'stored'; saved: SavedEvent }
   | { kind: 'handshake'; answer: Handshake }
 
+/** What is kept of a delivery that leads to no provider. */
+type RejectedPath = Pick<DeliveryHead, 'method' | 'path' | 'client' | 'receivedAt'>
+
 /** What receives deliveries. */
 export interface Receiver extends Pick<
   Hooks,
@@ -64,12 +69,14 @@ export interface Receiver extends Pick<
  */
 export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
   const { provider, headers } = head
-  if (!isSignedProvider(provider)) throw notFound(UNKNOWN_SIGNED)
+  if (!isSignedProvider(provider)) {
+    throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED))
+  }
   const secrets = receiver.secrets.of(provider)
   const row = receiver.registry.provider(provider)
   const scheme = row && schemeOf(row)
   if (secrets === undefined || row === undefined || scheme === undefined) {
-    throw notFound(UNKNOWN_SIGNED)
+    throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED), 'no secret is configured')
   }
   if (!row.enabled) throw rejected(receiver, head, disabled(provider), 'disabled')
   const verifier = verifySignature(scheme, head, secrets, receiver.freshnessSeconds())
@@ -102,7 +109,7 @@ export function startGeneric(
 ): Receiving {
   const { provider } = head
   const row = receiver.registry.provider(provider)
-  if (row === undefined) throw notFound(UNKNOWN_GENERIC)
+  if (row === undefined) throw rejectedPath(receiver, head, notFound(UNKNOWN_GENERIC))
   if (!mayDeliver(row, receiver.secrets)) {
     throw rejected(receiver, head, disabled(provider), 'disabled')
   }
@@ -177,6 +184,21 @@ export function rejected(
   return fault
 }
 
+/**
+ * Counts a delivery to a path that leads to no provider (404), so that a mistyped address can be
+ * found, and gives the fault to be thrown.
+ */
+export function rejectedPath(
+  { rejections }: Pick<Receiver, 'rejections'>,
+  { method, path, client, receivedAt: at }: RejectedPath,
+  fault: Fault,
+  why = 'unknown path',
+): Fault {
+  const reason = `${why}: ${method} ${redactUnknownPath(path)}`
+  rejections.record({ provider: UNKNOWN_PROVIDER, status: 404, client, reason, at })
+  return fault
+}
+
 /** By which secret a delivery was accepted, or why it is rejected. */
 type Proof = { secret: SecretName | null } | { reason: string }
 
@@ -201,7 +223,7 @@ function proveCaller(
 /** Stores a delivery. One that is signed and has no id is known by its bytes. */
 async function store(
   { ingest }: Receiver,
-  { provider, path, search, headers, rawHeaders, client }: DeliveryHead,
+  { provider, method, path, search, headers, rawHeaders, client }: DeliveryHead,
   row: Provider,
   body: Buffer,
   members: JsonObject,
@@ -214,7 +236,7 @@ async function store(
     external_id: external_id ?? (scheme === undefined ? null : `sha256:${sha256Hex(body)}`),
     trust: scheme?.algorithm ?? (row.trust_mode === 'token' ? 'token' : 'open'),
     keepsType: scheme !== undefined && hasUnsignedType(scheme),
-    method: 'POST',
+    method,
     path: redactUrlTokens(path),
     query: storedQuery(search),
     content_type: cleanText(headers['content-type']),

@@ -23,6 +23,7 @@ import {
   SecretStatus,
   type SigningSecrets,
 } from './secrets.ts'
+import { statsSince } from './stats.ts'
 
 /** hooks.md section 2, ProviderStatus. The secret itself is never part of it. */
 export const ProviderStatus = Type.Object({
@@ -72,16 +73,10 @@ export interface ProviderTools {
 }
 
 export const MAX_OVERLAP_S = 30 * 86_400
-const DAY_MS = 86_400_000
-
-/** Start of the window that counts as recent. */
-export function recentSince(now: Date): Date {
-  return new Date(now.getTime() - DAY_MS)
-}
 
 /** Every provider with its counts as of now. */
 export function readProviders(db: Database, now: Date): Promise<readonly ActiveProvider[]> {
-  const since = { recent_since: recentSince(now), rejected_since: rejectedSince(now) }
+  const since = { recent_since: statsSince(now), rejected_since: rejectedSince(now) }
   return q.listProvidersWithActivity(db, since)
 }
 

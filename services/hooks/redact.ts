@@ -94,6 +94,22 @@ export function redactUrlTokens(text: string): string {
   return clean.includes('/webhooks/') ? clean.replace(TOKEN_IN_PATH, `$1${REDACTED}`) : clean
 }
 
+/** A segment of a path in words, such as `github`, `Order-Paid` or `v2`; a token is none. */
+const WORDS =
+  /^(?=.{1,32}$)(?:[a-z]{1,16}|[A-Z][a-z]{0,15}|[A-Z]{2,8})?\d{0,4}(?:[-_.](?:[A-Z]?[a-z]{1,16}|\d{1,4}))*$/
+/** Segments that may be shown: `/webhooks/generic/name`; a token would follow. */
+const SHOWN_SEGMENTS = 3
+const HIDDEN = '…'
+
+/** A path that leads to no receiver, without what may be a token; short, and in plain ASCII. */
+export function redactUnknownPath(path: string): string {
+  const segments = path.split('/').slice(1)
+  const shown = segments
+    .slice(0, SHOWN_SEGMENTS)
+    .map((segment) => (segment === '' || WORDS.test(segment) ? segment : HIDDEN))
+  return `/${[...shown, ...(segments.length > SHOWN_SEGMENTS ? [HIDDEN] : [])].join('/')}`
+}
+
 /**
  * Parameters are found one by one, so that a URL within the value of another parameter is read,
  * too.

@@ -1,10 +1,15 @@
-import { rejectionQueries as q, type Rejection } from '../../db/hooks/rejections.ts'
+import {
+  rejectionQueries as q,
+  UNKNOWN_PROVIDER,
+  type Rejection,
+} from '../../db/hooks/rejections.ts'
 import { redactAddress } from '../../kernel/net/addresses.ts'
 import { reportsTo, startNumberedBatches } from '../../kernel/repeat.ts'
 import type { HooksParts } from './registry.ts'
 
 /**
- * Keeps rejected deliveries (401, 403, 413): counts all, lists the newest, never keeps a payload.
+ * Keeps rejected deliveries (401, 403, 413), and those to paths that lead to no provider (404):
+ * counts all, lists the newest, never keeps a payload.
  */
 export interface Rejections {
   record(rejection: Rejected): void
@@ -14,7 +19,7 @@ export interface Rejections {
 
 interface Rejected {
   provider: string
-  status: 401 | 403 | 413
+  status: 401 | 403 | 404 | 413
   client: string
   reason: string
   at: Date
@@ -23,20 +28,26 @@ interface Rejected {
 }
 
 /**
- * Rows kept from one flush to the next: a flood of rejections costs one small statement a second.
+ * Rows kept from one flush to the next, and rows that the table keeps: a flood of rejections costs
+ * one small statement a second. Anybody may send to unknown paths, so those have bounds of their
+ * own, and evict nothing else.
  */
 const MAX_ROWS_PER_FLUSH = 200
-
-/** Rows that the table keeps. */
 const MAX_REJECTIONS = 10_000
+const MAX_UNKNOWN_PER_FLUSH = 20
+const MAX_UNKNOWN = 1_000
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
+type Row = Omit<Rejection, 'id'>
+
 /** What gathers between two flushes. */
 interface Gathered {
   /** The newest. */
-  rows: Omit<Rejection, 'id'>[]
+  rows: Row[]
+  /** The newest to unknown paths. */
+  unknown: Row[]
   /** All of them, by provider, status and minute; `wrong` had a wrong signature or token. */
   sums: Map<string, Sum>
 }
@@ -66,13 +77,15 @@ export async function openRejections(parts: HooksParts): Promise<Rejections> {
       gathered = nothingGathered()
       return taken
     },
-    save: ({ rows, sums }, number) =>
+    save: ({ rows, unknown, sums }, number) =>
       q.saveRejections(db, {
         ...number,
-        rows,
+        rows: [...rows, ...unknown].toSorted((a, b) => a.at.getTime() - b.at.getTime()),
         sums: [...sums.values()],
         now: clock.now(),
         keep: MAX_REJECTIONS - rows.length,
+        unknown: UNKNOWN_PROVIDER,
+        keep_unknown: MAX_UNKNOWN - unknown.length,
       }),
     reports: reportsTo(log, 'rejections not saved', 'rejections are saved again'),
   })
@@ -82,9 +95,10 @@ export async function openRejections(parts: HooksParts): Promise<Rejections> {
       const { provider, status, client, reason, at } = rejection
       counter.add({ provider, status: String(status) })
       count(gathered, rejection)
-      const { rows } = gathered
+      const isUnknown = provider === UNKNOWN_PROVIDER
+      const rows = isUnknown ? gathered.unknown : gathered.rows
       rows.push({ at, provider, status, source: redactAddress(client), reason })
-      if (rows.length > MAX_ROWS_PER_FLUSH) rows.shift()
+      if (rows.length > (isUnknown ? MAX_UNKNOWN_PER_FLUSH : MAX_ROWS_PER_FLUSH)) rows.shift()
     },
     flush: batches.flush,
     close: batches.close,
@@ -92,7 +106,7 @@ export async function openRejections(parts: HooksParts): Promise<Rejections> {
 }
 
 function nothingGathered(): Gathered {
-  return { rows: [], sums: new Map() }
+  return { rows: [], unknown: [], sums: new Map() }
 }
 
 function count({ sums }: Gathered, { provider, status, at, wrongSecret }: Rejected): void {

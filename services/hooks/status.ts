@@ -82,11 +82,12 @@ export function openStatus(
 }
 
 function toLine(row: ActiveProvider, enabled: boolean, alarms: readonly ProviderAlarm[]) {
-  const { name, trust_mode, recent_count, last_event_at } = row
+  const { name, trust_mode, recent_count, recent_rejections, last_event_at } = row
   const firing = alarms.filter(({ provider, fires }) => fires && provider === name)
   const kinds = firing.map(({ kind }) => kind)
   // The alarms that fire, of those that an operator has set.
-  return { name, trust_mode, enabled, recent_count, last_event_at, alarms: kinds }
+  const counts = { recent_count, recent_rejections }
+  return { name, trust_mode, enabled, ...counts, last_event_at, alarms: kinds }
 }
 
 function connectionOf(rows: readonly ActiveProvider[], now: Date) {
@@ -126,28 +127,59 @@ export async function readHealth(
   const state = (await databaseAnswers(db)) ? 'ok' : 'error'
   const parts = { db: state, broker, database: state, version } as const
   if (state === 'error') return { status: 'error', ...parts }
-  const failed = registry.destinations.filter((one) => one.failed).length
-  const reasons = reasonsOf(broker, await readStatus(), failed)
+  const impaired = impairmentsOf(await readStatus(), registry)
+  const outages = broker === 'error' ? ['the queue broker is out of reach'] : []
+  const reasons = [...outages, ...countedReasons(impaired)]
   if (reasons.length === 0) return { status: 'ok', ...parts }
   return { status: 'degraded', ...parts, reasons }
 }
 
-function reasonsOf(
-  broker: Health['broker'],
+/** Something that is not as an operator wants it; webhooks still come in. */
+interface Impairment {
+  why: string
+  kind: 'provider' | 'destination'
+  name: string
+}
+
+const ALARM_REASONS: Readonly<Record<AlarmKind, string>> = {
+  silent: 'no event for longer than expected',
+  burst: 'many rejected deliveries',
+}
+
+function impairmentsOf(
   { providers }: StatusMessage,
-  failed: number,
-): string[] {
-  const firing = (kind: AlarmKind): number =>
-    providers.filter(({ alarms }) => alarms.includes(kind)).length
-  const [silent, burst] = [firing('silent'), firing('burst')]
+  { destinations }: Pick<Registry, 'destinations'>,
+): readonly Impairment[] {
+  const kinds = Object.keys(ALARM_REASONS) as readonly AlarmKind[]
+  const alarms = kinds.flatMap((kind) => {
+    const firing = providers.filter(({ alarms: own }) => own.includes(kind))
+    return firing.map(({ name }) => impairment(ALARM_REASONS[kind], 'provider', name))
+  })
+  const failed = destinations.filter((one) => one.failed)
   return [
-    ...(broker === 'error' ? ['the queue broker is out of reach'] : []),
-    ...(silent > 0 ? [`no event for longer than expected: ${countOf(silent, 'provider')}`] : []),
-    ...(burst > 0 ? [`many rejected deliveries: ${countOf(burst, 'provider')}`] : []),
-    ...(failed > 0 ? [`disabled after failures: ${countOf(failed, 'destination')}`] : []),
+    ...alarms,
+    ...failed.map(({ name }) => impairment('disabled after failures', 'destination', name)),
   ]
 }
 
-function countOf(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
+function impairment(why: string, kind: Impairment['kind'], name: string): Impairment {
+  return { why, kind, name }
+}
+
+/** The reasons for operators: they name providers and destinations. */
+export function namedReasons(
+  status: StatusMessage,
+  registry: Pick<Registry, 'destinations'>,
+): readonly string[] {
+  return impairmentsOf(status, registry).map(({ why, name }) => `${why}: ${name}`)
+}
+
+/** The reasons for anybody to read: how many are impaired, but not which. */
+function countedReasons(all: readonly Impairment[]): readonly string[] {
+  const groups = Map.groupBy(all, ({ why, kind }) => `${why}: ${kind}`)
+  return [...groups].map(([, [first, ...more]]) => {
+    const { why, kind } = first as Impairment
+    const count = more.length + 1
+    return `${why}: ${count} ${kind}${count === 1 ? '' : 's'}`
+  })
 }

@@ -8,14 +8,16 @@ select name, trust_mode, scheme, scheme_row, enabled, token_hash, retired_hash a
  order by name;
 
 -- name: listProvidersWithActivity
--- Every provider with its events since :recent_since and its last event, and with what its alarms check: when it
--- delivered last (to the minute where retention removed that event) and the rejections since :rejected_since.
+-- Every provider with its events and rejected deliveries since :recent_since and its last event, and with what its
+-- alarms check: when it delivered last, and the wrong secrets since :rejected_since. Counted from the minutes, as
+-- listStats does: retention of events changes no count. Where it removed the last event, its minute stands for it.
 select p.name, p.family, p.trust_mode, p.scheme, p.scheme_row, p.enabled, p.token_hash, p.signing_secret,
        p.retired_until as previous_until, p.rotated_at, p.last_secret, p.last_secret_at,
        p.expected_interval_s, p.rejection_burst, p.watched_since,
        coalesce(a.events, 0)::integer as recent_count,
-       e.received_at as last_event_at,
-       coalesce(e.received_at, h.heard_at) as heard_at,
+       coalesce(r.rejected, 0)::integer as recent_rejections,
+       coalesce(e.received_at, h.minute) as last_event_at,
+       coalesce(e.received_at, h.minute + interval '1 minute') as heard_at,
        coalesce(r.wrong_secret, 0)::integer as rejected_count
   from hooks.providers p
   left join lateral (
@@ -27,12 +29,12 @@ select p.name, p.family, p.trust_mode, p.scheme, p.scheme_row, p.enabled, p.toke
           order by id desc limit 1
        ) e on true
   left join lateral (
-         select minute + interval '1 minute' as heard_at from hooks.activity where provider = p.name
+         select minute from hooks.activity where provider = p.name
           order by minute desc limit 1
        ) h on true
   left join lateral (
-         select sum(wrong_secret) as wrong_secret from hooks.rejection_minutes
-          where provider = p.name and minute > :rejected_since
+         select sum(rejected) as rejected, sum(wrong_secret) filter (where minute > :rejected_since) as wrong_secret
+           from hooks.rejection_minutes where provider = p.name and minute >= :recent_since
        ) r on true
  order by p.name like '%:%', p.name;
 

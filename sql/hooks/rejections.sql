@@ -1,7 +1,8 @@
 -- name: saveRejections
 -- A batch of rejected deliveries: the newest of them (:rows), and how many there were by provider, status and minute
 -- (:sums), of which some had a wrong signature or token. Does nothing when the writer's batch was saved before. All
--- writers lock the counters in one order. Of the rows that are there, the newest :keep stay.
+-- writers lock the counters in one order. Of the rows that are there, the newest :keep stay. Those of the provider
+-- :unknown have a bound of their own, :keep_unknown: whoever sends to paths that lead nowhere evicts no other row.
 with fresh as (
   insert into hooks.rejection_writers (writer, batch, at)
   values (:writer, :batch, :now)
@@ -20,7 +21,15 @@ with fresh as (
    where exists (select from fresh)
 ), pruned as (
   delete from hooks.rejections
-   where id <= coalesce((select id from hooks.rejections order by id desc offset :keep limit 1), 0)
+   where id <= coalesce((select id from hooks.rejections where provider <> :unknown
+                          order by id desc offset :keep limit 1), 0)
+     and provider <> :unknown
+     and exists (select from fresh)
+), pruned_unknown as (
+  delete from hooks.rejections
+   where id <= coalesce((select id from hooks.rejections where provider = :unknown
+                          order by id desc offset :keep_unknown limit 1), 0)
+     and provider = :unknown
      and exists (select from fresh)
 ), counted as (
   insert into hooks.rejection_minutes (provider, minute, rejected, wrong_secret)

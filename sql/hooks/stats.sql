@@ -1,5 +1,5 @@
 -- name: listStats
--- Events and rejected deliveries per provider and hour, oldest hour first. Hours with neither are left out.
+-- Events and rejected deliveries per provider and hour since a time, oldest hour first. Hours with neither are left out.
 select provider, hour, sum(events)::integer as events, sum(rejections)::integer as rejections
   from (select provider, date_trunc('hour', minute) as hour, events, 0 as rejections
           from hooks.activity

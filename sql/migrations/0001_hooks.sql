@@ -247,8 +247,8 @@ create table hooks.activity (
 create table hooks.rejections (
   id       bigint           generated always as identity primary key,
   at       timestamptz(3)   not null,
-  provider text collate "C" not null,
-  status   smallint         not null check (status in (401, 403, 413)),
+  provider text collate "C" not null, -- 'unknown': the path leads to no provider
+  status   smallint         not null check (status in (401, 403, 404, 413)),
   source   text             not null, -- the network of the client, not its address
   reason   text             not null
 );

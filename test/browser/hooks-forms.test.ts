@@ -32,6 +32,12 @@ async function untilChecked(page: Page, id: string, checked: boolean): Promise<v
   await until(read, `the switch ${id} to be ${checked ? 'on' : 'off'}`)
 }
 
+/** Opens the row of a provider; what it opens to is loaded then. */
+async function openCard(row: ReturnType<Page['locator']>): Promise<void> {
+  await row.locator('summary').first().click()
+  await row.locator('dl').waitFor()
+}
+
 /** The token that the page shows this one time. */
 async function shownToken(page: Page): Promise<string> {
   const box = page.locator('#made-token')
@@ -147,6 +153,7 @@ await t.test('the life of a provider with a token', async (t: Test) => {
   })
 
   await t.test('rotated: the old token stops, the new one works', async (t) => {
+    await openCard(card)
     await card.getByText('Rotate or remove…').click()
     const overlap = card.getByLabel('The present one is accepted')
     t.equal(await overlap.inputValue(), '86400', 'the configured overlap is offered')
@@ -170,6 +177,7 @@ await t.test('the life of a provider with a token', async (t: Test) => {
       asked.push(dialog.message())
       void (sure ? dialog.accept() : dialog.dismiss())
     })
+    await openCard(card)
     await card.getByText('Rotate or remove…').click()
     const remove = card.getByRole('button', { name: 'Remove provider' })
     await remove.click()
@@ -177,6 +185,7 @@ await t.test('the life of a provider with a token', async (t: Test) => {
     await page.reload()
     t.ok(await card.isVisible(), 'after no')
     sure = true
+    await openCard(card)
     await card.getByText('Rotate or remove…').click()
     await remove.click()
     await card.waitFor({ state: 'detached' })
@@ -245,10 +254,11 @@ await t.test('alarms in the browser', async (t: Test) => {
   await addProvider(base, 'ci')
   const { page } = await browse(t, base)
   const card = page.locator('article[data-provider="generic:ci"]')
-  const tile = page.locator('.tile[data-provider="generic:ci"]')
+  const tile = page.locator('tr[data-provider="generic:ci"]')
 
   await t.test('set by keyboard on the card; the form stays open and says so', async (t) => {
     await page.goto(`${base}/providers`)
+    await openCard(card)
     await card.getByText('Alarms…').click()
     await card.getByLabel('An event at least every').fill('7 days')
     await page.keyboard.press('Enter')
@@ -283,7 +293,9 @@ await t.test('alarms in the browser', async (t: Test) => {
         .getByText('many refused')
         .isVisible(),
     )
-    await other.locator('article[data-provider="generic:ci"]').getByText('Alarms…').click()
+    const row = other.locator('article[data-provider="generic:ci"]')
+    await openCard(row)
+    await row.getByText('Alarms…').click()
     await other.locator('[id="burst-generic%3Aci"]').fill('')
     await other.locator('[id="alarm-generic%3Aci"]').click()
     await until(async () => !(await badge.isVisible()), 'the badge to go')

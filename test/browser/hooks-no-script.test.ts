@@ -49,7 +49,7 @@ await t.test('every page works without script', async (t: Test) => {
     t.equal(await loads(t, page, () => page.goto(`${base}/`)), 200)
     t.same(await rowIds(page), all)
     t.match(
-      await page.locator('tbody time').allTextContents(),
+      await page.locator('#recent-rows time').allTextContents(),
       all.map(() => UTC),
     )
     t.equal(await page.locator('.js-only:visible').count(), 0, 'no button that can do nothing')
@@ -127,10 +127,13 @@ await t.test('every page works without script', async (t: Test) => {
     await loads(t, page, () => page.goto(`${base}/providers`))
     t.equal(await made.count(), 0)
     const card = page.locator('[data-provider="generic:ci"]')
+    await card.locator('summary').first().click()
+    await loads(t, page, () => card.getByRole('link', { name: 'Show all' }).click())
     await card.getByText('Rotate or remove…').click()
     const rotate = card.getByRole('button', { name: 'Rotate secret' })
     t.equal(await secretShown(() => loads(t, page, () => rotate.click())), 200)
     t.not(keepSecret('rotated-token', await textOf(made)), token)
+    await loads(t, page, () => page.goto(`${base}/providers?open=generic:ci`))
     await card.getByText('Rotate or remove…').click()
     const remove = card.getByRole('button', { name: 'Remove provider' })
     t.equal(await loads(t, page, () => remove.click()), 200)

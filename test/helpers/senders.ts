@@ -86,7 +86,7 @@ export async function cardOf(
   base: string,
   name: string,
 ): Promise<Readonly<Record<string, string>>> {
-  const { text } = await request(`${base}/providers`)
+  const { text } = await request(`${base}/providers?open=${encodeURIComponent(name)}`)
   const start = text.indexOf(`data-provider="${name}"`)
   if (start < 0) throw new Error(`there is no card of ${name}`)
   const card = text.slice(start, text.indexOf('</article>', start))

@@ -98,6 +98,7 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     t.equal(await health(base), '200 degraded; no event for longer than expected: 1 provider')
     t.same(await metrics(base), { 'generic:ci silent': 1 })
     const { text } = await request(`${base}/`)
+    t.match(text, /<li>no event for longer than expected: generic:ci<\/li>/, 'the page names it')
     t.match(text, /data-alarm="silent"\s+title="No event for longer than expected"\s*>silent</)
     t.match(await cardOf(base, 'generic:ci'), { badges: 'token, silent' })
 
@@ -267,6 +268,21 @@ await onPostgres(t, 'alarms of two instances', async (t: Test, backend) => {
     await backend.query(env, 'delete from hooks.events')
     await until(async () => (await metrics(base))['chat silent'] === 0, 'the alarm to be set')
     t.equal(await health(base), '200 ok', 'heard within the hour, as the counters know')
+    const stream = await openStream(t, `${base}/events`)
+    const { data } = await stream.until(({ event }) => event === 'status', 'a status')
+    const { providers } = JSON.parse(data) as { providers: { name: string }[] }
+    const minute = /T\d\d:\d\d:00\.000Z$/
+    const found = providers.find(({ name }) => name === 'chat')
+    t.match(found, { recent_count: 1, last_event_at: minute }, 'counts stay, the time to a minute')
+    const { stats } = (await request(`${base}/api/v1/stats?provider=chat`)).json<{
+      stats: readonly unknown[]
+    }>()
+    t.match(stats, [{ provider: 'chat', events: 1 }])
+    const { text } = await request(`${base}/`)
+    t.match(text, /data-total="events"[^>]*>1 event</)
+    t.notMatch(text, 'id="start-here"', 'the page of a service that has received something')
+    t.match((await cardOf(base, 'chat'))['Last 24 hours'], '1')
+    t.notMatch((await cardOf(base, 'chat'))['Last event'], 'never')
     await backend.query(env, `update hooks.activity set minute = minute - interval '2 hours'`)
     await until(async () => (await metrics(base))['chat silent'] === 1, 'the alarm')
     t.equal(await health(base), silent)

@@ -56,6 +56,7 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
     Authorization: `Bearer ${value}`,
   })
   const expected: Omit<Refused, 'source'>[] = []
+  let unknown = 0
 
   await t.test('each refusal is one of a known kind', async (t) => {
     async function refused(
@@ -130,22 +131,66 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
 
   await t.test('what is refused otherwise is no rejection', async (t) => {
     const before = await counted(base)
-    t.equal((await post(base, 'nobody', body)).status, 404)
     t.equal((await post(base, 'chat', body)).status, 400, 'without time stamp')
+    t.equal((await request(`${base}/wp-login.php`, { method: 'POST' })).status, 404)
     const list = await deliver(base, 'code_host', '[]')
     t.equal(list.status, 400, 'no object')
     t.equal((await request(`${base}/webhooks/code_host`)).status, 405)
     t.same(await counted(base), before)
   })
 
+  await t.test(
+    'a delivery to an unknown path is listed, without what may be a token',
+    async (t) => {
+      const { status, json } = await post(base, 'gitub/push', body)
+      t.equal(status, 404)
+      t.match(json(), {
+        detail: 'Nothing is served under this path.',
+        instance: '/webhooks/gitub/push',
+      })
+      // As long as a token of ours; a sender may read its own path in the answer.
+    const stray = 'mK3vQ9xT7bR2nW5cY8dF1gH4jL6pS0zA-eU_iO2kB7q'
+    const listed: string[] = []
+      for (const [path, shown] of [
+        ['gitub/push', '/webhooks/gitub/push'],
+        ['code-host', '/webhooks/code-host'],
+        ['', '/webhooks/'],
+        ['generic/nobody', '/webhooks/generic/nobody'],
+        [`generic/nobody/${token}`, '/webhooks/generic/nobody/…'],
+        ['generic/ci/short/more', '/webhooks/generic/ci/…'],
+        [stray, '/webhooks/…'],
+        [`generic/${stray}?token=${marked}`, '/webhooks/generic/…'],
+        ['a%20b/x3Kq9', '/webhooks/…/…'],
+        ['T024BE7LD/B8QK2/xYz', '/webhooks/…/…/…'],
+      ] as const) {
+        t.equal((await post(base, path, body)).status, 404, path)
+        listed.unshift(`unknown path: POST ${shown}`)
+      }
+      const put = await request(`${base}/webhooks/generic/ci/a/b`, { method: 'PUT' })
+      t.equal(put.status, 404)
+      const wanted = ['unknown path: PUT /webhooks/generic/ci/…', ...listed]
+      const found = await until(async () => {
+        const rows = await refusals(base, '&provider=unknown')
+        return rows.length > wanted.length && rows
+      }, 'the unknown paths')
+      t.same(
+        found.map(({ reason }) => reason),
+        [...wanted, listed.at(-1)],
+      )
+      for (const row of found) t.match(row, { status: 404, source: '127.0.0.0/24' })
+      t.match((await counted(base))['unknown 404'], found.length)
+      unknown = found.length
+    },
+  )
+
   await t.test('metrics count each by provider and status', async (t) => {
-    const totals: Record<string, number> = { 'payments 401': 2 }
+    const totals: Record<string, number> = { 'payments 401': 2, 'unknown 404': unknown }
     for (const { provider, status } of expected) {
       const key = `${provider} ${status}`
       totals[key] = (totals[key] ?? 0) + 1
     }
     t.same(await counted(base), totals)
-    const { text } = await request(`${base}/providers`)
+    const { text } = await request(`${base}/providers?open=code_host`)
     const card = text.split('data-provider="').find((part) => part.startsWith('code_host"'))
     t.match(card, />8<\/a>\s*<span>\(last: disabled\)/, 'and so does the card')
   })
@@ -154,7 +199,7 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
     t.same(await eventIds(base), [])
     await server.stop()
     const rows = await backend.query(env, 'select r::text as text from hooks.rejections r')
-    t.equal(rows.length, expected.length + 2)
+    t.equal(rows.length, expected.length + 2 + unknown)
     const text = rows.map((row) => row['text']).join('\n')
     for (const value of [marked, token, old]) t.notOk(text.includes(value))
     t.notMatch(text, /[0-9a-f]{32}/, 'nothing like a signature')
@@ -169,7 +214,7 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
       env,
       'select sum(total)::int as total from hooks.rejection_totals',
     )
-    t.equal(sum?.['total'], expected.length + 2, 'totals are stored')
+    t.equal(sum?.['total'], expected.length + 2 + unknown, 'totals are stored')
   })
 })
 
@@ -280,6 +325,44 @@ t.test('the newest 200 of a second are kept, and 10,000 of all', async (t: Test)
   const oldest = `select min(id)::int as id from hooks.rejections`
   t.same(await server.query(env, oldest), [{ id: 1_501 }], 'the oldest went')
   await rejections.close()
+})
+
+t.test('unknown paths have a bound of their own, and evict nothing else', async (t: Test) => {
+  const { env, open } = await openTable(t)
+  await server.query(
+    env,
+    `insert into hooks.rejections (at, provider, status, source, reason)
+     select now(), 'code_host', 401, '192.0.2.0/24', 'old ' || n from generate_series(1, 10000) n`,
+  )
+  const kept = (): Promise<readonly unknown[]> =>
+    server.query(
+      env,
+      `select provider, count(*)::int as rows, max(reason) as last
+         from hooks.rejections group by 1 order by 1`,
+    )
+  const rejections = await open()
+  const stray = { provider: 'unknown', status: 404, client: '192.0.2.7' } as const
+  async function flood(count: number): Promise<void> {
+    rejections.record(refused('wrong one'))
+    for (let n = 0; n < count; n++) {
+      rejections.record({ ...stray, reason: `unknown path: ${1000 + n}`, at: new Date() })
+    }
+    await rejections.flush()
+  }
+  await flood(900)
+  const others = { provider: 'code_host', rows: 10_000, last: 'wrong one' }
+  const twenty = { provider: 'unknown', rows: 20, last: 'unknown path: 1899' }
+  t.same(await kept(), [others, twenty], 'the newest 20 of a second')
+  await server.query(
+    env,
+    `insert into hooks.rejections (at, provider, status, source, reason)
+     select now(), 'unknown', 404, '192.0.2.0/24', 'old' from generate_series(1, 2000)`,
+  )
+  await flood(1)
+  t.same(await kept(), [others, { ...twenty, rows: 1_000, last: 'unknown path: 1000' }])
+  await rejections.close()
+  const total = `select total::int from hooks.rejection_totals where provider = 'unknown'`
+  t.same(await server.query(env, total), [{ total: 901 }], 'all are counted')
 })
 
 // What an instance counts in memory is one statement for many rows: two that took them in different

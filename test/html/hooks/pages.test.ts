@@ -10,7 +10,7 @@ import {
   rejectionsFragment,
   rejectionsPage,
 } from '../../../html/hooks/log.ts'
-import { providerCard } from '../../../html/hooks/provider-card.ts'
+import { providerCard, providerContent } from '../../../html/hooks/provider-card.ts'
 import {
   providersFragment,
   providersPage,
@@ -34,6 +34,7 @@ function dashboardView(changes: Partial<DashboardView> = {}): DashboardView {
           trust_mode: 'token',
           enabled: true,
           recent_count: 5,
+          recent_rejections: 0,
           last_event_at: null,
           alarms: [],
         },
@@ -41,9 +42,10 @@ function dashboardView(changes: Partial<DashboardView> = {}): DashboardView {
       db: 'ok',
       broker: 'disabled',
     },
+    reasons: [],
     events: [summary],
     stats: [],
-    rejections: [],
+    unknown: 'unknown',
     ...changes,
   }
 }
@@ -61,11 +63,23 @@ t.test('the stream resumes after the newest event on the page', async (t) => {
 })
 
 t.test('the first webhook is explained until there is one', async (t) => {
-  t.notMatch(shown(dashboardPage(dashboardView())), 'first-webhook')
+  t.notMatch(shown(dashboardPage(dashboardView())), 'start-here')
   const empty = shown(dashboardPage(dashboardView({ events: [] })))
   t.match(empty, '$(npx gatehouse provider add first --enable)')
   t.match(empty, 'http://127.0.0.1:8080/webhooks/generic/first')
-  t.match(empty, /<section\s+id="recent"[^>]*hidden/)
+  t.notMatch(empty, 'id="recent"')
+  t.notMatch(empty, 'id="activity"')
+  const stats = [{ provider: 'unknown', hour: now, events: 0, rejections: 2 }]
+  const refused = shown(dashboardPage(dashboardView({ events: [], stats })))
+  t.match(refused, 'start-here')
+  t.match(refused, '2 of them to unknown paths', 'what was refused is no secret')
+  const { status } = dashboardView()
+  const providers = status.providers.map((one) => ({ ...one, last_event_at: now }))
+  const pruned = { events: [], status: { ...status, providers } }
+  const gone = shown(dashboardPage(dashboardView(pruned)))
+  t.notMatch(gone, 'start-here', 'where retention removed all')
+  t.match(gone, 'id="recent-rows"')
+  t.match(gone, 'No events are kept at present.')
 })
 
 t.test('hostile names and types stay text', async (t) => {
@@ -73,7 +87,36 @@ t.test('hostile names and types stay text', async (t) => {
   t.notMatch(shown(dashboardPage(dashboardView({ events }))), 'alert("1")')
 })
 
-t.test('the chart has one bar for each of 24 hours, the last one being now', async (t) => {
+t.test('reasons are named, escaped, and hidden where there are none', async (t) => {
+  t.match(shown(dashboardPage(dashboardView())), /id="degraded"[^>]*hidden/)
+  const reasons = [`many rejected deliveries: ${HOSTILE}`]
+  const text = shown(dashboardPage(dashboardView({ reasons })))
+  t.match(text, '<li>many rejected deliveries: ')
+  t.notMatch(text, /id="degraded"[^>]*hidden/)
+  t.notMatch(text, 'alert("1")')
+})
+
+t.test('a long list of providers has a field that narrows it', async (t) => {
+  const { status } = dashboardView()
+  type Line = (typeof status.providers)[number]
+  const [one] = status.providers
+  const providers = Array.from({ length: 21 }, (_, n) => ({
+    ...(one as Line),
+    name: `generic:p${n}`,
+  }))
+  const text = shown(dashboardPage(dashboardView({ status: { ...status, providers } })))
+  t.match(text, 'data-filters="provider-rows"')
+  t.match(text, '21 providers')
+  t.ok(text.length < 60_000, `${text.length} bytes`)
+  t.notMatch(shown(dashboardPage(dashboardView())), 'data-filters')
+  const cards = providers.map(({ name }) => card({ name }))
+  const page = shown(providersPage({ ...providersView(), cards }))
+  t.match(page, 'data-filters="provider-rows"')
+  t.match(page, '21 providers')
+  t.ok(page.length < 60_000, `${page.length} bytes`)
+})
+
+t.test('the chart has one bar for each hour, the last one being now', async (t) => {
   const at = (hour: string, events: number, provider = 'a') => ({
     provider,
     hour: new Date(`2026-05-${hour}:00:00.000Z`),
@@ -87,14 +130,14 @@ t.test('the chart has one bar for each of 24 hours, the last one being now', asy
     at('04T09', 100),
     at('04T08', 1, 'b'),
   ]
-  const own = stats.filter(({ provider }) => provider === 'a')
-  const counts = hourly(own, now).map(({ events }) => events)
-  t.equal(counts.length, 24)
-  t.equal(counts[23], 7)
-  t.equal(counts[0], 2)
+  const counts = hourly(stats, now).map(({ events }) => events)
+  t.equal(counts.length, 25)
+  t.equal(counts[24], 8, 'of all providers')
+  t.same(counts.slice(0, 3), [100, 2, 0], 'the oldest one is cut by the window')
   t.equal(
     counts.reduce((sum, count) => sum + count, 0),
-    9,
+    110,
+    'the hours before and after are not drawn',
   )
 })
 
@@ -200,6 +243,12 @@ t.test('page, fragment and card are made of the same parts', async (t) => {
   const fragment = render(providersFragment(providersView()))
   t.ok(shown(providersPage(providersView())).includes(fragment))
   t.ok(fragment.includes(render(providerCard(card()))))
+  t.notMatch(fragment, '/rotate', 'a closed row is small')
+  const open = card({ open: true })
+  const whole = render(providerCard(open))
+  t.ok(whole.includes(render(providerContent(open))))
+  t.match(whole, '<details open')
+  t.notMatch(whole, 'hx-get')
 })
 
 t.test('the switch says its state and posts the other one', async (t) => {
@@ -221,8 +270,8 @@ t.test('a missing secret names its variable and blocks the switch', async (t) =>
 
 t.test('a secret that only the sender makes has to be given', async (t) => {
   const own = card({ trust_mode: 'signed', scheme: 'github' })
-  t.match(render(providerCard(own)), /A new secret is made and shown once/)
-  const given = render(providerCard({ ...own, scheme: 'slack', isGiven: true }))
+  t.match(render(providerContent(own)), /A new secret is made and shown once/)
+  const given = render(providerContent({ ...own, scheme: 'slack', isGiven: true }))
   t.match(given, /The sender makes the new secret/)
   t.match(given, /Secret that the sender made\s*<input[^>]*\srequired/)
 })
@@ -242,7 +291,7 @@ t.test('rejections are counted, explained and linked', async (t) => {
     total: 12,
     last_reason: 'stale by 400 s',
   }
-  const text = render(providerCard({ ...card(), rejections }))
+  const text = render(providerContent({ ...card(), rejections }))
   t.match(text, 'href="/log?rejected=1&amp;provider=generic%3Aci"')
   t.match(text, 'last: stale by 400 s')
 })
