@@ -149,8 +149,8 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
         instance: '/webhooks/gitub/push',
       })
       // As long as a token of ours; a sender may read its own path in the answer.
-    const stray = 'mK3vQ9xT7bR2nW5cY8dF1gH4jL6pS0zA-eU_iO2kB7q'
-    const listed: string[] = []
+      const stray = 'mK3vQ9xT7bR2nW5cY8dF1gH4jL6pS0zA-eU_iO2kB7q'
+      const listed: string[] = []
       for (const [path, shown] of [
         ['gitub/push', '/webhooks/gitub/push'],
         ['code-host', '/webhooks/code-host'],
