@@ -164,12 +164,26 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
      select level, $1, $1, now() from unnest(array['info', 'warning', 'critical']) as level`,
     [long],
   )
+  await postgres.query(
+    ops.env,
+    `insert into ops.session_lines (session_id, seq, at, kind, text, call)
+     select 1, 1000 + n, now(), kind, $1, call
+       from (values (1, 'text', null), (2, 'tool', 1), (3, 'result', 1), (4, 'tool', 2), (5, 'error', 2),
+                    (6, 'tool', 3), (7, 'system', null), (8, 'turn', null)) as line(n, kind, call)`,
+    [long],
+  )
   const session = await beginByHand(postgres, ops.env, long)
   await storeLines(postgres, ops.env, session, 1, 60, { text: long })
   const lists = ['/sessions', '/events', '/memories', '/cooldowns', '/alerts']
   return {
-    kinds: ['/', ...lists, '/config', `/sessions/${session}`, '/alerts/1'],
-    states: ['/sessions/1', '/events?level=info', '/nothing'],
+    kinds: ['/', ...lists, '/config', `/sessions/${session}`, '/sessions/1', '/alerts/1'],
+    states: [
+      '/sessions/1/calls/1',
+      '/sessions/1?lines=1',
+      '/sessions?status=failed',
+      '/events?level=info',
+      '/nothing',
+    ],
   }
 }
 

@@ -53,11 +53,11 @@ export interface Call {
 /** A line of a call, of which the story has the beginning. */
 type ToldLine = StoredLine & { cut?: boolean }
 
-const MAX_CALLS = 200
+const MAX_CALLS = 100
 /** Lines and characters of a call in the story. */
-const MAX_CALL_LINES = 12
+const MAX_CALL_LINES = 8
 const MAX_CHARACTERS = 2_000
-const MAX_OTHER_LINES = 1_000
+const MAX_OTHER_LINES = 500
 /** Lines of a call that is shown as a whole. */
 export const MAX_WHOLE_LINES = 500
 
