@@ -1,5 +1,5 @@
 import type { Rejection } from '../../db/hooks/rejections.ts'
-import { html, type Html } from '../../kernel/html.ts'
+import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import { attributes, emptyList, listTable, moreLink, tableRow, timeTag } from '../parts.ts'
 import type { EventRow } from '../../services/hooks/previews.ts'
@@ -43,11 +43,7 @@ export function logPage(view: LogView, opened?: EventView): Page {
     section: 'log',
     wide: true,
     body: html`<div data-live="${view.position}">
-      <div class="title-line">
-        <h1>Log</h1>
-        ${!view.below && PAUSE}
-      </div>
-      ${tabs(false)} ${logFilter(view)}
+      ${head(false, !view.below && PAUSE)} ${logFilter(view)}
       <div class="split">${logFragment(view)} ${beside(view, opened)}</div>
     </div>`,
   }
@@ -66,7 +62,7 @@ function beside({ filter, open }: LogView, opened: EventView | undefined): Html 
   return html`<section class="beside" aria-label="Open event">
     <p class="panel empty">Choose an event to see it here.</p>
     <p class="actions"><a id="log-close" href="${logUrl(filter)}">Close</a></p>
-    <div id="log-open" hx-sync="this:replace" data-open="${open}">
+    <div id="log-open" class="opened" hx-sync="this:replace" data-open="${open}">
       ${opened === undefined ? gone : eventFragment(opened)}
     </div>
   </section>`
@@ -108,8 +104,8 @@ export function rejectionsPage(view: RejectionsView): Page {
   return {
     title: 'Rejected deliveries',
     section: 'log',
-    body: html`<h1>Log</h1>
-      ${tabs(true)}
+    wide: true,
+    body: html`${head(true)}
       <p class="muted">${REJECTED}</p>
       ${logFilter(view)} ${rejectionsFragment(view)}`,
   }
@@ -140,11 +136,16 @@ function rejectionRow({ provider, reason, at, status, source }: Rejection): Html
   return tableRow({}, { provider, type: reason, when: timeTag(at), verify, source })
 }
 
-function tabs(rejected: boolean): Html {
-  return html`<nav class="tabs" aria-label="Log">
-    <a href="/log" ${!rejected && html`aria-current="page"`}>Events</a>
-    <a href="/log?rejected=1" ${rejected && html`aria-current="page"`}>Rejected</a>
-  </nav>`
+/** The title, and the two lists of the log. */
+function head(rejected: boolean, more: Printable = null): Html {
+  return html`<div class="log-head">
+    <h1>Log</h1>
+    <nav class="tabs" aria-label="Log">
+      <a href="/log" ${!rejected && html`aria-current="page"`}>Events</a>
+      <a href="/log?rejected=1" ${rejected && html`aria-current="page"`}>Rejected</a>
+    </nav>
+    ${more}
+  </div>`
 }
 
 /**
