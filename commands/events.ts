@@ -5,7 +5,7 @@ import { sizeText } from '../html/parts.ts'
 import { Fault } from '../kernel/fault.ts'
 import { parseJson } from '../kernel/json.ts'
 import { fits, validateTexts } from '../kernel/validate.ts'
-import { accepted, integer } from '../kernel/variables.ts'
+import { accepted, integer, oneOf } from '../kernel/variables.ts'
 import { EventDetail } from '../services/hooks/event-detail.ts'
 import { EventQuery } from '../services/hooks/event-filter.ts'
 import { apiClient, CLIENT_FLAGS, readFrom, type ApiClient } from './api-client.ts'
@@ -30,10 +30,17 @@ export const ID = value('ID', 'the id of the event', accepted('the id of an even
 
 export const FILTER_FLAGS = {
   provider: text('NAME', 'only events of this provider'),
-  'event-type': text('TYPE', 'only events of this type'),
-  since: text('TIME|ID', 'only events from this time or id on'),
+  'event-type': text('TYPE', 'only events of this type; * stands for any characters'),
+  since: text('TIME|ID', 'only events from this time or id on, or for so long: 24h'),
+  until: text('TIME|ID', 'only events before this time, or up to this id'),
+  verified: value(
+    'true|false',
+    'only events whose signature was verified, or only others',
+    oneOf('true', 'false'),
+  ),
   text: text('TEXT', 'only events whose body has this text'),
-  'json-member': text('PATH=VALUE', 'only events whose body has this value'),
+  'json-member': text('PATH=VALUE', 'only events whose body has this value; a line for each'),
+  header: text('NAME[=VALUE]', 'only events with this header'),
 }
 
 const LIST_FLAGS = {
@@ -67,9 +74,10 @@ export const commands = [
     check(call) {
       readFrom(call.flags.from)
       readQuery(call.flags)
-      const { follow, text, 'json-member': json } = call.flags
-      if (!follow || (text === undefined && json === undefined)) return
-      throw new UsageError('--follow takes no --text and no --json-member; forward has both')
+      const { follow, text, 'json-member': json, header, verified, until } = call.flags
+      const others = [text, json, header, verified, until]
+      if (!follow || others.every((filter) => filter === undefined)) return
+      throw new UsageError(NOT_FOLLOWED)
     },
     run: (call, tools) => (call.flags.follow ? follow(call, tools) : list(call, tools.output)),
   }),
@@ -99,6 +107,10 @@ export const commands = [
     },
   }),
 ]
+
+const NOT_FOLLOWED =
+  '--follow takes no --text, --json-member, --header, --verified and --until; ' +
+  'forward has the first two'
 
 async function list({ flags }: ListCall, output: Output): Promise<undefined> {
   const { json, limit = DEFAULT_LIMIT } = flags
@@ -155,8 +167,10 @@ async function listEvents(client: ApiClient, query: URLSearchParams, limit: numb
 
 /** The filters, checked as the server will check them. */
 export function readQuery(flags: Call<Record<never, never>, typeof FILTER_FLAGS>['flags']) {
-  const { provider, 'event-type': event_type, since, text, 'json-member': json } = flags
-  const given = Object.entries({ provider, event_type, since, text, json })
+  const { 'event-type': event_type, 'json-member': json, ...rest } = flags
+  const { provider, since, until, verified, text, header } = rest
+  const filters = { provider, event_type, since, until, verified, text, json, header }
+  const given = Object.entries(filters)
   const query = new URLSearchParams()
   for (const [name, value] of given) if (value !== undefined) query.set(name, value)
   try {

@@ -10,7 +10,7 @@ export function createIngest(db: Database): Ingest {
   let commits = 0
   return {
     async save(event) {
-      const saving = saveDeliveries(db, [{ event, deliveries: 1 }])
+      const saving = saveDeliveries(db, [{ event, deliveries: 1, hasNewType: false }])
       running.add(saving)
       try {
         const [saved] = await saving

@@ -40,25 +40,36 @@ export const SavedEvent = Type.Object({
 export type SavedEvent = Type.Static<typeof SavedEvent>
 
 export const deliveryQueries = sqlFile('sql/hooks/deliveries.sql', {
-  saveDeliveries: many(SavedEvent, { bodies: 'bytea', rows: 'jsonb' }),
+  saveDeliveries: many(SavedEvent, { bodies: 'bytea', rows: 'jsonb', most_types: 'int4' }),
 })
 
 function isSigned(trust: Trust): boolean {
   return trust === 'sha256' || trust === 'sha512' || trust === 'ed25519'
 }
 
+/** Event types of a provider that hooks.event_types has at most. */
+export const MAX_KNOWN_TYPES = 500
+
+/** An event of a batch. */
+interface BatchRow {
+  event: NewEvent
+  /** Deliveries that it stands for. */
+  deliveries: number
+  /** True where hooks.event_types may not have its type. */
+  hasNewType: boolean
+}
+
 /**
  * Stores a batch in one statement and returns a row for each event, in the batch's order. No two
- * events of a batch may share provider and delivery id; `deliveries` counts what an event stands
- * for.
+ * events of a batch may share provider and delivery id.
  */
 export function saveDeliveries(
   db: Executor,
-  batch: readonly { event: NewEvent; deliveries: number }[],
+  batch: readonly BatchRow[],
 ): Promise<readonly SavedEvent[]> {
   let at = 0
   // The statement reads the values by their position.
-  const rows = batch.map(({ event, deliveries }) => {
+  const rows = batch.map(({ event, deliveries, hasNewType }) => {
     const row = [
       isSigned(event.trust) ? crc32(event.body) | 0 : null,
       TRUST[event.trust],
@@ -73,6 +84,7 @@ export function saveDeliveries(
       event.headers,
       event.keepsType,
       deliveries,
+      hasNewType,
       at,
       event.body.length,
     ]
@@ -83,5 +95,5 @@ export function saveDeliveries(
     batch.map(({ event }) => event.body),
     at,
   )
-  return deliveryQueries.saveDeliveries(db, { bodies, rows })
+  return deliveryQueries.saveDeliveries(db, { bodies, rows, most_types: MAX_KNOWN_TYPES })
 }

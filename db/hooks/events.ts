@@ -55,10 +55,21 @@ const Id = Type.Object({ id: Type.Integer() })
 const PayloadStart = Type.Object({ id: Type.Integer(), start: Bytes })
 /** Where a step of a search ended. */
 export const SearchedTo = Type.Object({ id: Type.Integer(), received_at: Timestamp })
+const EventType = Type.Object({ event_type: Type.String() })
+/** The known types that a filter means. */
+const TypeMatches = Type.Object({ count: Type.Integer(), are_all: Type.Boolean() })
 const filter = { provider: 'text?', event_type: 'text?' } as const
-const payload = { text: 'bytea?', member: 'bytea?', path: 'text?', value: 'text?' } as const
+const payload = { text: 'bytea?', member: 'bytea?', members: 'jsonb?' } as const
+/** What is tested event by event. */
+const tests = {
+  ...payload,
+  verified: 'bool?',
+  test_type: 'text?',
+  header: 'text?',
+  header_value: 'text?',
+} as const
 /** Ids below `before`, from `from` on. */
-const range = { ...filter, before: 'int8', from: 'int8' } as const
+const range = { ...filter, type_like: 'text?', before: 'int8', from: 'int8' } as const
 
 export const eventQueries = sqlFile('sql/hooks/events.sql', {
   findEvent: optional(StoredEvent, { id: 'int8' }),
@@ -72,9 +83,17 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
   listEvents: many(EventSummary, { ...range, limit: 'int8' }),
   listUnfiltered: many(EventSummary, { before: 'int8', from: 'int8', limit: 'int8' }),
   listPayloadStarts: many(PayloadStart, { ids: 'jsonb', bytes: 'int4' }),
+  listTypes: many(EventType, { provider: 'text?', limit: 'int8' }),
+  matchTypes: one(TypeMatches, {
+    provider: 'text?',
+    type_like: 'text',
+    limit: 'int8',
+    most: 'int8',
+  }),
+  listStored: many(StoredEvent, { ids: 'jsonb' }),
   searchWindowEnd: optional(SearchedTo, { ...range, rows: 'int8', bytes: 'int8' }),
   searchWindowThrough: optional(Id, { after: 'int8', last: 'int8', bytes: 'int8' }),
-  searchEvents: many(EventSummary, { ...range, ...payload, rows: 'int8', limit: 'int8' }),
+  searchEvents: many(EventSummary, { ...range, ...tests, rows: 'int8', limit: 'int8' }),
   listEventsAfter: many(EventSummary, { after: 'int8', limit: 'int8' }),
   findEventAfter: optional(StoredEvent, { after: 'int8', last: 'int8', ...filter, ...payload }),
   streamBounds: one(StreamBounds, { replayed: 'int8' }),

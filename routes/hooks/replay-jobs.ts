@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { nullable } from '../../db/sql-file.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
-import { filterFields, readSince, SINCE_FORM } from '../../services/hooks/event-filter.ts'
+import { readSince, searchFields, SINCE_FORM } from '../../services/hooks/event-filter.ts'
 import {
   findReplayable,
   MAX_HIGHEST_ID,
@@ -12,9 +12,14 @@ import {
 import { replayer } from './access.ts'
 import { api } from './endpoint.ts'
 
-const Since = Type.Union([Type.String(), Type.Integer({ minimum: 0 })], {
-  description: 'Lower bound: a time, or the id of an event',
-})
+/** Not a duration: what a dry run has counted must not change with time. */
+function bound(description: string) {
+  const Bound = Type.Union([Type.String(), Type.Integer({ minimum: 0 })], { description })
+  return field(withDefault(Bound, ''), SINCE_FORM, [
+    (given) => readSince(String(given)) !== undefined,
+    SINCE_FORM,
+  ])
+}
 const HighestId = Type.Integer({
   minimum: 1,
   maximum: MAX_HIGHEST_ID,
@@ -23,11 +28,9 @@ const HighestId = Type.Integer({
 
 export const ReplayJobRequest = Type.Object(
   {
-    ...filterFields,
-    since: field(withDefault(Since, ''), SINCE_FORM, [
-      (given) => readSince(String(given)) !== undefined,
-      SINCE_FORM,
-    ]),
+    ...searchFields,
+    since: bound('Lower bound: a time, or the id of an event'),
+    until: bound('Upper bound: before a time, or up to the id of an event'),
     highest_id: field(Type.Optional(HighestId), 'must be the id of an event.'),
     target_url: field(
       Type.Optional(
@@ -72,8 +75,9 @@ export const replayJobEndpoints = [
     async answer({ app: { hooks }, caller, body, context }) {
       const { dry_run, target_url, ...filter } = body
       if (!dry_run && filter.highest_id === undefined) throw badRequest(NOT_COUNTED, 'highest_id')
-      const since = String(filter.since)
-      const ids = await findReplayable(hooks.db, hooks.clock, { ...filter, since }, context)
+      const bounds = { since: String(filter.since), until: String(filter.until) }
+      const wanted = { ...filter, ...bounds }
+      const ids = await findReplayable(hooks.db, hooks.clock, wanted, context)
       const counted = { count: ids.length, highest_id: ids.at(-1) ?? null }
       if (dry_run) return { ...counted, job: null }
       const revoked = caller && hooks.endpoints.signalOf(caller)

@@ -2,9 +2,10 @@ import Type from 'typebox'
 import type { EventSummary } from '../../db/hooks/events.ts'
 import { decodeCursor, encodeCursor } from '../../kernel/text.ts'
 import { badRequest } from '../../kernel/fault.ts'
+import { parseDuration } from '../../kernel/time.ts'
 import { field, fits, parsed, withDefault } from '../../kernel/validate.ts'
 
-/** Characters of `text` and of `json`. */
+/** Characters of `text`, `json` and `header`. */
 export const MAX_SEARCH_LENGTH = 500
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
@@ -22,9 +23,12 @@ const isShort = [
   `may have ${MAX_SEARCH_LENGTH} characters at most.`,
 ] as const
 export const SINCE_FORM = 'must be an event id or a time such as 2026-01-31T12:00:00Z.'
+const BOUND_FORM =
+  'must be an event id or a time such as 2026-01-31T12:00:00Z, or 15m, 24h or 7d for so long ago.'
 const JSON_FORM = 'must be path=value, such as data.object.id=evt_1.'
+const HEADER_FORM = 'must be name or name=value, such as x-github-event=push.'
 
-/** The filters of the log, the tools and forwarders. An empty text is no filter. */
+/** The filters of the log and of forwarders. An empty text is no filter. */
 export const filterFields = {
   provider: queryText('Only events of this provider'),
   event_type: queryText('Only events of exactly this type'),
@@ -34,17 +38,65 @@ export const filterFields = {
     isShort,
   ),
   json: field(
-    queryText('Only events with this member in the JSON payload: data.object.id=evt_1'),
+    queryText(
+      'Only events with this member in the JSON payload: data.object.id=evt_1; ' +
+        'a line for each of several',
+    ),
     JSON_FORM,
     isShort,
-    [(given) => readMember(given) !== undefined, JSON_FORM],
+    [(given) => readMembers(given) !== undefined, JSON_FORM],
+  ),
+}
+
+/** `json` where there may be one member only. */
+export const memberField = field(
+  queryText('Only events with this member in the JSON payload: data.object.id=evt_1'),
+  JSON_FORM,
+  isShort,
+  [(given) => (readMembers(given)?.length ?? 2) <= 1, JSON_FORM],
+)
+
+const Verified = Type.Unsafe<'' | 'true' | 'false'>({
+  type: 'string',
+  enum: ['', 'true', 'false'],
+  description: 'Only events whose signature was verified, or only others',
+})
+
+/** The filters of the log without the place in its list. */
+export const searchFields = {
+  ...filterFields,
+  event_type: queryText(
+    'Only events of this type. "*" stands for any characters, and with it upper and lower case ' +
+      'are alike: invoice.*, *.failed. So they are where no event has exactly this type',
+  ),
+  verified: parsed(withDefault(Verified, ''), 'must be true or false.', (given) => {
+    const text = String(given)
+    return text === '' || text === 'true' || text === 'false' ? text : undefined
+  }),
+  header: field(
+    queryText('Only events with this header: name, or name=value'),
+    HEADER_FORM,
+    isShort,
+    [(given) => readHeader(given) !== undefined, HEADER_FORM],
   ),
 }
 type FilterTexts = Type.Static<Type.TObject<typeof filterFields>>
+type SearchTexts = Type.Static<Type.TObject<typeof searchFields>>
+
+const bound = (description: string) =>
+  field(queryText(description), BOUND_FORM, [isBound, BOUND_FORM])
+
+/** The query of an export of events. */
+export const ExportQuery = Type.Object({
+  ...searchFields,
+  since: bound('Lower bound: a time, how long ago (24h), or the id of an event'),
+  until: bound('Upper bound: before a time, or up to the id of an event'),
+})
+export type ExportQuery = Type.Static<typeof ExportQuery>
 
 /** The query of a list of events: of the API, and of the tool that lists them. */
 export const EventQuery = Type.Object({
-  ...filterFields,
+  ...ExportQuery.properties,
   limit: parsed(
     withDefault(Limit, DEFAULT_LIMIT),
     `must be a whole number from 1 to ${MAX_LIMIT}.`,
@@ -53,10 +105,6 @@ export const EventQuery = Type.Object({
       return fits(Limit, given) ? given : undefined
     },
   ),
-  since: field(queryText('Lower bound: a time, or the id of an event'), SINCE_FORM, [
-    (given) => readSince(given) !== undefined,
-    SINCE_FORM,
-  ]),
   cursor: queryText('next_cursor of the page before'),
 })
 export type EventQuery = Type.Static<typeof EventQuery>
@@ -80,27 +128,45 @@ export const LogQuery = Type.Object({
 })
 export type LogQuery = Type.Static<typeof LogQuery>
 
-/**
- * The filters as the queries take them; null is no filter. `text` is anywhere in the first MiB of
- * the payload; `member`, `path` and `value` are of its JSON.
- */
+/** The filters that forwarders have, too, as the queries take them; null is no filter. */
 export function filterOf({ provider, event_type, text, json }: FilterTexts) {
-  const { path = null, value = null } = readMember(json) ?? {}
-  // The payload must contain the member's name: a cheap test before its JSON is parsed.
-  const name = path?.split('.').findLast((step) => !/^\d+$/.test(step)) ?? ''
+  const members = readMembers(json) ?? []
+  const [first] = members
   return {
     provider: storable(provider) || null,
     event_type: storable(event_type) || null,
     text: text === '' ? null : Buffer.from(storable(text)),
-    member: path === null ? null : Buffer.from(name),
-    path,
-    value,
+    // The payload must contain a member's name: a cheap test before its JSON is parsed.
+    member: first === undefined ? null : Buffer.from(memberName(first[0])),
+    members: first === undefined ? null : members,
   }
 }
 
+/** All filters of the log as its queries take them. */
+export function searchOf(query: SearchTexts) {
+  const { event_type, ...filter } = filterOf(query)
+  const { name = null, value = null } = readHeader(query.header) ?? {}
+  const isPattern = event_type !== null && event_type.includes('*')
+  return {
+    ...filter,
+    event_type: isPattern ? null : event_type,
+    // "*" alone is no filter.
+    type_like: isPattern && /[^*]/.test(event_type) ? event_type : null,
+    verified: query.verified === '' ? null : query.verified === 'true',
+    header: name,
+    header_value: value,
+  }
+}
+export type SearchFilter = ReturnType<typeof searchOf>
+
 /** Whether the filters read payloads: such a search runs in steps and may take seconds. */
-export function readsPayloads({ text, json }: FilterTexts): boolean {
+export function readsPayloads({ text, json }: Pick<FilterTexts, 'text' | 'json'>): boolean {
   return text !== '' || json.trim() !== ''
+}
+
+/** Whether the filters read what a sender wrote into headers or payload. */
+export function readsContent(query: Pick<SearchTexts, 'text' | 'json' | 'header'>): boolean {
+  return readsPayloads(query) || query.header.trim() !== ''
 }
 
 /** PostgreSQL stores no NUL. It becomes the replacement character, so no event matches. */
@@ -108,14 +174,36 @@ function storable(text: string): string {
   return text.replaceAll('\0', '\u{FFFD}')
 }
 
+/** A member of JSON: its path, with dots between the steps, and the text of its value. */
+type Member = readonly [path: string, value: string]
+
 /**
- * `data.object.id=evt_1`: steps of letters, digits, `_` and `-` between dots, then the value's
- * text.
+ * Reads `data.object.id=evt_1`, a line for each member: steps of letters, digits, `_` and `-`
+ * between dots, then the value's text. Undefined for another form.
  */
-function readMember(text: string): { path?: string; value?: string } | undefined {
+export function readMembers(text: string): readonly Member[] | undefined {
+  const lines = storable(text).split(/\r?\n/)
+  const members: Member[] = []
+  for (const line of lines.map((one) => one.trim())) {
+    if (line === '') continue
+    const [, path, value] = /^([\w-]+(?:\.[\w-]+)*)=(.*)$/.exec(line) ?? []
+    if (path === undefined || value === undefined) return undefined
+    members.push([path, value])
+  }
+  return members
+}
+
+/** The last step of a path that is a name, not a place in an array. */
+export function memberName(path: string): string {
+  return path.split('.').findLast((step) => !/^\d+$/.test(step)) ?? ''
+}
+
+/** Reads `name` or `name=value`; the name in lower case. Undefined for another form. */
+function readHeader(text: string): { name?: string; value?: string } | undefined {
   if (text.trim() === '') return {}
-  const [, path, value] = /^([\w-]+(?:\.[\w-]+)*)=(.*)$/s.exec(storable(text).trim()) ?? []
-  return path === undefined || value === undefined ? undefined : { path, value }
+  const [, name, , value] = /^([^\s=]+)\s*(=\s*(.*))?$/.exec(storable(text).trim()) ?? []
+  if (name === undefined) return undefined
+  return { name: name.toLowerCase(), ...(value !== undefined && { value }) }
 }
 
 /** Numbers that jsonb gives back as they were sent: it knows no exponent and no negative zero. */
@@ -144,8 +232,26 @@ export function eventTest(
   eventType: string | null,
 ): ((event: EventSummary) => boolean) | undefined {
   if (!provider && !eventType) return undefined
-  return (event) =>
-    (!provider || event.provider === provider) && (!eventType || event.event_type === eventType)
+  const isWanted = eventType ? typeTest(eventType) : () => true
+  return (event) => (!provider || event.provider === provider) && isWanted(event.event_type)
+}
+
+/** As hooks.is_like() has it where there is a "*"; else exactly the type. */
+function typeTest(wanted: string): (type: string | null) => boolean {
+  if (!wanted.includes('*')) return (type) => type === wanted
+  const [first = '', ...rest] = wanted.toLowerCase().split('*')
+  const last = rest.pop() ?? ''
+  return (given) => {
+    if (given === null) return first + rest.join('') + last === ''
+    const type = given.toLowerCase()
+    let at = first.length
+    for (const part of rest) {
+      const found = type.indexOf(part, at)
+      if (found < 0) return false
+      at = found + part.length
+    }
+    return type.startsWith(first) && type.endsWith(last) && type.length >= at + last.length
+  }
 }
 
 /** The first event of a list: by its id, or by when it was received. */
@@ -170,6 +276,17 @@ export function readSince(given: string): Since | undefined {
   // PostgreSQL has no year 0, and a time zone may move the time into the year 10000.
   const year = time.getUTCFullYear()
   return year >= 1 && year <= 9999 ? { time } : undefined
+}
+
+/** Reads a bound of a list as `readSince` does, or a duration before `now`. */
+export function readBound(given: string, now: Date): Since | undefined {
+  const seconds = /\D$/.test(given.trim()) ? parseDuration(given.trim()) : undefined
+  if (seconds === undefined) return readSince(given)
+  return { time: new Date(Math.max(0, now.getTime() - seconds * 1000)) }
+}
+
+function isBound(given: string): boolean {
+  return readBound(given, new Date(0)) !== undefined
 }
 
 /** False for a day such as 30 February, which `Date` reads as one in March. */

@@ -1,15 +1,16 @@
 import type { Static } from 'typebox'
 import type { Database } from '../../db/client.ts'
+import { MAX_KNOWN_TYPES } from '../../db/hooks/deliveries.ts'
 import { eventQueries as q, type EventSummary, type SearchedTo } from '../../db/hooks/events.ts'
 import { unavailable } from '../../kernel/fault.ts'
 import { type Clock, pause } from '../../kernel/time.ts'
 import {
   cursorAt,
-  filterOf,
+  readBound,
   readCursor,
-  readSince,
-  readsPayloads,
+  searchOf,
   type EventQuery,
+  type SearchFilter,
 } from './event-filter.ts'
 
 /** A page of events, newest first. */
@@ -21,9 +22,16 @@ interface EventsPage {
   searchedTo: Date | null
 }
 
-/** Events that one step of a search reads at most, and bytes of their payloads. */
-const STEP_EVENTS = 2_000
+/** Bytes of payloads that one step of a search reads at most. */
 export const STEP_BYTES = 4 * 1024 * 1024
+/** The bounds of a step that reads payloads, and of one that reads what stands beside them. */
+const PAYLOAD_STEP = { rows: 2_000, bytes: STEP_BYTES }
+const STEP = { rows: 10_000, bytes: Number.MAX_SAFE_INTEGER }
+/**
+ * Types that a filter with a wildcard may mean: each is a look at an index for a page. Where more
+ * are like it, or more may be than are known, the events are tested one by one.
+ */
+const MAX_TYPES = 100
 /** After this time a page ends its search. */
 const SEARCH_MS = 1_500
 /** How long a step waits for the slot. */
@@ -37,9 +45,9 @@ export function listNewest(db: Database, limit: number): Promise<readonly EventS
 }
 
 /**
- * A page of the log: by its indexes or, for a filter on payloads, by reading the events in steps
- * for a bounded time. A search may end with few events and a cursor to continue from. It stops
- * when its client is `gone`, and is refused when it can't begin in time.
+ * A page of the log: by its indexes or, for filters that no index has, by reading the events in
+ * steps for a bounded time. A search may end with few events and a cursor to continue from. It
+ * stops when its client is `gone`, and is refused when it can't begin in time.
  */
 export async function findEvents(
   db: Database,
@@ -47,35 +55,92 @@ export async function findEvents(
   query: EventQuery & { above?: number },
   client: { gone(): AbortSignal },
 ): Promise<EventsPage> {
-  const since = readSince(query.since) ?? { id: 0 }
-  const first = 'id' in since ? since.id : (await q.firstIdSince(db, { since: since.time })).id
-  const from = Math.max(first, (query.above ?? 0) + 1)
-  if (readsPayloads(query)) return search(db, clock, query, from, client)
   const { limit } = query
-  const { provider, event_type } = filterOf(query)
-  const range = { before: readCursor(query.cursor), from, limit: limit + 1 }
-  const isFiltered = provider !== null || event_type !== null
+  const now = clock.now()
+  const first = await firstId(db, query.since, now)
+  const from = Math.max(first, (query.above ?? 0) + 1)
+  const end = query.until === '' ? Infinity : await endId(db, query.until, now)
+  const range = { before: Math.min(readCursor(query.cursor), end), from, limit }
+  const filter = searchOf(query)
+  const find = (wanted: SearchFilter) => findPage(db, clock, wanted, range, client)
+  const page = await find(filter)
+  const { provider, event_type } = filter
+  if (page.events.length > 0 || page.next_cursor !== null || event_type === null) return page
+  // No event has exactly this type? Then those are meant that have it in another case.
+  const anywhere = { provider, event_type, type_like: null, before: readCursor(''), from: 0 }
+  const exact = await q.listEvents(db, { ...anywhere, limit: 1 })
+  return exact.length > 0 ? page : find({ ...filter, event_type: null, type_like: event_type })
+}
+
+/** The lowest id that a bound lets in. */
+async function firstId(db: Database, since: string, now: Date): Promise<number> {
+  const bound = readBound(since, now) ?? { id: 0 }
+  return 'id' in bound ? bound.id : (await q.firstIdSince(db, { since: bound.time })).id
+}
+
+/** The id above those that an upper bound lets in. */
+async function endId(db: Database, until: string, now: Date): Promise<number> {
+  const bound = readBound(until, now) ?? { id: Number.MAX_SAFE_INTEGER - 1 }
+  return 'id' in bound ? bound.id + 1 : (await q.firstIdSince(db, { since: bound.time })).id
+}
+
+/** Ids from `from` to below `before`, and how many of them. */
+interface Range {
+  before: number
+  from: number
+  limit: number
+}
+
+async function findPage(
+  db: Database,
+  clock: Clock,
+  filter: SearchFilter,
+  { limit, ...rest }: Range,
+  client: { gone(): AbortSignal },
+): Promise<EventsPage> {
+  const range = { ...rest, limit: limit + 1 }
+  const { provider, event_type, type_like } = filter
+  const tested = await testedFilter(db, filter)
+  if (tested !== undefined) return search(db, clock, tested, { ...rest, limit }, client)
+  const isFiltered = provider !== null || event_type !== null || type_like !== null
   const rows = isFiltered
-    ? await q.listEvents(db, { ...range, provider, event_type })
+    ? await q.listEvents(db, { ...range, provider, event_type, type_like })
     : await q.listUnfiltered(db, range)
   return pageOf(rows, limit)
+}
+
+/** What a step tests beside the index that chooses its events. */
+type TestedFilter = SearchFilter & { test_type: string | null }
+
+/** The filter where events must be tested one by one; undefined where an index has them. */
+async function testedFilter(
+  db: Database,
+  filter: SearchFilter,
+): Promise<TestedFilter | undefined> {
+  const { provider, type_like, text, member, verified, header } = filter
+  if (type_like !== null) {
+    const most = { limit: MAX_TYPES + 1, most: MAX_KNOWN_TYPES }
+    const { count, are_all } = await q.matchTypes(db, { provider, type_like, ...most })
+    const isKnown = are_all && count <= MAX_TYPES
+    if (!isKnown) return { ...filter, type_like: null, test_type: type_like }
+  }
+  const isTested = text !== null || member !== null || verified !== null || header !== null
+  return isTested ? { ...filter, test_type: null } : undefined
 }
 
 async function search(
   db: Database,
   clock: Clock,
-  query: EventQuery,
-  from: number,
+  filter: TestedFilter,
+  { before: first, from, limit }: Range,
   client: { gone(): AbortSignal },
 ): Promise<EventsPage> {
-  const { limit } = query
-  const filter = filterOf(query)
   const gone = client.gone()
   const until = clock.elapsed() + SEARCH_MS
   const found: EventSummary[] = []
   let end: Static<typeof SearchedTo> | undefined
   for (;;) {
-    const before = end?.id ?? readCursor(query.cursor)
+    const before = end?.id ?? first
     const wanted = { before, from, limit: limit + 1 - found.length }
     const step = await inSlot(db, gone, () => searchStep(db, filter, wanted))
     if (step === 'gone') return pageOf(found, limit)
@@ -96,13 +161,15 @@ async function search(
  */
 export async function searchStep(
   db: Database,
-  { provider, event_type, ...payload }: ReturnType<typeof filterOf>,
-  { before, from, limit }: { before: number; from: number; limit: number },
+  { provider, event_type, type_like, ...tests }: TestedFilter,
+  { before, from, limit }: Range,
 ) {
-  const range = { provider, event_type, before, from, rows: STEP_EVENTS }
-  const next = await q.searchWindowEnd(db, { ...range, bytes: STEP_BYTES })
-  const room = { from: next?.id ?? from, limit }
-  return { next, events: await q.searchEvents(db, { ...range, ...payload, ...room }) }
+  const index = { provider, event_type, type_like, before, from }
+  const readsPayloads = tests.text !== null || tests.member !== null
+  const step = readsPayloads ? PAYLOAD_STEP : STEP
+  const next = await q.searchWindowEnd(db, { ...index, ...step })
+  const range = { ...index, rows: step.rows, from: next?.id ?? from, limit }
+  return { next, events: await q.searchEvents(db, { ...range, ...tests }) }
 }
 
 /**

@@ -1,7 +1,12 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
-import { saveDeliveries, type NewEvent, type SavedEvent } from '../../db/hooks/deliveries.ts'
+import {
+  MAX_KNOWN_TYPES,
+  saveDeliveries,
+  type NewEvent,
+  type SavedEvent,
+} from '../../db/hooks/deliveries.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 
 /** Stores deliveries. */
@@ -31,6 +36,8 @@ interface Writer {
   queue: Map<unknown, Entry>
   /** A row that the database refuses must not fail its neighbours: each of these goes alone. */
   alone: Entry[]
+  /** Event types by provider that the database knows, or has no room for. */
+  types: Map<string, Set<string>>
   running: Promise<void> | undefined
   commits: number
 }
@@ -40,7 +47,14 @@ interface Writer {
  * service answers at once and a busy one needs few commits. Repeats of one delivery share a row.
  */
 export function createIngest(db: Executor) {
-  const writer: Writer = { db, queue: new Map(), alone: [], running: undefined, commits: 0 }
+  const writer: Writer = {
+    db,
+    queue: new Map(),
+    alone: [],
+    types: new Map(),
+    running: undefined,
+    commits: 0,
+  }
   let waiting = 0
   let waitingBytes = 0
 
@@ -108,10 +122,14 @@ async function run(writer: Writer) {
 
 /** Gives what answers the deliveries of the statement; never rejects. */
 async function saveBatch(writer: Writer, batch: readonly Entry[]): Promise<() => void> {
-  const { alone, queue } = writer
+  const { alone, queue, types } = writer
   const started = performance.now()
   try {
-    const rows = await saveDeliveries(writer.db, batch)
+    const typed = batch.map(({ event, deliveries }) => {
+      return { event, deliveries, hasNewType: hasNewType(types, event) }
+    })
+    const rows = await saveDeliveries(writer.db, typed)
+    for (const { event } of batch) rememberType(types, event)
     writer.commits++
     return () => {
       for (const row of rows) batch[row.n]?.saved.resolve(row)
@@ -147,6 +165,23 @@ function takeBatch(queue: Map<unknown, Entry>) {
 /** The same for repeats of one delivery; an event without a delivery id is its own key. */
 function deliveryKey(event: NewEvent): unknown {
   return event.external_id === null ? event : `${event.provider}\n${event.external_id}`
+}
+
+/**
+ * Whether the database must be told of the event's type. Once a provider has as many as are
+ * kept, no further one is: the set of this process is no larger than what the database has.
+ */
+function hasNewType(types: Writer['types'], { provider, event_type }: NewEvent): boolean {
+  const known = types.get(provider)
+  if (event_type === null) return false
+  return known === undefined || (known.size < MAX_KNOWN_TYPES && !known.has(event_type))
+}
+
+/** Called once the statement with the event has succeeded. */
+function rememberType(types: Writer['types'], event: NewEvent): void {
+  const { provider, event_type } = event
+  if (event_type === null || !hasNewType(types, event)) return
+  types.getOrInsertComputed(provider, () => new Set()).add(event_type)
 }
 
 const NO_HEADERS = '[]'

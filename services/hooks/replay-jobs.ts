@@ -4,7 +4,7 @@ import { nullable, Timestamp } from '../../db/sql-file.ts'
 import { Fault, notFound, unavailable, Unavailable } from '../../kernel/fault.ts'
 import { messageOf } from '../../kernel/log.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { cursorAt, type EventQuery } from './event-filter.ts'
+import { cursorAt, type ExportQuery } from './event-filter.ts'
 import { findEvents } from './events.ts'
 import { chooseTarget } from './outgoing.ts'
 import { redactUrlTokens } from './redact.ts'
@@ -18,7 +18,7 @@ export const MAX_HIGHEST_ID = Number.MAX_SAFE_INTEGER - 1
 const PAGE = 200
 
 /** The events of a job: those that the log's filters choose, up to an id. */
-export interface ReplayFilter extends Omit<EventQuery, 'limit' | 'cursor'> {
+export interface ReplayFilter extends ExportQuery {
   highest_id?: number | undefined
 }
 

@@ -1,6 +1,7 @@
 -- name: saveDeliveries
 -- One batch: :bodies joined, and :rows, a JSON array of arrays (objects take twice as long to read; saveDeliveries in
--- db/hooks/deliveries.ts has their order), each of which ends with its body's offset and length. The lock makes
+-- db/hooks/deliveries.ts has their order), each of which ends with its body's offset and length. Types that are new to
+-- the caller become known, unless their provider has :most_types already. The lock makes
 -- batches commit one after the other, so that no reader ever sees an id before a lower one. A row whose delivery id is
 -- known only counts; it returns the first event. Where the signature covers neither type nor
 -- delivery id, a body that is delivered again keeps the type of its first delivery.
@@ -11,8 +12,8 @@ with locked as materialized (
          (r ->> 0)::integer as body_check, (r ->> 1)::smallint as trust, r ->> 2 as provider, r ->> 3 as event_type,
          r ->> 4 as external_id, r ->> 5 as method, r ->> 6 as path, r ->> 7 as query, r ->> 8 as content_type,
          r ->> 9 as source_ip, r ->> 10 as headers, (r ->> 11)::boolean as keeps_type,
-         (r ->> 12)::integer as deliveries,
-         substring(:bodies::bytea from (r ->> 13)::integer + 1 for (r ->> 14)::integer) as payload
+         (r ->> 12)::integer as deliveries, (r ->> 13)::boolean as has_new_type,
+         substring(:bodies::bytea from (r ->> 14)::integer + 1 for (r ->> 15)::integer) as payload
     from locked l, jsonb_array_elements(:rows::jsonb) with ordinality as incoming(r, n)
 ), saved as (
   insert into hooks.events (id, received_at, body_check, trust, provider, event_type, external_id, method, path,
@@ -50,6 +51,13 @@ with locked as materialized (
    where fresh
    group by 1, 2
   on conflict (provider, minute) do update set events = hooks.activity.events + excluded.events
+), typed as (
+  insert into hooks.event_types (provider, event_type)
+  select distinct i.provider, i.event_type
+    from incoming i
+   where i.has_new_type
+     and (select count(*) from hooks.event_types t where t.provider = i.provider) < :most_types
+  on conflict do nothing
 ), notified as (
   select pg_notify('hooks_events', max(id)::text) as sent
     from answered

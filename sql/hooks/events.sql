@@ -59,7 +59,7 @@ select hooks.first_id_since(:since) as id;
 -- A page of the log, newest first: events below the id :before, from the id :from on. Null filters match all.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        length(e.payload) as payload_size, e.received_at
-  from hooks.newest_ids(:provider, :event_type, :before, :from, :limit) as newest(id)
+  from hooks.newest_ids(:provider, :event_type, :type_like, :before, :from, :limit) as newest(id)
   join hooks.events e on e.id = newest.id
  order by e.id desc
  limit :limit;
@@ -80,12 +80,44 @@ select id, substring(payload from 1 for :bytes) as start
   from hooks.events
  where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb));
 
+-- name: listTypes
+-- Event types that are known of a provider, or of all.
+select distinct event_type
+  from hooks.event_types
+ where :provider::text is null or provider = :provider
+ order by event_type
+ limit :limit;
+
+-- name: matchTypes
+-- How many known types are like a filter, counted up to :limit, and whether all types are known: a provider with
+-- :most of them may have more.
+select (select count(*)
+          from (select from hooks.event_types
+                 where (:provider::text is null or provider = :provider)
+                   and hooks.is_like(event_type, :type_like)
+                 limit :limit) t) as count,
+       not exists (select from hooks.event_types
+                    where :provider::text is null or provider = :provider
+                    group by provider
+                   having count(*) >= :most) as are_all;
+
+-- name: listStored
+-- Events with everything that is stored of them, newest first; :ids is a JSON list.
+select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
+       hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
+       e.headers, e.payload, length(e.payload) as payload_size,
+       1 + coalesce(r.deliveries, 0) as attempts, e.received_at
+  from hooks.events e
+  left join hooks.repeats r on r.event_id = e.id
+ where e.id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb))
+ order by e.id desc;
+
 -- name: searchWindowEnd
 -- Where one step of a search ends: :rows events of the filters below :before, or at the event whose payload exceeds a
 -- total of :bytes bytes. Empty when fewer events are left.
 select id, received_at
   from (select e.id, e.received_at, row_number() over newest as place, sum(length(e.payload)) over newest as bytes
-          from hooks.newest_ids(:provider, :event_type, :before, :from, :rows) as n(id)
+          from hooks.newest_ids(:provider, :event_type, :type_like, :before, :from, :rows) as n(id)
           join hooks.events e on e.id = n.id
         window newest as (order by e.id desc)) step
  where place = :rows
@@ -105,17 +137,23 @@ select id
  limit 1;
 
 -- name: searchEvents
--- The events of one step whose payload contains the bytes :text in its first MiB and has :value at the JSON path
--- :path. The bytes :member, the name of the JSON member, rule most payloads out before they are parsed. position()
--- may take time proportional to the product of both lengths: the first MiB bounds it.
+-- The events of one step whose payload contains the bytes :text in its first MiB and has the :members of its JSON, and
+-- that have the :header. The bytes :member, the name of one of the members, rule most payloads out before they are
+-- parsed, and :header does so with headers. position() may take time proportional to the product of both lengths: the
+-- first MiB bounds it.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        length(e.payload) as payload_size, e.received_at
-  from hooks.newest_ids(:provider, :event_type, :before, :from, :rows) as newest(id)
+  from hooks.newest_ids(:provider, :event_type, :type_like, :before, :from, :rows) as newest(id)
   join hooks.events e on e.id = newest.id
  where (:text::bytea is null or position(:text::bytea in substring(e.payload from 1 for 1048576)) > 0)
    and (:member::bytea is null
         or position(:member::bytea in substring(e.payload from 1 for 1048576)) > 0
-           and hooks.payload_json(e.payload) #>> string_to_array(:path::text, '.') = :value::text)
+           and hooks.has_members(e.payload, :members::jsonb))
+   and (:verified::boolean is null or hooks.verified(e.trust) = :verified)
+   and (:test_type::text is null or hooks.is_like(e.event_type, :test_type))
+   and (:header::text is null
+        or position(:header in lower(e.headers)) > 0
+           and hooks.has_header(e.headers, :header, :header_value::text))
  order by e.id desc
  limit :limit;
 
@@ -144,7 +182,7 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
    and (:text::bytea is null or position(:text::bytea in substring(e.payload from 1 for 1048576)) > 0)
    and (:member::bytea is null
         or position(:member::bytea in substring(e.payload from 1 for 1048576)) > 0
-           and hooks.payload_json(e.payload) #>> string_to_array(:path::text, '.') = :value::text)
+           and hooks.has_members(e.payload, :members::jsonb))
  order by e.id
  limit 1;
 

@@ -91,6 +91,23 @@ create table hooks.repeats (
   deliveries integer not null
 );
 
+-- The event types of each provider, for suggestions and for filters with a wildcard: neither reads the log. A type
+-- comes with its first event; beyond 500 of a provider none does, because a sender may invent one for each event.
+-- Then filters with a wildcard test each event (services/hooks/events.ts). Retention leaves types whose events are
+-- gone: they cost nothing, and a process that knows a type does not write it again.
+create table hooks.event_types (
+  provider   text collate "C" not null,
+  event_type text collate "C" not null,
+  primary key (provider, event_type)
+);
+
+-- Whether an event type is like a filter, in which "*" stands for any characters. Upper and lower case of A to Z are
+-- alike.
+create function hooks.is_like(event_type text, filter text) returns boolean
+language sql immutable parallel safe
+return lower(event_type collate "C") like
+       replace(regexp_replace(lower(filter collate "C"), '([\\%_])', '\\\1', 'g'), '*', '%');
+
 -- Waits until no other writer of the log is in a transaction, then gives the time of the events to be stored.
 -- Volatile, so that it sees what was committed while it waited. A clock that was set back does not go back here.
 create function hooks.lock_log() returns timestamptz
@@ -129,10 +146,11 @@ begin
 end
 $$;
 
--- The newest ids below "before" and from "lowest" on, of a provider, of an event type, or of both. A function, so
--- that each filter has a plan of its own, by its own index. None goes on among removed events, which an index has
--- until vacuum.
-create function hooks.newest_ids(provider_of text, type_of text, before bigint, lowest bigint, most bigint)
+-- The newest ids below "before" and from "lowest" on, of a provider, of an event type, or of both. In place of a type
+-- there may be a filter of hooks.is_like(), which means the known types that are like it. A function, so that each
+-- filter has a plan of its own, by its own index. None goes on among removed events, which an index has until vacuum.
+create function hooks.newest_ids(provider_of text, type_of text, type_like text, before bigint, lowest bigint,
+                                 most bigint)
 returns setof bigint
 language plpgsql stable
 -- Few, so that the planner looks each id up instead of reading the table.
@@ -140,7 +158,20 @@ rows 10
 as $$
 begin
   lowest := greatest(lowest, (select pruned_through + 1 from hooks.settings));
-  if type_of is null and provider_of is null then
+  if type_like is not null then
+    return query
+      select newest.id
+        from hooks.event_types t
+       cross join lateral (
+             select e.id from hooks.events e
+              where e.provider = t.provider and e.event_type = t.event_type and e.id < before and e.id >= lowest
+              order by e.id desc limit most
+             ) newest
+       where (provider_of is null or t.provider = provider_of)
+         and hooks.is_like(t.event_type, type_like)
+       order by newest.id desc
+       limit most;
+  elsif type_of is null and provider_of is null then
     return query
       select id from hooks.events where id < before and id >= lowest order by id desc limit most;
   elsif type_of is null then
@@ -199,6 +230,38 @@ begin
 exception
   -- Not UTF-8, not JSON, or with a NUL, which jsonb can't hold: no path matches.
   when others then return null;
+end
+$$;
+
+-- Whether a payload has all of these members; each is [path, value], with dots between the steps of a path.
+create function hooks.has_members(payload bytea, members jsonb) returns boolean
+language plpgsql immutable strict
+parallel unsafe -- as hooks.payload_json() is
+as $$
+declare
+  document constant jsonb := hooks.payload_json(payload);
+begin
+  return document is not null and not exists (
+    select from jsonb_array_elements(members) m
+     where document #>> string_to_array(m ->> 0, '.') is distinct from m ->> 1
+  );
+end
+$$;
+
+-- Whether an event has a header of this name (in lower case), with this value unless that is null.
+create function hooks.has_header(headers text, name_of text, value_of text) returns boolean
+language plpgsql immutable
+parallel unsafe
+as $$
+begin
+  return exists (
+    select from json_array_elements(headers::json) h
+     where lower(h ->> 0) = name_of
+       and (value_of is null or h ->> 1 = value_of)
+  );
+exception
+  -- A broker's entry may have a NUL, which text can't hold.
+  when others then return false;
 end
 $$;
 

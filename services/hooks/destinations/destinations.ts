@@ -6,7 +6,13 @@ import { Fault, notFound } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import { isPublicTarget } from '../../../kernel/net/outbound.ts'
 import { field, parsed } from '../../../kernel/validate.ts'
-import { filterFields, filterOf, type Since } from '../event-filter.ts'
+import {
+  filterFields,
+  filterOf,
+  memberField,
+  memberName,
+  type Since,
+} from '../event-filter.ts'
 import { parseTarget, TARGET_FORM } from '../outgoing.ts'
 import { redactUrlTokens } from '../redact.ts'
 import { isGenericName } from '../secrets.ts'
@@ -29,7 +35,7 @@ export function readRate(text: string): number | null | undefined {
 }
 
 const NAME_FORM = 'must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
-const { provider, event_type, json } = filterFields
+const { provider, event_type } = filterFields
 
 /**
  * What a new destination is made from: the fields of the page and the arguments of the command.
@@ -42,7 +48,7 @@ export const DestinationForm = Type.Object({
   }),
   provider,
   event_type,
-  json,
+  json: memberField,
   ordered: Type.Optional(Type.Boolean()),
   rate: parsed(
     Type.Optional(Type.Unsafe<number | null>({ type: 'string' })),
@@ -73,14 +79,14 @@ export async function addDestination(
     const message = `The host of the URL is not on the public internet; list it in ${ALLOW_LIST}.`
     throw new Fault(422, 'UNPROCESSABLE', message, { field: 'url' })
   }
-  const filter = filterOf({ ...form, text: '' })
+  const { provider, event_type, members } = filterOf({ ...form, text: '' })
+  const [path, value] = members?.[0] ?? [null, null]
   const added = await q.addDestination(db, {
     ...{ name, url, ordered, rate },
-    provider: filter.provider,
-    event_type: filter.event_type,
-    json_path: filter.path,
-    json_name: filter.member?.toString() ?? null,
-    json_value: filter.value,
+    ...{ provider, event_type },
+    json_path: path,
+    json_name: path === null ? null : memberName(path),
+    json_value: value,
     most: MAX_DESTINATIONS,
   })
   if (added !== undefined) return

@@ -70,6 +70,15 @@ const STEP_IDS = 10_000
 /** The same when the statement reads payloads. */
 const SEARCH_STEP_IDS = 2_000
 
+/** Filters of the log that forwarders do not have. */
+const NO_FURTHER_TESTS = {
+  type_like: null,
+  test_type: null,
+  verified: null,
+  header: null,
+  header_value: null,
+}
+
 /** What is stored of an attempt; a refused event was not sent, whatever the forwarder says. */
 function resultOf(result: ForwardResult, refused: string | null) {
   const { status, detail } = result
@@ -247,13 +256,15 @@ async function findNewestId(session: SessionState, newest: number): Promise<numb
   const from = position + 1
   let before = newest + 1
   if (!readsPayloads(forwarder.request)) {
-    const range = { provider, event_type, before, from, limit: 1 }
+    const range = { provider, event_type, type_like: null, before, from, limit: 1 }
     const [found] = await eventQueries.listEvents(db, range)
     return found?.id
   }
   for (;;) {
     const wanted = { before, from, limit: 1 }
-    const step = await inSearchSlot(session, () => searchStep(db, filter, wanted))
+    const step = await inSearchSlot(session, () => {
+      return searchStep(db, { ...filter, ...NO_FURTHER_TESTS }, wanted)
+    })
     const found = step?.events[0]
     if (found !== undefined || step?.next === undefined) return found?.id
     before = step.next.id

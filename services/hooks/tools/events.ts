@@ -47,7 +47,7 @@ export const ProviderName = Type.String({
 export const EventType = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: 'Exactly this type, as the sender names it',
+  description: 'Exactly this type, as the sender names it, or with * for any characters',
 })
 
 const PayloadText = Type.String({
@@ -62,8 +62,16 @@ const PayloadMember = Type.String({
   description:
     'PATH=VALUE of a member of the JSON payload, such as data.object.id=evt_1: steps between ' +
     'dots, a number for a place in an array; the whole value counts; payloads over 1 MiB ' +
-    'have none',
+    'have none; a line for each of several',
 })
+const Pattern = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description:
+    'This type, or with * for any characters: invoice.*, *.failed. Upper and lower case are ' +
+    'alike with *, and where no event has exactly this type',
+})
+const BOUND = [Type.String({ minLength: 1 }), Type.Integer({ minimum: 0 })]
 
 /** `list_webhook_events`: the log, newest first, page by page. */
 export function listTool({ db, ingest, clock }: Hooks): Tool {
@@ -72,7 +80,7 @@ export function listTool({ db, ingest, clock }: Hooks): Tool {
     elapsed: clock.elapsed,
   })
 
-  async function list(args: Readonly<Record<string, string | number>>, call: Call) {
+  async function list(args: Readonly<Record<string, string | number | boolean>>, call: Call) {
     const query = validateTexts(EventQuery, (name) => args[name]?.toString())
     const { events, next_cursor } = await findEvents(db, clock, query, call)
     return toolValue({ events, next_cursor }, UNTRUSTED)
@@ -83,18 +91,33 @@ export function listTool({ db, ingest, clock }: Hooks): Tool {
     title: 'List webhook events',
     description:
       'Lists received webhooks, newest first, without their payloads. ' +
-      'Pass next_cursor as cursor to go on; it is null on the last page. With text or json a ' +
-      'call looks through payloads for about two seconds, a few more when others search: a ' +
-      'page may then have few events or none and a next_cursor that goes on with older ones.',
+      'Pass next_cursor as cursor to go on; it is null on the last page. With text, json, ' +
+      'header or verified a call looks through events for about two seconds, a few more when ' +
+      'others search: a page may then have few events or none and a next_cursor that goes on ' +
+      'with older ones.',
     input: {
       provider: Type.Optional(ProviderName),
-      event_type: Type.Optional(EventType),
+      event_type: Type.Optional(Pattern),
+      verified: Type.Optional(
+        Type.Boolean({ description: 'Only events whose signature was verified, or only others' }),
+      ),
       text: Type.Optional(PayloadText),
       json: Type.Optional(PayloadMember),
-      since: Type.Optional(
-        Type.Union([Type.String({ minLength: 1 }), Type.Integer({ minimum: 0 })], {
-          description: 'Lower bound: a time such as 2026-01-31T12:00:00Z, or an event id',
+      header: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: MAX_SEARCH_LENGTH,
+          description: 'NAME or NAME=VALUE of a header, such as x-github-event=push',
         }),
+      ),
+      since: Type.Optional(
+        Type.Union(BOUND, {
+          description:
+            'Lower bound: a time such as 2026-01-31T12:00:00Z, 15m, 24h or 7d ago, or an event id',
+        }),
+      ),
+      until: Type.Optional(
+        Type.Union(BOUND, { description: 'Upper bound: before a time, or up to an event id' }),
       ),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
       cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
@@ -106,7 +129,8 @@ export function listTool({ db, ingest, clock }: Hooks): Tool {
     annotations: READ_ONLY,
     call(args, call) {
       // A search takes seconds; waiting for another client's search first would double that.
-      const searches = args.text !== undefined || args.json !== undefined
+      const { text, json, header, verified } = args
+      const searches = [text, json, header, verified].some((filter) => filter !== undefined)
       if (searches) return list(args, call)
       return share(JSON.stringify(args), () => list(args, call))
     },
