@@ -40,7 +40,7 @@ export const SavedEvent = Type.Object({
 export type SavedEvent = Type.Static<typeof SavedEvent>
 
 export const deliveryQueries = sqlFile('sql/hooks/deliveries.sql', {
-  saveDeliveries: many(SavedEvent, { bodies: 'bytea', rows: 'jsonb', most_types: 'int4' }),
+  saveDeliveries: many(SavedEvent, { bodies: 'bytea', rows: 'jsonb', most_types: 'int8' }),
 })
 
 function isSigned(trust: Trust): boolean {

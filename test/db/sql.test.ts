@@ -134,6 +134,7 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
   const bounded = [
     'saveDeliveries',
     'listPayloadStarts', // of the events on a page
+    'listStored', // of the events of a chunk
     'listProviders',
     'listProvidersWithActivity',
     'listEndpoints',

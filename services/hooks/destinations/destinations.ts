@@ -6,13 +6,7 @@ import { Fault, notFound } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import { isPublicTarget } from '../../../kernel/net/outbound.ts'
 import { field, parsed } from '../../../kernel/validate.ts'
-import {
-  filterFields,
-  filterOf,
-  memberField,
-  memberName,
-  type Since,
-} from '../event-filter.ts'
+import { filterFields, filterOf, memberField, memberName, type Since } from '../event-filter.ts'
 import { parseTarget, TARGET_FORM } from '../outgoing.ts'
 import { redactUrlTokens } from '../redact.ts'
 import { isGenericName } from '../secrets.ts'
