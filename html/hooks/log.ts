@@ -5,12 +5,17 @@ import { attributes, emptyList, listTable, moreLink, tableRow, timeTag } from '.
 import type { EventRow } from '../../services/hooks/previews.ts'
 import { eventFragment, type EventView } from './event.ts'
 import { eventTable } from './event-row.ts'
-import { isFiltered, logFilter, logUrl, type LogFilter } from './log-filter.ts'
+import {
+  filterLine,
+  isFiltered,
+  logFilter,
+  logUrl,
+  type FilterView,
+  type LogFilter,
+} from './log-filter.ts'
 
 /** A page of a list with its filters. */
-export interface ListView {
-  filter: LogFilter
-  providers: readonly string[]
+export interface ListView extends FilterView {
   /** True for a page that begins at a cursor. */
   below: boolean
   /** Path and query of the next page, or null on the last one. */
@@ -90,6 +95,7 @@ export function logFragment(view: LogView): Html {
     data-newest="${newest}"
     data-position="${position}"
   >
+    ${filterLine(view)}
     <p id="log-news" class="news" role="status"><a${attributes(show)}></a></p>
     ${listOf(view, events.length > 0 && table, noEvents(filter))}
   </div>`

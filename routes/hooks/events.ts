@@ -14,12 +14,11 @@ import {
   type ListView,
 } from '../../html/hooks/log.ts'
 import { replaysList } from '../../html/hooks/replays.ts'
-import { Fault, forbidden, notFound } from '../../kernel/fault.ts'
+import { Fault, notFound } from '../../kernel/fault.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/http/context.ts'
 import { bytesReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import type { View } from '../../kernel/http/view.ts'
-import { isForeignLoad } from '../../kernel/net/guard.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { compareEvents } from '../../services/hooks/compare.ts'
 import {
@@ -34,24 +33,20 @@ import {
   readEventStart,
 } from '../../services/hooks/event-detail.ts'
 import { contradictedType } from '../../services/hooks/event-fields.ts'
-import {
-  cursorAt,
-  EventQuery,
-  LogQuery,
-  readCursor,
-  readsPayloads,
-} from '../../services/hooks/event-filter.ts'
+import { cursorAt, EventQuery, LogQuery, readCursor } from '../../services/hooks/event-filter.ts'
 import { findEvents } from '../../services/hooks/events.ts'
 import { withPreviews } from '../../services/hooks/previews.ts'
 import { replayEvent } from '../../services/hooks/replays.ts'
 import { schemeOf } from '../../services/hooks/schemes.ts'
 import { receiverPath } from '../../services/hooks/providers.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
-import { reader, replayer, type Caller } from './access.ts'
+import { reader, refuseForeignSearch, replayer } from './access.ts'
 import { api, page, form, type HooksRoutes } from './endpoint.ts'
 
 /** Replays that the page of an event lists. */
 const LISTED_REPLAYS = 50
+/** Event types that the filter of the log offers. */
+const SUGGESTED_TYPES = 200
 
 export const EventList = Type.Object({
   events: Type.Array(EventSummary),
@@ -137,9 +132,10 @@ export const eventEndpoints = [
     tag: 'Events',
     summary: 'List events, newest first, without their payloads.',
     description:
-      'Go on with next_cursor as cursor; it is null on the last page. With text or json a call ' +
-      'looks through payloads for about two seconds: its page may then have few events or none, ' +
-      'and a next_cursor all the same. Without a token such a search needs HX-Request: true.',
+      'Go on with next_cursor as cursor; it is null on the last page. With text, json, header or ' +
+      'verified a call looks through events for about two seconds: its page may then have few ' +
+      'events or none, and a next_cursor all the same. Without a token a search by text, json ' +
+      'or header needs HX-Request: true.',
     query: EventQuery,
     returns: { description: 'A page of events', schema: EventList },
     async answer({ app: { hooks }, caller, query, context }) {
@@ -337,39 +333,17 @@ async function readList(
   cursor: string | null,
 ): Promise<ListView> {
   const providers = wantsFragment(context) ? [] : await providerQueries.listProviders(db, {})
+  const wanted = { provider: filter.provider || null, limit: SUGGESTED_TYPES }
+  const isWhole = filter.cursor === '' && filter.above === 0 && filter.rejected !== '1'
+  const types = isWhole ? await q.listTypes(db, wanted) : []
   return {
     filter,
     providers: providers.map(({ name }) => name),
+    types: types.map(({ event_type }) => event_type),
     below: filter.cursor !== '',
     next: cursor === null ? null : nextPage(context, cursor),
   }
 }
-
-/**
- * Throws 403 for a search of payloads by nobody knows whom. A token shows that it is a program.
- */
-function refuseForeignSearch(query: EventQuery, context: Context, caller?: Caller): void {
-  if (!readsPayloads(query) || caller !== undefined || maySearch(context)) return
-  throw forbidden(FOREIGN_SEARCH)
-}
-
-/**
- * Whether a search comes from this site, by a link that is followed, or from a program that says
- * so. Over plain http browsers send no `Sec-Fetch-Site`: then a page of this site in `Referer`, or
- * the header of htmx, which no other site can set, must show it.
- */
-function maySearch(context: Context): boolean {
-  const { headers } = context
-  if (headers['sec-fetch-site'] !== undefined) return !isForeignLoad(headers)
-  if (wantsFragment(context)) return true
-  const { referer = '', host = '' } = headers
-  return URL.canParse(referer) && new URL(referer).host === host.toLowerCase()
-}
-
-/** The time that a search takes shows whether a text is in a payload. */
-const FOREIGN_SEARCH =
-  'A page of another site may not search here; search on the log page of this site. ' +
-  'A program sends the header HX-Request: true.'
 
 /** The same query, from below a position. */
 function nextPage(context: Context, cursor: string): string {

@@ -12,6 +12,7 @@ import { deliveryRoutes } from './deliveries.ts'
 import { describeHooks } from './description.ts'
 import type { HooksRoutes } from './endpoint.ts'
 import { eventEndpoints, payloadOperation, payloadRoute } from './events.ts'
+import { exportOperation, exportRoute } from './export.ts'
 import { mcpRoute } from './mcp.ts'
 import { providerEndpoints } from './providers.ts'
 import { replayJobEndpoints } from './replay-jobs.ts'
@@ -34,6 +35,7 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...deliveryRoutes(options),
     ...mountApi(ENDPOINTS, options),
     payloadOperation(options),
+    exportOperation(options),
     streamRoute(options),
     healthRoute(options),
   ]
@@ -41,6 +43,7 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...operations,
     ...mountPages(ENDPOINTS, options),
     payloadRoute(options),
+    exportRoute(options),
     mcpRoute(options),
     forwardRoute(options),
     ...assetRoutes('/assets'),

@@ -57,7 +57,8 @@ export function streamRoute(app: HooksRoutes): Operation {
   }
 }
 
-function endWhenRevoked(revoked: AbortSignal, sink: Sink): void {
+/** A stream of an endpoint's token lasts until that is revoked. */
+export function endWhenRevoked(revoked: AbortSignal, sink: Sink): void {
   const end = () => sink.destroy()
   if (revoked.aborted) end()
   revoked.addEventListener('abort', end)
@@ -66,7 +67,9 @@ function endWhenRevoked(revoked: AbortSignal, sink: Sink): void {
 
 const StreamQuery = Type.Object({
   provider: Type.Optional(Type.String({ description: 'Only events of this provider' })),
-  event_type: Type.Optional(Type.String({ description: 'Only events of this type' })),
+  event_type: Type.Optional(
+    Type.String({ description: 'Only events of this type; * stands for any characters' }),
+  ),
   last_event_id: Type.Optional(Type.Integer({ description: 'Where to go on, as Last-Event-ID' })),
 })
 

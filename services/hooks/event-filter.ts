@@ -24,7 +24,7 @@ const isShort = [
 ] as const
 export const SINCE_FORM = 'must be an event id or a time such as 2026-01-31T12:00:00Z.'
 const BOUND_FORM =
-  'must be an event id or a time such as 2026-01-31T12:00:00Z, or 15m, 24h or 7d for so long ago.'
+  'must be an event id or a time such as 2026-01-31T12:00:00Z, today, or 24h for so long ago.'
 const JSON_FORM = 'must be path=value, such as data.object.id=evt_1.'
 const HEADER_FORM = 'must be name or name=value, such as x-github-event=push.'
 
@@ -89,7 +89,7 @@ const bound = (description: string) =>
 /** The query of an export of events. */
 export const ExportQuery = Type.Object({
   ...searchFields,
-  since: bound('Lower bound: a time, how long ago (24h), or the id of an event'),
+  since: bound('Lower bound: a time, today, how long ago (24h), or the id of an event'),
   until: bound('Upper bound: before a time, or up to the id of an event'),
 })
 export type ExportQuery = Type.Static<typeof ExportQuery>
@@ -278,10 +278,15 @@ export function readSince(given: string): Since | undefined {
   return year >= 1 && year <= 9999 ? { time } : undefined
 }
 
-/** Reads a bound of a list as `readSince` does, or a duration before `now`. */
+/**
+ * Reads a bound of a list as `readSince` does; it may also be a duration before `now`, or `today`,
+ * the beginning of the day in UTC.
+ */
 export function readBound(given: string, now: Date): Since | undefined {
-  const seconds = /\D$/.test(given.trim()) ? parseDuration(given.trim()) : undefined
-  if (seconds === undefined) return readSince(given)
+  const text = given.trim()
+  if (text === 'today') return { time: new Date(now.toISOString().slice(0, 10)) }
+  const seconds = /[smhd]$/.test(text) ? parseDuration(text) : undefined
+  if (seconds === undefined) return readSince(text)
   return { time: new Date(Math.max(0, now.getTime() - seconds * 1000)) }
 }
 

@@ -28,10 +28,11 @@ export const STEP_BYTES = 4 * 1024 * 1024
 const PAYLOAD_STEP = { rows: 2_000, bytes: STEP_BYTES }
 const STEP = { rows: 10_000, bytes: Number.MAX_SAFE_INTEGER }
 /**
- * Types that a filter with a wildcard may mean: each is a look at an index for a page. Where more
- * are like it, or more may be than are known, the events are tested one by one.
+ * Entries of an index that a page may read for a filter with a wildcard: a page's worth for each
+ * type that it means, so 200 types for a page of 50 events. Where more types are like it, or more
+ * may be than are known, the events are tested one by one.
  */
-const MAX_TYPES = 100
+const MAX_ENTRIES = 10_000
 /** After this time a page ends its search. */
 const SEARCH_MS = 1_500
 /** How long a step waits for the slot. */
@@ -100,7 +101,7 @@ async function findPage(
 ): Promise<EventsPage> {
   const range = { ...rest, limit: limit + 1 }
   const { provider, event_type, type_like } = filter
-  const tested = await testedFilter(db, filter)
+  const tested = await testedFilter(db, filter, limit)
   if (tested !== undefined) return search(db, clock, tested, { ...rest, limit }, client)
   const isFiltered = provider !== null || event_type !== null || type_like !== null
   const rows = isFiltered
@@ -116,13 +117,14 @@ type TestedFilter = SearchFilter & { test_type: string | null }
 async function testedFilter(
   db: Database,
   filter: SearchFilter,
+  rows: number,
 ): Promise<TestedFilter | undefined> {
   const { provider, type_like, text, member, verified, header } = filter
   if (type_like !== null) {
-    const most = { limit: MAX_TYPES + 1, most: MAX_KNOWN_TYPES }
-    const { count, are_all } = await q.matchTypes(db, { provider, type_like, ...most })
-    const isKnown = are_all && count <= MAX_TYPES
-    if (!isKnown) return { ...filter, type_like: null, test_type: type_like }
+    const most = Math.floor(MAX_ENTRIES / rows)
+    const counted = { limit: most + 1, most: MAX_KNOWN_TYPES }
+    const { count, are_all } = await q.matchTypes(db, { provider, type_like, ...counted })
+    if (!are_all || count > most) return { ...filter, type_like: null, test_type: type_like }
   }
   const isTested = text !== null || member !== null || verified !== null || header !== null
   return isTested ? { ...filter, test_type: null } : undefined

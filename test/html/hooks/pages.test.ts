@@ -151,7 +151,7 @@ t.test('the chart says in words what it draws', async (t) => {
 t.test('the fragment is a part of the page, to the letter', async (t) => {
   const view = logView()
   t.ok(shown(logPage(view)).includes(render(logFragment(view))))
-  const { filter, providers, next } = view
+  const { filter, providers, types, next } = view
   const rejection = {
     id: 1,
     at: summary.received_at,
@@ -160,7 +160,7 @@ t.test('the fragment is a part of the page, to the letter', async (t) => {
     source: '203.0.113.0/24',
     reason: HOSTILE,
   }
-  const rejections = { filter, providers, below: false, next, rejections: [rejection] }
+  const rejections = { filter, providers, types, below: false, next, rejections: [rejection] }
   const fragment = render(rejectionsFragment(rejections))
   t.ok(shown(rejectionsPage(rejections)).includes(fragment))
   t.match(fragment, ESCAPED)
@@ -172,6 +172,9 @@ t.test('a hostile event type stays text, in cells and in attributes', async (t) 
     provider: HOSTILE,
     event_type: HOSTILE,
     since: HOSTILE,
+    until: HOSTILE,
+    verified: 'true' as const,
+    header: HOSTILE,
     limit: 50,
     text: HOSTILE,
     json: HOSTILE,
