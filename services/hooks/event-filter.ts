@@ -222,8 +222,8 @@ export function memberFilter(steps: readonly string[], source: string): string |
   const value = isText ? (JSON.parse(source) as string) : source
   const text = `${steps.join('.')}=${value}`
   if (text.length > MAX_SEARCH_LENGTH || !text.isWellFormed()) return null
-  // White space at the end is not kept, and a NUL is not stored.
-  return readMember(text)?.value === value ? text : null
+  // White space at the end is not kept, a line break begins a member, and a NUL is not stored.
+  return readMembers(text)?.[0]?.[1] === value ? text : null
 }
 
 /** Whether an event passes the filters of a stream; undefined without filters. */
