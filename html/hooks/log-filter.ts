@@ -183,10 +183,14 @@ function rowsField({ limit }: LogFilter): Html {
  */
 export function filterLine({ filter, types }: FilterView): Html {
   const { limit: _limit, rejected: _rejected, ...chosen } = filter
+  const chips = NAMES.flatMap((name) => chipsOf(filter, name))
   return html`<div class="filter-line">
-    <ul class="chips" aria-label="Active filters">
-      ${NAMES.flatMap((name) => chipsOf(filter, name))}
-    </ul>
+    ${
+      chips.length > 0 &&
+      html`<ul class="chips" aria-label="Active filters">
+        ${chips}
+      </ul>`
+    }
     <a href="${address('/log/export', chosen)}" download>Download as NDJSON</a>
     <datalist id="${TYPES}">${suggestionOptions(types)}</datalist>
   </div>`
@@ -207,7 +211,7 @@ function chipsOf(filter: LogFilter, name: FilterName): readonly Html[] {
 function chip(label: string, value: string, without: string): Html {
   return html`<li>
     <a href="${without}" title="Remove this filter"
-      ><span class="hidden">Remove the filter</span> ${label}: <strong>${value}</strong>
+      ><span class="hidden">Remove the filter</span> ${label}: ${value}
       <span aria-hidden="true">×</span></a
     >
   </li>`
