@@ -165,7 +165,7 @@ await t.test('the log in a browser', async (t: Test) => {
   await page.goto(`${base}/log`)
   t.same(await rowIds(page), all)
   const provider = page.getByLabel('Provider')
-  const type = page.getByRole('textbox', { name: 'Event type' })
+  const type = page.getByRole('combobox', { name: 'Event type' })
   const limit = page.getByLabel('Rows')
 
   await t.test('filters narrow the list and stand in the address', async (t) => {
@@ -187,6 +187,7 @@ await t.test('the log in a browser', async (t: Test) => {
       'order.paid',
       'order.paid',
     ])
+    await page.getByText('More filters').click()
     await limit.fill('3')
     await page.getByRole('button', { name: 'Filter' }).click()
     await untilAddress(page, '/log?provider=generic%3Ashop&event_type=order.paid&limit=3')

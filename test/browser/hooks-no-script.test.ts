@@ -58,6 +58,7 @@ await t.test('every page works without script', async (t: Test) => {
   await t.test('log: filter, older entries, detail', async (t) => {
     await loads(t, page, () => page.getByRole('link', { name: 'Log', exact: true }).click())
     await page.getByLabel('Provider').selectOption('generic:shop')
+    await page.getByText('More filters').click()
     await page.getByLabel('Rows').fill('3')
     const filter = page.getByRole('button', { name: 'Filter' })
     t.equal(await loads(t, page, () => filter.click()), 200)
@@ -80,7 +81,7 @@ await t.test('every page works without script', async (t: Test) => {
 
   await t.test('log: type, rejected, what is refused', async (t) => {
     await loads(t, page, () => page.goto(`${base}/log`))
-    await page.getByRole('textbox', { name: 'Event type' }).fill('order.open')
+    await page.getByRole('combobox', { name: 'Event type' }).fill('order.open')
     t.equal(await loads(t, page, () => page.keyboard.press('Enter')), 200)
     t.equal((await rowIds(page)).length, 3)
     await page.getByLabel('Since').fill('yesterday')

@@ -72,7 +72,7 @@ await t.test('hooks: what a sender chose is text and nothing else', async (t: Te
       await page.goto(`${base}/log?event_type=${encodeURIComponent(type)}`)
       await inert(t, page, 'on the log')
       t.equal(await linkOf(at).textContent(), type)
-      t.equal(await page.getByRole('textbox', { name: 'Event type' }).inputValue(), type)
+      t.equal(await page.getByRole('combobox', { name: 'Event type' }).inputValue(), type)
       const newest = await page.locator('#log-results').getAttribute('data-newest')
       t.equal(new URL(newest ?? '', base).searchParams.get('event_type'), type)
       await linkOf(at).click()
