@@ -1,10 +1,8 @@
 import type { EndpointKey } from '../../db/hooks/endpoints.ts'
 import { badRequest, forbidden, unavailable } from '../../kernel/fault.ts'
-import { wantsFragment, type Context } from '../../kernel/http/context.ts'
+import type { Context } from '../../kernel/http/context.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
-import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { TOO_MANY_CALLS } from '../../services/hooks/endpoints.ts'
-import { readsContent, type ExportQuery } from '../../services/hooks/event-filter.ts'
 import type { Hooks } from '../../services/hooks/open.ts'
 import type { HooksRoutes } from './endpoint.ts'
 
@@ -69,29 +67,3 @@ const AMBIGUOUS = 'The request has more than one Authorization header; send one.
 function countOf(header: string, { rawHeaders }: Context): number {
   return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === header).length
 }
-
-/**
- * Throws 403 for a search of payloads or headers by nobody knows whom. A token shows that it is a program.
- */
-export function refuseForeignSearch(query: ExportQuery, context: Context, caller?: Caller): void {
-  if (!readsContent(query) || caller !== undefined || maySearch(context)) return
-  throw forbidden(FOREIGN_SEARCH)
-}
-
-/**
- * Whether a search comes from this site, by a link that is followed, or from a program that says
- * so. Over plain http browsers send no `Sec-Fetch-Site`: then a page of this site in `Referer`, or
- * the header of htmx, which no other site can set, must show it.
- */
-function maySearch(context: Context): boolean {
-  const { headers } = context
-  if (headers['sec-fetch-site'] !== undefined) return !isForeignLoad(headers)
-  if (wantsFragment(context)) return true
-  const { referer = '', host = '' } = headers
-  return URL.canParse(referer) && new URL(referer).host === host.toLowerCase()
-}
-
-/** The time that a search takes shows whether a text is in a payload. */
-const FOREIGN_SEARCH =
-  'A page of another site may not search here; search on the log page of this site. ' +
-  'A program sends the header HX-Request: true.'

@@ -40,8 +40,9 @@ import { replayEvent } from '../../services/hooks/replays.ts'
 import { schemeOf } from '../../services/hooks/schemes.ts'
 import { receiverPath } from '../../services/hooks/providers.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
-import { reader, refuseForeignSearch, replayer } from './access.ts'
+import { reader, replayer } from './access.ts'
 import { api, page, form, type HooksRoutes } from './endpoint.ts'
+import { refuseForeignSearch } from './foreign-search.ts'
 
 /** Replays that the page of an event lists. */
 const LISTED_REPLAYS = 50
