@@ -33,7 +33,13 @@ import {
   readEventStart,
 } from '../../services/hooks/event-detail.ts'
 import { contradictedType } from '../../services/hooks/event-fields.ts'
-import { cursorAt, EventQuery, LogQuery, readCursor } from '../../services/hooks/event-filter.ts'
+import {
+  cursorAt,
+  EventQuery,
+  filterOf,
+  LogQuery,
+  readCursor,
+} from '../../services/hooks/event-filter.ts'
 import { findEvents } from '../../services/hooks/events.ts'
 import { withPreviews } from '../../services/hooks/previews.ts'
 import { replayEvent } from '../../services/hooks/replays.ts'
@@ -334,7 +340,7 @@ async function readList(
   cursor: string | null,
 ): Promise<ListView> {
   const providers = wantsFragment(context) ? [] : await providerQueries.listProviders(db, {})
-  const wanted = { provider: filter.provider || null, limit: SUGGESTED_TYPES }
+  const wanted = { provider: filterOf(filter).provider, limit: SUGGESTED_TYPES }
   const isWhole = filter.cursor === '' && filter.above === 0 && filter.rejected !== '1'
   const types = isWhole ? await q.listTypes(db, wanted) : []
   return {
