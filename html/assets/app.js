@@ -50,7 +50,7 @@ async function copy(button) {
 }
 
 /** True if it was copied; else the text of the element is selected. */
-async function copyText(source) {
+export async function copyText(source) {
   try {
     await navigator.clipboard.writeText(source.textContent)
     return true
@@ -59,25 +59,6 @@ async function copyText(source) {
     getSelection().selectAllChildren(source)
     return document.execCommand('copy')
   }
-}
-
-/** Copies the path of a name in a payload's tree, as the filters of the log have it. */
-async function copyPath(name) {
-  const steps = []
-  for (
-    let item = name.closest('li');
-    item !== null;
-    item = item.parentElement.closest('.json li')
-  ) {
-    steps.unshift(item.querySelector('.key').textContent)
-  }
-  const note = element('span', steps.join('.'))
-  note.className = 'copied'
-  note.setAttribute('role', 'status')
-  name.after(note)
-  const done = await copyText(note)
-  note.prepend(done ? 'Copied ' : 'Not copied: ')
-  setTimeout(() => note.remove(), 2000)
 }
 
 /** Puts a button's value into the field that it names, as if it had been typed. */
@@ -134,7 +115,7 @@ function keysDialog() {
   return dialog
 }
 
-function element(name, text) {
+export function element(name, text) {
   const made = document.createElement(name)
   made.textContent = text
   return made
@@ -312,12 +293,6 @@ document.addEventListener('htmx:error', () => sayProblem('Gatehouse could not be
 document.addEventListener('click', (event) => {
   const button = event.target.closest('[data-copy]')
   if (button !== null) copy(button)
-  const name = event.target.closest('.json .key')
-  if (name !== null) {
-    // A name may stand in the summary of what it contains, which a click would fold.
-    event.preventDefault()
-    copyPath(name)
-  }
   const filling = event.target.closest('[data-fill]')
   if (filling !== null) fill(filling)
   if (event.target.closest('.row-link') !== null) keepPlace()

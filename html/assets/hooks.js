@@ -1,7 +1,8 @@
 // What is live on the pages of hooks: new rows on top of a list, the event beside the log, and the
-// figures of the dashboard. Without this file a reload shows what came meanwhile.
+// figures of the dashboard. Without this file a reload shows what came meanwhile. Names in a tree of
+// JSON copy their paths.
 
-import { keepStream, sayProblem, showTimes } from './app.js'
+import { copyText, element, keepStream, sayProblem, showTimes } from './app.js'
 
 /** A list that has grown to this many rows begins anew. */
 const MAX_ROWS = 500
@@ -274,6 +275,31 @@ function followEvents(live) {
   keepStream(address, onMessage, (state) => state === 'reconnecting' && showConnection(state))
 }
 
+/** Copies the path of a name in a payload's tree, as the filters of the log have it. */
+async function copyPath(name) {
+  const steps = []
+  for (
+    let item = name.closest('li');
+    item !== null;
+    item = item.parentElement.closest('.json li')
+  ) {
+    steps.unshift(item.querySelector('.key').textContent)
+  }
+  const note = element('span', steps.join('.'))
+  note.className = 'copied'
+  note.setAttribute('role', 'status')
+  name.after(note)
+  if (await copyText(note)) {
+    getSelection().removeAllRanges()
+    note.prepend('Copied ')
+    setTimeout(() => note.remove(), 2000)
+  } else {
+    // It stays, selected, to be copied by hand.
+    note.prepend('Not copied: ')
+    setTimeout(() => note.remove(), 30_000)
+  }
+}
+
 document.addEventListener('click', (event) => {
   const link = event.target.closest('a')
   if (opensBeside(link, event)) {
@@ -286,6 +312,12 @@ document.addEventListener('click', (event) => {
   }
   const button = event.target.closest('#log-pause')
   if (button !== null) pause(button)
+  const name = event.target.closest('.json .key')
+  if (name !== null) {
+    // A name may stand in the summary of what it contains, which a click would fold.
+    event.preventDefault()
+    void copyPath(name)
+  }
 })
 document.addEventListener('htmx:after:swap', afterSwap)
 

@@ -60,6 +60,8 @@ function replayForm({ event, defaultTarget, refused }: ReplaysView): Html {
   )
 }
 
+const COLUMNS = ['Target', 'Result', 'Answer', 'By', 'Time'] as const
+
 /** More attempts are folded: the payload must not be far below them. */
 const OPEN_ATTEMPTS = 3
 
@@ -73,7 +75,7 @@ export function replaysList(view: Pick<ReplaysView, 'replays' | 'isReplayed'>): 
   const table = listTable({
     bodyId: 'attempt-rows',
     caption: 'Attempts to send this event on, newest first',
-    columns: ['Target', 'Result', 'Answer', 'By', 'Time'],
+    columns: COLUMNS,
     kind: 'attempts',
     rows: replays.map((replay, at) => replayRow(replay, isReplayed && at === 0)),
   })
@@ -92,24 +94,29 @@ export function replaysList(view: Pick<ReplaysView, 'replays' | 'isReplayed'>): 
 function replayRow(replay: Replay, isNew: boolean): Html {
   const { outcome, kind, target, at, detail, answer } = replay
   return html`<tr role="row" data-attempt="${replay.id}" data-outcome="${outcome}">
-    <td role="cell" class="type">
-      <bdi>${target}</bdi> ${detail !== null && html`<span class="detail">${detail}</span>`}
-      ${answer !== null && answerBody(answer, isNew)}
-    </td>
-    <td role="cell" class="verify">
-      <span class="badge ${outcome === 'delivered' ? 'verified' : 'bad'}">${outcome}</span>
-    </td>
-    <td role="cell" class="when">${answerText(replay)}</td>
-    <td role="cell" class="when">${kind}</td>
-    <td role="cell" class="when">${timeTag(at)}</td>
-  </tr>`
+      <td role="cell" class="type">
+        <bdi>${target}</bdi> ${detail !== null && html`<span class="detail">${detail}</span>`}
+      </td>
+      <td role="cell" class="verify">
+        <span class="badge ${outcome === 'delivered' ? 'verified' : 'bad'}">${outcome}</span>
+      </td>
+      <td role="cell" class="when">${answerText(replay)}</td>
+      <td role="cell" class="when">${kind}</td>
+      <td role="cell" class="when">${timeTag(at)}</td>
+    </tr>
+    ${answer !== null && answerRow(answer, isNew)}`
 }
 
-function answerBody(answer: string, open: boolean): Html {
-  return html`<details${attributes({ open })}>
-    <summary>What it answered</summary>
-    ${longText('The beginning of the answer', answer)}
-  </details>`
+/** The answer takes the whole width below its attempt. */
+function answerRow(answer: string, open: boolean): Html {
+  return html`<tr role="row" class="answer">
+    <td role="cell" colspan="${COLUMNS.length}">
+      <details${attributes({ open })}>
+        <summary>What it answered</summary>
+        ${longText('The beginning of the answer', answer)}
+      </details>
+    </td>
+  </tr>`
 }
 
 /** Without a status, an event was given to a program. */

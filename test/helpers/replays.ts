@@ -37,9 +37,11 @@ export function replay(
 /** The attempts in a page or fragment, newest first. */
 export function attemptsIn(text: string): readonly ShownAttempt[] {
   const rows = [
-    ...text.matchAll(/<tr role="row" data-attempt="\d+" data-outcome="(\w+)">(.*?)<\/tr>/gs),
+    ...text.matchAll(
+      /<tr role="row" data-attempt="\d+" data-outcome="(\w+)">(.*?)<\/tr>(\s*<tr role="row" class="answer">.*?<\/tr>)?/gs,
+    ),
   ]
-  return rows.map(([, outcome = '', row = '']) => {
+  return rows.map(([, outcome = '', row = '', below = '']) => {
     const cells = [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell = '']) => cell)
     const [first = '', , answer = '', kind = ''] = cells
     const target = /<bdi>(.*?)<\/bdi>/s.exec(first)?.[1] ?? ''
@@ -50,7 +52,7 @@ export function attemptsIn(text: string): readonly ShownAttempt[] {
       detail,
       answer: answer.trim(),
       kind: kind.trim(),
-      body: plain(/<code>(.*?)<\/code>/s.exec(first)?.[1] ?? ''),
+      body: plain(/<code>(.*?)<\/code>/s.exec(below)?.[1] ?? ''),
     }
   })
 }
