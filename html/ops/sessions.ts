@@ -4,7 +4,7 @@ import type { FoundSession, Line, Session, Status, Trigger } from '../../db/ops/
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import type { Call, Story } from '../../services/ops/sessions/story.ts'
-import { postForm, refusal, submit } from '../form.ts'
+import { postForm, refusal, sentence, submit } from '../form.ts'
 import { markdown } from '../markdown.ts'
 import { countText, facts, nextLink, section, timeTag } from '../parts.ts'
 import { eventTable } from './events.ts'
@@ -95,7 +95,7 @@ function sessionHead(shown: ShownSession): Html {
           <p class="muted">Cost of the chain: ${costText(session.chain_cost)}</p>`,
       )
     }
-    ${outcomeSection(session)}
+    ${outcomeSection(shown)}
     ${
       events.length > 0 &&
       section(
@@ -162,12 +162,16 @@ const OUTCOMES: Readonly<Record<Status, string>> = {
   stopped: 'Stopped',
 }
 
-function outcomeSection(session: FoundSession): Html | false {
-  const { status, summary, ended_at, num_turns, tool_calls, exit_code } = session
+function outcomeSection({ session, events }: ShownSession): Html | false {
+  const { id, status, summary, ended_at, num_turns, tool_calls, exit_code } = session
   if (status === 'running') return false
+  // The event of an end that is not well says why.
+  const start = `Session ${id} ${status}: `
+  const why = events.find(({ message }) => message.startsWith(start))?.message.slice(start.length)
   return html`<section class="panel" aria-labelledby="outcome-title">
     <h2 id="outcome-title">Outcome</h2>
     <p><strong>${outcomeSentence(session)}</strong></p>
+    ${why !== undefined && html`<p class="remark" data-kind="error">${sentence(why)}</p>`}
     ${summary !== null && html`<div class="summary">${markdown(summary)}</div>`}
     ${facts({
       Ended: ended_at !== null && timeTag(ended_at, 'exact'),

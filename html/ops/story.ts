@@ -22,7 +22,8 @@ export function storySection({ id }: Pick<Session, 'id'>, story: Story): Html {
 }
 
 function turnBlock(session: number, { title, ms, parts }: Turn, isLast: boolean): Html {
-  const [name = '', ...spent] = (title ?? (isLast ? 'Last turn' : '')).split(': ')
+  const isUnended = isLast && parts.some((part) => part.type === 'call' || part.kind === 'text')
+  const [name = '', ...spent] = (title ?? (isUnended ? 'Last turn' : '')).split(': ')
   const facts = [...spent, ms !== undefined && name !== '' && timeText(ms)]
   const known = facts.filter((fact) => fact !== false && fact !== '').join(', ')
   return html`<div class="turn">
@@ -43,7 +44,7 @@ function partBlock(session: number, part: Part): Html {
 
 /** What is neither said nor done by the agent, such as a message of Gatehouse. */
 function noteBlock({ kind, text }: Passage): Html {
-  return html`<p class="note" data-kind="${kind}">${text}</p>`
+  return html`<p class="remark" data-kind="${kind}">${text}</p>`
 }
 
 /** A tool call, folded unless `isOpen`; the link loads what is left out of it. */

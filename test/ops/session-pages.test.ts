@@ -101,6 +101,16 @@ t.test('the chain of an escalation, without the fences that only a model needs',
   t.match(child.prompt_text, /FINDINGS-/, 'the API has it as it is')
 })
 
+t.test('a session that failed says why', async (t) => {
+  const { page } = await play(['{"name": "no_tool", "parameters": {}}'])
+  t.match(
+    shown(page),
+    /Failed after [\d.]+ s, 2 turns\. The model wrote tool calls that can not be/,
+  )
+  t.match(shown(page), /Turn 2 .* Session failed: the model wrote/)
+  t.notMatch(shown(page), /Last turn/)
+})
+
 t.test('an alert and the session that looks into it lead to each other', async (t) => {
   const [row] = await postgres.query(
     ops.env,
@@ -180,7 +190,7 @@ t.test('the list: filters, counts, and a page after the other', async (t) => {
     t.match(shown(text), new RegExp(`${rows} sessions? `), query)
     t.match(text, /<option value="\w+" selected>/, 'what was chosen stays')
   }
-  const none = await read('/sessions?status=failed')
+  const none = await read('/sessions?status=timed_out')
   t.match(none, /0 sessions No sessions match these filters\./)
   t.match(await read('/sessions?status=nothing'), /No sessions match these filters\./)
   const { text } = await request(`${base}/sessions?status=completed&limit=1`, { headers: BROWSER })
