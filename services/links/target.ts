@@ -59,8 +59,7 @@ export function isTarget(text: string): boolean {
 
 /** A host with a dot, or `localhost`, with a port perhaps; then a path, a query or nothing. */
 const BARE_ADDRESS = new RegExp(
-  '^(?://)?' +
-    '(?:localhost|(?:[\\p{L}\\p{N}-]+\\.)+\\p{L}[\\p{L}\\p{N}-]*|\\d{1,3}(?:\\.\\d{1,3}){3})' +
+  '^(?:localhost|(?:[\\p{L}\\p{N}-]+\\.)+\\p{L}[\\p{L}\\p{N}-]*|\\d{1,3}(?:\\.\\d{1,3}){3})' +
     '(?::\\d{1,5})?(?:[/?#]|$)',
   'iu',
 )
@@ -68,7 +67,7 @@ const BARE_ADDRESS = new RegExp(
 /** The url that people mean who leave out `https://`; any other text as it is. */
 export function completeUrl(text: string): string {
   const url = text.trim()
-  return BARE_ADDRESS.test(url) ? `https://${url.replace(/^\/\//, '')}` : url
+  return BARE_ADDRESS.test(url) ? `https://${url}` : url
 }
 
 /** The Fault of a url that can't be a link's target. */

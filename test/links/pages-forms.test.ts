@@ -128,7 +128,7 @@ await t.test('made: a browser goes to its page, by either way', async (t) => {
 await t.test('an address may be typed without https://', async (t) => {
   for (const [typed, url] of [
     ['example.com/x', 'https://example.com/x'],
-    [' //example.com:8443/x?y#z ', 'https://example.com:8443/x?y#z'],
+    [' example.com:8443/x?y#z ', 'https://example.com:8443/x?y#z'],
     ['bücher.example', 'https://bücher.example'],
     ['localhost:8080/x', 'https://localhost:8080/x'],
     ['10.0.0.1/{1}', 'https://10.0.0.1/{1}'],
@@ -144,7 +144,7 @@ await t.test('an address may be typed without https://', async (t) => {
   }
   for (const url of [
     ...['example', 'mailto:ann@example.com', 'ann@example.com', 'ftp.example.com:x/', '/x.html'],
-    ...['example.com /x', 'a..b/', '.com', 'javascript:alert(1).x', 'tel:12345'],
+    ...['example.com /x', 'a..b/', '.com', '//example.com/', 'javascript:alert(1).x', 'tel:12345'],
   ]) {
     t.equal((await ann.post('/-/new', { slug: 'completed', url })).status, 400, url)
   }
