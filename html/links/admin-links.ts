@@ -114,7 +114,9 @@ function adminRow(link: Link, { short, areChosen }: AllLinksView): Html {
   return tableRow(
     { 'data-slug': slug },
     {
-      choose: html`<label class="pick">${box}<span class="hidden">Choose ${slug}</span></label>`,
+      choose: html`<label class="choice pick"
+        >${box}<span class="hidden">Choose ${slug}</span></label
+      >`,
       type: html`${rowLink(path, shortName(short, slug))}
       ${title !== '' && html`<bdi class="title">${title}</bdi>`}`,
       target: html`<bdi>${url}</bdi>`,
@@ -151,8 +153,9 @@ export function chosenView(view: ChosenView): View {
   const list = html`<ul class="chosen">
     ${links.map((link) => chosenItem(link, view.short))}
   </ul>`
+  const form = action === 'delete' ? deleteForm(view, what) : ownersForm(view, what)
   const content = html`${missing > 0 && html`<p class="note">${goneText(missing)}</p>`}
-  ${action === 'delete' ? deleteForm(view, what) : ownersForm(view, what)} ${list}`
+  ${links.length > 0 && form} ${list}`
   return chosenPart(title, content)
 }
 
@@ -186,7 +189,7 @@ function deleteForm({ links }: ChosenView, what: string): Html {
       take their names. This can’t be undone.
     </p>
     ${postForm(
-      { action: `${PATH}/delete`, target: '#chosen' },
+      { class: 'stack', action: `${PATH}/delete`, target: '#chosen' },
       html`${idFields(links)} ${lastLine(label, { class: 'danger', id: 'delete-links' })}`,
     )}`
 }
@@ -196,7 +199,7 @@ function ownersForm({ links, form: state, people }: ChosenView, what: string): H
   const email = { inputmode: 'email', placeholder: 'name@example.com', ...VERBATIM }
   return html`<p>A co-owner may change and delete a link. Its primary owner stays.</p>
     ${postForm(
-      { action: `${PATH}/owners`, target: '#chosen' },
+      { class: 'stack', action: `${PATH}/owners`, target: '#chosen' },
       html`${idFields(links)}
       ${field(form, 'email', 'Co-owner', {
         ...email,
