@@ -67,7 +67,7 @@ function visits(): Html {
     </p>
     <p>
       With a <code>+</code> after the name, such as <code>docs+</code>, you see where a link leads
-      without following it. ${ignored} do not matter.
+      without following it, and may try what its placeholders become. ${ignored} do not matter.
     </p>`
   return section('help-visits', 'Who finds and follows a link', content)
 }

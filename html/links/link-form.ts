@@ -83,7 +83,6 @@ function linkForm(view: LinkFormView): Html {
   return postForm(
     { id: 'link-form', class: 'panel stack', action, target: '#link-form' },
     html`${isGone === true && html`<p class="refused" role="alert">${GONE}</p>`}
-      ${link !== null && keptFields(link.slug, typed)}
       ${stale !== undefined && staleNote(stale, typed)}
       ${refusal(form)}
       ${link === null && slugField(form, view, first === 'slug')}
@@ -103,7 +102,8 @@ function linkForm(view: LinkFormView): Html {
       <p class="actions">
         ${submit(label, { class: 'primary', id: 'save-link' })}
         <a href="${page}">Cancel</a>
-      </p>`,
+      </p>
+      ${link !== null && keptFields(link.slug, typed)}`,
   )
 }
 

@@ -3,7 +3,7 @@ import type { Share } from '../../db/links/members.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, renewedBy, submit } from '../form.ts'
-import { section, timeTag } from '../parts.ts'
+import { breakable, section, timeTag } from '../parts.ts'
 
 /** Who has a link, and what was done to it. */
 export interface MembersView {
@@ -68,7 +68,7 @@ function memberList(view: MembersView, kind: MemberKind, items: readonly Html[])
 
 function ownerItem(view: MembersView, owner: Owner): Html {
   return html`<li>
-    <bdi>${owner.email}</bdi>
+    <bdi>${breakable(owner.email)}</bdi>
     ${
       owner.is_primary
         ? html`<span class="badge">primary</span>`
@@ -81,7 +81,7 @@ function shareItem(view: MembersView, share: Share): Html {
   const { email, shared_by, created_at } = share
   return html`<li>
     <span>
-      <bdi>${email}</bdi>
+      <bdi>${breakable(email)}</bdi>
       <span class="detail">by <bdi>${shared_by}</bdi>, ${timeTag(created_at)}</span>
     </span>
     ${removeForm(view, 'shares', share)}
