@@ -106,11 +106,13 @@ await eachBackend(t, 'deliveries from receipt to removal', async (t: Test, backe
     ])
     const listed = await until(async () => {
       const rows = await refusals(base)
-      return rows.length >= 6 && rows.toReversed()
+      return rows.length >= 8 && rows.toReversed()
     }, 'the refusals to be listed')
     t.match(
       listed.map(({ provider, status, reason }) => `${provider} ${status} ${reason}`),
       [
+        'unknown 404 unknown path: POST /webhooks/nobody',
+        'unknown 404 unknown path: POST /webhooks/generic/nobody',
         'generic:idle 403 disabled',
         'generic:lan 413 body too large',
         'generic:ci 403 token missing',
