@@ -16,6 +16,7 @@ import {
   startHooks,
 } from '../helpers/hooks.ts'
 import { onPath } from '../runner/system-parts.ts'
+import { request } from '../helpers/http.ts'
 import { until } from '../helpers/until.ts'
 import { browse, focusedId, loadFailure, rowIds, send, textOf, tile, untilText } from './pages.ts'
 
@@ -110,7 +111,7 @@ await t.test('the dashboard follows events without reload', async (t: Test) => {
     t.equal(await last.getAttribute('datetime'), second.received_at)
     const time = tile(page, 'code_host', '[data-last-event] time')
     t.equal(await time.getAttribute('datetime'), received_at)
-    t.same(await rowIds(page), [id, second.id, ack.id])
+    t.same(await untilRows(page, 3), [id, second.id, ack.id])
     t.equal(await textOf(page.locator(`tr[data-id="${id}"] .verify`)), 'verified')
   })
 
@@ -533,5 +534,59 @@ await t.test('the page of an event', async (t: Test) => {
     await page.locator('[data-copy="curl-command"]').click()
     const command = await page.locator('#curl-command').textContent()
     t.equal(await page.evaluate('String(getSelection())'), command)
+  })
+})
+
+await t.test('a home of many providers', async (t: Test) => {
+  for (let n = 1; n < 16; n++) await addProvider(base, `source-${n}`, { open: true })
+  // The page reads its figures at most once a second.
+  await until(async () => (await request(`${base}/`)).text.includes('source-15'), 'all of them')
+  const { page } = await browse(t, base, { viewport: { width: 1280, height: 800 } })
+  await page.goto(`${base}/`)
+  const rows = page.locator('#provider-rows > tr')
+  const count = await rows.count()
+  t.ok(count > 20, `${count} providers`)
+
+  await t.test('the newest events are in sight at once', async (t) => {
+    const box = await page.locator('#recent-rows > tr').first().boundingBox()
+    t.ok(box !== null && box.y + box.height < 800, `${box?.y}`)
+    const bars = page.locator('#activity g')
+    t.equal(await bars.count(), 25)
+    t.match(
+      await bars.last().locator('title').textContent(),
+      /^\d\d:00 UTC: \d+ events, \d+ rejected$/,
+    )
+  })
+
+  await t.test('the search narrows the rows, and the key leads to it', async (t) => {
+    await page.keyboard.press('/')
+    t.equal(await focusedId(page), 'provider-rows-find')
+    await page.keyboard.type('SOURCE 1 open')
+    await untilText(page.locator('#provider-rows-found'), `7 of ${count}`)
+    t.equal(await rows.locator('visible=true').count(), 7)
+    await page.keyboard.press('Escape')
+    await page.locator('#provider-rows-find').fill('none such')
+    await untilText(page.locator('#provider-rows-found'), `0 of ${count}`)
+    await page.locator('#provider-rows-find').fill('')
+    t.equal(await rows.locator('visible=true').count(), count)
+  })
+
+  await t.test('a refusal shows at its provider by itself', async () => {
+    const rejected = tile(page, 'payments', '.rejected')
+    t.notOk(await rejected.isVisible())
+    t.equal((await post(base, 'payments', '{}')).status, 401)
+    await until(async () => {
+      await send(base, 'generic/source-2')
+      return rejected.isVisible()
+    }, 'the count of refusals')
+    await untilText(rejected, '1 rejected')
+    await rejected.click()
+    await page.waitForURL(`${base}/log?rejected=1&provider=payments`)
+  })
+
+  await t.test('a row of a provider is one target', async () => {
+    await page.goto(`${base}/`)
+    await rows.filter({ hasText: 'source-2' }).locator('.when').click({ force: true })
+    await page.waitForURL(`${base}/log?provider=generic%3Asource-2`)
   })
 })
