@@ -134,7 +134,7 @@ function runningPanel(session: Session, lines: readonly Line[]): Html {
       </p>
     </div>
     <p>${askedLine(prompt_text)}</p>
-    <div class="output" id="last-lines">
+    <div class="output" id="last-lines" role="region" aria-label="Last lines" tabindex="0">
       ${lines.map(({ kind, text }) => {
         return html`<p class="line" data-kind="${kind}">
           <span class="said">${shortText(text, MAX_LINE)}</span>

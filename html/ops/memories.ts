@@ -81,7 +81,7 @@ export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard)
     <p class="muted">Confidence ${confidence} · ${source} · ${timeTag(memory.updated_at)}</p>
     ${
       form === undefined
-        ? html`<p>
+        ? html`<p class="field">
             <a
               id="edit-${id}"
               href="${path}"

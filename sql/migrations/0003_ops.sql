@@ -70,6 +70,12 @@ create index events_by_service on ops.events (service, created_at desc, id desc)
 create index events_by_session on ops.events (session_id);
 create index events_waiting on ops.events (created_at desc, id desc) where waits;
 
+-- Events by day (UTC), for charts: counted when they are added, and kept when they are removed.
+create table ops.event_counts (
+  day    date    primary key,
+  events integer not null
+);
+
 -- What sessions learned, and what operators wrote (tier 0, no session).
 create table ops.memories (
   id          bigint           generated always as identity primary key,

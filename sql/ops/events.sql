@@ -9,15 +9,29 @@ with added as (
   select id, created_at, created_at
     from added
    where :notify::boolean
+), counted as (
+  insert into ops.event_counts (day, events)
+  select (created_at at time zone 'UTC')::date, 1
+    from added
+  on conflict (day) do update
+     set events = ops.event_counts.events + 1
 )
 select id, session_id, level, service, message, created_at
   from added;
 
 -- name: addEventOnce
 -- Skips a message that the session already has: a retry after a lost acknowledgement must not repeat the event.
-insert into ops.events (session_id, level, service, message, created_at)
-select :session, :level, :service, :message, :now
- where not exists (select from ops.events where session_id = :session and message = :message);
+with added as (
+  insert into ops.events (session_id, level, service, message, created_at)
+  select :session, :level, :service, :message, :now
+   where not exists (select from ops.events where session_id = :session and message = :message)
+  returning created_at
+)
+insert into ops.event_counts (day, events)
+select (created_at at time zone 'UTC')::date, 1
+  from added
+on conflict (day) do update
+   set events = ops.event_counts.events + 1;
 
 -- name: listEvents
 -- Newest first; a filter that is null matches all.

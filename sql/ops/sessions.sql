@@ -266,11 +266,6 @@ with sessions as (
     from ops.sessions
    where started_at >= :since
    group by 1
-), events as (
-  select (created_at at time zone 'UTC')::date as day, count(*) as events
-    from ops.events
-   where created_at >= :since
-   group by 1
 ), briefs as (
   select day, cost_usd
     from ops.brief_costs
@@ -282,7 +277,7 @@ select to_char(day, 'YYYY-MM-DD') as day, coalesce(s.sessions, 0) as sessions,
           from generate_series(:since::timestamptz at time zone 'UTC', :until::timestamptz at time zone 'UTC',
                                interval '1 day') at) days
   left join sessions s using (day)
-  left join events e using (day)
+  left join ops.event_counts e using (day)
   left join briefs b using (day)
  order by 1
  limit :limit;

@@ -42,9 +42,11 @@ select s.id, s.tier, s.status, s.ended_at,
          order by e.id desc
          limit 1) as problem
   from ops.sessions s
+  left join lateral (select c.id from ops.sessions c where c.parent_session_id = s.id limit 1) next
+    on s.status = 'escalated'
  where s.status in ('failed', 'timed_out', 'escalated')
    and s.ended_at > :since
-   and (s.status <> 'escalated' or not exists (select from ops.sessions c where c.parent_session_id = s.id))
+   and next.id is null
  order by s.ended_at desc, s.id desc
  limit :limit;
 

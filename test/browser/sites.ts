@@ -20,6 +20,22 @@ export type Paths = readonly string[]
 /** Pages of a service: one of each kind, and further states of them. */
 export type Site = { readonly kinds: Paths; readonly states: Paths }
 
+/** A service whose names have no place to break, with a check that fails, and one without checks. */
+const LONG_NAME = 'n'.repeat(180)
+const INVENTORY = {
+  services: [
+    {
+      name: LONG_NAME,
+      checks: [
+        { type: 'disk', name: LONG_NAME, path: '/', max_percent: 100 },
+        { type: 'file_age', path: `/nothing/${LONG_NAME}`, max_age_s: 1 },
+      ],
+      operations: [{ name: LONG_NAME, action_type: 'restart', argv: ['true'] }],
+    },
+    { name: 'idle', checks: [] },
+  ],
+}
+
 /** A service that was just started. */
 export const EMPTY: Paths = [
   '/',
@@ -160,8 +176,8 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
           texts as (insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
                     select id, content, $1, $1, now(), now() from alert, (values ('c'), ('d')) as t(content)),
           gone as (update ops.sessions set summary = 'Two of three checks failed.', cost_usd = 0.0123, prompt_text = $1)
-     insert into ops.events (level, service, message, created_at)
-     select level, $1, $1, now() from unnest(array['info', 'warning', 'critical']) as level`,
+     insert into ops.events (level, service, message, created_at, waits)
+     select level, $1, $1, now(), level = 'critical' from unnest(array['info', 'warning', 'critical']) as level`,
     [long],
   )
   await postgres.query(
@@ -176,11 +192,16 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
   await storeLines(postgres, ops.env, session, 1, 60, { text: long })
   const lists = ['/sessions', '/events', '/memories', '/cooldowns', '/alerts']
   return {
-    kinds: ['/', ...lists, '/config', `/sessions/${session}`, '/sessions/1', '/alerts/1'],
+    kinds: [
+      ...['/', ...lists, '/config', `/sessions/${session}`, '/sessions/1'],
+      ...['/alerts/1', '/memories/1'],
+    ],
     states: [
       '/sessions/1/calls/1',
       '/sessions/1?lines=1',
       '/sessions?status=failed',
+      '/checks',
+      '/waiting',
       '/events?level=info',
       '/nothing',
     ],
@@ -194,7 +215,7 @@ export async function startSites(
   const env = {
     ...SIGNED_ENV,
     ...(await postgres.env(t)),
-    OPS_INVENTORY: await inventoryFile(t, { services: [] }),
+    OPS_INVENTORY: await inventoryFile(t, INVENTORY),
     GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8',
   }
   return { server: await startServer(t, { env }), env }

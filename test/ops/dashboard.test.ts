@@ -85,6 +85,7 @@ await t.test('is all well?', async (t: Test) => {
     t.match(await read('/checks', HTMX), row)
     await look()
     t.same(await since(), failing, 'as long as it fails')
+    t.match((await get('/')).text, /aria-label="Events by day: 4 in 14 days, at most 4 on /)
   })
 
   await t.test('a check that was never run, and one that was long ago', async (t) => {
