@@ -46,24 +46,28 @@ const refresh = coalesced(async () => {
   const list = liveList()
   if (list === null) return true
   const isHeld = holdsStill(list)
-  const isLong = list.querySelectorAll('tbody > tr').length > MAX_ROWS
-  // Rows that were only announced are missing from the list.
-  const isWhole = !isHeld && (isLong || list.dataset.news !== undefined)
+  const isWhole = !isHeld && beginsAnew(list)
   const answer = await read(list, isWhole ? {} : { above: list.dataset.position })
   if (answer === undefined) return false
-  // A filter has replaced the list meanwhile.
-  if (!list.isConnected) return true
-  const { rows, isFull, position } = answer
-  if (isHeld) announce(list, answer)
-  else if (
-    list.id === 'log-results' &&
-    (isWhole || isFull || list.querySelector('tbody') === null)
-  ) {
-    if (rows.length > 0) replace(list, answer)
-  } else prepend(list, rows)
-  list.dataset.position = position
+  // Nothing to show, or a filter has replaced the list meanwhile.
+  if (answer.rows.length > 0 && list.isConnected) {
+    if (isHeld) announce(list, answer)
+    else if (isWhole || takesAll(list, answer)) replace(list, answer)
+    else prepend(list, answer)
+  }
+  list.dataset.position = answer.position
   return true
 })
+
+/** Whether the list is asked for as a whole: it has grown long, or lacks what was announced. */
+function beginsAnew(list) {
+  return list.querySelectorAll('tbody > tr').length > MAX_ROWS || list.dataset.news !== undefined
+}
+
+/** Whether what is newer becomes the list: it fills a page, or the log had no rows. */
+function takesAll(list, { isFull }) {
+  return list.id === 'log-results' && (isFull || list.querySelector('tbody') === null)
+}
 
 /** The first page of a list, or what is newer than its rows; undefined when the server is away. */
 async function read(list, query) {
@@ -75,8 +79,6 @@ async function read(list, query) {
     const page = new DOMParser().parseFromString(await response.text(), 'text/html')
     const results = page.getElementById('log-results')
     const rows = [...results.querySelectorAll('tbody > tr')]
-    const seen = Number(list.dataset.position)
-    for (const row of rows) row.classList.toggle('fresh', Number(row.dataset.id) > seen)
     const isFull = results.querySelector('a#log-rows-more-link') !== null
     return { results, rows, isFull, position: results.dataset.position }
   } catch {
@@ -96,7 +98,6 @@ function holdsStill(list) {
 }
 
 function announce(list, { rows, isFull }) {
-  if (rows.length === 0) return
   const count = Number.parseInt(list.dataset.news ?? '0', 10) + rows.length
   const atLeast = isFull || list.dataset.news?.endsWith('+') === true ? '+' : ''
   list.dataset.news = `${count}${atLeast}`
@@ -105,23 +106,29 @@ function announce(list, { rows, isFull }) {
   link.hidden = false
 }
 
-function replace(list, { results }) {
+function replace(list, { results, rows }) {
+  markFresh(list, rows)
   list.replaceWith(results)
   htmx.process(results)
-  shown(results)
+  showTimes(results)
+  markOpen()
 }
 
-function prepend(list, rows) {
+function prepend(list, { rows }) {
+  markFresh(list, rows)
   const body = list.querySelector('tbody')
   body.prepend(...rows)
   const most = Number(list.dataset.max ?? Infinity)
   while (body.childElementCount > most) body.lastElementChild.remove()
-  shown(list)
+  list.hidden = false
+  document.getElementById('first-webhook')?.remove()
+  showTimes(list)
 }
 
-function shown(list) {
-  showTimes(list)
-  markOpen()
+/** Lets those rows light up that the list does not have yet. */
+function markFresh(list, rows) {
+  const newest = Number(list.querySelector('tbody > tr')?.dataset.id ?? 0)
+  for (const row of rows) row.classList.toggle('fresh', Number(row.dataset.id) > newest)
 }
 
 /** Says which row is the event beside the list. */
