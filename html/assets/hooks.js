@@ -120,8 +120,6 @@ function prepend(list, { rows }) {
   body.prepend(...rows)
   const most = Number(list.dataset.max ?? Infinity)
   while (body.childElementCount > most) body.lastElementChild.remove()
-  list.hidden = false
-  document.getElementById('first-webhook')?.remove()
   showTimes(list)
 }
 

@@ -90,7 +90,7 @@ export async function fillLong(base: string): Promise<Paths> {
   if (saved.status !== 200)
     throw new Error(`POST /settings answered ${saved.status}, expected 200`)
   await addDestination(base, name, `https://9.9.9.9/${'t'.repeat(2_000)}`)
-  const log = [`/log/${id}`, `/log/${signed.json<{ id: number }>().id}`]
+  const log = [`/log/${id}`, `/log/${signed.json<{ id: number }>().id}`, `/log?open=${id}`]
   const filtered = `/log?provider=generic:${name}&event_type=${type}`
   return ['/', '/log', filtered, ...log, '/providers', '/destinations', '/settings']
 }
