@@ -17,7 +17,7 @@ const FILTERS = {
   event_type: 'Event type',
   since: 'Since',
   until: 'Until',
-  verified: 'Verified',
+  verified: 'Signature',
   text: 'Contains',
   json: 'JSON',
   header: 'Header',
@@ -118,15 +118,12 @@ function presets(filter: LogFilter): Html {
   return html`<p class="presets">${links}</p>`
 }
 
+const VERIFIED = { '': 'Any', true: 'Verified', false: 'Not verified' } as const
+
 /** What fewer people need; open when one of them is set. */
 function moreFields(filter: LogFilter): Html {
   const { until, verified, json, header, limit } = filter
   const open = [until, verified, json, header].some(Boolean) || limit !== DEFAULT_LIMIT
-  const choices = [
-    ['', 'Any'],
-    ['true', 'Verified'],
-    ['false', 'Not verified'],
-  ] as const
   return disclosed(
     'More filters',
     html`<div class="more-fields">
@@ -134,7 +131,7 @@ function moreFields(filter: LogFilter): Html {
         placeholder: '2026-05-04T09:00Z or id',
         title: `${BOUND_TITLE}; events before that time, or up to that id`,
       })}
-      ${plainChoice('Signature', verified, choices, { name: 'verified' })}
+      ${plainChoice('Signature', verified, Object.entries(VERIFIED), { name: 'verified' })}
       ${textField(filter, 'Header', 'header', {
         placeholder: 'x-github-event=push',
         title: 'The name of a header, or name=value',
@@ -200,7 +197,10 @@ function chipsOf(filter: LogFilter, name: FilterName): readonly Html[] {
   const label = FILTERS[name]
   const value = filter[name].trim()
   if (value === '' || label === '') return []
-  if (name !== 'json') return [chip(label, value, logUrl({ ...filter, [name]: '' }))]
+  if (name !== 'json') {
+    const shown = name === 'verified' ? VERIFIED[filter.verified] : value
+    return [chip(label, shown, logUrl({ ...filter, [name]: '' }))]
+  }
   const members = value.split(/\r?\n/).filter((line) => line.trim() !== '')
   return members.map((member, at) => {
     const json = members.toSpliced(at, 1).join('\n')
