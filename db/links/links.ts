@@ -67,6 +67,7 @@ export const linkQueries = sqlFile('sql/links/links.sql', {
   lockLink: optional(Slug, { id: 'uuid' }),
   addLink: optional(Type.Pick(Link, ['id']), { slug: 'text', ...fields }),
   updateLink: exec({ id: 'uuid', ...fields }),
+  writeWords: exec({ links: 'jsonb' }),
   removeLink: exec({ id: 'uuid' }),
   lockLoops: exec({}),
   announceLinks: exec({ slugs: 'jsonb' }),

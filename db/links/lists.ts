@@ -1,13 +1,25 @@
 import Type from 'typebox'
-import { many, optional, sqlFile } from '../sql-file.ts'
+import { many, one, optional, sqlFile } from '../sql-file.ts'
 import { Link } from './links.ts'
 
 /** A list: see `slugs_in_list` in the migrations. */
 export type ListScope = 'owned' | 'mine' | 'primary' | 'co' | 'shared' | 'visible' | 'every'
 
-/** A link in a list of the pages: what the visitor is to it, and its clicks of the last days. */
+/** The order of a list: '' is by slug. */
+export const ListOrder = Type.Enum(['', 'clicks', 'created', 'changed'])
+export type ListOrder = Type.Static<typeof ListOrder>
+
+/** Where a link stands in the order of its list: `place`, then `slug`. */
+const Place = Type.Object({ place: Type.Integer(), slug: Type.String() })
+
+/**
+ * A link in a list of the pages: what the visitor is to it, the beginning of its description, the
+ * address of its primary owner, and all its clicks of people and programs.
+ */
 export const ListedLink = Type.Object({
-  ...Type.Pick(Link, ['id', 'slug', 'url', 'title', 'tags', 'visibility']).properties,
+  ...Type.Omit(Link, ['owners', 'append_path']).properties,
+  place: Type.Integer(),
+  owner: Type.String(),
   is_primary: Type.Boolean(),
   is_owner: Type.Boolean(),
   is_recipient: Type.Boolean(),
@@ -21,25 +33,38 @@ export type Suggestion = Type.Static<typeof Suggestion>
 
 const list = { list: 'text', user: 'uuid?' } as const
 
+/** The next `rows` links of a list. */
+const window = {
+  ...list,
+  tag: 'text',
+  sort: 'text',
+  place: 'int8',
+  after: 'text',
+  until: 'text',
+  rows: 'int8',
+  most_own: 'int8',
+} as const
+
 export const listQueries = sqlFile('sql/links/lists.sql', {
   listLinks: many(Link, { ...list, tag: 'text', after: 'text', limit: 'int8' }),
-  findWindowEnd: optional(Type.Pick(Link, ['slug']), {
-    ...list,
-    tag: 'text',
-    after: 'text',
-    until: 'text',
-    rows: 'int8',
-  }),
+  countLinks: one(Type.Object({ links: Type.Integer() }), { ...list, tag: 'text', max: 'int8' }),
+  findWindowEnd: optional(Place, window),
   searchLinks: many(ListedLink, {
-    ...list,
-    tag: 'text',
-    after: 'text',
-    until: 'text',
+    ...window,
     visibility: 'text',
     but_prefix: 'text',
     patterns: 'jsonb',
-    since: 'text',
+    owners: 'jsonb',
+    tags: 'jsonb',
     limit: 'int8',
   }),
-  suggestLinks: many(Suggestion, { ...list, near: 'jsonb', prefix: 'text', limit: 'int8' }),
+  suggestLinks: many(Suggestion, {
+    ...list,
+    near: 'jsonb',
+    prefix: 'text',
+    word: 'text',
+    patterns: 'jsonb',
+    last: 'text',
+    limit: 'int8',
+  }),
 })

@@ -2,7 +2,7 @@ import type { Visibility, Link, Owner } from '../../db/links/links.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import { postForm, submit } from '../form.ts'
-import { copyBox, facts, namedRows, section, tableRow, timeTag } from '../parts.ts'
+import { copyBox, facts, namedRows, rowLink, section, tableRow, timeTag } from '../parts.ts'
 import { linkMembers, type MembersView } from './members.ts'
 import type { DayClicks } from '../../db/links/visits.ts'
 import { barChart } from '../chart.ts'
@@ -38,19 +38,35 @@ export interface LinkSlice {
   short: ShortLinks
 }
 
-/** A row about a link. Its name leads to its page, or to its preview; further cells follow. */
+/** What a row says of a link. */
+type RowLink = Pick<Link, 'id' | 'slug' | 'title' | 'url'> & Partial<Pick<Link, 'description'>>
+
+/** Lists show the beginning of a text: fifty long ones would be a long page. */
+const MAX_ROW_TEXT = 120
+
+/**
+ * A row about a link. It leads to the link's page, or to its preview; its address follows the link.
+ * Further cells follow.
+ */
 export function linkRow(
-  { id, slug, title, url }: Pick<Link, 'id' | 'slug' | 'title' | 'url'>,
+  { id, slug, title, url, description = '' }: RowLink,
   short: ShortLinks,
   mayRead: boolean,
   cells: Readonly<Record<string, Printable>>,
 ): Html {
-  const name = html`<a href="${mayRead ? `/-/links/${id}` : `/${slug}+`}"
-      >${shortName(short, slug)}</a
-    >
-    ${title !== '' && html`<bdi class="title">${title}</bdi>`}`
-  const target = html`<bdi>${url}</bdi>`
-  return tableRow({ 'data-slug': slug }, { type: name, target, ...cells })
+  const type = html`${rowLink(mayRead ? `/-/links/${id}` : `/${slug}+`, shortName(short, slug))}
+  ${title !== '' && html`<bdi class="title">${title}</bdi>`}
+  ${description !== '' && html`<bdi class="about">${cut(description)}</bdi>`}`
+  const target = html`<a href="/${slug}" rel="noreferrer"><bdi>${cut(url)}</bdi></a>`
+  return tableRow({ 'data-slug': slug }, { type, target, ...cells })
+}
+
+/** The beginning of a text, in one line. */
+function cut(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ')
+  const characters = [...line]
+  if (characters.length <= MAX_ROW_TEXT) return line
+  return `${characters.slice(0, MAX_ROW_TEXT - 1).join('')}…`
 }
 
 export function primaryOwner(owners: readonly Owner[]): string | undefined {

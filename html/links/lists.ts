@@ -3,15 +3,23 @@ import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import type { LinksPage, LinkSearch } from '../../services/links/lists.ts'
 import { anyOf, plainChoice, filterForm, plainField, submit } from '../form.ts'
-import { emptyList, listTable, moreLink } from '../parts.ts'
+import { copyButton, countText, emptyList, listTable, moreLink, timeTag } from '../parts.ts'
 import { linksView } from './layout.ts'
 import { linkRow, tagList, visibilityBadge, type ShortLinks } from './links.ts'
+import { firstLinkForm, firstLinkStep } from './first-link.ts'
 
 const ROLES = [
   ['', 'Any'],
   ['owner', 'Owner'],
   ['co-owner', 'Co-owner'],
   ['recipient', 'Shared with me'],
+] as const
+
+const ORDERS = [
+  ['', 'Name'],
+  ['clicks', 'Most clicks'],
+  ['created', 'Newest'],
+  ['changed', 'Last changed'],
 ] as const
 
 const VISIBILITIES = anyOf('public', 'private', 'secure')
@@ -23,14 +31,19 @@ export const LIST_PATHS = { mine: '/-/', all: '/-/all' } as const
 
 /** A list of links: what was searched for, and a page of what was found. */
 export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
+  path: string
+  /** On the page of a tag, the tag: it is no part of the filter there. */
+  pageOf?: string
+  /** How many links there are; null where counting would take a search. */
+  count: { links: number; max: number } | null
   /** Address of the next page. */
   next: string | null
   short: ShortLinks
 }
 
-/** `/-/` and `/-/all`: links by slug. */
+/** `/-/` and `/-/all`: links in the order that is chosen. */
 export function linksListView(view: LinksView): View {
-  const { among } = view
+  const { among, short } = view
   const title = among === 'all' ? 'All links' : 'My links'
   const section = among === 'all' ? 'all' : 'links'
   const head = html`<div class="title-line">
@@ -38,8 +51,16 @@ export function linksListView(view: LinksView): View {
       <a href="/-/new">New link</a>
     </div>
     <p class="muted">${aboutList(view)}</p>
-    ${listFilter(view)}`
+    ${isFirst(view) && firstLinkForm(short)} ${listFilter(view)}`
   return linksView({ title, section, head }, listContent(view))
+}
+
+/** `/-/tags/{tag}`: the links with a tag that the visitor may see. */
+export function tagView(tag: string, view: LinksView): View {
+  const head = html`<p class="crumb"><a href="/-/tags">Tags</a></p>
+    <h1>Links tagged “${tag}”</h1>
+    ${listFilter(view)}`
+  return linksView({ title: `Tag ${tag}`, section: 'tags', head }, listContent(view))
 }
 
 function aboutList({ among, visitor }: LinksView): string {
@@ -47,9 +68,9 @@ function aboutList({ among, visitor }: LinksView): string {
   return visitor.role === 'admin' ? 'Every link there is.' : 'Public links and those you may see.'
 }
 
-/** The table with its link to the next page. */
+/** The table with its count and the link to its next page. */
 function listContent(view: LinksView): Html {
-  const { links, next, searchedTo } = view
+  const { links, next, searchedTo, filter } = view
   const isFinished = searchedTo === null
   const part = searchedTo === '' ? 'for a while' : `up to “${searchedTo}”`
   const more = {
@@ -62,31 +83,57 @@ function listContent(view: LinksView): Html {
   if (links.length === 0) return results(isFinished ? noLinks(view) : moreLink('links', more))
   const table = listTable({
     bodyId: 'links',
-    caption: 'Links by slug',
-    columns: ['Link', 'Leads to', 'Tags', { number: 'Clicks, 30 days' }, 'Short link'],
+    caption: `Links by ${ORDERS.find(([value]) => value === filter.sort)?.[1].toLowerCase()}`,
+    columns: ['Link', 'Leads to', 'Tags', 'Owner', figureHead(view), 'Short link'],
     kind: 'links',
     rows: links.map((link) => listedRow(link, view)),
     more,
   })
-  return results(table)
+  return results(html`${countNote(view)} ${table}`)
 }
 
 function results(content: Html): Html {
   return html`<div id="links-results" class="results">${content}</div>`
 }
 
-function listedRow(link: ListedLink, { short, visitor }: LinksView): Html {
-  const { slug, tags, visibility, clicks } = link
-  const mayRead = visitor.role === 'admin' || link.is_owner || link.is_recipient
-  const kind = visibility !== 'public' && visibilityBadge(visibility)
-  const badges = html`<span class="badges"> ${kind} ${roleBadge(link)} ${tagList(tags)} </span>`
+/** `63 links`; and where not all of them are sorted, that it is so. */
+function countNote({ count, among, filter }: LinksView): Html | false {
+  if (count === null) return false
+  const { links, max } = count
+  const text = links > max ? `${max.toLocaleString('en')}+ links` : countText(links, 'link')
+  const isPart = links > max && among === 'mine' && filter.sort !== ''
+  const note = isPart && html`. The first ${max.toLocaleString('en')} by name are sorted.`
+  return html`<p class="muted count">${text}${note}</p>`
+}
+
+function figureHead({ filter }: LinksView): string | { number: string } {
+  if (filter.sort === 'created') return 'Created'
+  return filter.sort === 'changed' ? 'Last changed' : { number: 'Clicks' }
+}
+
+/** What the list is sorted by; clicks in the order of names. */
+function figureCell(link: ListedLink, { filter }: LinksView): Record<string, Printable> {
+  if (filter.sort === 'created') return { time: timeTag(link.created_at) }
+  if (filter.sort === 'changed') return { time: timeTag(link.updated_at) }
+  const { clicks } = link
   const noun = clicks === 1 ? 'click' : 'clicks'
-  const number = html`${clicks}<span class="narrow-only"> ${noun} in 30 days</span>`
+  return { number: html`${clicks}<span class="narrow-only"> ${noun}</span>` }
+}
+
+function listedRow(link: ListedLink, view: LinksView): Html {
+  const { slug, tags, visibility, is_primary, owner } = link
+  const { short, visitor } = view
+  const mayRead = visitor.role === 'admin' || link.is_owner || link.is_recipient
+  const badge = visibility !== 'public' && visibilityBadge(visibility)
+  const kind = html`<span class="badges">${badge} ${roleBadge(link)} ${tagList(tags)}</span>`
   const copy = html`<span class="hidden" id="short-${slug}">${short.base}/${slug}</span>
-    <button class="js-only" type="button" data-copy="short-${slug}">
-      Copy <span class="hidden">the short link of ${slug}</span>
-    </button>`
-  return linkRow(link, short, mayRead, { kind: badges, number, copy })
+    ${copyButton(`short-${slug}`, `the short link of ${slug}`)}`
+  return linkRow(link, short, mayRead, {
+    kind,
+    owner: is_primary ? html`<span class="muted">you</span>` : html`<bdi>${owner}</bdi>`,
+    ...figureCell(link, view),
+    copy,
+  })
 }
 
 /** What the visitor is to the link, where it is not the visitor's own. */
@@ -96,30 +143,41 @@ function roleBadge({ is_primary, is_owner, is_recipient }: ListedLink): Printabl
   return is_recipient && html`<span class="badge token">shared with me</span>`
 }
 
-function noLinks({ among, filter }: LinksView): Html {
-  if (Object.values(filter).some((value) => value !== '')) {
-    const way = html`<a href="${LIST_PATHS[among]}">Show the whole list</a>`
-    return emptyList('No link matches.', way)
+/** Whether the visitor has no link, and has searched for none. */
+function isFirst({ among, links, next, pageOf, filter }: LinksView): boolean {
+  const { sort: _sort, ...conditions } = filter
+  const isEmpty = links.length === 0 && next === null
+  const isSearch = Object.values(conditions).some((value) => value !== '')
+  return among === 'mine' && isEmpty && pageOf === undefined && !isSearch
+}
+
+function noLinks(view: LinksView): Html {
+  const { among, path, filter, pageOf, short } = view
+  const { sort: _sort, tag, ...conditions } = filter
+  const isSearch = Object.values({ ...conditions, tag: pageOf === undefined ? tag : '' })
+  if (isSearch.some((value) => value !== '')) {
+    return emptyList('No link matches.', html`<a href="${path}">Show the whole list</a>`)
   }
   const create = html`<a href="/-/new">Create one</a>`
   if (among === 'all') return emptyList('There is no link yet.', create)
-  const way = html`${create} or look at <a href="/-/all">all links</a>`
-  return emptyList('You have no link yet.', way)
+  return firstLinkStep(short)
 }
 
 /** The search and filters above a list. */
-function listFilter({ among, filter }: LinksView): Html {
-  const { q, tag, visibility, role } = filter
-  const path = LIST_PATHS[among]
-  const placeholder = 'Slug, title, address or tag'
+function listFilter({ among, filter, path, pageOf }: LinksView): Html {
+  const { q, tag, visibility, role, sort } = filter
+  const placeholder = 'Name, title, #tag, owner:ada'
   const search = { ...SEARCH, value: q, maxlength: 200, placeholder }
+  // The search understands `#tag`; the field is for addresses that name one.
+  const hasTag = pageOf === undefined && tag !== ''
   const byTag = { labelClass: 'half', name: 'tag', value: tag, maxlength: 50, ...VERBATIM }
   return filterForm(
     'Links',
     { path, results: 'links-results' },
-    html`${plainField('Search', search)} ${plainField('Tag', byTag)}
+    html`${plainField('Search', search)} ${hasTag && plainField('Tag', byTag)}
       ${plainChoice('Visibility', visibility, VISIBILITIES, { name: 'visibility' })}
       ${among === 'mine' && plainChoice('I am', role, ROLES, { name: 'role' })}
+      ${pageOf === undefined && plainChoice('Sort by', sort, ORDERS, { name: 'sort' })}
       <div class="actions">
         ${submit('Search')}
         <a href="${path}">Clear</a>

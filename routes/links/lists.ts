@@ -1,10 +1,18 @@
 import { LIST_PATHS, linksListView } from '../../html/links/lists.ts'
 import { encodeCursor } from '../../kernel/text.ts'
 import { forbidden } from '../../kernel/fault.ts'
+import type { Context } from '../../kernel/http/context.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
-import { ListQuery, searchLinks } from '../../services/links/lists.ts'
+import {
+  countLinks,
+  ListQuery,
+  MAX_COUNTED,
+  searchLinks,
+  type LinkSearch,
+  type ListPosition,
+} from '../../services/links/lists.ts'
 import { signedIn } from './access.ts'
-import { page, shortLinks } from './endpoint.ts'
+import { page, shortLinks, type LinksRoutes } from './endpoint.ts'
 import { nextAddress } from './paging.ts'
 
 const ROWS = 50
@@ -17,16 +25,36 @@ export const listEndpoints = (['mine', 'all'] as const).map((among) =>
     query: ListQuery,
     async answer({ app, caller, query, context }) {
       const { cursor, ...filter } = query
-      // The time of the reply would tell another site what is in links that are not public.
-      if (filter.q + filter.tag !== '' && isForeignLoad(context.headers)) {
-        throw forbidden('a page of another site may not search here; follow a link')
-      }
-      const { db, clock } = app.links
+      refuseMeasuring(context, filter.q + filter.tag)
       const search = { filter, visitor: caller, among }
-      const found = await searchLinks(db, clock, search, cursor, ROWS)
-      const after = found.next && encodeCursor([found.next.part, found.next.after])
-      const next = nextAddress(context, after)
-      return linksListView({ ...search, ...found, next, short: shortLinks(app) })
+      const found = await listPage(app, context, search, { cursor, limit: ROWS })
+      return linksListView({ ...search, ...found, path: LIST_PATHS[among] })
     },
   }),
 )
+
+/** A page of a list, for its view. */
+export async function listPage(
+  app: LinksRoutes,
+  context: Context,
+  search: LinkSearch,
+  { cursor, limit }: { cursor: ListPosition | undefined; limit: number },
+) {
+  const { db, clock } = app.links
+  const short = shortLinks(app)
+  const found = await searchLinks({ db, clock, short }, search, cursor, limit)
+  const { next, links } = found
+  const after = next && encodeCursor([next.part, next.after, next.place])
+  const counted = cursor === undefined ? await countLinks(db, search) : undefined
+  // A search that ended on its first page has found all there is.
+  const all = counted ?? (cursor === undefined && next === null ? links.length : undefined)
+  const count = all === undefined ? null : { links: all, max: MAX_COUNTED }
+  return { ...found, count, next: nextAddress(context, after), short }
+}
+
+/** The time of the reply would tell another site what is in links that are not public. */
+export function refuseMeasuring({ headers }: Context, searched: string): void {
+  if (searched !== '' && isForeignLoad(headers)) {
+    throw forbidden('a page of another site may not search here; follow a link')
+  }
+}

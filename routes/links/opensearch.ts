@@ -44,12 +44,13 @@ function description(app: LinksRoutes) {
 /** `/-/go?q=`: redirects to the link with this name, or lists similar ones. */
 async function go(app: LinksRoutes, context: Context) {
   const { db, targets } = app.links
-  const terms = readSearchTerms(queryOf(context).get('q') ?? '')
-  if (terms.name === '') return redirect('/-/')
+  const short = shortLinks(app)
+  const typed = readSearchTerms(queryOf(context).get('q') ?? '', short.base)
+  if (typed.name === '') return redirect('/-/')
   const now = context.receivedAt.getTime()
-  const found = await termsOfLink(targets, terms, app.shortKeyword(), now)
-  if (found !== undefined) {
-    const location = `/${encodePath(found.name + found.rest)}`
+  const { terms, isLink } = await termsOfLink(targets, typed, short, now)
+  if (isLink) {
+    const location = `/${encodePath(terms.name + terms.rest)}`
     const fits = location.length <= MAX_LOCATION
     return fits ? redirect(location) : faultReply(app, LOCATION_TOO_LONG, context)
   }
@@ -65,16 +66,18 @@ async function go(app: LinksRoutes, context: Context) {
   return htmlReply(framed(app, searchPage(visitor, view), visitor))
 }
 
-async function linksLike({ links: { db, clock } }: LinksRoutes, visitor: User, name: string) {
-  const filter = { q: name, tag: '', visibility: '', role: '' } as const
+async function linksLike(app: LinksRoutes, visitor: User, name: string) {
+  const { db, clock } = app.links
+  const filter = { q: name, tag: '', visibility: '', role: '', sort: '' } as const
   const search = { filter, visitor, among: 'all' } as const
-  return (await searchLinks(db, clock, search, undefined, MAX_FOUND)).links
+  const tools = { db, clock, short: shortLinks(app) }
+  return (await searchLinks(tools, search, undefined, MAX_FOUND)).links
 }
 
 /** `/-/suggest?q=`: suggestions in the form of OpenSearch. The path after the name is kept. */
 async function suggest(app: LinksRoutes, context: Context) {
   const text = queryOf(context).get('q') ?? ''
-  const { name, rest } = readSearchTerms(text)
+  const { name, rest } = suggestedTerms(app, text)
   const visitor = await visitorAt(app, context)
   const shortName = name.slice(0, MAX_NAME_LENGTH)
   const suggestions = await suggestionsFor(app.links.db, shortName, visitor)
@@ -86,6 +89,14 @@ async function suggest(app: LinksRoutes, context: Context) {
     completions.map((completion) => `${app.baseUrl()}/${encodePath(completion)}`),
   ]
   return jsonReply(body, 200, {}, 'application/x-suggestions+json')
+}
+
+/** What is completed: in `go/do`, what follows the keyword. */
+function suggestedTerms(app: LinksRoutes, text: string) {
+  const base = app.baseUrl()
+  const terms = readSearchTerms(text, base)
+  const isPrefix = terms.name.toLowerCase() === app.shortKeyword() && terms.rest !== ''
+  return isPrefix ? readSearchTerms(terms.rest, base) : terms
 }
 
 /**

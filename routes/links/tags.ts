@@ -1,11 +1,20 @@
 import Type from 'typebox'
 import type { User } from '../../db/links/users.ts'
-import { tagsView, tagView } from '../../html/links/tags.ts'
+import { tagView } from '../../html/links/lists.ts'
+import { tagsView } from '../../html/links/tags.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
-import { listTagLinks, listTags } from '../../services/links/tags.ts'
+import { ListQuery } from '../../services/links/lists.ts'
+import { checkTag, listTagLinks, listTags } from '../../services/links/tags.ts'
 import { signedIn, token } from './access.ts'
-import { api, page, shortLinks, type LinksRoutes } from './endpoint.ts'
+import { api, page, type LinksRoutes } from './endpoint.ts'
+import { listPage, refuseMeasuring } from './lists.ts'
 import { linkList, nextAddress, tagList, type PageQuery } from './paging.ts'
+
+/** The query of a tag's page. */
+const TagQuery = Type.Object({
+  ...Type.Pick(ListQuery, ['q', 'visibility', 'cursor']).properties,
+  ...Type.Pick(linkList.query, ['limit']).properties,
+})
 
 const tagParams = { slug: Type.String() }
 
@@ -53,12 +62,15 @@ export const tagEndpoints = [
     path: '/-/tags/:slug',
     access: signedIn,
     params: tagParams,
-    query: linkList.query,
-    async answer(call) {
-      const { links, next_cursor } = await readTagLinks(call)
-      const next = nextAddress(call.context, next_cursor)
-      const slice = { links, next, short: shortLinks(call.app) }
-      return tagView(call.caller, call.params.slug, slice)
+    query: TagQuery,
+    async answer({ app, caller, params: { slug }, query, context }) {
+      const { cursor, limit, q, visibility } = query
+      refuseMeasuring(context, q)
+      await checkTag(app.links.db, caller, slug)
+      const filter = { q, visibility, tag: slug, role: '', sort: '' } as const
+      const search = { filter, visitor: caller, among: 'all' } as const
+      const found = await listPage(app, context, search, { cursor, limit })
+      return tagView(slug, { ...search, ...found, path: `/-/tags/${slug}`, pageOf: slug })
     },
   }),
 ]

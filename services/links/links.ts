@@ -12,6 +12,7 @@ import type { LinkCreation, LinkUpdate } from './link-input.ts'
 import { slugTaken } from './new-links.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
 import { countTags, type Tagged, writeHiddenTags } from './tags.ts'
+import { writeWords } from './words.ts'
 
 /** What links are changed with. */
 export interface LinkParts {
@@ -81,6 +82,7 @@ export async function createLink(
     if (added === undefined) throw slugTaken()
     await memberQueries.addOwner(tx, { slug, user: caller.id, is_primary: true })
     await saveTags(tx, parts.log, [], link)
+    await writeWords(tx, [link])
     const change = { action: 'created', detail: { url: [null, link.url] } }
     await q.saveChange(tx, { link: added.id, at, actor: caller.email, ...change })
     await q.announceLinks(tx, { slugs: [slug] })
@@ -105,6 +107,7 @@ export async function replaceLink(
     await refuseLoop(tx, parts.ownHosts, caller, changed)
     await q.updateLink(tx, { ...changed, at })
     await saveTags(tx, parts.log, [link], changed)
+    await writeWords(tx, [changed])
     const change = { action: 'edited', detail: differences(link, changed) }
     await q.saveChange(tx, { link: id, at, actor: caller.email, ...change })
     await q.announceLinks(tx, { slugs: [link.slug] })

@@ -1,12 +1,17 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import { listQueries as q, type ListedLink, type ListScope } from '../../db/links/lists.ts'
+import {
+  listQueries as q,
+  ListOrder,
+  type ListedLink,
+  type ListScope,
+} from '../../db/links/lists.ts'
 import type { User } from '../../db/links/users.ts'
 import { decodeCursor } from '../../kernel/text.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
-import { firstClickDay } from './clicks.ts'
-import { foldTag, partsOf } from './link-input.ts'
+import { foldTag } from './link-input.ts'
+import { readSearch, type SearchText, type ShortAddress } from './search-text.ts'
 import { beforeSlugs } from './slug.ts'
 
 const MAX_TEXT = 200
@@ -32,6 +37,7 @@ const filterFields = {
     withDefault(Type.Enum(['', 'owner', 'co-owner', 'recipient']), ''),
     'must be owner, co-owner or recipient',
   ),
+  sort: field(withDefault(ListOrder, ''), 'must be clicks, created or changed'),
 }
 export const ListFilter = Type.Object(filterFields)
 type ListFilter = Type.Static<typeof ListFilter>
@@ -43,10 +49,12 @@ export const ListQuery = Type.Object({
     Type.Optional(Type.Unsafe<ListPosition>({ type: 'string' })),
     'is not from this list; start again from the first page',
     (given): ListPosition | undefined => {
-      const [part, after] = decodeCursor(String(given)) ?? []
+      const [part, after, place = 0] = decodeCursor(String(given)) ?? []
       // The database takes no NUL, so none of our cursors has one.
       if (typeof after !== 'string' || after.includes('\0')) return undefined
-      return part === 'prefix' || part === 'rest' ? { part, after } : undefined
+      if (!PARTS.includes(part as ListPosition['part'])) return undefined
+      if (!Number.isSafeInteger(place)) return undefined
+      return { part: part as ListPosition['part'], after, place: Number(place) }
     },
   ),
 })
@@ -58,10 +66,16 @@ export interface LinkSearch {
   among: 'mine' | 'all'
 }
 
-/** How far a list was read: among slugs that begin with the text (`prefix`), or among the rest. */
+const PARTS = ['prefix', 'rest', 'sorted'] as const
+
+/**
+ * How far a list was read. In the order of slugs: among slugs that begin with the text (`prefix`),
+ * or among the rest. In another order: up to the link at this place.
+ */
 export interface ListPosition {
-  part: 'prefix' | 'rest'
+  part: (typeof PARTS)[number]
   after: string
+  place: number
 }
 
 export interface LinksPage {
@@ -73,13 +87,20 @@ export interface LinksPage {
 }
 
 const ROLES = { '': 'mine', owner: 'primary', 'co-owner': 'co', recipient: 'shared' } as const
-const MAX_TEXTS = 8
 /** Links that one query examines, and how long a page may search. */
 const WINDOW = 2_000
 const SEARCH_MS = 1_500
+/** So many links of a user are counted, and are sorted in another order than that of slugs. */
+export const MAX_COUNTED = 1_000
 /** Comes after all characters of slugs. */
 const LAST = '{'
-const REST: ListPosition = { part: 'rest', after: '' }
+
+/** What searches are made with. */
+export interface SearchTools {
+  db: Database
+  clock: Clock
+  short: ShortAddress
+}
 
 /** The part of a list that is asked for: at most `limit` rows whose key comes after `after`. */
 export interface Slice {
@@ -111,52 +132,70 @@ export async function listAllLinks(
 }
 
 /**
- * A page of a list by slug. Slugs that begin with the text come first: the index finds them at
- * once. The rest is examined in windows for a bounded time, so a rare text never holds the
- * database, however many links there are. When the time is up, the page has few links and a `next`
- * to go on from.
+ * The number of links in a list, `MAX_COUNTED + 1` when there are more; undefined where only a
+ * search could tell.
+ */
+export async function countLinks(db: Database, search: LinkSearch): Promise<number | undefined> {
+  const { q: text, visibility, tag } = search.filter
+  const isRead = search.among === 'all' || tag === ''
+  if (text !== '' || visibility !== '' || !isRead) return undefined
+  const list = { list: scopeOf(search), user: search.visitor.id, tag: foldTag(tag) }
+  return (await q.countLinks(db, { ...list, max: MAX_COUNTED + 1 })).links
+}
+
+/**
+ * A page of a list. In the order of slugs, those that begin with the text come first: the index
+ * finds them at once. The rest is examined in windows for a bounded time, so a rare text never
+ * holds the database, however many links there are. When the time is up, the page has few links and
+ * a `next` to go on from.
  */
 export async function searchLinks(
-  db: Database,
-  clock: Clock,
-  { filter, visitor, among }: LinkSearch,
+  { db, clock, short }: SearchTools,
+  search: LinkSearch,
   from: ListPosition | undefined,
   limit: number,
 ): Promise<LinksPage> {
-  const list = among === 'mine' ? ROLES[filter.role] : listSeenBy(visitor)
-  const tag = foldTag(filter.tag)
-  const texts = partsOf(filter.q, /\s+/).slice(0, MAX_TEXTS)
+  const { filter, visitor } = search
+  const text = readSearch(filter.q, short)
+  const fixed = fixedTags(search, text)
+  const prefix = filter.sort === '' ? prefixOf(text) : ''
+  const list = { list: scopeOf(search), user: visitor.id, tag: fixed[0] ?? '', sort: filter.sort }
+  const conditions = {
+    visibility: filter.visibility,
+    patterns: text.texts.map(patternOf),
+    owners: text.owners.map(patternOf),
+    tags: fixed,
+  }
+  // Where every link matches, no more are read than the page needs.
+  const isFiltered = Object.values(conditions).some((condition) => condition.length > 0)
   const stopAt = clock.elapsed() + SEARCH_MS
-  const since = firstClickDay(clock.now())
-  const patterns = texts.map((text) => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`)
-  const prefix = prefixOf(texts)
   const links: ListedLink[] = []
-  const start: ListPosition = { part: 'prefix', after: beforeSlugs(prefix) }
-  let at = from ?? (prefix === '' ? REST : start)
+  let at = from ?? startOf(filter.sort, prefix)
   for (;;) {
-    const { part, after } = at
+    const { part, after, place } = at
     const inPrefix = part === 'prefix'
     const until = inPrefix ? prefix + LAST : LAST
-    const window = { list, user: visitor.id, tag, after, until }
-    const end = await q.findWindowEnd(db, { ...window, rows: WINDOW })
+    const left = limit + 1 - links.length
+    const rows = isFiltered ? WINDOW : left
+    const window = { ...list, after, until, place, rows, most_own: MAX_COUNTED }
+    const end = isFiltered ? await q.findWindowEnd(db, window) : undefined
     const found = await q.searchLinks(db, {
       ...window,
-      until: end?.slug ?? until,
-      visibility: filter.visibility,
-      patterns,
+      ...conditions,
+      // What is created meanwhile must not move the end.
+      until: (part !== 'sorted' && end?.slug) || until,
       but_prefix: inPrefix ? '' : prefix,
-      since,
-      limit: limit + 1 - links.length,
+      limit: left,
     })
     links.push(...found)
     if (links.length > limit) {
       // The last link found is the first of the next page.
       const last = found.at(-2)
-      const next = last === undefined ? at : { part, after: last.slug }
+      const next = last === undefined ? at : { part, after: last.slug, place: last.place }
       return { links: links.slice(0, limit), next, searchedTo: null }
     }
     if (end === undefined && !inPrefix) return { links, next: null, searchedTo: null }
-    at = end === undefined ? REST : { part, after: end.slug }
+    at = end === undefined ? REST : { part, after: end.slug, place: end.place }
     if (clock.elapsed() >= stopAt) return { links, next: at, searchedTo: at.after }
   }
 }
@@ -166,8 +205,31 @@ export function listSeenBy(visitor: User | undefined): ListScope {
   return visitor?.role === 'admin' ? 'every' : 'visible'
 }
 
+function scopeOf({ filter, visitor, among }: LinkSearch): ListScope {
+  return among === 'mine' ? ROLES[filter.role] : listSeenBy(visitor)
+}
+
+/** All tags that a link must have. Lists of all links are read by the first one. */
+function fixedTags({ filter }: LinkSearch, { tags }: SearchText): readonly string[] {
+  const tag = foldTag(filter.tag)
+  return tag === '' ? tags : [...new Set([tag, ...tags])]
+}
+
+const REST: ListPosition = { part: 'rest', after: '', place: 0 }
+
+function startOf(sort: ListOrder, prefix: string): ListPosition {
+  // No link stands before this place, in any order.
+  if (sort !== '') return { part: 'sorted', after: '', place: Number.MIN_SAFE_INTEGER }
+  return prefix === '' ? REST : { part: 'prefix', after: beforeSlugs(prefix), place: 0 }
+}
+
+/** A pattern that a text matches in which another one stands. */
+function patternOf(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
+}
+
 /** The text that slugs may begin with; '' when the texts are no beginning of a slug. */
-function prefixOf([text = '', ...others]: readonly string[]): string {
+function prefixOf({ texts: [text = '', ...others] }: SearchText): string {
   const folded = text.toLowerCase()
   return others.length === 0 && /^[a-z0-9][a-z0-9-]*$/.test(folded) ? folded : ''
 }

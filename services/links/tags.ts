@@ -15,17 +15,22 @@ export function listTags(db: Database, caller: User, slice: Slice) {
   return q.listVisibleTags(db, { user: caller.id, ...slice })
 }
 
-/**
- * The links with a tag that the caller may see. A tag without any such link is 404, like a tag
- * that does not exist, on every page of its list.
- */
+/** The links with a tag that the caller may see. */
 export async function listTagLinks(db: Database, visitor: User, tag: string, slice: Slice) {
   const search = { list: listSeenBy(visitor), user: visitor.id, tag }
   const links = await listQueries.listLinks(db, { ...search, ...slice })
-  if (links.length > 0) return links
-  const [any] = await listQueries.listLinks(db, { ...search, after: '', limit: 1 })
-  if (any === undefined) throw notFound('tag not found')
-  return []
+  if (links.length === 0) await checkTag(db, visitor, tag)
+  return links
+}
+
+/**
+ * A tag without any link that the visitor may see is 404, like a tag that does not exist, on every
+ * page of its list.
+ */
+export async function checkTag(db: Database, visitor: User, tag: string): Promise<void> {
+  const list = { list: listSeenBy(visitor), user: visitor.id, tag }
+  const { links } = await listQueries.countLinks(db, { ...list, max: 1 })
+  if (links === 0) throw notFound('tag not found')
 }
 
 /** Brings hidden_tags up to date with owners, shares and tags of links. */

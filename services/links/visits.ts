@@ -3,9 +3,11 @@ import { listQueries, type Suggestion } from '../../db/links/lists.ts'
 import type { User } from '../../db/links/users.ts'
 import { decodeSegment } from '../../kernel/text.ts'
 import { listSeenBy } from './lists.ts'
+import { withoutStart, type ShortAddress } from './search-text.ts'
 import { isSlug, MAX_SLUG, slugsMeant } from './slug.ts'
 import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
 import type { FurtherPath } from './target.ts'
+import { AFTER_WORDS, wordsOf } from './words.ts'
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789-'
 const MAX_SUGGESTIONS = 5
@@ -16,6 +18,7 @@ const MAX_SUGGESTIONS = 5
 const MAX_FOR_ALL_MISTAKES = 10
 /** A shorter text would suggest anything. */
 const MIN_SUGGESTED_TEXT = 2
+const MAX_SUGGESTED_WORDS = 4
 
 /**
  * What a visit's path asks for: a link by its first segment, decoded and without a `+` at its end.
@@ -69,30 +72,33 @@ interface SearchTerms {
 }
 
 /**
- * Reads what was typed, without a `/` in front, and without NUL, which neither database nor page
- * takes.
+ * Reads what was typed, without the public address or a `/` in front, and without NUL, which
+ * neither database nor page takes.
  */
-export function readSearchTerms(text: string): SearchTerms {
-  const terms = text.replaceAll('\0', '').trim().replace(/^\/+/, '')
-  const [, name = '', rest = ''] = /^([^/]*)(.*)$/s.exec(terms) ?? []
+export function readSearchTerms(text: string, base: string): SearchTerms {
+  const typed = text.replaceAll('\0', '').trim()
+  const path = withoutStart(typed, `${base}/`) ?? typed
+  const [, name = '', rest = ''] = /^([^/]*)(.*)$/s.exec(path.replace(/^\/+/, '')) ?? []
   return { name: name.trim(), rest }
 }
 
 /**
- * The terms that lead to a link, or undefined when there is none. People also type the keyword, as
- * in `go/docs`: it is left out unless a link has its name.
+ * The terms that lead to a link, if there is one. People also type the keyword, as in `go/docs`: it
+ * is left out unless a link has its name.
  */
 export async function termsOfLink(
   targets: TargetCache,
   terms: SearchTerms,
-  keyword: string,
+  { keyword, base }: ShortAddress,
   now: number,
-): Promise<SearchTerms | undefined> {
-  if ((await linkMeant(targets, terms.name, now, 'trusted')) !== undefined) return terms
-  if (terms.name.toLowerCase() !== keyword || terms.rest === '') return undefined
-  const inner = readSearchTerms(terms.rest)
+): Promise<{ terms: SearchTerms; isLink: boolean }> {
+  if ((await linkMeant(targets, terms.name, now, 'trusted')) !== undefined) {
+    return { terms, isLink: true }
+  }
+  if (terms.name.toLowerCase() !== keyword || terms.rest === '') return { terms, isLink: false }
+  const inner = readSearchTerms(terms.rest, base)
   const link = await linkMeant(targets, inner.name, now, 'trusted')
-  return link === undefined ? undefined : inner
+  return { terms: inner, isLink: link !== undefined }
 }
 
 /** A path with each of its segments encoded. */
@@ -102,23 +108,33 @@ export function encodePath(path: string): string {
 
 /**
  * Links that a visitor may see and may have meant by a text that is no link's slug: with a letter
- * wrong, missing or surplus, with two letters swapped, or with a slug that begins with the text.
+ * wrong, missing or surplus, with two letters swapped, with a slug that begins with the text, or
+ * with all its words in slug and title.
  */
 export async function suggestionsFor(
   db: Executor,
   text: string,
   visitor: User | undefined,
 ): Promise<readonly Suggestion[]> {
-  const prefix = text
+  const folded = text
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, MAX_SLUG)
-  if (prefix.length < MIN_SUGGESTED_TEXT) return []
-  const list = listSeenBy(visitor)
-  const user = visitor?.id ?? null
-  const near = neighbours(prefix)
-  return listQueries.suggestLinks(db, { list, user, near, prefix, limit: MAX_SUGGESTIONS })
+  const words = wordsOf(text).slice(0, MAX_SUGGESTED_WORDS)
+  const isShort = folded.length < MIN_SUGGESTED_TEXT
+  if (isShort && words.length === 0) return []
+  return listQueries.suggestLinks(db, {
+    list: listSeenBy(visitor),
+    user: visitor?.id ?? null,
+    near: isShort ? [] : neighbours(folded),
+    // No slug begins with a brace.
+    prefix: isShort ? '{' : folded,
+    patterns: words.map((word) => `% ${word}%`),
+    word: words.toSorted((a, b) => b.length - a.length)[0] ?? '',
+    last: AFTER_WORDS,
+    limit: MAX_SUGGESTIONS,
+  })
 }
 
 /** The text itself and all slugs at one mistake from it. */

@@ -46,6 +46,22 @@ update links.links
        append_path = :append_path, updated_at = :at
  where id = :id;
 
+-- name: writeWords
+-- Replaces the words of the links in the JSON array :links, each with `slug`, `words` and `is_public`.
+with given as (
+  select slug, word, is_public
+    from jsonb_to_recordset(:links::jsonb) as g(slug text, words jsonb, is_public boolean)
+   cross join lateral jsonb_array_elements_text(words) as word
+), removed as (
+  delete from links.link_words w
+   where w.slug in (select slug from jsonb_to_recordset(:links::jsonb) as g(slug text))
+     and not exists (select from given g where g.slug = w.slug and g.word = w.word)
+)
+insert into links.link_words (slug, word, is_public)
+select slug, word, is_public
+  from given
+on conflict (slug, word) do update set is_public = excluded.is_public;
+
 -- name: removeLink
 -- Owners, shares, tags, changes and clicks are deleted with it; the counters of its tags are not.
 delete from links.links

@@ -14,7 +14,7 @@ select exists (
 
 -- name: saveClicks
 -- Adds the JSON array :clicks, unless batch :batch of this writer is stored already. Links are locked in the order of their
--- ids, so that writers don't deadlock. Clicks on links that no longer exist are dropped.
+-- ids, so that writers don't deadlock. Clicks on links that no longer exist are dropped. Previews don't count in a link's sum.
 with fresh as (
   insert into links.click_writers (writer, batch, at)
   values (:writer, :batch, :at)
@@ -29,7 +29,17 @@ with fresh as (
     from links.links l
    where l.id in (select link_id from counted)
    order by l.id
-     for key share
+     for no key update
+), summed as (
+  update links.links l
+     set clicks = l.clicks + c.clicks
+    from known k
+    join (select link_id, sum(clicks)::bigint as clicks
+            from counted
+           where kind <> 'preview'
+           group by link_id) c on c.link_id = k.id
+   where l.id = k.id
+     and exists (select from fresh)
 )
 insert into links.clicks (link_id, day, kind, clicks)
 select c.link_id, c.day, c.kind, c.clicks

@@ -12,6 +12,12 @@ create table links.users (
   constraint users_email unique (email)
 );
 
+-- A place in an order with the newest first: the milliseconds before the year 2100.
+create function links.newest_first(at timestamptz)
+returns bigint
+language sql immutable parallel safe
+return (extract(epoch from timestamptz '2100-01-01 00:00:00+00' - at) * 1000)::bigint;
+
 -- A slug never changes: other tables refer to it, and lists are ordered by it.
 create table links.links (
   slug        text collate "C" primary key check (length(slug) between 2 and 64),
@@ -23,10 +29,21 @@ create table links.links (
   append_path boolean          not null, -- append further path segments of a visit to the url
   created_at  timestamptz(3)   not null,
   updated_at  timestamptz(3)   not null,
+  -- All clicks of people and programs, for the order by clicks: `links.clicks` by day can't have an index that sorts links.
+  -- It costs a second written row for each link that was clicked within a second.
+  clicks      bigint           not null default 0,
   constraint links_id unique (id)
 );
 -- Lists, search and suggestions for people without links of their own.
 create index links_public on links.links (slug) where visibility = 'public';
+-- The other orders of lists. Each link is in three of these indexes, some 150 bytes in all.
+create index links_public_by_clicks on links.links ((- clicks), slug) where visibility = 'public';
+create index links_public_by_created on links.links (links.newest_first(created_at), slug) where visibility = 'public';
+create index links_public_by_changed on links.links (links.newest_first(updated_at), slug) where visibility = 'public';
+-- For admins, who see all links.
+create index links_hidden_by_clicks on links.links ((- clicks), slug) where visibility <> 'public';
+create index links_hidden_by_created on links.links (links.newest_first(created_at), slug) where visibility <> 'public';
+create index links_hidden_by_changed on links.links (links.newest_first(updated_at), slug) where visibility <> 'public';
 
 -- The primary owner of a link, who can't be removed, and its co-owners.
 create table links.link_owners (
@@ -75,6 +92,17 @@ create table links.tags (
 ) with (fillfactor = 50);
 -- Lists of visible tags skip tags that only other users see.
 create index tags_public on links.tags (tag) where public_links > 0;
+
+-- The words of slugs and titles, for what a visitor may have meant by an unknown slug: extensions with other indexes of
+-- parts (pg_trgm) are not on every server. Costs some 100 bytes a word.
+create table links.link_words (
+  slug      text collate "C" not null references links.links (slug) on delete cascade,
+  word      text collate "C" not null check (length(word) <= 64),
+  is_public boolean          not null, -- copied from the link, like that of link_tags
+  primary key (slug, word)
+);
+create index link_words_public on links.link_words (word, slug) where is_public;
+create index link_words_hidden on links.link_words (word, slug) where not is_public;
 
 -- The history of a link, removed with it.
 create table links.changes (
@@ -206,5 +234,85 @@ as $$
       and t.slug > after
       and t.slug <= until
     order by t.slug
+    limit most)
+$$;
+
+-- A list in another order than that of slugs: at least the first `most` rows after the place `place_after` and the slug
+-- `after`. `sort` is `clicks`, `created` or `changed`; public links, and all links for admins, are read from the index of the
+-- order. Of the links that a user owns or was given, at most `most_own`, the first by slug, are read and sorted.
+create function links.slugs_in_order(list text, member uuid, sort text, place_after bigint, after text, most bigint, most_own bigint)
+returns table (place bigint, slug text)
+language sql stable
+as $$
+  (select - l.clicks, l.slug
+     from links.links l
+    where list in ('visible', 'every')
+      and sort = 'clicks'
+      and l.visibility = 'public'
+      and (- l.clicks, l.slug) > (place_after, after)
+    order by - l.clicks, l.slug
+    limit most)
+  union all
+  (select links.newest_first(l.created_at), l.slug
+     from links.links l
+    where list in ('visible', 'every')
+      and sort = 'created'
+      and l.visibility = 'public'
+      and (links.newest_first(l.created_at), l.slug) > (place_after, after)
+    order by links.newest_first(l.created_at), l.slug
+    limit most)
+  union all
+  (select links.newest_first(l.updated_at), l.slug
+     from links.links l
+    where list in ('visible', 'every')
+      and sort = 'changed'
+      and l.visibility = 'public'
+      and (links.newest_first(l.updated_at), l.slug) > (place_after, after)
+    order by links.newest_first(l.updated_at), l.slug
+    limit most)
+  union all
+  (select - l.clicks, l.slug
+     from links.links l
+    where list = 'every'
+      and sort = 'clicks'
+      and l.visibility <> 'public'
+      and (- l.clicks, l.slug) > (place_after, after)
+    order by - l.clicks, l.slug
+    limit most)
+  union all
+  (select links.newest_first(l.created_at), l.slug
+     from links.links l
+    where list = 'every'
+      and sort = 'created'
+      and l.visibility <> 'public'
+      and (links.newest_first(l.created_at), l.slug) > (place_after, after)
+    order by links.newest_first(l.created_at), l.slug
+    limit most)
+  union all
+  (select links.newest_first(l.updated_at), l.slug
+     from links.links l
+    where list = 'every'
+      and sort = 'changed'
+      and l.visibility <> 'public'
+      and (links.newest_first(l.updated_at), l.slug) > (place_after, after)
+    order by links.newest_first(l.updated_at), l.slug
+    limit most)
+  union all
+  (select own.place, own.slug
+     from (select case sort
+                    when 'clicks' then - l.clicks
+                    when 'created' then links.newest_first(l.created_at)
+                    else links.newest_first(l.updated_at)
+                  end as place, l.slug
+             from (select m.slug
+                     from links.slugs_in_list(case list when 'visible' then 'mine' else list end, member, '', '', '{', most_own) m
+                    order by m.slug collate "C"
+                    limit most_own) first
+            cross join lateral (
+                   select slug, visibility, clicks, created_at, updated_at from links.links where slug = first.slug offset 0) l
+            where list <> 'every'
+              and (list <> 'visible' or l.visibility <> 'public')) own
+    where (own.place, own.slug) > (place_after, after)
+    order by own.place, own.slug
     limit most)
 $$;

@@ -186,8 +186,22 @@ await t.test('a link from its making to its end', async (t: Test) => {
     await page.getByRole('link', { name: 'Delete…' }).click()
     await page.getByRole('button', { name: 'Delete the link' }).click()
     await page.waitForURL(`${links.base}/-/`)
-    t.equal(await textOf(page.locator('.empty strong')), 'You have no link yet.')
     t.equal((await ann.get('/handbook')).status, 404)
+  })
+
+  await t.test('without a link: a form, until there is one', async (t) => {
+    const form = page.locator('.first-link')
+    await page.getByRole('heading', { name: 'Create your first link' }).waitFor()
+    t.notOk(await page.getByLabel('Search').isVisible(), 'there is nothing to search')
+    await page.getByLabel('Short name').fill('typed')
+    await makeLink(ann, 'from-terminal')
+    await page.locator('#links > tr').waitFor()
+    t.same(await form.isVisible(), false, 'the list has taken its place')
+    t.ok(await page.getByLabel('Search').isVisible())
+    await page.keyboard.press('/')
+    await page.keyboard.type('none')
+    await page.keyboard.press('Enter')
+    await untilText(page.locator('.empty strong'), 'No link matches.')
   })
 })
 
@@ -223,9 +237,9 @@ await t.test('tags by mouse and keyboard', async (t: Test) => {
   await t.test('a tag, and a link of it', async (t) => {
     await page.getByRole('link', { name: 'wiki', exact: true }).click()
     await page.getByRole('heading', { name: 'Links tagged “wiki”' }).waitFor()
-    t.match(await textOf(page.locator('#tagged > tr')), title)
+    t.match(await textOf(page.locator('#links > tr')), title)
     t.equal(await page.locator('main img').count(), 0, 'a title is text')
-    await page.getByRole('link', { name: /docs$/ }).click()
+    await page.locator('.row-link').click()
     await page.waitForURL(/\/-\/links\/[0-9a-f-]{36}$/)
   })
 

@@ -222,6 +222,10 @@ const STORE = [
      from (select user_id, slug from links.link_owners union select user_id, slug from links.link_shares) m
      join links.link_tags t on t.slug = m.slug and not t.is_public
        on conflict do nothing`,
+  `insert into links.link_words (slug, word, is_public)
+   select distinct g.slug, word, coalesce(g.visibility, 'public') = 'public'
+     from ${GIVEN}, regexp_split_to_table(lower(concat_ws(' ', g.slug, g.title)), '[^a-z0-9]+') word
+    where length(word) > 1`,
   'delete from links.tags',
   `insert into links.tags (tag, links, public_links)
    select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag`,

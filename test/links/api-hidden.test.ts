@@ -236,8 +236,14 @@ await t.test('what one may not see costs what it costs when it is not there', as
         const what = `${email}, statistics ${statistics}, ${plan}`
         await tagsCostNothing(t, ask, id, what)
         await listsCostNothing(t, ask, id, what)
-        const ends = await ask(listQueries.findWindowEnd, ['visible', id, '', '', '{', 20])
-        t.same(ends, email === owner.email ? [{ slug: 'own-25' }] : [], `${what}: where it stops`)
+        const ends = await ask(listQueries.findWindowEnd, windowOf(id, '', '', 20))
+        const stop = email === owner.email ? ['own-25'] : []
+        t.same(
+          ends.map(({ slug }) => slug),
+          stop,
+          `${what}: where it stops`,
+        )
+        await suggestionsCostNothing(t, ask, id, what)
       }
       await sql.end()
     }
@@ -259,21 +265,40 @@ async function tagsCostNothing(t: Test, ask: Ask, id: string, what: string): Pro
   fewRows(t, await rowsOf(ask, listed, [id, '', 51]), `${what}: GET /tags`)
 }
 
+/** The first arguments of what reads the next `rows` links of a list. */
+function windowOf(id: string, tag: string, sort: string, rows: number) {
+  return ['visible', id, tag, sort, Number.MIN_SAFE_INTEGER, '', '{', rows, 1_000]
+}
+
 async function listsCostNothing(t: Test, ask: Ask, id: string, what: string): Promise<void> {
-  const { findWindowEnd: windowEnd, searchLinks: find } = listQueries
-  const args = (tag: string) => ['visible', id, tag, '', '{']
-  for (const [query, more] of [
-    [windowEnd, [20]],
-    [find, ['', '', [], '2026-01-31', 51]],
-    [find, ['', '', ['%zzqq%'], '2026-01-31', 51]],
-  ] as const) {
-    const hidden = await rowsOf(ask, query, [...args('hidden'), ...more])
-    const absent = await rowsOf(ask, query, [...args('absent'), ...more])
-    t.same(hidden, absent, `${what}: ${query.name} by tag looks at the same rows`)
-    fewRows(t, await rowsOf(ask, query, [...args(''), ...more]), `${what}: ${query.name}`)
+  const { findWindowEnd: windowEnd, searchLinks: find, countLinks: count } = listQueries
+  const like = ['%zzqq%']
+  for (const sort of ['', 'clicks', 'created', 'changed']) {
+    for (const [query, more] of [
+      [windowEnd, []],
+      [find, ['', '', [], [], [], 51]],
+      [find, ['', '', like, like, ['none'], 51]],
+    ] as const) {
+      const rows = async (tag: string) =>
+        rowsOf(ask, query, [...windowOf(id, tag, sort, 51), ...more])
+      const sorted = `${what}: ${query.name} ${sort}`
+      t.same(await rows('hidden'), await rows('absent'), `${sorted} by tag looks at the same rows`)
+      fewRows(t, await rows(''), sorted)
+    }
   }
-  const tagged = await ask(windowEnd, [...args('hidden'), 20])
+  const tagged = await ask(windowEnd, windowOf(id, 'hidden', '', 20))
   t.same(tagged, [], `${what}: stops nowhere by a tag of others`)
+  const counted = (tag: string) => rowsOf(ask, count, ['visible', id, tag, 1_001])
+  t.same(await counted('hidden'), await counted('absent'), `${what}: counts the same rows`)
+  fewRows(t, await counted(''), `${what}: counts`)
+}
+
+/** The hidden links have their own numbers as words, and one that all of them have. */
+async function suggestionsCostNothing(t: Test, ask: Ask, id: string, what: string): Promise<void> {
+  for (const word of ['h', '77', 'none']) {
+    const args = ['visible', id, [word], word, word, [`% ${word}%`], '\u{10ffff}', 5]
+    fewRows(t, await rowsOf(ask, listQueries.suggestLinks, args), `${what}: meant by ${word}`)
+  }
 }
 
 function fewRows(t: Test, rows: Readonly<Record<string, number>>, what: string): void {

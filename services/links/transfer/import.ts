@@ -10,6 +10,7 @@ import { refuseLoop, type UrlWriter } from '../loop.ts'
 import { checkSlug, isSlug } from '../slug.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
 import { ensureUser, OPERATOR_EMAIL } from '../users.ts'
+import { writeWords } from '../words.ts'
 import { openPeople, type People, type PeopleOptions } from './people.ts'
 import type { ImportLine, LinkData } from './records.ts'
 
@@ -216,6 +217,7 @@ async function addLinks(
   const added = new Set((await q.addImportedLinks(tx, row)).map(({ slug }) => slug))
   const created = links.filter(({ slug }) => added.has(slug))
   await writeHiddenTags(tx, [...added])
+  await writeWords(tx, created)
   await countTags(tx, [], created)
   await linkQueries.announceLinks(tx, { slugs: [...added] })
   return created
