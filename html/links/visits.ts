@@ -1,4 +1,3 @@
-import type { Link } from '../../db/links/links.ts'
 import type { Suggestion, ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, render } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
@@ -28,24 +27,6 @@ export function unknownPage(viewer: Viewer, { asked, creates, suggestions }: Unk
     ${viewer && html`<p><a href="/-/">Go to my links</a></p>`}
   </section>`
   return { title: '404 Not Found', section: 'none', body }
-}
-
-/** Where a link leads, before it is followed (`/slug+`). */
-export function previewPage(
-  { id, slug, url }: Pick<Link, 'id' | 'slug' | 'url'>,
-  mayRead: boolean,
-  example: Html | undefined,
-): Page {
-  const body = html`<section class="panel preview">
-    <h1>${slug}</h1>
-    <p>leads to</p>
-    <p>
-      <code><bdi>${url}</bdi></code>
-    </p>
-    <p><a class="button primary" href="/${slug}" rel="noreferrer">Follow the link</a></p>
-    ${example} ${mayRead && html`<p><a href="/-/links/${id}">Details</a></p>`}
-  </section>`
-  return { title: `Preview of ${slug}`, section: 'none', body }
 }
 
 /** The page of a refused request. */

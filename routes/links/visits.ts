@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { linkQueries } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { visitQueries, type ClickKind } from '../../db/links/visits.ts'
-import { previewPage, unknownPage } from '../../html/links/visits.ts'
+import { previewPage, type LinkDetails } from '../../html/links/preview.ts'
+import { unknownPage } from '../../html/links/visits.ts'
 import { Fault, forbidden, notFound, Unavailable } from '../../kernel/fault.ts'
-import { previewExample } from '../../html/links/places.ts'
 import { queryOf, type Context } from '../../kernel/http/context.ts'
 import { exampleOf } from '../../services/links/places.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
+import { mayRead } from '../../services/links/links.ts'
 import { RESERVED_SLUGS, slugsMeant } from '../../services/links/slug.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
 import {
@@ -94,9 +96,9 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   if (path === undefined || link === undefined) {
     return replyUnknown(visit, path?.asked ?? '', visitor)
   }
-  if (link.isSecure && !(await mayRead(visit, link, visitor))) {
+  if (link.isSecure && !(await mayFollow(visit, link, visitor))) {
     ended.forbidden()
-    return replyForbidden(visit, visitor)
+    return replyForbidden(visit, link, visitor)
   }
   if (path.previews) {
     // To a stranger, a link that is not public looks like none.
@@ -108,8 +110,8 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
     if (context.search === '') count(visit, link, 'preview')
     const sent = queryOf(context)
     const example = exampleOf(link, (name) => sent.get(name))
-    const more = example && previewExample(shortLinks(app), link.slug, example)
-    const page = previewPage(link, await mayRead(visit, link, visitor), more)
+    const details = await detailsOf(visit, link, visitor)
+    const page = previewPage({ link, details, example, short: shortLinks(app) })
     return htmlReply(framed(app, page, visitor), 200, NOINDEX)
   }
   const reply = redirect(visit, link, path.more)
@@ -120,12 +122,28 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
 }
 
 /** Whether a visitor is an owner or a recipient of a link, or an admin. */
-async function mayRead({ app }: Visit, link: KnownLink, visitor?: User) {
+async function mayFollow({ app }: Visit, link: KnownLink, visitor?: User) {
   if (visitor === undefined) return false
   if (visitor.role === 'admin') return true
   const asked = { link: link.id, user: visitor.id }
   const { may } = await visitQueries.mayVisit(app.links.db, asked)
   return may
+}
+
+/**
+ * What a visitor may know of a link beside where it leads, and whether its page is for the visitor.
+ * Who may not find a link learns nothing of it; who is not signed in learns of public links what
+ * suggestions tell, the title.
+ */
+async function detailsOf({ app }: Visit, known: KnownLink, visitor?: User): Promise<LinkDetails> {
+  const db = app.links.db.at(visitor === undefined ? 'strangers' : 'trusted')
+  const asked = { id: known.id, user: visitor?.id ?? null }
+  const link = await linkQueries.findLink(db, asked).catch(undefinedWhenBusy)
+  if (link === undefined) return { kind: 'hidden' }
+  if (visitor === undefined) return { kind: 'title', title: link.title }
+  const mayOpen = mayRead(link, visitor)
+  if (!mayOpen && link.visibility !== 'public') return { kind: 'hidden' }
+  return { kind: 'all', link, mayOpen }
 }
 
 /** The redirect of a visit, counted; undefined when the link takes no further path. */
@@ -156,24 +174,31 @@ async function replyUnknown(visit: Visit, asked: string, visitor?: User) {
   ended.unknown()
   if (wantsJson(context)) return refuseVisit(visit, notFound('link not found'), visitor)
   const db = app.links.db.at('extras')
-  const suggestions = await suggestionsFor(db, asked, visitor).catch(noneWhenBusy)
+  const found = await suggestionsFor(db, asked, visitor).catch(undefinedWhenBusy)
+  const suggestions = found ?? []
   const [creates] = slugsMeant(asked)
   const page = unknownPage(visitor, { asked, creates, suggestions })
   return htmlReply(framed(app, page, visitor), 404, NOINDEX)
 }
 
-/** When the database has no time for suggestions, the page has none. */
-function noneWhenBusy(error: unknown): never[] {
-  if (error instanceof Unavailable) return []
+/** When the database has no time for suggestions and details, the page has none. */
+function undefinedWhenBusy(error: unknown): undefined {
+  if (error instanceof Unavailable) return undefined
   throw error
 }
 
-/** 403 for a secure link that the visitor may not follow. It does not say where the link leads. */
-function replyForbidden(visit: Visit, visitor?: User) {
+/**
+ * 403 for a secure link that the visitor may not follow. It says neither where the link leads nor
+ * whose it is: only who may read a link learns that.
+ */
+function replyForbidden(visit: Visit, { slug }: KnownLink, visitor?: User) {
   const message =
     visitor === undefined
-      ? 'this link is only for people who are signed in and may follow it'
-      : 'this link is not shared with you; ask one of its owners'
+      ? 'this link is only for people who are signed in and may follow it: ' +
+        'come through the address where you sign in'
+      : `the link “${slug}” is secure: only its owners, people it is shared with and admins may ` +
+        'follow it. To get access, ask the person who gave you the link, or an administrator, ' +
+        `to share it with ${visitor.email}`
   return refuseVisit(visit, forbidden(message), visitor)
 }
 

@@ -126,6 +126,45 @@ await t.test('a secure link keeps to itself where it leads', async (t) => {
   t.notMatch(server.logs().join('\n'), hidden, 'nor does the log')
 })
 
+await t.test('a refusal says how to get access, and not from whom', async (t) => {
+  const { text } = await visit(base, '/house-secure', as('stranger'))
+  t.match(text, /ask the person who gave you the link, or an administrator/)
+  t.match(text, 'to share it with stranger@example.com')
+  t.notMatch(text, owner.email)
+  const { error } = (
+    await visit(base, '/house-secure', {
+      headers: { ...as('stranger').headers, accept: 'application/json' },
+    })
+  ).json<{ error: string }>()
+  t.match(error, /an administrator, to share it with stranger@example\.com$/)
+  t.match((await visit(base, '/house-secure')).text, /come through the address where you sign in/)
+})
+
+await t.test('who may find a link sees in its preview what it is', async (t) => {
+  const fields = { title: 'The <b>plan</b>', description: 'Read\nthis', tags: ['plans'] }
+  for (const visibility of ['public', 'private'])
+    await makeLink(owner, `plan-${visibility}`, { ...fields, visibility })
+  const known = async (path: string, visitor: Visitor) => {
+    const { text } = await visit(base, path, as(visitor))
+    const has = (part: string) => text.includes(part)
+    const parts = ['The &lt;b&gt;plan', 'Read', owner.email, '/-/tags/plans', '/-/links/']
+    t.ok(has(`https://${path.slice(1, -1)}.test/`), `${visitor} sees where ${path} leads`)
+    return parts.map((part) => has(part))
+  }
+  const everything = [true, true, true, true, true]
+  const nothing = [false, false, false, false, false]
+  t.same(await known('/plan-public+', 'owner'), everything)
+  t.same(await known('/plan-public+', 'boss'), everything)
+  t.same(await known('/plan-public+', 'stranger'), [true, true, true, true, false], 'not its page')
+  t.same(await known('/plan-public+', 'anonymous'), [true, false, false, false, false])
+  t.same(await known('/plan-private+', 'owner'), everything)
+  t.same(await known('/plan-private+', 'stranger'), nothing, 'who only knows its name')
+  for (const path of ['/plan-public', '/plan-private']) {
+    const page = await visit(base, `${path}+`, as('stranger'))
+    t.match(page.text, `href="${path}" rel="noreferrer">Follow the link`)
+  }
+})
+
 await t.test('a right counts from the next visit on', async (t) => {
   const id = house.get('house-secure')
   const stranger = as('stranger')
