@@ -10,7 +10,7 @@ import type { ShortLinks } from './links.ts'
 export interface UnknownView {
   /** The slug as the visitor wrote it. */
   asked: string
-  /** The slug of a link that would answer this visit. */
+  /** The slug of a link that would answer this visit, or the nearest one that a link can have. */
   creates: string | undefined
   suggestions: readonly Suggestion[]
 }

@@ -10,7 +10,7 @@ import { exampleOf } from '../../services/links/places.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { mayRead } from '../../services/links/links.ts'
-import { RESERVED_SLUGS, slugsMeant } from '../../services/links/slug.ts'
+import { RESERVED_SLUGS, slugsMeant, slugsNear } from '../../services/links/slug.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
 import {
   MAX_LOCATION,
@@ -176,7 +176,7 @@ async function replyUnknown(visit: Visit, asked: string, visitor?: User) {
   const db = app.links.db.at('extras')
   const found = await suggestionsFor(db, asked, visitor).catch(undefinedWhenBusy)
   const suggestions = found ?? []
-  const [creates] = slugsMeant(asked)
+  const creates = slugsMeant(asked)[0] ?? slugsNear(asked)[0]
   const page = unknownPage(visitor, { asked, creates, suggestions })
   return htmlReply(framed(app, page, visitor), 404, NOINDEX)
 }

@@ -82,6 +82,9 @@ await t.test('did you mean: only what the visitor may see', async (t) => {
     }
     t.equal(suggested(await visit(base, `/${typo}`, as('owner'))).length, 1)
   }
+  const odd = await visit(base, '/%C3%9Cber%20uns!', as('stranger'))
+  t.match(odd.text, /name="slug" value="uber-uns"/, 'the nearest name that a link can have')
+  t.notMatch((await visit(base, '/%21%21', as('stranger'))).text, 'action="/-/new"')
   const without = (path: string, page: Response): string => page.text.replaceAll(path, '…')
   const invisible = await visit(base, '/house-private+')
   const nothing = await visit(base, '/house-nothing+')
