@@ -3,7 +3,6 @@ import { makeServerTemplate, SHARED_POSTGRES, startPostgres } from '../test/help
 import type { Part } from './helpers/measure.ts'
 import { recycleLog } from './helpers/database.ts'
 import { HAS_WRK } from './helpers/wrk.ts'
-import { dashboard } from './dashboard.ts'
 import { destinations } from './destinations.ts'
 import { flood } from './flood.ts'
 import { growth } from './growth.ts'
@@ -14,6 +13,7 @@ import { logPages } from './log-pages.ts'
 import { mcp } from './mcp.ts'
 import { memory } from './memory.ts'
 import { opsHealth } from './ops-health.ts'
+import { pages } from './pages.ts'
 import { queue } from './queue.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
@@ -26,7 +26,7 @@ const PARTS: readonly Part[] = [
   executable,
   ingest,
   logPages,
-  dashboard,
+  pages,
   redirects,
   linkLists,
   opsHealth,
