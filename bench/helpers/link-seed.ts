@@ -24,7 +24,7 @@ function seed(count: number): readonly string[] {
             false, now(), now()
        from made`,
     `create temporary table people as
-     select id, substr(email, 2, position('@' in email) - 2)::int as u from links.users where email like 'u%'`,
+     select id, substr(email, 2, position('@' in email) - 2)::int as u from links.users where email ~ '^u[0-9]+@'`,
     'analyze made',
     'analyze people',
     `insert into links.link_owners (user_id, slug, is_primary)
