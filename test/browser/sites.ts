@@ -6,6 +6,7 @@ import { beginByHand, ended, inventoryFile, storeLines } from '../helpers/ops.ts
 import type { OpsServer } from '../helpers/ops.ts'
 import { SIGNED_ENV, addProvider, deliver, post, postForm } from '../helpers/hooks.ts'
 import type { Owner } from '../helpers/owner.ts'
+import { replay } from '../helpers/replays.ts'
 import type { Env } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
@@ -90,7 +91,9 @@ export async function fillLong(base: string): Promise<Paths> {
   if (saved.status !== 200)
     throw new Error(`POST /settings answered ${saved.status}, expected 200`)
   await addDestination(base, name, `https://9.9.9.9/${'t'.repeat(2_000)}`)
-  const log = [`/log/${id}`, `/log/${signed.json<{ id: number }>().id}`, `/log?open=${id}`]
+  await replay(base, id, `http://10.0.0.1/${'t'.repeat(2_000)}`)
+  const { id: last } = signed.json<{ id: number }>()
+  const log = [`/log/${id}`, `/log/${last}?compare=${id}`, `/log/${last}`, `/log?open=${id}`]
   const filtered = `/log?provider=generic:${name}&event_type=${type}`
   return ['/', '/log', filtered, ...log, '/providers', '/destinations', '/settings']
 }
