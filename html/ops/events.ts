@@ -33,36 +33,45 @@ export function eventsView(found: FoundEvents): View {
   return opsView('Events', content, { above: eventFilter(found) })
 }
 
+interface EventTableOptions {
+  isFiltered?: boolean
+  /** Whether they stand on the page of their session: rows don't lead to it then. */
+  isOfSession?: boolean
+  more?: More
+}
+
 /** Events as rows, newest first, or what stands in their place. */
 export function eventTable(
   bodyId: string,
   caption: string,
   events: readonly Event[],
-  { isFiltered = false, more }: { isFiltered?: boolean; more?: More } = {},
+  { isFiltered = false, isOfSession = false, more }: EventTableOptions = {},
 ): Html {
   return listTable({
     bodyId,
     caption,
     kind: 'feed',
-    columns: ['Message', 'Level', 'Service', 'Session', 'Time'],
-    rows: events.map(eventRow),
+    columns: ['Message', 'Level', 'Service', ...(isOfSession ? [] : ['Session']), 'Time'],
+    rows: events.map((event) => eventRow(event, isOfSession)),
     whenEmpty: emptyState(isFiltered ? 'No events match these filters.' : 'No events yet.'),
     ...(more !== undefined && { more }),
   })
 }
 
-/** The row leads to the session that recorded the event. */
-function eventRow({ id, level, service, message, session_id, created_at }: Event): Html {
+/** The row leads to the session that recorded the event, unless it stands on its page. */
+function eventRow(event: Event, isOfSession: boolean): Html {
+  const { id, level, service, message, session_id, created_at } = event
   const text = shortText(message, MAX_MESSAGE)
   const isCut = text.endsWith('…')
+  const hasLink = session_id !== null && !isOfSession
   return tableRow(
     { 'data-id': id },
     {
-      type: html`${session_id === null ? text : rowLink(`/sessions/${session_id}`, text)}
+      type: html`${hasLink ? rowLink(`/sessions/${session_id}`, text) : text}
       ${isCut && disclosed('Whole message', longText(`Message of event ${id}`, message))}`,
       verify: levelBadge(level),
       service,
-      session: session_id !== null && sessionLink(session_id),
+      ...(!isOfSession && { session: session_id !== null && sessionLink(session_id) }),
       when: timeTag(created_at),
     },
   )

@@ -2,16 +2,16 @@ import type { Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { anyOf, filterForm, plainChoice } from '../form.ts'
+import { emptyState, listTable, rowLink, tableRow, timeTag, type More } from '../parts.ts'
 import {
-  countText,
-  emptyState,
-  listTable,
-  rowLink,
-  tableRow,
-  timeTag,
-  type More,
-} from '../parts.ts'
-import { costText, durationText, modelText, opsView, statusBadge, type Listed } from './layout.ts'
+  countedLine,
+  costText,
+  durationText,
+  modelText,
+  opsView,
+  statusBadge,
+  type Listed,
+} from './layout.ts'
 import { askedLine } from './prompt.ts'
 
 /** What `/sessions` shows. */
@@ -22,9 +22,6 @@ export interface FoundSessions extends Listed<Session> {
   /** How many there are; counted up to `MAX_COUNT`. */
   count: number
 }
-
-/** Sessions are counted no further. */
-export const MAX_COUNT = 1_000
 
 const STATUSES = anyOf('running', 'completed', 'failed', 'timed_out', 'escalated', 'stopped').map(
   ([value, label]) => [value, label.replace('_', ' ')] as const,
@@ -37,9 +34,8 @@ const TRIGGERS = anyOf('scheduled', 'manual', 'api', 'escalation', 'alert').map(
 export function sessionsView(found: FoundSessions): View {
   const { rows, older, status, trigger, count } = found
   const isFiltered = status !== null || trigger !== null
-  const counted = count > MAX_COUNT ? `More than ${countText(MAX_COUNT, 'session')}` : undefined
   const content = html`<section id="sessions-results" aria-label="Sessions">
-    <p class="muted count">${counted ?? countText(count, 'session')}</p>
+    ${countedLine(count, 'session')}
     ${sessionTable('session-rows', 'Sessions, newest first', rows, {
       isFiltered,
       more: { next: older ?? null, label: 'Older sessions' },

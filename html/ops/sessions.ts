@@ -101,7 +101,9 @@ function sessionHead(shown: ShownSession): Html {
       section(
         'events-title',
         'Events',
-        eventTable('event-rows', 'Events of the session, newest first', events),
+        eventTable('event-rows', 'Events of the session, newest first', events, {
+          isOfSession: true,
+        }),
       )
     }
   </div>`

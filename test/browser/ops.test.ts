@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -115,6 +116,17 @@ await t.test('the dashboard keeps up by itself', async (t: Test) => {
   await page.waitForURL(`${ops.base}/sessions/${id}`)
   gate.open(true)
   await ended(ops, (await trigger(ops)).id)
+
+  await t.test('without checks it begins with a file, and becomes the real page', async (t) => {
+    const inventory = readFileSync(gate.inventory)
+    writeFileSync(gate.inventory, '{"services":[]}')
+    await page.goto(`${ops.base}/`)
+    await untilText(page.locator('#start-here h2'), 'Name what is to be checked')
+    writeFileSync(gate.inventory, inventory)
+    await page.locator('#folded-gate').waitFor()
+    t.equal(await page.locator('#start-here').count(), 0)
+    await refreshed('/checks')
+  })
 })
 
 await t.test('a memory and the configuration, changed in their place', async (t: Test) => {

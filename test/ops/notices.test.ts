@@ -116,6 +116,9 @@ await t.test('notices of one probe', async (t) => {
     await told(1, first)
     await until(async () => (await count('failed')) === failed + 1, 'the failure to be counted')
     t.ok(said('receiver answered 503') > 0)
+    const waiting = async (): Promise<string> => (await fetch(`${ops.base}/waiting`)).text()
+    const unsent = /could not be sent[\s\S]*the receiver answered 503/
+    await until(async () => unsent.test(await waiting()), 'the dashboard to say so')
     status = 200
     // As if the ten seconds were over after which it is tried again.
     const later = `update ops.notices set next_at = next_at - interval '10 s' where sent_at is null`
@@ -125,6 +128,7 @@ await t.test('notices of one probe', async (t) => {
     t.equal(keys[0], keys[1], 'the same notice')
     await until(async () => (await count('sent')) === sent + 1, 'the second try to be counted')
     t.equal(await count('failed'), failed + 1)
+    await until(async () => !unsent.test(await waiting()), 'nothing to be unsent')
   })
 
   await t.test('an outage is logged once, and its end', async (t) => {
