@@ -131,10 +131,18 @@ export async function fillLinks(links: LinksServer): Promise<Site & { email: str
   await ann.get(`/l${'-o'.repeat(31)}`)
   const { id: plain } = await makeLink(ann, 'docs', { title: 'Docs', tags: ['wiki', 'team'] })
   const { id: hidden } = await makeLink(bob, 'secret', { visibility: 'secure' })
+  await makeLink(ann, 'bugs', { url: 'https://tracker.test/{1}/issues/{2}?{*}' })
   const own = ['', '/edit', '/delete']
   return {
     email: ann.email,
-    kinds: ['/-/', '/-/new', '/docs+', '/dosc', ...own.map((at) => `/-/links/${long}${at}`)],
+    kinds: [
+      '/-/',
+      '/-/new',
+      '/docs+',
+      '/bugs+?place-1=x',
+      '/dosc',
+      ...own.map((at) => `/-/links/${long}${at}`),
+    ],
     states: [
       ...['/-/all', '/-/?q=nothing-there', '/-/?visibility=none', '/secret', '/-/nothing'],
       ...own.map((at) => `/-/links/${plain}${at}`),

@@ -84,6 +84,8 @@ await t.test('add', async (t) => {
   t.match(page.text, 'value="&quot;&gt;&lt;b&gt;"')
   t.match(page.text, /aria-invalid="true"\s+aria-describedby="user-email-refused"/)
   t.notMatch(page.text, /<b>|<u>/)
+  const both = await eve.post(USERS, { email: 'nobody', name: 'n'.repeat(101) }, HTMX)
+  t.match(both.text, /id="user-email-refused"[^]*id="user-name-refused"/, 'all that is wrong')
   const type = { 'content-type': 'application/json' }
   t.match(await eve.post(USERS, {}, type), { status: 415 })
   t.match(await eve.post(USERS, 'email='.padEnd(70_000, 'x')), { status: 413 })
