@@ -140,6 +140,8 @@ await onPostgres(t, 'deliveries that fail', async (t: Test, backend) => {
     await untilListed(env, 'broken', { dead: 39, disabled_by: 'failures' })
     const degraded = 'degraded: disabled after failures: 1 destination'
     await until(async () => (await reasons(base)) === degraded, 'the alarm')
+    const { text } = await request(`${base}/`)
+    t.match(text, /<li>disabled after failures: broken<\/li>/, 'the dashboard names it')
     t.match(
       (await request(`${base}/metrics`)).text,
       /_destination_failed\{destination="broken"\} 1/,

@@ -140,7 +140,7 @@ await eachBackend(t, 'queue', async (t: Test, backend) => {
       })),
     )
     const { text } = await request(`${base}/providers`)
-    t.match(text, /<dt>Channel<\/dt>\s*<dd><code>\{eu\}\/audit\.log<\/code>/)
+    t.match(text, /queue\s+·\s+<code>\{eu\}\/audit\.log<\/code>/)
     t.equal((await request(`${base}/webhooks/queue/orders`, { method: 'POST' })).status, 404)
   })
 
