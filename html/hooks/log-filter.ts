@@ -94,7 +94,7 @@ function eventFields(filter: LogFilter): Html {
     title: 'Text in the first MiB of the payload; upper and lower case differ',
   })}
   ${textField(filter, 'Since', 'since', {
-    placeholder: '2026-05-04T08:30Z, 24h or id',
+    placeholder: '24h, 2026-05-04 or id',
     title: BOUND_TITLE,
   })}`
 }
