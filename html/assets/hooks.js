@@ -47,17 +47,24 @@ const refresh = coalesced(async () => {
   if (list === null) return true
   const isHeld = holdsStill(list)
   const isWhole = !isHeld && beginsAnew(list)
+  const told = lastId
   const answer = await read(list, isWhole ? {} : { above: list.dataset.position })
   if (answer === undefined) return false
-  // Nothing to show, or a filter has replaced the list meanwhile.
-  if (answer.rows.length > 0 && list.isConnected) {
-    if (isHeld) announce(list, answer)
-    else if (isWhole || takesAll(list, answer)) replace(list, answer)
-    else prepend(list, answer)
-  }
-  list.dataset.position = answer.position
+  // A filter has replaced the list meanwhile.
+  if (!list.isConnected) return true
+  const isNew = answer.rows.length > 0
+  const isAll = isNew && !isHeld && (isWhole || takesAll(list, answer))
+  if (isAll) replace(list, answer)
+  else if (isNew && isHeld) announce(list, answer)
+  else if (isNew) prepend(list, answer)
+  passed(isAll ? answer.results : list, answer.position, told)
   return true
 })
+
+/** Notes up to which event a list has all rows, also by what the stream told before it was read. */
+function passed(list, ...positions) {
+  list.dataset.position = Math.max(list.dataset.position, ...positions)
+}
 
 /** Whether the list is asked for as a whole: it has grown long, or lacks what was announced. */
 function beginsAnew(list) {
@@ -173,7 +180,12 @@ function closeBeside() {
   markOpen()
 }
 
-/** htmx has put a list or an event into the page. */
+/** htmx asks for a list or an event. */
+function beforeRequest({ detail: { ctx } }) {
+  ctx.told = lastId
+}
+
+/** htmx has put it into the page. */
 function afterSwap({ detail: { ctx } }) {
   const box = openBox()
   if (box !== null && ctx.target === box) {
@@ -182,8 +194,10 @@ function afterSwap({ detail: { ctx } }) {
   }
   markOpen()
   const list = liveList()
+  if (list === null) return
+  if (ctx.target.id === list.id) passed(list, ctx.told)
   // The stream may have told of an event while the rows were on their way.
-  if (list !== null && Number(lastId) > Number(list.dataset.position)) void refresh()
+  if (Number(lastId) > Number(list.dataset.position)) void refresh()
 }
 
 /** The address of the log with an event beside it, or with null without one. */
@@ -324,6 +338,7 @@ document.addEventListener('click', (event) => {
     void copyPath(name)
   }
 })
+document.addEventListener('htmx:before:request', beforeRequest)
 document.addEventListener('htmx:after:swap', afterSwap)
 
 const live = document.querySelector('[data-live]')

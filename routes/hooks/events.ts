@@ -290,8 +290,11 @@ async function compareWith(
 
 async function logView(app: HooksRoutes, query: LogQuery, context: Context): Promise<View> {
   const { db, clock } = app.hooks
-  // Before the events are read: the stream brings those that come in between.
-  const { newest } = await q.streamBounds(db, { replayed: 0 })
+  // Before the events are read: the stream brings those that come in between. A fragment is for a
+  // page that knows from its stream what the rows can't miss.
+  const newest = wantsFragment(context)
+    ? query.above
+    : (await q.streamBounds(db, { replayed: 0 })).newest
   const { events, next_cursor, searchedTo } = await findEvents(db, clock, query, context)
   const view = {
     events: await withPreviews(db, events),

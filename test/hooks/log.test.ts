@@ -132,11 +132,17 @@ await t.test('the list', async (t: Test) => {
   await t.test('the page says from where on new events are news', async (t) => {
     const newest = Math.max(...all)
     t.match((await request(`${base}/log?limit=1`)).text, `data-live="${newest}"`)
-    const position = `data-position="${newest}"`
     for (const query of ['', '?provider=code_host', '?event_type=none']) {
-      t.match((await request(`${base}/log${query}`)).text, position, query)
-      const fragment = await request(`${base}/log${query}`, { headers: FRAGMENT })
-      t.match(fragment.text, position, `the fragment of ${query}`)
+      t.match((await request(`${base}/log${query}`)).text, `data-position="${newest}"`, query)
+    }
+    // A fragment tells of its own rows: its page has heard of the others.
+    for (const [query, position] of [
+      ['?limit=1', newest],
+      ['?event_type=none', 0],
+      ['?event_type=none&above=7', 7],
+    ] as const) {
+      const { text } = await request(`${base}/log${query}`, { headers: FRAGMENT })
+      t.match(text, `data-position="${position}"`, `the fragment of ${query}`)
     }
   })
 
