@@ -46,14 +46,17 @@ export function alertsView({ rows, older, count }: FoundAlerts): View {
 }
 
 function alertRow(alert: Alert): Html {
-  const { id, title, outcome, problem, source, count, last_seen, session_id: session } = alert
+  const { id, title, outcome, problem, source, count, texts, last_seen } = alert
+  const session = alert.session_id
   const [look, meaning] = OUTCOMES[outcome]
   const what = [source, problem ?? meaning].filter(Boolean).join(': ')
   return tableRow(
     { 'data-id': id },
     {
       type: html`${rowLink(`/alerts/${id}`, html`<bdi>${shortText(title, 200)}</bdi>`)}
-        <span class="detail">${shortText(what, 200)}</span>`,
+        <span class="detail"
+          >${shortText(what, 200)}${texts > 1 && html`; ${texts} different texts`}</span
+        >`,
       verify: html`<span class="badge ${look}">${outcome}</span>`,
       number: html`${count}
         <span class="narrow-only">${count === 1 ? 'delivery' : 'deliveries'}</span>`,

@@ -95,7 +95,10 @@ await onPostgres(t, 'the order of refusals', async (t: Test, backend) => {
     const half = ' '.repeat(MIB / 2)
     refuses(t, await deliverAlert(base, [half, half, ' ']), 413, /1048576/, 'in chunks, blank')
     acknowledged(t, await deliverAlert(base, HUGE.slice(1)), 'exactly 1 MiB')
-    const page = await request(`${base}/alerts`)
+    const list = await request(`${base}/alerts`)
+    const [, alert = ''] = /href="(\/alerts\/\d+)"/.exec(list.text) ?? []
+    t.notMatch(list.text, /x{1000,}/, 'a row shows no payload')
+    const page = await request(base + alert)
     t.equal(/x{1000,}/.exec(page.text)?.[0].length, 20_000, 'its beginning is shown')
   })
 
@@ -251,7 +254,8 @@ await onPostgres(t, 'the order of refusals', async (t: Test, backend) => {
     const [list, page, other] = await Promise.all(
       ['', `/${id}`, '/999'].map((path) => request(`${ops.base}/alerts${path}`)),
     )
-    t.match(list?.text, `<a href="/alerts/${id}">2 different texts</a>`, 'the list leads to them')
+    t.match(list?.text, `href="/alerts/${id}"`, 'the list leads to them')
+    t.match(list?.text, '; 2 different texts')
     for (const text of ['&quot;id&quot;:8}', '&quot;id&quot;:9}', '2 times', 'once']) {
       t.match(page?.text, text, 'each text is shown')
     }
