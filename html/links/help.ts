@@ -26,6 +26,10 @@ function inBrowser(keyword: string, base: string): Html {
     </p>
     ${copyBox('search-address', 'search address', `${base}/-/go?q=%s`)}
     <p>
+      A search looks at names, titles, descriptions, addresses, tags and owners. It understands
+      <code>#tag</code>, <code>owner:ada</code> and <code>${keyword}/docs</code>.
+    </p>
+    <p>
       For a name without a link, you see similar links. A path after the name is kept:
       <code>${keyword} docs/install</code>.
     </p>`

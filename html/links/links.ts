@@ -42,7 +42,7 @@ export interface LinkSlice {
 type RowLink = Pick<Link, 'id' | 'slug' | 'title' | 'url'> & Partial<Pick<Link, 'description'>>
 
 /** Lists show the beginning of a text: fifty long ones would be a long page. */
-const MAX_ROW_TEXT = 120
+const MAX_ROW_TEXT = 100
 
 /**
  * A row about a link. It leads to the link's page, or to its preview; its address follows the link.
@@ -54,9 +54,10 @@ export function linkRow(
   mayRead: boolean,
   cells: Readonly<Record<string, Printable>>,
 ): Html {
-  const type = html`${rowLink(mayRead ? `/-/links/${id}` : `/${slug}+`, shortName(short, slug))}
-  ${title !== '' && html`<bdi class="title">${title}</bdi>`}
-  ${description !== '' && html`<bdi class="about">${cut(description)}</bdi>`}`
+  const name = rowLink(mayRead ? `/-/links/${id}` : `/${slug}+`, shortName(short, slug))
+  const heading = title !== '' && html` <bdi class="title">${title}</bdi>`
+  const about = description !== '' && html` <bdi class="about">${cut(description)}</bdi>`
+  const type = html`${name}${heading}${about}`
   const target = html`<a href="/${slug}" rel="noreferrer"><bdi>${cut(url)}</bdi></a>`
   return tableRow({ 'data-slug': slug }, { type, target, ...cells })
 }

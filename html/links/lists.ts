@@ -126,8 +126,8 @@ function listedRow(link: ListedLink, view: LinksView): Html {
   const mayRead = visitor.role === 'admin' || link.is_owner || link.is_recipient
   const badge = visibility !== 'public' && visibilityBadge(visibility)
   const kind = html`<span class="badges">${badge} ${roleBadge(link)} ${tagList(tags)}</span>`
-  const copy = html`<span class="hidden" id="short-${slug}">${short.base}/${slug}</span>
-    ${copyButton(`short-${slug}`, `the short link of ${slug}`)}`
+  const address = html`<span class="hidden" id="short-${slug}">${short.base}/${slug}</span>`
+  const copy = html`${address} ${copyButton(`short-${slug}`, `the short link of ${slug}`)}`
   return linkRow(link, short, mayRead, {
     kind,
     owner: is_primary ? html`<span class="muted">you</span>` : html`<bdi>${owner}</bdi>`,

@@ -159,12 +159,14 @@ export async function searchLinks(
   const text = readSearch(filter.q, short)
   const fixed = fixedTags(search, text)
   const prefix = filter.sort === '' ? prefixOf(text) : ''
-  const list = { list: scopeOf(search), user: visitor.id, tag: fixed[0] ?? '', sort: filter.sort }
+  // Lists of all links by slug are read by their first tag.
+  const [tag = ''] = search.among === 'all' && filter.sort === '' ? fixed : []
+  const list = { list: scopeOf(search), user: visitor.id, tag, sort: filter.sort }
   const conditions = {
     visibility: filter.visibility,
     patterns: text.texts.map(patternOf),
     owners: text.owners.map(patternOf),
-    tags: fixed,
+    tags: fixed.filter((other) => other !== tag),
   }
   // Where every link matches, no more are read than the page needs.
   const isFiltered = Object.values(conditions).some((condition) => condition.length > 0)
@@ -209,7 +211,7 @@ function scopeOf({ filter, visitor, among }: LinkSearch): ListScope {
   return among === 'mine' ? ROLES[filter.role] : listSeenBy(visitor)
 }
 
-/** All tags that a link must have. Lists of all links are read by the first one. */
+/** All tags that a link must have. */
 function fixedTags({ filter }: LinkSearch, { tags }: SearchText): readonly string[] {
   const tag = foldTag(filter.tag)
   return tag === '' ? tags : [...new Set([tag, ...tags])]

@@ -280,7 +280,8 @@ await t.test('an unknown slug: what was meant, and a way to make it', async (t) 
     /<form method="get" action="\/-\/new">\s*<input[^>]*name="slug" value="standu"/,
   )
   t.match((await visit(base, '/New_Thing.')).text, /name="slug" value="new-thing"/, 'in good form')
-  t.notMatch((await visit(base, '/x.y%20z')).text, 'action="/-/new"', 'no link can have this slug')
+  t.match((await visit(base, '/x.y%20z')).text, /name="slug" value="x-y-z"/, 'the nearest slug')
+  t.notMatch((await visit(base, '/!%20')).text, 'action="/-/new"', 'no slug is near')
 
   const hostile = await visit(base, '/%3Cscript%3Ealert(1)%3C%2Fscript%3E%22%27')
   t.match(hostile, NOWHERE)
