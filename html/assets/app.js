@@ -287,7 +287,10 @@ document.addEventListener('input', ({ target }) => {
   if (target.dataset.filters !== undefined) filterRows(target)
 })
 document.addEventListener('htmx:config:request', configRequest)
-document.addEventListener('htmx:before:request', () => sayProblem(''))
+document.addEventListener('htmx:before:request', ({ detail: { ctx } }) => {
+  // A part that looks for news by itself leaves the message to those who read it.
+  if (ctx.sourceEvent?.type !== 'every') sayProblem('')
+})
 document.addEventListener('htmx:after:request', afterRequest)
 document.addEventListener('htmx:error', () => sayProblem('Gatehouse could not be reached.'))
 document.addEventListener('click', (event) => {
