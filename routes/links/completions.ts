@@ -5,6 +5,7 @@ import { withDefault } from '../../kernel/validate.ts'
 import { peopleCompletions, tagCompletions } from '../../services/links/completions.ts'
 import { signedIn } from './access.ts'
 import { page } from './endpoint.ts'
+import { refuseMeasuring } from './lists.ts'
 
 const text = withDefault(Type.String(), '')
 
@@ -14,7 +15,8 @@ export const completionEndpoints = [
     path: '/-/complete/tags',
     access: signedIn,
     query: Type.Object({ tags: text }),
-    async answer({ app, caller, query }) {
+    async answer({ app, caller, query, context }) {
+      refuseMeasuring(context, query.tags)
       const values = await tagCompletions(app.links.db, caller, query.tags)
       return partView('Tags', suggestionOptions(values))
     },
@@ -24,8 +26,9 @@ export const completionEndpoints = [
     path: '/-/complete/people',
     access: signedIn,
     query: Type.Object({ email: text, owner: text }),
-    async answer({ app, caller, query }) {
+    async answer({ app, caller, query, context }) {
       const asked = query.email || query.owner
+      refuseMeasuring(context, asked)
       const values = await peopleCompletions(app.links.db, caller, asked)
       return partView('People', suggestionOptions(values))
     },

@@ -167,6 +167,8 @@ await t.test('another site changes nothing', async (t) => {
   }
   t.equal(await roleOf(ann), 'user')
   t.notMatch((await eve.get(USERS)).text, 'x@example.com')
+  const image = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
+  t.match(await eve.get(`${LINKS}?q=a`, image), { status: 403 }, 'nor measures a search')
   const host = { host: 'evil.test' }
   t.match(await eve.get(USERS, host), { status: 403 }, 'nor under another name')
 })

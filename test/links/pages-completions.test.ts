@@ -4,6 +4,8 @@ import { HTMX, makeLink, pageUser, startPages, visitorAt } from '../helpers/link
 import type { Visitor } from '../helpers/links.ts'
 
 const [, postgres] = backends
+/** What a browser sends for a page of another site that loads one of ours unseen. */
+const FOREIGN = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
 
 /** What a field offers, unescaped as far as these tests need it. */
 async function offered(who: Visitor, path: string): Promise<readonly string[]> {
@@ -62,6 +64,6 @@ await t.test('for those who are signed in', async (t) => {
   const nobody = visitorAt(links.base, '')
   for (const path of ['/-/complete/tags?tags=w', '/-/complete/people?email=a']) {
     t.equal((await nobody.get(path)).status, 403, path)
-    t.equal((await ann.get(path, { 'sec-fetch-site': 'cross-site' })).status, 403, path)
+    t.equal((await ann.get(path, FOREIGN)).status, 403, path)
   }
 })
