@@ -166,7 +166,9 @@ await t.test('links: what somebody typed is text and nothing else', async (t: Te
       }
 
       await visit(`/-/?q=evil-${at}`, 'in the list')
-      t.equal(await page.locator('tr .target bdi').textContent(), url)
+      // A list shows the beginning of an address.
+      const shown = (await page.locator('tr .target bdi').textContent()) ?? ''
+      t.ok(url.startsWith(shown.replace(/…$/, '')) && shown.length >= 50, shown)
       await visit(`/-/?q=${encodeURIComponent(text)}`, 'in the search')
       t.equal(await page.getByRole('searchbox').inputValue(), text.trim())
       await visit(`/-/links/${link.id}`, 'on its page')
