@@ -38,8 +38,7 @@ export async function fits(
   width: number,
   schemes: readonly ('light' | 'dark')[] = SCHEMES,
 ): Promise<void> {
-  await page.setViewportSize({ width, height: 800 })
-  t.same(await measure(page, 'tooWide()'), [], `no sideways scroll at ${width} px`)
+  await noSidewaysScroll(t, page, width)
   const small = await measure(page, `smallTargets(${LEAST_TARGET})`)
   t.same(small, [], `high enough for a finger at ${width} px`)
   for (const colorScheme of schemes) {
@@ -47,6 +46,11 @@ export async function fits(
     const low = await measure(page, `lowContrast(${LEAST_CONTRAST})`)
     t.same(low, [], `contrast at ${width} px, ${colorScheme}`)
   }
+}
+
+export async function noSidewaysScroll(t: Test, page: Page, width: number): Promise<void> {
+  await page.setViewportSize({ width, height: 800 })
+  t.same(await measure(page, 'tooWide()'), [], `no sideways scroll at ${width} px`)
 }
 
 /** The contrast of each kind of button under the mouse. */
