@@ -62,10 +62,12 @@ async function contents(backend: Backend, env: Env): Promise<Contents> {
   )
 }
 
+const CHANGING = new Set(['scheduled_at', 'clicks'])
+
 /** The rows with the columns of the first release alone, in an order that does not depend on others. */
 function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly string[] {
-  // Every start claims a scheduled session.
-  const names = Object.keys(before[0] ?? {}).filter((name) => name !== 'scheduled_at')
+  // Every start claims a scheduled session, and a visit counts.
+  const names = Object.keys(before[0] ?? {}).filter((name) => !CHANGING.has(name))
   return rows.map((row) => JSON.stringify(names.toSorted().map((name) => row[name]))).toSorted()
 }
 

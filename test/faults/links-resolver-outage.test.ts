@@ -99,8 +99,8 @@ for (const [name, begin] of Object.entries(outages)) {
     t.same(await server.stop(), { code: 0, signal: null })
     const rows = await run(
       url,
-      `select '/' || slug as path, sum(clicks)::int as clicks
-         from links.clicks join links.links on id = link_id where slug like 'busy%' group by 1`,
+      `select '/' || slug as path, sum(c.clicks)::int as clicks
+         from links.clicks c join links.links on id = link_id where slug like 'busy%' group by 1`,
     )
     const clicks = new Map(rows.map((row) => [String(row['path']), Number(row['clicks'])]))
     // Each was visited once before, to be in memory.

@@ -29,6 +29,7 @@ const OPERATIONS = [
   'POST /webhooks/generic/{name}/{token}',
   'GET /events',
   'GET /api/v1/events',
+  'GET /api/v1/events/export',
   'GET /api/v1/events/{id}',
   'GET /api/v1/events/{id}/payload',
   'POST /api/v1/events/{id}/replay',

@@ -127,8 +127,8 @@ await t.test(`random faults of the network under load, seed ${seed}`, async (t) 
   await assertKept(t, load, (text) => run(url, text))
   const clicks = await run(
     url,
-    `select '/' || slug as path, sum(clicks)::integer as n
-       from links.clicks join links.links on id = link_id group by 1`,
+    `select '/' || slug as path, sum(c.clicks)::integer as n
+       from links.clicks c join links.links on id = link_id group by 1`,
   )
   for (const { path, n } of clicks) {
     t.equal(n, (visits.redirected.get(path) ?? 0) + 1, `clicks of ${path}`)
