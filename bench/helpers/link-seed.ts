@@ -45,6 +45,10 @@ function seed(count: number): readonly string[] {
      select m.user_id, t.tag, t.slug
        from (select user_id, slug from links.link_owners union select user_id, slug from links.link_shares) m
        join links.link_tags t on t.slug = m.slug and not t.is_public`,
+    `insert into links.link_words (slug, word, is_public)
+     select slug, word, h % 10 < 7
+       from made, unnest(array[substr(slug, 1, 8), n::text, 'title', 'of']) word
+         on conflict do nothing`,
     `insert into links.tags (tag, links, public_links)
      select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag`,
   ]
