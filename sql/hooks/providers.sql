@@ -24,9 +24,11 @@ select p.name, p.family, p.trust_mode, p.scheme, p.scheme_row, p.enabled, p.toke
          select sum(events) as events from hooks.activity where provider = p.name and minute >= :recent_since
        ) a on true
   left join lateral (
+         -- By the highest id, which is read from the index of the provider. With order and limit, PostgreSQL reads the
+         -- whole log for a provider that has been quiet.
          select received_at from hooks.events
-          where provider = p.name and id > (select pruned_through from hooks.settings)
-          order by id desc limit 1
+          where id = (select max(id) from hooks.events
+                       where provider = p.name and id > (select pruned_through from hooks.settings))
        ) e on true
   left join lateral (
          select minute from hooks.activity where provider = p.name
