@@ -18,7 +18,18 @@ import {
 import { onPath } from '../runner/system-parts.ts'
 import { request } from '../helpers/http.ts'
 import { until } from '../helpers/until.ts'
-import { browse, focusedId, loadFailure, rowIds, send, textOf, tile, untilText } from './pages.ts'
+import {
+  browse,
+  focusedId,
+  loadFailure,
+  rowIds,
+  send,
+  textOf,
+  tile,
+  untilText,
+  copiedOn,
+  rememberCopies,
+} from './pages.ts'
 
 const [, postgres] = backends
 /** One service for all tests of this file; the first of them finds it empty. */
@@ -45,7 +56,7 @@ async function copied(page: Page): Promise<string> {
   const button = page.locator('[data-copy="curl-command"]')
   await button.click()
   await untilText(button, 'Copied curl command')
-  return page.evaluate<string>('navigator.clipboard.readText()')
+  return copiedOn(page)
 }
 
 function connection(page: Page): Promise<string> {
@@ -445,7 +456,7 @@ await t.test('an event beside the log on a wide screen', async (t: Test) => {
 
 await t.test('the page of an event', async (t: Test) => {
   const { page, context } = await browse(t, base, LAPTOP)
-  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await rememberCopies(context)
   const text = await send(base, 'generic/shop', QUOTES, {
     'X-Event-Type': "it's paid",
     'X-Note': `$(id) 'single' "double"`,
@@ -475,7 +486,7 @@ await t.test('the page of an event', async (t: Test) => {
     const name = page.locator('.json .key', { hasText: 'sku' })
     await name.click()
     await untilText(page.locator('.json [role="status"]'), 'Copied data.list.0.sku')
-    t.equal(await page.evaluate<string>('navigator.clipboard.readText()'), 'data.list.0.sku')
+    t.equal(await copiedOn(page), 'data.list.0.sku')
     const folds = page.locator('.json summary', { hasText: 'list' })
     await folds.locator('.key').first().click()
     t.ok(await name.isVisible(), 'a click on a name does not fold what it contains')

@@ -6,7 +6,16 @@ import { identity, makeLink, pageUser, startPages, visitorAt } from '../helpers/
 import type { Caller } from '../helpers/links.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
-import { browse, focusedId, loadFailure, tabTo, textOf, untilText } from './pages.ts'
+import {
+  browse,
+  focusedId,
+  loadFailure,
+  tabTo,
+  textOf,
+  untilText,
+  copiedOn,
+  rememberCopies,
+} from './pages.ts'
 
 const [, postgres] = backends
 /** One service for all tests of this file, each with users of its own. */
@@ -189,7 +198,7 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
     extraHTTPHeaders: identity(email),
     expectedErrors: [loadFailure(400)],
   })
-  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await rememberCopies(context)
   const works = async (token: string): Promise<number> =>
     (await links.api(token)('GET', '/links')).status
   await page.goto(`${links.base}/-/`)
@@ -216,7 +225,7 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
     t.match(token, /^gh_[0-9A-Za-z]{43}$/)
     await page.getByRole('button', { name: 'Copy token' }).click()
     await page.getByRole('button', { name: 'Copied token' }).waitFor()
-    t.equal(await page.evaluate('navigator.clipboard.readText()'), token)
+    t.equal(await copiedOn(page), token)
     const curl = await textOf(page.locator('#made-curl'))
     t.equal(curl, `curl -H 'Authorization: Bearer ${token}' '${links.base}/api/v1/links'`)
     t.equal(await works(token), 200)

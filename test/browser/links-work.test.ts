@@ -4,7 +4,15 @@ import { backends } from '../helpers/backends.ts'
 import { identity, makeLink, pageUser, slugsIn, startPages } from '../helpers/links.ts'
 import type { Link, PageUser } from '../helpers/links.ts'
 import { until } from '../helpers/until.ts'
-import { browse, focusedId, loadFailure, textOf, untilText } from './pages.ts'
+import {
+  browse,
+  focusedId,
+  loadFailure,
+  textOf,
+  untilText,
+  copiedOn,
+  rememberCopies,
+} from './pages.ts'
 
 const [, postgres] = backends
 /** One service for all tests of this file, each with users of its own. */
@@ -306,7 +314,7 @@ await t.test('lists: search, filters, more, copy', async (t: Test) => {
     extraHTTPHeaders: identity(cleo.email),
     expectedErrors: EXPECTED,
   })
-  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await rememberCopies(context)
   const rows = page.locator('#links > tr')
   await page.goto(`${links.base}/-/`)
   t.equal(await rows.count(), 50)
@@ -343,6 +351,6 @@ await t.test('lists: search, filters, more, copy', async (t: Test) => {
     await page.goto(`${links.base}/-/?q=wiki`)
     await page.getByRole('button', { name: 'Copy the short link of wiki' }).click()
     await page.getByRole('button', { name: 'Copied the short link of wiki' }).waitFor()
-    t.equal(await page.evaluate('navigator.clipboard.readText()'), `${links.base}/wiki`)
+    t.equal(await copiedOn(page), `${links.base}/wiki`)
   })
 })

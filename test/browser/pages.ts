@@ -1,4 +1,4 @@
-import type { Locator, Page } from 'playwright-core'
+import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { openBrowser } from '../helpers/browser.ts'
 import type { BrowserOptions, BrowserOwner, TestBrowser } from '../helpers/browser.ts'
 import { JSON_TYPE, post } from '../helpers/hooks.ts'
@@ -37,6 +37,22 @@ export async function send(
 /** Text as the bytes of a header: UTF-8, where node:http takes one character a byte. */
 export function headerText(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1')
+}
+
+/** Lets pages copy, and remembers what each has copied: files at the same time share one clipboard. */
+export async function rememberCopies(context: BrowserContext): Promise<void> {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await context.addInitScript(`
+    const write = navigator.clipboard.writeText.bind(navigator.clipboard)
+    navigator.clipboard.writeText = async (text) => {
+      await write(text)
+      window.copied = text
+    }`)
+}
+
+/** What a page has copied last. */
+export function copiedOn(page: Page): Promise<string> {
+  return page.evaluate<string>('window.copied')
 }
 
 /** The ids of the rows that a page shows, from top to bottom. */

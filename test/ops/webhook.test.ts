@@ -66,6 +66,12 @@ await onPostgres(t, 'the order of refusals', async (t: Test, backend) => {
       fails(t, await deliverAlert(unset.base, body, headers), 503, /OPS_CHAT_API_KEY/, what)
     }
   })
+  // Else the scheduler of the next server would start the session of this one.
+  const begun = async (): Promise<boolean> => {
+    const { json } = await unset.api<{ sessions: readonly unknown[] }>('GET', '/sessions')
+    return json.sessions.length > 0
+  }
+  await until(begun, 'the session at the start')
   await unset.server.stop()
 
   const ops = await startOps(t, backend, { ...unset.env, OPS_CHAT_API_KEY: CHAT_KEY })
