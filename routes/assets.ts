@@ -34,9 +34,9 @@ const FILES: Readonly<Record<'pages' | 'hooks' | 'ops' | 'explorer', readonly As
 }
 
 /**
- * The files of every service's pages, those that only hooks or ops has, or those of the API explorer. Pages
- * of refusals and unknown links are for anybody, and so are their files, which are the same in
- * every installation. The explorer's are large, and its page is guarded.
+ * The files of every service's pages, those that only hooks or ops has, or those of the API
+ * explorer. Pages of refusals and unknown links are for anybody, and so are their files, which are
+ * the same in every installation. The explorer's are large, and its page is guarded.
  */
 export function assetRoutes(
   folder: string,

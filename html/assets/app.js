@@ -237,9 +237,9 @@ function configRequest(event) {
 }
 
 /**
- * Keeps an event stream open: it is opened again when the server ends it for good, and closed while the
- * page is hidden. `address` gives its URL each time; `onMessage[name]` gets messages of that name. Returns
- * what ends it.
+ * Keeps an event stream open: it is opened again when the server ends it for good, and closed
+ * while the page is hidden. `address` gives its URL each time; `onMessage[name]` gets messages of
+ * that name. Returns what ends it.
  */
 export function keepStream(address, onMessage, onState) {
   let source
@@ -253,7 +253,7 @@ export function keepStream(address, onMessage, onState) {
     for (const [name, handle] of Object.entries(onMessage)) source.addEventListener(name, handle)
     source.onerror = () => {
       onState('reconnecting')
-      // The browser gives up for good on a reply that is not a stream, such as of a proxy that restarts.
+      // The browser gives up on a reply that is not a stream, such as of a proxy that restarts.
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS)
     }
   }

@@ -1,6 +1,6 @@
 // What is live on the pages of hooks: new rows on top of a list, the event beside the log, and the
-// figures of the dashboard. Without this file a reload shows what came meanwhile. Names in a tree of
-// JSON copy their paths.
+// figures of the dashboard. Without this file a reload shows what came meanwhile. Names in a tree
+// of JSON copy their paths.
 
 import { copyText, element, keepStream, sayProblem, showTimes } from './app.js'
 
@@ -21,8 +21,8 @@ function openBox() {
 }
 
 /**
- * Runs a task when it is asked for: one at a time, and once a second at most. A task that gives false
- * is tried again.
+ * Runs a task when it is asked for: one at a time, and once a second at most. A task that gives
+ * false is tried again.
  */
 function coalesced(task) {
   let isAsked = false

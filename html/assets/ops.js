@@ -1,5 +1,5 @@
-// The live output of a session, which becomes its story at the end. Without this file a reload shows
-// what came meanwhile.
+// The live output of a session, which becomes its story at the end. Without this file a reload
+// shows what came meanwhile.
 
 import { keepStream } from './app.js'
 

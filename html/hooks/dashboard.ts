@@ -222,8 +222,8 @@ interface Hour {
 }
 
 /**
- * What all providers sent in each hour of the clock in which a part of the last 24 hours lies, oldest
- * first: of the oldest hour the end counts, of the last one the time until `now`.
+ * What all providers sent in each hour of the clock in which a part of the last 24 hours lies,
+ * oldest first: of the oldest hour the end counts, of the last one the time until `now`.
  */
 export function hourly(stats: readonly HourStats[], now: Date): readonly Hour[] {
   const last = hourOf(now)

@@ -52,7 +52,7 @@ export function memoriesView(found: FoundMemories): View {
   return opsView('Memories', content, { above })
 }
 
-/** `/memories/{id}`: one memory, to be edited; htmx puts it in the place of its card in the list. */
+/** `/memories/{id}`: one memory, to be edited; htmx puts it in the place of its card. */
 export function memoryView(card: MemoryCard): View {
   const { id } = card.memory
   const body = html`<p class="crumb"><a href="/memories">Memories</a> / ${id}</p>

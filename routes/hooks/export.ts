@@ -24,8 +24,8 @@ export function exportOperation(app: HooksRoutes): Operation {
     tag: 'Events',
     summary: 'Get all events that the filters choose, with headers and payloads, newest first.',
     description:
-      'A line of JSON for each event, as GET /api/v1/events/{id} gives it. The answer ends early, ' +
-      'without the last chunk of HTTP, where the rest could not be read.',
+      'A line of JSON for each event, as GET /api/v1/events/{id} gives it. The answer ends ' +
+      'early, without the last chunk of HTTP, where the rest could not be read.',
     needsToken: reader.needsToken,
     query: ExportQuery,
     replies: { 200: { description: 'The lines', schema: Type.String(), type: NDJSON } },

@@ -57,7 +57,7 @@ function membersOf({ payload }: EventDetail): ReadonlyMap<string, string> | unde
   return root && new Map([...leavesOf(root)].map(({ steps, source }) => [pathOf(steps), source]))
 }
 
-/** `items.0.id`, as the filter of the log has it; a name with other characters stands in brackets. */
+/** `items.0.id`, as the filter of the log has it; other names stand in brackets. */
 function pathOf(steps: readonly string[]): string {
   const parts = steps.map((step) => {
     return /^[\w-]+$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`

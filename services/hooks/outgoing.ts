@@ -49,7 +49,7 @@ function wrongTarget(message: string): Fault {
 /** Headers of one connection: true of no other request. */
 const OF_ONE_CONNECTION =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|http2-settings)$/
-/** Headers that an HTTP client sets by itself, and `Accept-Encoding`: no answer is unpacked here. */
+/** Headers that an HTTP client sets by itself; and no answer is unpacked here. */
 const OF_ONE_MESSAGE = /^(host|content-length|expect|accept-encoding)$/
 
 /** True for a header that another connection may carry as well, and that no proxy added. */
