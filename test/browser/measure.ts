@@ -26,6 +26,8 @@ const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core')), 'utf8')
 /** axe-core finds nothing on the page. */
 export async function accessible(t: Test, page: Page): Promise<void> {
   await page.evaluate(AXE)
+  // What was opened may ask for its content, and is pale until it has come.
+  await page.locator('.htmx-request').first().waitFor({ state: 'detached' })
   const found = await page.evaluate<readonly string[]>(`axe.run().then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`)
   t.same(found, [], 'axe-core finds nothing')
