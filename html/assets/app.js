@@ -11,7 +11,7 @@ const exact = new Intl.DateTimeFormat(undefined, {
   ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
 })
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
-/** Up to this many seconds a time is told in the unit; later ones as a date. */
+/** Times up to this many seconds away are shown in the unit, others as a date. */
 const UNITS = [
   [45, 'second', 1],
   [45 * 60, 'minute', 60],

@@ -196,7 +196,7 @@ function afterSwap({ detail: { ctx } }) {
   const list = liveList()
   if (list === null) return
   if (ctx.target.id === list.id) passed(list, ctx.told)
-  // The stream may have told of an event while the rows were on their way.
+  // The stream may have named an event while the rows were on their way.
   if (Number(lastId) > Number(list.dataset.position)) void refresh()
 }
 
@@ -269,7 +269,7 @@ function gap({ skipped }) {
   })
 }
 
-/** The newest event that the stream has told of. */
+/** The id of the newest event on the stream. */
 let lastId = ''
 
 function onEvent({ provider, received_at }) {
@@ -281,14 +281,14 @@ function onEvent({ provider, received_at }) {
 
 function followEvents(live) {
   lastId = live.dataset.live
-  const read = (handle) => (message) => {
+  const parsed = (handle) => (message) => {
     if (message.lastEventId !== '') lastId = message.lastEventId
     handle(JSON.parse(message.data))
   }
   const onMessage = {
-    'event-received': read(onEvent),
-    status: read(showStatus),
-    gap: read(gap),
+    'event-received': parsed(onEvent),
+    status: parsed(showStatus),
+    gap: parsed(gap),
   }
   const address = () => (lastId === '' ? '/events' : `/events?last_event_id=${lastId}`)
   keepStream(address, onMessage, (state) => state === 'reconnecting' && showConnection(state))

@@ -3,7 +3,7 @@ import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import type { LinksPage, LinkSearch } from '../../services/links/lists.ts'
 import { anyOf, plainChoice, filterForm, plainField, submit } from '../form.ts'
-import { copyButton, countText, emptyList, listTable, moreLink, timeTag } from '../parts.ts'
+import { copyButton, countUpTo, emptyList, listTable, moreLink, timeTag } from '../parts.ts'
 import { linksView } from './layout.ts'
 import { linkRow, tagList, visibilityBadge, type ShortLinks } from './links.ts'
 import { firstLinkForm, firstLinkStep } from './first-link.ts'
@@ -35,7 +35,9 @@ export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
   /** On the page of a tag, the tag: it is no part of the filter there. */
   pageOf?: string
   /** How many links there are; null where counting would take a search. */
-  count: { links: number; max: number } | null
+  count: number | null
+  /** Only so many links of a user, the first by name, are sorted in another order. */
+  maxSorted: number
   /** Address of the next page. */
   next: string | null
   short: ShortLinks
@@ -97,13 +99,11 @@ function results(content: Html): Html {
 }
 
 /** `63 links`; and where not all of them are sorted, that it is so. */
-function countNote({ count, among, filter }: LinksView): Html | false {
+function countNote({ count, maxSorted, among, filter }: LinksView): Html | false {
   if (count === null) return false
-  const { links, max } = count
-  const text = links > max ? `${max.toLocaleString('en')}+ links` : countText(links, 'link')
-  const isPart = links > max && among === 'mine' && filter.sort !== ''
-  const note = isPart && html`. The first ${max.toLocaleString('en')} by name are sorted.`
-  return html`<p class="muted count">${text}${note}</p>`
+  const isPart = count > maxSorted && among === 'mine' && filter.sort !== ''
+  const note = isPart && html`. The first ${maxSorted.toLocaleString('en')} by name are sorted.`
+  return html`<p class="muted count">${countUpTo(count, 'link')}${note}</p>`
 }
 
 function figureHead({ filter }: LinksView): string | { number: string } {

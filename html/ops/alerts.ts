@@ -2,9 +2,9 @@ import type { Alert, AlertOutcome, AlertText } from '../../db/ops/alerts.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
 import { postForm, submit } from '../form.ts'
-import { emptyState, facts, listTable, longText, nextLink, rowLink } from '../parts.ts'
+import { countLine, emptyState, facts, listTable, longText, nextLink, rowLink } from '../parts.ts'
 import { tableRow, timeTag } from '../parts.ts'
-import { countedLine, opsView, sessionLink, shortText, type Listed } from './layout.ts'
+import { opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
 /** How much of a payload is shown: a page of whole ones could take all memory. */
 export const MAX_CHARACTERS = 20_000
@@ -30,7 +30,7 @@ export interface FoundAlerts extends Listed<Alert> {
 /** `/alerts`, the latest delivery first. */
 export function alertsView({ rows, older, count }: FoundAlerts): View {
   const content = html`<section id="alerts-results" aria-label="Alerts">
-    ${count > 0 && countedLine(count, 'alert')}
+    ${count > 0 && countLine(count, 'alert')}
     ${listTable({
       bodyId: 'alert-rows',
       caption: 'Alerts, the latest delivery first',

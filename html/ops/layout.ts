@@ -2,7 +2,6 @@ import type { Level } from '../../db/ops/events.ts'
 import type { Status } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
-import { countLine, countText } from '../parts.ts'
 import { entriesOf, errorPage, layout, type ServiceLink, type ShownFault } from '../layout.ts'
 
 const SITE = {
@@ -101,15 +100,6 @@ export function durationText(milliseconds: number): string {
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
   const whole = Math.round(seconds)
   return `${Math.floor(whole / 60)} min ${whole % 60} s`
-}
-
-/** Rows are counted no further. */
-export const MAX_COUNT = 1_000
-
-/** How many rows a list has. */
-export function countedLine(count: number, noun: string, plural?: string): Html {
-  if (count <= MAX_COUNT) return countLine(count, noun, plural)
-  return html`<p class="muted count">More than ${countText(MAX_COUNT, noun, plural)}</p>`
 }
 
 /** What a model reads beside a text, and the marks of Markdown. */

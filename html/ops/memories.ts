@@ -12,8 +12,8 @@ import {
   submitLine,
   type Form,
 } from '../form.ts'
-import { cards, disclosed, nextLink, saved, timeTag } from '../parts.ts'
-import { countedLine, opsView, sessionLink, type Listed } from './layout.ts'
+import { countLine, cards, disclosed, nextLink, saved, timeTag } from '../parts.ts'
+import { opsView, sessionLink, type Listed } from './layout.ts'
 
 /** What `/memories` shows. */
 export interface FoundMemories extends Listed<Memory> {
@@ -42,7 +42,7 @@ export function memoriesView(found: FoundMemories): View {
     </p>
     ${memoryFilter(found)}`
   const content = html`<section id="memories" aria-label="Memories">
-    ${creationForm(found)} ${found.count > 0 && countedLine(found.count, 'memory', 'memories')}
+    ${creationForm(found)} ${found.count > 0 && countLine(found.count, 'memory', 'memories')}
     ${cards(
       found.rows.map((memory) => memoryCard({ memory })),
       'No memories match these filters.',

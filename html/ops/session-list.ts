@@ -2,16 +2,16 @@ import type { Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { anyOf, filterForm, plainChoice } from '../form.ts'
-import { emptyState, listTable, rowLink, tableRow, timeTag, type More } from '../parts.ts'
 import {
-  countedLine,
-  costText,
-  durationText,
-  modelText,
-  opsView,
-  statusBadge,
-  type Listed,
-} from './layout.ts'
+  countLine,
+  emptyState,
+  listTable,
+  rowLink,
+  tableRow,
+  timeTag,
+  type More,
+} from '../parts.ts'
+import { costText, durationText, modelText, opsView, statusBadge, type Listed } from './layout.ts'
 import { askedLine } from './prompt.ts'
 
 /** What `/sessions` shows. */
@@ -35,7 +35,7 @@ export function sessionsView(found: FoundSessions): View {
   const { rows, older, status, trigger, count } = found
   const isFiltered = status !== null || trigger !== null
   const content = html`<section id="sessions-results" aria-label="Sessions">
-    ${countedLine(count, 'session')}
+    ${countLine(count, 'session')}
     ${sessionTable('session-rows', 'Sessions, newest first', rows, {
       isFiltered,
       more: { next: older ?? null, label: 'Older sessions' },

@@ -7,7 +7,7 @@ import {
   chosenView,
   type BulkAction,
 } from '../../html/links/admin-links.ts'
-import { countUpTo } from '../../html/parts.ts'
+import { countUpTo, MAX_COUNT } from '../../html/parts.ts'
 import { newForm, type Call } from '../../kernel/http/endpoint.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
@@ -21,7 +21,7 @@ import { isUuid } from '../../kernel/text.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, form, page, shortLinks, type LinksRoutes } from './endpoint.ts'
 import { refuseMeasuring } from './lists.ts'
-import { linkList, MAX_COUNTED, nextAddress } from './paging.ts'
+import { linkList, nextAddress } from './paging.ts'
 
 const PATH = '/-/admin/links'
 
@@ -148,6 +148,6 @@ async function showChosen(
 }
 
 async function countOf({ links }: LinksRoutes): Promise<string> {
-  const { count } = await linkQueries.countLinks(links.db, { most: MAX_COUNTED + 1 })
-  return countUpTo(MAX_COUNTED, count, 'link')
+  const { count } = await linkQueries.countLinks(links.db, { most: MAX_COUNT + 1 })
+  return countUpTo(count, 'link')
 }

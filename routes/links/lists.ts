@@ -1,4 +1,5 @@
 import { LIST_PATHS, linksListView } from '../../html/links/lists.ts'
+import { MAX_COUNT } from '../../html/parts.ts'
 import { encodeCursor } from '../../kernel/text.ts'
 import { forbidden } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
@@ -6,7 +7,7 @@ import { isForeignLoad } from '../../kernel/net/guard.ts'
 import {
   countLinks,
   ListQuery,
-  MAX_COUNTED,
+  MAX_SORTED,
   searchLinks,
   type LinkSearch,
   type ListPosition,
@@ -45,11 +46,12 @@ export async function listPage(
   const found = await searchLinks({ db, clock, short }, search, cursor, limit)
   const { next, links } = found
   const after = next && encodeCursor([next.part, next.after, next.place])
-  const counted = cursor === undefined ? await countLinks(db, search) : undefined
+  const counted = cursor === undefined ? await countLinks(db, search, MAX_COUNT + 1) : undefined
   // A search that ended on its first page has found all there is.
   const all = counted ?? (cursor === undefined && next === null ? links.length : undefined)
-  const count = all === undefined ? null : { links: all, max: MAX_COUNTED }
-  return { ...found, count, next: nextAddress(context, after), short }
+  const count = all ?? null
+  const sizes = { count, maxSorted: MAX_SORTED }
+  return { ...found, ...sizes, next: nextAddress(context, after), short }
 }
 
 /** The time of the reply would tell another site what is in links that are not public. */

@@ -10,9 +10,6 @@ import type { Slice } from '../../services/links/lists.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
-/** Longer lists are not counted to their end: a page takes as long with a million rows. */
-export const MAX_COUNTED = 1_000
-
 /** A list's rows under their name, and where its next page begins. */
 type Page<Name extends string, Row> = Record<Name, Row[]> & { next_cursor: string | null }
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { User, userQueries } from '../../db/links/users.ts'
-import { countUpTo } from '../../html/parts.ts'
+import { countUpTo, MAX_COUNT } from '../../html/parts.ts'
 import { usersView, type UsersView } from '../../html/links/users.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { newForm, type Call } from '../../kernel/http/endpoint.ts'
@@ -10,7 +10,7 @@ import { NewUser, RoleChange } from '../../services/links/user-input.ts'
 import { changeRole, createUser } from '../../services/links/users.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, form, Id, page, type LinksRoutes } from './endpoint.ts'
-import { MAX_COUNTED, nextAddress, userList, type PageQuery } from './paging.ts'
+import { nextAddress, userList, type PageQuery } from './paging.ts'
 
 const PATH = '/-/admin/users'
 
@@ -112,9 +112,9 @@ function readUsers({ app: { links }, query }: Pick<UsersCall, 'app' | 'query'>) 
 async function showUsers(call: UsersCall, state: Partial<UsersView> = {}): Promise<View> {
   const { caller, context } = call
   const { users, next_cursor } = await readUsers(call)
-  const { count } = await userQueries.countUsers(call.app.links.db, { most: MAX_COUNTED + 1 })
+  const { count } = await userQueries.countUsers(call.app.links.db, { most: MAX_COUNT + 1 })
   const query = context.search === '' ? '' : `?${context.search}`
   const next = nextAddress({ ...context, path: PATH }, next_cursor)
-  const page = { users, count: countUpTo(MAX_COUNTED, count, 'user'), query, next }
+  const page = { users, count: countUpTo(count, 'user'), query, next }
   return usersView({ viewer: caller, ...page, form: newForm(NewUser), ...state })
 }

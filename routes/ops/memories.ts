@@ -7,7 +7,7 @@ import {
   memoryView,
   type FoundMemories,
 } from '../../html/ops/memories.ts'
-import { MAX_COUNT } from '../../html/ops/layout.ts'
+import { MAX_COUNT } from '../../html/parts.ts'
 import { found } from '../../kernel/fault.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
 import type { View } from '../../kernel/http/view.ts'

@@ -37,9 +37,6 @@ export async function revokeEndpoint(db: Database, name: string): Promise<void> 
 
 const RECORD_MS = 60_000
 
-/** Who calls with the token of an endpoint. */
-export type Endpoints = ReturnType<typeof openEndpoints>
-
 /**
  * Finds the endpoint whose token a request bears, and records its use. Tokens are found by hash:
  * the time of a look-up tells nothing about a token.

@@ -75,7 +75,7 @@ export async function openRegistry({ db, clock, log }: HooksParts, secrets: Sign
     },
     /** Reads all again; awaited after a change of our own, so that the next request sees it. */
     refresh: polls.now,
-    /** Calls back when a refresh found a change, whoever made it. */
+    /** Calls back when a refresh found a change, also one by another instance. */
     onChange: (callback: () => void) => void callbacks.push(callback),
     close: polls.stop,
   }

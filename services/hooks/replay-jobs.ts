@@ -94,8 +94,6 @@ interface Running {
 }
 
 /** Jobs of this process, one at a time: they send many events, one after the other. */
-export type ReplayJobs = ReturnType<typeof openReplayJobs>
-
 export function openReplayJobs({ post, ...rest }: JobParts) {
   /** Ends the exchange with a target when the process may wait for it no longer. */
   const closed = new AbortController()

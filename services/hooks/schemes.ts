@@ -2,8 +2,8 @@ import type { Place, Provider, SchemeRow } from '../../db/hooks/providers.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 
 /**
- * One way to sign. A scheme is part of a provider and never guessed from headers: whoever sends
- * chooses those.
+ * One way to sign. A provider names its scheme. It is never guessed from headers, because the
+ * sender chooses those.
  */
 export interface Scheme extends SchemeRow {
   /** Where the header may hold several signatures. */

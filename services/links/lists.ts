@@ -90,8 +90,8 @@ const ROLES = { '': 'mine', owner: 'primary', 'co-owner': 'co', recipient: 'shar
 /** Links that one query examines, and how long a page may search. */
 const WINDOW = 2_000
 const SEARCH_MS = 1_500
-/** So many links of a user are counted, and are sorted in another order than that of slugs. */
-export const MAX_COUNTED = 1_000
+/** Of the links of a user, only the first so many by slug are sorted in another order. */
+export const MAX_SORTED = 1_000
 /** Comes after all characters of slugs. */
 const LAST = '{'
 
@@ -132,15 +132,18 @@ export async function listAllLinks(
 }
 
 /**
- * The number of links in a list, `MAX_COUNTED + 1` when there are more; undefined where only a
- * search could tell.
+ * The number of links in a list, counted up to `max`; undefined where only a search could tell.
  */
-export async function countLinks(db: Database, search: LinkSearch): Promise<number | undefined> {
+export async function countLinks(
+  db: Database,
+  search: LinkSearch,
+  max: number,
+): Promise<number | undefined> {
   const { q: text, visibility, tag } = search.filter
   const isRead = search.among === 'all' || tag === ''
   if (text !== '' || visibility !== '' || !isRead) return undefined
   const list = { list: scopeOf(search), user: search.visitor.id, tag: foldTag(tag) }
-  return (await q.countLinks(db, { ...list, max: MAX_COUNTED + 1 })).links
+  return (await q.countLinks(db, { ...list, max })).links
 }
 
 /**
@@ -179,7 +182,7 @@ export async function searchLinks(
     const until = inPrefix ? prefix + LAST : LAST
     const left = limit + 1 - links.length
     const rows = isFiltered ? WINDOW : left
-    const window = { ...list, after, until, place, rows, most_own: MAX_COUNTED }
+    const window = { ...list, after, until, place, rows, most_own: MAX_SORTED }
     const end = isFiltered ? await q.findWindowEnd(db, window) : undefined
     const found = await q.searchLinks(db, {
       ...window,

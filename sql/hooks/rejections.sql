@@ -2,7 +2,7 @@
 -- A batch of rejected deliveries: the newest of them (:rows), and how many there were by provider, status and minute
 -- (:sums), of which some had a wrong signature or token. Does nothing when the writer's batch was saved before. All
 -- writers lock the counters in one order. Of the rows that are there, the newest :keep stay. Those of the provider
--- :unknown have a bound of their own, :keep_unknown: whoever sends to paths that lead nowhere evicts no other row.
+-- :unknown have a bound of their own, :keep_unknown: deliveries to unknown paths evict no other row.
 with fresh as (
   insert into hooks.rejection_writers (writer, batch, at)
   values (:writer, :batch, :now)

@@ -19,13 +19,7 @@ select count(*)::bigint as links
 -- The last of the next :rows links of a list. Empty when fewer are left. :sort is '' for the order of slugs, else as in
 -- links.slugs_in_order.
 select place, slug
-  from (select 0::bigint as place, slug
-          from links.slugs_in_list(:list, :user, :tag, :after, :until, :rows)
-         where :sort = ''
-        union all
-        select place, slug
-          from links.slugs_in_order(:list, :user, :sort, :place, :after, :rows, :most_own)
-         where :sort <> '') listed
+  from links.sorted_slugs(:list, :user, :tag, :sort, :place, :after, :until, :rows, :most_own)
  order by place, slug collate "C"
 offset :rows::bigint - 1
  limit 1;
@@ -40,13 +34,7 @@ offset :rows::bigint - 1
 with found as (
   select page.place, page.slug
     from (select place, slug
-            from (select 0::bigint as place, slug
-                    from links.slugs_in_list(:list, :user, :tag, :after, :until, :rows)
-                   where :sort = ''
-                  union all
-                  select place, slug
-                    from links.slugs_in_order(:list, :user, :sort, :place, :after, :rows, :most_own)
-                   where :sort <> '') listed
+            from links.sorted_slugs(:list, :user, :tag, :sort, :place, :after, :until, :rows, :most_own)
            order by place, slug collate "C"
            limit :rows) page
    cross join lateral (

@@ -316,3 +316,14 @@ as $$
     order by own.place, own.slug
     limit most)
 $$;
+
+-- A list in the order of slugs, where `sort` is '', or in another one: see the two functions above.
+create function links.sorted_slugs(list text, member uuid, with_tag text, sort text, place_after bigint, after text,
+                                   until text, most bigint, most_own bigint)
+returns table (place bigint, slug text)
+language sql stable
+as $$
+  select 0::bigint, s.slug from links.slugs_in_list(list, member, with_tag, after, until, most) s where sort = ''
+  union all
+  select o.place, o.slug from links.slugs_in_order(list, member, sort, place_after, after, most, most_own) o where sort <> ''
+$$;

@@ -170,7 +170,7 @@ await onPostgres(t, 'orders and counts of lists', async (t: Test, backend) => {
       many.map((slug) => ({ slug, owners })),
     )
     const page = await ann.get('/-/all')
-    t.equal(countIn(page.text), '1,000+ links')
+    t.equal(countIn(page.text), 'More than 1,000 links')
     t.equal(countIn((await ann.get(nextOf(page.text, 'links') ?? '')).text), undefined)
     t.equal(countIn((await ann.get('/-/all?q=n-')).text), undefined, 'a search is not counted')
     // Equal numbers of clicks stand in the order of slugs, also over pages.
@@ -180,7 +180,7 @@ await onPostgres(t, 'orders and counts of lists', async (t: Test, backend) => {
     const found = await listed(ann, '/-/all?sort=clicks&q=n-00')
     t.same(found, many.slice(0, 100))
     const own = await ann.get('/-/?sort=clicks')
-    t.match(own.text, /1,000\+ links\. The first 1,000 by name are sorted\./)
+    t.match(own.text, /More than 1,000 links\. The first 1,000 by name are sorted\./)
     t.same(slugsIn(own.text).slice(0, 4), ['cc', 'ee', 'aa', 'bb'])
   })
 })

@@ -29,7 +29,7 @@ export function storedName(check: Check, redact: Redact): string {
 }
 
 /**
- * Stores results, whoever ran the checks, with events for what fails and for what is good again.
+ * Stores results of checks, with events for those that fail and for those that are good again.
  * Operators are notified when a critical failure begins, and when it ends. A failure that lasts
  * has an event again if `always`.
  */

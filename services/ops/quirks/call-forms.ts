@@ -69,8 +69,8 @@ const NAMES = ['name', 'tool_name', 'tool', 'function', 'action']
 const ARGUMENTS = ['arguments', 'parameters', 'args', 'tool_input', 'action_input']
 
 /**
- * The calls that a JSON value is; undefined if it is none. `{"name": …, "arguments": …}`, lists of
- * them, and what else models make of it.
+ * Reads calls from a JSON value: `{"name": …, "arguments": …}`, a list of them, or one of the
+ * other forms that models write. Undefined if the value is no call.
  */
 export function callsIn(value: unknown): readonly WrittenCall[] | undefined {
   if (Array.isArray(value)) {

@@ -1,9 +1,6 @@
 import { CALL_FORMS } from './call-forms.ts'
 import { readReasoning } from './reasoning.ts'
 
-/** The text of an answer while it comes. */
-export type LiveText = ReturnType<typeof createLiveText>
-
 /** A line on which a call of a tool may begin without a mark. */
 const MAY_BE_CALL = /^\s*(?:[{[]|```)/
 

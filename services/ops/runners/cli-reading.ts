@@ -178,7 +178,7 @@ function createUsage(limits: Limits) {
       reportedTurns += result?.turns ?? 0
       return ended
     },
-    /** The last turn ends with the stream: it is told of only if it says what it took. */
+    /** The line of the last turn, which ends with the stream; undefined without its figures. */
     lastTurn: () => (turn === undefined ? undefined : turnText(turns, turn)),
     /** Which limit is passed; undefined while none is. */
     problem(): string | undefined {

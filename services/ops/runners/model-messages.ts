@@ -65,7 +65,7 @@ function meantCall(call: ToolCall, offered: readonly string[]): MeantCall {
 
 const NOTHING = '(nothing)'
 
-/** What the model is told of its own answer. */
+/** The model's own answer as the next request repeats it. */
 export function assistantMessage({ calls, text, said, reasoning }: Answer): Message {
   // Some endpoints reject an assistant's message that is empty.
   if (calls.length === 0) return { role: 'assistant', content: said || NOTHING }
