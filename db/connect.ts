@@ -140,17 +140,21 @@ const BIGINT: postgres.PostgresType<number> = {
   parse: Number,
 }
 
+/** Bytes are text before the client gets them: see `byteaText()`. */
+const BYTEA: postgres.PostgresType<Buffer> = {
+  to: 17,
+  from: [17],
+  serialize: String,
+  parse: (text: string) => Buffer.from(text.slice(2), 'hex'),
+}
+
 /**
  * Bytes as the text of a `bytea`. Valid UTF-8, as most bodies are, goes in the escape format,
  * which is half as long as hex and a quarter cheaper to send. PostgreSQL would convert it in a
  * database that is not in UTF8: `refuseUnfitServer` refuses these.
  */
-const BYTEA: postgres.PostgresType<Buffer> = {
-  to: 17,
-  from: [17],
-  serialize: (bytes: Buffer) =>
-    isUtf8(bytes) && !bytes.includes(0)
-      ? bytes.toString('utf8').replaceAll('\\', '\\\\')
-      : `\\x${bytes.toString('hex')}`,
-  parse: (text: string) => Buffer.from(text.slice(2), 'hex'),
+export function byteaText(bytes: Buffer): string {
+  return isUtf8(bytes) && !bytes.includes(0)
+    ? bytes.toString('utf8').replaceAll('\\', '\\\\')
+    : `\\x${bytes.toString('hex')}`
 }

@@ -11,7 +11,10 @@ export interface BodyBudget {
   limit: number
   /** After this time a body gives way to others if the budget is used up. */
   patienceMs: number
-  /** In the order in which they began. */
+  /**
+   * Bodies of which a part has come, in the order of that; not those that come in one part. In a
+   * set whose members come and go for long, V8 frees none before its next full collection.
+   */
   reading: Set<Reading>
 }
 
@@ -32,9 +35,9 @@ export function createBodyBudget(limit: number, patienceMs = 10_000): BodyBudget
 /** Gives up the oldest bodies whose time is over until the others fit. */
 function makeRoom(budget: BodyBudget): void {
   const begunBefore = performance.now() - budget.patienceMs
-  for (const { since, size, giveUp } of budget.reading) {
+  for (const { since, giveUp } of budget.reading) {
     if (budget.used <= budget.limit || since > begunBefore) return
-    if (size > 0) giveUp()
+    giveUp()
   }
 }
 
@@ -104,9 +107,8 @@ export function readBody(
   { proceed, eachPart }: BodySteps,
 ): Promise<BodyResult> {
   if (!bringsBody(request)) return Promise.resolve({ ok: true, bytes: EMPTY })
-  if (Number(request.headers['content-length'] ?? 0) > limit) {
-    return Promise.resolve({ ok: false, reason: 'too-large' })
-  }
+  const announced = Number(request.headers['content-length'] ?? 0)
+  if (announced > limit) return Promise.resolve({ ok: false, reason: 'too-large' })
   proceed()
   return new Promise((resolve) => {
     const pieces = createPieces()
@@ -125,14 +127,16 @@ export function readBody(
       resolve(result)
     }
     function onData(chunk: Buffer): void {
+      const isFirst = reading.size === 0
       reading.size += chunk.length
       budget.used += chunk.length
       if (reading.size > limit) return settle({ ok: false, reason: 'too-large' })
       makeRoom(budget)
-      if (!budget.reading.has(reading)) return
+      if (!isFirst && !budget.reading.has(reading)) return
       if (budget.used > budget.limit) return reading.giveUp()
       pieces.add(chunk)
       eachPart?.(chunk)
+      if (isFirst && reading.size !== announced) budget.reading.add(reading)
     }
     function onEnd(): void {
       settle({ ok: true, bytes: pieces.whole(reading.size) })
@@ -142,7 +146,6 @@ export function readBody(
     }
 
     if (request.destroyed) return onClose()
-    budget.reading.add(reading)
     request.on('data', onData)
     request.on('end', onEnd)
     request.on('close', onClose)

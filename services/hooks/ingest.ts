@@ -32,7 +32,7 @@ interface Entry {
 /** Rows on their way into the database. */
 interface Writer {
   db: Executor
-  /** In the order of their arrival, by delivery. */
+  /** In the order of their arrival, by delivery; a new one after each batch: see `takeBatch()`. */
   queue: Map<unknown, Entry>
   /** A row that the database refuses must not fail its neighbours: each of these goes alone. */
   alone: Entry[]
@@ -106,12 +106,12 @@ function enqueue(writer: Writer, event: NewEvent, bytes: number) {
 
 /** One statement after the other. The deliveries of one are answered once the next was sent. */
 async function run(writer: Writer) {
-  const { queue, alone } = writer
+  const { alone } = writer
   // What has arrived in this tick of the event loop goes into one statement.
   await nextTick()
   let settle: () => void = () => undefined
-  while (alone.length + queue.size > 0) {
-    const saving = saveBatch(writer, alone.length > 0 ? alone.splice(0, 1) : takeBatch(queue))
+  while (alone.length + writer.queue.size > 0) {
+    const saving = saveBatch(writer, alone.length > 0 ? alone.splice(0, 1) : takeBatch(writer))
     // Not at once: the statement is sent a few microtasks later.
     setImmediate(settle)
     settle = await saving
@@ -122,7 +122,7 @@ async function run(writer: Writer) {
 
 /** Gives what answers the deliveries of the statement; never rejects. */
 async function saveBatch(writer: Writer, batch: readonly Entry[]): Promise<() => void> {
-  const { alone, queue, types } = writer
+  const { alone, types } = writer
   const started = performance.now()
   try {
     const typed = batch.map(({ event, deliveries }) => {
@@ -141,24 +141,29 @@ async function saveBatch(writer: Writer, batch: readonly Entry[]): Promise<() =>
     }
     const stalled = error instanceof Unavailable && performance.now() - started > STALLED_MS
     // Senders give up after 10 s: a delivery can't wait for two deadlines of a stalled database.
-    const failed = stalled ? [...batch, ...alone.splice(0), ...queue.values()] : batch
-    if (stalled) queue.clear()
+    const failed = stalled ? [...batch, ...alone.splice(0), ...writer.queue.values()] : batch
+    if (stalled) writer.queue = new Map()
     return () => {
       for (const { saved } of failed) saved.reject(error)
     }
   }
 }
 
-/** Takes as many entries as one statement may have. */
-function takeBatch(queue: Map<unknown, Entry>) {
+/**
+ * Takes as many entries as one statement may have. The others go into a new map: in a map whose
+ * entries come and go for long, V8 frees none of them before its next full collection.
+ */
+function takeBatch(writer: Writer) {
   const batch: Entry[] = []
+  const others: Writer['queue'] = new Map()
   let bytes = 0
-  for (const [key, entry] of queue) {
+  for (const [key, entry] of writer.queue) {
     bytes += entry.bytes
-    if (batch.length > 0 && (batch.length === MAX_BATCH_ROWS || bytes > MAX_BATCH_BYTES)) break
-    batch.push(entry)
-    queue.delete(key)
+    const fits = batch.length < MAX_BATCH_ROWS && bytes <= MAX_BATCH_BYTES
+    if (others.size === 0 && (fits || batch.length === 0)) batch.push(entry)
+    else others.set(key, entry)
   }
+  writer.queue = others
   return batch
 }
 
