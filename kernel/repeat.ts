@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Unavailable } from './fault.ts'
 import { messageOf, type Log, type LogFields } from './log.ts'
 import { pause, type Clock } from './time.ts'
@@ -126,6 +127,8 @@ const HOUR_MS = 3_600_000
 
 /** Small batches, each a statement of its own: nobody waits long for one. */
 export const PRUNE_BATCH = 500
+/** After a batch the database is left to others for as long as the batch took, up to this. */
+const LONGEST_REST_MS = 1_000
 
 /** Prunes by `run`, which leaves off after the present batch when the program stops. */
 export function startPruning(
@@ -137,9 +140,11 @@ export function startPruning(
     return run(async (batch) => {
       let total = 0
       for (;;) {
+        const began = clock.elapsed()
         const removed = isStopped() ? 0 : await batch()
         if (removed === 0) return total
         total += removed
+        await sleep(Math.min(clock.elapsed() - began, LONGEST_REST_MS))
       }
     })
   }
