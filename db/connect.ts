@@ -140,7 +140,7 @@ const BIGINT: postgres.PostgresType<number> = {
   parse: Number,
 }
 
-/** Bytes are text before the client gets them: see `byteaText()`. */
+/** Arguments of this type come as text: `runQuery` in client.ts converts them. */
 const BYTEA: postgres.PostgresType<Buffer> = {
   to: 17,
   from: [17],

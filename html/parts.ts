@@ -183,15 +183,15 @@ export function countText(count: number, noun: string, plural = `${noun}s`): str
 /** Longer lists are not counted to their end: a page takes as long with a million rows. */
 export const MAX_COUNT = 1_000
 
-/** The same of a list that is counted up to `MAX_COUNT`: `More than 1,000 links`. */
+/** The same where rows are counted up to `MAX_COUNT`: `More than 1,000 links`. */
 export function countUpTo(count: number, noun: string, plural?: string): string {
   if (count <= MAX_COUNT) return countText(count, noun, plural)
   return `More than ${countText(MAX_COUNT, noun, plural)}`
 }
 
-/** The same above or below a list. */
-export function countLine(count: number, noun: string, plural?: string): Html {
-  return html`<p class="muted count">${countUpTo(count, noun, plural)}</p>`
+/** A count above or below a list. */
+export function countLine(content: Printable): Html {
+  return html`<p class="muted count">${content}</p>`
 }
 
 /** The link of a row that makes the whole row its target; other links in the row stay their own. */

@@ -47,7 +47,7 @@ const refresh = coalesced(async () => {
   if (list === null) return true
   const isHeld = holdsStill(list)
   const isWhole = !isHeld && beginsAnew(list)
-  const told = lastId
+  const newest = lastId
   const answer = await read(list, isWhole ? {} : { above: list.dataset.position })
   if (answer === undefined) return false
   // A filter has replaced the list meanwhile.
@@ -57,11 +57,11 @@ const refresh = coalesced(async () => {
   if (isAll) replace(list, answer)
   else if (isNew && isHeld) announce(list, answer)
   else if (isNew) prepend(list, answer)
-  passed(isAll ? answer.results : list, answer.position, told)
+  passed(isAll ? answer.results : list, answer.position, newest)
   return true
 })
 
-/** Notes up to which event a list has all rows, also by what the stream told before it was read. */
+/** Records up to which event a list has all rows; the positions are known from before its read. */
 function passed(list, ...positions) {
   list.dataset.position = Math.max(list.dataset.position, ...positions)
 }
@@ -182,7 +182,7 @@ function closeBeside() {
 
 /** htmx asks for a list or an event. */
 function beforeRequest({ detail: { ctx } }) {
-  ctx.told = lastId
+  ctx.newest = lastId
 }
 
 /** htmx has put it into the page. */
@@ -195,7 +195,7 @@ function afterSwap({ detail: { ctx } }) {
   markOpen()
   const list = liveList()
   if (list === null) return
-  if (ctx.target.id === list.id) passed(list, ctx.told)
+  if (ctx.target.id === list.id) passed(list, ctx.newest)
   // The stream may have named an event while the rows were on their way.
   if (Number(lastId) > Number(list.dataset.position)) void refresh()
 }

@@ -3,7 +3,7 @@ import type { FormState, Page } from '../../kernel/http/view.ts'
 import type { MadeProvider } from '../../services/hooks/providers.ts'
 import type { Scheme } from '../../services/hooks/schemes.ts'
 import { rowFilter } from '../form.ts'
-import { copyBox, countLine, secretBox } from '../parts.ts'
+import { copyBox, countLine, countText, secretBox } from '../parts.ts'
 import { providerCard, type ProviderCard } from './provider-card.ts'
 import { createForm } from './provider-form.ts'
 
@@ -44,7 +44,7 @@ export function providersPage(view: ProvidersView): Page {
 /** The page's content, and the answer to its forms: a new secret, the providers, the form. */
 export function providersFragment({ made, cards: all, ...view }: ProvidersView): Html {
   return html`<div id="providers">
-    ${made && madeBox(made)} ${countLine(all.length, 'provider')}
+    ${made && madeBox(made)} ${countLine(countText(all.length, 'provider'))}
     ${rowFilter('Find a provider', 'provider-rows', all.length)}
     <div id="provider-rows" class="openables">${all.map(providerCard)}</div>
     ${createForm(view)}

@@ -14,6 +14,7 @@ import {
 } from '../form.ts'
 import {
   breakable,
+  countLine,
   countText,
   emptyList,
   emptyState,
@@ -96,7 +97,7 @@ function chosenForm({ count, areChosen, choose }: AllLinksView, table: Html): Ht
   const all = html`<a href="${choose}">${areChosen ? 'Choose none' : 'Choose all rows'}</a>`
   return html`<form method="post" action="${PATH}/chosen">
     <div class="title-line">
-      <p class="muted count">${count}</p>
+      ${countLine(count)}
       <p class="actions">
         ${all} ${submit('Add a co-owner…', { name: 'action', value: 'owners' })}
         ${submit('Delete…', { class: 'danger', name: 'action', value: 'delete' })}

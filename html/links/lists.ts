@@ -3,7 +3,15 @@ import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import type { LinksPage, LinkSearch } from '../../services/links/lists.ts'
 import { anyOf, plainChoice, filterForm, plainField, submit } from '../form.ts'
-import { copyButton, countUpTo, emptyList, listTable, moreLink, timeTag } from '../parts.ts'
+import {
+  copyButton,
+  countLine,
+  countUpTo,
+  emptyList,
+  listTable,
+  moreLink,
+  timeTag,
+} from '../parts.ts'
 import { linksView } from './layout.ts'
 import { linkRow, tagList, visibilityBadge, type ShortLinks } from './links.ts'
 import { firstLinkForm, firstLinkStep } from './first-link.ts'
@@ -36,7 +44,7 @@ export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
   pageOf?: string
   /** How many links there are; null where counting would take a search. */
   count: number | null
-  /** Only so many links of a user, the first by name, are sorted in another order. */
+  /** Orders other than by name cover only this many links of a user, the first by name. */
   maxSorted: number
   /** Address of the next page. */
   next: string | null
@@ -103,7 +111,7 @@ function countNote({ count, maxSorted, among, filter }: LinksView): Html | false
   if (count === null) return false
   const isPart = count > maxSorted && among === 'mine' && filter.sort !== ''
   const note = isPart && html`. The first ${maxSorted.toLocaleString('en')} by name are sorted.`
-  return html`<p class="muted count">${countUpTo(count, 'link')}${note}</p>`
+  return countLine(html`${countUpTo(count, 'link')}${note}`)
 }
 
 function figureHead({ filter }: LinksView): string | { number: string } {

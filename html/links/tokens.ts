@@ -2,7 +2,16 @@ import type { Token } from '../../db/links/tokens.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import { field, postForm, radios, refusal, select, submit, submitLine } from '../form.ts'
-import { cards, copyBox, countLine, disclosed, facts, secretBox, timeTag } from '../parts.ts'
+import {
+  cards,
+  copyBox,
+  countLine,
+  countText,
+  disclosed,
+  facts,
+  secretBox,
+  timeTag,
+} from '../parts.ts'
 import { linksView } from './layout.ts'
 
 type Created = Readonly<Record<'name' | 'token' | 'curl', string>>
@@ -40,7 +49,8 @@ export function tokensView({ tokens, created, now, form }: TokensView): View {
     </p>`
   const list = tokens.map((token) => tokenCard(token, now))
   const content = html`<section id="tokens" aria-label="Your tokens">
-    ${created && createdBox(created)} ${tokens.length > 0 && countLine(tokens.length, 'token')}
+    ${created && createdBox(created)}
+    ${tokens.length > 0 && countLine(countText(tokens.length, 'token'))}
     ${cards(list, 'You have no tokens yet.')} ${createForm(form)}
   </section>`
   return linksView({ title: 'Tokens', section: 'tokens', head }, content)

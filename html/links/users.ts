@@ -2,7 +2,8 @@ import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import { field, hiddenField, postForm, refusal, select, submit, submitLine } from '../form.ts'
-import { breakable, disclosed, listTable, rowLink, saved, tableRow, timeTag } from '../parts.ts'
+import { breakable, countLine, disclosed, listTable, rowLink, saved } from '../parts.ts'
+import { tableRow, timeTag } from '../parts.ts'
 import { adminTabs, linksView } from './layout.ts'
 
 /** What `/-/admin/users` shows. */
@@ -31,8 +32,7 @@ export function usersView(view: UsersView): View {
   const head = html`<h1>Users</h1>
     ${adminTabs('users')}`
   const content = html`<section id="users" aria-label="Users">
-    ${added && saved(`${added.email} is ${roleText(added.role)} now.`, FOCUS)}
-    <p class="muted count">${count}</p>
+    ${added && saved(`${added.email} is ${roleText(added.role)} now.`, FOCUS)} ${countLine(count)}
     ${listTable({
       bodyId: 'user-rows',
       caption: 'Users by e-mail address',

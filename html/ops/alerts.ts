@@ -2,7 +2,16 @@ import type { Alert, AlertOutcome, AlertText } from '../../db/ops/alerts.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
 import { postForm, submit } from '../form.ts'
-import { countLine, emptyState, facts, listTable, longText, nextLink, rowLink } from '../parts.ts'
+import {
+  countLine,
+  countUpTo,
+  emptyState,
+  facts,
+  listTable,
+  longText,
+  nextLink,
+  rowLink,
+} from '../parts.ts'
 import { tableRow, timeTag } from '../parts.ts'
 import { opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
@@ -30,7 +39,7 @@ export interface FoundAlerts extends Listed<Alert> {
 /** `/alerts`, the latest delivery first. */
 export function alertsView({ rows, older, count }: FoundAlerts): View {
   const content = html`<section id="alerts-results" aria-label="Alerts">
-    ${count > 0 && countLine(count, 'alert')}
+    ${count > 0 && countLine(countUpTo(count, 'alert'))}
     ${listTable({
       bodyId: 'alert-rows',
       caption: 'Alerts, the latest delivery first',

@@ -6,7 +6,8 @@ import type {
   HealthState,
   ServiceHealth,
 } from '../../services/ops/checks/health.ts'
-import { countText, listTable, nextLink, rowLink, startHere, tableRow, timeTag } from '../parts.ts'
+import { countLine, countText, listTable, nextLink, rowLink } from '../parts.ts'
+import { startHere, tableRow, timeTag } from '../parts.ts'
 import { opsView, shortText } from './layout.ts'
 
 /** What `/checks` shows. */
@@ -99,7 +100,7 @@ export function checksFragment(view: ChecksView): Html {
   return html`<section id="checks" aria-labelledby="checks-title" ${!isEmpty && poll}>
     <div class="title-line">
       <h2 id="checks-title">Services</h2>
-      <p class="muted count">${countText(health.services.length, 'service')}, ${total}</p>
+      ${countLine(`${countText(health.services.length, 'service')}, ${total}`)}
     </div>
     ${isEmpty ? noChecks() : services.map((service) => serviceBox(service, isWhole))}
     ${nextLink(older, 'More services')}

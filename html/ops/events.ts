@@ -2,7 +2,15 @@ import type { Event } from '../../db/ops/events.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { anyOf, plainChoice, filterForm, plainField } from '../form.ts'
-import { countLine, disclosed, emptyState, listTable, longText, rowLink } from '../parts.ts'
+import {
+  countLine,
+  countUpTo,
+  disclosed,
+  emptyState,
+  listTable,
+  longText,
+  rowLink,
+} from '../parts.ts'
 import { tableRow, timeTag, type More } from '../parts.ts'
 import { levelBadge, opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
@@ -23,7 +31,7 @@ export function eventsView(found: FoundEvents): View {
   const { rows, older, level, service, count } = found
   const isFiltered = level !== null || service !== null
   const content = html`<section id="events-results" aria-label="Events">
-    ${count > 0 && countLine(count, 'event')}
+    ${count > 0 && countLine(countUpTo(count, 'event'))}
     ${eventTable('event-rows', 'Events, newest first', rows, {
       isFiltered,
       // A list that is whole has no end to tell.

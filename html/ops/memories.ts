@@ -12,7 +12,7 @@ import {
   submitLine,
   type Form,
 } from '../form.ts'
-import { countLine, cards, disclosed, nextLink, saved, timeTag } from '../parts.ts'
+import { cards, countLine, countUpTo, disclosed, nextLink, saved, timeTag } from '../parts.ts'
 import { opsView, sessionLink, type Listed } from './layout.ts'
 
 /** What `/memories` shows. */
@@ -42,7 +42,8 @@ export function memoriesView(found: FoundMemories): View {
     </p>
     ${memoryFilter(found)}`
   const content = html`<section id="memories" aria-label="Memories">
-    ${creationForm(found)} ${found.count > 0 && countLine(found.count, 'memory', 'memories')}
+    ${creationForm(found)}
+    ${found.count > 0 && countLine(countUpTo(found.count, 'memory', 'memories'))}
     ${cards(
       found.rows.map((memory) => memoryCard({ memory })),
       'No memories match these filters.',

@@ -4,6 +4,7 @@ import type { View } from '../../kernel/http/view.ts'
 import { anyOf, filterForm, plainChoice } from '../form.ts'
 import {
   countLine,
+  countUpTo,
   emptyState,
   listTable,
   rowLink,
@@ -35,7 +36,7 @@ export function sessionsView(found: FoundSessions): View {
   const { rows, older, status, trigger, count } = found
   const isFiltered = status !== null || trigger !== null
   const content = html`<section id="sessions-results" aria-label="Sessions">
-    ${countLine(count, 'session')}
+    ${countLine(countUpTo(count, 'session'))}
     ${sessionTable('session-rows', 'Sessions, newest first', rows, {
       isFiltered,
       more: { next: older ?? null, label: 'Older sessions' },

@@ -3,6 +3,7 @@ import type { View } from '../../kernel/http/view.ts'
 import type { Waiting, WaitingItem } from '../../services/ops/waiting.ts'
 import { hiddenField, postForm, submit } from '../form.ts'
 import {
+  countLine,
   countText,
   emptyState,
   listTable,
@@ -51,8 +52,7 @@ export function waitingFragment({ waiting, path, all }: WaitingView): Html {
   >
     <div class="title-line">
       <h2 id="waiting-title">Waits for you</h2>
-      ${items.length > 0 && html`<p class="muted count">${count}</p>`}
-      ${items.some(isSeen) && seenForm(readAt)}
+      ${items.length > 0 && countLine(count)} ${items.some(isSeen) && seenForm(readAt)}
     </div>
     ${table} ${isCut && nextLink(all, 'Show all')}
   </section>`

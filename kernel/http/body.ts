@@ -12,20 +12,22 @@ export interface BodyBudget {
   /** After this time a body gives way to others if the budget is used up. */
   patienceMs: number
   /**
-   * Bodies of which a part has come, in the order of that; not those that come in one part. In a
-   * set whose members come and go for long, V8 frees none before its next full collection.
+   * Bodies that come in several parts, in the order of their first part. A body in one part never
+   * joins: a Set keeps removed members until V8's next full collection, because its old tables
+   * point to the new ones.
    */
   reading: Set<Reading>
 }
 
 interface Reading {
+  /** When its first part came, of `performance.now()`. */
   since: number
   size: number
   giveUp: () => void
 }
 
 /**
- * A budget of `limit` bytes. Each body has ten seconds; then it may have to give way. Otherwise a
+ * A budget of `limit` bytes. Ten seconds after its first part a body may have to give way. Else a
  * client could send most of a few large bodies, wait, and so keep out everybody else.
  */
 export function createBodyBudget(limit: number, patienceMs = 10_000): BodyBudget {
@@ -113,7 +115,7 @@ export function readBody(
   return new Promise((resolve) => {
     const pieces = createPieces()
     const reading: Reading = {
-      since: performance.now(),
+      since: 0,
       size: 0,
       giveUp: () => settle({ ok: false, reason: 'overloaded' }),
     }
@@ -128,10 +130,12 @@ export function readBody(
     }
     function onData(chunk: Buffer): void {
       const isFirst = reading.size === 0
+      if (isFirst) reading.since = performance.now()
       reading.size += chunk.length
       budget.used += chunk.length
       if (reading.size > limit) return settle({ ok: false, reason: 'too-large' })
       makeRoom(budget)
+      // It may have given way itself.
       if (!isFirst && !budget.reading.has(reading)) return
       if (budget.used > budget.limit) return reading.giveUp()
       pieces.add(chunk)

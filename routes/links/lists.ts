@@ -49,8 +49,7 @@ export async function listPage(
   const counted = cursor === undefined ? await countLinks(db, search, MAX_COUNT + 1) : undefined
   // A search that ended on its first page has found all there is.
   const all = counted ?? (cursor === undefined && next === null ? links.length : undefined)
-  const count = all ?? null
-  const sizes = { count, maxSorted: MAX_SORTED }
+  const sizes = { count: all ?? null, maxSorted: MAX_SORTED }
   return { ...found, ...sizes, next: nextAddress(context, after), short }
 }
 

@@ -10,6 +10,7 @@ import type { Slice } from '../../services/links/lists.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
+
 /** A list's rows under their name, and where its next page begins. */
 type Page<Name extends string, Row> = Record<Name, Row[]> & { next_cursor: string | null }
 

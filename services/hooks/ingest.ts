@@ -150,8 +150,8 @@ async function saveBatch(writer: Writer, batch: readonly Entry[]): Promise<() =>
 }
 
 /**
- * Takes as many entries as one statement may have. The others go into a new map: in a map whose
- * entries come and go for long, V8 frees none of them before its next full collection.
+ * Takes as many entries as one statement may have. The others go into a new map: a Map keeps
+ * removed entries until V8's next full collection, because its old tables point to the new ones.
  */
 function takeBatch(writer: Writer) {
   const batch: Entry[] = []

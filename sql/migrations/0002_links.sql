@@ -317,7 +317,7 @@ as $$
     limit most)
 $$;
 
--- A list in the order of slugs, where `sort` is '', or in another one: see the two functions above.
+-- The slugs of a list in their own order, where `sort` is '', or in an order of links.slugs_in_order.
 create function links.sorted_slugs(list text, member uuid, with_tag text, sort text, place_after bigint, after text,
                                    until text, most bigint, most_own bigint)
 returns table (place bigint, slug text)
