@@ -5,6 +5,7 @@ import type { Static, TSchema } from 'typebox'
 import { Fault } from '../kernel/fault.ts'
 import { parseJson, parseObject, stringOf } from '../kernel/json.ts'
 import { readStart } from '../kernel/net/outbound.ts'
+import { trimEnd } from '../kernel/text.ts'
 import { fits } from '../kernel/validate.ts'
 import { cleanText } from '../services/hooks/event-fields.ts'
 import { anyText } from '../kernel/variables.ts'
@@ -108,9 +109,11 @@ function requestTo(from: URL, path: string, options: RequestOptions) {
   if (from.protocol === 'unix:') {
     return httpRequest({ ...options, socketPath: from.pathname, path })
   }
-  const base = from.href.replace(/[?#].*$/, '').replace(/\/+$/, '')
+  const base = new URL(from)
+  base.search = ''
+  base.hash = ''
   const request = from.protocol === 'https:' ? httpsRequest : httpRequest
-  return request(new URL(base + path), options)
+  return request(new URL(trimEnd(base.href, /\//) + path), options)
 }
 
 async function refusalOf(status: number, response: IncomingMessage): Promise<Fault> {

@@ -22,6 +22,23 @@ export function decodeSegment(segment: string): string | undefined {
   return text?.includes('\0') ? undefined : text
 }
 
+/**
+ * Text without the characters at its end that `dropped` matches, one at a time: a pattern such as
+ * `/-+$/` takes quadratic time over long runs of dashes.
+ */
+export function trimEnd(text: string, dropped: RegExp): string {
+  let end = text.length
+  while (end > 0 && dropped.test(text.charAt(end - 1))) end--
+  return text.slice(0, end)
+}
+
+/** The same at both ends. */
+export function trimBoth(text: string, dropped: RegExp): string {
+  let start = 0
+  while (start < text.length && dropped.test(text.charAt(start))) start++
+  return trimEnd(text.slice(start), dropped)
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** True for text that a `uuid` column can hold, in the usual form. */

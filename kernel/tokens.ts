@@ -22,7 +22,7 @@ export function bearerToken({ authorization }: TokenHeaders): string | undefined
 
 /** Whether the bearer token is this key. The time that it takes reveals nothing of either. */
 export function bearsKey({ authorization }: TokenHeaders, key: string): boolean {
-  const token = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1] ?? ''
+  const token = /^bearer +([^ ].*)$/i.exec(authorization ?? '')?.[1] ?? ''
   // Node reads a header as Latin-1; other characters of a key came as UTF-8.
   const given = hash('sha256', Buffer.from(token, 'latin1'), 'buffer')
   const same = timingSafeEqual(given, hashToken(key))

@@ -158,5 +158,8 @@ function indentJson(text: string): string | null {
   return length > MAX_INDENTED ? null : indented
 }
 
-/** Whole strings and empty brackets, single brackets and commas, and white space. */
-const TOKEN = /"(?:[^"\\]|\\.)*"|\{\s*\}|\[\s*\]|[{}[\],:]|\s+/g
+/**
+ * Whole strings and empty brackets, single brackets and commas, and white space. A string may end
+ * where the text does: looking for its end again from each place would take quadratic time.
+ */
+const TOKEN = /"(?:[^"\\]|\\[^])*"?|\{\s*\}|\[\s*\]|[{}[\],:]|\s+/g

@@ -201,9 +201,10 @@ export function memberName(path: string): string {
 /** Reads `name` or `name=value`; the name in lower case. Undefined for another form. */
 function readHeader(text: string): { name?: string; value?: string } | undefined {
   if (text.trim() === '') return {}
-  const [, name, , value] = /^([^\s=]+)\s*(=\s*(.*))?$/.exec(storable(text).trim()) ?? []
-  if (name === undefined) return undefined
-  return { name: name.toLowerCase(), ...(value !== undefined && { value }) }
+  const [given = '', ...rest] = storable(text).split('=')
+  const name = given.trim().toLowerCase()
+  if (name === '' || /\s/.test(name)) return undefined
+  return rest.length === 0 ? { name } : { name, value: rest.join('=').trim() }
 }
 
 /** Numbers that jsonb gives back as they were sent: it knows no exponent and no negative zero. */

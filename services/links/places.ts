@@ -1,3 +1,4 @@
+import { trimEnd } from '../../kernel/text.ts'
 import { MAX_LOCATION, prepareTarget, targetOf, type TargetFields } from './target.ts'
 import { readVisitPath } from './visits.ts'
 
@@ -44,7 +45,7 @@ export function exampleOf(
     const text = isSample ? sample : typed
     return placeholder === '{*}' || placeholder === undefined ? text.split('/') : [text]
   })
-  const segments = texts.flat().map(encodeURIComponent).join('/').replace(/\/+$/, '')
+  const segments = trimEnd(texts.flat().map(encodeURIComponent).join('/'), /\//)
   const path = `/${link.slug}${segments === '' ? '' : `/${segments}`}`
   return { places, isSample, path, location: locationOf(link, path) }
 }

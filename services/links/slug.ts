@@ -1,3 +1,4 @@
+import { trimBoth, trimEnd } from '../../kernel/text.ts'
 import { linksFault } from './faults.ts'
 
 /** links.md section 2; 2 to 64 characters. */
@@ -50,7 +51,7 @@ export function beforeSlugs(prefix: string): string {
 export function slugsMeant(segment: string): readonly string[] {
   if (segment.length > MAX_SEGMENT) return []
   const folded = segment.toLowerCase()
-  const trimmed = folded.replaceAll('_', '-').replace(/[^a-z0-9]+$/, '')
+  const trimmed = trimEnd(folded.replaceAll('_', '-'), /[^a-z0-9]/)
   return [...new Set([segment, folded, trimmed])].filter(isSlug)
 }
 
@@ -63,15 +64,11 @@ const MAX_NEAR_SLUGS = 9
  */
 export function slugsNear(text: string): readonly string[] {
   const plain = text.slice(0, MAX_SEGMENT).normalize('NFKD').replaceAll(/\p{M}/gu, '')
-  const base = trimDashes(plain.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')).slice(0, MAX_SLUG)
+  const base = trimBoth(plain.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-'), /-/).slice(0, MAX_SLUG)
   if (base === '') return []
   const numbered = Array.from({ length: MAX_NEAR_SLUGS - 1 }, (_, at) => {
     const end = `-${at + 2}`
-    return trimDashes(base.slice(0, MAX_SLUG - end.length)) + end
+    return trimBoth(base.slice(0, MAX_SLUG - end.length), /-/) + end
   })
-  return [trimDashes(base), ...numbered].filter(isSlug)
-}
-
-function trimDashes(text: string): string {
-  return text.replaceAll(/^-+|-+$/g, '')
+  return [trimBoth(base, /-/), ...numbered].filter(isSlug)
 }

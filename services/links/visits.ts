@@ -1,7 +1,7 @@
 import type { Executor } from '../../db/client.ts'
 import { listQueries, type Suggestion } from '../../db/links/lists.ts'
 import type { User } from '../../db/links/users.ts'
-import { decodeSegment } from '../../kernel/text.ts'
+import { decodeSegment, trimBoth } from '../../kernel/text.ts'
 import { listSeenBy } from './lists.ts'
 import { withoutStart, type ShortAddress } from './search-text.ts'
 import { isSlug, MAX_SLUG, slugsMeant } from './slug.ts'
@@ -116,11 +116,8 @@ export async function suggestionsFor(
   text: string,
   visitor: User | undefined,
 ): Promise<readonly Suggestion[]> {
-  const folded = text
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-    .slice(0, MAX_SLUG)
+  const dashed = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+  const folded = trimBoth(dashed, /-/).slice(0, MAX_SLUG)
   const words = wordsOf(text).slice(0, MAX_SUGGESTED_WORDS)
   const isShort = folded.length < MIN_SUGGESTED_TEXT
   if (isShort && words.length === 0) return []

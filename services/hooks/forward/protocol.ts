@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { parseJson } from '../../../kernel/json.ts'
+import { trimEnd } from '../../../kernel/text.ts'
 import { EventSummary } from '../../../db/hooks/events.ts'
 import { nullable } from '../../../db/sql-file.ts'
 import { field, fits, parsed, validateTexts, withDefault } from '../../../kernel/validate.ts'
@@ -139,7 +140,7 @@ function webSocketUrl(from: URL): URL {
   if (from.protocol === 'unix:') return new URL(`ws+unix://${from.pathname}:/relay`)
   const url = new URL(from)
   url.protocol = from.protocol === 'https:' ? 'wss:' : 'ws:'
-  url.pathname = `${from.pathname.replace(/\/+$/, '')}/relay`
+  url.pathname = `${trimEnd(from.pathname, /\//)}/relay`
   url.search = ''
   url.hash = ''
   return url

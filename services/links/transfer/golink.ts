@@ -1,6 +1,7 @@
 import type { Link } from '../../../db/links/links.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { parseObject, stringOf } from '../../../kernel/json.ts'
+import { trimBoth } from '../../../kernel/text.ts'
 import type { TargetFields } from '../target.ts'
 import { readImportTime, type LinkRecord } from './records.ts'
 
@@ -9,7 +10,6 @@ const MAX_SHORT_LENGTH = 1_000
 /** Templates are never this long: their URLs may have 2,048 characters. */
 const MAX_TEMPLATE_LENGTH = 8_192
 
-const ACTION = /\{\{(?:- )?(.*?)(?: -)?\}\}/s
 const PATH_ACTION = pathAction('\\$?\\.Path')
 const DOT_ACTION = pathAction('\\.')
 /** Stand for `{{if .Path}}` or `{{with .Path}}`, and for `{{end}}`. */
@@ -65,7 +65,7 @@ export function writeGolink(link: Link): string | undefined {
 /** golink also takes upper case, `_` and `.`, and ignores dashes at the ends. */
 function slugOfShort(short: string): string {
   const slug = short.toLowerCase().replaceAll(/[._]/g, '-')
-  return slug.length > MAX_SHORT_LENGTH ? slug : slug.replaceAll(/^-+|-+$/g, '')
+  return slug.length > MAX_SHORT_LENGTH ? slug : trimBoth(slug, /-/)
 }
 
 /**
@@ -94,8 +94,7 @@ function fromTemplate(long: string): TargetFields {
 /** A template with `{*}` for the path, and with marks around what needs a path. */
 function translateActions(template: string): string {
   let block: string | undefined
-  // Text and the contents of braces alternate.
-  const parts = template.split(ACTION).map((part, at) => {
+  const parts = splitActions(template).map((part, at) => {
     if (at % 2 === 0) {
       if (part.includes('{{')) throw badRequest('its template is broken: a {{ is not closed')
       return asText(part)
@@ -112,6 +111,24 @@ function translateActions(template: string): string {
   })
   if (block !== undefined) throw badRequest('its template is broken: {{end}} is missing')
   return parts.join('')
+}
+
+/** Text and the contents of double braces in turn; a `{{` that is not closed stays text. */
+function splitActions(template: string): readonly string[] {
+  const parts: string[] = []
+  let at = 0
+  for (;;) {
+    const start = template.indexOf('{{', at)
+    const end = start < 0 ? -1 : template.indexOf('}}', start + 2)
+    if (end < 0) return [...parts, template.slice(at)]
+    // A dash inside trims the white space outside, which a URL does not have.
+    const action = template
+      .slice(start + 2, end)
+      .replace(/^- /, '')
+      .replace(/ -$/, '')
+    parts.push(template.slice(at, start), action)
+    at = end + 2
+  }
 }
 
 /**

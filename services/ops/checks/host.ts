@@ -91,5 +91,6 @@ function percent(part: number, whole: number): number {
 }
 
 function kilobytes(text: string, name: string): number {
-  return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0)
+  const line = text.split('\n').find((one) => one.startsWith(`${name}:`))
+  return Number(line?.match(/\d+/)?.[0] ?? 0)
 }
