@@ -110,10 +110,10 @@ async function brokenContracts(folder: string): Promise<number> {
 
 function sayFile(file: FileResult): void {
   const verdict = file.failed > 0 ? 'not ok' : 'ok'
-  if (file.failed > 0) {
-    for (const failure of file.failures) say(failure)
-    if (file.stderr !== '') say(file.stderr.trimEnd())
-  }
+  for (const failure of file.failures) say(failure)
+  // Who names files wants their figures, too.
+  const isShown = file.failed > 0 || positionals.length > 0
+  if (isShown && file.stderr !== '') say(file.stderr.trimEnd())
   say(`# ${verdict} ${file.name}: ${totalsLine(file)} (${seconds(file.milliseconds)})`)
 }
 
