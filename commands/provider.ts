@@ -118,7 +118,8 @@ export const commands = [
     needs: 'database',
     async run({ args, flags }, tools) {
       const { secret, overlap = tools.config.current.HOOKS_ROTATION_OVERLAP_S } = flags
-      const made = await rotateSecret(tools, fullName(args.name), overlap, secret)
+      const rotation = { overlapSeconds: overlap, secret, seen: undefined }
+      const made = await rotateSecret(tools, fullName(args.name), rotation)
       const what = made.trust_mode === 'token' ? 'token' : 'secret'
       const time = formatDuration(overlap)
       const old = overlap === 0 ? 'stops at once' : `is accepted as well for ${time}`

@@ -46,6 +46,8 @@ export function postForm(
     'hx-target': target,
     'hx-swap': 'outerHTML',
     'hx-confirm': confirm,
+    // The second click of two posts nothing: htmx would send it once the first is answered.
+    'hx-sync': 'this:drop',
   }
   return html`<form${attributes({ ...own, method: 'post', action, ...htmx })}>${content}</form>`
 }

@@ -64,7 +64,9 @@ export function secretBox(
     <h2 id="made-title">${title}</h2>
     ${
       secret !== null &&
-      html`<p><strong>Copy it now: it is shown only this once.</strong></p>
+      html`<p>
+          <strong>Copy it now, before you leave or reload this page: it is shown once.</strong>
+        </p>
         ${copyBox(id, what, secret)}`
     }
     ${more}

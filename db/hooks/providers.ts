@@ -112,6 +112,7 @@ export const providerQueries = sqlFile('sql/hooks/providers.sql', {
     signing_secret: 'bytea?',
     now: 'timestamptz',
     until: 'timestamptz?',
+    seen: 'text?',
   }),
   saveSecretUses: exec({ uses: 'jsonb' }),
   setAlarms: optional(Name, { name: 'text', alarms: 'jsonb', now: 'timestamptz' }),

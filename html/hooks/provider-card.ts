@@ -3,7 +3,7 @@ import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { ProviderStatus } from '../../services/hooks/providers.ts'
-import { plainChoice, plainField, postForm, submit, type Option } from '../form.ts'
+import { hiddenField, plainChoice, plainField, postForm, submit, type Option } from '../form.ts'
 import { attributes, breakable, disclosed, facts, saved, timeTag } from '../parts.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { logUrl } from './log-filter.ts'
@@ -26,6 +26,8 @@ export interface ProviderCard
   lastSecret: { secret: SecretName; at: Date } | null
   /** Until when the previous secret is accepted as well; null when it is not. */
   previous_until: Date | null
+  /** The time of the last rotation, empty for none: the form to rotate sends it back. */
+  rotatedAt: string
   /** How long a rotated secret may be accepted beside the new one, and the usual time. */
   overlaps: readonly Option[]
   overlap: string
@@ -239,13 +241,21 @@ function changeForms(card: ProviderCard, key: string): Html {
   return disclosed('Rotate or remove…', html`${rotateForm(card, key)} ${removal}`)
 }
 
-function rotateForm({ scheme, isGiven, overlaps, overlap }: ProviderCard, key: string): Html {
+function rotateForm(card: ProviderCard, key: string): Html {
+  const { name, scheme, isGiven, rotatedAt, overlaps, overlap, previous_until: until } = card
+  const consequence =
+    until === null
+      ? 'The current secret stops working after the time that you chose.'
+      : 'The previous secret, which still works, stops working now.'
+  const confirm = `Rotate the secret of ${name}? ${consequence}`
   return postForm(
-    { class: 'stack', action: `/providers/${key}/rotate`, target: '#providers' },
+    { class: 'stack', action: `/providers/${key}/rotate`, target: '#providers', confirm },
     html`<p>
-        ${isGiven ? 'The sender makes the new secret.' : 'A new secret is made and shown once.'}
+        ${isGiven ? 'The provider makes the new secret.' : 'A new secret is made and shown once.'}
+        ${until !== null && html`<strong>${consequence}</strong>`}
       </p>
-      ${plainChoice('The present one is accepted', overlap, overlaps, { name: 'overlap' })}
+      ${hiddenField('rotated_at', rotatedAt)}
+      ${plainChoice('The current one is accepted', overlap, overlaps, { name: 'overlap' })}
       ${scheme !== null && secretField(`secret-${key}`, isGiven)}
       <p>${submit('Rotate secret', {})}</p>`,
   )

@@ -1,7 +1,16 @@
 import type { Token } from '../../db/links/tokens.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
-import { field, postForm, radios, refusal, select, submit, submitLine } from '../form.ts'
+import {
+  field,
+  hiddenField,
+  postForm,
+  radios,
+  refusal,
+  select,
+  submit,
+  submitLine,
+} from '../form.ts'
 import {
   cards,
   copyBox,
@@ -20,6 +29,8 @@ type Created = Readonly<Record<'name' | 'token' | 'curl', string>>
 export interface TokensView {
   /** The viewer's own, newest first. */
   tokens: readonly Token[]
+  /** The newest one's id, which the form sends back. */
+  newest: string
   now: Date
   form: FormState
   /** A token that was just created, with a command that uses it. */
@@ -42,7 +53,7 @@ const LIFETIMES = [
   ['', 'never'],
 ] as const
 
-export function tokensView({ tokens, created, now, form }: TokensView): View {
+export function tokensView({ tokens, newest, created, now, form }: TokensView): View {
   const head = html`<h1>Tokens</h1>
     <p class="muted">
       With a token, a program of yours uses the API in your name. Treat it like a password.
@@ -51,7 +62,7 @@ export function tokensView({ tokens, created, now, form }: TokensView): View {
   const content = html`<section id="tokens" aria-label="Your tokens">
     ${created && createdBox(created)}
     ${tokens.length > 0 && countLine(countText(tokens.length, 'token'))}
-    ${cards(list, 'You have no tokens yet.')} ${createForm(form)}
+    ${cards(list, 'You have no tokens yet.')} ${createForm(form, newest)}
   </section>`
   return linksView({ title: 'Tokens', section: 'tokens', head }, content)
 }
@@ -91,11 +102,11 @@ function revokeForm(id: string, name: string): Html {
   )
 }
 
-function createForm(state: FormState): Html {
+function createForm(state: FormState, newest: string): Html {
   const form = { id: 'token', messagesBelow: true, ...state }
   return postForm(
     { id: 'create-token', class: 'panel stack', action: '/-/tokens', target: '#tokens' },
-    html`${refusal(form)}
+    html`${refusal(form)} ${hiddenField('newest', newest)}
       <h2>New token</h2>
       ${field(form, 'name', 'Name', { placeholder: 'what it is for' })}
       ${radios(form, 'scope', 'May do', SCOPES)} ${select(form, 'expires', 'Expires', LIFETIMES)}

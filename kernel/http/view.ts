@@ -23,6 +23,11 @@ type Make<T> = () => T | Promise<T>
 export interface View {
   page: Make<Page>
   fragment?: Make<Html>
+  /**
+   * The address that shows the same: after a post a browser without script goes there, so that a
+   * reload posts nothing. Absent where the answer shows a secret, which no other page can.
+   */
+  location?: string
 }
 
 /**
@@ -69,7 +74,11 @@ export async function formReply(
   result: View | Done,
   frame: Frame,
 ): Promise<Reply> {
-  if (!('location' in result)) return htmlReply(await draw(result, audience !== 'browser', frame))
+  if ('page' in result) {
+    const { location } = result
+    if (audience === 'browser' && location !== undefined) return seeOther(location)
+    return htmlReply(await draw(result, audience !== 'browser', frame))
+  }
   if (audience !== 'htmx') return seeOther(result.location)
   if (result.fragment !== undefined) return htmlReply(await result.fragment())
   const headers = { 'hx-redirect': result.location, 'cache-control': 'no-store' }

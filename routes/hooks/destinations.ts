@@ -203,5 +203,9 @@ async function destinationsView(
     form: newForm(DestinationForm),
     ...changes,
   }
-  return { page: () => destinationsPage(view), fragment: () => destinationsFragment(view) }
+  return {
+    page: () => destinationsPage(view),
+    fragment: () => destinationsFragment(view),
+    location: '/destinations',
+  }
 }

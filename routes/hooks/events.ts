@@ -104,9 +104,12 @@ export const eventEndpoints = [
       raw: withDefault(Type.String(), ''),
       /** The id of an event to compare with. */
       compare: withDefault(Type.String(), ''),
+      /** `1` after a replay without script: its result is said. */
+      replayed: withDefault(Type.String(), ''),
     }),
-    async answer({ app, params, query: { raw, compare } }) {
-      const view = await readEvent(app, readEventId(params.id), { isRaw: raw === '1' })
+    async answer({ app, params, query: { raw, compare, replayed } }) {
+      const shown = { isRaw: raw === '1', isReplayed: replayed === '1' }
+      const view = await readEvent(app, readEventId(params.id), shown)
       if (compare !== '') view.compared = await compareWith(app, view.event, compare)
       return { page: () => eventPage(view), fragment: () => eventFragment(view) }
     },
@@ -123,7 +126,11 @@ export const eventEndpoints = [
       // A replay that failed is in the list with its reason, like one that was delivered.
       await replayEvent(app.hooks, id, target === '' ? undefined : target)
       const view = await readEvent(app, id, { isReplayed: true })
-      return { page: () => eventPage(view), fragment: () => replaysList(view) }
+      return {
+        page: () => eventPage(view),
+        fragment: () => replaysList(view),
+        location: `/log/${id}?replayed=1`,
+      }
     },
     async refused({ app, params }, refused) {
       const view = await readEvent(app, readEventId(params.id), { refused })

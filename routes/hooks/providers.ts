@@ -12,7 +12,7 @@ import type { Option } from '../../html/form.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
 import type { Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
-import { formatDuration } from '../../kernel/time.ts'
+import { formatDuration, INSTANT_FORM, readInstant } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { ActiveProvider } from '../../db/hooks/providers.ts'
 import { HourStats } from '../../db/hooks/stats.ts'
@@ -77,6 +77,10 @@ const RotateForm = Type.Object({
     `must be a whole number of seconds from 0 to ${MAX_OVERLAP_S}.`,
   ),
   secret,
+  /** The last rotation that the page showed, empty for none; another one since is a conflict. */
+  rotated_at: parsed(Type.Optional(Type.String()), `must be ${INSTANT_FORM}, or empty.`, (given) =>
+    given === '' ? '' : readInstant(given)?.toISOString(),
+  ),
 })
 
 const StatsQuery = Type.Object({
@@ -144,9 +148,12 @@ export const providerEndpoints = [
     params,
     body: RotateForm,
     async answer({ app, params: { name }, body }) {
-      const overlap = body.overlap ?? app.overlapSeconds()
-      const given = body.secret || undefined
-      return madeView(app, await rotateSecret(toolsOf(app), name, overlap, given), true)
+      const rotation = {
+        overlapSeconds: body.overlap ?? app.overlapSeconds(),
+        secret: body.secret || undefined,
+        seen: body.rotated_at,
+      }
+      return madeView(app, await rotateSecret(toolsOf(app), name, rotation), true)
     },
   }),
 
@@ -220,7 +227,11 @@ async function providersView(
     cards: changes.cards ?? (await readCards(app)),
     ...changes,
   }
-  return { page: () => providersPage(view), fragment: () => providersFragment(view) }
+  return {
+    page: () => providersPage(view),
+    fragment: () => providersFragment(view),
+    ...((view.made?.token ?? null) === null && { location: '/providers' }),
+  }
 }
 
 async function madeView(app: HooksRoutes, made: MadeProvider, rotated: boolean) {
@@ -240,7 +251,9 @@ async function cardView(
   const cards = all.map((one) => (one.name === name ? { ...one, open: true } : one))
   const card = cards.find(({ open }) => open)
   const view = await providersView(app, { cards })
-  return card === undefined ? view : { ...view, fragment: () => show(card) }
+  if (card === undefined) return view
+  const location = `/providers?open=${encodeURIComponent(name)}`
+  return { ...view, fragment: () => show(card), location }
 }
 
 /** Every provider as its row shows it. */
@@ -267,6 +280,7 @@ async function readCards(app: HooksRoutes): Promise<readonly ProviderCard[]> {
       variable: isSignedProvider(name) ? secretVariable(name) : null,
       lastSecret: lastSecretOf(provider, secrets),
       previous_until: until !== null && now < until ? until : null,
+      rotatedAt: provider.rotated_at?.toISOString() ?? '',
       overlaps,
       overlap: String(overlap),
       interval: interval === null ? null : formatDuration(interval),

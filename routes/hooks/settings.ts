@@ -31,9 +31,11 @@ const NewEndpoint = Type.Object({
 export const settingsEndpoints = [
   page({
     path: '/settings',
-    async answer({ app }) {
+    /** `1` after a form without script. */
+    query: Type.Object({ saved: withDefault(Type.String(), '') }),
+    async answer({ app, query }) {
       await app.hooks.registry.refresh()
-      return settingsView(app, settingsForm)
+      return settingsView(app, settingsForm, { saved: query.saved === '1' })
     },
   }),
 
@@ -117,5 +119,9 @@ async function settingsView(
     baseUrl: app.baseUrl(),
     ...changes,
   }
-  return { page: () => settingsPage(view), fragment: () => part(view) }
+  return {
+    page: () => settingsPage(view),
+    fragment: () => part(view),
+    ...(view.made === undefined && { location: view.saved ? '/settings?saved=1' : '/settings' }),
+  }
 }

@@ -186,6 +186,7 @@ export async function linkView(
       return linkPage(members, clicks, shortLinks(app))
     },
     fragment: () => linkMembers(members),
+    location: `/-/links/${link.id}`,
   }
 }
 

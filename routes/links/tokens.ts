@@ -8,6 +8,7 @@ import {
   CreatedToken,
   createToken,
   NewToken,
+  newestOf,
   newTokenOf,
   TokenForm,
 } from '../../services/links/new-tokens.ts'
@@ -69,7 +70,7 @@ export const tokenEndpoints = [
       const { app, caller, now } = call
       const { db, random } = app.links
       const request = newTokenOf(call.body, now)
-      const created = await createToken(db, random, caller.id, request, now)
+      const created = await createToken(db, random, caller.id, request, now, call.body.newest)
       const curl = curlFor(created, app.baseUrl())
       return showTokens(call, { created: { ...created, curl } })
     },
@@ -93,7 +94,8 @@ async function showTokens(
 ): Promise<View> {
   const tokens = await tokenQueries.listTokens(links.db, { user: caller.id })
   const form = newForm(TokenForm, { expires: '90d' })
-  return tokensView({ tokens, now, form, ...state })
+  const view = tokensView({ tokens, newest: newestOf(tokens), now, form, ...state })
+  return state.created === undefined ? { ...view, location: '/-/tokens' } : view
 }
 
 /** A command that shows that the token works, within its scope. */

@@ -116,5 +116,6 @@ async function showUsers(call: UsersCall, state: Partial<UsersView> = {}): Promi
   const query = context.search === '' ? '' : `?${context.search}`
   const next = nextAddress({ ...context, path: PATH }, next_cursor)
   const page = { users, count: countUpTo(count, 'user'), query, next }
-  return usersView({ viewer: caller, ...page, form: newForm(NewUser), ...state })
+  const view = usersView({ viewer: caller, ...page, form: newForm(NewUser), ...state })
+  return { ...view, location: `${PATH}${query}` }
 }

@@ -142,15 +142,26 @@ function checkName(name: string): void {
   }
 }
 
+/** How a secret is replaced. */
+export interface Rotation {
+  /** How long the present secret is accepted beside the new one. */
+  overlapSeconds: number
+  /** The new secret; one is made where it is not given. */
+  secret: string | undefined
+  /** The provider's `rotated_at` as it was seen, empty for never; undefined asks no question. */
+  seen: string | undefined
+}
+
 /**
  * Replaces a generic provider's token or signing secret, which may be given. The previous one is
- * accepted until the overlap has passed; the one before that is not accepted from now on.
+ * accepted until the overlap has passed; the one before that is not accepted from now on. 409
+ * where it was rotated since the rotation that was seen: sent twice, the form would replace a
+ * secret that nobody has seen.
  */
 export async function rotateSecret(
   tools: ProviderTools,
   name: string,
-  overlapSeconds: number,
-  secret: string | undefined,
+  { overlapSeconds, secret, seen }: Rotation,
 ): Promise<MadeProvider> {
   const now = tools.now()
   const until = overlapSeconds === 0 ? null : new Date(now.getTime() + overlapSeconds * 1_000)
@@ -158,8 +169,9 @@ export async function rotateSecret(
   if (row === undefined || !hasStoredSecret(row)) throw noSecret(name)
   const { trust_mode, scheme, scheme_row } = row
   const { token, ...stored } = makeSecret(tools, row, secret)
-  const rotated = await q.rotateSecret(tools.db, { name, trust_mode, ...stored, now, until })
-  if (rotated === undefined) throw noSecret(name)
+  const given = { name, trust_mode, ...stored, now, until, seen: seen ?? null }
+  const rotated = await q.rotateSecret(tools.db, given)
+  if (rotated === undefined) throw seen === undefined ? noSecret(name) : rotatedSince(name)
   return { name, trust_mode, scheme, scheme_row, token }
 }
 
@@ -250,6 +262,13 @@ function noSecret(name: string): Fault {
   return notFound(
     `There is no provider "${name}" with a token or a stored secret; see the list of providers.`,
   )
+}
+
+function rotatedSince(name: string): Fault {
+  const message =
+    `The secret of "${name}" was rotated since this page was loaded. Nothing was changed; ` +
+    'load the page again to rotate it once more.'
+  return new Fault(409, 'CONFLICT', message)
 }
 
 const NO_KEY =

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { Scope, tokenQueries as q, Token } from '../../db/links/tokens.ts'
 import { nullable, Timestamp } from '../../db/sql-file.ts'
-import { badRequest } from '../../kernel/fault.ts'
+import { badRequest, Fault } from '../../kernel/fault.ts'
 import { TURNS_TEXT } from '../../kernel/text.ts'
 import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../kernel/time.ts'
@@ -41,7 +41,13 @@ export type NewToken = Type.Static<typeof NewToken>
 /**
  * What people type: `expires` is a time, a duration from now such as `30d`, or empty for never.
  */
-export const TokenForm = Type.Object({ name, scope, expires: withDefault(Type.String(), '') })
+export const TokenForm = Type.Object({
+  name,
+  scope,
+  expires: withDefault(Type.String(), ''),
+  /** The newest token that the page showed, empty for none; another one since is a conflict. */
+  newest: Type.Optional(Type.String()),
+})
 export type TokenForm = Type.Static<typeof TokenForm>
 
 /** A token that was just created; its text is shown only this once. */
@@ -52,24 +58,28 @@ export const CreatedToken = Type.Object({
 export type CreatedToken = Type.Static<typeof CreatedToken>
 
 /** The token that a form describes. */
-export function newTokenOf({ expires, ...rest }: TokenForm, now: Date): NewToken {
-  if (expires === '') return { ...rest, expires_at: null }
+export function newTokenOf({ name, scope, expires }: TokenForm, now: Date): NewToken {
+  if (expires === '') return { name, scope, expires_at: null }
   const expires_at = timeOf(expires, now)
   if (expires_at === undefined) {
     const message = `expires must be ${INSTANT_FORM}, or ${DURATION_FORM}`
     throw badRequest(message, 'expires')
   }
   refusePast('expires', expires_at, now)
-  return { ...rest, expires_at }
+  return { name, scope, expires_at }
 }
 
-/** Creates a token for a user. Only its hash is stored. */
+/**
+ * Creates a token for a user. Only its hash is stored. `seen` is the newest token that the user saw
+ * before, empty for none: a form that is sent twice must not create a second one.
+ */
 export async function createToken(
   db: Database,
   random: RandomBytes,
   user: string,
   input: NewToken,
   now: Date,
+  seen?: string,
 ): Promise<CreatedToken> {
   refusePast('expires_at', input.expires_at, now)
   const token = PREFIX + base62(random(BYTES))
@@ -83,6 +93,9 @@ export async function createToken(
   }
   const added = await db.transaction(async (tx) => {
     await q.lockTokens(tx, { user })
+    if (seen !== undefined && seen !== newestOf(await q.listTokens(tx, { user }))) {
+      throw new Fault(409, 'CONFLICT', CREATED_SINCE)
+    }
     const first = await q.addToken(tx, row)
     if (first !== undefined) return first
     // Expired tokens stay listed until their room is needed.
@@ -92,6 +105,14 @@ export async function createToken(
   if (added !== undefined) return { ...added, token }
   const max = MAX_TOKENS.toLocaleString('en')
   throw badRequest(`a user may have ${max} tokens; revoke one that is not needed first`)
+}
+
+const CREATED_SINCE =
+  'a token was created since this page was loaded; look at the list before you create another one'
+
+/** The id of the newest token, as the form sends it back; empty for none. */
+export function newestOf([newest]: readonly Pick<Token, 'id'>[]): string {
+  return newest?.id ?? ''
 }
 
 function refusePast(field: string, at: Date | null, now: Date): void {

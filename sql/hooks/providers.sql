@@ -78,7 +78,8 @@ select changed.name from changed left join notified on true;
 
 -- name: rotateSecret
 -- Replaces a generic provider's token or its encrypted signing secret; the previous one is accepted until :until
--- (null: no longer). Empty when no generic provider of that name has that trust mode.
+-- (null: no longer). Empty when no generic provider of that name has that trust mode, or when its last rotation is
+-- not the one in :seen ('' for never; null asks no question).
 with changed as (
   update hooks.providers
      set token_hash = :token_hash, retired_hash = token_hash,
@@ -86,6 +87,7 @@ with changed as (
          rotated_at = :now, retired_until = :until,
          last_secret = case last_secret when 'current' then 'previous' end
    where name = :name and trust_mode = :trust_mode and name like 'generic:%'
+     and (:seen::text is null or rotated_at is not distinct from nullif(:seen, '')::timestamptz)
   returning name
 ), notified as (
   select pg_notify('hooks_config', '') as sent from changed

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import type { Page } from 'playwright-core'
+import type { Dialog, Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret } from '../helpers/secrets.ts'
@@ -131,7 +131,10 @@ await t.test('the life of a provider with a token', async (t: Test) => {
     })
     t.match(token, /^[\w-]{43}$/)
     t.equal(await focusedId(page), 'made', 'the focus is taken to it')
-    t.match(await textOf(page.locator('#made')), /Copy it now: it is shown only this once\./)
+    t.match(
+      await textOf(page.locator('#made')),
+      /Copy it now, before you leave or reload this page: it is shown once\./,
+    )
     t.match(
       await textOf(page.locator('#made-curl')),
       `curl -X POST '${base}/webhooks/generic/a-b_c' \\ -H 'Authorization: Bearer ${token}'`,
@@ -155,19 +158,43 @@ await t.test('the life of a provider with a token', async (t: Test) => {
   await t.test('rotated: the old token stops, the new one works', async (t) => {
     await openCard(card)
     await card.getByText('Rotate or remove…').click()
-    const overlap = card.getByLabel('The present one is accepted')
+    const overlap = card.getByLabel('The current one is accepted')
     t.equal(await overlap.inputValue(), '86400', 'the configured overlap is offered')
     await overlap.selectOption({ label: 'no longer' })
+    const asked: string[] = []
+    const accept = (dialog: Dialog) => {
+      asked.push(dialog.message())
+      void dialog.accept()
+    }
+    page.on('dialog', accept)
+    // The answer comes late, and the button is clicked again meanwhile.
+    const held = Promise.withResolvers<void>()
+    let posts = 0
+    await page.route('**/rotate', async (route) => {
+      posts++
+      await held.promise
+      await route.continue()
+    })
     const fresh = await secretShown(async () => {
-      await card.getByRole('button', { name: 'Rotate secret' }).click()
+      const rotate = card.getByRole('button', { name: 'Rotate secret' })
+      await rotate.click()
+      await until(() => posts === 1, 'the first post')
+      await rotate.click()
+      held.resolve()
       return shownToken(page)
     })
+    page.off('dialog', accept)
+    t.same(asked, [
+      'Rotate the secret of generic:a-b_c? The current secret stops working after the time that you chose.',
+    ])
     t.not(fresh, token)
     t.equal(await focusedId(page), 'made')
     t.equal(await bearer(base, 'a-b_c', token), 403)
     t.equal(await bearer(base, 'a-b_c', fresh), 202)
     await page.reload()
     t.notMatch(await page.content(), fresh)
+    await page.unroute('**/rotate')
+    t.equal(posts, 1, 'the second click posted nothing')
   })
 
   await t.test('removed only when that is confirmed; its events stay', async (t) => {

@@ -21,8 +21,10 @@ const UTC = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/
 
 /** Does something that loads a page; gives the status and makes sure that it is a whole page. */
 async function loads(t: Test, page: Page, act: () => Promise<unknown>): Promise<number> {
-  const answer = page.waitForEvent('response', (response) =>
-    response.request().isNavigationRequest(),
+  // A form's answer may lead to a page, which is what counts.
+  const answer = page.waitForEvent(
+    'response',
+    (response) => response.request().isNavigationRequest() && response.status() !== 303,
   )
   const [response] = await Promise.all([answer, page.waitForEvent('load'), act()])
   t.ok(await page.locator('header nav').isVisible(), 'with the navigation')
@@ -133,7 +135,14 @@ await t.test('every page works without script', async (t: Test) => {
     await card.getByText('Rotate or remove…').click()
     const rotate = card.getByRole('button', { name: 'Rotate secret' })
     t.equal(await secretShown(() => loads(t, page, () => rotate.click())), 200)
-    t.not(keepSecret('rotated-token', await textOf(made)), token)
+    const rotated = keepSecret('rotated-token', await textOf(made))
+    t.not(rotated, token)
+    t.match(await textOf(page.locator('#made')), /before you leave or reload this page/)
+    // The browser posts the form again, with what the page showed before the rotation.
+    t.equal(await loads(t, page, () => page.reload()), 409)
+    t.match(await textOf(page.locator('main')), /was rotated since this page was loaded/)
+    const headers = { Authorization: `Bearer ${rotated}` }
+    t.equal((await post(base, 'generic/ci', '{}', headers)).status, 202, 'the secret still works')
     await loads(t, page, () => page.goto(`${base}/providers?open=generic:ci`))
     await card.getByText('Rotate or remove…').click()
     const remove = card.getByRole('button', { name: 'Remove provider' })
@@ -172,6 +181,10 @@ await t.test('every page works without script', async (t: Test) => {
     t.equal(await loads(t, page, () => rows.press('Enter')), 200)
     t.match(await textOf(page.getByRole('status')), /^Saved\./)
     t.equal(await rows.inputValue(), '1000')
+    const posts: string[] = []
+    page.on('request', (request) => void posts.push(request.method()))
+    t.equal(await loads(t, page, () => page.reload()), 200)
+    t.notOk(posts.includes('POST'), 'a reload saves nothing')
     await rows.fill('2000')
     await target.fill('ftp://example.com/')
     t.equal(await loads(t, page, () => target.press('Enter')), 422)

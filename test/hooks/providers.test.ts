@@ -136,7 +136,10 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
         404,
       ]),
     ])
-    t.match(await toggle('generic:ci', 'true', NAVIGATES), { status: 200, text: /<!doctype/i })
+    t.match(await toggle('generic:ci', 'true', NAVIGATES), {
+      status: 303,
+      headers: { location: '/providers?open=generic%3Aci' },
+    })
   })
 
   await t.test('removal keeps the events', async (t: Test) => {

@@ -332,9 +332,12 @@ await t.test('generic events', async (t: Test) => {
     const id = await anEvent()
     const page = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
     const answer = await replay(base, id, receiver.url, page)
-    t.equal(answer.status, 200)
-    t.match(answer.text, /^<!doctype html>/)
-    t.match(attemptsIn(answer.text), [{ outcome: 'delivered' }])
+    const location = `/log/${id}?replayed=1`
+    t.match(answer, { status: 303, headers: { location } })
+    const shown = await request(base + location)
+    t.match(shown.text, /^<!doctype html>/)
+    t.match(attemptsIn(shown.text), [{ outcome: 'delivered' }])
+    t.match(shown.text, /role="status"[^>]*>\s*Delivered/)
     const refused = await replay(base, id, 'ftp://x/', page)
     t.equal(refused.status, 422)
     t.match(refused.text, /value="ftp:\/\/x\/"/)

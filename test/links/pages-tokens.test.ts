@@ -134,6 +134,21 @@ await onPostgres(t, 'tokens page', async (t: Test, backend) => {
     t.match(fragment, { status: 400, text: /^<section id="tokens"/ })
   })
 
+  await t.test('the form of a page from before the newest token creates none', async (t) => {
+    const newest = (page: Response) => /name="newest" value="([^"]*)"/.exec(page.text)?.[1] ?? '?'
+    const seen = newest(await ann.get(PATH))
+    const first = await make(ann, { name: 'once', newest: seen }, NAVIGATION)
+    t.equal(first.status, 200)
+    tokenIn(first)
+    const count = (await tokensOf(ann)).length
+    const again = await make(ann, { name: 'once', newest: seen }, NAVIGATION)
+    t.match(again, { status: 409, text: /A token was created since this page was loaded/ })
+    t.equal((await tokensOf(ann)).length, count)
+    const next = await make(ann, { name: 'twice', newest: newest(again) }, NAVIGATION)
+    t.equal(next.status, 200, 'the form that it shows creates one')
+    tokenIn(next)
+  })
+
   await t.test('revoked: it stops at once', async (t) => {
     const token = tokenIn(await make(ann, { name: 'short <b>lived</b>' }))
     const [row] = await tokensOf(ann)

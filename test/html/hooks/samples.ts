@@ -109,6 +109,7 @@ export function card(changes: Partial<ProviderCard> = {}): ProviderCard {
     variable: null,
     lastSecret: null,
     previous_until: null,
+    rotatedAt: '',
     overlaps: [['0', 'no longer']],
     overlap: '0',
     interval: null,
