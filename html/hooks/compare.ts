@@ -58,7 +58,17 @@ const SAME_VALUES = 'The values are the same; white space or the order of member
 function payloadDifferences(own: number, { other, by, payload }: Comparison): Printable {
   if (by === 'same') return html`<p>The payloads are the same, byte for byte.</p>`
   if (by === 'bytes') return html`<p>The payloads differ. They are not text.</p>`
+  if (by === 'too long') {
+    return html`<p>
+      The payloads are too large to compare member by member: see both as they were sent,
+      ${rawLink(own)} and ${rawLink(other)}.
+    </p>`
+  }
   return differences(own, other, by === 'lines' ? 'Line' : 'Member', payload, SAME_VALUES)
+}
+
+function rawLink(id: number): Html {
+  return html`<a href="/log/${id}?raw=1">event ${id}</a>`
 }
 
 function differences(

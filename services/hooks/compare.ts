@@ -1,5 +1,5 @@
 import { type EventDetail, prettyPayload } from './event-detail.ts'
-import { leavesOf, readJson } from './json-nodes.ts'
+import { type JsonNode, readJson } from './json-nodes.ts'
 
 /** What an event has at a place, and what the other one has there; null where it has nothing. */
 export interface Difference {
@@ -13,8 +13,11 @@ export interface Difference {
 export interface Comparison {
   /** The id of the other one. */
   other: number
-  /** What the places of `payload` are. `same`: the bytes are; `bytes`: one of both is no text. */
-  by: 'same' | 'members' | 'lines' | 'bytes'
+  /**
+   * What the places of `payload` are. `same`: the bytes are; `bytes`: one of both is not text; `too
+   * long`: the paths of what differs are, so that the list is not complete.
+   */
+  by: 'same' | 'members' | 'lines' | 'bytes' | 'too long'
   payload: Differences
   headers: Differences
 }
@@ -26,35 +29,91 @@ interface Differences {
 }
 
 const MAX_LISTED = 200
-/** Characters of a value that are shown. */
+/** Characters of a value, and of a path, that are shown. */
 const MAX_VALUE = 500
+const MAX_PATH = 200
 const JSON_BOUNDS = { nodes: 20_000, depth: 100 }
+/** All paths that differ together, in characters: long names would stand in each of them. */
+const MAX_PATHS = 1024 * 1024
 /** Pairs of lines that are looked at; of longer texts the first line is compared with the first. */
 const MAX_PAIRS = 1_000_000
 
 /** Compares two events by the members of their JSON, else by the lines of their text. */
 export function compareEvents(own: EventDetail, other: EventDetail): Comparison {
-  const headers = byName(
-    new Map(Object.entries(own.headers)),
-    new Map(Object.entries(other.headers)),
-  )
-  const result = (by: Comparison['by'], payload: readonly Difference[]): Comparison => {
-    return { other: other.id, by, payload: listed(payload), headers: listed(headers) }
+  const [names, otherNames] = [own, other].map(({ headers }) => new Map(Object.entries(headers)))
+  const headers = createList()
+  for (const at of new Set([...(names?.keys() ?? []), ...(otherNames?.keys() ?? [])])) {
+    headers.add(() => at, names?.get(at), otherNames?.get(at))
   }
-  const encodings = [own.payload_encoding, other.payload_encoding]
-  if (own.payload === other.payload && encodings[0] === encodings[1]) return result('same', [])
-  if (encodings.includes('base64')) return result('bytes', [])
-  const [members, others] = [membersOf(own), membersOf(other)]
-  if (members !== undefined && others !== undefined) {
-    return result('members', byName(members, others))
-  }
-  return result('lines', byLine(linesOf(own), linesOf(other)))
+  const payload = createList()
+  const by = comparePayloads(own, other, payload)
+  return { other: other.id, by, payload: payload.result(), headers: headers.result() }
 }
 
-/** The values of a JSON payload by their paths. */
-function membersOf({ payload }: EventDetail): ReadonlyMap<string, string> | undefined {
-  const root = readJson(payload, JSON_BOUNDS)
-  return root && new Map([...leavesOf(root)].map(({ steps, source }) => [pathOf(steps), source]))
+function comparePayloads(own: EventDetail, other: EventDetail, list: List): Comparison['by'] {
+  const encodings = [own.payload_encoding, other.payload_encoding]
+  if (own.payload === other.payload && encodings[0] === encodings[1]) return 'same'
+  if (encodings.includes('base64')) return 'bytes'
+  const members = readJson(own.payload, JSON_BOUNDS)
+  const others = members && readJson(other.payload, JSON_BOUNDS)
+  if (members === undefined || others === undefined) {
+    addLines(linesOf(own), linesOf(other), list)
+    return 'lines'
+  }
+  let characters = 0
+  eachDifference(members, others, (one, another) => {
+    const { steps } = one ?? another ?? members
+    characters += pathLength(steps)
+    if (characters <= MAX_PATHS) list.add(() => pathOf(steps), one?.source, another?.source)
+  })
+  return characters <= MAX_PATHS ? 'members' : 'too long'
+}
+
+/** Differences of a kind: the first ones, and how many there are beyond them. */
+type List = ReturnType<typeof createList>
+
+function createList() {
+  const listed: Difference[] = []
+  let more = 0
+  return {
+    /** Adds what differs; `at` is asked for what is listed only. */
+    add(at: () => string, own: string | undefined, other: string | undefined) {
+      if (own === other) return
+      if (listed.length < MAX_LISTED) {
+        listed.push({ at: cutMiddle(at()), own: cutEnd(own), other: cutEnd(other) })
+      } else more++
+    },
+    result: (): Differences => ({ listed, more }),
+  }
+}
+
+function cutEnd(text: string | undefined): string | null {
+  if (text === undefined) return null
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text
+}
+
+/** The end of a path says more than its middle. */
+function cutMiddle(path: string): string {
+  if (path.length <= MAX_PATH) return path
+  return `${path.slice(0, MAX_PATH / 2)}…${path.slice(-MAX_PATH / 2)}`
+}
+
+/** Calls back with the values of two JSON texts at each place where one differs or is missing. */
+function eachDifference(
+  own: JsonNode | undefined,
+  other: JsonNode | undefined,
+  found: (own: JsonNode | undefined, other: JsonNode | undefined) => void,
+) {
+  const [value, otherValue] = [own, other].map((node) => (node?.members.length ? undefined : node))
+  if (value?.source !== otherValue?.source) found(value, otherValue)
+  const members = new Map(own?.members.map(({ key, node }) => [key, node]))
+  const others = new Map(other?.members.map(({ key, node }) => [key, node]))
+  for (const [key, node] of members) eachDifference(node, others.get(key), found)
+  for (const [key, node] of others) if (!members.has(key)) eachDifference(undefined, node, found)
+}
+
+function pathLength(steps: readonly string[]): number {
+  return steps.reduce((sum, { length }) => sum + length + 1, 0)
 }
 
 /** `items.0.id`, as the filter of the log has it; other names stand in brackets. */
@@ -69,48 +128,40 @@ function linesOf(event: EventDetail): readonly string[] {
   return (prettyPayload(event) ?? event.payload).split('\n')
 }
 
-function byName(
-  own: ReadonlyMap<string, string>,
-  other: ReadonlyMap<string, string>,
-): readonly Difference[] {
-  const names = new Set([...own.keys(), ...other.keys()])
-  return [...names]
-    .map((at) => ({ at, own: own.get(at) ?? null, other: other.get(at) ?? null }))
-    .filter((difference) => difference.own !== difference.other)
-}
-
-/** The lines between the beginning and the end that both texts share. */
-function byLine(own: readonly string[], other: readonly string[]): readonly Difference[] {
+/** Adds the lines between the beginning and the end that both texts share. */
+function addLines(own: readonly string[], other: readonly string[], list: List) {
   const shorter = Math.min(own.length, other.length)
   let start = 0
   while (start < shorter && own[start] === other[start]) start++
   let end = 0
   while (end < shorter - start && own.at(-1 - end) === other.at(-1 - end)) end++
-  const [left, right] = [
-    own.slice(start, own.length - end),
-    other.slice(start, other.length - end),
-  ]
+  const left = own.slice(start, own.length - end)
+  const right = other.slice(start, other.length - end)
   const kept = left.length * right.length <= MAX_PAIRS ? commonLines(left, right) : []
-  const found: Difference[] = []
   let [i, j] = [0, 0]
   for (const [nextOwn, nextOther] of [...kept, [left.length, right.length] as const]) {
     for (; i < nextOwn || j < nextOther; i++, j++) {
-      const [mine, theirs] = [i < nextOwn ? left[i] : null, j < nextOther ? right[j] : null]
-      if (mine === theirs) continue
-      const line = start + (mine === null ? j : i) + 1
-      found.push({ at: `line ${line}`, own: mine ?? null, other: theirs ?? null })
+      const [mine, theirs] = [
+        i < nextOwn ? left[i] : undefined,
+        j < nextOther ? right[j] : undefined,
+      ]
+      const line = start + (mine === undefined ? j : i) + 1
+      list.add(() => `line ${line}`, mine, theirs)
     }
     i = nextOwn + 1
     j = nextOther + 1
   }
-  return found
 }
 
 /** The longest list of lines that both texts have in the same order: the places of each. */
 function commonLines(
-  own: readonly string[],
-  other: readonly string[],
+  ownLines: readonly string[],
+  otherLines: readonly string[],
 ): readonly (readonly [own: number, other: number])[] {
+  // Numbers for lines: comparing long lines that differ at their end would take long.
+  const numbers = new Map<string, number>()
+  const numberOf = (line: string) => numbers.getOrInsertComputed(line, () => numbers.size)
+  const [own, other] = [ownLines.map(numberOf), otherLines.map(numberOf)]
   const width = other.length + 1
   // lengths[i * width + j]: the length of the list from line i of one and line j of the other on.
   const lengths = new Uint16Array((own.length + 1) * width)
@@ -128,15 +179,4 @@ function commonLines(
     else j++
   }
   return found
-}
-
-function listed(all: readonly Difference[]): Differences {
-  const cut = (text: string | null): string | null => {
-    return text !== null && text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text
-  }
-  const shown = all.slice(0, MAX_LISTED)
-  return {
-    listed: shown.map(({ at, own, other }) => ({ at, own: cut(own), other: cut(other) })),
-    more: all.length - shown.length,
-  }
 }

@@ -7,6 +7,8 @@ import { field, fits, parsed, withDefault } from '../../kernel/validate.ts'
 
 /** Characters of `text`, `json` and `header`. */
 export const MAX_SEARCH_LENGTH = 500
+/** The same as JSON text, in which a character may take six. */
+const MAX_SEARCH_SOURCE = 6 * MAX_SEARCH_LENGTH
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
 const Limit = Type.Integer({ minimum: 1, maximum: MAX_LIMIT })
@@ -217,6 +219,9 @@ const SAME_NUMBER = /^(?!-0(\.0+)?$)-?\d+(\.\d+)?$/
 export function memberFilter(steps: readonly string[], source: string): string | null {
   // jsonb has no text for null.
   if (source === 'null') return null
+  // Long names and values are not looked at: they may stand above each of many values.
+  const length = steps.reduce((sum, step) => sum + step.length, source.length)
+  if (length > MAX_SEARCH_SOURCE) return null
   const isText = source.startsWith('"')
   if (!isText && !SAME_NUMBER.test(source) && !/^(true|false)$/.test(source)) return null
   if (!steps.every((step) => /^[\w-]+$/.test(step))) return null

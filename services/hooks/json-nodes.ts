@@ -25,8 +25,11 @@ export interface JsonBounds {
   depth: number
 }
 
-/** Whole strings, brackets and separators, and what stands between them. */
-const TOKEN = /"(?:[^"\\]+|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g
+/**
+ * Whole strings, brackets and separators, and what stands between them. A string may end where the
+ * text does: looking for its end again from each place would take quadratic time.
+ */
+const TOKEN = /"(?:[^"\\]|\\[^])*"?|[{}[\],:]|[^\s{}[\],:"]+/g
 
 /** Takes JSON text apart. Undefined for text that is not JSON, or has more than the bounds. */
 export function readJson(text: string, { nodes, depth }: JsonBounds): JsonNode | undefined {
@@ -54,12 +57,6 @@ export function readJson(text: string, { nodes, depth }: JsonBounds): JsonNode |
     }
   }
   return root.members[0]?.node
-}
-
-/** The scalars and the empty objects and arrays of a value, in its order. */
-export function* leavesOf(node: JsonNode): Generator<JsonNode> {
-  if (node.members.length === 0) yield node
-  for (const { node: member } of node.members) yield* leavesOf(member)
 }
 
 function isJson(text: string): boolean {

@@ -141,6 +141,32 @@ await t.test('two events are compared', async (t: Test) => {
     t.equal((await differences(many, other)).rows.length, 200, 'too many to be aligned')
   })
 
+  await t.test('long paths are cut; too many of them are not shown', async (t) => {
+    const below = (name: string, count: number, value: number): string => {
+      const members = Array.from({ length: count }, (_, at) => [`m${at}`, value])
+      return JSON.stringify({ [name]: Object.fromEntries(members) })
+    }
+    const name = 'n'.repeat(5_000)
+    const pair = async (count: number, own = name): Promise<[number, number]> => [
+      await store('one', below(own, count, 1)),
+      await store('one', below(own, count, 2)),
+    ]
+    const [a, b] = await pair(3)
+    const { rows } = await differences(a, b)
+    t.same(
+      rows.map(([path]) => path),
+      [0, 1, 2].map((at) => `${'n'.repeat(100)}…${'n'.repeat(97)}.m${at}`),
+    )
+    // 250 paths of 5,000 characters are more than 1 MiB.
+    const [c, d] = await pair(250)
+    const { part } = await differences(c, d)
+    t.match(part, /The payloads are too large to compare member by member/)
+    for (const id of [c, d]) t.match(part, `href="/log/${id}?raw=1"`)
+    // What is the same has no path.
+    const e = await store('one', below(name, 250, 1).replace('"m7":1', '"m7":2'))
+    t.equal((await differences(c, e)).rows.length, 1)
+  })
+
   await t.test('with an event that is not there', async (t) => {
     const id = await store('one', '{}')
     for (const other of ['999999', 'x', '-1', '%3Cb%3E', '99999999999999999999']) {

@@ -275,7 +275,7 @@ t.test('a secret that only the sender makes has to be given', async (t) => {
   const own = card({ trust_mode: 'signed', scheme: 'github' })
   t.match(render(providerContent(own)), /A new secret is made and shown once/)
   const given = render(providerContent({ ...own, scheme: 'slack', isGiven: true }))
-  t.match(given, /The sender makes the new secret/)
+  t.match(given, /The provider makes the new secret/)
   t.match(given, /Secret that the sender made\s*<input[^>]*\srequired/)
 })
 
