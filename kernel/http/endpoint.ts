@@ -41,6 +41,9 @@ export const anyone: Access<unknown, undefined> = {
   identify: () => undefined,
 }
 
+/** The same for pages: no page of another site may load them unseen. */
+export const visitor: Access<unknown, undefined> = { ...anyone, guard: 'private' }
+
 /** A request that may be answered: who calls, and what was sent, validated. */
 export interface Call<
   App,
@@ -148,6 +151,8 @@ interface ServiceRules<App, Viewer> {
    * each endpoint says it.
    */
   access?: Access<App, Viewer>
+  /** The same for pages, where it is another one. */
+  pageAccess?: Access<App, Viewer>
   /** Largest JSON body, in bytes. */
   bodyLimit: number
   /** Statuses that every endpoint of the API may answer. */
@@ -193,7 +198,8 @@ function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
   }
 }
 
-function pageOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
+function pageOf<App, Viewer>({ pageAccess, ...others }: ServiceRules<App, Viewer>) {
+  const rules = { ...others, ...(pageAccess && { access: pageAccess }) }
   return <C extends Viewer, P extends TProperties, Q extends TObject, F>(
     endpoint: Declaration<App, C, P, Q, F, TObject, View>,
   ): Endpoint<App> => {

@@ -7,10 +7,15 @@ import { namedUser, signOfProxy, type ProxiedRequest } from './identity.ts'
 /**
  * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without
  * a login of their own, so the peer and its proxy, the Host and, for a change of state, the origin
- * are checked. `strict`: as guarded, and the origin is checked whatever the method (tool protocol,
- * WebSockets).
+ * are checked. `private`: as guarded, and no page of another site may load it unseen, as an image,
+ * a frame or by script: it could not read the answer, but make us work for it and measure how long
+ * that takes (pages, payloads, searches). `strict`: as guarded, and the origin is checked whatever
+ * the method (tool protocol, WebSockets).
  */
-export type Access = 'open' | 'guarded' | 'strict'
+export type Access = 'open' | 'guarded' | 'private' | 'strict'
+
+/** The accesses that a guard looks at. */
+export type GuardedAccess = Exclude<Access, 'open'>
 
 /** The parts of a request that a guard looks at. */
 export type GuardedRequest = ProxiedRequest & Pick<Context, 'method' | 'peer'>
@@ -23,10 +28,10 @@ export interface GuardOptions {
   userHeader: () => string
 }
 
-export type Guard = (request: GuardedRequest, access?: 'guarded' | 'strict') => Fault | undefined
+export type Guard = (request: GuardedRequest, access?: GuardedAccess) => Fault | undefined
 
 /**
- * Makes the check of guarded and strict routes; the first refusal in the order proxy, peer, Host,
+ * Makes the check of routes that are not open; the first refusal in the order proxy, peer, Host,
  * origin is returned.
  */
 export function createGuard(options: GuardOptions): Guard {
@@ -57,6 +62,9 @@ export function createGuard(options: GuardOptions): Guard {
         ? forbidden('A page of another site may not use this; call it from a program.')
         : undefined
     }
+    if (access === 'private' && isForeignLoad(headers)) {
+      return forbidden('A page of another site may not load this; follow a link to it.')
+    }
     if (method !== 'GET' && method !== 'HEAD' && isCrossSite(headers)) {
       return forbidden(
         'A page of another site may not change anything here; use the forms of this site.',
@@ -67,13 +75,13 @@ export function createGuard(options: GuardOptions): Guard {
 }
 
 /**
- * True when a page of another site loads this unseen, as an image, a frame or by script. It can't
- * read the answer, but it can measure how long the answer takes. A link that somebody follows is
- * no such load.
+ * True when a page of another site loads this without showing it: a link that somebody follows has
+ * the destination `document`, and a browser that loads it ahead says so in `Sec-Purpose`.
  */
 export function isForeignLoad(headers: IncomingHttpHeaders) {
-  const kind = headers['sec-fetch-dest']
-  return kind !== undefined && kind !== 'document' && isCrossSite(headers)
+  const destination = headers['sec-fetch-dest']
+  if (destination === undefined || !isCrossSite(headers)) return false
+  return destination !== 'document' || headers['sec-purpose'] !== undefined
 }
 
 /**

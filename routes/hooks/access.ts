@@ -15,7 +15,7 @@ export type Caller = EndpointKey | undefined
  * let requests with a token pass without a sign-in.
  */
 export const reader: Access<HooksRoutes, Caller> = {
-  guard: 'guarded',
+  guard: 'private',
   needsToken: 'optional',
   identify: ({ hooks }, context) => admitted(hooks, context, false),
 }

@@ -2,7 +2,7 @@ import type { EndpointKey } from '../../db/hooks/endpoints.ts'
 import { hooksFrame } from '../../html/hooks/layout.ts'
 import type { ServiceLink } from '../../html/layout.ts'
 import { Fault } from '../../kernel/fault.ts'
-import { anyone, endpointsOf } from '../../kernel/http/endpoint.ts'
+import { anyone, endpointsOf, visitor } from '../../kernel/http/endpoint.ts'
 import { hooksFault } from './faults.ts'
 import type { Hooks } from '../../services/hooks/open.ts'
 
@@ -14,6 +14,7 @@ import type { Hooks } from '../../services/hooks/open.ts'
  */
 export const { api, page, form } = endpointsOf<HooksRoutes, EndpointKey | undefined>({
   access: anyone,
+  pageAccess: visitor,
   bodyLimit: 64 * 1024,
   // 400: a request with two Authorization headers.
   alwaysRefuses: [400, 503],

@@ -216,7 +216,7 @@ export function payloadRoute({ hooks }: HooksRoutes): Route {
   return {
     method: 'GET',
     path: '/log/:id/payload',
-    access: 'guarded',
+    access: 'private',
     handle: ({ params }) => payloadReply(hooks.db, readEventId(params['id'] ?? '')),
   }
 }

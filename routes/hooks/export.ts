@@ -41,7 +41,7 @@ export function exportRoute(app: HooksRoutes): Route {
   return {
     method: 'GET',
     path: '/log/export',
-    access: 'guarded',
+    access: 'private',
     handle: (context) => exportReply(app, context),
   }
 }

@@ -1,6 +1,5 @@
 import { forbidden } from '../../kernel/fault.ts'
 import { wantsFragment, type Context } from '../../kernel/http/context.ts'
-import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { readsContent, type ExportQuery } from '../../services/hooks/event-filter.ts'
 import type { Caller } from './access.ts'
 
@@ -15,12 +14,13 @@ export function refuseForeignSearch(query: ExportQuery, context: Context, caller
 
 /**
  * Whether a search comes from this site, by a link that is followed, or from a program that says
- * so. Over plain http browsers send no `Sec-Fetch-Site`: then a page of this site in `Referer`, or
- * the header of htmx, which no other site can set, must show it.
+ * so. With `Sec-Fetch-Site` the guard has refused others. Over plain http browsers do not send it:
+ * then a page of this site in `Referer`, or the header of htmx, which no other site can set, must
+ * show it.
  */
 function maySearch(context: Context): boolean {
   const { headers } = context
-  if (headers['sec-fetch-site'] !== undefined) return !isForeignLoad(headers)
+  if (headers['sec-fetch-site'] !== undefined) return true
   if (wantsFragment(context)) return true
   const { referer = '', host = '' } = headers
   return URL.canParse(referer) && new URL(referer).host === host.toLowerCase()

@@ -17,7 +17,7 @@ export const anybody: Access<LinksRoutes, undefined> = {
 
 /** People who are signed in at a browser. */
 export const signedIn: Access<LinksRoutes, User> = {
-  guard: 'guarded',
+  guard: 'private',
   needsToken: false,
   async identify({ links, identify }, context) {
     const visitor = await visitorOf(links.db, identify(context), context.receivedAt)

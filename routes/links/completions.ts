@@ -5,7 +5,6 @@ import { withDefault } from '../../kernel/validate.ts'
 import { peopleCompletions, tagCompletions } from '../../services/links/completions.ts'
 import { signedIn } from './access.ts'
 import { page } from './endpoint.ts'
-import { refuseMeasuring } from './lists.ts'
 
 const text = withDefault(Type.String(), '')
 
@@ -15,8 +14,7 @@ export const completionEndpoints = [
     path: '/-/complete/tags',
     access: signedIn,
     query: Type.Object({ tags: text }),
-    async answer({ app, caller, query, context }) {
-      refuseMeasuring(context, query.tags)
+    async answer({ app, caller, query }) {
       const values = await tagCompletions(app.links.db, caller, query.tags)
       return partView('Tags', suggestionOptions(values))
     },
@@ -26,9 +24,8 @@ export const completionEndpoints = [
     path: '/-/complete/people',
     access: signedIn,
     query: Type.Object({ email: text, owner: text }),
-    async answer({ app, caller, query, context }) {
+    async answer({ app, caller, query }) {
       const asked = query.email || query.owner
-      refuseMeasuring(context, asked)
       const values = await peopleCompletions(app.links.db, caller, asked)
       return partView('People', suggestionOptions(values))
     },

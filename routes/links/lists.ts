@@ -1,9 +1,7 @@
 import { LIST_PATHS, linksListView } from '../../html/links/lists.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
 import { encodeCursor } from '../../kernel/text.ts'
-import { forbidden } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import { isForeignLoad } from '../../kernel/net/guard.ts'
 import {
   countLinks,
   ListQuery,
@@ -26,7 +24,6 @@ export const listEndpoints = (['mine', 'all'] as const).map((among) =>
     query: ListQuery,
     async answer({ app, caller, query, context }) {
       const { cursor, ...filter } = query
-      refuseMeasuring(context, filter.q + filter.tag)
       const search = { filter, visitor: caller, among }
       const found = await listPage(app, context, search, { cursor, limit: ROWS })
       return linksListView({ ...search, ...found, path: LIST_PATHS[among] })
@@ -51,11 +48,4 @@ export async function listPage(
   const all = counted ?? (cursor === undefined && next === null ? links.length : undefined)
   const sizes = { count: all ?? null, maxSorted: MAX_SORTED }
   return { ...found, ...sizes, next: nextAddress(context, after), short }
-}
-
-/** The time of the reply would tell another site what is in links that are not public. */
-export function refuseMeasuring({ headers }: Context, searched: string): void {
-  if (searched !== '' && isForeignLoad(headers)) {
-    throw forbidden('a page of another site may not search here; follow a link')
-  }
 }

@@ -7,7 +7,7 @@ import { ListQuery } from '../../services/links/lists.ts'
 import { checkTag, listTagLinks, listTags } from '../../services/links/tags.ts'
 import { signedIn, token } from './access.ts'
 import { api, page, type LinksRoutes } from './endpoint.ts'
-import { listPage, refuseMeasuring } from './lists.ts'
+import { listPage } from './lists.ts'
 import { linkList, nextAddress, tagList, type PageQuery } from './paging.ts'
 
 /** The query of a tag's page. */
@@ -65,7 +65,6 @@ export const tagEndpoints = [
     query: TagQuery,
     async answer({ app, caller, params: { slug }, query, context }) {
       const { cursor, limit, q, visibility } = query
-      refuseMeasuring(context, q)
       await checkTag(app.links.db, caller, slug)
       const filter = { q, visibility, tag: slug, role: '', sort: '' } as const
       const search = { filter, visitor: caller, among: 'all' } as const

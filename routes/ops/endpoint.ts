@@ -2,7 +2,13 @@ import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import type { ServiceLink } from '../../html/layout.ts'
 import { opsErrorPage, opsFrame, type Listed } from '../../html/ops/layout.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import { anyone, endpointsOf, type Call, type Endpoint } from '../../kernel/http/endpoint.ts'
+import {
+  anyone,
+  endpointsOf,
+  type Call,
+  type Endpoint,
+  visitor,
+} from '../../kernel/http/endpoint.ts'
 import { badRequest, Fault } from '../../kernel/fault.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
@@ -57,6 +63,7 @@ export function started<Session>(session: Session | undefined): Session {
 /** Ops has no sign-in: pages and API are for `anyone` (ops.md section 5). */
 export const { api, page, form } = endpointsOf<OpsApp, undefined>({
   access: anyone,
+  pageAccess: visitor,
   bodyLimit: 1024 * 1024,
   alwaysRefuses: [403, 500, 503],
   faultReply: opsFault,

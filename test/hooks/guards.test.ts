@@ -24,20 +24,21 @@ import {
 } from '../helpers/hooks.ts'
 
 const [, postgres] = backends
-const PAGES = [
+/** What a page of another site may not load. */
+const PRIVATE = [
   '/',
   '/log',
   '/log/1',
   '/log/1/payload',
+  '/log/export',
   '/providers',
   '/settings',
-  '/events',
   '/api/v1/events',
   '/api/v1/providers',
   '/api/v1/stats',
   '/api/v1/destinations',
-  '/metrics',
 ]
+const PAGES = [...PRIVATE, '/events', '/metrics']
 
 /** Posts the settings form: what must not change from another site. */
 function changeRetry(
@@ -105,6 +106,31 @@ t.test('guards of a listener on loopback', async (t: Test) => {
     }
     const none = await rawExchange(Number(port), 'GET /log HTTP/1.0\r\n\r\n')
     t.match(none.text, /^HTTP\/1\.1 403 /, 'no Host at all')
+  })
+
+  await t.test('no page of another site loads one unseen', async (t: Test) => {
+    const loads: readonly Readonly<Record<string, string>>[] = [
+      ...['image', 'iframe', 'script', 'empty', ''].map((dest) => ({ 'Sec-Fetch-Dest': dest })),
+      { 'Sec-Fetch-Dest': 'image', 'Sec-Fetch-Site': 'same-site' },
+      // A browser that loads a page ahead; nobody has followed a link.
+      { 'Sec-Fetch-Dest': 'document', 'Sec-Purpose': 'prefetch;prerender' },
+    ]
+    const paths = [...PRIVATE, '/log?compare=1', '/log/1?compare=1', '/api/v1/events/1/payload']
+    const rows = paths.flatMap((path) =>
+      loads.map((load): Refusal => {
+        const headers = { 'Sec-Fetch-Site': 'cross-site', ...load }
+        return [{ call: `GET ${path}`, headers }, 403, undefined, /another site/]
+      }),
+    )
+    await refuseAll(t, { service: 'hooks', base, state }, rows)
+    const link = { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Dest': 'document' }
+    const own = { 'Sec-Fetch-Site': 'same-origin', 'Sec-Fetch-Dest': 'image' }
+    const ahead = { ...own, 'Sec-Fetch-Dest': 'document', 'Sec-Purpose': 'prefetch' }
+    for (const path of paths) {
+      for (const headers of [link, own, ahead, {}]) {
+        t.equal((await request(base + path, { headers })).status, 200, path)
+      }
+    }
   })
 
   await t.test('receivers and the probe answer to any name', async (t) => {

@@ -142,8 +142,6 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       (await request(`${base}/log?${query}`, { headers })).status
     for (const dest of ['image', 'script', 'iframe', 'empty']) {
       t.equal(await status('text=obj_1', fetchedBy('same-origin', dest)), 200, dest)
-      const withoutSearch = await status('provider=chat', fetchedBy('cross-site', dest))
-      t.equal(withoutSearch, 200, `${dest} without a search`)
     }
     t.equal(await status('text=obj_1', fetchedBy('cross-site', 'document')), 200, 'a link')
     t.equal(await status('text=obj_1', fetchedBy('none', 'document')), 200, 'the address bar')

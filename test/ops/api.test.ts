@@ -92,6 +92,16 @@ await t.test('HEAD is GET without its body', async (t) => {
   }
 })
 
+await t.test('no page of another site loads a page unseen; it may follow a link', async (t) => {
+  const from = { 'sec-fetch-site': 'cross-site', accept: 'text/html' }
+  for (const path of ['/', '/sessions', '/sessions/1', '/events', '/memories', '/alerts']) {
+    const load = (dest: string) =>
+      request(base + path, { headers: { ...from, 'sec-fetch-dest': dest } })
+    t.equal((await load('image')).status, 403, path)
+    t.not((await load('document')).status, 403, path)
+  }
+})
+
 await t.test('403 by a foreign name and from another site; the health is open', async (t) => {
   for (const path of paths) {
     for (const host of ['evil.example', 'ops.example.evil', '192.0.2.1', '']) {
