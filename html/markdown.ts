@@ -3,7 +3,7 @@ import { attributes } from './parts.ts'
 
 const FENCE = /^\s*(?:```|~~~)/
 const ITEM = /^\s*(?:[-*+•]|(?<number>\d{1,9})[.)])\s+(?<text>\S.*)$/
-const HEADING = /^#{1,6}\s+(.*?)\s*#*$/
+const HEADING = /^#{1,6}\s/
 
 /** Lines that have not become blocks yet. */
 interface Lines {
@@ -45,7 +45,8 @@ function paragraph(lines: Lines): Html {
 }
 
 function heading(lines: Lines): Html {
-  const [, title = ''] = HEADING.exec(lines.list[lines.at++] ?? '') ?? []
+  const line = lines.list[lines.at++] ?? ''
+  const title = line.replace(/^#+/, '').trim().replace(/ #+$/, '')
   return html`<p><strong>${inline(title)}</strong></p>`
 }
 

@@ -22,10 +22,7 @@ export function decodeSegment(segment: string): string | undefined {
   return text?.includes('\0') ? undefined : text
 }
 
-/**
- * Text without the characters at its end that `dropped` matches, one at a time: a pattern such as
- * `/-+$/` takes quadratic time over long runs of dashes.
- */
+/** A text without the characters at its end that `dropped` matches; `/-+$/` would be quadratic. */
 export function trimEnd(text: string, dropped: RegExp): string {
   let end = text.length
   while (end > 0 && dropped.test(text.charAt(end - 1))) end--

@@ -10,8 +10,7 @@ export interface PromptPart {
 }
 
 /** How data is introduced in a prompt (services/ops/sessions/prompt.ts, `fenced`). */
-const INTRODUCTION =
-  /[ \t]*Between the two lines (?<fence>(?<kind>[A-Z]+)-[0-9a-f]{32}) stands [^\n]*\n/g
+const INTRODUCTION = /Between the two lines (?<fence>(?<kind>[A-Z]{1,20})-[0-9a-f]{32}) stands /g
 
 const TITLES: Readonly<Record<string, string>> = { ALERT: 'Alert', FINDINGS: 'Findings' }
 
@@ -21,8 +20,9 @@ export function promptParts(prompt: string): readonly PromptPart[] {
   let at = 0
   for (const { 0: all, index, groups = {} } of prompt.matchAll(INTRODUCTION)) {
     const { fence = '', kind = '' } = groups
-    const from = index + all.length
-    const isData = index >= at && prompt.startsWith(`${fence}\n`, from)
+    if (index < at) continue
+    const from = prompt.indexOf('\n', index + all.length) + 1
+    const isData = from > 0 && prompt.startsWith(`${fence}\n`, from)
     const to = isData ? prompt.indexOf(`\n${fence}`, from + fence.length) : -1
     if (to < 0) continue
     addPart(parts, undefined, prompt.slice(at, index))

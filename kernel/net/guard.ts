@@ -7,15 +7,11 @@ import { namedUser, signOfProxy, type ProxiedRequest } from './identity.ts'
 /**
  * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without
  * a login of their own, so the peer and its proxy, the Host and, for a change of state, the origin
- * are checked. `private`: as guarded, and no page of another site may load it unseen, as an image,
- * a frame or by script: it could not read the answer, but make us work for it and measure how long
- * that takes (pages, payloads, searches). `strict`: as guarded, and the origin is checked whatever
+ * are checked. `private`: as guarded, and no page of another site may load it unseen: it could make
+ * us work and measure how long that takes. `strict`: as guarded, and the origin is checked whatever
  * the method (tool protocol, WebSockets).
  */
 export type Access = 'open' | 'guarded' | 'private' | 'strict'
-
-/** The accesses that a guard looks at. */
-export type GuardedAccess = Exclude<Access, 'open'>
 
 /** The parts of a request that a guard looks at. */
 export type GuardedRequest = ProxiedRequest & Pick<Context, 'method' | 'peer'>
@@ -28,7 +24,10 @@ export interface GuardOptions {
   userHeader: () => string
 }
 
-export type Guard = (request: GuardedRequest, access?: GuardedAccess) => Fault | undefined
+export type Guard = (
+  request: GuardedRequest,
+  access?: Exclude<Access, 'open'>,
+) => Fault | undefined
 
 /**
  * Makes the check of routes that are not open; the first refusal in the order proxy, peer, Host,
@@ -74,10 +73,7 @@ export function createGuard(options: GuardOptions): Guard {
   }
 }
 
-/**
- * True when a page of another site loads this without showing it: a link that somebody follows has
- * the destination `document`, and a browser that loads it ahead says so in `Sec-Purpose`.
- */
+/** True when a page of another site loads this and nobody has followed a link to it. */
 export function isForeignLoad(headers: IncomingHttpHeaders) {
   const destination = headers['sec-fetch-dest']
   if (destination === undefined || !isCrossSite(headers)) return false

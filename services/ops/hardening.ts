@@ -5,7 +5,10 @@ import { hidesProcesses, isHardened } from '../../kernel/processes/proc.ts'
  * Messages of programs that lack what `deploy/gatehouse.service` takes away, and what they mean.
  */
 const SIGNS = [
-  [/^Failed to connect to .*bus.*: Permission denied/m, 'the system bus is out of reach'],
+  [
+    /^Failed to connect to .{0,40}bus.{0,40}: Permission denied/m,
+    'the system bus is out of reach',
+  ],
   [/: Transport endpoint is not connected$/m, 'the system bus talks to lasting users only'],
   [/^No journal files were opened due to insufficient/m, 'the journal is out of reach'],
   [/: (Interactive authentication required|Access denied)\b/, 'polkit has to allow it'],

@@ -45,6 +45,7 @@ export const runOperationTool = defineTool({
     'Runs an operation of a service, such as a restart, and then its check. ' +
     'Cooldowns limit how often.',
   tier: 3,
+  effect: 'acts',
   takes: {
     service: Name,
     operation: Name,

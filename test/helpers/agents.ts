@@ -90,9 +90,18 @@ export async function makeAgent(t: Owner): Promise<Agent & { readonly command: s
     says(lines, code = 0) {
       const texts = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
       writeFileSync(join(folder, 'stream'), texts.map((text) => `${text}\n`).join(''))
-      does(`cat ${join(folder, 'stream')}\nexit ${code}\n`)
+      does(`${withKey(join(folder, 'stream'))}\nexit ${code}\n`)
     },
   }
+}
+
+/** Stands for the key of the session's report, which an agent finds in its prompt. */
+export const REPORT_KEY = 'KEY-OF-THE-REPORT'
+
+/** A command that prints a file as an agent of this session: with the key of its report. */
+export function withKey(file: string): string {
+  const find = `sed -n 's/.*"key":"\\([0-9a-f]*\\)".*/\\1/p' | head -n 1`
+  return `sed "s/${REPORT_KEY}/$(printf '%s\\n' "$@" | ${find})/" ${file}`
 }
 
 /** The processes whose command line has a text, such as the time that a sleep takes. */

@@ -3,7 +3,13 @@ import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { runProcess } from '../../kernel/processes/run.ts'
-import { claudeResult, openAgentOps, processesWith } from '../helpers/agents.ts'
+import {
+  claudeResult,
+  openAgentOps,
+  processesWith,
+  REPORT_KEY,
+  withKey,
+} from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { ended, trigger } from '../helpers/ops.ts'
@@ -97,10 +103,11 @@ t.test('a prompt longer than an argument may be is cut in its middle, not refuse
   // The longest that a tier may find, twice.
   const found = (tier: number): string => `found ${tier} ${'漢'.repeat(19_980)}`
   const asks = (tier: number): string => {
-    const report = { escalate: { reason: `reason ${tier}`, findings: found(tier) } }
+    const escalate = { reason: `reason ${tier}`, findings: found(tier) }
+    const report = { key: REPORT_KEY, escalate }
     const line = JSON.stringify(claudeResult({ result: `Deep.\n${JSON.stringify(report)}` }))
     writeFileSync(join(agent.folder, `tier${tier}`), `${line}\n`)
-    return `*"tier ${tier} of 3"*) cat ${agent.folder}/tier${tier};;`
+    return `*"tier ${tier} of 3"*) ${withKey(`${agent.folder}/tier${tier}`)};;`
   }
   agent.does(`case "$2" in ${asks(1)} ${asks(2)} *) ${keeps}echo '${result}';; esac\n`)
   t.match(await session(`begin ${'€'.repeat(99_000)}`), { status: 'escalated' })

@@ -6,7 +6,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
-import { claudeResult, makeAgent, processesWith } from '../helpers/agents.ts'
+import { claudeResult, makeAgent, processesWith, REPORT_KEY } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { openTimedSessions } from '../helpers/sessions.ts'
@@ -130,7 +130,8 @@ t.test('a session that is stopped while its report is recorded records no more',
     await postgres.query(env, text)
   }
   const events = Array.from({ length: 20 }, (_, at) => ({ level: 'info', message: `event ${at}` }))
-  const report = { events, memories: [], escalate: { reason: 'deep', findings: 'much' } }
+  const escalate = { reason: 'deep', findings: 'much' }
+  const report = { key: REPORT_KEY, events, memories: [], escalate }
   agent.says([claudeResult({ result: `Looked.\n${JSON.stringify(report)}` })])
   const id = await start()
   await until(async () => (await eventsOf(id)).length > 0, 'its first event')

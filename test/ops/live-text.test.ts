@@ -21,9 +21,15 @@ const CASES: readonly (readonly [
     ['two'],
   ],
   ['in a line', ['<think>Hm.</think>One\n'], 'One', ['One'], []],
-  ['between lines', ['One\n<think>\nHm\n</think>\ntwo'], 'One\n\n\ntwo', ['One'], ['two']],
-  ['that never closes', ['One\n<think>Or is it\nmore\n'], 'One', ['One'], []],
-  ['whose beginning is missing', ['Hm.\n</think>\nOne\ntwo'], 'One\ntwo', ['Hm.', 'One'], ['two']],
+  ['twice', ['<think>A</think>\n<think>\nB\n</think>\nOne\n'], 'One', ['One'], []],
+  ['that never closes', ['<think>Or is it\nmore\n'], '', [], []],
+  [
+    'a mark further on is a quotation',
+    ['One\nGET /</think>\n<think>\ntwo'],
+    'One\nGET /</think>\n<think>\ntwo',
+    ['One', 'GET /</think>', '<think>'],
+    ['two'],
+  ],
   ['marks of a template', ['One\ntwo<|im_end|>\n'], 'One\ntwo', ['One', 'two'], []],
   [
     'a call',
@@ -33,7 +39,6 @@ const CASES: readonly (readonly [
     [],
   ],
   ['a call within a line', [`I look. ${CALL}\n`], 'I look.', [], ['I look.']],
-  ['a call without marks', ['{"name": "run_check"}\nok\n'], '', [], []],
   ['a call in Markdown', ['I look.\n```json\n{}\n```\n'], 'I look.', ['I look.'], []],
   [
     'code that is no call',
@@ -43,13 +48,12 @@ const CASES: readonly (readonly [
     ['```\n{}\n```\nEnd'],
   ],
   [
-    'a call that is a quotation',
+    'a call that is text',
     ['See\n', `it: ${CALL}.\nEnd`],
-    'See\nit: .\nEnd',
+    `See\nit: ${CALL}.\nEnd`,
     ['See'],
-    ['it: .\nEnd'],
+    [`it: ${CALL}.\nEnd`],
   ],
-  ['a call that was taken for text', ['[run_it]\nok\n', 'go'], '', [], []],
 ]
 
 t.test('the lines of an answer as they come', (t) => {

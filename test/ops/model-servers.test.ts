@@ -172,13 +172,16 @@ const NO_TOOLS: readonly (readonly [from: string, status: number, message: strin
 t.test('an endpoint that takes no tools is told of them in words', async (t) => {
   const call = '<tool_call>{"name": "run_check", "arguments": {"service": "shop"}}</tool_call>'
   for (const [from, status, message] of NO_TOOLS) {
+    // Another endpoint each time: what has called a tool by the protocol is not read as text.
+    const { server, play } = await startImitatedOps(t)
     const { session, summary } = await play([refusal(status, { message }), call, 'All is well.'])
     const end = { ...session, summary }
     t.match(end, { status: 'completed', num_turns: 2, summary: 'All is well.' }, from)
     const [first, second, third] = server.asked
     t.ok(first?.tools, from)
     t.notOk(second?.tools ?? third?.tools, `${from}: without tools from then on`)
-    t.match(second?.messages[0]?.content, /<tool_call>.*\n.*\n\{"name":"list_services"/, from)
+    t.match(second?.messages[0]?.content, /<tool_call>.*\n(?:.*\n)*\{"name":"list_services"/, from)
+    t.notMatch(second?.messages[0]?.content, /"name":"(remember|escalate)"/, `${from}: what acts`)
     const roles = third?.messages.map(({ role }) => role)
     t.same(roles, ['system', 'user', 'assistant', 'user'], from)
     t.match(third?.messages[3]?.content, /^Between the two lines RESULT-\w+ .*\nok health/s, from)

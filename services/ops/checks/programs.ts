@@ -5,8 +5,9 @@ import { runCommand } from '../../../kernel/processes/run.ts'
 import { redactCut } from '../redact.ts'
 import { Argv, defineCheck, failed, passed } from './check.ts'
 
+/** How systemctl says that there is no systemd to ask. */
 const OFFLINE =
-  /not been booted with systemd|connect to .*bus|: Transport endpoint is not connected/i
+  /not been booted with systemd|Failed to connect to |: Transport endpoint is not connected/i
 
 const FAILED_UNITS = ['list-units', '--state=failed', '--plain', '--no-legend', '--no-pager']
 

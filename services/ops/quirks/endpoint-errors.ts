@@ -10,39 +10,73 @@ export type Meaning =
   | 'no tools'
 
 /**
- * How endpoints say it: llama.cpp, vLLM, Ollama, LM Studio, LiteLLM, OpenRouter and hosted ones.
- * No code or type is common to them.
+ * How endpoints say it: no code or type is common to them. Each list has phrases that stand
+ * together in a message, in lower case and with spaces for `_` and `-`.
  */
-const MEANINGS: readonly (readonly [Meaning, readonly RegExp[]])[] = [
-  ['no stream_options', [/stream_options|include_usage/i]],
+const MEANINGS: readonly (readonly [Meaning, readonly (readonly string[])[]])[] = [
+  ['no stream_options', [['stream options'], ['include usage']]],
   [
     'too long',
     [
-      /context[ _-]?(?:length|size|window)|exceed_context/i,
-      /(?:prompt|input|request|conversation)(?: is| was)? too (?:long|large)/i,
-      /tokens? (?:count|limit)|too many (?:input )?tokens|max_new_tokens/i,
-      /exceeds?\b.{0,40}\btokens|tokens.{0,60}\bexceeds?/i,
+      // llama.cpp, vLLM, LM Studio, hosted ones.
+      ['context length'],
+      ['context size'],
+      ['context window'],
+      ['exceed context'],
+      ...['prompt', 'input', 'request', 'conversation'].flatMap((what) =>
+        ['too long', 'too large'].flatMap((size) => [
+          [`${what} ${size}`],
+          [`${what} is ${size}`],
+          [`${what} was ${size}`],
+        ]),
+      ),
+      ['token count'],
+      ['token limit'],
+      ['too many tokens'],
+      ['too many input tokens'],
+      ['max new tokens'],
+      ['exceed', 'tokens'],
     ],
   ],
   [
     'no tools',
     [
-      /support(?:s|ed)?\b.{0,40}\b(?:tool|function)/i,
-      /\b(?:tool|function)s?\b.{0,60}(?:not (?:supported|permitted|allowed|enabled)|unsupported)/i,
-      /\b(?:tool|function)s?\b.{0,60}(?:requires?|disabled)/i,
+      // Ollama.
+      ['does not support tools'],
+      // vLLM.
+      ['"auto" tool choice requires'],
+      // llama.cpp, also older ones.
+      ['tools param requires'],
+      ['unsupported param: tools'],
+      ['tools param is not fully supported'],
+      // OpenRouter.
+      ['support tool use'],
+      // LiteLLM.
+      ['does not support parameters', "'tools'"],
+      // Hosted ones.
+      ['does not support function call'],
+      ['does not support tool call'],
+      ['tool calling is not supported'],
+      ['function calling is not supported'],
+      ['tools are not supported'],
     ],
   ],
 ]
 
-/** A limit of so many tokens a minute has nothing to do with the length of a conversation. */
-const RATE = /rate.?limit|tokens? per|\bTPM\b/i
-const LOADING = /\bloading\b|being loaded|not (?:yet )?(?:loaded|ready)|warming up|starting up/i
+/** A limit of tokens a minute has nothing to do with the length of a conversation. */
+const RATE = ['rate limit', 'ratelimit', 'tokens per', 'token per', 'tpm']
+const LOADING = [
+  ...['loading', 'being loaded', 'not loaded', 'not yet loaded', 'not ready', 'not yet ready'],
+  ...['warming up', 'starting up'],
+]
 /** Authentication, limits of rate, and what goes away by itself. */
 const OTHER_STATUSES = [401, 403, 429, 502, 504]
 
 /** Undefined for an error that means nothing in particular. */
 export function meaningOf(status: number, message: string): Meaning | undefined {
-  if (status === 503) return LOADING.test(message) ? 'loading' : undefined
-  if (OTHER_STATUSES.includes(status) || RATE.test(message)) return undefined
-  return MEANINGS.find(([, words]) => words.some((one) => one.test(message)))?.[0]
+  const text = message.toLowerCase().replaceAll(/[_-]/g, ' ')
+  const has = (phrase: string) => text.includes(phrase)
+  if (status === 503) return LOADING.some(has) ? 'loading' : undefined
+  if (OTHER_STATUSES.includes(status) || RATE.some(has)) return undefined
+  return MEANINGS.find(([, ways]) => ways.some((phrases) => phrases.every(has)))?.[0]
 }

@@ -1,37 +1,43 @@
-import { CALL_FORMS } from './call-forms.ts'
-import { readReasoning } from './reasoning.ts'
-
-/** A line on which a call of a tool may begin without a mark. */
-const MAY_BE_CALL = /^\s*(?:[{[]|```)/
+import { readReasoning, withoutEnd } from './reasoning.ts'
+import { CALL_START, FENCE } from './written-calls.ts'
 
 /**
- * Passes on the lines of a model's answer as they come, without its reasoning and the calls that it
- * writes as text. Where a call may begin the rest waits: the whole answer says what it is.
+ * Where a reply stands. `start`: nothing was passed on. `reasoning`: it goes on. `text`: its lines
+ * are passed on. `waiting`: it may call a tool, so the rest waits for the whole reply.
+ */
+type State = 'start' | 'reasoning' | 'text' | 'waiting'
+
+/**
+ * Passes on the lines of a model's reply as they come, without the reasoning that it begins with.
+ * Where a call may begin the rest waits: the whole reply says what it is.
  */
 export function createLiveText(pass: (line: string) => void) {
   /** A line that has not ended. */
   let open = ''
-  let isReasoning = false
-  let waits = false
-  /** What was passed on and is not known to be reasoning. */
+  let state: State = 'start'
   let passed = ''
 
   function take(line: string) {
-    if (waits) return
-    const { text, isOpen, isAllBefore } = readReasoning(line, isReasoning)
-    isReasoning = isOpen
-    if (isAllBefore) passed = ''
-    waits = MAY_BE_CALL.test(text) || CALL_FORMS.some(([before]) => text.search(before) >= 0)
-    const isNothing = text.trim() === '' && (passed === '' || text !== line)
-    if (waits || isNothing) return
-    pass(text)
-    passed += `${text}\n`
+    if (state === 'waiting') return
+    const text = state === 'text' ? line : beginning(line)
+    if (state === 'reasoning' || (state === 'start' && text.trim() === '')) return
+    state = mayBeCall(text) ? 'waiting' : 'text'
+    if (state === 'waiting') return
+    const shown = withoutEnd(text)
+    pass(shown)
+    passed += `${shown}\n`
+  }
+
+  /** A line before which there is nothing but reasoning. */
+  function beginning(line: string): string {
+    const { text, isOpen } = readReasoning(line, state === 'reasoning')
+    state = isOpen ? 'reasoning' : 'start'
+    return text
   }
 
   function reset() {
     open = ''
-    isReasoning = false
-    waits = false
+    state = 'start'
     passed = ''
   }
 
@@ -43,18 +49,23 @@ export function createLiveText(pass: (line: string) => void) {
       open = lines.pop() ?? ''
       for (const line of lines) take(line)
     },
-    /** Passes on what came of an answer that broke off. */
+    /** Passes on what came of a reply that broke off. */
     cut() {
       take(open)
       reset()
     },
-    /** Passes on what is left of an answer; `text` is all that it says. */
+    /** Passes on what is left of a reply; `text` is all that it says. */
     end(text: string) {
       const rest = restOf(text, passed)
       if (rest !== '') pass(rest)
       reset()
     },
   }
+}
+
+/** Whether a call of a tool may begin on this line. */
+function mayBeCall(line: string): boolean {
+  return line.includes(CALL_START) || line.startsWith(FENCE) || /^[{[]/.test(line)
 }
 
 /** What a text says beyond its beginning, whatever their white space. */

@@ -1,6 +1,6 @@
 /**
- * How models mark their reasoning in a text. What a mark opens goes up to the next one that closes
- * it, or that begins the answer.
+ * How models mark their reasoning, which stands at the beginning of a reply. What a mark opens goes
+ * up to the next one that closes it, or that begins the answer.
  */
 const OPENING = [
   // DeepSeek, Qwen, Seed and most others.
@@ -24,55 +24,58 @@ const CLOSING = [
   String.raw`<channel\|>`,
   '<unused95>',
 ]
-/** Of gpt-oss: it ends what is open, and is nothing otherwise. */
-const NEXT = [String.raw`<\|(?:end|start)\|>`, String.raw`<\|channel\|>(?!analysis)`]
-const MARK = new RegExp(
-  `(?<opening>${OPENING.join('|')})|(?<closing>${CLOSING.join('|')})|(?:${NEXT.join('|')})`,
-  'gi',
-)
+/** Of gpt-oss: the answer begins with it. */
+const NEXT = String.raw`<\|(?:end|start)\|>|<\|channel\|>(?!analysis)`
+const OPENS = new RegExp(`^(?:${OPENING.join('|')})`, 'i')
+const CLOSES = new RegExp(`(?<closing>${CLOSING.join('|')})|${NEXT}`, 'gi')
 
-/** Marks of a chat template that a server has left in the text. */
-const TEMPLATE_MARKS = [
-  String.raw`(?:<\|start\|>assistant)?<\|channel\|>(?:final|commentary)\s*` +
-    String.raw`(?:<\|constrain\|>\w+)?<\|message\|>`,
-  String.raw`<\|(?:end|return|im_end|endoftext|eot_id|eom_id|end_of_text)\|>`,
-  '<｜end▁of▁sentence｜>',
-  '<end_of_turn>',
-  '</s>',
+/** Marks of a chat template that a server has left at the ends of a text. */
+const TEMPLATE_START =
+  /^(?:<\|end\|>|<\|start\|>assistant|<\|channel\|>(?:final|commentary)|<\|constrain\|>\w{1,20}|<\|message\|>)/
+const TEMPLATE_ENDS = [
+  ...['<|end|>', '<|return|>', '<|im_end|>', '<|endoftext|>', '<|eot_id|>', '<|eom_id|>'],
+  ...['<|end_of_text|>', '<｜end▁of▁sentence｜>', '<end_of_turn>', '</s>'],
 ]
-const TEMPLATE_MARK = new RegExp(TEMPLATE_MARKS.join('|'), 'g')
 
 /**
- * A text without the reasoning of the model that wrote it. Reasoning that is not closed goes up to
- * the end. With a mark that closes alone, it is all before: its opening stood in the prompt.
+ * A reply without the reasoning that it begins with. Reasoning that is not closed goes up to the
+ * end. A mark further on stays: the reply may quote what somebody has written into a log.
  */
 export function withoutReasoning(text: string): string {
-  return readReasoning(text, false).text.trim()
+  return withoutEnd(readReasoning(text, false).text).trim()
 }
 
-/** The same for a part of a text; `isOpen` says whether reasoning goes on where it begins. */
-export function readReasoning(text: string, isOpenBefore: boolean) {
-  let kept = ''
-  let from = 0
-  let isOpen = isOpenBefore
-  /** Whether all before it is reasoning as well. */
-  let isAllBefore = false
-  for (const { 0: mark, index, groups } of text.matchAll(MARK)) {
-    if (groups?.['opening'] !== undefined) {
-      if (!isOpen) kept += text.slice(from, index)
-      isOpen = true
-    } else if (groups?.['closing'] !== undefined) {
-      if (!isOpen) {
-        kept = ''
-        isAllBefore = true
-      }
-      isOpen = false
-      from = index + mark.length
-    } else if (isOpen) {
-      isOpen = false
-      from = index
+/**
+ * The same for a part of a reply with nothing but reasoning before it; `isOpen` says whether
+ * reasoning goes on where the part begins, and in the result where it ends.
+ */
+export function readReasoning(text: string, isOpen: boolean): { text: string; isOpen: boolean } {
+  let at = 0
+  let open = isOpen
+  for (;;) {
+    if (open) {
+      CLOSES.lastIndex = at
+      const closing = CLOSES.exec(text)
+      if (closing === null) return { text: '', isOpen: true }
+      const isPart = closing.groups?.['closing'] !== undefined
+      at = closing.index + (isPart ? closing[0].length : 0)
+      open = false
     }
+    const rest = text.slice(at).trimStart()
+    const [mark] = OPENS.exec(rest) ?? TEMPLATE_START.exec(rest) ?? []
+    if (mark === undefined) return { text: at === 0 ? text : rest, isOpen: false }
+    open = OPENS.test(mark)
+    at = text.length - rest.length + mark.length
   }
-  const rest = isOpen ? '' : text.slice(from)
-  return { text: (kept + rest).replaceAll(TEMPLATE_MARK, ''), isOpen, isAllBefore }
+}
+
+/** A text without the marks at its end. */
+export function withoutEnd(text: string): string {
+  let shown = text
+  for (;;) {
+    const end = shown.trimEnd()
+    const mark = TEMPLATE_ENDS.find((one) => end.endsWith(one))
+    if (mark === undefined) return shown
+    shown = end.slice(0, -mark.length)
+  }
 }

@@ -5,7 +5,8 @@ import { fenced } from '../sessions/prompt.ts'
 
 const HOW = `You have no other way to call a tool than this: write, and nothing after it,
 <tool_call>{"name": "the tool", "arguments": {"an argument": "its value"}}</tool_call>
-The result comes with the next message. These are the tools:`
+The result comes with the next message. Only tools that read can be called so:
+what has to be recorded or done, say in your summary. These are the tools:`
 
 /**
  * A conversation for an endpoint that takes no tools: they are described in the first message, and

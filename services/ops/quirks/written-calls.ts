@@ -1,5 +1,11 @@
-import { CALL_FORMS, callsIn, nextJson, offeredName, readCalls, readPython } from './call-forms.ts'
-import type { WrittenCall } from './call-forms.ts'
+import { isObject, parseJson, stringOf, type JsonObject } from '../../../kernel/json.ts'
+
+/** A call of a tool that a model wrote as text. */
+export interface WrittenCall {
+  name: string
+  /** JSON of an object. */
+  arguments: string
+}
 
 /** What a model's text holds besides what it says. */
 export interface Written {
@@ -7,141 +13,123 @@ export interface Written {
   text: string
   /** Calls of offered tools. */
   calls: readonly WrittenCall[]
-  /** Whether nothing of it is of use: what was meant as a call is none that can be made. */
+  /** Whether a call was meant, and none can be made of it. */
   isBroken: boolean
 }
 
-/** A part of a text that is a call, with its marks, and what stands between them. */
+/** A part of a text that is meant as a call; undefined if no call can be read from it. */
 interface Block {
   from: number
   to: number
-  body: string
   calls: readonly WrittenCall[] | undefined
 }
 
-/** A reply with more of them is no reply. */
+export const CALL_START = '<tool_call>'
+const CALL_END = '</tool_call>'
+export const FENCE = '```'
+/** A reply with more of them is not a reply: the rest stays text. */
 const MAX_BLOCKS = 64
 
 /**
- * Finds the calls of tools that a model wrote as text (services/ops/quirks/call-forms.ts). `heard`
- * is what it was given to read: a call that stands there as well is a quotation. Somebody may have
- * put it into a log or an alert, and a model that quotes it must not run it.
+ * Finds the calls of tools that a model wrote as text, because its server does not turn them into
+ * the protocol: `<tool_call>` with JSON in it, and JSON in a fence of Markdown.
  */
-export function readWrittenCalls(
-  given: string,
-  offered: readonly string[],
-  heard: () => readonly string[],
-): Written {
-  const text = given.replaceAll('｜DSML｜', '')
-  const marked = markedBlocks(text, offered)
-  const blocks = marked.length > 0 ? marked : plainBlocks(text, offered)
-  if (blocks.length === 0) return { text: text.trim(), calls: [], isBroken: false }
-  const read = heard().map(squeeze)
-  const own = blocks.filter((block) => {
-    const written = squeeze(quotable(text, block))
-    return !read.some((one) => one.includes(written))
-  })
-  const calls = own.flatMap((block) => block.calls ?? [])
-  const known = calls.flatMap((call) => {
-    const name = offeredName(call.name, offered)
-    return name === undefined ? [] : [{ ...call, name }]
-  })
+export function readWrittenCalls(text: string, offered: readonly string[]): Written {
+  const blocks = blocksOf(text)
+  if (blocks.length === 0) {
+    // The tool is told in which form it can be called.
+    const isBroken = callsIn(parseJson(text)) !== undefined
+    return { text: text.trim(), calls: [], isBroken }
+  }
+  const known = blocks.flatMap(({ calls = [] }) =>
+    calls.flatMap((call) => {
+      const name = offeredName(call.name, offered)
+      return name === undefined ? [] : [{ ...call, name }]
+    }),
+  )
   // What comes after a call is what the model imagines of its result.
-  if (known.length > 0) {
-    return { text: text.slice(0, blocks[0]?.from).trim(), calls: known, isBroken: false }
-  }
-  const rest = withoutBlocks(text, blocks)
-  const isUnread = own.some((block) => block.calls === undefined) || known.length < calls.length
-  return { text: rest, calls: [], isBroken: isUnread || rest === '' }
+  const said = text.slice(0, blocks[0]?.from).trim()
+  return { text: said, calls: known, isBroken: known.length === 0 }
 }
 
-/** Blocks between marks, in their order. */
-function markedBlocks(text: string, offered: readonly string[]): readonly Block[] {
+/** The blocks of a text in their order, read forward only. */
+function blocksOf(text: string): readonly Block[] {
   const blocks: Block[] = []
-  let at = 0
-  while (blocks.length < MAX_BLOCKS) {
-    const first = firstForm(text, at)
-    if (first === undefined) break
-    const { from, start, before, after } = first
-    const end = matchFrom(after, text, start)
-    const next = matchFrom(before, text, start + 1)
-    const isClosed = end !== undefined && (next === undefined || end.index <= next.index)
-    const stop = isClosed ? end.index : (next?.index ?? text.length)
-    const body = text.slice(start, stop)
-    at = isClosed ? end.index + end[0].length : stop
-    blocks.push({ from, to: at, body, calls: readCalls(body, offered) })
+  for (let at = 0; blocks.length < MAX_BLOCKS;) {
+    const mark = nextMark(text, at)
+    if (mark === undefined) break
+    const block = mark.kind === 'call' ? callBlock(text, mark.at) : fencedBlock(text, mark.at)
+    if (block.calls !== undefined || mark.kind === 'call') blocks.push(block)
+    at = block.to
   }
   return blocks
 }
 
-/** The form whose mark stands first in a text, from a place on. */
-function firstForm(text: string, at: number) {
-  const found = CALL_FORMS.flatMap(([before, after]) => {
-    const mark = matchFrom(before, text, at)
-    if (mark === undefined) return []
-    return [{ from: mark.index, start: mark.index + mark[0].length, before, after }]
-  })
-  return found.toSorted((a, b) => a.from - b.from)[0]
+function nextMark(text: string, from: number) {
+  const call = text.indexOf(CALL_START, from)
+  const fence = fenceAt(text, from)
+  if (call >= 0 && (fence < 0 || call < fence)) return { kind: 'call', at: call } as const
+  return fence < 0 ? undefined : ({ kind: 'fence', at: fence } as const)
 }
 
-function matchFrom(pattern: RegExp, text: string, at: number) {
-  const own = new RegExp(pattern)
-  own.lastIndex = at
-  return own.exec(text) ?? undefined
+/** The next fence at the beginning of a line; -1 without one. */
+function fenceAt(text: string, from: number): number {
+  if (from === 0 && text.startsWith(FENCE)) return 0
+  const found = text.indexOf(`\n${FENCE}`, Math.max(0, from - 1))
+  return found < 0 ? found : found + 1
 }
 
-/** Where a call without marks may begin: on a line of its own, or after another one. */
-const PLAIN_START = /(?:^[ \t]*|(?<=[}\]])\s*[;,]\s*)(?=[{[])/gm
-/** Broken JSON that was meant as a call. */
-const LOOKS_LIKE_CALL = /^\{\s*"(?:name|function|type|tool)"\s*:[^]*"(?:arguments|parameters)"\s*:/
-const FENCE_BEFORE = /```\w*[ \t]*\n\s*$/
-const FENCE_AFTER = /^\s*\n```/
-
-/** Blocks of JSON that has the form of a call, alone or in a fence of Markdown. */
-function plainBlocks(text: string, offered: readonly string[]): readonly Block[] {
-  const blocks: Block[] = []
-  let at = 0
-  let tries = 0
-  for (const { 0: space, index } of text.matchAll(PLAIN_START)) {
-    if (index < at) continue
-    // A model in a loop may write nothing but braces, and each is looked at up to the end.
-    if (++tries > MAX_BLOCKS) break
-    const found = nextJson(text, index + space.length)
-    if (found === undefined) break
-    const { from, to, value } = found
-    const body = text.slice(from, to)
-    const calls = value === undefined ? pythonCalls(body, offered) : callsIn(value)
-    at = value === undefined ? at : to
-    if (calls === undefined && !LOOKS_LIKE_CALL.test(body)) continue
-    const before = FENCE_BEFORE.exec(text.slice(0, from))
-    const after = before === null ? null : FENCE_AFTER.exec(text.slice(to))
-    at = to + (after?.[0].length ?? 0)
-    blocks.push({ from: before?.index ?? index, to: at, body, calls })
-  }
-  return blocks
+/** Up to the end mark, which may have been a stop word of the server, or to the next call. */
+function callBlock(text: string, from: number): Block {
+  const start = from + CALL_START.length
+  const end = text.indexOf(CALL_END, start)
+  const next = text.indexOf(CALL_START, start)
+  const isClosed = end >= 0 && (next < 0 || end < next)
+  const stop = isClosed ? end : next < 0 ? text.length : next
+  const calls = callsIn(parseJson(text.slice(start, stop)))
+  return { from, to: isClosed ? end + CALL_END.length : stop, calls }
 }
 
-function pythonCalls(body: string, offered: readonly string[]) {
-  const calls = readPython(body, offered) ?? []
-  return calls.length > 0 ? calls : undefined
+/** Up to the fence that closes it, or to the end of the text. */
+function fencedBlock(text: string, from: number): Block {
+  const line = text.indexOf('\n', from)
+  const start = line < 0 ? text.length : line + 1
+  const close = fenceAt(text, start)
+  const stop = close < 0 ? text.length : close
+  const to = close < 0 ? text.length : close + FENCE.length
+  return { from, to, calls: callsIn(parseJson(text.slice(start, stop))) }
 }
 
-function withoutBlocks(text: string, blocks: readonly Block[]): string {
-  let at = 0
-  const parts = blocks.map(({ from, to }) => {
-    const part = text.slice(at, from)
-    at = to
-    return part
-  })
-  return [...parts, text.slice(at)].join('').trim()
+/**
+ * The name of the offered tool that a model means: `functions.run_check` and `run_check:0` are
+ * `run_check`. Undefined if it means none.
+ */
+export function offeredName(name: string, offered: readonly string[]): string | undefined {
+  const [plain = ''] = name.trim().split('<|')
+  const bare = plain.replace(/^(?:functions?|tools?|default_api)[.:/]/, '').replace(/:\d+$/, '')
+  return [name, plain, bare].find((one) => offered.includes(one))
 }
 
-/** What is looked for in what the model has read: the name of a tool alone stands there often. */
-function quotable(text: string, { from, to, body }: Block): string {
-  return body.includes('{') ? body : text.slice(from, to)
+const NAMES = ['name', 'tool_name', 'tool', 'function', 'action']
+const ARGUMENTS = ['arguments', 'parameters', 'args', 'tool_input', 'action_input']
+
+/**
+ * Reads calls from a JSON value: `{"name": …, "arguments": …}`, a list of them, or one of the
+ * other names that models write. Undefined if the value is not a call.
+ */
+function callsIn(value: unknown): readonly WrittenCall[] | undefined {
+  const list = Array.isArray(value) ? value : [value]
+  const calls = list.slice(0, MAX_BLOCKS).map(callIn)
+  return calls.every((call) => call !== undefined) && calls.length > 0 ? calls : undefined
 }
 
-/** A text without what a quotation may add to it or leave out. */
-function squeeze(text: string): string {
-  return text.replaceAll(/\\[nrt]|[\s\\"'`]/g, '')
+function callIn(value: unknown): WrittenCall | undefined {
+  if (!isObject(value)) return undefined
+  const { function: inner } = value
+  const call: JsonObject = isObject(inner) ? inner : value
+  const name = NAMES.map((key) => stringOf(call[key])).find((one) => one !== undefined)
+  const given = ARGUMENTS.map((key) => call[key]).find((one) => one !== undefined)
+  const members = isObject(given) ? given : parseJson(stringOf(given) ?? '')
+  if (name === undefined || !isObject(members)) return undefined
+  return { name, arguments: JSON.stringify(members) }
 }

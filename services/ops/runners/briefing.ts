@@ -148,7 +148,7 @@ const AGENT_RULES = `Rules:
 - Your last message is a summary in plain text, two to five sentences,
   what people read first; then the report.`
 
-/** A report as `readReport` reads it, with what is to stand in it. */
+/** What stands in a report beside its key, as `readReport` reads it. */
 const REPORT = {
   events: [
     {
@@ -166,24 +166,31 @@ const REPORT = {
   ],
   escalate: null,
 }
-const REPORT_FORM = `End your last message with one line of JSON, and nothing after it:
-${JSON.stringify(REPORT)}
-Both lists may be empty, and an entry may be without a service.
+
+function reportForm(key: string): string {
+  return `End your last message with one line of JSON, and nothing after it:
+${JSON.stringify({ key, ...REPORT })}
+The key stays as it is. Both lists may be empty, and an entry may be without a service.
 When the next tier has to go on, "escalate" is
 {"reason": "why, in one sentence", "findings": "all that you found"}.`
+}
 
-/** The prompt of a headless agent: who it is, what it may do, what is known, and what is asked. */
+/**
+ * The prompt of a headless agent: who it is, what it may do, what is known, and what is asked. Its
+ * report is taken with this key only, which nobody could plant in a log or an alert.
+ */
 export function agentPrompt(
   briefing: Briefing,
   { services }: Inventory,
   random: RandomBytes,
+  reportKey: string,
 ): string {
   return paragraphs([
     introduction(briefing),
     AGENT_ROLES[briefing.session.tier],
     ...limitsOf(briefing, 'change nothing, whatever is asked.'),
     AGENT_RULES,
-    REPORT_FORM,
+    reportForm(reportKey),
     cutBytes(`Services: ${services.map(({ name }) => name).join(', ')}`, NAMES_BYTES),
     memoryText(briefing),
     `The task:\n${cutBytes(taskOf(briefing, random), TASK_BYTES, TASK_END_BYTES)}`,

@@ -29,8 +29,11 @@ export type StreamEnd = ReturnType<ReturnType<typeof createStreamReader>['end']>
  */
 export type Report = readonly (readonly [tool: string, args: JsonObject])[]
 
-/** Characters of a message that comes in parts: no line of output is longer than that. */
-const MAX_MESSAGE = 256 * 1024
+/**
+ * Characters of a message that comes in parts, and of the last message, that are read. Of a line
+ * that is shown, the output reads as much (sessions/output-lines.ts).
+ */
+const MAX_TEXT = 64 * 1024
 /** The column takes no more turns. */
 const MAX_TURNS = 2 ** 31 - 1
 /** US dollars. A line that claims to cost more, or less than nothing, has no price. */
@@ -72,7 +75,9 @@ export function createStreamReader(limits: Limits, redact: Redact, show: Show) {
     /** What the whole stream says, once it is over. */
     end() {
       const lastText = transcript.end(usage.lastTurn())
-      return { result, problem, message: result?.text ?? lastText, ...usage.total() }
+      // The report stands at the end.
+      const message = (result?.text ?? lastText)?.slice(-MAX_TEXT)
+      return { result, problem, message, ...usage.total() }
     },
   }
 }
@@ -83,7 +88,7 @@ function createTranscript(show: Show) {
   let lastText: string | undefined
   let parts: string | undefined
 
-  /** Shows a text without the reasoning in it; one that has none stays as it is. */
+  /** Shows a text without the reasoning that it begins with; another one stays as it is. */
   function say(text: string) {
     const whole = text.trim()
     const said = withoutReasoning(text)
@@ -107,7 +112,7 @@ function createTranscript(show: Show) {
         show('turn', ended)
       }
       if (message?.isPart === true && message.text !== undefined) {
-        parts = ((parts ?? '') + message.text).slice(0, MAX_MESSAGE)
+        parts = ((parts ?? '') + message.text).slice(0, MAX_TEXT)
         return
       }
       endParts()
@@ -210,12 +215,17 @@ function parseLine(line: string, redact: Redact): unknown {
   }
 }
 
-/** Splits an agent's last message into the text for people and the report, if there is one. */
-export function readReport(message: string): { text: string; report: Report } {
+/**
+ * Splits an agent's last message into the text for people and the report, if there is one with the
+ * session's key. Another one is a quotation, or was written for another session.
+ */
+export function readReport(message: string, key: string) {
   const { from, json } = endingOf(message.trimEnd())
-  const report = parseReport(json)
-  if (report === undefined) return { text: message.trim(), report: [] }
-  return { text: message.slice(0, from).trim(), report }
+  const value = parseObject(json)
+  const isReport = value !== undefined && REPORT_KEYS.some((name) => name in value)
+  if (!isReport) return { text: message.trim(), report: [], hasForeignReport: false }
+  if (value['key'] !== key) return { text: message.trim(), report: [], hasForeignReport: true }
+  return { text: message.slice(0, from).trim(), report: callsOf(value), hasForeignReport: false }
 }
 
 /** Where a report may stand: a fenced block at the end, or else the last line. */
@@ -229,19 +239,15 @@ function endingOf(message: string) {
   return { from, json: block.replace(/^json/, '') }
 }
 
-/** Undefined if the text is not a report. */
-function parseReport(text: string): Report | undefined {
-  const value = parseObject(text)
-  if (value === undefined || !REPORT_KEYS.some((key) => key in value)) return undefined
-  const { events, memories, escalate } = value
+function callsOf({ events, memories, escalate }: JsonObject): Report {
   return [
-    ...callsOf('record_event', objectsOf(events)),
-    ...callsOf('remember', objectsOf(memories)),
-    ...callsOf('escalate', isObject(escalate) ? [escalate] : []),
+    ...callsTo('record_event', objectsOf(events)),
+    ...callsTo('remember', objectsOf(memories)),
+    ...callsTo('escalate', isObject(escalate) ? [escalate] : []),
   ]
 }
 
-function callsOf(tool: string, entries: readonly JsonObject[]): Report {
+function callsTo(tool: string, entries: readonly JsonObject[]): Report {
   return entries.slice(0, MAX_ENTRIES).map((fields) => {
     const written = Object.entries(fields).filter(([, value]) => value !== null)
     return [tool, Object.fromEntries(written)]

@@ -25,8 +25,8 @@ export interface CliOptions extends AgentOptions {
 
 /** The configured model that leaves the choice to the agent. */
 const AGENTS_CHOICE = 'default'
-/** Characters of a line that are read. */
-const MAX_LINE = 4 * 1024 * 1024
+/** Characters of a line of JSON that are read; of the texts in it see `MAX_TEXT`. */
+const MAX_LINE = 1024 * 1024
 /** Lines that are kept of an agent that is being stopped: a flood must not outlast it. */
 const MAX_LAST_LINES = 1_000
 
@@ -128,8 +128,9 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const command = options.command()
   // An unknown program takes the arguments of claude.
   const { args, variables } = AGENTS[basename(command[0] ?? '')] ?? CLAUDE
+  const reportKey = options.random(8).toString('hex')
   const agentArgs = args({
-    prompt: options.redact(agentPrompt(briefing, inventory, options.random)),
+    prompt: options.redact(agentPrompt(briefing, inventory, options.random, reportKey)),
     model: session.model === AGENTS_CHOICE ? undefined : session.model,
     mayRun: session.tier >= 2 && !dryRun,
     mayChange: session.tier >= 3 && !dryRun,
@@ -143,16 +144,20 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   }
   const argv = [...command, ...agentArgs]
   const process = { inherit: variables, cwd: folder, marker: job.marker }
-  const { outcome, report } = await readAgent(options, job, limits, argv, process)
+  const { outcome, message } = await readAgent(options, job, limits, argv, process)
+  const { text, report, hasForeignReport } = readReport(message, reportKey)
+  if (hasForeignReport) {
+    job.output.write('system', 'A report without the key of this session is not recorded.\n')
+  }
   // Only if it is empty: what the agent has left in it may be of use.
   await rmdir(folder).catch(() => undefined)
   if (outcome.problem === null) await record(options, job, report)
-  return outcome
+  return { ...outcome, summary: text === '' ? null : text.slice(0, MAX_SUMMARY) }
 }
 
 /**
- * Runs the agent, line by line. Its output becomes the session's output, and its last message the
- * summary. All its descendants are gone afterwards.
+ * Runs the agent, line by line. Its output becomes the session's output; gives its last message.
+ * All its descendants are gone afterwards.
  */
 async function readAgent(
   { redact }: CliOptions,
@@ -160,7 +165,7 @@ async function readAgent(
   limits: Limits,
   argv: readonly string[],
   options: ProcessOptions,
-): Promise<{ outcome: Outcome; report: Report }> {
+): Promise<{ outcome: Omit<Outcome, 'summary'>; message: string }> {
   const fatal = new AbortController()
   const signal = AbortSignal.any([jobSignal, fatal.signal])
   let lastLines = 0
@@ -191,9 +196,8 @@ async function readAgent(
   lines.stdout.end()
   lines.stderr.end()
   const { message = '', ...streamEnd } = reader.end()
-  const { text, report } = readReport(withoutReasoning(message))
-  const summary = text === '' ? null : text.slice(0, MAX_SUMMARY)
-  return { outcome: { summary, ...outcomeOf(streamEnd, reader.fatal(), end) }, report }
+  const outcome = outcomeOf(streamEnd, reader.fatal(), end)
+  return { outcome, message: withoutReasoning(message) }
 }
 
 /** A fatal problem outranks the agent's result, and that outranks the exit code. */

@@ -36,6 +36,8 @@ interface ChatRequest {
   messages: readonly Message[]
   /** As the protocol describes functions. */
   tools?: readonly object[]
+  /** Those that an endpoint without tools gets described in words. */
+  toolsInWords?: readonly object[]
   /** Marks data where tools are described in words. */
   random?: RandomBytes
 }
@@ -129,11 +131,14 @@ function learn(untaken: Untaken, meaning: Meaning | undefined, { tools }: ChatRe
   return true
 }
 
-function bodyOf({ model, messages, tools, random }: ChatRequest, untaken: Untaken): string {
-  const inText = tools !== undefined && random !== undefined && untaken.has('tools')
+function bodyOf(
+  { model, messages, tools, toolsInWords, random }: ChatRequest,
+  untaken: Untaken,
+): string {
+  const inText = toolsInWords !== undefined && random !== undefined && untaken.has('tools')
   return JSON.stringify({
     model,
-    messages: inText ? inWords(messages, tools, random) : messages,
+    messages: inText ? inWords(messages, toolsInWords, random) : messages,
     ...(tools !== undefined && !untaken.has('tools') && { tools }),
     stream: true,
     ...(!untaken.has('stream_options') && { stream_options: { include_usage: true } }),

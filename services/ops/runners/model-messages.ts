@@ -1,7 +1,6 @@
 import { isObject, objectOf, parseJson } from '../../../kernel/json.ts'
-import { offeredName } from '../quirks/call-forms.ts'
 import { withoutReasoning } from '../quirks/reasoning.ts'
-import { readWrittenCalls } from '../quirks/written-calls.ts'
+import { offeredName, readWrittenCalls, type Written } from '../quirks/written-calls.ts'
 import type { Message, Reply, ToolCall } from './model-reply.ts'
 
 /** A call of a tool as the model means it. */
@@ -11,8 +10,10 @@ export interface MeantCall {
   name: string
   /** As the model wrote them. */
   written: string
-  /** Undefined if they are no JSON. */
+  /** Undefined if they are not JSON. */
   args: unknown
+  /** What a call of the protocol may do, one in a text may not (`callTool`). */
+  origin: 'protocol' | 'text'
   /** Goes back to the endpoint as it came. */
   extra_content?: unknown
 }
@@ -32,35 +33,43 @@ export interface Answer {
   isCut: boolean
 }
 
-/** Reads a reply in a conversation in which these tools are offered. */
+/**
+ * Reads a reply in a conversation in which these tools are offered. `readsText` says whether calls
+ * may stand in the text: not where the model has given calls of the protocol before.
+ */
 export function readAnswer(
   { text, reasoning, toolCalls, finish }: Reply,
   offered: readonly string[],
-  messages: readonly Message[],
+  readsText: boolean,
 ): Answer {
   const said = withoutReasoning(text)
-  const heard = () =>
-    messages.filter(({ role }) => role !== 'assistant').map(({ content }) => content)
-  const written = readWrittenCalls(said, offered, heard)
-  const inText = written.calls.map((call, at) => ({ ...call, id: `written_${at}` }))
-  const calls = toolCalls.length > 0 ? toolCalls : inText
+  const plain: Written = { text: said, calls: [], isBroken: false }
+  const written = readsText && toolCalls.length === 0 ? readWrittenCalls(said, offered) : plain
+  const inText = written.calls.map((call, at) => {
+    return meantCall({ ...call, id: `written_${at}` }, 'text', offered)
+  })
+  const calls = toolCalls.map((call) => meantCall(call, 'protocol', offered))
   return {
-    calls: calls.map((call) => meantCall(call, offered)),
+    calls: [...calls, ...inText],
     text: written.text,
     said,
     reasoning,
-    isBroken: calls.length === 0 && written.isBroken,
+    isBroken: written.isBroken,
     isCut: finish === 'length',
   }
 }
 
-function meantCall(call: ToolCall, offered: readonly string[]): MeantCall {
+function meantCall(
+  call: ToolCall,
+  origin: MeantCall['origin'],
+  offered: readonly string[],
+): MeantCall {
   const { id, name, arguments: written, extra_content } = call
   const value = parseJson(written.trim() || '{}')
   // Some models encode them twice.
   const decoded = typeof value === 'string' ? (parseJson(value) ?? value) : value
   const args = decoded === null ? {} : decoded
-  return { id, name: offeredName(name, offered) ?? name, written, args, extra_content }
+  return { id, name: offeredName(name, offered) ?? name, written, args, origin, extra_content }
 }
 
 const NOTHING = '(nothing)'

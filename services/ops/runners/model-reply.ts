@@ -68,6 +68,8 @@ interface ReplyListener {
 }
 
 const MAX_CALLS = 64
+/** Characters of a reply that are read: text, reasoning and arguments together. */
+const MAX_REPLY = 64 * 1024
 
 /**
  * Collects a reply from the pieces of a stream, or from the one piece of an endpoint that does not
@@ -81,6 +83,16 @@ export function createReply(listener: ReplyListener) {
   let usage: Usage | undefined
   /** Why the reply ended; null if the endpoint did not say. */
   let finish: string | null = null
+  let left = MAX_REPLY
+  let isCut = false
+
+  /** The part of a piece that there is room for. */
+  function bounded(piece: string): string {
+    const taken = piece.slice(0, left)
+    left -= taken.length
+    isCut ||= taken.length < piece.length
+    return taken
+  }
 
   /** Takes the text of one `data:` line, or a whole reply; throws `BadReply`. */
   function take(data: string): void {
@@ -93,19 +105,19 @@ export function createReply(listener: ReplyListener) {
     if (choice === undefined) return
     finish = stringOf(choice['finish_reason']) ?? finish
     const delta = objectOf(choice['delta'] ?? choice['message'])
-    const content = textOf(delta['content'])
+    const content = bounded(textOf(delta['content']))
     if (content !== '') {
       text += content
       listener.text?.(content)
     }
-    reasoning += stringOf(delta['reasoning_content']) ?? ''
-    for (const call of objectsOf(delta['tool_calls'])) addCall(drafts, call)
+    reasoning += bounded(stringOf(delta['reasoning_content']) ?? '')
+    for (const call of objectsOf(delta['tool_calls'])) addCall(drafts, call, bounded)
   }
 
   return {
     take,
     get reply() {
-      return { text, reasoning, toolCalls: toolCallsOf(drafts), usage, finish }
+      return { text, reasoning, toolCalls: toolCallsOf(drafts), usage, finish, isCut }
     },
   }
 }
@@ -116,12 +128,12 @@ interface Draft extends ToolCall {
 }
 
 /** The pieces of a call have the same index; without one, every new id begins a call. */
-function addCall(drafts: Draft[], piece: JsonObject): void {
+function addCall(drafts: Draft[], piece: JsonObject, bounded: (text: string) => string): void {
   const id = stringOf(piece['id']) ?? ''
   const index = numberOf(piece['index'])
   const written = objectOf(piece['function'])
-  const name = stringOf(written['name']) ?? ''
-  const args = argumentText(written['arguments'])
+  const name = bounded(stringOf(written['name']) ?? '')
+  const args = bounded(argumentText(written['arguments']))
   const same = drafts.findLast((draft) =>
     index === undefined ? id === '' || draft.id === id : draft.index === index,
   )

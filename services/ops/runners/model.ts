@@ -1,7 +1,7 @@
 import { oneLine } from '../../../kernel/log.ts'
 import { createLiveText } from '../quirks/live-text.ts'
 import { redactLine } from '../redact.ts'
-import { refused } from '../tools/tool.ts'
+import { refused, type Tool } from '../tools/tool.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
 import { readBriefing, MAX_SUMMARY, taskOf, type AgentOptions, systemPrompt } from './briefing.ts'
 import { createSpending, type PriceSource } from './budget.ts'
@@ -45,13 +45,24 @@ type Conversation = Awaited<ReturnType<typeof openConversation>>
  * without one.
  */
 export function createModelRunner(options: ModelOptions): Runner {
-  return { modelOf: tierModel, run: (job) => runModel(options, job) }
+  const callers: ProtocolCallers = new Set()
+  return { modelOf: tierModel, run: (job) => runModel(options, job, callers) }
 }
 
-async function runModel(options: ModelOptions, job: Job): Promise<Outcome> {
+/**
+ * Endpoints, each with its model, that have called a tool by the protocol: what their models write
+ * as text is text.
+ */
+type ProtocolCallers = Set<string>
+
+async function runModel(
+  options: ModelOptions,
+  job: Job,
+  callers: ProtocolCallers,
+): Promise<Outcome> {
   const endpoint = options.endpoint()
   if (endpoint === undefined) return failedOutcome('OPS_MODEL_URL is not set')
-  const conversation = await openConversation(options, job, endpoint)
+  const conversation = await openConversation(options, job, endpoint, callers)
   const end = await runConversation(conversation)
   const { price, budgets, spending, turns: num_turns, toolCalls: tool_calls } = conversation
   if (price === undefined && (budgets.session ?? budgets.day) !== undefined) {
@@ -61,7 +72,12 @@ async function runModel(options: ModelOptions, job: Job): Promise<Outcome> {
   return { ...end, cost_usd: spending.cost(), num_turns, tool_calls }
 }
 
-async function openConversation(options: ModelOptions, job: Job, endpoint: Endpoint) {
+async function openConversation(
+  options: ModelOptions,
+  job: Job,
+  endpoint: Endpoint,
+  callers: ProtocolCallers,
+) {
   const { redact, prices, inventory, random } = options
   const { tier, model, trigger } = job.session
   const [price, briefing, { services }] = await Promise.all([
@@ -74,7 +90,8 @@ async function openConversation(options: ModelOptions, job: Job, endpoint: Endpo
     { role: 'user', content: redact(taskOf(briefing, random)) },
   ]
   const { budgets } = briefing
-  const tools = functionTools(tier)
+  const tools = functionTools(toolsOf(tier))
+  const toolsInWords = functionTools(toolsOf(tier).filter(({ effect }) => effect === 'reads'))
   const offered = toolsOf(tier).map(({ name }) => name)
   const spending = createSpending(price, briefing)
   // A scheduled session is there for the checks.
@@ -82,7 +99,8 @@ async function openConversation(options: ModelOptions, job: Job, endpoint: Endpo
   const progress = createProgress(wantsCheck)
   const fence = random(16)
   return {
-    ...{ options, job, endpoint, price, budgets, spending, tools, offered, messages, progress },
+    ...{ options, job, endpoint, price, budgets, spending, offered, messages, progress },
+    ...{ tools, toolsInWords, callers, caller: `${endpoint.url} ${model}` },
     ...{ turns: 0, toolCalls: 0, callNumber: 0 },
     liveText: createLiveText((line) => job.output.write('text', `${line}\n`)),
     ...{ untaken: new Set() as Untaken, fence: () => fence },
@@ -91,7 +109,7 @@ async function openConversation(options: ModelOptions, job: Job, endpoint: Endpo
 
 /** What came of the conversation, without what it cost. */
 async function runConversation(conversation: Conversation): Promise<Outcome> {
-  const { options, job, messages, spending, offered } = conversation
+  const { options, job, spending, offered, callers, caller } = conversation
   const maxTurns = options.maxTurns()
   for (;;) {
     // Nobody reads why: what has ended the session is known.
@@ -105,7 +123,8 @@ async function runConversation(conversation: Conversation): Promise<Outcome> {
     const reply = await ask(conversation)
     if ('problem' in reply) return failedOutcome(reply.problem)
     conversation.turns++
-    const answer = readAnswer(reply, offered, messages)
+    if (reply.toolCalls.length > 0) callers.add(caller)
+    const answer = readAnswer(reply, offered, !callers.has(caller))
     const end = await takeTurn(conversation, answer)
     writeTurn(conversation, before)
     if (end !== undefined) return end
@@ -182,11 +201,11 @@ async function ask(conversation: Conversation): Promise<Reply | ChatFailure> {
 
 /** Asks the model once. Its text goes to the output as it comes. */
 async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure> {
-  const { options, job, endpoint, spending, tools, messages, untaken, fence } = conversation
-  const { liveText } = conversation
+  const { options, job, endpoint, spending, messages, untaken, fence } = conversation
+  const { tools, toolsInWords, liveText } = conversation
   const { output, signal, noteActivity, session } = job
   const hadTools = !untaken.has('tools')
-  const request = { model: session.model, messages, tools, random: fence }
+  const request = { model: session.model, messages, tools, toolsInWords, random: fence }
   const reply = await completeChat(endpoint, request, {
     ...{ signal, untaken, redact: options.redact, loadingMs: options.loadingMs() },
     charge: spending.add,
@@ -199,9 +218,15 @@ async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure>
   })
   if ('problem' in reply) liveText.cut()
   if (hadTools && untaken.has('tools')) {
-    output.write('system', 'The endpoint takes no tools: they are described in words.\n')
+    output.write(
+      'system',
+      'The endpoint takes no tools: those that read are described in words.\n',
+    )
   }
   if ('problem' in reply) return reply
+  if (reply.isCut) {
+    output.write('system', `The answer is longer than 64 KB: the rest of it was not read.\n`)
+  }
   const expected = promptTokens(messages)
   const { usage } = reply
   if (usage !== undefined && expected > 2_000 && usage.prompt < expected / 2) {
@@ -215,7 +240,7 @@ async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure>
 /** Runs a tool; gives its result for the model. */
 async function runTool(
   conversation: Conversation,
-  { name, written, args }: MeantCall,
+  { name, written, args, origin }: MeantCall,
 ): Promise<string> {
   const { options, job } = conversation
   const { output, noteActivity } = job
@@ -226,7 +251,7 @@ async function runTool(
     const { ok, text } =
       args === undefined
         ? refused(notJson(redactLine(written, MAX_QUOTED, options.redact)))
-        : await callTool(name, args, { ...options, job })
+        : await callTool(name, args, { ...options, job }, origin)
     const told = ok ? text : `Error: ${text}`
     output.write(ok ? 'result' : 'error', `${told}\n`, number)
     return told
@@ -240,8 +265,8 @@ function notJson(sent: string): string {
   return `The arguments are not JSON: ${form}; you sent ${sent}`
 }
 
-function functionTools(tier: number): readonly object[] {
-  return toolsOf(tier).map(({ name, description, schema }) => ({
+function functionTools(tools: readonly Tool[]): readonly object[] {
+  return tools.map(({ name, description, schema }) => ({
     type: 'function',
     function: { name, description, parameters: schema },
   }))

@@ -19,6 +19,7 @@ export const readFileTool = defineTool({
   name: 'read_file',
   description: 'Reads lines of a text file in the repositories or in a folder that is listed.',
   tier: 2,
+  effect: 'reads',
   takes: {
     path: Path,
     from_line: Type.Optional(Type.Integer({ minimum: 1, default: 1 })),
@@ -41,6 +42,7 @@ export const listFilesTool = defineTool({
   name: 'list_files',
   description: 'Lists a folder in the repositories or among those that are listed.',
   tier: 2,
+  effect: 'reads',
   takes: { path: Type.Optional(Path) },
   async run({ path = '.' }, context) {
     const entries = await inRoots(path, context, (real) => readdir(real, { withFileTypes: true }))

@@ -14,6 +14,7 @@ export const httpGetTool = defineTool({
     'Gets an http or https URL on a host and port of the inventory. ' +
     'Redirects are shown and not followed.',
   tier: 2,
+  effect: 'reads',
   takes: { url: Type.String({ minLength: 1, maxLength: 4_000 }) },
   async run({ url: text }, { inventory, redact, job: { signal } }) {
     const url = URL.canParse(text) ? new URL(text) : undefined

@@ -14,6 +14,7 @@ export const listServicesTool = defineTool({
     'Lists the services, their checks, and the operations that may be run on them. ' +
     'A long list has pages: the last line of a page says how to get the next one.',
   tier: 1,
+  effect: 'reads',
   takes: {
     offset: Type.Optional(
       Type.Integer({
@@ -59,6 +60,7 @@ export const runCheckTool = defineTool({
   name: 'run_check',
   description: 'Runs one check of a service, or all of them, and tells what it found.',
   tier: 1,
+  effect: 'reads',
   takes: {
     service: Text(2_000, 'Name of the service'),
     check: Type.Optional(Text(2_000, 'Name of the check; all of the service without it')),

@@ -9,6 +9,7 @@ export const journalTool = defineTool({
   name: 'journal',
   description: "Reads the newest lines of the host's journal, of one systemd unit or of all.",
   tier: 2,
+  effect: 'reads',
   takes: {
     unit: Type.Optional(
       Type.String({
@@ -43,6 +44,7 @@ export const runReadonlyTool = defineTool({
     'There is no shell: no pipes, no wildcards. It sees no other processes, ' +
     'and no network unless the inventory allows it. An empty list shows what is allowed.',
   tier: 2,
+  effect: 'reads',
   takes: {
     argv: Type.Array(Type.String({ maxLength: 4_000 }), {
       maxItems: 100,

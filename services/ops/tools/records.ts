@@ -4,7 +4,6 @@ import { eventQueries, type Event } from '../../../db/ops/events.ts'
 import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
 import { addEvent, levelOf } from '../events.ts'
 import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
-import { withoutReasoning } from '../quirks/reasoning.ts'
 import { defineTool, done, Text } from './tool.ts'
 
 /** Notices of one session. */
@@ -18,6 +17,7 @@ export const readEventsTool = defineTool({
   name: 'read_events',
   description: 'Reads recorded events, newest first.',
   tier: 1,
+  effect: 'reads',
   takes: {
     level: Type.Optional(Type.Enum(['info', 'warning', 'critical'], { type: 'string' })),
     service: Service,
@@ -36,6 +36,7 @@ export const readAlertTool = defineTool({
     'Reads the alert that this session looks into, as its sender wrote it. ' +
     'A long one has pages: the last line of a page says how to get the next one.',
   tier: 1,
+  effect: 'reads',
   takes: {
     offset: Type.Optional(
       Type.Integer({
@@ -63,13 +64,13 @@ export const recordEventTool = defineTool({
     'Records an event for the operators: critical for what is down, ' +
     'warning for what may soon be, else info.',
   tier: 1,
+  effect: 'acts',
   takes: {
     level: Text(50, 'info, warning or critical'),
     message: Text(4_000, 'What happened, in a sentence or two'),
     service: Service,
   },
-  async run({ level: word, message: written, service = null }, { db, clock, job }) {
-    const message = withoutReasoning(written)
+  async run({ level: word, message, service = null }, { db, clock, job }) {
     const level = levelOf(word)
     const session = job.session.id
     const event = { session, level, service, message, now: clock.now() }
@@ -89,6 +90,7 @@ export const recallTool = defineTool({
   description:
     'Reads what the operators wrote, then what earlier sessions noted, each surest first.',
   tier: 1,
+  effect: 'reads',
   takes: { service: Service, category: Type.Optional(Text(100, 'A category')), limit: Limit },
   async run({ service = null, category = null, limit = 20 }, { db }) {
     const memories = await memoryQueries.listActiveMemories(db, { service, category, limit })
@@ -102,6 +104,7 @@ export const rememberTool = defineTool({
     'Notes something for later sessions: what is usual, what depends on what, what helped. ' +
     'The same words again make it surer.',
   tier: 1,
+  effect: 'acts',
   takes: {
     category: Text(100, `One of ${CATEGORIES.join(', ')}, or another word`),
     observation: Text(2_000, 'What was seen, in one sentence that stands on its own'),
@@ -113,7 +116,6 @@ export const rememberTool = defineTool({
     const { id: session, tier } = job.session
     const memory = await remember(db, {
       ...observed,
-      observation: withoutReasoning(observed.observation),
       service,
       confidence,
       active: true,
@@ -131,13 +133,12 @@ export const escalateTool = defineTool({
     'Ends this session and starts one of the next tier, which may look deeper or act. ' +
     'Give it all that you found.',
   tier: 1,
+  effect: 'acts',
   takes: {
     reason: Text(1_000, 'Why, in one sentence'),
     findings: Text(20_000, 'What was looked at, what was found, what is suspected'),
   },
-  async run(given, { db, clock, dryRun, job }) {
-    const reason = withoutReasoning(given.reason)
-    const findings = withoutReasoning(given.findings)
+  async run({ reason, findings }, { db, clock, dryRun, job }) {
     const { session, config } = job
     const dry = await dryRun(db)
     if (session.tier < config.max_tier && !dry) {

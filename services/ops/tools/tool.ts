@@ -38,6 +38,8 @@ export interface Tool {
   description: string
   /** The lowest tier that has it. */
   tier: number
+  /** `acts`: it records, escalates or runs something, so a call in a text is not enough. */
+  effect: 'reads' | 'acts'
   /** Of the arguments, as the model gets it. */
   schema: TObject
   /**
@@ -52,7 +54,7 @@ export function defineTool<P extends TProperties>({
   run,
   takes,
   ...shown
-}: Pick<Tool, 'name' | 'description' | 'tier'> & {
+}: Pick<Tool, 'name' | 'description' | 'tier' | 'effect'> & {
   takes: P
   run: (args: Static<TObject<P>>, context: ToolContext) => Promise<ToolResult>
 }): Tool {

@@ -39,18 +39,27 @@ export function toolsOf(tier: number): readonly Tool[] {
 
 /**
  * Calls a tool of the session's tier. Secrets are removed from the arguments and the reply. Never
- * rejects: the model is told what went wrong.
+ * rejects: the model is told what went wrong. A call in a text may be a quotation of what somebody
+ * has planted in a log or an alert, so it can only read (decisions.md section 7, "Text never
+ * acts").
  */
 export async function callTool(
   name: string,
   args: unknown,
   context: ToolContext,
+  origin: 'protocol' | 'text' = 'protocol',
 ): Promise<ToolResult> {
   const tools = toolsOf(context.job.session.tier)
   const tool = tools.find((one) => one.name === name)
   if (tool === undefined) {
     const known = tools.map((one) => one.name).join(', ')
     return refused(context.redact(`There is no tool "${name}". There are: ${known}.`))
+  }
+  if (origin === 'text' && tool.effect === 'acts') {
+    return refused(
+      `"${name}" is not run by a call that is written as text: only tools that read are. ` +
+        'Call it as a function; if you can not, say in the summary what people have to do.',
+    )
   }
   try {
     const { ok, text } = await tool.call(redactDeep(args, context.redact), context)
