@@ -44,7 +44,7 @@ const MEANINGS: readonly (readonly [Meaning, readonly (readonly string[])[]])[] 
       // Ollama.
       ['does not support tools'],
       // vLLM.
-      ['"auto" tool choice requires'],
+      ['tool choice requires'],
       // llama.cpp, also older ones.
       ['tools param requires'],
       ['unsupported param: tools'],
