@@ -17,6 +17,7 @@ import {
   type Address,
 } from '../kernel/net/addresses.ts'
 import { createGuard } from '../kernel/net/guard.ts'
+import { openFilesLimit } from '../kernel/processes/proc.ts'
 import { metricsRoute } from '../routes/monitoring.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
 import {
@@ -68,6 +69,21 @@ type SharedParts = Pick<ListenerOptions, 'bodyBudget' | 'log' | 'clock'> & {
   httpMetrics: HttpMetrics
 }
 
+/**
+ * Each service has its part of the connections, so that none takes those of another. Deliveries
+ * have the largest.
+ */
+const PART_OF_CONNECTIONS = { hooks: 1 / 2, links: 1 / 4, ops: 1 / 4 }
+/** Files left for the database, programs and what is sent; the embedded database opens 150. */
+const OTHER_FILES = 400
+
+/** How many connections a service may have, of the files that the process may have open. */
+function maxConnections(service: ServiceName) {
+  const files = openFilesLimit()
+  const inAll = Math.max(files - OTHER_FILES, files / 2)
+  return Math.floor(inAll * PART_OF_CONNECTIONS[service])
+}
+
 /** A listener with its address: `http://…`, `unix:/path`, or `fd:NAME` of a unix socket. */
 export type RunningListener = Awaited<ReturnType<typeof startListener>>
 
@@ -112,6 +128,7 @@ export async function startListener(
     }),
     trustedProxies,
     metrics: httpMetrics,
+    maxConnections: maxConnections(service),
   })
   if (configured.kind === 'unix') await removeDeadSocket(configured.path)
   await listener.listen(listenOptions(configured, config.inheritedSockets))

@@ -3,6 +3,7 @@ import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { codeOf } from '../log.ts'
 import { isEmptyBody } from './body.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 
 /** How long the clients of a listener may take, in ms: docs/operations.md, "Slow clients". */
 export const HTTP_TIMES = {
@@ -56,10 +57,12 @@ export class Connections {
   upgraded = new Set<Duplex>()
   #pipelines = new WeakMap<Socket, Pipeline>()
   #waitingInAll = 0
+  #limit
   #stalledMs
 
   /** A client that takes nothing of its response for `stalledMs` is cut off. */
-  constructor(stalledMs: number) {
+  constructor(limit: ConnectionLimit, stalledMs: number) {
+    this.#limit = limit
     this.#stalledMs = stalledMs
   }
 
@@ -71,6 +74,7 @@ export class Connections {
     const { socket } = response.req
     const pipeline = this.#pipelineOf(socket)
     if (socket.destroyed || pipeline.closing) return
+    this.#limit.busy(socket)
     pipeline.newest = response
     if (pipeline.inFlight >= MAX_IN_FLIGHT) return this.#hold(socket, pipeline, work)
     pipeline.inFlight++
@@ -149,6 +153,7 @@ export class Connections {
 
   #finished(socket: Socket, pipeline: Pipeline) {
     pipeline.inFlight--
+    if (pipeline.inFlight === 0) this.#limit.rests(socket)
     if (socket.destroyed || pipeline.closing) return
     const next = pipeline.waiting.shift()
     if (next === undefined) return

@@ -3,10 +3,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { ListenOptions, Socket } from 'node:net'
 import { wrongMethod, type Fault } from '../fault.ts'
 import { messageOf } from '../log.ts'
-import { clientAddress, watchPeers, type AddressSet } from '../net/addresses.ts'
+import { clientAddress, isLoopback, watchPeers, type AddressSet } from '../net/addresses.ts'
 import type { Guard } from '../net/guard.ts'
 import { createBatch } from './batch.ts'
 import { bringsBody, isEmptyBody, readBody, type BodyBudget } from './body.ts'
+import { ConnectionLimit } from './connection-limit.ts'
 import { closeServer, Connections, endOf, HTTP_TIMES } from './connections.ts'
 import { headerOf, type Context } from './context.ts'
 import { ambiguity, faultOfParseError, refuseMalformed, splitTarget } from './malformed.ts'
@@ -27,6 +28,8 @@ export interface ListenerOptions extends Pick<
   trustedProxies: AddressSet
   bodyBudget: BodyBudget
   metrics: HttpMetrics
+  /** How many connections it may have. */
+  maxConnections: number
   /** `HTTP_TIMES` when absent. */
   times?: typeof HTTP_TIMES
 }
@@ -51,8 +54,14 @@ interface Arrival {
 
 /** A listener: request → route → guard → handler → response. Nothing else writes to a response. */
 export function createListener(options: ListenerOptions) {
-  const { service, find, log, metrics, times = HTTP_TIMES } = options
-  const connections = new Connections(times.stalled)
+  const { service, find, log, metrics, trustedProxies, times = HTTP_TIMES } = options
+  const limit = new ConnectionLimit({
+    service,
+    max: options.maxConnections,
+    log,
+    metrics: metrics.connections,
+  })
+  const connections = new Connections(limit, times.stalled)
   const logLimit = createLogLimit(service, log)
   const server = createServer({
     requireHostHeader: false,
@@ -85,6 +94,12 @@ export function createListener(options: ListenerOptions) {
     stopping: false,
   }
   attend(server, parts)
+  server.on('connection', (socket: Socket) => {
+    const peer = parts.peerOf(socket)
+    if (peer === undefined) return
+    const isBounded = !isLoopback(peer) && !trustedProxies(peer)
+    limit.take(socket, isBounded ? peer : undefined)
+  })
 
   return {
     /** The bound server, for its address. */
@@ -92,6 +107,10 @@ export function createListener(options: ListenerOptions) {
     async listen(where: ListenOptions & { fd?: number }) {
       server.listen(where, where.backlog)
       await once(server, 'listening')
+      // Without a listener an error of `accept`, as for want of memory, would end the process.
+      server.on('error', (error) =>
+        log.error('connection not accepted', { service, error: messageOf(error) }),
+      )
     },
     /**
      * Stops accepting, lets requests and WebSockets finish, and cuts what is left after `graceMs`.

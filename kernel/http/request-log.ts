@@ -1,3 +1,4 @@
+import { createConnectionMetrics, type ConnectionMetrics } from './connection-limit.ts'
 import type { Context } from './context.ts'
 import type { Log } from '../log.ts'
 import type { Counter, Histogram, Metrics } from '../metrics.ts'
@@ -97,11 +98,13 @@ export function createLogLimit(service: string, log: Log): LogLimit {
 export interface HttpMetrics {
   requests: Counter
   seconds: Histogram
+  connections: ConnectionMetrics
 }
 
 export function createHttpMetrics(metrics: Metrics): HttpMetrics {
   return {
     requests: metrics.counter('gatehouse_http_requests', 'Requests answered.'),
     seconds: metrics.histogram('gatehouse_http_request_seconds', 'Time to answer a request.'),
+    connections: createConnectionMetrics(metrics),
   }
 }

@@ -30,6 +30,8 @@ export type NetworkCall = {
   readonly text: string
   /** So many connections are reset behind the bytes; without it one waits for its answer. */
   readonly resets?: number
+  /** So many connections are opened before, and stay open without a request until the answer. */
+  readonly idle?: number
 }
 
 /** Has a client call from within the network of a server; gives what was answered. */

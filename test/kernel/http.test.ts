@@ -53,6 +53,7 @@ async function listen(
     bodyBudget: budget,
     log,
     metrics: createHttpMetrics(createMetrics()),
+    maxConnections: 1_000,
     clock: systemClock,
     times,
   })

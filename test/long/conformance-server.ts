@@ -58,6 +58,7 @@ export async function startFixtures(t: Owner): Promise<string> {
     bodyBudget: createBodyBudget(16 * 1024 * 1024),
     log: { info: ignore, warn: ignore, error: ignore, flush: ignore },
     metrics: createHttpMetrics(createMetrics()),
+    maxConnections: 1_000,
     clock: systemClock,
   })
   await listener.listen({ host: '127.0.0.1', port: 0 })
