@@ -2,8 +2,9 @@
 import type { ServiceName } from './commands/configuration.ts'
 import type { ConfiguredTools } from './commands/command.ts'
 import { runCommandLine } from './commands/command-line.ts'
-import { createOutput, FAILED, isJournal } from './commands/output.ts'
+import { createOutput, FAILED } from './commands/output.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
+import { isJournal } from './kernel/processes/self.ts'
 
 const output = createOutput({
   stdout: (text) => process.stdout.write(text),

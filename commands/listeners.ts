@@ -17,7 +17,7 @@ import {
   type Address,
 } from '../kernel/net/addresses.ts'
 import { createGuard } from '../kernel/net/guard.ts'
-import { openFilesLimit } from '../kernel/processes/proc.ts'
+import { openFilesLimit } from '../kernel/processes/self.ts'
 import { metricsRoute } from '../routes/monitoring.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
 import {

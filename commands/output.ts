@@ -1,6 +1,6 @@
-import { fstatSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { JOURNAL_PREFIX } from '../kernel/log.ts'
+import { isJournal } from '../kernel/processes/self.ts'
 import { escapeControls } from '../kernel/text.ts'
 
 /** Exit codes of every command. */
@@ -120,20 +120,4 @@ export function reportFindings(findings: Findings, json: boolean, output: Output
     }
   }
   return findings.some(({ level }) => level === 'fail') ? FAILED : DONE
-}
-
-/**
- * Whether systemd's journal reads what is written to a file descriptor: `JOURNAL_STREAM` names the
- * device and the inode that it was given, and a child may have been given another one
- * (systemd.exec(5)).
- */
-export function isJournal(descriptor: number): boolean {
-  const stream = process.env['JOURNAL_STREAM']
-  if (stream === undefined) return false
-  try {
-    const { dev, ino } = fstatSync(descriptor, { bigint: true })
-    return stream === `${dev}:${ino}`
-  } catch {
-    return false
-  }
 }

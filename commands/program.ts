@@ -9,6 +9,7 @@ import { createHttpMetrics } from '../kernel/http/request-log.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics } from '../kernel/metrics.ts'
 import { systemClock } from '../kernel/time.ts'
+import { longestSilence } from '../kernel/processes/watchdog.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
 import type { Addresses, ServiceName, ConfigSource } from './configuration.ts'
 import { runInServer } from './command-line.ts'
@@ -81,6 +82,11 @@ async function prepare({ db, backend }: OpenedDatabase, log: Log) {
 async function start(options: ProgramOptions, { db, backend }: OpenedDatabase) {
   const { config, log } = options
   const metrics = createMetrics()
+  metrics.gauge(
+    'gatehouse_longest_silence_seconds',
+    'The longest time since the start for which the thread that serves all did nothing else.',
+    () => [[{}, longestSilence()]],
+  )
   const listeners: RunningListener[] = []
   const services: Service[] = []
   const addresses: Addresses = () => {

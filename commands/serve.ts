@@ -2,6 +2,7 @@ import { collectWhenIdle } from '../kernel/idle.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { repeat } from '../kernel/repeat.ts'
 import { systemClock } from '../kernel/time.ts'
+import { startWatchdog } from '../kernel/processes/watchdog.ts'
 import { DONE, FAILED } from './output.ts'
 import { openProgram, type Program, type ProgramOptions } from './program.ts'
 import { runCommand } from '../kernel/processes/run.ts'
@@ -28,6 +29,8 @@ export async function serve(options: ServeOptions): Promise<number> {
     endInTime()
     stop.abort(new Error(`stopped by ${signal}`))
   })
+  const { GATEHOUSE_WATCHDOG_S: seconds } = options.config.current
+  if (seconds > 0) startWatchdog(log, seconds)
   try {
     const program = await openProgram(options, stop.signal)
     const addresses = addressText(program)
@@ -106,7 +109,7 @@ function openServiceManager(log: Log) {
   async function tick() {
     await tell('WATCHDOG=1')
   }
-  const ticks = limitMs && repeat(systemClock, limitMs / TICKS, tick)
+  const ticks = limitMs && repeat(systemClock, limitMs / TICKS, 'sign of life', tick)
 
   return {
     /** All addresses are open; `status` is what `systemctl status` shows. */

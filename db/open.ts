@@ -68,7 +68,7 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
         if (!(error instanceof Unavailable)) throw error
       }
     }
-    return repeat(systemClock, upkeepMs, run, reports)
+    return repeat(systemClock, upkeepMs, 'upkeep of the database', run, reports)
   }
   const renewed = reportsTo(log, 'statistics not renewed', 'statistics are renewed again')
   const vacuumed = reportsTo(log, 'tables not vacuumed', 'tables are vacuumed again')

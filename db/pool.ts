@@ -250,7 +250,7 @@ export function createReaper(
     }
   }
 
-  const runs = repeat(systemClock, RETRY_MS, endAll)
+  const runs = repeat(systemClock, RETRY_MS, 'end of connections', endAll)
   return {
     end(name: string) {
       lost.add(name)

@@ -14,6 +14,7 @@ import { build, type BuildOptions, type Plugin } from 'esbuild'
 import { TEMPLATE, WORKER } from '../db/embedded/engine.ts'
 import { clusterFolder, packTree } from '../db/embedded/cluster.ts'
 import { assetFile } from '../kernel/assets.ts'
+import { WATCHDOG_WORKER } from '../kernel/processes/watchdog.ts'
 import { buildExecutable, sizeOf } from './executable.ts'
 
 /**
@@ -81,8 +82,13 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
 
 const main = await bundle('server.ts', 'main.cjs', COMMONJS)
 const worker = await bundle('db/embedded/worker.ts', WORKER, ES_MODULE)
+const watchdog = await bundle('kernel/processes/watchdog-worker.ts', WATCHDOG_WORKER, ES_MODULE)
 const template = makeTemplate()
-const output = assemble(main, { [WORKER]: worker, [TEMPLATE]: template })
+const output = assemble(main, {
+  [WORKER]: worker,
+  [WATCHDOG_WORKER]: watchdog,
+  [TEMPLATE]: template,
+})
 // An executable that does not start must not replace one that does.
 execFileSync(output, ['version'])
 renameSync(output, target)

@@ -3,6 +3,7 @@ import { Unavailable } from './fault.ts'
 import { messageOf, type Log, type LogFields } from './log.ts'
 import { pause, type Clock } from './time.ts'
 import type { RandomBytes } from './tokens.ts'
+import { noteBegun } from './processes/watchdog.ts'
 
 /** Work that is done again and again, never twice at a time. */
 export interface Repeat {
@@ -28,11 +29,13 @@ export function reportsTo(to: Log, fails: string, works: string, about: LogField
 
 /**
  * Does some work each `ms`, the first time after that, and leaves out what would overlap. `work`
- * can ask whether it was stopped meanwhile. Without `reports` nobody is told how it goes.
+ * can ask whether it was stopped meanwhile. A line of the watchdog has its name. Without `reports`
+ * nobody is told how it goes.
  */
 export function repeat(
   clock: Clock,
   ms: number,
+  name: string,
   work: (isStopped: () => boolean) => Promise<void>,
   reports?: Reports,
 ): Repeat {
@@ -42,6 +45,7 @@ export function repeat(
   let stopped = false
 
   async function run() {
+    noteBegun(name)
     try {
       await work(() => stopped)
       if (failing) reports?.works()
@@ -149,7 +153,7 @@ export function startPruning(
     })
   }
   const reports = reportsTo(log, 'prune failed', 'prune works again')
-  const runs = repeat(clock, HOUR_MS, work, reports)
+  const runs = repeat(clock, HOUR_MS, 'retention', work, reports)
   return {
     /** Starts a run, or another one after the present run. */
     prune: () => void runs.now(),
@@ -168,6 +172,8 @@ interface BatchNumber {
 
 interface NumberedBatchesOptions<Content> {
   clock: Clock
+  /** Of the job that writes them. */
+  name: string
   random: RandomBytes
   /** Takes what has gathered since the last call; undefined when there is nothing. */
   take: () => Content | undefined
@@ -185,7 +191,7 @@ const FLUSH_MS = 1_000
  * is resent with its number and applied at most once.
  */
 export function startNumberedBatches<Content>(options: NumberedBatchesOptions<Content>) {
-  const { clock, random, take, save, reports } = options
+  const { clock, name, random, take, save, reports } = options
   const writer = random(16).toString('hex')
   let batch = 0
   let unacknowledged: Content | undefined
@@ -203,7 +209,7 @@ export function startNumberedBatches<Content>(options: NumberedBatchesOptions<Co
     await send()
   }
 
-  const flushes = repeat(clock, FLUSH_MS, write, reports)
+  const flushes = repeat(clock, FLUSH_MS, name, write, reports)
   return {
     /** The batch without an acknowledgement: in flight, or kept because the database failed. */
     get unacknowledged() {

@@ -84,6 +84,11 @@ export const programVariables = {
     read: (text) => HEADER_NAME.read(text).toLowerCase(),
     default: 'Remote-Email',
   }),
+  GATEHOUSE_WATCHDOG_S: variable({
+    ...integer({ min: 0, max: 3_600, of: 'seconds' }),
+    form: 'a whole number of seconds from 1 to 3600, or 0 for no watchdog',
+    default: '60',
+  }),
 }
 
 function readDatabaseUrl(text: string) {

@@ -25,9 +25,9 @@ export function createConnectionMetrics(metrics: Metrics): ConnectionMetrics {
 export interface ConnectionLimitOptions {
   service: string
   /** How many connections the listener may have. */
-  max: number
+  maxConnections: number
   log: Log
-  metrics: ConnectionMetrics
+  metrics: { connections: ConnectionMetrics }
 }
 
 /**
@@ -78,7 +78,7 @@ export class ConnectionLimit {
 
   /** Whether there is room for one more connection of an address, if need be by ending one. */
   #makesRoom(address: string | undefined) {
-    const { max } = this.#options
+    const { maxConnections: max } = this.#options
     const ofAddress = address === undefined ? 0 : (this.#ofAddress.get(address) ?? 0)
     if (ofAddress >= Math.ceil(max * PART_OF_ONE_ADDRESS)) {
       return this.#endIdle((idle) => this.#open.get(idle) === address)
@@ -108,13 +108,13 @@ export class ConnectionLimit {
   /** Counts it, and writes one line a minute at most. */
   #tell(what: keyof ConnectionMetrics) {
     const { service, metrics } = this.#options
-    metrics[what].add({ service })
+    metrics.connections[what].add({ service })
     this.#untold[what]++
     if (this.#nextLine === undefined) this.#writeLine()
   }
 
   #writeLine() {
-    const { service, max, log } = this.#options
+    const { service, maxConnections: max, log } = this.#options
     const { ended, refused } = this.#untold
     this.#nextLine = undefined
     if (ended + refused === 0) return

@@ -15,6 +15,7 @@ import { sameOriginOnly, type FaultRequest } from './reply.ts'
 import { createLogLimit, createRequestLog, type HttpMetrics } from './request-log.ts'
 import { errorReply, respond, type Exchange, type Responder } from './respond.ts'
 import type { Answer, FindRoute, Match } from './router.ts'
+import { noteBegun } from '../processes/watchdog.ts'
 import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './websocket.ts'
 
 export interface ListenerOptions extends Pick<
@@ -55,12 +56,7 @@ interface Arrival {
 /** A listener: request → route → guard → handler → response. Nothing else writes to a response. */
 export function createListener(options: ListenerOptions) {
   const { service, find, log, metrics, trustedProxies, times = HTTP_TIMES } = options
-  const limit = new ConnectionLimit({
-    service,
-    max: options.maxConnections,
-    log,
-    metrics: metrics.connections,
-  })
+  const limit = new ConnectionLimit(options)
   const connections = new Connections(limit, times.stalled)
   const logLimit = createLogLimit(service, log)
   const server = createServer({
@@ -210,6 +206,8 @@ function answer(parts: Parts, exchange: Exchange, match: Match) {
     const refusal = refusalOf(parts, exchange, match)
     if (refusal !== undefined) return refuseNow(parts, exchange, refusal)
     if (match.kind !== 'route') return
+    const { method, route, requestId } = exchange.context
+    noteBegun(`${method} ${route}`, requestId)
     const reply = match.route.handle(exchange.context)
     if (reply instanceof Promise) reply.then(send, fail)
     else send(reply)

@@ -73,15 +73,6 @@ export function machineId(): string {
   return `${boot} ${followLink('/proc/self/ns/pid') ?? ''}`
 }
 
-/** So many files a process may have open where nothing says how many. */
-const USUAL_OPEN_FILES = 1_024
-
-/** How many files and connections this process may have open. */
-export function openFilesLimit(): number {
-  const soft = /^Max open files +(\d+) /m.exec(read('/proc/self/limits'))?.[1]
-  return soft === undefined ? USUAL_OPEN_FILES : Number(soft)
-}
-
 /** Whether a hardened systemd unit runs this process: one without new privileges. */
 export function isHardened(): boolean {
   const ofSystemd = environmentOf('self').some((one) => one.startsWith('INVOCATION_ID='))

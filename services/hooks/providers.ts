@@ -295,7 +295,7 @@ export function createSecretUses({ db, clock, log }: HooksParts): SecretUses {
   }
 
   const reports = reportsTo(log, 'uses of secrets not saved', 'uses of secrets are saved again')
-  const flushes = repeat(clock, FLUSH_MS, write, reports)
+  const flushes = repeat(clock, FLUSH_MS, 'uses of secrets', write, reports)
 
   return {
     record: (use) => void latest.set(use.provider, use),

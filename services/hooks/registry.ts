@@ -56,7 +56,7 @@ export async function openRegistry({ db, clock, log }: HooksParts, secrets: Sign
 
   await refresh()
   const reports = reportsTo(log, 'registry not refreshed', 'registry is refreshed again')
-  const polls = repeat(clock, POLL_MS, refresh, reports)
+  const polls = repeat(clock, POLL_MS, 'registry', refresh, reports)
   await db.listen('hooks_config', () => void polls.now())
 
   return {

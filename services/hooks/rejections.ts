@@ -69,6 +69,7 @@ export async function openRejections(parts: HooksParts): Promise<Rejections> {
   let gathered = nothingGathered()
 
   const batches = startNumberedBatches<Gathered>({
+    name: 'rejections',
     clock,
     random,
     take() {

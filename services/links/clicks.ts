@@ -37,6 +37,7 @@ export async function openClicks(options: ClicksOptions) {
   let waiting = new Map<string, LinkClicks>()
 
   const batches = startNumberedBatches<readonly LinkClicks[]>({
+    name: 'clicks',
     clock,
     random,
     take() {

@@ -76,7 +76,7 @@ export async function openRunningConfig(
     saved = await q.readSettings(db, {})
   }
   const reports = reportsTo(log, 'ops settings not read', 'ops settings are read again')
-  const polls = repeat(clock, POLL_MS, read, reports)
+  const polls = repeat(clock, POLL_MS, 'settings of ops', read, reports)
   await db.listen('ops_settings', () => void polls.now())
 
   return {

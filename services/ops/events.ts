@@ -71,7 +71,7 @@ export function startNotifier(options: NotifyOptions): () => Promise<void> {
     }
   }
   const reports = reportsTo(log, 'notices not looked up', 'notices are looked up again')
-  const polls = repeat(clock, POLL_MS, sendDue, reports)
+  const polls = repeat(clock, POLL_MS, 'notices', sendDue, reports)
   return () => {
     stopping.abort()
     return polls.stop()

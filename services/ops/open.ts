@@ -56,7 +56,7 @@ export async function openOps(options: OpsOptions) {
   const steadyNow = openSteadyTime(clock)
   const fade = () => memoryQueries.fadeMemories(db, { now: steadyNow() })
   const reports = reportsTo(log, 'memories not faded', 'memories fade again')
-  const fading = repeat(clock, FADE_MS, fade, reports)
+  const fading = repeat(clock, FADE_MS, 'fading of memories', fade, reports)
   const retention = startRetention(options, resultsDir)
   const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
   let closed = false

@@ -9,7 +9,13 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import { ENGINE_FLAGS } from '../helpers/program.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
-import { callInside, HERE, IN_OWN_NETWORK, lacksOwnNetwork, STRANGER } from '../deploy/own-network.ts'
+import {
+  callInside,
+  HERE,
+  IN_OWN_NETWORK,
+  lacksOwnNetwork,
+  STRANGER,
+} from '../deploy/own-network.ts'
 
 // Of 800 open files, connections may have 400: those of hooks half of them, those of links a quarter.
 const OPEN_FILES = 800
@@ -64,7 +70,8 @@ await t.test('connections without a request leave room for others', async (t) =>
   t.match(JSON.parse(told[0] ?? ''), { level: 'warn', service: 'links', max: PARTS.links })
 
   // A request without its body is none that may be ended; with such ones alone there is no room.
-  const head = 'POST /webhooks/generic/open HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n'
+  const head =
+    'POST /webhooks/generic/open HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n'
   const busy = await open(t, server.hooks, PARTS.hooks, head)
   const isFull = async () => (await connections(server.links, 'refused', 'hooks')) > 0
   const tries = await until(async () => {

@@ -44,7 +44,7 @@ function begin(): {
     runs.push(run)
     await run.promise
   }
-  const repeated = repeat(clock, 1_000, work, {
+  const repeated = repeat(clock, 1_000, 'work', work, {
     fails: (error) => said.push(`fails: ${error instanceof Error ? error.message : ''}`),
     works: () => said.push('works'),
   })

@@ -42,7 +42,7 @@ export function openDestinations(options: DestinationsOptions) {
     parts: { ...options, ...countersOf(options.metrics) },
     senders: new Map(),
     ending: new Set(),
-    looks: repeat(clock, POLL_MS, (isStopped) => look(state, isStopped), reports),
+    looks: repeat(clock, POLL_MS, 'destinations', (isStopped) => look(state, isStopped), reports),
   }
   const measures = startMeasures(options)
   registry.onChange(() => void state.looks.now())
@@ -150,7 +150,7 @@ function startMeasures({ db, clock, metrics, registry }: DestinationsOptions) {
     () => registry.destinations.map(({ name, failed }) => [{ destination: name }, failed ? 1 : 0]),
   )
   // Without the database the former counts stay.
-  return repeat(clock, MEASURE_MS, async () => {
+  return repeat(clock, MEASURE_MS, 'measures of destinations', async () => {
     const none = registry.destinations.length === 0
     measured = none ? [] : await q.listDestinations(db, { count_up_to: COUNT_UP_TO })
   })

@@ -78,7 +78,7 @@ export function startSender(parts: SenderParts, target: DestinationTarget) {
     sending: new Set(),
     bytes: 0,
     results: [],
-    steps: repeat(clock, STEP_MS, () => recordAndClaim(sender), reports),
+    steps: repeat(clock, STEP_MS, 'a destination', () => recordAndClaim(sender), reports),
   }
   return {
     target,

@@ -32,7 +32,7 @@ export async function openForwarders(options: SessionParts & { metrics: Metrics 
   metrics.gauge('gatehouse_hooks_forwarders', 'Connected forwarders.', () => [[{}, sessions.size]])
 
   const reports = reportsTo(log, 'forwarders not compared', 'forwarders are compared again')
-  const checks = repeat(clock, POLL_MS, () => endReplaced(db, sessions), reports)
+  const checks = repeat(clock, POLL_MS, 'forwarders', () => endReplaced(db, sessions), reports)
   await db.listen('hooks_forwarders', () => void checks.now())
 
   return {

@@ -79,7 +79,7 @@ export function openAlerts(options: AlertsOptions) {
     'interrupted alerts not read',
     'interrupted alerts are read again',
   )
-  const resuming = repeat(clock, RESUME_MS, resume, reports)
+  const resuming = repeat(clock, RESUME_MS, 'interrupted alerts', resume, reports)
   return {
     /**
      * Keeps a delivery, and starts a session with a brief of it unless one runs (decisions.md

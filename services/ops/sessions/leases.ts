@@ -70,7 +70,7 @@ export async function watchLeases(options: LeaseOptions, own: OwnSessions) {
 
   await check(true)
   const reports = reportsTo(log, 'lapsed sessions not ended', 'lapsed sessions are ended again')
-  const checks = repeat(clock, CHECK_MS, () => check(), reports)
+  const checks = repeat(clock, CHECK_MS, 'lapsed sessions', () => check(), reports)
   return { check, stop: checks.stop }
 }
 

@@ -69,7 +69,7 @@ export function openOutput(options: OutputOptions, session: number, stop: AbortS
   const reports = reportsTo(log, 'session output not stored', 'session output is stored again', {
     session,
   })
-  const flushes = repeat(clock, FLUSH_MS, flush, reports)
+  const flushes = repeat(clock, FLUSH_MS, 'output of a session', flush, reports)
   return {
     /**
      * Adds text of any number of lines. Text without a line end waits for the rest of its line.

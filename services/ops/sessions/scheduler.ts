@@ -52,7 +52,7 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
 
   // A tick that fails is repeated, and finds its claim: no other instance would start the session.
   const reports = reportsTo(log, 'scheduled session not started', 'scheduled sessions start again')
-  const ticks = repeat(clock, TICK_MS, tick, reports)
+  const ticks = repeat(clock, TICK_MS, 'schedule of sessions', tick, reports)
   void ticks.now()
   return ticks.stop
 }

@@ -109,7 +109,13 @@ export function supervise(options: SupervisorOptions, runner: Runner, session: S
   }
   // A failed heartbeat ends nothing: if the lease expires meanwhile, the next one finds it lost.
   const reports = reportsTo(log, 'lease not renewed', 'lease is renewed again', { session: id })
-  const heartbeats = repeat(clock, HEARTBEAT_MS, () => renewLease(run), reports)
+  const heartbeats = repeat(
+    clock,
+    HEARTBEAT_MS,
+    'lease of a session',
+    () => renewLease(run),
+    reports,
+  )
   const over = runToEnd(run, heartbeats.stop)
   return {
     id,

@@ -1,0 +1,30 @@
+import { fstatSync, readFileSync } from 'node:fs'
+
+/**
+ * Whether systemd's journal reads what is written to a file descriptor: `JOURNAL_STREAM` names the
+ * device and the inode that it was given, and a child may have been given another one
+ * (systemd.exec(5)).
+ */
+export function isJournal(descriptor: number): boolean {
+  const stream = process.env['JOURNAL_STREAM']
+  if (stream === undefined) return false
+  try {
+    const { dev, ino } = fstatSync(descriptor, { bigint: true })
+    return stream === `${dev}:${ino}`
+  } catch {
+    return false
+  }
+}
+
+/** So many files a process may have open where nothing says how many. */
+const USUAL_OPEN_FILES = 1_024
+
+/** How many files and connections this process may have open. */
+export function openFilesLimit(): number {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'utf8')
+    return Number(/^Max open files +(\d+) /m.exec(limits)?.[1] ?? USUAL_OPEN_FILES)
+  } catch {
+    return USUAL_OPEN_FILES
+  }
+}

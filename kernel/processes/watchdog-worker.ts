@@ -1,0 +1,74 @@
+import { writeSync } from 'node:fs'
+import { workerData } from 'node:worker_threads'
+import { createLog, JOURNAL_PREFIX } from '../log.ts'
+import { isJournal } from './self.ts'
+import { NUMBER, TICK_MS, type Watched } from './watchdog.ts'
+
+// The thread that watches. It writes by itself: what it writes through Node's streams would wait
+// for the thread that is silent.
+
+/** A silence that is told. */
+const TOLD_MS = 1_000
+const STDERR = 2
+
+const { numbers, begun, endAfterMs } = workerData as Watched
+const log = createLog(write, () => new Date(), isJournal(STDERR) ? JOURNAL_PREFIX : undefined)
+
+/** The last sign of life, and for how long there has been none. */
+let sign: number | undefined
+let silentMs = 0
+
+function write(text: string) {
+  try {
+    writeSync(STDERR, text)
+  } catch {
+    // Nobody reads any more, or the disk is full: the line is lost, as the other thread's would be.
+  }
+}
+
+/** What began last may be what holds the thread, and is at least what it had begun just before. */
+function lastBegun() {
+  const text = Buffer.from(begun.slice(0, numbers[NUMBER.begunBytes])).toString()
+  const [what = '', requestId = ''] = text.split('\n')
+  return { what, requestId }
+}
+
+/**
+ * Time is counted in ticks of this thread: while the machine sleeps or the process is stopped,
+ * there is none.
+ */
+function look() {
+  const seen = numbers[NUMBER.signs]
+  if (seen !== sign) {
+    if (silentMs >= TOLD_MS) log.warn('the thread goes on', { ms: silentMs })
+    sign = seen
+    silentMs = 0
+  } else {
+    silentMs += TICK_MS
+    if (silentMs === TOLD_MS) {
+      const { what, requestId } = lastBegun()
+      log.warn('the thread is silent', {
+        last_begun: what,
+        request_id: requestId === '' ? undefined : requestId,
+      })
+    }
+    if (silentMs >= TOLD_MS) note(silentMs)
+  }
+  if (silentMs >= endAfterMs) {
+    const { what, requestId } = lastBegun()
+    log.error('ended, because the thread was silent', {
+      ms: silentMs,
+      last_begun: what,
+      request_id: requestId === '' ? undefined : requestId,
+    })
+    log.flush()
+    process.kill(process.pid, 'SIGKILL')
+  }
+  log.flush()
+}
+
+function note(ms: number) {
+  numbers[NUMBER.longestMs] = Math.max(numbers[NUMBER.longestMs] ?? 0, ms)
+}
+
+setInterval(look, TICK_MS)

@@ -1,0 +1,82 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { createSender, lostOf, metricOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
+import { request } from '../helpers/http.ts'
+import { ENGINE_FLAGS } from '../helpers/program.ts'
+import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
+import { until } from '../helpers/until.ts'
+
+const [embedded] = backends
+const BLOCKED = [
+  ...[process.execPath, ...ENGINE_FLAGS],
+  ...['--import', './test/helpers/block-thread.ts', 'server.ts'],
+]
+/** Longer than the silence that is told. */
+const SILENCE_MS = 1_600
+
+/** The lines of a log that say something. */
+function linesOf(server: ServerProcess, said: string): readonly Record<string, unknown>[] {
+  const lines = server.logs().map((line): Record<string, unknown> => JSON.parse(line))
+  return lines.filter(({ msg }) => msg === said)
+}
+
+async function longest(server: ServerProcess) {
+  const { text } = await request(`${server.hooks}/metrics`)
+  return metricOf(text, 'gatehouse_longest_silence_seconds')
+}
+
+await t.test('a silence of the thread is told, with what began last', async (t) => {
+  const env = { ...(await embedded.env(t)), BLOCK_MS: `${SILENCE_MS}` }
+  const services = ['hooks'] as const
+  const server = await startServerProcess(t, { env, services, program: BLOCKED })
+  // A process that was stopped, as by a debugger or with its machine, was not silent.
+  process.kill(server.pid, 'SIGSTOP')
+  await pause(SILENCE_MS)
+  process.kill(server.pid, 'SIGCONT')
+  t.equal(await longest(server), 0)
+
+  const { headers } = await request(`${server.hooks}/log/1?block`)
+  const [silent] = await until(() => {
+    const lines = linesOf(server, 'the thread is silent')
+    return lines.length > 0 && lines
+  }, 'the line of the silence')
+  const [goesOn] = await until(() => {
+    const lines = linesOf(server, 'the thread goes on')
+    return lines.length > 0 && lines
+  }, 'the line of its end')
+  const request_id = headers['x-request-id']
+  t.match(silent, { level: 'warn', last_begun: 'GET /log/:id', request_id })
+  const ms = Number(goesOn?.['ms'])
+  t.ok(ms >= 1_000, `${ms} ms`)
+  t.ok(((await longest(server)) ?? 0) >= 1)
+  t.equal(linesOf(server, 'the thread is silent').length, 1)
+})
+
+await t.test('after a long silence the process is ended, and nothing is lost', async (t) => {
+  const sender = createSender()
+  const services = ['hooks'] as const
+  const env = { ...(await embedded.env(t)), ...sender.env }
+  const server = await startServerProcess(t, {
+    ...{ services, program: BLOCKED, mayExit: true },
+    env: { ...env, BLOCK_MS: '600000', GATEHOUSE_WATCHDOG_S: '1' },
+  })
+  const base = () => server.hooks
+  const load = startLoad(t, { base, sender, senders: 8, size: 2_000 })
+  await until(() => load.acked.length > 20, 'acknowledgements')
+  await request(`${server.hooks}/healthz?block`)
+  const [exit] = await Promise.all([server.exited, load.stop()])
+  t.equal(exit.signal, 'SIGKILL')
+  const [line] = linesOf(server, 'ended, because the thread was silent')
+  t.match(line, { level: 'error', ms: Number, last_begun: String })
+  t.same(lostOf(load.acked, await storedEvents(embedded, env)), [])
+})
+
+await t.test('GATEHOUSE_WATCHDOG_S=0 turns it off', async (t) => {
+  const env = { ...(await embedded.env(t)), BLOCK_MS: `${SILENCE_MS}`, GATEHOUSE_WATCHDOG_S: '0' }
+  const server = await startServerProcess(t, { env, services: ['hooks'], program: BLOCKED })
+  await request(`${server.hooks}/healthz?block`)
+  await pause(SILENCE_MS)
+  t.equal(await longest(server), 0)
+  t.same(linesOf(server, 'the thread goes on'), [])
+})
