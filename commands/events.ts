@@ -4,6 +4,7 @@ import { nullable } from '../db/sql-file.ts'
 import { sizeText } from '../html/parts.ts'
 import { Fault } from '../kernel/fault.ts'
 import { parseJson } from '../kernel/json.ts'
+import { messageOf } from '../kernel/log.ts'
 import { fits, validateTexts } from '../kernel/validate.ts'
 import { accepted, integer, oneOf } from '../kernel/variables.ts'
 import { EventDetail } from '../services/hooks/event-detail.ts'
@@ -62,7 +63,13 @@ const Listed = Type.Object({ ...EventSummary.properties, received_at: Type.Strin
 type Listed = Type.Static<typeof Listed>
 const Page = Type.Object({ events: Type.Array(Listed), next_cursor: nullable(Type.String()) })
 const Detail = Type.Object({ ...EventDetail.properties, received_at: Type.String() })
-const Gap = Type.Object({ skipped: Type.Integer() })
+/** More events were missed than the stream sends; `oldest` is the first that it sends. */
+const Gap = Type.Object({
+  requested: Type.Integer(),
+  oldest: Type.Integer(),
+  skipped: Type.Integer(),
+})
+type Gap = Type.Static<typeof Gap>
 
 /** `gatehouse events …`: the log of a running server, over its API. */
 export const commands = [
@@ -147,8 +154,36 @@ async function follow({ flags }: ListCall, tools: PlainTools): Promise<undefined
     const content = parseJson(message.data)
     if (message.event === 'event-received' && fits(Listed, content)) print(content)
     if (message.event === 'gap' && fits(Gap, content) && content.skipped > 0) {
-      problem(`${content.skipped} events are left out here: see events list`)
+      for (const event of await missedEvents(client, query, content, problem)) print(event)
     }
+  }
+}
+
+/** The events that the stream has left out, oldest first; those that can't be had are named. */
+async function missedEvents(
+  client: ApiClient,
+  query: URLSearchParams,
+  { requested, oldest }: Gap,
+  problem: (line: string) => void,
+) {
+  const asked = new URLSearchParams(query)
+  const [since, until] = [requested + 1, oldest - 1]
+  asked.set('since', String(since))
+  asked.set('until', String(until))
+  try {
+    const events = await listEvents(client, asked, MAX_LIMIT)
+    const [first] = events.slice(-1)
+    if (events.length === MAX_LIMIT && first !== undefined) leftOut(since, first.id - 1)
+    return events.toReversed()
+  } catch (error) {
+    problem(messageOf(error))
+    leftOut(since, until)
+    return []
+  }
+
+  function leftOut(from: number, to: number) {
+    const command = `gatehouse events list --since ${from} --until ${to} --limit ${MAX_LIMIT}`
+    problem(`up to ${to - from + 1} events are left out here; they are listed by: ${command}`)
   }
 }
 

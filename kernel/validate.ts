@@ -90,12 +90,28 @@ export function withDefault<T extends TSchema>(schema: T, value: Static<T>): T {
 }
 
 /**
- * The fields that a schema names, in its order; others are dropped. Throws the Fault of the first
- * field that is wrong; its `fields` has the messages of all.
+ * The fields that a schema names, in its order, of a JSON object; others are dropped. Throws the
+ * Fault of the first field that is wrong; its `fields` has the messages of all.
  */
 export function validate<S extends TObject>(
   schema: S,
   given: Readonly<Record<string, unknown>>,
+): Static<S> {
+  return validFields(schema, given, (name, property, value) => {
+    const { read } = checksOf(property)
+    // What is read must be of the type that the API's document shows.
+    const type = read && typeOf(property)
+    if (type !== undefined && !hasType(value, type)) throw wrongField(name, property, 'type')
+    return validField(name, property, value)
+  })
+}
+
+type ValidField = (name: string, property: TSchema, value: unknown) => unknown
+
+function validFields<S extends TObject>(
+  schema: S,
+  given: Readonly<Record<string, unknown>>,
+  validValue: ValidField,
 ): Static<S> {
   const required = new Set(schema.required)
   const valid: Record<string, unknown> = {}
@@ -103,7 +119,7 @@ export function validate<S extends TObject>(
   for (const [name, property] of Object.entries<TSchema>(schema.properties)) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined
     try {
-      if (value !== undefined) valid[name] = validField(name, property, value)
+      if (value !== undefined) valid[name] = validValue(name, property, value)
       else if ('default' in property) valid[name] = property['default']
       else if (required.has(name)) throw wrongField(name, property, 'missing')
     } catch (error) {
@@ -141,7 +157,22 @@ export function validateTexts<S extends TObject>(
     const text = textOf(name)
     if (text !== null && text !== undefined) values[name] = valueOf(property, text)
   }
-  return validate(schema, values)
+  return validFields(schema, values, validField)
+}
+
+/** The same for the parameters of a query. */
+export function validateQuery<S extends TObject>(schema: S, query: URLSearchParams): Static<S> {
+  refuseRepeated(schema, query)
+  return validateTexts(schema, (name) => query.get(name))
+}
+
+/** Refuses a parameter that takes one value and is given twice: of two, one would be ignored. */
+export function refuseRepeated(schema: TObject, query: URLSearchParams): void {
+  for (const [name, property] of Object.entries<TSchema>(schema.properties)) {
+    if (typeOf(property) === 'array' || query.getAll(name).length < 2) continue
+    const { status, code } = wrongField(name, property, 'wrong')
+    throw new Fault(status, code, `${name} may be given once.`, { field: name })
+  }
 }
 
 function valueOf(schema: TSchema, text: string) {
@@ -180,8 +211,23 @@ function validField(name: string, schema: TSchema, value: unknown) {
   return value
 }
 
+/** The type of a schema, such as `string`; undefined where it has none, or several. */
+function typeOf(schema: TSchema) {
+  const { type } = schema as { type?: unknown }
+  return typeof type === 'string' ? type : undefined
+}
+
+function hasType(value: unknown, type: string) {
+  if (type === 'integer') return Number.isInteger(value)
+  if (type === 'array') return Array.isArray(value)
+  return typeof value === type
+}
+
 function wrongField(name: string, schema: TSchema, keyword: string) {
   const { messages } = checksOf(schema)
+  if (keyword === 'type' && typeof messages === 'string') {
+    return badRequest(`${name} must be a JSON ${typeOf(schema)}; it ${messages}`, name)
+  }
   if (typeof messages === 'string' || 'text' in messages) return faultOf(name, messages as Message)
   return faultOf(name, messages[keyword] ?? messages.wrong)
 }

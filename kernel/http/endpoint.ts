@@ -2,7 +2,7 @@ import Type, { type Static, type TObject, type TProperties, type TSchema } from 
 import { Fault, notFound } from '../fault.ts'
 import type { Html } from '../html.ts'
 import type { Operation } from '../openapi.ts'
-import { validate, validateTexts } from '../validate.ts'
+import { validate, validateQuery, validateTexts } from '../validate.ts'
 import { isEmptyBody } from './body.ts'
 import { queryOf, type Context } from './context.ts'
 import { readForm, readJson } from './read-body.ts'
@@ -334,8 +334,7 @@ function readTexts<S extends TObject>(
 
 function readQuery<Q extends TObject>(query: Q | undefined, context: Context): Static<Q> {
   if (query === undefined) return {} as Static<Q>
-  const sent = queryOf(context)
-  return validateTexts(query, (name) => sent.get(name))
+  return validateQuery(query, queryOf(context))
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Reply, Sink } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Operation } from '../../kernel/openapi.ts'
-import { validateTexts } from '../../kernel/validate.ts'
+import { validateQuery } from '../../kernel/validate.ts'
 import { ExportQuery } from '../../services/hooks/event-filter.ts'
 import { exportLines } from '../../services/hooks/export.ts'
 import { reader, type Caller } from './access.ts'
@@ -51,8 +51,7 @@ async function exportReply(
   context: Context,
   caller?: Caller,
 ): Promise<Reply> {
-  const sent = queryOf(context)
-  const query = validateTexts(ExportQuery, (name) => sent.get(name))
+  const query = validateQuery(ExportQuery, queryOf(context))
   refuseForeignSearch(query, context, caller)
   const lines = exportLines(hooks.db, hooks.clock, query, context)
   // What refuses the search does so before the head is sent.

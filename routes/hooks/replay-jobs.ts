@@ -81,7 +81,7 @@ export const replayJobEndpoints = [
       const counted = { count: ids.length, highest_id: ids.at(-1) ?? null }
       if (dry_run) return { ...counted, job: null }
       const revoked = caller && hooks.endpoints.signalOf(caller)
-      return { ...counted, job: hooks.replayJobs.start(ids, target_url, revoked) }
+      return { ...counted, job: await hooks.replayJobs.start(ids, target_url, revoked) }
     },
   }),
 

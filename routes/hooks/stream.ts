@@ -3,6 +3,7 @@ import { queryOf } from '../../kernel/http/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
 import type { Sink } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
+import { refuseRepeated } from '../../kernel/validate.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { eventTest } from '../../services/hooks/event-filter.ts'
 import { readForwardRequest, FORWARD_PROTOCOL } from '../../services/hooks/forward/protocol.ts'
@@ -40,6 +41,7 @@ export function streamRoute(app: HooksRoutes): Operation {
       const caller = await follower.identify(app, context)
       if (!hooks.stream.hasRoom) return hooksFault(app, NO_ROOM, context)
       const query = queryOf(context)
+      refuseRepeated(StreamQuery, query)
       const given = context.headers['last-event-id'] ?? query.get('last_event_id')
       const wants = eventTest(query.get('provider'), query.get('event_type'))
       // An id that is none of ours means a client without a position: it follows from now on.

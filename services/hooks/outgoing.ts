@@ -42,7 +42,7 @@ export function chooseTarget(
   return { url, trusted: url.href === fallback?.href || allowed?.(url) === true }
 }
 
-function wrongTarget(message: string): Fault {
+export function wrongTarget(message: string): Fault {
   return new Fault(422, 'UNPROCESSABLE', message, { field: 'target_url' })
 }
 

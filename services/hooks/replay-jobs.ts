@@ -3,13 +3,14 @@ import type { Database } from '../../db/client.ts'
 import { nullable, Timestamp } from '../../db/sql-file.ts'
 import { Fault, notFound, unavailable, Unavailable } from '../../kernel/fault.ts'
 import { messageOf } from '../../kernel/log.ts'
+import { isPublicTarget } from '../../kernel/net/outbound.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { cursorAt, type ExportQuery } from './event-filter.ts'
 import { findEvents } from './events.ts'
-import { chooseTarget } from './outgoing.ts'
+import { chooseTarget, wrongTarget } from './outgoing.ts'
 import { redactUrlTokens } from './redact.ts'
 import type { HooksParts } from './registry.ts'
-import { replayEvent, type ReplayParts } from './replays.ts'
+import { ALLOW, replayEvent, type ReplayParts } from './replays.ts'
 
 /** Events that one job sends at most. */
 export const MAX_REPLAYED = 1_000
@@ -113,10 +114,11 @@ export function openReplayJobs({ post, ...rest }: JobParts) {
 
   return {
     /**
-     * Begins to send events to a target, or to the default one. Throws 409 while another job runs.
-     * The job is cancelled when its caller may replay no more.
+     * Begins to send events to a target, or to the default one. Throws 422 for a target that no
+     * event may be sent to, and 409 while another job runs. The job is cancelled when its caller may replay no more.
      */
-    start(ids: readonly number[], target: string | undefined, revoked?: AbortSignal): ReplayJob {
+    async start(ids: readonly number[], target: string | undefined, revoked?: AbortSignal) {
+      await refuseForbidden(parts, target)
       if (last?.job.ended_at === null) throw alreadyRuns(last.job)
       last = begin(parts, ids, target, revoked)
       return last.job
@@ -137,6 +139,14 @@ export function openReplayJobs({ post, ...rest }: JobParts) {
       await last?.over
     },
   }
+}
+
+/** A name that can't be looked up now is no reason: each event is tried for itself. */
+async function refuseForbidden({ registry, replayTargets }: JobParts, target: string | undefined) {
+  const standard = registry.settings.replay_default_target
+  const { url, trusted } = chooseTarget(target, standard, replayTargets())
+  if (trusted || (await isPublicTarget(url)) !== false) return
+  throw wrongTarget(`The target is not on the public internet; ${ALLOW}.`)
 }
 
 function begin(

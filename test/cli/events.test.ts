@@ -230,3 +230,28 @@ await t.test('refused', async (t: Test) => {
   ]
   await refuseCommands(t, undefined, rows)
 })
+
+await t.test('follow: what came meanwhile, however much', async (t: Test) => {
+  const proxy = await startTcpProxy(t, base)
+  const follower = openFollow(t, ['--from', proxy.through(base), '--limit', '1', '--json'])
+  await until(() => follower.ids().length === 1, 'the stored one')
+  const start = await send('{}', 'start')
+  await until(() => follower.ids().length === 2, 'the new one')
+  proxy.refuse()
+  proxy.reset()
+  await until(() => follower.said() !== '', 'the loss to be noticed')
+  const missed: number[] = []
+  for (let n = 0; n < 26; n++) {
+    const some = Array.from({ length: 50 }, (_, at) => send(`${n} ${at}`, 'many'))
+    missed.push(...(await Promise.all(some)))
+  }
+  await proxy.pass()
+  const last = missed.toSorted((a, b) => a - b).at(-1)
+  await until(() => follower.ids().at(-1) === last, 'the last of them', 60_000)
+  const known = follower.ids().slice(follower.ids().indexOf(start) + 1)
+  t.same(
+    known,
+    missed.toSorted((a, b) => a - b),
+  )
+  t.notMatch(follower.said(), 'left out')
+})

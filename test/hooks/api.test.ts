@@ -243,6 +243,15 @@ await t.test('wrong input', async (t: Test) => {
     ...['limit=0', 'limit=201', 'limit=x', 'since=x', 'cursor=x', 'json=x'].map(
       (query): Refusal => [`GET /api/v1/events?${query}`, 400, undefined, /^(\w+) /],
     ),
+    ...['limit=5&limit=6', 'provider=a&provider=a', 'text=a&text=b'].map((query): Refusal => [
+      `GET /api/v1/events?${query}`,
+      400,
+      undefined,
+      /^\w+ may be given once\.$/,
+    ]),
+    ['GET /events?provider=a&provider=b', 400, undefined, /^provider may be given once/],
+    ['GET /log?limit=5&limit=6', 400, undefined, /^limit may be given once/],
+    ['GET /log/export?since=1&since=2', 400, undefined, /^since may be given once/],
     ...['hours=0', 'hours=49', 'hours=x'].map((query): Refusal => [
       `GET /api/v1/stats?${query}`,
       400,
@@ -325,6 +334,7 @@ await t.test('destinations, for whom the guard lets in without a token', async (
   const state = async (): Promise<unknown> => (await api('GET', '/destinations')).json
   const valid = { name: 'other', url }
   const post = (body: unknown) => ({ call: 'POST /api/v1/destinations', body })
+  const deepUrl = `{"name":"other","url":${'['.repeat(7_500)}${']'.repeat(7_500)}}`
   const withToken = (call: string, token: string, body?: unknown) => ({
     ...{ call, body },
     headers: { authorization: `Bearer ${token}` },
@@ -336,6 +346,10 @@ await t.test('destinations, for whom the guard lets in without a token', async (
     [post({ ...valid, name: 'A b' }), 400, undefined, /^name must be 1 to 64/],
     [post({ ...valid, url: 'ftp://example.com' }), 400, undefined, /^url must be/],
     [post({ ...valid, url: 'http://10.0.0.1/' }), 422, undefined, /HOOKS_REPLAY_TARGETS/],
+    [post({ ...valid, url: [url] }), 400, undefined, /^url must be a JSON string; it must be an/],
+    [post(deepUrl), 400, undefined, /^url must be a JSON string/],
+    [post({ ...valid, rate: 5 }), 400, undefined, /^rate must be a JSON string/],
+    [post({ ...valid, ordered: 'true' }), 400, undefined, /^ordered /],
     [post({ ...valid, rate: 'fast' }), 400, undefined, /^rate must be/],
     [post({ ...valid, json: 'no value' }), 400, undefined, /^json must be/],
     [post({ ...valid, name: 'erp' }), 409, undefined, /already/],

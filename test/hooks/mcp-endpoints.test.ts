@@ -177,6 +177,7 @@ await onPostgres(t, 'calls are counted by tool and outcome', async (t: Test, bac
     [list, {}, undefined],
     [list, { limit: 0 }, 'invalid_argument'],
     [list, { cursor: 'x' }, 'invalid_argument'],
+    [list, { verified: 'true' }, 'invalid_argument'],
     [get, { id }, undefined],
     [get, { id: 999_999 }, 'not_found'],
     ['list_providers', { all: true }, 'invalid_argument'],

@@ -125,6 +125,7 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
       t.same(await list('?limit=2&offset=1'), all.slice(1, 3))
       t.same(await list('?limit=5000'), all)
       t.same(await list('?limit=0'), [])
+      refuses(t, await api('GET', '/memories?limit=2&limit=3'), 400, /^limit may be given once/)
       for (const name of ['limit', 'offset']) {
         for (const value of NO_COUNTS) {
           const query = `?${name}=${encodeURIComponent(value)}`

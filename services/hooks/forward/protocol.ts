@@ -3,7 +3,7 @@ import { parseJson } from '../../../kernel/json.ts'
 import { trimEnd } from '../../../kernel/text.ts'
 import { EventSummary } from '../../../db/hooks/events.ts'
 import { nullable } from '../../../db/sql-file.ts'
-import { field, fits, parsed, validateTexts, withDefault } from '../../../kernel/validate.ts'
+import { field, fits, parsed, validateQuery, withDefault } from '../../../kernel/validate.ts'
 import { filterFields } from '../event-filter.ts'
 import { redactUrlTokens } from '../redact.ts'
 import { isSuccess, parseTarget, TARGET_FORM } from '../outgoing.ts'
@@ -112,7 +112,7 @@ export type ForwardRequest = Type.Static<typeof ForwardRequest>
 
 /** Reads the query of `/relay`. */
 export function readForwardRequest(query: URLSearchParams): ForwardRequest {
-  return validateTexts(ForwardRequest, (name) => query.get(name))
+  return validateQuery(ForwardRequest, query)
 }
 
 function isName(text: string): boolean {

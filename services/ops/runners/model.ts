@@ -1,4 +1,5 @@
 import { oneLine } from '../../../kernel/log.ts'
+import { noteBegun } from '../../../kernel/processes/watchdog.ts'
 import { createLiveText } from '../quirks/live-text.ts'
 import { redactLine } from '../redact.ts'
 import { refused, type Tool } from '../tools/tool.ts'
@@ -123,6 +124,7 @@ async function runConversation(conversation: Conversation): Promise<Outcome> {
     const reply = await ask(conversation)
     if ('problem' in reply) return failedOutcome(reply.problem)
     conversation.turns++
+    noteBegun(`turn of session ${job.session.id}`)
     if (reply.toolCalls.length > 0) callers.add(caller)
     const answer = readAnswer(reply, offered, !callers.has(caller))
     const end = await takeTurn(conversation, answer)
