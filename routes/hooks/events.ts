@@ -265,7 +265,7 @@ async function readEvent(
     omittedBytes,
     isRaw: false,
     tree: payloadTree(event),
-    pretty: prettyPayload(event),
+    pretty: changes.isRaw === true ? null : prettyPayload(event),
     sameBody: sameBody?.id ?? null,
     contradictedType: contradictedType(event, provider && schemeOf(provider)),
     // An event of a broker has no receiver that it could be sent to again.

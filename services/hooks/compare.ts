@@ -124,8 +124,12 @@ function pathOf(steps: readonly string[]): string {
   return parts.join('').replace(/^\./, '') || '(whole payload)'
 }
 
+/** Longer payloads are compared as they were sent: each of their values would be a line. */
+const MAX_INDENTED = 512 * 1024
+
 function linesOf(event: EventDetail): readonly string[] {
-  return (prettyPayload(event) ?? event.payload).split('\n')
+  const isShort = event.payload_size <= MAX_INDENTED
+  return ((isShort ? prettyPayload(event) : null) ?? event.payload).split('\n')
 }
 
 /** Adds the lines between the beginning and the end that both texts share. */

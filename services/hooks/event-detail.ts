@@ -128,7 +128,7 @@ function quote(text: string): string {
 }
 
 /** The longest result: nested brackets would make gigabytes of a few kilobytes. */
-const MAX_INDENTED = 8 * 1024 * 1024
+const MAX_INDENTED = 2 * MAX_PARSED
 
 /**
  * Indents JSON text by two spaces without touching its literals: `JSON.parse` and back would round
@@ -141,21 +141,26 @@ function indentJson(text: string): string | null {
     // SyntaxError: not JSON.
     return null
   }
-  let length = text.length
+  let indented = ''
+  let read = 0
   let depth = 0
-  const indented = text.replace(TOKEN, (token) => {
-    if (token === ':') return ': '
-    if (/^\s/.test(token)) return ''
-    if (token.length > 1) return token.replace(/^([[{])\s*([\]}])$/, '$1$2')
-    const closes = token === '}' || token === ']'
-    if (closes) depth--
-    else if (token !== ',') depth++
-    length += 1 + 2 * depth
-    if (length > MAX_INDENTED) return ''
-    const line = `\n${'  '.repeat(depth)}`
-    return closes ? line + token : token + line
-  })
-  return length > MAX_INDENTED ? null : indented
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    // Numbers and words are no tokens.
+    indented += text.slice(read, index)
+    read = index + token.length
+    if (/^\s/.test(token)) continue
+    if (token === ':') indented += ': '
+    else if (token.length > 1) indented += token.replace(/^([[{])\s*([\]}])$/, '$1$2')
+    else if (token === ',') indented += `,${lineAt(depth)}`
+    else if (token === '}' || token === ']') indented += lineAt(--depth) + token
+    else indented += token + lineAt(++depth)
+    if (indented.length > MAX_INDENTED) return null
+  }
+  return indented + text.slice(read)
+}
+
+function lineAt(depth: number) {
+  return `\n${'  '.repeat(depth)}`
 }
 
 /**

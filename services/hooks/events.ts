@@ -23,7 +23,7 @@ interface EventsPage {
 }
 
 /** Bytes of payloads that one step of a search reads at most. */
-export const STEP_BYTES = 4 * 1024 * 1024
+export const STEP_BYTES = 1024 * 1024
 /** The bounds of a step that reads payloads, and of one that reads what stands beside them. */
 const PAYLOAD_STEP = { rows: 2_000, bytes: STEP_BYTES }
 const STEP = { rows: 10_000, bytes: Number.MAX_SAFE_INTEGER }

@@ -45,6 +45,7 @@ export const PAYLOADS: Readonly<Record<string, Shape>> = {
     const names = Array.from({ length: 20 }, (_, n) => `"${n}${repeat('n', size / 20)}":${n}`)
     return `{${names.join()}}`
   },
+  'short values': (size) => `[${repeat('1,', size)}1]`,
   'many members': (size) => below('{"m":', size),
   lines: (size) => repeat('a line\n', size),
 }
