@@ -16,7 +16,7 @@ export function isJournal(descriptor: number): boolean {
   }
 }
 
-/** So many files a process may have open where nothing says how many. */
+/** The limit of open files where the system does not name it. */
 const USUAL_OPEN_FILES = 1_024
 
 /** How many files and connections this process may have open. */

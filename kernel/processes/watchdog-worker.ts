@@ -7,7 +7,7 @@ import { NUMBER, TICK_MS, type Watched } from './watchdog.ts'
 // The thread that watches. It writes by itself: what it writes through Node's streams would wait
 // for the thread that is silent.
 
-/** A silence that is told. */
+/** A silence is logged after this time. */
 const TOLD_MS = 1_000
 const STDERR = 2
 
@@ -22,7 +22,7 @@ function write(text: string) {
   try {
     writeSync(STDERR, text)
   } catch {
-    // Nobody reads any more, or the disk is full: the line is lost, as the other thread's would be.
+    // The reader is gone, or the disk is full: the line is lost, as a line of the other thread is.
   }
 }
 
@@ -33,10 +33,7 @@ function lastBegun() {
   return { what, requestId }
 }
 
-/**
- * Time is counted in ticks of this thread: while the machine sleeps or the process is stopped,
- * there is none.
- */
+/** Counts time in its own ticks: a machine that sleeps and a process that is stopped have none. */
 function look() {
   const seen = numbers[NUMBER.signs]
   if (seen !== sign) {

@@ -69,7 +69,7 @@ await t.test('connections without a request leave room for others', async (t) =>
   t.equal(told.length, 1, 'one line a minute')
   t.match(JSON.parse(told[0] ?? ''), { level: 'warn', service: 'links', max: PARTS.links })
 
-  // A request without its body is none that may be ended; with such ones alone there is no room.
+  // A connection with a request is not ended, even if the body is missing: now there is no room.
   const head =
     'POST /webhooks/generic/open HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n'
   const busy = await open(t, server.hooks, PARTS.hooks, head)

@@ -12,7 +12,7 @@ const BLOCKED = [
   ...[process.execPath, ...ENGINE_FLAGS],
   ...['--import', './test/helpers/block-thread.ts', 'server.ts'],
 ]
-/** Longer than the silence that is told. */
+/** Longer than a silence that is not logged. */
 const SILENCE_MS = 1_600
 
 /** The lines of a log that say something. */
