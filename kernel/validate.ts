@@ -101,7 +101,7 @@ export function validate<S extends TObject>(
     const { read } = checksOf(property)
     // What is read must be of the type that the API's document shows.
     const type = read && typeOf(property)
-    if (type !== undefined && !hasType(value, type)) throw wrongField(name, property, 'type')
+    if (type !== undefined && !hasType(value, type)) throw wrongType(name, property, type)
     return validField(name, property, value)
   })
 }
@@ -223,11 +223,14 @@ function hasType(value: unknown, type: string) {
   return typeof value === type
 }
 
+function wrongType(name: string, schema: TSchema, type: string) {
+  const { messages } = checksOf(schema)
+  if (typeof messages !== 'string') return wrongField(name, schema, 'type')
+  return badRequest(`${name} must be a JSON ${type}; it ${messages}`, name)
+}
+
 function wrongField(name: string, schema: TSchema, keyword: string) {
   const { messages } = checksOf(schema)
-  if (keyword === 'type' && typeof messages === 'string') {
-    return badRequest(`${name} must be a JSON ${typeOf(schema)}; it ${messages}`, name)
-  }
   if (typeof messages === 'string' || 'text' in messages) return faultOf(name, messages as Message)
   return faultOf(name, messages[keyword] ?? messages.wrong)
 }

@@ -80,7 +80,7 @@ export function callView({ id }: Pick<Session, 'id'>, call: Call): View {
 const CRUMB = html`<p class="crumb"><a href="/sessions">Sessions</a></p>`
 
 /** What was asked, the chain, and what came of it. */
-function sessionHead(shown: ShownSession): Html {
+export function sessionHead(shown: ShownSession): Html {
   const { session, events, chain } = shown
   return html`<div id="session-head">
     ${titleLine(shown)} ${askedSection(shown)}

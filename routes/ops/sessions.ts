@@ -5,7 +5,13 @@ import { Session, sessionQueries as q, type FoundSession } from '../../db/ops/se
 import { nullable } from '../../db/sql-file.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
 import { sessionsView } from '../../html/ops/session-list.ts'
-import { callView, sessionView, stopView, type ShownSession } from '../../html/ops/sessions.ts'
+import {
+  callView,
+  sessionHead,
+  sessionView,
+  stopView,
+  type ShownSession,
+} from '../../html/ops/sessions.ts'
 import { found, Fault, unavailable } from '../../kernel/fault.ts'
 import { queryOf } from '../../kernel/http/context.ts'
 import type { Route } from '../../kernel/http/router.ts'
@@ -141,7 +147,7 @@ export const sessionEndpoints = [
         throw new Fault(409, 'CONFLICT', 'the session does not run')
       }
       const shown = await readSession(app, id)
-      return { ...stopView({ ...shown, isAsked }), location: `/sessions/${id}` }
+      return { location: `/sessions/${id}`, fragment: () => sessionHead({ ...shown, isAsked }) }
     },
     refused: async ({ app, params }, { fault }) =>
       stopView({ ...(await readSession(app, params.id)), fault }),
