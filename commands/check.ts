@@ -60,7 +60,9 @@ async function checkAll(
     when(PROXY_VARIABLES, () => proxyFindings(config, services)),
     configurationFindings(config),
     secretFileFindings(config, credentials),
-    when(['GATEHOUSE_DATA_DIR'], () => dataDirectoryFindings(directory)),
+    when(['GATEHOUSE_DATA_DIR'], () =>
+      dataDirectoryFindings(directory, config.current.DATABASE_URL === undefined),
+    ),
     when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR'], () =>
       databaseFindings({ config, log, secrets: configuredSecrets(config, random) }),
     ),

@@ -74,7 +74,7 @@ export function secretFileFindings(
   const files = [...environmentFile(config), ...credentialFiles(credentials)]
   const what = 'secret files'
   const bad = files.flatMap((file) => problemOf(file) ?? [])
-  if (files.length === 0 || bad.length > 0) return bad.map((text) => fail(what, text))
+  if (files.length === 0 || bad.length > 0) return bad.map((text) => warn(what, text))
   const places = files.map(({ path }) => {
     const folder = dirname(path)
     return folder === credentials ? folder : path
@@ -111,17 +111,21 @@ function problemOf({ path, secret }: SecretFile) {
   return `${who} read ${path}, and it holds secrets: ${remedy}, then replace them`
 }
 
-/** Less may not suffice for the next segments of the write-ahead log (16 MiB each). */
+/** With less the next segments of the write-ahead log (16 MiB each) may not fit. */
 export const MIN_FREE = 64 * 1024 * 1024
 /** Less is worth a warning. */
 export const LOW_FREE = 1024 * 1024 * 1024
 const OTHERS = 0o007
 
-/** Whether the data directory, or its nearest parent, is writable and has free space. */
-export function dataDirectoryFindings(directory: string) {
+/**
+ * Whether the data directory, or its nearest parent, is writable and has free space. With a
+ * database on a server it has the files of ops alone, without which the services run.
+ */
+export function dataDirectoryFindings(directory: string, hasDatabase: boolean) {
   const there = nearest(directory)
   const access = accessFinding(directory, there)
-  return [access, ...(access.level === 'fail' ? [] : [spaceFinding(there)])]
+  if (access.level === 'fail') return [hasDatabase ? access : warn(access.what, access.detail)]
+  return hasDatabase ? [access, spaceFinding(there)] : [access]
 }
 
 function nearest(path: string): string {
@@ -138,7 +142,7 @@ function accessFinding(directory: string, there: string) {
     const who = 'everybody on this host may'
     const remedy = `chmod 700 ${directory}`
     if ((info.mode & OTHERS_WRITE) !== 0)
-      return fail(what, `${who} write in ${directory}: ${remedy}`)
+      return warn(what, `${who} write in ${directory}: ${remedy}`)
     if ((info.mode & OTHERS) !== 0) return warn(what, `${who} look into ${directory}: ${remedy}`)
     return ok(what, directory)
   } catch (error) {
@@ -159,7 +163,7 @@ function spaceFinding(place: string) {
 export function freeSpaceFinding(place: string, free: number) {
   const what = 'free space'
   const amount = `${amountOf(free)} in ${place}`
-  if (free < MIN_FREE) return fail(what, `only ${amount}: make room, 64 MiB at least`)
+  if (free < MIN_FREE) return warn(what, `only ${amount}: make room, 64 MiB at least`)
   if (free < LOW_FREE)
     return warn(what, `${amount}: make room, or keep fewer events (settings of hooks)`)
   return ok(what, amount)

@@ -16,7 +16,7 @@ import { messageOf } from '../../kernel/log.ts'
 import { acceptsPrevious, type SigningSecrets } from '../../services/hooks/secrets.ts'
 import type { DatabaseTools } from '../command.ts'
 import { controlPath, runRemotely } from '../control.ts'
-import { fail, ok, type Findings } from '../output.ts'
+import { fail, ok, warn, type Findings } from '../output.ts'
 import { areKnown, type ConfigSource } from '../configuration.ts'
 
 const WHAT = 'database'
@@ -63,8 +63,8 @@ export async function inspectDatabase(
     const state = await migrationState(db)
     const fits = state.pending.length === 0 && state.faults.length === 0
     // The queries are those of this program's schema: on another one they would only fail.
-    const faults = fits ? await faultsOfTables(db) : state.faults
-    const findings = [server, clock, ...migrationFindings(state, faults)]
+    const broken = fits ? await faultsOfTables(db) : []
+    const findings = [server, clock, ...migrationFindings(state, broken)]
     if (fits && areKnown(config, ['GATEHOUSE_SECRET_KEY'])) {
       const providers = await providerQueries.listProviders(db, {})
       findings.push(...signingSecretFindings(providers, secrets, new Date()))
@@ -115,7 +115,7 @@ async function clockFinding(db: Database) {
     ` (give or take ${secondsOf(doubtMs)} s)`
   if (apart - doubtMs <= MAX_SKEW_MS) return ok(what, text)
   const remedy = 'synchronize both hosts (timedatectl timesync-status)'
-  return fail(what, `${text}, 5 s at most: ${remedy}`)
+  return warn(what, `${text}, 5 s at most: ${remedy}`)
 }
 
 function secondsOf(ms: number) {
@@ -123,14 +123,15 @@ function secondsOf(ms: number) {
 }
 
 function migrationFindings(
-  { applied, pending }: Awaited<ReturnType<typeof migrationState>>,
-  faults: readonly string[],
+  { applied, pending, faults }: Awaited<ReturnType<typeof migrationState>>,
+  broken: readonly string[],
 ) {
   const what = 'migrations'
   const waiting =
     pending.length === 0 ? '' : `, ${pending.length} to be applied by serve or migrate`
-  if (faults.length === 0) return [ok(what, `${applied.length} applied${waiting}`)]
-  return faults.map((detail) => fail(what, detail))
+  if (faults.length > 0) return faults.map((detail) => fail(what, detail))
+  if (broken.length > 0) return broken.map((detail) => warn(what, detail))
+  return [ok(what, `${applied.length} applied${waiting}`)]
 }
 
 /** Each secret that can't be read, with what to do; one line if all can. */
@@ -160,7 +161,7 @@ function problemOf(provider: Provider, secrets: SigningSecrets, at: Date) {
 }
 
 function unreadable(name: string, what: string, problem: string, other: string) {
-  return fail(
+  return warn(
     name,
     `its ${what} can't be read (${problem}); ` +
       `set GATEHOUSE_SECRET_KEY to the key that it was stored with, or ${other}`,

@@ -17,6 +17,10 @@ import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
+import { request } from '../helpers/http.ts'
+import { keepSecret } from '../helpers/secrets.ts'
+import { secretKey } from '../helpers/senders.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
 
 const UNITS = [
@@ -174,4 +178,27 @@ t.test('the example of settings is one', async (t) => {
     t.not(secret, true, `${name} is no secret`)
     if (fallback !== undefined && !/_(MODEL)$/.test(name)) t.equal(value, fallback, line)
   }
+})
+
+t.test("the unit's own lines start the service after its key was changed", async (t) => {
+  const [check = ''] = settings(service, 'ExecStartPre').filter((line) => line.endsWith(' check'))
+  const [serve = ''] = settings(service, 'ExecStart')
+  const argumentsOf = (line: string) => line.split(' ').slice(1)
+  const env = { ...(await backends[0].env(t)), ...FREE }
+  const add = ['provider', 'add', 'orders', '--signed', '--enable']
+  const former = { ...env, GATEHOUSE_SECRET_KEY: secretKey() }
+  const added = await runCli(add, { env: former, secretShown: true })
+  t.equal(added.code, 0, added.stderr)
+  keepSecret('signing', added.stdout.trim())
+
+  const changed = { ...env, GATEHOUSE_SECRET_KEY: secretKey() }
+  const looked = await runCli(argumentsOf(check), { env: changed })
+  t.match(looked, {
+    code: 0,
+    stdout: /^warn {2}generic:orders: its signing secret can't be read/m,
+  })
+  t.same(argumentsOf(serve), ['serve'])
+  const server = await startServerProcess(t, { env: changed })
+  t.equal((await request(`${server.hooks}/healthz`)).status, 200)
+  t.equal((await request(`${server.links}/healthz`)).status, 200)
 })

@@ -154,7 +154,9 @@ await t.test('notices of an agent', async (t) => {
   await t.test('five events of a session are told, and no words twice', async (t) => {
     const report = async (...messages: readonly string[]): Promise<void> => {
       const events = messages.map((message) => ({ level: 'critical', service: 'garage', message }))
-      agent.says([claudeResult({ result: `Bad.\n${JSON.stringify({ key: REPORT_KEY, events })}` })])
+      agent.says([
+        claudeResult({ result: `Bad.\n${JSON.stringify({ key: REPORT_KEY, events })}` }),
+      ])
       await ended(ops, (await trigger(ops)).id)
     }
     await report(...Array.from({ length: 7 }, (_, at) => `door ${at} is open`))
