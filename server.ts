@@ -39,6 +39,7 @@ async function serveUntilStopped(
     version,
     log,
     stopSignal,
+    onReloadSignal: (reload) => process.on('SIGHUP', reload),
     ready: output.out,
   })
   // postgres.js retries connections even after its client was closed.

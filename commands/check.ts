@@ -6,6 +6,7 @@ import {
   proxyFindings,
   dataDirectoryFindings,
   secretFileFindings,
+  waitingFindings,
 } from './checks/configuration.ts'
 import { databaseFindings, inspectDatabase } from './checks/database.ts'
 import { reportFindings, type Findings } from './output.ts'
@@ -34,7 +35,11 @@ export const commands = [
     },
     // The rest is checked by the process that asks.
     runInServer: async (tools) =>
-      reportFindings(await inspectDatabase(tools.db, tools), true, tools.output),
+      reportFindings(
+        [...waitingFindings(tools.config), ...(await inspectDatabase(tools.db, tools))],
+        true,
+        tools.output,
+      ),
   }),
 ]
 

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server.ts'
-import { openConfig } from '../kernel/config.ts'
+import { openConfig, type Reload } from '../kernel/config.ts'
 import { assetText } from '../kernel/assets.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
@@ -162,10 +162,15 @@ function splitArguments(argv: readonly string[]) {
   return { flags, rest }
 }
 
-function reportReload(log: Log) {
-  return (problem: string | undefined) => {
-    if (problem === undefined) log.info('configuration re-read')
-    else log.warn('configuration not re-read; the former one stays', { problem })
+/** Logs what came of reading the configuration again. */
+export function reportReload(log: Log) {
+  return (outcome: Reload) => {
+    if ('problem' in outcome) {
+      const { problem } = outcome
+      return log.warn('configuration not re-read; the former one stays', { problem })
+    }
+    const [applied, waiting] = [outcome.applied.join(' '), outcome.waiting.join(' ')]
+    log.info('configuration re-read', { applied, waits_for_restart: waiting })
   }
 }
 

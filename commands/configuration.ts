@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { ConfigSource as SourceOf } from '../kernel/config.ts'
+import type { ConfigSource as SourceOf, Origin } from '../kernel/config.ts'
 import { programVariables, type VariableNotes } from '../kernel/variables.ts'
 import { hooksVariables } from '../services/hooks/variables.ts'
 import { linksVariables } from '../services/links/open.ts'
@@ -44,12 +44,23 @@ export function flagOf(name: VariableName) {
   return short.replaceAll('_', '-').toLowerCase()
 }
 
-/** Each variable that is set, with where it comes from; a secret shows only that it is set. */
-export function describeConfiguration({ origins }: ConfigSource) {
-  return [...origins].map(([name, { place, text, secret }]) => {
-    const shown = secret ? 'set' : text
-    return [name, `${shown} (${place})`] as const
+/**
+ * Each variable that is set, with where it comes from, and what waits for the next start; a secret
+ * shows only that it is set.
+ */
+export function describeConfiguration({ origins, waiting }: ConfigSource) {
+  const names = VARIABLE_NAMES.filter((name) => origins.has(name) || waiting.has(name))
+  return names.map((name) => {
+    const shown = shownValue(origins.get(name))
+    const next = waiting.has(name) ? `; from the next start: ${shownValue(waiting.get(name))}` : ''
+    return [name, shown + next] as const
   })
+}
+
+function shownValue(origin: Origin | undefined) {
+  if (origin === undefined) return 'not set'
+  const { place, text, secret } = origin
+  return `${secret ? 'set' : text} (${place})`
 }
 
 /** The line about names in the environment that Gatehouse does not know. */

@@ -15,6 +15,7 @@ import {
   listenOptions,
   removeDeadSocket,
   type Address,
+  type AddressSet,
 } from '../kernel/net/addresses.ts'
 import { createGuard } from '../kernel/net/guard.ts'
 import { openFilesLimit } from '../kernel/processes/self.ts'
@@ -108,12 +109,10 @@ export async function startListener(
   { config, metrics, httpMetrics, ...shared }: SharedParts,
   { name: service, routes, fallback, faultReply, noRoute = NO_ROUTE }: Service,
 ) {
-  const { GATEHOUSE_TRUSTED_PROXIES: proxies } = config.current
-  const trustedProxies = proxies ?? (() => false)
-  const { variable, address: configured, baseUrl } = placeOf(service, config)
-  const hosts: string[] = []
-  if (configured.kind === 'tcp') hosts.push(configured.host)
-  if (baseUrl !== undefined) hosts.push(hostName(new URL(baseUrl).host))
+  const { variable, address: configured } = placeOf(service, config)
+  // As they are at each request: these variables count at once.
+  const trustedProxies: AddressSet = (address) =>
+    config.current.GATEHOUSE_TRUSTED_PROXIES?.(address) === true
 
   const listener = createListener({
     ...shared,
@@ -122,7 +121,7 @@ export async function startListener(
     noRoute,
     faultReply,
     guard: createGuard({
-      hosts,
+      hosts: hostsOf(service, config),
       trustedProxies,
       userHeader: () => config.current.GATEHOUSE_USER_HEADER,
     }),
@@ -133,11 +132,28 @@ export async function startListener(
   if (configured.kind === 'unix') await removeDeadSocket(configured.path)
   await listener.listen(listenOptions(configured, config.inheritedSockets))
   const bound = listener.server.address()
-  if (proxies === undefined && !isLocal(bound)) {
+  if (config.current.GATEHOUSE_TRUSTED_PROXIES === undefined && !isLocal(bound)) {
     await listener.close(0)
     throw beyondLoopback(variable)
   }
   return { service, listener, address: addressText(bound, configured) }
+}
+
+/** The names by which a service may be called, made anew for each configuration. */
+function hostsOf(service: ServiceName, config: ConfigSource) {
+  let { current } = config
+  let hosts = new Set<string>()
+  function read() {
+    const { address, baseUrl } = placeOf(service, config)
+    hosts = new Set(baseUrl === undefined ? [] : [hostName(new URL(baseUrl).host)])
+    if (address.kind === 'tcp') hosts.add(address.host.toLowerCase())
+  }
+  read()
+  return () => {
+    if (current !== config.current) read()
+    current = config.current
+    return hosts
+  }
 }
 
 function addressText(bound: string | AddressInfo | null, configured: Address) {

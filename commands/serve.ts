@@ -15,11 +15,13 @@ export interface ServeOptions extends ProgramOptions {
   /** Prints the ready line. */
   ready: (line: string) => void
   stopSignal: () => Promise<string>
+  /** Calls back for each signal that asks to read the configuration again. */
+  onReloadSignal: (reload: () => void) => void
 }
 
 /** `gatehouse serve`: runs until a signal comes, and gives the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
-  const { version, log, ready, stopSignal } = options
+  const { version, log, ready, stopSignal, onReloadSignal } = options
   process.umask(0o077)
   const manager = openServiceManager(log)
   const stop = new AbortController()
@@ -31,6 +33,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   })
   const { GATEHOUSE_WATCHDOG_S: seconds } = options.config.current
   if (seconds > 0) startWatchdog(log, seconds)
+  onReloadSignal(options.config.reload)
   try {
     const program = await openProgram(options, stop.signal)
     const addresses = addressText(program)

@@ -41,19 +41,22 @@ export interface ConfigOptions {
    * value.
    */
   collects?: boolean
-  /**
-   * Called when the environment file has changed: with the problem, or undefined if it was
-   * accepted.
-   */
-  onReload?: (problem: string | undefined) => void
+  /** Called when the configuration was read again. */
+  onReload?: (outcome: Reload) => void
 }
+
+/** What came of reading the configuration again: a problem, or the names of what has changed. */
+export type Reload =
+  | { problem: string }
+  | { applied: readonly string[]; waiting: readonly string[] }
 
 const RELOAD_MS = 1_000
 
 /**
  * Reads the configuration: flag over environment file over environment over credential over
  * default. Throws `ConfigError` on an unknown or invalid value. The environment file is re-read
- * when it changes; a file that has become invalid is reported and changes nothing.
+ * when it changes; a file that has become invalid is reported and changes nothing. A variable that
+ * counts from the next start keeps its value until then.
  */
 export function openConfig<V extends Variables>(variables: V, options: ConfigOptions) {
   const { flags, environment } = options
@@ -61,14 +64,22 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
   let loaded = load(variables, flags, environment, envFile)
   if (options.collects !== true) refuse(loaded)
 
+  /** What was read and counts from the next start, by name; undefined where it is unset then. */
+  let waiting: ReadonlyMap<string, Origin | undefined> = new Map()
+
   function reload() {
     try {
       const next = load(variables, flags, environment, envFile)
       refuse(next)
-      loaded = next
-      options.onReload?.(undefined)
+      const names = Object.keys(variables.properties)
+      const changed = changedNames(names, loaded, next)
+      const late = changed.filter((name) => countsLate(variables, name))
+      loaded = keepValues(late, loaded, next)
+      waiting = new Map(late.map((name) => [name, next.origins.get(name)]))
+      const applied = changed.filter((name) => !late.includes(name))
+      options.onReload?.({ applied, waiting: late })
     } catch (error) {
-      options.onReload?.(messageOf(error))
+      options.onReload?.({ problem: messageOf(error) })
     }
   }
   if (envFile !== undefined && options.onReload !== undefined) {
@@ -83,6 +94,12 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
     get origins() {
       return loaded.origins
     },
+    /** Each variable of which another value waits for the next start; undefined is none. */
+    get waiting() {
+      return waiting
+    },
+    /** Reads it again, also where no file has changed. */
+    reload,
     /** What is wrong with it; empty unless the options have it collected. */
     problems: loaded.problems,
     /** Names in the environment with a prefix of ours that are no variables of Gatehouse. */
@@ -101,6 +118,32 @@ interface Loaded {
   config: Readonly<Record<string, unknown>>
   origins: ReadonlyMap<string, Origin>
   problems: readonly ConfigProblem[]
+}
+
+function countsLate(variables: Variables, name: string) {
+  return notesOf(variables.properties[name]).counts === 'from the next start'
+}
+
+function changedNames(names: readonly string[], before: Loaded, after: Loaded) {
+  const textIn = ({ origins }: Loaded, name: string) => origins.get(name)?.text
+  return names.filter((name) => textIn(before, name) !== textIn(after, name))
+}
+
+/** What was read again, with the former values of some variables. */
+function keepValues(names: readonly string[], before: Loaded, after: Loaded): Loaded {
+  const config = { ...after.config }
+  const origins = new Map(after.origins)
+  for (const name of names) {
+    const origin = before.origins.get(name)
+    config[name] = before.config[name]
+    if (origin === undefined) origins.delete(name)
+    else origins.set(name, origin)
+  }
+  return { ...after, config, origins }
+}
+
+function notesOf(schema: Type.TSchema | undefined) {
+  return schema as unknown as VariableNotes
 }
 
 function refuse({ problems: [first] }: Loaded) {
@@ -135,7 +178,7 @@ function load(
   const config: Record<string, unknown> = {}
   const origins = new Map<string, Origin>()
   for (const [name, schema] of Object.entries(variables.properties)) {
-    const { secret = false, default: fallback } = schema as unknown as VariableNotes
+    const { secret = false, default: fallback } = notesOf(schema)
     const folder = secret ? credentials : undefined
     const found = firstSet([
       [flags[name], 'flag'],
@@ -166,8 +209,7 @@ function decode(name: string, schema: Type.TSchema, text: string): unknown {
   } catch (error) {
     // The value is never quoted: a URL, a host or a command may hold a password.
     throw new ConfigError(
-      `${name} is not valid (${messageOf(error)}): ` +
-        `expected ${(schema as unknown as VariableNotes).form}`,
+      `${name} is not valid (${messageOf(error)}): ` + `expected ${notesOf(schema).form}`,
     )
   }
 }

@@ -6,6 +6,8 @@ import { parseAddress, parseBlocks, type Address } from './net/addresses.ts'
 export interface VariableNotes {
   /** What is accepted, in words. */
   form: string
+  /** When a change counts: as soon as it is read again, or from the next start. */
+  counts: 'at once' | 'from the next start'
   /** A secret may also come from a systemd credential and never from a flag. */
   secret?: true
   /** The variable's flag, where a contract names another one than follows from its name. */
@@ -33,13 +35,14 @@ function schemaOf<T>({ read, ...notes }: Declared<T>): VariableSchema<T> {
 
 /** Declares a secret, which is any text. */
 export function secret(form: string): Type.TOptional<VariableSchema<string>> {
-  return optional({ form, secret: true, read: (text) => text })
+  return optional({ form, counts: 'at once', secret: true, read: (text) => text })
 }
 
 /** Declares where a service listens. */
 export function address(fallback: string): VariableSchema<Address> {
   return variable({
     form: 'host:port, unix:/path or fd:NAME',
+    counts: 'from the next start',
     read: parseAddress,
     default: fallback,
   })
@@ -49,6 +52,7 @@ export function address(fallback: string): VariableSchema<Address> {
 export function baseUrl(): Type.TOptional<VariableSchema<string>> {
   return optional({
     form: 'an http:// or https:// URL without a path',
+    counts: 'at once',
     read(text) {
       const url = readWebUrl(text)
       if (url.pathname !== '/' || url.search !== '') throw new SyntaxError('it has a path')
@@ -72,21 +76,29 @@ export const programVariables = {
   DATABASE_URL: optional({
     ...databaseUrl,
     form: 'a postgres:// URL; unset for the embedded database',
+    counts: 'from the next start',
     secret: true,
   }),
-  GATEHOUSE_DATA_DIR: variable({ ...path('a folder'), default: './data' }),
+  GATEHOUSE_DATA_DIR: variable({
+    ...path('a folder'),
+    counts: 'from the next start',
+    default: './data',
+  }),
   GATEHOUSE_TRUSTED_PROXIES: optional({
     form: 'a comma-separated list of CIDR blocks',
+    counts: 'at once',
     read: (text) => parseBlocks(text.split(',').map((block) => block.trim())),
   }),
   GATEHOUSE_USER_HEADER: variable({
     form: 'the name of a request header',
+    counts: 'at once',
     read: (text) => HEADER_NAME.read(text).toLowerCase(),
     default: 'Remote-Email',
   }),
   GATEHOUSE_WATCHDOG_S: variable({
     ...integer({ min: 0, max: 3_600, of: 'seconds' }),
     form: 'a whole number of seconds from 1 to 3600, or 0 for no watchdog',
+    counts: 'from the next start',
     default: '60',
   }),
 }

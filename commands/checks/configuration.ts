@@ -2,6 +2,7 @@ import { hostName, isLoopbackName } from '../../kernel/net/addresses.ts'
 import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/secrets.ts'
 import {
   areKnown,
+  describeConfiguration,
   placeOf,
   type ServiceName,
   type ConfigSource,
@@ -30,6 +31,13 @@ export function configurationFindings(config: ConfigSource) {
     findings.push(warn(what, `${name} has no effect without ${other}: set that too`))
   }
   return findings
+}
+
+/** A line for each variable of a running server that has another value from its next start on. */
+export function waitingFindings(config: ConfigSource): Findings {
+  return describeConfiguration(config)
+    .filter(([name]) => config.waiting.has(name))
+    .map(([name, shown]) => warn('configuration', `${name} is ${shown}: restart to apply it`))
 }
 
 /** Variables that have no effect without another one. */

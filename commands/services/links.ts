@@ -21,7 +21,7 @@ export const openService: OpenService = async (context) => {
     baseUrl,
     shortKeyword: () => shortKeyword(config, addresses),
     identify: identityReader({
-      trustedProxies: config.current.GATEHOUSE_TRUSTED_PROXIES,
+      trustedProxies: () => config.current.GATEHOUSE_TRUSTED_PROXIES,
       userHeader: () => config.current.GATEHOUSE_USER_HEADER,
     }),
   }

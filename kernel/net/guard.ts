@@ -17,8 +17,8 @@ export type Access = 'open' | 'guarded' | 'private' | 'strict'
 export type GuardedRequest = ProxiedRequest & Pick<Context, 'method' | 'peer'>
 
 export interface GuardOptions {
-  /** Host names (without port) by which the listener may be called, beside the loopback names. */
-  hosts: readonly string[]
+  /** Host names (in lower case, without port) by which the listener may be called, beside the loopback names. */
+  hosts: () => ReadonlySet<string>
   trustedProxies: AddressSet
   /** Lower-case name of the header in which a trusted proxy names the user. */
   userHeader: () => string
@@ -34,8 +34,6 @@ export type Guard = (
  * origin is returned.
  */
 export function createGuard(options: GuardOptions): Guard {
-  const hosts = new Set(options.hosts.map((host) => host.toLowerCase()))
-
   return function guard(request, access) {
     const { method, headers, peer } = request
     const userHeader = options.userHeader()
@@ -51,7 +49,7 @@ export function createGuard(options: GuardOptions): Guard {
       }
     }
     const name = hostName(headers.host)
-    if (!isLoopbackName(name) && !hosts.has(name)) {
+    if (!isLoopbackName(name) && !options.hosts().has(name)) {
       return forbidden(
         'The Host header names another site; use the address this service is set up for.',
       )

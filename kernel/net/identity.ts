@@ -12,16 +12,17 @@ export type Identity =
 
 export interface IdentityOptions {
   /** Proxies whose word counts; undefined when there are none. */
-  trustedProxies: AddressSet | undefined
+  trustedProxies: () => AddressSet | undefined
   /** Lower-case name of the header in which they name the user. */
   userHeader: () => string
 }
 
 /** Makes the reading of who sends a request. A header of an untrusted peer is never believed. */
 export function identityReader(options: IdentityOptions): (context: Context) => Identity {
-  const { trustedProxies, userHeader } = options
+  const { userHeader } = options
   return (context) => {
     const { headers, peer } = context
+    const trustedProxies = options.trustedProxies()
     if (trustedProxies !== undefined) {
       // On open routes a name that is not UTF-8 names nobody; the guard refuses it on all others.
       const email = trustedProxies(peer) ? namedUser(headers[userHeader()]) : undefined

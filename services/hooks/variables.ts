@@ -15,34 +15,41 @@ export const hooksVariables = {
   HOOKS_CHAT_SECRET_PREVIOUS: secret('the secret being retired'),
   GATEHOUSE_SECRET_KEY: optional({
     form: '32 bytes as base64, as openssl rand -base64 32 prints them',
+    counts: 'at once',
     secret: true,
     read: parseSecretKey,
   }),
   HOOKS_ROTATION_OVERLAP_S: variable({
     ...integer({ min: 0, max: 2_592_000 }),
     form: 'a whole number of seconds from 0 (the old secret stops at once) to 2592000',
+    counts: 'at once',
     default: '86400',
   }),
   HOOKS_MAX_BODY: variable({
     form: 'a size from 1 to 100 MiB, such as 25MiB, 512KiB or 1000',
+    counts: 'at once',
     read: parseSize,
     default: '25MiB',
   }),
   HOOKS_FRESHNESS_S: variable({
     ...integer({ min: 1, max: 86_400, of: 'seconds' }),
+    counts: 'at once',
     default: '300',
   }),
   HOOKS_REPLAY_TARGETS: optional({
     form: 'a comma-separated list of host or host:port',
+    counts: 'at once',
     read: parseHosts,
   }),
   HOOKS_QUEUE_URL: optional({
     form: 'a redis:// or rediss:// URL',
+    counts: 'from the next start',
     secret: true,
     read: parseQueueUrl,
   }),
   HOOKS_QUEUE_CHANNELS: optional({
     form: 'a comma-separated list of stream names without spaces, 200 characters each at most',
+    counts: 'from the next start',
     read: parseChannels,
   }),
 }

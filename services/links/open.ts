@@ -30,6 +30,7 @@ export const linksVariables = {
   LINKS_BASE_URL: baseUrl(),
   LINKS_SHORT_KEYWORD: optional({
     form: 'a host name such as go',
+    counts: 'at once',
     read: (text) => pattern('', HOST_NAME).read(text).toLowerCase(),
   }),
 }

@@ -12,17 +12,19 @@ import {
   variable,
 } from '../../kernel/variables.ts'
 
-const modelName = { form: 'the name of a model', read: readModelName }
+const modelName = { form: 'the name of a model', counts: 'at once', read: readModelName } as const
 const tierModel = variable({ ...modelName, default: 'default' })
-const folder = optional(path('a folder'))
-const silence = { ...integer({ min: 1, max: 1_800, of: 'seconds' }) }
-const jsonFile = optional(path('a JSON file'))
+const folder = optional({ ...path('a folder'), counts: 'from the next start' })
+const silence = { ...integer({ min: 1, max: 1_800, of: 'seconds' }), counts: 'at once' } as const
+const jsonFile = optional({ ...path('a JSON file'), counts: 'at once' })
 const days = {
   ...integer({ min: 0, max: 36_500 }),
   form: 'a whole number of days from 0 (kept for ever) to 36500',
-}
+  counts: 'at once',
+} as const
 const budget = optional({
   form: 'an amount such as 2.50',
+  counts: 'at once',
   read(text) {
     if (!/^\d{1,7}(\.\d{1,4})?$/.test(text)) throw new SyntaxError('it is no amount')
     return Number(text)
@@ -35,9 +37,14 @@ export const opsVariables = {
   OPS_BASE_URL: baseUrl(),
   OPS_CHAT_API_KEY: secret('the bearer token of the alert webhook and the chat API'),
   OPS_WEBHOOK_MODEL: optional({ ...modelName, flag: 'webhook-model' }),
-  OPS_WEBHOOK_SYSTEM_PROMPT: optional({ ...anyText('a prompt'), flag: 'webhook-system-prompt' }),
+  OPS_WEBHOOK_SYSTEM_PROMPT: optional({
+    ...anyText('a prompt'),
+    counts: 'at once',
+    flag: 'webhook-system-prompt',
+  }),
   OPS_MODEL_URL: optional({
     form: 'an http:// or https:// URL that ends in /v1',
+    counts: 'at once',
     read: readModelUrl,
   }),
   OPS_MODEL_KEY: secret('the key of the model endpoint'),
@@ -46,18 +53,24 @@ export const opsVariables = {
   OPS_TIER3_MODEL: tierModel,
   OPS_INTERVAL: variable({
     ...integer({ min: 1, max: 2_147_483_647, of: 'seconds' }),
+    counts: 'at once',
     default: '3600',
   }),
-  OPS_MAX_TIER: variable({ ...integer({ min: 1, max: 3 }), default: '3' }),
-  OPS_DRY_RUN: variable({ ...trueOrFalse, default: 'false' }),
+  OPS_MAX_TIER: variable({ ...integer({ min: 1, max: 3 }), counts: 'at once', default: '3' }),
+  OPS_DRY_RUN: variable({ ...trueOrFalse, counts: 'at once', default: 'false' }),
   OPS_STATE_DIR: folder,
   OPS_RESULTS_DIR: folder,
   OPS_REPOS_DIR: folder,
-  OPS_RUNNER: variable({ ...oneOf('auto', 'probe', 'model', 'cli'), default: 'auto' }),
+  OPS_RUNNER: variable({
+    ...oneOf('auto', 'probe', 'model', 'cli'),
+    counts: 'at once',
+    default: 'auto',
+  }),
   OPS_AGENT_COMMAND: variable({
     form:
       'a command and its arguments, without shell syntax, ' +
       'with double quotes around words that have spaces',
+    counts: 'at once',
     read: readCommand,
     default: 'claude',
   }),
@@ -65,14 +78,19 @@ export const opsVariables = {
   OPS_PRICES: jsonFile,
   OPS_SESSION_BUDGET_USD: budget,
   OPS_DAY_BUDGET_USD: budget,
-  OPS_UNSANDBOXED: variable({ ...trueOrFalse, default: 'false' }),
-  OPS_MAX_TURNS: variable({ ...integer({ min: 1, max: 1_000 }), default: '40' }),
+  OPS_UNSANDBOXED: variable({ ...trueOrFalse, counts: 'at once', default: 'false' }),
+  OPS_MAX_TURNS: variable({
+    ...integer({ min: 1, max: 1_000 }),
+    counts: 'at once',
+    default: '40',
+  }),
   OPS_FIRST_OUTPUT_S: variable({ ...silence, default: '60' }),
   OPS_IDLE_S: variable({ ...silence, default: '180' }),
   OPS_RETENTION_DAYS: variable({ ...days, default: '90' }),
   OPS_LINES_RETENTION_DAYS: variable({ ...days, default: '30' }),
   OPS_NOTIFY_URL: optional({
     form: 'an http:// or https:// URL for notices as JSON, or ntfy+https://HOST/TOPIC',
+    counts: 'at once',
     secret: true,
     read: readNotifyUrl,
   }),

@@ -2,7 +2,7 @@ import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
+import { check, refuseCommands, runCli } from '../helpers/cli.ts'
 import type { RefusedCommand } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -268,3 +268,68 @@ async function configurationOf(base: string): Promise<Readonly<Record<string, st
     [...rows].map(([, name = '', value = '']) => [name, value.replace(/<[^>]*>/g, '').trim()]),
   )
 }
+
+t.test('what counts at once, and what waits for the next start', async (t) => {
+  const file = join(await temporaryFolder(t, 'env'), 'gatehouse.env')
+  const write = (lines: readonly string[]) => writeFile(file, `${lines.join('\n')}\n`)
+  const former = [
+    'GATEHOUSE_TRUSTED_PROXIES=127.0.0.1/32',
+    'GATEHOUSE_USER_HEADER=X-User',
+    'HOOKS_BASE_URL=https://hooks.example',
+    'LINKS_BASE_URL=https://go.example',
+    'GATEHOUSE_WATCHDOG_S=50',
+  ]
+  await write(former)
+  const env = { ...(await backends[0].env(t)), GATEHOUSE_ENV_FILE: file }
+  const server = await startServerProcess(t, { services: ['hooks', 'links'], env })
+  const ask = async (url: string, headers: Readonly<Record<string, string>>) =>
+    (await request(url, { headers })).status
+  const proxied = {
+    host: 'hooks.example',
+    'x-user': 'ann@example.com',
+    'x-forwarded-for': '9.9.9.9',
+  }
+  t.equal(await ask(`${server.hooks}/settings`, proxied), 200, 'by the proxy')
+  t.equal(await ask(`${server.hooks}/settings`, { ...proxied, host: 'new.example' }), 403)
+  const links = { ...proxied, host: 'go.example' }
+  t.equal(await ask(`${server.links}/-/`, links), 200)
+
+  await write([
+    'GATEHOUSE_TRUSTED_PROXIES=127.0.0.1/32',
+    'GATEHOUSE_USER_HEADER=X-Who',
+    'HOOKS_BASE_URL=https://new.example',
+    'LINKS_BASE_URL=https://go.example',
+    'GATEHOUSE_WATCHDOG_S=40',
+    'HOOKS_QUEUE_CHANNELS=orders',
+  ])
+  process.kill(server.pid, 'SIGHUP')
+  const said = await until(
+    () => server.logs().find((line) => line.includes('"configuration re-read"')),
+    'the line',
+  )
+  t.match(JSON.parse(said), {
+    applied: 'GATEHOUSE_USER_HEADER HOOKS_BASE_URL',
+    waits_for_restart: 'GATEHOUSE_WATCHDOG_S HOOKS_QUEUE_CHANNELS',
+  })
+  const renamed = { host: 'new.example', 'x-who': 'ann@example.com', 'x-forwarded-for': '9.9.9.9' }
+  t.equal(await ask(`${server.hooks}/settings`, renamed), 200, 'the new address')
+  t.equal(await ask(`${server.hooks}/settings`, { ...renamed, host: 'hooks.example' }), 403)
+  const page = (await request(`${server.hooks}/settings`, { headers: renamed })).text
+  t.match(page, /50 \(environment file\); from the next start: 40 \(environment file\)/)
+  t.match(page, /not set; from the next start: orders/)
+  const looked = await check(env)
+  t.match(looked.about('configuration'), [
+    /^ok /,
+    /^warn .*HOOKS_QUEUE_CHANNELS has no effect/,
+    /^warn GATEHOUSE_WATCHDOG_S is 50 .*; from the next start: 40 .*: restart to apply it$/,
+    /^warn HOOKS_QUEUE_CHANNELS is not set; from the next start: orders/,
+  ])
+
+  await write(former.map((line) => line.replace('127.0.0.1/32', '10.0.0.0/8')))
+  process.kill(server.pid, 'SIGHUP')
+  await until(
+    async () => (await ask(`${server.hooks}/settings`, proxied)) === 403,
+    'the proxy to be out of trust',
+  )
+  t.equal(await ask(`${server.links}/-/`, links), 403, 'in links, too')
+})

@@ -1,3 +1,4 @@
+import { reportReload } from '../../commands/command-line.ts'
 import { setFlagsFromString } from 'node:v8'
 import { openProgram } from '../../commands/program.ts'
 import { assetText } from '../../kernel/assets.ts'
@@ -62,10 +63,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
   const config = openConfig(Variables, {
     flags: {},
     environment,
-    onReload: (problem) =>
-      problem === undefined
-        ? log.info('configuration re-read')
-        : log.warn('configuration not re-read; the former one stays', { problem }),
+    onReload: reportReload(log),
   })
   const program = await openProgram(
     {

@@ -46,7 +46,7 @@ async function listen(
       return problem(fault, path)
     },
     guard: createGuard({
-      ...{ hosts: [], trustedProxies: () => false },
+      ...{ hosts: () => new Set(), trustedProxies: () => false },
       userHeader: () => 'remote-email',
     }),
     trustedProxies: () => false,

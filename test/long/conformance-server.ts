@@ -51,7 +51,7 @@ export async function startFixtures(t: Owner): Promise<string> {
     noRoute: notFound('Nothing is here.'),
     faultReply: (fault, { path }) => problem(fault, path),
     guard: createGuard({
-      ...{ hosts: [], trustedProxies: () => false },
+      ...{ hosts: () => new Set(), trustedProxies: () => false },
       userHeader: () => 'remote-email',
     }),
     trustedProxies: () => false,
