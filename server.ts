@@ -32,6 +32,11 @@ async function serveUntilStopped(
   services: readonly ServiceName[],
   { config, version }: ConfiguredTools,
 ): Promise<number> {
+  process.on('uncaughtException', (error) => {
+    log.error('uncaught exception', { error: messageOf(error), stack: error.stack })
+    log.flush()
+    process.exit(FAILED)
+  })
   const { serve } = await import('./commands/serve.ts')
   const code = await serve({
     config,

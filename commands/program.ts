@@ -64,13 +64,20 @@ export async function openProgram(options: ProgramOptions, stop: AbortSignal) {
     /** Settles when the embedded database dies; never with a server. */
     failed: database.failed,
     /**
-     * Lets running requests finish for `graceMs`, then closes listeners, services and database.
+     * Lets running requests finish for `graceMs`, then closes listeners, services and database:
+     * each of them, whatever becomes of the others. Gives the errors.
      */
     async close(graceMs: number) {
-      await started.close(graceMs)
-      await database[Symbol.asyncDispose]()
+      const errors = await started.close(graceMs)
+      return [...errors, ...(await errorsOf([() => database[Symbol.asyncDispose]()]))]
     },
   }
+}
+
+/** Does all of it at once, and gives what it threw. */
+async function errorsOf(works: readonly (() => unknown)[]): Promise<readonly unknown[]> {
+  const ends = await Promise.allSettled(works.map(async (work) => work()))
+  return ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
 }
 
 async function prepare({ db, backend }: OpenedDatabase, log: Log) {
@@ -97,11 +104,20 @@ async function start(options: ProgramOptions, { db, backend }: OpenedDatabase) {
   let control: Server | undefined
 
   async function close(graceMs: number) {
-    for (const service of services) service.endStreams?.()
-    control?.close()
-    control?.closeAllConnections()
-    await Promise.all(listeners.map(({ listener }) => listener.close(graceMs)))
-    await Promise.all(services.map((service) => service.close()))
+    const ended = await errorsOf([
+      ...services.map((service) => () => service.endStreams?.()),
+      () => control?.close(),
+      () => control?.closeAllConnections(),
+    ])
+    const silent = await errorsOf(
+      listeners.map(
+        ({ listener }) =>
+          () =>
+            listener.close(graceMs),
+      ),
+    )
+    const closed = await errorsOf(services.map((service) => () => service.close()))
+    return [...ended, ...silent, ...closed]
   }
 
   try {

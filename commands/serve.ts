@@ -28,11 +28,11 @@ export async function serve(options: ServeOptions): Promise<number> {
   const stopAsked = stopSignal().then((signal) => {
     log.info('stopping', { signal })
     manager.stopping()
-    endInTime()
+    endInTime(log)
     stop.abort(new Error(`stopped by ${signal}`))
   })
   const { GATEHOUSE_WATCHDOG_S: seconds } = options.config.current
-  if (seconds > 0) startWatchdog(log, seconds)
+  const endWatch = seconds > 0 ? startWatchdog(log, seconds) : undefined
   onReloadSignal(options.config.reload)
   try {
     const program = await openProgram(options, stop.signal)
@@ -46,25 +46,32 @@ export async function serve(options: ServeOptions): Promise<number> {
     if (failed) {
       log.error('embedded database died', { error: messageOf(failure) })
       manager.stopping()
-      endInTime()
+      endInTime(log)
     }
-    await program.close(GRACE_MS)
+    const errors = await program.close(GRACE_MS)
+    for (const error of errors) log.error('not stopped in order', { error: messageOf(error) })
+    await endWatch?.()
     log.info('stopped')
-    return failed ? FAILED : DONE
+    return failed || errors.length > 0 ? FAILED : DONE
   } catch (error) {
-    if (stop.signal.aborted) return DONE
+    // It was stopped before it was open.
+    if (stop.signal.aborted && error === stop.signal.reason) return DONE
     manager.stopping()
     // Parts that could not be closed must not keep the process alive.
-    endInTime()
+    endInTime(log)
     throw error
   } finally {
     log.flush()
   }
 }
 
-/** Ends the process when the stop takes too long. */
-function endInTime() {
-  setTimeout(() => process.exit(FAILED), STOP_MS).unref()
+/** Ends the process when the stop takes too long: what was not closed by then is cut. */
+function endInTime(log: Log) {
+  setTimeout(() => {
+    log.error('stopped late', { limit_ms: STOP_MS })
+    log.flush()
+    process.exit(FAILED)
+  }, STOP_MS).unref()
 }
 
 function addressText({ addresses }: Program) {

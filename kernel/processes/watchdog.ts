@@ -40,9 +40,10 @@ export function longestSilence(): number {
 
 /**
  * Starts the worker that watches this thread: what holds the thread holds all services. It tells
- * of each silence of a second, and ends the process after one of `endAfterSeconds`.
+ * of each silence of a second, and ends the process after one of `endAfterSeconds`. Gives the
+ * function that ends the watch: the end of a process is silent.
  */
-export function startWatchdog(log: Log, endAfterSeconds: number): void {
+export function startWatchdog(log: Log, endAfterSeconds: number): () => Promise<unknown> {
   const watched: Watched = { numbers, begun, endAfterMs: endAfterSeconds * 1_000 }
   const options = {
     workerData: watched,
@@ -55,4 +56,5 @@ export function startWatchdog(log: Log, endAfterSeconds: number): void {
   worker.on('error', (error) => log.error('watchdog ended', { error: messageOf(error) }))
   worker.unref()
   setInterval(() => Atomics.add(numbers, NUMBER.signs, 1), TICK_MS).unref()
+  return () => worker.terminate()
 }
