@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises'
+import { chmod } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import type { Database } from '../db/client.ts'
 import { ConfigError } from '../kernel/config.ts'
@@ -131,6 +132,8 @@ export async function startListener(
   })
   if (configured.kind === 'unix') await removeDeadSocket(configured.path)
   await listener.listen(listenOptions(configured, config.inheritedSockets))
+  // Until then nobody but this user could connect.
+  if (configured.kind === 'unix') await chmod(configured.path, configured.mode)
   const bound = listener.server.address()
   if (config.current.GATEHOUSE_TRUSTED_PROXIES === undefined && !isLocal(bound)) {
     await listener.close(0)

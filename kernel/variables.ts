@@ -41,7 +41,7 @@ export function secret(form: string): Type.TOptional<VariableSchema<string>> {
 /** Declares where a service listens. */
 export function address(fallback: string): VariableSchema<Address> {
   return variable({
-    form: 'host:port, unix:/path or fd:NAME',
+    form: 'host:port, unix:/path, unix:/path?mode=0660 or fd:NAME',
     counts: 'from the next start',
     read: parseAddress,
     default: fallback,

@@ -2,23 +2,22 @@ import { rmSync, statSync } from 'node:fs'
 import { connect, type ListenOptions, isIP, BlockList, type Server } from 'node:net'
 import { codeOf } from '../log.ts'
 
-/**
- * Where a listener listens: `host:port`, `unix:/path` or `fd:NAME` (systemd socket activation).
- */
+/** Where a listener listens; systemd passes the socket of an `fd`. */
 export type Address =
   | { kind: 'tcp'; host: string; port: number }
-  | { kind: 'unix'; path: string }
+  | { kind: 'unix'; path: string; mode: number }
   | { kind: 'fd'; name: string }
 
 /** Parses an address; throws a SyntaxError that says what is accepted. */
 export function parseAddress(text: string): Address {
-  if (text.startsWith('unix:/')) return { kind: 'unix', path: text.slice(5) }
+  const [, path, mode = '700'] = /^unix:(\/[^?]*)(?:\?mode=0?([67][0-7]{2}))?$/.exec(text) ?? []
+  if (path !== undefined) return { kind: 'unix', path, mode: Number.parseInt(mode, 8) }
   if (/^fd:[\w.-]+$/.test(text)) return { kind: 'fd', name: text.slice(3) }
   const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text)
   const host = parts?.[1] ?? parts?.[2]
   const port = Number(parts?.[3])
   if (host === undefined || port > 65535) {
-    throw new SyntaxError('expected host:port, unix:/path or fd:NAME')
+    throw new SyntaxError('expected host:port, unix:/path, unix:/path?mode=0660 or fd:NAME')
   }
   return { kind: 'tcp', host, port }
 }

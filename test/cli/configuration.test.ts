@@ -155,10 +155,14 @@ t.test('an invalid value is refused with the accepted form', async (t) => {
     [
       'HOOKS_ADDR',
       ['nonsense', '127.0.0.1:65536', ':8080', 'fd:'],
-      'host:port, unix:/path or fd:NAME',
+      'host:port, unix:/path, unix:/path?mode=0660 or fd:NAME',
     ],
-    ['LINKS_ADDR', ['unix:relative'], 'host:port, unix:/path or fd:NAME'],
-    ['OPS_ADDR', ['::1:80'], 'host:port, unix:/path or fd:NAME'],
+    [
+      'LINKS_ADDR',
+      ['unix:relative', 'unix:/a?mode=0060', 'unix:/a?mode=', 'unix:/a?group=www'],
+      'host:port, unix:/path, unix:/path?mode=0660 or fd:NAME',
+    ],
+    ['OPS_ADDR', ['::1:80'], 'host:port, unix:/path, unix:/path?mode=0660 or fd:NAME'],
     ['HOOKS_BASE_URL', ['ftp://h', 'https://h/path'], 'an http:// or https:// URL without a path'],
     ['LINKS_BASE_URL', ['h.example'], 'an http:// or https:// URL without a path'],
     ['OPS_BASE_URL', ['https://h/?q'], 'an http:// or https:// URL without a path'],

@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { request } from '../helpers/http.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
@@ -51,14 +60,19 @@ export async function startNginx(t: Owner, instances: readonly [Ports, Ports]): 
 
 /**
  * Runs nginx with a setting as a file of `conf.d` has it until the test ends, and waits until it answers
- * at `probe`. Gives what reads the errors that it has logged so far.
+ * at `probe`. Gives what reads the errors that it has logged so far. `runAs` makes it another user's.
  */
-export async function runNginx(t: Owner, setting: string, probe: string): Promise<() => string> {
+export async function runNginx(
+  t: Owner,
+  setting: string,
+  probe: string,
+  runAs: readonly string[] = [],
+): Promise<() => string> {
   const program = onPath('nginx')
   if (program === undefined) {
     throw new Error('nginx is missing: install it, on Debian apt-get install nginx')
   }
-  const folder = await temporaryFolder(t, 'nginx')
+  const folder = runAs.length === 0 ? await temporaryFolder(t, 'nginx') : openFolder(t)
   const log = join(folder, 'error.log')
   const file = join(folder, 'nginx.conf')
   writeFileSync(file, mainFile(folder, setting))
@@ -67,7 +81,8 @@ export async function runNginx(t: Owner, setting: string, probe: string): Promis
   // One process in the foreground: without a master there is none to outlive the other.
   const own = 'daemon off; master_process off; error_log stderr info;'
   const args = ['-p', folder, '-c', file, '-e', 'stderr', '-g', own]
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', output] })
+  const [first = '', ...rest] = [...runAs, program, ...args]
+  const child = spawn(first, rest, { stdio: ['ignore', 'ignore', output] })
   closeSync(output)
   if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
   const ended = once(child, 'exit')
@@ -86,6 +101,14 @@ export async function runNginx(t: Owner, setting: string, probe: string): Promis
     })
   }
   return () => readFileSync(log, 'utf8').replaceAll(/^.*\[(?:info|notice|warn)\].*\n/gm, '')
+}
+
+/** A folder that every user may use, for as long as the test runs. */
+export function openFolder(t: Owner): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-open-'))
+  chmodSync(folder, 0o777)
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  return folder
 }
 
 /** The documented setting with the addresses of this test, and without TLS. */

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
@@ -10,14 +10,16 @@ import { createSender } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import type { RequestOptions, Response } from '../helpers/http.ts'
 import { META, addEndpoint } from '../helpers/mcp.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { openStream } from '../helpers/sse.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
 import { longestTarget } from '../helpers/links.ts'
+import { openFolder, runNginx } from './nginx.ts'
 import { COOKIE, EMAIL, FORWARDER, startCaddyExample, startNginxExample } from './proxies.ts'
 
 const [, postgres] = backends
@@ -217,4 +219,36 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
     t.equal(target.received[0]?.body.toString(), delivery.body)
     t.match(await forwarder.stop(), { code: 0 })
   })
+}
+
+const NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
+
+t.test(
+  'nginx of another user comes in by a unix socket with a mode',
+  { skip: process.getuid?.() === 0 ? false : 'another user takes root' },
+  async (t) => {
+    const folder = openFolder(t)
+    const [own, shared] = [join(folder, 'own.sock'), join(folder, 'shared.sock')]
+    const env = {
+      ...(await postgres.env(t)),
+      HOOKS_ADDR: `unix:${shared}?mode=0666`,
+      LINKS_ADDR: `unix:${own}`,
+    }
+    await startServerProcess(t, { services: ['hooks', 'links'], env })
+    t.same([modeOf(shared), modeOf(own)], [0o666, 0o700])
+    const port = await freePort()
+    const setting = `server {
+      listen 127.0.0.1:${port};
+      location /healthz { proxy_pass http://unix:${shared}; }
+      location /links { proxy_pass http://unix:${own}:/healthz; }
+    }`
+    const address = `http://127.0.0.1:${port}`
+    await runNginx(t, setting, `${address}/healthz`, NOBODY)
+    t.equal((await request(`${address}/healthz`)).status, 200)
+    t.equal((await request(`${address}/links`)).status, 502, 'without a mode it is for its user')
+  },
+)
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777
 }
