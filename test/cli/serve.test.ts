@@ -1,10 +1,11 @@
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
+import { FREE, refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
 import type { RefusedCommand } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -47,6 +48,37 @@ t.test('one line says that it is ready, and where', async (t) => {
     t.match(await runCli(args, { env }), { code: 0 }, args.join(' '))
   }
 })
+
+/** A Node on PATH that is too old for the program, as Debian's own is. */
+function olderNode(): string | undefined {
+  const onPath = (process.env['PATH'] ?? '').split(':').map((folder) => join(folder, 'node'))
+  return ['/usr/bin/node', ...onPath].find((path) => {
+    const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
+    return /^v(?:1\d|2[0-5])\./.test(stdout ?? '')
+  })
+}
+
+const older = olderNode()
+t.test(
+  'an older Node says in one line what is needed',
+  { skip: older === undefined && 'every Node of this machine is new enough' },
+  async (t) => {
+    const program = join(ROOT, 'gatehouse.js')
+    for (const args of [['serve'], ['help'], []]) {
+      const { status, stdout, stderr } = spawnSync(older ?? '', [program, ...args], {
+        encoding: 'utf8',
+      })
+      t.equal(status, 1)
+      t.equal(stdout, '')
+      t.match(
+        stderr,
+        /^gatehouse: this is Node [\d.]+, and Gatehouse needs Node 26 or newer: .+\n$/,
+      )
+    }
+    const current = await runCliProcess(['version'], { program: [process.execPath, program] })
+    t.match(current, { code: 0, stdout: /^\d/, stderr: '' })
+  },
+)
 
 t.test('a stop while another instance migrates', async (t) => {
   const env = { ...FREE, ...(await postgres.emptyEnv(t)) }
