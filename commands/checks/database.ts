@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Database } from '../../db/client.ts'
 import { hasCluster } from '../../db/embedded/cluster.ts'
+import { eventQueries } from '../../db/hooks/events.ts'
 import { providerQueries, type Provider } from '../../db/hooks/providers.ts'
 import { migrationState } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
@@ -65,6 +66,7 @@ export async function inspectDatabase(
     // The queries are those of this program's schema: on another one they would only fail.
     const broken = fits ? await faultsOfTables(db) : []
     const findings = [server, clock, ...migrationFindings(state, broken)]
+    if (fits && broken.length === 0) findings.push(...(await futureFindings(db)))
     if (fits && areKnown(config, ['GATEHOUSE_SECRET_KEY'])) {
       const providers = await providerQueries.listProviders(db, {})
       findings.push(...signingSecretFindings(providers, secrets, new Date()))
@@ -116,6 +118,16 @@ async function clockFinding(db: Database) {
   if (apart - doubtMs <= MAX_SKEW_MS) return ok(what, text)
   const remedy = 'synchronize both hosts (timedatectl timesync-status)'
   return warn(what, `${text}, 5 s at most: ${remedy}`)
+}
+
+/** An event that came while the database's clock was ahead. */
+async function futureFindings(db: Database): Promise<Findings> {
+  const event = await eventQueries.newestInFuture(db, {})
+  if (event === undefined) return []
+  const text =
+    `event ${event.id} has a time to come, ${event.received_at.toISOString()}: the database's clock was ahead; ` +
+    'new events have the time of the clock as it is, and lists keep the order of the ids'
+  return [warn('clock', text)]
 }
 
 function secondsOf(ms: number) {

@@ -36,6 +36,8 @@ export const SavedEvent = Type.Object({
   trust_mode: TrustMode,
   verified: Type.Boolean(),
   received_at: Timestamp,
+  /** By how many seconds the database's clock had been set back before this batch; else null. */
+  set_back_s: Type.Union([Type.Integer(), Type.Null()]),
 })
 export type SavedEvent = Type.Static<typeof SavedEvent>
 

@@ -80,6 +80,7 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
   findNeighbours: optional(Neighbours, { id: 'int8' }),
   findSameBody: optional(Id, { id: 'int8' }),
   firstIdSince: one(Id, { since: 'timestamptz' }),
+  newestInFuture: optional(Type.Object({ id: Type.Integer(), received_at: Timestamp }), {}),
   listEvents: many(EventSummary, { ...range, limit: 'int8' }),
   listUnfiltered: many(EventSummary, { before: 'int8', from: 'int8', limit: 'int8' }),
   listPayloadStarts: many(PayloadStart, { ids: 'jsonb', bytes: 'int4' }),

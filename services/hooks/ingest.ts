@@ -8,6 +8,7 @@ import {
   type SavedEvent,
 } from '../../db/hooks/deliveries.ts'
 import { Unavailable } from '../../kernel/fault.ts'
+import type { Log } from '../../kernel/log.ts'
 
 /** Stores deliveries. */
 export type Ingest = ReturnType<typeof createIngest>
@@ -32,6 +33,7 @@ interface Entry {
 /** Rows on their way into the database. */
 interface Writer {
   db: Executor
+  log: Log
   /** In the order of their arrival, by delivery; a new one after each batch: see `takeBatch()`. */
   queue: Map<unknown, Entry>
   /** A row that the database refuses must not fail its neighbours: each of these goes alone. */
@@ -46,9 +48,10 @@ interface Writer {
  * Group commit: rows gather while the previous statement runs and go in together, so that an idle
  * service answers at once and a busy one needs few commits. Repeats of one delivery share a row.
  */
-export function createIngest(db: Executor) {
+export function createIngest(db: Executor, log: Log) {
   const writer: Writer = {
     db,
+    log,
     queue: new Map(),
     alone: [],
     types: new Map(),
@@ -131,6 +134,11 @@ async function saveBatch(writer: Writer, batch: readonly Entry[]): Promise<() =>
     const rows = await saveDeliveries(writer.db, typed)
     for (const { event } of batch) rememberType(types, event)
     writer.commits++
+    const [first] = rows
+    if (first !== undefined && first.set_back_s !== null) {
+      const { id: event, set_back_s } = first
+      writer.log.warn('clock set back', { event, set_back_s })
+    }
     return () => {
       for (const row of rows) batch[row.n]?.saved.resolve(row)
     }

@@ -32,7 +32,7 @@ export async function openHooks(options: HooksOptions) {
   const { db, secrets, clock, log, metrics } = options
   const registry = await openRegistry(options, secrets)
   const endpoints = openEndpoints(options, registry)
-  const ingest = createIngest(db.at('deliveries'))
+  const ingest = createIngest(db.at('deliveries'), log)
   const rejections = await openRejections(options)
   const secretUses = createSecretUses(options)
   let stream: EventStream | undefined

@@ -6,7 +6,7 @@
 -- known only counts; it returns the first event. Where the signature covers neither type nor
 -- delivery id, a body that is delivered again keeps the type of its first delivery.
 with locked as materialized (
-  select hooks.lock_log() as received_at
+  select received_at, set_back_s from hooks.lock_log()
 ), incoming as materialized (
   select nextval('hooks.events_id_seq') as id, n::integer - 1 as n, l.received_at,
          (r ->> 0)::integer as body_check, (r ->> 1)::smallint as trust, r ->> 2 as provider, r ->> 3 as event_type,
@@ -58,13 +58,22 @@ with locked as materialized (
    where i.has_new_type
      and (select count(*) from hooks.event_types t where t.provider = i.provider) < :most_types
   on conflict do nothing
+), stepped as (
+  insert into hooks.clock_steps (event_id, set_back_s)
+  select min(i.id), l.set_back_s
+    from locked l
+   cross join incoming i
+   where l.set_back_s is not null
+   group by l.set_back_s
 ), notified as (
   select pg_notify('hooks_events', max(id)::text) as sent
     from answered
    where fresh
   having count(*) > 0
 )
-select a.n, a.id, hooks.trust_mode(a.trust) as trust_mode, hooks.verified(a.trust) as verified, a.received_at
+select a.n, a.id, hooks.trust_mode(a.trust) as trust_mode, hooks.verified(a.trust) as verified, a.received_at,
+       l.set_back_s
   from answered a
+ cross join locked l
   left join notified on true
  order by a.n;

@@ -55,6 +55,18 @@ select (select max(id) from hooks.events where id < e.id and id > s.pruned_throu
 -- The lowest id of an event received at a time or later.
 select hooks.first_id_since(:since) as id;
 
+-- name: newestInFuture
+-- The newest event whose time is yet to come: one of those before a clock step, or the newest of all. Empty when
+-- there is none.
+select e.id, e.received_at
+  from (select event_id as next from hooks.clock_steps
+         union all
+        select max(id) + 1 from hooks.events) s
+ cross join lateral (select id, received_at from hooks.events where id < s.next order by id desc limit 1) e
+ where e.received_at > clock_timestamp() + interval '5 seconds'
+ order by e.id desc
+ limit 1;
+
 -- name: listEvents
 -- A page of the log, newest first: events below the id :before, from the id :from on. Null filters match all.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,

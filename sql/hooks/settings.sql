@@ -35,6 +35,8 @@ with surplus as (
   delete from hooks.events where id in (select id from surplus) returning id
 ), forgotten as (
   delete from hooks.repeats where event_id in (select id from surplus)
+), passed as (
+  delete from hooks.clock_steps where event_id <= (select max(id) from removed)
 ), marked as (
   update hooks.settings
      set pruned_through = greatest(pruned_through, (select max(id) from removed))

@@ -163,7 +163,7 @@ t.test('check finds a table or a column that is missing', async (t) => {
     t.equal(code, 0, 'the rest stays at work')
     t.match(
       stdout,
-      new RegExp(`^  warn  migrations: .*${missing} \\(needed by \\d+ queries, `, 'm'),
+      new RegExp(`^warn  migrations: .*${missing} \\(needed by \\d+ queries, `, 'm'),
     )
   }
 })

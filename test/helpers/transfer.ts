@@ -31,6 +31,7 @@ select 'generic:odd', 2, null, headers, payload, now()
                ('[["a", ""], ["b", "\\\\ \\" \\n \\u2028 😀"]]', decode(repeat('00ff5c0a0d', 50), 'hex')),
                (E'[["tab", "\\\\t"], ["N", "-0.0"], ["n", "1e-30"]]', convert_to(E'a\\nb\\\\c"d''e', 'UTF8'))) v (headers, payload);
 insert into hooks.repeats select id, 1 + id % 3 from hooks.events where id % 5 = 0;
+insert into hooks.clock_steps select id, id from hooks.events where id % 1000 = 0;
 insert into hooks.event_types select distinct provider, event_type from hooks.events where event_type is not null;
 delete from hooks.events where id > (select max(id) from hooks.events) - 1;
 insert into hooks.activity select 'payments', timestamptz '2026-05-04' + i * interval '1 min', i from generate_series(1, 1000) i;

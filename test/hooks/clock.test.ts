@@ -1,0 +1,114 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends, onPostgres } from '../helpers/backends.ts'
+import { check } from '../helpers/cli.ts'
+import { addProvider, eventIds, post, postForm, startHooks } from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
+import { startServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+const DAY_MS = 86_400_000
+
+await onPostgres(t, 'a clock that was ahead or behind', async (t: Test, backend) => {
+  const { env, server } = await startHooks(t, backend)
+  const base = server.hooks
+  await addProvider(base, 'lan', { open: true })
+
+  async function deliver(): Promise<Ack> {
+    return (await post(base, 'generic/lan', '{}')).json<Ack>()
+  }
+  /** The newest event came while the clock was ahead by that much, or behind. */
+  async function newestCame(ahead: string): Promise<string> {
+    const text = `update hooks.events set received_at = now() + interval '${ahead}'
+                   where id = (select max(id) from hooks.events) returning received_at`
+    const [row] = await backend.query(env, text)
+    return (row as { received_at: Date }).received_at.toISOString()
+  }
+  function steps(): readonly unknown[] {
+    const lines = server.logs().filter((line) => line.includes('clock set back'))
+    return lines.map((line) => JSON.parse(line))
+  }
+  async function found(query: string): Promise<readonly number[]> {
+    const { events } = (await fetch(`${base}/api/v1/events?${query}`).then((answer) =>
+      answer.json(),
+    )) as { events: readonly { id: number }[] }
+    return events.map(({ id }) => id)
+  }
+
+  const { id: old } = await deliver()
+  await newestCame('-20 days')
+  const { id: yesterday } = await deliver()
+  await newestCame('-1 day')
+
+  await t.test('a clock that is seconds behind is waited for', async (t) => {
+    const { id } = await deliver()
+    const ahead = await newestCame('4 seconds')
+    t.equal((await deliver()).received_at, ahead)
+    t.same(steps(), [])
+    await backend.query(env, `delete from hooks.events where id >= ${id}`)
+  })
+
+  const { id: ahead } = await deliver()
+  await newestCame('1 year')
+
+  await t.test('a larger step back is believed, and told once', async (t) => {
+    const { id, received_at } = await deliver()
+    t.ok(Math.abs(Date.parse(received_at) - Date.now()) < DAY_MS, received_at)
+    await deliver()
+    t.match(steps(), [{ level: 'warn', event: id, set_back_s: Number }])
+  })
+
+  const { id: behind } = await deliver()
+  await newestCame('-9 years')
+  // As lock_log() would have noted it.
+  await backend.query(env, `insert into hooks.clock_steps values (${behind}, 284000000)`)
+  const { id: newest } = await deliver()
+
+  await t.test('lists keep the order of ids, and times are found', async (t) => {
+    const ids = await eventIds(base)
+    t.same(
+      ids,
+      ids.toSorted((a, b) => b - a),
+    )
+    const since = new Date(Date.now() - 2 * DAY_MS).toISOString()
+    t.same(await found(`since=${since}`), ids.slice(0, -1), 'from yesterday on')
+    t.same(await found(`until=${since}`), [old])
+  })
+
+  await t.test('retention removes what is old, and nothing younger beside it', async (t) => {
+    const ids = await eventIds(base)
+    const save = (days: string) => postForm(base, '/settings', { retention_max_age_days: days })
+    t.equal((await save('10')).status, 200)
+    await until(async () => (await eventIds(base)).length < ids.length, 'the old event to go')
+    t.same(await eventIds(base), ids.slice(0, -1))
+    t.equal((await eventIds(base)).at(-1), yesterday)
+    const first = ids.indexOf(ahead)
+    await backend.query(
+      env,
+      `update hooks.events set received_at = now() - interval '12 days'
+        where id <> ${ahead} and id < ${newest}`,
+    )
+    t.equal((await save('11')).status, 200)
+    await until(async () => (await eventIds(base)).length < first, 'those before to go')
+    t.same(await eventIds(base), [newest], 'a time to come keeps nothing')
+    const [left] = await backend.query(env, 'select count(*)::integer as n from hooks.clock_steps')
+    t.same(left, { n: 0 })
+  })
+})
+
+t.test('check names an event from a time to come', async (t) => {
+  const [, postgres] = backends
+  const env = await postgres.env(t)
+  const server = await startServer(t, { services: ['hooks'], env })
+  await addProvider(server.hooks, 'lan', { open: true })
+  const { id } = (await post(server.hooks, 'generic/lan', '{}')).json<Ack>()
+  await postgres.query(env, `update hooks.events set received_at = '2120-01-02'`)
+  const { code, about } = await check(env)
+  t.equal(code, 0)
+  t.match(about('clock'), [
+    /^ok/,
+    new RegExp(`^warn event ${id} has a time to come, 2120-01-0[12]T.+: the database's clock was`),
+  ])
+  await post(server.hooks, 'generic/lan', '{}')
+  t.equal((await check(env)).about('clock').length, 2, 'also when others have come')
+})
