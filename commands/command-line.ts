@@ -8,7 +8,14 @@ import { openConfig, type Reload } from '../kernel/config.ts'
 import { assetText } from '../kernel/assets.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
-import { SERVICES, flagOf, ignoredText, VARIABLE_NAMES, Variables } from './configuration.ts'
+import {
+  SERVICES,
+  flagOf,
+  ignoredText,
+  OTHER_NAMES,
+  VARIABLE_NAMES,
+  Variables,
+} from './configuration.ts'
 import {
   UsageError,
   type ConfiguredTools,
@@ -74,6 +81,7 @@ async function run(argv: readonly string[], surroundings: Surroundings) {
   const config = openConfig(Variables, {
     flags,
     environment,
+    otherNames: OTHER_NAMES,
     collects: command.needs === 'any configuration',
     ...(command.needs === 'live configuration' && { onReload: reportReload(log) }),
   })

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { ConfigSource as SourceOf, Origin } from '../kernel/config.ts'
 import { programVariables, type VariableNotes } from '../kernel/variables.ts'
-import { hooksVariables } from '../services/hooks/variables.ts'
+import { EVENT_VARIABLES, hooksVariables } from '../services/hooks/variables.ts'
 import { linksVariables } from '../services/links/open.ts'
 import { opsVariables } from '../services/ops/variables.ts'
 import { isLoopbackName } from '../kernel/net/addresses.ts'
@@ -19,6 +19,9 @@ export const Variables = Type.Object({
 })
 export type VariableName = keyof typeof Variables.properties
 export type ConfigSource = SourceOf<typeof Variables>
+
+/** Names that look like variables and are none: programs of `forward --exec` inherit them. */
+export const OTHER_NAMES = Object.values(EVENT_VARIABLES)
 
 export const VARIABLE_NAMES = Object.keys(Variables.properties) as readonly VariableName[]
 

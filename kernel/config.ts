@@ -41,6 +41,8 @@ export interface ConfigOptions {
    * value.
    */
   collects?: boolean
+  /** Names with a prefix of ours that are no variables: other programs get them from us. */
+  otherNames: readonly string[]
   /** Called when the configuration was read again. */
   onReload?: (outcome: Reload) => void
 }
@@ -61,7 +63,7 @@ const RELOAD_MS = 1_000
 export function openConfig<V extends Variables>(variables: V, options: ConfigOptions) {
   const { flags, environment } = options
   const envFile = flags['GATEHOUSE_ENV_FILE'] || environment['GATEHOUSE_ENV_FILE'] || undefined
-  let loaded = load(variables, flags, environment, envFile)
+  let loaded = load(variables, options, envFile)
   if (options.collects !== true) refuse(loaded)
 
   /** What was read and counts from the next start, by name; undefined where it is unset then. */
@@ -69,7 +71,7 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
 
   function reload() {
     try {
-      const next = load(variables, flags, environment, envFile)
+      const next = load(variables, options, envFile)
       refuse(next)
       const names = Object.keys(variables.properties)
       const changed = changedNames(names, loaded, next)
@@ -103,7 +105,7 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
     /** What is wrong with it; empty unless the options have it collected. */
     problems: loaded.problems,
     /** Names in the environment with a prefix of ours that are no variables of Gatehouse. */
-    unknownNames: unknownIn(variables, environment),
+    unknownNames: unknownIn(variables, environment, options.otherNames),
     envFile,
     environment,
     /** Names of the sockets that systemd passed, in the order of their file descriptors. */
@@ -150,12 +152,8 @@ function refuse({ problems: [first] }: Loaded) {
   if (first !== undefined) throw new ConfigError(first.message)
 }
 
-function load(
-  variables: Variables,
-  flags: Readonly<Record<string, string>>,
-  environment: Environment,
-  envFile: string | undefined,
-): Loaded {
+function load(variables: Variables, options: ConfigOptions, envFile: string | undefined): Loaded {
+  const { flags, environment, otherNames } = options
   const names = Object.keys(variables.properties)
   const problems: ConfigProblem[] = []
   function attempt<T>(affected: readonly string[], read: () => T): T | undefined {
@@ -168,7 +166,7 @@ function load(
     }
   }
   const file = envFile === undefined ? {} : (attempt(names, () => readEnvFile(envFile)) ?? {})
-  for (const name of unknownIn(variables, file)) {
+  for (const name of unknownIn(variables, file, otherNames)) {
     const message =
       `${name} in ${envFile} is no variable of Gatehouse: ` +
       'correct its name or remove it; see gatehouse help'
@@ -214,20 +212,17 @@ function decode(name: string, schema: Type.TSchema, text: string): unknown {
   }
 }
 
-/** Names of ours that are no variables: the file of them, and what `forward --exec` sets. */
-const OTHER_NAMES = /^GATEHOUSE_(ENV_FILE|EVENT_(ID|TYPE|PROVIDER|HEADERS))$/
-
 /** Names that begin like a variable, up to the first `_`, and are none. */
 function unknownIn(
   { properties }: Variables,
   values: Readonly<Record<string, string | undefined>>,
+  otherNames: readonly string[],
 ): readonly string[] {
+  const known = new Set([...Object.keys(properties), ...otherNames, 'GATEHOUSE_ENV_FILE'])
   const prefixes = new Set(Object.keys(properties).map(prefixOf))
   // Other programs have variables such as DATABASE_NAME.
   prefixes.delete(prefixOf('DATABASE_URL'))
-  return Object.keys(values).filter(
-    (name) => prefixes.has(prefixOf(name)) && !OTHER_NAMES.test(name) && !(name in properties),
-  )
+  return Object.keys(values).filter((name) => prefixes.has(prefixOf(name)) && !known.has(name))
 }
 
 function prefixOf(name: string) {

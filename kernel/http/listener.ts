@@ -74,7 +74,7 @@ export function createListener(options: ListenerOptions) {
       // The connection still belongs to the responses before this one.
       if (connections.isBusy(request.socket)) return false
       const match = find(request.method ?? '', splitTarget(request).path)
-      return match.kind === 'route' && match.route.speaksWebSocket === true
+      return match.kind === 'route' && match.route.webSocketOf !== undefined
     },
   })
   const parts: Parts = {
@@ -228,12 +228,13 @@ function refusalOf(
 ) {
   if (match.kind === 'none') return noRoute
   if (match.kind === 'wrong-method') return wrongMethod(match.allow)
-  const { access, speaksWebSocket } = match.route
+  const { access, webSocketOf } = match.route
   if (access !== 'open') {
     const refusal = guard(context, asksForWebSocket(request) ? 'strict' : access)
     if (refusal !== undefined) return refusal
   }
-  return speaksWebSocket === true ? handshakeFault(request, upgrade !== undefined) : undefined
+  if (webSocketOf === undefined) return undefined
+  return handshakeFault(request, upgrade !== undefined, webSocketOf)
 }
 
 /** What stands for a request that could not be read. */

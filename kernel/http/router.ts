@@ -10,8 +10,8 @@ export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: string
   access: Access
-  /** It answers requests for a WebSocket, and others with 426. */
-  speaksWebSocket?: true
+  /** It answers requests for a WebSocket. Others get 426, which names the program that speaks it. */
+  webSocketOf?: string
   /** A schema for each parameter in the path; a string when it has none. */
   params?: Readonly<Record<string, TSchema>>
   query?: TObject

@@ -216,14 +216,21 @@ export function asksForWebSocket({ method, headers }: IncomingMessage): boolean 
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket'
 }
 
-/** Why a request can't become a WebSocket. Its route speaks nothing else. */
-export function handshakeFault(request: IncomingMessage, isUpgrade: boolean): Fault | undefined {
+/**
+ * Why a request can't become a WebSocket. Its route speaks nothing else; `client` is the program
+ * that does.
+ */
+export function handshakeFault(
+  request: IncomingMessage,
+  isUpgrade: boolean,
+  client: string,
+): Fault | undefined {
   const { headers } = request
   if (asksForWebSocket(request) && !isEmptyBody(request)) {
     return badRequest('A request for a WebSocket has no body.')
   }
   if (!isUpgrade) {
-    return upgradeRequired('This path speaks WebSocket only; connect with "gatehouse forward".', {
+    return upgradeRequired(`This path speaks WebSocket only; connect with "${client}".`, {
       upgrade: 'websocket',
       connection: 'upgrade',
     })

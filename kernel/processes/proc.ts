@@ -134,11 +134,6 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-/** An operation has a marker of its own, because what it starts may outlive its session. */
-export function operationMarker(session: string, action: number): string {
-  return `${session}/${action}`
-}
-
 /**
  * Kills every process that carries a marker, with SIGKILL. Rejects if there are no file
  * descriptors left.

@@ -86,7 +86,7 @@ export function forwardRoute({ hooks }: HooksRoutes): Route {
     method: 'GET',
     path: '/relay',
     access: 'strict',
-    speaksWebSocket: true,
+    webSocketOf: 'gatehouse forward',
     async handle(context) {
       const forwarder = await hooks.forwarders.attach(readForwardRequest(queryOf(context)))
       return {

@@ -1,6 +1,14 @@
 import { parseHosts } from '../../kernel/net/addresses.ts'
 import { integer, address, baseUrl, optional, secret, variable } from '../../kernel/variables.ts'
 
+/** The variables that `forward --exec` gives a program, beside those of the service. */
+export const EVENT_VARIABLES = {
+  id: 'GATEHOUSE_EVENT_ID',
+  type: 'GATEHOUSE_EVENT_TYPE',
+  provider: 'GATEHOUSE_EVENT_PROVIDER',
+  headers: 'GATEHOUSE_EVENT_HEADERS',
+}
+
 const MAX_SIZE = 100 * 1024 * 1024
 
 /** The variables of the hooks service. */

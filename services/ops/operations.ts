@@ -8,9 +8,9 @@ import { nameOf, runCheck, type Check } from './checks/run.ts'
 import { addEvent } from './events.ts'
 import { hardeningNote } from './hardening.ts'
 import type { Operation, Service } from './inventory.ts'
-import { operationMarker } from '../../kernel/processes/proc.ts'
 import { runCommand } from '../../kernel/processes/run.ts'
 import { redactCut } from './redact.ts'
+import { operationMarker } from './sessions/leases.ts'
 import { commandText } from './tools/programs.ts'
 import {
   defineTool,

@@ -161,10 +161,7 @@ t.test('check finds a table or a column that is missing', async (t) => {
     await backend.query(env, sql)
     const { code, stdout } = await runCli(['check'], { env: { ...FREE, ...env } })
     t.equal(code, 0, 'the rest stays at work')
-    t.match(
-      stdout,
-      new RegExp(`^warn  migrations: .*${missing} \\(needed by \\d+ queries, `, 'm'),
-    )
+    t.match(stdout, new RegExp(`^warn  migrations: .*${missing} \\(needed by \\d+ queries, `, 'm'))
   }
 })
 

@@ -2,7 +2,7 @@ import { reportReload } from '../../commands/command-line.ts'
 import { setFlagsFromString } from 'node:v8'
 import { openProgram } from '../../commands/program.ts'
 import { assetText } from '../../kernel/assets.ts'
-import { Variables } from '../../commands/configuration.ts'
+import { OTHER_NAMES, Variables } from '../../commands/configuration.ts'
 import { openConfig } from '../../kernel/config.ts'
 import { createLog } from '../../kernel/log.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli.ts'
@@ -63,6 +63,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
   const config = openConfig(Variables, {
     flags: {},
     environment,
+    otherNames: OTHER_NAMES,
     onReload: reportReload(log),
   })
   const program = await openProgram(

@@ -49,6 +49,14 @@ house(
   ),
 )
 house(
+  'kernel/ knows no service',
+  matches(
+    files.filter(({ path }) => path.startsWith('kernel/')),
+    /\b(HOOKS|LINKS|OPS|EVENT)_|['"`](hooks|links|ops)\b|gatehouse [a-z]/,
+    'kernel/ names no service, none of its variables and none of its commands',
+  ),
+)
+house(
   'SQL text runs in one place',
   matches(outside(['db/client.ts']), /\bunsafe\s*\(/, 'unsafe( is for db/client.ts'),
 )

@@ -164,7 +164,7 @@ export async function fuzz(
     if (failed) throw new Error(`seed ${seed}: ${String(errorInstance)}`)
   }
 
-  for (const route of subject.routes.filter(({ speaksWebSocket }) => speaksWebSocket !== true)) {
+  for (const route of subject.routes.filter(({ webSocketOf }) => webSocketOf === undefined)) {
     const property = fc.asyncProperty(validRequest(route, subject), (sent) => play([sent]))
     for (let tries = 0; tries < MAX_TRIES && !succeeded.has(route); tries++) {
       await hold(property, 1, seed + tries)

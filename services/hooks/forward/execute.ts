@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { splitLines } from '../../../kernel/lines.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { problemOf, runProcess, type ProcessEnd } from '../../../kernel/processes/run.ts'
+import { EVENT_VARIABLES } from '../variables.ts'
 import type { Answer } from './delivery.ts'
 import type { ForwardedEvent } from './protocol.ts'
 
@@ -59,10 +60,10 @@ async function run(
     const end = await runProcess(argv, {
       input,
       env: {
-        GATEHOUSE_EVENT_ID: String(event.id),
-        GATEHOUSE_EVENT_TYPE: event.event_type ?? '',
-        GATEHOUSE_EVENT_PROVIDER: event.provider,
-        GATEHOUSE_EVENT_HEADERS: headers,
+        [EVENT_VARIABLES.id]: String(event.id),
+        [EVENT_VARIABLES.type]: event.event_type ?? '',
+        [EVENT_VARIABLES.provider]: event.provider,
+        [EVENT_VARIABLES.headers]: headers,
       },
       leaves: true,
       timeoutMs,

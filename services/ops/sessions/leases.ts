@@ -3,7 +3,7 @@ import { operationQueries as operations } from '../../../db/ops/operations.ts'
 import { sessionQueries as q, type Lease } from '../../../db/ops/sessions.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import { addEvent } from '../events.ts'
-import { endMarked, operationMarker, isAlive } from '../../../kernel/processes/proc.ts'
+import { endMarked, isAlive } from '../../../kernel/processes/proc.ts'
 import type { OutputOptions } from './output.ts'
 
 export interface LeaseOptions extends Pick<OutputOptions, 'db' | 'clock' | 'log'> {
@@ -109,4 +109,9 @@ async function endDescendants(db: Database, session: number, marker: string) {
   const page = { session, limit: MAX_OPEN_ACTIONS }
   const actions = await operations.listOpenActions(db, page)
   for (const { id } of actions) await endMarked(operationMarker(marker, id))
+}
+
+/** An operation has a marker of its own, because what it starts may outlive its session. */
+export function operationMarker(session: string, action: number): string {
+  return `${session}/${action}`
 }
