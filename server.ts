@@ -1,6 +1,4 @@
 #!/usr/bin/env node
-import type { ServiceName } from './commands/configuration.ts'
-import type { ConfiguredTools } from './commands/command.ts'
 import { runCommandLine } from './commands/command-line.ts'
 import { createOutput, FAILED } from './commands/output.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
@@ -28,29 +26,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(FAILED)
 })
 
-async function serveUntilStopped(
-  services: readonly ServiceName[],
-  { config, version }: ConfiguredTools,
-): Promise<number> {
-  process.on('uncaughtException', (error) => {
-    log.error('uncaught exception', { error: messageOf(error), stack: error.stack })
-    log.flush()
-    process.exit(FAILED)
-  })
-  const { serve } = await import('./commands/serve.ts')
-  const code = await serve({
-    config,
-    services,
-    version,
-    log,
-    stopSignal,
-    onReloadSignal: (reload) => process.on('SIGHUP', reload),
-    ready: output.out,
-  })
-  // postgres.js retries connections even after its client was closed.
-  process.exit(code)
-}
-
 /**
  * The terminal sends Ctrl-C to npm and its child, and npm passes it on: one press, two signals.
  */
@@ -73,15 +48,17 @@ function stopSignal(): Promise<string> {
 }
 
 async function run(): Promise<void> {
-  process.exitCode = await runCommandLine(process.argv.slice(2), {
+  const code = await runCommandLine(process.argv.slice(2), {
     environment: process.env,
     input: process.stdin,
     output,
     log,
-    serve: serveUntilStopped,
     stopSignal,
     errorPrefix: prefix?.error ?? '',
   })
+  // The process would not end by itself: postgres.js retries connections of a closed client. What
+  // was printed comes first.
+  process.stdout.write('', () => process.exit(code))
 }
 
 // No top-level await: in the executable this is a CommonJS module (deploy/build.ts).

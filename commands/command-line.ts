@@ -16,14 +16,8 @@ import {
   VARIABLE_NAMES,
   Variables,
 } from './configuration.ts'
-import {
-  UsageError,
-  type ConfiguredTools,
-  type DatabaseTools,
-  type PlainTools,
-  type Surroundings,
-} from './command.ts'
-import { allCommands, commandsOf } from './commands.ts'
+import { UsageError, type ConfiguredTools, type PlainTools, type Surroundings } from './command.ts'
+import { commandTable } from './commands.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { usageText } from './help.ts'
 import { DONE, FAILED, WRONG_USAGE } from './output.ts'
@@ -57,7 +51,7 @@ async function run(argv: readonly string[], surroundings: Surroundings) {
   const { environment, input, output, log } = surroundings
   const { flags, rest } = splitArguments(argv)
   const words = withCommand(rest)
-  const rows = await commandsOf(words[0] ?? '')
+  const rows = await commandTable.of(words[0] ?? '')
   const found = parseCommand(rows, words)
   if ('help' in found) {
     output.out(usageText(found.help))
@@ -71,7 +65,7 @@ async function run(argv: readonly string[], surroundings: Surroundings) {
     version,
     random: randomBytes,
     now: () => new Date(),
-    loadCommands: allCommands,
+    table: commandTable,
   }
   const call = readCall(parsed)
   command.check?.(call, plain.now())
@@ -124,20 +118,6 @@ async function runWithDatabase(
   const secrets = configuredSecrets(config, random)
   const tools = { db, config, secrets, output, log, random, now, input }
   return await parsed.command.run(readCall(parsed), tools)
-}
-
-/** Runs a command in the server, for another process. */
-export async function runInServer(argv: readonly string[], tools: DatabaseTools): Promise<number> {
-  const parsed = parseCommand(await commandsOf(argv[0] ?? ''), argv)
-  if ('help' in parsed) throw new UsageError('The server gives no help')
-  const { command } = parsed
-  if (command.runInServer !== undefined) return command.runInServer(tools)
-  if (command.needs !== 'database') {
-    throw new UsageError(`"${command.name}" does not run in the server`)
-  }
-  const call = readCall(parsed)
-  command.check?.(call, tools.now())
-  return (await command.run(call, tools)) ?? DONE
 }
 
 /** Flags that set a variable. */

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
+import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { anyText, oneOf, type Reading } from '../kernel/variables.ts'
 import type { RandomBytes } from '../kernel/tokens.ts'
@@ -106,8 +107,14 @@ export interface Surroundings {
   stopSignal: () => Promise<string>
   /** Stands before the line that says why a command failed: the journal's level, or nothing. */
   errorPrefix: string
-  /** Runs the services until a signal, and gives the exit code. */
-  serve: (services: readonly ServiceName[], tools: ConfiguredTools) => Promise<number>
+}
+
+/** The table of commands; files are loaded when one of their commands is asked for. */
+export interface CommandTable {
+  /** The commands of one first word; throws `UsageError` for a word that has none. */
+  of(word: string): Promise<readonly Command[]>
+  /** All commands, in the order of the help. */
+  all(): Promise<readonly Command[]>
 }
 
 /** What every command gets. */
@@ -115,7 +122,7 @@ export interface PlainTools extends Surroundings {
   version: string
   random: RandomBytes
   now: () => Date
-  loadCommands: () => Promise<readonly Command[]>
+  table: CommandTable
 }
 
 export interface ConfiguredTools extends PlainTools {
@@ -184,6 +191,28 @@ export function command<
   const N extends keyof Needs,
 >(row: Command<A, F, N>): Command {
   return row
+}
+
+/** Fields whose flag has another name. */
+const FLAG_NAMES: Readonly<Record<string, string>> = { json: '--json-member' }
+
+/**
+ * Reads flags and arguments as the fields of a form. A `Fault` becomes a `UsageError` that says the
+ * flag for the field, and an argument in capitals.
+ */
+export function readFields<T>(read: () => T, args: readonly string[] = []): T {
+  function shown(field: string) {
+    if (args.includes(field)) return field.toUpperCase()
+    return FLAG_NAMES[field] ?? `--${field.replaceAll('_', '-')}`
+  }
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const [field = ''] = error.message.split(' ', 1)
+    const reason = error.message.slice(field.length).replace(/\.$/, '')
+    throw new UsageError(shown(field) + reason.replace(/\b[a-z]+(_[a-z]+)+\b/g, shown))
+  }
 }
 
 /** Thrown for wrong arguments; the exit code is 2. */

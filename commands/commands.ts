@@ -1,17 +1,8 @@
 import { migrate } from '../db/migrate.ts'
-import { command, servicesArgument, servicesNamed, UsageError, type Command } from './command.ts'
+import { command, UsageError, type Command, type CommandTable } from './command.ts'
 
 /** The commands of this file. */
 const commands = [
-  command({
-    name: 'serve',
-    summary: 'run the services, all three unless named; it needs no command: gatehouse hooks',
-    args: { service: servicesArgument('what to run') },
-    needs: 'live configuration',
-    run({ args: { service: named } }, tools) {
-      return tools.serve(servicesNamed(named), tools)
-    },
-  }),
   command({
     name: 'migrate',
     summary: 'bring the database up to date',
@@ -41,7 +32,7 @@ interface CommandFile {
  * called: from sources, loading all of them takes longer than most commands.
  */
 const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
-  serve: async () => ({ commands }),
+  serve: async () => await import('./serve.ts'),
   check: async () => await import('./check.ts'),
   migrate: async () => ({ commands }),
   provider: async () => await import('./provider.ts'),
@@ -67,8 +58,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   help: async () => await import('./help.ts'),
 }
 
-/** The commands of one first word. */
-export async function commandsOf(word: string): Promise<readonly Command[]> {
+async function commandsOf(word: string): Promise<readonly Command[]> {
   const load = Object.hasOwn(FILES, word) ? FILES[word] : undefined
   if (load === undefined) {
     if (!word.startsWith('-')) throw new UsageError(`There is no command "${word}"`)
@@ -79,7 +69,7 @@ export async function commandsOf(word: string): Promise<readonly Command[]> {
   return (await load()).commands.filter(({ name }) => name.split(' ')[0] === word)
 }
 
-/** All commands, in the order of the help. */
-export async function allCommands(): Promise<readonly Command[]> {
-  return (await Promise.all(Object.keys(FILES).map(commandsOf))).flat()
+export const commandTable: CommandTable = {
+  of: commandsOf,
+  all: async () => (await Promise.all(Object.keys(FILES).map(commandsOf))).flat(),
 }

@@ -14,8 +14,9 @@ import { finished, pipeline } from 'node:stream/promises'
 import { Fault } from '../kernel/fault.ts'
 import { codeOf, messageOf, type Log } from '../kernel/log.ts'
 import { drained } from '../kernel/http/respond.ts'
-import { UsageError } from './command.ts'
-import { FAILED, WRONG_USAGE, type Output } from './output.ts'
+import { UsageError, type CommandTable, type DatabaseTools } from './command.ts'
+import { DONE, FAILED, WRONG_USAGE, type Output } from './output.ts'
+import { parseCommand, readCall } from './parse.ts'
 
 /**
  * The request is one line of JSON, the arguments of the command, and then its input. The reply is
@@ -62,6 +63,24 @@ export async function openControl(path: string, run: RunCommand, log: Log): Prom
   await once(server.listen(path), 'listening')
   chmodSync(path, 0o600)
   return server
+}
+
+/** Runs a command in this process, for another one. */
+export async function runInServer(
+  argv: readonly string[],
+  table: CommandTable,
+  tools: DatabaseTools,
+): Promise<number> {
+  const parsed = parseCommand(await table.of(argv[0] ?? ''), argv)
+  if ('help' in parsed) throw new UsageError('The server gives no help')
+  const { command } = parsed
+  if (command.runInServer !== undefined) return command.runInServer(tools)
+  if (command.needs !== 'database') {
+    throw new UsageError(`"${command.name}" does not run in the server`)
+  }
+  const call = readCall(parsed)
+  command.check?.(call, tools.now())
+  return (await command.run(call, tools)) ?? DONE
 }
 
 /**

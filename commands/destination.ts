@@ -1,5 +1,4 @@
 import type { Destination } from '../db/hooks/destinations.ts'
-import { Fault } from '../kernel/fault.ts'
 import { accepted } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
 import {
@@ -14,7 +13,7 @@ import {
   retryDeliveries,
 } from '../services/hooks/destinations/destinations.ts'
 import { readSince } from '../services/hooks/event-filter.ts'
-import { command, JSON_FLAG, text, UsageError, value, type Call, type Command } from './command.ts'
+import { command, JSON_FLAG, readFields, text, value, type Call, type Command } from './command.ts'
 import { printRows } from './output.ts'
 
 const NAME = text('NAME', 'the name of the destination')
@@ -114,15 +113,9 @@ function switchCommand(verb: 'enable' | 'disable', summary: string): Command {
 /** The destination that a call describes, checked as the page checks it. */
 function readForm({ args, flags }: Call<typeof ADD_ARGS, typeof ADD_FLAGS>): DestinationForm {
   const { provider, 'event-type': event_type, 'json-member': json, ordered, rate } = flags
-  try {
-    const given = { ...args, provider, event_type, json, ordered }
-    return { ...validate(DestinationForm, given), rate: rate ?? null }
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    const { field = '', message } = error
-    const shown = field === 'json' ? '--json-member' : field.toUpperCase()
-    throw new UsageError(`${shown}${message.slice(field.length).replace(/\.$/, '')}`)
-  }
+  const fields = { ...args, provider, event_type, json, ordered }
+  const form = readFields(() => validate(DestinationForm, fields), Object.keys(args))
+  return { ...form, rate: rate ?? null }
 }
 
 /** Counts end at a limit. */

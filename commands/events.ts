@@ -2,7 +2,6 @@ import Type from 'typebox'
 import { EventSummary } from '../db/hooks/events.ts'
 import { nullable } from '../db/sql-file.ts'
 import { sizeText } from '../html/parts.ts'
-import { Fault } from '../kernel/fault.ts'
 import { parseJson } from '../kernel/json.ts'
 import { messageOf } from '../kernel/log.ts'
 import { fits, validateTexts } from '../kernel/validate.ts'
@@ -14,6 +13,7 @@ import {
   command,
   JSON_FLAG,
   text,
+  readFields,
   UsageError,
   value,
   type Call,
@@ -208,14 +208,8 @@ export function readQuery(flags: Call<Record<never, never>, typeof FILTER_FLAGS>
   const given = Object.entries(filters)
   const query = new URLSearchParams()
   for (const [name, value] of given) if (value !== undefined) query.set(name, value)
-  try {
-    validateTexts(EventQuery, (name) => query.get(name))
-    return query
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    const named = error.message.replace(/^json /, 'json-member ')
-    throw new UsageError(`--${named.replace(/\.$/, '')}`)
-  }
+  readFields(() => validateTexts(EventQuery, (name) => query.get(name)))
+  return query
 }
 
 function readId(text: string): number | undefined {

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import { basename, resolve } from 'node:path'
 import { sizeText } from '../html/parts.ts'
-import { Fault } from '../kernel/fault.ts'
 import { findProgram } from '../kernel/processes/run.ts'
 import { DURATION_FORM, parseDuration } from '../kernel/time.ts'
 import { accepted, integer } from '../kernel/variables.ts'
@@ -17,7 +16,7 @@ import {
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
 import { FROM, readFrom } from './api-client.ts'
-import { command, text, UsageError, value, type Call } from './command.ts'
+import { command, readFields, text, UsageError, value, type Call } from './command.ts'
 import type { Output } from './output.ts'
 
 /** How often a failed event is tried again before `--skip-failed` leaves it out. */
@@ -191,13 +190,7 @@ function readRequest(call: ForwardCall): ForwardRequest {
   for (const [key, value] of Object.entries(filters)) {
     if (value !== undefined) query.set(key, value)
   }
-  try {
-    return readForwardRequest(query)
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    const named = error.message.replace(/^json /, 'json-member ')
-    throw new UsageError(`--${named.replace(/\.$/, '')}`)
-  }
+  return readFields(() => readForwardRequest(query))
 }
 
 /** This machine and where the events go; other events to the same place are another forwarder. */

@@ -21,8 +21,8 @@ export const commands = [
     },
     flags: { man: { summary: 'print a man page: gatehouse help --man | man -l -' } },
     needs: 'nothing',
-    async run({ args, flags }, { loadCommands, version, output }) {
-      const all = await loadCommands()
+    async run({ args, flags }, { table: commandTable, version, output }) {
+      const all = await commandTable.all()
       const name = args.command.join(' ')
       const rows = all.filter((row) => name === '' || `${row.name} `.startsWith(`${name} `))
       if (rows.length === 0) throw new UsageError(`There is no command "${name}"`)
@@ -35,8 +35,8 @@ export const commands = [
     summary: 'print what completes commands and flags: source <(gatehouse completion bash)',
     args: { shell: value('bash|zsh|fish', 'the shell', oneOf('bash', 'zsh', 'fish')) },
     needs: 'nothing',
-    async run({ args: { shell } }, { loadCommands, output }) {
-      const rows = await loadCommands()
+    async run({ args: { shell } }, { table: commandTable, output }) {
+      const rows = await commandTable.all()
       if (shell === 'fish') output.data(fishScript(rows))
       // zsh runs functions that are written for bash.
       else output.data((shell === 'zsh' ? ZSH_START : '') + bashScript(rows))

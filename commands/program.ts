@@ -12,8 +12,8 @@ import { systemClock } from '../kernel/time.ts'
 import { longestSilence } from '../kernel/processes/watchdog.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
 import type { Addresses, ServiceName, ConfigSource } from './configuration.ts'
-import { runInServer } from './command-line.ts'
-import { controlPath, openControl, type RunCommand } from './control.ts'
+import type { CommandTable } from './command.ts'
+import { controlPath, openControl, runInServer, type RunCommand } from './control.ts'
 import {
   refuseBeyondLoopback,
   startListener,
@@ -34,6 +34,8 @@ export interface ProgramOptions {
   services: readonly ServiceName[]
   version: string
   log: Log
+  /** What other processes may have it run. */
+  table: CommandTable
 }
 
 /** A running Gatehouse. */
@@ -137,7 +139,7 @@ async function start(options: ProgramOptions, { db, backend }: OpenedDatabase) {
     for (const service of services) {
       listeners.push(await startListener(shared, service))
     }
-    if (backend === 'embedded') control = await startControl(context, services)
+    if (backend === 'embedded') control = await startControl(context, options.table, services)
     for (const service of services) service.begin?.()
     return { addresses: addresses(), close }
   } catch (error) {
@@ -148,7 +150,11 @@ async function start(options: ProgramOptions, { db, backend }: OpenedDatabase) {
 }
 
 /** The services also run without the socket; then other commands find the database locked. */
-async function startControl(context: ServiceContext, services: readonly Service[]) {
+async function startControl(
+  context: ServiceContext,
+  table: CommandTable,
+  services: readonly Service[],
+) {
   const { config, log } = context
   const path = controlPath(config.current.GATEHOUSE_DATA_DIR)
   const here = { random: randomBytes, now: () => new Date(), forget }
@@ -156,7 +162,7 @@ async function startControl(context: ServiceContext, services: readonly Service[
     for (const service of services) service.forgetLink?.(slug)
   }
   const runCommand: RunCommand = async (argv, output, input) => {
-    const code = await runInServer(argv, { ...context, ...here, output, input })
+    const code = await runInServer(argv, table, { ...context, ...here, output, input })
     // The change must count when the command ends; the database's notice may come later.
     await Promise.all(services.map((service) => service.refresh?.()))
     return code

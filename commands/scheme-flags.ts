@@ -1,9 +1,8 @@
-import { Fault } from '../kernel/fault.ts'
 import { validate } from '../kernel/validate.ts'
 import { accepted } from '../kernel/variables.ts'
 import { readSchemeRow, SchemeFields } from '../services/hooks/scheme-form.ts'
 import { SCHEME_NAMES } from '../services/hooks/schemes.ts'
-import { text, UsageError, value } from './command.ts'
+import { readFields, text, value } from './command.ts'
 
 // The flags that name how a sender signs, and those that describe a sender of its own kind.
 
@@ -30,7 +29,7 @@ export const ROW_FLAGS = {
   'id-header': text('NAME', 'hmac: the header of the delivery id'),
 }
 
-/** The row that the flags describe; `UsageError` names the flag that is wrong. */
+/** The row that the flags describe. */
 export function rowOf(
   scheme: string | undefined,
   flags: Readonly<Record<keyof typeof ROW_FLAGS, string | undefined>>,
@@ -38,11 +37,7 @@ export function rowOf(
   const named = Object.keys(SchemeFields.properties).map((name) => {
     return [name, flags[name.replaceAll('_', '-') as keyof typeof ROW_FLAGS]] as const
   })
-  try {
-    const fields = validate(SchemeFields, Object.fromEntries(named))
-    return readSchemeRow(scheme ?? '', fields)
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    throw new UsageError(`--${error.message.replaceAll('_', '-').replace(/\.$/, '')}`)
-  }
+  return readFields(() => {
+    return readSchemeRow(scheme ?? '', validate(SchemeFields, Object.fromEntries(named)))
+  })
 }

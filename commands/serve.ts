@@ -3,6 +3,7 @@ import { messageOf, type Log } from '../kernel/log.ts'
 import { repeat } from '../kernel/repeat.ts'
 import { systemClock } from '../kernel/time.ts'
 import { startWatchdog } from '../kernel/processes/watchdog.ts'
+import { command, servicesArgument, servicesNamed, type ConfiguredTools } from './command.ts'
 import { DONE, FAILED } from './output.ts'
 import { openProgram, type Program, type ProgramOptions } from './program.ts'
 import { runCommand } from '../kernel/processes/run.ts'
@@ -11,33 +12,54 @@ import { runCommand } from '../kernel/processes/run.ts'
 const GRACE_MS = 7_000
 const STOP_MS = 10_000
 
-export interface ServeOptions extends ProgramOptions {
-  /** Prints the ready line. */
-  ready: (line: string) => void
-  stopSignal: () => Promise<string>
-  /** Calls back for each signal that asks to read the configuration again. */
-  onReloadSignal: (reload: () => void) => void
-}
+export const commands = [
+  command({
+    name: 'serve',
+    summary: 'run the services, all three unless named; it needs no command: gatehouse hooks',
+    args: { service: servicesArgument('what to run') },
+    needs: 'live configuration',
+    async run({ args: { service: named } }, tools) {
+      const { config, log } = tools
+      process.umask(0o077)
+      const logUncaught = (error: Error) => endUncaught(error, log)
+      process.on('uncaughtException', logUncaught)
+      process.on('SIGHUP', config.reload)
+      const { GATEHOUSE_WATCHDOG_S: seconds } = config.current
+      const endWatch = seconds > 0 ? startWatchdog(log, seconds) : undefined
+      try {
+        return await serve({ ...tools, services: servicesNamed(named) })
+      } finally {
+        await endWatch?.()
+        process.off('SIGHUP', config.reload)
+        process.off('uncaughtException', logUncaught)
+        log.flush()
+      }
+    },
+  }),
+]
 
-/** `gatehouse serve`: runs until a signal comes, and gives the exit code. */
-export async function serve(options: ServeOptions): Promise<number> {
-  const { version, log, ready, stopSignal, onReloadSignal } = options
-  process.umask(0o077)
+type ServeOptions = ProgramOptions & Pick<ConfiguredTools, 'output' | 'stopSignal'>
+
+/** Runs the services until a signal comes, and gives the exit code. */
+async function serve(options: ServeOptions): Promise<number> {
+  const { version, log, output, stopSignal } = options
   const manager = openServiceManager(log)
   const stop = new AbortController()
+  let endInTime: NodeJS.Timeout | undefined
+  function beginStop() {
+    manager.stopping()
+    // What was not closed by then is cut.
+    endInTime ??= setTimeout(() => endLate(log), STOP_MS).unref()
+  }
   const stopAsked = stopSignal().then((signal) => {
     log.info('stopping', { signal })
-    manager.stopping()
-    endInTime(log)
+    beginStop()
     stop.abort(new Error(`stopped by ${signal}`))
   })
-  const { GATEHOUSE_WATCHDOG_S: seconds } = options.config.current
-  const endWatch = seconds > 0 ? startWatchdog(log, seconds) : undefined
-  onReloadSignal(options.config.reload)
   try {
     const program = await openProgram(options, stop.signal)
     const addresses = addressText(program)
-    ready(`gatehouse ${version} ready ${addresses}`)
+    output.out(`gatehouse ${version} ready ${addresses}`)
     log.info('ready', { version, backend: program.backend, addresses })
     manager.ready(addresses)
     collectWhenIdle()
@@ -45,33 +67,32 @@ export async function serve(options: ServeOptions): Promise<number> {
     const failed = failure instanceof Error
     if (failed) {
       log.error('embedded database died', { error: messageOf(failure) })
-      manager.stopping()
-      endInTime(log)
+      beginStop()
     }
     const errors = await program.close(GRACE_MS)
     for (const error of errors) log.error('not stopped in order', { error: messageOf(error) })
-    await endWatch?.()
     log.info('stopped')
     return failed || errors.length > 0 ? FAILED : DONE
   } catch (error) {
     // It was stopped before it was open.
     if (stop.signal.aborted && error === stop.signal.reason) return DONE
     manager.stopping()
-    // Parts that could not be closed must not keep the process alive.
-    endInTime(log)
     throw error
   } finally {
-    log.flush()
+    clearTimeout(endInTime)
   }
 }
 
-/** Ends the process when the stop takes too long: what was not closed by then is cut. */
-function endInTime(log: Log) {
-  setTimeout(() => {
-    log.error('stopped late', { limit_ms: STOP_MS })
-    log.flush()
-    process.exit(FAILED)
-  }, STOP_MS).unref()
+function endLate(log: Log) {
+  log.error('stopped late', { limit_ms: STOP_MS })
+  log.flush()
+  process.exit(FAILED)
+}
+
+function endUncaught(error: Error, log: Log) {
+  log.error('uncaught exception', { error: messageOf(error), stack: error.stack })
+  log.flush()
+  process.exit(FAILED)
 }
 
 function addressText({ addresses }: Program) {

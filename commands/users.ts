@@ -1,10 +1,10 @@
 import { userQueries } from '../db/links/users.ts'
-import { notFound, Fault } from '../kernel/fault.ts'
+import { notFound } from '../kernel/fault.ts'
 import { oneOf, accepted } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
 import { NewUser } from '../services/links/user-input.ts'
 import { changeRole, createUser, findUser } from '../services/links/users.ts'
-import { command, JSON_FLAG, text, value, UsageError } from './command.ts'
+import { command, JSON_FLAG, readFields, text, value } from './command.ts'
 import { printRows } from './output.ts'
 import type { Database } from '../db/client.ts'
 import { tokenQueries } from '../db/links/tokens.ts'
@@ -122,13 +122,10 @@ export const commands = [
   }),
 ]
 
-/** What the flags ask for; `UsageError` names the flag that is wrong. */
+/** What the flags ask for. */
 function requestOf(flags: TokenFlags, now: Date) {
-  try {
-    return newTokenOf(validate(TokenForm, { ...flags, name: flags.name ?? 'command line' }), now)
-  } catch (error) {
-    throw error instanceof Fault ? new UsageError(`--${error.message}`) : error
-  }
+  const fields = { ...flags, name: flags.name ?? 'command line' }
+  return readFields(() => newTokenOf(validate(TokenForm, fields), now))
 }
 
 /** The user with this e-mail address; throws 404 when there is none. */

@@ -216,9 +216,9 @@ t.test('wrong usage of provider', async (t) => {
     [
       own('--signed-text', '{timestamp}.{body}'),
       2,
-      /--timestamp-header is missing: signed-text has/,
+      /--timestamp-header is missing: --signed-text has/,
     ],
-    [own('--signed-text', '{id}.{body}'), 2, '--id-header is missing: signed-text has {id}'],
+    [own('--signed-text', '{id}.{body}'), 2, '--id-header is missing: --signed-text has {id}'],
     [
       own('--signed-text', '{body}.{timestamp}'),
       2,
@@ -229,12 +229,12 @@ t.test('wrong usage of provider', async (t) => {
     [
       own('--timestamp-header', 'X-T'),
       2,
-      /--timestamp-header needs \{timestamp\} in signed-text: /,
+      /--timestamp-header needs \{timestamp\} in --signed-text: /,
     ],
     [
       own('--event-type-json', 'type', '--event-type-header', 'X-T'),
       2,
-      '--event-type-json and event-type-header exclude each other',
+      '--event-type-json and --event-type-header exclude each other',
     ],
     [own('--event-type-json', 'a..b'), 2, /--event-type-json must be the path of a member/],
     [own('--id-header', 'x-own'), 2, '--id-header must be another header than that of header'],

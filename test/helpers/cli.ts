@@ -5,7 +5,6 @@ import { setFlagsFromString } from 'node:v8'
 import type { Test } from 'tap'
 import { runCommandLine } from '../../commands/command-line.ts'
 import { createOutput } from '../../commands/output.ts'
-import { openProgram } from '../../commands/program.ts'
 import { createLog } from '../../kernel/log.ts'
 import { temporaryFolder } from './owner.ts'
 import { ENGINE_FLAGS, exitOf, runFolder, spawnProgram, type Env } from './program.ts'
@@ -55,18 +54,23 @@ export function recordCommand(args: readonly string[], code: number | null): voi
 }
 
 /**
- * Runs a command to its end in this process; `serve` starts the program and closes it at once. What a test needs
- * of a process (signals, umask, a terminal, the streams themselves) has `runCliProcess`.
+ * Runs a command to its end in this process; `serve` is stopped once it is ready. What a
+ * test needs of a process (signals, umask, a terminal, the streams themselves) has `runCliProcess`.
  */
 export async function runCli(
   args: readonly string[],
   { env = {}, input = '', secretShown = false }: CliOptions = {},
 ): Promise<CliResult> {
   let [stdout, stderr] = ['', '']
+  const ready = Promise.withResolvers<string>()
   const code = await runHere(args, env, {
     stdin: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
-    stdout: (text) => (stdout += text.toString()),
+    stdout(text) {
+      stdout += text.toString()
+      if (/^gatehouse \S+ ready /m.test(stdout)) ready.resolve('the test')
+    },
     stderr: (text) => (stderr += text),
+    stop: ready.promise,
   })
   transcript('log', secretShown ? stderr : stdout + stderr, 'cli')
   return { code, stdout, stderr }
@@ -88,12 +92,6 @@ export async function runHere(
     input: stdin,
     output: createOutput({ stdout, stderr, terminal: false }),
     log,
-    serve: async (services, { config, version }) => {
-      const options = { config, services, version, log }
-      const program = await openProgram(options, new AbortController().signal)
-      await program.close(0)
-      return 0
-    },
     stopSignal: () => stop,
     errorPrefix: '',
   })

@@ -1,4 +1,5 @@
 import { reportReload } from '../../commands/command-line.ts'
+import { commandTable } from '../../commands/commands.ts'
 import { setFlagsFromString } from 'node:v8'
 import { openProgram } from '../../commands/program.ts'
 import { assetText } from '../../kernel/assets.ts'
@@ -72,6 +73,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
       services: options.services ?? SERVICES,
       version: VERSION,
       log,
+      table: commandTable,
     },
     new AbortController().signal,
   )
