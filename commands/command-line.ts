@@ -14,7 +14,7 @@ import {
   ignoredText,
   OTHER_NAMES,
   VARIABLE_NAMES,
-  Variables,
+  VARIABLES,
 } from './configuration.ts'
 import { UsageError, type ConfiguredTools, type PlainTools, type Surroundings } from './command.ts'
 import { commandTable } from './commands.ts'
@@ -72,7 +72,7 @@ async function run(argv: readonly string[], surroundings: Surroundings) {
   // Such a command runs where there may be no configuration of a server.
   if (command.needs === 'nothing') return command.run(call, plain)
 
-  const config = openConfig(Variables, {
+  const config = openConfig(VARIABLES, {
     flags,
     environment,
     otherNames: OTHER_NAMES,

@@ -1,6 +1,5 @@
-import Type from 'typebox'
 import type { ConfigSource as SourceOf, Origin } from '../kernel/config.ts'
-import { programVariables, type VariableNotes } from '../kernel/variables.ts'
+import { programVariables, type Variable } from '../kernel/variables.ts'
 import { EVENT_VARIABLES, hooksVariables } from '../services/hooks/variables.ts'
 import { linksVariables } from '../services/links/open.ts'
 import { opsVariables } from '../services/ops/variables.ts'
@@ -11,19 +10,19 @@ import type { OwnHosts } from '../services/links/loop.ts'
  * Every variable. The name in lower case with dashes, without `GATEHOUSE_`, is its flag:
  * `HOOKS_ADDR` is `--hooks-addr`, `GATEHOUSE_DATA_DIR` is `--data-dir`.
  */
-export const Variables = Type.Object({
+export const VARIABLES = {
   ...programVariables,
   ...hooksVariables,
   ...linksVariables,
   ...opsVariables,
-})
-export type VariableName = keyof typeof Variables.properties
-export type ConfigSource = SourceOf<typeof Variables>
+}
+export type VariableName = keyof typeof VARIABLES
+export type ConfigSource = SourceOf<typeof VARIABLES>
 
 /** Names that look like variables and are none: programs of `forward --exec` inherit them. */
 export const OTHER_NAMES = Object.values(EVENT_VARIABLES)
 
-export const VARIABLE_NAMES = Object.keys(Variables.properties) as readonly VariableName[]
+export const VARIABLE_NAMES = Object.keys(VARIABLES) as readonly VariableName[]
 
 /** Whether the values of variables are known; one that is wrong stands for its default. */
 export function areKnown({ problems }: ConfigSource, names: readonly VariableName[]) {
@@ -31,9 +30,9 @@ export function areKnown({ problems }: ConfigSource, names: readonly VariableNam
   return !names.some((name) => wrong.includes(name))
 }
 
-/** What a variable's schema says of it for people. */
-export function notesOf(name: VariableName) {
-  return Variables.properties[name] as unknown as VariableNotes
+/** A row of the table. */
+export function variableOf(name: VariableName): Variable<unknown> {
+  return VARIABLES[name]
 }
 
 /**
@@ -41,7 +40,7 @@ export function notesOf(name: VariableName) {
  * arguments.
  */
 export function flagOf(name: VariableName) {
-  const { secret, flag } = notesOf(name)
+  const { secret, flag } = variableOf(name)
   if (secret === true) return undefined
   const short = flag ?? name.replace(/^GATEHOUSE_/, '')
   return short.replaceAll('_', '-').toLowerCase()

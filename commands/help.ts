@@ -1,7 +1,7 @@
 import { command, text, UsageError, type Command, type Flags, value } from './command.ts'
 import { table } from './output.ts'
 import { isValue } from './parse.ts'
-import { flagOf, notesOf, VARIABLE_NAMES } from './configuration.ts'
+import { flagOf, variableOf, VARIABLE_NAMES } from './configuration.ts'
 import { oneOf } from '../kernel/variables.ts'
 
 const CONFIGURATION =
@@ -104,7 +104,7 @@ function shownFlag([name, flag]: readonly [string, Flags[string]]) {
 /** Variable, flag, default and accepted form of every variable. */
 function variables() {
   return VARIABLE_NAMES.map((name) => {
-    const { form, default: fallback = '' } = notesOf(name)
+    const { form, default: fallback = '' } = variableOf(name)
     const flag = flagOf(name)
     const shown = flag === undefined ? '(no flag)' : `--${flag}`
     return [name, shown, fallback, form] as const

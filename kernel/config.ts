@@ -1,12 +1,8 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import type Type from 'typebox'
-import { Decode } from 'typebox/value'
 import { codeOf, messageOf } from './log.ts'
-import type { VariableNotes } from './variables.ts'
-
-type Variables = Type.TObject
+import type { ValuesOf, Variable, Variables } from './variables.ts'
 
 /** The configuration as it stands; `current` changes when the environment file does. */
 export type ConfigSource<V extends Variables> = ReturnType<typeof openConfig<V>>
@@ -73,7 +69,7 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
     try {
       const next = load(variables, options, envFile)
       refuse(next)
-      const names = Object.keys(variables.properties)
+      const names = Object.keys(variables)
       const changed = changedNames(names, loaded, next)
       const late = changed.filter((name) => countsLate(variables, name))
       loaded = keepValues(late, loaded, next)
@@ -90,7 +86,7 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
 
   return {
     get current() {
-      return loaded.config as Type.StaticDecode<V>
+      return loaded.config as ValuesOf<V>
     },
     /** Each variable that has a value. A new map after each reload. */
     get origins() {
@@ -123,7 +119,7 @@ interface Loaded {
 }
 
 function countsLate(variables: Variables, name: string) {
-  return notesOf(variables.properties[name]).counts === 'from the next start'
+  return variables[name]?.counts === 'from the next start'
 }
 
 function changedNames(names: readonly string[], before: Loaded, after: Loaded) {
@@ -144,17 +140,13 @@ function keepValues(names: readonly string[], before: Loaded, after: Loaded): Lo
   return { ...after, config, origins }
 }
 
-function notesOf(schema: Type.TSchema | undefined) {
-  return schema as unknown as VariableNotes
-}
-
 function refuse({ problems: [first] }: Loaded) {
   if (first !== undefined) throw new ConfigError(first.message)
 }
 
 function load(variables: Variables, options: ConfigOptions, envFile: string | undefined): Loaded {
   const { flags, environment, otherNames } = options
-  const names = Object.keys(variables.properties)
+  const names = Object.keys(variables)
   const problems: ConfigProblem[] = []
   function attempt<T>(affected: readonly string[], read: () => T): T | undefined {
     try {
@@ -175,8 +167,8 @@ function load(variables: Variables, options: ConfigOptions, envFile: string | un
   const { CREDENTIALS_DIRECTORY: credentials, STATE_DIRECTORY: stateDirectory } = environment
   const config: Record<string, unknown> = {}
   const origins = new Map<string, Origin>()
-  for (const [name, schema] of Object.entries(variables.properties)) {
-    const { secret = false, default: fallback } = notesOf(schema)
+  for (const [name, variable] of Object.entries(variables)) {
+    const { secret = false, default: fallback } = variable
     const folder = secret ? credentials : undefined
     const found = firstSet([
       [flags[name], 'flag'],
@@ -188,10 +180,10 @@ function load(variables: Variables, options: ConfigOptions, envFile: string | un
     ])
     if (found === undefined) continue
     const [text, place] = found
-    const value = attempt([name], () => decode(name, schema, text))
+    const value = attempt([name], () => readValue(name, variable, text))
     if (value !== undefined) origins.set(name, { text, place, secret })
     if (value !== undefined) config[name] = value
-    else if (fallback !== undefined) config[name] = decode(name, schema, fallback)
+    else if (fallback !== undefined) config[name] = readValue(name, variable, fallback)
   }
   return { config, origins, problems }
 }
@@ -201,25 +193,23 @@ function firstSet(places: readonly (readonly [string | undefined, string])[]) {
   return places.find((given): given is readonly [string, string] => Boolean(given[0]))
 }
 
-function decode(name: string, schema: Type.TSchema, text: string): unknown {
+function readValue(name: string, { read, form }: Variable<unknown>, text: string): unknown {
   try {
-    return Decode(schema, text)
+    return read(text)
   } catch (error) {
     // The value is never quoted: a URL, a host or a command may hold a password.
-    throw new ConfigError(
-      `${name} is not valid (${messageOf(error)}): ` + `expected ${notesOf(schema).form}`,
-    )
+    throw new ConfigError(`${name} is not valid (${messageOf(error)}): ` + `expected ${form}`)
   }
 }
 
 /** Names that begin like a variable, up to the first `_`, and are none. */
 function unknownIn(
-  { properties }: Variables,
+  variables: Variables,
   values: Readonly<Record<string, string | undefined>>,
   otherNames: readonly string[],
 ): readonly string[] {
-  const known = new Set([...Object.keys(properties), ...otherNames, 'GATEHOUSE_ENV_FILE'])
-  const prefixes = new Set(Object.keys(properties).map(prefixOf))
+  const known = new Set([...Object.keys(variables), ...otherNames, 'GATEHOUSE_ENV_FILE'])
+  const prefixes = new Set(Object.keys(variables).map(prefixOf))
   // Other programs have variables such as DATABASE_NAME.
   prefixes.delete(prefixOf('DATABASE_URL'))
   return Object.keys(values).filter((name) => prefixes.has(prefixOf(name)) && !known.has(name))

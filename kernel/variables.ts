@@ -1,65 +1,53 @@
 import { resolve } from 'node:path'
-import Type from 'typebox'
 import { parseAddress, parseBlocks, type Address } from './net/addresses.ts'
 
-/** What a variable's schema says of it beside its type. */
-export interface VariableNotes {
-  /** What is accepted, in words. */
-  form: string
+/** A variable: how its text is read, and what people are told of it. */
+export interface Variable<T> extends Reading<T> {
   /** When a change counts: as soon as it is read again, or from the next start. */
   counts: 'at once' | 'from the next start'
   /** A secret may also come from a systemd credential and never from a flag. */
   secret?: true
   /** The variable's flag, where a contract names another one than follows from its name. */
   flag?: string
+  /** The text that counts where it is unset. */
   default?: string
 }
 
-type VariableSchema<T> = Type.TCodec<Type.TString, T>
+/** A table of variables by name. */
+export type Variables = Readonly<Record<string, Variable<unknown>>>
 
-type Declared<T> = Reading<T> & VariableNotes
-
-/** Declares a variable that has a value always: its default, unless it is set. */
-export function variable<T>(declared: Declared<T> & { default: string }): VariableSchema<T> {
-  return schemaOf(declared)
+/** The values of a table of variables; one without a default may be unset. */
+export type ValuesOf<V extends Variables> = {
+  readonly [Name in keyof V]: ReturnType<V[Name]['read']> | UnlessDefault<V[Name]>
 }
 
-/** Declares a variable that may be unset. */
-export function optional<T>(declared: Declared<T>): Type.TOptional<VariableSchema<T>> {
-  return Type.Optional(schemaOf(declared))
-}
-
-function schemaOf<T>({ read, ...notes }: Declared<T>): VariableSchema<T> {
-  return Type.Codec(Type.String(notes)).Decode(read).Encode(String)
-}
+type UnlessDefault<V> = V extends { default: string } ? never : undefined
 
 /** Declares a secret, which is any text. */
-export function secret(form: string): Type.TOptional<VariableSchema<string>> {
-  return optional({ form, counts: 'at once', secret: true, read: (text) => text })
+export function secret(form: string) {
+  return { ...anyText(form), counts: 'at once', secret: true } satisfies Variable<string>
 }
 
 /** Declares where a service listens. */
-export function address(fallback: string): VariableSchema<Address> {
-  return variable({
+export function address(fallback: string) {
+  return {
     form: 'host:port, unix:/path, unix:/path?mode=0660 or fd:NAME',
     counts: 'from the next start',
     read: parseAddress,
     default: fallback,
-  })
+  } satisfies Variable<Address>
 }
 
-/** Declares the public address of a service. */
-export function baseUrl(): Type.TOptional<VariableSchema<string>> {
-  return optional({
-    form: 'an http:// or https:// URL without a path',
-    counts: 'at once',
-    read(text) {
-      const url = readWebUrl(text)
-      if (url.pathname !== '/' || url.search !== '') throw new SyntaxError('it has a path')
-      return url.origin
-    },
-  })
-}
+/** The public address of a service. */
+export const baseUrl = {
+  form: 'an http:// or https:// URL without a path',
+  counts: 'at once',
+  read(text) {
+    const url = readWebUrl(text)
+    if (url.pathname !== '/' || url.search !== '') throw new SyntaxError('it has a path')
+    return url.origin
+  },
+} satisfies Variable<string>
 
 /** A file or a folder; its path is relative to the folder in which the program starts. */
 export function path(form: string): Reading<string> {
@@ -73,35 +61,35 @@ const HEADER_NAME = pattern('', /^[A-Za-z0-9-]{1,100}$/)
 
 /** The variables of the program itself; each service declares its own beside its code. */
 export const programVariables = {
-  DATABASE_URL: optional({
+  DATABASE_URL: {
     ...databaseUrl,
     form: 'a postgres:// URL; unset for the embedded database',
     counts: 'from the next start',
     secret: true,
-  }),
-  GATEHOUSE_DATA_DIR: variable({
+  },
+  GATEHOUSE_DATA_DIR: {
     ...path('a folder'),
     counts: 'from the next start',
     default: './data',
-  }),
-  GATEHOUSE_TRUSTED_PROXIES: optional({
+  },
+  GATEHOUSE_TRUSTED_PROXIES: {
     form: 'a comma-separated list of CIDR blocks',
     counts: 'at once',
     read: (text) => parseBlocks(text.split(',').map((block) => block.trim())),
-  }),
-  GATEHOUSE_USER_HEADER: variable({
+  },
+  GATEHOUSE_USER_HEADER: {
     form: 'the name of a request header',
     counts: 'at once',
     read: (text) => HEADER_NAME.read(text).toLowerCase(),
     default: 'Remote-Email',
-  }),
-  GATEHOUSE_WATCHDOG_S: variable({
+  },
+  GATEHOUSE_WATCHDOG_S: {
     ...integer({ min: 0, max: 3_600, of: 'seconds' }),
     form: 'a whole number of seconds from 1 to 3600, or 0 for no watchdog',
     counts: 'from the next start',
     default: '60',
-  }),
-}
+  },
+} satisfies Variables
 
 function readDatabaseUrl(text: string) {
   if (!/^postgres(ql)?:\/\//.test(text))

@@ -7,7 +7,7 @@ import {
   type ServiceName,
   type ConfigSource,
   ignoredText,
-  notesOf,
+  variableOf,
   VARIABLE_NAMES,
 } from '../configuration.ts'
 import { fail, ok, warn, type Findings } from '../output.ts'
@@ -105,7 +105,7 @@ function environmentFile({ envFile, origins }: ConfigSource) {
 /** Credentials of systemd that hold a variable. */
 function credentialFiles(folder: string | undefined) {
   if (folder === undefined) return []
-  return VARIABLE_NAMES.filter((name) => notesOf(name).secret === true)
+  return VARIABLE_NAMES.filter((name) => variableOf(name).secret === true)
     .map((name) => ({ path: join(folder, name.toLowerCase()), secret: true }))
     .filter(({ path }) => existsSync(path))
 }

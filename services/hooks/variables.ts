@@ -1,5 +1,5 @@
 import { parseHosts } from '../../kernel/net/addresses.ts'
-import { integer, address, baseUrl, optional, secret, variable } from '../../kernel/variables.ts'
+import { integer, address, baseUrl, secret, type Variables } from '../../kernel/variables.ts'
 
 /** The variables that `forward --exec` gives a program, beside those of the service. */
 export const EVENT_VARIABLES = {
@@ -14,53 +14,53 @@ const MAX_SIZE = 100 * 1024 * 1024
 /** The variables of the hooks service. */
 export const hooksVariables = {
   HOOKS_ADDR: address('127.0.0.1:8080'),
-  HOOKS_BASE_URL: baseUrl(),
+  HOOKS_BASE_URL: baseUrl,
   HOOKS_CODE_HOST_SECRET: secret('the shared secret, the whole value'),
   HOOKS_CODE_HOST_SECRET_PREVIOUS: secret('the secret being retired'),
   HOOKS_PAYMENTS_SECRET: secret('the shared secret, the whole value'),
   HOOKS_PAYMENTS_SECRET_PREVIOUS: secret('the secret being retired'),
   HOOKS_CHAT_SECRET: secret('the shared secret, the whole value'),
   HOOKS_CHAT_SECRET_PREVIOUS: secret('the secret being retired'),
-  GATEHOUSE_SECRET_KEY: optional({
+  GATEHOUSE_SECRET_KEY: {
     form: '32 bytes as base64, as openssl rand -base64 32 prints them',
     counts: 'at once',
     secret: true,
     read: parseSecretKey,
-  }),
-  HOOKS_ROTATION_OVERLAP_S: variable({
+  },
+  HOOKS_ROTATION_OVERLAP_S: {
     ...integer({ min: 0, max: 2_592_000 }),
     form: 'a whole number of seconds from 0 (the old secret stops at once) to 2592000',
     counts: 'at once',
     default: '86400',
-  }),
-  HOOKS_MAX_BODY: variable({
+  },
+  HOOKS_MAX_BODY: {
     form: 'a size from 1 to 100 MiB, such as 25MiB, 512KiB or 1000',
     counts: 'at once',
     read: parseSize,
     default: '25MiB',
-  }),
-  HOOKS_FRESHNESS_S: variable({
+  },
+  HOOKS_FRESHNESS_S: {
     ...integer({ min: 1, max: 86_400, of: 'seconds' }),
     counts: 'at once',
     default: '300',
-  }),
-  HOOKS_REPLAY_TARGETS: optional({
+  },
+  HOOKS_REPLAY_TARGETS: {
     form: 'a comma-separated list of host or host:port',
     counts: 'at once',
     read: parseHosts,
-  }),
-  HOOKS_QUEUE_URL: optional({
+  },
+  HOOKS_QUEUE_URL: {
     form: 'a redis:// or rediss:// URL',
     counts: 'from the next start',
     secret: true,
     read: parseQueueUrl,
-  }),
-  HOOKS_QUEUE_CHANNELS: optional({
+  },
+  HOOKS_QUEUE_CHANNELS: {
     form: 'a comma-separated list of stream names without spaces, 200 characters each at most',
     counts: 'from the next start',
     read: parseChannels,
-  }),
-}
+  },
+} satisfies Variables
 
 /** A key: 32 bytes as base64. */
 export function parseSecretKey(text: string): Buffer {

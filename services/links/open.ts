@@ -3,7 +3,7 @@ import { openClicks, type ClicksOptions } from './clicks.ts'
 import type { LinkParts } from './links.ts'
 import { openTargetCache } from './target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users.ts'
-import { address, baseUrl, optional, pattern } from '../../kernel/variables.ts'
+import { address, baseUrl, pattern, type Variables } from '../../kernel/variables.ts'
 
 /** What the links service needs. */
 export type LinksOptions = Omit<LinkParts, 'forget'> & ClicksOptions
@@ -27,10 +27,10 @@ const HOST_NAME = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/i
 /** The variables of the links service. */
 export const linksVariables = {
   LINKS_ADDR: address('127.0.0.1:8081'),
-  LINKS_BASE_URL: baseUrl(),
-  LINKS_SHORT_KEYWORD: optional({
+  LINKS_BASE_URL: baseUrl,
+  LINKS_SHORT_KEYWORD: {
     form: 'a host name such as go',
     counts: 'at once',
     read: (text) => pattern('', HOST_NAME).read(text).toLowerCase(),
-  }),
-}
+  },
+} satisfies Variables

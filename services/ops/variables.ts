@@ -6,95 +6,94 @@ import {
   trueOrFalse,
   address,
   baseUrl,
-  optional,
   path,
   secret,
-  variable,
+  type Variables,
 } from '../../kernel/variables.ts'
 
 const modelName = { form: 'the name of a model', counts: 'at once', read: readModelName } as const
-const tierModel = variable({ ...modelName, default: 'default' })
-const folder = optional({ ...path('a folder'), counts: 'from the next start' })
+const tierModel = { ...modelName, default: 'default' }
+const folder = { ...path('a folder'), counts: 'from the next start' } as const
 const silence = { ...integer({ min: 1, max: 1_800, of: 'seconds' }), counts: 'at once' } as const
-const jsonFile = optional({ ...path('a JSON file'), counts: 'at once' })
+const jsonFile = { ...path('a JSON file'), counts: 'at once' } as const
 const days = {
   ...integer({ min: 0, max: 36_500 }),
   form: 'a whole number of days from 0 (kept for ever) to 36500',
   counts: 'at once',
 } as const
-const budget = optional({
+const budget = {
   form: 'an amount such as 2.50',
   counts: 'at once',
-  read(text) {
+  read(text: string) {
     if (!/^\d{1,7}(\.\d{1,4})?$/.test(text)) throw new SyntaxError('it is no amount')
     return Number(text)
   },
-})
+} as const
 
 /** The variables of the ops service. */
 export const opsVariables = {
   OPS_ADDR: address('127.0.0.1:8082'),
-  OPS_BASE_URL: baseUrl(),
+  OPS_BASE_URL: baseUrl,
   OPS_CHAT_API_KEY: secret('the bearer token of the alert webhook and the chat API'),
-  OPS_WEBHOOK_MODEL: optional({ ...modelName, flag: 'webhook-model' }),
-  OPS_WEBHOOK_SYSTEM_PROMPT: optional({
+  OPS_WEBHOOK_MODEL: { ...modelName, flag: 'webhook-model' },
+  OPS_WEBHOOK_SYSTEM_PROMPT: {
     ...anyText('a prompt'),
     counts: 'at once',
     flag: 'webhook-system-prompt',
-  }),
-  OPS_MODEL_URL: optional({
+  },
+  OPS_MODEL_URL: {
     form: 'an http:// or https:// URL that ends in /v1',
     counts: 'at once',
     read: readModelUrl,
-  }),
+  },
   OPS_MODEL_KEY: secret('the key of the model endpoint'),
   OPS_TIER1_MODEL: tierModel,
   OPS_TIER2_MODEL: tierModel,
   OPS_TIER3_MODEL: tierModel,
-  OPS_INTERVAL: variable({
+  OPS_INTERVAL: {
     ...integer({ min: 1, max: 2_147_483_647, of: 'seconds' }),
     counts: 'at once',
     default: '3600',
-  }),
-  OPS_MAX_TIER: variable({ ...integer({ min: 1, max: 3 }), counts: 'at once', default: '3' }),
-  OPS_DRY_RUN: variable({ ...trueOrFalse, counts: 'at once', default: 'false' }),
+  },
+  OPS_MAX_TIER: { ...integer({ min: 1, max: 3 }), counts: 'at once', default: '3' },
+  OPS_DRY_RUN: { ...trueOrFalse, counts: 'at once', default: 'false' },
   OPS_STATE_DIR: folder,
   OPS_RESULTS_DIR: folder,
   OPS_REPOS_DIR: folder,
-  OPS_RUNNER: variable({
+  OPS_RUNNER: {
     ...oneOf('auto', 'probe', 'model', 'cli'),
     counts: 'at once',
     default: 'auto',
-  }),
-  OPS_AGENT_COMMAND: variable({
+  },
+  OPS_AGENT_COMMAND: {
     form:
       'a command and its arguments, without shell syntax, ' +
       'with double quotes around words that have spaces',
     counts: 'at once',
     read: readCommand,
     default: 'claude',
-  }),
+  },
   OPS_INVENTORY: jsonFile,
   OPS_PRICES: jsonFile,
   OPS_SESSION_BUDGET_USD: budget,
   OPS_DAY_BUDGET_USD: budget,
-  OPS_UNSANDBOXED: variable({ ...trueOrFalse, counts: 'at once', default: 'false' }),
-  OPS_MAX_TURNS: variable({
+  OPS_UNSANDBOXED: { ...trueOrFalse, counts: 'at once', default: 'false' },
+  OPS_MAX_TURNS: {
     ...integer({ min: 1, max: 1_000 }),
     counts: 'at once',
     default: '40',
-  }),
-  OPS_FIRST_OUTPUT_S: variable({ ...silence, default: '60' }),
-  OPS_IDLE_S: variable({ ...silence, default: '180' }),
-  OPS_RETENTION_DAYS: variable({ ...days, default: '90' }),
-  OPS_LINES_RETENTION_DAYS: variable({ ...days, default: '30' }),
-  OPS_NOTIFY_URL: optional({
+  },
+  OPS_FIRST_OUTPUT_S: { ...silence, default: '60' },
+  OPS_IDLE_S: { ...silence, default: '180' },
+  OPS_RETENTION_DAYS: { ...days, default: '90' },
+  OPS_LINES_RETENTION_DAYS: { ...days, default: '30' },
+  OPS_NOTIFY_URL: {
     form: 'an http:// or https:// URL for notices as JSON, or ntfy+https://HOST/TOPIC',
     counts: 'at once',
     secret: true,
     read: readNotifyUrl,
-  }),
-}
+  },
+} satisfies Variables
 
 /** What is wrong with the name of a model. */
 export function nameProblem(text: string): string | undefined {

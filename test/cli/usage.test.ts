@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { Variables } from '../../commands/configuration.ts'
+import { VARIABLES } from '../../commands/configuration.ts'
 import { refuseCommands, runCli, type RefusedCommand } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
 
-const VARIABLES = [
+const DOCUMENTED = [
   'DATABASE_URL',
   'GATEHOUSE_DATA_DIR',
   'GATEHOUSE_TRUSTED_PROXIES',
@@ -51,7 +51,7 @@ t.test('help lists the commands and every variable with its flag', async (t) => 
     t.match(stdout, new RegExp(`^ +gatehouse \\[?${command}\\b`, 'm'), command)
   }
   t.match(stdout, /^ {2}gatehouse forward \[TARGET\] \[--exec FILE\] \[--from URL\]/m)
-  for (const name of VARIABLES) {
+  for (const name of DOCUMENTED) {
     const line = stdout.split('\n').find((text) => text.trim().startsWith(`${name} `)) ?? ''
     const flag = name
       .toLowerCase()
@@ -61,7 +61,7 @@ t.test('help lists the commands and every variable with its flag', async (t) => 
     t.match(line, secretive ? '(no flag)' : `--${flag} `, `${name} has its line`)
   }
   for (const flag of ['--webhook-model', '--webhook-system-prompt']) t.match(stdout, ` ${flag} `)
-  for (const name of Object.keys(Variables.properties)) {
+  for (const name of Object.keys(VARIABLES)) {
     t.match(stdout, new RegExp(`^ +${name} `, 'm'), `${name} is listed`)
   }
   for (const flag of ['--help', '-h']) t.equal((await runCli([flag])).stdout, stdout, flag)
@@ -99,7 +99,7 @@ t.test('the man page has every command, flag and variable', async (t) => {
   const { code, stdout } = await runCli(['help', '--man'])
   t.equal(code, 0)
   for (const command of COMMANDS) t.match(stdout, `\ngatehouse ${command.replace('-', '\\-')}`)
-  for (const name of Object.keys(Variables.properties)) t.match(stdout, `\n${name}, `)
+  for (const name of Object.keys(VARIABLES)) t.match(stdout, `\n${name}, `)
   t.match(stdout, '\n\\-\\-skip\\-failed\n')
   if (spawnSync('man', ['--version']).status !== 0) return
   const file = join(await temporaryFolder(t), 'gatehouse.1')

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { notesOf, VARIABLE_NAMES } from '../../commands/configuration.ts'
+import { variableOf, VARIABLE_NAMES } from '../../commands/configuration.ts'
 import type { VariableName } from '../../commands/configuration.ts'
 import { backends } from '../helpers/backends.ts'
 import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
@@ -96,7 +96,7 @@ t.test('what the service may take of the host is bounded', async (t) => {
 })
 
 t.test('every secret is a credential, and none has to be there', async (t) => {
-  const secrets = VARIABLE_NAMES.filter((name) => notesOf(name).secret === true)
+  const secrets = VARIABLE_NAMES.filter((name) => variableOf(name).secret === true)
   const ids = secrets.map((name) => name.toLowerCase()).sort()
   t.same(
     settings(service, 'LoadCredential'),
@@ -174,7 +174,7 @@ t.test('the example of settings is one', async (t) => {
   writeFileSync(file, example)
   t.match(await runCli(['provider', 'list'], { env }), { code: 0 }, 'as it comes')
   for (const [line, name = '', value] of lines) {
-    const { default: fallback, secret } = notesOf(name as VariableName)
+    const { default: fallback, secret } = variableOf(name as VariableName)
     t.not(secret, true, `${name} is no secret`)
     if (fallback !== undefined && !/_(MODEL)$/.test(name)) t.equal(value, fallback, line)
   }

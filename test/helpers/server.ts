@@ -3,7 +3,7 @@ import { commandTable } from '../../commands/commands.ts'
 import { setFlagsFromString } from 'node:v8'
 import { openProgram } from '../../commands/program.ts'
 import { assetText } from '../../kernel/assets.ts'
-import { OTHER_NAMES, Variables } from '../../commands/configuration.ts'
+import { OTHER_NAMES, VARIABLES } from '../../commands/configuration.ts'
 import { openConfig } from '../../kernel/config.ts'
 import { createLog } from '../../kernel/log.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli.ts'
@@ -44,7 +44,7 @@ export type TestServer = {
 export async function startServer(t: Owner, options: ServerOptions = {}): Promise<TestServer> {
   const environment = await serverEnv(t, options)
   for (const name of Object.keys(environment)) {
-    if (name in Variables.properties || PLACES.has(name)) continue
+    if (name in VARIABLES || PLACES.has(name)) continue
     // Redacted like our own secrets. An agent gets them from the environment of this process.
     if (AGENT_SECRETS.includes(name)) continue
     throw new Error(`${name} is no variable of the product: use startServerProcess`)
@@ -61,7 +61,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
     },
     () => new Date(),
   )
-  const config = openConfig(Variables, {
+  const config = openConfig(VARIABLES, {
     flags: {},
     environment,
     otherNames: OTHER_NAMES,
