@@ -23,7 +23,7 @@ import {
   presentedToken,
   tokenMatches,
 } from './secrets.ts'
-import { bodyStaleness, verifySignature } from './signatures.ts'
+import { bodyStaleness, verifySignature, type Keys, type Unverified } from './signatures.ts'
 
 /** What comes of a delivery before its body. */
 export interface DeliveryHead {
@@ -68,7 +68,7 @@ export interface Receiver extends Pick<
  * stored. Throws 404 for an unknown provider and 403 for a disabled one.
  */
 export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
-  const { provider, headers } = head
+  const { provider } = head
   if (!isSignedProvider(provider)) {
     throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED))
   }
@@ -79,23 +79,18 @@ export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
     throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED), 'no secret is configured')
   }
   if (!row.enabled) throw rejected(receiver, head, disabled(provider), 'disabled')
-  const verifier = verifySignature(scheme, head, secrets, receiver.freshnessSeconds())
-  return {
-    update: verifier.update,
-    async finish(body) {
-      const proof = verifier.finish(body)
-      accept(receiver, head, row, proof, () =>
-        'status' in proof && proof.status === 400
-          ? badRequest(HEADER_MISSING)
-          : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG),
-      )
-      const members = readMembers(body, headers['content-type'])
+  return startVerified(receiver, head, row, scheme, {
+    keys: secrets,
+    refusal: ({ status }) =>
+      status === 400
+        ? badRequest(HEADER_MISSING)
+        : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG),
+    readMembers(body, type) {
+      const members = readMembers(body, type)
       if (members === undefined) throw badRequest(BODY_UNREADABLE)
-      const answer = scheme.handshake?.(members)
-      if (answer !== undefined) return { kind: 'handshake', answer }
-      return store(receiver, head, row, body, members)
+      return members
     },
-  }
+  })
 }
 
 /**
@@ -114,40 +109,60 @@ export function startGeneric(
     throw rejected(receiver, head, disabled(provider), 'disabled')
   }
   const scheme = schemeOf(row)
-  if (scheme !== undefined) return startScheme(receiver, head, row, scheme)
+  if (scheme !== undefined) {
+    return startVerified(receiver, head, row, scheme, {
+      keys: keysAt(receiver.secrets, row, head.receivedAt),
+      refusal: () =>
+        scheme.refusal === 401
+          ? new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
+          : forbidden(SIGNATURE_WRONG),
+      readMembers: (body, type) => (needsJson(scheme) ? readMembers(body, type) : undefined) ?? {},
+    })
+  }
   return {
     update: () => undefined,
     async finish(body) {
-      accept(receiver, head, row, proveCaller(head, row, pathToken), () => forbidden(TOKEN_WRONG))
+      const proof = proveCaller(head, row, pathToken)
+      if ('reason' in proof) {
+        throw rejected(receiver, head, forbidden(TOKEN_WRONG), proof.reason, true)
+      }
+      noteSecret(receiver, head, row, proof.secret)
       return store(receiver, head, row, body, {})
     },
   }
 }
 
-/** Starts a delivery that is signed, to a generic receiver. */
-function startScheme(
+/** What the receivers of signed deliveries do each in its way. */
+interface SignedReceiver {
+  keys: Keys
+  refusal: (failure: Unverified) => Fault
+  /** The members of the body; throws where this receiver refuses a body without any. */
+  readMembers: (body: Buffer, type: string | undefined) => JsonObject
+}
+
+/** Starts a signed delivery: it is verified, then read, then stored. */
+function startVerified(
   receiver: Receiver,
   head: DeliveryHead,
   row: Provider,
   scheme: Scheme,
+  { keys, refusal, ...how }: SignedReceiver,
 ): Receiving {
   const { headers, receivedAt } = head
-  const keys = keysAt(receiver.secrets, row, receivedAt)
   const freshness = receiver.freshnessSeconds()
   const verifier = verifySignature(scheme, head, keys, freshness)
-  const refusal = (): Fault =>
-    scheme.refusal === 401
-      ? new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
-      : forbidden(SIGNATURE_WRONG)
   return {
     update: verifier.update,
     async finish(body) {
       const proof = verifier.finish(body)
-      accept(receiver, head, row, proof, refusal)
-      const read = needsJson(scheme) ? readMembers(body, headers['content-type']) : undefined
-      const members = read ?? {}
+      if ('reason' in proof) throw rejected(receiver, head, refusal(proof), proof.reason, true)
+      noteSecret(receiver, head, row, proof.secret)
+      const members = how.readMembers(body, headers['content-type'])
       const stale = bodyStaleness(scheme, members, receivedAt, freshness)
-      if (stale !== undefined) throw rejected(receiver, head, refusal(), stale, true)
+      if (stale !== undefined) {
+        const failure = { status: 401, reason: stale } as const
+        throw rejected(receiver, head, refusal(failure), stale, true)
+      }
       const answer = scheme.handshake?.(members)
       if (answer !== undefined) return { kind: 'handshake', answer }
       return store(receiver, head, row, body, members)
@@ -155,18 +170,14 @@ function startScheme(
   }
 }
 
-/** Notes by which secret a delivery is accepted; throws where it is not. */
-function accept(
-  receiver: Receiver,
-  head: DeliveryHead,
+/** Notes by which secret a delivery is accepted. */
+function noteSecret(
+  { secretUses }: Receiver,
+  { provider, receivedAt: at }: DeliveryHead,
   { rotated_at }: Provider,
-  proof: Proof,
-  refusal: () => Fault,
+  secret: SecretName | null,
 ): void {
-  if ('reason' in proof) throw rejected(receiver, head, refusal(), proof.reason, true)
-  const { provider, receivedAt: at } = head
-  const { secret } = proof
-  if (secret !== null) receiver.secretUses.record({ provider, secret, at, rotated_at })
+  if (secret !== null) secretUses.record({ provider, secret, at, rotated_at })
 }
 
 /** Counts a rejected delivery (401, 403, 413) and gives the fault to be thrown. */

@@ -25,7 +25,8 @@ interface Stamp {
 
 type Headers = Readonly<Record<string, string>>
 
-interface Unverified {
+/** Why a delivery is not verified. */
+export interface Unverified {
   status: 400 | 401
   /** For the operator; never holds a signature or a secret. */
   reason: string
