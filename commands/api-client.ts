@@ -11,7 +11,7 @@ import { cleanText } from '../services/hooks/event-fields.ts'
 import { anyText } from '../kernel/variables.ts'
 import { secretFlag, UsageError, urlFlag } from './command.ts'
 
-/** Where a server listens unless it is told otherwise. */
+/** The default address of a server. */
 const DEFAULT_FROM = 'http://127.0.0.1:8080'
 const FROM_FORM = `the server, unix:/path for its socket, ${DEFAULT_FROM} unless given`
 export const FROM = urlFlag('URL', FROM_FORM, anyText(FROM_FORM))

@@ -49,10 +49,7 @@ async function checkAll(
 ): Promise<Findings> {
   const { PATH: path = '', CREDENTIALS_DIRECTORY: credentials } = environment
   const { GATEHOUSE_DATA_DIR: directory } = config.current
-  /**
-   * Leaves out checks of other services, and those with a wrong variable: nobody knows what was
-   * meant.
-   */
+  /** Skips checks of other services, and checks that depend on a variable with a wrong value. */
   async function when(
     names: readonly VariableName[],
     find: () => Findings | Promise<Findings>,

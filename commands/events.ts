@@ -32,7 +32,7 @@ export const ID = value('ID', 'the id of the event', accepted('the id of an even
 export const FILTER_FLAGS = {
   provider: text('NAME', 'only events of this provider'),
   'event-type': text('TYPE', 'only events of this type; * stands for any characters'),
-  since: text('TIME|ID', 'only events from this time or id on, or for so long: 24h'),
+  since: text('TIME|ID', 'only events from this time or id on, or of the last 24h'),
   until: text('TIME|ID', 'only events before this time, or up to this id'),
   verified: value(
     'true|false',

@@ -96,7 +96,7 @@ export const commands = [
   }),
 ]
 
-/** A line of the report, in columns as far as slugs are short. */
+/** A line of the report; short slugs are padded to a column. */
 function lineText({ line, slug, outcome, message }: LineReport, dryRun: boolean) {
   const words = [
     String(line).padStart(6),

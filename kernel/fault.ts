@@ -53,7 +53,7 @@ export function notFound(message: string): Fault {
 /** The reply to a path that no route has, where a service has no other words. */
 export const NO_ROUTE = notFound('Nothing is served under this path.')
 
-/** The service can't do it now; the client may try again after so many seconds. */
+/** The service can't do it now; the client may try again after some seconds. */
 export function unavailable(message: string, retryAfterSeconds = 2): Fault {
   const headers = { 'retry-after': String(retryAfterSeconds) }
   return new Fault(503, 'UNAVAILABLE', message, { headers })

@@ -89,7 +89,7 @@ export function messageOf(error: unknown): string {
 
 /** A text of several lines in one; the spaces around their ends, and empty lines, go. */
 export function oneLine(text: string): string {
-  // Line by line: a pattern for the white space around would try each of many spaces anew.
+  // Line by line: one expression for the white space around would read each space repeatedly.
   const lines = text.split('\n').map((line) => line.trim())
   return lines.filter((line) => line !== '').join(' ')
 }

@@ -47,9 +47,8 @@ export function isUuid(text: string): boolean {
 const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 
 /**
- * Text that can't command a terminal or show in another order than it has: such a character
- * becomes
- * `\u001b`, which in a string of JSON is the same character.
+ * Escapes characters that control a terminal or change the order in which text is shown. The
+ * escape, such as `\u001b`, means the same character in a string of JSON.
  */
 export function escapeControls(text: string): string {
   return text.replace(
@@ -59,7 +58,7 @@ export function escapeControls(text: string): string {
 }
 
 /**
- * Characters that show the text behind them in another order than it has, up to their end or the
+ * Characters that change the order in which the text after them is shown, up to their end or the
  * end of the line. Marks of one direction (U+200E, U+200F, U+061C) turn nothing else: texts of
  * right-to-left scripts need them.
  */

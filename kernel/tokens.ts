@@ -8,9 +8,7 @@ interface TokenHeaders {
   authorization?: string | undefined
 }
 
-/**
- * The stored form of a token. A token has so many random bits that a plain hash reveals nothing.
- */
+/** The stored form of a token. A token has enough random bits that a plain hash reveals nothing. */
 export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }

@@ -25,7 +25,7 @@ export function apiDocsRoutes(
 
   function document(): string {
     const base = baseUrl()
-    // The address is known once the listener runs, and may be configured anew.
+    // The address is known once the listener runs, and may change with the configuration.
     if (made?.base !== base)
       made = { base, yaml: toYaml(openApi({ ...api, servers: serversAt(base) })) }
     return made.yaml

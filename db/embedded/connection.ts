@@ -35,8 +35,8 @@ export function createConnections(
   }
 
   /**
-   * Opens a connection and ends the one before, whose transaction is rolled back and whose
-   * prepared statements are freed. LISTEN stays.
+   * Opens a connection and ends the previous one: its transaction is rolled back, its prepared
+   * statements are freed. LISTEN stays.
    */
   function connect() {
     current?.destroy()

@@ -25,7 +25,7 @@ export const Destination = Type.Object({
   created_at: Timestamp,
   disabled_at: nullable(Timestamp),
   disabled_by: nullable(Type.Enum(['operator', 'failures'])),
-  /** Every event up to here was looked at. */
+  /** Every event up to this id was considered. */
   position: Type.Integer(),
   delivered: Type.Integer(),
   waiting: Type.Integer(),

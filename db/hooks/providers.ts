@@ -21,7 +21,7 @@ export type Place = Type.Static<typeof Place>
 export const SchemeRow = Type.Object({
   /** Headers with the signature. */
   signature: Type.Array(Type.String()),
-  /** What stands before the signature in its header. */
+  /** The text before the signature in its header. */
   prefix: Type.String(),
   encoding: Type.Enum(['hex', 'base64', 'base64url']),
   algorithm: Type.Enum(['sha256', 'sha512', 'ed25519']),

@@ -13,8 +13,8 @@ export type ListOrder = Type.Static<typeof ListOrder>
 const Place = Type.Object({ place: Type.Integer(), slug: Type.String() })
 
 /**
- * A link in a list of the pages: what the visitor is to it, the beginning of its description, the
- * address of its primary owner, and all its clicks of people and programs.
+ * A link in a list of the pages, with the visitor's role, the beginning of its description, the
+ * address of its primary owner, and its clicks.
  */
 export const ListedLink = Type.Object({
   ...Type.Omit(Link, ['owners', 'append_path']).properties,

@@ -1,7 +1,10 @@
 import Type from 'typebox'
 import { one, sqlFile } from '../sql-file.ts'
 
-/** Each removes at most `limit` rows of before a time; `removed: 0` means that none are left. */
+/**
+ * Each removes at most `limit` rows that are older than a time. `removed: 0` means that nothing is
+ * left to remove.
+ */
 const prune = one(Type.Object({ removed: Type.Integer() }), {
   before: 'timestamptz',
   limit: 'int8',

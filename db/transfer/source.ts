@@ -122,8 +122,7 @@ async function* linesOf(path: string): AsyncGenerator<string, undefined> {
     }
     parts.push(chunk.subarray(from))
     length += chunk.length - from
-    if (length > MAX_LINE_BYTES)
-      throw new Error('the backup has a row that none is: it is too long')
+    if (length > MAX_LINE_BYTES) throw new Error('the backup has a row that is too long')
   }
   return undefined
 }

@@ -38,14 +38,14 @@ export interface DashboardView {
   unknown: string
 }
 
-/** To so many rows the list of the newest events grows. */
+/** The list of the newest events grows to this many rows. */
 const MAX_RECENT = 20
 
 type ProviderLine = StatusMessage['providers'][number]
 
 /**
- * `/`: whether anything arrives, how much, the newest events, and from whom; kept live by the
- * script. Before the first event it says how to send one.
+ * `/`: whether events arrive, how many, the newest ones, and their providers. The script keeps it
+ * live. Before the first event it says how to send one.
  */
 export function dashboardPage(view: DashboardView): Page {
   const { status, events, stats, position } = view
@@ -83,7 +83,7 @@ function connectionStrip({ status, reasons, baseUrl }: DashboardView): Html {
     </div>`
 }
 
-/** The chart of all providers. Chart and reasons are asked for anew while the page is open. */
+/** The chart of all providers. Chart and reasons are fetched again while the page is open. */
 function activity(view: DashboardView): Html {
   const { stats, status } = view
   const hours = hourly(stats, status.generated_at)

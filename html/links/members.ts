@@ -22,9 +22,7 @@ export interface MembersView {
 
 type MemberKind = 'owners' | 'shares'
 
-/**
- * What people read about the two kinds; `whom` completes the name of a button that removes one.
- */
+/** The texts of the two kinds. `whom` completes the name of the button that removes a member. */
 const KINDS = {
   owners: {
     title: 'Owners',

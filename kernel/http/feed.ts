@@ -25,7 +25,7 @@ export interface FeedOptions<Item> {
   pageSize: number
   /** After how long a client comes back. */
   retryMs: () => number
-  /** Nobody is served any more. */
+  /** Called when the last client has left. */
   idle?: () => void
   published?: () => void
   /** A client was cut off because it does not read. */
@@ -70,7 +70,7 @@ interface FeedState<Item> extends FeedOptions<Item> {
   watchers: Set<Watcher<Item>>
   /** Position of the last item that followers and watchers were given. */
   position: number
-  /** Resolves when the position is known. Undefined while nobody is served. */
+  /** Resolves when the position is known. Undefined without clients. */
   starting?: Promise<void> | undefined
   /** `reading, more came`: the log may have grown since the read began. */
   reader: 'idle' | 'reading' | 'reading, more came'

@@ -24,7 +24,7 @@ export function problem(fault: Fault, instance: string): Reply {
 /** Header names in lower case; a list sends the header several times. */
 export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>
 
-/** The open socket of a streaming reply, as far as a stream may use it. */
+/** What a stream may use of the open socket of its reply. */
 export interface Sink {
   /** Sends bytes; bytes that the socket can't take yet count as `unsent`. */
   write(chunk: string | Uint8Array): void

@@ -31,8 +31,8 @@ export interface View {
 }
 
 /**
- * The end of a form that goes on at another page. htmx shows the fragment where there is one; else
- * it, too, goes to the page.
+ * The reply to a form that leads to another page. htmx shows the fragment, if there is one;
+ * otherwise it goes to the page, too.
  */
 export interface Done {
   location: string

@@ -54,9 +54,8 @@ export type ResolveName = (
 export type Connections = ReturnType<typeof keepConnections>
 
 /**
- * Keeps connections open between requests, `max` of them at most. Their addresses were checked
- * when they were made, so a target that is not trusted never gets one that was made for a trusted
- * one.
+ * Keeps connections open between requests, `max` of them at most. Their addresses were checked when
+ * they were made, so an untrusted target never gets a connection that was made for a trusted one.
  */
 export function keepConnections(max: number) {
   const options = { keepAlive: true, maxSockets: max, maxFreeSockets: max }
@@ -190,8 +189,8 @@ export async function isPublicTarget(
 }
 
 /**
- * Reads the first `limit` bytes of an answer and drops the connection: the body may be endless.
- * One that breaks off is as good as a short one.
+ * Reads the first `limit` bytes of an answer and drops the connection: the body may be endless. A
+ * body that breaks off counts as a short one.
  */
 export function readStart(
   response: IncomingMessage,

@@ -23,7 +23,7 @@ export interface ProcessOptions {
   ownsMarker?: boolean
   /** If it exits with 0, what it has started lives on, such as a service. */
   leaves?: boolean
-  /** The bytes of its standard input; it has none without. */
+  /** The bytes of its standard input, which is closed otherwise. */
   input?: Uint8Array
   timeoutMs?: number | undefined
   signal?: AbortSignal
@@ -62,7 +62,7 @@ export interface ProcessEnd {
   endedBy: NodeJS.Signals | null
   /** Why it was stopped or did not start, to be read after "it"; null if neither. */
   problem: string | null
-  /** Why it did not start, if that is known: there is no such program, or it may not be run. */
+  /** Why it did not start, if known: the program does not exist, or may not be executed. */
   missing: 'absent' | 'forbidden' | null
 }
 

@@ -4,8 +4,8 @@ import { readsContent, type ExportQuery } from '../../services/hooks/event-filte
 import type { Caller } from './access.ts'
 
 /**
- * Throws 403 for a search of payloads or headers by nobody knows whom. A token shows that it is a
- * program.
+ * Throws 403 for a search of payloads or headers that another site may have started. A token shows
+ * that a program asks.
  */
 export function refuseForeignSearch(query: ExportQuery, context: Context, caller?: Caller): void {
   if (!readsContent(query) || caller !== undefined || maySearch(context)) return

@@ -43,7 +43,7 @@ const KINDS = {
     rows: memberQueries.listShares,
     tag: 'Shares',
     one: 'share',
-    list: { id: 'listShares', summary: 'List with whom a link is shared.' },
+    list: { id: 'listShares', summary: 'List the users with whom a link is shared.' },
     add: { id: 'shareLink', summary: 'Let a user read a link.' },
     added: 'may read the link now',
     remove: { id: 'endShare', summary: 'End a share.' },

@@ -35,7 +35,7 @@ const MAX_PATH = 200
 const JSON_BOUNDS = { nodes: 20_000, depth: 100 }
 /** All paths that differ together, in characters: long names would stand in each of them. */
 const MAX_PATHS = 1024 * 1024
-/** Pairs of lines that are looked at; of longer texts the first line is compared with the first. */
+/** The maximum number of pairs of lines. Longer texts are compared line by line, from the first. */
 const MAX_PAIRS = 1_000_000
 
 /** Compares two events by the members of their JSON, else by the lines of their text. */

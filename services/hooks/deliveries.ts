@@ -196,8 +196,8 @@ export function rejected(
 }
 
 /**
- * Counts a delivery to a path that leads to no provider (404), so that a mistyped address can be
- * found, and gives the fault to be thrown.
+ * Counts a delivery to a path without a provider (404), so that a mistyped address can be found.
+ * Returns the fault to throw.
  */
 export function rejectedPath(
   { rejections }: Pick<Receiver, 'rejections'>,

@@ -26,7 +26,7 @@ const isShort = [
 ] as const
 export const SINCE_FORM = 'must be an event id or a time such as 2026-01-31T12:00:00Z.'
 const BOUND_FORM =
-  'must be an event id or a time such as 2026-01-31T12:00:00Z, today, or 24h for so long ago.'
+  'must be an event id, a time such as 2026-01-31T12:00:00Z, today, or 24h (the last 24 hours).'
 const JSON_FORM = 'must be path=value, such as data.object.id=evt_1.'
 const HEADER_FORM = 'must be name or name=value, such as x-github-event=push.'
 
@@ -219,7 +219,7 @@ const SAME_NUMBER = /^(?!-0(\.0+)?$)-?\d+(\.\d+)?$/
 export function memberFilter(steps: readonly string[], source: string): string | null {
   // jsonb has no text for null.
   if (source === 'null') return null
-  // Long names and values are not looked at: they may stand above each of many values.
+  // Skips long names and values: a long name may be the parent of many values.
   const length = steps.reduce((sum, step) => sum + step.length, source.length)
   if (length > MAX_SEARCH_SOURCE) return null
   const isText = source.startsWith('"')

@@ -181,8 +181,8 @@ function deliveryKey(event: NewEvent): unknown {
 }
 
 /**
- * Whether the database must be told of the event's type. Once a provider has as many as are
- * kept, no further one is: the set of this process is no larger than what the database has.
+ * Whether the event's type is to be stored. A provider has a maximum of known types; at the maximum
+ * no further type is stored, neither here nor in the database.
  */
 function hasNewType(types: Writer['types'], { provider, event_type }: NewEvent): boolean {
   const known = types.get(provider)

@@ -9,7 +9,7 @@ export interface JsonNode {
   members: readonly JsonMember[]
   /** The names that lead to it. */
   steps: readonly string[]
-  /** The filter of the log that finds events with this value; null when there is none. */
+  /** The filter of the log that finds events with this value; null where no filter can. */
   filter: string | null
 }
 
@@ -26,8 +26,8 @@ export interface JsonBounds {
 }
 
 /**
- * Whole strings, brackets and separators, and what stands between them. A string may end where the
- * text does: looking for its end again from each place would take quadratic time.
+ * Whole strings, brackets, separators, and the text between them. A string without an end extends
+ * to the end of the text: searching for its end from each place would take quadratic time.
  */
 const TOKEN = /"(?:[^"\\]|\\[^])*"?|[{}[\],:]|[^\s{}[\],:"]+/g
 

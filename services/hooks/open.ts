@@ -66,7 +66,7 @@ export async function openHooks(options: HooksOptions) {
     secretUses,
     retention,
     readStatus,
-    /** The listeners are up: upkeep may begin, which nobody has to wait for. */
+    /** Called once the listeners are up: starts upkeep, which no request waits for. */
     begin: () => retention.prune(),
     /**
      * Ends the streams and reads no more of the queue; the rest goes on until `close`, so that

@@ -33,7 +33,7 @@ export function previewOf(start: Buffer, size: number): string | null {
   const text = readText(start, isCut)
   if (text === null) return null
   const line = withoutBraces(text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim(), isCut)
-  // By characters, so that none is cut in two.
+  // By characters, so that no character is cut in two.
   const shown = SHOWN.exec(line)?.[0] ?? ''
   return isCut || shown.length < line.length ? `${shown.trimEnd()}…` : shown
 }

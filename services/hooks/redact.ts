@@ -94,7 +94,9 @@ export function redactUrlTokens(text: string): string {
   return clean.includes('/webhooks/') ? clean.replace(TOKEN_IN_PATH, `$1${REDACTED}`) : clean
 }
 
-/** A segment of a path in words, such as `github`, `Order-Paid` or `v2`; a token is none. */
+/**
+ * A segment of a path that is made of words, such as `github`, `Order-Paid` or `v2`: not a token.
+ */
 const WORDS =
   /^(?=.{1,32}$)(?:[a-z]{1,16}|[A-Z][a-z]{0,15}|[A-Z]{2,8})?\d{0,4}(?:[-_.](?:[A-Z]?[a-z]{1,16}|\d{1,4}))*$/
 /** Segments that may be shown: `/webhooks/generic/name`; a token would follow. */

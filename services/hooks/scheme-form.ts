@@ -56,7 +56,7 @@ export const SchemeFields = Type.Object({
 export type SchemeFields = Type.Static<typeof SchemeFields>
 
 /**
- * Reads the row of a provider's scheme: for `hmac` from its fields, for others there is none.
+ * Reads the row of a provider's scheme: that of `hmac` from its fields; other schemes have no row.
  * Throws a fault that names the field that is missing, contradicts another one, or has no effect.
  */
 export function readSchemeRow(scheme: string, fields: SchemeFields): SchemeRow | null {

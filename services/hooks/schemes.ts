@@ -27,7 +27,7 @@ interface SignatureList {
   separator: string
   /** Every part must fit: a header that came twice, joined by a comma and a space, does not. */
   part: RegExp
-  /** What stands before the time, where the header has it, too. */
+  /** The text before the time, for headers that have the time, too. */
   time?: string
 }
 

@@ -143,8 +143,8 @@ export function rememberKeys(boxOf: () => SecretBox | undefined): SigningSecrets
 }
 
 /**
- * The keys that verify a delivery of a time to a generic provider that signs. Without a current
- * one there is none: nothing is verified.
+ * The keys that verify a delivery to a generic provider that signs, at a time. Without a current
+ * key there are no keys, so that nothing is verified.
  */
 export function keysAt(secrets: SigningSecrets, provider: Provider, at: Date): Keys {
   const current = secrets.keyIn(provider)
@@ -271,7 +271,7 @@ export function presentedToken(
   return query ?? path ?? basicPassword(authorization)
 }
 
-/** What follows the first colon: a name has none. */
+/** The text after the first colon: a user name can't have a colon. */
 function basicPassword(authorization = ''): string | undefined {
   const [, encoded] = /^basic +([a-z\d+/]+={0,2})$/i.exec(authorization) ?? []
   if (encoded === undefined) return undefined

@@ -66,9 +66,8 @@ export function openStatus(
   }
 
   /**
-   * Reads the present status at most once a second, however many ask; never throws. `fresh` reads
-   * it anew: after a change, an answer from before it would be the last word until the next
-   * change.
+   * Reads the status at most once a second, however many ask. Never throws. `fresh` reads it now:
+   * after a change, an older status would be shown until the next change.
    */
   function readStatus(fresh = false): Promise<StatusMessage> {
     const time = clock.elapsed()

@@ -22,7 +22,10 @@ interface StreamOptions {
   log: Log
   metrics: Metrics
   registry: Pick<Registry, 'settings'>
-  /** At most a second old; `fresh` reads it anew. Never throws: without a database it says so. */
+  /**
+   * At most a second old; `fresh` reads it now. Never throws: without a database the status says
+   * so.
+   */
   readStatus: (fresh?: boolean) => Promise<StatusMessage>
 }
 

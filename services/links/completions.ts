@@ -7,7 +7,7 @@ import { listTags } from './tags.ts'
 
 /** Values that a field offers. */
 const MAX_OFFERED = 20
-/** Links of a user that are looked at for the people who have them, too. */
+/** The maximum number of a user's links that are searched for co-owners. */
 const MAX_LINKS = 500
 const LONGEST = 300
 

@@ -90,7 +90,7 @@ const ROLES = { '': 'mine', owner: 'primary', 'co-owner': 'co', recipient: 'shar
 /** Links that one query examines, and how long a page may search. */
 const WINDOW = 2_000
 const SEARCH_MS = 1_500
-/** Of the links of a user, only the first so many by slug are sorted in another order. */
+/** Only this many links of a user, the first by slug, are sorted in another order. */
 export const MAX_SORTED = 1_000
 /** Comes after all characters of slugs. */
 const LAST = '{'
@@ -223,7 +223,7 @@ function fixedTags({ filter }: LinkSearch, { tags }: SearchText): readonly strin
 const REST: ListPosition = { part: 'rest', after: '', place: 0 }
 
 function startOf(sort: ListOrder, prefix: string): ListPosition {
-  // No link stands before this place, in any order.
+  // Every place is after this one, in any order.
   if (sort !== '') return { part: 'sorted', after: '', place: Number.MIN_SAFE_INTEGER }
   return prefix === '' ? REST : { part: 'prefix', after: beforeSlugs(prefix), place: 0 }
 }

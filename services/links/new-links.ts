@@ -6,7 +6,7 @@ import { linksFault } from './faults.ts'
 import { readNewLinkForm, typedSlug, type LinkCreation, type NewLinkForm } from './link-input.ts'
 import { slugsNear } from './slug.ts'
 
-/** The slug most like a text that is free; undefined when there is none. */
+/** The free slug most similar to a text; undefined if no similar slug is free. */
 export async function freeSlugNear(db: Executor, text: string): Promise<string | undefined> {
   const near = slugsNear(text)
   if (near.length === 0) return undefined

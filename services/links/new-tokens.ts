@@ -126,7 +126,7 @@ function timeOf(text: string, now: Date): Date | undefined {
   const seconds = parseDuration(text)
   if (seconds === undefined) return readInstant(text)
   const at = new Date(now.getTime() + seconds * 1000)
-  // Also undefined for what is no date any more: comparing NaN gives false.
+  // Also undefined for an invalid date: comparing NaN gives false.
   return at.getUTCFullYear() <= 9999 ? at : undefined
 }
 

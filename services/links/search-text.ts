@@ -47,8 +47,8 @@ function withoutPrefix(text: string, { keyword, base }: ShortAddress): string | 
 }
 
 /**
- * What stands behind an address at the beginning of a text, whatever the case, with or without
- * `http://`; undefined for a text that does not begin with it.
+ * The rest of a text that begins with an address, in any case, with or without `http://`; undefined
+ * for a text that begins otherwise.
  */
 export function withoutStart(text: string, start: string): string | undefined {
   const [given, bare] = [text, start].map((address) => address.replace(/^https?:\/\//i, ''))

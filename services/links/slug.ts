@@ -59,8 +59,8 @@ export function slugsMeant(segment: string): readonly string[] {
 const MAX_NEAR_SLUGS = 9
 
 /**
- * Slugs that nobody is kept from and that are most like a text, best first: `Über uns!` gives
- * `uber-uns`, then `uber-uns-2`. None for a text without letters and digits.
+ * Slugs most similar to a text, best first: `Über uns!` gives `uber-uns`, then `uber-uns-2`. Empty
+ * for a text without letters and digits.
  */
 export function slugsNear(text: string): readonly string[] {
   const plain = text.slice(0, MAX_SEGMENT).normalize('NFKD').replaceAll(/\p{M}/gu, '')

@@ -24,8 +24,8 @@ export async function listTagLinks(db: Database, visitor: User, tag: string, sli
 }
 
 /**
- * A tag without any link that the visitor may see is 404, like a tag that does not exist, on every
- * page of its list.
+ * A tag without links that the visitor may see is 404 on every page of its list, like a tag that
+ * does not exist.
  */
 export async function checkTag(db: Database, visitor: User, tag: string): Promise<void> {
   const list = { list: listSeenBy(visitor), user: visitor.id, tag }

@@ -25,8 +25,8 @@ const PLACEHOLDER = /\{([1-9*])\}/g
 export function checkTarget(text: string): void {
   if (text.length > MAX_URL) throw tooLong(`${MAX_URL} characters at most`)
   if (!text.isWellFormed()) throw invalidUrl('must have no half of a character')
-  // A URL parser would silently drop or move spaces, tabs and line ends. Characters that turn the
-  // direction of text would show the url in another order than it has.
+  // A URL parser would silently drop or move spaces, tabs and line ends. Characters that change the
+  // direction of text would show the url in a misleading order.
   if (/[\p{Cc}\p{Bidi_C}\s]/u.test(text)) {
     throw invalidUrl('must have no spaces and no control characters')
   }

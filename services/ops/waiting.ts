@@ -26,7 +26,7 @@ export interface Waiting {
   isCut: boolean
 }
 
-/** What nobody has looked at for so long is not shown any more. */
+/** What nobody has looked at for this long is no longer shown. */
 const WAITING_MS = 7 * 24 * 3_600_000
 /** A check that fails for less may be good again at the next look. */
 const LASTING_MS = 3_600_000

@@ -6,7 +6,7 @@ select name, url, ordered, rate, disabled_at is null as enabled,
  order by name;
 
 -- name: listDestinations
--- The destinations by name, with what each is owed, counted up to :count_up_to, and since when.
+-- The destinations by name, with the number of waiting events, up to :count_up_to, and the time of the oldest.
 select d.name, d.url, d.provider, d.event_type, d.json_path || '=' || d.json_value as json, d.ordered, d.rate,
        d.created_at, d.disabled_at, d.disabled_by, d.position, d.delivered, d.gap, d.gap_through,
        d.last_at, d.last_status, d.last_detail, d.mean_ms,
@@ -52,7 +52,7 @@ with changed as (
 select changed.name from changed left join notified on true;
 
 -- name: removeDestination
--- Removes a destination and what it is owed. Empty when there is none of this name.
+-- Removes a destination and its waiting deliveries. Empty for an unknown name.
 with removed as (
   delete from hooks.destinations where name = :name returning name
 ), notified as (
@@ -227,7 +227,7 @@ with given as materialized (
 select changed.enabled from changed left join notified on true;
 
 -- name: firstOwed
--- The first event that an enabled destination is owed, or has not looked at; null when there is no destination.
+-- The first event that an enabled destination has not received, or not considered; null without a destination.
 select min(coalesce((select min(event_id) from hooks.destination_deliveries
                       where destination = d.name and next_at is not null), d.position + 1)) as id
   from hooks.destinations d

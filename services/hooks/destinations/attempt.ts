@@ -57,8 +57,8 @@ const MAX_RETRY_AFTER_S = 24 * HOUR_S
 const GONE = 410
 
 /**
- * Sends a claimed event to a target, signed anew, and says what becomes of the delivery. One that
- * `cut` has ended is released: the next instance sends it again.
+ * Sends a claimed event to a target, with a new signature, and returns the state of the delivery. A
+ * delivery that `cut` has ended is released: the next instance sends it again.
  */
 export async function attempt(
   parts: AttemptParts,

@@ -126,7 +126,7 @@ function startMeasures({ db, clock, metrics, registry }: DestinationsOptions) {
   }
   gauge(
     'gatehouse_hooks_destination_waiting',
-    'Events that a destination is owed.',
+    'Events that wait to be delivered to a destination.',
     ({ waiting }) => waiting,
   )
   gauge(
@@ -141,7 +141,7 @@ function startMeasures({ db, clock, metrics, registry }: DestinationsOptions) {
   )
   gauge(
     'gatehouse_hooks_destination_oldest_seconds',
-    'Age of the oldest event that a destination is owed.',
+    'Age of the oldest event that waits to be delivered to a destination.',
     ({ oldest_at: at }) => (at === null ? 0 : (clock.now().getTime() - at.getTime()) / 1_000),
   )
   metrics.gauge(

@@ -22,7 +22,7 @@ export interface SenderParts extends AttemptParts {
   seconds: Histogram
 }
 
-/** Sends what one destination is owed, beside the senders of other instances. */
+/** Sends the events that one destination waits for, beside the senders of other instances. */
 export type Sender = ReturnType<typeof startSender>
 
 /** A sender and its state. */
@@ -48,9 +48,9 @@ interface SenderState extends SenderParts {
 }
 
 const MAX_SENDING = 64
-/** With so many bytes under way nothing more is claimed. */
+/** With this many bytes under way nothing more is claimed. */
 const MAX_BYTES = 4 * 1024 * 1024
-/** So many dead deliveries in a row disable a destination. */
+/** This many dead deliveries in a row disable a destination. */
 const MAX_DEAD = 20
 /** How soon what the database refused to record is recorded. */
 const STEP_MS = 1_000
@@ -107,7 +107,7 @@ async function stop({ stopping, cut, sending, steps, connections }: SenderState)
   connections.close()
 }
 
-/** In turn, so that one statement serves all that has gathered during the one before. */
+/** One after the other: each statement serves everything that gathered during the previous one. */
 async function recordAndClaim(sender: SenderState): Promise<void> {
   do {
     if (sender.results.length > 0) await settle(sender)

@@ -52,7 +52,7 @@ const Next = Type.Object({ type: Type.Literal('next') })
 export const ForwardResult = Type.Object({
   type: Type.Literal('result'),
   id: Type.Integer(),
-  /** Status of the target's answer; null when there was none. */
+  /** Status of the target's answer; null without an answer. */
   status: nullable(Type.Integer({ minimum: 100, maximum: 999 })),
   /** Of a program in place of a target, if it ended by itself. */
   exit_code: Type.Optional(Type.Integer({ minimum: 0, maximum: 255 })),

@@ -31,7 +31,7 @@ export interface SessionParts extends Signers {
   log: Log
 }
 
-/** Whom a session serves, and what it works with. */
+/** The forwarder of a session and its dependencies. */
 export interface SessionOptions extends SessionParts {
   /** Forwarders that filter by payload take turns, step by step. */
   searchSlot: SearchSlot
@@ -51,12 +51,14 @@ export type Session = ReturnType<typeof startSession>
 /** A session and its state. */
 interface SessionState extends SessionOptions {
   filter: ReturnType<typeof filterOf>
-  /** The forwarder has finished the events up to here; `stored` is what the database has. */
+  /**
+   * The forwarder has finished the events up to this id; `stored` is the position in the database.
+   */
   position: number
   stored: number
   /** The event whose result is awaited. */
   sent?: ForwardedEvent | undefined
-  /** The forwarder was told that retention removed the events up to here. */
+  /** The forwarder was notified that retention removed the events up to this id. */
   removedThrough: number
   /** Messages that wait for an answer. */
   unanswered: number

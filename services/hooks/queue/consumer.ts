@@ -234,9 +234,8 @@ async function refuse(
  */
 export interface QueueSession {
   /**
-   * The next entries, `limit` at most: new ones, and those that a consumer took and died with.
-   * Waits a few seconds for them; empty when there are none, and at once after `signal` is
-   * aborted.
+   * The next entries, `limit` at most: new ones, and those that a consumer took before it died.
+   * Waits a few seconds for them. Empty if none came, or once `signal` is aborted.
    */
   receive(limit: number, signal: AbortSignal): Promise<readonly QueueEntry[]>
   /** Tells the broker that these entries are stored: it gives them to nobody again. */

@@ -8,10 +8,10 @@ const GROUP = 'gatehouse'
 /** A read waits this long for entries; an answer to anything may take this much longer. */
 const WAIT_MS = 2_000
 const ANSWER_MS = 5_000
-/** Entries that nobody has acknowledged for so long were taken by a consumer that died. */
+/** Entries that stay unacknowledged for this long belong to a consumer that died. */
 const ABANDONED_MS = 10_000
 const CLAIM_EVERY_MS = 5_000
-/** Consumers without entries that have read nothing for so long are taken off the group's list. */
+/** Consumers without entries that read nothing for this long are removed from the group. */
 const GONE_MS = 3_600_000
 
 /** Redis and Valkey streams by consumer group (Redis 6.2 or newer). */
@@ -112,7 +112,7 @@ async function forgetGoneConsumers(main: Connection, channel: string): Promise<v
   }
 }
 
-/** Connects and asks for an answer. Throws when there is none in time, or the broker refuses. */
+/** Connects and waits for an answer. Throws if none comes in time, or if the broker refuses. */
 export async function pingRedis(url: string, limitMs: number): Promise<void> {
   const client = connectionTo(url)
   try {

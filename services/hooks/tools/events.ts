@@ -113,7 +113,7 @@ export function listTool({ db, ingest, clock }: Hooks): Tool {
       since: Type.Optional(
         Type.Union(BOUND, {
           description:
-            'Lower bound: a time such as 2026-01-31T12:00:00Z, 24h for so long ago, or an event id',
+            'Lower bound: a time such as 2026-01-31T12:00:00Z, 24h (the last 24 hours), or an event id',
         }),
       ),
       until: Type.Optional(

@@ -72,9 +72,9 @@ async function startOf({ db }: Hooks, cursor: number | undefined) {
 }
 
 /**
- * The first matching event above a position; the new position is its id. No event when the time is
- * over, when the client is gone, and when the program stops: the position is then the last event
- * that was looked at.
+ * The first matching event above a position; the new position is its id. Without an event (the time
+ * is over, the client is gone, or the program stops) the position is the last event that was
+ * examined.
  */
 async function nextEvent(
   { stream, clock }: Hooks,

@@ -21,7 +21,7 @@ const COLUMNS = [
 
 export type Column = (typeof COLUMNS)[number]
 
-/** Stands between tags and between addresses; tags have spaces in them. */
+/** Separates tags and addresses; tags may have spaces in them. */
 const SEPARATOR = /[;,]/
 
 /** A cell with what ends it: in quotes, where `""` is a quote, or plain. */

@@ -52,7 +52,7 @@ const LF = 0x0a
 const QUOTE = 0x22
 const COMMA = 0x2c
 const BRACE = 0x7b
-/** May stand before the first character: white space and a byte order mark. */
+/** Skipped before the first character: white space and a byte order mark. */
 const IGNORED = Buffer.from('\ufeff \t\r\n')
 
 /**

@@ -37,7 +37,7 @@ const MAX_BLOCKS = 64
 export function readWrittenCalls(text: string, offered: readonly string[]): Written {
   const blocks = blocksOf(text)
   if (blocks.length === 0) {
-    // The tool is told in which form it can be called.
+    // The description of a tool says in which form it can be called.
     const isBroken = callsIn(parseJson(text)) !== undefined
     return { text: text.trim(), calls: [], isBroken }
   }

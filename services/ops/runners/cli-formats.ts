@@ -15,7 +15,7 @@ export interface AgentMessage {
   turn?: TurnCost
   /** US dollars that this line adds; null if the agent can't know its cost. */
   cost?: number | null
-  /** How the work ended, as far as is known by now. */
+  /** How the work ended, if that is known yet. */
   result?: Result
   /** Work goes on: an earlier result does not count. */
   resumes?: true
@@ -282,7 +282,7 @@ function opencodeCost(part: JsonObject) {
 /** The first format that knows a line reads it: no two agents write the same lines. */
 const FORMATS: readonly LineFormats[] = [CLAUDE, OPENCODE, CODEX, GEMINI]
 
-/** Reads a line of any known agent; undefined for a line that none of them writes. */
+/** Reads a line of any known agent; undefined for other lines. */
 export function readAgentLine(value: JsonObject): AgentMessage | undefined {
   const type = stringOf(value['type']) ?? ''
   for (const format of FORMATS) {

@@ -23,7 +23,7 @@ export interface Answer {
   calls: readonly MeantCall[]
   /** Without reasoning, and without calls that were written as text. */
   text: string
-  /** Without reasoning alone: what the model is told that it has written. */
+  /** The reply without its reasoning, as the next request repeats it. */
   said: string
   /** What the endpoint gave apart from the text. */
   reasoning: string

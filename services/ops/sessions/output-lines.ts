@@ -104,7 +104,7 @@ export function createLineCleaner(redact: Redaction) {
 
   return {
     add(line: RawLine) {
-      // Before and after noise is removed: it may stand between the words of a secret.
+      // Before and after noise is removed: noise may separate the words of a secret.
       lines.push({ ...line, text: redact(line.text).replaceAll(NOISE, '') })
     },
     /**

@@ -25,8 +25,8 @@ export const Prompt = field(
 )
 
 /**
- * Marks text of others as data for a model. It stands between two lines with a random name, so
- * that nothing in it can end it. `kind` is how the name begins, `what` says what stands there.
+ * Marks text of others as data for a model: it is put between two lines with a random name, so that
+ * nothing in it can end the mark. `kind` begins the name; `what` describes the text.
  */
 export function fenced(kind: string, what: string, text: string, random: RandomBytes): string {
   const line = `${kind}-${random(16).toString('hex')}`

@@ -10,7 +10,7 @@ import { isObject, parseJson } from '../../../kernel/json.ts'
 /** A session's output in turns, as people read it. */
 export interface Story {
   turns: readonly Turn[]
-  /** Number of the first line that is told; lines before it are left out. */
+  /** Number of the first line of the story; earlier lines are left out. */
   first: number
   hasEarlier: boolean
 }
@@ -85,7 +85,7 @@ export async function readStory(
   return { turns: turnsOf(lines, hasEarlier ? undefined : started_at), first, hasEarlier }
 }
 
-/** A tool call with all that is stored of it, up to a bound; undefined if there is no such call. */
+/** A tool call with all of its stored lines, up to a limit; undefined for an unknown call. */
 export async function readCall(
   db: Database,
   session: number,
@@ -95,7 +95,7 @@ export async function readCall(
   return lines.length === 0 ? undefined : callOf(call, lines, MAX_WHOLE_LINES)
 }
 
-/** Where the story begins: what is before was cut off in one of the two lists. */
+/** Where the story begins: one of the two lists was cut off before this line. */
 function firstTold(others: readonly StoredLine[], calls: readonly CallLine[]): number {
   const fromOthers = others.length > MAX_OTHER_LINES ? (others.at(-2)?.seq ?? 1) : 1
   const [firstCall] = calls
@@ -103,7 +103,7 @@ function firstTold(others: readonly StoredLine[], calls: readonly CallLine[]): n
   return Math.max(fromOthers, fromCalls)
 }
 
-/** A turn ends with a line of kind `turn`; the last one may have none. */
+/** A turn ends with a line of kind `turn`, which the last turn may lack. */
 function turnsOf(lines: readonly ToldLine[], start: Date | undefined): readonly Turn[] {
   const turns: Turn[] = []
   let open: ToldLine[] = []

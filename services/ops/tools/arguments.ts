@@ -2,7 +2,7 @@ import { isList, isObject, parseJson, type JsonObject } from '../../../kernel/js
 import type { TObject, TSchema } from 'typebox'
 import { fits } from '../../../kernel/validate.ts'
 
-/** The parts of a property's schema that are told to a model. */
+/** The parts of a property's schema that a model gets. */
 interface Shown {
   type?: string
   enum?: readonly unknown[]
