@@ -8,7 +8,7 @@ import { QueryError } from './errors.ts'
 /**
  * Who statements run for, the most urgent first. No level can take all that another one needs: on
  * a server each has connections and a waiting list of its own. The embedded engine has one
- * connection, which goes to the most urgent waiting statement.
+ * connection, which goes to the most urgent waiting statement, and now and then to another one.
  *
  * - `deliveries`: storing webhook deliveries.
  * - `trusted`: signed-in people, holders of tokens, the program's own work. The default.
@@ -71,6 +71,12 @@ export interface PoolOptions {
 
 type Accept = (connection: Connection) => void
 
+/**
+ * So many statements or transactions of more urgent levels run before one that waits. Without this
+ * three clients that write all the time keep everybody else waiting until they get 503.
+ */
+const MAX_PASSED = 4
+
 /** How many seconds running statements have when the program ends. */
 export const CLOSING = { timeout: 3 }
 
@@ -96,6 +102,8 @@ export class Pool {
   #all = new Set<Connection>()
   /** In order of arrival. Sets, so that a waiter is removed in constant time. */
   #lines = perLevel(() => new Set<Accept>())
+  /** How often a level that waits was passed over. */
+  #passed: Record<Level, number> = { ...perLevel(() => 0) }
   #failures = 0
   #notBefore = 0
   #closed = false
@@ -171,15 +179,19 @@ export class Pool {
     })
   }
 
-  /** Takes the most urgent one that has waited longest off its list. */
+  /** Takes the one that has waited longest off the list of the level whose turn it is. */
   #nextInLine() {
-    for (const level of LEVELS) {
-      const [first] = this.#lines[level]
-      if (first === undefined) continue
-      this.#lines[level].delete(first)
-      return first
-    }
-    return undefined
+    const levels = LEVELS.filter((level) => this.#lines[level].size > 0)
+    const [mostUrgent] = levels
+    if (mostUrgent === undefined) return undefined
+    // Answers can do without extras.
+    const isDue = (level: Level) => level !== 'extras' && this.#passed[level] >= MAX_PASSED
+    const level = levels.find(isDue) ?? mostUrgent
+    for (const other of levels) this.#passed[other]++
+    this.#passed[level] = 0
+    const [first] = this.#lines[level]
+    if (first !== undefined) this.#lines[level].delete(first)
+    return first
   }
 
   /** Notes how an attempt with a connection ended. */

@@ -248,6 +248,24 @@ t.test('the embedded engine takes the most urgent statement next', async (t) => 
   t.same(order, ['deliveries', 'trusted', 'strangers', 'extras'])
 })
 
+t.test('no level of the embedded engine waits for ever', async (t) => {
+  const db = await open(t, backends[0], 5_000)
+  let stopped = false
+  let begun = 0
+  async function keepBusy(): Promise<void> {
+    while (!stopped) {
+      await db.transaction((tx) => tx.run(query('one', 'select 1 as n'), []))
+      begun++
+    }
+  }
+  const busy = Array.from({ length: 3 }, keepBusy)
+  await until(() => begun > 10, 'transactions one after the other')
+  const stranger = db.at('strangers').run(query('two', 'select 2 as n'), [])
+  const rows = await stranger.finally(() => (stopped = true))
+  await Promise.all(busy)
+  t.same(rows, [{ n: 2 }])
+})
+
 t.test('many who ask whether the database answers share one probe', async (t) => {
   const db = await open(t, backends[1])
   let pings = 0

@@ -40,6 +40,27 @@ const WRONG: Readonly<Record<string, string>> = {
      where (select count(*) from links.link_owners o where o.slug = l.slug and o.is_primary) <> 1`,
 }
 
+await t.test('16 clients create links, with a token that was never seen', async (t) => {
+  const [embedded] = backends
+  const links = await startLinks(t, embedded)
+  const ann = await links.user('ann')
+  const api = links.api(await links.token(ann.email))
+  const statuses = new Set<number>()
+  const unanswered = new Set(Array.from({ length: 16 }, (_, client) => client))
+  let made = 0
+  async function create(client: number): Promise<void> {
+    // Until everybody had an answer: those who come first must not keep the others waiting.
+    while (unanswered.size > 0 || made < 500) {
+      const slug = `made-${made++}`
+      const body = { slug, url: `https://${slug}.test/`, tags: TAGS }
+      statuses.add((await api('POST', '/links', body)).status)
+      unanswered.delete(client)
+    }
+  }
+  await Promise.all([...unanswered].map(create))
+  t.same([...statuses], [201])
+})
+
 await eachBackend(t, 'calls at one time', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const ann = await links.user('ann')
