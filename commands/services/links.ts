@@ -32,6 +32,7 @@ export const openService: OpenService = async (context) => {
     faultReply: (...fault) => faultReply(app, ...fault),
     noRoute: NOT_FOUND,
     forgetLink: (slug) => links.forget(slug),
+    begin: () => links.begin(),
     close: () => links.close(),
   }
 }

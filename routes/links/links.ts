@@ -24,11 +24,10 @@ import {
 } from '../../services/links/links.ts'
 import { listLinks } from '../../services/links/lists.ts'
 import { MemberForm } from '../../services/links/members.ts'
+import { MAX_CHANGES } from '../../services/links/retention.ts'
 import { signedIn, token } from './access.ts'
 import { api, form, Id, page, shortLinks, type LinksRoutes } from './endpoint.ts'
 import { linkList } from './paging.ts'
-
-const MAX_CHANGES = 50
 
 const tag = 'Links'
 const params = { id: Id }

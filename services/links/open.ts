@@ -1,6 +1,7 @@
 import { bearerFinder } from './tokens.ts'
 import { openClicks, type ClicksOptions } from './clicks.ts'
 import type { LinkParts } from './links.ts'
+import { startRetention } from './retention.ts'
 import { openTargetCache } from './target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users.ts'
 import { address, baseUrl, pattern, type Variables } from '../../kernel/variables.ts'
@@ -17,9 +18,19 @@ export async function openLinks(options: LinksOptions) {
   await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())
   const targets = await openTargetCache(db, metrics)
   const clicks = await openClicks(options)
-  const { forget } = targets
-  const { close } = clicks
-  return { ...options, targets, forget, clicks, close, findBearer: bearerFinder(db) }
+  const retention = startRetention(options)
+  return {
+    ...options,
+    targets,
+    forget: targets.forget,
+    clicks,
+    findBearer: bearerFinder(db),
+    /** The listeners are up: upkeep may begin, which nobody has to wait for. */
+    begin: () => retention.prune(),
+    async close() {
+      await Promise.all([clicks.close(), retention.close()])
+    },
+  }
 }
 
 const HOST_NAME = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/i

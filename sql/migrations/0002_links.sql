@@ -104,7 +104,7 @@ create table links.link_words (
 create index link_words_public on links.link_words (word, slug) where is_public;
 create index link_words_hidden on links.link_words (word, slug) where not is_public;
 
--- The history of a link, removed with it.
+-- The history of a link, removed with it. Retention keeps the newest changes of each link.
 create table links.changes (
   id      bigint         generated always as identity primary key,
   link_id uuid           not null references links.links (id) on delete cascade,
@@ -128,7 +128,7 @@ create table links.tokens (
 );
 create index tokens_by_user on links.tokens (user_id, created_at desc);
 
--- Visits per link and day (UTC). No visitor's address is stored.
+-- Visits per link and day (UTC), for as many days as pages show. No visitor's address is stored.
 create table links.clicks (
   link_id uuid             not null references links.links (id) on delete cascade,
   day     date             not null,
@@ -136,6 +136,8 @@ create table links.clicks (
   clicks  bigint           not null,
   primary key (link_id, day, kind)
 ) with (fillfactor = 70);
+-- For retention.
+create index clicks_by_day on links.clicks (day);
 
 -- The last batch of clicks of each process. If an acknowledgement is lost, the batch is sent again
 -- with the same number, and counts once.

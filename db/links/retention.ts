@@ -1,0 +1,17 @@
+import Type from 'typebox'
+import { nullable, one, sqlFile, Uuid } from '../sql-file.ts'
+
+/** How many rows a batch has removed. */
+const Removed = Type.Object({ removed: Type.Integer() })
+
+export const retentionQueries = sqlFile('sql/links/retention.sql', {
+  tryPruningLock: one(Type.Object({ taken: Type.Boolean() }), {}),
+  pruneClicks: one(Removed, { before: 'text', limit: 'int8' }),
+  pruneChanges: one(Type.Object({ ...Removed.properties, last: nullable(Uuid) }), {
+    after: 'uuid',
+    links: 'int8',
+    keep: 'int8',
+    before: 'timestamptz',
+    limit: 'int8',
+  }),
+})

@@ -1,0 +1,64 @@
+import type { Database, Executor } from '../../db/client.ts'
+import { retentionQueries as q } from '../../db/links/retention.ts'
+import type { Log } from '../../kernel/log.ts'
+import { PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
+import { openSteadyTime, type Clock } from '../../kernel/time.ts'
+import { firstClickDay } from './clicks.ts'
+
+export interface RetentionOptions {
+  db: Database
+  clock: Clock
+  log: Log
+}
+
+/** How many changes of a link its page shows. They are kept, however old they are. */
+export const MAX_CHANGES = 50
+/** How long the others are kept. */
+const CHANGE_DAYS = 90
+const DAY_MS = 24 * 3_600_000
+/** Before all others. */
+const NO_LINK = '00000000-0000-0000-0000-000000000000'
+
+/** Removes clicks of days that no page shows, and old changes of links that changed often. */
+export function startRetention({ db, clock, log }: RetentionOptions) {
+  const steadyNow = openSteadyTime(clock)
+
+  async function run(inBatches: InBatches) {
+    const now = steadyNow()
+    const clicks = await inBatches(() => pruneClicks(db, now))
+    const changes = await pruneChanges(db, now, inBatches)
+    if (clicks + changes > 0) log.info('pruned', { clicks, changes })
+  }
+
+  return startPruning(clock, log, run)
+}
+
+/** Runs a batch, unless another instance is pruning: then that one removes everything. */
+function alone(db: Database, batch: (tx: Executor) => Promise<number>): Promise<number> {
+  return db.transaction(async (tx) => {
+    const { taken } = await q.tryPruningLock(tx, {})
+    return taken ? batch(tx) : 0
+  })
+}
+
+function pruneClicks(db: Database, now: Date): Promise<number> {
+  const old = { before: firstClickDay(now), limit: PRUNE_BATCH }
+  return alone(db, async (tx) => (await q.pruneClicks(tx, old)).removed)
+}
+
+/** Walks over all links, some in each batch; gives how many changes it removed. */
+async function pruneChanges(db: Database, now: Date, inBatches: InBatches): Promise<number> {
+  const before = new Date(now.getTime() - CHANGE_DAYS * DAY_MS)
+  const bounds = { before, keep: MAX_CHANGES, links: PRUNE_BATCH, limit: PRUNE_BATCH }
+  let after = NO_LINK
+  let total = 0
+  async function batch(tx: Executor): Promise<number> {
+    const { removed, last } = await q.pruneChanges(tx, { ...bounds, after })
+    total += removed
+    // These links may have more.
+    if (removed < PRUNE_BATCH) after = last ?? after
+    return last === null ? 0 : PRUNE_BATCH
+  }
+  await inBatches(() => alone(db, batch))
+  return total
+}

@@ -1,0 +1,42 @@
+-- name: tryPruningLock
+-- Only one instance prunes at a time.
+select pg_try_advisory_xact_lock(7203006) as taken;
+
+-- name: pruneClicks
+-- Removes at most :limit rows of days before :before (such as 2026-01-31). The sum in the link's row stays.
+with old as (
+  select link_id, day, kind
+    from links.clicks
+   where day < :before::text::date
+   order by day
+   limit :limit
+), removed as (
+  delete from links.clicks
+   where (link_id, day, kind) in (select link_id, day, kind from old)
+  returning link_id
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneChanges
+-- Looks at the next :links links after id :after. Of the changes that the :keep newest ones of their link follow, it removes
+-- those from before :before, :limit at most. Gives the last link, null when there is no further one.
+with looked as (
+  select id
+    from links.links
+   where id > :after
+   order by id
+   limit :links
+), old as (
+  select c.id
+    from looked l
+   cross join lateral (
+          select id, at from links.changes where link_id = l.id order by id desc offset :keep) c
+   where c.at < :before
+   limit :limit
+), removed as (
+  delete from links.changes
+   where id in (select id from old)
+  returning id
+)
+select (select count(*) from removed)::integer as removed,
+       (select id from looked order by id desc limit 1) as last;
