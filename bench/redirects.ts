@@ -1,25 +1,16 @@
-import { request } from '../test/helpers/http.ts'
 import { run } from '../test/helpers/postgres.ts'
 import { startBare } from './helpers/bare.ts'
 import { freshDatabase } from './helpers/database.ts'
 import { atLeast, atMost, median, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { portOf, startBenchServer } from './helpers/server.ts'
-import { HAS_WRK, ownLoad, wrkLoad, type LoadRound } from './helpers/wrk.ts'
+import { linksSeed, redirectsMade, visitLinks, VISITORS } from './helpers/visits.ts'
+import type { LoadRound } from './helpers/wrk.ts'
 
 const LINKS = 1_000
 const ROUNDS = 7
 const SECONDS = 4
-const CONNECTIONS = 32
 const BOUND = 0.7
 const P99_MS = 5
-
-/** Of our own client. */
-const HEAD = 'GET /bench-1 HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: Mozilla/5.0\r\nX-Run: '
-
-const SEED = `
-insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
-select 'bench-' || n, 'https://example.com/page/' || n, '', '', 'public', false, now(), now()
-  from generate_series(0, ${LINKS - 1}) as n`
 
 /** Redirects with clicks counted, beside bare node:http that answers from a Map, in alternating rounds. */
 export const redirects: Part = {
@@ -27,13 +18,13 @@ export const redirects: Part = {
   async run(owner: Owner): Promise<readonly Figure[]> {
     const url = await freshDatabase(owner)
     const server = await startBenchServer(owner, { DATABASE_URL: url })
-    await run(url, SEED)
+    await run(url, linksSeed(LINKS))
     const bare = await startBare(owner, 'bare-redirect.ts', String(LINKS))
     const ports = { bare: bare.port, gatehouse: portOf(server.links) }
     const rounds: Record<keyof typeof ports, LoadRound[]> = { bare: [], gatehouse: [] }
     for (let round = -1; round < ROUNDS; round++) {
       for (const name of ['bare', 'gatehouse'] as const) {
-        const result = await load(ports[name])
+        const result = await visitLinks({ port: ports[name], seconds: SECONDS, links: LINKS })
         // The first round fills the cache and lets the code become fast: it is made, not measured.
         rounds[name].push(result)
       }
@@ -44,7 +35,7 @@ export const redirects: Part = {
     const clicks = Number(row?.['clicks'])
     const seen = rounds.gatehouse.reduce((sum, { answered }) => sum + answered, 0)
     // The load ends while some are under way: they are made, and the client counts them no more.
-    const exact = clicks === made && made >= seen && made <= seen + CONNECTIONS * (ROUNDS + 1)
+    const exact = clicks === made && made >= seen && made <= seen + VISITORS * (ROUNDS + 1)
     const measured = (name: keyof typeof ports, value: (round: LoadRound) => number): number =>
       median(rounds[name].slice(1).map(value))
     const rate = (name: keyof typeof ports): number => measured(name, ({ perSecond }) => perSecond)
@@ -65,23 +56,4 @@ export const redirects: Part = {
       },
     ]
   },
-}
-
-/** The slugs in turn; our own client visits one only. */
-function load(port: number): Promise<LoadRound> {
-  const order = { port, connections: CONNECTIONS, seconds: SECONDS }
-  if (HAS_WRK) return wrkLoad({ ...order, script: 'redirects.lua', args: [String(LINKS)] })
-  return ownLoad({
-    ...order,
-    requests: [{ head: HEAD, tail: '\r\n\r\n' }],
-    expect: 'HTTP/1.1 302',
-  })
-}
-
-/** What the server itself says it has answered. */
-async function redirectsMade(base: string): Promise<number> {
-  const { text } = await request(`${base}/metrics`)
-  const line =
-    /^gatehouse_http_requests_total\{service="links",route="\/:slug",status="302"\} (\d+)$/m
-  return Number(line.exec(text)?.[1])
 }

@@ -12,6 +12,7 @@ import { linkLists } from './link-lists.ts'
 import { logPages } from './log-pages.ts'
 import { mcp } from './mcp.ts'
 import { memory } from './memory.ts'
+import { names } from './names.ts'
 import { opsHealth } from './ops-health.ts'
 import { pages } from './pages.ts'
 import { queue } from './queue.ts'
@@ -28,6 +29,7 @@ const PARTS: readonly Part[] = [
   logPages,
   pages,
   redirects,
+  names,
   linkLists,
   opsHealth,
   flood,

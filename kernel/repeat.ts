@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Unavailable } from './fault.ts'
 import { messageOf, type Log, type LogFields } from './log.ts'
 import { pause, type Clock } from './time.ts'
@@ -123,7 +122,8 @@ export function retryWhileUnavailable(options: RetryOptions): Retry {
 export type Pruning = ReturnType<typeof startPruning>
 
 /**
- * Repeats a statement that removes a little until it removes nothing; gives how much it removed.
+ * Repeats a batch that removes a little until it gives 0: there is nothing left to do. Gives the
+ * sum of what the batches gave.
  */
 export type InBatches = (batch: () => Promise<number>) => Promise<number>
 
@@ -131,8 +131,15 @@ const HOUR_MS = 3_600_000
 
 /** Small batches, each a statement of its own: nobody waits long for one. */
 export const PRUNE_BATCH = 500
-/** After a batch the database is left to others for as long as the batch took, up to this. */
 const LONGEST_REST_MS = 1_000
+
+/**
+ * Leaves the database to others for as long as a batch took, a second at most; less when the
+ * signal is aborted.
+ */
+function restAfter(batchMs: number, signal: AbortSignal): Promise<void> {
+  return pause(Math.min(batchMs, LONGEST_REST_MS), signal)
+}
 
 /** Prunes by `run`, which leaves off after the present batch when the program stops. */
 export function startPruning(
@@ -140,25 +147,27 @@ export function startPruning(
   log: Log,
   run: (inBatches: InBatches) => Promise<void>,
 ) {
-  function work(isStopped: () => boolean) {
-    return run(async (batch) => {
-      let total = 0
-      for (;;) {
-        const began = clock.elapsed()
-        const removed = isStopped() ? 0 : await batch()
-        if (removed === 0) return total
-        total += removed
-        await sleep(Math.min(clock.elapsed() - began, LONGEST_REST_MS))
-      }
-    })
+  const closing = new AbortController()
+  async function inBatches(batch: () => Promise<number>) {
+    let total = 0
+    for (;;) {
+      const began = clock.elapsed()
+      const removed = closing.signal.aborted ? 0 : await batch()
+      if (removed === 0) return total
+      total += removed
+      await restAfter(clock.elapsed() - began, closing.signal)
+    }
   }
   const reports = reportsTo(log, 'prune failed', 'prune works again')
-  const runs = repeat(clock, HOUR_MS, 'retention', work, reports)
+  const runs = repeat(clock, HOUR_MS, 'retention', () => run(inBatches), reports)
   return {
     /** Starts a run, or another one after the present run. */
     prune: () => void runs.now(),
     /** Resolves when the present run is over. */
-    close: runs.stop,
+    close() {
+      closing.abort()
+      return runs.stop()
+    },
   }
 }
 
@@ -175,8 +184,8 @@ interface NumberedBatchesOptions<Content> {
   /** Of the job that writes them. */
   name: string
   random: RandomBytes
-  /** Takes what has gathered since the last call; undefined when there is nothing. */
-  take: () => Content | undefined
+  /** Takes what has gathered since the last call, in batches that hold the database shortly. */
+  take: () => Iterable<Content>
   /**
    * Applies a batch, unless one with its number or a higher one of the same writer was applied.
    */
@@ -188,37 +197,49 @@ const FLUSH_MS = 1_000
 
 /**
  * Writes what gathers in memory once every second. If an acknowledgement is lost, the same batch
- * is resent with its number and applied at most once.
+ * is resent with its number and applied at most once. Between two batches the database is left to
+ * others for as long as the first took.
  */
 export function startNumberedBatches<Content>(options: NumberedBatchesOptions<Content>) {
   const { clock, name, random, take, save, reports } = options
   const writer = random(16).toString('hex')
+  const closing = new AbortController()
   let batch = 0
+  let taken: Iterator<Content> = [].values()
+  /** The batch without an acknowledgement: in flight, or kept because the database failed. */
   let unacknowledged: Content | undefined
 
-  async function send() {
-    if (unacknowledged === undefined) return
-    await save(unacknowledged, { writer, batch })
-    unacknowledged = undefined
+  function nextBatch() {
+    const next = taken.next()
+    unacknowledged = next.done === true ? undefined : next.value
+    batch++
+  }
+
+  async function sendTaken() {
+    while (unacknowledged !== undefined) {
+      const began = clock.elapsed()
+      await save(unacknowledged, { writer, batch })
+      nextBatch()
+      if (unacknowledged === undefined) return
+      await restAfter(clock.elapsed() - began, closing.signal)
+    }
   }
 
   async function write() {
-    await send()
-    unacknowledged = take()
-    batch++
-    await send()
+    // What an earlier run could not write.
+    await sendTaken()
+    taken = take()[Symbol.iterator]()
+    nextBatch()
+    await sendTaken()
   }
 
   const flushes = repeat(clock, FLUSH_MS, name, write, reports)
   return {
-    /** The batch without an acknowledgement: in flight, or kept because the database failed. */
-    get unacknowledged() {
-      return unacknowledged
-    },
     /** Writes now what has gathered; resolves when that has succeeded or failed. */
     flush: flushes.now,
-    /** Writes the rest, and no more afterwards. */
+    /** Writes the rest without rests, and no more afterwards. */
     async close() {
+      closing.abort()
       await flushes.now()
       await flushes.stop()
     },

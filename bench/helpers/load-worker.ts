@@ -7,7 +7,7 @@ export interface LoadOrder {
   readonly port: number
   readonly connections: number
   readonly seconds: number
-  /** Sent in turn: the text before and after the place where a random id goes. */
+  /** Each time one of them, at random: the text before and after the place where a random id goes. */
   readonly requests: readonly RequestText[]
   readonly expect: string
 }
@@ -35,7 +35,6 @@ for (let c = 0; c < order.connections; c++) startConnection()
 function startConnection(): void {
   const socket = connect(order.port, '127.0.0.1')
   socket.setNoDelay(true)
-  let n = 0
   let sentAt = 0
   let pending = ''
 
@@ -52,7 +51,8 @@ function startConnection(): void {
         } satisfies LoadResult)
       return
     }
-    const { head, tail } = order.requests[n++ % order.requests.length] ?? { head: '', tail: '' }
+    const one = Math.floor(Math.random() * order.requests.length)
+    const { head, tail } = order.requests[one] ?? { head: '', tail: '' }
     socket.write(`${head}${randomUUID()}${tail}`)
   }
 

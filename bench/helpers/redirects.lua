@@ -1,10 +1,10 @@
--- For wrk: the slugs bench-0, bench-1, … in turn, as a browser asks for them.
+-- For wrk: one of the slugs bench-0, bench-1, … at random, as a browser asks for them.
 dofile("bench/helpers/report.lua")
 
 local requests = {}
-local at = 0
 
 function init(args)
+  math.randomseed(tonumber(args[2]))
   wrk.headers["User-Agent"] = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
   wrk.headers["Accept"] = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
   for n = 1, tonumber(args[1]) do
@@ -13,6 +13,5 @@ function init(args)
 end
 
 function request()
-  at = at % #requests + 1
-  return requests[at]
+  return requests[math.random(#requests)]
 end

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { exec, many, one, optional, sqlFile } from '../sql-file.ts'
+import { exec, many, one, sqlFile } from '../sql-file.ts'
 import { Link } from './links.ts'
 
 /** What a visit needs of a link. */
@@ -21,7 +21,7 @@ export const DayClicks = Type.Object({
 export type DayClicks = Type.Static<typeof DayClicks>
 
 export const visitQueries = sqlFile('sql/links/visits.sql', {
-  findTarget: optional(Target, { slug: 'text' }),
+  findTargets: many(Target, { slugs: 'jsonb', limit: 'int8' }),
   mayVisit: one(Type.Object({ may: Type.Boolean() }), { link: 'uuid', user: 'uuid' }),
   saveClicks: exec({ writer: 'uuid', batch: 'int8', at: 'timestamptz', clicks: 'jsonb' }),
   forgetClickWriters: exec({ before: 'timestamptz' }),

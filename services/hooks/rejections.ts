@@ -73,10 +73,10 @@ export async function openRejections(parts: HooksParts): Promise<Rejections> {
     clock,
     random,
     take() {
-      if (gathered.sums.size === 0) return undefined
+      if (gathered.sums.size === 0) return []
       const taken = gathered
       gathered = nothingGathered()
-      return taken
+      return [taken]
     },
     save: ({ rows, unknown, sums }, number) =>
       q.saveRejections(db, {

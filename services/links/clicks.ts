@@ -17,6 +17,14 @@ export interface ClicksOptions {
   metrics: Metrics
 }
 
+/** Clicks of one day and kind by the link's id. */
+interface DayClicks {
+  day: string
+  kind: ClickKind
+  byLink: Map<string, number>
+}
+
+/** A row of the statement. */
 interface LinkClicks {
   link_id: string
   day: string
@@ -29,50 +37,71 @@ const DAY_MS = 86_400_000
 /** How many days the pages show clicks of, today included. */
 export const CLICK_DAYS = 30
 
+/** Rows of one statement: with more, everything else waits longer for the embedded engine. */
+const MAX_BATCH_ROWS = 250
+
 /** Counts in memory and writes once every second: a visit waits for no database. */
 export async function openClicks(options: ClicksOptions) {
   const { db, clock, random, log, metrics } = options
   await q.forgetClickWriters(db, { before: new Date(clock.now().getTime() - DAY_MS) })
-  /** By link, day (since 1970, UTC) and kind. */
-  let waiting = new Map<string, LinkClicks>()
+  /**
+   * By day and kind. While the database is away, only links in memory are redirected: that bounds
+   * it.
+   */
+  let waiting = new Map<string, DayClicks>()
+  let unwritten = 0
 
   const batches = startNumberedBatches<readonly LinkClicks[]>({
     name: 'clicks',
     clock,
     random,
     take() {
-      if (waiting.size === 0) return undefined
-      const taken = [...waiting.values()]
+      const taken = waiting
       waiting = new Map()
-      return taken
+      return batchesOf(taken.values())
     },
-    save: (clicks, number) => q.saveClicks(db, { clicks, ...number, at: clock.now() }),
+    async save(clicks, number) {
+      await q.saveClicks(db, { clicks, ...number, at: clock.now() })
+      unwritten = clicks.reduce((left, row) => left - row.clicks, unwritten)
+    },
     reports: reportsTo(log, 'clicks not written, kept for later', 'clicks are written again'),
   })
 
-  function unwritten(): number {
-    const all = [...waiting.values(), ...(batches.unacknowledged ?? [])]
-    return all.reduce((sum, { clicks }) => sum + clicks, 0)
-  }
-
   const help = 'Clicks not in the database yet.'
-  metrics.gauge('gatehouse_links_clicks_waiting', help, () => [[{}, unwritten()]])
+  metrics.gauge('gatehouse_links_clicks_waiting', help, () => [[{}, unwritten]])
   return {
     count(link_id: string, kind: ClickKind, at: Date) {
       const time = at.getTime()
-      const key = `${link_id} ${Math.floor(time / DAY_MS)} ${kind}`
-      const counted = waiting.get(key)
-      if (counted !== undefined) counted.clicks++
-      else waiting.set(key, { link_id, kind, day: dayText(time), clicks: 1 })
+      const key = `${kind} ${Math.floor(time / DAY_MS)}`
+      const { byLink } = waiting.getOrInsertComputed(key, () => {
+        return { kind, day: dayText(time), byLink: new Map<string, number>() }
+      })
+      byLink.set(link_id, (byLink.get(link_id) ?? 0) + 1)
+      unwritten++
     },
 
     /** Writes the rest, and no more afterwards. */
     async close() {
       await batches.close()
-      const lost = unwritten()
-      if (lost > 0) log.warn('clicks lost: the database is out of reach', { clicks: lost })
+      if (unwritten > 0) {
+        log.warn('clicks lost: the database is out of reach', { clicks: unwritten })
+      }
     },
   }
+}
+
+/** The rows of counted clicks, as many at a time as one statement may write. */
+function* batchesOf(counted: Iterable<DayClicks>): Generator<readonly LinkClicks[]> {
+  let rows: LinkClicks[] = []
+  for (const { day, kind, byLink } of counted) {
+    for (const [link_id, clicks] of byLink) {
+      rows.push({ link_id, day, kind, clicks })
+      if (rows.length < MAX_BATCH_ROWS) continue
+      yield rows
+      rows = []
+    }
+  }
+  if (rows.length > 0) yield rows
 }
 
 /** The first of the days that pages show clicks of (UTC), such as `2026-01-31`. */

@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../db/client.ts'
 import type { Level } from '../../db/pool.ts'
-import { visitQueries as q, type Target as TargetRow } from '../../db/links/visits.ts'
+import type { Target as TargetRow } from '../../db/links/visits.ts'
+import { createBoundedMap, type BoundedMap } from '../../kernel/bounded-map.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { prepareTarget, type Target } from './target.ts'
+import { createTargetReads, type ReadTarget } from './target-reads.ts'
 
 /** A link as a visit needs it. */
 export interface KnownLink extends Target, TargetRow {
@@ -33,22 +35,29 @@ interface Entry extends ReadAt {
 
 /** What the cache has in memory. */
 interface Memory {
-  db: Database
-  maxLinks: number
   /**
-   * By `/slug`, the path of a visit: cutting the slug out would make a new string. The first was
-   * read longest ago: a link that is visited is read again every 30 s.
+   * By `/slug`, the path of a visit: cutting the slug out would make a new string. Links that are
+   * visited are read again every 30 s, so the oldest one is one that nobody visits.
    */
-  entries: Map<string, Entry>
+  entries: BoundedMap<Entry>
   /** Slugs without a link. Kept apart, so that made-up slugs push no link out of memory. */
-  misses: Map<string, ReadAt>
+  misses: BoundedMap<ReadAt>
+  read: Readonly<Record<VisitLevel, ReadTarget>>
   /** What is being read, by level and slug: trusted visitors don't wait behind strangers. */
   reading: Map<string, Promise<KnownLink | undefined>>
   /** Entries from before the last reconnect are outdated: notices may have been missed. */
   reconnects: number
 }
 
-const MAX_LINKS = 10_000
+/** Bytes of links in memory: 3,800 of the longest, and 60,000 with addresses of 100 characters. */
+const MAX_BYTES = 32 * 2 ** 20
+/** What a link takes beside its texts, and what a slug without a link takes: measured. */
+const LINK_BYTES = 400
+const MISS_BYTES = 150
+/** Bytes of slugs without a link: some 10,000. */
+const MAX_MISS_BYTES = 2 * 2 ** 20
+/** Visits that wait for their links: as many as statements of that level may wait. */
+const MAX_WAITING: Readonly<Record<VisitLevel, number>> = { trusted: 2_048, strangers: 512 }
 /** Every change is announced; this bounds the harm of a lost notice. */
 const FRESH_MS = 30_000
 /** How long it is remembered that a slug has no link. It only limits the load of a flood. */
@@ -59,13 +68,19 @@ const MAX_WAIT_MS = 250
 const PAUSE_MS = 1_000
 
 /** Opens the cache: changes by any instance reach it by NOTIFY. */
-export async function openTargetCache(db: Database, metrics: Metrics, maxLinks = MAX_LINKS) {
-  const entries = new Map<string, Entry>()
-  const misses = new Map<string, ReadAt>()
-  const memory: Memory = { db, maxLinks, entries, misses, reading: new Map(), reconnects: 0 }
+export async function openTargetCache(db: Database, metrics: Metrics, maxBytes = MAX_BYTES) {
+  const entries = createBoundedMap<Entry>(maxBytes, linkBytes)
+  const misses = createBoundedMap<ReadAt>(MAX_MISS_BYTES, (slug) => MISS_BYTES + slug.length)
+  const read = {
+    trusted: createTargetReads(db.at('trusted'), MAX_WAITING.trusted),
+    strangers: createTargetReads(db.at('strangers'), MAX_WAITING.strangers),
+  }
+  const memory: Memory = { entries, misses, read, reading: new Map(), reconnects: 0 }
   let failedAt = -Infinity
 
   metrics.gauge('gatehouse_links_cached', 'Links in memory.', () => [[{}, entries.size]])
+  const help = 'Bytes that links in memory take.'
+  metrics.gauge('gatehouse_links_cached_bytes', help, () => [[{}, entries.bytes]])
   const { fromMemory, fromDatabase, fromOutdated } = countLookups(metrics)
 
   // A notice without a slug means that the connection is new.
@@ -119,6 +134,11 @@ export async function openTargetCache(db: Database, metrics: Metrics, maxLinks =
   }
 }
 
+/** The url is percent-encoded and the others are ASCII: a byte a character. */
+function linkBytes(path: string, { link: { id, slug, url } }: Entry): number {
+  return LINK_BYTES + path.length + id.length + slug.length + url.length
+}
+
 function countLookups(metrics: Metrics) {
   const lookups = metrics.counter('gatehouse_links_lookups', 'Links looked up, by where from.')
   return {
@@ -141,19 +161,19 @@ function isFresh({ reconnects }: Memory, read: ReadAt, now: number, forMs: numbe
 }
 
 function load(memory: Memory, slug: string, now: number, level: VisitLevel) {
-  const { db, maxLinks, entries, misses, reading, reconnects } = memory
+  const { entries, misses, reading, reconnects } = memory
   const key = `${level} ${slug}`
   const running = reading.get(key)
   if (running !== undefined) return running
   const asked = { at: now, reconnects }
-  const started = q.findTarget(db.at(level), { slug }).then((row) => {
+  const started = memory.read[level](slug).then((row) => {
     const link = row && { ...prepareTarget(row), isSecure: row.visibility === 'secure' }
     if (reading.get(key) !== started) return link
     reading.delete(key)
     entries.delete(`/${slug}`)
     misses.delete(slug)
-    if (link === undefined) keep(misses, slug, asked, maxLinks)
-    else keep(entries, `/${slug}`, { ...asked, link }, maxLinks)
+    if (link === undefined) misses.set(slug, asked)
+    else entries.set(`/${slug}`, { ...asked, link })
     return link
   })
   reading.set(key, started)
@@ -161,13 +181,6 @@ function load(memory: Memory, slug: string, now: number, level: VisitLevel) {
     if (reading.get(key) === started) reading.delete(key)
   })
   return started
-}
-
-/** Adds a value, in place of the oldest one when there are too many. */
-function keep<T>(kept: Map<string, T>, key: string, value: T, max: number): void {
-  kept.set(key, value)
-  const [oldest = key] = kept.keys()
-  if (kept.size > max) kept.delete(oldest)
 }
 
 /** Whether two times are close; the clock may have been set back between them. */

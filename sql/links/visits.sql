@@ -1,8 +1,9 @@
--- name: findTarget
--- What a visit needs of a link. Empty when no link has this slug.
+-- name: findTargets
+-- What visits need of the links whose slugs are in the JSON array :slugs.
 select id, slug, url, visibility, append_path
   from links.links
- where slug = :slug;
+ where slug = any(array(select jsonb_array_elements_text(:slugs::jsonb)))
+ limit :limit;
 
 -- name: mayVisit
 -- Whether the user is an owner or a recipient of the link.
@@ -15,6 +16,7 @@ select exists (
 -- name: saveClicks
 -- Adds the JSON array :clicks, unless batch :batch of this writer is stored already. Links are locked in the order of their
 -- ids, so that writers don't deadlock. Clicks on links that no longer exist are dropped. Previews don't count in a link's sum.
+-- Links are looked up by id, one by one and then by an array: a join would read all links for a single click.
 with fresh as (
   insert into links.click_writers (writer, batch, at)
   values (:writer, :batch, :at)
@@ -26,19 +28,17 @@ with fresh as (
     from jsonb_to_recordset(:clicks::jsonb) as c(link_id uuid, day date, kind text, clicks bigint)
 ), known as materialized (
   select l.id
-    from links.links l
-   where l.id in (select link_id from counted)
-   order by l.id
-     for no key update
+    from (select distinct link_id from counted order by link_id) c
+   cross join lateral (select id from links.links where id = c.link_id for no key update) l
 ), summed as (
   update links.links l
      set clicks = l.clicks + c.clicks
-    from known k
-    join (select link_id, sum(clicks)::bigint as clicks
+    from (select link_id, sum(clicks)::bigint as clicks
             from counted
            where kind <> 'preview'
-           group by link_id) c on c.link_id = k.id
-   where l.id = k.id
+           group by link_id) c
+   where l.id = any(array(select id from known))
+     and l.id = c.link_id
      and exists (select from fresh)
 )
 insert into links.clicks (link_id, day, kind, clicks)

@@ -102,7 +102,7 @@ await t.test('a full waiting list of strangers refuses strangers alone', async (
   }, 'the list to be full')
   t.match(refused.headers['retry-after'], /^\d+$/)
   const guess = `gh_${'x'.repeat(43)}`
-  t.equal((await apiOf(server.links, guess)('GET', '/tokens')).status, 503, 'a token never seen')
+  t.equal((await apiOf(server.links, guess)('GET', '/tokens')).status, 401, 'a token never seen')
   t.equal((await known('GET', '/tokens')).status, 200, 'a token that was valid before')
   t.equal((await send(keepAlive(t, 1), server.hooks, await sender.delivery())).status, 202)
   t.equal((await request(`${server.hooks}/log`)).status, 200, 'a page')

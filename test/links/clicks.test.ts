@@ -1,8 +1,10 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { t, type Test } from 'tap'
+import type { Database } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
+import { Unavailable } from '../../kernel/fault.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
@@ -23,6 +25,19 @@ import { until } from '../helpers/until.ts'
 import { startVisits } from '../helpers/load.ts'
 
 const [, server] = backends
+
+/** A migrated database without a server. */
+async function ownDatabase(t: Test) {
+  const env = await server.env(t)
+  const log = createLog(
+    (text) => transcript('log', text, 'clicks'),
+    () => new Date(),
+  )
+  const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
+  t.teardown(() => opened[Symbol.asyncDispose]())
+  await migrate(opened.db)
+  return { db: opened.db, log, env }
+}
 
 /** What is counted: `SLUG KIND` → clicks. */
 async function counted(backend: Backend, env: Env): Promise<Readonly<Record<string, number>>> {
@@ -187,15 +202,73 @@ await t.test('a link that goes during a flush takes nothing with it', async (t) 
   t.notMatch(running.logs().join('\n'), /not written|lost|"level":"error"/)
 })
 
-await t.test('days are those of UTC, and a batch counts once', async (t: Test) => {
-  const env = await server.env(t)
-  const log = createLog(
-    (text) => transcript('log', text, 'clicks'),
-    () => new Date(),
+await t.test('clicks of many links: short statements that read no other link', async (t) => {
+  const links = await startLinks(t, server)
+  const slugs = Array.from({ length: 3_000 }, (_, n) => `many-${n}`)
+  await insertLinks(
+    links,
+    server,
+    slugs.map((slug) => ({ slug })),
   )
-  const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
-  t.teardown(() => opened[Symbol.asyncDispose]())
-  await migrate(opened.db)
+  const figures = async (): Promise<Readonly<Record<string, unknown>>> => {
+    const [row = {}] = await server.query(
+      links.env,
+      `select n_tup_upd::int as written, seq_tup_read::int as read
+         from pg_stat_user_tables where relid = 'links.links'::regclass`,
+    )
+    return row
+  }
+  const before = await figures()
+  for (const slug of slugs.slice(0, 5)) await visit(links.base, `/${slug}`)
+  const after = await until(async () => {
+    const now = await figures()
+    return Number(now['written']) >= Number(before['written']) + 5 && now
+  }, 'the clicks')
+  t.equal(after['read'], before['read'], 'the table was not read through')
+})
+
+await t.test('clicks go in batches, each once, whatever becomes of an answer', async (t: Test) => {
+  const { db, log, env } = await ownDatabase(t)
+  const ids = Array.from({ length: 600 }, () => randomUUID())
+  await insertLinks(
+    { env },
+    server,
+    ids.map((id, n) => ({ id, slug: `many-${n}` })),
+  )
+  const sizes: number[] = []
+  const failing: Database = {
+    ...db,
+    async run(query, args) {
+      if (query.name !== 'saveClicks') return db.run(query, args)
+      const clicks = args.find(Array.isArray) ?? []
+      sizes.push(clicks.length)
+      if (sizes.length === 3) throw new Unavailable('no answer')
+      const rows = await db.run(query, args)
+      if (sizes.length === 2) throw new Unavailable('the answer was lost')
+      return rows
+    },
+  }
+  const metrics = createMetrics()
+  const options = { db: failing, clock: systemClock, random: randomBytes, log, metrics }
+  const clicks = await openClicks(options)
+  for (const id of ids) clicks.count(id, 'human', new Date())
+  t.match(metrics.render(), /^gatehouse_links_clicks_waiting 600$/m)
+  await until(() => sizes.length > 2, 'a batch whose answer is lost')
+  t.match(metrics.render(), /^gatehouse_links_clicks_waiting 350$/m, 'one batch is written')
+  for (const id of ids) clicks.count(id, 'human', new Date())
+  await clicks.close()
+  t.match(metrics.render(), /^gatehouse_links_clicks_waiting 0$/m)
+  t.same(sizes, [250, 250, 250, 250, 100, 250, 250, 100])
+  const rows = await server.query(
+    env,
+    `select sum(c.clicks)::int as of_days, sum(l.clicks)::int as of_links, count(*)::int as links
+       from links.clicks c join links.links l on l.id = c.link_id where c.clicks = 2`,
+  )
+  t.same(rows, [{ of_days: 1_200, of_links: 1_200, links: 600 }])
+})
+
+await t.test('days are those of UTC, and a batch counts once', async (t: Test) => {
+  const { db, log, env } = await ownDatabase(t)
   const [row] = await server.query(
     env,
     `insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
@@ -205,7 +278,7 @@ await t.test('days are those of UTC, and a batch counts once', async (t: Test) =
   // The same process twice as far as the database can tell: batch 1 of the second is a repeat.
   const bytes = randomBytes(16)
   const open = (metrics = createMetrics()) =>
-    openClicks({ db: opened.db, clock: systemClock, random: () => bytes, log, metrics })
+    openClicks({ db, clock: systemClock, random: () => bytes, log, metrics })
   const first = await open()
   for (const at of ['2026-01-31T23:59:59.999Z', '2026-02-01T00:00:00Z', '2026-02-01T23:59:59Z']) {
     first.count(id, 'human', new Date(at))

@@ -1,5 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import type { Executor } from '../../db/client.ts'
 import { openDatabase } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
@@ -153,7 +154,7 @@ await t.test('notices that were lost with their connection', async (t) => {
   )
 })
 
-await t.test('memory is bounded', async (t) => {
+await t.test('links in memory', async (t) => {
   const env = await postgres.env(t)
   const log = createLog(
     (text) => transcript('log', text, 'resolver'),
@@ -165,18 +166,74 @@ await t.test('memory is bounded', async (t) => {
   )
   t.teardown(close)
   const slugs = Array.from({ length: 60 }, (_, n) => `many-${n}`)
-  await insertLinks(
-    { env },
-    postgres,
-    slugs.map((slug) => ({ slug })),
-  )
-  const metrics = createMetrics()
-  const cache = await openTargetCache(db, metrics, 50)
+  const long = `https://long.test/${'x'.repeat(2_000)}`
+  const links = slugs.map((slug) => ({ slug }))
+  await insertLinks({ env }, postgres, [...links, { slug: 'long', url: long }])
   const now = Date.now()
-  for (const slug of slugs) t.equal((await cache.find(slug, now, 'trusted'))?.slug, slug)
-  t.match(metrics.render(), /^gatehouse_links_cached 50$/m)
-  const isKnown = (slug: string): boolean => cache.fresh(`/${slug}`, now) !== undefined
-  t.equal(slugs.filter(isKnown).length, 50)
-  t.notOk(isKnown('many-0'), 'the oldest is dropped')
-  t.equal((await cache.find('many-0', now, 'trusted'))?.slug, 'many-0', 'and is read again')
+
+  await t.test('take a bounded number of bytes', async (t) => {
+    const metrics = createMetrics()
+    const cache = await openTargetCache(db, metrics, 20_000)
+    const isKnown = (slug: string): boolean => cache.fresh(`/${slug}`, now) !== undefined
+    for (const slug of slugs) t.equal((await cache.find(slug, now, 'trusted'))?.slug, slug)
+    const known = slugs.filter(isKnown)
+    t.ok(known.length > 20 && known.length < 60, `${known.length} are kept`)
+    t.same(known, slugs.slice(-known.length), 'the newest')
+    t.match(metrics.render(), new RegExp(`^gatehouse_links_cached ${known.length}$`, 'm'))
+    const bytes = Number(/^gatehouse_links_cached_bytes (\d+)$/m.exec(metrics.render())?.[1])
+    t.ok(bytes > 19_000 && bytes <= 20_000, `they take ${bytes} bytes`)
+    t.equal((await cache.find('many-0', now, 'trusted'))?.slug, 'many-0', 'it is read again')
+    await cache.find('long', now, 'trusted')
+    const left = slugs.filter(isKnown).length
+    t.ok(left < known.length - 3, `a long address takes the place of several: ${left} are left`)
+  })
+
+  await t.test('are not dropped for slugs that nobody has', async (t) => {
+    const metrics = createMetrics()
+    const cache = await openTargetCache(db, metrics)
+    await cache.find('many-0', now, 'strangers')
+    const made = Array.from({ length: 20_000 }, (_, n) => `made-up-${n}`)
+    for (let at = 0; at < made.length; at += 500) {
+      const some = made.slice(at, at + 500)
+      await Promise.all(some.map((slug) => cache.find(slug, now, 'strangers')))
+    }
+    t.equal(cache.fresh('/many-0', now)?.slug, 'many-0')
+    const lookups = /^gatehouse_links_lookups_total\{source="database"\} (\d+)$/m
+    const before = lookups.exec(metrics.render())?.[1]
+    await cache.find('made-up-19999', now, 'strangers')
+    t.equal(lookups.exec(metrics.render())?.[1], before, 'the newest of these are remembered')
+    await cache.find('made-up-0', now, 'strangers')
+    t.not(lookups.exec(metrics.render())?.[1], before, 'and the oldest are not')
+  })
+
+  await t.test('are read together when many are asked for at once', async (t) => {
+    let statements = 0
+    const counted: Executor = { run: (...query) => ((statements += 1), db.run(...query)) }
+    const cache = await openTargetCache({ ...db, at: () => counted }, createMetrics())
+    const found = await Promise.all(
+      [...slugs, 'nothing'].map((slug) => cache.find(slug, now, 'strangers')),
+    )
+    t.same(
+      found.map((link) => link?.slug),
+      [...slugs, undefined],
+    )
+    t.ok(statements <= 2, `${statements} statements`)
+  })
+
+  await t.test('too many that wait are refused at once', async (t) => {
+    const held = Promise.withResolvers<readonly unknown[]>()
+    let isRunning = false
+    function run() {
+      isRunning = true
+      return held.promise
+    }
+    const cache = await openTargetCache({ ...db, at: () => ({ run }) }, createMetrics())
+    const find = (slug: string) => cache.find(slug, now, 'strangers')
+    const first = find('first')
+    await until(() => isRunning, 'the first statement')
+    const waiting = Array.from({ length: 512 }, (_, n) => find(`slug-${n}`))
+    await t.rejects(find('one-more'), { name: 'Unavailable' })
+    held.resolve([])
+    t.same([...new Set(await Promise.all([first, ...waiting]))], [undefined])
+  })
 })
