@@ -62,6 +62,10 @@ export async function openControl(path: string, run: RunCommand, log: Log): Prom
   rmSync(path, { force: true })
   await once(server.listen(path), 'listening')
   chmodSync(path, 0o600)
+  // Without a listener an error of `accept`, as for want of files, would end the program.
+  server.on('error', (error) =>
+    log.error('connection not accepted', { service: 'control', error: messageOf(error) }),
+  )
   return server
 }
 

@@ -151,9 +151,12 @@ export async function removeCopy(directory: string): Promise<void> {
 
 /** A full disk would stop the server. */
 function refuseWithoutSpace(directory: string, cluster: string): void {
-  // At once: the engine's thread goes on and may rename a file meanwhile.
   const files = readdirSync(cluster, { recursive: true, encoding: 'utf8' })
-  const needed = files.reduce((sum, file) => sum + statSync(join(cluster, file)).size, 0)
+  // The engine's thread goes on, and may rename or remove a listed file.
+  const sizeOf = (file: string) => {
+    return statSync(join(cluster, file), { throwIfNoEntry: false })?.size ?? 0
+  }
+  const needed = files.reduce((sum, file) => sum + sizeOf(file), 0)
   const free = freeBytes(directory)
   if (free > 1.1 * needed) return
   const mib = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)} MiB`

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -24,6 +24,8 @@ t.test('backups beside a server on the embedded engine', async (t) => {
   const load = startLoad(t, { base: () => server.hooks, sender, senders: 8 })
   await until(() => load.acked.length > 100, 'deliveries', 30_000)
   const before = [...load.acked]
+  // As a file of which the engine has just changed the name: it is listed, and is not there.
+  symlinkSync('gone', join(env['GATEHOUSE_DATA_DIR'] ?? '', 'pg', 'renamed'))
   // A name without a folder is one of the caller's folder, not of the server's.
   const program = ['env', '-C', folder, process.execPath, join(ROOT, 'server.ts')]
   const made = await runCliProcess(['backup', 'live'], { env, program })

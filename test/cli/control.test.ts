@@ -1,5 +1,7 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { t } from 'tap'
@@ -135,4 +137,21 @@ t.test('a data directory whose name is too long for a socket', async (t) => {
   const env = { GATEHOUSE_DATA_DIR: folder }
   await seedEmbedded(env)
   t.match(await runCli(['user', 'add', 'ann@example.com'], { env }), { code: 0 })
+})
+
+t.test('a connection that cannot be accepted ends no listener', async (t) => {
+  const servers: Server[] = []
+  const note = (message: unknown) => servers.push((message as { server: Server }).server)
+  subscribe('tracing:net.server.listen:asyncStart', note)
+  t.teardown(() => unsubscribe('tracing:net.server.listen:asyncStart', note))
+  const server = await startServer(t, { env: await embedded.env(t) })
+  t.equal(servers.length, 4, 'three services and the control socket')
+  for (const listening of servers) listening.emit('error', new Error('accept ENFILE'))
+  const lines = server.logs().filter((line) => line.includes('connection not accepted'))
+  const told = lines.map((line): Record<string, unknown> => JSON.parse(line))
+  t.same(told.map(({ service }) => service).toSorted(), ['control', 'hooks', 'links', 'ops'])
+  for (const line of told) t.match(line, { level: 'error', error: 'accept ENFILE' })
+  for (const service of ['hooks', 'links', 'ops'] as const) {
+    t.equal((await request(`${server[service]}/healthz`)).status, 200, service)
+  }
 })
