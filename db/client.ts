@@ -1,19 +1,12 @@
 import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
+import { createMetrics, type Metrics } from '../kernel/metrics.ts'
 import { byteaText, connectTo, type ConnectOptions, type Target } from './connect.ts'
-import { isFull, QueryError, translate } from './errors.ts'
-import {
-  createReaper,
-  CLOSING,
-  LEVELS,
-  Pool,
-  perLevel,
-  sharesOf,
-  type Connection,
-  type Level,
-  type PoolOptions,
-  type Share,
-} from './pool.ts'
+import { translate } from './errors.ts'
+import { LEVELS, perLevel, sharesOf, type Level, type Share, type Shares } from './levels.ts'
+import { createClientMetrics } from './metrics.ts'
+import { createReaper, CLOSING, Pool, type Connection, type PoolOptions } from './pool.ts'
+import { answerTo, failed, withDeadline, type Runner } from './answers.ts'
 
 /** A statement with the name that error messages use. */
 export interface Query {
@@ -63,10 +56,18 @@ export interface ClientOptions {
   target: Target
   /** Longest wait for one statement, in milliseconds; then it counts as unavailable. */
   deadlineMs: number
+  /** The same for vacuuming and analyzing; by default a minute. */
+  upkeepDeadlineMs?: number | undefined
   /** For the `trusted` level of a server; `sharesOf` has those of other levels. */
   connections: number
+  /** A registry that nobody reads when absent. */
+  metrics?: Metrics | undefined
   /** Called once if the server refuses to end lost connections. */
   onNotEnded?: (error: Error) => void
+  /** Called when a statement of the embedded engine has not ended by its deadline. */
+  onLate?: (name: string) => void
+  /** Called when it has ended at last, with its whole time. */
+  onLateEnd?: (name: string, ms: number) => void
 }
 
 /**
@@ -83,64 +84,74 @@ select pg_terminate_backend(pid)
  where application_name = any(string_to_array($1, ',')) and usename = current_user`,
 }
 
-/** How long a database that had no space counts as away. */
-const FULL_MS = 5_000
-
-/** What statements run with. */
-interface Runner {
-  shares: Readonly<Record<Level, Share>>
+/** What the client runs statements with. */
+interface Client extends Runner {
   pools: Readonly<Record<Level, Pool>>
-  /** Until then the database counts as away: a statement has found no space. */
-  fullUntil: number
 }
 
 /** Opens the client; it connects at the first statement and reconnects by itself. */
 export function openClient(options: ClientOptions): Database {
-  const { target, deadlineMs, connections, onNotEnded = () => undefined } = options
-  const shares = sharesOf(connections, deadlineMs)
+  const { target, deadlineMs, upkeepDeadlineMs, connections } = options
+  const shares = sharesOf(connections, deadlineMs, upkeepDeadlineMs)
+  const metrics = createClientMetrics(options.metrics ?? createMetrics(), (level) =>
+    pools[level].waiting(level),
+  )
   /** Callbacks of channels on the embedded engine, whose one connection listens, too. */
   const channels = new Map<string, (payload?: string) => void>()
   /** What makes connections for LISTEN on a server. */
   const listener =
     typeof target === 'string'
-      ? connectTo(target, { deadlineMs, onClose: () => undefined })
+      ? connectTo(target, { deadlineMs, onClose: nothing, onReopen: metrics.reconnects })
       : undefined
 
   const pools = poolsOf(target, shares, {
     onNotify: (channel, payload) => channels.get(channel)?.(payload),
     onLost(name) {
+      metrics.reconnects()
       if (listener !== undefined) reaper.end(name)
       // The engine ends a connection by itself. Notifications may have been lost with it.
       for (const onNotice of channels.values()) onNotice()
     },
+    onRefused: (level) => metrics.refused[level](),
   })
-  const runner = { shares, pools, fullUntil: 0 }
-  const executors = perLevel((level) => executorAt(runner, level))
+  const client: Client = {
+    backend: typeof target === 'string' ? 'postgresql' : 'embedded',
+    ...{ shares, metrics, pools, fullUntil: 0 },
+    cancel: typeof target === 'string' ? nothing : target.cancel,
+    onLate: options.onLate ?? nothing,
+    onLateEnd: options.onLateEnd ?? nothing,
+  }
+  const executors = perLevel((level) => executorAt(client, level))
   const { trusted } = executors
-  const reaper = createReaper((names) => trusted.run(END, [names.join(',')]), onNotEnded)
+  const reaper = createReaper(
+    (names) => trusted.run(END, [names.join(',')]),
+    options.onNotEnded ?? nothing,
+  )
 
   return {
     at: (level) => executors[level],
     ...trusted,
     transaction: (work) =>
-      pools.trusted.use('trusted', (connection) => transact(runner, connection, work)),
+      pools.trusted.use('trusted', (connection) => transact(client, connection, work)),
     async ping() {
-      if (performance.now() < runner.fullUntil) throw new Unavailable('ping: no space for changes')
+      if (performance.now() < client.fullUntil) throw new Unavailable('ping: no space for changes')
       await trusted.run({ name: 'ping', text: 'select 1' }, [])
     },
     describe: ({ name, text }) =>
-      alone(runner, 'trusted', (sql) =>
-        bounded(runner, name, sql.unsafe(text, [], PREPARED).describe()),
-      ),
+      pools.trusted.use('trusted', (connection) => {
+        const described = connection.sql.unsafe(text, [], PREPARED).describe()
+        return answerTo(client, connection, name, described)
+      }),
     async listen(channel, onNotice) {
-      const name = `listen ${channel}`
-      if (listener !== undefined) {
-        const listening = listener.sql.listen(channel, onNotice, () => onNotice())
-        return void (await bounded(runner, name, listening))
-      }
+      if (listener !== undefined) return listenOnServer(client, listener, channel, onNotice)
       channels.set(channel, onNotice)
-      await alone(runner, 'trusted', (sql) =>
-        bounded(runner, name, sql.unsafe(`listen "${channel}"`)),
+      await pools.trusted.use('trusted', (connection) =>
+        answerTo(
+          client,
+          connection,
+          `listen ${channel}`,
+          connection.sql.unsafe(`listen "${channel}"`),
+        ),
       )
       onNotice()
     },
@@ -154,45 +165,57 @@ export function openClient(options: ClientOptions): Database {
   }
 }
 
-function executorAt(runner: Runner, level: Level): Executor {
+function nothing() {}
+
+/** postgres.js opens a dedicated connection for LISTEN, and opens it again when it is lost. */
+async function listenOnServer(
+  client: Client,
+  { sql }: Pick<Connection, 'sql'>,
+  channel: string,
+  onNotice: (payload?: string) => void,
+) {
+  try {
+    await withDeadline(
+      client,
+      sql.listen(channel, onNotice, () => onNotice()),
+    )
+  } catch (error) {
+    throw translate(`listen ${channel}`, error)
+  }
+}
+
+function executorAt(client: Client, level: Level): Executor {
   return {
     async run(query, args) {
-      if (level === 'extras' && othersWait(runner)) {
+      if (level === 'extras' && othersWait(client)) {
+        client.metrics.refused.extras()
         throw new Unavailable(`${query.name}: others wait`)
       }
-      return alone(runner, level, (sql) => runQuery(runner, sql, query, args, level))
+      return client.pools[level].use(level, (connection) =>
+        runQuery(client, connection, query, args, level),
+      )
     },
   }
 }
 
 /** Whether statements wait in other pools. In its own pool, an extra comes last anyway. */
-function othersWait({ pools }: Runner) {
-  return LEVELS.some((level) => pools[level] !== pools.extras && pools[level].waiting > 0)
-}
-
-/** Runs one statement by itself. */
-function alone<T>({ pools }: Runner, level: Level, work: (sql: postgres.Sql) => Promise<T>) {
-  return pools[level].use(level, async (connection) => {
-    try {
-      return await work(connection.sql)
-    } catch (error) {
-      // Anything but a refusal leaves it in doubt.
-      if (!(error instanceof QueryError)) connection.state = 'lost'
-      throw error
-    }
-  })
+function othersWait({ pools }: Client) {
+  return LEVELS.some((level) => pools[level] !== pools.extras && pools[level].waiting(level) > 0)
 }
 
 /** The pool of each level: on a server its own, on the embedded engine one of one connection. */
 function poolsOf(
   target: Target,
-  shares: Runner['shares'],
-  events: Required<Pick<ConnectOptions, 'onNotify'>> & Pick<PoolOptions, 'onLost'>,
-): Runner['pools'] {
-  const { onNotify, onLost } = events
+  shares: Shares,
+  {
+    onNotify,
+    ...events
+  }: Required<Pick<ConnectOptions, 'onNotify'>> & Pick<PoolOptions, 'onLost' | 'onRefused'>,
+): Client['pools'] {
   const poolOf = ({ connections, deadlineMs }: Share) =>
     new Pool({
-      ...{ connections, shares, onLost },
+      ...{ connections, shares, ...events },
+      recover: (connection) => connection.sql.unsafe('rollback'),
       connect: (onClose) => connectTo(target, { deadlineMs, onClose, onNotify }),
     })
   if (typeof target === 'string') return perLevel((level) => poolOf(shares[level]))
@@ -200,34 +223,9 @@ function poolsOf(
   return perLevel(() => only)
 }
 
-/**
- * Waits for an answer for as long as a statement may take, and translates errors. A stalled server
- * must not hold a request for ever. PostgreSQL ends the statement by its own time-out.
- */
-async function bounded<T>(
-  runner: Runner,
-  name: string,
-  pending: PromiseLike<T>,
-  level: Level = 'trusted',
-): Promise<T> {
-  const { deadlineMs } = runner.shares[level]
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    late.reject(new Unavailable(`${name}: no answer in ${deadlineMs} ms`))
-  }, deadlineMs + 500)
-  try {
-    return await Promise.race([pending, late.promise])
-  } catch (error) {
-    if (isFull(error)) runner.fullUntil = performance.now() + FULL_MS
-    throw translate(name, error)
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
 function runQuery(
-  runner: Runner,
-  sql: postgres.Sql,
+  client: Client,
+  connection: Connection,
   { name, text }: Query,
   args: readonly unknown[],
   level?: Level,
@@ -236,54 +234,69 @@ function runQuery(
   // glibc's heap, which never shrinks: 45 MiB after 100,000 deliveries (bench/RESULTS.md).
   const values = args.map((value) => (Buffer.isBuffer(value) ? byteaText(value) : value))
   const given = values as postgres.ParameterOrJSON<never>[]
-  return bounded(runner, name, sql.unsafe(text, given, PREPARED), level)
+  return answerTo(client, connection, name, connection.sql.unsafe(text, given, PREPARED), level)
 }
 
 /**
  * Runs `work` between begin and commit, or rolls back if it throws or any statement has failed.
  */
 async function transact<T>(
-  runner: Runner,
+  client: Client,
   connection: Connection,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   const { sql } = connection
-  let failed: { error: unknown } | undefined
+  let failure: { error: unknown } | undefined
   /**
    * On a connection in doubt, a statement would wait for ever or run outside of the transaction.
    */
   async function guarded<R>(statement: () => Promise<R>) {
-    if (connection.state === 'lost') {
+    if (failure?.error instanceof Unavailable) throw failure.error
+    if (!takesStatements(connection)) {
       throw new Unavailable('transaction: the connection is gone')
     }
     try {
       return await statement()
     } catch (error) {
-      if (error instanceof Unavailable) connection.state = 'lost'
-      failed ??= { error }
+      failure ??= { error }
       throw error
     }
   }
-  const send = (text: string) => guarded(() => bounded(runner, 'transaction', sql.unsafe(text)))
+  const send = (text: string) => answerTo(client, connection, 'transaction', sql.unsafe(text))
   async function runScript(text: string) {
     const script = sql.unsafe(`set local statement_timeout = 0;\n${text}`)
-    await script.catch((error: unknown) => Promise.reject(translate('script', error)))
+    await script.catch((error: unknown) => {
+      throw failed(client, connection, 'script', error)
+    })
   }
   try {
-    await send('begin')
+    await guarded(() => send('begin'))
     const result = await work({
-      run: (query, args) => guarded(() => runQuery(runner, sql, query, args)),
+      run: (query, args) => guarded(() => runQuery(client, connection, query, args)),
       script: (text) => guarded(() => runScript(text)),
     })
     // PostgreSQL answers the commit of a failed transaction with a rollback, which is not an
     // error.
-    if (failed !== undefined) throw failed.error
-    await send('commit')
+    if (failure !== undefined) throw failure.error
+    await guarded(() => send('commit'))
     return result
   } catch (error) {
-    await send('rollback').catch(() => {
-      connection.state = 'lost'
-    })
+    await rollBack(connection, send)
     throw error
   }
+}
+
+/** A late connection is rolled back when it has answered, and a lost one by its end. */
+async function rollBack(connection: Connection, send: (text: string) => Promise<unknown>) {
+  if (!takesStatements(connection)) return
+  try {
+    await send('rollback')
+  } catch {
+    // Whether the transaction is over is not known.
+    if (takesStatements(connection)) connection.state = 'lost'
+  }
+}
+
+function takesStatements({ state }: Connection) {
+  return state === 'new' || state === 'proven'
 }

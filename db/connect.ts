@@ -5,20 +5,30 @@ import type { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import type { Client } from './pool.ts'
 
-/** Connection URL of a server, or what makes a socket of the embedded engine. */
-export type Target = string | (() => Duplex)
+/** Connection URL of a server, or the embedded engine. */
+export type Target = string | Engine
+
+/** The embedded engine, as its client sees it. */
+export interface Engine {
+  /** A new connection, which ends the one before. */
+  socket: () => Duplex
+  /** Has PostgreSQL end the running statement, which is answered with SQLSTATE 57014. */
+  cancel: () => void
+}
 
 export interface ConnectOptions {
   /** Longest run of a statement, in milliseconds. */
   deadlineMs: number
   onClose: () => void
+  /** Called when it connects again to listen: that is its client's part. */
+  onReopen?: () => void
   /** Called for each NOTIFY of a channel that this connection listens on. */
   onNotify?: (channel: string, payload: string) => void
 }
 
 /** Makes a client of one connection, which connects at its first statement. */
 export function connectTo(target: Target, options: ConnectOptions): Client {
-  const { deadlineMs, onClose, onNotify } = options
+  const { deadlineMs, onClose, onReopen, onNotify } = options
   const name = `gatehouse ${randomUUID()}`
   const connection = connectionSettings(name, deadlineMs)
   // The options `socket` and `onnotify` are missing from the published types.
@@ -41,13 +51,14 @@ export function connectTo(target: Target, options: ConnectOptions): Client {
       host: 'embedded',
       user: 'postgres',
       database: 'postgres',
-      socket: target,
+      socket: target.socket,
     } as typeof settings)
     return { name, sql, cut: () => undefined }
   }
   const openSocket = socketOpener()
   let open: Socket | undefined
   function socket(address: Address): Socket {
+    if (open !== undefined) onReopen?.()
     open = openSocket(address)
     return open
   }

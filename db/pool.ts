@@ -4,47 +4,7 @@ import { Unavailable } from '../kernel/fault.ts'
 import { repeat } from '../kernel/repeat.ts'
 import { systemClock } from '../kernel/time.ts'
 import { QueryError } from './errors.ts'
-
-/**
- * Who statements run for, the most urgent first. No level can take all that another one needs: on
- * a server each has connections and a waiting list of its own. The embedded engine has one
- * connection, which goes to the most urgent waiting statement, and now and then to another one.
- *
- * - `deliveries`: storing webhook deliveries.
- * - `trusted`: signed-in people, holders of tokens, the program's own work. The default.
- * - `strangers`: requests that nobody has signed in for.
- * - `extras`: what an answer can do without.
- */
-export const LEVELS = ['deliveries', 'trusted', 'strangers', 'extras'] as const
-
-export type Level = (typeof LEVELS)[number]
-
-/** What a level may take. */
-export interface Share {
-  connections: number
-  /** Statements that may wait for a connection; one more is refused at once. */
-  waiting: number
-  /** Longest wait for a connection, and longest run of a statement, in milliseconds. */
-  deadlineMs: number
-}
-
-const EXTRAS_MS = 500
-
-/** A value for each level. */
-export function perLevel<T>(make: (level: Level) => T): Readonly<Record<Level, T>> {
-  return Object.fromEntries(LEVELS.map((level) => [level, make(level)])) as Record<Level, T>
-}
-
-/** The shares of all levels; `connections` is that of trusted callers. */
-export function sharesOf(connections: number, deadlineMs: number): Readonly<Record<Level, Share>> {
-  const quarter = Math.ceil(connections / 4)
-  return {
-    deliveries: { connections: quarter, waiting: 64, deadlineMs },
-    trusted: { connections, waiting: 2_048, deadlineMs },
-    strangers: { connections: quarter, waiting: 512, deadlineMs },
-    extras: { connections: 1, waiting: 8, deadlineMs: Math.min(EXTRAS_MS, deadlineMs) },
-  }
-}
+import { LEVELS, perLevel, type Level, type Shares } from './levels.ts'
 
 /** A client of one connection. */
 export interface Client {
@@ -57,16 +17,23 @@ export interface Client {
 
 /** A connection that one statement or transaction has for itself. */
 export interface Connection extends Client {
-  /** `lost`: it is closed or in doubt, so nothing more may be sent on it. */
-  state: 'new' | 'proven' | 'lost'
+  /**
+   * `late`: an answer is still to come, and nothing may be sent before. `lost`: it is closed or in
+   * doubt, so nothing more may be sent on it.
+   */
+  state: 'new' | 'proven' | 'late' | 'lost'
 }
 
 export interface PoolOptions {
   connections: number
-  shares: Readonly<Record<Level, Share>>
+  shares: Shares
   connect: (onClose: () => void) => Client
+  /** Resolves when a late connection has answered, and its transaction is rolled back. */
+  recover: (connection: Connection) => Promise<unknown>
   /** Called with the name of a lost connection, after its place is given to the next in line. */
   onLost: (name: string) => void
+  /** Called for each statement or transaction that gets no connection. */
+  onRefused: (level: Level) => void
 }
 
 type Accept = (connection: Connection) => void
@@ -129,9 +96,9 @@ export class Pool {
     }
   }
 
-  /** How many wait for a connection. */
-  get waiting() {
-    return LEVELS.reduce((sum, level) => sum + this.#lines[level].size, 0)
+  /** How many of a level wait for a connection. */
+  waiting(level: Level) {
+    return this.#lines[level].size
   }
 
   async close() {
@@ -162,8 +129,9 @@ export class Pool {
 
   #wait(level: Level): Promise<Connection> {
     const line = this.#lines[level]
-    const { waiting, deadlineMs } = this.#options.shares[level]
+    const { waiting, waitMs } = this.#options.shares[level]
     if (line.size >= waiting) {
+      this.#options.onRefused(level)
       throw new Unavailable(`${waiting} statements wait for a connection already`)
     }
     return new Promise((resolve, reject) => {
@@ -173,8 +141,9 @@ export class Pool {
       }
       const timer = setTimeout(() => {
         line.delete(accept)
-        reject(new Unavailable(`no connection was free in ${deadlineMs} ms`))
-      }, deadlineMs)
+        this.#options.onRefused(level)
+        reject(new Unavailable(`no connection was free in ${waitMs} ms`))
+      }, waitMs)
       line.add(accept)
     })
   }
@@ -196,6 +165,7 @@ export class Pool {
 
   /** Notes how an attempt with a connection ended. */
   #note(connection: Connection, wasProven: boolean) {
+    if (connection.state === 'late') return
     if (connection.state !== 'lost') {
       connection.state = 'proven'
       this.#failures = 0
@@ -208,9 +178,20 @@ export class Pool {
 
   #give(connection: Connection) {
     if (connection.state === 'lost') return this.#drop(connection)
+    if (connection.state === 'late') return void this.#recover(connection)
     const next = this.#nextInLine()
     if (next === undefined) this.#idle.push(connection)
     else next(connection)
+  }
+
+  async #recover(connection: Connection) {
+    try {
+      await this.#options.recover(connection)
+      if (connection.state === 'late') connection.state = 'proven'
+    } catch {
+      connection.state = 'lost'
+    }
+    this.#give(connection)
   }
 
   #drop(connection: Connection) {

@@ -20,7 +20,7 @@ const TEMPLATES = ['template1', 'template0']
 async function create(cluster: string): Promise<void> {
   const pg = await PGlite.create({
     fs: new NodeFS(cluster),
-    pgliteWasmModule: await compileEngine(),
+    pgliteWasmModule: await compileEngine('own'),
     fsBundle: new Blob([asset('pglite/pglite.data')]),
   })
   await pg.exec('update pg_database set datistemplate = false')

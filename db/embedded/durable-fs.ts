@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import type { PGlite, postgresMod } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { syncPath } from '../disk.ts'
+import type { WasmMemory } from './shared-memory.ts'
 
 // The parts of Emscripten's file system that are used here; its types are not published.
 interface Stream {
@@ -38,6 +39,13 @@ const SEGMENT = /\/pg_wal\/[0-9A-F]{24}$/
 export class DurableFS extends NodeFS {
   /** Write-ahead log segments (16 MB each) begun since this was last set to 0. */
   segmentsBegun = 0
+  #memory
+
+  /** The engine gets its memory here, too: PGlite has no other place for that. */
+  constructor(directory: string, memory: WasmMemory) {
+    super(directory)
+    this.#memory = memory
+  }
 
   override async init(
     pg: PGlite,
@@ -46,7 +54,8 @@ export class DurableFS extends NodeFS {
     const { emscriptenOpts } = await super.init(pg, options)
     const install = (mod: PostgresMod): void => this.#install(mod as unknown as Mod)
     const preRun = [...(emscriptenOpts.preRun ?? []), install]
-    return { emscriptenOpts: { ...emscriptenOpts, preRun } }
+    const wasmMemory = this.#memory as unknown as PostgresMod['wasmMemory']
+    return { emscriptenOpts: { ...emscriptenOpts, preRun, wasmMemory } }
   }
 
   #install(mod: Mod): void {

@@ -7,6 +7,8 @@ import { asset, assetText, inExecutable } from '../../kernel/assets.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { unpackTree } from './cluster.ts'
 import { moved } from './connection.ts'
+import { interrupt, type Interrupts } from './interrupts.ts'
+import { withSharedMemory } from './shared-memory.ts'
 
 // TypeScript describes WebAssembly only together with the whole DOM.
 declare const WebAssembly: { compile: (bytes: Uint8Array) => Promise<WasmModule> }
@@ -33,8 +35,9 @@ export type WorkerOrder = { kind: 'run'; bytes: Uint8Array<ArrayBuffer> } | { ki
 
 /** Replies of the worker. */
 export type WorkerReply =
-  | { kind: 'ready'; greeting: Uint8Array }
+  | { kind: 'ready'; greeting: Uint8Array; interrupts: Interrupts }
   | { kind: 'ran'; bytes: Uint8Array<ArrayBuffer> }
+  | { kind: 'checkpoint' }
   | { kind: 'closed' }
   | ({ kind: 'space' } & Space)
   | { kind: 'failed'; reason: string }
@@ -51,10 +54,11 @@ export interface Space {
  */
 const TIERING_BUDGET = 2_000_000_000
 
-/** Compiles the engine's code. */
-export async function compileEngine(): Promise<WasmModule> {
+/** Compiles the engine's code, whose memory its thread shares with others or not. */
+export async function compileEngine(memory: 'own' | 'shared'): Promise<WasmModule> {
   setFlagsFromString(`--wasm-tiering-budget=${TIERING_BUDGET}`)
-  return WebAssembly.compile(asset('pglite/pglite.wasm'))
+  const code = asset('pglite/pglite.wasm')
+  return WebAssembly.compile(memory === 'shared' ? withSharedMemory(code) : code)
 }
 
 /**
@@ -88,18 +92,30 @@ export async function createCluster(cluster: string): Promise<void> {
   throw new Error(`cannot create the embedded database: ${why}`)
 }
 
+/** What the engine does beside statements. */
+export interface EngineEvents {
+  /** The disk gets too full for changes, or has space again. */
+  onSpace: (space: Space) => void
+  onCheckpoint: () => void
+}
+
+/** An interrupt that comes before the statement has begun is forgotten: it is repeated. */
+const INTERRUPT_MS = 100
+
 /**
  * Starts PostgreSQL on an existing cluster, in a thread of its own, after crash recovery where
- * that is needed.
+ * that is needed. `wasm` has shared memory.
  */
 export async function startEngine(
   cluster: string,
   wasm: WasmModule,
-  onSpace?: (space: Space) => void,
+  events: Partial<EngineEvents> = {},
 ) {
   const task: WorkerTask = { cluster, wasm }
-  const { worker, next, failed, ended } = converse(startWorker(task), onSpace)
-  const { greeting } = await next<'ready'>()
+  const { worker, next, failed, ended } = converse(startWorker(task), events)
+  const { greeting, interrupts } = await next<'ready'>()
+  let canceling: NodeJS.Timeout | undefined
+  let running = false
   return {
     /** What a server sends to a client that has connected. */
     greeting,
@@ -109,7 +125,20 @@ export async function startEngine(
     async run(bytes: Uint8Array<ArrayBuffer>) {
       const result = next<'ran'>()
       worker.postMessage({ kind: 'run', bytes } satisfies WorkerOrder, moved(bytes))
-      return (await result).bytes
+      running = true
+      try {
+        return (await result).bytes
+      } finally {
+        running = false
+        clearInterval(canceling)
+      }
+    },
+    /** Ends the statement that runs, as soon as PostgreSQL looks: it answers that it did. */
+    cancel() {
+      if (!running) return
+      clearInterval(canceling)
+      interrupt(interrupts)
+      canceling = setInterval(() => interrupt(interrupts), INTERRUPT_MS)
     },
     /** Shuts PostgreSQL down (with a checkpoint) and ends the thread. */
     async close() {
@@ -123,7 +152,7 @@ export async function startEngine(
 
 type ReplyOf<K extends WorkerReply['kind']> = Extract<WorkerReply, { kind: K }>
 
-function converse(worker: Worker, onSpace?: (space: Space) => void) {
+function converse(worker: Worker, { onSpace, onCheckpoint }: Partial<EngineEvents>) {
   const failed = Promise.withResolvers<Error>()
   const ended = Promise.withResolvers<void>()
   let failure: Error | undefined
@@ -144,6 +173,7 @@ function converse(worker: Worker, onSpace?: (space: Space) => void) {
     if (failure !== undefined) return
     if (reply.kind === 'failed') return fail(reply.reason)
     if (reply.kind === 'space') return onSpace?.(reply)
+    if (reply.kind === 'checkpoint') return onCheckpoint?.()
     if (reply.kind === 'closed') closed = true
     waiting?.resolve(reply)
     // Frees the answer, which may be large.

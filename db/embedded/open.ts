@@ -1,7 +1,7 @@
 import { messageOf } from '../../kernel/log.ts'
 import { ensureCluster } from './cluster.ts'
 import { createConnections } from './connection.ts'
-import { compileEngine, createCluster, startEngine, type Space } from './engine.ts'
+import { compileEngine, createCluster, startEngine, type EngineEvents } from './engine.ts'
 import fs from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -12,17 +12,16 @@ export type EmbeddedEngine = Awaited<ReturnType<typeof openEmbedded>>
 /**
  * Opens the embedded database of a data directory, with every commit on the disk before it is
  * acknowledged. At the first opening the directory and its content are created: `lock` and the
- * cluster `pg/`. The database recovers from a crash by itself. `onSpace` is called when the disk
- * gets too full for changes, and when it has space again.
+ * cluster `pg/`. The database recovers from a crash by itself.
  *
  * @throws EmbeddedLockedError when the directory is in use; Error with one line when it is
  * unusable.
  */
-export async function openEmbedded(directory: string, onSpace?: (space: Space) => void) {
+export async function openEmbedded(directory: string, events: Partial<EngineEvents> = {}) {
   using opened = new DisposableStack()
   opened.use(lockDirectory(directory))
   const cluster = await ensureCluster(directory, createCluster)
-  const engine = await startEngine(cluster, await compileEngine(), onSpace)
+  const engine = await startEngine(cluster, await compileEngine('shared'), events)
   const connections = createConnections(engine.greeting, engine.run)
   let dead: Error | undefined
   const failed = engine.failed.then(async (error) => {
@@ -45,6 +44,7 @@ export async function openEmbedded(directory: string, onSpace?: (space: Space) =
       if (closing !== undefined) throw new Error('the embedded database is closed')
       return connections.connect()
     },
+    cancel: engine.cancel,
     /** Settles with the reason when PostgreSQL has died unasked; the connection has ended then. */
     failed,
     /**

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { Unavailable } from '../../kernel/fault.ts'
 import type { Executor } from '../client.ts'
+import { wasCanceled } from '../errors.ts'
 import { exec, many, sqlFile } from '../sql-file.ts'
 
 const TableName = Type.Object({ name: Type.String() })
@@ -25,13 +26,44 @@ export type Upkeep = (db: Executor, stopped: () => boolean) => Promise<void>
 export const analyzeTables: Upkeep = async (db, stopped) => {
   await flushStatistics(db, {})
   const tables = await listChangedTables(db, { limit: MAX_TABLES })
-  await eachTable(db, tables, 'analyze', stopped)
+  await eachTable(tables, stopped, (name) => runCommand(db, `analyze ${name}`))
 }
 
-/** Frees the space of removed rows and marks rows that everybody can see. */
-export const vacuumTables: Upkeep = async (db, stopped) => {
-  const tables = await listTablesToVacuum(db, { limit: MAX_TABLES })
-  await eachTable(db, tables, 'vacuum (process_toast false)', stopped)
+/** A vacuum that took too long holds everybody up, and would take as long at once. */
+const REST_MS = 3_600_000
+
+/**
+ * Gives what frees the space of removed rows and marks rows that everybody can see. `elapsed` gives
+ * milliseconds; `onVacuum` is called for each table that is done.
+ */
+export function createVacuum(elapsed: () => number, onVacuum: () => void): Upkeep {
+  /** When the vacuum of a table was ended. */
+  const endedAt = new Map<string, number>()
+
+  return async (db, stopped) => {
+    const all = await listTablesToVacuum(db, { limit: MAX_TABLES })
+    const tables = all.filter(({ name }) => {
+      return elapsed() - (endedAt.get(name) ?? Number.NEGATIVE_INFINITY) >= REST_MS
+    })
+    await eachTable(tables, stopped, async (name) => {
+      try {
+        await runCommand(db, `vacuum (process_toast false) ${name}`)
+      } catch (error) {
+        if (!wasCanceled(error) || stopped()) throw error
+        return void endedAt.set(name, elapsed())
+      }
+      endedAt.delete(name)
+      onVacuum()
+    })
+    // Said as long as it is true, and not only in the run in which it happened.
+    const [waiting] = endedAt.keys()
+    if (waiting === undefined) return
+    throw new Error(`${waiting}: it took too long and was ended; tried again within the hour`)
+  }
+}
+
+async function runCommand(db: Executor, text: string) {
+  await db.run({ name: text, text }, [])
 }
 
 /**
@@ -40,20 +72,20 @@ export const vacuumTables: Upkeep = async (db, stopped) => {
  * the end. While the database is unavailable, all of it ends at once.
  */
 async function eachTable(
-  db: Executor,
   tables: readonly { name: string }[],
-  command: string,
   stopped: () => boolean,
+  run: (name: string) => Promise<void>,
 ): Promise<void> {
   let failed: { error: unknown } | undefined
   for (const { name } of tables) {
     if (stopped()) break
-    const text = `${command} ${name}`
     try {
-      await db.run({ name: text, text }, [])
+      await run(name)
     } catch (error) {
+      // The stop ends what runs.
+      if (stopped()) break
       failed ??= { error }
-      if (error instanceof Unavailable) break
+      if (error instanceof Unavailable && !wasCanceled(error)) break
     }
   }
   if (failed !== undefined) throw failed.error

@@ -6,6 +6,8 @@ import { messageOf } from '../../kernel/log.ts'
 import { DurableFS } from './durable-fs.ts'
 import type { WorkerOrder, WorkerReply, WorkerTask } from './engine.ts'
 import { endsIdle, moved, queryMessage, startupPacket } from './connection.ts'
+import { clearInterrupt, interruptsOf } from './interrupts.ts'
+import { createSharedMemory, shareLibrary } from './shared-memory.ts'
 import { freeBytes, RESERVE_BYTES } from '../disk.ts'
 
 const LONGJMP_STATUS = 100 // how PGlite's wasm reports an ordinary SQL error
@@ -42,7 +44,8 @@ await serve().catch((error: unknown) => fail(error))
 
 /** Opens the cluster and answers orders, one after the other. */
 async function serve(): Promise<void> {
-  const fs = new DurableFS(task.cluster)
+  const memory = createSharedMemory()
+  const fs = new DurableFS(task.cluster, memory)
   const pg = await PGlite.create({
     fs,
     pgliteWasmModule: task.wasm,
@@ -54,7 +57,13 @@ async function serve(): Promise<void> {
     ],
   })
   guard(pg)
-  const run = createRunner(pg)
+  shareLibrary(pg)
+  const interrupts = interruptsOf(pg, memory)
+  const runMessages = createRunner(pg)
+  function run(bytes: Uint8Array) {
+    clearInterrupt(interrupts)
+    return runMessages(bytes)
+  }
   const greeting = await run(startupPacket())
 
   /** No transaction is open. */
@@ -72,6 +81,7 @@ async function serve(): Promise<void> {
 
   async function handle(order: WorkerOrder): Promise<void> {
     if (order.kind === 'close') {
+      clearInterrupt(interrupts)
       await pg.close()
       reply({ kind: 'closed' })
       port?.close()
@@ -85,12 +95,13 @@ async function serve(): Promise<void> {
     if (!idle || fs.segmentsBegun < SEGMENTS_PER_CHECKPOINT) return
     fs.segmentsBegun = 0
     await run(queryMessage('checkpoint'))
+    reply({ kind: 'checkpoint' })
   }
   let handled: Promise<void> = Promise.resolve()
   port?.on('message', (order: WorkerOrder) => {
     handled = handled.then(() => handle(order))
   })
-  reply({ kind: 'ready', greeting })
+  reply({ kind: 'ready', greeting, interrupts })
   collectWhenIdle()
 }
 

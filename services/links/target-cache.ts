@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../db/client.ts'
-import type { Level } from '../../db/pool.ts'
+import type { Level } from '../../db/levels.ts'
 import type { Target as TargetRow } from '../../db/links/visits.ts'
 import { createBoundedMap, type BoundedMap } from '../../kernel/bounded-map.ts'
 import { Unavailable } from '../../kernel/fault.ts'

@@ -99,11 +99,7 @@ t.test('a file that says what is not so, or does harm, leaves nothing', async (t
       resealed((text) => text.replace(users, '0'.repeat(64))),
       'links.users did not arrive as it was (1 of 1 rows); nothing was changed',
     ),
-    refusedFile(
-      'a row without an end',
-      Buffer.concat([bomb, rows]),
-      /a row that is too long/,
-    ),
+    refusedFile('a row without an end', Buffer.concat([bomb, rows]), /a row that is too long/),
     refusedFile(
       'a table twice, another never',
       twice,

@@ -5,12 +5,14 @@ import { openClient, type ClientOptions, type Database, type Query } from '../..
 import { QueryError } from '../../db/errors.ts'
 import { openEmbedded, type EmbeddedEngine } from '../../db/embedded/open.ts'
 import { Unavailable } from '../../kernel/fault.ts'
+import { createMetrics } from '../../kernel/metrics.ts'
 import { backends, eachBackend, type Backend } from '../helpers/backends.ts'
 import { type Owner, freePort } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
 import { until } from '../helpers/until.ts'
 
 const DEADLINE_MS = 400
+const ONE: Query = { name: 'one', text: 'select 1 as n' }
 const file = t
 /** A database of each kind for the tests of this file that may share one. */
 const shared: { embedded?: Promise<EmbeddedEngine>; url?: Promise<string> } = {}
@@ -132,11 +134,132 @@ await eachBackend(
     const error = await failure(db.run(slow, []))
     t.ok(error instanceof Unavailable, String(error))
     t.match(error, { message: /^slow: / })
-    // The client goes on, at the latest when the embedded engine, which can't be interrupted, is free.
     const again = query('again', 'select 1 as fine')
     t.same(await until(() => db.run(again, []), 'the client to work again'), [{ fine: 1 }])
   },
 )
+
+/** Errors of a server that works, with their SQLSTATE. */
+const BUSY = [
+  ['57014', 'select count(*)::int4 as n from generate_series(1, 2000000000)'],
+  ['55P03', `do $$ begin raise exception using errcode = '55P03'; end $$`],
+  ['53100', `do $$ begin raise exception using errcode = '53100'; end $$`],
+  ['53200', `do $$ begin raise exception using errcode = '53200'; end $$`],
+  ['53300', `do $$ begin raise exception using errcode = '53300'; end $$`],
+] as const
+const READ_ONLY = 'set default_transaction_read_only = '
+const REFUSED_WRITE = 'create table refused (n int4)'
+
+/** What tells a connection from others: a prepared statement ends with it. */
+async function mark(db: Database): Promise<() => Promise<unknown>> {
+  await db.run(query('mark', 'prepare mark as select 1'), [])
+  const text = `select pg_backend_pid() as pid,
+    exists (select from pg_prepared_statements where name = 'mark') as marked`
+  return async () => JSON.stringify(await db.run(query('who', text), []))
+}
+
+await eachBackend(
+  t,
+  'an answer of a working database is unavailable and keeps the connection',
+  async (t: Test, backend) => {
+    const db = await open(t, backend)
+    let heard = 0
+    await db.listen('answers', () => (heard += 1))
+    await until(() => heard > 0, 'the call at connect')
+    const connection = await mark(db)
+    const before = await connection()
+    t.match(before, /"marked":true/)
+    for (const [code, text] of BUSY) {
+      const error = await failure(db.run(query(code, text), []))
+      t.ok(error instanceof Unavailable, `${code}: ${String(error)}`)
+      t.match(error, { cause: { code } })
+      t.equal(await connection(), before, code)
+      const inside = await failure(
+        db.transaction((tx) => tx.run(query(code, text), []).catch(() => tx.run(ONE, []))),
+      )
+      t.ok(inside instanceof Unavailable, `${code} in a transaction: ${String(inside)}`)
+      t.equal(await connection(), before, `${code} in a transaction`)
+    }
+    t.equal(heard, 1, 'nothing was missed')
+  },
+)
+
+t.test('a lock that is not free in time keeps the connection', async (t) => {
+  const db = await open(t, backends[1])
+  await db.run(query('table', 'create table locked (n int4)'), [])
+  const connection = await mark(db)
+  const before = await connection()
+  const [taken, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const other = client(t, { target: (await shared.url) ?? '' })
+  const holder = other.transaction(async (tx) => {
+    await tx.run(query('lock', 'lock table locked'), [])
+    taken.resolve()
+    await over.promise
+  })
+  await taken.promise
+  const waiting = db.transaction(async (tx) => {
+    await tx.run(query('limit', `set local lock_timeout = '50ms'`), [])
+    await tx.run(query('wait', 'lock table locked'), [])
+  })
+  t.match(await failure(waiting), { name: 'Unavailable', cause: { code: '55P03' } })
+  over.resolve()
+  await holder
+  t.equal(await connection(), before)
+})
+
+t.test('a server that takes no changes any more is left for another connection', async (t) => {
+  const db = await open(t, backends[1])
+  const connection = await mark(db)
+  const before = await connection()
+  await db.run(query('demote', `${READ_ONLY}on`), [])
+  const error = await failure(db.run(query('write', REFUSED_WRITE), []))
+  t.match(error, { name: 'Unavailable', cause: { code: '25006' } })
+  t.not(await connection(), before)
+  t.match(await connection(), /"marked":false/)
+})
+
+t.test('the embedded engine keeps its connection when it takes no changes', async (t) => {
+  const db = await open(t, backends[0])
+  let heard = 0
+  await db.listen('changes', () => (heard += 1))
+  const connection = await mark(db)
+  const before = await connection()
+  await db.run(query('full', `${READ_ONLY}on`), [])
+  const error = await failure(db.run(query('write', REFUSED_WRITE), []))
+  t.match(error, { name: 'Unavailable', cause: { code: '25006' } })
+  t.equal(await connection(), before)
+  t.equal(heard, 1, 'nobody reads all again')
+  await db.run(query('free', `${READ_ONLY}off`), [])
+})
+
+t.test('an embedded statement that outlives its deadline keeps its connection', async (t) => {
+  const lines: string[] = []
+  const db = client(t, {
+    target: await sharedEngine(),
+    onLate: (name) => lines.push(`late: ${name}`),
+    onLateEnd: (name, ms) => lines.push(`ended: ${name}, ${ms > DEADLINE_MS}`),
+  })
+  let heard = 0
+  await db.listen('late', () => (heard += 1))
+  const connection = await mark(db)
+  const before = await connection()
+  // PostgreSQL sleeps in one piece here, and looks at interrupts afterwards.
+  const slow = query('slow', 'select pg_sleep(2)::text as slept')
+  const inside = db.transaction(async (tx) => {
+    await tx.run(query('table', 'create table undone (n int4)'), [])
+    await tx.run(slow, [])
+  })
+  t.match(await failure(inside), { name: 'Unavailable', message: /^slow: no answer in 400 ms/ })
+  t.same(lines, ['late: slow'])
+  const waiting = await failure(db.run(ONE, []))
+  t.match(waiting, { name: 'Unavailable', message: /no connection was free/ })
+  const after = await until(() => connection(), 'the statement to have ended')
+  t.equal(after, before)
+  t.same(lines, ['late: slow', 'ended: slow, true'])
+  const undone = query('undone', `select to_regclass('undone') is null as yes`)
+  t.same(await db.run(undone, []), [{ yes: true }], 'rolled back')
+  t.equal(heard, 1)
+})
 
 t.test('a server out of reach counts as unavailable', async (t) => {
   const port = await freePort()
@@ -161,7 +284,8 @@ t.test('a server that takes connections and never answers counts as unavailable'
 })
 
 t.test('a cut connection is unavailable once, then replaced; listeners hear of it', async (t) => {
-  const db = client(t, { target: await freshUrl(t) })
+  const metrics = createMetrics()
+  const db = client(t, { target: await freshUrl(t), metrics })
   let heard = 0
   await db.listen('signals', () => (heard += 1))
   const start = await until(() => heard, 'the call at connect')
@@ -175,9 +299,10 @@ t.test('a cut connection is unavailable once, then replaced; listeners hear of i
 
   const own = query('own', 'select pg_terminate_backend(pg_backend_pid()) as done')
   t.match(await failure(db.run(own, [])), { name: 'Unavailable' })
-  t.same(await until(() => db.run(query('one', 'select 1 as n'), []), 'a new connection'), [
-    { n: 1 },
-  ])
+  t.same(await until(() => db.run(ONE, []), 'a new connection'), [{ n: 1 }])
+  const [, reconnects] =
+    /^gatehouse_database_reconnects_total (\d+)$/m.exec(metrics.render()) ?? []
+  t.equal(reconnects, '2', 'both are counted')
 })
 
 await eachBackend(t, 'a transaction is seen when it is over', async (t: Test, backend) => {
@@ -292,12 +417,17 @@ async function failure(work: Promise<unknown>): Promise<unknown> {
 
 function client(
   t: Owner,
-  options: Pick<ClientOptions, 'target'>,
+  options: Omit<ClientOptions, 'deadlineMs' | 'connections'>,
   deadlineMs = DEADLINE_MS,
 ): Database {
   const db = openClient({ ...options, deadlineMs, connections: 3 })
   t.teardown(() => db.close())
   return db
+}
+
+function sharedEngine(): Promise<EmbeddedEngine> {
+  shared.embedded ??= openEngine()
+  return shared.embedded
 }
 
 async function openEngine(): Promise<EmbeddedEngine> {
@@ -320,6 +450,5 @@ async function open(t: Owner, backend: Backend, deadlineMs?: number): Promise<Da
     shared.url ??= freshUrl(file)
     return client(t, { target: await shared.url }, deadlineMs)
   }
-  shared.embedded ??= openEngine()
-  return client(t, { target: (await shared.embedded).socket }, deadlineMs)
+  return client(t, { target: await sharedEngine() }, deadlineMs)
 }

@@ -7,6 +7,7 @@ import type { Database, Query } from '../../db/client.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { DatabaseOptions } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
+import { createMetrics } from '../../kernel/metrics.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { makeLink, startLinks } from '../helpers/links.ts'
@@ -173,6 +174,42 @@ t.test('a table that cannot be read keeps no other one from it, and is named onc
   t.same(told.sort(), ['statistics not renewed:  a.torn: ', 'tables not vacuumed:  a.torn: '])
   await db.transaction((tx) => tx.script('drop table a.torn'))
   await until(() => lines.length === 4, 'it to be told that both work again')
+})
+
+t.test('a vacuum that takes too long is ended, told, and keeps no other from it', async (t) => {
+  const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.emptyEnv(t)
+  const metrics = createMetrics()
+  const options = { dataDirectory, upkeepMs: 20, upkeepDeadlineMs: 100, metrics }
+  const { db, ask, lines } = await opened(t, options)
+  const script = (text: string): Promise<void> => db.transaction((tx) => tx.script(text))
+  await script(`
+    create table large as
+      select n, repeat('x', 400) as filler from generate_series(1, 200000) as n`)
+  const told = () => lines.filter((line) => line.includes('vacuumed'))
+  await until(() => told().length > 0, 'the line')
+  t.match(told()[0], /"msg":"tables not vacuumed","error":"\S+: it took too long and was ended; /)
+  await script('create table small as select generate_series(1, 2000) as n')
+  const counts = `select relname as name, vacuum_count > 0 as done
+                    from pg_stat_all_tables where relname in ('large', 'small') order by relname`
+  const wanted = '[{"name":"large","done":false},{"name":"small","done":true}]'
+  await until(async () => (await ask(counts)) === wanted, 'the small table')
+  t.equal(told().length, 1, 'told once')
+  t.match(metrics.render(), /^gatehouse_database_vacuums_total [1-9]/m)
+})
+
+t.test('a statement that outlives its deadline is named, and again when it ends', async (t) => {
+  const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.emptyEnv(t)
+  const { db, lines } = await opened(t, { dataDirectory, upkeepMs: NEVER_MS, deadlineMs: 300 })
+  // PostgreSQL sleeps in one piece here, and looks at interrupts afterwards.
+  const slow: Query = { name: 'slow', text: 'select pg_sleep(1.5)::text as slept' }
+  await t.rejects(db.run(slow, []), { name: 'Unavailable' })
+  await until(() => lines.length === 2, 'both lines')
+  t.match(lines[0], /"level":"warn","msg":"statement not ended in time","query":"slow"\}/)
+  t.match(lines[1], /"level":"info","msg":"late statement ended","query":"slow","ms":\d{4,}\}/)
+  // One that can be ended is over at its deadline, and needs no line.
+  const busy = 'select count(*)::text as n from generate_series(1, 2000000000)'
+  await t.rejects(db.run({ name: 'busy', text: busy }, []), { message: /^busy: canceling / })
+  t.equal(lines.length, 2)
 })
 
 t.test('an import has fresh statistics on its way, also after calls on few links', async (t) => {

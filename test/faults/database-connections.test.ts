@@ -148,6 +148,35 @@ await t.test('a server that refuses to end what was lost is told of once', async
   t.equal(lines.length, 1)
 })
 
+await t.test(
+  'a server without a free connection refuses new ones and keeps those there are',
+  async (t) => {
+    const databases = await sharedPostgres()
+    const url = await databases.createDatabase()
+    t.teardown(() => databases.dropDatabase(url))
+    const guest = new URL(url)
+    guest.username = `few_${guest.pathname.slice(-8)}`
+    guest.password = secret('few-password')
+    const { username } = guest
+    await run(url, `create role ${username} login password '${guest.password}' connection limit 1`)
+    t.teardown(() => run(databases.url(), `drop role ${username}`))
+    const db = openClient({ target: guest.href, deadlineMs: 5_000, connections: CONNECTIONS })
+    t.teardown(() => db.close())
+    const who = query('who', 'select pg_backend_pid() as pid')
+    const first = await db.run(who, [])
+    const both = await db.transaction(async (tx) => {
+      t.same(await tx.run(who, []), first)
+      return db.run(numbers, []).catch((error: unknown) => error)
+    })
+    t.match(both, { name: 'Unavailable', cause: { code: '53300' } })
+    t.same(await db.run(who, []), first, 'the connection that was there')
+    await run(url, `alter role ${username} connection limit 10`)
+    await db.transaction(async () => {
+      t.same(await db.run(numbers, []), NUMBERS, 'a new one, once there is room')
+    })
+  },
+)
+
 await t.test('a server that hangs up is asked again, but not thousands of times', async (t) => {
   const { proxy, db } = await open(t)
   await until(() => db.run(numbers, []), 'a connection')

@@ -191,6 +191,13 @@ async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story): P
     t.match(health, { status: 503, headers: { 'retry-after': /^\d+$/ } }, 'health')
   }
   t.equal(await visits(), 'https://known.test/', 'a redirect')
+  const asked = await lookups(server)
+  for (let n = 0; n < 5; n++) {
+    await refused(load)
+    await visits()
+  }
+  const more = (await lookups(server)) - asked
+  t.ok(more <= 1, `redirects from memory, whatever is refused: ${more} of 5 asked the database`)
   t.match(await refusedChange(ann), { status: 503, json: { code: 'UNAVAILABLE' } })
   free()
   await accepted(load)
@@ -207,6 +214,12 @@ async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story): P
     load.refused.some(({ text }) => /space|extend|read-only|pg_wal/.test(text)),
     'no internals in an answer',
   )
+}
+
+/** How often a visit has asked the database. */
+async function lookups(server: TestServer): Promise<number> {
+  const { text } = await request(`${server.ops}/metrics`)
+  return Number(/^gatehouse_links_lookups_total\{source="database"\} (\d+)/m.exec(text)?.[1])
 }
 
 /** A full disk may have a hole for a small row left: the change that is refused is a long one. */
