@@ -7,9 +7,9 @@ import { refuseUnfitServer } from '../db/server.ts'
 import { createBodyBudget } from '../kernel/http/body.ts'
 import { createHttpMetrics } from '../kernel/http/request-log.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
-import { createMetrics } from '../kernel/metrics.ts'
+import { createMetrics, type Metrics } from '../kernel/metrics.ts'
 import { systemClock } from '../kernel/time.ts'
-import { longestSilence } from '../kernel/processes/watchdog.ts'
+import { measureProcess } from '../kernel/processes/process-metrics.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
 import type { Addresses, ServiceName, ConfigSource } from './configuration.ts'
 import type { CommandTable } from './command.ts'
@@ -51,12 +51,13 @@ export async function openProgram(options: ProgramOptions, stop: AbortSignal) {
   await refuseBeyondLoopback(config, options.services)
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   await using opened = new AsyncDisposableStack()
-  const database = opened.use(await openDatabase({ url, dataDirectory }, log))
+  const metrics = createMetrics()
+  const database = opened.use(await openDatabase({ url, dataDirectory, metrics }, log))
   // A migration may wait for another instance's, for as long as that takes.
   stop.throwIfAborted()
   await Promise.race([prepare(database, log), once(stop, 'abort')])
   stop.throwIfAborted()
-  const started = await start(options, database)
+  const started = await start({ ...options, metrics }, database)
   // From here on they stay open.
   opened.move()
   return {
@@ -88,24 +89,23 @@ async function prepare({ db, backend }: OpenedDatabase, log: Log) {
   if (applied.length > 0) log.info('migrated', { migrations: applied.join(' ') })
 }
 
-async function start(options: ProgramOptions, { db, backend }: OpenedDatabase) {
-  const { config, log } = options
-  const metrics = createMetrics()
-  metrics.gauge(
-    'gatehouse_longest_silence_seconds',
-    'The longest time since the start for which the thread that serves all did nothing else.',
-    () => [[{}, longestSilence()]],
-  )
+async function start(
+  options: ProgramOptions & { metrics: Metrics },
+  { db, backend }: OpenedDatabase,
+) {
+  const { config, log, metrics } = options
   const listeners: RunningListener[] = []
   const services: Service[] = []
   const addresses: Addresses = () => {
     return new Map(listeners.map(({ service, address }) => [service, address]))
   }
   const secrets = configuredSecrets(config, randomBytes)
-  const context = { ...options, secrets, metrics, db, addresses }
+  const context = { ...options, secrets, db, addresses }
+  const endMeasuring = measureProcess(metrics, systemClock)
   let control: Server | undefined
 
   async function close(graceMs: number) {
+    endMeasuring()
     const ended = await errorsOf([
       ...services.map((service) => () => service.endStreams?.()),
       () => control?.close(),

@@ -4,6 +4,7 @@ import { t } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
+import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { freePort } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -11,7 +12,7 @@ import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
+const [embedded, postgres] = backends
 const manual = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
 
 /** Type and labels by the name that a query is written with. */
@@ -71,6 +72,42 @@ t.test('the manual has every metric with its type and labels, and no other', asy
   }
   t.ok(checked > 20, 'many have series')
   t.match(text, /^gatehouse_hooks_rejections_total\{/m)
+  t.notMatch(text, /^gatehouse_database_(checkpoints|vacuums)_total/m, 'of the embedded one only')
+})
+
+t.test('figures of the process and of its database', async (t) => {
+  const sender = createSender()
+  const env = { ...(await embedded.env(t)), ...sender.env }
+  const server = await startServer(t, { env })
+  const agent = keepAlive(t, 1)
+  t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
+  const figures = async () => (await request(`${server.hooks}/metrics`)).text
+  const first = await figures()
+  const least = {
+    process_resident_memory_bytes: 50 * 2 ** 20,
+    process_open_fds: 10,
+    'gatehouse_database_statement_seconds_count{level="deliveries"}': 1,
+    'gatehouse_database_statement_seconds_count{level="trusted"}': 1,
+  }
+  for (const [name, bound] of Object.entries(least)) {
+    const value = metricOf(first, name) ?? 0
+    t.ok(value >= bound, `${name} is ${value}`)
+  }
+  for (const level of ['deliveries', 'trusted', 'upkeep', 'strangers', 'extras']) {
+    t.ok(metricOf(first, `gatehouse_database_waiting{level="${level}"}`) !== undefined, level)
+    t.equal(metricOf(first, `gatehouse_database_refused_total{level="${level}"}`), 0)
+  }
+  t.equal(metricOf(first, 'gatehouse_database_reconnects_total'), 0)
+  const lags = 'gatehouse_event_loop_lag_seconds_count'
+  await until(async () => {
+    return (metricOf(await figures(), lags) ?? 0) > (metricOf(first, lags) ?? 0)
+  }, 'the lag to be measured again')
+  const upkeep = await until(async () => {
+    const text = await figures()
+    return (metricOf(text, 'gatehouse_database_vacuums_total') ?? 0) > 0 && text
+  }, 'the first vacuum')
+  const vacuums = 'gatehouse_database_statement_seconds_count{level="upkeep"}'
+  t.ok((metricOf(upkeep, vacuums) ?? 0) > 0)
 })
 
 t.test('the manual’s examples name metrics that are there', async (t) => {
