@@ -1,11 +1,18 @@
 import Type from 'typebox'
 import { nullable, Timestamp, exec, many, sqlFile } from '../sql-file.ts'
 
-/** The last result of a check of the inventory. `since` is when a result first said so. */
+/**
+ * What a check knows. `warn` and `fail`: not as it should be, by the level of the check. `unknown`:
+ * it had no means to look, or nobody has looked lately.
+ */
+export const State = Type.Enum(['ok', 'warn', 'fail', 'unknown'])
+export type State = Type.Static<typeof State>
+
+/** The last result of a check of the inventory. `since` is when its state began. */
 export const CheckState = Type.Object({
   service: Type.String(),
   name: Type.String(),
-  ok: Type.Boolean(),
+  state: State,
   since: Timestamp,
   message: Type.String(),
   ms: Type.Integer(),
@@ -15,10 +22,12 @@ export const CheckState = Type.Object({
 export type CheckState = Type.Static<typeof CheckState>
 
 /** `told_event` is the event whose notice reported that the check fails. */
-const PreviousState = Type.Object({
-  ...Type.Pick(CheckState, ['service', 'name', 'ok']).properties,
+export const PreviousState = Type.Object({
+  ...Type.Pick(CheckState, ['service', 'name', 'state']).properties,
   told_event: nullable(Type.Integer()),
 })
+
+export type PreviousState = Type.Static<typeof PreviousState>
 
 export const checkQueries = sqlFile('sql/ops/checks.sql', {
   saveCheckStates: many(PreviousState, {

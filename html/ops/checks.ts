@@ -1,3 +1,4 @@
+import type { State } from '../../db/ops/checks.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import type {
@@ -23,18 +24,24 @@ export interface ChecksView {
   isWhole: boolean
 }
 
-/** Checks of a service that a page of all services lists; those that fail come first. */
+/** Checks of a service that a page of all services lists; the worst come first. */
 const MAX_CHECKS = 30
-/** Failures that the sentence at the top names. */
+/** Checks of each state, and services, that the sentence at the top names. */
 const MAX_NAMED = 3
 
+const BADGES: Readonly<Record<State, string>> = {
+  ok: 'verified',
+  warn: 'open',
+  fail: 'bad',
+  unknown: 'unknown',
+}
 const LOOKS: Readonly<Record<HealthState, string>> = {
   empty: 'unknown',
   unchecked: 'unknown',
-  failing: 'bad',
-  stale: 'warn',
-  partial: 'warn',
-  well: 'good',
+  unknown: 'unknown',
+  fail: 'bad',
+  warn: 'warn',
+  ok: 'good',
 }
 
 const EXAMPLE = `{
@@ -66,29 +73,32 @@ export function healthLine(health: Health): Html {
   </p>`
 }
 
-function healthText({ state, total, good, unchecked, failing }: Health): string {
-  const checks = `${good} of ${countText(total, 'check')}`
-  switch (state) {
-    case 'empty':
-      return 'Nothing to check: no service has checks'
-    case 'unchecked':
-      return 'Nothing is checked yet'
-    case 'failing':
-      return failingText(failing)
-    case 'stale':
-      return `Not checked lately: ${checks} were good`
-    case 'partial':
-      return `${checks} good, ${unchecked} not checked yet`
-    case 'well':
-      return `All well: ${checks} good`
-  }
+function healthText({ state, services, total, checks }: Health): string {
+  const good = `${checks.ok.length} of ${countText(total, 'check')} good`
+  if (state === 'empty') return 'Nothing to check: no service has checks'
+  if (state === 'unchecked') return 'Nothing is checked yet'
+  if (state === 'ok') return `All well: ${good}`
+  const bare = services.filter((service) => service.checks.length === 0)
+  const parts = [
+    state === 'unknown' && good,
+    countNamed(checks.fail, ['1 check fails', 'checks fail']),
+    countNamed(checks.warn, ['1 check warns', 'checks warn']),
+    countNamed(checks.unknown, ['1 check is unknown', 'checks are unknown']),
+    bare.length > 0 && `without checks: ${named(bare.map(({ name }) => name))}`,
+  ]
+  return parts.filter(Boolean).join('; ')
 }
 
-function failingText(failing: Health['failing']): string {
-  const count = failing.length === 1 ? '1 check fails' : `${failing.length} checks fail`
-  const named = failing.slice(0, MAX_NAMED).map(({ service, name }) => `${service}: ${name}`)
-  const rest = failing.length - named.length
-  return `${count}: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+/** How many checks are in a state, with their names; false for none. */
+function countNamed(checks: readonly CheckHealth[], [one, many]: readonly [string, string]) {
+  const count = checks.length === 1 ? one : `${checks.length} ${many}`
+  const names = checks.map(({ service, name }) => `${service}: ${name}`)
+  return checks.length > 0 && `${count}: ${named(names)}`
+}
+
+function named(names: readonly string[]): string {
+  const rest = names.length - MAX_NAMED
+  return `${names.slice(0, MAX_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 /** The services alone; an open page asks for them again and again. */
@@ -120,38 +130,34 @@ function noChecks(): Html {
 }
 
 /**
- * A service with its checks: open if one fails, else folded. The id says which: a service that
- * begins to fail is another element to htmx, so it opens.
+ * A service with its checks: open if one was looked at and is not ok, else folded. The id says
+ * which: a service that begins to fail is another element to htmx, so it opens.
  */
 function serviceBox({ name, checks }: ServiceHealth, isWhole: boolean): Html {
-  const failing = checks.filter(({ last }) => last?.ok === false).length
-  const isOpen = failing > 0 || isWhole
+  const isOpen = isWhole || checks.some(({ state, last }) => state !== 'ok' && last !== undefined)
   const id = `${isOpen ? 'open' : 'folded'}-${encodeURIComponent(name.toWellFormed())}`
   const shown = isWhole ? checks : checks.slice(0, MAX_CHECKS)
   const href = `/checks?service=${encodeURIComponent(name.toWellFormed())}`
   return html`<details class="panel service" id="${id}" ${isOpen && html`open`}>
-    <summary><bdi>${name}</bdi> ${serviceBadge(checks, failing)}</summary>
-    ${checkTable(`${id}-rows`, name, shown)}
+    <summary><bdi>${name}</bdi> ${serviceBadges(checks)}</summary>
+    ${checks.length === 0 ? NO_CHECKS : checkTable(`${id}-rows`, name, shown)}
     ${nextLink(shown.length < checks.length ? href : undefined, `All ${checks.length} checks`)}
   </details>`
 }
 
-function serviceBadge(checks: readonly CheckHealth[], failing: number): Html {
-  const total = checks.length
-  if (failing > 0) return html`<span class="badge bad">${failing} of ${total} fail</span>`
-  const unchecked = checks.filter(({ last }) => last === undefined).length
-  if (total === 0) return html`<span class="badge">no checks</span>`
-  if (unchecked === total) return html`<span class="badge">not checked yet</span>`
-  if (unchecked > 0) return html`<span class="badge open">${unchecked} not checked yet</span>`
-  return html`<span class="badge verified">${total} ok</span>`
+const NO_CHECKS = html`<p class="muted">
+  Nothing is known of this service: give it checks in the inventory, or take it out.
+</p>`
+
+/** How many checks are in each state, the worst first. */
+function serviceBadges(checks: readonly CheckHealth[]): Html | readonly Html[] {
+  if (checks.length === 0) return html`<span class="badge unknown">no checks</span>`
+  return [...Map.groupBy(checks, ({ state }) => state)].map(([state, some]) => {
+    return html`${stateBadge(state, `${some.length} ${state}`)} `
+  })
 }
 
-function checkTable(
-  bodyId: string,
-  service: string,
-  checks: readonly CheckHealth[],
-): Html | false {
-  if (checks.length === 0) return false
+function checkTable(bodyId: string, service: string, checks: readonly CheckHealth[]): Html {
   return listTable({
     bodyId,
     caption: `Checks of ${service}`,
@@ -161,7 +167,7 @@ function checkTable(
   })
 }
 
-function checkRow({ name, type, level, last }: CheckHealth): Html {
+function checkRow({ name, type, state, message, last }: CheckHealth): Html {
   const title = html`<bdi>${name}</bdi>`
   const session = last?.session_id ?? null
   const link = session === null ? title : rowLink(`/sessions/${session}`, title)
@@ -169,8 +175,8 @@ function checkRow({ name, type, level, last }: CheckHealth): Html {
     {},
     {
       type: html`${link} <span class="detail">${type}</span>`,
-      verify: checkBadge(level, last?.ok),
-      message: last === undefined ? '' : shortText(last.message, 300),
+      verify: stateBadge(state),
+      message: shortText(message, 300),
       when: last && timeTag(last.since),
       'when checked': last && timeTag(last.checked_at),
       number: last && `${last.ms} ms`,
@@ -178,8 +184,7 @@ function checkRow({ name, type, level, last }: CheckHealth): Html {
   )
 }
 
-function checkBadge(level: CheckHealth['level'], ok: boolean | undefined): Html {
-  if (ok === undefined) return html`<span class="badge">not checked yet</span>`
-  if (ok) return html`<span class="badge verified">ok</span>`
-  return html`<span class="badge ${level === 'critical' ? 'bad' : 'open'}">fail</span>`
+/** A state in its colour and its own word. */
+export function stateBadge(state: State, text: string = state): Html {
+  return html`<span class="badge ${BADGES[state]}">${text}</span>`
 }

@@ -12,6 +12,7 @@ import {
   tableRow,
   timeTag,
 } from '../parts.ts'
+import { stateBadge } from './checks.ts'
 import { levelBadge, opsView, shortText, statusBadge } from './layout.ts'
 
 /** What `/waiting` shows. */
@@ -126,12 +127,12 @@ function describe(item: WaitingItem): Description {
       }
     }
     case 'check': {
-      const { service, name, message, session_id } = item.check
+      const { service, name, message, session_id, state } = item.check
       return {
         href: session_id === null ? '/checks' : `/sessions/${session_id}`,
         title: `${service}: ${name}`,
         detail: message,
-        badge: html`<span class="badge bad">fails</span>`,
+        badge: stateBadge(state),
       }
     }
     case 'notices':

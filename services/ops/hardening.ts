@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { hidesProcesses, isHardened } from '../../kernel/processes/proc.ts'
+import { hidesProcesses, isHardened, seesProcesses } from '../../kernel/processes/proc.ts'
 
 /**
  * Messages of programs that lack what `deploy/gatehouse.service` takes away, and what they mean.
@@ -28,11 +28,12 @@ export function withNote(output: string): string {
   return [output, hardeningNote(output)].filter(Boolean).join('\n')
 }
 
-/** Why processes of other users are not visible; undefined if they are. */
+/** Why processes of other users are not visible, and the remedy; undefined if they are. */
 export function processNote(): string | undefined {
+  if (!seesProcesses()) return 'there is no /proc here; mount it'
   if (!hidesProcesses()) return undefined
   const what = 'processes of other users are hidden'
-  return isHardened() ? withRemedy(what) : what
+  return isHardened() ? withRemedy(what) : `${what}; mount /proc without hidepid`
 }
 
 /**

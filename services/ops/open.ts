@@ -6,6 +6,7 @@ import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import { openAlerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
 import { openRunningConfig, type Config } from './config.ts'
+import { startCheckMeasures } from './checks/health.ts'
 import { startNotifier, type NotifyOptions } from './events.ts'
 import { createRedact } from './redact.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
@@ -59,6 +60,9 @@ export async function openOps(options: OpsOptions) {
   const fading = repeat(clock, FADE_MS, 'fading of memories', fade, reports)
   const retention = startRetention(options, resultsDir)
   const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
+  const measures = startCheckMeasures({ ...options, config, redact })
+  sessions.onChange(() => void measures.now())
+  stops.push(measures.stop)
   let closed = false
 
   async function startFirstSession(): Promise<void> {

@@ -160,6 +160,8 @@ function recorderOf(
   }
 }
 
+const VERIFIED = { ok: 'is good', warn: 'fails', fail: 'fails', unknown: 'is unknown' } as const
+
 /** Repeats a check until it passes or time is up, and records how it ended. */
 async function verify(service: Service, check: Check, context: ToolContext): Promise<ToolResult> {
   const { redact, job, log } = context
@@ -167,7 +169,8 @@ async function verify(service: Service, check: Check, context: ToolContext): Pro
   const until = performance.now() + VERIFY_MS
   for (;;) {
     const result = await runCheck(check, { ...job, redact })
-    const { ok, message } = result
+    const { state, message } = result
+    const ok = state === 'ok'
     // An interrupted check says nothing about the service.
     if (!ok && signal.aborted) return done('not verified: the session has ended')
     if (!ok && performance.now() < until) {
@@ -179,7 +182,7 @@ async function verify(service: Service, check: Check, context: ToolContext): Pro
     await saveResults(context, [named]).catch((error: unknown) => {
       log.warn('result of a check not recorded', { error: redact(messageOf(error)) })
     })
-    const text = `check ${nameOf(check)} ${ok ? 'is good' : 'fails'}: ${message}`
+    const text = `check ${nameOf(check)} ${VERIFIED[state]}: ${message}`
     return ok ? done(text) : refused(text)
   }
 }

@@ -5,14 +5,14 @@ import {
   type WaitingSession,
 } from '../../db/ops/waiting.ts'
 import type { CheckState } from '../../db/ops/checks.ts'
-import { readHealth, type HealthSources } from './checks/health.ts'
+import { readHealth, type Health, type HealthSources } from './checks/health.ts'
 
 /** Something that waits for a person, since a time. */
 export type WaitingItem = { at: Date } & (
   | { kind: 'event'; event: Event; times: number }
   | { kind: 'alert'; alert: WaitingAlert }
   | { kind: 'session'; session: WaitingSession }
-  /** It has failed for long. */
+  /** It has not been ok, or not been known, for long. */
   | { kind: 'check'; check: CheckState }
   | { kind: 'notices'; count: number; problem: string | null }
 )
@@ -28,7 +28,7 @@ export interface Waiting {
 
 /** What nobody has looked at for this long is no longer shown. */
 const WAITING_MS = 7 * 24 * 3_600_000
-/** A check that fails for less may be good again at the next look. */
+/** A check that is not ok for less may be good again at the next look. */
 const LASTING_MS = 3_600_000
 /** Read of each kind. */
 const MAX_ROWS = 200
@@ -54,13 +54,18 @@ export async function readWaiting(
     ...withoutRepeats(events),
     ...alerts.map((alert) => ({ kind: 'alert', at: alert.last_seen, alert }) as const),
     ...sessions.map((session) => ({ kind: 'session', at: session.ended_at, session }) as const),
-    ...health.failing
-      .filter((check) => now.getTime() - check.since.getTime() > LASTING_MS)
-      .map((check) => ({ kind: 'check', at: check.since, check }) as const),
+    ...lastingChecks(health, now),
     ...unsentItem(unsent),
   ]
   const items = all.toSorted((a, b) => b.at.getTime() - a.at.getTime())
   return { items: items.slice(0, limit), readAt: now, isCut: items.length > limit }
+}
+
+function lastingChecks({ checks }: Health, now: Date): readonly WaitingItem[] {
+  const last = Object.values(checks).flatMap((some) => some.flatMap((check) => check.last ?? []))
+  return last
+    .filter(({ state, since }) => state !== 'ok' && now.getTime() - since.getTime() > LASTING_MS)
+    .map((check) => ({ kind: 'check', at: check.since, check }) as const)
 }
 
 /** A person has seen what happened until a time. */

@@ -190,7 +190,8 @@ create index notices_due on ops.notices (next_at) where sent_at is null;
 create table ops.check_states (
   service    text collate "C" not null,
   name       text collate "C" not null,
-  ok         boolean          not null,
+  -- `unknown`: it had no means to look.
+  state      text collate "C" not null check (state in ('ok', 'warn', 'fail', 'unknown')),
   since      timestamptz(3)   not null,
   message    text             not null,
   ms         integer          not null, -- how long the check took

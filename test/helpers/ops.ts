@@ -120,6 +120,8 @@ export type Found = {
   readonly session: Session
   /** Whether each check of this inventory was good, by name. */
   readonly good: Readonly<Record<string, unknown>>
+  /** The word of its state: ok, warn, FAIL or unknown. */
+  readonly states: Readonly<Record<string, unknown>>
   /** The events of the session, oldest first. */
   readonly events: readonly Event[]
   /** Their messages. */
@@ -148,12 +150,14 @@ export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
     const events = json.events
       .filter(({ session_id }) => session_id === session.id)
       .toSorted((a, b) => a.id - b.id)
-    const results = outputOf(ops.env, session.id).matchAll(/^(ok {2}|FAIL) .*?: (.*?): /gm)
+    const line = /^(ok|warn|FAIL|unknown) +.*?: (.*?): /gm
+    const results = [...outputOf(ops.env, session.id).matchAll(line)]
     return {
       session,
       events,
       messages: events.map(({ message }) => message),
-      good: Object.fromEntries([...results].map(([, word, name]) => [name, word !== 'FAIL'])),
+      good: Object.fromEntries(results.map(([, word, name]) => [name, word === 'ok'])),
+      states: Object.fromEntries(results.map(([, word, name]) => [name, word])),
     }
   }
   return {

@@ -103,7 +103,7 @@ select id, 'one', 'Alert', repeat('{"a": 1}', 100), now(), now() from ops.alerts
 insert into ops.brief_costs values (date '2026-05-04', 0.1 + 0.2);
 insert into ops.event_counts values (date '2026-05-04', 7);
 insert into ops.notices (event_id, created_at, next_at) select id, now(), now() from ops.events order by id limit 20;
-insert into ops.check_states values ('web', 'http', false, now(), 'answered 503', 12, now(), null, null);
+insert into ops.check_states values ('web', 'http', 'fail', now(), 'answered 503', 12, now(), null, null);
 update ops.settings set interval = 60, scheduled_at = now();`
 }
 

@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import promises from 'node:fs/promises'
@@ -113,7 +114,7 @@ t.test('file_age: a file may have to be of some size', async (t) => {
     { ...check, name: 'full', path: small, min_bytes: 1 },
     { ...check, name: 'exact', path: small, min_bytes: 5 },
     { ...check, name: 'small', path: small, min_bytes: 6 },
-    { ...check, name: 'folder', path: folder, min_bytes: 1_000_000 },
+    { ...check, name: 'folder', path: folder },
   ])
   t.same(good, {
     ...{ empty: false, stamp: true, full: true, exact: true, small: false, folder: true },
@@ -137,15 +138,13 @@ t.test('command: one that is told to end has the time for it', async (t) => {
   const argv = ['sh', '-c', `${leaves}; echo up > ${up}; while :; do sleep 0.1; done`]
   const stopped = lookAt([{ type: 'command', argv, timeout_s: 60 }])
   await until(() => existsSync(up), 'the command')
-  const page = await (await fetch(base)).text()
-  const [, id] = /href="\/sessions\/(\d+)"/.exec(page) ?? []
-  await request(`${base}/sessions/${id}/stop`, { method: 'POST' })
+  await stopRunning()
   t.match((await stopped).session, { status: 'stopped' })
   t.ok(existsSync(left))
 })
 
 t.test('a deadline may be any part of a second', async (t) => {
-  const check = { type: 'process', match: process.execPath }
+  const check = { type: 'disk', path: '/', max_percent: 100 }
   const { session, good } = await lookAt([
     { ...check, name: 'long', timeout_s: 16.1 },
     { ...check, name: 'short', timeout_s: 0.0004 },
@@ -163,26 +162,38 @@ t.test('checks without a name that look at something long are told apart', async
   t.equal(session.status, 'completed')
   const states = await postgres.query(
     env,
-    `select name, ok from ops.check_states where name like 'command % ' || $1 || '%' order by ok`,
+    `select name, state from ops.check_states where name like 'command % ' || $1 || '%' order by state`,
     [long.slice(0, 100)],
   )
-  t.same(Object.fromEntries(states.map(({ name, ok }) => [name, ok])), good)
-  t.match(states, [{ ok: false }, { ok: true }])
+  t.same(Object.fromEntries(states.map(({ name, state }) => [name, state === 'ok'])), good)
+  t.match(states, [{ state: 'ok' }, { state: 'warn' }])
   for (const name of Object.keys(good)) {
     t.match(name, /^command (?:true|false) [0-9a-f]+…[0-9a-f]{16}$/)
     t.equal(name.length, 200)
   }
 })
 
-t.test('unit: a systemd that does not answer is not taken for none', async (t) => {
+const OFFLINE = "System has not been booted with systemd as init system (PID 1). Can't operate."
+
+/** Gives a function that replaces `systemctl` by a script, until the end of the test. */
+async function replaceSystemctl(t: Test): Promise<(script: string) => void> {
   const folder = await temporaryFolder(t, 'programs')
   const { PATH } = process.env
   process.env['PATH'] = `${folder}${delimiter}${PATH}`
   t.teardown(() => void (process.env['PATH'] = PATH))
-  const offline = "System has not been booted with systemd as init system (PID 1). Can't operate."
+  return (script) =>
+    writeFileSync(join(folder, 'systemctl'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+}
+
+t.test('unit: a systemd that does not answer is not taken for none', async (t) => {
+  const systemctl = await replaceSystemctl(t)
   for (const [script, timeout_s, messages] of [
-    // A machine without systemd is no problem.
-    [`echo "${offline}"; exit 1`, 30, []],
+    [
+      `echo "${OFFLINE}"; exit 1`,
+      30,
+      [/^units is unknown: .*can't be asked: System has not been booted .*OPS_INVENTORY/],
+    ],
+    [`echo "${OFFLINE}"; exit 1`, 30, []],
     ['exec sleep 60', 0.2, ['units: no answer within 0.2 s']],
     [
       'echo "Failed to list units: Connection timed out"; exit 1',
@@ -192,8 +203,74 @@ t.test('unit: a systemd that does not answer is not taken for none', async (t) =
     ['echo "shop.service loaded failed failed Shop"', 30, ['units: failed: shop.service']],
     [':', 30, ['units is good again: no unit has failed']],
   ] as const) {
-    writeFileSync(join(folder, 'systemctl'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-    t.same((await lookAt([{ type: 'unit', timeout_s }])).messages, messages)
+    systemctl(script)
+    const found = await lookAt([{ type: 'unit', timeout_s }])
+    t.equal(found.messages.length, messages.length)
+    t.match(found.messages, messages)
+  }
+})
+
+t.test('what could not be looked at is unknown, and says how to look', async (t) => {
+  const systemctl = await replaceSystemctl(t)
+  systemctl(`echo "${OFFLINE}"; exit 1`)
+  const folder = await temporaryFolder(t, 'obstacles')
+  const [denied, full, ahead] = [
+    join(folder, 'denied'),
+    join(folder, 'full'),
+    join(folder, 'ahead'),
+  ]
+  for (const file of [denied, full, ahead]) writeFileSync(file, '')
+  const tomorrow = Date.now() / 1_000 + 86_400
+  utimesSync(ahead, tomorrow, tomorrow)
+  const failing = (code: string): Promise<never> =>
+    Promise.reject(Object.assign(new Error(code), { code }))
+  replace(t, promises, 'stat', (stat) => {
+    const imitation = (...args: Parameters<typeof stat>) => {
+      if (args[0] === denied) return failing('EACCES')
+      return args[0] === full ? failing('EMFILE') : stat(...args)
+    }
+    return imitation as typeof stat
+  })
+  replace(t, promises, 'readFile', (readFile) => {
+    const imitation = async (...args: Parameters<typeof readFile>) => {
+      // As some containers write it.
+      return args[0] === '/proc/meminfo' ? 'MemFree: 5 kB\n' : readFile(...args)
+    }
+    return imitation as typeof readFile
+  })
+  const age = { type: 'file_age', max_age_s: 60 }
+  const { states, messages } = await lookAt([
+    { ...age, name: 'denied', path: denied },
+    { ...age, name: 'full', path: full },
+    { ...age, name: 'ahead', path: ahead },
+    { ...age, name: 'folder', path: folder, min_bytes: 1 },
+    { type: 'disk', name: 'pseudo', path: '/proc' },
+    { type: 'memory' },
+    { type: 'command', name: 'away', argv: [join(folder, 'nothing')] },
+    { type: 'unit', name: 'ours', unit: 'shop.service', level: 'info' },
+    { ...age, name: 'missing', path: join(folder, 'nothing'), level: 'critical' },
+    { ...age, name: 'gone', path: join(folder, 'nothing') },
+  ])
+  t.same(states, {
+    ...{ denied: 'unknown', full: 'unknown', ahead: 'unknown', folder: 'unknown' },
+    ...{ pseudo: 'unknown', memory: 'unknown', away: 'unknown', ours: 'unknown' },
+    ...{ missing: 'FAIL', gone: 'warn' },
+  })
+  for (const [name, reason, remedy] of [
+    ['denied', 'permission denied', 'give the user of Gatehouse the right'],
+    ['full', 'no more files can be opened', 'raise LimitNOFILE'],
+    ['ahead', String.raw`its time is 86\d+ s ahead`, 'set the clocks'],
+    ['folder', 'the size of a folder says nothing', 'take min_bytes out'],
+    ['pseudo', 'its file system has no size', 'name a path on a disk'],
+    ['memory', '/proc/meminfo does not say it', 'leave this check out'],
+    ['away', 'ENOENT', 'name a program in the inventory'],
+    ['ours', "systemd can't be asked: System has not been", 'run Gatehouse on the host'],
+  ] as const) {
+    const line = new RegExp(`^${name} is unknown: not looked at: .*${reason}.*; .*${remedy}`)
+    t.ok(
+      messages.some((message) => line.test(message)),
+      name,
+    )
   }
 })
 
@@ -228,10 +305,20 @@ t.test('a file system that hangs costs its own checks, and each of them one call
     'backup: no answer within 0.5 s',
     /^root: [\d.]+ % .* used, expected 0.0001 % at most$/,
   ])
-  const problem = 'not looked at: the last look at it has not ended yet'
+  const problem = 'no answer: the last look at it has not ended yet'
   const second = await lookAt(checks)
   t.match(second.messages, [`mount: ${problem}`, `backup: ${problem}`, /^root: /])
   t.same(calls.toSorted(), ['stat', 'statfs'], 'no thread more is lost')
+
+  const patient = [
+    { type: 'disk', name: 'patient', path: folder, max_percent: 100, timeout_s: 60 },
+  ]
+  const stopped = lookAt(patient)
+  await until(() => calls.length === 3, 'the look at it')
+  await stopRunning()
+  t.match((await stopped).session, { status: 'stopped' })
+  const { states } = await lookAt(patient)
+  t.same(states, { patient: 'unknown' }, 'a look that was interrupted says nothing')
 
   rmSync(hangs)
   await until(async () => {
@@ -278,6 +365,13 @@ t.test('what a check quotes has no secret, nor half of one where it is cut', asy
     t.notMatch(JSON.stringify(rows), key.slice(0, 10), table)
   }
 })
+
+/** Stops the session that runs. */
+async function stopRunning(): Promise<void> {
+  const page = await (await fetch(base)).text()
+  const [, id] = /href="\/sessions\/(\d+)"/.exec(page) ?? []
+  await request(`${base}/sessions/${id}/stop`, { method: 'POST' })
+}
 
 /** Replaces a function of one of Node's modules until the end of the test. */
 function replace<M extends object, K extends keyof M>(

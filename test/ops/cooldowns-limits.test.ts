@@ -131,8 +131,8 @@ await t.test('operations within their limits', async (t) => {
       const messages = (await eventsOf(ops)).map(({ level, message }) => `${level} ${message}`)
       t.equal(messages.filter((line) => line === 'info Runs restart: it hangs').length, 3)
       t.equal(messages.filter((line) => /^warning .* was not run/.test(line)).length, 2)
-      const states = await postgres.query(ops.env, 'select service, ok from ops.check_states')
-      t.same(states, [{ service: 'shop', ok: true }], 'what verified it is recorded')
+      const states = await postgres.query(ops.env, 'select service, state from ops.check_states')
+      t.same(states, [{ service: 'shop', state: 'ok' }], 'what verified it is recorded')
     },
   )
 

@@ -1,10 +1,13 @@
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
 import { beginByHand, endByHand, startProbe, storeLines } from '../helpers/ops.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
+import { until } from '../helpers/until.ts'
 
 type Headers = Readonly<Record<string, string>>
 const BROWSER: Headers = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
@@ -54,7 +57,7 @@ await t.test('is all well?', async (t: Test) => {
   await t.test('before the first session that looks', async (t) => {
     write(services(front, back))
     t.match(await read('/', HTMX), /Nothing is checked yet/)
-    t.match(await read('/'), /shop not checked yet/)
+    t.match(await read('/'), /shop 2 unknown .*front http unknown not checked yet; a session of/)
     t.notMatch((await get('/checks', HTMX)).text, 'start-here')
   })
 
@@ -76,7 +79,10 @@ await t.test('is all well?', async (t: Test) => {
     const { session } = await look()
     const failing = await since()
     t.notSame(failing, before)
-    t.match(await read('/', HTMX), /2 checks fail: shop: front, shop: back ?, last checked/)
+    t.match(
+      await read('/', HTMX),
+      /1 check fails: shop: front; 1 check warns: shop: back ?, last checked/,
+    )
     const { text } = await get('/checks', HTMX)
     t.ok(text.indexOf('>shop<') < text.indexOf('>quiet<'), 'what fails comes first')
     t.match(text, /<details[^>]* id="open-shop"[^>]* open/)
@@ -92,7 +98,7 @@ await t.test('is all well?', async (t: Test) => {
     status = 200
     await look()
     write(services(front, back, { type: 'disk', name: 'new', path: '/', max_percent: 100 }))
-    t.match(await read('/', HTMX), /3 of 4 checks good, 1 not checked yet/)
+    t.match(await read('/', HTMX), /3 of 4 checks good; 1 check is unknown: shop: new/)
     write(services(front))
     t.match(
       await read('/', HTMX),
@@ -100,7 +106,48 @@ await t.test('is all well?', async (t: Test) => {
       'what is no longer in the inventory is gone',
     )
     await query(`update ops.check_states set checked_at = now() - interval '3 hours'`)
-    t.match(await read('/', HTMX), /Not checked lately: 2 of 2 checks were good/)
+    t.match(await read('/', HTMX), /0 of 2 checks good; 2 checks are unknown: quiet: disk/)
+    t.match(await read('/checks'), /front http unknown not checked lately; .*: answered 200/)
+  })
+
+  await t.test('what nobody has looked at is not well, anywhere', async (t) => {
+    const metrics = async (): Promise<string> => (await get('/metrics')).text
+    const counted = async (counts: Readonly<Record<string, number>>): Promise<void> => {
+      await until(
+        async () => {
+          const text = await metrics()
+          return Object.entries(counts).every(([state, count]) =>
+            text.includes(`gatehouse_ops_checks{state="${state}"} ${count}\n`),
+          )
+        },
+        'the gauge to follow',
+        30_000,
+      )
+    }
+    const file = join(await temporaryFolder(t, 'programs'), 'program')
+    write(services(front, { type: 'command', name: 'queue', argv: [file] }))
+    await look()
+    const line = /health unknown">.*2 of 3 checks good; 1 check is unknown: shop: queue/s
+    t.match((await get('/', HTMX)).text, line)
+    const { text } = await get('/checks', HTMX)
+    t.match(text, /<details[^>]* id="open-shop"[^>]* open/, 'its remedy is in sight')
+    t.match(text, '<span class="badge unknown">1 unknown</span>')
+    t.match(text, '<span class="badge unknown">unknown</span>')
+    t.match(await read('/checks'), /queue command unknown not looked at: .*; name a program in/)
+    await counted({ ok: 2, warn: 0, fail: 0, unknown: 1 })
+    await query(`update ops.check_states set since = now() - interval '2 hours'`)
+    t.match(await read('/waiting', HTMX), /shop: queue not looked at: .*ENOENT.* unknown /)
+
+    write({
+      services: [
+        { name: 'blog', checks: [] },
+        { name: 'shop', checks: [front] },
+      ],
+    })
+    await look()
+    t.match(await read('/', HTMX), /1 of 1 check good; without checks: blog/)
+    t.match(await read('/checks'), /blog no checks Nothing is known of this service: give it/)
+    await counted({ ok: 1, unknown: 0 })
   })
 
   await t.test('pages of services, and one alone', async (t) => {
@@ -171,8 +218,8 @@ await t.test('what waits for a person', async (t: Test) => {
          insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
          select id, 'c', 'alert ' || fingerprint, 'x', now(), now() from alerts
        ), checks as (
-         insert into ops.check_states (service, name, ok, since, message, ms, checked_at)
-         values ('shop', 'busy', false, now() - interval '2 hours', 'load of 9', 1, now())
+         insert into ops.check_states (service, name, state, since, message, ms, checked_at)
+         values ('shop', 'busy', 'warn', now() - interval '2 hours', 'load of 9', 1, now())
        )
        insert into ops.notices (session_id, created_at, next_at, attempts, problem)
        select id, now() - interval '1 hour', now() + interval '1 hour', 3, 'the receiver answered 503'
@@ -188,7 +235,7 @@ await t.test('what waits for a person', async (t: Test) => {
     t.match(rows.slice(2, 4).toSorted(), [/alert w1 .*a session was running/, /alert w2/])
     t.match(rows[4], /the till is stuck shop, 2 times critical/)
     t.match(rows[5], /1 notice could not be sent the receiver answered 503/)
-    t.match(rows[6], /shop: busy load of 9 fails/)
+    t.match(rows[6], /shop: busy load of 9 warn/)
     t.notMatch(text, /told by its check|alert w3|alert w4/)
     t.match(text, /class="row-link" href="\/alerts\/\d+"/)
     t.match(await read('/'), /Waits for you .* the till is stuck/)

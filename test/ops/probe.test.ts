@@ -1,10 +1,12 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { t } from 'tap'
 import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { failedOutcome, type Outcome } from '../../services/ops/runners/runner.ts'
 import { startScheduler } from '../../services/ops/sessions/scheduler.ts'
 import { backends } from '../helpers/backends.ts'
-import { freePort } from '../helpers/owner.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import {
   ended,
   inventoryFile,
@@ -37,7 +39,7 @@ await t.test('the session at the start', async (t) => {
     t.match(session, { exit_code: 0, cost_usd: null, prompt_text: null, num_turns: null })
     const text = outputOf(env, session.id)
     t.match(text, /^\d+ checks of 2 services$/m)
-    t.match(text, /^ok {3}ops: health: answered 200 \(\d+ ms\)$/m)
+    t.match(text, /^ok +ops: health: answered 200 \(\d+ ms\)$/m)
     t.match(text, /host: memory: .*% of the memory used/)
     const observation = /^health usually answers within \d+ ms$/
     const known = {
@@ -146,9 +148,12 @@ await t.test('sessions of one probe', async (t) => {
     const summary = String(rows[0]?.['summary'])
     t.match(
       summary,
-      /^4 of 6 checks failed: shop: front: answered 503, expected 200 to 399; db: tcp /,
+      /^2 of 6 checks failed: shop: front: answered 503, expected 200 to 399; db: tcp /,
     )
-    t.match(summary, /; host: full: [^;]+; host: file_age \/nothing\/here: no such file\.$/)
+    t.match(
+      summary,
+      /\. 2 of 6 checks warned: host: full: [^;]+; host: file_age \/nothing\/here: no such file\.$/,
+    )
 
     status = 204
     const news = (await look()).events.filter(({ service }) => service === 'shop')
@@ -161,6 +166,62 @@ await t.test('sessions of one probe', async (t) => {
     t.notOk(
       last.some((message) => message.includes('good again')),
       'a recovery is told once',
+    )
+  })
+
+  const summaryOfLast = async (): Promise<unknown> => {
+    const rows = await postgres.query(ops.env, 'select summary from ops.sessions order by id desc')
+    return rows[0]?.['summary']
+  }
+
+  await t.test('what is unknown is told once, with its end, and is no good news', async (t) => {
+    const folder = await temporaryFolder(t, 'programs')
+    const argv = [join(folder, 'program')]
+    const command = { type: 'command', name: 'program', argv, level: 'critical' }
+    const reason = /not looked at: .*ENOENT; name a program in the inventory/
+    const first = await lookAt([command])
+    t.match(first.events, [{ level: 'warning', message: /^program is unknown: not looked at: / }])
+    t.match(await summaryOfLast(), /^1 of 1 checks could not look: shop: program: not looked at/)
+    t.match(first.messages, [reason])
+    t.same((await look()).messages, [], 'while it lasts')
+    writeFileSync(argv[0] ?? '', '#!/bin/sh\nexit 0\n', { mode: 0o755 })
+    t.same((await look()).messages, ['program is known again: ended with 0'])
+    t.equal(
+      await summaryOfLast(),
+      'All 1 checks of 1 services are good. Changed: shop: program: unknown → ok.',
+    )
+
+    writeFileSync(argv[0] ?? '', '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+    t.match((await look()).messages, ['program: ended with 1, expected 0'])
+    rmSync(argv[0] ?? '')
+    t.match((await look()).messages, [reason], 'a failure that is no longer seen')
+    writeFileSync(argv[0] ?? '', '#!/bin/sh\nexit 0\n', { mode: 0o755 })
+    t.same((await look()).messages, ['program is good again: ended with 0'])
+    const rows = await postgres.query(
+      ops.env,
+      `select e.message from ops.notices n join ops.events e on e.id = n.event_id where e.message like 'program%'`,
+    )
+    t.same(
+      rows,
+      [{ message: 'program is good again: ended with 0' }],
+      'the beginning is withdrawn',
+    )
+  })
+
+  await t.test('without checks nothing is called good', async (t) => {
+    write({ services: [] })
+    await look()
+    t.equal(await summaryOfLast(), 'Nothing was checked: the inventory has no services.')
+    write({
+      services: [
+        { name: 'blog', checks: [] },
+        { name: 'shop', checks: [front] },
+      ],
+    })
+    await look()
+    t.match(
+      await summaryOfLast(),
+      /^All 1 checks of 1 services are good\. Without checks, so nothing is known of them: blog\./,
     )
   })
 

@@ -1,10 +1,11 @@
 import Type, { type Static, type TLiteral, type TObject, type TProperties } from 'typebox'
+import type { State } from '../../../db/ops/checks.ts'
 import { Level } from '../../../db/ops/events.ts'
 import type { Redaction } from '../redact.ts'
 
 /** The result of a check, in one line for people. */
 export interface Finding {
-  ok: boolean
+  state: State
   message: string
 }
 
@@ -22,7 +23,7 @@ export interface CheckContext {
 const COMMON = {
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 60 })),
-  /** Level of the event when the check fails. */
+  /** Level of the event when the check is not as it should be; `warn` under `critical`. */
   level: Type.Optional(Level),
 }
 
@@ -54,11 +55,20 @@ export function defineCheck<const T extends string, P extends TProperties>(
 }
 
 export function passed(message: string): Finding {
-  return { ok: true, message }
+  return { state: 'ok', message }
 }
 
+/** Not as it should be. The level of the check decides between `fail` and `warn`. */
 export function failed(message: string): Finding {
-  return { ok: false, message }
+  return { state: 'fail', message }
+}
+
+/**
+ * There are no means to look; `why` also says how to have them. What was asked and gives no answer
+ * has failed instead.
+ */
+export function unknown(why: string): Finding {
+  return { state: 'unknown', message: `not looked at: ${why}` }
 }
 
 export const Path = Type.String({ pattern: '^/' })

@@ -1,42 +1,47 @@
 import type { Database } from '../../../db/client.ts'
-import { checkQueries as q, type CheckState } from '../../../db/ops/checks.ts'
-import type { Level } from '../../../db/ops/events.ts'
+import { checkQueries as q, type CheckState, type State } from '../../../db/ops/checks.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
+import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
 import type { Config } from '../config.ts'
 import type { InventorySource, Service } from '../inventory.ts'
 import type { Redact } from '../redact.ts'
 import { storedName } from './results.ts'
-import { levelOf } from './run.ts'
 
-/** A check of the inventory with its last result; undefined if it never ran. */
+/** A check of the inventory, and what is known of it now. */
 export interface CheckHealth {
+  service: string
   name: string
   type: string
-  /** How bad it is when the check fails. */
-  level: Level
+  state: State
+  /** What it found, or why nothing is known of it and how that is mended. */
+  message: string
+  /** The last result; undefined if it never ran. */
   last: CheckState | undefined
 }
 
-/** A service with its checks, those that fail first. */
+/** A service with its checks, the worst first. Nothing is known of one without checks. */
 export interface ServiceHealth {
   name: string
+  state: State
   checks: readonly CheckHealth[]
 }
 
 /**
- * The state of everything in the inventory: nothing to check, nothing checked yet, something
- * fails, some results are too old, some checks never ran, or all is well.
+ * The state of everything in the inventory: the worst of its services. `empty`: no service has
+ * checks. `unchecked`: no check has ever run.
  */
-export type HealthState = 'empty' | 'unchecked' | 'failing' | 'stale' | 'partial' | 'well'
+export type HealthState = State | 'empty' | 'unchecked'
 
 export interface Health {
   state: HealthState
-  /** Those with a check that fails first, then those with one that never ran. */
+  /** The worst first. */
   services: readonly ServiceHealth[]
-  /** Numbers of checks. */
+  /** All checks by their state. */
+  checks: Readonly<Record<State, readonly CheckHealth[]>>
+  /** The number of checks. */
   total: number
-  good: number
-  unchecked: number
-  failing: readonly CheckState[]
   /** The oldest of the last results. */
   checkedAt: Date | undefined
 }
@@ -49,12 +54,16 @@ export interface HealthSources {
   config: { current: Pick<Config, 'interval'> }
 }
 
+const WORST_FIRST = ['fail', 'warn', 'unknown', 'ok'] as const
 /** More than inventories have: states of removed checks stay in the table. */
 const MAX_STATES = 20_000
 /** The longest session: results are no older than two intervals and this if sessions run. */
 const SESSION_MS = 30 * 60_000
+const MEASURE_MS = 15_000
+const NEVER = 'not checked yet; a session of the probe or of a model does it'
+const LONG_AGO = 'not checked lately; look at /sessions why none has done it. It was ok then'
 
-/** Reads the last results of all checks in the inventory. */
+/** Reads what is known of all checks in the inventory. */
 export async function readHealth(
   { db, inventory, redact, config }: HealthSources,
   now: Date,
@@ -63,50 +72,88 @@ export async function readHealth(
     inventory.current(),
     q.listCheckStates(db, { limit: MAX_STATES }),
   ])
+  const oldest = new Date(now.getTime() - 2 * config.current.interval * 1_000 - SESSION_MS)
   const byService = Map.groupBy(states, ({ service }) => service)
-  const all = services.map((service) => serviceHealth(service, byService, redact))
+  const all = services.map((service) => {
+    const known = new Map(byService.get(service.name)?.map((state) => [state.name, state]))
+    return serviceHealth(service, known, redact, oldest)
+  })
   const checks = all.flatMap((service) => service.checks)
-  const last = checks.flatMap((check) => check.last ?? [])
-  const times = last.map(({ checked_at }) => checked_at.getTime())
-  const oldest = Math.min(...times)
-  const health = {
-    services: all.toSorted((a, b) => rankOf(a.checks) - rankOf(b.checks)),
+  const times = checks.flatMap(({ last }) => last?.checked_at.getTime() ?? [])
+  return {
+    state: stateOf(all, checks),
+    services: all.toSorted(byState),
+    checks: { ...NO_CHECKS, ...Object.groupBy(checks, ({ state }) => state) },
     total: checks.length,
-    good: last.filter(({ ok }) => ok).length,
-    unchecked: checks.length - last.length,
-    failing: last.filter(({ ok }) => !ok),
-    checkedAt: last.length === 0 ? undefined : new Date(oldest),
+    checkedAt: times.length === 0 ? undefined : new Date(Math.min(...times)),
   }
-  const maxAge = 2 * config.current.interval * 1_000 + SESSION_MS
-  return { ...health, state: stateOf(health, now.getTime() - oldest > maxAge) }
 }
+
+const NO_CHECKS: Health['checks'] = { ok: [], warn: [], fail: [], unknown: [] }
 
 function serviceHealth(
-  { name, checks }: Service,
-  byService: ReadonlyMap<string, readonly CheckState[]>,
+  { name: service, checks }: Service,
+  known: ReadonlyMap<string, CheckState>,
   redact: Redact,
+  oldest: Date,
 ): ServiceHealth {
-  const states = new Map(byService.get(name)?.map((state) => [state.name, state]))
   const shown = checks.map((check): CheckHealth => {
-    const stored = storedName(check, redact)
-    return { name: stored, type: check.type, level: levelOf(check), last: states.get(stored) }
+    const name = storedName(check, redact)
+    const last = known.get(name)
+    return { service, name, type: check.type, last, ...knownOf(last, oldest) }
   })
-  return { name, checks: shown.toSorted((a, b) => rankOf([a]) - rankOf([b])) }
+  return { name: service, state: worstOf(shown), checks: shown.toSorted(byState) }
 }
 
-/** 0 if a check fails, 1 if one never ran, else 2. */
-function rankOf(checks: readonly CheckHealth[]): number {
-  if (checks.some(({ last }) => last?.ok === false)) return 0
-  return checks.some(({ last }) => last === undefined) ? 1 : 2
+/** What is known now: that a check was ok long ago says nothing. */
+function knownOf(
+  last: CheckState | undefined,
+  oldest: Date,
+): Pick<CheckHealth, 'state' | 'message'> {
+  if (last === undefined) return { state: 'unknown', message: NEVER }
+  const { state, message, checked_at } = last
+  if (state !== 'ok' || checked_at >= oldest) return { state, message }
+  return { state: 'unknown', message: `${LONG_AGO}: ${message}` }
 }
 
-function stateOf(
-  { total, unchecked, failing }: Pick<Health, 'total' | 'unchecked' | 'failing'>,
-  isOld: boolean,
-): HealthState {
-  if (total === 0) return 'empty'
-  if (unchecked === total) return 'unchecked'
-  if (failing.length > 0) return 'failing'
-  if (isOld) return 'stale'
-  return unchecked > 0 ? 'partial' : 'well'
+function byState(a: { state: State }, b: { state: State }): number {
+  return WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state)
+}
+
+function worstOf(parts: readonly { state: State }[]): State {
+  return parts.toSorted(byState)[0]?.state ?? 'unknown'
+}
+
+function stateOf(services: readonly ServiceHealth[], checks: readonly CheckHealth[]): HealthState {
+  if (checks.length === 0) return 'empty'
+  return checks.some(({ last }) => last !== undefined) ? worstOf(services) : 'unchecked'
+}
+
+/** What the gauge of checks is made of. */
+interface MeasureOptions extends HealthSources {
+  clock: Clock
+  log: Log
+  metrics: Metrics
+}
+
+/** Counts the checks by state now and then, for the gauge. */
+export function startCheckMeasures(options: MeasureOptions): Repeat {
+  const { clock, log, metrics } = options
+  let measured: Health['checks'] | undefined
+  metrics.gauge('gatehouse_ops_checks', 'Checks of the inventory by what is known of them.', () =>
+    Object.entries(measured ?? {}).map(([state, { length }]) => [{ state }, length]),
+  )
+  async function measure(): Promise<void> {
+    try {
+      measured = (await readHealth(options, clock.now())).checks
+    } catch (error) {
+      // No figures: those of before would look as if all were still well.
+      measured = undefined
+      throw error
+    }
+  }
+  const reports = reportsTo(log, 'checks not counted', 'checks are counted again')
+  const measures = repeat(clock, MEASURE_MS, 'counting of checks', measure, reports)
+  void measures.now()
+  return measures
 }

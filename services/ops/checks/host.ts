@@ -2,11 +2,14 @@ import { readFile, stat, statfs } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import Type from 'typebox'
 import { homeNote } from '../hardening.ts'
-import { defineCheck, failed, passed, Path, type Finding } from './check.ts'
+import { codeOf } from '../../../kernel/log.ts'
+import { defineCheck, failed, passed, Path, unknown, type Finding } from './check.ts'
 
 const DEFAULT_DISK_PERCENT = 90
 const DEFAULT_MEMORY_PERCENT = 95
 const DEFAULT_LOAD = 4
+/** Clocks of two machines may differ by this much. */
+const MAX_AHEAD_S = 60
 
 const Percent = Type.Number({ exclusiveMinimum: 0, maximum: 100 })
 
@@ -17,10 +20,13 @@ export const diskCheck = defineCheck('disk', {
   nameOf: ({ path }) => `disk ${path}`,
   async run({ path, max_percent = DEFAULT_DISK_PERCENT }) {
     const note = await homeNote(path)
-    if (note !== undefined) return failed(note)
+    if (note !== undefined) return unknown(note)
     const { blocks, bfree, bavail, files, ffree } = await statfs(path)
     // As df does: blocks reserved for root count as neither used nor free.
     const used = blocks - bfree
+    if (used + bavail === 0) {
+      return unknown('its file system has no size; name a path on a disk in the inventory')
+    }
     const bytes = percent(used, used + bavail)
     const inodes = files === 0 ? 0 : percent(files - ffree, files)
     const what = inodes > bytes ? 'of the inodes' : 'of the space'
@@ -34,10 +40,16 @@ export const memoryCheck = defineCheck('memory', {
   level: 'warning',
   nameOf: () => 'memory',
   async run({ max_percent = DEFAULT_MEMORY_PERCENT }) {
-    const text = await readFile('/proc/meminfo', 'utf8')
+    const text = await readFile('/proc/meminfo', 'utf8').catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return ''
+      throw error
+    })
     const total = kilobytes(text, 'MemTotal')
-    const used = percent(total - kilobytes(text, 'MemAvailable'), total)
-    return usage(used, max_percent, 'of the memory')
+    const available = kilobytes(text, 'MemAvailable')
+    if (total === undefined || available === undefined) {
+      return unknown('/proc/meminfo does not say it; leave this check out of the inventory')
+    }
+    return usage(percent(total - available, total), max_percent, 'of the memory')
   },
 })
 
@@ -68,13 +80,20 @@ export const fileAgeCheck = defineCheck('file_age', {
   nameOf: ({ path }) => `file_age ${path}`,
   async run({ path, max_age_s, min_bytes = 0 }) {
     const note = await homeNote(path)
-    if (note !== undefined) return failed(note)
+    if (note !== undefined) return unknown(note)
     const file = await stat(path)
-    const age = Math.max(0, Math.round((Date.now() - file.mtimeMs) / 1_000))
-    const message = `written ${age} s ago`
+    const age = Math.round((Date.now() - file.mtimeMs) / 1_000)
+    if (age < -MAX_AHEAD_S) {
+      return unknown(
+        `its time is ${-age} s ahead; set the clocks of this machine and of its writer`,
+      )
+    }
+    const message = `written ${Math.max(0, age)} s ago`
     if (age > max_age_s) return failed(`${message}, expected ${max_age_s} s at most`)
-    // The size of a folder says nothing about its content.
-    if (file.isFile() && file.size < min_bytes) {
+    if (min_bytes > 0 && !file.isFile()) {
+      return unknown('the size of a folder says nothing; take min_bytes out, or name a file')
+    }
+    if (file.size < min_bytes) {
       return failed(`${file.size} bytes, expected ${min_bytes} or more; ${message}`)
     }
     return passed(message)
@@ -90,7 +109,8 @@ function percent(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((part / whole) * 1_000) / 10
 }
 
-function kilobytes(text: string, name: string): number {
+function kilobytes(text: string, name: string): number | undefined {
   const line = text.split('\n').find((one) => one.startsWith(`${name}:`))
-  return Number(line?.match(/\d+/)?.[0] ?? 0)
+  const [digits] = line?.match(/\d+/) ?? []
+  return digits === undefined ? undefined : Number(digits)
 }

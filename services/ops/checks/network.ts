@@ -79,7 +79,7 @@ export const tlsCheck = defineCheck('tls', {
         return failed(`the certificate is not trusted: ${socket.authorizationError}`)
       }
       const message = `the certificate is valid for ${Math.floor(left)} more days`
-      return { ok: left >= days, message }
+      return left >= days ? passed(message) : failed(`${message}, expected ${days}`)
     } finally {
       socket.destroy()
     }

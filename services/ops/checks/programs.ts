@@ -3,11 +3,15 @@ import { hardeningNote, processNote } from '../hardening.ts'
 import { countProcesses } from '../../../kernel/processes/proc.ts'
 import { runCommand } from '../../../kernel/processes/run.ts'
 import { redactCut } from '../redact.ts'
-import { Argv, defineCheck, failed, passed } from './check.ts'
+import { Argv, defineCheck, failed, passed, unknown } from './check.ts'
 
 /** How systemctl says that there is no systemd to ask. */
 const OFFLINE =
   /not been booted with systemd|Failed to connect to |: Transport endpoint is not connected/i
+
+const WITH_SYSTEMD =
+  'run Gatehouse on the host of the units, ' +
+  'or name an inventory without this check (OPS_INVENTORY)'
 
 const FAILED_UNITS = ['list-units', '--state=failed', '--plain', '--no-legend', '--no-pager']
 
@@ -21,15 +25,16 @@ export const unitCheck = defineCheck('unit', {
     const result = await runCommand(['systemctl', ...argv], context)
     const { code, output, problem, missing } = result
     const text = output.trim()
-    const offline = missing !== null || OFFLINE.test(text)
     const note = hardeningNote(text)
-    if (note !== undefined) return { ok: unit === undefined, message: `not looked at: ${note}` }
-    if (offline && unit === undefined) return passed('no systemd here to ask')
+    if (note !== undefined) return unknown(note)
+    const [firstLine = ''] = text.split('\n')
+    const cause = `systemd can't be asked: ${problem ?? firstLine.replace(/\.$/, '')}`
+    if (missing !== null || OFFLINE.test(text)) return unknown(`${cause}; ${WITH_SYSTEMD}`)
     // An incomplete list says nothing about the units that are not on it.
-    if (offline || problem !== null || (unit === undefined && code !== 0)) {
-      return failed(`systemd can't be asked: ${problem ?? text}`)
+    if (problem !== null || (unit === undefined && code !== 0)) return failed(cause)
+    if (unit !== undefined) {
+      return code === 0 ? passed(`is ${text}`) : failed(`is ${text || 'not active'}`)
     }
-    if (unit !== undefined) return { ok: code === 0, message: `is ${text || 'unknown'}` }
     if (text === '') return passed('no unit has failed')
     const units = text.split('\n').map((line) => line.trim().split(/\s+/)[0])
     return failed(`failed: ${units.join(', ')}`)
@@ -52,7 +57,7 @@ export const processCheck = defineCheck('process', {
     const words = [program && `of program "${program}"`, match && `with "${match}"`]
     const wanted = words.filter(Boolean).join(' ')
     const note = count === 0 ? processNote() : undefined
-    if (note !== undefined) return failed(`no process ${wanted} is seen: ${note}`)
+    if (note !== undefined) return unknown(note)
     if (count === 0) return failed(`no process ${wanted} runs`)
     return passed(count === 1 ? 'runs' : `${count} processes run`)
   },
@@ -68,15 +73,19 @@ export const commandCheck = defineCheck('command', {
   level: 'warning',
   nameOf: ({ argv }) => `command ${argv.join(' ')}`,
   async run({ argv, exit_code = 0, contains }, context) {
-    const { code, output, isCut, problem } = await runCommand(argv, context)
+    const { code, output, isCut, problem, missing } = await runCommand(argv, context)
+    if (missing !== null) {
+      return unknown(`${problem}; name a program in the inventory that may be run here`)
+    }
     if (problem !== null) return failed(problem)
     // Redact before cutting: half a secret would stay.
     const clean = redactCut(output, isCut, context.redact)
     const lastLine = clean.trim().split('\n').at(-1)?.slice(0, 200)
     if (code !== exit_code) {
       const ended = `ended with ${code}, expected ${exit_code}`
-      const parts = [ended, lastLine, hardeningNote(clean)]
-      return failed(parts.filter(Boolean).join(': '))
+      const note = hardeningNote(clean)
+      const message = [ended, lastLine, note].filter(Boolean).join(': ')
+      return note === undefined ? failed(message) : unknown(message)
     }
     if (contains !== undefined && !output.includes(contains)) {
       return failed(`ended with ${code} without "${contains}" in its output`)

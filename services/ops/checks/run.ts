@@ -2,7 +2,7 @@ import type Type from 'typebox'
 import type { Level } from '../../../db/ops/events.ts'
 import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
 import { MAX_STOP_MS } from '../../../kernel/processes/run.ts'
-import { failed, type CheckContext, type CheckKind, type Finding } from './check.ts'
+import { failed, unknown, type CheckContext, type CheckKind, type Finding } from './check.ts'
 import { diskCheck, fileAgeCheck, loadCheck, memoryCheck } from './host.ts'
 import { dnsCheck, httpCheck, tcpCheck, tlsCheck } from './network.ts'
 import { commandCheck, processCheck, unitCheck } from './programs.ts'
@@ -28,13 +28,13 @@ export function nameOf(check: Check): string {
   return check.name ?? kindOf(check).nameOf(check)
 }
 
-/** What a check found, how long it took, and the level of an event of its failure. */
+/** What a check found, how long it took, and the level of an event if it is not ok. */
 export interface CheckResult extends Finding {
   level: Level
   ms: number
 }
 
-/** The level of an event when a check fails. */
+/** How bad it is if the check is not as it should be. */
 export function levelOf(check: Check): Level {
   return check.level ?? kindOf(check).level
 }
@@ -49,28 +49,42 @@ export async function runCheck(
   const deadline = AbortSignal.timeout(timeoutMs)
   const context = { signal: AbortSignal.any([signal, deadline]), timeoutMs, marker, redact }
   const started = performance.now()
-  const finding = await runUntilAbort(check, context).catch((error: unknown) =>
-    failed(deadline.aborted ? `no answer within ${timeoutMs / 1_000} s` : problemOf(error)),
-  )
+  const finding = await runUntilAbort(check, context).catch((error: unknown) => {
+    if (isLate(context.signal)) return failed(`no answer within ${timeoutMs / 1_000} s`)
+    return signal.aborted ? unknown('the session has ended') : findingOf(error)
+  })
   const ms = Math.round(performance.now() - started)
-  return { ...finding, message: redact(finding.message), level: levelOf(check), ms }
+  const level = levelOf(check)
+  const isWarning = finding.state === 'fail' && level !== 'critical'
+  const state = isWarning ? 'warn' : finding.state
+  return { state, message: redact(finding.message), level, ms }
 }
 
-/** Checks that were given up and still hang, for example on a file server that is gone. */
-const hanging = new Set<string>()
+/** Whether the deadline of a check has passed; it may also be that its session has ended. */
+function isLate({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof DOMException && reason.name === 'TimeoutError'
+}
+
+/**
+ * Checks that were given up and still hang, for example on a file server that is gone, with the
+ * time when they began.
+ */
+const hanging = new Map<string, number>()
 
 /** Rejects when the signal aborts, even if the check hangs. */
 async function runUntilAbort(check: Check, context: CheckContext): Promise<Finding> {
-  const { signal } = context
+  const { signal, timeoutMs } = context
   signal.throwIfAborted()
   const id = JSON.stringify(check)
   // A hanging call of the file system blocks one of the few threads that all of them share.
-  if (hanging.has(id)) throw new Error('not looked at: the last look at it has not ended yet')
+  const hangsSince = hanging.get(id)
+  if (hangsSince !== undefined) return hangingFinding(performance.now() - hangsSince, timeoutMs)
+  const begun = performance.now()
   const finding = kindOf(check).run(check, context)
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   let timer: NodeJS.Timeout | undefined
   function giveUp(): void {
-    hanging.add(id)
+    hanging.set(id, begun)
     const end = (): void => void hanging.delete(id)
     finding.then(end, end)
     const isProgram = check.type === 'unit' || check.type === 'command'
@@ -88,6 +102,12 @@ async function runUntilAbort(check: Check, context: CheckContext): Promise<Findi
   }
 }
 
+/** A look that its session's end has interrupted may still have time left. */
+function hangingFinding(ms: number, timeoutMs: number): Finding {
+  const hangs = 'the last look at it has not ended yet'
+  return ms < timeoutMs ? unknown(`${hangs}; look again`) : failed(`no answer: ${hangs}`)
+}
+
 type Kind = Pick<CheckKind<string, Type.TProperties>, 'level' | 'nameOf' | 'run'>
 
 /** The kind of a check, whose functions take this check. */
@@ -95,12 +115,24 @@ function kindOf({ type }: Check): Kind {
   return KINDS.find(({ schema }) => schema.properties.type.const === type) as Kind
 }
 
-/** Network errors say more by their code than by their message. */
-function problemOf(error: unknown): string {
+/** What an error means. Network errors say more by their code than by their message. */
+function findingOf(error: unknown): Finding {
   const cause = causeOf(error)
-  return PROBLEMS[codeOf(cause) ?? ''] ?? messageOf(cause)
+  const code = codeOf(cause) ?? ''
+  const obstacle = OBSTACLES[code]
+  if (obstacle !== undefined) return unknown(obstacle)
+  return failed(PROBLEMS[code] ?? messageOf(cause))
 }
 
+const DENIED = 'permission denied; give the user of Gatehouse the right to it'
+const NO_FILES = 'no more files can be opened here; raise LimitNOFILE of the service'
+/** What is in our own way, and says nothing about what is looked at. */
+const OBSTACLES: Readonly<Record<string, string>> = {
+  EACCES: DENIED,
+  EPERM: DENIED,
+  EMFILE: NO_FILES,
+  ENFILE: NO_FILES,
+}
 const PROBLEMS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
@@ -109,5 +141,4 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'no such host',
   EAI_AGAIN: 'the name server does not answer',
   ENOENT: 'no such file',
-  EACCES: 'permission denied',
 }

@@ -1,6 +1,7 @@
 import { memoryQueries } from '../../../db/ops/memories.ts'
-import { recordResults, storedName } from '../checks/results.ts'
+import { recordResults, STATE_WORDS, storedName, type Change } from '../checks/results.ts'
 import { runCheck, type Check } from '../checks/run.ts'
+import type { Service } from '../inventory.ts'
 import { FIRST_CONFIDENCE } from '../memories.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { NO_OUTCOME, type Job, type Outcome, type Runner } from './runner.ts'
@@ -13,6 +14,8 @@ type Checked = Awaited<ReturnType<typeof look>>
 const TIMED = ['http', 'tcp', 'tls', 'dns']
 /** Typical times are rounded up to these steps, so that similar times give the same memory. */
 const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000]
+/** Checks or services that a sentence of the summary names. */
+const MAX_NAMED = 20
 
 /**
  * The runner without a model (decisions.md section 5): every check of the inventory at once,
@@ -36,14 +39,15 @@ async function probe(options: ProbeOptions, job: Job): Promise<Outcome> {
 
   const now = clock.now()
   const { id, tier } = session
+  const occasion = { session: id, now, always: true }
   // In one transaction: nobody would ever be told of a recovery whose event is lost.
-  await db.transaction((tx) => recordResults(tx, results, { session: id, now, always: true }))
+  const changes = await db.transaction((tx) => recordResults(tx, results, occasion))
   const about = { session: id, tier, now }
   for (const result of results) {
-    if (!result.ok || !TIMED.includes(result.type)) continue
+    if (result.state !== 'ok' || !TIMED.includes(result.type)) continue
     await memoryQueries.noteCheckTime(db, { ...timing(result), ...about })
   }
-  const summary = summaryOf(results)
+  const summary = summaryOf(services, results, changes)
   output.write('text', `${summary}\n`)
   return { ...NO_OUTCOME, summary }
 }
@@ -57,8 +61,8 @@ async function look(
 ) {
   const name = storedName(check, redact)
   const result = await runCheck(check, { signal, marker, redact })
-  const { ok, message, ms } = result
-  const word = ok ? 'ok  ' : 'FAIL'
+  const { state, message, ms } = result
+  const word = STATE_WORDS[state].padEnd(STATE_WORDS.unknown.length)
   output.write('result', `${word} ${service}: ${name}: ${message} (${ms} ms)\n`)
   return { ...result, service, name, type: check.type }
 }
@@ -71,11 +75,38 @@ function timing({ service, name: check, ms }: Checked) {
   return { service, check, observation, confidence: FIRST_CONFIDENCE }
 }
 
-function summaryOf(results: readonly Checked[]): string {
+const NOT_OK = ['fail', 'warn', 'unknown'] as const
+const FOUND = { fail: 'failed', warn: 'warned', unknown: 'could not look' } as const
+
+/** States and what has changed. It says that all is good only if each check was looked at. */
+function summaryOf(
+  services: readonly Service[],
+  results: readonly Checked[],
+  changes: readonly Change[],
+): string {
   const all = results.length
-  const failed = results.filter(({ ok }) => !ok)
-  const services = new Set(results.map(({ service }) => service)).size
-  if (failed.length === 0) return `All ${all} checks of ${services} services are good.`
-  const list = failed.map(({ service, name, message }) => `${service}: ${name}: ${message}`)
-  return `${failed.length} of ${all} checks failed: ${list.join('; ')}.`
+  const isGood = all > 0 && results.every(({ state }) => state === 'ok')
+  const checked = new Set(results.map(({ service }) => service)).size
+  const bare = services.filter(({ checks }) => checks.length === 0).map(({ name }) => name)
+  const changed = changes.map(({ service, name, from, to }) => {
+    return `${service}: ${name}: ${STATE_WORDS[from]} → ${STATE_WORDS[to]}`
+  })
+  const sentences = [
+    services.length === 0 && 'Nothing was checked: the inventory has no services.',
+    isGood && `All ${all} checks of ${checked} services are good.`,
+    ...NOT_OK.map((state) => {
+      const found = results.filter((result) => result.state === state)
+      const list = found.map(({ service, name, message }) => `${service}: ${name}: ${message}`)
+      return list.length > 0 && `${list.length} of ${all} checks ${FOUND[state]}: ${named(list)}.`
+    }),
+    bare.length > 0 && `Without checks, so nothing is known of them: ${named(bare)}.`,
+    changed.length > 0 && `Changed: ${named(changed)}.`,
+  ]
+  return sentences.filter(Boolean).join(' ')
+}
+
+/** The beginning of a list. */
+function named(list: readonly string[]): string {
+  const more = list.length - MAX_NAMED
+  return `${list.slice(0, MAX_NAMED).join('; ')}${more > 0 ? ` and ${more} more` : ''}`
 }

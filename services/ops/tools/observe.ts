@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { saveResults, storedName } from '../checks/results.ts'
+import { saveResults, STATE_WORDS, storedName } from '../checks/results.ts'
 import { nameOf, runCheck } from '../checks/run.ts'
 import type { Operation, Service } from '../inventory.ts'
 import { cooldownOf } from '../operations.ts'
@@ -58,7 +58,9 @@ function pageOf(lines: ReturnType<typeof describe>, offset: number): string {
 
 export const runCheckTool = defineTool({
   name: 'run_check',
-  description: 'Runs one check of a service, or all of them, and tells what it found.',
+  description:
+    'Runs one check of a service, or all of them, and tells what it found: ok, warn, FAIL, or ' +
+    'unknown. Unknown is not ok: nothing could be looked at, and the message says what to do.',
   tier: 1,
   effect: 'reads',
   takes: {
@@ -87,8 +89,8 @@ export const runCheckTool = defineTool({
       }),
     )
     await saveResults(context, results)
-    const lines = results.map(({ ok, called, message, ms }) => {
-      return `${ok ? 'ok' : 'FAIL'} ${called}: ${message} (${ms} ms)`
+    const lines = results.map(({ state, called, message, ms }) => {
+      return `${STATE_WORDS[state]} ${called}: ${message} (${ms} ms)`
     })
     return done(lines.join('\n'))
   },
