@@ -187,7 +187,9 @@ t.test('a session that used no tool is asked for the checks once, and says so', 
 
 t.test('a scheduled session without a check is asked for it once, and says so', async (t) => {
   const list = toolCall('list_services', {})
-  const { ops } = await startImitatedOps(t, {}, [list, 'All is well.', list, 'All is well.'])
+  // A check that was refused was not run.
+  const no = toolCall('run_check', { service: 'no such service' })
+  const { ops } = await startImitatedOps(t, {}, [list, 'All is well.', no, 'All is well.'])
   const page = await (await fetch(`${ops.base}/sessions/1`)).text()
   t.match(page, 'The model is told: You have run no check')
   t.match(page, '<p>No check was run.</p><p>All is well.</p>')

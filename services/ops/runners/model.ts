@@ -2,7 +2,7 @@ import { oneLine } from '../../../kernel/log.ts'
 import { noteBegun } from '../../../kernel/processes/watchdog.ts'
 import { createLiveText } from '../quirks/live-text.ts'
 import { redactLine } from '../redact.ts'
-import { refused, type Tool } from '../tools/tool.ts'
+import { refused, type Tool, type ToolResult } from '../tools/tool.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
 import { readBriefing, MAX_SUMMARY, taskOf, type AgentOptions, systemPrompt } from './briefing.ts'
 import { createSpending, type PriceSource } from './budget.ts'
@@ -174,17 +174,15 @@ async function runTools(
 ): Promise<readonly Message[]> {
   const { job, offered, progress } = conversation
   const results: Message[] = []
+  const answered: string[] = []
   for (const call of calls) {
     if (job.signal.aborted) break
-    results.push({
-      role: 'tool',
-      tool_call_id: call.id,
-      content: await runTool(conversation, call),
-    })
+    const { ok, text } = await runTool(conversation, call)
+    if (ok) answered.push(call.name)
+    results.push({ role: 'tool', tool_call_id: call.id, content: text })
   }
-  const known = calls.map(({ name }) => name).filter((name) => offered.includes(name))
-  conversation.toolCalls += known.length
-  noteCalls(progress, known)
+  conversation.toolCalls += calls.filter(({ name }) => offered.includes(name)).length
+  noteCalls(progress, answered)
   return results
 }
 
@@ -239,11 +237,11 @@ async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure>
   return reply
 }
 
-/** Runs a tool; gives its result for the model. */
+/** Runs a tool; gives its result as the model is told it. */
 async function runTool(
   conversation: Conversation,
   { name, written, args, origin }: MeantCall,
-): Promise<string> {
+): Promise<ToolResult> {
   const { options, job } = conversation
   const { output, noteActivity } = job
   const number = ++conversation.callNumber
@@ -256,7 +254,7 @@ async function runTool(
         : await callTool(name, args, { ...options, job }, origin)
     const told = ok ? text : `Error: ${text}`
     output.write(ok ? 'result' : 'error', `${told}\n`, number)
-    return told
+    return { ok, text: told }
   } finally {
     stopActivity()
   }

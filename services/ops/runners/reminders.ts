@@ -11,7 +11,7 @@ type Lack =
 
 /** What a session has done so far. */
 export interface Progress {
-  /** Names of the tools that it called. */
+  /** Names of the tools that have answered: a check that was refused was not run. */
   used: Set<string>
   /** Whether it is there to run checks. */
   wantsCheck: boolean
@@ -31,7 +31,7 @@ export function createProgress(wantsCheck: boolean): Progress {
   return { used: new Set(), wantsCheck, begun: '', reminded: new Map() }
 }
 
-/** Notes that tools were called: what was lacking before is forgotten. */
+/** Notes which tools have answered: what was lacking before is forgotten. */
 export function noteCalls(progress: Progress, names: readonly string[]): void {
   for (const name of names) progress.used.add(name)
   progress.begun = ''
