@@ -101,7 +101,7 @@ export const REPORT_KEY = 'KEY-OF-THE-REPORT'
 /** A command that prints a file as an agent of this session: with the key of its report. */
 export function withKey(file: string): string {
   const find = `sed -n 's/.*"key":"\\([0-9a-f]*\\)".*/\\1/p' | head -n 1`
-  return `sed "s/${REPORT_KEY}/$(printf '%s\\n' "$@" | ${find})/" ${file}`
+  return `sed "s/${REPORT_KEY}/$(printf '%s\\n' "$@" | ${find})/g" ${file}`
 }
 
 /** The processes whose command line has a text, such as the time that a sleep takes. */

@@ -20,13 +20,19 @@ export interface AgentOptions extends ToolOptions {
 type Briefing = Awaited<ReturnType<typeof readBriefing>>
 
 /** Characters of a summary. */
-export const MAX_SUMMARY = 10_000
+const MAX_SUMMARY = 10_000
 const MAX_MEMORIES = 500
 /**
  * Characters of the memories in a prompt: 2,000 tokens of 4 each (decisions.md section 5,
  * Memories).
  */
 const MAX_MEMORY_TEXT = 8_000
+
+/** A summary as it is stored; one that is cut says so. */
+export function storedSummary(text: string): string {
+  if (text.length <= MAX_SUMMARY) return text
+  return `${text.slice(0, MAX_SUMMARY).toWellFormed()}…\n\n(Cut here: the output has all of it.)`
+}
 
 /** What a runner with a model reads before a session. */
 export async function readBriefing(options: AgentOptions, job: Job) {

@@ -5,7 +5,7 @@ import {
   parseObject,
   type JsonObject,
 } from '../../../kernel/json.ts'
-import { withoutReasoning } from '../quirks/reasoning.ts'
+import { readReasoning, withoutEnd, withoutReasoning } from '../quirks/reasoning.ts'
 import { redactDeep, type Redact } from '../redact.ts'
 import type { LineKind } from '../sessions/output.ts'
 import { readAgentLine, type AgentMessage, type Result } from './cli-formats.ts'
@@ -34,11 +34,14 @@ export type Report = readonly (readonly [tool: string, args: JsonObject])[]
  * that is shown, the output reads as much (sessions/output-lines.ts).
  */
 const MAX_TEXT = 64 * 1024
+const CUT = 'The message is longer than 64 KB: its beginning was not kept.'
 /** The column takes no more turns. */
 const MAX_TURNS = 2 ** 31 - 1
 /** US dollars. A line that claims to cost more, or less than nothing, has no price. */
 const MAX_LINE_COST = 1_000_000
 const REPORT_KEYS = ['events', 'memories', 'escalate']
+/** Lines with the key that are looked at: an agent may repeat it. */
+const MAX_TRIES = 16
 const MAX_ENTRIES = 50
 const FENCE = '\n```'
 /** Calls that wait for their results; of more, the results stand alone. */
@@ -90,17 +93,17 @@ function createTranscript(show: Show) {
 
   /** Shows a text without the reasoning that it begins with; another one stays as it is. */
   function say(text: string) {
-    const whole = text.trim()
-    const said = withoutReasoning(text)
-    if (said === whole) show('text', text)
+    const said = textFor(text)
+    if (said === text.trim()) show('text', text)
     else if (said !== '') show('text', said)
   }
 
   /** Parts are shown as one message: a secret may be split between two of them. */
   function endParts() {
     if (parts === undefined) return
-    lastText = parts
-    say(parts)
+    if (parts.length > MAX_TEXT) show('system', CUT)
+    lastText = parts.slice(-MAX_TEXT)
+    say(lastText)
     parts = undefined
   }
 
@@ -112,7 +115,9 @@ function createTranscript(show: Show) {
         show('turn', ended)
       }
       if (message?.isPart === true && message.text !== undefined) {
-        parts = ((parts ?? '') + message.text).slice(0, MAX_TEXT)
+        parts = (parts ?? '') + message.text
+        // The end has the report. Not at each part: that would copy all of it.
+        if (parts.length > 2 * MAX_TEXT) parts = parts.slice(-MAX_TEXT - 1)
         return
       }
       endParts()
@@ -220,23 +225,64 @@ function parseLine(line: string, redact: Redact): unknown {
  * session's key. Another one is a quotation, or was written for another session.
  */
 export function readReport(message: string, key: string) {
-  const { from, json } = endingOf(message.trimEnd())
-  const value = parseObject(json)
-  const isReport = value !== undefined && REPORT_KEYS.some((name) => name in value)
-  if (!isReport) return { text: message.trim(), report: [], hasForeignReport: false }
-  if (value['key'] !== key) return { text: message.trim(), report: [], hasForeignReport: true }
-  return { text: message.slice(0, from).trim(), report: callsOf(value), hasForeignReport: false }
+  const whole = withoutEnd(message).trimEnd()
+  const own = findReport(whole, key)
+  if (own !== undefined) {
+    const { from, to, value } = own
+    const text = textFor(`${whole.slice(0, from)}${whole.slice(to)}`)
+    return { text, report: callsOf(value), hasForeignReport: false }
+  }
+  const last = blocksAt(whole, whole.length - 1).map(({ json }) => parseObject(json))
+  const isReport = (value = {}): boolean => REPORT_KEYS.some((name) => name in value)
+  return { text: textFor(whole), report: [], hasForeignReport: last.some(isReport) }
 }
 
-/** Where a report may stand: a fenced block at the end, or else the last line. */
-function endingOf(message: string) {
-  const line = message.lastIndexOf('\n') + 1
-  const last = { from: line, json: message.slice(line) }
-  if (!message.endsWith(FENCE)) return last
-  const from = `\n${message}`.lastIndexOf(FENCE, message.length - FENCE.length)
-  if (from < 0) return last
-  const block = message.slice(from + FENCE.length - 1, -FENCE.length)
-  return { from, json: block.replace(/^json/, '') }
+/**
+ * A text without the reasoning that it begins with. A mark that nothing closes may be a quotation:
+ * then all of the text stays.
+ */
+function textFor(text: string): string {
+  return readReasoning(text, false).isOpen ? text.trim() : withoutReasoning(text)
+}
+
+/** A part of a message that may be JSON. */
+interface Block {
+  from: number
+  to: number
+  json: string
+}
+
+/**
+ * The last report with the key. What a planted text had the agent write after it or before it
+ * takes nothing away.
+ */
+function findReport(message: string, key: string): (Block & { value: JsonObject }) | undefined {
+  let at = message.lastIndexOf(key)
+  for (let tries = 0; at >= 0 && tries < MAX_TRIES; tries++) {
+    for (const block of blocksAt(message, at)) {
+      const value = parseObject(block.json)
+      if (value?.['key'] === key) return { ...block, value }
+    }
+    const line = message.lastIndexOf('\n', at)
+    at = line < 0 ? -1 : message.lastIndexOf(key, line)
+  }
+  return undefined
+}
+
+/** Where a report at this place may stand: its line, or the fenced block around it. */
+function blocksAt(message: string, at: number): readonly Block[] {
+  const from = message.lastIndexOf('\n', at) + 1
+  const end = message.indexOf('\n', at)
+  const to = end < 0 ? message.length : end
+  const line = { from, to, json: message.slice(from, to) }
+  // The fence that begins before its line, also where that is the one that closes the block.
+  const open = `\n${message}`.lastIndexOf(FENCE, from - 1)
+  if (open < 0) return [line]
+  const start = message.indexOf('\n', open) + 1
+  const close = message.indexOf(FENCE, start - 1)
+  const stop = close < 0 ? message.length : close
+  const block = { from: open, to: Math.min(stop + FENCE.length, message.length) }
+  return [line, { ...block, json: message.slice(start, stop) }]
 }
 
 function callsOf({ events, memories, escalate }: JsonObject): Report {

@@ -4,9 +4,8 @@ import { basename, join } from 'node:path'
 import { messageOf } from '../../../kernel/log.ts'
 import { runProcess, type ProcessEnd, type ProcessOptions } from '../../../kernel/processes/run.ts'
 import type { LineKind } from '../sessions/output.ts'
-import { withoutReasoning } from '../quirks/reasoning.ts'
 import { callTool } from '../tools/toolbox.ts'
-import { agentPrompt, MAX_SUMMARY, readBriefing, type AgentOptions } from './briefing.ts'
+import { agentPrompt, storedSummary, readBriefing, type AgentOptions } from './briefing.ts'
 import { budgetLeft, spentProblem } from './budget.ts'
 import {
   createStreamReader,
@@ -152,7 +151,7 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   // Only if it is empty: what the agent has left in it may be of use.
   await rmdir(folder).catch(() => undefined)
   if (outcome.problem === null) await record(options, job, report)
-  return { ...outcome, summary: text === '' ? null : text.slice(0, MAX_SUMMARY) }
+  return { ...outcome, summary: text === '' ? null : storedSummary(text) }
 }
 
 /**
@@ -197,7 +196,7 @@ async function readAgent(
   lines.stderr.end()
   const { message = '', ...streamEnd } = reader.end()
   const outcome = outcomeOf(streamEnd, reader.fatal(), end)
-  return { outcome, message: withoutReasoning(message) }
+  return { outcome, message }
 }
 
 /** A fatal problem outranks the agent's result, and that outranks the exit code. */

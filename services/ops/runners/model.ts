@@ -4,7 +4,13 @@ import { createLiveText } from '../quirks/live-text.ts'
 import { redactLine } from '../redact.ts'
 import { refused, type Tool, type ToolResult } from '../tools/tool.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
-import { readBriefing, MAX_SUMMARY, taskOf, type AgentOptions, systemPrompt } from './briefing.ts'
+import {
+  readBriefing,
+  storedSummary,
+  taskOf,
+  type AgentOptions,
+  systemPrompt,
+} from './briefing.ts'
 import { createSpending, type PriceSource } from './budget.ts'
 import { completeChat, type ChatFailure, type Endpoint, type Untaken } from './model-chat.ts'
 import {
@@ -147,7 +153,7 @@ async function takeTurn(conversation: Conversation, answer: Answer): Promise<Out
   const next = judge(answer, progress, offered)
   if ('problem' in next) return failedOutcome(next.problem)
   if ('summary' in next) {
-    return { ...NO_OUTCOME, summary: options.redact(next.summary).slice(0, MAX_SUMMARY) }
+    return { ...NO_OUTCOME, summary: storedSummary(options.redact(next.summary)) }
   }
   messages.push({ role: 'user', content: next.reminder })
   job.output.write('system', `The model is told: ${next.reminder}\n`)
