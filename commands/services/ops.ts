@@ -102,6 +102,7 @@ async function synthesisOf(config: ConfigSource, prices: PriceSource, tier1_mode
     price: await prices.of(model),
     dayBudget: current.OPS_DAY_BUDGET_USD,
     systemPrompt: current.OPS_WEBHOOK_SYSTEM_PROMPT,
+    fallback: current.OPS_BRIEF_FALLBACK,
   }
 }
 

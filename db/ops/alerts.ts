@@ -21,11 +21,15 @@ export const Alert = Type.Object({
   problem: nullable(Type.String()),
   session_id: nullable(Type.Integer()),
   texts: Type.Integer(),
+  /** Characters of the whole payload. */
+  length: Type.Integer(),
 })
 export type Alert = Type.Static<typeof Alert>
 
 /** One of the texts in which an alert was delivered. */
-const AlertText = Type.Pick(Alert, ['title', 'payload', 'count', 'first_seen', 'last_seen'])
+const AlertText = Type.Pick(Alert, [
+  ...(['title', 'payload', 'length', 'count', 'first_seen', 'last_seen'] as const),
+])
 export type AlertText = Type.Static<typeof AlertText>
 
 /** A delivery of an alert: the alert's id, and the number of the delivery. */
@@ -44,6 +48,7 @@ export type AlertInProgress = Type.Static<typeof AlertInProgress>
 const AdoptedAlert = Type.Object({
   ...Delivery.properties,
   tier: Type.Integer(),
+  title: Type.String(),
   payload: Type.String(),
 })
 
@@ -70,6 +75,7 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     problem: 'text?',
     session: 'int8?',
   }),
+  claimTelling: optional(Type.Pick(Alert, ['id']), { id: 'int8', now: 'timestamptz' }),
   linkSession: exec({ id: 'int8', session: 'int8' }),
   findSessionAlert: optional(Type.Pick(Alert, ['title', 'source', 'payload']), {
     session: 'int8',

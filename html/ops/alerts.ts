@@ -119,16 +119,16 @@ function alertPanel(alert: Alert): Html {
       First: timeTag(alert.first_seen),
       Session: session !== null && sessionLink(session),
     })}
-    ${payloadText(alert.payload, 'Newest delivery')} ${investigateForm(alert)}
+    ${payloadText(alert, 'Newest delivery')} ${investigateForm(alert)}
   </article>`
 }
 
 function textCard(text: AlertText): Html {
-  const { title, payload, first_seen, last_seen } = text
+  const { title, first_seen, last_seen } = text
   return html`<article class="panel card">
     <h3><bdi>${title}</bdi></h3>
     ${facts({ Received: received(text), First: timeTag(first_seen) })}
-    ${payloadText(payload, `Text of ${last_seen.toISOString()}`)}
+    ${payloadText(text, `Text of ${last_seen.toISOString()}`)}
   </article>`
 }
 
@@ -137,8 +137,9 @@ function received({ count, last_seen }: Pick<AlertText, 'count' | 'last_seen'>):
   return html`${often}, last ${timeTag(last_seen)}`
 }
 
-function payloadText(payload: string, label: string): Html {
-  const isCut = payload.length >= MAX_CHARACTERS
-  return html`${isCut && html`<p class="muted">Its first ${MAX_CHARACTERS} characters:</p>`}
-  ${longText(label, payload.slice(0, MAX_CHARACTERS))}`
+function payloadText({ payload, length }: Pick<AlertText, 'payload' | 'length'>, label: string) {
+  const shown = payload.slice(0, MAX_CHARACTERS)
+  const isCut = shown.length < payload.length || length > MAX_CHARACTERS
+  const part = `${shown.length.toLocaleString('en')} of ${length.toLocaleString('en')} characters`
+  return html`${isCut && html`<p class="muted">Its first ${part}:</p>`} ${longText(label, shown)}`
 }

@@ -41,6 +41,7 @@ export const opsVariables = {
     counts: 'at once',
     flag: 'webhook-system-prompt',
   },
+  OPS_BRIEF_FALLBACK: { ...trueOrFalse, counts: 'at once', default: 'false' },
   OPS_MODEL_URL: {
     form: 'an http:// or https:// URL that ends in /v1',
     counts: 'at once',

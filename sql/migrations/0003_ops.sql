@@ -128,6 +128,7 @@ create table ops.alerts (
   holder        text             not null default '', -- the process that reads it, as in ops.sessions
   machine       text             not null default '',
   reading_since timestamptz(3)   not null default now(),
+  told_at       timestamptz(3),  -- when operators were last notified that it has no brief
   constraint alerts_fingerprint unique (fingerprint)
 );
 create index alerts_by_time on ops.alerts (last_seen desc, id desc);

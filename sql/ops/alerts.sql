@@ -30,6 +30,14 @@ update ops.alerts
        session_id = coalesce(:session, session_id)
  where id = :id;
 
+-- name: claimTelling
+-- Notes that operators are notified of an alert without a brief. Empty when they were within a day.
+update ops.alerts
+   set told_at = :now
+ where id = :id
+   and (told_at is null or told_at not between :now::timestamptz - interval '1 day' and :now)
+returning id;
+
 -- name: linkSession
 update ops.alerts
    set session_id = :session
@@ -70,13 +78,13 @@ update ops.alerts a
    and a.outcome = 'received'
    and t.alert_id = a.id
    and t.content = a.content
-returning a.id, a.count, a.tier, t.payload;
+returning a.id, a.count, a.tier, t.title, t.payload;
 
 -- name: listAlerts
 -- Latest delivery first, each with the beginning of its payload.
 select a.id, a.fingerprint, a.source, t.title, left(t.payload, :characters) as payload, a.count, a.first_seen,
        a.last_seen, a.outcome, a.problem, a.session_id,
-       (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts
+       (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts, length(t.payload) as length
   from ops.alerts a
   join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
  order by a.last_seen desc, a.id desc
@@ -93,14 +101,15 @@ select count(*) as count
 -- name: findAlert
 -- Empty when there is no such alert.
 select a.id, a.fingerprint, a.source, t.title, t.payload, a.count, a.first_seen, a.last_seen, a.outcome, a.problem,
-       a.session_id, (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts
+       a.session_id, (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts,
+       length(t.payload) as length
   from ops.alerts a
   join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
  where a.id = :id;
 
 -- name: listAlertTexts
 -- Latest first, each with the beginning of its payload.
-select title, left(payload, :characters) as payload, count, first_seen, last_seen
+select title, left(payload, :characters) as payload, length(payload) as length, count, first_seen, last_seen
   from ops.alert_texts
  where alert_id = :alert
  order by last_seen desc, content

@@ -27,13 +27,16 @@ export type Asked = {
 /** 429, and after how many seconds it may be asked again. */
 export type Refused = { readonly retryAfter: number }
 
+/** A brief from an endpoint that has room for so many characters of messages. */
+export type Small = { readonly room: number; readonly brief: string }
+
 /** A model endpoint that writes briefs as the test wants them. */
 export type Briefs = {
   /** What makes the webhook use it; sessions are the probe's. */
   readonly env: Env
   readonly asked: readonly Asked[]
   /** How the next requests are answered: with a brief, a status, bytes, or 429; null leaves them open. */
-  answer(how: string | number | Refused | { readonly bytes: string } | null): void
+  answer(how: string | number | Refused | Small | { readonly bytes: string } | null): void
   /** Answers those with a brief that were left open. */
   release(brief: string): void
 }
@@ -60,6 +63,11 @@ export async function startBriefs(t: Owner): Promise<Briefs> {
     else if (typeof how === 'number') {
       response.writeHead(how, { 'content-type': 'application/json' })
       response.end(`{"error":{"message":"wrong key ${MODEL_KEY}"}}`)
+    } else if ('room' in how) {
+      if (body.length <= how.room) return say(how.brief)
+      const message = `the request exceeds the available context size (${how.room} characters)`
+      response.writeHead(400, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ error: { message } }))
     } else if ('retryAfter' in how) {
       response.writeHead(429, { 'retry-after': String(how.retryAfter) }).end()
     } else response.writeHead(200, { 'content-type': 'application/json' }).end(how.bytes)

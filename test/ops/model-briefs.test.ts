@@ -3,6 +3,7 @@ import { CHAT_KEY, deliverAlert } from '../helpers/alerts.ts'
 import { backends } from '../helpers/backends.ts'
 import {
   CHECK_SHOP,
+  refusal,
   startImitatedOps,
   streamed,
   toolCall,
@@ -75,6 +76,19 @@ t.test('a brief that is of no use is replaced by the alert itself', async (t) =>
   }
   t.match(await deliver(BRIEF), { prompt_text: BRIEF })
   t.same(await problem(), { outcome: 'triggered', problem: null })
+})
+
+t.test('with OPS_BRIEF_FALLBACK an alert without a brief is data, too', async (t) => {
+  const fallback = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_BRIEF_FALLBACK: 'true' }
+  const other = await startImitatedOps(t, fallback)
+  other.server.answer([refusal(400, { message: 'no' }), CHECK_SHOP, 'All is well.'])
+  const { status, json } = await deliverAlert(other.ops.base, ALERT)
+  t.match({ status, json }, { status: 202, json: { status: 'triggered' } })
+  const session = await ended(other.ops, json.session_id ?? 0)
+  t.match(session, { status: 'completed', prompt_text: ALERT })
+  const prompt = other.server.asked[1]?.messages[1]?.content ?? ''
+  const [, mark = 'none'] = /(ALERT-[0-9a-f]{32})/.exec(prompt) ?? []
+  t.match(prompt, `\n${mark}\n${ALERT}\n${mark}`, 'fenced as data')
 })
 
 t.test('a session reads its alert, in each tier, and a long one in pages', async (t) => {

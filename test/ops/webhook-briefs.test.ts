@@ -5,8 +5,9 @@ import { CHAT_KEY, MODEL_KEY, deliverAlert, startBriefs } from '../helpers/alert
 import type { Asked, Briefs } from '../helpers/alerts.ts'
 import { backends } from '../helpers/backends.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
+import { startReceiver } from '../helpers/replays.ts'
 import { ended, startOps } from '../helpers/ops.ts'
-import type { Session } from '../helpers/ops.ts'
+import type { Event, Session } from '../helpers/ops.ts'
 import type { Env } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 
@@ -32,6 +33,7 @@ function parts({ body }: Asked): {
   return { before, inside, after, system: system?.content ?? '' }
 }
 
+type Notice = Pick<Event, 'message' | 'level' | 'service' | 'session_id'>
 type Refusal = readonly [what: string, how: Parameters<Briefs['answer']>[0], message: RegExp]
 const REFUSALS: readonly Refusal[] = [
   ['400', 400, /failed/],
@@ -136,8 +138,148 @@ await t.test('what the model is asked: data in a fence, and no tools', async (t)
   t.equal(parts(await asked(form, FORM)).inside, form)
   const bytes = Uint8Array.of(0x64, 0xff, 0xfe, 0x00, 0x6e)
   t.equal(parts(await asked(bytes, 'application/octet-stream')).inside, 'd\ufffd\ufffd\ufffdn')
-  const long = parts(await asked('a'.repeat(900_000), 'text/plain'))
-  t.ok(long.inside.length < 100_000 && /cut off/.test(long.before), 'a very long one is cut off')
+})
+
+await t.test('a long alert is cut, and where it is shown that is said', async (t) => {
+  const long = `It is down. ${'a'.repeat(899_988)}`
+  const deliver = async (body: string): Promise<Asked> => {
+    const { json } = await deliverAlert(ops.base, body)
+    t.match(json, { status: 'triggered' })
+    await ended(ops, json.session_id ?? 0)
+    const last = briefs.asked.at(-1)
+    if (last === undefined) throw new Error('the model was not asked')
+    return last
+  }
+  const problem = async (): Promise<unknown> => {
+    const rows = await postgres.query(ops.env, 'select problem from ops.alerts order by id')
+    return rows.at(-1)?.['problem']
+  }
+  briefs.answer('The brief.')
+  const { inside, before } = parts(await deliver(long))
+  t.equal(inside.length, 8_000)
+  t.match(before, /cut off: the first 8,000 of 900,000 characters/)
+  t.equal(await problem(), 'the brief is of the first 8,000 of 900,000 characters')
+
+  // An endpoint without room for that gets less of it, as long as something is left.
+  const from = briefs.asked.length
+  briefs.answer({ room: 3_500, brief: 'A short brief.' })
+  t.equal(parts(await deliver(`${long}, again`)).inside.length, 2_000)
+  t.equal(briefs.asked.length, from + 3)
+  t.equal(await problem(), 'the brief is of the first 2,000 of 900,007 characters')
+  briefs.answer({ room: 100, brief: 'Never.' })
+  const refused = await deliverAlert(ops.base, `${long} for good`)
+  t.equal(refused.status, 502)
+  t.equal(briefs.asked.length, from + 8, 'it ends')
+
+  briefs.answer('The')
+  await deliver(`${long}, and no brief`)
+  const [session] = (await ops.api<{ sessions: readonly Session[] }>('GET', '/sessions')).json
+    .sessions
+  const cut = /^It is down\. a+…\n\(Cut: these are the first 8,000 of 900,014 characters\.\)$/
+  t.match(session?.prompt_text, cut)
+  const list = await (await fetch(`${ops.base}/alerts`)).text()
+  const [, path = ''] = /href="(\/alerts\/\d+)"/.exec(list) ?? []
+  const page = await (await fetch(ops.base + path)).text()
+  t.match(page, 'Its first 20,000 of 900,014 characters:')
+  t.match(page, new RegExp(`<h1[^>]*><bdi>It is down\\. a{187}…</bdi>`), 'and its title')
+
+  briefs.answer('The brief.')
+  await deliver('b'.repeat(20_000))
+  const whole = await (await fetch(`${ops.base}/alerts`)).text()
+  const [, exact = ''] = /href="(\/alerts\/\d+)"/.exec(whole) ?? []
+  t.notMatch(
+    await (await fetch(ops.base + exact)).text(),
+    'Its first',
+    'one that just fits is whole',
+  )
+})
+
+await t.test('an alert without a brief is told, and waits', async (t) => {
+  const receiver = await startReceiver(t)
+  const notices = (text: string): readonly Notice[] =>
+    receiver.received
+      .map(({ body }): Notice => JSON.parse(body.toString()))
+      .filter(({ message }) => message.includes(text))
+  const waiting = async (): Promise<string> => (await fetch(`${ops.base}/waiting`)).text()
+  const use = async (fallback: string): Promise<void> => {
+    const lines = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_BRIEF_FALLBACK: fallback }
+    configure({ ...lines, OPS_NOTIFY_URL: receiver.url })
+    briefs.answer(500)
+    await until(async () => {
+      const { status } = await deliverAlert(ops.base, 'which is it')
+      await ended(ops)
+      return status === (fallback === 'true' ? 202 : 502)
+    }, 'the other setting')
+  }
+
+  await t.test('502: no session looks into it', async (t) => {
+    await use('false')
+    for (const time of ['10:00', '10:01', '10:02']) {
+      t.equal((await deliverAlert(ops.base, `web-1 is down at ${time}`)).status, 502)
+    }
+    const told = 'has no brief, and no session looks into it: the model endpoint failed'
+    const [notice] = await until(() => {
+      const found = notices('web-1 is down')
+      return found.length > 0 && found
+    }, 'the notice')
+    t.match(notice, { level: 'critical', service: 'gatehouse', session_id: null })
+    t.match(notice?.message, new RegExp(`^Alert \\d+ \\(web-1 is down at 10:00\\) ${told}$`))
+    t.notMatch(notice?.message, MODEL_KEY)
+    t.match(await waiting(), /web-1 is down at 10:02[\s\S]*answered 500[\s\S]*not looked into/)
+    t.equal((await deliverAlert(ops.base, 'db-1 is down')).status, 502)
+    await until(() => notices('db-1 is down').length === 1, 'the notice of another one')
+    t.equal(notices('web-1 is down').length, 1, 'a sender that repeats itself is told of once')
+    const log = ops.server.logs().filter((line) => line.includes('alert not synthesized'))
+    t.match(log.at(-1), /answered 500/)
+  })
+
+  await t.test('OPS_BRIEF_FALLBACK: its session gets the alert itself', async (t) => {
+    await use('true')
+    for (const [what, how] of REFUSALS) {
+      briefs.answer(how)
+      const body = `mail-1 is down: ${what}`
+      const { status, json } = await deliverAlert(ops.base, `{"tier":2,"text":"${body}"}`)
+      t.match({ status, json }, { status: 202, json: { status: 'triggered', tier: 2 } }, what)
+      const session = await ended(ops, json.session_id ?? 0)
+      t.match(session, { trigger: 'alert', prompt_text: `{"text":"${body}"}`, tier: 2 }, what)
+      const [notice] = await until(() => {
+        const found = notices(body)
+        return found.length > 0 && found
+      }, `the notice of ${what}`)
+      t.match(notice, { level: 'warning', session_id: session.id }, what)
+      t.match(notice?.message, /has no brief, and the session got the alert itself: the model /)
+      t.match(await waiting(), body, `${what}: it waits`)
+      const [row] = await postgres.query(
+        ops.env,
+        'select outcome, problem from ops.alerts order by last_seen desc, id desc limit 1',
+      )
+      t.match(row, { outcome: 'triggered', problem: /: the session got the alert itself$/ }, what)
+    }
+    briefs.answer(null)
+    const late = await Promise.all([deliverAlert(ops.base, 'a'), deliverAlert(ops.base, 'b')])
+    const statuses = late.map(({ status, json }) => `${status} ${json.status}`)
+    t.same(
+      statuses.toSorted(),
+      ['202 acknowledged', '202 triggered'],
+      'also where none comes in time',
+    )
+    await ended(ops, late.find(({ json }) => json.status === 'triggered')?.json.session_id ?? 0)
+    briefs.release('Too late.')
+    const nobody = `http://127.0.0.1:${await freePort()}/v1`
+    configure({ OPS_CHAT_API_KEY: CHAT_KEY, OPS_BRIEF_FALLBACK: 'true', OPS_MODEL_URL: nobody })
+    await until(async () => {
+      const { json } = await deliverAlert(ops.base, 'no endpoint')
+      const session = await ended(ops, json.session_id ?? 0)
+      const list = await (await fetch(`${ops.base}/alerts`)).text()
+      return session.prompt_text === 'no endpoint' && /reached: .*ECONNREFUSED/.test(list)
+    }, 'the endpoint at which nobody listens')
+    configure({ OPS_CHAT_API_KEY: CHAT_KEY })
+    briefs.answer('It is back.')
+    await until(async () => {
+      const { json } = await deliverAlert(ops.base, 'as before')
+      return (await ended(ops, json.session_id ?? undefined)).prompt_text === 'It is back.'
+    }, 'the setting of before')
+  })
 })
 
 /** The tier of the body, and those of the sessions where 3 and 2 are the highest. */

@@ -36,9 +36,10 @@ function allRead(text: string): Promise<readonly Row[]> {
   }, 'the alert to be read')
 }
 
-await t.test('a stop while alerts are read loses nothing', async (t) => {
-  const one = await startOpsProcess(t, postgres, env)
-  await ended(one)
+await t.test('a stop while alerts are read loses nothing, and starts nothing', async (t) => {
+  const fallback = { ...env, OPS_BRIEF_FALLBACK: 'true' }
+  const one = await startOpsProcess(t, postgres, fallback)
+  const before = await ended(one)
   briefs.answer(null)
   const interrupted = deliverAlert(one.base, 'stopped')
   const waiting = deliverAlert(one.base, 'stopped while it waited')
@@ -52,6 +53,8 @@ await t.test('a stop while alerts are read loses nothing', async (t) => {
   t.equal((await stopped).code, 0)
   const kept = { outcome: 'failed', problem: /server stopped/, session_id: null }
   t.match(await alerts('stopped'), [kept, kept])
+  const sessions = await postgres.query(env, 'select max(id)::int as id from ops.sessions')
+  t.same(sessions, [{ id: before.id }])
 })
 
 await t.test('two instances', async (t) => {
@@ -122,7 +125,7 @@ await t.test('two instances', async (t) => {
     const late = await Promise.all(deliver('third'))
     t.ok(late.every(({ status, json }) => status === 502 && json.error === 'synthesis failed'))
     const said = late.map(({ json }) => json.message ?? '')
-    t.ok(said.some((text) => /no brief within 10 s/.test(text)))
+    t.ok(said.some((text) => /no brief within 9 s/.test(text)))
     t.ok(said.some((text) => /other alerts were being read/.test(text)))
     t.equal(said.filter((text) => /no brief|other alerts/.test(text)).length, 8)
     const [kept] = await alerts('third')

@@ -22,22 +22,34 @@ export interface SynthesisConfig {
   dayBudget: number | undefined
   /** The operator's own prompt. */
   systemPrompt: string | undefined
+  /** Whether an alert without a brief starts a session all the same. */
+  fallback: boolean
 }
 
-/** A brief, or why there is none: `problem` for the sender, `detail` for the operator. */
+/** Why there is no brief: `problem` for the sender, `detail` for the operator. */
+export interface NoBrief {
+  kind: 'failed'
+  problem: string
+  detail: string
+}
+
+/** A brief, with what people must know of it, or why there is none. */
 type Synthesis = { cost: number } & (
+  | NoBrief
   | { kind: 'written'; prompt: string; problem: string | undefined }
-  | { kind: 'failed'; problem: string; detail: string }
 )
 
-/** From a delivery to the start of its session, waiting for other alerts included. */
-export const BRIEF_MS = 10_000
+/** From a delivery to its brief, waiting for other alerts included: the sender waits 10 s. */
+export const BRIEF_MS = 9_000
 const MAX_ATTEMPTS = 2
 const MAX_BRIEF = 4_000
-/** The beginning says what is wrong; the rest would only cost time. */
-const MAX_PAYLOAD = 60_000
-/** In the prompt of a session, which has more in it. */
-const MAX_PROMPT_PAYLOAD = 8_000
+/**
+ * Characters of an alert in a prompt. The beginning says what is wrong, and a local model that has
+ * just been loaded reads no more in the time.
+ */
+const MAX_PAYLOAD = 8_000
+/** An endpoint that has no room even for this is asked no further. */
+const MIN_PAYLOAD = 500
 
 const SYSTEM_PROMPT = `You write briefs for an operations agent that looks into an alert.
 Given what a monitoring tool sent, write 2 to 4 sentences that name the affected system,
@@ -58,15 +70,25 @@ export async function synthesize(
   if (endpoint === undefined) {
     return failed('OPS_MODEL_URL is not set, so there is no model that could read the alert')
   }
-  const messages = [
-    { role: 'system', content: systemPrompt },
-    { role: 'user', content: task(payload, random) },
-  ] as const
   const charge = (usage: Usage): void => {
     if (price !== undefined) cost += costOf(price, usage)
   }
   const options = { signal, left, redact, attempts: MAX_ATTEMPTS, charge }
-  const reply = await completeChat(endpoint, { model, messages }, options)
+  let read = payload.slice(0, MAX_PAYLOAD)
+  const ask = () => {
+    const content = task(read, payload.length, random)
+    const messages = [
+      { role: 'system', content: systemPrompt },
+      { role: 'user', content },
+    ] as const
+    return completeChat(endpoint, { model, messages }, options)
+  }
+  let reply = await ask()
+  // As a session drops what is oldest.
+  while ('problem' in reply && reply.meaning === 'too long' && read.length >= 2 * MIN_PAYLOAD) {
+    read = read.slice(0, read.length / 2)
+    reply = await ask()
+  }
   if ('problem' in reply) {
     if (signal.aborted) {
       return failed(`the model endpoint gave no brief within ${BRIEF_MS / 1_000} s`)
@@ -80,17 +102,27 @@ export async function synthesize(
   const brief = withoutReasoning(reply.text).replaceAll('\0', '')
   if (brief === '') return failed('the model endpoint gave no text')
   const weakness = weaknessOf(brief, reply.finish === 'length')
-  const prompt = weakness === undefined ? brief.slice(0, MAX_BRIEF).toWellFormed() : start(payload)
-  const problem = weakness && `the brief was ${weakness}: the session got the alert itself`
+  if (weakness !== undefined) {
+    const problem = `the brief was ${weakness}: the session got the alert itself`
+    return { kind: 'written', prompt: beginningOf(payload), problem, cost }
+  }
+  const isWhole = read.length === payload.length
+  const problem = isWhole ? undefined : `the brief is of ${partOf(read, payload.length)}`
+  const prompt = brief.length <= MAX_BRIEF ? brief : `${brief.slice(0, MAX_BRIEF).toWellFormed()}…`
   return { kind: 'written', prompt, problem, cost }
 }
 
-/** The payload, fenced as data, and then the instruction. */
-function task(payload: string, random: RandomBytes): string {
-  const isCut = payload.length > MAX_PAYLOAD
-  const data = payload.slice(0, MAX_PAYLOAD).toWellFormed()
-  const what = `what a monitoring tool sent${isCut ? ', cut off at its end' : ''}`
-  return `${fenced('ALERT', what, data, random)}\nWrite the brief for this alert now.`
+/** What is read of the payload, fenced as data, and then the instruction. */
+function task(read: string, length: number, random: RandomBytes): string {
+  const sent = 'what a monitoring tool sent'
+  const what = read.length === length ? sent : `${sent}, cut off: ${partOf(read, length)}`
+  const data = fenced('ALERT', what, read.toWellFormed(), random)
+  return `${data}\nWrite the brief for this alert now.`
+}
+
+/** How much of an alert is there. */
+function partOf({ length }: string, whole: number): string {
+  return `the first ${length.toLocaleString('en')} of ${whole.toLocaleString('en')} characters`
 }
 
 /** How a refusal begins. */
@@ -111,10 +143,11 @@ function weaknessOf(brief: string, isCut: boolean): string | undefined {
   return isFragment ? 'a fragment' : undefined
 }
 
-/** The beginning of an alert, for a prompt. */
-function start(payload: string): string {
-  const cut = payload.slice(0, MAX_PROMPT_PAYLOAD).toWellFormed()
-  return cut.length < payload.length ? `${cut}…` : cut
+/** An alert for a prompt; what is cut of it is said. */
+export function beginningOf(payload: string): string {
+  const read = payload.slice(0, MAX_PAYLOAD).toWellFormed()
+  if (read.length === payload.length) return payload
+  return `${read}…\n(Cut: these are ${partOf(read, payload.length)}.)`
 }
 
 /**
@@ -123,7 +156,7 @@ function start(payload: string): string {
  */
 export function investigationPrompt(alert: Alert, random: RandomBytes): string {
   const { title, source, payload } = alert
-  const data = `${title}\n\n${start(payload)}`
+  const data = `${title}\n\n${beginningOf(payload)}`
   const sender = source ?? 'a monitoring tool'
   return `Look into an alert that ${sender} sent.
 Name the affected system, find what is wrong with it and say what should be done.

@@ -152,7 +152,9 @@ function sourceOf(value: unknown) {
 function titleOf(text: string, value: unknown, redact: Redact): string {
   const said = TITLES.map((path) => stringOf(memberAt(value, ...path)))
   const line = said.find((part) => part?.trim()) ?? text
-  return redactLine(line, MAX_LENGTH, redact) || 'an alert without text'
+  const title = redactLine(line, MAX_LENGTH + 1, redact)
+  if (title.length > MAX_LENGTH) return `${title.slice(0, MAX_LENGTH - 1).toWellFormed()}…`
+  return title || 'an alert without text'
 }
 
 /** A number alone is not a key: other senders count from 1, too. */

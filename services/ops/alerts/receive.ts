@@ -1,16 +1,20 @@
 import { alertQueries as q, type AlertInProgress, type Delivery } from '../../../db/ops/alerts.ts'
+import type { Executor } from '../../../db/client.ts'
 import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import { isAlive } from '../../../kernel/processes/proc.ts'
+import { addEvent } from '../events.ts'
 import { spentProblem, spentToday } from '../runners/budget.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import {
+  beginningOf,
   BRIEF_MS,
   synthesize,
   type SynthesisConfig,
   openBriefLock,
   type BriefOptions,
   type Deadline,
+  type NoBrief,
 } from './brief.ts'
 import { identify, readPayload, type Payload } from './payload.ts'
 
@@ -23,16 +27,31 @@ interface AlertsOptions extends BriefOptions {
 
 /** The result of a delivery. The alert is kept in every case. */
 export type DeliveryResult =
-  | { kind: 'triggered'; session: number; tier: number; problem: string | undefined }
+  | Triggered
   /** A session runs, or ran meanwhile. */
   | { kind: 'acknowledged' }
-  /** There is no brief: `problem` for the sender, `detail` for the operator. */
-  | { kind: 'failed'; problem: string; detail: string }
+  /** There is no brief, and no session. */
+  | NoBrief
   /** The server stops; a session that had just begun is stopped with it. */
   | { kind: 'stopping'; session: number | null }
 
+interface Triggered {
+  kind: 'triggered'
+  session: number
+  tier: number
+  /** What people must know of its brief. */
+  problem: string | undefined
+  /** Why its session got the alert itself; undefined if it has a brief. */
+  noBrief: NoBrief | undefined
+}
+
 /** A delivery in progress, and the newest session before it. */
 type Work = Pick<Payload, 'text' | 'tier'> & { alert: number; newest: number }
+
+/** A delivery that is kept. */
+interface KeptDelivery extends Delivery {
+  title: string
+}
 
 /** A delivery takes less: one in progress for longer was interrupted. */
 const INTERRUPTED_MS = 30_000
@@ -45,6 +64,7 @@ const MIN_BRIEF_MS = 1_000
 const MAX_RESUMED = 20
 const STOPPED = 'the server stopped while it was read, and its sender was told to try again'
 const HUNG_UP = 'its sender hung up before it was answered'
+const ITSELF = 'the session got the alert itself'
 const NO_TIME_LEFT = failed('other alerts were being read, and no time was left for this one')
 
 /** Whether a body is empty or white space only. */
@@ -58,6 +78,13 @@ export function openAlerts(options: AlertsOptions) {
   const stopping = new AbortController()
   const process = openReading(options, stopping.signal)
 
+  /** Begins the time that a delivery has. */
+  function beginDeadline(): Deadline {
+    const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(BRIEF_MS)])
+    const at = new Date(clock.now().getTime() + BRIEF_MS)
+    return { signal, at, left: () => at.getTime() - clock.now().getTime() }
+  }
+
   /** Resumes deliveries whose process was killed. */
   async function resume() {
     const alerts = await q.listAlertsInProgress(db, { limit: MAX_RESUMED })
@@ -69,7 +96,7 @@ export function openAlerts(options: AlertsOptions) {
     const adopted = await adopt(options, alert)
     if (adopted === undefined) return
     const { id, payload: text, tier } = adopted
-    const result = await process({ alert: id, text, tier, newest })
+    const result = await process({ alert: id, text, tier, newest }, beginDeadline())
     // No sender waits for this result: the next start resumes the alert.
     if (result.kind !== 'stopping') await save(options, adopted, result, false)
   }
@@ -87,6 +114,7 @@ export function openAlerts(options: AlertsOptions) {
      * when the sender hangs up.
      */
     async receive(bytes: Uint8Array, now: Date, gone: AbortSignal): Promise<DeliveryResult> {
+      const deadline = beginDeadline()
       const payload = readPayload(bytes)
       // A sender may repeat its key in the body: neither the list nor the model may see it.
       const text = redact(payload.text)
@@ -100,11 +128,11 @@ export function openAlerts(options: AlertsOptions) {
       const warn = () => log.warn('alert sender hung up', { alert: delivery.id })
       gone.addEventListener('abort', warn, { once: true })
       const work = { alert: delivery.id, text, tier: payload.tier, newest }
-      const result = await process(work).finally(() =>
+      const result = await process(work, deadline).finally(() =>
         // After this the signal only means that the reply was sent.
         gone.removeEventListener('abort', warn),
       )
-      await save(options, delivery, result, gone.aborted)
+      await save(options, { ...delivery, title: alert.title }, result, gone.aborted)
       return result
     },
     resume: resuming.now,
@@ -121,30 +149,51 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
   const { db, clock, sessions, synthesis } = options
   const withLock = openBriefLock(options)
 
-  async function startSession(work: Work, deadline: Deadline): Promise<DeliveryResult> {
+  /** Whether a session has begun since the delivery. */
+  async function hasSession(work: Work): Promise<boolean> {
     const { newest, running } = await sessionQueries.readSessionState(db, {})
-    if (running || newest > work.newest) return { kind: 'acknowledged' }
-    const config = await synthesis()
-    const spent = await spentBudget(options, config)
-    if (spent !== undefined) return failed(spent)
-    if (deadline.left() < MIN_BRIEF_MS) return NO_TIME_LEFT
-    const { cost, ...brief } = await synthesize(work.text, config, options, deadline)
-    if (cost > 0) await q.addBriefCost(db, { now: clock.now(), cost_usd: cost })
-    if (brief.kind === 'failed') return brief
-    const { prompt, problem } = brief
-    const { alert, tier } = work
-    const started = await sessions.start({ tier, trigger: 'alert', prompt, alert })
-    if (started === undefined) return { kind: 'acknowledged' }
-    return { kind: 'triggered', session: started.id, tier: started.tier, problem }
+    return running || newest > work.newest
   }
 
-  return async (work: Work): Promise<DeliveryResult> => {
-    const signal = AbortSignal.any([stopping, AbortSignal.timeout(BRIEF_MS)])
-    const at = new Date(clock.now().getTime() + BRIEF_MS)
-    const deadline = { signal, at, left: () => at.getTime() - clock.now().getTime() }
-    const result = await withLock(deadline, () => startSession(work, deadline))
-    if (!stopping.aborted) return result ?? NO_TIME_LEFT
-    return { kind: 'stopping', session: result?.kind === 'triggered' ? result.session : null }
+  async function begin(
+    work: Work,
+    prompt: string,
+    about: Pick<Triggered, 'problem' | 'noBrief'>,
+  ): Promise<DeliveryResult> {
+    const { alert, tier } = work
+    if (await hasSession(work)) return { kind: 'acknowledged' }
+    const started = await sessions.start({ tier, trigger: 'alert', prompt, alert })
+    if (started === undefined) return { kind: 'acknowledged' }
+    return { kind: 'triggered', session: started.id, tier: started.tier, ...about }
+  }
+
+  /** What becomes of an alert without a brief. */
+  async function withoutBrief(work: Work, noBrief: NoBrief): Promise<DeliveryResult> {
+    const { fallback } = await synthesis()
+    if (!fallback || stopping.aborted) return noBrief
+    const problem = `${noBrief.detail}: ${ITSELF}`
+    return begin(work, beginningOf(work.text), { problem, noBrief })
+  }
+
+  async function read(work: Work, deadline: Deadline): Promise<DeliveryResult> {
+    if (await hasSession(work)) return { kind: 'acknowledged' }
+    const config = await synthesis()
+    const spent = await spentBudget(options, config)
+    // A session would be refused for the same reason.
+    if (spent !== undefined) return failed(spent)
+    if (deadline.left() < MIN_BRIEF_MS) return withoutBrief(work, NO_TIME_LEFT)
+    const { cost, ...brief } = await synthesize(work.text, config, options, deadline)
+    if (cost > 0) await q.addBriefCost(db, { now: clock.now(), cost_usd: cost })
+    if (brief.kind === 'failed') return withoutBrief(work, brief)
+    return begin(work, brief.prompt, { problem: brief.problem, noBrief: undefined })
+  }
+
+  return async (work: Work, deadline: Deadline): Promise<DeliveryResult> => {
+    const result =
+      (await withLock(deadline, () => read(work, deadline))) ??
+      (await withoutBrief(work, NO_TIME_LEFT))
+    if (!stopping.aborted) return result
+    return { kind: 'stopping', session: result.kind === 'triggered' ? result.session : null }
   }
 }
 
@@ -160,17 +209,47 @@ async function spentBudget({ db, clock, log }: AlertsOptions, config: SynthesisC
 }
 
 async function save(
-  { db, log }: AlertsOptions,
-  delivery: Delivery,
+  { db, clock, log }: AlertsOptions,
+  delivery: KeptDelivery,
   result: DeliveryResult,
   hungUp: boolean,
 ) {
   const { kind } = result
   const problem = [reasonOf(result), hungUp && HUNG_UP].filter(Boolean).join('; ') || null
-  if (kind === 'failed') log.warn('alert not synthesized', { alert: delivery.id, problem })
+  const noBrief = noBriefOf(result)
+  if (noBrief !== undefined) log.warn('alert not synthesized', { alert: delivery.id, problem })
   const outcome = kind === 'stopping' ? 'failed' : kind
   const session = 'session' in result ? result.session : null
-  await q.noteAlert(db, { ...delivery, outcome, problem, session })
+  await db.transaction(async (tx) => {
+    await q.noteAlert(tx, { ...delivery, outcome, problem, session })
+    if (noBrief !== undefined) await tell(tx, delivery, noBrief, session, clock.now())
+  })
+}
+
+function noBriefOf(result: DeliveryResult): NoBrief | undefined {
+  if (result.kind === 'failed') return result
+  return result.kind === 'triggered' ? result.noBrief : undefined
+}
+
+/**
+ * Tells operators of an alert without a brief, once a day however often its sender repeats it.
+ * Where no session has begun, the alert itself waits for them.
+ */
+async function tell(
+  tx: Executor,
+  { id, title }: KeptDelivery,
+  { problem }: NoBrief,
+  session: number | null,
+  now: Date,
+): Promise<void> {
+  const what = session === null ? 'no session looks into it' : ITSELF
+  // Not the detail: notices leave this machine, and an endpoint may quote a part of its key.
+  const message = `Alert ${id} (${title}) has no brief, and ${what}: ${problem}`
+  const isDue = (await q.claimTelling(tx, { id, now })) !== undefined
+  if (!isDue && session === null) return
+  const level = session === null ? 'critical' : 'warning'
+  const event = { session, level, service: 'gatehouse', message, now } as const
+  await addEvent(tx, event, { notify: isDue, waits: session !== null })
 }
 
 /** What people must know of a result. */
@@ -193,6 +272,6 @@ async function adopt({ db, clock, log, reader }: AlertsOptions, alert: AlertInPr
   return adopted
 }
 
-function failed(problem: string): DeliveryResult {
+function failed(problem: string): NoBrief {
   return { kind: 'failed', problem, detail: problem }
 }
