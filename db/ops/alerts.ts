@@ -36,12 +36,14 @@ export type AlertText = Type.Static<typeof AlertText>
 const Delivery = Type.Pick(Alert, ['id', 'count'])
 export type Delivery = Type.Static<typeof Delivery>
 
-/** An alert whose newest delivery is being processed, and by which process. */
+/** An alert whose newest delivery is being read. Its holder is blank while no process reads it. */
 const AlertInProgress = Type.Object({
   id: Type.Integer(),
   holder: Type.String(),
   machine: Type.String(),
   reading_since: Timestamp,
+  /** Milliseconds since then, by the database's clock. */
+  reading_ms: Type.Number(),
 })
 export type AlertInProgress = Type.Static<typeof AlertInProgress>
 
@@ -73,10 +75,11 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     count: 'int4',
     outcome: 'text',
     problem: 'text?',
-    session: 'int8?',
+    ...reader,
   }),
   claimTelling: optional(Type.Pick(Alert, ['id']), { id: 'int8', now: 'timestamptz' }),
   linkSession: exec({ id: 'int8', session: 'int8' }),
+  reopenAlert: exec({ session: 'int8', problem: 'text' }),
   findSessionAlert: optional(Type.Pick(Alert, ['title', 'source', 'payload']), {
     session: 'int8',
   }),
@@ -85,7 +88,6 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
   adoptAlert: optional(AdoptedAlert, {
     id: 'int8',
     reading_since: 'timestamptz',
-    now: 'timestamptz',
     ...reader,
   }),
   listAlerts: many(Alert, { characters: 'int4', ...listed }),
@@ -94,8 +96,7 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
   listAlertTexts: many(AlertText, { alert: 'int8', characters: 'int4', ...listed }),
   takeBriefLock: optional(Type.Object({ brief_until: Timestamp }), {
     ...reader,
-    now: 'timestamptz',
-    until: 'timestamptz',
+    ms: 'float8',
   }),
   freeBriefLock: exec(reader),
   addBriefCost: exec({ now: 'timestamptz', cost_usd: 'float8' }),

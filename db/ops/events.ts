@@ -15,7 +15,7 @@ export const Event = Type.Object({
 })
 export type Event = Type.Static<typeof Event>
 
-/** A critical event, or a session that failed, that operators are notified of. */
+/** An event, or a session that failed or ran out of time, that operators are notified of. */
 const Notice = Type.Object({
   ...Event.properties,
   kind: Type.Enum(['event', 'session']),
@@ -38,15 +38,15 @@ export const eventQueries = sqlFile('sql/ops/events.sql', {
   addEvent: one(Event, { ...newEvent, notify: 'bool', waits: 'bool' }),
   addEventOnce: exec(newEvent),
   listEvents: many(Event, { ...filter, offset: 'int8', limit: 'int8' }),
-  claimNotice: optional(Notice, { now: 'timestamptz' }),
+  claimNotice: optional(Notice, {}),
   countNotices: one(Type.Object({ notices: Type.Integer(), same: Type.Boolean() }), {
     session: 'int8',
     service: 'text?',
     message: 'text',
   }),
   withdrawNotice: exec({ event: 'int8' }),
-  finishNotice: exec({ id: 'int8', problem: 'text?', now: 'timestamptz' }),
-  pruneNotices: exec({ before: 'timestamptz' }),
+  finishNotice: exec({ id: 'int8', problem: 'text?' }),
+  pruneNotices: exec({ before: 'timestamptz', wanted: 'bool' }),
   countEvents: one(Type.Object({ count: Type.Integer() }), {
     level: 'text?',
     service: 'text?',

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp, exec, many, one, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../sql-file.ts'
 
 const Id = Type.Object({ id: Type.Integer() })
 
@@ -31,8 +31,9 @@ export const operationQueries = sqlFile('sql/ops/operations.sql', {
     since: 'timestamptz',
     until: 'timestamptz',
   }),
-  addAction: one(Id, {
-    session: 'int8?',
+  addAction: optional(Id, {
+    session: 'int8',
+    holder: 'text',
     service: 'text',
     action_type: 'text',
     operation: 'text',

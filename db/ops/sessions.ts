@@ -55,6 +55,8 @@ export const Lease = Type.Object({
   holder: Text,
   machine: Text,
   heartbeat_at: Timestamp,
+  /** Milliseconds since the lease was renewed, by the database's clock. */
+  silent_ms: Type.Number(),
 })
 export type Lease = Type.Static<typeof Lease>
 
@@ -100,13 +102,14 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
     prompt_text: 'text?',
     now: 'timestamptz',
     parent_session_id: 'int8?',
+    alert: 'int8?',
     holder: 'text',
     machine: 'text',
   }),
   renewLease: optional(Type.Object({ stop_asked: Type.Boolean() }), {
     id: 'int8',
     holder: 'text',
-    now: 'timestamptz',
+    cost_usd: 'float8?',
   }),
   finishSession: optional(Id, {
     id: 'int8',
@@ -133,6 +136,7 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
   listChain: many(Session, { id: 'int8', limit: 'int8' }),
   costSince: one(Cost, { since: 'timestamptz' }),
   chainCost: one(Cost, { id: 'int8' }),
+  readClock: one(Type.Object({ now: Timestamp }), {}),
   claimSchedule: optional(Type.Object({ scheduled_at: Timestamp }), {
     at: 'timestamptz',
     since: 'timestamptz',

@@ -139,7 +139,7 @@ function describe(item: WaitingItem): Description {
       return {
         href: '/events?level=critical',
         title: `${countText(item.count, 'notice')} could not be sent`,
-        detail: `${item.problem ?? 'not known why'}; tried again for a day`,
+        detail: `${item.problem ?? 'not known why'}; tried again until they are taken`,
         badge: html`<span class="badge bad">not sent</span>`,
       }
   }

@@ -55,8 +55,6 @@ export const alertEndpoints = [
       const prompt = investigationPrompt(alert, ops.random)
       const request = { tier: 1, trigger: 'manual', prompt, alert: alert.id } as const
       const { id } = started(await ops.sessions.start(request))
-      const now = { ...alert, outcome: 'triggered', problem: null, session: id }
-      await q.noteAlert(ops.db, now)
       return { location: `/sessions/${id}` }
     },
   }),

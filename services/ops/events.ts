@@ -44,31 +44,39 @@ const NTFY = 'ntfy+'
 const PRIORITY = { critical: 'urgent', warning: 'high', info: 'default' } as const
 
 /**
- * Sends notices of critical events and failed sessions of all instances to `OPS_NOTIFY_URL`. Each
- * is claimed in the database, sent, and marked as sent; failures are retried for a day. A notice
- * whose acknowledgement is lost is sent again, with the same idempotency key.
+ * Sends the notices of all instances to `OPS_NOTIFY_URL`. Each is claimed in the database, sent,
+ * and marked as sent; one that is not taken is sent again until it is. A notice whose
+ * acknowledgement is lost is sent again, with the same idempotency key.
  */
 export function startNotifier(options: NotifyOptions): () => Promise<void> {
   const { db, clock, log, metrics, notifyUrl, baseUrl } = options
   const sent = metrics.counter('gatehouse_ops_notices', 'Notices by what came of a try.')
   const stopping = new AbortController()
+  let isRefusing = false
 
   /** Sends the notices that are due, until one is not taken. */
   async function sendDue(): Promise<void> {
     const url = notifyUrl()
     while (url !== undefined) {
-      const notice = await q.claimNotice(db, { now: clock.now() })
+      const notice = await q.claimNotice(db, {})
       if (notice === undefined) return
       const problem = await send(url, notice, baseUrl(), stopping.signal)
       sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
-      if (problem !== undefined) {
-        log.warn('notice not taken, tried again later', { notice: notice.id, problem })
-      }
       // What a stop has interrupted is no problem of the receiver.
       if (problem !== undefined && stopping.signal.aborted) return
-      await q.finishNotice(db, { id: notice.id, problem: problem ?? null, now: clock.now() })
+      logOutcome(notice.id, problem)
+      await q.finishNotice(db, { id: notice.id, problem: problem ?? null })
       if (problem !== undefined) return
     }
+  }
+
+  /** Logs once when the receiver stops taking notices, and once when it takes one again. */
+  function logOutcome(notice: number, problem: string | undefined): void {
+    if (problem !== undefined && !isRefusing) {
+      log.warn('notice not taken, tried again later', { notice, problem })
+    }
+    if (problem === undefined && isRefusing) log.info('notices are taken again')
+    isRefusing = problem !== undefined
   }
   const reports = reportsTo(log, 'notices not looked up', 'notices are looked up again')
   const polls = repeat(clock, POLL_MS, 'notices', sendDue, reports)

@@ -68,7 +68,7 @@ export async function openOps(options: OpsOptions) {
   async function startFirstSession(): Promise<void> {
     // Before the scheduled session: alerts that come while a session runs are only acknowledged.
     await alerts.resume()
-    if (!closed) stops.push(startScheduler({ db, clock, log, config, sessions }))
+    if (!closed) stops.push(startScheduler({ db, clock, log, config, redact, sessions }))
   }
   return {
     ...options,

@@ -29,6 +29,7 @@ const DEFAULT_TIMEOUT_S = 120
 /** A service that was just started may need this long until its check passes. */
 const VERIFY_MS = 15_000
 const VERIFY_PAUSE_MS = 1_000
+const SESSION_ENDED = 'It was not run: the session has ended.'
 const FINISH_TRIES = { tries: 5, pauseMs: 2_000 }
 /** Also for action types that have no cooldown of their own. */
 const RESTARTS = { count: 2, window_s: 4 * HOUR_S }
@@ -64,11 +65,12 @@ export const runOperationTool = defineTool({
 })
 
 /**
- * Checks dry run and cooldown and counts the action, in one transaction: no other instance admits
- * an operation meanwhile. Gives the id of the action, or a refusal.
+ * Checks dry run and cooldown, and counts the action if this process still runs the session. It is
+ * one transaction: no other instance admits an operation meanwhile. Gives the id of the action, or
+ * a refusal.
  */
 function admit(
-  { db, clock, job: { session, signal }, dryRun, redact }: ToolContext,
+  { db, clock, job: { session, holder, signal }, dryRun, redact }: ToolContext,
   { name: service }: Service,
   operation: Operation,
   reason: string,
@@ -77,7 +79,7 @@ function admit(
   const { count: most, window_s } = cooldownOf(operation)
   return db.transaction(async (tx) => {
     await q.lockAdmission(tx, {})
-    if (signal.aborted) return refused('It was not run: the session has ended.')
+    if (signal.aborted) return refused(SESSION_ENDED)
     // Read the clock after waiting for the lock: another instance may just have counted an action.
     const now = clock.now()
     const event = { session: session.id, service, now }
@@ -95,9 +97,12 @@ function admit(
       await addEvent(tx, { ...event, level: 'warning', message })
       return refused(`Cooldown: ${message}.`)
     }
+    const asked = { session: session.id, holder, service, action_type, operation: name, now }
+    const action = await q.addAction(tx, asked)
+    // Another instance may have ended the session, or been asked to stop it.
+    if (action === undefined) return refused(SESSION_ENDED)
     await addEvent(tx, { ...event, level: 'info', message: `Runs ${name}: ${reason}` })
-    const action = { session: session.id, service, action_type, operation: name, now }
-    return { action: (await q.addAction(tx, action)).id }
+    return { action: action.id }
   })
 }
 

@@ -10,7 +10,9 @@ import type { NotifyOptions } from './events.ts'
 import type { InventorySource } from './inventory.ts'
 import { cooldownOf } from './operations.ts'
 
-export interface RetentionOptions extends Pick<NotifyOptions, 'db' | 'clock' | 'log'> {
+type Basis = Pick<NotifyOptions, 'db' | 'clock' | 'log' | 'notifyUrl'>
+
+export interface RetentionOptions extends Basis {
   /** How many days to keep things; 0 for ever. */
   keptDays: () => { sessions: number; lines: number }
   /** Actions are kept for as long as its cooldowns count them. */
@@ -20,8 +22,8 @@ export interface RetentionOptions extends Pick<NotifyOptions, 'db' | 'clock' | '
 const DAY_MS = 24 * 3_600_000
 /** Other rows refer to a session, and an alert has a large payload. */
 const SMALL_BATCH = 50
-/** As in the query `claimNotice`: older ones are not sent any more. */
-const MAX_NOTICE_AGE_MS = DAY_MS
+/** What was told in this time is not told again in the same words (`countNotices`). */
+const NOTICES_MS = DAY_MS
 type Prune = typeof q.pruneLines
 const SESSION_FILE = /^session-\d+\.ndjson$/
 
@@ -30,7 +32,7 @@ const SESSION_FILE = /^session-\d+\.ndjson$/
  * of the last one in its escalation chain; one that runs has none.
  */
 export function startRetention(options: RetentionOptions, folder: string) {
-  const { db, clock, log, keptDays, inventory } = options
+  const { db, clock, log, keptDays, inventory, notifyUrl } = options
   const steadyNow = openSteadyTime(clock)
 
   async function run(inBatches: InBatches) {
@@ -60,8 +62,8 @@ export function startRetention(options: RetentionOptions, folder: string) {
     const alerts = await prune(q.pruneAlerts, keptMs, SMALL_BATCH)
     const cooldownMs = await longestCooldown(inventory)
     const actions = await prune(q.pruneActions, Math.max(keptMs, cooldownMs))
-    const before = new Date(now - MAX_NOTICE_AGE_MS)
-    await eventQueries.pruneNotices(db, { before })
+    const before = new Date(now - NOTICES_MS)
+    await eventQueries.pruneNotices(db, { before, wanted: notifyUrl() !== undefined })
     if (lines + sessions + events + alerts + actions + files === 0) return
     log.info('pruned', { lines, sessions, events, alerts, actions, files })
   }

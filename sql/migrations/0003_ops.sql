@@ -13,7 +13,7 @@ create table ops.sessions (
   started_at        timestamptz(3) not null,
   ended_at          timestamptz(3),
   exit_code         integer,
-  cost_usd          double precision,
+  cost_usd          double precision, -- while it runs: so far
   num_turns         integer,
   tool_calls        integer, -- null where they are not counted
   duration_ms       bigint,
@@ -21,10 +21,11 @@ create table ops.sessions (
   summary           text,
   parent_session_id bigint         references ops.sessions (id),
   chain_id          bigint         references ops.sessions (id), -- first of the escalation; null in that one
+  alert_id          bigint,        -- the alert that its chain looks into, which retention may remove before it
   marker            uuid           not null default gen_random_uuid(), -- in its processes' environment
   holder            text           not null, -- the process that runs it: id and start time on its machine
   machine           text           not null, -- boot and pid namespace, in which the process id is valid
-  heartbeat_at      timestamptz(3) not null, -- not renewed: any instance fails the session
+  heartbeat_at      timestamptz(3) not null, -- the database's clock; not renewed: any instance fails the session
   stop_asked        boolean        not null default false,
   check ((status = 'running') = (ended_at is null))
 );
@@ -36,6 +37,7 @@ create index sessions_by_trigger on ops.sessions (trigger, started_at desc, id d
 create index sessions_by_status_and_trigger on ops.sessions (status, trigger, started_at desc, id desc);
 create index sessions_by_chain on ops.sessions (chain_id, id);
 create index sessions_by_parent on ops.sessions (parent_session_id);
+create index sessions_by_alert on ops.sessions (alert_id, id);
 -- Those that may wait for a person.
 create index sessions_waiting on ops.sessions (ended_at desc, id desc)
   where status in ('failed', 'timed_out', 'escalated');
@@ -122,12 +124,12 @@ create table ops.alerts (
   -- The columns from here on are about the newest delivery.
   outcome       text             not null check (outcome in ('received', 'acknowledged', 'failed', 'triggered')),
   problem       text,            -- why it has no brief, or that its client disconnected
-  session_id    bigint           references ops.sessions (id) on delete set null, -- the newest
+  session_id    bigint           references ops.sessions (id) on delete set null, -- the newest that looks into it
   content       text             not null, -- its text in ops.alert_texts
   tier          smallint         not null default 1, -- the tier that it asks for
-  holder        text             not null default '', -- the process that reads it, as in ops.sessions
+  holder        text             not null default '', -- the process that reads it, as in ops.sessions; '' for none
   machine       text             not null default '',
-  reading_since timestamptz(3)   not null default now(),
+  reading_since timestamptz(3)   not null default now(), -- the database's clock
   told_at       timestamptz(3),  -- when operators were last notified that it has no brief
   constraint alerts_fingerprint unique (fingerprint)
 );
@@ -164,16 +166,16 @@ create table ops.settings (
   tier2_model   text,
   tier3_model   text,
   dry_run       boolean,
-  scheduled_at  timestamptz(3), -- when an instance last claimed a scheduled session
+  scheduled_at  timestamptz(3), -- when an instance last claimed a scheduled session, by the database's clock
   seen_until    timestamptz(3), -- what happened before waits for nobody: a person has seen it
   -- The process in which a model writes a brief: one at a time, over all instances.
   brief_holder  text,
   brief_machine text,
-  brief_until   timestamptz(3) -- when it gives up; from then on another one may begin
+  brief_until   timestamptz(3) -- when it gives up, by the database's clock; from then on another one may begin
 );
 insert into ops.settings (only_row) values (true);
 
--- Notices to send, once each: of a critical event or of a failed session.
+-- Notices to send, once each: of an event, or of a session that failed or ran out of time.
 create table ops.notices (
   id         bigint         generated always as identity primary key,
   event_id   bigint         unique references ops.events (id) on delete cascade,

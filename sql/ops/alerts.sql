@@ -4,7 +4,7 @@
 with saved as (
   insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, tier, holder, machine,
                           reading_since)
-  values (:fingerprint, :source, :content, :now, :now, :outcome, :tier, :holder, :machine, :now)
+  values (:fingerprint, :source, :content, :now, :now, :outcome, :tier, :holder, :machine, now())
   on conflict on constraint alerts_fingerprint do update
      set source = excluded.source, content = excluded.content, count = ops.alerts.count + 1,
          last_seen = greatest(ops.alerts.last_seen, excluded.last_seen), outcome = excluded.outcome, problem = null,
@@ -23,12 +23,13 @@ select id, count
   from saved;
 
 -- name: noteAlert
--- Keeps outcome and problem of a newer delivery: only the session is then recorded.
+-- Changes nothing once there is a newer delivery, or another process reads the alert.
 update ops.alerts
-   set outcome = case when count = :count then :outcome else outcome end,
-       problem = case when count = :count then :problem else problem end,
-       session_id = coalesce(:session, session_id)
- where id = :id;
+   set outcome = :outcome, problem = :problem
+ where id = :id
+   and count = :count
+   and holder = :holder
+   and machine = :machine;
 
 -- name: claimTelling
 -- Notes that operators are notified of an alert without a brief. Empty when they were within a day.
@@ -39,15 +40,28 @@ update ops.alerts
 returning id;
 
 -- name: linkSession
+-- The outcome of an alert that is being read is noted by its reader.
 update ops.alerts
-   set session_id = :session
+   set session_id = :session,
+       outcome = case when outcome = 'received' then outcome else 'triggered' end,
+       problem = case when outcome = 'received' then problem end
  where id = :id;
+
+-- name: reopenAlert
+-- Has the alert of a session read again, by whichever process comes first, if it began the chain of the session.
+update ops.alerts a
+   set outcome = 'received', problem = :problem, holder = '', machine = ''
+  from ops.sessions s
+  join ops.sessions first on first.id = coalesce(s.chain_id, s.id)
+ where s.id = :session
+   and first.trigger = 'alert'
+   and a.id = s.alert_id;
 
 -- name: findSessionAlert
 -- The alert that the chain of a session looks into. Empty when it was not started for one.
 select t.title, a.source, t.payload
   from ops.sessions s
-  join ops.alerts a on a.session_id = coalesce(s.chain_id, s.id)
+  join ops.alerts a on a.id = s.alert_id
   join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
  where s.id = :session;
 
@@ -55,14 +69,13 @@ select t.title, a.source, t.payload
 -- The same without its text. Empty when the session was not started for an alert.
 select a.id, t.title
   from ops.sessions s
-  join ops.alerts a on a.session_id = coalesce(s.chain_id, s.id)
+  join ops.alerts a on a.id = s.alert_id
   join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
- where s.id = :session
- limit 1;
+ where s.id = :session;
 
 -- name: listAlertsInProgress
--- Oldest first.
-select id, holder, machine, reading_since
+-- Oldest first, each with how long it is being read.
+select id, holder, machine, reading_since, (extract(epoch from now() - reading_since) * 1000)::float8 as reading_ms
   from ops.alerts
  where outcome = 'received'
  order by id
@@ -71,7 +84,7 @@ select id, holder, machine, reading_since
 -- name: adoptAlert
 -- Takes an alert over from another process. Empty when another process took it over, or it has an outcome.
 update ops.alerts a
-   set reading_since = :now, holder = :holder, machine = :machine
+   set reading_since = now(), holder = :holder, machine = :machine
   from ops.alert_texts t
  where a.id = :id
    and a.reading_since = :reading_since
@@ -117,15 +130,15 @@ offset :offset
  limit :limit;
 
 -- name: takeBriefLock
--- Takes the lock for writing a brief until a time. A process that already holds it gets it again: the first reply may
+-- Takes the lock for writing a brief, for so many milliseconds. A process that already holds it gets it again: the first reply may
 -- have been lost. A lock that ends over a minute from now was taken by a clock that was set back since. Empty while
 -- another process holds it.
 update ops.settings
-   set brief_holder = :holder, brief_machine = :machine, brief_until = :until
+   set brief_holder = :holder, brief_machine = :machine, brief_until = now() + :ms * interval '1 millisecond'
  where brief_holder is null
     or (brief_holder = :holder and brief_machine = :machine)
-    or brief_until <= :now::timestamptz
-    or brief_until > :now::timestamptz + interval '1 minute'
+    or brief_until <= now()
+    or brief_until > now() + interval '1 minute'
 returning brief_until;
 
 -- name: freeBriefLock

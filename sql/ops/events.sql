@@ -6,7 +6,7 @@ with added as (
   returning id, session_id, level, service, message, created_at
 ), due as (
   insert into ops.notices (event_id, created_at, next_at)
-  select id, created_at, created_at
+  select id, created_at, now()
     from added
    where :notify::boolean
 ), counted as (
@@ -46,21 +46,19 @@ offset :offset
 
 -- name: claimNotice
 -- Claims the next due notice for one attempt and schedules the next one: after 10 s, 20 s, 40 s, at most an hour.
--- Notices older than a day are not sent. One due in over an hour was scheduled by a clock that was set back since. Empty
--- when none is due.
+-- One due in over an hour was scheduled by a clock that was set back since. Empty when none is due.
 with due as (
   select id
     from ops.notices
    where sent_at is null
-     and (next_at <= :now::timestamptz or next_at > :now::timestamptz + interval '61 minutes')
-     and created_at > :now::timestamptz - interval '1 day'
+     and (next_at <= now() or next_at > now() + interval '61 minutes')
    order by next_at, id
    limit 1
    for update skip locked
 ), taken as (
   update ops.notices n
      set attempts = n.attempts + 1,
-         next_at = :now::timestamptz + least(interval '1 hour', interval '10 seconds' * power(2, least(n.attempts, 9)))
+         next_at = now() + least(interval '1 hour', interval '10 seconds' * power(2, least(n.attempts, 9)))
     from due
    where n.id = due.id
   returning n.id, n.event_id, n.session_id, n.created_at
@@ -75,9 +73,10 @@ select t.id, case when t.event_id is null then 'session' else 'event' end as kin
                     and f.service = 'gatehouse'
                   order by f.id desc
                   limit 1),
-                'Session ' || t.session_id || ' failed') as message
+                'Session ' || t.session_id || ' ' || s.status) as message
   from taken t
-  left join ops.events e on e.id = t.event_id;
+  left join ops.events e on e.id = t.event_id
+  left join ops.sessions s on s.id = t.session_id;
 
 -- name: countNotices
 -- How many notices a session has sent, and whether one told the same words of the same service.
@@ -100,12 +99,15 @@ delete from ops.notices
 -- name: finishNotice
 -- Null for the problem of a notice that was sent.
 update ops.notices
-   set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem
+   set sent_at = case when :problem::text is null then now() end, problem = :problem
  where id = :id;
 
 -- name: pruneNotices
+-- One that was tried and not taken stays until it is, as long as there is a receiver (`wanted`), or until its event or
+-- session is removed.
 delete from ops.notices
- where created_at < :before;
+ where created_at < :before
+   and (sent_at is not null or attempts = 0 or not :wanted::boolean);
 
 -- name: countEvents
 -- Counts no further than the limit.

@@ -41,8 +41,16 @@ select count(*) as count
    and at between :since and :until;
 
 -- name: addAction
+-- Empty unless this holder runs the session and nobody has asked it to stop. Until this transaction ends, nobody else
+-- ends the session.
 insert into ops.actions (session_id, service, action_type, operation, at)
-values (:session, :service, :action_type, :operation, :now)
+select id, :service, :action_type, :operation, :now
+  from ops.sessions
+ where id = :session
+   and holder = :holder
+   and status = 'running'
+   and not stop_asked
+   for share
 returning id;
 
 -- name: finishAction

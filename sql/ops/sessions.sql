@@ -7,9 +7,10 @@ select pg_advisory_xact_lock(7203004);
 -- concurrent starts.
 with started as (
   insert into ops.sessions (tier, model, trigger, prompt_text, status, started_at, heartbeat_at, parent_session_id,
-                            chain_id, holder, machine)
-  select :tier, :model, :trigger, :prompt_text, 'running', :now, :now, :parent_session_id,
-         (select coalesce(chain_id, id) from ops.sessions where id = :parent_session_id), :holder, :machine
+                            chain_id, alert_id, holder, machine)
+  select :tier, :model, :trigger, :prompt_text, 'running', :now, clock_timestamp(), :parent_session_id,
+         (select coalesce(chain_id, id) from ops.sessions where id = :parent_session_id),
+         coalesce(:alert::bigint, (select alert_id from ops.sessions where id = :parent_session_id)), :holder, :machine
    where not exists (select from ops.sessions where status = 'running')
   on conflict do nothing
   returning id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
@@ -19,16 +20,18 @@ select started.*
   from started, pg_notify('ops_sessions', '');
 
 -- name: renewLease
--- Empty when the session has ended or has another holder.
+-- Also keeps what the session has cost so far: a crash must not hide it from the budgets. Empty when the session has
+-- ended or has another holder.
 update ops.sessions
-   set heartbeat_at = :now
+   set heartbeat_at = clock_timestamp(), cost_usd = :cost_usd
  where id = :id
    and holder = :holder
    and status = 'running'
 returning stop_asked;
 
 -- name: finishSession
--- Tells every instance. A failure is notified at once. Empty when the session has ended already, for example because its lease expired.
+-- Tells every instance. One that failed or ran out of time is notified at once. Empty when the session has ended
+-- already, for example because its lease expired.
 with ended as (
   update ops.sessions
      set status = :status, ended_at = :now, exit_code = :exit_code, cost_usd = :cost_usd,
@@ -40,9 +43,9 @@ with ended as (
   returning id, status, ended_at
 ), due as (
   insert into ops.notices (session_id, created_at, next_at)
-  select id, ended_at, ended_at
+  select id, ended_at, now()
     from ended
-   where status = 'failed'
+   where status in ('failed', 'timed_out')
 )
 select id
   from ended, pg_notify('ops_sessions', '');
@@ -60,8 +63,9 @@ select id
   from asked, pg_notify('ops_sessions', '');
 
 -- name: findLease
--- The lease of the running session; empty when none runs.
-select id, marker::text, holder, machine, heartbeat_at
+-- The lease of the running session, and for how long it was not renewed; empty when none runs.
+select id, marker::text, holder, machine, heartbeat_at,
+       (extract(epoch from clock_timestamp() - heartbeat_at) * 1000)::float8 as silent_ms
   from ops.sessions
  where status = 'running';
 
@@ -172,6 +176,10 @@ select coalesce(sum(c.cost_usd), 0) as cost_usd
   from ops.sessions s
   join ops.sessions c on c.id = coalesce(s.chain_id, s.id) or c.chain_id = coalesce(s.chain_id, s.id)
  where s.id = :id;
+
+-- name: readClock
+-- The database's clock, which all instances share.
+select clock_timestamp() as now;
 
 -- name: claimSchedule
 -- Claims the scheduled session for one instance. Empty when another one was claimed after :since. A claim after :ahead

@@ -18,17 +18,21 @@ select id, session_id, level, service, message, created_at
  limit :limit;
 
 -- name: listWaitingAlerts
--- Alerts that no session has looked into since their newest delivery, newest first. One that came while its session ran
--- is looked into.
+-- Alerts that no session has looked into since their newest delivery, newest first. One that came while its session
+-- ran, or one that this has escalated to, is looked into, unless that session ended with the server.
 select a.id, t.title, a.source, a.outcome, a.problem, a.last_seen
   from ops.alerts a
   join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
  where a.outcome in ('acknowledged', 'failed')
    and a.last_seen > :since
    and not exists (select
-                     from ops.sessions s
-                    where s.id = a.session_id
-                      and (s.ended_at is null or s.ended_at >= a.last_seen))
+                     from (select status, stop_asked, ended_at
+                             from ops.sessions
+                            where alert_id = a.id
+                            order by id desc
+                            limit 1) s
+                    where s.ended_at is null
+                       or (s.ended_at >= a.last_seen and (s.status <> 'stopped' or s.stop_asked)))
  order by a.last_seen desc, a.id desc
  limit :limit;
 

@@ -46,14 +46,18 @@ export type RunnerParts = ToolOptions & {
   readonly maxTurns: () => number
 }
 
-/** Opens sessions that run by the runner that is made of these parts. */
+/**
+ * Opens sessions that run by the runner that is made of these parts, on a fresh database or that of
+ * `env`, with a clock that is so many seconds ahead.
+ */
 export async function openTimedSessions(
   t: Owner,
   name: string,
   makeRunner: (parts: RunnerParts) => Runner,
+  given: { env?: Env; ahead?: number } = {},
 ): Promise<TimedSessions> {
   const [, postgres] = backends
-  let forward = 0
+  let forward = (given.ahead ?? 0) * 1_000
   const clock: Clock = {
     now: () => new Date(Date.now() + forward),
     elapsed: () => performance.now() + forward,
@@ -62,7 +66,7 @@ export async function openTimedSessions(
       return () => clearInterval(timer)
     },
   }
-  const env = await postgres.env(t)
+  const env = given.env ?? (await postgres.env(t))
   let logged = ''
   const log = createLog((text) => {
     transcript('log', text, name)
@@ -100,13 +104,13 @@ export async function openTimedSessions(
     await close()
   })
   const later = (seconds: number): void => void (forward += seconds * 1_000)
-  /** The time of a heartbeat after this one. */
-  function heartbeat(after: number): Promise<number> {
+  /** The time of another heartbeat than this one. */
+  function heartbeat(before: number): Promise<number> {
     const text = `select extract(epoch from heartbeat_at)::float8 * 1000 as beat
       from ops.sessions where status = 'running'`
     return until(async () => {
       const beat = Number((await postgres.query(env, text))[0]?.['beat'])
-      return beat > after && beat
+      return beat !== before && beat
     }, 'a heartbeat of the session that runs')
   }
   return {
@@ -117,7 +121,7 @@ export async function openTimedSessions(
     async outlives(seconds) {
       later(seconds)
       // Deadlines are looked at more often than that: they were between two heartbeats.
-      await heartbeat(await heartbeat(clock.now().getTime()))
+      await heartbeat(await heartbeat(await heartbeat(0)))
     },
     logged: () => logged,
     async start() {

@@ -98,6 +98,7 @@ insert into ops.actions (session_id, service, action_type, operation, at, outcom
 select id, 'web', 'restart', 'restart', started_at, null from ops.sessions limit 3;
 insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, session_id)
 select 'print-' || id, null, 'one', now(), now(), 'triggered', id from ops.sessions;
+update ops.sessions s set alert_id = a.id from ops.alerts a where a.session_id = s.id;
 insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
 select id, 'one', 'Alert', repeat('{"a": 1}', 100), now(), now() from ops.alerts;
 insert into ops.brief_costs values (date '2026-05-04', 0.1 + 0.2);

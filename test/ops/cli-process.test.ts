@@ -168,6 +168,11 @@ t.test('an agent that turns in circles, or spends too much, is stopped', async (
   const circling = await session()
   t.match(circling, { status: 'failed', num_turns: 6 })
   t.match(await reasonOf(circling), /the cap of 5 turns/)
+  agent.does(turns(2, 0.1))
+  const { id } = await trigger(ops)
+  const isKept = async () => (await api<Session>('GET', `/sessions/${id}`)).json.cost_usd === 0.2
+  await until(isKept, 'its cost while it works')
+  t.match(await stopped(ops, id), { status: 'stopped', cost_usd: 0.2 })
   agent.does(turns(2, 0.6))
   const spending = await session()
   t.match(spending, { status: 'failed', cost_usd: 1.2 })

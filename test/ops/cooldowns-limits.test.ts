@@ -12,6 +12,7 @@ import { configQueries } from '../../db/ops/config.ts'
 import { backends } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel, type Call } from '../helpers/agents.ts'
 import {
+  beginByHand,
   ended,
   inventoryFile,
   startOps,
@@ -179,9 +180,11 @@ await t.test('operations within their limits', async (t) => {
       isOurs: () => false,
     })
     const config = (await ops.api<ToolContext['job']['config']>('GET', '/config')).json
+    const session = { ...first, id: await beginByHand(postgres, ops.env), tier: 3 }
     const job: ToolContext['job'] = {
-      session: { ...first, tier: 3, trigger: 'api' },
-      ...{ marker: 'none', config, signal: new AbortController().signal, escalate() {} },
+      session: { ...session, trigger: 'api' },
+      ...{ holder: 'test', marker: 'none', config },
+      ...{ signal: new AbortController().signal, escalate() {} },
     }
     const redact = createRedact(() => [])
     const sandbox = openSandbox({ log, unsandboxed: () => false, ownSockets: () => [] })

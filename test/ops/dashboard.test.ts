@@ -225,6 +225,9 @@ await t.test('what waits for a person', async (t: Test) => {
        select id, now() - interval '1 hour', now() + interval '1 hour', 3, 'the receiver answered 503'
          from failed where status = 'failed'`,
     )
+    await query(
+      `update ops.sessions s set alert_id = a.id from ops.alerts a where a.session_id = s.id`,
+    )
     const { text } = await get('/waiting', HTMX)
     const rows = [...text.matchAll(/<tr[\s\S]*?<\/tr>/g)]
       .slice(1)

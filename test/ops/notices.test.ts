@@ -127,6 +127,7 @@ await t.test('notices of one probe', async (t) => {
     const keys = receiver.received.slice(first).map(({ headers }) => headers['idempotency-key'])
     t.equal(keys[0], keys[1], 'the same notice')
     await until(async () => (await count('sent')) === sent + 1, 'the second try to be counted')
+    await until(() => said('notices are taken again') > 0, 'the log to say so')
     t.equal(await count('failed'), failed + 1)
     await until(async () => !unsent.test(await waiting()), 'nothing to be unsent')
   })
@@ -140,6 +141,40 @@ await t.test('notices of one probe', async (t) => {
     await until(() => said(end) > 0, 'the end of the outage')
     t.same([said('"msg":"notices not looked up"'), said(end)], [1, 1])
   })
+
+  await t.test('one that was not taken for days is sent all the same', async (t) => {
+    const first = receiver.received.length
+    const [failed, logged] = [await count('failed'), said('notice not taken')]
+    const tried = (times: number) =>
+      until(async () => (await count('failed')) === failed + times, `${times} tries`)
+    status = 503
+    await ops.lookAt([{ ...DOOR, name: 'third door' }])
+    await tried(1)
+    const due = `update ops.notices
+      set created_at = now() - interval '8 days', next_at = now() where sent_at is null`
+    await postgres.query(ops.env, due)
+    await tried(2)
+    t.equal(said('notice not taken'), logged + 1, 'the log says it once')
+    await ops.server.stop()
+    // Nobody was there to take this one.
+    await postgres.query(
+      ops.env,
+      `with old as (
+         insert into ops.events (level, message, created_at) values ('critical', 'old', now()) returning id
+       )
+       insert into ops.notices (event_id, created_at, next_at)
+       select id, now() - interval '8 days', now() + interval '30 minutes' from old`,
+    )
+    await postgres.query(ops.env, 'update ops.notices set next_at = now() where attempts > 0')
+    status = 200
+    const again = await startOps(t, postgres, ops.env)
+    const messages = (await told(3, first)).map(({ message }) => message)
+    t.match(messages, [/^third door/, /^third door/, /^third door/])
+    const unsent = 'select count(*)::int as count from ops.notices where sent_at is null'
+    const isEmpty = async () => (await postgres.query(ops.env, unsent))[0]?.['count'] === 0
+    await until(isEmpty, 'the notice that nobody was there to take to be removed')
+    await again.server.stop()
+  })
 })
 
 await t.test('notices of an agent', async (t) => {
@@ -148,6 +183,7 @@ await t.test('notices of an agent', async (t) => {
   agent.says([claudeResult()])
   const ops = await startOps(t, postgres, {
     ...{ OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: agent.command, OPS_NOTIFY_URL: receiver.url },
+    OPS_FIRST_OUTPUT_S: '5',
   })
   await ended(ops)
 
@@ -182,6 +218,20 @@ await t.test('notices of an agent', async (t) => {
       service: 'gatehouse',
       message: new RegExp(`^Session ${session.id} failed: \\S`),
     })
+  })
+
+  await t.test('one that ran out of time is told, too', async (t) => {
+    const first = receiver.received.length
+    agent.does('sleep 60')
+    const session = await ended(ops, (await trigger(ops)).id)
+    t.equal(session.status, 'timed_out')
+    await until(() => receiver.received.length > first, 'the notice')
+    t.match(bodies(receiver, first), [
+      {
+        ...{ kind: 'session', session_id: session.id, level: 'critical', service: 'gatehouse' },
+        message: /^Session \d+ timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)/,
+      },
+    ])
   })
 })
 

@@ -119,6 +119,44 @@ t.test(
   },
 )
 
+t.test('an operation is not run once another instance has ended the session', async (t) => {
+  const before = sleepers('up').length
+  const ways = [
+    `update ops.sessions set status = 'failed', ended_at = now() where id = $1`,
+    `update ops.sessions set holder = '1/1' where id = $1`,
+    'update ops.sessions set stop_asked = true where id = $1',
+  ]
+  for (const way of ways) {
+    const told = Promise.withResolvers<string>()
+    run = async (job) => {
+      const db: RunnerParts['db'] = {
+        ...parts.db,
+        async transaction(work) {
+          // This process has not heard of it yet.
+          await postgres.query(env, way, [job.session.id])
+          return parts.db.transaction(work)
+        },
+      }
+      const signal = new AbortController().signal
+      told.resolve(await runUp({ ...job, signal }, { db }))
+      return good
+    }
+    const id = await start()
+    t.equal(await told.promise, 'It was not run: the session has ended.', way)
+    // The look of the test's own process ends what is left.
+    await postgres.query(env, `update ops.sessions set holder = '0/0' where id = $1`, [id])
+    await ended(id)
+    t.same(await outcomes(id), [], way)
+    const events = await postgres.query(
+      env,
+      `select id from ops.events where session_id = $1 and message ~ '^Runs '`,
+      [id],
+    )
+    t.same(events, [], `${way}: no event says that it ran`)
+  }
+  t.equal(sleepers('up').length, before)
+})
+
 t.test('after a crash, what fails at its end is done at the next look', async (t) => {
   const query = (text: string, params: readonly (string | number)[] = []) =>
     postgres.query(env, text, params)

@@ -17,7 +17,7 @@ import {
   type OpsServer,
 } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
-import { refuseRows } from '../helpers/outages.ts'
+import { refuseRows, rollbacks } from '../helpers/outages.ts'
 import { secret } from '../helpers/secrets.ts'
 import { openTimedSessions, type RunnerParts } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
@@ -294,11 +294,11 @@ await t.test('a turn of the schedule is not lost', async (t) => {
       parts.resolve(made)
       return { modelOf: () => 'none', run: async () => good as Outcome }
     })
-    const { db, log, clock } = await parts.promise
+    const { db, log, clock, redact } = await parts.promise
     let lost = 0
     let begun: number | undefined
     const stop = startScheduler({
-      ...{ log, clock, config: timed.config },
+      ...{ log, clock, redact, config: timed.config },
       db: {
         ...db,
         async run(query, args) {
@@ -321,5 +321,45 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     t.match(await timed.ended(id), { trigger: 'scheduled', status: 'completed' })
     t.equal(lost, 2, 'its claim is found')
     await stop()
+  })
+
+  await t.test('a schedule that has stopped is told once, and once when it goes on', async (t) => {
+    const parts = Promise.withResolvers<RunnerParts>()
+    const timed = await openTimedSessions(t, 'stopped schedule', (made) => {
+      parts.resolve(made)
+      const good: Outcome = { ...failedOutcome(''), problem: null, summary: 'Good.' }
+      return { modelOf: () => 'none', run: async () => good }
+    })
+    const accept = await refuseRows(timed.env, 'update on ops.settings', 'true')
+    const { env, config, sessions } = timed
+    t.teardown(startScheduler({ ...(await parts.promise), config, sessions }))
+    const events = `select e.level, e.service, e.message, e.waits, n.id is not null as notified
+      from ops.events e left join ops.notices n on n.event_id = e.id order by e.id`
+    const told = (count: number) =>
+      until(async () => {
+        const rows = await postgres.query(env, events)
+        return rows.length >= count && rows
+      }, `${count} events`)
+    const refusals = await rollbacks(env)
+    await until(async () => (await rollbacks(env)) > refusals + 2, 'some tries')
+    t.same(await postgres.query(env, events), [], 'not before a minute is over')
+    timed.later(61)
+    await told(1)
+    timed.later(60)
+    const later = await rollbacks(env)
+    await until(async () => (await rollbacks(env)) > later + 20, 'more tries, and looks')
+    await accept()
+    t.match(await told(2), [
+      {
+        ...{ level: 'critical', service: 'gatehouse', waits: true, notified: true },
+        message: /^Scheduled sessions have stopped: .*refused by the test/,
+      },
+      {
+        ...{ level: 'info', service: 'gatehouse', waits: false, notified: true },
+        message: /^Scheduled sessions start again after 2 min: .*refused by the test/,
+      },
+    ])
+    const begun = `select count(*)::int as count from ops.sessions where trigger = 'scheduled'`
+    t.same(await postgres.query(env, begun), [{ count: 1 }], 'the one that was due')
   })
 })

@@ -193,6 +193,34 @@ t.test('a session of another machine is failed when its lease has lapsed', async
   t.match(await ended(await start()), { status: 'completed' }, 'the next one runs')
 })
 
+t.test('a clock that is ahead ends no session of another machine', async (t) => {
+  const id = await begun('1/1', 'elsewhere')
+  const runner = { modelOf: () => 'none', run: async () => good }
+  await openTimedSessions(t, 'ahead', () => runner, { env, ahead: 3_600 })
+  const text = 'select status from ops.sessions where id = $1'
+  t.same(await postgres.query(env, text, [id]), [{ status: 'running' }])
+  await postgres.query(env, `update ops.sessions set machine = $1 where id = $2`, [
+    ...[machineId(), id],
+  ])
+  t.match(await ended(id), { status: 'failed' }, 'one of a process that has ended is failed')
+})
+
+t.test('what a session has cost is kept while it runs, and by a runner that broke', async (t) => {
+  const stored = Promise.withResolvers<void>()
+  run = async (job) => {
+    job.noteCost(0.25)
+    await stored.promise
+    job.noteCost(0.5)
+    throw new Error('a bug')
+  }
+  const id = await start()
+  const text = 'select cost_usd from ops.sessions where id = $1'
+  const isStored = async () => (await postgres.query(env, text, [id]))[0]?.['cost_usd'] === 0.25
+  await until(isStored, 'its cost while it runs')
+  stored.resolve()
+  t.match(await ended(id), { status: 'failed', cost_usd: 0.5 })
+})
+
 t.test('what was found is told when the server stops before the next tier begins', async (t) => {
   const told = Promise.withResolvers<Job>()
   run = async (job) => {
@@ -200,7 +228,13 @@ t.test('what was found is told when the server stops before the next tier begins
     await aborted(job)
     return good
   }
-  const id = await start()
+  await postgres.query(
+    env,
+    `insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome)
+     values ('f', 'c', now(), now(), 'acknowledged')`,
+  )
+  const request = { tier: 1, trigger: 'alert', prompt: 'look', alert: 1 } as const
+  const { id = 0 } = (await sessions.start(request)) ?? {}
   const job = await told.promise
   job.escalate('the disk is full', 'logs grow by 1 GB an hour')
   await sessions.close()
@@ -212,6 +246,8 @@ t.test('what was found is told when the server stops before the next tier begins
         /escalated, and the server stopped before tier 2 began: the disk is full\nlogs grow by/,
     },
   ])
+  const alerts = await postgres.query(env, 'select outcome, problem from ops.alerts')
+  t.match(alerts, [{ outcome: 'received', problem: /ended with the server, so it is read again/ }])
   const rows = await postgres.query(env, 'select id from ops.sessions where id > $1', [id])
   t.same(rows, [])
 })

@@ -178,7 +178,6 @@ export interface BriefOptions {
 /** When work under the lock, or waiting for the lock, is given up. */
 export interface Deadline {
   signal: AbortSignal
-  at: Date
   /** Milliseconds until then. */
   left: () => number
 }
@@ -191,12 +190,12 @@ const RETRY_MS = 250
  * queue up. The lock among instances is in the database, and expires at its deadline if the
  * process dies.
  */
-export function openBriefLock({ db, clock, log, reader }: BriefOptions) {
+export function openBriefLock({ db, log, reader }: BriefOptions) {
   let last: Promise<unknown> = Promise.resolve()
 
-  async function take({ signal, at: until }: Deadline) {
+  async function take({ signal, left }: Deadline) {
     while (!signal.aborted) {
-      const taken = await q.takeBriefLock(db, { ...reader, now: clock.now(), until })
+      const taken = await q.takeBriefLock(db, { ...reader, ms: left() })
       if (taken !== undefined) return true
       // An aborted pause rejects, and then the loop ends.
       await pause(RETRY_MS, undefined, { signal }).catch(() => undefined)

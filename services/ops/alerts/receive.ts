@@ -32,8 +32,8 @@ export type DeliveryResult =
   | { kind: 'acknowledged' }
   /** There is no brief, and no session. */
   | NoBrief
-  /** The server stops; a session that had just begun is stopped with it. */
-  | { kind: 'stopping'; session: number | null }
+  /** The server stops. A session that had just begun is stopped with it, and its alert reopened. */
+  | { kind: 'stopping' }
 
 interface Triggered {
   kind: 'triggered'
@@ -81,8 +81,8 @@ export function openAlerts(options: AlertsOptions) {
   /** Begins the time that a delivery has. */
   function beginDeadline(): Deadline {
     const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(BRIEF_MS)])
-    const at = new Date(clock.now().getTime() + BRIEF_MS)
-    return { signal, at, left: () => at.getTime() - clock.now().getTime() }
+    const until = clock.elapsed() + BRIEF_MS
+    return { signal, left: () => until - clock.elapsed() }
   }
 
   /** Resumes deliveries whose process was killed. */
@@ -192,8 +192,7 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
     const result =
       (await withLock(deadline, () => read(work, deadline))) ??
       (await withoutBrief(work, NO_TIME_LEFT))
-    if (!stopping.aborted) return result
-    return { kind: 'stopping', session: result.kind === 'triggered' ? result.session : null }
+    return stopping.aborted ? { kind: 'stopping' } : result
   }
 }
 
@@ -209,7 +208,7 @@ async function spentBudget({ db, clock, log }: AlertsOptions, config: SynthesisC
 }
 
 async function save(
-  { db, clock, log }: AlertsOptions,
+  { db, clock, log, reader }: AlertsOptions,
   delivery: KeptDelivery,
   result: DeliveryResult,
   hungUp: boolean,
@@ -221,7 +220,7 @@ async function save(
   const outcome = kind === 'stopping' ? 'failed' : kind
   const session = 'session' in result ? result.session : null
   await db.transaction(async (tx) => {
-    await q.noteAlert(tx, { ...delivery, outcome, problem, session })
+    await q.noteAlert(tx, { ...delivery, ...reader, outcome, problem })
     if (noBrief !== undefined) await tell(tx, delivery, noBrief, session, clock.now())
   })
 }
@@ -259,15 +258,14 @@ function reasonOf(result: DeliveryResult): string | undefined {
   return result.kind === 'triggered' ? result.problem : undefined
 }
 
-/** Takes an alert over if its process is dead, or has been silent for too long. */
-async function adopt({ db, clock, log, reader }: AlertsOptions, alert: AlertInProgress) {
-  const now = clock.now()
+/** Takes an alert over if no process reads it, or its process is dead or silent for too long. */
+async function adopt({ db, log, reader }: AlertsOptions, alert: AlertInProgress) {
   const isDead = alert.machine === reader.machine && !isAlive(alert.holder)
-  const silence = now.getTime() - alert.reading_since.getTime()
-  if (!isDead && silence <= INTERRUPTED_MS) return undefined
+  const isFree = alert.holder === '' || isDead
+  if (!isFree && alert.reading_ms <= INTERRUPTED_MS) return undefined
   // Otherwise the lock of the dead process would last until its deadline.
   if (isDead) await q.freeBriefLock(db, alert)
-  const adopted = await q.adoptAlert(db, { ...alert, ...reader, now })
+  const adopted = await q.adoptAlert(db, { ...alert, ...reader })
   if (adopted !== undefined) log.info('alert is read again', { alert: alert.id })
   return adopted
 }

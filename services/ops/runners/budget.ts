@@ -69,7 +69,7 @@ export function costOf(price: Price, { prompt, cached, completion }: Usage): num
   return (fresh + completion * price.output) / 1_000_000
 }
 
-/** Reads what counts against the budgets of a session. Its own row has no cost before it ends. */
+/** Reads what counts against the budgets of a session that has cost nothing yet. */
 export async function spentBefore(db: Database, id: number, now: Date) {
   const [{ cost_usd: chain }, day] = await Promise.all([
     q.chainCost(db, { id }),

@@ -75,6 +75,8 @@ export function createStreamReader(limits: Limits, redact: Redact, show: Show) {
     },
     /** Why the agent must be stopped; undefined while it may go on. */
     fatal: () => fatal,
+    /** US dollars so far; null if not all of them are known. */
+    cost: () => usage.total().cost_usd,
     /** What the whole stream says, once it is over. */
     end() {
       const lastText = transcript.end(usage.lastTurn())

@@ -160,7 +160,7 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
  */
 async function readAgent(
   { redact }: CliOptions,
-  { signal: jobSignal, output, noteActivity }: Job,
+  { signal: jobSignal, output, noteActivity, noteCost }: Job,
   limits: Limits,
   argv: readonly string[],
   options: ProcessOptions,
@@ -176,6 +176,7 @@ async function readAgent(
     stdout: splitLines(MAX_LINE, (line) => {
       noteActivity()
       reader.take(line)
+      noteCost(reader.cost())
       if (reader.fatal() !== undefined) fatal.abort()
     }),
     stderr: splitLines(MAX_LINE, (line) => show('error', line)),

@@ -209,12 +209,15 @@ async function ask(conversation: Conversation): Promise<Reply | ChatFailure> {
 async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure> {
   const { options, job, endpoint, spending, messages, untaken, fence } = conversation
   const { tools, toolsInWords, liveText } = conversation
-  const { output, signal, noteActivity, session } = job
+  const { output, signal, noteActivity, noteCost, session } = job
   const hadTools = !untaken.has('tools')
   const request = { model: session.model, messages, tools, toolsInWords, random: fence }
   const reply = await completeChat(endpoint, request, {
     ...{ signal, untaken, redact: options.redact, loadingMs: options.loadingMs() },
-    charge: spending.add,
+    charge(usage) {
+      spending.add(usage)
+      noteCost(spending.cost())
+    },
     activity: noteActivity,
     text: liveText.add,
     retry(line) {

@@ -5,6 +5,8 @@ import type { Output } from '../sessions/output.ts'
 /** A session as its runner sees it. */
 export interface Job {
   session: Pick<Session, 'id' | 'tier' | 'model' | 'trigger' | 'prompt_text'>
+  /** The process that runs it, as its row names it. */
+  holder: string
   /** In the environment of every process that is started for the session. */
   marker: string
   config: Config
@@ -13,6 +15,8 @@ export interface Job {
   signal: AbortSignal
   /** Notes a sign of life that is not output: a silent session times out. */
   noteActivity: () => void
+  /** Notes what the session has cost so far, in US dollars; null if that is not known. */
+  noteCost: (cost_usd: number | null) => void
   /**
    * Ends the session as escalated; the next tier gets the findings. The signal is aborted by it.
    */

@@ -27,8 +27,8 @@ type FormerHolder = 'self' | 'dead' | 'silent' | 'elsewhere'
 /** A lease that is not renewed for this long has expired. */
 const LEASE_MS = 20_000
 /**
- * One heartbeat and a little. A lease that was renewed in this time is alive, whatever the clocks
- * say.
+ * One heartbeat and a little. A lease that was renewed in this time is alive, also when the
+ * database's clock was set meanwhile.
  */
 const RENEWED_MS = 6_000
 const CHECK_MS = 5_000
@@ -43,16 +43,16 @@ export async function watchLeases(options: LeaseOptions, own: OwnSessions) {
   let seen = { id: 0, beat: 0, since: 0 }
 
   /**
-   * Clocks of two machines may differ, so the lease must also stand still. The first check can't
-   * know that.
+   * The database's clock may have been set, so the lease must also stand still. The first check
+   * can't know that.
    */
-  function isExpired({ id, heartbeat_at }: Lease, isFirst: boolean): boolean {
+  function isExpired({ id, heartbeat_at, silent_ms }: Lease, isFirst: boolean): boolean {
     const beat = heartbeat_at.getTime()
     const now = clock.elapsed()
     if (seen.id !== id || seen.beat !== beat) seen = { id, beat, since: now }
     const unchanged = now - seen.since
     if (unchanged > LEASE_MS) return true
-    return clock.now().getTime() - beat > LEASE_MS && (isFirst || unchanged > RENEWED_MS)
+    return silent_ms > LEASE_MS && (isFirst || unchanged > RENEWED_MS)
   }
 
   async function check(isFirst = false) {

@@ -1,8 +1,10 @@
 import { sessionQueries as q } from '../../../db/ops/sessions.ts'
+import { messageOf } from '../../../kernel/log.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
+import { addEvent } from '../events.ts'
 import type { Sessions, SessionsOptions } from './sessions.ts'
 
-type Basis = Pick<SessionsOptions, 'db' | 'clock' | 'log' | 'config'>
+type Basis = Pick<SessionsOptions, 'db' | 'clock' | 'log' | 'config' | 'redact'>
 
 export interface SchedulerOptions extends Basis {
   sessions: Sessions
@@ -13,8 +15,11 @@ const TICK_MS = 1_000
 const SAME_START_MS = 60_000
 /** Ticks of several instances are not exactly an interval apart. */
 const SLACK_MS = 500
-/** A claim that is further ahead was made before a clock was set back. */
+/** A claim that is further ahead was made before the database's clock was set back. */
 const AHEAD_MS = 60_000
+/** The scheduler has stopped when it has not worked for this long; a database restarts sooner. */
+const STOPPED_MS = 60_000
+const WATCH_MS = 10_000
 
 /**
  * Starts a session now and then one every interval, however many instances there are: the first
@@ -22,6 +27,7 @@ const AHEAD_MS = 60_000
  */
 export function startScheduler(options: SchedulerOptions): () => Promise<void> {
   const { db, clock, log, config, sessions } = options
+  const watch = watchScheduler(options)
   /** When the last scheduled session was due, in elapsed time. */
   let last: number | undefined
   /** When this instance first claimed the session that is due. The claim may stand. */
@@ -29,16 +35,17 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
 
   /** True if the claim is this instance's: for the same session, it is so each time. */
   async function claimIt(interval: number): Promise<boolean> {
+    const { now } = await q.readClock(db, {})
     const isMade = claimedAt !== undefined
-    claimedAt ??= clock.now()
+    claimedAt ??= now
     const apart = last === undefined ? Math.min(interval, SAME_START_MS) : interval
     const since = new Date(claimedAt.getTime() - apart + SLACK_MS)
-    const ahead = new Date(clock.now().getTime() + AHEAD_MS)
+    const ahead = new Date(now.getTime() + AHEAD_MS)
     const claim = await q.claimSchedule(db, { at: claimedAt, since, ahead, again: isMade })
     return claim !== undefined
   }
 
-  async function tick(): Promise<void> {
+  async function startDue(): Promise<void> {
     const now = clock.elapsed()
     const interval = config.current.interval * 1_000
     if (last !== undefined && now - last < interval) return
@@ -50,9 +57,65 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
     last = now
   }
 
+  async function tick(): Promise<void> {
+    try {
+      await startDue()
+      watch.worked()
+    } catch (error) {
+      watch.failed(error)
+      throw error
+    }
+  }
+
   // A tick that fails is repeated, and finds its claim: no other instance would start the session.
   const reports = reportsTo(log, 'scheduled session not started', 'scheduled sessions start again')
   const ticks = repeat(clock, TICK_MS, 'schedule of sessions', tick, reports)
   void ticks.now()
-  return ticks.stop
+  return async () => {
+    await Promise.all([ticks.stop(), watch.stop()])
+  }
+}
+
+/**
+ * Notifies people once when the scheduler has stopped, because its ticks fail or one does not end,
+ * and once when it goes on.
+ */
+function watchScheduler({ db, clock, log, redact }: SchedulerOptions) {
+  let workedAt = clock.elapsed()
+  let cause = 'an attempt has not ended'
+  /** `stopped`: people are not notified yet, because the event can't be stored. */
+  let state: 'works' | 'stopped' | 'notified' = 'works'
+  let stoppedAt = workedAt
+
+  function notify(level: 'critical' | 'info', what: string): Promise<unknown> {
+    const message = redact(`${what}: ${cause}`)
+    const event = { session: null, service: 'gatehouse', level, message, now: clock.now() }
+    return addEvent(db, event, { notify: true })
+  }
+
+  async function look(): Promise<void> {
+    const isStopped = clock.elapsed() - workedAt > STOPPED_MS
+    if (isStopped && state !== 'notified') {
+      state = 'stopped'
+      stoppedAt = workedAt
+      await notify('critical', 'Scheduled sessions have stopped')
+      state = 'notified'
+    } else if (!isStopped && state !== 'works') {
+      const minutes = Math.round((workedAt - stoppedAt) / 60_000)
+      await notify('info', `Scheduled sessions start again after ${minutes} min`)
+      state = 'works'
+    }
+  }
+
+  const reports = reportsTo(log, 'schedule not watched', 'schedule is watched again')
+  const looks = repeat(clock, WATCH_MS, 'watch of the schedule', look, reports)
+  return {
+    worked() {
+      workedAt = clock.elapsed()
+    },
+    failed(error: unknown) {
+      cause = messageOf(error)
+    },
+    stop: looks.stop,
+  }
 }

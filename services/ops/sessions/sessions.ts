@@ -5,8 +5,7 @@ import type { RunningConfig } from '../config.ts'
 import { addEvent } from '../events.ts'
 import type { Runner } from '../runners/runner.ts'
 import { watchLeases, type LeaseOptions } from './leases.ts'
-import type { Escalation } from './prompt.ts'
-import { supervise, type Supervised, type SupervisorOptions } from './supervisor.ts'
+import { supervise, type Cause, type Supervised, type SupervisorOptions } from './supervisor.ts'
 
 interface StartRequest extends Pick<Session, 'tier' | 'trigger'> {
   prompt: string | null
@@ -123,6 +122,7 @@ async function begin(
     prompt_text: prompt === null ? null : redact(prompt),
     now: clock.now(),
     parent_session_id,
+    alert: alert ?? null,
     holder,
     machine,
   })
@@ -132,17 +132,27 @@ async function begin(
 }
 
 /**
- * Ends a session, and starts the next tier in the same transaction: no other start comes between
- * them.
+ * Ends a session. If it has escalated, the next tier starts in the same transaction: no other
+ * start comes between them. If it ends with the server, its alert is read again.
  */
-async function finish(own: OwnState, { id, tier }: Session, ending: Ending, next?: Escalation) {
+async function finish(
+  own: OwnState,
+  { id, tier }: Session,
+  ending: Ending,
+  cause: Cause | undefined,
+) {
   const { options } = own
   const { clock, holder, redact } = options
   const now = clock.now()
   await transact(own, async (tx) => {
     const finished = await q.finishSession(tx, { id, holder, now, ...ending })
-    if (finished === undefined || next === undefined) return undefined
-    const { reason, findings, prompt } = next
+    if (finished === undefined || cause === undefined) return undefined
+    if (endsWithServer(own, cause)) {
+      const problem = `its session ${id} ended with the server, so it is read again`
+      await alertQueries.reopenAlert(tx, { session: id, problem })
+    }
+    if (cause.status !== 'escalated') return undefined
+    const { reason, findings, prompt } = cause.next
     const higher = tier + 1
     const told = own.closed
       ? `, and the server stopped before tier ${higher} began: ${reason}\n${findings}`
@@ -153,4 +163,9 @@ async function finish(own: OwnState, { id, tier }: Session, ending: Ending, next
     if (own.closed) return undefined
     return begin(tx, options, { tier: higher, trigger: 'escalation', prompt }, id)
   })
+}
+
+function endsWithServer(own: OwnState, cause: Cause): boolean {
+  if (cause.status === 'stopped') return cause.by === 'server'
+  return cause.status === 'escalated' && own.closed
 }

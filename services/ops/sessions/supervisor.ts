@@ -4,7 +4,13 @@ import { eventQueries } from '../../../db/ops/events.ts'
 import { sessionQueries as q, type Ending, type Started } from '../../../db/ops/sessions.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import { repeat, reportsTo, retryWhileUnavailable, type Retry } from '../../../kernel/repeat.ts'
+import {
+  repeat,
+  reportsTo,
+  retryWhileUnavailable,
+  type Repeat,
+  type Retry,
+} from '../../../kernel/repeat.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Config } from '../config.ts'
 import { endMarked } from '../../../kernel/processes/proc.ts'
@@ -17,8 +23,8 @@ export interface SupervisorOptions extends OutputOptions {
   patience: Patience
   holder: string
   random: RandomBytes
-  /** Records the end of the session. Starts the next tier if the session has escalated. */
-  finish: (session: Started, ending: Ending, next?: Escalation) => Promise<void>
+  /** Records the end of the session, and does what its cause asks for. */
+  finish: (session: Started, ending: Ending, cause: Cause | undefined) => Promise<void>
 }
 
 /** How long a session may be silent, in milliseconds, as configured now. */
@@ -33,13 +39,10 @@ export interface Patience {
 export type Supervised = ReturnType<typeof supervise>
 
 /** Why the supervisor ends a session. The first cause counts. */
-interface Cause {
-  status: 'stopped' | 'escalated' | 'timed_out'
-  /** Of a session that is out of time: of the others it is known. */
-  problem?: string
-  /** Of one that has escalated. */
-  next?: Escalation
-}
+export type Cause =
+  | { status: 'stopped'; by: 'person' | 'server' }
+  | { status: 'timed_out'; problem: string }
+  | { status: 'escalated'; next: Escalation }
 
 type State =
   /** The runner works and has put nothing out yet. */
@@ -71,6 +74,8 @@ interface Run {
   startedAt: number
   /** When it last gave a sign of life. */
   lastActivity: number
+  /** US dollars so far; null while nothing is known of them. */
+  cost: number | null
   /** Changed by `enter` alone. */
   state: State
   /** Undefined as long as nothing but its runner ends it. */
@@ -97,6 +102,7 @@ export function supervise(options: SupervisorOptions, runner: Runner, session: S
     output: openOutput(options, id, runnerStop.signal),
     startedAt: now,
     lastActivity: now,
+    cost: null,
     state: 'starting',
     cause: undefined,
     record: retryWhileUnavailable({
@@ -116,7 +122,7 @@ export function supervise(options: SupervisorOptions, runner: Runner, session: S
     () => renewLease(run),
     reports,
   )
-  const over = runToEnd(run, heartbeats.stop)
+  const over = runToEnd(run, heartbeats)
   return {
     id,
     /** Whether its end is recorded, or can't be. */
@@ -126,7 +132,7 @@ export function supervise(options: SupervisorOptions, runner: Runner, session: S
     /** Stops the session because the server closes; resolves when it is over. Never rejects. */
     stop(): Promise<void> {
       giveUp.abort()
-      end(run, { status: 'stopped' })
+      end(run, { status: 'stopped', by: 'server' })
       return over
     },
   }
@@ -168,19 +174,19 @@ function checkDeadlines(run: Run): void {
 }
 
 async function renewLease(run: Run) {
-  const { db, clock, holder } = run.options
-  const lease = await q.renewLease(db, { id: run.session.id, holder, now: clock.now() })
+  const { db, holder } = run.options
+  const lease = await q.renewLease(db, { id: run.session.id, holder, cost_usd: run.cost })
   if (lease === undefined && run.state !== 'ended') enter(run, 'lost')
-  if (lease?.stop_asked === true) end(run, { status: 'stopped' })
+  if (lease?.stop_asked === true) end(run, { status: 'stopped', by: 'person' })
 }
 
 /** Never rejects. */
-async function runToEnd(run: Run, stopHeartbeats: () => Promise<void>): Promise<void> {
+async function runToEnd(run: Run, heartbeats: Repeat): Promise<void> {
   const { clock, log } = run.options
   const { id, marker } = run.session
   const stopDeadlines = clock.every(1_000, () => checkDeadlines(run))
   try {
-    const outcome = await runUntilStopped(run)
+    const outcome = await runUntilStopped(run, jobOf(run, heartbeats))
     // The outcome counts even if there are no file descriptors left for this.
     await endMarked(marker).catch((error: unknown) =>
       log.error('session not swept', { session: id, error: messageOf(error) }),
@@ -192,15 +198,15 @@ async function runToEnd(run: Run, stopHeartbeats: () => Promise<void>): Promise<
     log.error('session not finished', { session: id, error: messageOf(error) })
   } finally {
     stopDeadlines()
-    await stopHeartbeats()
+    await heartbeats.stop()
     enter(run, 'ended')
   }
 }
 
 /** The runner's outcome; a failure if the runner rejects or does not stop in time. */
-async function runUntilStopped(run: Run): Promise<Outcome> {
+async function runUntilStopped(run: Run, job: Job): Promise<Outcome> {
   try {
-    return await Promise.race([outOfTime(run.runnerStop.signal), run.runner.run(jobOf(run))])
+    return await Promise.race([outOfTime(job.signal), run.runner.run(job)])
   } catch (error) {
     if (error instanceof Unavailable) return failedOutcome('the database was out of reach')
     run.options.log.error('runner broke', {
@@ -217,14 +223,21 @@ async function outOfTime(stop: AbortSignal): Promise<Outcome> {
   return sleep(MAX_STOP_MS, failedOutcome('the runner did not end in time'), { ref: false })
 }
 
-function jobOf(run: Run): Job {
+function jobOf(run: Run, heartbeats: Repeat): Job {
   const { options, session, output } = run
   return {
     session,
+    holder: options.holder,
     marker: session.marker,
     config: options.config,
     signal: run.runnerStop.signal,
     noteActivity: () => noteActivity(run),
+    noteCost(cost) {
+      if (cost === run.cost) return
+      run.cost = cost
+      // Not at the next heartbeat: a server that crashes sooner, again and again, spends, too.
+      void heartbeats.now()
+    },
     output: {
       ...output,
       write(kind, text, call) {
@@ -243,8 +256,8 @@ async function recordEnd(run: Run, outcome: Outcome) {
   const { options, session, output, cause, record } = run
   const { db, clock, log, redact } = options
   const { id } = session
-  const ending = endingOf(outcome, cause, redact)
-  const problem = cause === undefined ? outcome.problem : (cause.problem ?? null)
+  const ending = endingOf(run, outcome)
+  const problem = cause === undefined ? outcome.problem : problemOf(cause)
   if (problem !== null && run.state !== 'lost') {
     output.write('error', `Session ${ending.status}: ${problem}\n`)
     const message = redact(`Session ${id} ${ending.status}: ${problem}`)
@@ -256,20 +269,26 @@ async function recordEnd(run: Run, outcome: Outcome) {
     })
   }
   await output.close(record)
-  if (run.state !== 'lost') await record(() => options.finish(session, ending, cause?.next))
+  if (run.state !== 'lost') await record(() => options.finish(session, ending, cause))
 }
 
-function endingOf(
-  { summary, problem, exit_code, ...spent }: Outcome,
-  cause: Cause | undefined,
-  redact: OutputOptions['redact'],
-): Ending {
+/** What people are told of a cause; null where they know, or are told elsewhere. */
+function problemOf(cause: Cause): string | null {
+  if (cause.status === 'timed_out') return cause.problem
+  return cause.status === 'stopped' && cause.by === 'server' ? 'the server stopped' : null
+}
+
+function endingOf({ options, cause, cost }: Run, outcome: Outcome): Ending {
+  const { summary, problem, exit_code, cost_usd, num_turns, tool_calls } = outcome
   const status = cause?.status ?? (problem === null ? 'completed' : 'failed')
   const isGood = status === 'completed' || status === 'escalated'
   return {
     status,
-    summary: summary === null ? null : redact(summary),
+    summary: summary === null ? null : options.redact(summary),
     exit_code: isGood ? 0 : (exit_code ?? 1),
-    ...spent,
+    // A runner that broke, or did not end in time, tells no cost.
+    cost_usd: cost_usd ?? cost,
+    num_turns,
+    tool_calls,
   }
 }

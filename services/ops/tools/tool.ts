@@ -23,7 +23,7 @@ export interface ToolOptions {
 
 /** What a call of a tool works with. */
 export interface ToolContext extends ToolOptions {
-  job: Pick<Job, 'session' | 'marker' | 'config' | 'signal' | 'escalate'>
+  job: Pick<Job, 'session' | 'holder' | 'marker' | 'config' | 'signal' | 'escalate'>
 }
 
 /** A reply to the model. If it is not `ok`, the model may correct its call. */
