@@ -65,27 +65,6 @@ export function formatDuration(seconds: number): string {
   return unit === undefined ? `${seconds}s` : `${seconds / (SECONDS[unit] ?? 1)}${unit}`
 }
 
-const SLACK_MS = 60_000
-const BELIEVED_AFTER_MS = 24 * 3_600_000
-
-/**
- * The present for what removes things by age: a clock that has jumped ahead, while this process
- * runs, is believed after a day, so that there is time to set it right. A clock that goes back is
- * believed at once.
- */
-export function openSteadyTime(clock: Clock): () => Date {
-  const ahead = () => clock.now().getTime() - clock.elapsed()
-  let believed = ahead()
-  let doubtedSince: number | undefined
-  return () => {
-    const [seen, elapsed] = [ahead(), clock.elapsed()]
-    if (seen <= believed + SLACK_MS) doubtedSince = undefined
-    else doubtedSince ??= elapsed
-    if (doubtedSince === undefined || elapsed - doubtedSince >= BELIEVED_AFTER_MS) believed = seen
-    return new Date(believed + elapsed)
-  }
-}
-
 /** The accepted form of an instant, in words. */
 export const INSTANT_FORM = 'a time with its zone such as 2027-01-31T12:00:00Z'
 

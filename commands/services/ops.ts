@@ -19,7 +19,6 @@ import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import { openSandbox, type Sandbox } from '../../services/ops/tools/sandbox.ts'
 import { ownHosts, runningServices, type ConfigSource } from '../configuration.ts'
-import { controlPath } from '../control.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
 
 /** The ops service, made from the configuration. */
@@ -40,7 +39,7 @@ export const openService: OpenService = async (context) => {
   const sandbox = openSandbox({
     log,
     unsandboxed: () => config.current.OPS_UNSANDBOXED,
-    ownSockets: () => ownSockets(context),
+    hidden: () => hiddenPaths(context),
   })
   const ops = await openOps({
     ...context,
@@ -85,11 +84,17 @@ export const openService: OpenService = async (context) => {
   }
 }
 
-/** The unix sockets that this process listens at. */
-function ownSockets({ config, addresses }: ServiceContext): readonly string[] {
+/**
+ * What commands that a model composed must not see: the embedded database and the control socket,
+ * credentials, the environment file, and the unix sockets that this process listens at.
+ */
+function hiddenPaths({ config, addresses }: ServiceContext): readonly string[] {
+  const { GATEHOUSE_DATA_DIR: dataDirectory } = config.current
+  const { CREDENTIALS_DIRECTORY: credentials } = config.environment
   const listening = [...addresses().values()].filter((address) => address.startsWith('unix:'))
-  const paths = listening.map((address) => address.slice('unix:'.length))
-  return [controlPath(config.current.GATEHOUSE_DATA_DIR), ...paths]
+  const sockets = listening.map((address) => address.slice('unix:'.length))
+  const files = [credentials, config.envFile].filter((path) => path !== undefined)
+  return [dataDirectory, ...files, ...sockets]
 }
 
 /** How briefs of alerts are written. */

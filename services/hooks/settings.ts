@@ -4,8 +4,13 @@ import { destinationQueries } from '../../db/hooks/destinations.ts'
 import { eventQueries } from '../../db/hooks/events.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { Settings, settingsQueries as q } from '../../db/hooks/settings.ts'
-import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
-import { openSteadyTime } from '../../kernel/time.ts'
+import {
+  openSteadyTime,
+  PRUNE_BATCH,
+  startPruning,
+  type InBatches,
+  type Pruning,
+} from '../../kernel/repeat.ts'
 import { field, parsed } from '../../kernel/validate.ts'
 import type { Forwarders } from './forward/forwarders.ts'
 import { parseTarget, TARGET_FORM } from './outgoing.ts'

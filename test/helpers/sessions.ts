@@ -86,7 +86,7 @@ export async function openTimedSessions(
   const redact = createRedact(() => [])
   const runner = makeRunner({
     ...{ db, clock, log, redact },
-    sandbox: openSandbox({ log, unsandboxed: () => false, ownSockets: () => [] }),
+    sandbox: openSandbox({ log, unsandboxed: () => false, hidden: () => [] }),
     inventory: { current: async () => ({ services: [] }), isOurs: () => false },
     dryRun: async () => false,
     budgets: () => ({ session: undefined, day: undefined }),

@@ -187,7 +187,7 @@ await t.test('operations within their limits', async (t) => {
       ...{ signal: new AbortController().signal, escalate() {} },
     }
     const redact = createRedact(() => [])
-    const sandbox = openSandbox({ log, unsandboxed: () => false, ownSockets: () => [] })
+    const sandbox = openSandbox({ log, unsandboxed: () => false, hidden: () => [] })
     const dryRun: ToolContext['dryRun'] = async (tx) =>
       (await configQueries.readSettings(tx, {})).dry_run ?? false
     const callAll = () =>

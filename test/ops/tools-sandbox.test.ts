@@ -4,9 +4,11 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -264,6 +266,53 @@ t.test(
     t.equal(connections(), 1, 'of the command that may')
     t.equal(victim.exitCode ?? victim.signalCode, null, 'the other process lives')
     t.notOk(existsSync(file))
+  },
+)
+
+t.test(
+  'no command sees the data directory, credentials or the environment file',
+  { skip: noSandbox },
+  async (t) => {
+    // Not below /tmp, of which a command has one of its own.
+    const outside = mkdtempSync('/var/tmp/gatehouse-test-')
+    t.teardown(() => rmSync(outside, { recursive: true }))
+    const [real, credentials, repository] = ['data', 'credentials', 'data/ops/repos/shop'].map(
+      (name) => join(outside, name),
+    )
+    for (const folder of [real, credentials, repository]) {
+      mkdirSync(folder ?? '', { recursive: true })
+      writeFileSync(join(folder ?? '', 'file'), `of ${folder}`)
+    }
+    // As systemd links a state directory.
+    const data = join(outside, 'link')
+    symlinkSync('data', data)
+    const envFile = join(outside, 'gatehouse.env')
+    writeFileSync(envFile, '# of the environment file')
+
+    const script = [
+      ...[`cd ${outside}`, 'ls -A data credentials', `cat ${envFile} || echo hidden`],
+      'cat link/ops/repos/shop/file',
+    ].join('; ')
+    const argv = ['sh', '-c', script]
+    const list: readonly Call[] = [
+      ['run_readonly', { argv }],
+      ['run_readonly', { argv: ['env', ...argv] }],
+    ]
+    const { answers } = await use(t, {}, list, {
+      readonly: [['sh'], { argv: ['env'], network: true }],
+      env: {
+        GATEHOUSE_DATA_DIR: data,
+        GATEHOUSE_ENV_FILE: envFile,
+        CREDENTIALS_DIRECTORY: credentials ?? '',
+      },
+    })
+    for (const answer of answers) {
+      t.match(answer, 'credentials:\n\ndata:\nops\n', 'empty but for the repositories')
+      t.match(answer, /hidden/, 'the environment file')
+      t.notMatch(answer, 'of the environment file')
+      t.match(answer, `of ${repository}`, 'the repositories are for agents')
+    }
+    t.equal(answers.length, 2)
   },
 )
 

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Log } from '../../../kernel/log.ts'
 import {
   runCommand,
@@ -34,15 +34,16 @@ const TIMEOUT_MS = 60_000
 export function openSandbox({
   log,
   unsandboxed,
-  ownSockets,
+  hidden,
 }: {
   log: Log
   /** Whether commands that a model composed may run without a sandbox (`OPS_UNSANDBOXED`). */
   unsandboxed: () => boolean
   /**
-   * Unix sockets of this process. No command may reach them: a client that opens one is trusted.
+   * Files, folders and unix sockets that no command may see: they hold secrets, and whoever opens
+   * a socket of ours is trusted.
    */
-  ownSockets: () => readonly string[]
+  hidden: () => readonly string[]
 }) {
   let known: SandboxState | undefined
 
@@ -69,7 +70,7 @@ export function openSandbox({
    */
   async function run(
     argv: readonly string[],
-    { marker, signal }: Pick<Job, 'marker' | 'signal'>,
+    { marker, signal, config }: Pick<Job, 'marker' | 'signal' | 'config'>,
     { network = false, isOwn = false }: { network?: boolean; isOwn?: boolean },
   ): Promise<CommandResult> {
     const state = await prepare()
@@ -83,13 +84,31 @@ export function openSandbox({
     }
     const options = { timeoutMs: TIMEOUT_MS, marker, signal }
     if (state.kind === 'none') return runCommand(argv, options)
-    const sockets = ownSockets().filter((path) => existsSync(path))
-    const masks = sockets.flatMap((path) => ['--ro-bind', '/dev/null', path])
+    const masks = masksOf(hidden(), config.repos_dir)
     const bwrap = [...BWRAP, ...(network ? [] : NO_NETWORK), ...masks]
     return runCommand([...bwrap, '--', ...argv], options)
   }
 
   return { prepare, run }
+}
+
+/**
+ * Hides paths: a folder is empty there, anything else can't be opened. Repositories that are
+ * within such a folder are shown.
+ */
+function masksOf(hidden: readonly string[], repositories: string): readonly string[] {
+  // bwrap can't mount on a link, nor where nothing is.
+  const real = (path: string) => (existsSync(path) ? [realpathSync(path)] : [])
+  const paths = hidden.flatMap(real)
+  const isHidden = (one: string) => paths.some((path) => one.startsWith(`${path}/`))
+  return [
+    ...paths.flatMap((path) =>
+      statSync(path).isDirectory() ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path],
+    ),
+    ...real(repositories)
+      .filter(isHidden)
+      .flatMap((path) => ['--ro-bind', path, path]),
+  ]
 }
 
 /** Tests the sandbox that commands get. `env` has variables besides the inherited ones. */
