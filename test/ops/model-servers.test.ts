@@ -167,14 +167,81 @@ const NO_TOOLS: readonly (readonly [from: string, status: number, message: strin
   ['llama.cpp', 500, 'tools param requires --jinja flag'],
   ['OpenRouter', 404, 'No endpoints found that support tool use.'],
   ['LiteLLM', 400, "UnsupportedParamsError: ollama does not support parameters: ['tools']"],
+  [
+    'LiteLLM, with the value',
+    400,
+    "together_ai does not support parameters: {'tools': [{'type': 'function'}]}, for model=x",
+  ],
+  ['vLLM behind a router', 400, 'tool_choice="auto" requires --tool-call-parser to be set'],
+  ['SGLang', 400, 'Unsupported tool_call_parser: None'],
+  ['llama.cpp of 2024', 500, 'Unsupported param: tools'],
+  ['llama.cpp of early 2025', 500, 'Cannot use tools with stream'],
+  ['OpenAI', 404, 'tools is not supported in this model. For a list of supported models, see'],
+  ['Azure', 400, 'Unrecognized request argument supplied: tools'],
+  ['Gemini', 400, 'Function calling is not enabled for models/gemma-3-12b-it'],
+  ['Bedrock', 400, "This model doesn't support tool use in streaming mode."],
+  ['DashScope', 400, '<400> InternalError.Algo.InvalidParameter: The tool call is not supported.'],
 ]
+
+/** How servers say that a tool is described wrongly: that is our mistake, and not theirs. */
+const WRONG_TOOLS: readonly (readonly [from: string, status: number, message: string])[] = [
+  ['LM Studio', 400, "Invalid 'tools': function.name requires string"],
+  [
+    'OpenAI',
+    400,
+    "Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+  ],
+  [
+    'OpenAI, a schema',
+    400,
+    "Invalid schema for function 'recall': schema must have type 'object' and not have 'oneOf'/'anyOf' at the top level.",
+  ],
+  [
+    'Ollama',
+    400,
+    'json: cannot unmarshal array into Go struct field .tools.function.parameters.properties of type map[string]api.ToolProperty',
+  ],
+  [
+    'llama.cpp',
+    400,
+    'JSON schema conversion failed:\nUnrecognized schema: {"required":["minutes"]}',
+  ],
+  [
+    'vLLM',
+    400,
+    "[{'type': 'missing', 'loc': ('body', 'tools', 0, 'function', 'name'), 'msg': 'Field required', 'input': {}}]",
+  ],
+  [
+    'Gemini',
+    400,
+    '* GenerateContentRequest.tools[0].function_declarations[34].name: Invalid function name. Must start with a letter or an underscore.',
+  ],
+]
+
+t.test('a tool that the endpoint finds wrong is a failure, and is not left out', async (t) => {
+  for (const [from, status, message] of WRONG_TOOLS) {
+    const { session, problem } = await play([refusal(status, { message }), 'All is well.'])
+    t.match(session, { status: 'failed', num_turns: 0 }, from)
+    t.match(problem, `the model endpoint answered ${status}`, from)
+    t.equal(server.asked.length, 1, `${from}: it is not asked again`)
+  }
+})
 
 t.test('an endpoint that takes no tools is told of them in words', async (t) => {
   const call = '<tool_call>{"name": "run_check", "arguments": {"service": "shop"}}</tool_call>'
+  // Another endpoint: what has called a tool by the protocol is not read as text.
+  const { ops, server, play } = await startImitatedOps(t)
   for (const [from, status, message] of NO_TOOLS) {
-    // Another endpoint each time: what has called a tool by the protocol is not read as text.
-    const { server, play } = await startImitatedOps(t)
+    const before = ops.server.logs().length
     const { session, summary } = await play([refusal(status, { message }), call, 'All is well.'])
+    const logs = ops.server.logs().slice(before)
+    const said = logs.filter((line) => line.includes('model is asked without tools'))
+    t.match(
+      said,
+      [`"session":${session.id},"problem":"the model endpoint answered ${status}`],
+      from,
+    )
+    t.equal(said.length, 1, `${from}: said once`)
     const end = { ...session, summary }
     t.match(end, { status: 'completed', num_turns: 2, summary: 'All is well.' }, from)
     const [first, second, third] = server.asked

@@ -213,7 +213,7 @@ t.test('journal: only well-formed units; list_services and run_check', async (t)
     'Error: unit must be the name of a systemd unit, such as nginx.service; you sent "--file=/etc/passwd"',
     /^Error: unit must be the name of a systemd unit/,
     'Error: lines must be a number from 1 to 500; you sent 100000',
-    'shop: sells things\n  check "health"\n  operation "restart": restart, from tier 3, 2 within 14400 s',
+    'shop: sells things\n  check "health"\n  operation "restart": restart, 2 within 14400 s',
     /^ok health: answered 200/,
     'Error: Service "shop" has no check "nothing".',
     'Error: There is no service "nothing".',

@@ -43,22 +43,29 @@ const MEANINGS: readonly (readonly [Meaning, readonly (readonly string[])[]])[] 
     [
       // Ollama.
       ['does not support tools'],
-      // vLLM.
-      ['tool choice requires'],
+      // vLLM and SGLang, started without a parser of tool calls.
+      ['tool call parser to be set'],
+      ['unsupported tool call parser'],
       // llama.cpp, also older ones.
       ['tools param requires'],
       ['unsupported param: tools'],
       ['tools param is not fully supported'],
-      // OpenRouter.
+      ['cannot use tools with stream'],
+      // OpenRouter, Bedrock.
       ['support tool use'],
       // LiteLLM.
       ['does not support parameters', "'tools'"],
-      // Hosted ones.
+      // OpenAI, Azure, Gemini, DashScope and other hosted ones.
+      ['tools is not supported'],
+      ['tools are not supported'],
+      ['argument supplied: tools'],
+      ['function calling is not enabled'],
+      ['function calling is not supported'],
+      ['function calling is unsupported'],
       ['does not support function call'],
       ['does not support tool call'],
+      ['tool call is not supported'],
       ['tool calling is not supported'],
-      ['function calling is not supported'],
-      ['tools are not supported'],
     ],
   ],
 ]

@@ -1,9 +1,9 @@
-import { memoryQueries } from '../../../db/ops/memories.ts'
+import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
 import { cutBytes } from '../../../kernel/text.ts'
 import type { Inventory } from '../inventory.ts'
 import { authorOf, CATEGORIES } from '../memories.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
-import { ESCALATION_BYTES, promptFor } from '../sessions/prompt.ts'
+import { ESCALATION_BYTES, fenced, promptFor } from '../sessions/prompt.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { spentBefore, type Budgets } from './budget.ts'
 import type { Job } from './runner.ts'
@@ -70,25 +70,37 @@ export function taskOf({ session }: Briefing, random: RandomBytes): string {
   )
 }
 
-/** As many memories as fit, those of operators first. One that does not fit is skipped. */
-function memoryText({ memories }: Briefing) {
-  const head =
-    'Remembered, each with its author: ' +
-    'operators first, who know better, then sessions, surest first:'
-  let left = MAX_MEMORY_TEXT - head.length
-  const lines: string[] = []
-  for (const memory of memories) {
-    const { service, category, observation, confidence } = memory
-    const where = service === null ? category : `${service}, ${category}`
-    const line = `- [${authorOf(memory)}] ${inLine(where)} (${confidence}): ${inLine(observation)}`
-    if (line.length + 1 > left) continue
-    left -= line.length + 1
-    lines.push(line)
-  }
-  return lines.length === 0 ? undefined : [head, ...lines].join('\n')
+const OPERATORS = 'Noted by the operators, who know better than sessions, surest first:'
+const SESSIONS = 'what earlier sessions noted, each with its author, surest first'
+
+/**
+ * As many memories as fit, those of operators first. One that does not fit is skipped. Those of
+ * sessions are data: a session may have noted what it had read in a log.
+ */
+function memoryTexts({ memories }: Briefing, random: RandomBytes) {
+  const fence = (text: string) => fenced('MEMORIES', SESSIONS, text, random)
+  let left = MAX_MEMORY_TEXT - OPERATORS.length - fence('').length
+  const fitting = memories.filter((memory) => {
+    const { length } = memoryLine(memory)
+    const fits = length < left
+    if (fits) left -= length + 1
+    return fits
+  })
+  const ofOperators = fitting.filter(({ tier }) => tier === 0).map(memoryLine)
+  const ofSessions = fitting.filter(({ tier }) => tier > 0).map(memoryLine)
+  return [
+    ofOperators.length === 0 ? undefined : [OPERATORS, ...ofOperators].join('\n'),
+    ofSessions.length === 0 ? undefined : fence(ofSessions.join('\n')),
+  ]
 }
 
-/** Agents write memories: no part of one may begin a line that looks like ours. */
+function memoryLine(memory: Memory): string {
+  const { service, category, observation, confidence } = memory
+  const where = service === null ? category : `${service}, ${category}`
+  return `- [${authorOf(memory)}] ${inLine(where)} (${confidence}): ${inLine(observation)}`
+}
+
+/** No part of a memory may begin a line that looks like another one. */
 function inLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim()
 }
@@ -122,13 +134,13 @@ const MODEL_RULES = `Rules:
   a summary in plain text, two to five sentences, what people read first.`
 
 /** The first message of a conversation: who the model is, and what is remembered. */
-export function systemPrompt(briefing: Briefing): string {
+export function systemPrompt(briefing: Briefing, random: RandomBytes): string {
   return paragraphs([
     introduction(briefing),
     MODEL_ROLES[briefing.session.tier],
     ...limitsOf(briefing, 'operations are only recorded, and nothing escalates.'),
     MODEL_RULES,
-    memoryText(briefing),
+    ...memoryTexts(briefing, random),
   ])
 }
 
@@ -198,7 +210,7 @@ export function agentPrompt(
     AGENT_RULES,
     reportForm(reportKey),
     cutBytes(`Services: ${services.map(({ name }) => name).join(', ')}`, NAMES_BYTES),
-    memoryText(briefing),
+    ...memoryTexts(briefing, random),
     `The task:\n${cutBytes(taskOf(briefing, random), TASK_BYTES, TASK_END_BYTES)}`,
   ])
 }

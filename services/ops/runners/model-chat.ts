@@ -48,6 +48,8 @@ export interface ChatOptions {
   redact: Redaction
   /** What this endpoint did not take before; whatever else it refuses is added. */
   untaken?: Untaken
+  /** Called when the endpoint refuses something and is asked without it from then on. */
+  refuses?: (part: 'tools' | 'stream_options', problem: string) => void
   /** How often the request is tried. */
   attempts?: number
   /** Milliseconds that are left. No pause begins that would last longer. */
@@ -97,7 +99,7 @@ export async function completeChat(
   request: ChatRequest,
   options: ChatOptions,
 ): Promise<Reply | ChatFailure> {
-  const { signal, attempts = DEFAULT_ATTEMPTS, left = () => Infinity, retry } = options
+  const { signal, attempts = DEFAULT_ATTEMPTS, left = () => Infinity, retry, refuses } = options
   const untaken = options.untaken ?? new Set()
   for (let attempt = 1; ;) {
     const usualPauseMs = FIRST_PAUSE_MS * 2 ** (attempt - 1)
@@ -109,7 +111,12 @@ export async function completeChat(
     const { againInMs, meaning } = result
     const problem = `the model endpoint ${result.problem}`
     if (signal.aborted || meaning === 'too long') return { problem, meaning }
-    if (learn(untaken, meaning, request)) continue
+    const part = refusedPart(untaken, meaning, request)
+    if (part !== undefined) {
+      untaken.add(part)
+      refuses?.(part, problem)
+      continue
+    }
     if (againInMs === undefined) return { problem }
     if (attempt >= attempts) return { problem: `${problem}, ${attempts} times over` }
     const waitMs = Math.min(againInMs, MAX_PAUSE_MS)
@@ -121,14 +128,12 @@ export async function completeChat(
   }
 }
 
-/** Adds what the endpoint has refused now; false if that was not asked for. */
-function learn(untaken: Untaken, meaning: Meaning | undefined, { tools }: ChatRequest): boolean {
+/** What the endpoint has refused now; undefined if that was not asked for. */
+function refusedPart(untaken: Untaken, meaning: Meaning | undefined, { tools }: ChatRequest) {
   const hasTools = tools !== undefined && !untaken.has('tools')
+  if (meaning === 'no tools' && hasTools) return 'tools'
   const hasOptions = !untaken.has('stream_options')
-  if (meaning === 'no tools' && hasTools) untaken.add('tools')
-  else if (meaning === 'no stream_options' && hasOptions) untaken.add('stream_options')
-  else return false
-  return true
+  return meaning === 'no stream_options' && hasOptions ? 'stream_options' : undefined
 }
 
 function bodyOf(

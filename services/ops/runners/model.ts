@@ -93,7 +93,7 @@ async function openConversation(
     inventory.current(),
   ])
   const messages: Message[] = [
-    { role: 'system', content: redact(systemPrompt(briefing)) },
+    { role: 'system', content: redact(systemPrompt(briefing, random)) },
     { role: 'user', content: redact(taskOf(briefing, random)) },
   ]
   const { budgets } = briefing
@@ -210,7 +210,6 @@ async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure>
   const { options, job, endpoint, spending, messages, untaken, fence } = conversation
   const { tools, toolsInWords, liveText } = conversation
   const { output, signal, noteActivity, noteCost, session } = job
-  const hadTools = !untaken.has('tools')
   const request = { model: session.model, messages, tools, toolsInWords, random: fence }
   const reply = await completeChat(endpoint, request, {
     ...{ signal, untaken, redact: options.redact, loadingMs: options.loadingMs() },
@@ -220,19 +219,22 @@ async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure>
     },
     activity: noteActivity,
     text: liveText.add,
+    refuses(part, problem) {
+      if (part !== 'tools') return
+      const { log } = options
+      log.warn('model is asked without tools', { session: session.id, problem })
+      const without = 'those that read are described in words'
+      output.write('system', `The endpoint takes no tools: ${without}.\n`)
+    },
     retry(line) {
       liveText.cut()
       output.write('error', `${line}\n`)
     },
   })
-  if ('problem' in reply) liveText.cut()
-  if (hadTools && untaken.has('tools')) {
-    output.write(
-      'system',
-      'The endpoint takes no tools: those that read are described in words.\n',
-    )
+  if ('problem' in reply) {
+    liveText.cut()
+    return reply
   }
-  if ('problem' in reply) return reply
   if (reply.isCut) {
     output.write('system', `The answer is longer than 64 KB: the rest of it was not read.\n`)
   }

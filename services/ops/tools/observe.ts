@@ -97,10 +97,10 @@ export const runCheckTool = defineTool({
 })
 
 function describeOperation(operation: Operation): string {
-  const { name, action_type, min_tier = 3 } = operation
+  const { name, action_type } = operation
   const { count, window_s } = cooldownOf(operation)
   const limit = `${count} within ${window_s} s`
-  return `operation "${name}": ${action_type}, from tier ${min_tier}, ${limit}`
+  return `operation "${name}": ${action_type}, ${limit}`
 }
 
 /** The lines of a service in the list; those of its parts are indented. */
