@@ -1,8 +1,8 @@
 import type { Database, Executor } from '../../db/client.ts'
 import { retentionQueries as q } from '../../db/links/retention.ts'
 import type { Log } from '../../kernel/log.ts'
-import { PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
-import { openSteadyTime, type Clock } from '../../kernel/time.ts'
+import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { firstClickDay } from './clicks.ts'
 
 export interface RetentionOptions {
