@@ -90,8 +90,8 @@ export function withDefault<T extends TSchema>(schema: T, value: Static<T>): T {
 }
 
 /**
- * The fields that a schema names, in its order, of a JSON object; others are dropped. Throws the
- * Fault of the first field that is wrong; its `fields` has the messages of all.
+ * The fields that a schema names, in its order, of a JSON object; others are dropped, see
+ * `refuseUnknown`. Throws the Fault of the first field that is wrong; its `fields` has the messages of all.
  */
 export function validate<S extends TObject>(
   schema: S,
@@ -104,6 +104,27 @@ export function validate<S extends TObject>(
     if (type !== undefined && !hasType(value, type)) throw wrongType(name, property, type)
     return validField(name, property, value)
   })
+}
+
+/** Whether a schema takes only the members that it names: it says so itself. */
+export function isStrict(schema: TObject & { additionalProperties?: unknown }): boolean {
+  return schema.additionalProperties === false
+}
+
+const MAX_SHOWN_NAME = 100
+
+/** Refuses a member that a strict schema does not name: most likely a typing error. */
+export function refuseUnknown(
+  schema: TObject,
+  given: Readonly<Record<string, unknown>>,
+  status: number,
+): void {
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(schema.properties, name))
+  if (!isStrict(schema) || unknown === undefined) return
+  const name = unknown.slice(0, MAX_SHOWN_NAME).toWellFormed()
+  const known = Object.keys(schema.properties).join(', ')
+  const message = `${name} is not known; the body takes ${known}.`
+  throw new Fault(status, 'UNKNOWN_MEMBER', message, { field: name })
 }
 
 type ValidField = (name: string, property: TSchema, value: unknown) => unknown

@@ -2,7 +2,7 @@ import Type, { type Static, type TObject, type TProperties, type TSchema } from 
 import { Fault, notFound } from '../fault.ts'
 import type { Html } from '../html.ts'
 import type { Operation } from '../openapi.ts'
-import { validate, validateQuery, validateTexts } from '../validate.ts'
+import { isStrict, refuseUnknown, validate, validateQuery, validateTexts } from '../validate.ts'
 import { isEmptyBody } from './body.ts'
 import { queryOf, type Context } from './context.ts'
 import { readForm, readJson } from './read-body.ts'
@@ -82,7 +82,10 @@ interface Declaration<
   query?: Q
   /** Looks for what the call is about before the body is read, and throws 404 or 403. */
   find?(call: Call<App, Caller, Static<TObject<P>>, Static<Q>>): Promise<Found>
-  /** The JSON object or the fields of the form; without a schema the body is not read. */
+  /**
+   * The JSON object or the fields of the form; without a schema the body is not read. A JSON object
+   * may have further members, unless the schema has `additionalProperties: false`.
+   */
   body?: B
   answer(
     call: Call<App, Caller, Static<TObject<P>>, Static<Q>, Found, Static<B>>,
@@ -94,7 +97,10 @@ type Described = Omit<
   'find' | 'answer'
 >
 
-type DescribedRules = Pick<ServiceRules<never, unknown>, 'access' | 'alwaysRefuses'>
+type DescribedRules = Pick<
+  ServiceRules<never, unknown>,
+  'access' | 'alwaysRefuses' | 'unknownMember'
+>
 
 /** A value whose lists may be read-only, such as the rows of a query. */
 type Unchanging<T> = T extends readonly (infer Item)[]
@@ -157,6 +163,8 @@ interface ServiceRules<App, Viewer> {
   bodyLimit: number
   /** Statuses that every endpoint of the API may answer. */
   alwaysRefuses: readonly number[]
+  /** Status of a member that a JSON body does not take, where it is not 400. */
+  unknownMember?: number
   /** A fault in the shape of the contract; the viewer is the caller, once known. */
   faultReply: (app: App, fault: Fault, context: Context, viewer: Viewer | undefined) => Reply
   /** Draws a page with what all pages of the service share. */
@@ -189,7 +197,7 @@ function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
     const { body, returns, method } = endpoint
     const { status = returns.schema === undefined ? 204 : 200, schema, headersOf } = returns
     const route = routeOf(rules, method, endpoint, asItIs, async (call) => {
-      const sent = body && validate(body, await readJson(call.context, rules.bodyLimit))
+      const sent = body && (await readSent(body, call.context, rules))
       const value = await endpoint.answer({ ...call, body: sent as Static<B> })
       if (schema !== undefined) return jsonReply(value, status, headersOf?.(value as Static<R>))
       return { status, headers: { 'cache-control': 'no-store' }, body: null }
@@ -337,6 +345,20 @@ function readQuery<Q extends TObject>(query: Q | undefined, context: Context): S
   return validateQuery(query, queryOf(context))
 }
 
+/** The validated JSON object of a request. */
+async function readSent<B extends TObject>(
+  body: B,
+  context: Context,
+  {
+    bodyLimit,
+    unknownMember = 400,
+  }: Pick<ServiceRules<never, unknown>, 'bodyLimit' | 'unknownMember'>,
+): Promise<Static<B>> {
+  const given = await readJson(context, bodyLimit)
+  refuseUnknown(body, given, unknownMember)
+  return validate(body, given)
+}
+
 /**
  * The fields of a form as typed. A browser does not send a box that is not ticked. Boxes of one
  * name, of which any number may be ticked, are the lines of one text.
@@ -356,7 +378,7 @@ async function readTyped(body: TObject, context: Context, limit?: number): Promi
 function operationOf(
   endpoint: Described & ApiNotes<TSchema>,
   status: number,
-  { access: usual, alwaysRefuses }: DescribedRules,
+  { access: usual, alwaysRefuses, unknownMember = 400 }: DescribedRules,
 ): Omit<Operation, 'handle'> {
   const { params, query, body, returns, refuses = [] } = endpoint
   const { guard, needsToken } = (endpoint.access ?? usual) as Access<never, unknown>
@@ -365,6 +387,7 @@ function operationOf(
     ...(params === undefined ? [] : [400, 404]),
     ...(query === undefined ? [] : [400]),
     ...(body === undefined ? [] : [400, 413, 415]),
+    ...(body !== undefined && isStrict(body) ? [unknownMember] : []),
     ...refuses,
     ...alwaysRefuses,
   ]

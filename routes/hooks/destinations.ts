@@ -34,21 +34,25 @@ const RetryForm = Type.Object({
 
 export const DestinationList = Type.Object({ destinations: Type.Array(Destination) })
 
-export const DestinationSwitch = Type.Object({
-  enabled: field(Type.Boolean(), 'must be true or false.'),
-})
+export const DestinationSwitch = Type.Object(
+  { enabled: field(Type.Boolean(), 'must be true or false.') },
+  { additionalProperties: false },
+)
 
-export const RetryRequest = Type.Object({
-  dead: field(
-    withDefault(Type.Boolean({ description: 'Also what was given up' }), false),
-    'must be true or false.',
-  ),
-  since: field(
-    withDefault(Type.String({ description: 'The first event: its id, or a time' }), ''),
-    SINCE_FORM,
-    [(text) => readSince(text) !== undefined, SINCE_FORM],
-  ),
-})
+export const RetryRequest = Type.Object(
+  {
+    dead: field(
+      withDefault(Type.Boolean({ description: 'Also what was given up' }), false),
+      'must be true or false.',
+    ),
+    since: field(
+      withDefault(Type.String({ description: 'The first event: its id, or a time' }), ''),
+      SINCE_FORM,
+      [(text) => readSince(text) !== undefined, SINCE_FORM],
+    ),
+  },
+  { additionalProperties: false },
+)
 
 export const Retried = Type.Object({ retried: Type.Integer() })
 

@@ -16,6 +16,7 @@ export const { api, page, form } = endpointsOf<HooksRoutes, EndpointKey | undefi
   access: anyone,
   pageAccess: visitor,
   bodyLimit: 64 * 1024,
+  unknownMember: 422,
   // 400: a request with two Authorization headers.
   alwaysRefuses: [400, 503],
   faultReply: hooksFault,

@@ -69,7 +69,7 @@ export const ReplayRequest = Type.Object(
       ),
     ),
   },
-  { examples: [{ target_url: 'https://example.com/hook' }] },
+  { additionalProperties: false, examples: [{ target_url: 'https://example.com/hook' }] },
 )
 
 /** One time that an event was sent. */

@@ -43,7 +43,10 @@ export const ReplayJobRequest = Type.Object(
       'must be true or false.',
     ),
   },
-  { examples: [{ provider: 'code_host', since: '2026-01-31T12:00:00Z', dry_run: true }] },
+  {
+    additionalProperties: false,
+    examples: [{ provider: 'code_host', since: '2026-01-31T12:00:00Z', dry_run: true }],
+  },
 )
 
 /** The events that a filter chooses, and the job that sends them. */

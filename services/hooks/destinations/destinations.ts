@@ -34,22 +34,26 @@ const { provider, event_type } = filterFields
 /**
  * What a new destination is made from: the fields of the page and the arguments of the command.
  */
-export const DestinationForm = Type.Object({
-  name: field(Type.String(), NAME_FORM, [isGenericName, NAME_FORM]),
-  url: parsed(Type.String({ format: 'uri' }), `must be ${TARGET_FORM}.`, (given) => {
-    const text = String(given).trim()
-    return parseTarget(text) === undefined ? undefined : text
-  }),
-  provider,
-  event_type,
-  json: memberField,
-  ordered: Type.Optional(Type.Boolean()),
-  rate: parsed(
-    Type.Optional(Type.Unsafe<number | null>({ type: 'string' })),
-    `must be ${RATE_FORM}, or nothing.`,
-    (given) => readRate(String(given).trim()),
-  ),
-})
+export const DestinationForm = Type.Object(
+  {
+    name: field(Type.String(), NAME_FORM, [isGenericName, NAME_FORM]),
+    url: parsed(Type.String({ format: 'uri' }), `must be ${TARGET_FORM}.`, (given) => {
+      const text = String(given).trim()
+      return parseTarget(text) === undefined ? undefined : text
+    }),
+    provider,
+    event_type,
+    json: memberField,
+    ordered: Type.Optional(Type.Boolean()),
+    rate: parsed(
+      Type.Optional(Type.Unsafe<number | null>({ type: 'string' })),
+      `must be ${RATE_FORM}, or nothing.`,
+      (given) => readRate(String(given).trim()),
+    ),
+  },
+  // A filter that is spelled wrong would leave every event in.
+  { additionalProperties: false },
+)
 export type DestinationForm = Type.Static<typeof DestinationForm>
 
 /** What changes of destinations need. */
