@@ -116,7 +116,8 @@ async function runWithDatabase(
   if (url !== undefined) await refuseUnfitServer(db)
   if (parsed.command.name !== 'migrate') await migrate(db)
   const secrets = configuredSecrets(config, random)
-  const tools = { db, config, secrets, output, log, random, now, input }
+  const actor = { kind: 'command' } as const
+  const tools = { db, actor, config, secrets, output, log, random, now, input }
   return await parsed.command.run(readCall(parsed), tools)
 }
 

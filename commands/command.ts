@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import type { Actor } from '../kernel/actor.ts'
 import { anyText, oneOf, type Reading } from '../kernel/variables.ts'
 import type { RandomBytes } from '../kernel/tokens.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
@@ -135,6 +136,8 @@ export interface ConfiguredTools extends PlainTools {
 export interface DatabaseTools extends Pick<PlainTools, 'log' | 'random' | 'now'> {
   output: Output
   db: Database
+  /** Who makes the changes of a command. */
+  actor: Actor
   config: ConfigSource
   secrets: SigningSecrets
   /** The bytes that the caller sends after the command. */

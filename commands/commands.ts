@@ -50,6 +50,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   token: async () => await import('./users.ts'),
   import: async () => await import('./links.ts'),
   export: async () => await import('./links.ts'),
+  audit: async () => await import('./audit.ts'),
   backup: async () => await import('./backup.ts'),
   restore: async () => await import('./transfer.ts'),
   db: async () => await import('./transfer.ts'),

@@ -39,11 +39,11 @@ export const commands = [
     flags: ADD_FLAGS,
     needs: 'database',
     check: (call) => void readForm(call),
-    async run(call, { db, config, output }) {
-      const replayTargets = config.current.HOOKS_REPLAY_TARGETS
+    async run(call, tools) {
+      const replayTargets = tools.config.current.HOOKS_REPLAY_TARGETS
       const form = readForm(call)
-      await addDestination({ db, replayTargets }, form)
-      output.err(`${form.name} gets the events from now on`)
+      await addDestination({ ...tools, replayTargets }, form)
+      tools.output.err(`${form.name} gets the events from now on`)
     },
   }),
   command({
@@ -72,9 +72,9 @@ export const commands = [
     summary: 'remove a destination with what it is owed',
     args: { name: NAME },
     needs: 'database',
-    async run({ args: { name } }, { db, output }) {
-      await removeDestination(db, name)
-      output.err(`${name} is removed`)
+    async run({ args: { name } }, tools) {
+      await removeDestination(tools, name)
+      tools.output.err(`${name} is removed`)
     },
   }),
   command({
@@ -90,9 +90,11 @@ export const commands = [
       ),
     },
     needs: 'database',
-    async run({ args: { name }, flags: { dead, since = { id: 0 } } }, { db, output }) {
-      const retried = await retryDeliveries(db, name, { dead, since })
-      output.err(`${retried} ${retried === 1 ? 'delivery is' : 'deliveries are'} tried again`)
+    async run({ args: { name }, flags: { dead, since = { id: 0 } } }, tools) {
+      const retried = await retryDeliveries(tools, name, { dead, since })
+      tools.output.err(
+        `${retried} ${retried === 1 ? 'delivery is' : 'deliveries are'} tried again`,
+      )
     },
   }),
 ]
@@ -103,9 +105,9 @@ function switchCommand(verb: 'enable' | 'disable', summary: string): Command {
     summary,
     args: { name: NAME },
     needs: 'database',
-    async run({ args: { name } }, { db, output }) {
-      await enableDestination(db, name, verb === 'enable')
-      output.err(`${name} is ${verb}d`)
+    async run({ args: { name } }, tools) {
+      await enableDestination(tools, name, verb === 'enable')
+      tools.output.err(`${name} is ${verb}d`)
     },
   })
 }

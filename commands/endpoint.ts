@@ -1,7 +1,10 @@
 import { endpointQueries } from '../db/hooks/endpoints.ts'
 import { oneOf } from '../kernel/variables.ts'
-import { createEndpoint, revokeEndpoint } from '../services/hooks/endpoints.ts'
-import { clientConfiguration } from '../services/hooks/endpoints.ts'
+import {
+  clientConfiguration,
+  createEndpoint,
+  revokeEndpoint,
+} from '../services/hooks/endpoint-changes.ts'
 import { serviceUrl } from './configuration.ts'
 import { command, JSON_FLAG, text, value } from './command.ts'
 import { printRows } from './output.ts'
@@ -20,9 +23,9 @@ export const commands = [
     flags: { allow: value('replay', 'programs may also replay events', oneOf('replay')) },
     needs: 'database',
     async run({ args: { name }, flags }, tools) {
-      const { db, random, config, addresses, output } = tools
+      const { config, addresses, output } = tools
       const wanted = { name, may_replay: flags.allow === 'replay' }
-      const made = await createEndpoint(db, random, wanted)
+      const made = await createEndpoint(tools, wanted)
       const baseUrl = serviceUrl('hooks', config, addresses)
       output.err(`${name} created. Client configuration, with the token below for TOKEN:`)
       output.err(clientConfiguration(baseUrl ?? 'http://HOST', name, 'TOKEN'))
@@ -49,9 +52,9 @@ export const commands = [
     summary: 'remove an endpoint: its token stops working at once',
     args: { name: NAME },
     needs: 'database',
-    async run({ args: { name } }, { db, output }) {
-      await revokeEndpoint(db, name)
-      output.err(`${name} is revoked; its token no longer works`)
+    async run({ args: { name } }, tools) {
+      await revokeEndpoint(tools, name)
+      tools.output.err(`${name} is revoked; its token no longer works`)
     },
   }),
 ]

@@ -19,6 +19,7 @@ import {
   type AddressSet,
 } from '../kernel/net/addresses.ts'
 import { createGuard } from '../kernel/net/guard.ts'
+import { identityReader } from '../kernel/net/identity.ts'
 import { openFilesLimit } from '../kernel/processes/self.ts'
 import { metricsRoute } from '../routes/monitoring.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
@@ -127,6 +128,10 @@ export async function startListener(
       userHeader: () => config.current.GATEHOUSE_USER_HEADER,
     }),
     trustedProxies,
+    identify: identityReader({
+      trustedProxies: () => config.current.GATEHOUSE_TRUSTED_PROXIES,
+      userHeader: () => config.current.GATEHOUSE_USER_HEADER,
+    }),
     metrics: httpMetrics,
     maxConnections: maxConnections(service),
   })

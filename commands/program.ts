@@ -10,6 +10,7 @@ import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics, type Metrics } from '../kernel/metrics.ts'
 import { systemClock } from '../kernel/time.ts'
 import { measureProcess } from '../kernel/processes/process-metrics.ts'
+import { startAuditRetention } from '../services/audit-retention.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
 import type { Addresses, ServiceName, ConfigSource } from './configuration.ts'
 import type { CommandTable } from './command.ts'
@@ -102,6 +103,8 @@ async function start(
   const secrets = configuredSecrets(config, randomBytes)
   const context = { ...options, secrets, db, addresses }
   const endMeasuring = measureProcess(metrics, systemClock)
+  const keptDays = () => config.current.GATEHOUSE_AUDIT_DAYS
+  const audit = startAuditRetention({ db, clock: systemClock, log, keptDays })
   let control: Server | undefined
 
   async function close(graceMs: number) {
@@ -118,7 +121,8 @@ async function start(
             listener.close(graceMs),
       ),
     )
-    const closed = await errorsOf(services.map((service) => () => service.close()))
+    const parts = [...services, audit]
+    const closed = await errorsOf(parts.map((part) => () => part.close()))
     return [...ended, ...silent, ...closed]
   }
 
@@ -141,6 +145,7 @@ async function start(
     }
     if (backend === 'embedded') control = await startControl(context, options.table, services)
     for (const service of services) service.begin?.()
+    audit.prune()
     return { addresses: addresses(), close }
   } catch (error) {
     // Running services would keep the process alive.
@@ -157,7 +162,8 @@ async function startControl(
 ) {
   const { config, log } = context
   const path = controlPath(config.current.GATEHOUSE_DATA_DIR)
-  const here = { random: randomBytes, now: () => new Date(), forget }
+  const actor = { kind: 'command' } as const
+  const here = { actor, random: randomBytes, now: () => new Date(), forget }
   function forget(slug: string) {
     for (const service of services) service.forgetLink?.(slug)
   }

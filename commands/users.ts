@@ -3,14 +3,19 @@ import { notFound } from '../kernel/fault.ts'
 import { oneOf, accepted } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
 import { NewUser } from '../services/links/user-input.ts'
-import { changeRole, createUser, findUser } from '../services/links/users.ts'
+import { changeRole, createUser, findUser } from '../services/links/accounts.ts'
 import { command, JSON_FLAG, readFields, text, value } from './command.ts'
 import { printRows } from './output.ts'
 import type { Database } from '../db/client.ts'
 import { tokenQueries } from '../db/links/tokens.ts'
 import { isUuid } from '../kernel/text.ts'
 import { DURATION_FORM } from '../kernel/time.ts'
-import { createToken, newTokenOf, TokenForm } from '../services/links/new-tokens.ts'
+import {
+  createToken,
+  newTokenOf,
+  revokeToken,
+  TokenForm,
+} from '../services/links/token-changes.ts'
 
 /** All of them: the list is printed at once. */
 const MAX_USERS = Number.MAX_SAFE_INTEGER
@@ -35,11 +40,11 @@ export const commands = [
       admin: { summary: 'an admin may change every link' },
     },
     needs: 'database',
-    async run({ args: { email }, flags: { name, admin } }, { db, now, output }) {
+    async run({ args: { email }, flags: { name, admin } }, tools) {
       const role = admin ? 'admin' : 'user'
-      const user = await createUser(db, validate(NewUser, { email, name, role }), now())
+      const user = await createUser(tools, validate(NewUser, { email, name, role }), tools.now())
       const next = `gatehouse token create ${user.email}`
-      output.err(`${user.email} is a user now; create a token with: ${next}`)
+      tools.output.err(`${user.email} is a user now; create a token with: ${next}`)
     },
   }),
   command({
@@ -62,10 +67,10 @@ export const commands = [
     summary: 'make somebody an admin, or a user again',
     args: { email: EMAIL, role: value('user|admin', 'the new role', oneOf('user', 'admin')) },
     needs: 'database',
-    async run({ args: { email, role } }, { db, output }) {
-      const known = await knownUser(db, email)
-      const changed = await changeRole(db, known.id, role)
-      output.err(`${changed.email} has role ${changed.role} now`)
+    async run({ args: { email, role } }, tools) {
+      const known = await knownUser(tools.db, email)
+      const changed = await changeRole(tools, known.id, role)
+      tools.output.err(`${changed.email} has role ${changed.role} now`)
     },
   }),
   command({
@@ -81,10 +86,11 @@ export const commands = [
     check({ flags }, now) {
       requestOf(flags, now)
     },
-    async run({ args: { email }, flags }, { db, random, now, output }) {
-      const at = now()
+    async run({ args: { email }, flags }, tools) {
+      const { db, output } = tools
+      const at = tools.now()
       const user = await knownUser(db, email)
-      const made = await createToken(db, random, user.id, requestOf(flags, at), at)
+      const made = await createToken(tools, user, requestOf(flags, at), at)
       const until = made.expires_at === null ? '' : `, until ${made.expires_at.toISOString()}`
       const what = `token "${made.name}" of ${user.email}, scope ${made.scope}${until}`
       output.err(`${what}, is shown this once:`)
@@ -114,10 +120,9 @@ export const commands = [
     summary: 'revoke a token: it stops working at once',
     args: { id: value('ID', 'the id of the token', tokenId) },
     needs: 'database',
-    async run({ args: { id } }, { db, output }) {
-      const removed = await tokenQueries.removeToken(db, { id, user: null })
-      if (removed === undefined) throw notFound(`there is no token ${id}`)
-      output.err(`token ${id} is revoked`)
+    async run({ args: { id } }, tools) {
+      await revokeToken(tools, id, null)
+      tools.output.err(`token ${id} is revoked`)
     },
   }),
 ]

@@ -16,6 +16,8 @@ export interface Site {
   tagline: string
   /** Path of the page that explains the service's API, when it has one. */
   apiDocs?: string
+  /** Path of the page that says who changed what, for those who may open it. */
+  audit?: string
   navigation: readonly Entry[]
   /** Stands at the end of the navigation, such as who is signed in. */
   aside?: Html
@@ -75,7 +77,7 @@ const HTMX_CONFIG = JSON.stringify({
 
 /** The document around a page. */
 export function layout(site: Site, page: Page): Html {
-  const { assets, tagline, apiDocs } = site
+  const { assets, tagline, apiDocs, audit } = site
   const head = html`<meta name="color-scheme" content="light dark" />
     <meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)" />
     <meta name="theme-color" content="#1b2127" media="(prefers-color-scheme: dark)" />
@@ -91,6 +93,7 @@ export function layout(site: Site, page: Page): Html {
     <footer class="bottom">
       Gatehouse · ${tagline} · <a href="/healthz">health</a>
       ${apiDocs !== undefined && html`· <a href="${apiDocs}">API</a>`}
+      ${audit !== undefined && html`· <a href="${audit}">audit</a>`}
     </footer>`
   return htmlDocument(page.title, assets, head, body)
 }

@@ -83,6 +83,12 @@ export const programVariables = {
     read: (text) => HEADER_NAME.read(text).toLowerCase(),
     default: 'Remote-Email',
   },
+  GATEHOUSE_AUDIT_DAYS: {
+    ...integer({ min: 0, max: 36_500 }),
+    form: 'a whole number of days from 0 (kept whatever their age) to 36500',
+    counts: 'at once',
+    default: '365',
+  },
   GATEHOUSE_WATCHDOG_S: {
     ...integer({ min: 0, max: 3_600, of: 'seconds' }),
     form: 'a whole number of seconds from 1 to 3600, or 0 for no watchdog',

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { databaseAnswers } from '../../db/server.ts'
 import { systemClock } from '../../kernel/time.ts'
-import { identityReader } from '../../kernel/net/identity.ts'
 import { faultReply, NOT_FOUND, type LinksRoutes } from '../../routes/links/endpoint.ts'
 import { linksRoutes, linksFallback } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
@@ -20,10 +19,6 @@ export const openService: OpenService = async (context) => {
     services: () => runningServices(config, addresses),
     baseUrl,
     shortKeyword: () => shortKeyword(config, addresses),
-    identify: identityReader({
-      trustedProxies: () => config.current.GATEHOUSE_TRUSTED_PROXIES,
-      userHeader: () => config.current.GATEHOUSE_USER_HEADER,
-    }),
   }
   return {
     name: 'links',

@@ -16,6 +16,7 @@ const Removed = Type.Object({ removed: Type.Integer() })
 /** The settings, and the removal of what is kept for a time only, except for rejections. */
 export const settingsQueries = sqlFile('sql/hooks/settings.sql', {
   readSettings: one(Settings, {}),
+  lockSettings: one(Settings, {}),
   writeSettings: exec({ given: 'jsonb' }),
   findNewest: optional(Id, { before: 'int8', newer: 'int8' }),
   pruneEvents: one(Removed, { below: 'int8', limit: 'int8' }),

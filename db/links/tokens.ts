@@ -21,10 +21,16 @@ export type Token = Type.Static<typeof Token>
 export const Bearer = Type.Object({
   ...User.properties,
   token_id: Uuid,
+  token_name: Type.String(),
   scope: Scope,
   last_used_at: nullable(Timestamp),
 })
 export type Bearer = Type.Static<typeof Bearer>
+
+const RemovedToken = Type.Object({
+  name: Token.properties.name,
+  email: User.properties.email,
+})
 
 export const tokenQueries = sqlFile('sql/links/tokens.sql', {
   lockTokens: exec({ user: 'uuid' }),
@@ -39,7 +45,7 @@ export const tokenQueries = sqlFile('sql/links/tokens.sql', {
   }),
   removeExpiredTokens: exec({ user: 'uuid', now: 'timestamptz' }),
   listTokens: many(Token, { user: 'uuid' }),
-  removeToken: optional(Type.Pick(Token, ['id']), { id: 'uuid', user: 'uuid?' }),
+  removeToken: optional(RemovedToken, { id: 'uuid', user: 'uuid?' }),
   findBearer: optional(Bearer, { token_hash: 'bytea', now: 'timestamptz' }),
   touchToken: exec({ id: 'uuid', now: 'timestamptz' }),
 })

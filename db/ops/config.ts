@@ -13,6 +13,7 @@ const SavedSettings = Type.Object({
 
 export const configQueries = sqlFile('sql/ops/config.sql', {
   readSettings: one(SavedSettings, {}),
+  lockSettings: one(SavedSettings, {}),
   writeSettings: exec({
     interval: 'int4?',
     tier1_model: 'text?',

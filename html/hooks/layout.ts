@@ -12,6 +12,7 @@ const SITE = {
   assets: '/assets',
   tagline: 'webhooks, caught and kept',
   apiDocs: '/api/docs/',
+  audit: '/audit',
   head: html`<script src="/assets/hooks.js" type="module"></script>`,
   navigation: entriesOf('dashboard', 'log', 'providers', 'destinations', 'settings'),
 }

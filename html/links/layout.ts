@@ -33,6 +33,7 @@ export function linksFrame(page: Page, viewer: Viewer, services: readonly Servic
     assets: '/-/assets',
     tagline: 'short links, shared',
     apiDocs: '/api/docs/',
+    ...(viewer?.role === 'admin' && { audit: '/-/admin/audit' }),
     navigation,
     aside: viewerLine(viewer),
     head: html`<link
@@ -64,10 +65,11 @@ export function partView(title: string, content: Html): View {
 }
 
 /** The way between the pages of admins. */
-export function adminTabs(current: 'users' | 'links'): Html {
+export function adminTabs(current: 'users' | 'links' | 'audit'): Html {
   return html`<nav class="tabs" aria-label="Admin">
     <a href="/-/admin/users" ${current === 'users' && html`aria-current="page"`}>Users</a>
     <a href="/-/admin/links" ${current === 'links' && html`aria-current="page"`}>Links</a>
+    <a href="/-/admin/audit" ${current === 'audit' && html`aria-current="page"`}>Audit</a>
   </nav>`
 }
 

@@ -10,6 +10,7 @@ const SITE = {
   assets: '/assets',
   tagline: 'an agent that looks after services',
   apiDocs: '/api/docs/',
+  audit: '/audit',
   navigation: entriesOf(
     'dashboard',
     'sessions',

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Actor } from '../actor.ts'
 import type { BodyResult } from './body.ts'
 
 /** One request as a handler sees it. */
@@ -22,6 +23,10 @@ export interface Context {
   /** Address of the client: the peer, or who a trusted proxy says it is. */
   client: string
   receivedAt: Date
+  /**
+   * Who sends it, as far as the connection tells. What finds the holder of a token puts that here.
+   */
+  actor: Actor
   /**
    * Reads the whole body once; a body over `limit` bytes is refused without being kept. `eachPart`
    * gets the bytes as they arrive.

@@ -1,6 +1,7 @@
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { Fault, notFound } from '../fault.ts'
 import type { Html } from '../html.ts'
+import type { Actor } from '../actor.ts'
 import type { Operation } from '../openapi.ts'
 import { isStrict, refuseUnknown, validate, validateQuery, validateTexts } from '../validate.ts'
 import { isEmptyBody } from './body.ts'
@@ -55,6 +56,8 @@ export interface Call<
 > {
   app: App
   caller: Caller
+  /** Who it is, for what the caller changes. */
+  actor: Actor
   params: Params
   query: Query
   /** What the endpoint's `find` gave. */
@@ -265,6 +268,7 @@ function routeOf<App, Viewer, C extends Viewer, P extends TProperties, Q extends
       const call = {
         app,
         caller,
+        actor: context.actor,
         params: readTexts(paramsSchema, (name) => context.params[name], wrongParams),
         query: readQuery(query, context),
         found: undefined,

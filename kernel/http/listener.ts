@@ -5,6 +5,8 @@ import { wrongMethod, type Fault } from '../fault.ts'
 import { messageOf } from '../log.ts'
 import { clientAddress, isLoopback, watchPeers, type AddressSet } from '../net/addresses.ts'
 import type { Guard } from '../net/guard.ts'
+import type { Identity } from '../actor.ts'
+import type { IdentifiedRequest } from '../net/identity.ts'
 import { createBatch } from './batch.ts'
 import { bringsBody, isEmptyBody, readBody, type BodyBudget } from './body.ts'
 import { ConnectionLimit } from './connection-limit.ts'
@@ -27,6 +29,8 @@ export interface ListenerOptions extends Pick<
   noRoute: Fault
   guard: Guard
   trustedProxies: AddressSet
+  /** Who sends a request, as far as the connection tells. */
+  identify: (request: IdentifiedRequest) => Identity
   bodyBudget: BodyBudget
   metrics: HttpMetrics
   /** How many connections it may have. */
@@ -179,6 +183,7 @@ function serve(parts: Parts, arrival: Arrival, peer: string) {
     peer,
     client: clientAddress(peer, headerOf(request, 'x-forwarded-for'), trustedProxies),
     receivedAt: parts.clock.now(),
+    actor: parts.identify({ headers, httpVersion, peer }),
     body: (limit, eachPart) =>
       readBody(request, limit, bodyBudget, {
         proceed: () => waits === true && response.writeContinue(),

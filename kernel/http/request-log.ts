@@ -1,6 +1,7 @@
 import { createConnectionMetrics, type ConnectionMetrics } from './connection-limit.ts'
 import type { Context } from './context.ts'
 import type { Log } from '../log.ts'
+import { actorText } from '../actor.ts'
 import type { Counter, Histogram, Metrics } from '../metrics.ts'
 
 /** Counts and logs the requests of a listener. */
@@ -33,7 +34,7 @@ export function createRequestLog(
   return {
     /** `started` is of `performance.now()`; `bytes` is absent for streams. */
     answered(context: Context, started: number, status: number, bytes: number | undefined): void {
-      const { requestId, method, route, client, peer } = context
+      const { requestId, method, route, client, peer, actor } = context
       const elapsed = performance.now() - started
       measure(route, status, elapsed / 1000)
       if (status >= 400 && !allows('request', route, status)) return
@@ -47,6 +48,7 @@ export function createRequestLog(
         bytes,
         client,
         peer: peer === client ? undefined : peer,
+        user: actor.kind === 'user' || actor.kind === 'token' ? actorText(actor) : undefined,
       })
     },
     /** Bytes that are no request were refused. */

@@ -2,6 +2,7 @@ import type { Context } from '../http/context.ts'
 import { readBytes } from '../http/read-body.ts'
 import { bytesReply, type Reply, type Sink } from '../http/reply.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../http/sse.ts'
+import type { Actor } from '../actor.ts'
 import type { Clock } from '../time.ts'
 import {
   errorEnvelope,
@@ -63,9 +64,10 @@ export async function postMcp(
   const request = { ...message, protocol }
   const tool = method === 'tools/call' ? calledTool(server, params) : undefined
   if (tool?.streams === true && (context.headers.accept ?? '').includes('text/event-stream')) {
-    return streamReply(server, request, options)
+    return streamReply(server, request, context.actor, options)
   }
   const { envelope, status } = await run(server, request, {
+    actor: context.actor,
     gone: () => AbortSignal.any([options.signal, context.gone()]),
     progress: () => undefined,
   })
@@ -119,6 +121,7 @@ async function run(
 function streamReply(
   server: McpServer,
   request: CheckedRequest,
+  actor: Actor,
   { clock, signal }: PostOptions,
 ): Reply {
   const { progressToken } = metaOf(request.params)
@@ -131,6 +134,7 @@ function streamReply(
       closed.abort()
     })
     const call: Call = {
+      actor,
       gone: () => AbortSignal.any([signal, closed.signal]),
       progress(progress, total, message) {
         if (!wantsProgress) return

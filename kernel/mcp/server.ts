@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { JsonObject } from '../json.ts'
+import type { Actor } from '../actor.ts'
 import { firstMismatch, fits } from '../validate.ts'
 
 /** What one endpoint offers. */
@@ -38,6 +39,8 @@ export class CallError extends Error {
 
 /** What a handler knows of its request beside the arguments. */
 export interface Call {
+  /** Who calls. */
+  actor: Actor
   /**
    * Aborted when nobody waits for the result any more. Costs time: only for handlers that wait.
    */

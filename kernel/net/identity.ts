@@ -1,14 +1,7 @@
+import type { Identity } from '../actor.ts'
 import type { Context } from '../http/context.ts'
 import { hostName, isLoopback, isLoopbackName, type AddressSet } from './addresses.ts'
 import { isUtf8 } from 'node:buffer'
-
-/** Who sits at a browser, as far as the connection tells (decisions.md section 4, UI sign-in). */
-export type Identity =
-  /** The trusted proxy has signed somebody in. */
-  | { kind: 'user'; email: string }
-  /** Somebody on this machine, without a proxy in between. */
-  | { kind: 'operator' }
-  | { kind: 'anonymous' }
 
 export interface IdentityOptions {
   /** Proxies whose word counts; undefined when there are none. */
@@ -17,11 +10,16 @@ export interface IdentityOptions {
   userHeader: () => string
 }
 
+/** The parts of a request that tell who sends it. */
+export type IdentifiedRequest = ProxiedRequest & Pick<Context, 'peer'>
+
 /** Makes the reading of who sends a request. A header of an untrusted peer is never believed. */
-export function identityReader(options: IdentityOptions): (context: Context) => Identity {
+export function identityReader(
+  options: IdentityOptions,
+): (request: IdentifiedRequest) => Identity {
   const { userHeader } = options
-  return (context) => {
-    const { headers, peer } = context
+  return (request) => {
+    const { headers, peer } = request
     const trustedProxies = options.trustedProxies()
     if (trustedProxies !== undefined) {
       // On open routes a name that is not UTF-8 names nobody; the guard refuses it on all others.
@@ -29,7 +27,7 @@ export function identityReader(options: IdentityOptions): (context: Context) => 
       return email === undefined || email === '' ? { kind: 'anonymous' } : { kind: 'user', email }
     }
     const isLocal = isLoopback(peer) && isLoopbackName(hostName(headers.host))
-    const isDirect = signOfProxy(context, userHeader()) === undefined
+    const isDirect = signOfProxy(request, userHeader()) === undefined
     return { kind: isLocal && isDirect ? 'operator' : 'anonymous' }
   }
 }

@@ -53,6 +53,7 @@ function admitted({ endpoints }: Hooks, context: Context, waits: boolean): Calle
   if (countOf('authorization', context) > 1) throw badRequest(AMBIGUOUS)
   const caller = endpoints.callerOf(context.headers.authorization, context.receivedAt)
   if (caller === undefined) return undefined
+  context.actor = { kind: 'token', name: caller.name }
   const leave = endpoints.admit(caller, waits)
   if (leave === undefined) throw unavailable(TOO_MANY_CALLS)
   const gone = context.gone()

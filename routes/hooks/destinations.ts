@@ -83,9 +83,9 @@ const forPrograms = [
     body: DestinationForm,
     returns: { status: 201, description: 'The new destination', schema: Destination },
     refuses: [...refuses, 409, 422],
-    async answer({ app, body }) {
+    async answer({ app, actor, body }) {
       const { db, replayTargets, registry } = app.hooks
-      await addDestination({ db, replayTargets: replayTargets() }, body)
+      await addDestination({ db, actor, replayTargets: replayTargets() }, body)
       await registry.refresh()
       return findDestination(db, body.name)
     },
@@ -102,8 +102,8 @@ const forPrograms = [
     body: DestinationSwitch,
     returns: { description: 'The destination', schema: Destination },
     refuses,
-    async answer({ app: { hooks }, params: { name }, body: { enabled } }) {
-      await enableDestination(hooks.db, name, enabled)
+    async answer({ app: { hooks }, actor, params: { name }, body: { enabled } }) {
+      await enableDestination({ ...hooks, actor }, name, enabled)
       await hooks.registry.refresh()
       return findDestination(hooks.db, name)
     },
@@ -119,9 +119,10 @@ const forPrograms = [
     body: RetryRequest,
     returns: { description: 'How many deliveries are tried again', schema: Retried },
     refuses,
-    async answer({ app, params: { name }, body: { dead, since } }) {
+    async answer({ app: { hooks }, actor, params: { name }, body: { dead, since } }) {
       const from = readSince(since) ?? { id: 0 }
-      return { retried: await retryDeliveries(app.hooks.db, name, { dead, since: from }) }
+      const wanted = { dead, since: from }
+      return { retried: await retryDeliveries({ ...hooks, actor }, name, wanted) }
     },
   }),
 
@@ -134,8 +135,8 @@ const forPrograms = [
     params,
     returns: { description: 'It was removed' },
     refuses,
-    async answer({ app: { hooks }, params: { name } }) {
-      await removeDestination(hooks.db, name)
+    async answer({ app: { hooks }, actor, params: { name } }) {
+      await removeDestination({ ...hooks, actor }, name)
       await hooks.registry.refresh()
     },
   }),
@@ -152,9 +153,9 @@ export const destinationEndpoints = [
   form({
     path: '/destinations',
     body: DestinationForm,
-    async answer({ app, body }) {
+    async answer({ app, actor, body }) {
       const { db, replayTargets } = app.hooks
-      await addDestination({ db, replayTargets: replayTargets() }, body)
+      await addDestination({ db, actor, replayTargets: replayTargets() }, body)
       return changedView(app, `${body.name} gets the events from now on.`)
     },
     refused: ({ app }, refused) => destinationsView(app, { form: refused }),
@@ -164,8 +165,8 @@ export const destinationEndpoints = [
     path: '/destinations/:name/enabled',
     params,
     body: EnableForm,
-    async answer({ app, params: { name }, body: { enabled } }) {
-      await enableDestination(app.hooks.db, name, enabled === 'true')
+    async answer({ app, actor, params: { name }, body: { enabled } }) {
+      await enableDestination({ ...app.hooks, actor }, name, enabled === 'true')
       return changedView(app, undefined)
     },
   }),
@@ -174,8 +175,9 @@ export const destinationEndpoints = [
     path: '/destinations/:name/retry',
     params,
     body: RetryForm,
-    async answer({ app, params: { name }, body: { dead } }) {
-      const retried = await retryDeliveries(app.hooks.db, name, { dead, since: { id: 0 } })
+    async answer({ app, actor, params: { name }, body: { dead } }) {
+      const wanted = { dead, since: { id: 0 } }
+      const retried = await retryDeliveries({ ...app.hooks, actor }, name, wanted)
       const what = retried === 1 ? '1 delivery is' : `${retried} deliveries are`
       return changedView(app, `${what} tried again.`)
     },
@@ -184,8 +186,8 @@ export const destinationEndpoints = [
   form({
     path: '/destinations/:name/remove',
     params,
-    async answer({ app, params: { name } }) {
-      await removeDestination(app.hooks.db, name)
+    async answer({ app, actor, params: { name } }) {
+      await removeDestination({ ...app.hooks, actor }, name)
       return changedView(app, `${name} was removed.`)
     },
   }),

@@ -120,11 +120,11 @@ export const eventEndpoints = [
     params: { id: Type.String() },
     /** Absent or empty for the default target. */
     body: Type.Object({ target_url: withDefault(Type.String(), '') }),
-    async answer({ app, params, body }) {
+    async answer({ app, actor, params, body }) {
       const id = readEventId(params.id)
       const target = body.target_url.trim()
       // A replay that failed is in the list with its reason, like one that was delivered.
-      await replayEvent(app.hooks, id, target === '' ? undefined : target)
+      await replayEvent({ ...app.hooks, actor }, id, target === '' ? undefined : target)
       const view = await readEvent(app, id, { isReplayed: true })
       return {
         page: () => eventPage(view),
@@ -187,7 +187,8 @@ export const eventEndpoints = [
     body: ReplayRequest,
     returns: { description: 'What became of it, as the page of the event shows it', schema: Sent },
     refuses: [422],
-    answer: ({ app, params: { id }, body }) => replayEvent(app.hooks, id, body.target_url),
+    answer: ({ app, actor, params: { id }, body }) =>
+      replayEvent({ ...app.hooks, actor }, id, body.target_url),
   }),
 ]
 

@@ -17,6 +17,7 @@ export function mcpRoute({ hooks, version }: HooksRoutes): Route {
     const { params, headers, receivedAt } = context
     const name = params['endpoint'] ?? ''
     const endpoint = endpoints.authorize(name, headers.authorization, receivedAt)
+    context.actor = { kind: 'token', name }
     const signal = endpoints.signalOf(endpoint)
     return postMcp(serverOf(endpoint), context, { clock, signal })
   }

@@ -12,6 +12,7 @@ import type { Option } from '../../html/form.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
 import type { Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
+import type { Actor } from '../../kernel/actor.ts'
 import { formatDuration, INSTANT_FORM, readInstant } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { ActiveProvider } from '../../db/hooks/providers.ts'
@@ -105,7 +106,7 @@ export const providerEndpoints = [
   form({
     path: '/providers',
     body: CreateForm,
-    async answer({ app, body }) {
+    async answer({ app, actor, body }) {
       const proof = proofOf(body)
       const wanted = {
         name: body.name,
@@ -116,7 +117,7 @@ export const providerEndpoints = [
         acknowledgeOpen: body.acknowledge_open,
         enabled: false,
       }
-      return madeView(app, await createProvider(toolsOf(app), wanted), false)
+      return madeView(app, await createProvider(toolsOf(app, actor), wanted), false)
     },
     refused: ({ app }, refused) => providersView(app, { form: refused }),
   }),
@@ -125,8 +126,8 @@ export const providerEndpoints = [
     path: '/providers/:name/enabled',
     params,
     body: EnableForm,
-    async answer({ app, params: { name }, body: { enabled } }) {
-      await enableProvider(toolsOf(app), name, enabled === 'true')
+    async answer({ app, actor, params: { name }, body: { enabled } }) {
+      await enableProvider(toolsOf(app, actor), name, enabled === 'true')
       await app.hooks.registry.refresh()
       return cardView(app, name, providerToggle)
     },
@@ -136,8 +137,8 @@ export const providerEndpoints = [
     path: '/providers/:name/alarm',
     params,
     body: AlarmForm,
-    async answer({ app, params: { name }, body }) {
-      await setAlarms(toolsOf(app), name, body)
+    async answer({ app, actor, params: { name }, body }) {
+      await setAlarms(toolsOf(app, actor), name, body)
       await app.hooks.registry.refresh()
       return cardView(app, name, (card) => providerCard({ ...card, saved: true }))
     },
@@ -147,21 +148,21 @@ export const providerEndpoints = [
     path: '/providers/:name/rotate',
     params,
     body: RotateForm,
-    async answer({ app, params: { name }, body }) {
+    async answer({ app, actor, params: { name }, body }) {
       const rotation = {
         overlapSeconds: body.overlap ?? app.overlapSeconds(),
         secret: body.secret || undefined,
         seen: body.rotated_at,
       }
-      return madeView(app, await rotateSecret(toolsOf(app), name, rotation), true)
+      return madeView(app, await rotateSecret(toolsOf(app, actor), name, rotation), true)
     },
   }),
 
   form({
     path: '/providers/:name/remove',
     params,
-    async answer({ app, params: { name } }) {
-      await removeProvider(toolsOf(app), name)
+    async answer({ app, actor, params: { name } }) {
+      await removeProvider(toolsOf(app, actor), name)
       await app.hooks.registry.refresh()
       return providersView(app)
     },
@@ -212,8 +213,8 @@ function proofOf({ trust_mode, scheme }: Type.Static<typeof CreateForm>): Proof 
   return trust_mode === 'signed' ? scheme : trust_mode
 }
 
-function toolsOf({ hooks }: HooksRoutes): ProviderTools {
-  return { ...hooks, now: () => hooks.clock.now() }
+function toolsOf({ hooks }: HooksRoutes, actor: Actor): ProviderTools {
+  return { ...hooks, actor, now: () => hooks.clock.now() }
 }
 
 async function providersView(

@@ -75,7 +75,7 @@ export const replayJobEndpoints = [
     body: ReplayJobRequest,
     returns: { description: 'The count, and the job unless dry_run', schema: ReplayedEvents },
     refuses: [409, 422],
-    async answer({ app: { hooks }, caller, body, context }) {
+    async answer({ app: { hooks }, caller, actor, body, context }) {
       const { dry_run, target_url, ...filter } = body
       if (!dry_run && filter.highest_id === undefined) throw badRequest(NOT_COUNTED, 'highest_id')
       const bounds = { since: String(filter.since), until: String(filter.until) }
@@ -84,7 +84,8 @@ export const replayJobEndpoints = [
       const counted = { count: ids.length, highest_id: ids.at(-1) ?? null }
       if (dry_run) return { ...counted, job: null }
       const revoked = caller && hooks.endpoints.signalOf(caller)
-      return { ...counted, job: await hooks.replayJobs.start(ids, target_url, revoked) }
+      const request = { ids, target: target_url, actor, revoked }
+      return { ...counted, job: await hooks.replayJobs.start(request) }
     },
   }),
 
@@ -111,7 +112,7 @@ export const replayJobEndpoints = [
     description: 'The event that is being sent is sent; a job that has ended stays as it is.',
     params,
     returns: { description: 'The job as it ended', schema: ReplayJob },
-    answer: ({ app: { hooks }, params: { job } }) => hooks.replayJobs.cancel(job),
+    answer: ({ app: { hooks }, actor, params: { job } }) => hooks.replayJobs.cancel(job, actor),
   }),
 ]
 

@@ -6,6 +6,7 @@ import type { Operation } from '../../kernel/openapi.ts'
 import { Health, readHealth } from '../../services/hooks/status.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
+import { auditEndpoints } from './audit.ts'
 import { dashboardEndpoints } from './dashboard.ts'
 import { destinationEndpoints } from './destinations.ts'
 import { deliveryRoutes } from './deliveries.ts'
@@ -27,6 +28,7 @@ const ENDPOINTS = [
   ...providerEndpoints,
   ...destinationEndpoints,
   ...settingsEndpoints,
+  ...auditEndpoints,
 ]
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */

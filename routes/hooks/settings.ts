@@ -1,11 +1,10 @@
 import Type from 'typebox'
 import { endpointQueries } from '../../db/hooks/endpoints.ts'
 import { forwarderQueries } from '../../db/hooks/forwarders.ts'
-import { settingsQueries } from '../../db/hooks/settings.ts'
 import { endpointsFragment } from '../../html/hooks/endpoints.ts'
 import { forwardersFragment } from '../../html/hooks/forwarders.ts'
 import { settingsForm, settingsPage, type SettingsView } from '../../html/hooks/settings.ts'
-import { Fault, notFound } from '../../kernel/fault.ts'
+import { Fault } from '../../kernel/fault.ts'
 import type { Html } from '../../kernel/html.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
 import type { View } from '../../kernel/http/view.ts'
@@ -14,8 +13,9 @@ import {
   clientConfiguration,
   createEndpoint,
   revokeEndpoint,
-} from '../../services/hooks/endpoints.ts'
-import { SettingsForm } from '../../services/hooks/settings.ts'
+} from '../../services/hooks/endpoint-changes.ts'
+import { forgetForwarder } from '../../services/hooks/forward/forwarders.ts'
+import { changeSettings, SettingsForm } from '../../services/hooks/settings.ts'
 import { form, page, type HooksRoutes } from './endpoint.ts'
 
 /** Waiting events are counted up to here: beyond, it is enough to know that there are many. */
@@ -42,9 +42,9 @@ export const settingsEndpoints = [
   form({
     path: '/settings',
     body: SettingsForm,
-    async answer({ app, body }) {
-      const { db, registry, retention } = app.hooks
-      await settingsQueries.writeSettings(db, { given: body })
+    async answer({ app, actor, body }) {
+      const { registry, retention } = app.hooks
+      await changeSettings({ ...app.hooks, actor }, body)
       await registry.refresh()
       retention.prune()
       return settingsView(app, settingsForm, { saved: true })
@@ -55,12 +55,11 @@ export const settingsEndpoints = [
   form({
     path: '/settings/endpoints',
     body: NewEndpoint,
-    async answer({ app, body }) {
-      const { db, random, registry } = app.hooks
+    async answer({ app, actor, body }) {
       const name = body.name.trim()
-      const may_replay = body.allow_replay
-      const created = await createEndpoint(db, random, { name, may_replay })
-      await registry.refresh()
+      const wanted = { name, may_replay: body.allow_replay }
+      const created = await createEndpoint({ ...app.hooks, actor }, wanted)
+      await app.hooks.registry.refresh()
       const configuration = clientConfiguration(app.baseUrl(), name, created.token)
       const made = { ...created, configuration }
       return settingsView(app, endpointsFragment, { made })
@@ -71,8 +70,8 @@ export const settingsEndpoints = [
   form({
     path: '/settings/endpoints/:name/revoke',
     params: { name: Type.String() },
-    async answer({ app, params }) {
-      await revokeEndpoint(app.hooks.db, params.name)
+    async answer({ app, actor, params }) {
+      await revokeEndpoint({ ...app.hooks, actor }, params.name)
       await app.hooks.registry.refresh()
       return settingsView(app, endpointsFragment)
     },
@@ -81,14 +80,12 @@ export const settingsEndpoints = [
   form({
     path: '/settings/forwarders/:name/forget',
     params: { name: Type.String() },
-    async answer({ app, params: { name } }) {
+    async answer({ app, actor, params: { name } }) {
       // A connected forwarder would be told that another one had taken its name.
       if (app.hooks.forwarders.names().includes(name)) {
         throw new Fault(409, 'CONNECTED', 'The forwarder is connected; stop it first.')
       }
-      if ((await forwarderQueries.removeForwarder(app.hooks.db, { name })) === undefined) {
-        throw notFound('There is no forwarder under this name.')
-      }
+      await forgetForwarder({ ...app.hooks, actor }, name)
       return settingsView(app, forwardersFragment)
     },
   }),

@@ -19,8 +19,8 @@ export const anybody: Access<LinksRoutes, undefined> = {
 export const signedIn: Access<LinksRoutes, User> = {
   guard: 'private',
   needsToken: false,
-  async identify({ links, identify }, context) {
-    const visitor = await visitorOf(links.db, identify(context), context.receivedAt)
+  async identify({ links }, { actor, receivedAt }) {
+    const visitor = await visitorOf(links.db, actor, receivedAt)
     if (visitor !== undefined) return visitor
     throw forbidden('you are not signed in: come through the address where you sign in')
   },
@@ -61,14 +61,16 @@ export function refuseUser({ role }: User): void {
  */
 export async function bearerAt(
   { db, log, findBearer }: LinksRoutes['links'],
-  { headers, receivedAt }: Context,
+  context: Context,
 ): Promise<Bearer> {
+  const { headers, receivedAt } = context
   const text = bearerToken(headers)
   const bearer = text === undefined ? undefined : await findBearer(text, receivedAt)
   if (bearer === undefined) {
     const challenge = { 'www-authenticate': 'Bearer' }
     throw new Fault(401, 'UNAUTHORIZED', 'unauthorized', { headers: challenge })
   }
+  context.actor = { kind: 'token', name: `${bearer.token_name} of ${bearer.email}` }
   noteUse(db, log, bearer, receivedAt)
   return bearer
 }

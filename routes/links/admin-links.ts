@@ -16,7 +16,7 @@ import { peopleCompletions } from '../../services/links/completions.ts'
 import { deleteLink } from '../../services/links/links.ts'
 import { listAllLinks } from '../../services/links/lists.ts'
 import { addMember, MemberForm, OWNERS } from '../../services/links/members.ts'
-import { findUser, userByEmail } from '../../services/links/users.ts'
+import { findUser, userByEmail } from '../../services/links/accounts.ts'
 import { isUuid } from '../../kernel/text.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, form, page, shortLinks, type LinksRoutes } from './endpoint.ts'
@@ -98,10 +98,10 @@ export const adminLinkEndpoints = [
     path: `${PATH}/delete`,
     access: admin(signedIn),
     body: Type.Object({ links: Chosen }),
-    async answer({ app, caller, body }) {
+    async answer({ app, caller, actor, body }) {
       const { links } = app
       const report = await changeEach(links.db, caller, body.links, ({ id }) =>
-        deleteLink(links, caller, id),
+        deleteLink({ ...links, actor }, caller, id),
       )
       return bulkReportView({ ...report, words: 'Deleted', short: shortLinks(app) })
     },

@@ -8,7 +8,6 @@ import { linksFrame, type Viewer } from '../../html/links/layout.ts'
 import type { ShortLinks } from '../../html/links/links.ts'
 import type { Html } from '../../kernel/html.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import type { Identity } from '../../kernel/net/identity.ts'
 import type { Links } from '../../services/links/open.ts'
 import { linksErrorPage } from '../../html/links/visits.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
@@ -25,8 +24,6 @@ export interface LinksRoutes {
   baseUrl: () => string
   /** The short-link prefix, such as `go` (links.md section 2, Config). */
   shortKeyword: () => string
-  /** Who sits at the browser. */
-  identify: (context: Context) => Identity
 }
 
 /** The endpoints of the links service; 503 while the database is out of reach. */

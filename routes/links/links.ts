@@ -112,8 +112,8 @@ export const linkEndpoints = [
     headers,
     returns: { description: 'It is gone' },
     refuses: [412],
-    answer: ({ app: { links }, caller, params: { id }, context }) =>
-      deleteLink(links, caller, id, preconditionOf(context)),
+    answer: ({ app: { links }, caller, actor, params: { id }, context }) =>
+      deleteLink({ ...links, actor }, caller, id, preconditionOf(context)),
   }),
 
   page({
@@ -138,8 +138,8 @@ export const linkEndpoints = [
     path: '/-/links/:id/delete',
     access: signedIn,
     params,
-    async answer({ app: { links }, caller, params: { id } }) {
-      await deleteLink(links, caller, id)
+    async answer({ app: { links }, caller, actor, params: { id } }) {
+      await deleteLink({ ...links, actor }, caller, id)
       return { location: '/-/' }
     },
   }),

@@ -105,7 +105,7 @@ function suggestedTerms(app: LinksRoutes, text: string) {
  */
 async function visitorAt(app: LinksRoutes, context: Context) {
   if (isForeignLoad(context.headers)) return undefined
-  return visitorOf(app.links.db, app.identify(context), context.receivedAt)
+  return visitorOf(app.links.db, context.actor, context.receivedAt)
 }
 
 function redirect(location: string) {

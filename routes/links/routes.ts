@@ -7,6 +7,7 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { anybody, bearerAt, refuseUser, signedIn } from './access.ts'
+import { auditEndpoints } from './audit.ts'
 import { adminLinkEndpoints } from './admin-links.ts'
 import { completionEndpoints } from './completions.ts'
 import { listEndpoints } from './lists.ts'
@@ -52,6 +53,7 @@ const ENDPOINTS = [
   configEndpoint,
   ...userEndpoints,
   ...adminLinkEndpoints,
+  ...auditEndpoints,
   ...tokenEndpoints,
   ...listEndpoints,
   ...linkFormEndpoints,

@@ -10,9 +10,9 @@ import {
   NewToken,
   newestOf,
   newTokenOf,
+  revokeToken,
   TokenForm,
-} from '../../services/links/new-tokens.ts'
-import { revokeToken } from '../../services/links/tokens.ts'
+} from '../../services/links/token-changes.ts'
 import { signedIn, token } from './access.ts'
 import { api, form, Id, page, type LinksRoutes } from './endpoint.ts'
 
@@ -40,8 +40,8 @@ export const tokenEndpoints = [
     summary: 'Create a token; its text is shown only this once.',
     body: NewToken,
     returns: { status: 201, description: 'The new token', schema: CreatedToken },
-    answer: ({ app: { links }, caller, body, now }) =>
-      createToken(links.db, links.random, caller.id, body, now),
+    answer: ({ app: { links }, caller, actor, body, now }) =>
+      createToken({ ...links, actor }, caller, body, now),
   }),
 
   api({
@@ -53,7 +53,8 @@ export const tokenEndpoints = [
     summary: 'Revoke a token: it stops working at once.',
     params: { id: Id },
     returns: { description: 'It is revoked' },
-    answer: ({ app, caller, params }) => revokeToken(app.links.db, params.id, caller.id),
+    answer: ({ app: { links }, caller, actor, params }) =>
+      revokeToken({ ...links, actor }, params.id, caller.id),
   }),
 
   page({
@@ -67,10 +68,10 @@ export const tokenEndpoints = [
     access: signedIn,
     body: TokenForm,
     async answer(call) {
-      const { app, caller, now } = call
-      const { db, random } = app.links
+      const { app, caller, actor, now } = call
       const request = newTokenOf(call.body, now)
-      const created = await createToken(db, random, caller.id, request, now, call.body.newest)
+      const tools = { ...app.links, actor }
+      const created = await createToken(tools, caller, request, now, call.body.newest)
       const curl = curlFor(created, app.baseUrl())
       return showTokens(call, { created: { ...created, curl } })
     },
@@ -82,7 +83,8 @@ export const tokenEndpoints = [
     access: signedIn,
     params: { id: Id },
     async answer(call) {
-      await revokeToken(call.app.links.db, call.params.id, call.caller.id)
+      const { app, caller, actor, params } = call
+      await revokeToken({ ...app.links, actor }, params.id, caller.id)
       return showTokens(call)
     },
   }),

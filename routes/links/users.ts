@@ -7,7 +7,7 @@ import { newForm, type Call } from '../../kernel/http/endpoint.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 import { NewUser, RoleChange } from '../../services/links/user-input.ts'
-import { changeRole, createUser } from '../../services/links/users.ts'
+import { changeRole, createUser } from '../../services/links/accounts.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, form, Id, page, type LinksRoutes } from './endpoint.ts'
 import { nextAddress, userList, type PageQuery } from './paging.ts'
@@ -31,8 +31,8 @@ export const userEndpoints = [
     summary: "Get the caller's own profile.",
     returns: { description: 'The profile', schema: User },
     answer({ caller }) {
-      const { token_id: _id, scope: _scope, last_used_at: _used, ...profile } = caller
-      return profile
+      const { id, email, display_name, role, created_at } = caller
+      return { id, email, display_name, role, created_at }
     },
   }),
 
@@ -59,7 +59,8 @@ export const userEndpoints = [
     body: RoleChange,
     returns: { description: 'The user as it is now', schema: User },
     refuses: [409],
-    answer: ({ app, params, body }) => changeRole(app.links.db, params.id, body.role),
+    answer: ({ app: { links }, actor, params, body }) =>
+      changeRole({ ...links, actor }, params.id, body.role),
   }),
 
   page({
@@ -75,7 +76,8 @@ export const userEndpoints = [
     query: userList.query,
     body: NewUser,
     async answer(call) {
-      const added = await createUser(call.app.links.db, call.body, call.now)
+      const { app, actor, body, now } = call
+      const added = await createUser({ ...app.links, actor }, body, now)
       return showUsers(call, { added })
     },
     refused: (call, refusedForm) => showUsers(call, { form: refusedForm }),
@@ -88,13 +90,13 @@ export const userEndpoints = [
     query: userList.query,
     body: RoleForm,
     async answer(call) {
-      const { caller, params, body } = call
+      const { app, caller, actor, params, body } = call
       const stepsDown = params.id === caller.id && body.role === 'user'
       if (stepsDown && !body.acknowledge_own) {
         const way = 'say so with acknowledge_own=true when you mean it'
         throw badRequest(`you would remove your own admin role; ${way}`)
       }
-      const changed = await changeRole(call.app.links.db, params.id, body.role)
+      const changed = await changeRole({ ...app.links, actor }, params.id, body.role)
       // Without the role, the caller may not open this page any more.
       if (stepsDown) return { location: '/-/' }
       return showUsers(call, { changed })

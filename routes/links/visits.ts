@@ -83,16 +83,15 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   if (isReservedPath(context.path)) return faultReply(app, NOT_FOUND, context)
   const { db, targets } = app.links
   const path = readVisitPath(context.path)
-  const identity = app.identify(context)
-  const level = levelOf(identity)
-  const now = context.receivedAt
+  const { actor, receivedAt: now } = context
+  const level = levelOf(actor)
   const link = known ?? (path && (await linkMeant(targets, path.asked, now.getTime(), level)))
   if (path && link && !path.previews && !link.isSecure) {
     const reply = redirect(visit, link, path.more)
     if (reply !== undefined) return reply
   }
 
-  const visitor = await visitorOf(db, identity, now, db.at(level))
+  const visitor = await visitorOf(db, actor, now, db.at(level))
   if (path === undefined || link === undefined) {
     return replyUnknown(visit, path?.asked ?? '', visitor)
   }

@@ -11,7 +11,16 @@ import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
-import { form, idOf, page, paging, readPage, type OpsApp, started } from './endpoint.ts'
+import {
+  form,
+  idOf,
+  KEY_HOLDER,
+  page,
+  paging,
+  readPage,
+  type OpsApp,
+  started,
+} from './endpoint.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }
@@ -51,9 +60,9 @@ export const alertEndpoints = [
     params,
     find: ({ app, params }) => findAlert(app, params.id),
     body: Type.Object({}),
-    async answer({ app: { ops }, found: alert }) {
+    async answer({ app: { ops }, actor, found: alert }) {
       const prompt = investigationPrompt(alert, ops.random)
-      const request = { tier: 1, trigger: 'manual', prompt, alert: alert.id } as const
+      const request = { tier: 1, trigger: 'manual', prompt, alert: alert.id, actor } as const
       const { id } = started(await ops.sessions.start(request))
       return { location: `/sessions/${id}` }
     },
@@ -92,6 +101,7 @@ export function webhookOperation({ ops, chatKey }: OpsApp): Operation {
       const headers = { 'www-authenticate': 'Bearer' }
       throw new Fault(401, 'UNAUTHORIZED', 'unauthorized', { headers })
     }
+    context.actor = KEY_HOLDER
     const bytes = await readBytes(context, undefined, WEBHOOK_LIMIT)
     if (isBlank(bytes)) throw badRequest('the body is blank')
     return receipt(await ops.alerts.receive(bytes, context.receivedAt, context.gone()))

@@ -6,7 +6,7 @@ import { jsonReply, type Reply, type Sink } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { answerOf, chatModels, promptOf, readChat } from '../../services/ops/chat.ts'
-import { type OpsApp, chatProblem } from './endpoint.ts'
+import { type OpsApp, chatProblem, KEY_HOLDER } from './endpoint.ts'
 
 const BODY_LIMIT = 1024 * 1024
 const KEEP_ALIVE_MS = 15_000
@@ -42,12 +42,15 @@ function chatRoute(
   return { ...named, access: 'open', handle }
 }
 
-function requireKey({ chatKey }: OpsApp, { headers }: Context): void {
+function requireKey({ chatKey }: OpsApp, context: Context): void {
   const key = chatKey()
   if (key === undefined) {
     throw new Fault(503, 'NOT_CONFIGURED', 'OPS_CHAT_API_KEY is not configured')
   }
-  if (bearsKey(headers, key)) return
+  if (bearsKey(context.headers, key)) {
+    context.actor = KEY_HOLDER
+    return
+  }
   const message = 'the API key is missing or wrong: send Authorization: Bearer KEY'
   throw new Fault(401, 'INVALID_API_KEY', message, { headers: { 'www-authenticate': 'Bearer' } })
 }
@@ -65,7 +68,8 @@ async function complete({ ops }: OpsApp, context: Context): Promise<Reply> {
     throw new Fault(404, 'MODEL_NOT_FOUND', 'there is no such model; GET /v1/models lists them')
   }
   const prompt = promptOf(request)
-  const session = await ops.sessions.start({ tier, trigger: 'api', prompt })
+  const { actor } = context
+  const session = await ops.sessions.start({ tier, trigger: 'api', prompt, actor })
   if (session === undefined) {
     throw new Fault(409, 'SESSION_RUNNING', 'a session is running; try again when it has ended')
   }

@@ -25,7 +25,7 @@ export const configEndpoints = [
     summary: 'Change the given fields; read-only and unknown ones are ignored.',
     body: ConfigUpdate,
     returns: { description: 'The configuration as it is now', schema: Config },
-    answer: ({ app: { ops }, body }) => ops.config.update(body),
+    answer: ({ app: { ops }, actor, body }) => ops.config.update(body, actor),
   }),
 
   page({
@@ -37,8 +37,8 @@ export const configEndpoints = [
   form({
     path: '/config',
     body: ConfigForm,
-    async answer({ app, body }) {
-      await app.ops.config.update(body)
+    async answer({ app, actor, body }) {
+      await app.ops.config.update(body, actor)
       return { ...showConfig(app, true), location: '/config?saved=1' }
     },
     refused: ({ app }, refused) => showConfig(app, false, refused),

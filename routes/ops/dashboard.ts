@@ -49,11 +49,11 @@ export const dashboardEndpoints = [
     path: '/sessions/trigger',
     body: TriggerForm,
     limit: LONG_FORM_LIMIT,
-    async answer({ app, body }) {
+    async answer({ app, actor, body }) {
       const { ops } = app
       const tier = body.tier === 'auto' ? 1 : Number(body.tier)
       const { prompt } = body
-      const { id } = started(await ops.sessions.start({ tier, trigger: 'manual', prompt }))
+      const { id } = started(await ops.sessions.start({ tier, trigger: 'manual', prompt, actor }))
       const trigger = { ...newTrigger(app), started: id }
       return { location: `/sessions/${id}`, fragment: () => triggerForm(trigger) }
     },

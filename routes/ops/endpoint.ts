@@ -10,6 +10,7 @@ import {
   visitor,
 } from '../../kernel/http/endpoint.ts'
 import { badRequest, Fault } from '../../kernel/fault.ts'
+import type { Actor } from '../../kernel/actor.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
@@ -26,6 +27,9 @@ export interface OpsApp {
   /** The key of the alert webhook and the chat API, as configured now. */
   chatKey: () => string | undefined
 }
+
+/** Who bears the key of the alert webhook and the chat API. */
+export const KEY_HOLDER: Actor = { kind: 'token', name: 'OPS_CHAT_API_KEY' }
 
 /** The contract's text of a 500. */
 const INTERNAL = 'internal server error'

@@ -13,9 +13,11 @@ import { newForm } from '../../kernel/http/endpoint.ts'
 import type { View } from '../../kernel/http/view.ts'
 import {
   CATEGORIES,
+  changeMemory,
   createMemory,
   MemoryCreation,
   MemoryUpdate,
+  removeMemory,
 } from '../../services/ops/memories.ts'
 import {
   api,
@@ -57,7 +59,7 @@ export const memoryEndpoints = [
     summary: 'Add a memory; always a new one.',
     body: MemoryCreation,
     returns: { status: 201, description: 'The new memory', schema: Memory },
-    answer: ({ app: { ops }, body, now }) => createMemory(ops.db, body, now),
+    answer: ({ app: { ops }, actor, body, now }) => createMemory({ ...ops, actor }, body, now),
   }),
 
   api({
@@ -69,9 +71,8 @@ export const memoryEndpoints = [
     params,
     body: MemoryUpdate,
     returns: { description: 'The memory as it is now', schema: Memory },
-    async answer({ app: { ops }, params: { id }, body, now }) {
-      return found(await q.updateMemory(ops.db, { id, ...body, now }), 'memory')
-    },
+    answer: ({ app: { ops }, actor, params: { id }, body, now }) =>
+      changeMemory({ ...ops, actor }, id, body, now),
   }),
 
   api({
@@ -82,9 +83,7 @@ export const memoryEndpoints = [
     summary: 'Remove a memory.',
     params,
     returns: { description: 'It is gone' },
-    async answer({ app: { ops }, params: { id } }) {
-      found(await q.removeMemory(ops.db, { id }), 'memory')
-    },
+    answer: ({ app: { ops }, actor, params: { id } }) => removeMemory({ ...ops, actor }, id),
   }),
 
   page({
@@ -97,8 +96,8 @@ export const memoryEndpoints = [
     path: PATH,
     body: MemoryCreation,
     limit: LONG_FORM_LIMIT,
-    async answer({ app, body, now }) {
-      await createMemory(app.ops.db, body, now)
+    async answer({ app, actor, body, now }) {
+      await createMemory({ ...app.ops, actor }, body, now)
       return { ...(await showMemories(app, FIRST_PAGE, { isSaved: true })), location: PATH }
     },
     refused: ({ app }, creation) => showMemories(app, FIRST_PAGE, { creation }),
@@ -118,8 +117,8 @@ export const memoryEndpoints = [
     params,
     body: MemoryUpdate,
     limit: LONG_FORM_LIMIT,
-    async answer({ app: { ops }, params: { id }, body, now }) {
-      const memory = found(await q.updateMemory(ops.db, { id, ...body, now }), 'memory')
+    async answer({ app: { ops }, actor, params: { id }, body, now }) {
+      const memory = await changeMemory({ ...ops, actor }, id, body, now)
       return { location: PATH, fragment: () => memoryCard({ memory, isSaved: true }) }
     },
     async refused({ app, params: { id } }, update) {
@@ -131,8 +130,8 @@ export const memoryEndpoints = [
   form({
     path: `${PATH}/:id/delete`,
     params,
-    async answer({ app: { ops }, params: { id } }) {
-      found(await q.removeMemory(ops.db, { id }), 'memory')
+    async answer({ app: { ops }, actor, params: { id } }) {
+      await removeMemory({ ...ops, actor }, id)
       return { location: PATH, fragment: () => deletedMemory(id) }
     },
   }),

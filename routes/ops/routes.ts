@@ -13,6 +13,7 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { alertEndpoints, AlertProblem, AlertReceipt, webhookOperation } from './alerts.ts'
+import { auditEndpoints } from './audit.ts'
 import { chatRoutes } from './chat.ts'
 import { checkEndpoints } from './checks.ts'
 import { configEndpoints } from './config.ts'
@@ -53,6 +54,7 @@ const ENDPOINTS = [
   ...memoryEndpoints,
   ...operationEndpoints,
   ...configEndpoints,
+  ...auditEndpoints,
 ]
 
 /** The routes of the ops listener; `databaseAnswers` is the health probe. */

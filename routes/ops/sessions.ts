@@ -132,16 +132,16 @@ export const sessionEndpoints = [
     ),
     returns: { status: 201, description: 'The session, which runs now', schema: Session },
     refuses: [409],
-    answer: async ({ app: { ops }, body: { prompt } }) =>
-      started(await ops.sessions.start({ tier: 1, trigger: 'api', prompt })),
+    answer: async ({ app: { ops }, actor, body: { prompt } }) =>
+      started(await ops.sessions.start({ tier: 1, trigger: 'api', prompt, actor })),
   }),
 
   form({
     path: '/sessions/:id/stop',
     params,
     body: Type.Object({}),
-    async answer({ app, params: { id } }) {
-      const isAsked = await app.ops.sessions.stop(id)
+    async answer({ app, actor, params: { id } }) {
+      const isAsked = await app.ops.sessions.stop(id, actor)
       if (!isAsked) {
         await findSession(app, id)
         throw new Fault(409, 'CONFLICT', 'the session does not run')

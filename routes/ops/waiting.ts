@@ -29,9 +29,9 @@ export const waitingEndpoints = [
   form({
     path: `${PATH}/seen`,
     body: Type.Object({ until: Until }),
-    async answer({ app, body: { until }, now }) {
+    async answer({ app, actor, body: { until }, now }) {
       // What is still to come was seen by nobody.
-      await markSeen(app.ops, new Date(Math.min(until.getTime(), now.getTime())))
+      await markSeen({ ...app.ops, actor }, new Date(Math.min(until.getTime(), now.getTime())))
       const fragment = async () => waitingFragment(await listWaiting(app, now, FIRST_ITEMS))
       return { location: '/', fragment }
     },

@@ -1,39 +1,8 @@
-import type { Database } from '../../db/client.ts'
 import { endpointQueries as q, type EndpointKey } from '../../db/hooks/endpoints.ts'
-import { Fault, forbidden, notFound } from '../../kernel/fault.ts'
-import { bearerToken, hashToken, type RandomBytes } from '../../kernel/tokens.ts'
+import { Fault, forbidden } from '../../kernel/fault.ts'
+import { bearerToken, hashToken } from '../../kernel/tokens.ts'
 import { messageOf } from '../../kernel/log.ts'
 import type { HooksParts, Registry } from './registry.ts'
-import { makeToken } from './keys.ts'
-
-const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
-
-/**
- * Creates an endpoint of the tool protocol. Its token is returned once: only its hash is stored.
- */
-export async function createEndpoint(
-  db: Database,
-  random: RandomBytes,
-  { name, may_replay }: Pick<EndpointKey, 'name' | 'may_replay'>,
-) {
-  const field = { field: 'name' }
-  if (!NAME.test(name)) {
-    const message =
-      'The name must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
-    throw new Fault(422, 'INVALID_NAME', message, field)
-  }
-  const token = makeToken(random)
-  const key = { name, token_hash: hashToken(token), may_replay }
-  if ((await q.addEndpoint(db, key)) !== undefined) return { name, token }
-  const message = `There is an endpoint "${name}" already; choose another name or revoke it first.`
-  throw new Fault(409, 'TAKEN', message, field)
-}
-
-/** Revokes an endpoint: its token stops working at once, and the name is free again. */
-export async function revokeEndpoint(db: Database, name: string): Promise<void> {
-  if ((await q.removeEndpoint(db, { name })) !== undefined) return
-  throw notFound(`There is no endpoint "${name}"; see the list of endpoints.`)
-}
 
 const RECORD_MS = 60_000
 
@@ -133,12 +102,4 @@ function createCallLimit() {
       if (count.calls === 0) running.delete(endpoint)
     }
   }
-}
-
-/** JSON for clients that read `mcpServers`, as most do. */
-export function clientConfiguration(baseUrl: string, name: string, token: string) {
-  const url = `${baseUrl}/mcp/${name}`
-  const headers = { Authorization: `Bearer ${token}` }
-  const mcpServers = { [`gatehouse-${name}`]: { type: 'http', url, headers } }
-  return JSON.stringify({ mcpServers }, null, 2)
 }

@@ -11,6 +11,7 @@ import { nullable } from '../../db/sql-file.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
 import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
+import { makeChange, type ChangeNote, type ChangeTools } from '../audit.ts'
 import { rejectedSince, type AlarmForm } from './alarms.ts'
 import type { HooksParts } from './registry.ts'
 import { isSecretText, keyOf, makeSigningSecret, makeToken, secretForm } from './keys.ts'
@@ -65,8 +66,7 @@ export interface MadeProvider {
 }
 
 /** What changes of providers need. */
-export interface ProviderTools {
-  db: Database
+export interface ProviderTools extends ChangeTools {
   secrets: SigningSecrets
   random: RandomBytes
   now: () => Date
@@ -122,13 +122,21 @@ export async function createProvider(
   }
   const made = { name: `generic:${genericName}`, ...storedAs(proof), scheme_row: row }
   const { token, ...stored } = makeSecret(tools, made, secret)
-  if ((await q.addProvider(tools.db, { ...made, enabled, ...stored })) === undefined) {
-    const what = made.trust_mode === 'signed' ? 'secret' : 'token'
-    const message =
-      `There is a provider "${made.name}" already; ` + `choose another name or rotate its ${what}.`
-    throw new Fault(409, 'CONFLICT', message, { field: 'name' })
-  }
+  await makeChange(tools, noteOf('add', made.name), async (tx) => {
+    if ((await q.addProvider(tx, { ...made, enabled, ...stored })) === undefined) throw taken(made)
+  })
   return { ...made, token }
+}
+
+/** The line of a change in the audit. */
+function noteOf(verb: string, name: string): ChangeNote {
+  return { service: 'hooks', action: `provider ${verb}`, subject: name }
+}
+
+function taken({ name, trust_mode }: Pick<MadeProvider, 'name' | 'trust_mode'>): Fault {
+  const what = trust_mode === 'signed' ? 'secret' : 'token'
+  const message = `There is a provider "${name}" already; choose another name or rotate its ${what}.`
+  return new Fault(409, 'CONFLICT', message, { field: 'name' })
 }
 
 function checkName(name: string): void {
@@ -170,8 +178,10 @@ export async function rotateSecret(
   const { trust_mode, scheme, scheme_row } = row
   const { token, ...stored } = makeSecret(tools, row, secret)
   const given = { name, trust_mode, ...stored, now, until, seen: seen ?? null }
-  const rotated = await q.rotateSecret(tools.db, given)
-  if (rotated === undefined) throw seen === undefined ? noSecret(name) : rotatedSince(name)
+  await makeChange(tools, noteOf('rotate', name), async (tx) => {
+    if ((await q.rotateSecret(tx, given)) !== undefined) return
+    throw seen === undefined ? noSecret(name) : rotatedSince(name)
+  })
   return { name, trust_mode, scheme, scheme_row, token }
 }
 
@@ -225,26 +235,33 @@ function checkToken(scheme: string | null, given: string | undefined): void {
 
 /** Sets whether a provider may deliver. */
 export async function enableProvider(
-  { db, now }: ProviderTools,
+  tools: ProviderTools,
   name: string,
   enabled: boolean,
 ): Promise<void> {
-  if ((await q.enableProvider(db, { name, enabled, now: now() })) === undefined)
-    throw unknown(name)
+  const row = { name, enabled, now: tools.now() }
+  await makeChange(tools, noteOf(enabled ? 'enable' : 'disable', name), async (tx) => {
+    if ((await q.enableProvider(tx, row)) === undefined) throw unknown(name)
+  })
 }
 
 /** Sets alarms of a provider: null turns one off, an absent one stays. */
 export async function setAlarms(
-  { db, now }: ProviderTools,
+  tools: ProviderTools,
   name: string,
   alarms: AlarmForm,
 ): Promise<void> {
-  if ((await q.setAlarms(db, { name, alarms, now: now() })) === undefined) throw unknown(name)
+  const row = { name, alarms, now: tools.now() }
+  await makeChange(tools, noteOf('alarm', name), async (tx) => {
+    if ((await q.setAlarms(tx, row)) === undefined) throw unknown(name)
+  })
 }
 
 /** Removes a generic or queue provider; its events stay. */
-export async function removeProvider({ db }: ProviderTools, name: string): Promise<void> {
-  if ((await q.removeProvider(db, { name })) === undefined) throw unknown(name)
+export async function removeProvider(tools: ChangeTools, name: string): Promise<void> {
+  await makeChange(tools, noteOf('remove', name), async (tx) => {
+    if ((await q.removeProvider(tx, { name })) === undefined) throw unknown(name)
+  })
 }
 
 /** 422: hooks.md asks for it where a form has a wrong value. */

@@ -4,13 +4,15 @@ import { nullable, Timestamp } from '../../db/sql-file.ts'
 import { Fault, notFound, unavailable, Unavailable } from '../../kernel/fault.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { isPublicTarget } from '../../kernel/net/outbound.ts'
+import type { Actor } from '../../kernel/actor.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { noteChange, type ChangeNote } from '../audit.ts'
 import { cursorAt, type ExportQuery } from './event-filter.ts'
 import { findEvents } from './events.ts'
 import { chooseTarget, wrongTarget } from './outgoing.ts'
 import { redactUrlTokens } from './redact.ts'
 import type { HooksParts } from './registry.ts'
-import { ALLOW, replayEvent, type ReplayParts } from './replays.ts'
+import { ALLOW, auditedUrl, replayOfJob, type ReplayParts } from './replays.ts'
 
 /** Events that one job sends at most. */
 export const MAX_REPLAYED = 1_000
@@ -77,7 +79,7 @@ function tooMany(oldest: number | undefined): Fault {
 /** What became of one event of many: as of a single replay, or why it was not sent. */
 export async function tryReplay(parts: ReplayParts, id: number, targetUrl: string) {
   try {
-    return await replayEvent(parts, id, targetUrl)
+    return await replayOfJob(parts, id, targetUrl)
   } catch (error) {
     // Retention may have removed the event since it was found.
     if (!(error instanceof Fault)) throw error
@@ -87,9 +89,21 @@ export async function tryReplay(parts: ReplayParts, id: number, targetUrl: strin
 
 type JobParts = ReplayParts & Pick<HooksParts, 'random' | 'log' | 'metrics'>
 
+/** The events of a job, oldest first, where they go, and for whom. */
+interface JobRequest {
+  ids: readonly number[]
+  /** The default target where it is not given. */
+  target: string | undefined
+  actor: Actor
+  /** Aborted when its caller may replay no more. */
+  revoked: AbortSignal | undefined
+}
+
 /** A job, what cancels it, and its end. */
 interface Running {
   job: ReplayJob
+  /** Its line is in the audit; before that nothing is sent. */
+  noted: Promise<void>
   cancelled: AbortController
   over: Promise<void>
 }
@@ -114,19 +128,22 @@ export function openReplayJobs({ post, ...rest }: JobParts) {
 
   return {
     /**
-     * Begins to send events to a target, or to the default one. Throws 422 for a target that no
-     * event may be sent to, and 409 while another job runs. The job is cancelled when its caller may replay no more.
+     * Begins to send events to a target. Throws 422 for a target that no event may be sent to, and
+     * 409 while another job runs.
      */
-    async start(ids: readonly number[], target: string | undefined, revoked?: AbortSignal) {
-      await refuseForbidden(parts, target)
+    async start(request: JobRequest) {
+      await refuseForbidden(parts, request.target)
       if (last?.job.ended_at === null) throw alreadyRuns(last.job)
-      last = begin(parts, ids, target, revoked)
-      return last.job
+      last = begin(parts, request)
+      const { job, noted } = last
+      await noted
+      return job
     },
     find: (id: string): ReplayJob => find(id).job,
     /** Ends a job after the event that is being sent. */
-    async cancel(id: string): Promise<ReplayJob> {
+    async cancel(id: string, actor: Actor): Promise<ReplayJob> {
       const { job, cancelled, over } = find(id)
+      if (job.state === 'running') await noteChange(parts.db, actor, noteOf('cancel', job.id))
       cancelled.abort()
       await over
       return job
@@ -149,15 +166,15 @@ async function refuseForbidden({ registry, replayTargets }: JobParts, target: st
   throw wrongTarget(`The target is not on the public internet; ${ALLOW}.`)
 }
 
-function begin(
-  parts: JobParts,
-  ids: readonly number[],
-  targetUrl: string | undefined,
-  revoked: AbortSignal | undefined,
-): Running {
+/** The line of a change in the audit. */
+function noteOf(verb: string, subject: string): ChangeNote {
+  return { service: 'hooks', action: `replay job ${verb}`, subject }
+}
+
+function begin(parts: JobParts, { ids, target, actor, revoked }: JobRequest): Running {
   const { registry, replayTargets, random, clock } = parts
   const standard = registry.settings.replay_default_target
-  const { url } = chooseTarget(targetUrl, standard, replayTargets())
+  const { url } = chooseTarget(target, standard, replayTargets())
   const job: ReplayJob = {
     id: random(8).toString('hex'),
     state: 'running',
@@ -172,21 +189,22 @@ function begin(
   stop.addEventListener('abort', () => {
     if (job.ended_at === null) job.state = 'cancelling'
   })
+  const events = ids.length === 1 ? '1 event' : `${ids.length} events`
+  const subject = `${job.id}: ${events} to ${auditedUrl(url)}`
+  const noted = noteChange(parts.db, actor, noteOf('start', subject))
   // A default target that is set while the job runs is not this job's.
-  const over = work(parts, job, ids, targetUrl ?? standard ?? '', stop)
-  return { job, cancelled, over }
+  const send = () => sendAll(parts, job, ids, target ?? standard ?? '', stop)
+  return { job, noted, cancelled, over: work(parts, job, noted.then(send)) }
 }
 
+/** Follows a job to the end of what it sends. */
 async function work(
-  parts: JobParts,
+  { log, clock }: JobParts,
   job: ReplayJob,
-  ids: readonly number[],
-  target: string,
-  stop: AbortSignal,
+  sending: Promise<void>,
 ): Promise<void> {
-  const { log, clock } = parts
   try {
-    await sendAll(parts, job, ids, target, stop)
+    await sending
     job.state = job.done === job.count ? 'finished' : 'cancelled'
   } catch (error) {
     job.state = 'interrupted'

@@ -6,6 +6,7 @@ import { notFound } from '../../kernel/fault.ts'
 import type { HostSet } from '../../kernel/net/addresses.ts'
 import type { OutboundRequest, OutboundResult } from '../../kernel/net/outbound.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { makeChange, type ChangeTools } from '../audit.ts'
 import { withStoredType } from './event-fields.ts'
 import {
   ANSWER_BYTES,
@@ -44,15 +45,42 @@ export type Sent = Omit<Replay, 'id' | 'answer'>
 export const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
 
 /**
- * Sends a stored event to a target, or to the default one: the bytes as received, signed again for
- * a signed provider. The replay is recorded, whatever its outcome (decisions.md section 3,
- * Replay).
+ * Sends a stored event for somebody who asks for it: the replay has a line in the audit, whatever
+ * its outcome.
  */
 export async function replayEvent(
-  parts: ReplayParts,
+  parts: ReplayParts & ChangeTools,
   id: number,
   targetUrl: string | undefined,
 ): Promise<Sent> {
+  const { row, replay, url } = await sendStored(parts, id, targetUrl)
+  const subject = `event ${id} to ${auditedUrl(url)}`
+  const note = { service: 'hooks', action: 'event replay', subject } as const
+  await makeChange(parts, note, (tx) => replayQueries.saveReplay(tx, row))
+  return replay
+}
+
+/** The same for one event of a job, which has a line of its own. */
+export async function replayOfJob(
+  parts: ReplayParts,
+  id: number,
+  targetUrl: string,
+): Promise<Sent> {
+  const { row, replay } = await sendStored(parts, id, targetUrl)
+  await replayQueries.saveReplay(parts.db, row)
+  return replay
+}
+
+/** A URL without its query, where tokens stand. */
+export function auditedUrl({ origin, pathname, search }: URL): string {
+  return redactUrlTokens(origin + pathname) + (search === '' ? '' : '?…')
+}
+
+/**
+ * Sends a stored event to a target, or to the default one: the bytes as received, signed again for
+ * a signed provider. The caller records it, whatever its outcome (decisions.md section 3, Replay).
+ */
+async function sendStored(parts: ReplayParts, id: number, targetUrl: string | undefined) {
   const event = await eventQueries.findEvent(parts.db, { id })
   if (event === undefined) throw notFound(`There is no event ${id}.`)
   const { settings } = parts.registry
@@ -61,8 +89,7 @@ export async function replayEvent(
   const { answer, ...result } = await send(parts, event, target, at)
   const shownTarget = redactUrlTokens(target.url.href)
   const replay = { kind: 'replay' as const, target: shownTarget, at, ...result }
-  await replayQueries.saveReplay(parts.db, { event: id, ...replay, answer })
-  return replay
+  return { replay, row: { event: id, ...replay, answer }, url: target.url }
 }
 
 async function send(

@@ -12,6 +12,7 @@ import {
   type Pruning,
 } from '../../kernel/repeat.ts'
 import { field, parsed } from '../../kernel/validate.ts'
+import { changedNames, noteChange, type ChangeTools } from '../audit.ts'
 import type { Forwarders } from './forward/forwarders.ts'
 import { parseTarget, TARGET_FORM } from './outgoing.ts'
 import type { HooksParts, Registry } from './registry.ts'
@@ -43,6 +44,25 @@ export const SettingsForm = Type.Object({
   ),
 })
 export type SettingsForm = Type.Static<typeof SettingsForm>
+
+/** Changes settings; the line in the audit has the names of those that differ from before. */
+export async function changeSettings(
+  { db, actor }: ChangeTools,
+  given: SettingsForm,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const before = await q.lockSettings(tx, {})
+    await q.writeSettings(tx, { given })
+    const names = changedNames(before, given)
+    if (names.length === 0) return
+    const note = {
+      service: 'hooks',
+      action: 'settings change',
+      subject: names.join(', '),
+    } as const
+    await noteChange(tx, actor, note)
+  })
+}
 
 const DAY_MS = 24 * 3_600_000
 const ACTIVITY_DAYS = 2

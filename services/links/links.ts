@@ -7,6 +7,7 @@ import { tagQueries } from '../../db/links/tags.ts'
 import type { User } from '../../db/links/users.ts'
 import { forbidden, notFound } from '../../kernel/fault.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import { noteChange, type ChangeTools } from '../audit.ts'
 import { linksFault } from './faults.ts'
 import type { LinkCreation, LinkUpdate } from './link-input.ts'
 import { slugTaken } from './new-links.ts'
@@ -117,9 +118,12 @@ export async function replaceLink(
   return replaced
 }
 
-/** Removes a link; its slug is free again. */
+/**
+ * Removes a link; its slug is free again. Its history goes with it, so the audit says who removed
+ * it.
+ */
 export async function deleteLink(
-  { db, forget }: Pick<LinkParts, 'db' | 'forget'>,
+  { db, actor, forget }: Pick<LinkParts, 'forget'> & ChangeTools,
   caller: User,
   id: string,
   precondition?: Precondition,
@@ -129,6 +133,8 @@ export async function deleteLink(
     await q.removeLink(tx, { id })
     await countTags(tx, [link], [])
     await q.announceLinks(tx, { slugs: [link.slug] })
+    const note = { service: 'links', action: 'link delete', subject: link.slug } as const
+    await noteChange(tx, actor, note)
     return link.slug
   })
   forget(slug)

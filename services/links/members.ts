@@ -8,7 +8,7 @@ import { field } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
 import { changeLink } from './links.ts'
 import { writeHiddenTags } from './tags.ts'
-import { userByEmail } from './users.ts'
+import { userByEmail } from './accounts.ts'
 
 /** What POST `/links/{id}/owners` and `/shares` take. */
 export const NewMember = Type.Object({

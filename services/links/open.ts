@@ -15,7 +15,8 @@ export type Links = Awaited<ReturnType<typeof openLinks>>
 /** Starts the service on a migrated database, and creates the local operator. */
 export async function openLinks(options: LinksOptions) {
   const { db, clock, metrics } = options
-  await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())
+  const actor = { kind: 'command' } as const
+  await ensureUser({ db, actor }, OPERATOR_EMAIL, 'admin', clock.now())
   const targets = await openTargetCache(db, metrics)
   const clicks = await openClicks(options)
   const retention = startRetention(options)

@@ -1,6 +1,5 @@
 import type { Database, Executor } from '../../db/client.ts'
 import { tokenQueries as q, type Bearer } from '../../db/links/tokens.ts'
-import { notFound } from '../../kernel/fault.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { hashToken } from '../../kernel/tokens.ts'
 
@@ -11,12 +10,6 @@ export const LENGTH = 43
 /** The last use of a token is recorded at most this often. */
 const USE_INTERVAL_MS = 60_000
 const MAX_REMEMBERED = 10_000
-
-/** Revokes a token of a user: it stops working at once. */
-export async function revokeToken(db: Executor, id: string, user: string): Promise<void> {
-  const removed = await q.removeToken(db, { id, user })
-  if (removed === undefined) throw notFound('you have no token with this id')
-}
 
 /**
  * Finds who a token stands for; undefined for one that is unknown, revoked or expired. Asks the

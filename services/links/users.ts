@@ -1,8 +1,7 @@
 import type { Database, Executor } from '../../db/client.ts'
 import { userQueries as q, type Role, type User } from '../../db/links/users.ts'
-import { badRequest, notFound } from '../../kernel/fault.ts'
-import type { Identity } from '../../kernel/net/identity.ts'
-import { linksFault } from './faults.ts'
+import type { Actor } from '../../kernel/actor.ts'
+import { noteChange, type ChangeTools } from '../audit.ts'
 
 /**
  * The user who works on this machine, without a proxy in front: an admin that every installation
@@ -19,66 +18,42 @@ export function readEmail(text: string): string | undefined {
   return isAddress && email.length <= MAX_EMAIL_LENGTH ? email : undefined
 }
 
-/** Creates a user; without a name it is the first part of the address. */
-export async function createUser(
-  db: Executor,
-  { email, name, role }: Pick<User, 'email' | 'role'> & { name: string },
-  now: Date,
-): Promise<User> {
-  const display_name = name || firstPart(email)
-  const user = await q.addUser(db, { email, display_name, role, created_at: now })
-  if (user !== undefined) return user
-  throw badRequest('there is a user with this e-mail address already', 'email')
+/** A user before it is stored; without a name it is the first part of the address. */
+export interface NewUserRow extends Pick<User, 'email' | 'role'> {
+  name: string
 }
 
-/** The user with an address, who is created when new. The caller has checked the address. */
+/** Adds a user, with a line in the audit; undefined where the address is known. */
+export function addUser(
+  { db, actor }: ChangeTools,
+  { email, name, role }: NewUserRow,
+  now: Date,
+): Promise<User | undefined> {
+  return db.transaction(async (tx) => {
+    const display_name = name || email.slice(0, email.indexOf('@'))
+    const added = await q.addUser(tx, { email, display_name, role, created_at: now })
+    const note = { service: 'links', action: 'user add', subject: email } as const
+    if (added !== undefined) await noteChange(tx, actor, note)
+    return added
+  })
+}
+
+/** The user with an address, who is added when new. The caller has checked the address. */
 export async function ensureUser(
-  db: Executor,
+  tools: ChangeTools,
   email: string,
   role: Role,
   now: Date,
 ): Promise<User> {
-  const known = await q.findUserByEmail(db, { email })
+  const known = await q.findUserByEmail(tools.db, { email })
   if (known !== undefined) return known
-  const display_name = firstPart(email)
-  const added = await q.addUser(db, { email, display_name, role, created_at: now })
+  const added = await addUser(tools, { email, name: '', role }, now)
   // Somebody else may have added the user meanwhile.
-  return added ?? ensureUser(db, email, role, now)
-}
-
-/** The user with an address as people type it. */
-export async function findUser(db: Executor, text: string): Promise<User | undefined> {
-  const email = readEmail(text)
-  return email === undefined ? undefined : q.findUserByEmail(db, { email })
-}
-
-/** The user with an address; throws 404 when there is none. */
-export async function userByEmail(db: Executor, text: string): Promise<User> {
-  const user = await findUser(db, text)
-  if (user === undefined) throw linksFault('NOT_FOUND', 'no user has this e-mail address', 'email')
-  return user
-}
-
-/**
- * Gives a user a role, unless no admin would be left. The local operator does not count as one:
- * behind a proxy nobody can sign in as the operator.
- */
-export function changeRole(db: Database, user: string, role: Role): Promise<User> {
-  return db.transaction(async (tx) => {
-    const locked = role === 'user' ? await q.lockAdmins(tx, { user }) : []
-    const admins = locked.filter((other) => other.role === 'admin')
-    const others = admins.filter(({ id, email }) => id !== user && email !== OPERATOR_EMAIL)
-    if (others.length === 0 && admins.some(({ id }) => id === user)) {
-      throw linksFault('LAST_ADMIN', 'this is the last admin; make somebody else an admin first')
-    }
-    const changed = await q.setRole(tx, { user, role })
-    if (changed === undefined) throw notFound('no user has this id')
-    return changed
-  })
+  return added ?? ensureUser(tools, email, role, now)
 }
 
 /** On open paths anybody without a proxy counts as a stranger, also the local operator. */
-export function levelOf({ kind }: Identity): 'trusted' | 'strangers' {
+export function levelOf({ kind }: Actor): 'trusted' | 'strangers' {
   return kind === 'user' ? 'trusted' : 'strangers'
 }
 
@@ -88,17 +63,12 @@ export function levelOf({ kind }: Identity): 'trusted' | 'strangers' {
  */
 export async function visitorOf(
   db: Database,
-  identity: Identity,
+  actor: Actor,
   now: Date,
   lookUp: Executor = db,
 ): Promise<User | undefined> {
-  if (identity.kind === 'anonymous') return undefined
-  if (identity.kind === 'operator') return q.findUserByEmail(lookUp, { email: OPERATOR_EMAIL })
-  const email = readEmail(identity.email)
+  if (actor.kind === 'operator') return q.findUserByEmail(lookUp, { email: OPERATOR_EMAIL })
+  const email = actor.kind === 'user' ? readEmail(actor.email) : undefined
   if (email === undefined || email === OPERATOR_EMAIL) return undefined
-  return ensureUser(db, email, 'user', now)
-}
-
-function firstPart(email: string): string {
-  return email.slice(0, email.indexOf('@'))
+  return ensureUser({ db, actor }, email, 'user', now)
 }

@@ -4,8 +4,10 @@ import { configQueries as q } from '../../db/ops/config.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
 import { repeat, reportsTo } from '../../kernel/repeat.ts'
+import type { Actor } from '../../kernel/actor.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { field, parsed } from '../../kernel/validate.ts'
+import { changedNames, noteChange } from '../audit.ts'
 import { nameProblem } from './variables.ts'
 
 /** The largest `integer` of PostgreSQL. */
@@ -79,15 +81,29 @@ export async function openRunningConfig(
   const polls = repeat(clock, POLL_MS, 'settings of ops', read, reports)
   await db.listen('ops_settings', () => void polls.now())
 
+  function effective(settings: typeof saved): Config {
+    const overrides = Object.entries(settings).filter(([, value]) => value !== null)
+    return { ...configured(), ...Object.fromEntries(overrides) }
+  }
+
   return {
     get current(): Config {
-      const overrides = Object.entries(saved).filter(([, value]) => value !== null)
-      return { ...configured(), ...Object.fromEntries(overrides) }
+      return effective(saved)
     },
     /** Saves the given values and applies them. */
-    async update(changes: ConfigUpdate): Promise<Config> {
+    async update(changes: ConfigUpdate, actor: Actor): Promise<Config> {
       const nothing = { interval: null, tier1_model: null, tier2_model: null, tier3_model: null }
-      await q.writeSettings(db, { ...nothing, dry_run: null, ...changes })
+      await db.transaction(async (tx) => {
+        const names = changedNames(effective(await q.lockSettings(tx, {})), changes)
+        await q.writeSettings(tx, { ...nothing, dry_run: null, ...changes })
+        if (names.length === 0) return
+        const note = {
+          service: 'ops',
+          action: 'config change',
+          subject: names.join(', '),
+        } as const
+        await noteChange(tx, actor, note)
+      })
       await polls.now()
       // The database may have failed since: what was saved counts in any case.
       return { ...this.current, ...changes }

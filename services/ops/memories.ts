@@ -1,8 +1,9 @@
 import Type from 'typebox'
-import type { Executor } from '../../db/client.ts'
 import { memoryQueries as q, type Memory } from '../../db/ops/memories.ts'
 import { nullable } from '../../db/sql-file.ts'
+import { found } from '../../kernel/fault.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
+import { noteChange, type ChangeNote, type ChangeTools } from '../audit.ts'
 
 /** The confidence of an observation that was made for the first time. */
 export const FIRST_CONFIDENCE = 0.7
@@ -59,23 +60,61 @@ export const MemoryUpdate = Type.Object(
 
 /** Adds a memory of an operator. */
 export function createMemory(
-  db: Executor,
+  { db, actor }: ChangeTools,
   { service, ...memory }: Type.Static<typeof MemoryCreation>,
   now: Date,
 ): Promise<Memory> {
   const named = service?.trim() === '' ? null : service
-  return q.addMemory(db, { ...memory, service: named, session: null, tier: 0, now })
+  return db.transaction(async (tx) => {
+    const row = { ...memory, service: named, session: null, tier: 0, now }
+    const added = await q.addMemory(tx, row)
+    await noteChange(tx, actor, noteOf('add', added))
+    return added
+  })
+}
+
+/** Changes a memory; throws 404 where it is not there. */
+export function changeMemory(
+  { db, actor }: ChangeTools,
+  id: number,
+  update: Type.Static<typeof MemoryUpdate>,
+  now: Date,
+): Promise<Memory> {
+  return db.transaction(async (tx) => {
+    const changed = found(await q.updateMemory(tx, { id, ...update, now }), 'memory')
+    await noteChange(tx, actor, noteOf('change', changed))
+    return changed
+  })
+}
+
+/** Removes a memory; throws 404 where it is not there. */
+export async function removeMemory({ db, actor }: ChangeTools, id: number): Promise<void> {
+  await db.transaction(async (tx) => {
+    const removed = found(await q.removeMemory(tx, { id }), 'memory')
+    await noteChange(tx, actor, noteOf('remove', removed))
+  })
 }
 
 type NewMemory = Parameters<typeof q.addMemory>[1]
 
 /** Saves what an agent learned, or strengthens the memory that already says so. */
-export async function remember(db: Executor, memory: NewMemory): Promise<Memory> {
-  const known = await q.strengthenMemory(db, memory)
-  if (known !== undefined) return known
-  const added = await q.addMemory(db, memory)
-  await q.trimMemories(db, { added: added.id, kept: MAX_AGENT_MEMORIES - 1 })
-  return added
+export function remember({ db, actor }: ChangeTools, memory: NewMemory): Promise<Memory> {
+  return db.transaction(async (tx) => {
+    const known = await q.strengthenMemory(tx, memory)
+    if (known !== undefined) {
+      await noteChange(tx, actor, noteOf('strengthen', known))
+      return known
+    }
+    const added = await q.addMemory(tx, memory)
+    await q.trimMemories(tx, { added: added.id, kept: MAX_AGENT_MEMORIES - 1 })
+    await noteChange(tx, actor, noteOf('add', added))
+    return added
+  })
+}
+
+/** The line of a change in the audit: what a memory says may hold a secret. */
+function noteOf(verb: string, { id }: Pick<Memory, 'id'>): ChangeNote {
+  return { service: 'ops', action: `memory ${verb}`, subject: `memory ${id}` }
 }
 
 /** The author of a memory, for the agent. */

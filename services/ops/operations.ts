@@ -3,6 +3,7 @@ import { operationQueries as q } from '../../db/ops/operations.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { retryWhileUnavailable } from '../../kernel/repeat.ts'
 import { pause } from '../../kernel/time.ts'
+import { noteChange } from '../audit.ts'
 import { saveResults, storedName } from './checks/results.ts'
 import { nameOf, runCheck, type Check } from './checks/run.ts'
 import { addEvent } from './events.ts'
@@ -102,6 +103,11 @@ function admit(
     // Another instance may have ended the session, or been asked to stop it.
     if (action === undefined) return refused(SESSION_ENDED)
     await addEvent(tx, { ...event, level: 'info', message: `Runs ${name}: ${reason}` })
+    await noteChange(
+      tx,
+      { kind: 'session', id: session.id },
+      { service: 'ops', action: 'operation run', subject: `${name} of ${service}` },
+    )
     return { action: action.id }
   })
 }

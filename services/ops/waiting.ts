@@ -5,6 +5,7 @@ import {
   type WaitingSession,
 } from '../../db/ops/waiting.ts'
 import type { CheckState } from '../../db/ops/checks.ts'
+import { makeChange, type ChangeTools } from '../audit.ts'
 import { readHealth, type Health, type HealthSources } from './checks/health.ts'
 
 /** Something that waits for a person, since a time. */
@@ -69,8 +70,10 @@ function lastingChecks({ checks }: Health, now: Date): readonly WaitingItem[] {
 }
 
 /** A person has seen what happened until a time. */
-export function markSeen({ db }: Pick<HealthSources, 'db'>, until: Date): Promise<void> {
-  return q.markSeen(db, { until })
+export function markSeen(tools: ChangeTools, until: Date): Promise<void> {
+  const subject = `what happened until ${until.toISOString()}`
+  const note = { service: 'ops', action: 'waiting seen', subject } as const
+  return makeChange(tools, note, (tx) => q.markSeen(tx, { until }))
 }
 
 /** Agents say the same words in each session: the newest of them stands for all. */

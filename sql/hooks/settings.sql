@@ -2,6 +2,12 @@
 select retention_max_age_days, retention_max_rows, sse_retry_ms, replay_default_target
   from hooks.settings;
 
+-- name: lockSettings
+-- The same, held until the transaction ends.
+select retention_max_age_days, retention_max_rows, sse_retry_ms, replay_default_target
+  from hooks.settings
+   for no key update;
+
 -- name: writeSettings
 -- Writes the settings that :given has, also a target of null; others keep their value.
 with changed as (

@@ -26,14 +26,16 @@ select id, name, scope, created_at, expires_at, last_used_at
 
 -- name: removeToken
 -- Empty when the user (null: anybody) has no such token.
-delete from links.tokens
- where id = :id
-   and (:user::uuid is null or user_id = :user)
-returning id;
+delete from links.tokens t
+ using links.users u
+ where u.id = t.user_id
+   and t.id = :id
+   and (:user::uuid is null or t.user_id = :user)
+returning t.name, u.email;
 
 -- name: findBearer
 -- The user whose token has this hash. Empty when no token has it, or the token has expired.
-select t.id as token_id, t.scope, t.last_used_at, u.id, u.email, u.display_name, u.role, u.created_at
+select t.id as token_id, t.name as token_name, t.scope, t.last_used_at, u.id, u.email, u.display_name, u.role, u.created_at
   from links.tokens t
   join links.users u on u.id = t.user_id
  where t.token_hash = :token_hash

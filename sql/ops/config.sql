@@ -2,6 +2,12 @@
 select interval, tier1_model, tier2_model, tier3_model, dry_run
   from ops.settings;
 
+-- name: lockSettings
+-- The same, held until the transaction ends.
+select interval, tier1_model, tier2_model, tier3_model, dry_run
+  from ops.settings
+   for no key update;
+
 -- name: writeSettings
 -- Null keeps what is saved. Notifies every instance.
 with saved as (

@@ -3,6 +3,8 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { FREE, runCliProcess } from '../helpers/cli.ts'
 import { rawExchange, request } from '../helpers/http.ts'
+import { linksServer } from '../helpers/links.ts'
+import { addEndpoint } from '../helpers/mcp.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
@@ -76,6 +78,52 @@ t.test('one line a request, one object a line', async (t) => {
   const read = spawnSync('jq', ['-r', filter], { input: server.logs().join('\n') })
   t.equal(String(read.stderr), '', 'jq reads it')
   t.match(String(read.stdout), /^\/settings 200\n\/settings 200\n/)
+})
+
+t.test('a line has the user: whom the proxy names, or whose token it is', async (t) => {
+  const env = { ...(await postgres.env(t)), OPS_CHAT_API_KEY: secret('chat-key') }
+  const first = await startServer(t, { env, services: ['hooks'] })
+  const { token } = await addEndpoint(first.hooks, 'agent')
+  await request(`${first.hooks}/api/v1/events`, { headers: { authorization: `Bearer ${token}` } })
+  await first.stop()
+  const usersOf = (logs: readonly string[]) => {
+    const lines = logs.map((text): Line => JSON.parse(text))
+    return lines.flatMap(({ msg, route, user }) =>
+      msg === 'request' && route !== '/healthz' ? [[route, user]] : [],
+    )
+  }
+  t.same(usersOf(first.logs()), [
+    ['/settings/endpoints', undefined],
+    ['/api/v1/events', 'token agent'],
+  ])
+
+  const proxies = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
+  const server = await startServer(t, { env: { ...env, ...proxies } })
+  const links = linksServer(server, env)
+  const ann = await links.user('ann')
+  const user = { 'Remote-Email': 'ann@example.com' }
+  const bearer = (text: string) => ({ authorization: `Bearer ${text}` })
+  await request(`${server.hooks}/log`, { headers: user })
+  await request(`${server.hooks}/log`, { headers: { 'Remote-Email': 'token agent' } })
+  await request(`${server.hooks}/log`)
+  await request(`${server.hooks}/api/v1/events`, { headers: { ...user, ...bearer(token) } })
+  await request(`${server.hooks}/api/v1/events`, { headers: bearer(secret('wrong-token')) })
+  await request(`${server.hooks}/mcp/agent`, { method: 'POST', headers: bearer(token) })
+  await request(`${server.links}/nothing-here`, { headers: user })
+  await ann.api('GET', '/links')
+  await request(`${server.ops}/v1/models`, { headers: bearer(env.OPS_CHAT_API_KEY) })
+  await server.stop()
+  t.same(usersOf(server.logs()), [
+    ['/log', 'ann@example.com'],
+    ['/log', 'user token agent'],
+    ['/log', undefined],
+    ['/api/v1/events', 'token agent'],
+    ['/api/v1/events', undefined],
+    ['/mcp/:endpoint', 'token agent'],
+    ['/:slug', 'ann@example.com'],
+    ['/api/v1/links', 'token test of ann@example.com'],
+    ['/v1/models', 'token OPS_CHAT_API_KEY'],
+  ])
 })
 
 t.test('the journal is told of each line’s priority, which it takes off', async (t) => {

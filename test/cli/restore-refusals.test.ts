@@ -123,13 +123,13 @@ t.test('only an empty database is restored into', async (t) => {
   await refused(
     t,
     env,
-    /^gatehouse: a backup is restored into an empty database, but links\.users holds rows already: set GATEHOUSE_DATA_DIR .*$/,
+    /^gatehouse: a backup is restored into an empty database, but audit\.changes holds rows already: set GATEHOUSE_DATA_DIR .*$/,
   )
   t.match(await runCli(['restore', whole], { env: source }), {
     code: 0,
     stderr: /is what the database has already\n$/,
   })
-  await postgres.query(env, 'delete from links.users')
+  await postgres.query(env, 'delete from audit.changes; delete from links.users')
   await postgres.query(env, `update hooks.providers set enabled = false where name = 'chat'`)
   await refused(t, env, /hooks\.providers holds rows already/)
 })
@@ -175,7 +175,7 @@ t.test('a database of another version, or with another encoding', async (t) => {
 async function refused(t: Test, env: Env, line: RegExp | string): Promise<void> {
   const state = () => contentsOf(postgres, env)
   const tables = `select count(*)::int as n from pg_class c join pg_namespace n on n.oid = c.relnamespace
-                   where n.nspname in ('hooks', 'links', 'ops')`
+                   where n.nspname in ('audit', 'hooks', 'links', 'ops')`
   const [made] = await postgres.query(env, tables)
   const isEmpty = made?.['n'] === 0
   const target = { env, state: isEmpty ? () => postgres.query(env, tables) : state }

@@ -41,7 +41,7 @@ const COMMANDS = [
     'send-sample',
     'user',
   ],
-  ...['token', 'import', 'export', 'completion', 'version', 'help'],
+  ...['token', 'import', 'export', 'audit', 'completion', 'version', 'help'],
 ]
 
 t.test('help lists the commands and every variable with its flag', async (t) => {

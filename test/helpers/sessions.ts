@@ -39,6 +39,9 @@ export type TimedSessions = {
   linesOf(id: number): Promise<readonly Line[]>
 }
 
+/** Who stops a session by hand. */
+export const OPERATOR = { kind: 'operator' } as const
+
 /** What any runner with tools is made of. */
 export type RunnerParts = ToolOptions & {
   readonly random: RandomBytes

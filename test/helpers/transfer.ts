@@ -53,6 +53,9 @@ insert into hooks.providers (name, family, trust_mode, scheme, scheme_row, enabl
 values ('generic:own', 'webhook', 'signed', 'hmac', '{"prefix": "v1=", "signature": ["x-ü"], "timestamp": []}', true);
 update hooks.settings set retention_max_age_days = 0, retention_max_rows = 0;
 
+insert into audit.changes (actor, action, service, subject)
+select 'user' || i || '@example.com', 'provider add', 'hooks', 'generic:ü' || i from generate_series(1, 100) i;
+
 insert into links.users (email, display_name, role, created_at)
 select 'user' || i || '@example.com', 'Üser "' || i || '"', case i when 1 then 'admin' else 'user' end, now()
   from generate_series(1, 50) i;
@@ -113,12 +116,12 @@ select string_agg(format('select %L as name, count(*)::int as rows, sum((''x'' |
                             from %I.%I t', n.nspname || '.' || c.relname, n.nspname, c.relname),
                   ' union all ') || ' order by 1' as text
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
- where n.nspname in ('hooks', 'links', 'ops') and c.relkind in ('r', 'v')`
+ where n.nspname in ('audit', 'hooks', 'links', 'ops') and c.relkind in ('r', 'v')`
 
 const SEQUENCES = `
 select c.oid::regclass::text as name, nextval(c.oid)::text as next
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
- where n.nspname in ('hooks', 'links', 'ops') and c.relkind = 'S'
+ where n.nspname in ('audit', 'hooks', 'links', 'ops') and c.relkind = 'S'
  order by 1`
 
 /** What each table and view holds: how many rows, and a sum over all their columns, which knows no order. */

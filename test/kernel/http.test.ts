@@ -50,6 +50,7 @@ async function listen(
       userHeader: () => 'remote-email',
     }),
     trustedProxies: () => false,
+    identify: () => ({ kind: 'anonymous' }),
     bodyBudget: budget,
     log,
     metrics: createHttpMetrics(createMetrics()),

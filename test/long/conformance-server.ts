@@ -55,6 +55,7 @@ export async function startFixtures(t: Owner): Promise<string> {
       userHeader: () => 'remote-email',
     }),
     trustedProxies: () => false,
+    identify: () => ({ kind: 'anonymous' }),
     bodyBudget: createBodyBudget(16 * 1024 * 1024),
     log: { info: ignore, warn: ignore, error: ignore, flush: ignore },
     metrics: createHttpMetrics(createMetrics()),

@@ -185,15 +185,15 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     fault: 'expired tokens are accepted when created',
-    file: 'services/links/new-tokens.ts',
+    file: 'services/links/token-changes.ts',
     find: 'if (at !== null && at <= now) {',
     replace: 'if (at !== null && at < new Date(0)) {',
   },
   {
     fault: 'another user may revoke a token',
-    file: 'services/links/tokens.ts',
-    find: 'q.removeToken(db, { id, user })',
-    replace: 'q.removeToken(db, { id, user: null })',
+    file: 'services/links/token-changes.ts',
+    find: 'q.removeToken(tx, { id, user })',
+    replace: 'q.removeToken(tx, { id, user: null })',
   },
   {
     fault: 'slugs may have 65 characters',
@@ -245,7 +245,7 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     fault: 'text that turns direction is a name of a token',
-    file: 'services/links/new-tokens.ts',
+    file: 'services/links/token-changes.ts',
     find: '!TURNS_TEXT.test(text)',
     replace: "text !== ''",
   },

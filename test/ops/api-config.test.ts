@@ -178,7 +178,7 @@ await t.test('a read that began before a change brings nothing old back', async 
   poll()
   hold = undefined
   await until(() => held, 'the poll to have read')
-  const updated = running.update({ interval: 7 })
+  const updated = running.update({ interval: 7 }, { kind: 'operator' })
   resolve()
   t.match(await updated, { interval: 7 })
   t.equal(running.current.interval, 7)

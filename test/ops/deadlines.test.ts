@@ -9,7 +9,7 @@ import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { claudeResult, makeAgent, processesWith, REPORT_KEY } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { startReceiver } from '../helpers/replays.ts'
-import { openTimedSessions } from '../helpers/sessions.ts'
+import { openTimedSessions, OPERATOR } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -87,7 +87,7 @@ sleep ${long}
   const before = promises()
   await until(async () => (await said(id)) >= 80, 'its last line', 30_000)
   t.ok(promises() - before < 40, 'promises do not grow with its output')
-  await sessions.stop(id)
+  await sessions.stop(id, OPERATOR)
   t.match(await ended(id), { status: 'stopped' })
 })
 
@@ -135,7 +135,7 @@ t.test('a session that is stopped while its report is recorded records no more',
   agent.says([claudeResult({ result: `Looked.\n${JSON.stringify(report)}` })])
   const id = await start()
   await until(async () => (await eventsOf(id)).length > 0, 'its first event')
-  await sessions.stop(id)
+  await sessions.stop(id, OPERATOR)
   t.match(await ended(id), { status: 'stopped' })
   t.ok((await eventsOf(id)).length < events.length)
   const rows = await postgres.query(env, 'select id from ops.sessions where id > $1', [id])
@@ -241,7 +241,7 @@ t.test(
 
     const next = await start()
     await until(async () => (await linesOf(next)).length === 1, 'the next session to run')
-    await sessions.stop(next)
+    await sessions.stop(next, OPERATOR)
     t.match(await ended(next), { status: 'stopped' }, 'one that stalls can be stopped')
   },
 )
@@ -251,7 +251,7 @@ t.test('without descriptors a session ends as what it is', async (t) => {
   const first = await start()
   await until(async () => (await linesOf(first)).length > 0, 'its output')
   blind(t)
-  await sessions.stop(first)
+  await sessions.stop(first, OPERATOR)
   t.match(await ended(first), { status: 'stopped' })
   agent.says([claudeResult()])
   t.match(await ended(await start()), {

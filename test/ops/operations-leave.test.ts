@@ -8,7 +8,7 @@ import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { ended as endOf, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
 import { FULL, refuseRows } from '../helpers/outages.ts'
-import { openTimedSessions, type RunnerParts } from '../helpers/sessions.ts'
+import { openTimedSessions, OPERATOR, type RunnerParts } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -102,7 +102,7 @@ t.test(
       const db: RunnerParts['db'] = {
         ...parts.db,
         async transaction(work) {
-          await sessions.stop(job.session.id)
+          await sessions.stop(job.session.id, OPERATOR)
           await until(() => job.signal.aborted, 'the end of the session')
           return parts.db.transaction(work)
         },

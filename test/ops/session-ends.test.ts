@@ -4,7 +4,7 @@ import { failedOutcome, type Job, type Outcome } from '../../services/ops/runner
 import { holderOf, machineId } from '../../kernel/processes/proc.ts'
 import { backends } from '../helpers/backends.ts'
 import { FULL, refuseRows, rollbacks } from '../helpers/outages.ts'
-import { openTimedSessions } from '../helpers/sessions.ts'
+import { openTimedSessions, OPERATOR } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -34,7 +34,7 @@ t.test('a session that was stopped begins no next tier', async (t) => {
     return good
   }
   const id = await start()
-  t.ok(await sessions.stop(id))
+  t.ok(await sessions.stop(id, OPERATOR))
   t.match(await ended(id), { status: 'stopped' })
   const rows = await postgres.query(env, 'select id from ops.sessions where id > $1', [id])
   t.same(rows, [])

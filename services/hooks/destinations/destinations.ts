@@ -1,11 +1,12 @@
 import Type from 'typebox'
-import type { Database } from '../../../db/client.ts'
+import type { Database, Executor } from '../../../db/client.ts'
 import { destinationQueries as q, type Destination } from '../../../db/hooks/destinations.ts'
 import { eventQueries } from '../../../db/hooks/events.ts'
 import { Fault, notFound } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import { isPublicTarget } from '../../../kernel/net/outbound.ts'
 import { field, parsed } from '../../../kernel/validate.ts'
+import { makeChange, type ChangeNote, type ChangeTools } from '../../audit.ts'
 import { filterFields, filterOf, memberField, memberName, type Since } from '../event-filter.ts'
 import { parseTarget, TARGET_FORM } from '../outgoing.ts'
 import { redactUrlTokens } from '../redact.ts'
@@ -56,9 +57,8 @@ export const DestinationForm = Type.Object(
 )
 export type DestinationForm = Type.Static<typeof DestinationForm>
 
-/** What changes of destinations need. */
-export interface DestinationTools {
-  db: Database
+/** What a new destination needs. */
+export interface DestinationTools extends ChangeTools {
   /** The hosts of HOOKS_REPLAY_TARGETS. */
   replayTargets: HostSet | undefined
 }
@@ -68,31 +68,41 @@ export interface DestinationTools {
  * internet, unless an operator vouches for it; each connection checks it again.
  */
 export async function addDestination(
-  { db, replayTargets }: DestinationTools,
+  tools: DestinationTools,
   form: DestinationForm,
 ): Promise<void> {
   const { name, url, ordered = false, rate = null } = form
   const target = new URL(url)
-  if (replayTargets?.(target) !== true && (await isPublicTarget(target)) === false) {
+  if (tools.replayTargets?.(target) !== true && (await isPublicTarget(target)) === false) {
     const message = `The host of the URL is not on the public internet; list it in ${ALLOW_LIST}.`
     throw new Fault(422, 'UNPROCESSABLE', message, { field: 'url' })
   }
   const { provider, event_type, members } = filterOf({ ...form, text: '' })
   const [path, value] = members?.[0] ?? [null, null]
-  const added = await q.addDestination(db, {
+  const row = {
     ...{ name, url, ordered, rate },
     ...{ provider, event_type },
     json_path: path,
     json_name: path === null ? null : memberName(path),
     json_value: value,
     most: MAX_DESTINATIONS,
+  }
+  await makeChange(tools, noteOf('add', name), async (tx) => {
+    if ((await q.addDestination(tx, row)) === undefined) throw await noRoomFor(tx, name)
   })
-  if (added !== undefined) return
-  const known = (await q.listTargets(db, {})).some((one) => one.name === name)
+}
+
+/** The line of a change in the audit. */
+function noteOf(verb: string, name: string): ChangeNote {
+  return { service: 'hooks', action: `destination ${verb}`, subject: name }
+}
+
+async function noRoomFor(tx: Executor, name: string): Promise<Fault> {
+  const known = (await q.listTargets(tx, {})).some((one) => one.name === name)
   const message = known
     ? `There is a destination "${name}" already; choose another name or remove it first.`
     : `There are ${MAX_DESTINATIONS} destinations already; remove one first.`
-  throw new Fault(409, 'CONFLICT', message, { field: 'name' })
+  return new Fault(409, 'CONFLICT', message, { field: 'name' })
 }
 
 const ALLOW_LIST = 'HOOKS_REPLAY_TARGETS'
@@ -111,13 +121,21 @@ export async function findDestination(db: Database, name: string): Promise<Desti
 }
 
 /** Sets whether a destination is delivered to; enabled again, it gets what came meanwhile. */
-export async function enableDestination(db: Database, name: string, enabled: boolean) {
-  if ((await q.enableDestination(db, { name, enabled })) === undefined) throw unknown(name)
+export async function enableDestination(
+  tools: ChangeTools,
+  name: string,
+  enabled: boolean,
+): Promise<void> {
+  await makeChange(tools, noteOf(enabled ? 'enable' : 'disable', name), async (tx) => {
+    if ((await q.enableDestination(tx, { name, enabled })) === undefined) throw unknown(name)
+  })
 }
 
 /** Removes a destination with what it is owed; attempts stay on the pages of their events. */
-export async function removeDestination(db: Database, name: string): Promise<void> {
-  if ((await q.removeDestination(db, { name })) === undefined) throw unknown(name)
+export async function removeDestination(tools: ChangeTools, name: string): Promise<void> {
+  await makeChange(tools, noteOf('remove', name), async (tx) => {
+    if ((await q.removeDestination(tx, { name })) === undefined) throw unknown(name)
+  })
 }
 
 /**
@@ -125,19 +143,24 @@ export async function removeDestination(db: Database, name: string): Promise<voi
  * up, from an event or a time on; gives how many.
  */
 export async function retryDeliveries(
-  db: Database,
+  tools: ChangeTools,
   name: string,
   { dead, since }: { dead: boolean; since: Since },
 ): Promise<number> {
+  const { db } = tools
   if (!(await q.listTargets(db, {})).some((one) => one.name === name)) throw unknown(name)
   const from =
     'id' in since ? since.id : (await eventQueries.firstIdSince(db, { since: since.time })).id
-  let total = 0
-  for (;;) {
-    const { retried } = await q.retryDeliveries(db, { name, from, dead, limit: RETRY_BATCH })
+  const retry = async (on: Executor) =>
+    (await q.retryDeliveries(on, { name, from, dead, limit: RETRY_BATCH })).retried
+  // The first batch has the line: others may be seen before all of them are done.
+  let retried = await makeChange(tools, noteOf('retry', name), retry)
+  let total = retried
+  while (retried === RETRY_BATCH) {
+    retried = await retry(db)
     total += retried
-    if (retried < RETRY_BATCH) return total
   }
+  return total
 }
 
 function unknown(name: string): Fault {

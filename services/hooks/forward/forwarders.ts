@@ -1,9 +1,10 @@
 import type { Database } from '../../../db/client.ts'
 import { forwarderQueries as q } from '../../../db/hooks/forwarders.ts'
 import type { Channel } from '../../../kernel/http/websocket.ts'
-import { unavailable } from '../../../kernel/fault.ts'
+import { notFound, unavailable } from '../../../kernel/fault.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
+import { makeChange, type ChangeTools } from '../../audit.ts'
 import type { ForwardRequest } from './protocol.ts'
 import { createSearchSlot } from '../events.ts'
 import {
@@ -71,6 +72,15 @@ export async function openForwarders(options: SessionParts & { metrics: Metrics 
       await checked
     },
   }
+}
+
+/** Forgets a forwarder and its position. */
+export async function forgetForwarder(tools: ChangeTools, name: string): Promise<void> {
+  const note = { service: 'hooks', action: 'forwarder forget', subject: name } as const
+  await makeChange(tools, note, async (tx) => {
+    if ((await q.removeForwarder(tx, { name })) !== undefined) return
+    throw notFound('There is no forwarder under this name.')
+  })
 }
 
 function namesOf(sessions: ReadonlySet<Session>): readonly string[] {

@@ -206,8 +206,8 @@ export function replayTool(hooks: Hooks): Tool {
       idempotentHint: false,
       openWorldHint: true,
     },
-    async call({ id, target_url }) {
-      const replay = await replayEvent(hooks, id, target_url)
+    async call({ id, target_url }, { actor }) {
+      const replay = await replayEvent({ ...hooks, actor }, id, target_url)
       const { status, detail } = replay
       if (status === null) throw new CallError('replay_failed', `Not delivered: ${detail ?? ''}.`)
       return toolValue({

@@ -3,6 +3,7 @@ import { linkQueries, type Link } from '../../../db/links/links.ts'
 import { transferQueries as q, type NewLink } from '../../../db/links/transfer.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { validate } from '../../../kernel/validate.ts'
+import type { ChangeTools } from '../../audit.ts'
 import { linksFault } from '../faults.ts'
 import { LinkUpdate } from '../link-input.ts'
 import { differences, replaceLink, type LinkParts } from '../links.ts'
@@ -34,7 +35,7 @@ export interface LineReport {
 export type ImportTotals = Readonly<Record<Outcome | 'users', number>>
 
 /** What an import works with. */
-interface ImportTools extends LinkParts {
+interface ImportTools extends LinkParts, ChangeTools {
   now: () => Date
 }
 
@@ -73,7 +74,7 @@ export async function importLinks(
   lines: AsyncIterable<ImportLine>,
   report: (reports: readonly LineReport[]) => Promise<void>,
 ): Promise<ImportTotals> {
-  const people = openPeople(tools.db, options, tools.now)
+  const people = openPeople(tools, options, tools.now)
   const state: Import = { tools, options, people, imagined: new Map() }
   const totals = { created: 0, updated: 0, unchanged: 0, conflict: 0, refused: 0 }
   let batch = new Map<string, ImportLine>()
@@ -173,7 +174,7 @@ async function compareLine(
   if (options.dryRun) imagined.set(existing.slug, { ...existing, ...input })
   else {
     // People on this machine may change every link, whatever role the operator has on the pages.
-    const operator = await ensureUser(tools.db, OPERATOR_EMAIL, 'admin', tools.now())
+    const operator = await ensureUser(tools, OPERATOR_EMAIL, 'admin', tools.now())
     await replaceLink(tools, { ...operator, role: 'admin' }, existing.id, input, tools.now())
   }
   return { outcome: 'updated', message: joined(note, `its ${what}`) }

@@ -1,6 +1,6 @@
-import type { Database } from '../../../db/client.ts'
 import { userQueries } from '../../../db/links/users.ts'
 import { badRequest } from '../../../kernel/fault.ts'
+import type { ChangeTools } from '../../audit.ts'
 import { ensureUser, readEmail } from '../users.ts'
 import type { LinkData } from './records.ts'
 
@@ -15,7 +15,7 @@ export interface PeopleOptions {
 export type People = ReturnType<typeof openPeople>
 
 /** The users of an import. Users are never removed, so each of them is looked up once. */
-export function openPeople(db: Database, options: PeopleOptions, now: () => Date) {
+export function openPeople(tools: ChangeTools, options: PeopleOptions, now: () => Date) {
   /** By e-mail address; undefined for those who are no users. */
   const ids = new Map<string, string | undefined>()
   /** E-mail addresses of the users that were created, or would be. */
@@ -29,10 +29,10 @@ export function openPeople(db: Database, options: PeopleOptions, now: () => Date
 
   /** In a dry run the address stands for the id of a new user. */
   async function findOrCreate(email: string) {
-    const known = await userQueries.findUserByEmail(db, { email })
+    const known = await userQueries.findUserByEmail(tools.db, { email })
     if (known !== undefined || !options.createUsers) return known?.id
     created.add(email)
-    return options.dryRun ? email : (await ensureUser(db, email, 'user', now())).id
+    return options.dryRun ? email : (await ensureUser(tools, email, 'user', now())).id
   }
 
   return {

@@ -1,6 +1,8 @@
 import type { Executor } from '../../../db/client.ts'
 import { alertQueries } from '../../../db/ops/alerts.ts'
 import { sessionQueries as q, type Ending, type Session } from '../../../db/ops/sessions.ts'
+import type { Actor } from '../../../kernel/actor.ts'
+import { noteChange, type ChangeNote } from '../../audit.ts'
 import type { RunningConfig } from '../config.ts'
 import { addEvent } from '../events.ts'
 import type { Runner } from '../runners/runner.ts'
@@ -11,6 +13,8 @@ interface StartRequest extends Pick<Session, 'tier' | 'trigger'> {
   prompt: string | null
   /** The alert that it looks into. */
   alert?: number
+  /** Who asks for it; others begin by themselves. */
+  actor?: Actor
 }
 
 /** The sessions: one at a time, over all start paths and instances. */
@@ -70,7 +74,12 @@ export async function openSessions(options: SessionsOptions) {
       return session
     },
     /** Asks a session to stop, whichever instance runs it; false if it does not run. */
-    stop: async (id: number) => (await q.askToStop(db, { id })) !== undefined,
+    stop: (id: number, actor: Actor) =>
+      db.transaction(async (tx) => {
+        if ((await q.askToStop(tx, { id })) === undefined) return false
+        await noteChange(tx, actor, noteOf('stop', id))
+        return true
+      }),
     /** Calls back whenever a session began or ended on any instance. */
     onChange: (callback: () => void) => void callbacks.add(callback),
     /** Stops the session that this process runs, with its processes. */
@@ -82,6 +91,11 @@ export async function openSessions(options: SessionsOptions) {
       await stopped
     },
   }
+}
+
+/** The line of a change in the audit. */
+function noteOf(verb: string, id: number): ChangeNote {
+  return { service: 'ops', action: `session ${verb}`, subject: `session ${id}` }
 }
 
 /**
@@ -109,7 +123,7 @@ async function transact(own: OwnState, work: (tx: Executor) => ReturnType<typeof
 async function begin(
   tx: Executor,
   options: SessionsOptions,
-  { tier, trigger, prompt, alert }: StartRequest,
+  { tier, trigger, prompt, alert, actor }: StartRequest,
   parent_session_id: number | null = null,
 ) {
   const { clock, config, holder, machine, redact } = options
@@ -127,6 +141,7 @@ async function begin(
     machine,
   })
   if (session === undefined) return undefined
+  if (actor !== undefined) await noteChange(tx, actor, noteOf('start', session.id))
   if (alert !== undefined) await alertQueries.linkSession(tx, { id: alert, session: session.id })
   return { session, runner }
 }

@@ -114,15 +114,19 @@ export const rememberTool = defineTool({
   async run(observed, { db, clock, job }) {
     const { service = null, confidence = FIRST_CONFIDENCE } = observed
     const { id: session, tier } = job.session
-    const memory = await remember(db, {
-      ...observed,
-      service,
-      confidence,
-      active: true,
-      session,
-      tier,
-      now: clock.now(),
-    })
+    const actor = { kind: 'session', id: session } as const
+    const memory = await remember(
+      { db, actor },
+      {
+        ...observed,
+        service,
+        confidence,
+        active: true,
+        session,
+        tier,
+        now: clock.now(),
+      },
+    )
     return done(`Remembered with confidence ${memory.confidence}.`)
   },
 })

@@ -1,12 +1,13 @@
 import Type from 'typebox'
-import type { Database } from '../../db/client.ts'
 import { Scope, tokenQueries as q, Token } from '../../db/links/tokens.ts'
+import type { User } from '../../db/links/users.ts'
 import { nullable, Timestamp } from '../../db/sql-file.ts'
-import { badRequest, Fault } from '../../kernel/fault.ts'
+import { badRequest, Fault, notFound } from '../../kernel/fault.ts'
 import { TURNS_TEXT } from '../../kernel/text.ts'
 import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
+import { makeChange, noteChange, type ChangeNote, type ChangeTools } from '../audit.ts'
 import { LENGTH, PREFIX } from './tokens.ts'
 
 const BYTES = 32
@@ -74,15 +75,14 @@ export function newTokenOf({ name, scope, expires }: TokenForm, now: Date): NewT
  * before, empty for none: a form that is sent twice must not create a second one.
  */
 export async function createToken(
-  db: Database,
-  random: RandomBytes,
-  user: string,
+  tools: ChangeTools & { random: RandomBytes },
+  { id: user, email }: Pick<User, 'id' | 'email'>,
   input: NewToken,
   now: Date,
   seen?: string,
 ): Promise<CreatedToken> {
   refusePast('expires_at', input.expires_at, now)
-  const token = PREFIX + base62(random(BYTES))
+  const token = PREFIX + base62(tools.random(BYTES))
   const row = {
     ...input,
     user,
@@ -91,7 +91,7 @@ export async function createToken(
     created_at: now,
     max: MAX_TOKENS,
   }
-  const added = await db.transaction(async (tx) => {
+  const added = await makeChange(tools, noteOf('create', { ...row, email }), async (tx) => {
     await q.lockTokens(tx, { user })
     if (seen !== undefined && seen !== newestOf(await q.listTokens(tx, { user }))) {
       throw new Fault(409, 'CONFLICT', CREATED_SINCE)
@@ -100,11 +100,30 @@ export async function createToken(
     if (first !== undefined) return first
     // Expired tokens stay listed until their room is needed.
     await q.removeExpiredTokens(tx, { user, now })
-    return q.addToken(tx, row)
+    const second = await q.addToken(tx, row)
+    if (second !== undefined) return second
+    const max = MAX_TOKENS.toLocaleString('en')
+    throw badRequest(`a user may have ${max} tokens; revoke one that is not needed first`)
   })
-  if (added !== undefined) return { ...added, token }
-  const max = MAX_TOKENS.toLocaleString('en')
-  throw badRequest(`a user may have ${max} tokens; revoke one that is not needed first`)
+  return { ...added, token }
+}
+
+/** Revokes a token of a user, or with null of anybody: it stops working at once. */
+export async function revokeToken(
+  { db, actor }: ChangeTools,
+  id: string,
+  user: string | null,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const removed = await q.removeToken(tx, { id, user })
+    if (removed !== undefined) return noteChange(tx, actor, noteOf('revoke', removed))
+    throw notFound(user === null ? `there is no token ${id}` : 'you have no token with this id')
+  })
+}
+
+/** The line of a change in the audit. */
+function noteOf(verb: string, { name, email }: { name: string; email: string }): ChangeNote {
+  return { service: 'links', action: `token ${verb}`, subject: `${name} of ${email}` }
 }
 
 const CREATED_SINCE =

@@ -1,0 +1,30 @@
+/** Who sits at a browser, as far as the connection tells (decisions.md section 4, UI sign-in). */
+export type Identity =
+  /** The trusted proxy has signed somebody in. */
+  | { kind: 'user'; email: string }
+  /** Somebody on this machine, without a proxy in between. */
+  | { kind: 'operator' }
+  | { kind: 'anonymous' }
+
+/** Who acts (decisions.md section 7, Actors). */
+export type Actor =
+  | Identity
+  /** A program that bears a valid token. */
+  | { kind: 'token'; name: string }
+  /** The command line on this machine. */
+  | { kind: 'command' }
+  /** The model, or the agent, of a session. */
+  | { kind: 'session'; id: number }
+
+const RESERVED = /^(?:operator|anonymous|command)$|^(?:user|token|session) /
+
+/**
+ * An actor as audit and log name it. A user is named as the proxy does it: one whose name is that
+ * of another actor must not pass for that one.
+ */
+export function actorText(actor: Actor): string {
+  const { kind } = actor
+  if (kind === 'user') return RESERVED.test(actor.email) ? `user ${actor.email}` : actor.email
+  if (kind === 'token') return `token ${actor.name}`
+  return kind === 'session' ? `session ${actor.id}` : kind
+}

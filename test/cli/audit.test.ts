@@ -1,0 +1,134 @@
+import { t, type Test } from 'tap'
+import { ANN, auditOf, command, PROXIED } from '../helpers/audit.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
+import { postForm, startHooks } from '../helpers/hooks.ts'
+import { startServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+
+await eachBackend(t, 'the command, beside a server and without one', async (t: Test, backend) => {
+  const env = { ...FREE, ...(await backend.env(t)) }
+  await command(env, 0, 'provider', 'add', 'before', '--open')
+  const server = await startServer(t, { services: ['hooks', 'links'], env })
+  await command(env, 0, 'provider', 'add', 'beside', '--open')
+  await command(env, 0, 'user', 'add', 'ann@example.com')
+  await postForm(server.hooks, '/providers', { name: 'page', trust_mode: 'token' })
+
+  const expected = [
+    { actor: 'operator', action: 'provider add', service: 'hooks', subject: 'generic:page' },
+    { actor: 'command', action: 'user add', service: 'links', subject: 'ann@example.com' },
+    { actor: 'command', action: 'provider add', service: 'hooks', subject: 'generic:beside' },
+    { actor: 'command', action: 'user add', service: 'links', subject: 'operator@localhost' },
+    { actor: 'command', action: 'provider add', service: 'hooks', subject: 'generic:before' },
+  ]
+  const lines = await auditOf(env)
+  t.match(lines, expected)
+  t.equal(lines.length, expected.length)
+  for (const line of lines) {
+    t.same(Object.keys(line), ['at', 'actor', 'action', 'service', 'subject'])
+    t.match(line.at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  }
+  const of = async (...flags: readonly string[]) =>
+    (await auditOf(env, ...flags)).map(({ subject }) => subject)
+  t.same(await of('--service', 'links'), ['ann@example.com', 'operator@localhost'])
+  t.same(await of('--service', 'ops'), [])
+  t.same(await of('--limit', '1'), ['generic:page'])
+  t.same(await of('--since', lines[1]?.at ?? ''), ['generic:page', 'ann@example.com'])
+  t.equal((await of('--since', '1h')).length, 5)
+  t.same(await of('--since', '2999-01-31T12:00:00Z'), [])
+
+  const { stdout } = await runCli(['audit', '--limit', '2'], { env })
+  const [head = '', first = '', ...more] = stdout.split('\n')
+  t.match(head, /^TIME {22}ACTOR {21}ACTION {16}SERVICE {2}SUBJECT$/)
+  t.match(first, /^\S+Z {2}operator {18}provider add {10}hooks {4}generic:page$/)
+  t.equal(more.length, 2)
+  await server.stop()
+  t.same(
+    await of(),
+    expected.map(({ subject }) => subject),
+    'the same without a server',
+  )
+})
+
+await t.test('wrong usage', async (t) => {
+  const env = { ...FREE, ...(await postgres.env(t)) }
+  await refuseCommands(t, { env, state: async () => await auditOf(env) }, [
+    [['audit', '--service', 'all'], 2, /--service/],
+    [['audit', '--limit', '0'], 2, /--limit/],
+    [['audit', '--limit', '100001'], 2, /--limit/],
+    [['audit', '--since', 'yesterday'], 2, /--since/],
+    [['audit', 'hooks'], 2, /Too many arguments/],
+  ])
+})
+
+await t.test('no change is made without its line', async (t) => {
+  const hooks = await startHooks(t, postgres)
+  const { base, env } = hooks
+  await postgres.query(env, 'alter table audit.changes add check (actor = $$nobody$$) not valid')
+  const answer = await postForm(base, '/providers', { name: 'ci', trust_mode: 'token' })
+  t.equal(answer.status, 500)
+  t.match(await runCli(['provider', 'add', 'lan', '--open'], { env }), { code: 1 })
+  t.equal((await postForm(base, '/settings', { sse_retry_ms: '4000' })).status, 500)
+  const { stdout } = await runCli(['provider', 'list'], { env })
+  t.notMatch(stdout, 'generic:')
+  t.match(await postgres.query(env, 'select sse_retry_ms from hooks.settings'), [
+    { sse_retry_ms: 3_000 },
+  ])
+})
+
+await t.test('what a proxy or a user sends is cut, and no newline fakes a line', async (t) => {
+  const { base, env } = await startHooks(t, postgres, PROXIED)
+  const sent = { name: 'ci', trust_mode: 'token' }
+  const headers = { 'Remote-Email': `${'x'.repeat(1_000)}@example.com` }
+  t.equal((await postForm(base, '/providers', sent, headers)).status, 200)
+  t.equal(
+    (await postForm(base, '/providers/generic:ci/enabled', { enabled: 'true' }, ANN)).status,
+    200,
+  )
+  const [newest, first] = await auditOf(env)
+  t.equal(first?.actor, 'x'.repeat(300))
+  t.equal(newest?.actor, 'ann@example.com')
+  await postgres.query(
+    env,
+    `update audit.changes set subject = E'a\\nTIME' where actor like 'ann%'`,
+  )
+  const { stdout } = await runCli(['audit'], { env })
+  t.equal(stdout.trimEnd().split('\n').length, 3)
+})
+
+await t.test('lines are kept for a time, and so many at most', async (t) => {
+  const env = { ...FREE, ...(await postgres.env(t)) }
+  const fill = (count: number, days: number) =>
+    postgres.query(
+      env,
+      `insert into audit.changes (at, actor, action, service, subject)
+       select now() - $2 * interval '1 day', 'ann', 'provider add', 'hooks', 'generic:' || i
+         from generate_series(1, $1::integer) i`,
+      [count, days],
+    )
+  const count = async () => {
+    const [row] = await postgres.query(env, 'select count(*)::int as n from audit.changes')
+    return Number(row?.['n'])
+  }
+  await fill(2, 366)
+  await fill(3, 100)
+  const year = await startServer(t, { services: ['hooks'], env })
+  await until(async () => (await count()) === 3, 'what is a year old to be removed')
+  await year.stop()
+  t.match(year.logs().join('\n'), /"msg":"pruned","changes":2/)
+  const month = { ...env, GATEHOUSE_AUDIT_DAYS: '30' }
+  const short = await startServer(t, { services: ['hooks'], env: month })
+  await until(async () => (await count()) === 0, 'what is a month old to be removed')
+  await short.stop()
+
+  await fill(100_010, 4_000)
+  const forever = { ...env, GATEHOUSE_AUDIT_DAYS: '0' }
+  const server = await startServer(t, { services: ['hooks'], env: forever })
+  await until(async () => (await count()) === 100_000, 'the surplus to be removed')
+  const [last] = await postgres.query(env, 'select subject from audit.changes order by id limit 1')
+  t.match(last, { subject: 'generic:11' }, 'the oldest ones')
+  t.equal((await auditOf(env, '--limit', '100000')).length, 100_000)
+  await server.stop()
+})

@@ -1,0 +1,187 @@
+import { t } from 'tap'
+import { ANN, answers, changesLeave, command } from '../helpers/audit.ts'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
+import { makeLink, pageUser, startLinks, startPages, visitorAt } from '../helpers/links.ts'
+
+const [, postgres] = backends
+const links = await startPages(t, postgres)
+const { base, env } = links
+const { GATEHOUSE_TRUSTED_PROXIES: _, ...own } = env
+const direct = await startLinks(t, postgres, own)
+const ann = await pageUser(links, 'ann', { admin: true })
+/** Somebody at a browser on this machine. */
+const operator = visitorAt(direct.base, '')
+const NEVER = '00000000-0000-4000-8000-000000000000'
+
+/** The id of the newest token of ann. */
+async function newest(): Promise<string> {
+  const { json } = await ann.api<{ tokens: { id: string }[] }>('GET', '/tokens')
+  return json.tokens[0]?.id ?? ''
+}
+
+await t.test('tokens: each change, on each of its faces', async (t) => {
+  const token = (path: string) => ann.post(`/-/tokens${path}`)
+  await changesLeave(t, env, 'links', [
+    [
+      'form of a user',
+      () => answers(200, ann.post('/-/tokens', { name: 'laptop', expires: '' })),
+      'ann@example.com: token create laptop of ann@example.com',
+    ],
+    [
+      'form: revoke',
+      async () => answers(200, token(`/${await newest()}/revoke`)),
+      'ann@example.com: token revoke laptop of ann@example.com',
+    ],
+    [
+      'API',
+      () => answers(201, ann.api('POST', '/tokens', { name: 'ci' })),
+      'token test of ann@example.com: token create ci of ann@example.com',
+    ],
+    [
+      'API: revoke',
+      async () => answers(204, ann.api('DELETE', `/tokens/${await newest()}`)),
+      'token test of ann@example.com: token revoke ci of ann@example.com',
+    ],
+    [
+      'form of the operator',
+      () => answers(200, operator.post('/-/tokens', { name: 'mine', expires: '' })),
+      'operator: token create mine of operator@localhost',
+    ],
+    [
+      'command',
+      () => command(env, 0, 'token', 'create', ann.email, '--name', 'cron'),
+      'command: token create cron of ann@example.com',
+    ],
+    [
+      'command: revoke',
+      async () => command(env, 0, 'token', 'revoke', await newest()),
+      'command: token revoke cron of ann@example.com',
+    ],
+    // Refusals.
+    ['no name', () => answers(400, ann.post('/-/tokens', { name: '', expires: '' }))],
+    ['no such token', () => answers(404, token(`/${NEVER}/revoke`))],
+    ['API: no name', () => answers(400, ann.api('POST', '/tokens', {}))],
+    ['API: no such token', () => answers(404, ann.api('DELETE', `/tokens/${NEVER}`))],
+    ['API: no token', () => answers(401, links.api()('POST', '/tokens', { name: 'x' }))],
+    [
+      'sent twice',
+      async () => {
+        const newer = { name: 'x', expires: '', newest: NEVER }
+        await answers(409, ann.post('/-/tokens', newer))
+      },
+    ],
+    ['command: no such user', () => command(env, 1, 'token', 'create', 'nobody@example.com')],
+    ['command: no such token', () => command(env, 1, 'token', 'revoke', NEVER)],
+  ])
+})
+
+await t.test('users: each change, on each of its faces', async (t) => {
+  const bob = await links.user('bob')
+  const role = (id: string, wanted: string) =>
+    ann.post(`/-/admin/users/${id}/role`, { role: wanted })
+  const file = 'slug,url,owner\nimported,https://example.com/,eve@example.com\n'
+  await changesLeave(t, env, 'links', [
+    [
+      'form of a user',
+      () => answers(200, ann.post('/-/admin/users', { email: 'cid@example.com', role: 'user' })),
+      'ann@example.com: user add cid@example.com',
+    ],
+    [
+      'form: role',
+      () => answers(200, role(bob.id, 'admin')),
+      'ann@example.com: user role bob@example.com to admin',
+    ],
+    [
+      'API: role',
+      () => answers(200, ann.api('PUT', `/admin/users/${bob.id}/role`, { role: 'user' })),
+      'token test of ann@example.com: user role bob@example.com to user',
+    ],
+    [
+      'command',
+      () => command(env, 0, 'user', 'add', 'dan@example.com'),
+      'command: user add dan@example.com',
+    ],
+    [
+      'command: role',
+      () => command(env, 0, 'user', 'role', 'dan@example.com', 'admin'),
+      'command: user role dan@example.com to admin',
+    ],
+    [
+      'who signs in for the first time',
+      () => answers(200, visitorAt(base, 'New@example.com').get('/-/')),
+      'New@example.com: user add new@example.com',
+    ],
+    ['who signs in again', () => answers(200, visitorAt(base, 'new@example.com').get('/-/'))],
+    [
+      'an import that adds owners',
+      () => runCli(['import', '-', '--create-users'], { env, input: file }),
+      'command: user add eve@example.com',
+    ],
+    // Refusals.
+    ['known', () => answers(400, ann.post('/-/admin/users', { email: bob.email, role: 'user' }))],
+    ['unknown', () => answers(404, role(NEVER, 'user'))],
+    ['no admin', () => answers(403, bob.api('PUT', `/admin/users/${bob.id}/role`, {}))],
+    ['command: known', () => command(env, 1, 'user', 'add', 'dan@example.com')],
+    ['command: unknown', () => command(env, 1, 'user', 'role', 'nobody@example.com', 'user')],
+  ])
+})
+
+await t.test('links that are deleted: their own history goes with them', async (t) => {
+  const [one, two, three] = await Promise.all(
+    ['one', 'two', 'three'].map((slug) => makeLink(ann, slug)),
+  )
+  const chosen = `links=${three?.id}`
+  await changesLeave(t, env, 'links', [
+    [
+      'API',
+      () => answers(204, ann.api('DELETE', `/links/${one?.id}`)),
+      'token test of ann@example.com: link delete one',
+    ],
+    [
+      'form',
+      () => answers(303, ann.post(`/-/links/${two?.id}/delete`)),
+      'ann@example.com: link delete two',
+    ],
+    [
+      'form of an admin',
+      () =>
+        answers(
+          200,
+          request(`${base}/-/admin/links/delete`, {
+            method: 'POST',
+            headers: { ...ANN, 'content-type': 'application/x-www-form-urlencoded' },
+            body: chosen,
+          }),
+        ),
+      'ann@example.com: link delete three',
+    ],
+    // What is not: the link's page tells it.
+    ['a new link', () => makeLink(ann, 'four')],
+    ['gone already', () => answers(404, ann.api('DELETE', `/links/${one?.id}`))],
+    [
+      'another version',
+      async () => {
+        const four = await makeLink(ann, 'five')
+        const header = { 'if-match': '"another"' }
+        await answers(412, ann.api('DELETE', `/links/${four.id}`, undefined, header))
+      },
+    ],
+  ])
+})
+
+await t.test('the page is for admins', async (t) => {
+  const fay = await pageUser(links, 'fay')
+  const shown = await ann.get('/-/admin/audit')
+  t.equal(shown.status, 200)
+  t.match(shown.text, 'link delete: <bdi>one</bdi>')
+  t.match(shown.text, 'aria-current="page">Audit</a>')
+  t.match((await ann.get('/-/')).text, '<a href="/-/admin/audit">audit</a>')
+  t.notMatch((await fay.get('/-/')).text, '/-/admin/audit')
+  t.equal((await fay.get('/-/admin/audit')).status, 403)
+  t.equal((await visitorAt(base, '').get('/-/admin/audit')).status, 403)
+  const bearer = { authorization: `Bearer ${ann.token}` }
+  t.equal((await visitorAt(base, '').get('/-/admin/audit', bearer)).status, 403, 'no token')
+  t.equal((await operator.get('/-/admin/audit')).status, 200)
+})
