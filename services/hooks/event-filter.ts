@@ -26,7 +26,7 @@ const isShort = [
 ] as const
 export const SINCE_FORM = 'must be an event id or a time such as 2026-01-31T12:00:00Z.'
 const BOUND_FORM =
-  'must be an event id, a time such as 2026-01-31T12:00:00Z, today, or 24h (the last 24 hours).'
+  'must be an event id or a time such as 2026-01-31T12:00:00Z, today, or 24h (the last 24 hours).'
 const JSON_FORM = 'must be path=value, such as data.object.id=evt_1.'
 const HEADER_FORM = 'must be name or name=value, such as x-github-event=push.'
 
