@@ -39,7 +39,10 @@ type Synthesis = { cost: number } & (
   | { kind: 'written'; prompt: string; problem: string | undefined }
 )
 
-/** From a delivery to its brief, waiting for other alerts included: the sender waits 10 s. */
+/**
+ * From a delivery to its brief, waiting for other alerts included. A second is left to start the
+ * session and to store the result: the sender gets its answer within 10 s.
+ */
 export const BRIEF_MS = 9_000
 const MAX_ATTEMPTS = 2
 const MAX_BRIEF = 4_000
@@ -74,21 +77,13 @@ export async function synthesize(
     if (price !== undefined) cost += costOf(price, usage)
   }
   const options = { signal, left, redact, attempts: MAX_ATTEMPTS, charge }
-  let read = payload.slice(0, MAX_PAYLOAD)
-  const ask = () => {
-    const content = task(read, payload.length, random)
+  const { reply, read } = await askForRoom(payload, (part) => {
     const messages = [
       { role: 'system', content: systemPrompt },
-      { role: 'user', content },
+      { role: 'user', content: task(part, payload.length, random) },
     ] as const
     return completeChat(endpoint, { model, messages }, options)
-  }
-  let reply = await ask()
-  // As a session drops what is oldest.
-  while ('problem' in reply && reply.meaning === 'too long' && read.length >= 2 * MIN_PAYLOAD) {
-    read = read.slice(0, read.length / 2)
-    reply = await ask()
-  }
+  })
   if ('problem' in reply) {
     if (signal.aborted) {
       return failed(`the model endpoint gave no brief within ${BRIEF_MS / 1_000} s`)
@@ -110,6 +105,20 @@ export async function synthesize(
   const problem = isWhole ? undefined : `the brief is of ${partOf(read, payload.length)}`
   const prompt = brief.length <= MAX_BRIEF ? brief : `${brief.slice(0, MAX_BRIEF).toWellFormed()}…`
   return { kind: 'written', prompt, problem, cost }
+}
+
+/** Asks with the beginning of a payload, halved as long as the endpoint says that it is too long. */
+async function askForRoom(
+  payload: string,
+  ask: (part: string) => ReturnType<typeof completeChat>,
+): Promise<{ reply: Awaited<ReturnType<typeof ask>>; read: string }> {
+  let read = payload.slice(0, MAX_PAYLOAD)
+  for (;;) {
+    const reply = await ask(read)
+    const isTooLong = 'problem' in reply && reply.meaning === 'too long'
+    if (!isTooLong || read.length < 2 * MIN_PAYLOAD) return { reply, read }
+    read = read.slice(0, read.length / 2)
+  }
 }
 
 /** What is read of the payload, fenced as data, and then the instruction. */

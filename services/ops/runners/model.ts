@@ -180,15 +180,16 @@ async function runTools(
 ): Promise<readonly Message[]> {
   const { job, offered, progress } = conversation
   const results: Message[] = []
-  const answered: string[] = []
+  const answered = new Set<string>()
   for (const call of calls) {
     if (job.signal.aborted) break
     const { ok, text } = await runTool(conversation, call)
-    if (ok) answered.push(call.name)
+    if (ok) answered.add(call.name)
     results.push({ role: 'tool', tool_call_id: call.id, content: text })
   }
-  conversation.toolCalls += calls.filter(({ name }) => offered.includes(name)).length
-  noteCalls(progress, answered)
+  const known = calls.map(({ name }) => name).filter((name) => offered.includes(name))
+  conversation.toolCalls += known.length
+  noteCalls(progress, { used: new Set(known), answered })
   return results
 }
 

@@ -11,8 +11,10 @@ type Lack =
 
 /** What a session has done so far. */
 export interface Progress {
-  /** Names of the tools that have answered: a check that was refused was not run. */
+  /** Names of the tools that it called. */
   used: Set<string>
+  /** Those that have answered: a check that was refused was not run. */
+  answered: Set<string>
   /** Whether it is there to run checks. */
   wantsCheck: boolean
   /** The beginning of a summary that the next answer goes on with. */
@@ -28,12 +30,16 @@ type Next = { reminder: string } | { problem: string } | { summary: string }
 const MOST: Readonly<Record<Lack, number>> = { broken: 1, cut: 3, empty: 2, unchecked: 1 }
 
 export function createProgress(wantsCheck: boolean): Progress {
-  return { used: new Set(), wantsCheck, begun: '', reminded: new Map() }
+  return { used: new Set(), answered: new Set(), wantsCheck, begun: '', reminded: new Map() }
 }
 
-/** Notes which tools have answered: what was lacking before is forgotten. */
-export function noteCalls(progress: Progress, names: readonly string[]): void {
-  for (const name of names) progress.used.add(name)
+/** Notes that tools were called: what was lacking before is forgotten. */
+export function noteCalls(
+  progress: Progress,
+  { used, answered }: Pick<Progress, 'used' | 'answered'>,
+): void {
+  for (const name of used) progress.used.add(name)
+  for (const name of answered) progress.answered.add(name)
   progress.begun = ''
   for (const lack of ['broken', 'cut', 'empty'] as const) progress.reminded.delete(lack)
 }
@@ -60,8 +66,8 @@ function lackOf({ isBroken, isCut, text }: Answer, progress: Progress): Lack | u
   return !hasLooked(progress) && mayRemind('unchecked') ? 'unchecked' : undefined
 }
 
-function hasLooked({ used, wantsCheck }: Progress): boolean {
-  return wantsCheck ? used.has('run_check') : used.size > 0
+function hasLooked({ used, answered, wantsCheck }: Progress): boolean {
+  return wantsCheck ? answered.has('run_check') : used.size > 0
 }
 
 /** What people must know of a summary; undefined for one of a session that has looked. */
