@@ -1,12 +1,13 @@
 import { backends, type Backend } from '../test/helpers/backends.ts'
 import { atLeast, atMost, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { portOf, startBenchServer } from './helpers/server.ts'
-import { linksSeed, redirectsMade, visitLinks } from './helpers/visits.ts'
+import { linksSeed, redirectsMade, visitLinks, VISITORS } from './helpers/visits.ts'
 
 const LINKS = 20_000
 const ONE_SECONDS = 5
-/** Longer than a link in memory is not read again. */
+/** Longer than a link in memory is given without being read again. */
 const MANY_SECONDS = 40
+const ROUNDS = 5
 const RATE = 0.5
 const P99_MS = 50
 
@@ -41,18 +42,21 @@ async function measure(owner: Owner, backend: Backend): Promise<readonly Figure[
   const named = (text: string): string => `${backend.name}, ${text}`
   return [
     { name: named('one name'), value: one, unit: '/s' },
-    { name: named('none in memory'), value: cold.perSecond, unit: '/s' },
-    { name: named('p99, none in memory'), value: cold.p99, unit: 'ms' },
+    { name: named('p99 of one name'), value: Math.max(before.p99, after.p99), unit: 'ms' },
     { name: named('20,000 names'), value: many.perSecond, unit: '/s' },
     atLeast(named('20,000 names / one'), many.perSecond / one, RATE),
     atMost(named('p99 of 20,000 names'), many.p99, P99_MS, 'ms'),
-    { name: named('stop'), value: stopMs, unit: 'ms' },
+    { name: named('20,000 names, none in memory'), value: cold.perSecond, unit: '/s' },
+    { name: named('p99 of these'), value: cold.p99, unit: 'ms' },
+    { name: named('stop, with the clicks that wait'), value: stopMs, unit: 'ms' },
+    { name: named('redirects made'), value: made, unit: '' },
     {
       name: named('clicks in the database'),
       value: clicks,
       unit: '',
+      // Visits whose client has gone by then count, too.
       bound: 'all of them',
-      kept: clicks === made,
+      kept: clicks >= made && clicks <= made + VISITORS * ROUNDS,
     },
   ]
 }

@@ -37,7 +37,7 @@ interface Entry extends ReadAt {
 interface Memory {
   /**
    * By `/slug`, the path of a visit: cutting the slug out would make a new string. Links that are
-   * visited are read again every 30 s, so the oldest one is one that nobody visits.
+   * visited are read again every 15 s, so the oldest one is one that nobody visits.
    */
   entries: BoundedMap<Entry>
   /** Slugs without a link. Kept apart, so that made-up slugs push no link out of memory. */
@@ -58,6 +58,11 @@ const MISS_BYTES = 150
 const MAX_MISS_BYTES = 2 * 2 ** 20
 /** Visits that wait for their links: as many as statements of that level may wait. */
 const MAX_WAITING: Readonly<Record<VisitLevel, number>> = { trusted: 2_048, strangers: 512 }
+/**
+ * A link that was read before this time is read again, and given meanwhile: visits would wait
+ * behind what else the database does, clicks among it.
+ */
+const RENEW_MS = 15_000
 /** Every change is announced; this bounds the harm of a lost notice. */
 const FRESH_MS = 30_000
 /** How long it is remembered that a slug has no link. It only limits the load of a flood. */
@@ -78,10 +83,7 @@ export async function openTargetCache(db: Database, metrics: Metrics, maxBytes =
   const memory: Memory = { entries, misses, read, reading: new Map(), reconnects: 0 }
   let failedAt = -Infinity
 
-  metrics.gauge('gatehouse_links_cached', 'Links in memory.', () => [[{}, entries.size]])
-  const help = 'Bytes that links in memory take.'
-  metrics.gauge('gatehouse_links_cached_bytes', help, () => [[{}, entries.bytes]])
-  const { fromMemory, fromDatabase, fromOutdated } = countLookups(metrics)
+  const { fromMemory, fromDatabase, fromOutdated } = measure(memory, metrics)
 
   // A notice without a slug means that the connection is new.
   await db.listen('links_changed', (slug) => {
@@ -93,6 +95,7 @@ export async function openTargetCache(db: Database, metrics: Metrics, maxBytes =
   function fresh(path: string, now: number): KnownLink | undefined {
     const entry = entries.get(path)
     if (entry === undefined || !isFresh(memory, entry, now, FRESH_MS)) return undefined
+    if (!isWithin(RENEW_MS, entry.at, now)) renew(memory, entry.link, now)
     fromMemory()
     return entry.link
   }
@@ -139,7 +142,10 @@ function linkBytes(path: string, { link: { id, slug, url } }: Entry): number {
   return LINK_BYTES + path.length + id.length + slug.length + url.length
 }
 
-function countLookups(metrics: Metrics) {
+function measure({ entries }: Memory, metrics: Metrics) {
+  metrics.gauge('gatehouse_links_cached', 'Links in memory.', () => [[{}, entries.size]])
+  const help = 'Bytes that links in memory take.'
+  metrics.gauge('gatehouse_links_cached_bytes', help, () => [[{}, entries.bytes]])
   const lookups = metrics.counter('gatehouse_links_lookups', 'Links looked up, by where from.')
   return {
     fromMemory: lookups.series({ source: 'memory' }),
@@ -158,6 +164,11 @@ function forget({ entries, misses, reading }: Memory, slug: string): void {
 
 function isFresh({ reconnects }: Memory, read: ReadAt, now: number, forMs: number): boolean {
   return read.reconnects === reconnects && isWithin(forMs, read.at, now)
+}
+
+/** Reads a link again, for later visits: they are told if the database fails. */
+function renew(memory: Memory, { slug }: KnownLink, now: number): void {
+  load(memory, slug, now, 'strangers').catch(() => undefined)
 }
 
 function load(memory: Memory, slug: string, now: number, level: VisitLevel) {

@@ -220,6 +220,34 @@ await t.test('links in memory', async (t) => {
     t.ok(statements <= 2, `${statements} statements`)
   })
 
+  await t.test('are read again while visits go on', async (t) => {
+    const answers: PromiseWithResolvers<readonly unknown[]>[] = []
+    function run() {
+      const answer = Promise.withResolvers<readonly unknown[]>()
+      answers.push(answer)
+      return answer.promise
+    }
+    const row = { id: '', slug: 'docs', visibility: 'public', append_path: false }
+    const cache = await openTargetCache({ ...db, at: () => ({ run }) }, createMetrics())
+    const first = cache.find('docs', now, 'strangers')
+    await until(() => answers[0], 'the first statement')
+    answers[0]?.resolve([{ ...row, url: 'https://v0.test/' }])
+    t.equal((await first)?.url, 'https://v0.test/')
+
+    t.equal(cache.fresh('/docs', now + 14_000)?.url, 'https://v0.test/')
+    for (const later of [16_000, 17_000, 29_000]) {
+      t.equal(cache.fresh('/docs', now + later)?.url, 'https://v0.test/', 'no visit waits')
+    }
+    await until(() => answers[1], 'a second statement')
+    t.equal(cache.fresh('/docs', now + 31_000), undefined, 'unless it takes too long')
+    answers[1]?.resolve([{ ...row, url: 'https://v1.test/' }])
+    await until(
+      () => cache.fresh('/docs', now + 29_000)?.url === 'https://v1.test/',
+      'its answer to count',
+    )
+    t.equal(answers.length, 2)
+  })
+
   await t.test('too many that wait are refused at once', async (t) => {
     const held = Promise.withResolvers<readonly unknown[]>()
     let isRunning = false
