@@ -66,7 +66,7 @@ export interface Service {
 export type OpenService = (context: ServiceContext) => Promise<Service>
 
 /** What all listeners of a process share. */
-type SharedParts = Pick<ListenerOptions, 'bodyBudget' | 'log' | 'clock'> & {
+type SharedParts = Pick<ListenerOptions, 'bodyBudget' | 'waiting' | 'log' | 'clock'> & {
   config: ConfigSource
   metrics: Metrics
   httpMetrics: HttpMetrics

@@ -6,6 +6,7 @@ import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server.ts'
 import { createBodyBudget } from '../kernel/http/body.ts'
 import { createHttpMetrics } from '../kernel/http/request-log.ts'
+import { createWaitingRequests } from '../kernel/http/waiting.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics, type Metrics } from '../kernel/metrics.ts'
 import { systemClock } from '../kernel/time.ts'
@@ -138,6 +139,7 @@ async function start(
       log,
       metrics,
       httpMetrics: createHttpMetrics(metrics),
+      waiting: createWaitingRequests(metrics, log),
       clock: systemClock,
     }
     for (const service of services) {

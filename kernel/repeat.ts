@@ -83,6 +83,33 @@ export function repeat(
   }
 }
 
+const MINUTE_MS = 60_000
+
+/**
+ * Counts by kind what strangers can cause without end. `write` gets the counts at the first time,
+ * and then once a minute while it goes on.
+ */
+export function createTally<Kind extends string>(
+  kinds: readonly Kind[],
+  write: (counts: Readonly<Record<Kind, number>>) => void,
+): (kind: Kind) => void {
+  const none = () => Object.fromEntries(kinds.map((kind) => [kind, 0])) as Record<Kind, number>
+  let counts = none()
+  let next: NodeJS.Timeout | undefined
+
+  function tell() {
+    next = undefined
+    if (kinds.every((kind) => counts[kind] === 0)) return
+    write(counts)
+    counts = none()
+    next = setTimeout(tell, MINUTE_MS).unref()
+  }
+  return (kind) => {
+    counts[kind]++
+    if (next === undefined) tell()
+  }
+}
+
 interface RetryOptions {
   /** Attempts in all, over every call. */
   tries: number

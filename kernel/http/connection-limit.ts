@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
 import type { Log } from '../log.ts'
 import type { Counter, Metrics } from '../metrics.ts'
+import { createTally } from '../repeat.ts'
 
 /** One address may have this part of a listener's connections. */
 const PART_OF_ONE_ADDRESS = 1 / 4
-const MINUTE_MS = 60_000
 
 /** Connections of all listeners, by service. */
 export interface ConnectionMetrics {
@@ -42,11 +42,14 @@ export class ConnectionLimit {
   /** Without a request; the one that is idle longest comes first. */
   #idle = new Set<Socket>()
   #options: ConnectionLimitOptions
-  #untold = { ended: 0, refused: 0 }
-  #nextLine: NodeJS.Timeout | undefined
+  #count
 
   constructor(options: ConnectionLimitOptions) {
     this.#options = options
+    const { service, maxConnections: max, log } = options
+    this.#count = createTally(['ended', 'refused'], ({ ended, refused }) => {
+      log.warn('too many connections', { service, open: this.#open.size, max, ended, refused })
+    })
   }
 
   /**
@@ -105,21 +108,9 @@ export class ConnectionLimit {
     else this.#ofAddress.delete(address)
   }
 
-  /** Counts it, and writes one line a minute at most. */
   #tell(what: keyof ConnectionMetrics) {
     const { service, metrics } = this.#options
     metrics.connections[what].add({ service })
-    this.#untold[what]++
-    if (this.#nextLine === undefined) this.#writeLine()
-  }
-
-  #writeLine() {
-    const { service, maxConnections: max, log } = this.#options
-    const { ended, refused } = this.#untold
-    this.#nextLine = undefined
-    if (ended + refused === 0) return
-    log.warn('too many connections', { service, open: this.#open.size, max, ended, refused })
-    this.#untold = { ended: 0, refused: 0 }
-    this.#nextLine = setTimeout(() => this.#writeLine(), MINUTE_MS).unref()
+    this.#count(what)
   }
 }

@@ -1,9 +1,10 @@
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { codeOf } from '../log.ts'
 import { isEmptyBody } from './body.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
+import type { RequestLevel, WaitingRequests } from './waiting.ts'
 
 /** How long the clients of a listener may take, in ms: docs/operations.md, "Slow clients". */
 export const HTTP_TIMES = {
@@ -25,16 +26,23 @@ const BEHIND_THE_LAST = 'HPE_CLOSED_CONNECTION'
 /** Requests of one connection that are in flight. A client that pipelines more waits. */
 const MAX_IN_FLIGHT = 32
 
-/** Requests of all connections that wait for this: each takes 1.5 KiB. */
-const MAX_WAITING = 32_768
+/** Starts the work on a request; it calls `begun` when the handler begins. */
+type Work = (begun: () => void) => void
+
+interface Waiting {
+  work: Work
+  begun: () => void
+}
 
 /** The requests of one connection. */
 interface Pipeline {
   /** The newest response, until it is written; of a stream until the next one. */
   newest: ServerResponse | undefined
   inFlight: number
-  /** Requests that were read beyond the bound: they came in one piece with the ones before. */
-  waiting: (() => void)[]
+  /** Requests that were read, and whose handlers have not begun. */
+  unbegun: number
+  /** Of these, the ones beyond those in flight: they came in one piece with the ones before. */
+  waiting: Waiting[]
   /** No further request is served. */
   closing: boolean
 }
@@ -42,9 +50,19 @@ interface Pipeline {
 const newPipeline = (): Pipeline => ({
   newest: undefined,
   inFlight: 0,
+  unbegun: 0,
   waiting: [],
   closing: false,
 })
+
+interface ConnectionsOptions {
+  limit: ConnectionLimit
+  waiting: WaitingRequests
+  /** Asked only for a request that its client sends without waiting for an answer. */
+  levelOf: (request: IncomingMessage) => RequestLevel
+  /** A client that takes nothing of its response for so long is cut off. */
+  stalledMs: number
+}
 
 /** The requests that are in flight on the connections of a listener. */
 export class Connections {
@@ -56,29 +74,35 @@ export class Connections {
   /** Connections that became WebSockets: Node's server no longer knows them. */
   upgraded = new Set<Duplex>()
   #pipelines = new WeakMap<Socket, Pipeline>()
-  #waitingInAll = 0
-  #limit
-  #stalledMs
+  #options: ConnectionsOptions
 
-  /** A client that takes nothing of its response for `stalledMs` is cut off. */
-  constructor(limit: ConnectionLimit, stalledMs: number) {
-    this.#limit = limit
-    this.#stalledMs = stalledMs
+  constructor(options: ConnectionsOptions) {
+    this.#options = options
   }
 
   /**
    * Starts the work on a request once few enough requests of its connection are in flight. Until
-   * then nothing more is read from the connection. Where too many wait, the connection ends.
+   * then nothing more is read from the connection. A client that sends one request at a time never
+   * meets the bound of those that wait; where others exceed it, their connection ends.
    */
-  begin(response: ServerResponse, work: () => void) {
-    const { socket } = response.req
+  begin(response: ServerResponse, work: Work) {
+    const { req } = response
+    const { socket } = req
+    const { limit, waiting, levelOf } = this.#options
     const pipeline = this.#pipelineOf(socket)
     if (socket.destroyed || pipeline.closing) return
-    this.#limit.busy(socket)
+    limit.busy(socket)
     pipeline.newest = response
-    if (pipeline.inFlight >= MAX_IN_FLIGHT) return this.#hold(socket, pipeline, work)
+    const release = pipeline.unbegun === 0 ? nothing : waiting.take(levelOf(req), req)
+    if (release === undefined) return void socket.destroy()
+    pipeline.unbegun++
+    function begun() {
+      pipeline.unbegun--
+      release?.()
+    }
+    if (pipeline.inFlight >= MAX_IN_FLIGHT) return hold(socket, pipeline, { work, begun })
     pipeline.inFlight++
-    work()
+    work(begun)
   }
 
   /** The response was written; its client may take it slowly. */
@@ -91,7 +115,7 @@ export class Connections {
     const isRead = req.complete || isEmptyBody(req)
     if (isRead && response.writableLength === 0) return this.#finished(socket, pipeline)
     this.unsent.add(response)
-    response.setTimeout(this.#stalledMs, () => response.destroy())
+    response.setTimeout(this.#options.stalledMs, () => response.destroy())
     response.once('close', () => {
       this.unsent.delete(response)
       this.#finished(socket, pipeline)
@@ -131,37 +155,37 @@ export class Connections {
     return this.#pipelines.getOrInsertComputed(socket, newPipeline)
   }
 
-  #hold(socket: Socket, { waiting }: Pipeline, work: () => void) {
-    if (this.#waitingInAll === MAX_WAITING) return void socket.destroy()
-    this.#waitingInAll++
-    waiting.push(work)
-    if (waiting.length > 1) return
-    const drop = () => {
-      this.#waitingInAll -= waiting.length
-      waiting.length = 0
-    }
-    function pauseAgain() {
-      if (waiting.length > 0) return void socket.pause()
-      socket.off('resume', pauseAgain)
-      socket.off('close', drop)
-    }
-    socket.pause()
-    // Node resumes the socket at the end of each request, and this one has not ended.
-    socket.on('resume', pauseAgain)
-    socket.on('close', drop)
-  }
-
   #finished(socket: Socket, pipeline: Pipeline) {
     pipeline.inFlight--
-    if (pipeline.inFlight === 0) this.#limit.rests(socket)
+    if (pipeline.inFlight === 0) this.#options.limit.rests(socket)
     if (socket.destroyed || pipeline.closing) return
     const next = pipeline.waiting.shift()
     if (next === undefined) return
-    this.#waitingInAll--
     pipeline.inFlight++
     if (pipeline.waiting.length === 0) socket.resume()
-    next()
+    next.work(next.begun)
   }
+}
+
+function nothing() {}
+
+/** Keeps a request for later; until then nothing more is read from its connection. */
+function hold(socket: Socket, { waiting }: Pipeline, request: Waiting) {
+  waiting.push(request)
+  if (waiting.length > 1) return
+  function drop() {
+    for (const { begun } of waiting) begun()
+    waiting.length = 0
+  }
+  function pauseAgain() {
+    if (waiting.length > 0) return void socket.pause()
+    socket.off('resume', pauseAgain)
+    socket.off('close', drop)
+  }
+  socket.pause()
+  // Node resumes the socket at the end of each request, and this one has not ended.
+  socket.on('resume', pauseAgain)
+  socket.on('close', drop)
 }
 
 /** Aborted when a response has been sent whole, or nobody waits for it any more. */

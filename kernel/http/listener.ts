@@ -18,6 +18,7 @@ import { createLogLimit, createRequestLog, type HttpMetrics } from './request-lo
 import { errorReply, respond, type Exchange, type Responder } from './respond.ts'
 import type { Answer, FindRoute, Match } from './router.ts'
 import { noteBegun } from '../processes/watchdog.ts'
+import type { RequestLevel, WaitingRequests } from './waiting.ts'
 import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './websocket.ts'
 
 export interface ListenerOptions extends Pick<
@@ -33,6 +34,8 @@ export interface ListenerOptions extends Pick<
   identify: (request: IdentifiedRequest) => Identity
   bodyBudget: BodyBudget
   metrics: HttpMetrics
+  /** Of all listeners of the process. */
+  waiting: WaitingRequests
   /** How many connections it may have. */
   maxConnections: number
   /** `HTTP_TIMES` when absent. */
@@ -59,9 +62,13 @@ interface Arrival {
 
 /** A listener: request → route → guard → handler → response. Nothing else writes to a response. */
 export function createListener(options: ListenerOptions) {
-  const { service, find, log, metrics, trustedProxies, times = HTTP_TIMES } = options
+  const { service, find, log, metrics, waiting, trustedProxies, times = HTTP_TIMES } = options
   const limit = new ConnectionLimit(options)
-  const connections = new Connections(limit, times.stalled)
+  const connections = new Connections({
+    ...{ limit, waiting },
+    levelOf: (request) => requestLevel(parts, request),
+    stalledMs: times.stalled,
+  })
   const logLimit = createLogLimit(service, log)
   const server = createServer({
     requireHostHeader: false,
@@ -156,10 +163,24 @@ function take(parts: Parts, arrival: Arrival) {
   const { request, response } = arrival
   const peer = parts.peerOf(request.socket)
   if (peer === undefined) return void request.socket.destroy()
-  parts.connections.begin(response, () => serve(parts, arrival, peer))
+  parts.connections.begin(response, (begun) => serve(parts, arrival, peer, begun))
 }
 
-function serve(parts: Parts, arrival: Arrival, peer: string) {
+/** Whose request it is, as far as its head tells. */
+function requestLevel({ find, guard, peerOf }: Parts, request: IncomingMessage): RequestLevel {
+  const { method = '', headers, httpVersion, socket } = request
+  const peer = peerOf(socket)
+  const match = find(method, splitTarget(request).path)
+  if (match.kind !== 'route' || peer === undefined) return 'strangers'
+  const { access, takesDeliveries } = match.route
+  if (takesDeliveries === true) return 'deliveries'
+  if (access === 'open') return 'strangers'
+  const refusal = guard({ method, headers, httpVersion, peer }, access)
+  return refusal === undefined ? 'trusted' : 'strangers'
+}
+
+/** Calls `begun` when the request's handler begins, or the request is refused. */
+function serve(parts: Parts, arrival: Arrival, peer: string, begun: () => void) {
   const started = performance.now()
   const { connections, find, trustedProxies, bodyBudget } = parts
   const { request, response, waits, upgrade } = arrival
@@ -192,10 +213,14 @@ function serve(parts: Parts, arrival: Arrival, peer: string) {
     gone: () => endOf(response),
   }
   const exchange: Exchange = { request, response, upgrade, context, isLast, started }
-  if (unclear !== undefined) refuseNow(parts, exchange, unclear)
-  // A body must be read from its first bytes on.
-  else if (bringsBody(request)) answer(parts, exchange, match)
-  else parts.batch.handle(() => answer(parts, exchange, match))
+  function handle() {
+    begun()
+    if (unclear === undefined) answer(parts, exchange, match)
+    else refuseNow(parts, exchange, unclear)
+  }
+  // A refusal goes out before what follows is read, and a body must be read from its first bytes on.
+  if (unclear !== undefined || bringsBody(request)) handle()
+  else parts.batch.handle(handle)
 }
 
 /** Runs the handler, unless the request is refused before. */

@@ -10,6 +10,8 @@ export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: string
   access: Access
+  /** It takes deliveries, which have bounds of their own. */
+  takesDeliveries?: true
   /** It answers requests for a WebSocket. Others get 426, which names the program that speaks it. */
   webSocketOf?: string
   /** A schema for each parameter in the path; a string when it has none. */

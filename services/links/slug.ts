@@ -19,7 +19,12 @@ export const RESERVED_SLUGS: ReadonlySet<string> = new Set(
 
 /** True for text that could be a link's slug. */
 export function isSlug(text: string): boolean {
-  return text.length <= MAX_SLUG && FORM.test(text) && !RESERVED_SLUGS.has(text)
+  return hasSlugForm(text) && !RESERVED_SLUGS.has(text)
+}
+
+/** True for text of the form of a slug; it may be a reserved one. */
+export function hasSlugForm(text: string): boolean {
+  return text.length <= MAX_SLUG && FORM.test(text)
 }
 
 /** Throws the Fault that says why nobody can take a slug. */

@@ -4,7 +4,7 @@ import type { User } from '../../db/links/users.ts'
 import { decodeSegment, trimBoth } from '../../kernel/text.ts'
 import { listSeenBy } from './lists.ts'
 import { withoutStart, type ShortAddress } from './search-text.ts'
-import { isSlug, MAX_SLUG, slugsMeant } from './slug.ts'
+import { hasSlugForm, MAX_SLUG, slugsMeant } from './slug.ts'
 import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
 import type { FurtherPath } from './target.ts'
 import { AFTER_WORDS, wordsOf } from './words.ts'
@@ -134,19 +134,23 @@ export async function suggestionsFor(
   })
 }
 
-/** The text itself and all slugs at one mistake from it. */
+/**
+ * The text itself and all slugs at one mistake from it; some come twice. Neither put into a Set nor
+ * looked for in one: V8 keeps each such text in a table until its next full collection, which took
+ * 200 MiB while strangers asked for unknown slugs.
+ */
 function neighbours(text: string): readonly string[] {
-  const found = new Set([text])
+  const found = [text]
   for (let at = 0; at <= text.length; at++) {
     const head = text.slice(0, at)
     const tail = text.slice(at)
-    found.add(head + tail.slice(1))
-    found.add(head + tail.slice(1, 2) + tail.slice(0, 1) + tail.slice(2))
+    found.push(head + tail.slice(1))
+    found.push(head + tail.slice(1, 2) + tail.slice(0, 1) + tail.slice(2))
     if (text.length > MAX_FOR_ALL_MISTAKES) continue
     for (const letter of LETTERS) {
-      found.add(head + letter + tail.slice(1))
-      found.add(head + letter + tail)
+      found.push(head + letter + tail.slice(1))
+      found.push(head + letter + tail)
     }
   }
-  return [...found].filter(isSlug)
+  return found.filter(hasSlugForm)
 }

@@ -4,7 +4,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
+import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
 import type { Owner } from '../helpers/owner.ts'
@@ -37,6 +37,8 @@ function flood(t: Owner, base: string, requests: string): Flooder {
 }
 
 const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: go.example\r\n\r\n`
+const askHere = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+const POST = 'POST /webhooks/code_host HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}'
 
 await eachBackend(
   t,
@@ -77,6 +79,65 @@ function checkLog(t: Test, server: ServerProcess): void {
   t.ok(written.length > 0)
   t.ok(written.length + counts.length < 200, `${written.length} lines and ${counts.length} counts`)
 }
+
+const MAX_WAITING = 16 * 1024 * 1024
+const WAITING = 'gatehouse_http_waiting_bytes'
+const ENDED = 'gatehouse_http_pipelines_ended_total'
+
+await t.test(
+  'what strangers send at once is bounded in bytes, and ends theirs alone',
+  async (t) => {
+    const sender = createSender()
+    const env = { ...(await postgres.env(t)), ...sender.env }
+    const server = await startServerProcess(t, { env, services: ['hooks', 'links'] })
+    const links = linksServer(server, env)
+    const { token } = await links.user('ann')
+    const known = apiOf(server.links, token)
+    t.equal((await known('GET', '/tokens')).status, 200)
+    const figure = async (name: string, level: string) => {
+      const { text } = await request(`${server.hooks}/metrics`)
+      return metricOf(text, `${name}{level="${level}"}`) ?? 0
+    }
+
+    // While the table is locked, visits wait for the database, and what was read behind them waits.
+    const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
+    t.teardown(() => sql.end())
+    const lock = await sql.reserve()
+    await lock`begin`
+    await lock`lock table links.links in access exclusive mode`
+    let ended = 0
+    const flooders = Array.from({ length: 12 }, (_, n) => {
+      const visits = Array.from({ length: 5_000 }, (_, at) => ask(`/x${n}-${at}`)).join('')
+      const flooder = flood(t, server.links, visits)
+      flooder.socket.on('close', () => ended++)
+      return flooder
+    })
+    await until(async () => (await figure(ENDED, 'strangers')) > 0, 'a connection to be ended')
+    await until(() => ended > 0, 'its client to see it')
+    const waiting = await figure(WAITING, 'strangers')
+    t.ok(waiting > MAX_WAITING / 2 && waiting <= MAX_WAITING, `${waiting} bytes wait`)
+    t.ok(ended < flooders.length, 'others wait for their answers')
+
+    const stranger = { headers: { host: 'go.example' } }
+    t.equal((await request(`${server.links}/robots.txt`, stranger)).status, 200, 'a stranger')
+    t.equal((await known('GET', '/tokens')).status, 200, 'a token')
+    t.equal((await send(keepAlive(t, 1), server.hooks, await sender.delivery())).status, 202)
+    const pages = flood(t, server.hooks, askHere('/log').repeat(100))
+    await until(() => pages.answered(200) > 90, 'pages that are asked for at once')
+    const junk = flood(t, server.hooks, POST.repeat(100))
+    await until(() => junk.answered(401) > 90, 'deliveries that are sent at once')
+    t.notOk(pages.socket.destroyed || junk.socket.destroyed)
+    for (const level of ['trusted', 'deliveries']) t.equal(await figure(ENDED, level), 0, level)
+    const told = server.logs().filter((line) => line.includes('too many requests at once'))
+    t.equal(told.length, 1, 'one line a minute')
+    t.match(told[0], /"level":"warn".*"deliveries":0,"trusted":0,"strangers":1\}/)
+
+    for (const { socket } of flooders) socket.destroy()
+    await until(async () => (await figure(WAITING, 'strangers')) === 0, 'nothing to wait')
+    await lock`rollback`
+    lock.release()
+  },
+)
 
 await t.test('a full waiting list of strangers refuses strangers alone', async (t) => {
   const sender = createSender()

@@ -6,6 +6,7 @@ import { createBodyBudget, type BodyBudget } from '../../kernel/http/body.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { createGuard } from '../../kernel/net/guard.ts'
 import { createHttpMetrics } from '../../kernel/http/request-log.ts'
+import { createWaitingRequests } from '../../kernel/http/waiting.ts'
 import { HTTP_TIMES } from '../../kernel/http/connections.ts'
 import { createListener } from '../../kernel/http/listener.ts'
 import { createLog } from '../../kernel/log.ts'
@@ -54,6 +55,7 @@ async function listen(
     bodyBudget: budget,
     log,
     metrics: createHttpMetrics(createMetrics()),
+    waiting: createWaitingRequests(createMetrics(), log),
     maxConnections: 1_000,
     clock: systemClock,
     times,

@@ -1,6 +1,7 @@
 import { notFound } from '../../kernel/fault.ts'
 import { createBodyBudget } from '../../kernel/http/body.ts'
 import { createHttpMetrics } from '../../kernel/http/request-log.ts'
+import { createWaitingRequests } from '../../kernel/http/waiting.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { createGuard } from '../../kernel/net/guard.ts'
 import { createListener } from '../../kernel/http/listener.ts'
@@ -59,6 +60,12 @@ export async function startFixtures(t: Owner): Promise<string> {
     bodyBudget: createBodyBudget(16 * 1024 * 1024),
     log: { info: ignore, warn: ignore, error: ignore, flush: ignore },
     metrics: createHttpMetrics(createMetrics()),
+    waiting: createWaitingRequests(createMetrics(), {
+      info: ignore,
+      warn: ignore,
+      error: ignore,
+      flush: ignore,
+    }),
     maxConnections: 1_000,
     clock: systemClock,
   })
