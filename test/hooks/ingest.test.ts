@@ -355,5 +355,6 @@ t.test('the first type of a body is found without reading the log', async (t) =>
   const count = async (text: string): Promise<number> =>
     Number((await server.query(env, text))[0]?.['n'])
   await until(async () => (await count(calls)) >= 8, 'the figures of the server’s sessions')
-  t.ok((await count(looked)) < 5_000, `${await count(looked)} events were looked at`)
+  // Retention, which begins with the server, may pass the 5,000 once. Eight walks would read 40,000.
+  t.ok((await count(looked)) < 20_000, `${await count(looked)} events were looked at`)
 })
