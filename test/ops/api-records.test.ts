@@ -87,6 +87,7 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
       [{ ...good, category: 'x'.repeat(101) }, /category/],
       [{ category: 'c' }, /observation/],
       [{ ...good, observation: ' ' }, /observation/],
+      [{ ...good, observation: 'x'.repeat(10_001) }, /observation/],
       [{ ...good, observation: null }, /observation/],
       [{ ...good, observation: 'a\0b' }, /observation/],
       [{ ...good, confidence: 1.01 }, /^confidence must be a number from 0 to 1$/],

@@ -5,7 +5,14 @@ import { t } from 'tap'
 import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
 import { backends } from '../helpers/backends.ts'
 import type { Row } from '../helpers/backends.ts'
-import { ended, inventoryFile, startOps, startOpsProcess } from '../helpers/ops.ts'
+import {
+  beginByHand,
+  ended,
+  endByHand,
+  inventoryFile,
+  startOps,
+  startOpsProcess,
+} from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
 
@@ -34,6 +41,19 @@ function allRead(text: string): Promise<readonly Row[]> {
     const found = await alerts(text)
     return found.length > 0 && found.every(({ outcome }) => outcome !== 'received') && found
   }, 'the alert to be read')
+}
+
+/** Stores an alert as a reader leaves it that was killed on some other machine. */
+async function leaveBehind(text: string): Promise<void> {
+  await postgres.query(
+    env,
+    `with alert as (
+       insert into ops.alerts (fingerprint, content, first_seen, last_seen, reading_since, outcome, holder, machine)
+       values ($1, 'c', now(), now(), now() - interval '31 s', 'received', '1/1', 'elsewhere') returning id
+     )
+     insert into ops.alert_texts select id, 'c', 't', $1, 1, now(), now() from alert`,
+    [text],
+  )
 }
 
 await t.test('a stop while alerts are read loses nothing, and starts nothing', async (t) => {
@@ -65,14 +85,7 @@ await t.test('two instances', async (t) => {
   const answer = deliverAlert(one.base, 'being read')
   await until(() => briefs.asked.length === before + 1, 'the model to be asked')
   // Of two that are being read, the other one's reader is gone, on some other machine.
-  await postgres.query(
-    env,
-    `with alert as (
-       insert into ops.alerts (fingerprint, content, first_seen, last_seen, reading_since, outcome, holder, machine)
-       values ('f', 'c', now(), now(), now() - interval '31 s', 'received', '1/1', 'elsewhere') returning id
-     )
-     insert into ops.alert_texts select id, 'c', 't', 'left', 1, now(), now() from alert`,
-  )
+  await leaveBehind('left')
   const flags = ['--webhook-model', 'by-flag', '--webhook-system-prompt=By flag.']
   const two = await startOpsProcess(t, postgres, env, flags)
 
@@ -163,6 +176,19 @@ await t.test('two instances', async (t) => {
     t.match(await allRead('hungup'), [{ outcome: 'triggered', problem: /hung up/ }])
     await ended(one)
   })
+
+  await t.test(
+    'no model is asked about an alert that was left while a session runs',
+    async (t) => {
+      const asked = briefs.asked.length
+      briefs.answer('Not asked.')
+      const session = await beginByHand(postgres, env)
+      await leaveBehind('too late')
+      t.match(await allRead('too late'), [{ outcome: 'acknowledged', session_id: null }])
+      t.equal(briefs.asked.length, asked)
+      await endByHand(postgres, env, session, 'completed')
+    },
+  )
 
   await t.test('a crash while an alert is read loses nothing', async (t) => {
     await one.server.stop()
