@@ -11,16 +11,16 @@ import { until } from '../helpers/until.ts'
 
 const [, server] = backends
 
-/** Real senders give up after 10 s: they must have an answer before. */
-const ANSWER_MS = 8_000
-
 await t.test('a database that hangs when it has refused a row', async (t) => {
   const { base, env } = await startHooks(t, server)
   await addProvider(base, 'any', { open: true })
+  // A sequence counts tries: what it has given stays given when a statement fails.
+  await server.query(env, 'create sequence hooks.hung')
   await server.query(
     env,
     `create function hooks.hang() returns trigger language plpgsql as $$
      begin
+       perform nextval('hooks.hung') where new.event_type = 'hangs';
        perform pg_sleep(case new.event_type when 'nap' then 1 when 'hangs' then 60 else 0 end);
        return new;
      end $$`,
@@ -42,12 +42,15 @@ await t.test('a database that hangs when it has refused a row', async (t) => {
   await until(async () => (await server.query(env, naps)).length > 0, 'the first statement')
   const refused = send('refused')
   await until(async () => (await waiting()) === '1', 'the row to wait')
-  const started = performance.now()
   const hanging = Array.from({ length: 5 }, () => send('hangs'))
   t.equal((await nap).status, 202)
   t.equal((await refused).status, 500)
   for (const { status } of await Promise.all(hanging)) t.equal(status, 503)
-  t.ok(performance.now() - started < ANSWER_MS, 'none waits for the deadline of another')
+  t.same(
+    await server.query(env, 'select last_value::int as tried from hooks.hung'),
+    [{ tried: 1 }],
+    'one of them is tried: none waits for the deadline of another',
+  )
 })
 
 await t.test('repeats of one delivery wait within the bound of all', async (t) => {
