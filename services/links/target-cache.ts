@@ -19,6 +19,10 @@ export interface KnownLink extends Target, TargetRow {
 /** Whom a link is read for: a user named by the proxy, or anybody. */
 export type VisitLevel = Extract<Level, 'trusted' | 'strangers'>
 
+/** Trusted visitors don't wait behind strangers, and no visitor behind links that are renewed. */
+const READERS = ['trusted', 'strangers', 'renewals'] as const
+type Reader = (typeof READERS)[number]
+
 /** Links in memory, so that a visit asks no database. */
 export type TargetCache = Awaited<ReturnType<typeof openTargetCache>>
 
@@ -42,8 +46,8 @@ interface Memory {
   entries: BoundedMap<Entry>
   /** Slugs without a link. Kept apart, so that made-up slugs push no link out of memory. */
   misses: BoundedMap<ReadAt>
-  read: Readonly<Record<VisitLevel, ReadTarget>>
-  /** What is being read, by level and slug: trusted visitors don't wait behind strangers. */
+  read: Readonly<Record<Reader, ReadTarget>>
+  /** What is being read, by reader and slug. */
   reading: Map<string, Promise<KnownLink | undefined>>
   /** Entries from before the last reconnect are outdated: notices may have been missed. */
   reconnects: number
@@ -56,8 +60,12 @@ const LINK_BYTES = 400
 const MISS_BYTES = 150
 /** Bytes of slugs without a link: some 10,000. */
 const MAX_MISS_BYTES = 2 * 2 ** 20
-/** Visits that wait for their links: as many as statements of that level may wait. */
-const MAX_WAITING: Readonly<Record<VisitLevel, number>> = { trusted: 2_048, strangers: 512 }
+/** Slugs that wait to be read: of visits as many as statements of that level may wait. */
+const MAX_WAITING: Readonly<Record<Reader, number>> = {
+  trusted: 2_048,
+  strangers: 512,
+  renewals: 256,
+}
 /**
  * A link that was read before this time is read again, and given meanwhile: visits would wait
  * behind what else the database does, clicks among it.
@@ -79,6 +87,7 @@ export async function openTargetCache(db: Database, metrics: Metrics, maxBytes =
   const read = {
     trusted: createTargetReads(db.at('trusted'), MAX_WAITING.trusted),
     strangers: createTargetReads(db.at('strangers'), MAX_WAITING.strangers),
+    renewals: createTargetReads(db.at('strangers'), MAX_WAITING.renewals),
   }
   const memory: Memory = { entries, misses, read, reading: new Map(), reconnects: 0 }
   let failedAt = -Infinity
@@ -158,26 +167,25 @@ function forget({ entries, misses, reading }: Memory, slug: string): void {
   entries.delete(`/${slug}`)
   misses.delete(slug)
   // What is being read may be the old version: it is given to those who wait, but not stored.
-  reading.delete(`trusted ${slug}`)
-  reading.delete(`strangers ${slug}`)
+  for (const reader of READERS) reading.delete(`${reader} ${slug}`)
 }
 
 function isFresh({ reconnects }: Memory, read: ReadAt, now: number, forMs: number): boolean {
   return read.reconnects === reconnects && isWithin(forMs, read.at, now)
 }
 
-/** Reads a link again, for later visits: they are told if the database fails. */
+/** Reads a link again, for later visits: they do it if this fails. */
 function renew(memory: Memory, { slug }: KnownLink, now: number): void {
-  load(memory, slug, now, 'strangers').catch(() => undefined)
+  load(memory, slug, now, 'renewals').catch(() => undefined)
 }
 
-function load(memory: Memory, slug: string, now: number, level: VisitLevel) {
+function load(memory: Memory, slug: string, now: number, reader: Reader) {
   const { entries, misses, reading, reconnects } = memory
-  const key = `${level} ${slug}`
+  const key = `${reader} ${slug}`
   const running = reading.get(key)
   if (running !== undefined) return running
   const asked = { at: now, reconnects }
-  const started = memory.read[level](slug).then((row) => {
+  const started = memory.read[reader](slug).then((row) => {
     const link = row && { ...prepareTarget(row), isSecure: row.visibility === 'secure' }
     if (reading.get(key) !== started) return link
     reading.delete(key)

@@ -248,6 +248,31 @@ await t.test('links in memory', async (t) => {
     t.equal(answers.length, 2)
   })
 
+  await t.test('take no place of visits while they are read again', async (t) => {
+    const held = Promise.withResolvers<readonly unknown[]>()
+    let isHeld = false
+    const slow: Executor = { run: (...query) => (isHeld ? held.promise : db.run(...query)) }
+    const cache = await openTargetCache({ ...db, at: () => slow }, createMetrics())
+    const many = Array.from({ length: 600 }, (_, n) => `more-${n}`)
+    await insertLinks(
+      { env },
+      postgres,
+      many.map((slug) => ({ slug })),
+    )
+    for (const half of [many.slice(0, 300), many.slice(300)]) {
+      await Promise.all(half.map((slug) => cache.find(slug, now, 'strangers')))
+    }
+    isHeld = true
+    for (const slug of many) {
+      t.equal(cache.fresh(`/${slug}`, now + 16_000)?.slug, slug, 'it is given')
+    }
+    const visits = Array.from({ length: 500 }, (_, n) => {
+      return cache.find(`new-${n}`, now + 16_000, 'strangers')
+    })
+    held.resolve([])
+    t.same([...new Set(await Promise.all(visits))], [undefined], 'none is refused')
+  })
+
   await t.test('too many that wait are refused at once', async (t) => {
     const held = Promise.withResolvers<readonly unknown[]>()
     let isRunning = false
