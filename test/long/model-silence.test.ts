@@ -35,5 +35,6 @@ t.test('a stream that never begins is timed out; one that stalls can be stopped'
   const { id } = await trigger(ops)
   await until(() => endpoint.received.length === 2, 'the second request')
   await ops.server.stop()
-  t.ok(id > session.id)
+  const text = 'select status, exit_code from ops.sessions where id = $1'
+  t.same(await postgres.query(ops.env, text, [id]), [{ status: 'stopped', exit_code: 1 }])
 })

@@ -1,9 +1,9 @@
 import { readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
-import { residentKib } from '../helpers/process-figures.ts'
-import { until } from '../helpers/until.ts'
+import { temporaryFolder } from './owner.ts'
+import type { Owner } from './owner.ts'
+import { residentKib } from './process-figures.ts'
+import { until } from './until.ts'
 
 /** How a process is, in MiB and counts. */
 export type Vitals = {
