@@ -120,13 +120,22 @@ await eachBackend(t, 'delivery onwards', async (t: Test, backend) => {
   })
 
   await t.test('a restart goes on where the last process was', async (t) => {
-    const receiver = await startReceiver(t)
+    let answers = false
+    const receiver = await startReceiver(t, (_, response) => {
+      if (answers) response.writeHead(204).end()
+    })
     await addDestination(env, 'again', receiver.url)
+    const { id: first } = (await post(base, 'generic/lan', '{}')).json<Ack>()
+    await until(() => receiver.received.length === 1, 'a request that the stop cuts')
     await server.stop()
+    answers = true
     const { hooks } = await startServer(t, { services: ['hooks'], env })
     const { id } = (await post(hooks, 'generic/lan', '{}')).json<Ack>()
-    await untilListed(env, 'again', { delivered: 1 })
-    t.same(idsOf(receiver), [id])
+    await untilListed(env, 'again', { delivered: 2 })
+    t.same(sorted(idsOf(receiver)), [first, first, id])
+    const attempts = await attemptsOf(hooks, first)
+    t.match(attempts, [{ outcome: 'delivered' }], 'what was cut is no failure')
+    t.equal(attempts.length, 1)
   })
 })
 
@@ -157,6 +166,30 @@ await onPostgres(t, 'destinations on several instances', async (t: Test, backend
     t.ok(Number(line.exec(text)?.[1]) > 0, 'each instance has sent some')
   }
   await destination(env, 'remove', 'shared')
+
+  await t.test(
+    'a result does not count when another has claimed the delivery since',
+    async (t) => {
+      const requests: (() => void)[] = []
+      const late = await startReceiver(t, (_, response) => {
+        requests.push(() => void response.writeHead(204).end())
+      })
+      await addDestination(env, 'late', late.url)
+      await sendAll(t, [base], await sender.deliveries(1))
+      await until(() => requests.length === 1, 'the first request')
+      const claim = `update hooks.destination_deliveries set claimed_until = now() + interval '1 s'
+                    where destination = 'late'`
+      await backend.query(env, claim)
+      requests[0]?.()
+      await until(
+        () => requests.length === 2,
+        'the delivery to be due again when that claim lapses',
+      )
+      requests[1]?.()
+      await untilListed(env, 'late', { delivered: 1, waiting: 0 })
+      await destination(env, 'remove', 'late')
+    },
+  )
 
   await t.test('a rate is one bound for both', async (t) => {
     const [free, slow] = [await startReceiver(t), await startReceiver(t)]

@@ -179,6 +179,19 @@ t.test('a spent budget of the session, its chain or the day', async (t) => {
   t.match({ ...third.session, requests: third.requests }, { status: 'failed', requests: 0 })
 })
 
+t.test('without a price the tokens of a session are bounded', async (t) => {
+  const endpoint = await startReceiver(t, (_, response) => {
+    const message = { role: 'assistant', tool_calls: [call(0, 'a', 'list_services', '{}')] }
+    const usage = { prompt_tokens: 999_999, completion_tokens: 1 }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ choices: [{ message, finish_reason: 'tool_calls' }], usage }))
+  })
+  const unpriced = await startOps(t, postgres, { OPS_MODEL_URL: `${endpoint.url}/v1` })
+  t.match(await ended(unpriced), { status: 'failed', num_turns: 2, cost_usd: null })
+  const { json } = await unpriced.api<{ events: readonly Event[] }>('GET', '/events')
+  t.match(json.events[0]?.message, "failed: the session's 2000000 tokens are spent")
+})
+
 t.test('a whole reply that arrives with an abort is a reply: it is paid for', async (t) => {
   const message = { role: 'assistant', content: 'All is well.' }
   const usage = { prompt_tokens: 1_000, completion_tokens: 100 }
@@ -245,7 +258,10 @@ t.test('streams as endpoints write them: interleaved, without index, not streame
     ),
     JSON.stringify({
       choices: [{ index: 0, message: { content: 'All was recorded.' }, finish_reason: 'stop' }],
-      usage: { prompt_tokens: 10, completion_tokens: 5 },
+      usage: {
+        ...{ prompt_tokens: 10, completion_tokens: 5 },
+        prompt_tokens_details: { cached_tokens: 4 },
+      },
     }),
   ]
   let at = 0
@@ -260,10 +276,11 @@ t.test('streams as endpoints write them: interleaved, without index, not streame
     response.end()
   })
   const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
-  writeFileSync(prices, JSON.stringify({ default: { input: 100_000, output: 200_000 } }))
+  const price = { input: 100_000, output: 200_000, cached_input: 50_000 }
+  writeFileSync(prices, JSON.stringify({ default: price }))
   const env = { OPS_MODEL_URL: `${endpoint.url}/v1`, OPS_PRICES: prices }
   const ops = await startOps(t, postgres, env)
-  t.match(await ended(ops), { status: 'completed', num_turns: 3, cost_usd: 6 })
+  t.match(await ended(ops), { status: 'completed', num_turns: 3, cost_usd: 5.8 })
   const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events')
   t.same(
     json.events.map(({ message }) => message),

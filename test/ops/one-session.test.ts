@@ -114,8 +114,9 @@ t.test('what a server leaves that is killed, the next one fails, once', async (t
   await two.server.kill()
 
   const next = await startOps(t, postgres, one.env)
-  const failed = await ended(next, left.id)
-  t.match(failed, { id: left.id, status: 'failed', exit_code: 1, ended_at: /Z$/ })
+  const { json: failed } = await next.api<Session>('GET', `/sessions/${left.id}`)
+  const end = { id: left.id, status: 'failed', exit_code: 1, ended_at: /Z$/ }
+  t.match(failed, end, 'before the next one takes a request')
   t.ok((failed.duration_ms ?? 0) > 0)
   const told = {
     ...{ session_id: left.id, level: 'critical', service: 'gatehouse' },

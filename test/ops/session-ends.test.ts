@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import postgresClient from 'postgres'
 import { t } from 'tap'
 import { failedOutcome, type Job, type Outcome } from '../../services/ops/runners/runner.ts'
 import { holderOf, machineId } from '../../kernel/processes/proc.ts'
@@ -10,6 +11,7 @@ import { until } from '../helpers/until.ts'
 const [, postgres] = backends
 const good: Outcome = { ...failedOutcome(''), problem: null, summary: 'Good.' }
 const LEASES = `select id from ops.sessions where status = 'running'`
+const END = `update ops.sessions set status = 'stopped', ended_at = now(), exit_code = 1 where id = $1`
 let run: (job: Job) => Promise<Outcome> = async () => good
 const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await openTimedSessions(
   t,
@@ -38,6 +40,13 @@ t.test('a session that was stopped begins no next tier', async (t) => {
   t.match(await ended(id), { status: 'stopped' })
   const rows = await postgres.query(env, 'select id from ops.sessions where id > $1', [id])
   t.same(rows, [])
+})
+
+t.test('a runner that does not stop holds no session for long', async (t) => {
+  run = () => new Promise(() => undefined)
+  const id = await start()
+  t.ok(await sessions.stop(id))
+  t.match(await ended(id), { status: 'stopped', exit_code: 1, summary: null })
 })
 
 t.test('an end that can’t be written at first is written later', async (t) => {
@@ -179,6 +188,38 @@ t.test('and keeps no other one from its beginning', async (t) => {
   t.match(await ended(lost), { status: 'failed' })
 })
 
+t.test(
+  'a machine whose clock is behind keeps its session while it renews the lease',
+  async (t) => {
+    const id = await begun('1/1', 'elsewhere')
+    const renew = `update ops.sessions set heartbeat_at = now() - interval '30 s' where id = $1`
+    for (let renewed = 0; renewed < 3; renewed++) {
+      await postgres.query(env, renew, [id])
+      await t.rejects(start())
+    }
+    await postgres.query(env, END, [id])
+  },
+)
+
+t.test('a lease that is renewed while it is found lapsed stays', async (t) => {
+  const id = await begun('1/1', 'elsewhere')
+  const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1 })
+  t.teardown(() => sql.end())
+  const waiting = `select 1 from pg_stat_activity
+                    where datname = current_database() and wait_event_type = 'Lock'`
+  const waits = async (): Promise<boolean> => (await postgres.query(env, waiting)).length > 0
+  await sql.begin(async (tx) => {
+    await tx`update ops.sessions set heartbeat_at = now() + interval '1 hour' where id = ${id}`
+    await until(() => {
+      later(7)
+      return waits()
+    }, 'its end to wait for the row')
+  })
+  await until(async () => !(await waits()), 'its end to go on')
+  t.equal((await postgres.query(env, LEASES)).length, 1)
+  await postgres.query(env, END, [id])
+})
+
 t.test('a session of another machine is failed when its lease has lapsed', async (t) => {
   run = async () => good
   const id = await begun('1/1', 'elsewhere')
@@ -248,6 +289,7 @@ t.test('what was found is told when the server stops before the next tier begins
   ])
   const alerts = await postgres.query(env, 'select outcome, problem from ops.alerts')
   t.match(alerts, [{ outcome: 'received', problem: /ended with the server, so it is read again/ }])
+  await t.rejects(start(), 'no other session begins')
   const rows = await postgres.query(env, 'select id from ops.sessions where id > $1', [id])
   t.same(rows, [])
 })

@@ -143,8 +143,9 @@ t.test('commands run in bwrap where it works', async (t) => {
   t.match(probe, / --unshare-net .* -- true$/, 'it is tried at the start')
   const commands = [/ -- journalctl --no-pager/, / -- touch \/nowhere\/at all$/, / -- echo x$/]
   t.match(ran, [...commands, / -- echo network x$/])
-  for (const line of ran) t.match(line, /^--ro-bind \/ \/ .*--unshare-pid .*--die-with-parent /)
-  const networkless = ran.map((line) => line.includes('--unshare-net'))
+  const sandboxed = /^--ro-bind \/ \/ .*--unshare-pid .*--cap-drop ALL .*--die-with-parent /
+  for (const line of ran) t.match(line, sandboxed)
+  const networkless = ran.map((line) => line.includes('--unshare-net --tmpfs /run '))
   t.same(networkless, [true, true, true, false])
   t.notMatch(logs.join('\n'), /sandbox/)
 })
