@@ -45,7 +45,7 @@ t.test('a session that was stopped begins no next tier', async (t) => {
 t.test('a runner that does not stop holds no session for long', async (t) => {
   run = () => new Promise(() => undefined)
   const id = await start()
-  t.ok(await sessions.stop(id))
+  t.ok(await sessions.stop(id, OPERATOR))
   t.match(await ended(id), { status: 'stopped', exit_code: 1, summary: null })
 })
 

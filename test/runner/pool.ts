@@ -1,19 +1,23 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { ROOT } from '../helpers/program.ts'
-import type { Env } from '../helpers/program.ts'
 import { createReportReader } from './report.ts'
 import type { FileReport } from './report.ts'
 
-/** How to run test files. */
-export type PoolOptions = {
-  /** So many files run side by side. */
-  readonly jobs: number
+/** How to run a test file. */
+export type FileOptions = {
   /** A file that has not ended by then is killed and has failed. */
   readonly fileSeconds: number
   /** Ends the run early: files that run are killed, the others do not start. */
   readonly signal: AbortSignal
+  /** The root of the sources that it tests; this repository's when absent. */
+  readonly root?: string
+  /** Its environment; that of this process when absent. */
+  readonly env?: NodeJS.ProcessEnv
 }
+
+/** How to run test files; so many `jobs` side by side. */
+export type PoolOptions = FileOptions & { readonly jobs: number }
 
 /** A file that has ended; `stderr` is what it wrote there. */
 export type FileResult = FileReport & {
@@ -25,15 +29,15 @@ export type FileResult = FileReport & {
 /** Runs each file in a process of its own and calls back in the order in which they end. */
 export async function runFiles(
   files: readonly string[],
-  { jobs, fileSeconds, signal }: PoolOptions,
+  { jobs, ...options }: PoolOptions,
   onEnd: (result: FileResult) => void,
 ): Promise<readonly FileResult[]> {
   const waiting = [...files]
   const results: FileResult[] = []
   async function work(): Promise<void> {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      if (signal.aborted) return
-      const result = await runFile(file, fileSeconds, signal)
+      if (options.signal.aborted) return
+      const result = await runFile(file, options)
       results.push(result)
       onEnd(result)
     }
@@ -42,18 +46,16 @@ export async function runFiles(
   return results
 }
 
-/** Runs one file to its end, with further variables in its environment. */
+/** Runs one file to its end. */
 export async function runFile(
   name: string,
-  seconds: number,
-  signal: AbortSignal,
-  env: Env = {},
+  { fileSeconds, signal, root = ROOT, env = process.env }: FileOptions,
 ): Promise<FileResult> {
   const started = performance.now()
   const child = spawn(process.execPath, ['--enable-source-maps', name], {
-    cwd: ROOT,
+    cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, TAP_TIMEOUT: String(seconds), ...env },
+    env: { ...env, TAP_TIMEOUT: String(fileSeconds) },
     // A group of its own: what the file starts must end with it.
     detached: true,
   })
@@ -61,7 +63,7 @@ export async function runFile(
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', reader.write)
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(seconds * 1_000)])
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(fileSeconds * 1_000)])
   const kill = (): void => killGroup(child)
   limit.addEventListener('abort', kill, { once: true })
   const ended = Promise.withResolvers<number | null>()
