@@ -67,7 +67,7 @@ export async function runCli(
     stdin: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
     stdout(text) {
       stdout += text.toString()
-      if (/^gatehouse \S+ ready /m.test(stdout)) ready.resolve('the test')
+      if (/^gatehouse \S+ ready /.test(text.toString())) ready.resolve('the test')
     },
     stderr: (text) => (stderr += text),
     stop: ready.promise,

@@ -66,14 +66,14 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'a token may be created that has expired',
-    path: 'services/links/new-tokens.ts',
+    path: 'services/links/token-changes.ts',
     find: 'if (at !== null && at <= now) {',
     replace: 'if (at !== null && at < new Date(0)) {',
     test: 'test/links/api-tokens.test.ts',
   },
   {
     why: 'the name of a token may have characters that turn its direction',
-    path: 'services/links/new-tokens.ts',
+    path: 'services/links/token-changes.ts',
     find: '!TURNS_TEXT.test(text)',
     replace: "text !== ''",
     test: 'test/links/api-tokens.test.ts',
