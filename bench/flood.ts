@@ -25,7 +25,7 @@ const MEMORY = 1.3
 const NORMAL_WITHIN_MS = 2_000
 const MEBI = 1024 * 1024
 
-/** Deliveries while two clients send 60,000 pipelined requests at a time for a link that is not there. */
+/** Deliveries while two clients send 60,000 pipelined requests at a time, each for another link that is not there. */
 export const flood: Part = {
   name: 'flood',
   async run(owner: Owner): Promise<readonly Figure[]> {

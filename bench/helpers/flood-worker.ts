@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { workerData } from 'node:worker_threads'
+import { threadId, workerData } from 'node:worker_threads'
 
 /** What a flooding client is told. */
 export interface FloodOrder {
@@ -12,10 +12,19 @@ export interface FloodOrder {
 }
 
 const { port, pipelined, connections, answered } = workerData as FloodOrder
-const burst = Buffer.from('GET /unknown HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(pipelined))
+let asked = 0
 const STATUS_LINE = 'HTTP/1.1 '
 
 for (let n = 0; n < connections; n++) flood()
+
+/** Requests for slugs that nobody has asked for, short enough for all that is suggested. */
+function burst(): string {
+  let text = ''
+  for (let n = 0; n < pipelined; n++) {
+    text += `GET /u${threadId}-${(asked++).toString(36)} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`
+  }
+  return text
+}
 
 /** Sends a burst, reads its answers, and sends the next; a connection that ends is made again. */
 function flood(): void {
@@ -24,7 +33,7 @@ function flood(): void {
 
   function send(): void {
     missing = pipelined
-    socket.write(burst)
+    socket.write(burst())
   }
   socket.on('connect', send)
   socket.on('data', (chunk: Buffer) => {
