@@ -25,8 +25,9 @@ const FULL_MS = 5_000
 const GRACE_MS = 500
 
 /**
- * Waits for an answer for as long as a statement may take. A stalled server must not hold a request
- * for ever. A server ends the statement by its own time-out, and the embedded engine when asked to.
+ * Waits for an answer for as long as a statement may take. A stalled server must not hold a
+ * request for ever. A server ends the statement by its own time-out, and the embedded engine when
+ * it is asked to.
  */
 export async function withDeadline<T>(
   runner: Runner,
@@ -60,7 +61,7 @@ export async function answerTo<T>(
   try {
     return await withDeadline(runner, pending, level)
   } catch (error) {
-    const failure = failed(runner, connection, name, error)
+    const failure = noteFailure(runner, connection, name, error)
     if (connection.state === 'late') reportLate(runner, name, pending, started)
     throw failure
   } finally {
@@ -69,7 +70,7 @@ export async function answerTo<T>(
 }
 
 /** Notes what an error makes of its connection; gives what the caller gets. */
-export function failed(runner: Runner, connection: Connection, name: string, error: unknown) {
+export function noteFailure(runner: Runner, connection: Connection, name: string, error: unknown) {
   if (isFull(error)) runner.fullUntil = performance.now() + FULL_MS
   const state = stateAfter(error, runner.backend)
   if (state !== 'kept') connection.state = state

@@ -6,7 +6,7 @@ import { translate } from './errors.ts'
 import { LEVELS, perLevel, sharesOf, type Level, type Share, type Shares } from './levels.ts'
 import { createClientMetrics } from './metrics.ts'
 import { createReaper, CLOSING, Pool, type Connection, type PoolOptions } from './pool.ts'
-import { answerTo, failed, withDeadline, type Runner } from './answers.ts'
+import { answerTo, noteFailure, withDeadline, type Runner } from './answers.ts'
 
 /** A statement with the name that error messages use. */
 export interface Query {
@@ -266,7 +266,7 @@ async function transact<T>(
   async function runScript(text: string) {
     const script = sql.unsafe(`set local statement_timeout = 0;\n${text}`)
     await script.catch((error: unknown) => {
-      throw failed(client, connection, 'script', error)
+      throw noteFailure(client, connection, 'script', error)
     })
   }
   try {

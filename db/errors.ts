@@ -56,14 +56,14 @@ export function wasCanceled(error: unknown): boolean {
  *
  * - `kept`: PostgreSQL has answered, and takes the next statement.
  * - `late`: the embedded engine still works on it. The next statement waits until it has answered.
- * - `lost`: the connection is gone or in doubt, so nothing more may be sent on it. A server that is
- *   read-only counts as lost: another one may be the leader by now.
+ * - `lost`: the connection is gone or in doubt, so nothing more may be sent on it. A read-only server
+ *   counts as lost, too: another one may be the leader by now.
  */
 export function stateAfter(error: unknown, backend: Backend): 'kept' | 'late' | 'lost' {
   if (error instanceof NoAnswer) return backend === 'embedded' ? 'late' : 'lost'
   if (!(error instanceof postgres.PostgresError) || GONE.test(error.code)) return 'lost'
   if (backend === 'embedded') return 'kept'
-  // A server ends a connection with a fatal error: it has none left (53300), or knows no such user.
+  // With a fatal error a server ends the connection: it has none left (53300), or no such user.
   return error.code === READ_ONLY || error.severity === 'FATAL' ? 'lost' : 'kept'
 }
 

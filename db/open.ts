@@ -107,8 +107,9 @@ function startUpkeep(options: DatabaseOptions, db: Database, onVacuum: () => voi
       try {
         await work(db.at('upkeep'), mustEnd)
       } catch (error) {
-        // If somebody holds the engine for long, the next run does it.
-        if (!(error instanceof Unavailable) || wasCanceled(error)) throw error
+        // The stop ends what runs. If somebody holds the engine for long, the next run does it.
+        const isBusy = error instanceof Unavailable && !wasCanceled(error)
+        if (!isBusy && !isStopped()) throw error
       }
     }
     return repeat(systemClock, upkeepMs, 'upkeep of the database', run, reports)

@@ -99,7 +99,7 @@ export interface EngineEvents {
   onCheckpoint: () => void
 }
 
-/** An interrupt that comes before the statement has begun is forgotten: it is repeated. */
+/** An interrupt does nothing before the statement has begun, and is repeated. */
 const INTERRUPT_MS = 100
 
 /**

@@ -1,8 +1,8 @@
 import type { PGlite } from '@electric-sql/pglite'
 
-// PGlite is compiled for memory that one thread has for itself. Here another thread writes to it, too
-// (interrupts.ts), so its code is changed before it is compiled: the import of the memory says whether
-// it is shared. Nothing else in the code depends on that.
+// PGlite is compiled for memory that one thread has for itself. Here another thread writes to it as
+// well (interrupts.ts), so its code is changed before it is compiled: the import of the memory says
+// whether it is shared. Nothing else in the code depends on that.
 
 // TypeScript describes WebAssembly only together with the whole DOM.
 declare const WebAssembly: {

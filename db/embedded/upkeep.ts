@@ -33,8 +33,8 @@ export const analyzeTables: Upkeep = async (db, stopped) => {
 const REST_MS = 3_600_000
 
 /**
- * Gives what frees the space of removed rows and marks rows that everybody can see. `elapsed` gives
- * milliseconds; `onVacuum` is called for each table that is done.
+ * Gives what frees the space of removed rows and marks rows that everybody can see. `elapsed`
+ * gives milliseconds; `onVacuum` is called for each table that is done.
  */
 export function createVacuum(elapsed: () => number, onVacuum: () => void): Upkeep {
   /** When the vacuum of a table was ended. */
@@ -49,7 +49,7 @@ export function createVacuum(elapsed: () => number, onVacuum: () => void): Upkee
       try {
         await runCommand(db, `vacuum (process_toast false) ${name}`)
       } catch (error) {
-        if (!wasCanceled(error) || stopped()) throw error
+        if (!wasCanceled(error)) throw error
         return void endedAt.set(name, elapsed())
       }
       endedAt.delete(name)
@@ -82,8 +82,6 @@ async function eachTable(
     try {
       await run(name)
     } catch (error) {
-      // The stop ends what runs.
-      if (stopped()) break
       failed ??= { error }
       if (error instanceof Unavailable && !wasCanceled(error)) break
     }

@@ -6,7 +6,7 @@ import { messageOf } from '../../kernel/log.ts'
 import { DurableFS } from './durable-fs.ts'
 import type { WorkerOrder, WorkerReply, WorkerTask } from './engine.ts'
 import { endsIdle, moved, queryMessage, startupPacket } from './connection.ts'
-import { clearInterrupt, interruptsOf } from './interrupts.ts'
+import { interruptible, interruptsOf } from './interrupts.ts'
 import { createSharedMemory, shareLibrary } from './shared-memory.ts'
 import { freeBytes, RESERVE_BYTES } from '../disk.ts'
 
@@ -59,11 +59,7 @@ async function serve(): Promise<void> {
   guard(pg)
   shareLibrary(pg)
   const interrupts = interruptsOf(pg, memory)
-  const runMessages = createRunner(pg)
-  function run(bytes: Uint8Array) {
-    clearInterrupt(interrupts)
-    return runMessages(bytes)
-  }
+  const run = createRunner(pg)
   const greeting = await run(startupPacket())
 
   /** No transaction is open. */
@@ -81,14 +77,13 @@ async function serve(): Promise<void> {
 
   async function handle(order: WorkerOrder): Promise<void> {
     if (order.kind === 'close') {
-      clearInterrupt(interrupts)
       await pg.close()
       reply({ kind: 'closed' })
       port?.close()
       return
     }
     if (idle) await checkFreeSpace()
-    const bytes = await run(order.bytes)
+    const bytes = await interruptible(interrupts, () => run(order.bytes))
     idle = endsIdle(bytes)
     reply({ kind: 'ran', bytes }, moved(bytes))
     // A single-user PostgreSQL never checkpoints by itself: its log would grow for ever.

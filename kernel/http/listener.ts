@@ -218,7 +218,7 @@ function serve(parts: Parts, arrival: Arrival, peer: string, begun: () => void) 
     if (unclear === undefined) answer(parts, exchange, match)
     else refuseNow(parts, exchange, unclear)
   }
-  // A refusal goes out before what follows is read, and a body must be read from its first bytes on.
+  // A refusal goes out before what follows is read; a body must be read from its first bytes on.
   if (unclear !== undefined || bringsBody(request)) handle()
   else parts.batch.handle(handle)
 }

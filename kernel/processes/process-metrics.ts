@@ -7,8 +7,8 @@ import { openFiles } from './self.ts'
 const LAG_MS = 100
 
 /**
- * Registers the metrics of this process, and measures its event loop until the returned function is
- * called.
+ * Registers the metrics of this process, and measures its event loop until the returned function
+ * is called.
  */
 export function measureProcess(metrics: Metrics, clock: Clock): () => void {
   // These two have the names that Prometheus recommends for every process.

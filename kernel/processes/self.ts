@@ -29,7 +29,7 @@ export function openFilesLimit(): number {
   }
 }
 
-/** How many files and connections this process has open; undefined where the system does not say. */
+/** How many files and connections this process has open; undefined where nothing tells. */
 export function openFiles(): number | undefined {
   const folder = '/proc/self/fd'
   try {

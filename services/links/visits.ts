@@ -135,9 +135,9 @@ export async function suggestionsFor(
 }
 
 /**
- * The text itself and all slugs at one mistake from it; some come twice. Neither put into a Set nor
- * looked for in one: V8 keeps each such text in a table until its next full collection, which took
- * 100 MiB while strangers asked for unknown slugs.
+ * The text itself and all slugs at one mistake from it; some come twice. They go through no Set: V8
+ * keeps each text that does in a table until its next full collection, which took 100 MiB while
+ * strangers asked for unknown slugs.
  */
 function neighbours(text: string): readonly string[] {
   const found = [text]
