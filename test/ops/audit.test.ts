@@ -6,9 +6,15 @@ import { backends } from '../helpers/backends.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { NAVIGATION } from '../helpers/links.ts'
-import { ended, inventoryFile, startOps, trigger, type Session } from '../helpers/ops.ts'
+import {
+  ended,
+  inventoryFile,
+  startOps,
+  startOpsProcess,
+  trigger,
+  type Session,
+} from '../helpers/ops.ts'
 import { secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
 
 const [, postgres] = backends
 const key = secret('chat-key')
@@ -23,7 +29,8 @@ const ops = await startOps(t, postgres, {
   }),
 })
 const { api, base, env } = ops
-const proxied = (await startServer(t, { services: ['ops'], env: { ...env, ...PROXIED } })).ops
+// In a process of its own: an instance takes a session of its process that it does not run for an orphan.
+const { base: proxied } = await startOpsProcess(t, postgres, { ...env, ...PROXIED })
 await ended(ops)
 
 /** A form, as a browser posts it: by the operator of this machine, or by the user of the proxy. */
