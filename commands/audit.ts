@@ -20,7 +20,7 @@ export const commands = [
       service: value(SERVICES.join('|'), 'only changes of this service', oneOf(...SERVICES)),
       since: value(
         'TIME',
-        `only changes from this time on, or for so long: 24h`,
+        'only changes since a time, or of the last 24h',
         accepted(`${INSTANT_FORM}, or ${DURATION_FORM}`, readSince),
       ),
       limit: value(

@@ -16,11 +16,12 @@ export type Actor =
   /** The model, or the agent, of a session. */
   | { kind: 'session'; id: number }
 
+/** The texts of actors that are no users. */
 const RESERVED = /^(?:operator|anonymous|command)$|^(?:user|token|session) /
 
 /**
- * An actor as audit and log name it. A user is named as the proxy does it: one whose name is that
- * of another actor must not pass for that one.
+ * An actor as audit and log name it. A user has the name that the proxy gives: somebody who signs
+ * in as `operator` must not pass for the operator of this machine.
  */
 export function actorText(actor: Actor): string {
   const { kind } = actor

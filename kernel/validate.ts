@@ -90,8 +90,9 @@ export function withDefault<T extends TSchema>(schema: T, value: Static<T>): T {
 }
 
 /**
- * The fields that a schema names, in its order, of a JSON object; others are dropped, see
- * `refuseUnknown`. Throws the Fault of the first field that is wrong; its `fields` has the messages of all.
+ * The fields that a schema names, in its order, of a JSON object; others are dropped
+ * (`refuseUnknown` refuses them). Throws the Fault of the first field that is wrong; its `fields`
+ * has the messages of all.
  */
 export function validate<S extends TObject>(
   schema: S,
@@ -106,7 +107,7 @@ export function validate<S extends TObject>(
   })
 }
 
-/** Whether a schema takes only the members that it names: it says so itself. */
+/** Whether a schema takes only the members that it names. */
 export function isStrict(schema: TObject & { additionalProperties?: unknown }): boolean {
   return schema.additionalProperties === false
 }

@@ -213,7 +213,7 @@ export const transferQueries = sqlFile('sql/transfer.sql', {
   listTransferTables: many(Table, {}),
 })
 
-/** The tables of the three services and the audit, each after those that it refers to, else by name. */
+/** All tables of the services and the audit, each after those that it refers to, else by name. */
 export async function listTables(db: Executor): Promise<readonly Table[]> {
   const rows = await transferQueries.listTransferTables(db, {})
   const waiting = new Map(rows.map((table) => [table.name, table]))

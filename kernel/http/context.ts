@@ -24,7 +24,7 @@ export interface Context {
   client: string
   receivedAt: Date
   /**
-   * Who sends it, as far as the connection tells. What finds the holder of a token puts that here.
+   * Who sends it, as far as the connection tells. Whatever verifies a token sets its holder here.
    */
   actor: Actor
   /**

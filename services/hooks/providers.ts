@@ -135,7 +135,8 @@ function noteOf(verb: string, name: string): ChangeNote {
 
 function taken({ name, trust_mode }: Pick<MadeProvider, 'name' | 'trust_mode'>): Fault {
   const what = trust_mode === 'signed' ? 'secret' : 'token'
-  const message = `There is a provider "${name}" already; choose another name or rotate its ${what}.`
+  const problem = `There is a provider "${name}" already`
+  const message = `${problem}; choose another name or rotate its ${what}.`
   return new Fault(409, 'CONFLICT', message, { field: 'name' })
 }
 

@@ -80,7 +80,10 @@ t.test('an embedded database moves to a server, also after kills', async (t) => 
   t.match(again, { code: 0, stderr: /^was there already, / })
   t.match(JSON.parse(again.stdout), {
     was_there: true,
-    tables: [{ name: 'hooks.activity', rows: 1000, sha256: /^[0-9a-f]{64}$/, next_id: null }],
+    tables: [
+      { name: 'audit.changes', rows: 100, sha256: /^[0-9a-f]{64}$/, next_id: 101 },
+      { name: 'hooks.activity', rows: 1000, sha256: /^[0-9a-f]{64}$/, next_id: null },
+    ],
   })
   t.same(await contentsOf(postgres, target), wanted, 'once more changes nothing')
   t.match(await runCli(['check'], { env: target }), { code: 0 })
@@ -145,6 +148,7 @@ async function idsGoOn(t: Test, target: Env): Promise<void> {
   t.match(
     ids.filter(({ name }) => /sessions|changes/.test(String(name))),
     [
+      { name: 'audit.changes_id_seq', next: '102' },
       { name: 'links.changes_id_seq', next: String(SEED.links + 1) },
       { name: 'ops.sessions_id_seq', next: String(SEED.sessions + 1) },
     ],

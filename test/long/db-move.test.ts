@@ -72,6 +72,7 @@ async function idsGoOn(t: Test, target: Env): Promise<void> {
   t.match(
     ids.filter(({ name }) => /sessions|changes/.test(String(name))),
     [
+      { name: 'audit.changes_id_seq', next: '102' },
       { name: 'links.changes_id_seq', next: String(SEED.links + 1) },
       { name: 'ops.sessions_id_seq', next: String(DAY_OF_SESSIONS + 1) },
     ],

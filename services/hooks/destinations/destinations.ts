@@ -153,7 +153,7 @@ export async function retryDeliveries(
     'id' in since ? since.id : (await eventQueries.firstIdSince(db, { since: since.time })).id
   const retry = async (on: Executor) =>
     (await q.retryDeliveries(on, { name, from, dead, limit: RETRY_BATCH })).retried
-  // The first batch has the line: others may be seen before all of them are done.
+  // The line is written with the first batch: each batch is a transaction of its own.
   let retried = await makeChange(tools, noteOf('retry', name), retry)
   let total = retried
   while (retried === RETRY_BATCH) {
