@@ -39,8 +39,8 @@ export interface PoolOptions {
 type Accept = (connection: Connection) => void
 
 /**
- * So many statements or transactions of more urgent levels run before one that waits. Without this
- * three clients that write all the time keep everybody else waiting until they get 503.
+ * How many statements or transactions of more urgent levels run before one that waits. Without
+ * this bound three clients that write all the time keep others waiting until they get 503.
  */
 const MAX_PASSED = 4
 

@@ -17,8 +17,8 @@ export interface ClicksOptions {
   metrics: Metrics
 }
 
-/** Clicks of one day and kind by the link's id. */
-interface DayClicks {
+/** Clicks of one day and kind, by the link's id. */
+interface Counted {
   day: string
   kind: ClickKind
   byLink: Map<string, number>
@@ -37,7 +37,7 @@ const DAY_MS = 86_400_000
 /** How many days the pages show clicks of, today included. */
 export const CLICK_DAYS = 30
 
-/** Rows of one statement: with more, everything else waits longer for the embedded engine. */
+/** Rows of one statement: with more, all others wait longer for the embedded engine. */
 const MAX_BATCH_ROWS = 250
 
 /** Counts in memory and writes once every second: a visit waits for no database. */
@@ -48,7 +48,7 @@ export async function openClicks(options: ClicksOptions) {
    * By day and kind. While the database is away, only links in memory are redirected: that bounds
    * it.
    */
-  let waiting = new Map<string, DayClicks>()
+  let waiting = new Map<string, Counted>()
   let unwritten = 0
 
   const batches = startNumberedBatches<readonly LinkClicks[]>({
@@ -91,7 +91,7 @@ export async function openClicks(options: ClicksOptions) {
 }
 
 /** The rows of counted clicks, as many at a time as one statement may write. */
-function* batchesOf(counted: Iterable<DayClicks>): Generator<readonly LinkClicks[]> {
+function* batchesOf(counted: Iterable<Counted>): Generator<readonly LinkClicks[]> {
   let rows: LinkClicks[] = []
   for (const { day, kind, byLink } of counted) {
     for (const [link_id, clicks] of byLink) {

@@ -14,7 +14,7 @@ interface Read {
   found: PromiseWithResolvers<Target | undefined>
 }
 
-/** Slugs of one statement, which takes some milliseconds with so many. */
+/** Slugs of one statement, which then takes some milliseconds. */
 const MAX_SLUGS = 256
 
 /**

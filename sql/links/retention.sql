@@ -18,8 +18,8 @@ with old as (
 select count(*)::integer as removed from removed;
 
 -- name: pruneChanges
--- Looks at the next :links links after id :after. Of the changes that the :keep newest ones of their link follow, it removes
--- those from before :before, :limit at most. Gives the last link, null when there is no further one.
+-- Looks at the next :links links after id :after, and removes at most :limit of their changes from before :before. The newest
+-- :keep changes of each link stay. Gives the last of these links, null when there are none.
 with looked as (
   select id
     from links.links
