@@ -162,8 +162,9 @@ end
 $$;
 
 -- The lowest id of an event received at a time or later; one above the highest id when there is none. It looks between
--- each two clock steps. A time in the future before a step says nothing of the age of an event: it is passed over. It
--- begins above the removed events: until vacuum, whatever reads the index from its low end passes an entry for each.
+-- each two clock steps. A time in the future says nothing of the age of an event before a step: the first event after
+-- it whose time has come tells it. It begins above the removed events: until vacuum, whatever reads the index from its
+-- low end passes an entry for each.
 create function hooks.first_id_since(since timestamptz) returns bigint
 language plpgsql stable
 as $$
@@ -183,9 +184,21 @@ begin
     )
     select min(f.id)
       from found f
+      left join lateral (
+           select received_at as at from hooks.events where id >= f.id order by id limit 1
+           ) first on true
+      left join lateral (
+           select e.received_at as at
+             from starts s
+            cross join lateral (
+                  select received_at from hooks.events where id >= s.low order by id limit 1
+                  ) e
+            where s.low >= f.next_low and e.received_at <= clock_timestamp()
+            order by s.low
+            limit 1
+           ) later on true
      where f.next_low is null
-        or (f.id < f.next_low
-            and (select received_at from hooks.events where id >= f.id order by id limit 1) <= clock_timestamp())
+        or (f.id < f.next_low and (first.at <= clock_timestamp() or coalesce(later.at >= since, true)))
   );
 end
 $$;

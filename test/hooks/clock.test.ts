@@ -94,6 +94,16 @@ await onPostgres(t, 'a clock that was ahead or behind', async (t: Test, backend)
     const [left] = await backend.query(env, 'select count(*)::integer as n from hooks.clock_steps')
     t.same(left, { n: 0 })
   })
+
+  await t.test('retention keeps what came just before the clock was set back', async (t) => {
+    await newestCame('-12 days')
+    const { id: before } = await deliver()
+    await newestCame('3 hours')
+    const { id: after } = await deliver()
+    t.equal((await postForm(base, '/settings', { retention_max_age_days: '11' })).status, 200)
+    await until(async () => (await eventIds(base)).length < 3, 'the old event to go')
+    t.same(await eventIds(base), [after, before])
+  })
 })
 
 t.test('check names an event from a time to come', async (t) => {
