@@ -1,10 +1,13 @@
 import { html, type Html, type Printable } from '../kernel/html.ts'
 import type { FormState } from '../kernel/http/view.ts'
-import { attributes, type Attributes } from './parts.ts'
+import { attributes, button, type Attributes } from './parts.ts'
 
-/** A form on a page; the ids within it begin with its own. */
-export interface Form extends FormState {
+/** A form on a page; the ids within it begin with its own. A filter has no schema. */
+export interface Form {
   id: string
+  schema?: FormState['schema']
+  typed?: FormState['typed'] | undefined
+  fault?: FormState['fault']
   /** Each refused field has its message below it, instead of one message above all (`refusal`). */
   messagesBelow?: boolean
 }
@@ -20,8 +23,15 @@ export interface FieldOptions {
   prefix?: string
   /** Values that the browser offers; any other may be typed as well. */
   suggestions?: readonly string[] | undefined
+  /** How much of a line it takes in a filter, where it is less than its share. */
+  width?: FieldWidth | undefined
   [attribute: string]: Attributes[string] | Printable
 }
+
+type FieldWidth = 'half' | 'narrow'
+
+/** For names, addresses and the like, which no keyboard should correct. */
+export const VERBATIM = { autocapitalize: 'off', spellcheck: 'false' } as const
 
 /** What a schema says of a field. */
 interface Limits {
@@ -52,11 +62,26 @@ export function postForm(
   return html`<form${attributes({ ...own, method: 'post', action, ...htmx })}>${content}</form>`
 }
 
+/** A form that takes something away: it says what follows, and is marked as dangerous. */
+export function removalForm(
+  verb: string,
+  name: string,
+  effect: string,
+  form: Attributes & { action: string },
+): Html {
+  const label = html`${verb} <span class="hidden">${name}</span>`
+  return postForm(
+    { ...form, confirm: `${verb} ${name}? ${effect}` },
+    html`<p>${effect}</p>
+      ${submit(label, { class: 'danger' })}`,
+  )
+}
+
 /**
  * The message of a refused form, read to everybody; nothing where the messages stand below their
  * fields.
  */
-export function refusal({ id, fault, messagesBelow }: Omit<Form, 'schema'>): Html | false {
+export function refusal({ id, fault, messagesBelow }: Form): Html | false {
   if (fault === undefined) return false
   if (messagesBelow === true && Object.keys(fault.fields).some((name) => name !== '')) return false
   return html`<p id="${id}-refused" class="refused" role="alert">${sentence(fault.message)}</p>`
@@ -70,36 +95,37 @@ export function field(
   form: Form,
   name: string,
   label: Printable,
-  { hint, prefix, suggestions, ...attributesOf }: FieldOptions = {},
+  { hint, prefix, suggestions, width, ...attributesOf }: FieldOptions = {},
 ): Html {
   const own = attributesOf as Attributes
   const { maxLength, minimum, maximum, type, default: first } = limitsOf(form, name)
   const isNumber = type === 'number' || type === 'integer'
   const isLong = own['rows'] !== undefined
-  const { id = `${form.id}-${name}` } = own
+  const id = String(own['id'] ?? `${form.id}-${name}`)
+  const describedBy = hint === undefined ? own['aria-describedby'] : `${id}-hint`
   const all = {
     id,
     name,
     // A field that is filled from the start must not be emptied.
-    required: form.schema.required?.includes(name) === true || (first ?? '') !== '',
+    required: form.schema?.required?.includes(name) === true || (first ?? '') !== '',
     maxlength: maxLength,
     ...(isNumber && { type: 'number', min: minimum, max: maximum }),
     ...(type === 'number' && { step: 'any' }),
     ...(!isNumber && !isLong && { autocomplete: 'off' }),
     ...(suggestions && { list: listIdOf(id) }),
     ...own,
-    ...stateOf(form, name, String(id), hint === undefined ? undefined : `${id}-hint`),
+    ...stateOf(form, name, id, describedBy),
   }
   const value = valueOf(form, name)
   const control = isLong
     ? html`<textarea${attributes(all)}>\n${value}</textarea>`
     : html`<input${attributes({ ...all, value })} />`
-  return html`<div class="field">
-    <label for="${String(id)}">${label}</label>
+  return html`<div class="${fieldClass(width)}">
+    <label for="${id}">${label}</label>
     ${prefix === undefined ? control : prefixed(prefix, control)}
     ${suggestions && suggestionList(id, suggestions)}
-    ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
-    ${messageBelow(form, name, String(id))}
+    ${hint !== undefined && html`<p id="${id}-hint" class="hint">${hint}</p>`}
+    ${messageBelow(form, name, id)}
   </div>`
 }
 
@@ -141,9 +167,15 @@ export function radios(
 }
 
 /** Options of which one is chosen from a list. */
-export function select(form: Form, name: string, label: string, options: readonly Option[]): Html {
+export function select(
+  form: Form,
+  name: string,
+  label: string,
+  options: readonly Option[],
+  width?: FieldWidth,
+): Html {
   const id = `${form.id}-${name}`
-  return html`<div class="field">
+  return html`<div class="${fieldClass(width)}">
     <label for="${id}">${label}</label>
     <select${attributes({ id, name, ...stateOf(form, name, id) })}>
       ${choices(options, valueOf(form, name))}
@@ -175,7 +207,33 @@ export function hiddenField(name: string, value: string): Html {
 
 /** The button that sends a form. */
 export function submit(label: Printable, own: Attributes = { class: 'primary' }): Html {
-  return html`<button${attributes({ type: 'submit', ...own })}>${label}</button>`
+  return button(label, { type: 'submit', ...own })
+}
+
+/**
+ * A switch that says whether something is enabled, and changes that. It keeps its id, and with it
+ * the focus; its name is that of the element `name-KEY`.
+ */
+export function switchForm(
+  key: string,
+  enabled: boolean,
+  form: Attributes & { action: string },
+  disabled = false,
+): Html {
+  const state = enabled ? 'Enabled' : 'Disabled'
+  const id = `toggle-${key}`
+  const own = {
+    id,
+    class: 'switch touch',
+    role: 'switch',
+    'aria-checked': String(enabled),
+    'aria-labelledby': `name-${key} ${id}`,
+    name: 'enabled',
+    value: String(!enabled),
+    disabled,
+  }
+  const label = html`<span class="track" aria-hidden="true"></span>${state}`
+  return postForm(form, submit(label, own))
 }
 
 /** The button on a line of its own, at the end of a form. */
@@ -220,28 +278,11 @@ const FEW_ROWS = 8
  */
 export function rowFilter(label: string, rows: string, count: number): Html | false {
   if (count <= FEW_ROWS) return false
-  const own = { type: 'search', id: `${rows}-find`, 'data-filters': rows, spellcheck: 'false' }
+  const own = { type: 'search', name: undefined, 'data-filters': rows, ...VERBATIM }
   return html`<div class="filter js-only" role="search">
-    ${plainField(label, own)}
+    ${field({ id: rows }, 'find', label, own)}
     <p class="muted" role="status" id="${rows}-found"></p>
   </div>`
-}
-
-/**
- * A field of a form without schema and refusals, such as a filter: its label is around it. One
- * with suggestions has an id or a name that is unique on the page.
- */
-export function plainField(
-  label: string,
-  { labelClass, suggestions, ...attributesOf }: FieldOptions & { labelClass?: string },
-): Html {
-  const own = attributesOf as Attributes
-  const id = own['id'] ?? own['name']
-  const list = suggestions && { list: listIdOf(id) }
-  return html`<label${attributes({ class: labelClass })}>
-    ${label} <input${attributes({ autocomplete: 'off', ...list, ...own })} />
-    ${suggestions && suggestionList(id, suggestions)}
-  </label>`
 }
 
 /** While one types into the field with this id, the server renews what it offers. */
@@ -260,33 +301,22 @@ export function suggestionOptions(values: readonly string[]): Html {
   return html`${values.map((value) => html`<option value="${value}"></option>`)}`
 }
 
-function suggestionList(id: Attributes[string], values: readonly string[]): Html {
+function suggestionList(id: string, values: readonly string[]): Html {
   return html`<datalist id="${listIdOf(id)}">${suggestionOptions(values)}</datalist>`
 }
 
-function listIdOf(id: Attributes[string]): string {
-  return `${String(id)}-list`
-}
-
-/** A list of such a form, of which one option is chosen. */
-export function plainChoice(
-  label: string,
-  chosen: string,
-  options: readonly Option[],
-  own: Attributes,
-): Html {
-  return html`<label class="half">
-    ${label}
-    <select${attributes(own)}>
-      ${choices(options, chosen)}
-    </select>
-  </label>`
+function listIdOf(id: string): string {
+  return `${id}-list`
 }
 
 /** A message of the contract as a sentence for people. It may begin with the name of a field. */
 export function sentence(text: string): string {
   const shown = /^[a-z]+_/.test(text) ? text : capitalized(text)
   return /[.!?]$/.test(shown) ? shown : `${shown}.`
+}
+
+function fieldClass(width: FieldWidth | undefined): string {
+  return width === undefined ? 'field' : `field ${width}`
 }
 
 function prefixed(prefix: string, control: Html): Html {
@@ -303,7 +333,7 @@ function messageBelow({ fault, messagesBelow }: Form, name: string, id: string):
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */
-function stateOf(form: Form, name: string, id: string, hint?: string): Attributes {
+function stateOf(form: Form, name: string, id: string, hint?: Attributes[string]): Attributes {
   const { fault, messagesBelow } = form
   const refused = Object.keys(fault?.fields ?? {})
   if (!refused.includes(name)) return { 'aria-describedby': hint }
@@ -320,6 +350,6 @@ function valueOf(form: Form, name: string): string {
 }
 
 function limitsOf({ schema }: Form, name: string): Limits {
-  const limits = (schema.properties[name] ?? {}) as Limits
+  const limits = (schema?.properties[name] ?? {}) as Limits
   return { ...limits.anyOf?.[0], ...limits }
 }

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../kernel/fault.ts'
 import { html, type Html, type Printable } from '../kernel/html.ts'
-import type { Page } from '../kernel/http/view.ts'
+import type { Page, View } from '../kernel/http/view.ts'
 import { capitalized, sentence } from './form.ts'
 
 /** What the pages of one service have in common. */
@@ -11,7 +11,7 @@ export interface Site {
   services: readonly ServiceLink[]
   /** Path of its first page. */
   home: string
-  /** Path of the style sheet's folder, without a slash at its end. */
+  /** Path of the folder of style sheets and scripts, without a slash at its end. */
   assets: string
   tagline: string
   /** Path of the page that explains the service's API, when it has one. */
@@ -83,9 +83,14 @@ export function layout(site: Site, page: Page): Html {
     <meta name="theme-color" content="#1b2127" media="(prefers-color-scheme: dark)" />
     <meta name="htmx-config" content="${HTMX_CONFIG}" />
     <link rel="stylesheet" href="${assets}/app.css" />
+    <link rel="stylesheet" href="${assets}/${site.service}.css" />
     ${site.head}
     <script src="${assets}/htmx.js" defer></script>
-    <script src="${assets}/app.js" type="module"></script>`
+    <script src="${assets}/app.js" type="module"></script>
+    ${
+      page.script !== undefined &&
+      html`<script src="${assets}/${page.script}" type="module"></script>`
+    }`
   const body = html`<a class="skip" href="#main">Skip to content</a>
     ${header(site, page)}
     <div id="problem" class="problem" role="alert"></div>
@@ -96,6 +101,17 @@ export function layout(site: Site, page: Page): Html {
       ${audit !== undefined && html`· <a href="${audit}">audit</a>`}
     </footer>`
   return htmlDocument(page.title, assets, head, body)
+}
+
+/** A page of which htmx replaces the content; `above` and `below` stay. */
+export function contentView(
+  { above, below, ...page }: Omit<Page, 'body'> & { above: Html; below?: Html | undefined },
+  content: Html,
+): View {
+  return {
+    page: () => ({ ...page, body: html`${above} ${content} ${below}` }),
+    fragment: () => content,
+  }
 }
 
 /**
@@ -149,7 +165,7 @@ export function errorPage({ status, message }: ShownFault, ways: Printable): Pag
     title: `${status} ${title}`,
     section: 'none',
     body: html`<section class="panel error">
-      <p class="error-status">${status}</p>
+      <p class="muted"><code>${status}</code></p>
       <h1>${title}</h1>
       <p>${sentence(message)}</p>
       <p>${ways}</p>

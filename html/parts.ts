@@ -15,20 +15,16 @@ export function attributes(named: Attributes): readonly (Html | string)[] {
 }
 
 /** Rows as cards, or what stands in their place when there are none. */
-export function cards(list: readonly Html[], whenEmpty: Printable): Html {
-  return list.length === 0 ? emptyState(whenEmpty) : html`<div class="cards">${list}</div>`
+export function cards(list: readonly Html[], whenEmpty: string, way?: Html): Html {
+  return list.length === 0 ? emptyState(whenEmpty, way) : html`<div class="cards">${list}</div>`
 }
 
-/** What stands in the place of a list that has nothing. */
-export function emptyState(text: Printable): Html {
-  return html`<p class="panel empty">${text}</p>`
-}
-
-/** The same with what may be done about it. */
-export function emptyList(title: string, way: Printable): Html {
+/** What stands in the place of a list that has nothing, and what may be done about it. */
+export function emptyState(text: Printable, way?: Printable): Html {
+  if (way === undefined) return html`<p class="panel empty">${text}</p>`
   return html`<div class="panel empty">
-    <p><strong>${title}</strong></p>
-    <p>${way}</p>
+    <p><strong>${text}</strong></p>
+    ${way}
   </div>`
 }
 
@@ -73,10 +69,17 @@ export function secretBox(
   </section>`
 }
 
-/** A part of a page with its heading. */
-export function section(headingId: string, title: Printable, content: Printable, own = {}): Html {
+/** A part of a page with its heading; `beside` stands at the end of the heading's line. */
+export function section(
+  headingId: string,
+  title: Printable,
+  content: Printable,
+  own: Attributes = {},
+  beside?: Printable,
+): Html {
+  const heading = html`<h2 id="${headingId}">${title}</h2>`
   return html`<section${attributes({ ...own, 'aria-labelledby': headingId })}>
-    <h2 id="${headingId}">${title}</h2>
+    ${beside === undefined ? heading : html`<div class="title-line">${heading} ${beside}</div>`}
     ${content}
   </section>`
 }
@@ -104,9 +107,13 @@ export function copyBox(id: string, what: string, text: string): Html {
 
 /** The button that copies the text of the element with this id; it shows only where script runs. */
 export function copyButton(id: string, what: string): Html {
-  return html`<button class="js-only" type="button" data-copy="${id}">
-    Copy <span class="hidden">${what}</span>
-  </button>`
+  const label = html`Copy <span class="hidden">${what}</span>`
+  return button(label, { class: 'js-only', 'data-copy': id })
+}
+
+/** A button, which does nothing without a script or another attribute. */
+export function button(label: Printable, own: Attributes): Html {
+  return html`<button${attributes({ type: 'button', ...own })}>${label}</button>`
 }
 
 /** A long text as it is, such as a payload; it scrolls. */
@@ -217,19 +224,34 @@ export interface FirstStep {
  * seconds whether it worked, and becomes the real one.
  */
 export function startHere({ title, text, command, path, target = 'main' }: FirstStep): Html {
-  const poll = {
+  const own = { id: 'start-here', class: 'panel', ...polled(path, 3, target) }
+  const content = html`<p>${text}</p>
+    ${copyBox('start-command', 'command', command)}`
+  return section('start-title', title, content, own)
+}
+
+/** An open page asks a path for the element with this id every few seconds. */
+export function polled(path: string, seconds: number, id: string): Attributes {
+  return renewed(path, id, `every ${seconds}s`)
+}
+
+/**
+ * An open page asks a path for the element with this id when such a message comes on the stream
+ * that the element `source` follows.
+ */
+export function followed(path: string, message: string, source: string, id: string): Attributes {
+  return renewed(path, id, `${message} from:#${source}`)
+}
+
+/** What a person has typed, opened or focused in the element stays. */
+function renewed(path: string, id: string, trigger: string): Attributes {
+  return {
     'hx-get': path,
-    'hx-trigger': 'every 3s',
-    'hx-target': `#${target}`,
-    'hx-select': `#${target}`,
+    'hx-trigger': trigger,
+    'hx-target': `#${id}`,
+    'hx-select': `#${id}`,
     'hx-swap': 'outerMorph',
   }
-  const own = { id: 'start-here', class: 'panel', 'aria-labelledby': 'start-title', ...poll }
-  return html`<section${attributes(own)}>
-    <h2 id="start-title">${title}</h2>
-    <p>${text}</p>
-    ${copyBox('start-command', 'command', command)}
-  </section>`
 }
 
 const UNITS = ['KB', 'MB', 'GB'] as const
@@ -283,23 +305,25 @@ export interface ListTable {
 export function listTable(list: ListTable): Html {
   const { bodyId, caption, columns, kind, rows, whenEmpty, more } = list
   if (whenEmpty !== undefined && rows.length === 0) return whenEmpty
-  return html`<table class="events ${kind}" role="table">
-      <caption class="hidden">
-        ${caption}
-      </caption>
-      <thead role="rowgroup">
-        <tr role="row">
-          ${columns.map((column) =>
-            typeof column === 'string'
-              ? html`<th role="columnheader" scope="col">${column}</th>`
-              : html`<th role="columnheader" scope="col" class="number">${column.number}</th>`,
-          )}
-        </tr>
-      </thead>
-      <tbody id="${bodyId}" role="rowgroup">
-        ${rows}
-      </tbody>
-    </table>
+  return html`<div class="rows">
+      <table class="list ${kind}" role="table">
+        <caption class="hidden">
+          ${caption}
+        </caption>
+        <thead role="rowgroup">
+          <tr role="row">
+            ${columns.map((column) =>
+              typeof column === 'string'
+                ? html`<th role="columnheader" scope="col">${column}</th>`
+                : html`<th role="columnheader" scope="col" class="number">${column.number}</th>`,
+            )}
+          </tr>
+        </thead>
+        <tbody id="${bodyId}" role="rowgroup">
+          ${rows}
+        </tbody>
+      </table>
+    </div>
     ${more && moreLink(bodyId, more)}`
 }
 
@@ -319,23 +343,25 @@ export function namedRows(
   rows: readonly (readonly Printable[])[],
   kind = 'pairs',
 ): Html {
-  return html`<table class="${kind}">
-    <caption class="hidden">
-      ${caption}
-    </caption>
-    <thead>
-      <tr>
-        ${heads.map((head) => html`<th scope="col">${head}</th>`)}
-      </tr>
-    </thead>
-    <tbody>
-      ${rows.map(([name, ...values]) => {
-        const cells = values.map((value) => html`<td>${value}</td>`)
-        return html`<tr>
-          <th scope="row">${name}</th>
-          ${cells}
-        </tr>`
-      })}
-    </tbody>
-  </table>`
+  return html`<div class="rows">
+    <table class="${kind}">
+      <caption class="hidden">
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(([name, ...values]) => {
+          const cells = values.map((value) => html`<td>${value}</td>`)
+          return html`<tr>
+            <th scope="row">${name}</th>
+            ${cells}
+          </tr>`
+        })}
+      </tbody>
+    </table>
+  </div>`
 }

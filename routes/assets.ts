@@ -12,15 +12,23 @@ const CSS = 'text/css; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
 const ICON: AssetFile = ['icon.svg', 'html/assets/icon.svg', 'image/svg+xml']
 
-const FILES: Readonly<Record<'pages' | 'hooks' | 'ops' | 'explorer', readonly AssetFile[]>> = {
-  pages: [
-    ['app.css', 'html/assets/app.css', CSS],
-    ['app.js', 'html/assets/app.js', SCRIPT],
-    ICON,
-    ['htmx.js', 'htmx/htmx.min.js', SCRIPT],
+/** The files of every service's pages. */
+const SHARED: readonly AssetFile[] = [
+  ['app.css', 'html/assets/app.css', CSS],
+  ['app.js', 'html/assets/app.js', SCRIPT],
+  ICON,
+  ['htmx.js', 'htmx/htmx.min.js', SCRIPT],
+]
+
+const FILES: Readonly<Record<'hooks' | 'links' | 'ops' | 'explorer', readonly AssetFile[]>> = {
+  hooks: [
+    ...SHARED,
+    ['hooks.css', 'html/assets/hooks.css', CSS],
+    ['hooks.js', 'html/assets/hooks.js', SCRIPT],
   ],
-  hooks: [['hooks.js', 'html/assets/hooks.js', SCRIPT]],
+  links: [...SHARED, ['links.css', 'html/assets/links.css', CSS]],
   ops: [
+    ...SHARED,
     ['ops.css', 'html/assets/ops.css', CSS],
     ['ops.js', 'html/assets/ops.js', SCRIPT],
   ],
@@ -34,16 +42,13 @@ const FILES: Readonly<Record<'pages' | 'hooks' | 'ops' | 'explorer', readonly As
 }
 
 /**
- * The files of every service's pages, those that only hooks or ops has, or those of the API
- * explorer. Pages of refusals and unknown links are for anybody, and so are their files, which are
- * the same in every installation. The explorer's are large, and its page is guarded.
+ * The files of a service's pages, or those of the API explorer. Pages of refusals and unknown links
+ * are for anybody, and so are their files, which are the same in every installation. The explorer's
+ * are large, and its page is guarded.
  */
-export function assetRoutes(
-  folder: string,
-  group: keyof typeof FILES = 'pages',
-): readonly Route[] {
-  const access = group === 'explorer' ? 'guarded' : 'open'
-  return FILES[group].map((file) => assetRoute(folder, file, access))
+export function assetRoutes(folder: string, pages: keyof typeof FILES): readonly Route[] {
+  const access = pages === 'explorer' ? 'guarded' : 'open'
+  return FILES[pages].map((file) => assetRoute(folder, file, access))
 }
 
 /** A file that is read at the first request. The ETag shows an upgrade at once. */

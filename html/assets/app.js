@@ -2,6 +2,7 @@
 // refused request, and streams. Without this file everything still works after a reload.
 
 const REOPEN_MS = 5000
+const UNREACHED = 'Gatehouse could not be reached.'
 
 const MINUTE_MS = 60_000
 const KEY_MS = 1500
@@ -211,6 +212,7 @@ function sentence(text) {
 /** htmx would swap an error's body into the page: its `detail` is shown instead, the page stays. */
 function afterRequest(event) {
   const { response, text } = event.detail.ctx
+  if (document.getElementById('problem').textContent === UNREACHED) sayProblem('')
   if (response.status < 400) return
   const type = response.headers.get('content-type') ?? ''
   if (type.startsWith('application/problem+json')) {
@@ -237,35 +239,45 @@ function configRequest(event) {
 }
 
 /**
- * Keeps an event stream open: it is opened again when the server ends it for good, and closed
- * while the page is hidden. `address` gives its URL each time; `onMessage[name]` gets messages of
- * that name. Returns what ends it.
+ * Follows the event stream that `data-stream` of an element names, from `data-last` on, while the
+ * page is shown. Messages of these names become events of the element, which scripts and htmx
+ * listen to; so do `live` and `reconnecting`. Returns what ends it.
  */
-export function keepStream(address, onMessage, onState) {
+export function follow(element, names) {
   let source
   let timer
-  let ended = false
+  let isOver = false
+  const tell = (name, detail) => element.dispatchEvent(new CustomEvent(name, { detail }))
+
+  function hear(message) {
+    if (message.lastEventId !== '') element.dataset.last = message.lastEventId
+    tell(message.type, JSON.parse(message.data))
+  }
+
   function open() {
     close()
-    if (ended) return
-    source = new EventSource(address())
-    source.onopen = () => onState('live')
-    for (const [name, handle] of Object.entries(onMessage)) source.addEventListener(name, handle)
+    if (isOver) return
+    const { stream, last } = element.dataset
+    source = new EventSource(`${stream}?last_event_id=${last}`)
+    source.onopen = () => tell('live')
+    for (const name of names) source.addEventListener(name, hear)
     source.onerror = () => {
-      onState('reconnecting')
+      tell('reconnecting')
       // The browser gives up on a reply that is not a stream, such as of a proxy that restarts.
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS)
     }
   }
+
   function close() {
     clearTimeout(timer)
     source?.close()
   }
+
   // Browsers allow six connections to a host: tabs in the background must not use them up.
   document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()))
   if (!document.hidden) open()
   return () => {
-    ended = true
+    isOver = true
     close()
   }
 }
@@ -273,7 +285,11 @@ export function keepStream(address, onMessage, onState) {
 document.documentElement.classList.add('js')
 showTimes(document)
 setInterval(() => showTimes(document), MINUTE_MS / 2)
-document.addEventListener('htmx:after:swap', () => showTimes(document))
+document.addEventListener('htmx:after:swap', () => {
+  showTimes(document)
+  // Rows that were renewed are all in sight.
+  document.querySelectorAll('[data-filters]').forEach(filterRows)
+})
 document.addEventListener('htmx:after:request', countMore)
 document.addEventListener('keydown', onKey)
 // htmx begins in a timer, too: that one is due first.
@@ -288,11 +304,11 @@ document.addEventListener('input', ({ target }) => {
 })
 document.addEventListener('htmx:config:request', configRequest)
 document.addEventListener('htmx:before:request', ({ detail: { ctx } }) => {
-  // A part that looks for news by itself leaves the message to those who read it.
-  if (ctx.sourceEvent?.type !== 'every') sayProblem('')
+  // A part that renews itself leaves the message to those who read it: its events are our own.
+  if (!(ctx.sourceEvent instanceof CustomEvent)) sayProblem('')
 })
 document.addEventListener('htmx:after:request', afterRequest)
-document.addEventListener('htmx:error', () => sayProblem('Gatehouse could not be reached.'))
+document.addEventListener('htmx:error', () => sayProblem(UNREACHED))
 document.addEventListener('click', (event) => {
   const button = event.target.closest('[data-copy]')
   if (button !== null) copy(button)

@@ -1,8 +1,8 @@
-// What is live on the pages of hooks: new rows on top of a list, the event beside the log, and the
-// figures of the dashboard. Without this file a reload shows what came meanwhile. Names in a tree
+// What is live on the pages of hooks: new rows on top of a list, the status of the dashboard, and
+// the event beside the log. Without this file a reload shows what came meanwhile. Names in a tree
 // of JSON copy their paths.
 
-import { copyText, element, keepStream, sayProblem, showTimes } from './app.js'
+import { copyText, element, follow, sayProblem, showTimes } from './app.js'
 
 /** A list that has grown to this many rows begins anew. */
 const MAX_ROWS = 500
@@ -10,6 +10,9 @@ const PAUSE_MS = 1000
 const RETRY_MS = 5000
 
 const wide = matchMedia('(min-width: 80rem)')
+
+/** What follows the stream; its `data-last` is the id of the newest event. */
+const live = document.querySelector('[data-stream]')
 
 /** The list that new rows are added to: the log, or the newest events of the dashboard. */
 function liveList() {
@@ -47,7 +50,7 @@ const refresh = coalesced(async () => {
   if (list === null) return true
   const isHeld = holdsStill(list)
   const isWhole = !isHeld && beginsAnew(list)
-  const newest = lastId
+  const newest = live.dataset.last
   const answer = await read(list, isWhole ? {} : { above: list.dataset.position })
   if (answer === undefined) return false
   // A filter has replaced the list meanwhile.
@@ -182,7 +185,7 @@ function closeBeside() {
 
 /** htmx asks for a list or an event. */
 function beforeRequest({ detail: { ctx } }) {
-  ctx.newest = lastId
+  ctx.newest = live?.dataset.last
 }
 
 /** htmx has put it into the page. */
@@ -197,7 +200,7 @@ function afterSwap({ detail: { ctx } }) {
   if (list === null) return
   if (ctx.target.id === list.id) passed(list, ctx.newest)
   // The stream may have named an event while the rows were on their way.
-  if (Number(lastId) > Number(list.dataset.position)) void refresh()
+  if (Number(live.dataset.last) > Number(list.dataset.position)) void refresh()
 }
 
 /** The address of the log with an event beside it, or with null without one. */
@@ -215,53 +218,15 @@ function pause(button) {
   if (!isPaused) void refresh()
 }
 
-function showConnection(state) {
-  const strip = document.querySelector('[data-connection]')
-  if (strip === null || strip.dataset.connection === state) return
-  strip.dataset.connection = state
-  const label = state === 'reconnecting' ? 'reconnecting…' : state
-  strip.querySelector('[data-connection-label]').textContent = label
+/** Says on the dashboard that the stream is away; the next status says when it is back. */
+function showReconnecting() {
+  const line = document.querySelector('.connection')
+  if (line === null) return
+  line.className = 'connection warn'
+  line.lastElementChild.textContent = 'reconnecting…'
 }
 
-function showStatus(status) {
-  showConnection(status.connection)
-  for (const note of document.querySelectorAll('[data-trouble]')) {
-    note.hidden = status[note.dataset.trouble] !== 'error'
-  }
-  for (const provider of status.providers) {
-    const row = rowOf(provider.name)
-    if (row === undefined) continue
-    row.querySelector('[data-recent-count]').textContent = provider.recent_count
-    const rejections = row.querySelector('[data-recent-rejections]')
-    rejections.textContent = provider.recent_rejections
-    rejections.parentElement.hidden = provider.recent_rejections === 0
-    row.querySelector('[data-disabled]').hidden = provider.enabled
-    for (const badge of row.querySelectorAll('[data-alarm]')) {
-      badge.hidden = !provider.alarms.includes(badge.dataset.alarm)
-    }
-    if (provider.last_event_at !== null) showLastEvent(row, provider.last_event_at)
-  }
-}
-
-function rowOf(name) {
-  const rows = [...document.querySelectorAll('[data-provider]')]
-  return rows.find((row) => row.dataset.provider === name)
-}
-
-function showLastEvent(row, iso) {
-  const place = row.querySelector('[data-last-event]')
-  if (place.querySelector('time')?.dateTime === iso) return
-  place.replaceChildren(timeOf(iso))
-  showTimes(place)
-}
-
-function timeOf(iso) {
-  const time = document.createElement('time')
-  time.dateTime = iso
-  return time
-}
-
-function gap({ skipped }) {
+function gap({ detail: { skipped } }) {
   const count = skipped > 0 ? `${skipped} events` : 'Some events'
   sayProblem(`${count} went by while this page was away.`, {
     href: '/log',
@@ -269,29 +234,12 @@ function gap({ skipped }) {
   })
 }
 
-/** The id of the newest event on the stream. */
-let lastId = ''
-
-function onEvent({ provider, received_at }) {
-  showConnection('receiving')
-  const row = rowOf(provider)
-  if (row !== undefined) showLastEvent(row, received_at)
-  void refresh()
-}
-
-function followEvents(live) {
-  lastId = live.dataset.live
-  const parsed = (handle) => (message) => {
-    if (message.lastEventId !== '') lastId = message.lastEventId
-    handle(JSON.parse(message.data))
-  }
-  const onMessage = {
-    'event-received': parsed(onEvent),
-    status: parsed(showStatus),
-    gap: parsed(gap),
-  }
-  const address = () => (lastId === '' ? '/events' : `/events?last_event_id=${lastId}`)
-  keepStream(address, onMessage, (state) => state === 'reconnecting' && showConnection(state))
+/** Listens to the stream. htmx asks for the status of the dashboard when a message says so. */
+function followEvents() {
+  live.addEventListener('event-received', refresh)
+  live.addEventListener('gap', gap)
+  live.addEventListener('reconnecting', showReconnecting)
+  follow(live, ['event-received', 'status', 'gap'])
 }
 
 /** Copies the path of a name in a payload's tree, as the filters of the log have it. */
@@ -341,5 +289,4 @@ document.addEventListener('click', (event) => {
 document.addEventListener('htmx:before:request', beforeRequest)
 document.addEventListener('htmx:after:swap', afterSwap)
 
-const live = document.querySelector('[data-live]')
-if (live !== null) followEvents(live)
+if (live !== null) followEvents()

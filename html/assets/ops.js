@@ -1,18 +1,15 @@
 // The live output of a session, which becomes its story at the end. Without this file a reload
 // shows what came meanwhile.
 
-import { keepStream } from './app.js'
+import { follow } from './app.js'
 
 const MAX_LINES = 5000
 
-const box = document.getElementById('lines')
-
-/** Streams the lines that come after those on the page, until the session ends. */
-function followOutput(session) {
+/** Adds the lines that come after those on the page, until the session ends. */
+function followOutput(box) {
   const row = document.getElementById('line-row').content.firstElementChild
   const state = document.getElementById('live-state')
-  const follow = document.getElementById('follow')
-  let last = Number(box.dataset.last)
+  const keepsUp = document.getElementById('follow')
   let waiting = []
 
   function say(text) {
@@ -32,7 +29,6 @@ function followOutput(session) {
 
   /** Many lines at once cost one layout. */
   function show() {
-    if (waiting.length === 0) return
     document.getElementById('no-lines')?.remove()
     box.append(...waiting.map(rowOf))
     waiting = []
@@ -41,30 +37,23 @@ function followOutput(session) {
   }
 
   function toEnd() {
-    if (follow.checked) box.scrollTop = box.scrollHeight
+    if (keepsUp.checked) box.scrollTop = box.scrollHeight
   }
 
-  function onLine({ data }) {
-    const line = JSON.parse(data)
-    if (line.seq <= last) return
-    last = line.seq
-    if (waiting.push(line) === 1) setTimeout(show, 50)
-  }
-
-  function onDone({ data }) {
-    end()
-    show()
-    say(JSON.parse(data).status.replace('_', ' '))
-    document.getElementById('session').dispatchEvent(new CustomEvent('session-done'))
-  }
-
-  follow.addEventListener('change', toEnd)
+  keepsUp.addEventListener('change', toEnd)
   toEnd()
-  const end = keepStream(
-    () => `/sessions/${session}/stream?last_event_id=${last}`,
-    { line: onLine, done: onDone },
-    (now) => say(now === 'live' ? now : 'reconnecting…'),
-  )
+  box.addEventListener('live', () => say('live'))
+  box.addEventListener('reconnecting', () => say('reconnecting…'))
+  box.addEventListener('line', ({ detail }) => {
+    if (waiting.push(detail) === 1) setTimeout(show, 50)
+  })
+  // htmx then asks for the session, which is its story.
+  box.addEventListener('done', ({ detail }) => {
+    end()
+    say(detail.status.replace('_', ' '))
+  })
+  const end = follow(box, ['line', 'done'])
 }
 
-if (box !== null && box.dataset.session !== undefined) followOutput(box.dataset.session)
+const box = document.querySelector('[data-stream]')
+if (box !== null) followOutput(box)

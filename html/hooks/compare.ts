@@ -1,6 +1,6 @@
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { Comparison, Difference } from '../../services/hooks/compare.ts'
-import { plainField, submit } from '../form.ts'
+import { field, submit } from '../form.ts'
 import { breakable, namedRows, section } from '../parts.ts'
 
 /** What the page of an event shows of a comparison with another one. */
@@ -14,17 +14,16 @@ export interface CompareView {
 /** Where the reader names the event to compare with. */
 export function compareForm({ event, neighbours, compared }: CompareView): Html {
   const previous = neighbours.previous_of_provider
-  const field = plainField('Event id', {
-    labelClass: 'half',
-    name: 'compare',
-    value: compared?.typed,
+  const form = { id: 'compare', typed: { compare: compared?.typed ?? '' } }
+  const id = {
     required: true,
     inputmode: 'numeric',
     pattern: '\\d{1,15}',
     title: 'The id of an event',
-  })
+    width: 'half',
+  } as const
   const content = html`<form class="filter" method="get" action="/log/${event.id}">
-    ${field}
+    ${field(form, 'compare', 'Event id', id)}
     <div class="actions">
       ${submit('Compare', {})}
       ${

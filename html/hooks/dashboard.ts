@@ -1,17 +1,21 @@
 import type { HourStats } from '../../db/hooks/stats.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { Page } from '../../kernel/http/view.ts'
+import type { Page, View } from '../../kernel/http/view.ts'
 import type { EventRow } from '../../services/hooks/previews.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 import { barChart } from '../chart.ts'
 import { rowFilter } from '../form.ts'
+import { contentView } from '../layout.ts'
 import {
   attributes,
   breakable,
   countText,
   emptyState,
+  followed,
   listTable,
+  polled,
   rowLink,
+  section,
   startHere,
   tableRow,
   timeTag,
@@ -20,16 +24,20 @@ import { alarmBadges, trustBadge } from './layout.ts'
 import { eventTable } from './event-row.ts'
 import { logUrl } from './log-filter.ts'
 
-/** What `/` shows. */
-export interface DashboardView {
+/** What `/status` shows. */
+export interface StatusView {
   baseUrl: string
+  status: StatusMessage
+  /** Why the service is degraded, beside what the strip says. */
+  reasons: readonly string[]
+}
+
+/** What `/` shows. */
+export interface DashboardView extends StatusView {
   /** How the operator calls this program. */
   program: string
   /** Where the live stream goes on: no event after it need be on the page. */
   position: number
-  status: StatusMessage
-  /** Why the service is degraded, beside what the strip says. */
-  reasons: readonly string[]
   /** The newest events, newest first. */
   events: readonly EventRow[]
   /** Of the last 24 hours; hours without events and rejections are left out. */
@@ -53,37 +61,56 @@ export function dashboardPage(view: DashboardView): Page {
   return {
     title: 'Dashboard',
     section: 'dashboard',
-    body: html`<div id="home" data-live="${position}">
+    script: 'hooks.js',
+    body: html`<div id="home" data-stream="/events" data-last="${position}">
       <h1 class="hidden">Dashboard</h1>
-      ${connectionStrip(view)} ${isNew && firstWebhook(view)}
+      ${statusStrip(view)} ${isNew && firstWebhook(view)}
       ${(!isNew || stats.length > 0) && activity(view)} ${!isNew && recentEvents(view)}
       ${providers(status.providers)}
     </div>`,
   }
 }
 
-function connectionStrip({ status, reasons, baseUrl }: DashboardView): Html {
-  const { connection, db, broker } = status
-  return html`<div class="strip">
-      <p class="connection" role="status" data-connection="${connection}">
-        <span class="dot" aria-hidden="true"></span>
-        <span data-connection-label>${connection}</span>
-      </p>
-      <p class="muted">at <code>${baseUrl}</code></p>
-      <p class="trouble" data-trouble="db" ${db === 'ok' && html`hidden`}>Database out of reach</p>
-      <p class="trouble" data-trouble="broker" ${broker !== 'error' && html`hidden`}>
-        Broker out of reach
-      </p>
-    </div>
-    <div id="degraded" class="note" role="status" ${reasons.length === 0 && html`hidden`}>
-      <strong>Degraded</strong>
-      <ul>
-        ${reasons.map((reason) => html`<li>${reason}</li>`)}
-      </ul>
-    </div>`
+/**
+ * `/status`: the strip and the providers of the dashboard, which asks for them when the stream says
+ * that the status has changed.
+ */
+export function statusView(view: StatusView): View {
+  const content = html`${statusStrip(view)} ${providers(view.status.providers)}`
+  const page = { title: 'Status', section: 'dashboard', above: html`<h1>Status</h1>` }
+  return contentView(page, content)
 }
 
-/** The chart of all providers. Chart and reasons are fetched again while the page is open. */
+function statusStrip({ status, reasons, baseUrl }: StatusView): Html {
+  const { connection, db, broker } = status
+  const own = {
+    id: 'status',
+    ...followed('/status', 'status', 'home', 'status'),
+    'hx-select-oob': '#providers:outerMorph',
+  }
+  return html`<div${attributes(own)}>
+    <div class="strip">
+      <p class="connection ${connection === 'receiving' && 'good'}" role="status">
+        <span class="dot" aria-hidden="true"></span> <span>${connection}</span>
+      </p>
+      <p class="muted">at <code>${baseUrl}</code></p>
+      ${db === 'error' && html`<p class="trouble">Database out of reach</p>`}
+      ${broker === 'error' && html`<p class="trouble">Broker out of reach</p>`}
+    </div>
+    <div role="status">${reasons.length > 0 && degradedNote(reasons)}</div>
+  </div>`
+}
+
+function degradedNote(reasons: readonly string[]): Html {
+  return html`<div class="note degraded">
+    <strong>Degraded</strong>
+    <ul>
+      ${reasons.map((reason) => html`<li>${reason}</li>`)}
+    </ul>
+  </div>`
+}
+
+/** The chart of all providers. */
 function activity(view: DashboardView): Html {
   const { stats, status } = view
   const hours = hourly(stats, status.generated_at)
@@ -95,23 +122,10 @@ function activity(view: DashboardView): Html {
       { kind: 'rejected', value: rejections },
     ],
   }))
-  return html`<section
-    id="activity"
-    class="panel"
-    aria-labelledby="activity-title"
-    hx-get="/"
-    hx-trigger="every 30s"
-    hx-select="#activity"
-    hx-select-oob="#degraded"
-    hx-swap="outerHTML"
-  >
-    <div class="title-line">
-      <h2 id="activity-title">Last 24 hours</h2>
-      ${totals(view)}
-    </div>
-    ${barChart(chartText(hours), bars, { kind: 'activity', height: 60 })}
-    <p class="axis muted" aria-hidden="true"><span>24 hours ago</span><span>now</span></p>
-  </section>`
+  const content = html`${barChart(chartText(hours), bars, { kind: 'activity', height: 60 })}
+    <p class="axis muted" aria-hidden="true"><span>24 hours ago</span><span>now</span></p>`
+  const own = { id: 'activity', class: 'panel', ...polled('/', 30, 'activity') }
+  return section('activity-title', 'Last 24 hours', content, own, totals(view))
 }
 
 /** The sums of the chart, which are its legend as well. */
@@ -145,55 +159,45 @@ function totals({ stats, unknown }: DashboardView): Html {
 function recentEvents({ events, position }: DashboardView): Html {
   const own = {
     id: 'recent',
-    class: 'rows',
-    'aria-labelledby': 'recent-title',
     'data-newest': logUrl({ limit: MAX_RECENT }),
     'data-position': position,
     'data-max': MAX_RECENT,
   }
-  return html`<section ${attributes(own)}>
-    <div class="title-line">
-      <h2 id="recent-title">Recent events</h2>
-      <a href="/log">All events</a>
-    </div>
-    ${eventTable('recent-rows', 'Recent events, newest first', events)}
-    ${emptyState('No events are kept at present.')}
-  </section>`
+  const content = html`${eventTable('recent-rows', 'Recent events, newest first', events)}
+  ${emptyState('No events are kept at present.')}`
+  const all = html`<a href="/log">All events</a>`
+  return section('recent-title', 'Recent events', content, own, all)
 }
 
 function providers(lines: readonly ProviderLine[]): Html {
   const rows = lines.map(providerRow)
   const columns = ['Provider', 'State', 'Last 24 hours', 'Last event']
   const caption = 'Providers and what they sent'
-  return html`<section aria-labelledby="providers-title">
-    <div class="title-line">
-      <h2 id="providers-title">${countText(lines.length, 'provider')}</h2>
-      <a href="/providers">Manage providers</a>
-    </div>
-    ${rowFilter('Find a provider', 'provider-rows', lines.length)}
-    ${listTable({ bodyId: 'provider-rows', caption, columns, kind: 'providers', rows })}
-  </section>`
+  const content = html`${rowFilter('Find a provider', 'provider-rows', lines.length)}
+  ${listTable({ bodyId: 'provider-rows', caption, columns, kind: 'providers', rows })}`
+  const count = countText(lines.length, 'provider')
+  const manage = html`<a href="/providers">Manage providers</a>`
+  return section('providers-title', count, content, { id: 'providers' }, manage)
 }
 
 function providerRow(provider: ProviderLine): Html {
-  const { name, trust_mode, enabled, last_event_at: last, recent_rejections: rejected } = provider
+  const { name, trust_mode, enabled, last_event_at: last } = provider
+  const { recent_count: received, recent_rejections: rejected } = provider
   const own = { 'data-provider': name, 'data-find': `${name} ${trust_mode}` }
   return tableRow(own, {
     type: rowLink(logUrl({ provider: name }), breakable(name)),
     verify: html`<span class="badges"
-      >${trustBadge(trust_mode)}
-      <span class="badge off" data-disabled ${enabled && html`hidden`}>disabled</span>
+      >${trustBadge(trust_mode)} ${!enabled && html`<span class="badge">disabled</span>`}
       ${alarmBadges(provider.alarms)}</span
     >`,
-    counts: html`<span data-recent-count>${provider.recent_count}</span> received
-      <a
-        class="rejected"
-        href="${logUrl({ provider: name, rejected: '1' })}"
-        ${rejected === 0 && html`hidden`}
-        ><span data-recent-rejections>${rejected}</span> rejected</a
-      >`,
-    when: html`<span data-last-event>${last === null ? 'never' : timeTag(last)}</span>`,
+    counts: html`${received} received ${rejected > 0 && rejectedLink(name, rejected)}`,
+    when: last === null ? 'never' : timeTag(last),
   })
+}
+
+function rejectedLink(provider: string, count: number): Html {
+  const href = logUrl({ provider, rejected: '1' })
+  return html`<a class="rejected" href="${href}">${count} rejected</a>`
 }
 
 function firstWebhook({ baseUrl, program }: DashboardView): Html {

@@ -1,7 +1,7 @@
 import type { Destination } from '../../db/hooks/destinations.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
-import { checkbox, field, postForm, submit } from '../form.ts'
+import { checkbox, field, postForm, removalForm, submit, submitLine, switchForm } from '../form.ts'
 import { breakable, cards, disclosed, facts, saved, section, timeTag } from '../parts.ts'
 import { NAME } from './layout.ts'
 
@@ -74,21 +74,8 @@ const DISABLED = html`<p class="note">
 </p>`
 
 function toggle({ name, disabled_by }: Destination): Html {
-  const enabled = disabled_by === null
-  const state = enabled ? 'Enabled' : 'Disabled'
-  const label = html`<span class="track" aria-hidden="true"></span>${state}`
-  return postForm(
-    { action: `/destinations/${name}/enabled`, target: '#destinations' },
-    submit(label, {
-      id: `toggle-${name}`,
-      class: 'switch',
-      role: 'switch',
-      'aria-checked': String(enabled),
-      'aria-labelledby': `name-${name} toggle-${name}`,
-      name: 'enabled',
-      value: String(!enabled),
-    }),
-  )
+  const action = `/destinations/${name}/enabled`
+  return switchForm(name, disabled_by === null, { action, target: '#destinations' })
 }
 
 function filters({ provider, event_type, json }: Destination): Printable {
@@ -113,24 +100,15 @@ function latency({ mean_ms: mean }: Destination): Printable {
 function changeForms({ name, dead }: Destination): Html {
   const retry = `/destinations/${name}/retry`
   const hidden = html`<span class="hidden">of ${name}</span>`
-  const confirm = `Remove ${name}? What it is owed is not delivered.`
+  const effect = 'Its waiting events are not delivered; attempts stay with their events.'
+  const removal = { action: `/destinations/${name}/remove`, target: '#destinations' }
   return html`${postForm(
     { action: retry, target: '#destinations', class: 'stack' },
     html`<p class="hint">Tries at once what waits for another try.</p>
-      ${
-        dead > 0 &&
-        html`<label class="choice">
-          <input type="checkbox" name="dead" value="true" />
-          <span>Also what was given up</span>
-        </label>`
-      }
+      ${dead > 0 && checkbox({ id: `retry-${name}` }, 'dead', 'Also what was given up')}
       <p>${submit(html`Retry deliveries ${hidden}`, { id: `retry-${name}` })}</p>`,
   )}
-  ${postForm(
-    { action: `/destinations/${name}/remove`, target: '#destinations', confirm },
-    html`<p>What it is owed is not delivered; attempts stay with their events.</p>
-      ${submit(html`Remove <span class="hidden">${name}</span>`, { class: 'danger' })}`,
-  )}`
+  ${removalForm('Remove', name, effect, removal)}`
 }
 
 function addForm(state: FormState): Html {
@@ -158,7 +136,7 @@ function addForm(state: FormState): Html {
           placeholder: 'no bound',
           inputmode: 'numeric',
         })}
-        <p>${submit('Add destination', { class: 'primary', id: 'add-button' })}</p>`,
+        ${submitLine('Add destination', 'add-button')}`,
     )}`
   return section('add-title', 'Add a destination', content, { class: 'panel' })
 }

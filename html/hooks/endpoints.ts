@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../db/hooks/endpoints.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
-import { checkbox, field, postForm, refusal, submit } from '../form.ts'
+import { checkbox, field, postForm, refusal, removalForm, submitLine } from '../form.ts'
 import { cards, copyBox, disclosed, facts, secretBox, section, timeTag } from '../parts.ts'
 import { NAME } from './layout.ts'
 
@@ -47,7 +47,10 @@ function madeBox({ name, token, configuration }: Made, baseUrl: string): Html {
   )
 }
 
+const REVOKED = 'Its token stops working at once.'
+
 function endpointCard({ name, may_replay, created_at, last_used_at }: Endpoint): Html {
+  const form = { action: `/settings/endpoints/${name}/revoke`, target: '#endpoints' }
   return html`<article class="panel card" id="card-of-${name}" aria-labelledby="name-of-${name}">
     <h3 id="name-of-${name}">${name}</h3>
     ${facts({
@@ -55,16 +58,8 @@ function endpointCard({ name, may_replay, created_at, last_used_at }: Endpoint):
       'Last used': last_used_at === null ? 'never' : timeTag(last_used_at),
       Created: timeTag(created_at),
     })}
-    ${disclosed('Revoke…', revokeForm(name))}
+    ${disclosed('Revoke…', removalForm('Revoke', name, REVOKED, form))}
   </article>`
-}
-
-function revokeForm(name: string): Html {
-  const action = `/settings/endpoints/${name}/revoke`
-  const confirm = `Revoke ${name}? Its token stops working at once.`
-  const label = html`Revoke <span class="hidden">${name}</span>`
-  const button = submit(label, { class: 'danger' })
-  return postForm({ action, target: '#endpoints', confirm }, button)
 }
 
 function createForm(state: FormState): Html {
@@ -80,6 +75,6 @@ function createForm(state: FormState): Html {
         <legend>Rights beyond reading</legend>
         ${checkbox(form, 'allow_replay', replay)}
       </fieldset>
-      <p>${submit('Create endpoint', { id: 'create-endpoint-button' })}</p>`,
+      ${submitLine('Create endpoint', 'create-endpoint-button')}`,
   )
 }

@@ -1,7 +1,7 @@
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { EventDetail } from '../../services/hooks/event-detail.ts'
 import type { JsonNode } from '../../services/hooks/json-nodes.ts'
-import { longText } from '../parts.ts'
+import { longText, section } from '../parts.ts'
 import { jsonTree } from './json-tree.ts'
 
 /** What the page of an event shows of its payload. */
@@ -30,23 +30,20 @@ export function payloadSection(view: PayloadView): Html {
   const { event, tree, pretty, isRaw } = view
   const isParsed = !isRaw && (tree !== undefined || pretty !== null)
   const isLong = event.payload.length > MAX_TWICE
-  return html`<section aria-labelledby="payload-title">
-    <div class="title-line">
-      <h2 id="payload-title">Payload</h2>
-      ${isParsed && isLong && html`<a href="/log/${event.id}?raw=1">As sent</a>`}
-      ${isRaw && html`<a href="/log/${event.id}">For reading</a>`}
-      <a href="/log/${event.id}/payload" download>Download raw bytes</a>
-    </div>
-    ${event.payload_encoding === 'base64' && html`<p class="note">${BASE64}</p>`} ${readable(view)}
-    ${
-      isParsed &&
-      !isLong &&
-      html`<details id="raw-payload">
-        <summary>As sent</summary>
-        ${block('Payload as sent', event.payload)}
-      </details>`
-    }
-  </section>`
+  const ways = html`${isParsed && isLong && html`<a href="/log/${event.id}?raw=1">As sent</a>`}
+    ${isRaw && html`<a href="/log/${event.id}">For reading</a>`}
+    <a href="/log/${event.id}/payload" download>Download raw bytes</a>`
+  const content = html`${event.payload_encoding === 'base64' && html`<p class="note">${BASE64}</p>`}
+  ${readable(view)}
+  ${
+    isParsed &&
+    !isLong &&
+    html`<details id="raw-payload">
+      <summary>As sent</summary>
+      ${block('Payload as sent', event.payload)}
+    </details>`
+  }`
+  return section('payload-title', 'Payload', content, {}, ways)
 }
 
 const HINT = html`<p class="hint">

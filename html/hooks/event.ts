@@ -33,6 +33,7 @@ export function eventPage(view: EventView): Page {
   return {
     title: `Event ${event.id}`,
     section: 'log',
+    script: 'hooks.js',
     body: html`<p class="crumb"><a href="/log">Log</a> / ${event.id}</p>
       ${article(view, title)}`,
   }
@@ -133,7 +134,7 @@ function requestSection({ method, path, query, headers }: EventRequest): Html {
   const caption = 'Request headers; secret values are redacted'
   const content = html`${
     method !== null &&
-    html`<p class="request-line">
+    html`<p>
       <code>${method} <bdi>${path}${query !== null && `?${query}`}</bdi></code>
     </p>`
   }

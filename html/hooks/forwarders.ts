@@ -1,7 +1,7 @@
 import type { Forwarder } from '../../db/hooks/forwarders.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { breakable, timeTag, cards, copyBox, disclosed, facts, section } from '../parts.ts'
-import { postForm, submit } from '../form.ts'
+import { removalForm } from '../form.ts'
+import { breakable, cards, copyBox, disclosed, facts, section, timeTag } from '../parts.ts'
 
 /** What the settings page shows of forwarding. */
 export interface ForwardersView {
@@ -13,6 +13,7 @@ export interface ForwardersView {
   baseUrl: string
 }
 
+const FORGOTTEN = 'The next connection under this name starts from new events.'
 const COMMAND = html`<code>gatehouse forward</code>`
 
 /** The part of `/settings` about forwarding, and the answer to its form. */
@@ -23,22 +24,20 @@ export function forwardersFragment(view: ForwardersView): Html {
       Programs that the server can't reach get each event from ${COMMAND}, which is known here by
       its name.
     </p>
-    ${list.length === 0 ? firstForwarder(baseUrl) : cards(list, null)}`
+    ${cards(list, 'No forwarder has connected yet. Where the program runs:', firstCommand(baseUrl))}`
   return section('forwarders-title', 'Forwarders', content, { id: 'forwarders' })
 }
 
-function firstForwarder(baseUrl: string): Html {
+function firstCommand(baseUrl: string): Html {
   const command = `gatehouse forward http://localhost:3000/hook --from ${baseUrl}`
-  return html`<div class="panel empty">
-    <p>No forwarder has connected yet. Where the program runs:</p>
-    ${copyBox('forward-command', 'command', command)}
-  </div>`
+  return copyBox('forward-command', 'command', command)
 }
 
 function forwarderCard(forwarder: Forwarder, { connected, countedTo }: ForwardersView): Html {
   const { name, position, waiting, updated_at } = forwarder
   const key = encodeURIComponent(name)
   const here = connected.includes(name)
+  const form = { action: `/settings/forwarders/${key}/forget`, target: '#forwarders' }
   return html`<article class="panel card" aria-labelledby="forwarder-${key}">
     <h3 id="forwarder-${key}"><bdi>${breakable(name)}</bdi></h3>
     ${facts({
@@ -47,7 +46,7 @@ function forwarderCard(forwarder: Forwarder, { connected, countedTo }: Forwarder
       'Newer events': waiting < countedTo ? waiting : html`${countedTo} or more`,
       'Last heard of': timeTag(updated_at),
     })}
-    ${!here && disclosed('Forget…', forgetForm(name, key))}
+    ${!here && disclosed('Forget…', removalForm('Forget', name, FORGOTTEN, form))}
   </article>`
 }
 
@@ -58,15 +57,4 @@ function stateBadge(here: boolean): Html {
   return here
     ? html`<span class="badge verified">connected</span>`
     : html`<span class="badge" title="Not connected to this process">away</span>`
-}
-
-function forgetForm(name: string, key: string): Html {
-  const effect = 'Under this name forwarding starts anew, from the events of then.'
-  const confirm = `Forget ${name}? ${effect}`
-  const label = html`Forget <span class="hidden">${name}</span>`
-  return postForm(
-    { action: `/settings/forwarders/${key}/forget`, target: '#forwarders', confirm },
-    html`<p>${effect}</p>
-      ${submit(label, { class: 'danger' })}`,
-  )
 }

@@ -3,8 +3,8 @@ import type { TrustMode } from '../../db/hooks/providers.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { Page } from '../../kernel/http/view.ts'
+import { VERBATIM } from '../form.ts'
 import { entriesOf, errorPage, layout, type ServiceLink, type ShownFault } from '../layout.ts'
-import { attributes } from '../parts.ts'
 
 const SITE = {
   service: 'hooks',
@@ -13,7 +13,6 @@ const SITE = {
   tagline: 'webhooks, caught and kept',
   apiDocs: '/api/docs/',
   audit: '/audit',
-  head: html`<script src="/assets/hooks.js" type="module"></script>`,
   navigation: entriesOf('dashboard', 'log', 'providers', 'destinations', 'settings'),
 }
 
@@ -33,8 +32,7 @@ export const NAME = {
   maxlength: 64,
   pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
   title: 'Lower-case letters, digits, - and _; a letter or digit first',
-  autocapitalize: 'off',
-  spellcheck: 'false',
+  ...VERBATIM,
 }
 
 /** What was checked of an event: the states of its badge. */
@@ -71,12 +69,10 @@ const ALARMS: Readonly<Record<AlarmKind, readonly [string, string]>> = {
   burst: ['many refused', 'Many deliveries with a wrong signature or token within five minutes'],
 }
 
-/** Every alarm as a badge, hidden unless it fires: the browser's script shows and hides them. */
+/** The alarms that fire, each as a badge. */
 export function alarmBadges(firing: readonly AlarmKind[]): Printable {
-  const kinds: readonly string[] = firing
-  return Object.entries(ALARMS).map(([kind, [label, meaning]]) => {
-    const hidden = !kinds.includes(kind)
-    const own = { class: 'badge bad', 'data-alarm': kind, title: meaning, hidden }
-    return html`<span${attributes(own)}>${label}</span>`
+  return firing.map((kind) => {
+    const [label, meaning] = ALARMS[kind]
+    return html`<span class="badge bad" title="${meaning}">${label}</span> `
   })
 }

@@ -1,13 +1,15 @@
 import type { LogQuery } from '../../services/hooks/event-filter.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { attributes, disclosed, type Attributes } from '../parts.ts'
+import { attributes, disclosed } from '../parts.ts'
 import {
+  field,
   filterForm,
   hiddenField,
-  plainChoice,
-  plainField,
+  select,
   submit,
   suggestionOptions,
+  VERBATIM,
+  type Form,
 } from '../form.ts'
 
 /** The filters that are texts, with their names in the chips; an empty one is no filter. */
@@ -68,32 +70,36 @@ export function logFilter({ filter, providers }: Pick<FilterView, 'filter' | 'pr
   const names = [...new Set(['', ...gone, ...providers])]
   const options = names.map((name) => [name, name || 'All'] as const)
   const isRejected = rejected === '1'
+  const form = { id: 'filter', typed: { ...filter, limit: String(filter.limit) } }
   return filterForm(
     'Filter',
     { path: '/log', results: 'log-results' },
     html`${isRejected && hiddenField('rejected', '1')}
-      ${plainChoice('Provider', provider, options, { name: 'provider' })}
-      ${isRejected ? rowsField(filter) : eventFields(filter)}
+      ${select(form, 'provider', 'Provider', options, 'half')}
+      ${isRejected ? rowsField(form) : eventFields(form)}
       <div class="actions">
         ${submit('Filter')}
         <a href="${logUrl({ rejected })}">Clear</a>
       </div>
-      ${!isRejected && presets(filter)} ${!isRejected && moreFields(filter)}`,
+      ${!isRejected && presets(filter)} ${!isRejected && moreFields(form, filter)}`,
   )
 }
 
 /** What people filter by most. */
-function eventFields(filter: LogFilter): Html {
-  return html`${textField(filter, 'Event type', 'event_type', {
-    labelClass: 'half',
+function eventFields(form: Form): Html {
+  return html`${field(form, 'event_type', 'Event type', {
+    ...VERBATIM,
+    width: 'half',
     list: TYPES,
     placeholder: 'invoice.*',
     title: 'A type, or with * for any characters, in any case',
   })}
-  ${textField(filter, 'Payload contains', 'text', {
+  ${field(form, 'text', 'Payload contains', {
+    ...VERBATIM,
     title: 'Text in the first MiB of the payload; upper and lower case differ',
   })}
-  ${textField(filter, 'Since', 'since', {
+  ${field(form, 'since', 'Since', {
+    ...VERBATIM,
     placeholder: '24h, 2026-05-04 or id',
     title: BOUND_TITLE,
   })}`
@@ -115,62 +121,47 @@ function presets(filter: LogFilter): Html {
     }
     return html`<a${attributes(own)}>${label}</a> `
   })
-  return html`<p class="presets">${links}</p>`
+  return html`<p class="actions presets">${links}</p>`
 }
 
 const VERIFIED = { '': 'Any', true: 'Verified', false: 'Not verified' } as const
 
 /** What fewer people need; open when one of them is set. */
-function moreFields(filter: LogFilter): Html {
-  const { until, verified, json, header, limit } = filter
+function moreFields(form: Form, { until, verified, json, header, limit }: LogFilter): Html {
   const open = [until, verified, json, header].some(Boolean) || limit !== DEFAULT_LIMIT
   return disclosed(
     'More filters',
-    html`<div class="more-fields">
-      ${textField(filter, 'Until', 'until', {
+    html`<div class="filter">
+      ${field(form, 'until', 'Until', {
+        ...VERBATIM,
         placeholder: '2026-05-04T09:00Z or id',
         title: `${BOUND_TITLE}; events before that time, or up to that id`,
       })}
-      ${plainChoice('Signature', verified, Object.entries(VERIFIED), { name: 'verified' })}
-      ${textField(filter, 'Header', 'header', {
+      ${select(form, 'verified', 'Signature', Object.entries(VERIFIED), 'half')}
+      ${field(form, 'header', 'Header', {
+        ...VERBATIM,
         placeholder: 'x-github-event=push',
         title: 'The name of a header, or name=value',
       })}
-      <label class="members"
-        >JSON members, a line each
-        <textarea
-          name="json"
-          rows="2"
-          spellcheck="false"
-          placeholder="data.object.id=evt_1"
-          title="Paths into the JSON payload (1 MiB at most) and the values they must have"
-        >
-${json}</textarea>
-      </label>
-      ${rowsField(filter)}
+      ${field(form, 'json', 'JSON members, a line each', {
+        ...VERBATIM,
+        rows: 2,
+        placeholder: 'data.object.id=evt_1',
+        title: 'Paths into the JSON payload (1 MiB at most) and the values they must have',
+      })}
+      ${rowsField(form)}
     </div>`,
     { class: 'more-filters', open },
   )
 }
 
-function textField(
-  filter: LogFilter,
-  label: string,
-  name: FilterName,
-  own: Attributes & { labelClass?: string },
-): Html {
-  return plainField(label, { name, value: filter[name], spellcheck: 'false', ...own })
-}
-
-function rowsField({ limit }: LogFilter): Html {
-  return plainField('Rows', {
-    labelClass: 'narrow',
+function rowsField(form: Form): Html {
+  return field(form, 'limit', 'Rows', {
     type: 'number',
-    name: 'limit',
     min: 1,
     max: 200,
-    value: limit,
     'data-default': DEFAULT_LIMIT,
+    width: 'narrow',
   })
 }
 
@@ -181,10 +172,10 @@ function rowsField({ limit }: LogFilter): Html {
 export function filterLine({ filter, types }: FilterView): Html {
   const { limit: _limit, rejected: _rejected, ...chosen } = filter
   const chips = NAMES.flatMap((name) => chipsOf(filter, name))
-  return html`<div class="filter-line">
+  return html`<div class="title-line filter-line">
     ${
       chips.length > 0 &&
-      html`<ul class="chips" aria-label="Active filters">
+      html`<ul class="badges chips" aria-label="Active filters">
         ${chips}
       </ul>`
     }

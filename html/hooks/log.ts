@@ -1,7 +1,15 @@
 import type { Rejection } from '../../db/hooks/rejections.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
-import { attributes, emptyList, listTable, moreLink, tableRow, timeTag } from '../parts.ts'
+import {
+  attributes,
+  button,
+  emptyState,
+  listTable,
+  moreLink,
+  tableRow,
+  timeTag,
+} from '../parts.ts'
 import type { EventRow } from '../../services/hooks/previews.ts'
 import { eventFragment, type EventView } from './event.ts'
 import { eventTable } from './event-row.ts'
@@ -47,7 +55,8 @@ export function logPage(view: LogView, opened?: EventView): Page {
     title: 'Log',
     section: 'log',
     wide: true,
-    body: html`<div data-live="${view.position}">
+    script: 'hooks.js',
+    body: html`<div data-stream="/events" data-last="${view.position}">
       ${head(false, !view.below && PAUSE)} ${logFilter(view)}
       <div class="split">${logFragment(view)} ${beside(view, opened)}</div>
     </div>`,
@@ -55,9 +64,7 @@ export function logPage(view: LogView, opened?: EventView): Page {
 }
 
 /** Holds the list still; rows come on top by script alone. */
-const PAUSE = html`<button id="log-pause" class="js-only" type="button" aria-pressed="false">
-  Pause
-</button>`
+const PAUSE = button('Pause', { id: 'log-pause', class: 'js-only', 'aria-pressed': 'false' })
 
 /**
  * The place of the event that was opened from the list: the script puts it here on a wide screen.
@@ -83,6 +90,7 @@ export function logFragment(view: LogView): Html {
   const table = eventTable('log-rows', 'Events, newest first', events, open)
   const newest = logUrl(filter)
   const show = {
+    class: 'saved',
     href: newest,
     hidden: true,
     'hx-get': newest,
@@ -91,7 +99,6 @@ export function logFragment(view: LogView): Html {
   }
   return html`<div
     id="log-results"
-    class="results rows"
     data-newest="${newest}"
     data-position="${position}"
   >
@@ -126,7 +133,7 @@ export function rejectionsFragment(view: RejectionsView): Html {
     columns: ['Provider', 'Reason', 'Time', 'Status', 'Source'],
     rows: rejections.map(rejectionRow),
   })
-  return html`<div id="log-results" class="results">
+  return html`<div id="log-results">
     ${listOf(view, rejections.length > 0 && table, noRejections(filter))}
   </div>`
 }
@@ -134,7 +141,7 @@ export function rejectionsFragment(view: RejectionsView): Html {
 function noRejections({ provider }: LogFilter): Html {
   const from = provider === '' ? '' : ' from this provider'
   const note = 'A delivery with a wrong signature or token would be listed here.'
-  return emptyList(`Nothing was refused${from}.`, html`<span class="muted">${note}</span>`)
+  return emptyState(`Nothing was refused${from}.`, html`<span class="muted">${note}</span>`)
 }
 
 function rejectionRow({ provider, reason, at, status, source }: Rejection): Html {
@@ -144,7 +151,7 @@ function rejectionRow({ provider, reason, at, status, source }: Rejection): Html
 
 /** The title, and the two lists of the log. */
 function head(rejected: boolean, more: Printable = null): Html {
-  return html`<div class="log-head">
+  return html`<div class="strip">
     <h1>Log</h1>
     <nav class="tabs" aria-label="Log">
       <a href="/log" ${!rejected && html`aria-current="page"`}>Events</a>
@@ -162,7 +169,7 @@ function listOf(view: ListView, table: Html | false, whenNone: Html): Html {
   const { filter, below, next, searchedTo = null } = view
   const goesOn = table !== false || searchedTo !== null
   const newest = html`<a href="${logUrl(filter)}">Show the newest</a>`
-  const nothing = below ? emptyList('Nothing older is kept.', newest) : whenNone
+  const nothing = below ? emptyState('Nothing older is kept.', newest) : whenNone
   const way = moreLink('log-rows', {
     next,
     label: searchedTo === null ? 'Load older entries' : 'Search on',
@@ -176,8 +183,8 @@ function listOf(view: ListView, table: Html | false, whenNone: Html): Html {
 function noEvents(filter: LogFilter): Html {
   if (isFiltered(filter)) {
     const way = html`<a href="/log">Show all events</a>`
-    return emptyList('No event matches these filters.', way)
+    return emptyState('No event matches these filters.', way)
   }
   const way = html`The <a href="/">dashboard</a> shows how to send the first one.`
-  return emptyList('No event was received yet.', way)
+  return emptyState('No event was received yet.', way)
 }

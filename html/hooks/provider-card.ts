@@ -3,7 +3,18 @@ import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { ProviderStatus } from '../../services/hooks/providers.ts'
-import { hiddenField, plainChoice, plainField, postForm, submit, type Option } from '../form.ts'
+import {
+  field,
+  hiddenField,
+  postForm,
+  removalForm,
+  select,
+  submit,
+  switchForm,
+  VERBATIM,
+  type Form,
+  type Option,
+} from '../form.ts'
 import { attributes, breakable, disclosed, facts, saved, timeTag } from '../parts.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { logUrl } from './log-filter.ts'
@@ -60,7 +71,7 @@ export function providerCard(card: ProviderCard): Html {
     'hx-target': 'find .card',
     'hx-swap': 'outerHTML',
   }
-  const more = html`<p class="card"><a href="${path}#provider-${key}">Show all</a></p>`
+  const more = html`<p class="card actions"><a href="${path}#provider-${key}">Show all</a></p>`
   return html`<article class="openable" ${attributes(own)}>
     ${disclosed(summaryOf(card, key), open ? providerContent(card) : more, {
       class: undefined,
@@ -77,8 +88,8 @@ function summaryOf(card: ProviderCard, key: string): Html {
   const secret = secret_status === 'none-by-design' ? 'no secret' : `secret ${secret_status}`
   return html`<h2 id="name-${key}">${breakable(name)}</h2>
     <span class="badges">${trustBadge(trust_mode)} ${alarmBadges(card.firing)}</span>
-    <span class="muted"> ${family} · ${asCode(card.path ?? card.channel)} · ${secret} </span>
-    <span class="muted">
+    <span class="detail"> ${family} · ${asCode(card.path ?? card.channel)} · ${secret} </span>
+    <span class="detail">
       ${card.recent_count} in 24 hours · ${last === null ? 'no event yet' : timeTag(last)}
     </span>
     ${isMissing && missingSecret(card)}`
@@ -113,22 +124,9 @@ export function providerContent(card: ProviderCard): Html {
  */
 export function providerToggle({ name, enabled, secret_status }: ProviderCard): Html {
   const key = encodeURIComponent(name)
-  const state = enabled ? 'Enabled' : 'Disabled'
-  const label = html`<span class="track" aria-hidden="true"></span>${state}`
-  return postForm(
-    { action: `/providers/${key}/enabled`, target: 'this' },
-    submit(label, {
-      id: `toggle-${key}`,
-      class: 'switch',
-      role: 'switch',
-      'aria-checked': String(enabled),
-      'aria-labelledby': `name-${key} toggle-${key}`,
-      name: 'enabled',
-      value: String(!enabled),
-      // Without its secret a provider stays disabled; the row says what to do.
-      disabled: secret_status === 'missing',
-    }),
-  )
+  const action = `/providers/${key}/enabled`
+  // Without its secret a provider stays disabled; the row says what to do.
+  return switchForm(key, enabled, { action, target: 'this' }, secret_status === 'missing')
 }
 
 /** As the docs and the command name it; the scheme of GitLab is no signature. */
@@ -188,18 +186,20 @@ const BURST_TITLE =
  * The form that sets a provider's alarms; open right after it was saved, so that the focus stays.
  */
 function alarmForm(card: ProviderCard, key: string): Html {
-  const { name, secret_status, saved: isSaved = false } = card
+  const { name, secret_status, interval, rejection_burst, saved: isSaved = false } = card
   const label = html`Save alarms <span class="hidden">of ${name}</span>`
+  const typed = {
+    expected_interval: interval ?? '',
+    rejection_burst: String(rejection_burst ?? ''),
+  }
+  const fields = { id: `alarms-${key}`, typed }
   const form = postForm(
     { class: 'stack', action: `/providers/${key}/alarm`, target: 'closest article' },
     html`${isSaved && saved('Saved.')}
       <p class="hint">
         Shown here and on the dashboard, in <code>/metrics</code> and <code>/healthz</code>.
       </p>
-      ${plainField('An event at least every', {
-        name: 'expected_interval',
-        id: `interval-${key}`,
-        value: card.interval ?? '',
+      ${field(fields, 'expected_interval', 'An event at least every', {
         placeholder: 'off',
         pattern: '0|\\d{1,9}[smhd]',
         title: 'A number with s, m, h or d, such as 90s, 15m, 24h or 7d; empty = off',
@@ -207,10 +207,7 @@ function alarmForm(card: ProviderCard, key: string): Html {
       })}
       ${
         secret_status !== 'none-by-design' &&
-        plainField('Refusals in 5 minutes', {
-          name: 'rejection_burst',
-          id: `burst-${key}`,
-          value: card.rejection_burst ?? '',
+        field(fields, 'rejection_burst', 'Refusals in 5 minutes', {
           placeholder: 'off',
           pattern: '\\d{1,7}',
           inputmode: 'numeric',
@@ -231,12 +228,10 @@ function changeForms(card: ProviderCard, key: string): Html {
   const { name, family, trust_mode } = card
   const rotates = trust_mode === 'token' || trust_mode === 'signed'
   const removed = family === 'queue' ? REMOVED_QUEUE : REMOVED_WEBHOOK
-  const confirm = `Remove ${name}? ${removed} Its events stay.`
-  const removal = postForm(
-    { action: `/providers/${key}/remove`, target: '#providers', confirm },
-    html`<p>${removed} Its events stay in the log.</p>
-      ${submit('Remove provider', { class: 'danger' })}`,
-  )
+  const removal = removalForm('Remove', name, `${removed} Its events stay in the log.`, {
+    action: `/providers/${key}/remove`,
+    target: '#providers',
+  })
   if (!rotates) return disclosed('Remove…', removal)
   return disclosed('Rotate or remove…', html`${rotateForm(card, key)} ${removal}`)
 }
@@ -248,6 +243,7 @@ function rotateForm(card: ProviderCard, key: string): Html {
       ? 'The current secret stops working after the time that you chose.'
       : 'The previous secret, which still works, stops working now.'
   const confirm = `Rotate the secret of ${name}? ${consequence}`
+  const form = { id: `rotate-${key}`, typed: { overlap } }
   return postForm(
     { class: 'stack', action: `/providers/${key}/rotate`, target: '#providers', confirm },
     html`<p>
@@ -255,22 +251,17 @@ function rotateForm(card: ProviderCard, key: string): Html {
         ${until !== null && html`<strong>${consequence}</strong>`}
       </p>
       ${hiddenField('rotated_at', rotatedAt)}
-      ${plainChoice('The current one is accepted', overlap, overlaps, { name: 'overlap' })}
-      ${scheme !== null && secretField(`secret-${key}`, isGiven)}
+      ${select(form, 'overlap', 'The current one is accepted', overlaps)}
+      ${scheme !== null && secretField(form, isGiven)}
       <p>${submit('Rotate secret', {})}</p>`,
   )
 }
 
 /** Where the sender makes the signing secret, it is pasted here. */
-export function secretField(id: string, isGiven = false): Html {
+export function secretField(form: Form, isGiven = false): Html {
   const label = isGiven
     ? 'Secret that the sender made'
     : 'Secret, when the sender made it (empty = one is made)'
-  return plainField(label, {
-    required: isGiven,
-    name: 'secret',
-    id,
-    autocapitalize: 'off',
-    spellcheck: 'false',
-  })
+  // Never shown again, not even in a form that was refused.
+  return field({ id: form.id }, 'secret', label, { required: isGiven, ...VERBATIM })
 }

@@ -7,7 +7,8 @@ import {
   radios,
   refusal,
   select,
-  submit,
+  submitLine,
+  VERBATIM,
   type Form,
   type Option,
 } from '../form.ts'
@@ -51,7 +52,7 @@ export function createForm({ form: state, baseUrl, canSign }: CreateForm): Html 
     ${postForm(
       { id: 'create-provider', class: 'stack', action: '/providers', target: '#providers' },
       html`${refusal(form)} ${field(form, 'name', 'Name', { required: true, ...NAME })} ${trust}
-        <p>${submit('Add provider', { class: 'primary', id: 'create-button' })}</p>`,
+      ${submitLine('Add provider', 'create-button')}`,
     )}`
   return section('create-title', 'Add a generic provider', content, { class: 'panel' })
 }
@@ -72,7 +73,7 @@ const SCHEMES: readonly Option[] = [
 /** What only a sender that signs has. */
 function signing(form: Form): Html {
   return html`<div class="given">
-    ${select(form, 'scheme', 'Scheme', SCHEMES)} ${secretField('create-secret')}
+    ${select(form, 'scheme', 'Scheme', SCHEMES)} ${secretField(form)}
     ${disclosed('Describe the signature (HMAC)…', ownScheme(form), {
       open: form.typed?.['scheme'] === 'hmac',
     })}
@@ -86,7 +87,7 @@ const ALGORITHMS: readonly Option[] = [
 ]
 
 function ownScheme(form: Form): Html {
-  const optional = { required: false, autocapitalize: 'off', spellcheck: 'false' }
+  const optional = { required: false, ...VERBATIM }
   const header = { ...optional, pattern: '[A-Za-z0-9_\\-]{1,100}' }
   return html`${field(form, 'header', 'Header of the signature', {
     ...header,

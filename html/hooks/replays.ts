@@ -1,8 +1,17 @@
 import type { Replay } from '../../db/hooks/replays.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
-import { plainField, postForm, refusal, submit } from '../form.ts'
-import { attributes, countText, listTable, longText, saved, section, timeTag } from '../parts.ts'
+import { field, postForm, refusal, submit } from '../form.ts'
+import {
+  attributes,
+  countText,
+  listTable,
+  longText,
+  saved,
+  section,
+  tableRow,
+  timeTag,
+} from '../parts.ts'
 
 /** What the page of an event shows of its replays. */
 export interface ReplaysView {
@@ -37,11 +46,10 @@ function replayForm({ event, defaultTarget, refused }: ReplaysView): Html {
     'aria-errormessage': 'target-refused',
     autofocus: true,
   }
+  const form = { id: 'target', typed: refused?.typed }
   const target = {
     id: 'target_url',
-    name: 'target_url',
     type: 'url',
-    value: refused?.typed?.['target_url'],
     placeholder: defaultTarget ?? 'https://example.com/hook',
     required: defaultTarget === null,
     'aria-describedby': 'target-hint',
@@ -53,9 +61,8 @@ function replayForm({ event, defaultTarget, refused }: ReplaysView): Html {
       class: 'filter',
       action: `/log/${event.id}/replay`,
       target: '#attempts',
-      'hx-sync': 'this:drop',
     },
-    html`${plainField('Target (URL)', target)}
+    html`${field(form, 'target_url', 'Target (URL)', target)}
     ${submit('Replay', { class: 'primary', id: 'replay-button' })}`,
   )
 }
@@ -93,18 +100,19 @@ export function replaysList(view: Pick<ReplaysView, 'replays' | 'isReplayed'>): 
 
 function replayRow(replay: Replay, isNew: boolean): Html {
   const { outcome, kind, target, at, detail, answer } = replay
-  return html`<tr role="row" data-attempt="${replay.id}" data-outcome="${outcome}">
-      <td role="cell" class="type">
-        <bdi>${target}</bdi> ${detail !== null && html`<span class="detail">${detail}</span>`}
-      </td>
-      <td role="cell" class="verify">
-        <span class="badge ${outcome === 'delivered' ? 'verified' : 'bad'}">${outcome}</span>
-      </td>
-      <td role="cell" class="when">${answerText(replay)}</td>
-      <td role="cell" class="when">${kind}</td>
-      <td role="cell" class="when">${timeTag(at)}</td>
-    </tr>
-    ${answer !== null && answerRow(answer, isNew)}`
+  const look = outcome === 'delivered' ? 'verified' : 'bad'
+  const row = tableRow(
+    { 'data-attempt': replay.id, 'data-outcome': outcome },
+    {
+      type: html`<bdi>${target}</bdi>
+        ${detail !== null && html`<span class="detail">${detail}</span>`}`,
+      verify: html`<span class="badge ${look}">${outcome}</span>`,
+      answered: answerText(replay),
+      kind,
+      when: timeTag(at),
+    },
+  )
+  return html`${row} ${answer !== null && answerRow(answer, isNew)}`
 }
 
 /** The answer takes the whole width below its attempt. */

@@ -1,6 +1,6 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
-import { field, postForm, submit } from '../form.ts'
+import { field, postForm, submitLine } from '../form.ts'
 import { saved, namedRows, section } from '../parts.ts'
 import { endpointsFragment, type EndpointsView } from './endpoints.ts'
 import { forwardersFragment, type ForwardersView } from './forwarders.ts'
@@ -54,7 +54,7 @@ export function settingsForm(view: Pick<SettingsView, 'form' | 'saved'>): Html {
           placeholder: 'https://example.com/hook',
         })}
       </fieldset>
-      <p>${submit('Save settings', { class: 'primary', id: 'save-settings' })}</p>`,
+      ${submitLine('Save settings', 'save-settings')}`,
   )
 }
 

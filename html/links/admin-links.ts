@@ -3,26 +3,27 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import type { BulkReport } from '../../services/links/bulk.ts'
 import {
+  checkbox,
   field,
   filterForm,
   hiddenField,
-  plainField,
   postForm,
   renewedBy,
   sentence,
   submit,
+  VERBATIM,
 } from '../form.ts'
+import { contentView } from '../layout.ts'
 import {
   breakable,
   countLine,
   countText,
-  emptyList,
   emptyState,
   listTable,
   rowLink,
   tableRow,
 } from '../parts.ts'
-import { adminTabs, linksView } from './layout.ts'
+import { adminTabs } from './layout.ts'
 import {
   primaryOwner,
   shortName,
@@ -32,7 +33,6 @@ import {
 } from './links.ts'
 
 const PATH = '/-/admin/links'
-const VERBATIM = { autocapitalize: 'off', spellcheck: 'false' }
 
 /** What `/-/admin/links` shows. */
 export interface AllLinksView extends LinkSlice {
@@ -51,35 +51,35 @@ export interface AllLinksView extends LinkSlice {
 export function allLinksView(view: AllLinksView): View {
   const { filter, people, links, next } = view
   const title = 'Links of everybody'
-  const head = html`<h1>${title}</h1>
+  const above = html`<h1>${title}</h1>
     ${adminTabs('links')} ${searchForm(filter, people)}`
   const table = listTable({
     bodyId: 'all-links',
     caption: 'All links by slug',
     columns: ['Choose', 'Link', 'Leads to', 'Visibility', 'Owner', 'Change'],
-    kind: 'links admin',
+    kind: 'admin',
     rows: links.map((link) => adminRow(link, view)),
     more: { next },
   })
   const content = html`<div id="admin-links">
     ${links.length === 0 ? nothing(filter) : chosenForm(view, table)}
   </div>`
-  return linksView({ title, section: 'admin', head }, content)
+  return contentView({ title, section: 'admin', above }, content)
 }
 
 function searchForm({ q, owner }: AllLinksView['filter'], people: readonly string[]): Html {
   const trigger = 'input changed delay:300ms target:input'
-  const prefix = { type: 'search', name: 'q', id: 'prefix', value: q, maxlength: 64, ...VERBATIM }
-  const byOwner = { name: 'owner', id: 'owner', value: owner, maxlength: 254, ...VERBATIM }
+  const form = { id: 'filter', typed: { q, owner } }
   return filterForm(
     'All links',
     { path: PATH, results: 'admin-links', trigger },
-    html`${plainField('Slug begins with', prefix)}
-    ${plainField('Owner', {
-      ...byOwner,
+    html`${field(form, 'q', 'Slug begins with', { type: 'search', maxlength: 64, ...VERBATIM })}
+    ${field(form, 'owner', 'Owner', {
+      ...VERBATIM,
+      maxlength: 254,
       inputmode: 'email',
       suggestions: people,
-      ...renewedBy('/-/complete/people', 'owner'),
+      ...renewedBy('/-/complete/people', 'filter-owner'),
     })}
     ${submit('Search', {})}`,
   )
@@ -88,8 +88,8 @@ function searchForm({ q, owner }: AllLinksView['filter'], people: readonly strin
 function nothing({ q, owner }: AllLinksView['filter']): Html {
   if (q === '' && owner === '') return emptyState('No links yet.')
   const way = html`<a href="${PATH}">Show all links</a>`
-  if (owner === '') return emptyList(`No slug begins with “${q}”.`, way)
-  return emptyList('No links of this owner match.', way)
+  if (owner === '') return emptyState(`No slug begins with “${q}”.`, way)
+  return emptyState('No links of this owner match.', way)
 }
 
 /** The table as a form: what is done with the chosen rows is asked on the next page. */
@@ -107,20 +107,22 @@ function chosenForm({ count, areChosen, choose }: AllLinksView, table: Html): Ht
   </form>`
 }
 
+const CHOSEN = { id: 'chosen' }
+
 function adminRow(link: Link, { short, areChosen }: AllLinksView): Html {
   const { id, slug, title, url, owners, visibility } = link
   const path = `/-/links/${id}`
   const hidden = html`<span class="hidden">${slug}</span>`
-  const box = html`<input type="checkbox" name="links" value="${id}" ${areChosen && 'checked'} />`
   return tableRow(
     { 'data-slug': slug },
     {
-      choose: html`<label class="choice pick"
-        >${box}<span class="hidden">Choose ${slug}</span></label
-      >`,
+      choose: checkbox(CHOSEN, 'links', html`<span class="hidden">Choose ${slug}</span>`, {
+        value: id,
+        checked: areChosen,
+      }),
       type: html`${rowLink(path, shortName(short, slug))}
-      ${title !== '' && html`<bdi class="title">${title}</bdi>`}`,
-      target: html`<bdi>${url}</bdi>`,
+      ${title !== '' && html`<bdi class="detail title">${title}</bdi>`}`,
+      target: html`<bdi class="clamp">${url}</bdi>`,
       kind: visibilityBadge(visibility),
       owner: html`<bdi>${breakable(primaryOwner(owners) ?? '')}</bdi>`,
       edit: html`<span class="actions">
@@ -162,12 +164,12 @@ export function chosenView(view: ChosenView): View {
 
 /** The part of the page that asks, and then tells what was done: its title has the focus then. */
 function chosenPart(title: string, content: Html, isDone = false): View {
-  const head = html`<p class="crumb"><a href="${PATH}">Links of everybody</a></p>`
+  const above = html`<p class="crumb"><a href="${PATH}">Links of everybody</a></p>`
   const part = html`<section id="chosen" aria-labelledby="chosen-title">
     <h1 id="chosen-title" tabindex="-1" ${isDone && 'autofocus'}>${title}</h1>
     <div class="panel stack">${content}</div>
   </section>`
-  return linksView({ title, section: 'admin', head }, part)
+  return contentView({ title, section: 'admin', above }, part)
 }
 
 function goneText(count: number): string {

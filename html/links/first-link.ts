@@ -1,5 +1,5 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { plainField, postForm, submit } from '../form.ts'
+import { field, postForm, submit, VERBATIM } from '../form.ts'
 import { startHere } from '../parts.ts'
 import type { ShortLinks } from './links.ts'
 
@@ -10,15 +10,17 @@ const EXAMPLE = JSON.stringify({ slug: 'docs', url: 'https://docs.example.com/' 
  * the styles take it away when the list has a link.
  */
 export function firstLinkForm({ keyword }: ShortLinks): Html {
-  const verbatim = { autocapitalize: 'off', spellcheck: 'false', required: true }
-  const slug = { name: 'slug', placeholder: 'docs', minlength: 2, maxlength: 64, ...verbatim }
-  const url = { name: 'url', placeholder: 'https://docs.example.com/', ...verbatim }
+  const form = { id: 'first' }
+  const needed = { ...VERBATIM, required: true }
+  const slug = { placeholder: 'docs', minlength: 2, maxlength: 64, ...needed }
+  const url = { placeholder: 'https://docs.example.com/', ...needed }
   return html`<section class="panel first-link" aria-labelledby="first-link-title">
     <h2 id="first-link-title">Create your first link</h2>
     <p>Give an address a short name. Then ${keyword}/name leads there, for everybody.</p>
     ${postForm(
       { action: '/-/new', class: 'filter' },
-      html`${plainField(`Short name, after ${keyword}/`, slug)} ${plainField('Leads to', url)}
+      html`${field(form, 'slug', `Short name, after ${keyword}/`, slug)}
+        ${field(form, 'url', 'Leads to', url)}
         <div class="actions">${submit('Create link')} <a href="/-/new">More fields</a></div>`,
     )}
   </section>`

@@ -1,7 +1,7 @@
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
-import { layout, type ServiceLink } from '../layout.ts'
+import { contentView, layout, type ServiceLink } from '../layout.ts'
 
 /** The viewer of a page; undefined: not signed in; null: not known, as on the page of a fault. */
 export type Viewer = Pick<User, 'email' | 'role'> | undefined | null
@@ -46,22 +46,9 @@ export function linksFrame(page: Page, viewer: Viewer, services: readonly Servic
   return layout(site, page)
 }
 
-/** A page whose content htmx replaces; `head` stands above it. */
-export function linksView(
-  { head, ...page }: Omit<Page, 'body'> & { head: Html },
-  content: Html,
-): View {
-  return {
-    page: () => ({ ...page, body: html`${head} ${content}` }),
-    fragment: () => content,
-  }
-}
-
 /** A part of a page that htmx asks for by itself; at its address it is a small page. */
 export function partView(title: string, content: Html): View {
-  const body = html`<h1>${title}</h1>
-    ${content}`
-  return { page: () => ({ title, section: 'none', body }), fragment: () => content }
+  return contentView({ title, section: 'none', above: html`<h1>${title}</h1>` }, content)
 }
 
 /** The way between the pages of admins. */

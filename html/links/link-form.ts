@@ -10,10 +10,11 @@ import {
   refusal,
   renewedBy,
   submit,
+  VERBATIM,
   type Form,
 } from '../form.ts'
-import { attributes } from '../parts.ts'
-import { linksView } from './layout.ts'
+import { contentView } from '../layout.ts'
+import { attributes, button } from '../parts.ts'
 import { shortName, type ShortLinks } from './links.ts'
 import { changeList } from './members.ts'
 import { EXAMPLE_AREA, exampleFields, type TypedExample } from './places.ts'
@@ -61,12 +62,12 @@ export function linkFormView(view: LinkFormView): View {
   const { link, short } = view
   const form = linkForm(view)
   if (link === null) {
-    const head = html`<h1>New link</h1>`
-    return linksView({ title: 'New link', section: 'new', head }, form)
+    const above = html`<h1>New link</h1>`
+    return contentView({ title: 'New link', section: 'new', above }, form)
   }
-  const head = html`<p class="crumb"><a href="/-/links/${link.id}">${link.slug}</a></p>
+  const above = html`<p class="crumb"><a href="/-/links/${link.id}">${link.slug}</a></p>
     <h1>Edit ${shortName(short, link.slug)}</h1>`
-  return linksView({ title: `Edit ${link.slug}`, section: 'links', head }, form)
+  return contentView({ title: `Edit ${link.slug}`, section: 'links', above }, form)
 }
 
 function linkForm(view: LinkFormView): Html {
@@ -128,8 +129,7 @@ function slugField(form: Form, { short, freeSlug }: LinkFormView, autofocus: boo
   const control = field(form, 'slug', 'Short name', {
     prefix: `${short.keyword}/`,
     hint: '2 to 64 of a-z, 0-9 and -. It can’t be changed later.',
-    autocapitalize: 'off',
-    spellcheck: 'false',
+    ...VERBATIM,
     'hx-get': '/-/slug',
     'hx-trigger': 'input changed delay:250ms',
     'hx-target': '#slug-state',
@@ -206,8 +206,6 @@ export function slugNote({ isFree, text, link, free }: SlugNote): Html {
 /** A slug that may be taken instead; with script, a button puts it into the field. */
 function freeNote(slug: string | undefined): Html | false {
   if (slug === undefined) return false
-  return html`<strong>${slug}</strong> is free.
-    <button class="js-only" type="button" data-fill="link-slug" value="${slug}">
-      Use ${slug}
-    </button>`
+  const own = { class: 'js-only', 'data-fill': 'link-slug', value: slug }
+  return html`<strong>${slug}</strong> is free. ${button(`Use ${slug}`, own)}`
 }

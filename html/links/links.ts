@@ -55,10 +55,10 @@ export function linkRow(
   cells: Readonly<Record<string, Printable>>,
 ): Html {
   const name = rowLink(mayRead ? `/-/links/${id}` : `/${slug}+`, shortName(short, slug))
-  const heading = title !== '' && html` <bdi class="title">${title}</bdi>`
-  const about = description !== '' && html` <bdi class="about">${cut(description)}</bdi>`
+  const heading = title !== '' && html` <bdi class="detail title">${title}</bdi>`
+  const about = description !== '' && html` <bdi class="detail clamp">${cut(description)}</bdi>`
   const type = html`${name}${heading}${about}`
-  const target = html`<a href="/${slug}" rel="noreferrer"><bdi>${cut(url)}</bdi></a>`
+  const target = html`<a href="/${slug}" rel="noreferrer"><bdi class="clamp">${cut(url)}</bdi></a>`
   return tableRow({ 'data-slug': slug }, { type, target, ...cells })
 }
 
@@ -103,8 +103,8 @@ export function linkPage(
     <section class="panel" aria-labelledby="link-title">
       <h2 id="link-title" class="hidden">The link</h2>
       ${copyBox('short-link', 'short link', `${short.base}/${slug}`)}
-      <p class="target">
-        Leads to <a href="/${slug}" rel="noreferrer"><bdi>${url}</bdi></a>
+      <p>
+        Leads to <a class="touch" href="/${slug}" rel="noreferrer"><bdi>${url}</bdi></a>
       </p>
       ${facts({
         'Further path': path,

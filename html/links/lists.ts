@@ -2,17 +2,17 @@ import type { ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import type { LinksPage, LinkSearch } from '../../services/links/lists.ts'
-import { anyOf, plainChoice, filterForm, plainField, submit } from '../form.ts'
+import { anyOf, field, filterForm, select, submit, VERBATIM } from '../form.ts'
+import { contentView } from '../layout.ts'
 import {
   copyButton,
   countLine,
   countUpTo,
-  emptyList,
+  emptyState,
   listTable,
   moreLink,
   timeTag,
 } from '../parts.ts'
-import { linksView } from './layout.ts'
 import { linkRow, tagList, visibilityBadge, type ShortLinks } from './links.ts'
 import { firstLinkForm, firstLinkStep } from './first-link.ts'
 
@@ -31,9 +31,6 @@ const ORDERS = [
 ] as const
 
 const VISIBILITIES = anyOf('public', 'private', 'secure')
-
-const VERBATIM = { autocapitalize: 'off', spellcheck: 'false' }
-const SEARCH = { type: 'search', name: 'q', ...VERBATIM }
 
 export const LIST_PATHS = { mine: '/-/', all: '/-/all' } as const
 
@@ -56,21 +53,21 @@ export function linksListView(view: LinksView): View {
   const { among, short } = view
   const title = among === 'all' ? 'All links' : 'My links'
   const section = among === 'all' ? 'all' : 'links'
-  const head = html`<div class="title-line">
+  const above = html`<div class="title-line">
       <h1>${title}</h1>
       <a href="/-/new">New link</a>
     </div>
     <p class="muted">${aboutList(view)}</p>
     ${isFirst(view) && firstLinkForm(short)} ${listFilter(view)}`
-  return linksView({ title, section, head }, listContent(view))
+  return contentView({ title, section, above }, listContent(view))
 }
 
 /** `/-/tags/{tag}`: the links with a tag that the visitor may see. */
 export function tagView(tag: string, view: LinksView): View {
-  const head = html`<p class="crumb"><a href="/-/tags">Tags</a></p>
+  const above = html`<p class="crumb"><a href="/-/tags">Tags</a></p>
     <h1>Links tagged “${tag}”</h1>
     ${listFilter(view)}`
-  return linksView({ title: `Tag ${tag}`, section: 'tags', head }, listContent(view))
+  return contentView({ title: `Tag ${tag}`, section: 'tags', above }, listContent(view))
 }
 
 function aboutList({ among, visitor }: LinksView): string {
@@ -103,7 +100,7 @@ function listContent(view: LinksView): Html {
 }
 
 function results(content: Html): Html {
-  return html`<div id="links-results" class="results">${content}</div>`
+  return html`<div id="links-results">${content}</div>`
 }
 
 /** `63 links`; and where not all of them are sorted, that it is so. */
@@ -164,28 +161,28 @@ function noLinks(view: LinksView): Html {
   const { sort: _sort, tag, ...conditions } = filter
   const isSearch = Object.values({ ...conditions, tag: pageOf === undefined ? tag : '' })
   if (isSearch.some((value) => value !== '')) {
-    return emptyList('No link matches.', html`<a href="${path}">Show the whole list</a>`)
+    return emptyState('No link matches.', html`<a href="${path}">Show the whole list</a>`)
   }
   const create = html`<a href="/-/new">Create one</a>`
-  if (among === 'all') return emptyList('There is no link yet.', create)
+  if (among === 'all') return emptyState('There is no link yet.', create)
   return firstLinkStep(short)
 }
 
 /** The search and filters above a list. */
 function listFilter({ among, filter, path, pageOf }: LinksView): Html {
-  const { q, tag, visibility, role, sort } = filter
+  const form = { id: 'filter', typed: filter }
   const placeholder = 'Name, title, #tag, owner:ada'
-  const search = { ...SEARCH, value: q, maxlength: 200, placeholder }
+  const search = { ...VERBATIM, type: 'search', maxlength: 200, placeholder }
   // The search understands `#tag`; the field is for addresses that name one.
-  const hasTag = pageOf === undefined && tag !== ''
-  const byTag = { labelClass: 'half', name: 'tag', value: tag, maxlength: 50, ...VERBATIM }
+  const hasTag = pageOf === undefined && filter.tag !== ''
+  const byTag = { ...VERBATIM, maxlength: 50, width: 'half' } as const
   return filterForm(
     'Links',
     { path, results: 'links-results' },
-    html`${plainField('Search', search)} ${hasTag && plainField('Tag', byTag)}
-      ${plainChoice('Visibility', visibility, VISIBILITIES, { name: 'visibility' })}
-      ${among === 'mine' && plainChoice('I am', role, ROLES, { name: 'role' })}
-      ${pageOf === undefined && plainChoice('Sort by', sort, ORDERS, { name: 'sort' })}
+    html`${field(form, 'q', 'Search', search)} ${hasTag && field(form, 'tag', 'Tag', byTag)}
+      ${select(form, 'visibility', 'Visibility', VISIBILITIES, 'half')}
+      ${among === 'mine' && select(form, 'role', 'I am', ROLES, 'half')}
+      ${pageOf === undefined && select(form, 'sort', 'Sort by', ORDERS, 'half')}
       <div class="actions">
         ${submit('Search')}
         <a href="${path}">Clear</a>

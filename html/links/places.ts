@@ -1,6 +1,6 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { Example, Place } from '../../services/links/places.ts'
-import { plainField, submit } from '../form.ts'
+import { field, submit, VERBATIM } from '../form.ts'
 import type { Attributes } from '../parts.ts'
 import type { ShortLinks } from './links.ts'
 
@@ -86,10 +86,11 @@ export function previewExample(short: ShortLinks, slug: string, example: Example
 function placeFields(places: readonly Place[], live: Attributes = {}): Html {
   const fields = places.map(({ name, placeholder, sample, typed }) => {
     const label = placeholder ?? 'Further path'
-    const own = { name, value: typed, placeholder: sample, maxlength: 200, spellcheck: 'false' }
-    return plainField(label, { ...own, ...live, id: name, autocapitalize: 'off' })
+    const form = { id: 'places', typed: { [name]: typed } }
+    const own = { id: name, placeholder: sample, maxlength: 200, ...VERBATIM, ...live }
+    return field(form, name, label, { ...own, width: 'half' })
   })
-  return html`<div class="place-fields">${fields}</div>`
+  return html`<div class="filter">${fields}</div>`
 }
 
 function exampleLine({ keyword }: ShortLinks, { isSample, path, location }: Example): Html {

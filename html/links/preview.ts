@@ -27,7 +27,7 @@ export function previewPage({ link: target, details, example, short }: PreviewVi
   const link = details.kind === 'all' ? details.link : undefined
   const title = details.kind === 'title' ? details.title : (link?.title ?? '')
   const description = link?.description ?? ''
-  const body = html`<section class="panel preview">
+  const body = html`<section class="panel">
     <h1>${shortName(short, slug)} ${link && visibilityBadge(link.visibility)}</h1>
     ${title !== '' && html`<p class="lead"><bdi>${title}</bdi></p>`}
     <p>leads to</p>
@@ -48,7 +48,7 @@ export function previewPage({ link: target, details, example, short }: PreviewVi
     ${
       details.kind === 'all' &&
       details.mayOpen &&
-      html`<p><a href="/-/links/${id}">Details</a></p>`
+      html`<p class="actions"><a href="/-/links/${id}">Details</a></p>`
     }
   </section>`
   return { title: `Preview of ${slug}`, section: 'none', body }

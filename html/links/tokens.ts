@@ -7,10 +7,11 @@ import {
   postForm,
   radios,
   refusal,
+  removalForm,
   select,
-  submit,
   submitLine,
 } from '../form.ts'
+import { contentView } from '../layout.ts'
 import {
   cards,
   copyBox,
@@ -21,7 +22,6 @@ import {
   secretBox,
   timeTag,
 } from '../parts.ts'
-import { linksView } from './layout.ts'
 
 type Created = Readonly<Record<'name' | 'token' | 'curl', string>>
 
@@ -54,7 +54,7 @@ const LIFETIMES = [
 ] as const
 
 export function tokensView({ tokens, newest, created, now, form }: TokensView): View {
-  const head = html`<h1>Tokens</h1>
+  const above = html`<h1>Tokens</h1>
     <p class="muted">
       With a token, a program of yours uses the API in your name. Treat it like a password.
     </p>`
@@ -64,7 +64,7 @@ export function tokensView({ tokens, newest, created, now, form }: TokensView): 
     ${tokens.length > 0 && countLine(countText(tokens.length, 'token'))}
     ${cards(list, 'You have no tokens yet.')} ${createForm(form, newest)}
   </section>`
-  return linksView({ title: 'Tokens', section: 'tokens', head }, content)
+  return contentView({ title: 'Tokens', section: 'tokens', above }, content)
 }
 
 function createdBox({ name, token, curl }: Created): Html {
@@ -73,33 +73,24 @@ function createdBox({ name, token, curl }: Created): Html {
   return secretBox(html`Token <bdi>${name}</bdi>`, { what: 'token', secret: token }, tryIt)
 }
 
+const REVOKED = 'Programs that use it are refused from then on.'
+
 function tokenCard(token: Token, now: Date): Html {
   const { id, name, expires_at: end, last_used_at: used } = token
+  const form = { action: `/-/tokens/${id}/revoke`, target: '#tokens' }
   const expired = end !== null && end <= now
   return html`<article class="panel card" aria-labelledby="name-${id}">
-    <div class="title-line">
-      <h2 id="name-${id}">
-        <bdi>${name}</bdi> ${expired && html`<span class="badge bad">expired</span>`}
-      </h2>
-    </div>
+    <h2 id="name-${id}">
+      <bdi>${name}</bdi> ${expired && html`<span class="badge bad">expired</span>`}
+    </h2>
     ${facts({
       Scope: SCOPES.find(([scope]) => scope === token.scope)?.[1],
       Expires: end === null ? 'never' : timeTag(end),
       'Last used': used === null ? 'never' : timeTag(used),
       Created: timeTag(token.created_at),
     })}
-    ${disclosed('Revoke…', revokeForm(id, name))}
+    ${disclosed('Revoke…', removalForm('Revoke', name, REVOKED, form))}
   </article>`
-}
-
-function revokeForm(id: string, name: string): Html {
-  const effect = 'Programs that use it are refused from then on.'
-  const confirm = `Revoke ${name}? ${effect}`
-  return postForm(
-    { action: `/-/tokens/${id}/revoke`, target: '#tokens', confirm },
-    html`<p>${effect}</p>
-      ${submit(html`Revoke <span class="hidden">${name}</span>`, { class: 'danger' })}`,
-  )
 }
 
 function createForm(state: FormState, newest: string): Html {

@@ -1,10 +1,21 @@
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
-import { field, hiddenField, postForm, refusal, select, submit, submitLine } from '../form.ts'
+import {
+  checkbox,
+  field,
+  hiddenField,
+  postForm,
+  refusal,
+  select,
+  submit,
+  submitLine,
+  VERBATIM,
+} from '../form.ts'
+import { contentView } from '../layout.ts'
 import { breakable, countLine, disclosed, listTable, rowLink, saved } from '../parts.ts'
 import { tableRow, timeTag } from '../parts.ts'
-import { adminTabs, linksView } from './layout.ts'
+import { adminTabs } from './layout.ts'
 
 /** What `/-/admin/users` shows. */
 export interface UsersView {
@@ -29,7 +40,7 @@ const ROLES = [
 
 export function usersView(view: UsersView): View {
   const { users, count, next, added, changed, form } = view
-  const head = html`<h1>Users</h1>
+  const above = html`<h1>Users</h1>
     ${adminTabs('users')}`
   const content = html`<section id="users" aria-label="Users">
     ${added && saved(`${added.email} is ${roleText(added.role)} now.`, FOCUS)} ${countLine(count)}
@@ -43,7 +54,7 @@ export function usersView(view: UsersView): View {
     })}
     ${addForm(form)}
   </section>`
-  const whole = linksView({ title: 'Users', section: 'admin', head }, content)
+  const whole = contentView({ title: 'Users', section: 'admin', above }, content)
   // A change of a role answers htmx with the user's row.
   return changed === undefined ? whole : { ...whole, fragment: () => userRow(changed, view) }
 }
@@ -101,10 +112,7 @@ function stepDown({ id, email }: User, query: string): Html {
         This is your own account: you will not see these pages any more. Only another admin, or
         <code>gatehouse user role ${email} admin</code> on the host, makes you an admin again.
       </p>
-      <label class="choice">
-        <input type="checkbox" name="acknowledge_own" value="true" required />
-        <span>I give up my own admin role</span>
-      </label>
+      ${checkbox({ id: 'own' }, 'acknowledge_own', 'I give up my own admin role', { required: true })}
       ${submit('Give up admin', { class: 'danger' })}`,
   )
   return disclosed('Give up admin…', form)
@@ -112,13 +120,12 @@ function stepDown({ id, email }: User, query: string): Html {
 
 function addForm(state: FormState): Html {
   const form = { id: 'user', messagesBelow: true, ...state }
-  const verbatim = { autocapitalize: 'off', spellcheck: 'false' }
   return postForm(
     { id: 'add-user', class: 'panel stack', action: '/-/admin/users', target: '#users' },
     html`${refusal(form)}
       <h2>Add a user</h2>
       <p class="hint">People who sign in through the proxy are added automatically.</p>
-      ${field(form, 'email', 'E-mail', { inputmode: 'email', ...verbatim })}
+      ${field(form, 'email', 'E-mail', { inputmode: 'email', ...VERBATIM })}
       ${field(form, 'name', 'Name (empty = the first part of the address)')}
       ${select(form, 'role', 'Role', ROLES)} ${submitLine('Add user', 'add-user-button')}`,
   )

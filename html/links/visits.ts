@@ -18,7 +18,7 @@ export interface UnknownView {
 /** The 404 page of the resolver: what the visitor may have meant, and a way to create the link. */
 export function unknownPage(viewer: Viewer, { asked, creates, suggestions }: UnknownView): Page {
   const body = html`<section class="panel error">
-    <p class="error-status">404</p>
+    <p class="muted"><code>404</code></p>
     <h1>
       ${asked === '' ? 'There is no such link' : html`There is no link “<bdi>${asked}</bdi>”`}
     </h1>
@@ -61,7 +61,7 @@ export function searchPage(viewer: Viewer, view: SearchView): Page {
     ${suggestionList(`Links with “${name}”`, others, rest)}
     ${suggestions.length + others.length === 0 && html`<p>No similar links.</p>`}
     ${viewer && canCreate && createForm(name.toLowerCase())}
-    ${viewer && html`<p class="field"><a href="${all}">Search all links</a></p>`}
+    ${viewer && html`<p class="actions"><a href="${all}">Search all links</a></p>`}
   </section>`
   return { title: `Search for ${name}`, section: 'none', body }
 }

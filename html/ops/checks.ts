@@ -7,8 +7,8 @@ import type {
   HealthState,
   ServiceHealth,
 } from '../../services/ops/checks/health.ts'
-import { countLine, countText, listTable, nextLink, rowLink } from '../parts.ts'
-import { startHere, tableRow, timeTag } from '../parts.ts'
+import { countLine, countText, listTable, nextLink, polled, rowLink } from '../parts.ts'
+import { section, startHere, tableRow, timeTag } from '../parts.ts'
 import { opsView, shortText } from './layout.ts'
 
 /** What `/checks` shows. */
@@ -104,17 +104,13 @@ function named(names: readonly string[]): string {
 /** The services alone; an open page asks for them again and again. */
 export function checksFragment(view: ChecksView): Html {
   const { health, services, path, older, isWhole } = view
-  const poll = html`hx-get="${path}" hx-trigger="every 10s" hx-swap="outerMorph" hx-target="this"`
   const isEmpty = health.state === 'empty'
   const total = countText(health.total, 'check')
-  return html`<section id="checks" aria-labelledby="checks-title" ${!isEmpty && poll}>
-    <div class="title-line">
-      <h2 id="checks-title">Services</h2>
-      ${countLine(`${countText(health.services.length, 'service')}, ${total}`)}
-    </div>
-    ${isEmpty ? noChecks() : services.map((service) => serviceBox(service, isWhole))}
-    ${nextLink(older, 'More services')}
-  </section>`
+  const boxes = isEmpty ? noChecks() : services.map((service) => serviceBox(service, isWhole))
+  const content = html`${boxes} ${nextLink(older, 'More services')}`
+  const own = { id: 'checks', ...(!isEmpty && polled(path, 10, 'checks')) }
+  const count = countLine(`${countText(health.services.length, 'service')}, ${total}`)
+  return section('checks-title', 'Services', content, own, count)
 }
 
 function noChecks(): Html {

@@ -1,7 +1,7 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
-import { saved, namedRows } from '../parts.ts'
+import { namedRows, saved, section } from '../parts.ts'
 import { opsView } from './layout.ts'
 
 /** What `/config` shows. */
@@ -21,12 +21,9 @@ const DRY_RUN = [
 
 export function configView(shown: ShownConfig): View {
   const fixed = READ_ONLY.map((name) => [name, shown.values[name]])
-  const below = html`<section aria-labelledby="fixed-title">
-    <h2 id="fixed-title">Read-only</h2>
-    <p class="muted">Set by flags, environment or env file.</p>
-    ${namedRows('Configuration, read-only', ['Name', 'Value'], fixed)}
-  </section>`
-  return opsView('Config', configForm(shown), { below })
+  const rows = html`<p class="muted">Set by flags, environment or env file.</p>
+    ${namedRows('Configuration, read-only', ['Name', 'Value'], fixed)}`
+  return opsView('Config', configForm(shown), { below: section('fixed-title', 'Read-only', rows) })
 }
 
 function configForm({ form: state, isSaved }: ShownConfig): Html {

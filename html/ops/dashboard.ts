@@ -7,7 +7,7 @@ import type { Config } from '../../services/ops/config.ts'
 import { barChart } from '../chart.ts'
 import { markdown } from '../markdown.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
-import { saved, startHere, timeTag } from '../parts.ts'
+import { attributes, polled, saved, section, startHere, timeTag } from '../parts.ts'
 import { checksFragment, healthLine, type ChecksView } from './checks.ts'
 import { eventTable } from './events.ts'
 import { costText, modelText, sessionLink, shortText, statusBadge } from './layout.ts'
@@ -82,14 +82,14 @@ export function dashboardPage(view: DashboardView): Page {
 /** Whether all is well, and what runs; an open page asks for it again and again. */
 export function nowFragment(now: NowView): Html {
   const { health, running, last, summary } = now
-  // A session that begins must show soon.
-  const poll = html`hx-get="/" hx-trigger="every 2s" hx-swap="outerMorph" hx-target="this"`
   const isFirst = last === undefined && health.state !== 'empty'
   const content = isFirst
     ? firstSession(now)
     : html`${activityLine(now)} ${running !== undefined && runningPanel(running, now.lines)}
       ${summary !== undefined && summaryPanel(summary)}`
-  return html`<section id="now" aria-label="Now" ${!isFirst && poll}>
+  // A session that begins must show soon.
+  const own = { id: 'now', 'aria-label': 'Now', ...(!isFirst && polled('/', 2, 'now')) }
+  return html`<section${attributes(own)}>
     ${healthLine(health)} ${content}
   </section>`
 }
@@ -169,14 +169,10 @@ export function triggerForm({ form: state, maxTier, started }: TriggerView): Htm
 }
 
 function summaryPanel({ id, summary, ended_at }: Summary): Html {
-  return html`<section class="panel" aria-labelledby="summary-title">
-    <div class="title-line">
-      <h2 id="summary-title">Last summary</h2>
-      <a href="/sessions/${id}">Session ${id}</a>
-    </div>
-    ${markdown(summary.slice(0, MAX_SUMMARY).toWellFormed())}
-    <p class="muted">${timeTag(ended_at)}</p>
-  </section>`
+  const content = html`${markdown(summary.slice(0, MAX_SUMMARY).toWellFormed())}
+    <p class="muted">${timeTag(ended_at)}</p>`
+  const whole = html`<a href="/sessions/${id}">Session ${id}</a>`
+  return section('summary-title', 'Last summary', content, { class: 'panel' }, whole)
 }
 
 function intervalText(seconds: number): string {
@@ -184,13 +180,9 @@ function intervalText(seconds: number): string {
 }
 
 function newestEvents(events: readonly Event[]): Html {
-  return html`<section id="feed" aria-labelledby="feed-title">
-    <div class="title-line">
-      <h2 id="feed-title">Events</h2>
-      <a href="/events">All events</a>
-    </div>
-    ${eventTable('feed-rows', 'Newest events', events)}
-  </section>`
+  const table = eventTable('feed-rows', 'Newest events', events)
+  const all = html`<a href="/events">All events</a>`
+  return section('feed-title', 'Events', table, { id: 'feed' }, all)
 }
 
 /** A figure of the last days as bars, the last one being today. */
@@ -213,10 +205,10 @@ function dayTile(
     label: day.day,
     parts: [{ kind: 'some', value: day[figure] }],
   }))
-  return html`<article class="tile">
+  return html`<article class="panel">
     <h3>${title}</h3>
     <p class="figure"><strong>${text(total)}</strong> in ${span}</p>
     ${barChart(label, bars, { text })}
-    <p class="muted">Today ${text(values.at(-1) ?? 0)}</p>
+    <p class="detail">Today ${text(values.at(-1) ?? 0)}</p>
   </article>`
 }

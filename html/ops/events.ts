@@ -1,7 +1,7 @@
 import type { Event } from '../../db/ops/events.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
-import { anyOf, plainChoice, filterForm, plainField } from '../form.ts'
+import { anyOf, field, filterForm, select, submit } from '../form.ts'
 import {
   countLine,
   countUpTo,
@@ -86,11 +86,11 @@ function eventRow(event: Event, isOfSession: boolean): Html {
 }
 
 function eventFilter({ level, service }: FoundEvents): Html {
+  const form = { id: 'filter', typed: { level: level ?? '', service: service ?? '' } }
   return filterForm(
     'Events',
     { path: '/events', results: 'events-results' },
-    html`${plainChoice('Level', level ?? '', LEVELS, { name: 'level', id: 'events-level' })}
-      ${plainField('Service', { name: 'service', id: 'events-service', value: service ?? '' })}
-      <button type="submit" id="events-filter">Filter</button>`,
+    html`${select(form, 'level', 'Level', LEVELS, 'half')} ${field(form, 'service', 'Service')}
+    ${submit('Filter', {})}`,
   )
 }

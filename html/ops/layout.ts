@@ -2,7 +2,14 @@ import type { Level } from '../../db/ops/events.ts'
 import type { Status } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
-import { entriesOf, errorPage, layout, type ServiceLink, type ShownFault } from '../layout.ts'
+import {
+  contentView,
+  entriesOf,
+  errorPage,
+  layout,
+  type ServiceLink,
+  type ShownFault,
+} from '../layout.ts'
 
 const SITE = {
   service: 'ops',
@@ -20,8 +27,6 @@ const SITE = {
     'cooldowns',
     'config',
   ),
-  head: html`<link rel="stylesheet" href="/assets/ops.css" />
-    <script src="/assets/ops.js" type="module"></script>`,
 }
 
 /** The rows of a page of a list, and the address of the next page, if there is one. */
@@ -41,13 +46,9 @@ export function opsView(
   content: Html,
   { above, below }: { above?: Html; below?: Html } = {},
 ): View {
-  const section = title.toLowerCase()
-  const body = html`<h1>${title}</h1>
-    ${above} ${content} ${below}`
-  return {
-    page: () => ({ title, section, body }),
-    fragment: () => content,
-  }
+  const heading = html`<h1>${title}</h1>
+    ${above}`
+  return contentView({ title, section: title.toLowerCase(), above: heading, below }, content)
 }
 
 /** The page of a refused or failed request. */

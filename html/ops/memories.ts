@@ -5,13 +5,13 @@ import {
   checkbox,
   field,
   filterForm,
-  plainField,
   postForm,
   refusal,
   submit,
   submitLine,
   type Form,
 } from '../form.ts'
+import { contentView } from '../layout.ts'
 import { cards, countLine, countUpTo, disclosed, nextLink, saved, timeTag } from '../parts.ts'
 import { opsView, sessionLink, type Listed } from './layout.ts'
 
@@ -56,13 +56,10 @@ export function memoriesView(found: FoundMemories): View {
 /** `/memories/{id}`: one memory, to be edited; htmx puts it in the place of its card. */
 export function memoryView(card: MemoryCard): View {
   const { id } = card.memory
-  const body = html`<p class="crumb"><a href="/memories">Memories</a> / ${id}</p>
-    <h1 class="hidden">Memory ${id}</h1>
-    ${memoryCard(card)}`
-  return {
-    page: () => ({ title: `Memory ${id}`, section: 'memories', body }),
-    fragment: () => memoryCard(card),
-  }
+  const title = `Memory ${id}`
+  const above = html`<p class="crumb"><a href="/memories">Memories</a> / ${id}</p>
+    <h1 class="hidden">${title}</h1>`
+  return contentView({ title, section: 'memories', above }, memoryCard(card))
 }
 
 export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard): Html {
@@ -82,7 +79,7 @@ export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard)
     <p class="muted">Confidence ${confidence} · ${source} · ${timeTag(memory.updated_at)}</p>
     ${
       form === undefined
-        ? html`<p class="field">
+        ? html`<p class="actions">
             <a
               id="edit-${id}"
               href="${path}"
@@ -124,12 +121,9 @@ function creationForm({ creation, categories, isSaved = false }: FoundMemories):
     postForm(
       { class: 'stack changes', action: '/memories', target: '#memories' },
       html`${isSaved && saved('Saved.')} ${refusal(form)}
-        ${field(form, 'service', 'Service (empty for everything)')}
-        ${field(form, 'category', 'Category', { list: 'categories' })}
-        <datalist id="categories">
-          ${categories.map((category) => html`<option value="${category}"></option>`)}
-        </datalist>
-        ${memoryFields(form)} ${submitLine('Add memory', 'add-memory')}`,
+      ${field(form, 'service', 'Service (empty for everything)')}
+      ${field(form, 'category', 'Category', { suggestions: categories })} ${memoryFields(form)}
+      ${submitLine('Add memory', 'add-memory')}`,
     ),
     {
       class: 'panel',
@@ -147,17 +141,13 @@ function memoryFields(form: Form): Html {
   ${checkbox(form, 'active', 'Active: sessions are told')}`
 }
 
-function memoryFilter({ service, category }: FoundMemories): Html {
+function memoryFilter({ service, category, categories }: FoundMemories): Html {
+  const form = { id: 'filter', typed: { service: service ?? '', category: category ?? '' } }
   return filterForm(
     'Memories',
     { path: '/memories', results: 'memories' },
-    html`${filterField('Service', 'service', service)}
-      ${filterField('Category', 'category', category, { list: 'categories' })}
-      <button type="submit" id="memories-filter">Filter</button>`,
+    html`${field(form, 'service', 'Service', { width: 'half' })}
+    ${field(form, 'category', 'Category', { suggestions: categories, width: 'half' })}
+    ${submit('Filter', {})}`,
   )
-}
-
-function filterField(label: string, name: string, value: string | null, own = {}): Html {
-  const shown = { name, id: `filter-${name}`, value: value ?? '', labelClass: 'half' }
-  return plainField(label, { ...shown, ...own })
 }

@@ -1,7 +1,7 @@
 import type { Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
-import { anyOf, filterForm, plainChoice } from '../form.ts'
+import { anyOf, filterForm, select, submit } from '../form.ts'
 import {
   countLine,
   countUpTo,
@@ -95,11 +95,11 @@ function sessionRow(session: Session, isCurrent: boolean): Html {
 }
 
 function sessionFilter({ status, trigger }: FoundSessions): Html {
+  const form = { id: 'filter', typed: { status: status ?? '', trigger: trigger ?? '' } }
   return filterForm(
     'Sessions',
     { path: '/sessions', results: 'sessions-results' },
-    html`${plainChoice('Status', status ?? '', STATUSES, { name: 'status' })}
-      ${plainChoice('Trigger', trigger ?? '', TRIGGERS, { name: 'trigger' })}
-      <button type="submit">Filter</button>`,
+    html`${select(form, 'status', 'Status', STATUSES, 'half')}
+    ${select(form, 'trigger', 'Trigger', TRIGGERS, 'half')} ${submit('Filter', {})}`,
   )
 }

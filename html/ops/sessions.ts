@@ -5,8 +5,9 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import type { Call, Story } from '../../services/ops/sessions/story.ts'
 import { postForm, refusal, sentence, submit } from '../form.ts'
+import { contentView } from '../layout.ts'
 import { markdown } from '../markdown.ts'
-import { countText, facts, nextLink, section, timeTag } from '../parts.ts'
+import { attributes, countText, facts, followed, nextLink, section, timeTag } from '../parts.ts'
 import { eventTable } from './events.ts'
 import { costText, durationText, sessionLink, statusBadge } from './layout.ts'
 import { promptText } from './prompt.ts'
@@ -34,25 +35,14 @@ export interface ShownSession {
 export function sessionView(shown: ShownSession): View {
   const { id } = shown.session
   const { output } = shown
-  // The page's script asks for it again when the session has ended.
-  const content = html`<div
-    id="session"
-    hx-get="/sessions/${id}"
-    hx-trigger="session-done"
-    hx-swap="outerHTML"
-    hx-target="this"
-  >
+  const own = { id: 'session', ...followed(`/sessions/${id}`, 'done', 'lines', 'session') }
+  const content = html`<div${attributes(own)}>
     ${sessionHead(shown)}
     ${'turns' in output ? storySection(shown.session, output) : linesSection(shown, output)}
   </div>`
-  return {
-    page: () => ({
-      title: `Session ${id}`,
-      section: 'sessions',
-      body: html`${CRUMB} ${content}`,
-    }),
-    fragment: () => content,
-  }
+  const above = html`<p class="crumb"><a href="/sessions">Sessions</a></p>`
+  const page = { title: `Session ${id}`, section: 'sessions', script: 'ops.js', above }
+  return contentView(page, content)
 }
 
 /** The reply to Stop, of which htmx takes the head alone: the output goes on. */
@@ -63,21 +53,10 @@ export function stopView(shown: ShownSession): View {
 /** A tool call as a whole, on a page of its own or in the place of the shortened one. */
 export function callView({ id }: Pick<Session, 'id'>, call: Call): View {
   const title = `Session ${id}, tool call ${call.number}`
-  const block = callBlock(id, call, true)
-  const crumb = html`<p class="crumb"><a href="/sessions/${id}">Session ${id}</a></p>`
-  return {
-    page: () => ({
-      title,
-      section: 'sessions',
-      body: html`${crumb}
-        <h1>${title}</h1>
-        ${block}`,
-    }),
-    fragment: () => block,
-  }
+  const above = html`<p class="crumb"><a href="/sessions/${id}">Session ${id}</a></p>
+    <h1>${title}</h1>`
+  return contentView({ title, section: 'sessions', above }, callBlock(id, call, true))
 }
-
-const CRUMB = html`<p class="crumb"><a href="/sessions">Sessions</a></p>`
 
 /** What was asked, the chain, and what came of it. */
 export function sessionHead(shown: ShownSession): Html {
@@ -144,15 +123,13 @@ function askedSection({ session, alert }: ShownSession): Html {
       : html`<div class="asked" role="region" aria-label="Prompt" tabindex="0">
           ${promptText(prompt_text)}
         </div>`
-  return html`<section class="panel" aria-labelledby="asked-title">
-    <h2 id="asked-title">What was asked</h2>
-    <p class="muted">
+  const content = html`<p class="muted">
       ${TRIGGERS[trigger]}${parent !== null && html` from ${sessionLink(parent)}`},
       ${timeTag(started_at)}. Tier ${tier}, ${model === 'none' ? 'no model' : `model ${model}`}.
       ${alert !== undefined && html`Alert: <a href="/alerts/${alert.id}">${alert.title}</a>`}
     </p>
-    ${prompt}
-  </section>`
+    ${prompt}`
+  return section('asked-title', 'What was asked', content, { class: 'panel' })
 }
 
 const OUTCOMES: Readonly<Record<Status, string>> = {
@@ -170,9 +147,7 @@ function outcomeSection({ session, events }: ShownSession): Html | false {
   // The event of an end that is not well says why.
   const start = `Session ${id} ${status}: `
   const why = events.find(({ message }) => message.startsWith(start))?.message.slice(start.length)
-  return html`<section class="panel" aria-labelledby="outcome-title">
-    <h2 id="outcome-title">Outcome</h2>
-    <p><strong>${outcomeSentence(session)}</strong></p>
+  const content = html`<p><strong>${outcomeSentence(session)}</strong></p>
     ${why !== undefined && html`<p class="remark" data-kind="error">${sentence(why)}</p>`}
     ${summary !== null && html`<div class="summary">${markdown(summary)}</div>`}
     ${facts({
@@ -180,8 +155,8 @@ function outcomeSection({ session, events }: ShownSession): Html | false {
       Turns: num_turns ?? false,
       'Tool calls': tool_calls === 0 ? 'none: nothing was checked' : (tool_calls ?? false),
       'Exit code': exit_code === 0 ? false : (exit_code ?? false),
-    })}
-  </section>`
+    })}`
+  return section('outcome-title', 'Outcome', content, { class: 'panel' })
 }
 
 /** `Completed in 4.2 s, 3 turns, for $0.0021.` */
@@ -209,12 +184,8 @@ function linesSection(
   const isLive = isRunning && atEnd
   const nothing = isRunning ? 'No output yet.' : 'No output, or retention has removed it.'
   const newest = isRunning ? `/sessions/${id}` : `/sessions/${id}?lines=1`
-  return html`<section aria-labelledby="output-title">
-    <div class="title-line">
-      <h2 id="output-title">Output <span class="muted">(times in UTC)</span></h2>
-      ${isLive && LIVE_STATE}
-    </div>
-    ${!isRunning && nextLink(`/sessions/${id}`, 'Output as a story')}
+  const title = html`Output <span class="muted">(times in UTC)</span>`
+  const content = html`${!isRunning && nextLink(`/sessions/${id}`, 'Output as a story')}
     ${first > 1 && nextLink(`/sessions/${id}?before=${first}`, 'Earlier lines')}
     <div
       id="lines"
@@ -223,19 +194,19 @@ function linesSection(
       aria-live="off"
       aria-labelledby="output-title"
       tabindex="0"
-      ${isLive && html`data-session="${id}" data-last="${last}"`}
+      ${isLive && html`data-stream="/sessions/${id}/stream" data-last="${last}"`}
     >
       ${lines.map(lineRow)}
     </div>
     ${lines.length === 0 && html`<p class="muted" id="no-lines">${nothing}</p>`}
     ${!atEnd && nextLink(newest, 'Newest lines')}
     ${isLive && html`<noscript><p class="muted">Reload the page to see more lines.</p></noscript>`}
-    <template id="line-row">${lineRow({ seq: 0, at: new Date(0), kind: '', text: '' })}</template>
-  </section>`
+    <template id="line-row">${lineRow({ seq: 0, at: new Date(0), kind: '', text: '' })}</template>`
+  return section('output-title', title, content, {}, isLive && LIVE_STATE)
 }
 
 const LIVE_STATE = html`<p class="actions js-only">
-  <span id="live-state" role="status">connecting…</span>
+  <span id="live-state" class="muted" role="status">connecting…</span>
   <label class="choice"><input type="checkbox" id="follow" checked /> Follow</label>
 </p>`
 

@@ -2,7 +2,7 @@ import type { Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Call, Part, Passage, Story, Turn } from '../../services/ops/sessions/story.ts'
 import { markdown } from '../markdown.ts'
-import { attributes, nextLink, section } from '../parts.ts'
+import { attributes, longText, nextLink, section } from '../parts.ts'
 import { durationText, shortText } from './layout.ts'
 
 /** What an ended session said and did, turn by turn. */
@@ -57,9 +57,9 @@ export function callBlock(session: number, call: Call, isOpen = false): Html {
       <span class="muted">${shortText(args, 90)}</span>
       ${callState(call)} ${ms !== undefined && html`<span class="muted">${timeText(ms)}</span>`}
     </summary>
-    ${name.length > 120 && codeText('Command', name)}
-    ${args !== '' && codeText('Arguments', args)}
-    ${result !== '' && codeText('Result', result)}
+    ${name.length > 120 && labelled('Command', name)}
+    ${args !== '' && labelled('Arguments', args)}
+    ${result !== '' && labelled('Result', result)}
     ${isCut && (isOpen ? restOfCall(session) : wholeCallLink(session, number))}
   </details>`
 }
@@ -71,9 +71,9 @@ function callState({ ok }: Call): Html {
     : html`<span class="badge bad">error</span>`
 }
 
-function codeText(label: string, text: string): Html {
-  return html`<p class="label">${label}</p>
-    <pre class="payload" tabindex="0" aria-label="${label}"><code>${text}</code></pre>`
+function labelled(label: string, text: string): Html {
+  return html`<p class="hint">${label}</p>
+    ${longText(label, text)}`
 }
 
 function wholeCallLink(session: number, number: number): Html {

@@ -8,7 +8,9 @@ import {
   emptyState,
   listTable,
   nextLink,
+  polled,
   rowLink,
+  section,
   tableRow,
   timeTag,
 } from '../parts.ts'
@@ -43,20 +45,13 @@ export function waitingFragment({ waiting, path, all }: WaitingView): Html {
     whenEmpty: emptyState(NOTHING),
   })
   const count = isCut ? `the newest ${items.length}` : countText(items.length, 'thing')
-  return html`<section
-    id="waiting"
-    aria-labelledby="waiting-title"
-    hx-get="${path}"
-    hx-trigger="every 10s"
-    hx-swap="outerMorph"
-    hx-target="this"
-  >
-    <div class="title-line">
-      <h2 id="waiting-title">Waits for you</h2>
-      ${items.length > 0 && countLine(count)} ${items.some(isSeen) && seenForm(readAt)}
-    </div>
-    ${table} ${isCut && nextLink(all, 'Show all')}
-  </section>`
+  return section(
+    'waiting-title',
+    'Waits for you',
+    html`${table} ${isCut && nextLink(all, 'Show all')}`,
+    { id: 'waiting', ...polled(path, 10, 'waiting') },
+    html`${items.length > 0 && countLine(count)} ${items.some(isSeen) && seenForm(readAt)}`,
+  )
 }
 
 /** Whether it is gone once a person has seen it: a condition that lasts is not. */

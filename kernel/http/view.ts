@@ -12,6 +12,8 @@ export interface Page {
   body: Html
   /** Whether it takes the whole width of a wide screen. */
   wide?: boolean
+  /** The script of its service, where something on the page is live. */
+  script?: string
 }
 
 /** Draws what stands around a page: the document, its header and its footer. */

@@ -48,7 +48,6 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     exportRoute(options),
     mcpRoute(options),
     forwardRoute(options),
-    ...assetRoutes('/assets'),
     ...assetRoutes('/assets', 'hooks'),
     ...apiDocsRoutes(describeHooks(options.version, operations), options.baseUrl),
   ]

@@ -72,7 +72,7 @@ export function linksRoutes(
     { method: 'GET', path: '/', access: 'guarded', handle: () => seeOther('/-/') },
     { method: 'GET', path: '/robots.txt', access: 'open', handle: () => ROBOTS },
     plainHealthRoute(app.version, databaseAnswers, (...fault) => faultReply(app, ...fault)),
-    ...assetRoutes('/-/assets'),
+    ...assetRoutes('/-/assets', 'links'),
     ...mountPages(ENDPOINTS, app),
     ...searchRoutes(app),
     ...operations,

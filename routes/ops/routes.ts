@@ -62,7 +62,6 @@ export function opsRoutes(app: OpsApp, databaseAnswers: () => Promise<boolean>):
   const operations = [HEALTH, ...mountApi(ENDPOINTS, app), webhookOperation(app)]
   return [
     plainHealthRoute(app.version, databaseAnswers, (...fault) => opsFault(app, ...fault)),
-    ...assetRoutes('/assets'),
     ...assetRoutes('/assets', 'ops'),
     ...mountPages(ENDPOINTS, app),
     sessionStream(app),

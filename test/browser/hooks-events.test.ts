@@ -60,7 +60,7 @@ async function copied(page: Page): Promise<string> {
 }
 
 function connection(page: Page): Promise<string> {
-  return textOf(page.locator('[data-connection-label]'))
+  return textOf(page.locator('.connection'))
 }
 
 /** Path and query of the address bar. */
@@ -92,7 +92,7 @@ await t.test('the dashboard follows events without reload', async (t: Test) => {
   t.equal(await connection(page), 'idle')
   t.ok(await page.locator('#start-here').isVisible(), 'an empty dashboard says what to do')
   t.equal(await page.locator('#recent').count(), 0)
-  t.equal(await textOf(tile(page, 'generic:live', '[data-last-event]')), 'never')
+  t.equal(await textOf(tile(page, 'generic:live', '.when')), 'never')
   // A mark that a reload would wipe away.
   await page.locator('main').evaluate((main: { dataset: { mark?: string } }) => {
     main.dataset.mark = 'kept'
@@ -107,22 +107,22 @@ await t.test('the dashboard follows events without reload', async (t: Test) => {
   t.equal(await textOf(row.locator('.number')), '12 B')
   t.equal(await row.locator('time').getAttribute('datetime'), ack.received_at)
   // The status comes behind the event.
-  await untilText(page.locator('[data-connection-label]'), 'receiving')
+  await untilText(page.locator('.connection'), 'receiving')
   t.equal(await page.locator('#start-here').count(), 0, 'it becomes the real one by itself')
-  await untilText(tile(page, 'generic:live', '[data-recent-count]'), '1')
-  const last = tile(page, 'generic:live', '[data-last-event] time')
+  await untilText(tile(page, 'generic:live', '.counts'), '1 received')
+  const last = tile(page, 'generic:live', 'time')
   t.equal(await last.getAttribute('datetime'), ack.received_at)
 
   await t.test('counts and times stand beside the right provider', async (t) => {
     const second = await send(base, 'generic/live', '{}')
     const signed = await deliver(base, 'code_host', '{"zen":1}', { 'X-CodeHost-Event': 'push' })
     const { id, received_at } = signed.json<{ id: number; received_at: string }>()
-    await untilText(tile(page, 'generic:live', '[data-recent-count]'), '2')
-    await untilText(tile(page, 'code_host', '[data-recent-count]'), '1')
-    t.equal(await textOf(tile(page, 'payments', '[data-recent-count]')), '0')
-    t.equal(await textOf(tile(page, 'payments', '[data-last-event]')), 'never')
+    await untilText(tile(page, 'generic:live', '.counts'), '2 received')
+    await untilText(tile(page, 'code_host', '.counts'), '1 received')
+    t.equal(await textOf(tile(page, 'payments', '.counts')), '0 received')
+    t.equal(await textOf(tile(page, 'payments', '.when')), 'never')
     t.equal(await last.getAttribute('datetime'), second.received_at)
-    const time = tile(page, 'code_host', '[data-last-event] time')
+    const time = tile(page, 'code_host', 'time')
     t.equal(await time.getAttribute('datetime'), received_at)
     t.same(await untilRows(page, 3), [id, second.id, ack.id])
     t.equal(await textOf(page.locator(`tr[data-id="${id}"] .verify`)), 'verified')
@@ -146,7 +146,7 @@ await t.test('more events than the list is long', async (t) => {
   for (let count = 0; count < 22; count++) sent.unshift((await send(base, 'generic/many')).id)
   await page.locator(`tr[data-id="${sent[0]}"]`).waitFor()
   t.same(await rowIds(page), sent.slice(0, 20), 'the newest 20')
-  await untilText(tile(page, 'generic:many', '[data-recent-count]'), '22')
+  await untilText(tile(page, 'generic:many', '.counts'), '22 received')
 })
 await t.test('the page comes back after answers that are no stream', async (t) => {
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(502)] })
@@ -159,11 +159,24 @@ await t.test('the page comes back after answers that are no stream', async (t) =
   })
   const old = await send(base, 'generic/proxied')
   await page.goto(`${base}/`)
-  await untilText(page.locator('[data-connection-label]'), 'reconnecting…')
+  await untilText(page.locator('.connection'), 'reconnecting…')
   const missed = await send(base, 'generic/proxied')
   await page.locator(`tr[data-id="${missed.id}"]`).waitFor()
   t.same((await rowIds(page)).slice(0, 2), [missed.id, old.id])
-  await untilText(page.locator('[data-connection-label]'), 'receiving')
+  await untilText(page.locator('.connection'), 'receiving')
+})
+
+await t.test('a status that does not come is told, until the next one comes', async (t) => {
+  const { page } = await browse(t, base, {
+    expectedErrors: [/^Failed to load resource/, /^htmx: htmx:error/],
+  })
+  await page.route('**/status', (route) => route.abort())
+  await page.goto(`${base}/`)
+  await send(base, 'generic/proxied')
+  await untilText(page.locator('#problem'), 'Gatehouse could not be reached.')
+  await page.unroute('**/status')
+  await send(base, 'generic/proxied')
+  await untilText(page.locator('#problem'), '')
 })
 
 await t.test('the log in a browser', async (t: Test) => {
@@ -582,6 +595,16 @@ await t.test('a home of many providers', async (t: Test) => {
     await untilText(page.locator('#provider-rows-found'), `0 of ${count}`)
     await page.locator('#provider-rows-find').fill('')
     t.equal(await rows.locator('visible=true').count(), count)
+  })
+
+  await t.test('a new status keeps what was typed, and what it hides', async (t) => {
+    const find = page.locator('#provider-rows-find')
+    await find.fill('source-1')
+    await send(base, 'generic/source-2')
+    await untilText(tile(page, 'generic:source-2', '.counts'), '1 received')
+    t.equal(await find.inputValue(), 'source-1')
+    t.equal(await rows.locator('visible=true').count(), 7)
+    await find.fill('')
   })
 
   await t.test('a refusal shows at its provider by itself', async () => {

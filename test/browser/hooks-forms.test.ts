@@ -6,7 +6,7 @@ import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { addProvider, post, postForm, startHooks } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
-import { browse, focusedId, loadFailure, send, tabTo, textOf, untilText } from './pages.ts'
+import { browse, focusedId, loadFailure, send, tabTo, textOf, tile, untilText } from './pages.ts'
 
 const [, postgres] = backends
 let answers = 0
@@ -103,8 +103,8 @@ await t.test('the switch of a provider', async (t: Test) => {
     await untilChecked(page, 'toggle-code_host', false)
     await untilChecked(page, id, true)
     await page.goto(`${base}/`)
-    t.ok(await page.locator('[data-provider="code_host"] [data-disabled]').isVisible())
-    t.notOk(await page.locator('[data-provider="generic:shop"] [data-disabled]').isVisible())
+    t.ok(await tile(page, 'code_host', '.badge:text("disabled")').isVisible())
+    t.notOk(await tile(page, 'generic:shop', '.badge:text("disabled")').isVisible())
   })
 })
 
@@ -206,7 +206,7 @@ await t.test('the life of a provider with a token', async (t: Test) => {
     })
     await openCard(card)
     await card.getByText('Rotate or remove…').click()
-    const remove = card.getByRole('button', { name: 'Remove provider' })
+    const remove = card.getByRole('button', { name: 'Remove generic:a-b_c' })
     await remove.click()
     t.match(asked, [/^Remove generic:a-b_c\?/])
     await page.reload()
@@ -323,7 +323,7 @@ await t.test('alarms in the browser', async (t: Test) => {
     const row = other.locator('article[data-provider="generic:ci"]')
     await openCard(row)
     await row.getByText('Alarms…').click()
-    await other.locator('[id="burst-generic%3Aci"]').fill('')
+    await other.locator('[id="alarms-generic%3Aci-rejection_burst"]').fill('')
     await other.locator('[id="alarm-generic%3Aci"]').click()
     await until(async () => !(await badge.isVisible()), 'the badge to go')
     await other.close()

@@ -145,7 +145,7 @@ await t.test('every page works without script', async (t: Test) => {
     t.equal((await post(base, 'generic/ci', '{}', headers)).status, 202, 'the secret still works')
     await loads(t, page, () => page.goto(`${base}/providers?open=generic:ci`))
     await card.getByText('Rotate or remove…').click()
-    const remove = card.getByRole('button', { name: 'Remove provider' })
+    const remove = card.getByRole('button', { name: 'Remove generic:ci' })
     t.equal(await loads(t, page, () => remove.click()), 200)
     t.equal(await card.count(), 0)
   })

@@ -99,7 +99,7 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     t.same(await metrics(base), { 'generic:ci silent': 1 })
     const { text } = await request(`${base}/`)
     t.match(text, /<li>no event for longer than expected: generic:ci<\/li>/, 'the page names it')
-    t.match(text, /data-alarm="silent"\s+title="No event for longer than expected"\s*>silent</)
+    t.match(text, /class="badge bad" title="No event for longer than expected">silent</)
     t.match(await cardOf(base, 'generic:ci'), { badges: 'token, silent' })
 
     const ended = next(stream, says('generic:ci'), 'the end of the alarm')
@@ -175,7 +175,7 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     await burst
     t.equal(await health(base), '200 degraded; many rejected deliveries: 1 provider')
     t.match(await metrics(base), { 'generic:shop burst': 1, 'generic:shop silent': 0 })
-    t.match((await request(`${base}/`)).text, /data-alarm="burst"[^>]*"\s*>many refused</)
+    t.match((await request(`${base}/`)).text, /class="badge bad"[^>]*>many refused</)
 
     // 30 were refused before the alarm was set: what happened counts.
     t.equal((await metrics(base))['code_host burst'], 0)

@@ -27,6 +27,7 @@ const [, postgres] = backends
 /** What a page of another site may not load. */
 const PRIVATE = [
   '/',
+  '/status',
   '/log',
   '/log/1',
   '/log/1/payload',

@@ -131,7 +131,7 @@ await t.test('the list', async (t: Test) => {
 
   await t.test('the page says from where on new events are news', async (t) => {
     const newest = Math.max(...all)
-    t.match((await request(`${base}/log?limit=1`)).text, `data-live="${newest}"`)
+    t.match((await request(`${base}/log?limit=1`)).text, `data-last="${newest}"`)
     for (const query of ['', '?provider=code_host', '?event_type=none']) {
       t.match((await request(`${base}/log${query}`)).text, `data-position="${newest}"`, query)
     }

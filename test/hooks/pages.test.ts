@@ -13,7 +13,7 @@ import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
 const { base, server, env } = await startHooks(t, postgres)
-const PAGES = ['/', '/log', '/log?rejected=1', '/providers', '/settings']
+const PAGES = ['/', '/status', '/log', '/log?rejected=1', '/providers', '/settings']
 const manifest: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const BROWSER = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
@@ -226,7 +226,28 @@ t.test('the document of the hooks endpoints', async (t: Test) => {
   t.equal(foreign.status, 403)
 })
 
-t.test('a status that can’t be read is in the log with its reason', async (t) => {
+t.test('a page loads the sheets and the scripts that it uses', async (t) => {
+  const shared = ['app.css', 'hooks.css', 'htmx.js', 'app.js']
+  const { id } = (await deliver(base, 'code_host', '{}')).json<{ id: number }>()
+  for (const [path, ...scripts] of [
+    ['/', 'hooks.js'],
+    ['/log', 'hooks.js'],
+    [`/log/${id}`, 'hooks.js'],
+    ['/log?rejected=1'],
+    ['/providers'],
+    ['/nothing'],
+  ] as const) {
+    const { text } = await request(base + path, { headers: BROWSER })
+    const files = [...text.matchAll(/"\/assets\/([^"]+\.(?:css|js))"/g)].map(([, name]) => name)
+    t.same(files, [...shared, ...scripts], path)
+  }
+})
+
+t.test('a status that can’t be read is in the log with its reason, and on the page', async (t) => {
+  const readPart = () => request(`${base}/status`, { headers: { 'HX-Request': 'true' } })
+  const part = await readPart()
+  t.match(part, { status: 200, text: /^<div\s+id="status"[\s\S]*<section id="providers"/ })
+  t.notMatch(part.text, 'Database out of reach')
   await postgres.query(env, 'alter table hooks.rejection_minutes rename to rejection_minutes_away')
   // The one before is good for a second.
   const line = await until(async () => {
@@ -235,4 +256,5 @@ t.test('a status that can’t be read is in the log with its reason', async (t) 
   }, 'the status to be read again')
   const error = { level: 'error', error: /rejection_minutes/, stack: /readProviders|status\.ts/ }
   t.match(JSON.parse(line), error)
+  t.match(await readPart(), { status: 200, text: 'Database out of reach' })
 })

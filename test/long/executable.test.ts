@@ -20,6 +20,8 @@ const BODY = '{"build": 42}'
 const ASSETS = [
   ['app.css', 'html/assets/app.css'],
   ['app.js', 'html/assets/app.js'],
+  ['hooks.css', 'html/assets/hooks.css'],
+  ['hooks.js', 'html/assets/hooks.js'],
   ['icon.svg', 'html/assets/icon.svg'],
   ['htmx.js', 'node_modules/htmx.org/dist/htmx.min.js'],
 ] as const
