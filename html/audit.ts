@@ -1,6 +1,7 @@
 import type { Change } from '../db/audit.ts'
 import { html, type Html } from '../kernel/html.ts'
 import type { View } from '../kernel/http/view.ts'
+import { contentView } from './layout.ts'
 import { breakable, emptyState, listTable, tableRow, timeTag } from './parts.ts'
 
 /** A page of the audit of a service. */
@@ -30,13 +31,12 @@ export function auditView({ changes, next }: AuditPage, { section, below }: Audi
       more: { next, label: 'Older changes' },
     })}
   </section>`
-  const body = html`<h1>Audit</h1>
+  const above = html`<h1>Audit</h1>
     ${below}
     <p class="muted">
       Who changed what. <code>gatehouse audit</code> lists the changes of all services.
-    </p>
-    ${content}`
-  return { page: () => ({ title: 'Audit', section, body }), fragment: () => content }
+    </p>`
+  return contentView({ title: 'Audit', section, above }, content)
 }
 
 function changeRow({ id, at, actor, action, subject }: Change): Html {
