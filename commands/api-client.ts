@@ -7,7 +7,7 @@ import { parseJson, parseObject, stringOf } from '../kernel/json.ts'
 import { readStart } from '../kernel/net/outbound.ts'
 import { trimEnd } from '../kernel/text.ts'
 import { fits } from '../kernel/validate.ts'
-import { cleanText } from '../services/hooks/event-fields.ts'
+import { cleanText } from '../services/hooks/deliveries/fields.ts'
 import { anyText } from '../kernel/variables.ts'
 import { secretFlag, UsageError, urlFlag } from './command.ts'
 

@@ -1,4 +1,4 @@
-import { configuredSecrets } from '../services/hooks/secrets.ts'
+import { configuredSecrets } from '../services/hooks/schemes/secrets.ts'
 import { areKnown, type ServiceName, type VariableName } from './configuration.ts'
 import { addressFindings } from './checks/addresses.ts'
 import {

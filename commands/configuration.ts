@@ -4,7 +4,7 @@ import { EVENT_VARIABLES, hooksVariables } from '../services/hooks/variables.ts'
 import { linksVariables } from '../services/links/open.ts'
 import { opsVariables } from '../services/ops/variables.ts'
 import { isLoopbackName } from '../kernel/net/addresses.ts'
-import type { OwnHosts } from '../services/links/loop.ts'
+import type { OwnHosts } from '../services/links/links/loop.ts'
 
 /**
  * Every variable. The name in lower case with dashes, without `GATEHOUSE_`, is its flag:

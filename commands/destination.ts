@@ -12,7 +12,7 @@ import {
   removeDestination,
   retryDeliveries,
 } from '../services/hooks/destinations/destinations.ts'
-import { readSince } from '../services/hooks/event-filter.ts'
+import { readSince } from '../services/hooks/events/filter.ts'
 import { command, JSON_FLAG, readFields, text, value, type Call, type Command } from './command.ts'
 import { printRows } from './output.ts'
 

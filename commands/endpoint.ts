@@ -4,7 +4,7 @@ import {
   clientConfiguration,
   createEndpoint,
   revokeEndpoint,
-} from '../services/hooks/endpoint-changes.ts'
+} from '../services/hooks/endpoints/changes.ts'
 import { serviceUrl } from './configuration.ts'
 import { command, JSON_FLAG, text, value } from './command.ts'
 import { printRows } from './output.ts'

@@ -6,8 +6,8 @@ import { parseJson } from '../kernel/json.ts'
 import { messageOf } from '../kernel/log.ts'
 import { fits, validateTexts } from '../kernel/validate.ts'
 import { accepted, integer, oneOf } from '../kernel/variables.ts'
-import { EventDetail } from '../services/hooks/event-detail.ts'
-import { EventQuery } from '../services/hooks/event-filter.ts'
+import { EventDetail } from '../services/hooks/events/detail.ts'
+import { EventQuery } from '../services/hooks/events/filter.ts'
 import { apiClient, CLIENT_FLAGS, readFrom, type ApiClient } from './api-client.ts'
 import {
   command,

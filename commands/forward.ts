@@ -5,16 +5,16 @@ import { findProgram } from '../kernel/processes/run.ts'
 import { DURATION_FORM, parseDuration } from '../kernel/time.ts'
 import { accepted, integer } from '../kernel/variables.ts'
 import { redactUrlTokens } from '../services/hooks/redact.ts'
-import { forward, type ForwardReport } from '../services/hooks/forward/client.ts'
-import { postTo, type Attempt, type Delivered } from '../services/hooks/forward/delivery.ts'
-import { execute } from '../services/hooks/forward/execute.ts'
+import { forward, type ForwardReport } from '../services/hooks/forwarders/client.ts'
+import { postTo, type Attempt, type Delivered } from '../services/hooks/forwarders/delivery.ts'
+import { execute } from '../services/hooks/forwarders/execute.ts'
 import {
   readForwardRequest,
   MAX_NAME_LENGTH,
   type ForwardRequest,
-} from '../services/hooks/forward/protocol.ts'
-import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
-import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
+} from '../services/hooks/forwarders/protocol.ts'
+import { parseTarget, TARGET_FORM } from '../services/hooks/replays/outgoing.ts'
+import { cleanText, sha256Hex } from '../services/hooks/deliveries/fields.ts'
 import { FROM, readFrom } from './api-client.ts'
 import { command, readFields, text, UsageError, value, type Call } from './command.ts'
 import type { Output } from './output.ts'

@@ -8,7 +8,7 @@ import {
 } from '../services/links/transfer/import.ts'
 import { readLinks, exportLinks } from '../services/links/transfer/files.ts'
 import { FORMATS } from '../services/links/transfer/records.ts'
-import { readEmail } from '../services/links/users.ts'
+import { readEmail } from '../services/links/users/users.ts'
 import { hostsOfLinks } from './configuration.ts'
 import { command, JSON_FLAG, text, value } from './command.ts'
 import { knownUser } from './users.ts'

@@ -18,8 +18,8 @@ import {
   setAlarms,
   type Proof,
 } from '../services/hooks/providers.ts'
-import type { SchemeName } from '../services/hooks/schemes.ts'
-import { isSignedProvider } from '../services/hooks/secrets.ts'
+import type { SchemeName } from '../services/hooks/schemes/schemes.ts'
+import { isSignedProvider } from '../services/hooks/schemes/secrets.ts'
 import {
   command,
   JSON_FLAG,

@@ -4,19 +4,19 @@ import { Fault } from '../kernel/fault.ts'
 import { numberOf, parseObject, stringOf } from '../kernel/json.ts'
 import { post, type OutboundResult } from '../kernel/net/outbound.ts'
 import { accepted } from '../kernel/variables.ts'
-import { cleanText } from '../services/hooks/event-fields.ts'
+import { cleanText } from '../services/hooks/deliveries/fields.ts'
 import { receiverPath } from '../services/hooks/providers.ts'
-import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
-import { makeSample, type Sample } from '../services/hooks/sample.ts'
-import { keyOf, SECRET_PREFIX, secretForm } from '../services/hooks/keys.ts'
-import { BUILT_IN, schemeNamed, schemeOf } from '../services/hooks/schemes.ts'
+import { parseTarget, TARGET_FORM } from '../services/hooks/replays/outgoing.ts'
+import { makeSample, type Sample } from '../services/hooks/schemes/sample.ts'
+import { keyOf, SECRET_PREFIX, secretForm } from '../services/hooks/schemes/keys.ts'
+import { BUILT_IN, schemeNamed, schemeOf } from '../services/hooks/schemes/schemes.ts'
 import {
   configuredSecrets,
   isGenericName,
   isSignedProvider,
   secretVariable,
-} from '../services/hooks/secrets.ts'
-import { signDelivery } from '../services/hooks/signatures.ts'
+} from '../services/hooks/schemes/secrets.ts'
+import { signDelivery } from '../services/hooks/schemes/signatures.ts'
 import { serviceUrl } from './configuration.ts'
 import { command, UsageError, value, type ConfiguredTools } from './command.ts'
 import { DONE, FAILED, type Output } from './output.ts'

@@ -2,8 +2,8 @@ import { userQueries } from '../db/links/users.ts'
 import { notFound } from '../kernel/fault.ts'
 import { oneOf, accepted } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
-import { NewUser } from '../services/links/user-input.ts'
-import { changeRole, createUser, findUser } from '../services/links/accounts.ts'
+import { NewUser } from '../services/links/users/input.ts'
+import { changeRole, createUser, findUser } from '../services/links/users/accounts.ts'
 import { command, JSON_FLAG, readFields, text, value } from './command.ts'
 import { printRows } from './output.ts'
 import type { Database } from '../db/client.ts'
@@ -15,7 +15,7 @@ import {
   newTokenOf,
   revokeToken,
   TokenForm,
-} from '../services/links/token-changes.ts'
+} from '../services/links/tokens/changes.ts'
 
 /** All of them: the list is printed at once. */
 const MAX_USERS = Number.MAX_SAFE_INTEGER

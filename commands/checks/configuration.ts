@@ -1,5 +1,5 @@
 import { hostName, isLoopbackName } from '../../kernel/net/addresses.ts'
-import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/secrets.ts'
+import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/schemes/secrets.ts'
 import {
   areKnown,
   describeConfiguration,

@@ -14,7 +14,7 @@ import {
   type ServerFacts,
 } from '../../db/server.ts'
 import { messageOf } from '../../kernel/log.ts'
-import { acceptsPrevious, type SigningSecrets } from '../../services/hooks/secrets.ts'
+import { acceptsPrevious, type SigningSecrets } from '../../services/hooks/schemes/secrets.ts'
 import type { DatabaseTools } from '../command.ts'
 import { controlPath, runRemotely } from '../control.ts'
 import { fail, ok, warn, type Findings } from '../output.ts'

@@ -1,7 +1,7 @@
 import { messageOf } from '../../kernel/log.ts'
 import { findProgram } from '../../kernel/processes/run.ts'
-import { INVENTORY_FILE } from '../../services/ops/inventory.ts'
-import { readJsonFile, type FileKind } from '../../services/ops/json-file.ts'
+import { INVENTORY_FILE } from '../../services/ops/inventory/inventory.ts'
+import { readJsonFile, type FileKind } from '../../services/ops/inventory/json-file.ts'
 import { PRICES_FILE } from '../../services/ops/runners/budget.ts'
 import { probeSandbox } from '../../services/ops/tools/sandbox.ts'
 import { fail, ok, warn, type Findings } from '../output.ts'
@@ -70,7 +70,7 @@ export async function queueFindings({ current }: ConfigSource) {
   const place = `${protocol}//${host}`
   try {
     // Loaded only when configured: the client costs time and memory.
-    const { pingRedis } = await import('../../services/hooks/queue/redis.ts')
+    const { pingRedis } = await import('../../services/hooks/queues/redis.ts')
     await pingRedis(url, ANSWER_MS)
     return [ok('queue', `${place} answers`)]
   } catch (error) {

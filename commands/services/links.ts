@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { databaseAnswers } from '../../db/server.ts'
 import { systemClock } from '../../kernel/time.ts'
-import { faultReply, NOT_FOUND, type LinksRoutes } from '../../routes/links/endpoint.ts'
+import { faultReply, NOT_FOUND, type LinksRoutes } from '../../routes/links/kit.ts'
 import { linksRoutes, linksFallback } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
 import { hostsOfLinks, runningServices, shortKeyword } from '../configuration.ts'

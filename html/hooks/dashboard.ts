@@ -1,7 +1,7 @@
 import type { HourStats } from '../../db/hooks/stats.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
-import type { EventRow } from '../../services/hooks/previews.ts'
+import type { EventRow } from '../../services/hooks/events/previews.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 import { barChart } from '../chart.ts'
 import { rowFilter } from '../form.ts'
@@ -21,8 +21,8 @@ import {
   timeTag,
 } from '../parts.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
-import { eventTable } from './event-row.ts'
-import { logUrl } from './log-filter.ts'
+import { eventTable } from './events/row.ts'
+import { logUrl } from './events/filter.ts'
 
 /** What `/status` shows. */
 export interface StatusView {

@@ -1,7 +1,7 @@
 import type { ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
-import type { LinksPage, LinkSearch } from '../../services/links/lists.ts'
+import type { LinksPage, LinkSearch } from '../../services/links/lists/lists.ts'
 import { anyOf, field, filterForm, select, submit, VERBATIM } from '../form.ts'
 import { contentView } from '../layout.ts'
 import {
@@ -13,8 +13,8 @@ import {
   moreLink,
   timeTag,
 } from '../parts.ts'
-import { linkRow, tagList, visibilityBadge, type ShortLinks } from './links.ts'
-import { firstLinkForm, firstLinkStep } from './first-link.ts'
+import { linkRow, tagList, visibilityBadge, type ShortLinks } from './links/links.ts'
+import { firstLinkForm, firstLinkStep } from './links/first.ts'
 
 const ROLES = [
   ['', 'Any'],

@@ -11,7 +11,7 @@ import { attributes, polled, saved, section, startHere, timeTag } from '../parts
 import { checksFragment, healthLine, type ChecksView } from './checks.ts'
 import { eventTable } from './events.ts'
 import { costText, modelText, sessionLink, shortText, statusBadge } from './layout.ts'
-import { askedLine } from './prompt.ts'
+import { askedLine } from './sessions/prompt.ts'
 import { waitingFragment, type WaitingView } from './waiting.ts'
 
 /** The current state. */

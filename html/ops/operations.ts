@@ -1,7 +1,7 @@
 import type { Cooldown } from '../../db/ops/operations.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
-import type { Cooldowns, OperationLimit } from '../../services/ops/cooldowns.ts'
+import type { Cooldowns, OperationLimit } from '../../services/ops/operations/cooldowns.ts'
 import { emptyState, listTable, section, tableRow, timeTag } from '../parts.ts'
 import { opsView } from './layout.ts'
 

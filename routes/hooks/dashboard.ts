@@ -3,11 +3,11 @@ import { UNKNOWN_PROVIDER } from '../../db/hooks/rejections.ts'
 import { dashboardPage, statusView, type StatusView } from '../../html/hooks/dashboard.ts'
 import { PROGRAM_NAME } from '../../kernel/assets.ts'
 import { Unavailable } from '../../kernel/fault.ts'
-import { listNewest } from '../../services/hooks/events.ts'
-import { withPreviews } from '../../services/hooks/previews.ts'
+import { listNewest } from '../../services/hooks/events/events.ts'
+import { withPreviews } from '../../services/hooks/events/previews.ts'
 import { statsOf } from '../../services/hooks/stats.ts'
 import { namedReasons } from '../../services/hooks/status.ts'
-import { page, type HooksRoutes } from './endpoint.ts'
+import { page, type HooksRoutes } from './kit.ts'
 
 const NEWEST = 10
 

@@ -16,9 +16,9 @@ import {
   type DeliveryHead,
   type Receiver,
   type Receiving,
-} from '../../services/hooks/deliveries.ts'
-import type { Handshake } from '../../services/hooks/schemes.ts'
-import type { HooksRoutes } from './endpoint.ts'
+} from '../../services/hooks/deliveries/deliveries.ts'
+import type { Handshake } from '../../services/hooks/schemes/schemes.ts'
+import type { HooksRoutes } from './kit.ts'
 
 /** hooks.md section 2, IngestAck. */
 export const IngestAck = Type.Object({

@@ -3,14 +3,14 @@ import { Destination } from '../../db/hooks/destinations.ts'
 import { EventSummary } from '../../db/hooks/events.ts'
 import { HourStats } from '../../db/hooks/stats.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
-import { EventDetail } from '../../services/hooks/event-detail.ts'
+import { EventDetail } from '../../services/hooks/events/detail.ts'
 import { ProviderStatus } from '../../services/hooks/providers.ts'
-import { ReplayJob } from '../../services/hooks/replay-jobs.ts'
+import { ReplayJob } from '../../services/hooks/replays/jobs.ts'
 import { Health } from '../../services/hooks/status.ts'
 import { IngestAck } from './deliveries.ts'
 import { DestinationSwitch, DestinationList, Retried, RetryRequest } from './destinations.ts'
-import { EventList, ReplayRequest, Sent } from './events.ts'
-import { ReplayedEvents, ReplayJobRequest } from './replay-jobs.ts'
+import { EventList, ReplayRequest, Sent } from './events/events.ts'
+import { ReplayedEvents, ReplayJobRequest } from './replays.ts'
 
 /** hooks.md section 2, Problem. */
 const Problem = Type.Object({

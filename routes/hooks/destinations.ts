@@ -8,7 +8,7 @@ import {
 import { newForm } from '../../kernel/http/endpoint.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
-import { readSince, SINCE_FORM } from '../../services/hooks/event-filter.ts'
+import { readSince, SINCE_FORM } from '../../services/hooks/events/filter.ts'
 import {
   addDestination,
   COUNT_UP_TO,
@@ -20,7 +20,7 @@ import {
   retryDeliveries,
 } from '../../services/hooks/destinations/destinations.ts'
 import { operator } from './access.ts'
-import { api, form, page, type HooksRoutes } from './endpoint.ts'
+import { api, form, page, type HooksRoutes } from './kit.ts'
 
 const params = { name: Type.String() }
 

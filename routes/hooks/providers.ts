@@ -5,9 +5,9 @@ import {
   providerContent,
   providerToggle,
   type ProviderCard,
-} from '../../html/hooks/provider-card.ts'
-import { providersFragment, providersPage } from '../../html/hooks/providers.ts'
-import type { ProvidersView } from '../../html/hooks/providers.ts'
+} from '../../html/hooks/providers/card.ts'
+import { providersFragment, providersPage } from '../../html/hooks/providers/providers.ts'
+import type { ProvidersView } from '../../html/hooks/providers/providers.ts'
 import type { Option } from '../../html/form.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
 import type { Html } from '../../kernel/html.ts'
@@ -18,7 +18,7 @@ import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { ActiveProvider } from '../../db/hooks/providers.ts'
 import { HourStats } from '../../db/hooks/stats.ts'
 import { AlarmForm, alarmsOf } from '../../services/hooks/alarms.ts'
-import { filterFields } from '../../services/hooks/event-filter.ts'
+import { filterFields } from '../../services/hooks/events/filter.ts'
 import {
   createProvider,
   enableProvider,
@@ -34,16 +34,16 @@ import {
   type Proof,
   type ProviderTools,
 } from '../../services/hooks/providers.ts'
-import { readSchemeRow, SchemeFields } from '../../services/hooks/scheme-form.ts'
-import { SCHEME_NAMES, schemeOf } from '../../services/hooks/schemes.ts'
+import { readSchemeRow, SchemeFields } from '../../services/hooks/schemes/form.ts'
+import { SCHEME_NAMES, schemeOf } from '../../services/hooks/schemes/schemes.ts'
 import {
   isSignedProvider,
   secretVariable,
   type SigningSecrets,
-} from '../../services/hooks/secrets.ts'
+} from '../../services/hooks/schemes/secrets.ts'
 import { DEFAULT_STATS_HOURS, MAX_STATS_HOURS, statsOf } from '../../services/hooks/stats.ts'
 import { reader } from './access.ts'
-import { api, form, page, type HooksRoutes } from './endpoint.ts'
+import { api, form, page, type HooksRoutes } from './kit.ts'
 
 const params = { name: Type.String() }
 

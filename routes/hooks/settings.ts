@@ -13,10 +13,10 @@ import {
   clientConfiguration,
   createEndpoint,
   revokeEndpoint,
-} from '../../services/hooks/endpoint-changes.ts'
-import { forgetForwarder } from '../../services/hooks/forward/forwarders.ts'
+} from '../../services/hooks/endpoints/changes.ts'
+import { forgetForwarder } from '../../services/hooks/forwarders/forwarders.ts'
 import { changeSettings, SettingsForm } from '../../services/hooks/settings.ts'
-import { form, page, type HooksRoutes } from './endpoint.ts'
+import { form, page, type HooksRoutes } from './kit.ts'
 
 /** Waiting events are counted up to here: beyond, it is enough to know that there are many. */
 const COUNT_UP_TO = 1_000

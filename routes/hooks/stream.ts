@@ -5,12 +5,12 @@ import type { Sink } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { refuseRepeated } from '../../kernel/validate.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
-import { eventTest } from '../../services/hooks/event-filter.ts'
-import { readForwardRequest, FORWARD_PROTOCOL } from '../../services/hooks/forward/protocol.ts'
+import { eventTest } from '../../services/hooks/events/filter.ts'
+import { readForwardRequest, FORWARD_PROTOCOL } from '../../services/hooks/forwarders/protocol.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { follower } from './access.ts'
 import { hooksFault } from './faults.ts'
-import type { HooksRoutes } from './endpoint.ts'
+import type { HooksRoutes } from './kit.ts'
 
 /** Messages of forwarders are short. */
 const MAX_MESSAGE = 16 * 1024

@@ -4,9 +4,9 @@ import { Fault, forbidden } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
 import { bearerToken } from '../../kernel/tokens.ts'
-import { noteUse } from '../../services/links/tokens.ts'
-import { visitorOf } from '../../services/links/users.ts'
-import type { LinksRoutes } from './endpoint.ts'
+import { noteUse } from '../../services/links/tokens/tokens.ts'
+import { visitorOf } from '../../services/links/users/users.ts'
+import type { LinksRoutes } from './kit.ts'
 
 /** Anybody, without a token: nobody asks who calls. */
 export const anybody: Access<LinksRoutes, undefined> = {

@@ -2,7 +2,7 @@ import { auditView } from '../../html/audit.ts'
 import { adminTabs } from '../../html/links/layout.ts'
 import { AuditQuery, readAudit } from '../audit.ts'
 import { admin, signedIn } from './access.ts'
-import { page } from './endpoint.ts'
+import { page } from './kit.ts'
 
 const PATH = '/-/admin/audit'
 

@@ -6,9 +6,9 @@ import { Token } from '../../db/links/tokens.ts'
 import { User } from '../../db/links/users.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { STATUS } from '../../services/links/faults.ts'
-import { CreatedToken, NewToken } from '../../services/links/token-changes.ts'
-import { LinkCreation, LinkUpdate } from '../../services/links/link-input.ts'
-import { linkList, tagList, userList } from './paging.ts'
+import { CreatedToken, NewToken } from '../../services/links/tokens/changes.ts'
+import { LinkCreation, LinkUpdate } from '../../services/links/links/input.ts'
+import { linkList, tagList, userList } from './lists/paging.ts'
 
 /** links.md section 2, Config. */
 export const Config = Type.Object({

@@ -4,7 +4,7 @@ import { memberQueries, Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
 import type { Done, View } from '../../kernel/http/view.ts'
-import { mayRead } from '../../services/links/links.ts'
+import { mayRead } from '../../services/links/links/links.ts'
 import {
   addMember,
   type LinkChange,
@@ -15,8 +15,8 @@ import {
   SHARES,
 } from '../../services/links/members.ts'
 import { signedIn, token } from './access.ts'
-import { api, form, Id, type LinksRoutes } from './endpoint.ts'
-import { changeableLink, linkView, readableLink } from './links.ts'
+import { api, form, Id, type LinksRoutes } from './kit.ts'
+import { changeableLink, linkView, readableLink } from './links/links.ts'
 
 const params = { id: Id }
 const memberParams = { id: Id, uid: Id }

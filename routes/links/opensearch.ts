@@ -1,20 +1,20 @@
 import type { User } from '../../db/links/users.ts'
-import { searchDescription, searchPage } from '../../html/links/visits.ts'
+import { searchDescription, searchPage } from '../../html/links/visits/visits.ts'
 import { queryOf, type Context } from '../../kernel/http/context.ts'
 import { bytesReply, htmlReply, jsonReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
-import { searchLinks } from '../../services/links/lists.ts'
-import { isSlug } from '../../services/links/slug.ts'
-import { MAX_LOCATION } from '../../services/links/target.ts'
-import { visitorOf } from '../../services/links/users.ts'
+import { searchLinks } from '../../services/links/lists/lists.ts'
+import { isSlug } from '../../services/links/links/slug.ts'
+import { MAX_LOCATION } from '../../services/links/links/target.ts'
+import { visitorOf } from '../../services/links/users/users.ts'
 import {
   encodePath,
   readSearchTerms,
   suggestionsFor,
   termsOfLink,
-} from '../../services/links/visits.ts'
-import { faultReply, framed, shortLinks, LOCATION_TOO_LONG, type LinksRoutes } from './endpoint.ts'
+} from '../../services/links/visits/visits.ts'
+import { faultReply, framed, shortLinks, LOCATION_TOO_LONG, type LinksRoutes } from './kit.ts'
 
 /** The most links that a search page lists. */
 const MAX_FOUND = 10

@@ -3,12 +3,12 @@ import type { User } from '../../db/links/users.ts'
 import { tagView } from '../../html/links/lists.ts'
 import { tagsView } from '../../html/links/tags.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
-import { ListQuery } from '../../services/links/lists.ts'
+import { ListQuery } from '../../services/links/lists/lists.ts'
 import { checkTag, listTagLinks, listTags } from '../../services/links/tags.ts'
 import { signedIn, token } from './access.ts'
-import { api, page, type LinksRoutes } from './endpoint.ts'
-import { listPage } from './lists.ts'
-import { linkList, nextAddress, tagList, type PageQuery } from './paging.ts'
+import { api, page, type LinksRoutes } from './kit.ts'
+import { listPage } from './lists/lists.ts'
+import { linkList, nextAddress, tagList, type PageQuery } from './lists/paging.ts'
 
 /** The query of a tag's page. */
 const TagQuery = Type.Object({

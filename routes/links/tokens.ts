@@ -12,9 +12,9 @@ import {
   newTokenOf,
   revokeToken,
   TokenForm,
-} from '../../services/links/token-changes.ts'
+} from '../../services/links/tokens/changes.ts'
 import { signedIn, token } from './access.ts'
-import { api, form, Id, page, type LinksRoutes } from './endpoint.ts'
+import { api, form, Id, page, type LinksRoutes } from './kit.ts'
 
 /** API tokens: users manage their own, and of their tokens only those of scope `full` do. */
 export const tokenEndpoints = [

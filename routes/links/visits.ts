@@ -2,24 +2,24 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { linkQueries } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { visitQueries, type ClickKind } from '../../db/links/visits.ts'
-import { previewPage, type LinkDetails } from '../../html/links/preview.ts'
-import { unknownPage } from '../../html/links/visits.ts'
+import { previewPage, type LinkDetails } from '../../html/links/visits/preview.ts'
+import { unknownPage } from '../../html/links/visits/visits.ts'
 import { Fault, forbidden, notFound, Unavailable } from '../../kernel/fault.ts'
 import { queryOf, type Context } from '../../kernel/http/context.ts'
-import { exampleOf } from '../../services/links/places.ts'
+import { exampleOf } from '../../services/links/links/places.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
-import { mayRead } from '../../services/links/links.ts'
-import { RESERVED_SLUGS, slugsMeant, slugsNear } from '../../services/links/slug.ts'
-import type { KnownLink } from '../../services/links/target-cache.ts'
+import { mayRead } from '../../services/links/links/links.ts'
+import { RESERVED_SLUGS, slugsMeant, slugsNear } from '../../services/links/links/slug.ts'
+import type { KnownLink } from '../../services/links/visits/target-cache.ts'
 import {
   MAX_LOCATION,
   NO_FURTHER_PATH,
   targetOf,
   type FurtherPath,
-} from '../../services/links/target.ts'
-import { levelOf, visitorOf } from '../../services/links/users.ts'
-import { linkMeant, readVisitPath, suggestionsFor } from '../../services/links/visits.ts'
+} from '../../services/links/links/target.ts'
+import { levelOf, visitorOf } from '../../services/links/users/users.ts'
+import { linkMeant, readVisitPath, suggestionsFor } from '../../services/links/visits/visits.ts'
 import {
   faultPage,
   faultReply,
@@ -28,7 +28,7 @@ import {
   NOT_FOUND,
   shortLinks,
   type LinksRoutes,
-} from './endpoint.ts'
+} from './kit.ts'
 
 const NOINDEX = { 'x-robots-tag': 'noindex' }
 

@@ -11,16 +11,7 @@ import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
-import {
-  form,
-  idOf,
-  KEY_HOLDER,
-  page,
-  paging,
-  readPage,
-  type OpsApp,
-  started,
-} from './endpoint.ts'
+import { form, idOf, KEY_HOLDER, page, paging, readPage, type OpsApp, started } from './kit.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }

@@ -1,6 +1,6 @@
 import { auditView } from '../../html/audit.ts'
 import { AuditQuery, readAudit } from '../audit.ts'
-import { page } from './endpoint.ts'
+import { page } from './kit.ts'
 
 const PATH = '/audit'
 

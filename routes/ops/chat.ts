@@ -6,7 +6,7 @@ import { jsonReply, type Reply, type Sink } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { answerOf, chatModels, promptOf, readChat } from '../../services/ops/chat.ts'
-import { type OpsApp, chatProblem, KEY_HOLDER } from './endpoint.ts'
+import { type OpsApp, chatProblem, KEY_HOLDER } from './kit.ts'
 
 const BODY_LIMIT = 1024 * 1024
 const KEEP_ALIVE_MS = 15_000

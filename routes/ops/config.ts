@@ -3,7 +3,7 @@ import { configView } from '../../html/ops/config.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
 import type { Typed, View } from '../../kernel/http/view.ts'
 import { Config, ConfigForm, ConfigUpdate } from '../../services/ops/config.ts'
-import { api, form, page, type OpsApp } from './endpoint.ts'
+import { api, form, page, type OpsApp } from './kit.ts'
 
 /** The configuration (ops.md section 4; decisions.md section 5, Dashboard). */
 export const configEndpoints = [

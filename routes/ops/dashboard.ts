@@ -15,7 +15,7 @@ import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../services/ops/sessions
 import { readHealth } from '../../services/ops/checks/health.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { firstChecks } from './checks.ts'
-import { form, LONG_FORM_LIMIT, page, type OpsApp, started } from './endpoint.ts'
+import { form, LONG_FORM_LIMIT, page, type OpsApp, started } from './kit.ts'
 import { FIRST_ITEMS, listWaiting } from './waiting.ts'
 
 const MAX_EVENTS = 15

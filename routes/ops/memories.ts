@@ -30,7 +30,7 @@ import {
   paging,
   readPage,
   type OpsApp,
-} from './endpoint.ts'
+} from './kit.ts'
 
 const PATH = '/memories'
 const params = { id: idOf('memory') }

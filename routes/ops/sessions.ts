@@ -4,14 +4,14 @@ import { eventQueries } from '../../db/ops/events.ts'
 import { Session, sessionQueries as q, type FoundSession } from '../../db/ops/sessions.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
-import { sessionsView } from '../../html/ops/session-list.ts'
+import { sessionsView } from '../../html/ops/sessions/list.ts'
 import {
   callView,
   sessionHead,
   sessionView,
   stopView,
   type ShownSession,
-} from '../../html/ops/sessions.ts'
+} from '../../html/ops/sessions/sessions.ts'
 import { found, Fault, unavailable } from '../../kernel/fault.ts'
 import { queryOf } from '../../kernel/http/context.ts'
 import type { Route } from '../../kernel/http/router.ts'
@@ -31,7 +31,7 @@ import {
   readPage,
   type OpsApp,
   started,
-} from './endpoint.ts'
+} from './kit.ts'
 
 /** ops.md section 2, detail of a session. */
 export const SessionDetail = Type.Object({

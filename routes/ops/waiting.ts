@@ -3,7 +3,7 @@ import { waitingFragment, waitingView, type WaitingView } from '../../html/ops/w
 import { INSTANT_FORM, readInstant } from '../../kernel/time.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 import { markSeen, readWaiting } from '../../services/ops/waiting.ts'
-import { form, page, type OpsApp } from './endpoint.ts'
+import { form, page, type OpsApp } from './kit.ts'
 
 const PATH = '/waiting'
 const MAX_ITEMS = 100

@@ -14,8 +14,8 @@ import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { makeChange, type ChangeNote, type ChangeTools } from '../audit.ts'
 import { rejectedSince, type AlarmForm } from './alarms.ts'
 import type { HooksParts } from './registry.ts'
-import { isSecretText, keyOf, makeSigningSecret, makeToken, secretForm } from './keys.ts'
-import { schemeNamed, type SchemeName } from './schemes.ts'
+import { isSecretText, keyOf, makeSigningSecret, makeToken, secretForm } from './schemes/keys.ts'
+import { schemeNamed, type SchemeName } from './schemes/schemes.ts'
 import {
   isGenericName,
   isSignedProvider,
@@ -23,7 +23,7 @@ import {
   secretStatus,
   SecretStatus,
   type SigningSecrets,
-} from './secrets.ts'
+} from './schemes/secrets.ts'
 import { statsSince } from './stats.ts'
 
 /** hooks.md section 2, ProviderStatus. The secret itself is never part of it. */

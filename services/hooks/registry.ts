@@ -8,7 +8,7 @@ import type { Metrics } from '../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
-import { isSignedProvider, type SigningSecrets } from './secrets.ts'
+import { isSignedProvider, type SigningSecrets } from './schemes/secrets.ts'
 
 /** What the parts of the service are made from. */
 export interface HooksParts {

@@ -13,8 +13,8 @@ import {
 } from '../../kernel/repeat.ts'
 import { field, parsed } from '../../kernel/validate.ts'
 import { changedNames, noteChange, type ChangeTools } from '../audit.ts'
-import type { Forwarders } from './forward/forwarders.ts'
-import { parseTarget, TARGET_FORM } from './outgoing.ts'
+import type { Forwarders } from './forwarders/forwarders.ts'
+import { parseTarget, TARGET_FORM } from './replays/outgoing.ts'
 import type { HooksParts, Registry } from './registry.ts'
 
 const { retention_max_age_days, retention_max_rows, sse_retry_ms } = Settings.properties

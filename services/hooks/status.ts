@@ -13,7 +13,7 @@ import {
 } from './alarms.ts'
 import { readProviders } from './providers.ts'
 import type { HooksParts, Registry } from './registry.ts'
-import { mayDeliver, type SigningSecrets } from './secrets.ts'
+import { mayDeliver, type SigningSecrets } from './schemes/secrets.ts'
 
 /** A provider as the stream's `status` message has it. */
 type ProviderLine = ReturnType<typeof toLine>

@@ -2,7 +2,7 @@ import type { Database } from '../../db/client.ts'
 import type { Link, LinkAccess } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { Fault, Unavailable } from '../../kernel/fault.ts'
-import { linkFor, plainLink } from './links.ts'
+import { linkFor, plainLink } from './links/links.ts'
 
 /** Links that one form may change: each is a transaction of its own. */
 export const MAX_CHOSEN = 200

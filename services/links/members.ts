@@ -6,9 +6,9 @@ import type { User } from '../../db/links/users.ts'
 import { notFound } from '../../kernel/fault.ts'
 import { field } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
-import { changeLink } from './links.ts'
+import { changeLink } from './links/links.ts'
 import { writeHiddenTags } from './tags.ts'
-import { userByEmail } from './accounts.ts'
+import { userByEmail } from './users/accounts.ts'
 
 /** What POST `/links/{id}/owners` and `/shares` take. */
 export const NewMember = Type.Object({

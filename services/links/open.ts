@@ -1,9 +1,9 @@
-import { bearerFinder } from './tokens.ts'
-import { openClicks, type ClicksOptions } from './clicks.ts'
-import type { LinkParts } from './links.ts'
+import { bearerFinder } from './tokens/tokens.ts'
+import { openClicks, type ClicksOptions } from './visits/clicks.ts'
+import type { LinkParts } from './links/links.ts'
 import { startRetention } from './retention.ts'
-import { openTargetCache } from './target-cache.ts'
-import { ensureUser, OPERATOR_EMAIL } from './users.ts'
+import { openTargetCache } from './visits/target-cache.ts'
+import { ensureUser, OPERATOR_EMAIL } from './users/users.ts'
 import { address, baseUrl, pattern, type Variables } from '../../kernel/variables.ts'
 
 /** What the links service needs. */

@@ -3,7 +3,7 @@ import { retentionQueries as q } from '../../db/links/retention.ts'
 import type { Log } from '../../kernel/log.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { firstClickDay } from './clicks.ts'
+import { firstClickDay } from './visits/clicks.ts'
 
 export interface RetentionOptions {
   db: Database

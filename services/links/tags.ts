@@ -4,7 +4,7 @@ import { listQueries } from '../../db/links/lists.ts'
 import { tagQueries as q } from '../../db/links/tags.ts'
 import type { User } from '../../db/links/users.ts'
 import { notFound } from '../../kernel/fault.ts'
-import { listSeenBy, type Slice } from './lists.ts'
+import { listSeenBy, type Slice } from './lists/lists.ts'
 
 /** What a link adds to the counters of tags. */
 export type Tagged = Pick<Link, 'tags' | 'visibility'>

@@ -6,8 +6,8 @@ import { eventQueries } from '../../db/ops/events.ts'
 import { retentionQueries as q } from '../../db/ops/retention.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
 import type { NotifyOptions } from './events.ts'
-import type { InventorySource } from './inventory.ts'
-import { cooldownOf } from './operations.ts'
+import type { InventorySource } from './inventory/inventory.ts'
+import { cooldownOf } from './operations/operations.ts'
 
 type Basis = Pick<NotifyOptions, 'db' | 'clock' | 'log' | 'notifyUrl'>
 

@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
-import { makeSigningSecret, signingKey } from '../../services/hooks/keys.ts'
-import { BUILT_IN, schemeNamed, type Scheme } from '../../services/hooks/schemes.ts'
+import { makeSigningSecret, signingKey } from '../../services/hooks/schemes/keys.ts'
+import { BUILT_IN, schemeNamed, type Scheme } from '../../services/hooks/schemes/schemes.ts'
 import {
   signDelivery,
   verifySignature,
   type Verification,
-} from '../../services/hooks/signatures.ts'
+} from '../../services/hooks/schemes/signatures.ts'
 import { dice, hmac, type Signed } from '../helpers/hooks.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
 

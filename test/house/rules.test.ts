@@ -16,8 +16,14 @@ t.test('imports that go down pass', async (t) => {
   t.same(broken('kernel/log.ts', "import { x } from 'node:fs'", "import './clock.ts'"), [])
   t.same(broken('db/client.ts', "import postgres from 'postgres'"), [])
   t.same(broken('kernel/http/websocket.ts', "import { WebSocket } from 'ws'"), [])
-  t.same(broken('routes/hooks/events.ts', "import { a } from '../../html/hooks/log.ts'"), [])
-  t.same(broken('html/hooks/log.ts', "import type { E } from '../../db/hooks/events.ts'"), [])
+  t.same(
+    broken('routes/hooks/events/events.ts', "import { a } from '../../html/hooks/events/list.ts'"),
+    [],
+  )
+  t.same(
+    broken('html/hooks/events/list.ts', "import type { E } from '../../db/hooks/events.ts'"),
+    [],
+  )
   t.same(broken('commands/serve.ts', "import { a } from '../routes/links.ts'"), [])
 })
 

@@ -8,7 +8,7 @@ import { Unavailable } from '../../kernel/fault.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
-import { openClicks } from '../../services/links/clicks.ts'
+import { openClicks } from '../../services/links/visits/clicks.ts'
 import { backends, eachBackend, onPostgres, type Backend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import {

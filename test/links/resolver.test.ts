@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { RESERVED_SLUGS } from '../../services/links/slug.ts'
+import { RESERVED_SLUGS } from '../../services/links/links/slug.ts'
 import { backends } from '../helpers/backends.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'

@@ -3,9 +3,9 @@ import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { Connections, OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
-import { cleanText } from '../event-fields.ts'
-import { isSuccess, keptAnswer, targetAnswer } from '../outgoing.ts'
-import { ALLOW, headersToSend, NO_SECRET, type Signers } from '../replays.ts'
+import { cleanText } from '../deliveries/fields.ts'
+import { isSuccess, keptAnswer, targetAnswer } from '../replays/outgoing.ts'
+import { ALLOW, headersToSend, NO_SECRET, type Signers } from '../replays/replays.ts'
 
 /** What attempts are made with. */
 export interface AttemptParts extends Signers {

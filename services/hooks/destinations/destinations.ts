@@ -7,10 +7,10 @@ import type { HostSet } from '../../../kernel/net/addresses.ts'
 import { isPublicTarget } from '../../../kernel/net/outbound.ts'
 import { field, parsed } from '../../../kernel/validate.ts'
 import { makeChange, type ChangeNote, type ChangeTools } from '../../audit.ts'
-import { filterFields, filterOf, memberField, memberName, type Since } from '../event-filter.ts'
-import { parseTarget, TARGET_FORM } from '../outgoing.ts'
+import { filterFields, filterOf, memberField, memberName, type Since } from '../events/filter.ts'
+import { parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
 import { redactUrlTokens } from '../redact.ts'
-import { isGenericName } from '../secrets.ts'
+import { isGenericName } from '../schemes/secrets.ts'
 
 const MAX_DESTINATIONS = 100
 const MAX_RATE = 10_000

@@ -1,7 +1,7 @@
 import type { Database } from '../../../db/client.ts'
 import { destinationQueries as q, type Work } from '../../../db/hooks/destinations.ts'
 import { eventQueries } from '../../../db/hooks/events.ts'
-import { STEP_BYTES } from '../events.ts'
+import { STEP_BYTES } from '../events/events.ts'
 
 /** Events that one step looks at. */
 const STEP_EVENTS = 1_000

@@ -1,6 +1,6 @@
 import type { ExportedLink } from '../../../db/links/transfer.ts'
 import { badRequest } from '../../../kernel/fault.ts'
-import { partsOf } from '../link-input.ts'
+import { partsOf } from '../links/input.ts'
 import { readImportTime, type LinkRecord } from './records.ts'
 
 /** The columns of a CSV file; an imported file may have them in any order, and only some. */

@@ -2,7 +2,7 @@ import type { Link } from '../../../db/links/links.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { parseObject, stringOf } from '../../../kernel/json.ts'
 import { trimBoth } from '../../../kernel/text.ts'
-import type { TargetFields } from '../target.ts'
+import type { TargetFields } from '../links/target.ts'
 import { readImportTime, type LinkRecord } from './records.ts'
 
 /** A longer name is not a slug, whatever is cut off its ends. */

@@ -1,7 +1,7 @@
 import { userQueries } from '../../../db/links/users.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import type { ChangeTools } from '../../audit.ts'
-import { ensureUser, readEmail } from '../users.ts'
+import { ensureUser, readEmail } from '../users/users.ts'
 import type { LinkData } from './records.ts'
 
 /** How an import treats people. */

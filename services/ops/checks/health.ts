@@ -5,7 +5,7 @@ import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
 import type { Config } from '../config.ts'
-import type { InventorySource, Service } from '../inventory.ts'
+import type { InventorySource, Service } from '../inventory/inventory.ts'
 import type { Redact } from '../redact.ts'
 import { storedName } from './results.ts'
 

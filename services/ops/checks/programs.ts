@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { hardeningNote, processNote } from '../hardening.ts'
+import { hardeningNote, processNote } from './hardening.ts'
 import { countProcesses } from '../../../kernel/processes/proc.ts'
 import { runCommand } from '../../../kernel/processes/run.ts'
 import { redactCut } from '../redact.ts'

@@ -1,6 +1,6 @@
 import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
 import { cutBytes } from '../../../kernel/text.ts'
-import type { Inventory } from '../inventory.ts'
+import type { Inventory } from '../inventory/inventory.ts'
 import { authorOf, CATEGORIES } from '../memories.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { ESCALATION_BYTES, fenced, promptFor } from '../sessions/prompt.ts'

@@ -3,7 +3,7 @@ import type { Database } from '../../../db/client.ts'
 import { sessionQueries as q } from '../../../db/ops/sessions.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { firstMismatch, fits } from '../../../kernel/validate.ts'
-import { followJsonFile, type FileKind } from '../json-file.ts'
+import { followJsonFile, type FileKind } from '../inventory/json-file.ts'
 import type { Usage } from './model-reply.ts'
 
 const Amount = Type.Number({ minimum: 0 })

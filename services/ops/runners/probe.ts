@@ -1,7 +1,7 @@
 import { memoryQueries } from '../../../db/ops/memories.ts'
 import { recordResults, STATE_WORDS, storedName, type Change } from '../checks/results.ts'
 import { runCheck, type Check } from '../checks/run.ts'
-import type { Service } from '../inventory.ts'
+import type { Service } from '../inventory/inventory.ts'
 import { FIRST_CONFIDENCE } from '../memories.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { NO_OUTCOME, type Job, type Outcome, type Runner } from './runner.ts'

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { causeOf, messageOf } from '../../../kernel/log.ts'
-import type { Inventory } from '../inventory.ts'
+import type { Inventory } from '../inventory/inventory.ts'
 import { readText } from '../../../kernel/text.ts'
 import { redactCut } from '../redact.ts'
 import { defineTool, done, refused } from './tool.ts'

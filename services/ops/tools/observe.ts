@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { saveResults, STATE_WORDS, storedName } from '../checks/results.ts'
 import { nameOf, runCheck } from '../checks/run.ts'
-import type { Operation, Service } from '../inventory.ts'
-import { cooldownOf } from '../operations.ts'
+import type { Operation, Service } from '../inventory/inventory.ts'
+import { cooldownOf } from '../operations/operations.ts'
 import { defineTool, done, refused, Text } from './tool.ts'
 
 /** Characters of a page, less than a reply may have: redaction can lengthen it. */

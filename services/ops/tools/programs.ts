@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import type { CommandResult } from '../../../kernel/processes/run.ts'
-import { withNote } from '../hardening.ts'
+import { withNote } from '../checks/hardening.ts'
 import { redactCut } from '../redact.ts'
-import type { ReadonlyCommand } from '../inventory.ts'
+import type { ReadonlyCommand } from '../inventory/inventory.ts'
 import { defineTool, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 export const journalTool = defineTool({

@@ -5,7 +5,7 @@ import {
   type CommandResult,
   type ProcessOptions,
 } from '../../../kernel/processes/run.ts'
-import { withNote } from '../hardening.ts'
+import { withNote } from '../checks/hardening.ts'
 import type { Job } from '../runners/runner.ts'
 
 /** Where commands run that only read: everything is readable, nothing is writable. */

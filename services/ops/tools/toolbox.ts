@@ -12,7 +12,7 @@ import {
 import { listFilesTool, readFileTool } from './files.ts'
 import { httpGetTool } from './http-get.ts'
 import { listServicesTool, runCheckTool } from './observe.ts'
-import { runOperationTool } from '../operations.ts'
+import { runOperationTool } from '../operations/operations.ts'
 import { journalTool, runReadonlyTool } from './programs.ts'
 import { refused, type Tool, type ToolContext, type ToolResult } from './tool.ts'
 

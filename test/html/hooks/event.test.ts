@@ -1,10 +1,10 @@
 import Type from 'typebox'
 import { t } from 'tap'
 import type { Replay } from '../../../db/hooks/replays.ts'
-import { eventFragment, eventPage } from '../../../html/hooks/event.ts'
+import { eventFragment, eventPage } from '../../../html/hooks/events/detail.ts'
 import { replaysList } from '../../../html/hooks/replays.ts'
 import { render } from '../../../kernel/html.ts'
-import { payloadTree } from '../../../services/hooks/event-detail.ts'
+import { payloadTree } from '../../../services/hooks/events/detail.ts'
 import { ESCAPED, eventView, HOSTILE, shown } from './samples.ts'
 
 t.test('hostile payload, headers, type and command stay text', async (t) => {

@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { jsonTree } from '../../../html/hooks/json-tree.ts'
+import { jsonTree } from '../../../html/hooks/events/json-tree.ts'
 import { render } from '../../../kernel/html.ts'
-import { readJson } from '../../../services/hooks/json-nodes.ts'
+import { readJson } from '../../../services/hooks/events/json-nodes.ts'
 import { ESCAPED, HOSTILE } from './samples.ts'
 
 const BOUNDS = { nodes: 100, depth: 6 }

@@ -3,19 +3,19 @@ import { t } from 'tap'
 import { dashboardPage, hourly, type DashboardView } from '../../../html/hooks/dashboard.ts'
 import { render } from '../../../kernel/html.ts'
 import { shown, HOSTILE, summary, ESCAPED, logView, NO_FILTER, card } from './samples.ts'
-import { logUrl } from '../../../html/hooks/log-filter.ts'
+import { logUrl } from '../../../html/hooks/events/filter.ts'
 import {
   logFragment,
   logPage,
   rejectionsFragment,
   rejectionsPage,
-} from '../../../html/hooks/log.ts'
-import { providerCard, providerContent } from '../../../html/hooks/provider-card.ts'
+} from '../../../html/hooks/events/list.ts'
+import { providerCard, providerContent } from '../../../html/hooks/providers/card.ts'
 import {
   providersFragment,
   providersPage,
   type ProvidersView,
-} from '../../../html/hooks/providers.ts'
+} from '../../../html/hooks/providers/providers.ts'
 import { settingsForm, settingsPage, type SettingsView } from '../../../html/hooks/settings.ts'
 
 const now = new Date('2026-05-04T08:30:00.000Z')

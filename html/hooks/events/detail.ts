@@ -1,0 +1,147 @@
+import { html, type Html, type Printable } from '../../../kernel/html.ts'
+import type { Page } from '../../../kernel/http/view.ts'
+import type { Neighbours } from '../../../db/hooks/events.ts'
+import type { EventRequest } from '../../../services/hooks/events/detail.ts'
+import { attributes, copyBox, facts, namedRows, section, sizeTag, timeTag } from '../../parts.ts'
+import { compareForm, comparison, type CompareView } from './compare.ts'
+import { payloadSection, type PayloadView } from './payload.ts'
+import { trustBadge, verification, verifyBadge } from '../layout.ts'
+import { logUrl } from './filter.ts'
+import { replaySection, type ReplaysView } from '../replays.ts'
+
+/** What `/log/{id}` shows. */
+export interface EventView extends PayloadView, ReplaysView, CompareView {
+  event: PayloadView['event']
+  /** The delivery as it was sent, but for its secrets. */
+  request: EventRequest
+  neighbours: Neighbours
+  /** An earlier event with the same body, which may mean a replayed delivery. */
+  sameBody: number | null
+  /** What the unsigned type header says, where the event keeps another type; else null. */
+  contradictedType: string | null
+  /**
+   * A command that sends the bytes again to this receiver, without a secret; null for a queue's
+   * event.
+   */
+  curl: string | null
+}
+
+/** `/log/{id}`: everything that is stored of one event. */
+export function eventPage(view: EventView): Page {
+  const { event } = view
+  const title = html`<h1 class="event-title">${titleOf(view)}</h1>`
+  return {
+    title: `Event ${event.id}`,
+    section: 'log',
+    script: 'hooks.js',
+    body: html`<p class="crumb"><a href="/log">Log</a> / ${event.id}</p>
+      ${article(view, title)}`,
+  }
+}
+
+/** The event without the page around it, to stand beside the list of the log. */
+export function eventFragment(view: EventView): Html {
+  const title = html`<h2 class="event-title">
+    <a href="/log/${view.event.id}">${titleOf(view)}</a>
+  </h2>`
+  return article(view, title)
+}
+
+function titleOf({ event }: EventView): Html {
+  const type = event.event_type ?? 'Event without type'
+  return html`<bdi>${type}</bdi> ${verifyBadge(verification(event))}`
+}
+
+/** What is asked for first comes first: what to do with the event, and its payload. */
+function article(view: EventView, title: Html): Html {
+  const { event, sameBody, contradictedType, curl } = view
+  return html`<article id="event" class="event" data-event="${event.id}">
+    ${title}
+    <p class="muted">
+      <bdi>${event.provider}</bdi> · ${timeTag(event.received_at)} · ${sizeTag(event.payload_size)}
+    </p>
+    ${neighbourLinks(view)} ${sameBody !== null && sameBodyNote(event.id, sameBody)}
+    ${contradictedType !== null && typeNote(contradictedType)} ${comparison(view)}
+    ${replaySection(view)} ${payloadSection(view)} ${requestSection(view.request)} ${summary(view)}
+    ${compareForm(view)} ${curl !== null && curlCommand(curl)}
+  </article>`
+}
+
+/** The events before and after this one. `rel` names those of the log to browsers and scripts. */
+function neighbourLinks({ event, neighbours }: EventView): Html {
+  const { previous, next, previous_of_provider, next_of_provider } = neighbours
+  const link = (id: number | null, text: Printable, rel?: string): Html | false => {
+    return id !== null && html`<a${attributes({ rel, href: `/log/${id}` })}>${text}</a>`
+  }
+  const sameProvider =
+    (previous_of_provider !== previous || next_of_provider !== next) &&
+    html`<span class="muted"><bdi>${event.provider}</bdi>:</span>
+      ${link(previous_of_provider, '← Previous')} ${link(next_of_provider, 'Next →')}`
+  return html`<nav class="neighbours" aria-label="Other events">
+    ${link(previous, '← Previous event', 'prev')} ${link(next, 'Next event →', 'next')}
+    ${sameProvider}
+  </nav>`
+}
+
+function curlCommand(command: string): Html {
+  const content = html`<p class="muted">
+      Sends the same bytes to this receiver again. Secrets are redacted: put yours in their place.
+    </p>
+    ${copyBox('curl-command', 'curl command', command)}`
+  return section('curl-title', 'Copy as curl', content)
+}
+
+function sameBodyNote(id: number, earlier: number): Html {
+  return html`<p class="note">
+    The body is the same, byte for byte, as that of <a href="/log/${earlier}">event ${earlier}</a>:
+    the provider sent it again under a new delivery id, or somebody replayed an old delivery.
+    <a href="/log/${id}?compare=${earlier}">Compare them</a>.
+  </p>`
+}
+
+function typeNote(type: string): Html {
+  return html`<p class="note">
+    The type header says <bdi>${type}</bdi>. The signature does not cover it: the event keeps the
+    type of the first event with this body.
+  </p>`
+}
+
+function summary({ event }: EventView): Html {
+  const { provider } = event
+  const content = facts({
+    Id: event.id,
+    Provider: html`<a href="${logUrl({ provider })}">${provider}</a>`,
+    'Event type': event.event_type,
+    Received: timeTag(event.received_at, 'exact'),
+    'Trust mode': trustBadge(event.trust_mode),
+    Verified: event.verified ? 'yes' : 'no',
+    Verification: event.verify_detail,
+    'Delivery id': event.external_id,
+    Attempts: attempts(event.attempts),
+    'Content type': event.content_type,
+    'Source address': event.source_ip,
+    'Payload size': sizeTag(event.payload_size),
+  })
+  return section('summary-title', 'Summary', content)
+}
+
+function attempts(count: number): string {
+  return count === 1 ? '1' : `${count} (delivered again with the same id, stored once)`
+}
+
+/** The delivery in the order and case in which it was sent. */
+function requestSection({ method, path, query, headers }: EventRequest): Html {
+  const caption = 'Request headers; secret values are redacted'
+  const content = html`${
+    method !== null &&
+    html`<p>
+      <code>${method} <bdi>${path}${query !== null && `?${query}`}</bdi></code>
+    </p>`
+  }
+  ${
+    headers.length === 0
+      ? html`<p class="muted">No headers are stored.</p>`
+      : namedRows(caption, ['Header', 'Value'], headers)
+  }`
+  return section('request-title', method === null ? 'Headers' : 'Request', content)
+}

@@ -1,0 +1,47 @@
+import { html, type Html, type Printable } from '../../../kernel/html.ts'
+import type { EventRow } from '../../../services/hooks/events/previews.ts'
+import { listTable, rowLink, sizeTag, sizeText, tableRow, timeTag } from '../../parts.ts'
+import { verification, verifyBadge } from '../layout.ts'
+
+const COLUMNS = [
+  'Id',
+  'Event type',
+  'Payload',
+  'Provider',
+  'Received',
+  'Verify status',
+  { number: 'Payload size' },
+]
+
+/** A table of events; `open` is the id of the one that stands beside it. */
+export function eventTable(
+  bodyId: string,
+  caption: string,
+  events: readonly EventRow[],
+  open = 0,
+): Html {
+  const rows = events.map((event) => eventRow(event, event.id === open))
+  return listTable({ bodyId, caption, columns: COLUMNS, kind: 'log', rows })
+}
+
+/** One event as a row, which leads to the event's page. */
+function eventRow(event: EventRow, isOpen: boolean): Html {
+  const { id, event_type, provider, received_at, payload_size } = event
+  const type = html`<bdi>${event_type ?? 'no type'}</bdi>`
+  const cells = {
+    id,
+    type: rowLink(`/log/${id}`, type, { 'aria-current': isOpen ? 'true' : undefined }),
+    preview: previewText(event),
+    provider,
+    when: timeTag(received_at),
+    verify: verifyBadge(verification(event)),
+    number: sizeTag(payload_size),
+  }
+  return tableRow({ 'data-id': id }, cells)
+}
+
+function previewText({ preview, payload_size }: EventRow): Printable {
+  if (payload_size === 0) return 'empty'
+  if (preview === null) return `binary, ${sizeText(payload_size)}`
+  return html`<bdi>${preview}</bdi>`
+}

@@ -1,0 +1,267 @@
+import type { ActiveProvider, SecretName } from '../../../db/hooks/providers.ts'
+import type { RejectionCount } from '../../../db/hooks/rejections.ts'
+import { html, type Html, type Printable } from '../../../kernel/html.ts'
+import type { AlarmKind } from '../../../services/hooks/alarms.ts'
+import type { ProviderStatus } from '../../../services/hooks/providers.ts'
+import {
+  field,
+  hiddenField,
+  postForm,
+  removalForm,
+  select,
+  submit,
+  switchForm,
+  VERBATIM,
+  type Form,
+  type Option,
+} from '../../form.ts'
+import { attributes, breakable, disclosed, facts, saved, timeTag } from '../../parts.ts'
+import { alarmBadges, trustBadge } from '../layout.ts'
+import { logUrl } from '../events/filter.ts'
+
+/** One provider as its row on `/providers` shows it. */
+export interface ProviderCard
+  extends
+    ProviderStatus,
+    Pick<ActiveProvider, 'scheme' | 'recent_count' | 'last_event_at' | 'rejection_burst'> {
+  rejections: RejectionCount | undefined
+  /** Full URL a sender posts to. */
+  url: string | null
+  /** The sender makes its secret, so a new one has to be given. */
+  isGiven: boolean
+  /** Environment variable that holds a signed provider's secret. */
+  variable: string | null
+  /**
+   * Which secret the newest verified delivery had; null when none had one of the present secrets.
+   */
+  lastSecret: { secret: SecretName; at: Date } | null
+  /** Until when the previous secret is accepted as well; null when it is not. */
+  previous_until: Date | null
+  /** The time of the last rotation, empty for none: the form to rotate sends it back. */
+  rotatedAt: string
+  /** How long a rotated secret may be accepted beside the new one, and the usual time. */
+  overlaps: readonly Option[]
+  overlap: string
+  /** After how long without an event it counts as silent, such as `15m`; null: off. */
+  interval: string | null
+  /** The alarms that fire. */
+  firing: readonly AlarmKind[]
+  /** True for one that is shown whole. */
+  open?: boolean
+  /** True right after the alarms were saved. */
+  saved?: boolean
+}
+
+/**
+ * One provider: a row with what it is and whether it may, which opens to all that is known and may
+ * be changed. htmx asks for that when the row is opened: a page of many providers stays small.
+ */
+export function providerCard(card: ProviderCard): Html {
+  const { name, trust_mode, open = false } = card
+  const key = encodeURIComponent(name)
+  const own = {
+    id: `provider-${key}`,
+    'data-provider': name,
+    'data-find': `${name} ${trust_mode} ${card.family}`,
+  }
+  const path = `/providers?open=${key}`
+  const load = {
+    'hx-get': path,
+    'hx-trigger': 'toggle once',
+    'hx-target': 'find .card',
+    'hx-swap': 'outerHTML',
+  }
+  const more = html`<p class="card actions"><a href="${path}#provider-${key}">Show all</a></p>`
+  return html`<article class="openable" ${attributes(own)}>
+    ${disclosed(summaryOf(card, key), open ? providerContent(card) : more, {
+      class: undefined,
+      ...(open ? { open } : load),
+    })}
+    ${providerToggle(card)}
+  </article>`
+}
+
+/** The row while it is closed. */
+function summaryOf(card: ProviderCard, key: string): Html {
+  const { name, trust_mode, family, secret_status, last_event_at: last } = card
+  const isMissing = secret_status === 'missing'
+  const secret = secret_status === 'none-by-design' ? 'no secret' : `secret ${secret_status}`
+  return html`<h2 id="name-${key}">${breakable(name)}</h2>
+    <span class="badges">${trustBadge(trust_mode)} ${alarmBadges(card.firing)}</span>
+    <span class="detail"> ${family} · ${asCode(card.path ?? card.channel)} · ${secret} </span>
+    <span class="detail">
+      ${card.recent_count} in 24 hours · ${last === null ? 'no event yet' : timeTag(last)}
+    </span>
+    ${isMissing && missingSecret(card)}`
+}
+
+/** What a row opens to. */
+export function providerContent(card: ProviderCard): Html {
+  const { name, trust_mode, secret_status, last_event_at: last } = card
+  const key = encodeURIComponent(name)
+  return html`<div class="card">
+    ${trust_mode === 'open' && OPEN_WARNING}
+    ${facts({
+      Family: card.family,
+      Scheme: card.scheme !== null && schemeText(card.scheme),
+      URL: asCode(card.url),
+      Path: asCode(card.path),
+      Channel: asCode(card.channel),
+      Secret: secret_status.replaceAll('-', ' '),
+      ...(secret_status === 'configured' && secretFacts(card)),
+      'Last 24 hours': html`<a href="${logUrl({ provider: name })}">${card.recent_count}</a>`,
+      'Last event': last === null ? 'never' : timeTag(last),
+      Rejected: rejected(card),
+      Alarms: alarms(card),
+    })}
+    ${alarmForm(card, key)} ${name.includes(':') && changeForms(card, key)}
+  </div>`
+}
+
+/**
+ * Whether a provider may deliver. It is also the answer to `POST /providers/{name}/enabled`, which
+ * htmx puts in its place; the switch keeps its id, and with it the focus.
+ */
+export function providerToggle({ name, enabled, secret_status }: ProviderCard): Html {
+  const key = encodeURIComponent(name)
+  const action = `/providers/${key}/enabled`
+  // Without its secret a provider stays disabled; the row says what to do.
+  return switchForm(key, enabled, { action, target: 'this' }, secret_status === 'missing')
+}
+
+/** As the docs and the command name it; the scheme of GitLab is no signature. */
+function schemeText(scheme: string): Printable {
+  return scheme === 'gitlab' ? 'gitlab (token)' : scheme
+}
+
+/** During a rotation the operator waits for the sender to use the new secret. */
+function secretFacts({ lastSecret, previous_until: end }: ProviderCard) {
+  const used = lastSecret && html`the ${lastSecret.secret} one, ${timeTag(lastSecret.at)}`
+  return {
+    'Matched last': used ?? 'none yet',
+    'Previous until': end !== null && timeTag(end),
+  }
+}
+
+function missingSecret({ variable, trust_mode }: ProviderCard): Html {
+  if (variable === null) return html`<span class="note">${MISSING[trust_mode] ?? ''}</span>`
+  return html`<span class="note">
+    Set <code>${variable}</code> to the secret that the sender signs with; the provider is then
+    enabled.
+  </span>`
+}
+
+const MISSING: Readonly<Record<string, Printable>> = {
+  token: 'There is no token: make one by rotating.',
+  signed: html`Its secret can't be read: set <code>GATEHOUSE_SECRET_KEY</code> to the key that it
+    was stored with, or make a new secret by rotating.`,
+}
+
+const OPEN_WARNING = html`<p class="note">
+  Open: whoever reaches the URL may send. For trusted networks only.
+</p>`
+
+function asCode(text: string | null): Printable {
+  return text !== null && html`<code>${text}</code>`
+}
+
+function alarms({ interval, rejection_burst: burst }: ProviderCard): string {
+  const set = [
+    interval !== null && `silent after ${interval}`,
+    burst !== null && `${burst} ${burst === 1 ? 'refusal' : 'refusals'} in 5 minutes`,
+  ]
+  return set.filter(Boolean).join('; ') || 'off'
+}
+
+function rejected({ name, rejections }: ProviderCard): Printable {
+  if (rejections === undefined || rejections.total === 0) return 'none'
+  return html`<a href="${logUrl({ provider: name, rejected: '1' })}">${rejections.total}</a>
+    ${rejections.last_reason !== null && html`<span>(last: ${rejections.last_reason})</span>`}`
+}
+
+const BURST_TITLE =
+  'How many deliveries with a wrong signature or token raise the alarm; empty = off'
+
+/**
+ * The form that sets a provider's alarms; open right after it was saved, so that the focus stays.
+ */
+function alarmForm(card: ProviderCard, key: string): Html {
+  const { name, secret_status, interval, rejection_burst, saved: isSaved = false } = card
+  const label = html`Save alarms <span class="hidden">of ${name}</span>`
+  const typed = {
+    expected_interval: interval ?? '',
+    rejection_burst: String(rejection_burst ?? ''),
+  }
+  const fields = { id: `alarms-${key}`, typed }
+  const form = postForm(
+    { class: 'stack', action: `/providers/${key}/alarm`, target: 'closest article' },
+    html`${isSaved && saved('Saved.')}
+      <p class="hint">
+        Shown here and on the dashboard, in <code>/metrics</code> and <code>/healthz</code>.
+      </p>
+      ${field(fields, 'expected_interval', 'An event at least every', {
+        placeholder: 'off',
+        pattern: '0|\\d{1,9}[smhd]',
+        title: 'A number with s, m, h or d, such as 90s, 15m, 24h or 7d; empty = off',
+        autocapitalize: 'off',
+      })}
+      ${
+        secret_status !== 'none-by-design' &&
+        field(fields, 'rejection_burst', 'Refusals in 5 minutes', {
+          placeholder: 'off',
+          pattern: '\\d{1,7}',
+          inputmode: 'numeric',
+          title: BURST_TITLE,
+        })
+      }
+      <p>${submit(label, { id: `alarm-${key}` })}</p>`,
+  )
+  return disclosed('Alarms…', form, { open: isSaved })
+}
+
+const REMOVED_WEBHOOK = 'Its sender is refused from then on.'
+const REMOVED_QUEUE =
+  'It is not read from then on; while HOOKS_QUEUE_CHANNELS names it, the next start adds it again.'
+
+/** What one stray click must not do. */
+function changeForms(card: ProviderCard, key: string): Html {
+  const { name, family, trust_mode } = card
+  const rotates = trust_mode === 'token' || trust_mode === 'signed'
+  const removed = family === 'queue' ? REMOVED_QUEUE : REMOVED_WEBHOOK
+  const removal = removalForm('Remove', name, `${removed} Its events stay in the log.`, {
+    action: `/providers/${key}/remove`,
+    target: '#providers',
+  })
+  if (!rotates) return disclosed('Remove…', removal)
+  return disclosed('Rotate or remove…', html`${rotateForm(card, key)} ${removal}`)
+}
+
+function rotateForm(card: ProviderCard, key: string): Html {
+  const { name, scheme, isGiven, rotatedAt, overlaps, overlap, previous_until: until } = card
+  const consequence =
+    until === null
+      ? 'The current secret stops working after the time that you chose.'
+      : 'The previous secret, which still works, stops working now.'
+  const confirm = `Rotate the secret of ${name}? ${consequence}`
+  const form = { id: `rotate-${key}`, typed: { overlap } }
+  return postForm(
+    { class: 'stack', action: `/providers/${key}/rotate`, target: '#providers', confirm },
+    html`<p>
+        ${isGiven ? 'The provider makes the new secret.' : 'A new secret is made and shown once.'}
+        ${until !== null && html`<strong>${consequence}</strong>`}
+      </p>
+      ${hiddenField('rotated_at', rotatedAt)}
+      ${select(form, 'overlap', 'The current one is accepted', overlaps)}
+      ${scheme !== null && secretField(form, isGiven)}
+      <p>${submit('Rotate secret', {})}</p>`,
+  )
+}
+
+/** Where the sender makes the signing secret, it is pasted here. */
+export function secretField(form: Form, isGiven = false): Html {
+  const label = isGiven
+    ? 'Secret that the sender made'
+    : 'Secret, when the sender made it (empty = one is made)'
+  // Never shown again, not even in a form that was refused.
+  return field({ id: form.id }, 'secret', label, { required: isGiven, ...VERBATIM })
+}

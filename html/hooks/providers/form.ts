@@ -1,0 +1,111 @@
+import { html, type Html } from '../../../kernel/html.ts'
+import type { FormState } from '../../../kernel/http/view.ts'
+import {
+  checkbox,
+  field,
+  postForm,
+  radios,
+  refusal,
+  select,
+  submitLine,
+  VERBATIM,
+  type Form,
+  type Option,
+} from '../../form.ts'
+import { disclosed, section } from '../../parts.ts'
+import { NAME } from '../layout.ts'
+import { secretField } from './card.ts'
+
+interface CreateForm {
+  baseUrl: string
+  /** True when signing secrets can be stored. */
+  canSign: boolean
+  form: FormState
+}
+
+/** The form that creates a generic provider. */
+export function createForm({ form: state, baseUrl, canSign }: CreateForm): Html {
+  const form = { id: 'create', ...state }
+  const needsKey = !canSign && html`; needs <code>GATEHOUSE_SECRET_KEY</code>`
+  const signed = html`the sender signs each delivery in its own way${needsKey}`
+  const trust = radios(
+    form,
+    'trust_mode',
+    'Trust',
+    [
+      ['token', 'Token', 'the sender proves itself with a secret made for it'],
+      ['signed', 'Signed', signed, { disabled: !canSign }],
+      ['open', 'Open', 'nothing is checked; for trusted networks only'],
+    ],
+    html`${canSign && signing(form)}
+    ${checkbox(
+      form,
+      'acknowledge_open',
+      "I know that anybody who reaches an open provider's URL can send to it",
+      { labelClass: 'choice acknowledge' },
+    )}`,
+  )
+  const content = html`<p class="muted">
+      For any sender that posts to a URL. It gets
+      <code>${baseUrl}/webhooks/generic/<em>name</em></code> and starts disabled.
+    </p>
+    ${postForm(
+      { id: 'create-provider', class: 'stack', action: '/providers', target: '#providers' },
+      html`${refusal(form)} ${field(form, 'name', 'Name', { required: true, ...NAME })} ${trust}
+      ${submitLine('Add provider', 'create-button')}`,
+    )}`
+  return section('create-title', 'Add a generic provider', content, { class: 'panel' })
+}
+
+const SCHEMES: readonly Option[] = [
+  ['standard', 'Standard Webhooks, Svix'],
+  ['github', 'GitHub'],
+  ['gitlab', 'GitLab (by its token; not signed)'],
+  ['gitea', 'Gitea, Forgejo'],
+  ['stripe', 'Stripe'],
+  ['slack', 'Slack'],
+  ['shopify', 'Shopify'],
+  ['linear', 'Linear'],
+  ['ed25519', 'Ed25519 (Discord)'],
+  ['hmac', 'HMAC, as described below'],
+]
+
+/** What only a sender that signs has. */
+function signing(form: Form): Html {
+  return html`<div class="given">
+    ${select(form, 'scheme', 'Scheme', SCHEMES)} ${secretField(form)}
+    ${disclosed('Describe the signature (HMAC)…', ownScheme(form), {
+      open: form.typed?.['scheme'] === 'hmac',
+    })}
+  </div>`
+}
+
+const ENCODINGS: readonly Option[] = ['hex', 'base64', 'base64url'].map((name) => [name, name])
+const ALGORITHMS: readonly Option[] = [
+  ['sha256', 'SHA-256'],
+  ['sha512', 'SHA-512'],
+]
+
+function ownScheme(form: Form): Html {
+  const optional = { required: false, ...VERBATIM }
+  const header = { ...optional, pattern: '[A-Za-z0-9_\\-]{1,100}' }
+  return html`${field(form, 'header', 'Header of the signature', {
+    ...header,
+    placeholder: 'X-Signature',
+  })}
+  ${field(form, 'prefix', 'Text before the signature', { ...optional, placeholder: 'sha256=' })}
+  ${select(form, 'encoding', 'Encoding', ENCODINGS)}
+  ${select(form, 'algorithm', 'Algorithm', ALGORITHMS)}
+  ${field(form, 'signed_text', 'What is signed', {
+    ...optional,
+    placeholder: '{body}',
+    hint: 'such as {timestamp}.{body} or {id}.{timestamp}.{body}; empty = {body}',
+  })}
+  ${field(form, 'timestamp_header', 'Header of {timestamp}, in Unix seconds', header)}
+  ${field(form, 'event_type_header', 'Header of the event type', header)}
+  ${field(form, 'event_type_json', 'or member of the body that is the event type', {
+    ...optional,
+    placeholder: 'event.type',
+  })}
+  ${field(form, 'id_header', 'Header of the delivery id', header)}`
+}

@@ -1,0 +1,119 @@
+import { html, type Html } from '../../../kernel/html.ts'
+import type { FormState, Page } from '../../../kernel/http/view.ts'
+import type { MadeProvider } from '../../../services/hooks/providers.ts'
+import type { Scheme } from '../../../services/hooks/schemes/schemes.ts'
+import { rowFilter } from '../../form.ts'
+import { copyBox, countLine, countText, secretBox } from '../../parts.ts'
+import { providerCard, type ProviderCard } from './card.ts'
+import { createForm } from './form.ts'
+
+/** A provider that was just created, or got a new secret. */
+interface Made extends MadeProvider {
+  url: string
+  /** False for one that was created. */
+  rotated: boolean
+  /** How it signs; undefined where it does not. */
+  signing?: Scheme | undefined
+}
+
+/** What `/providers` shows. */
+export interface ProvidersView {
+  cards: readonly ProviderCard[]
+  baseUrl: string
+  /** A token or secret is shown this one time. */
+  made?: Made
+  /** True when signing secrets can be stored. */
+  canSign: boolean
+  /** The form that creates one. */
+  form: FormState
+}
+
+/** `/providers`: who may send, and the form that creates a provider. */
+export function providersPage(view: ProvidersView): Page {
+  return {
+    title: 'Providers',
+    section: 'providers',
+    body: html`<div class="title-line">
+        <h1>Providers</h1>
+        <a class="button" href="#create-provider">New provider</a>
+      </div>
+      ${providersFragment(view)}`,
+  }
+}
+
+/** The page's content, and the answer to its forms: a new secret, the providers, the form. */
+export function providersFragment({ made, cards: all, ...view }: ProvidersView): Html {
+  return html`<div id="providers">
+    ${made && madeBox(made)} ${countLine(countText(all.length, 'provider'))}
+    ${rowFilter('Find a provider', 'provider-rows', all.length)}
+    <div id="provider-rows" class="openables">${all.map(providerCard)}</div>
+    ${createForm(view)}
+  </div>`
+}
+
+/** Shown this one time. */
+function madeBox(made: Made): Html {
+  const { name, token, rotated } = made
+  const done = rotated ? `${name} has its new secret` : `${name} was created`
+  const title = token === null ? done : `Secret of ${name}`
+  const { signing } = made
+  const what = signing === undefined ? 'token' : 'secret'
+  const command = signing === undefined ? curl(made) : signedCurl(made, signing)
+  // Nobody but the sender can sign with what fits a public key.
+  const isOurs = signing?.secret !== 'public key'
+  const next = rotated ? '' : ' The provider is disabled until you switch it on below.'
+  return secretBox(
+    title,
+    { what, secret: token, id: 'made-token' },
+    html`<p>Send to this URL.${next}</p>
+      ${isOurs && copyBox('made-curl', 'curl command', command)}`,
+  )
+}
+
+function curl({ url, token }: Made): string {
+  const bearer = token === null ? '' : `  -H 'Authorization: Bearer ${token}' \\\n`
+  return (
+    `curl -X POST '${url}' \\\n${bearer}` +
+    `  -H 'Content-Type: application/json' \\\n  -d '{"hello": "world"}'`
+  )
+}
+
+const DIGITS: Readonly<Record<Scheme['encoding'], string>> = {
+  hex: `od -An -v -tx1 | tr -d ' \\n'`,
+  base64: 'openssl base64 -A',
+  base64url: `openssl base64 -A | tr '+/' '-_' | tr -d =`,
+}
+
+/** Signs in a shell what a sender's library signs. */
+function signedCurl({ url, token }: Made, scheme: Scheme): string {
+  const { algorithm, encoding, list, prefix, signed } = scheme
+  const text = shellText(signed)
+  const key = scheme.secret === 'base64' ? '-mac HMAC -macopt hexkey:$KEY' : '-hmac "$SECRET"'
+  const value = `${list?.time === undefined ? '' : `${list.time}$TIME${list.separator}`}${prefix}`
+  const headers = [
+    ...(signed.includes('{id}') ? [`${scheme.id.headers[0]}: $ID`] : []),
+    ...scheme.timestamp.slice(0, 1).map((name) => `${name}: $TIME`),
+    `${scheme.signature[0]}: ${value}$SIGNATURE`,
+  ]
+  return [
+    `SECRET='${token ?? (scheme.secret === 'base64' ? 'whsec_…' : '…')}'`,
+    `BODY='{"hello": "world"}'; ID=msg_$(openssl rand -hex 12); TIME=$(date +%s)`,
+    ...(scheme.secret === 'base64' ? [KEY] : []),
+    `SIGNATURE=$(printf %s "${text}" | openssl dgst -${algorithm} ${key} -binary \\`,
+    `  | ${DIGITS[encoding]})`,
+    `curl -X POST '${url}' \\`,
+    ...headers.map((header) => `  -H "${header}" \\`),
+    `  -H 'Content-Type: application/json' --data-raw "$BODY"`,
+  ].join('\n')
+}
+
+const DECODED = 'printf %s "${SECRET#whsec_}" | openssl base64 -d -A'
+const KEY = `KEY=$(${DECODED} | od -An -v -tx1 | tr -d ' \\n')`
+
+/** A signed text with the variables of a shell; the rest of it has no sign that a shell obeys. */
+function shellText(signed: string): string {
+  return signed
+    .replace('{id}', '${ID}')
+    .replace('{timestamp}', '${TIME}')
+    .replace('{body}', '${BODY}')
+}

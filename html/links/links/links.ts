@@ -1,0 +1,186 @@
+import type { Visibility, Link, Owner } from '../../../db/links/links.ts'
+import { html, type Html, type Printable } from '../../../kernel/html.ts'
+import type { Page } from '../../../kernel/http/view.ts'
+import { postForm, submit } from '../../form.ts'
+import { copyBox, facts, namedRows, rowLink, section, tableRow, timeTag } from '../../parts.ts'
+import { linkMembers, type MembersView } from '../members.ts'
+import type { DayClicks } from '../../../db/links/visits.ts'
+import { barChart } from '../../chart.ts'
+
+/** How short links are written: for people with the keyword, and as addresses. */
+export interface ShortLinks {
+  keyword: string
+  /** Public address of the service, without a slash at its end. */
+  base: string
+}
+
+/** A short link as people say it: `go/docs`. */
+export function shortName({ keyword }: ShortLinks, slug: string): Html {
+  return html`<span class="keyword">${keyword}/</span>${slug}`
+}
+
+const ABOUT: Readonly<Record<Visibility, string>> = {
+  public: 'Everybody who is signed in finds it',
+  private: 'Everybody who knows it may follow it; only owners, recipients and admins find it',
+  secure: 'Only owners, recipients and admins may follow it',
+}
+
+export function visibilityBadge(visibility: Visibility): Html {
+  const kind = { public: 'verified', private: '', secure: 'open' }[visibility]
+  return html`<span class="badge ${kind}" title="${ABOUT[visibility]}">${visibility}</span>`
+}
+
+/** A part of a list of links. */
+export interface LinkSlice {
+  links: readonly Link[]
+  /** Address of the next page. */
+  next: string | null
+  short: ShortLinks
+}
+
+/** What a row says of a link. */
+type RowLink = Pick<Link, 'id' | 'slug' | 'title' | 'url'> & Partial<Pick<Link, 'description'>>
+
+/** Lists show the beginning of a text: fifty long ones would be a long page. */
+const MAX_ROW_TEXT = 100
+
+/**
+ * A row about a link. It leads to the link's page, or to its preview; its address follows the link.
+ * Further cells follow.
+ */
+export function linkRow(
+  { id, slug, title, url, description = '' }: RowLink,
+  short: ShortLinks,
+  mayRead: boolean,
+  cells: Readonly<Record<string, Printable>>,
+): Html {
+  const name = rowLink(mayRead ? `/-/links/${id}` : `/${slug}+`, shortName(short, slug))
+  const heading = title !== '' && html` <bdi class="detail title">${title}</bdi>`
+  const about = description !== '' && html` <bdi class="detail clamp">${cut(description)}</bdi>`
+  const type = html`${name}${heading}${about}`
+  const target = html`<a href="/${slug}" rel="noreferrer"><bdi class="clamp">${cut(url)}</bdi></a>`
+  return tableRow({ 'data-slug': slug }, { type, target, ...cells })
+}
+
+/** The beginning of a text, in one line. */
+function cut(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ')
+  const characters = [...line]
+  if (characters.length <= MAX_ROW_TEXT) return line
+  return `${characters.slice(0, MAX_ROW_TEXT - 1).join('')}…`
+}
+
+export function primaryOwner(owners: readonly Owner[]): string | undefined {
+  return owners.find(({ is_primary }) => is_primary)?.email
+}
+
+/** Tags, each leading to the links that have it. */
+export function tagList(tags: readonly string[]): readonly Html[] {
+  return tags.map((tag) => html`<a class="tag" href="/-/tags/${tag}">#${tag}</a>`)
+}
+
+/** `/-/links/{id}`, with the clicks of the last days, oldest first. */
+export function linkPage(
+  members: MembersView,
+  clicks: readonly DayClicks[],
+  short: ShortLinks,
+): Page {
+  const { link, mayChange } = members
+  const { id, slug, url, title, description, tags, visibility, append_path } = link
+  const path = append_path ? 'is appended' : 'only where the address has a place for it'
+  const body = html`<p class="crumb"><a href="/-/">My links</a></p>
+    <div class="title-line">
+      <h1>${shortName(short, slug)} ${visibilityBadge(visibility)}</h1>
+      ${
+        mayChange &&
+        html`<p class="actions">
+          <a href="/-/links/${id}/edit">Edit</a>
+          <a href="/-/links/${id}/delete">Delete…</a>
+        </p>`
+      }
+    </div>
+    ${title !== '' && html`<p class="lead"><bdi>${title}</bdi></p>`}
+    <section class="panel" aria-labelledby="link-title">
+      <h2 id="link-title" class="hidden">The link</h2>
+      ${copyBox('short-link', 'short link', `${short.base}/${slug}`)}
+      <p>
+        Leads to <a class="touch" href="/${slug}" rel="noreferrer"><bdi>${url}</bdi></a>
+      </p>
+      ${facts({
+        'Further path': path,
+        Tags: tags.length === 0 ? null : html`<span class="badges">${tagList(tags)}</span>`,
+        Created: timeTag(link.created_at),
+        Changed: timeTag(link.updated_at),
+      })}
+      ${description !== '' && html`<p class="description"><bdi>${description}</bdi></p>`}
+    </section>
+    ${clickChart(clicks)} ${linkMembers(members)}`
+  return { title: slug, section: 'links', body }
+}
+
+/** `/-/links/{id}/delete`: asks before anything is deleted. */
+export function deletePage({ id, slug, url }: Link, short: ShortLinks): Page {
+  const body = html`<p class="crumb"><a href="/-/links/${id}">${slug}</a></p>
+    <section class="panel stack">
+      <h1>Delete ${shortName(short, slug)}?</h1>
+      <p>
+        It leads to <code><bdi>${url}</bdi></code
+        >.
+      </p>
+      <p>
+        Visitors will get an error. Its history and its clicks are deleted, too, and anybody may
+        take its name. This can’t be undone.
+      </p>
+      ${postForm(
+        { action: `/-/links/${id}/delete` },
+        html`<p class="actions">
+          ${submit('Delete the link', { class: 'danger', id: 'delete-link' })}
+          <a href="/-/links/${id}">Keep it</a>
+        </p>`,
+      )}
+    </section>`
+  return { title: `Delete ${slug}`, section: 'links', body }
+}
+
+/** From the ground up; with the words of the legend, for many and for one. */
+const KINDS = [
+  ['human', 'people', 'person'],
+  ['bot', 'programs', 'program'],
+  ['preview', 'previews', 'preview'],
+] as const
+
+/** The visits of the last days as bars, and as a table for people who don't see bars. */
+function clickChart(days: readonly DayClicks[]): Html {
+  const bars = days.map((clicks) => ({
+    label: clicks.day,
+    parts: KINDS.map(([kind]) => ({ kind, value: clicks[kind] })),
+  }))
+  const clicked = days.filter(({ total }) => total > 0)
+  const content = html`${barChart(summary(days), bars, { height: 60, kind: 'clicks' })}
+    <ul class="legend">
+      ${KINDS.map(([kind, many, one]) => {
+        const count = days.reduce((sum, clicks) => sum + clicks[kind], 0)
+        return html`<li>
+          <span class="swatch ${kind}"></span>${count} ${count === 1 ? one : many}
+        </li>`
+      })}
+    </ul>
+    ${clicked.length > 0 && table(clicked)}`
+  return section('clicks-title', html`Clicks in ${days.length} days`, content, { class: 'panel' })
+}
+
+function summary(days: readonly DayClicks[]): string {
+  const all = days.reduce((sum, { total }) => sum + total, 0)
+  if (all === 0) return `No clicks in ${days.length} days`
+  const best = days.reduce((most, day) => (day.total > most.total ? day : most))
+  return `Clicks by day: ${all} in all, at most ${best.total} on ${best.day}`
+}
+
+function table(days: readonly DayClicks[]): Html {
+  const heads = ['Day (UTC)', ...KINDS.map(([, label]) => label)]
+  const rows = days.map((clicks) => [clicks.day, ...KINDS.map(([kind]) => clicks[kind])])
+  return html`<details>
+    <summary>Clicks by day as a table</summary>
+    ${namedRows('Clicks by day (UTC)', heads, rows, 'days')}
+  </details>`
+}

@@ -1,0 +1,61 @@
+import type { Link } from '../../../db/links/links.ts'
+import { html } from '../../../kernel/html.ts'
+import type { Page } from '../../../kernel/http/view.ts'
+import { copyBox, facts } from '../../parts.ts'
+import type { Example } from '../../../services/links/links/places.ts'
+import { previewExample } from '../links/places.ts'
+import {
+  primaryOwner,
+  shortName,
+  tagList,
+  visibilityBadge,
+  type ShortLinks,
+} from '../links/links.ts'
+
+/** What the viewer of a preview may know of its link, beside where it leads. */
+export type LinkDetails =
+  | { kind: 'hidden' }
+  | { kind: 'title'; title: string }
+  | { kind: 'all'; link: Link; mayOpen: boolean }
+
+/** What the preview of a link shows. */
+export interface PreviewView {
+  link: Pick<Link, 'id' | 'slug' | 'url'>
+  details: LinkDetails
+  /** Of a link that takes a further path. */
+  example: Example | undefined
+  short: ShortLinks
+}
+
+/** Where a link leads, before it is followed (`/slug+`), and what it is. */
+export function previewPage({ link: target, details, example, short }: PreviewView): Page {
+  const { id, slug, url } = target
+  const link = details.kind === 'all' ? details.link : undefined
+  const title = details.kind === 'title' ? details.title : (link?.title ?? '')
+  const description = link?.description ?? ''
+  const body = html`<section class="panel">
+    <h1>${shortName(short, slug)} ${link && visibilityBadge(link.visibility)}</h1>
+    ${title !== '' && html`<p class="lead"><bdi>${title}</bdi></p>`}
+    <p>leads to</p>
+    <p>
+      <code><bdi>${url}</bdi></code>
+    </p>
+    <p><a class="button primary" href="/${slug}" rel="noreferrer">Follow the link</a></p>
+    ${example && previewExample(short, slug, example)}
+    ${description !== '' && html`<p class="description"><bdi>${description}</bdi></p>`}
+    ${
+      link &&
+      html`${copyBox('short-link', 'short link', `${short.base}/${slug}`)}
+      ${facts({
+        Owner: html`<bdi>${primaryOwner(link.owners)}</bdi>`,
+        Tags: link.tags.length > 0 && html`<span class="badges">${tagList(link.tags)}</span>`,
+      })}`
+    }
+    ${
+      details.kind === 'all' &&
+      details.mayOpen &&
+      html`<p class="actions"><a href="/-/links/${id}">Details</a></p>`
+    }
+  </section>`
+  return { title: `Preview of ${slug}`, section: 'none', body }
+}

@@ -1,0 +1,233 @@
+import Type from 'typebox'
+import { linkQueries, type Link, type LinkAccess } from '../../../db/links/links.ts'
+import type { User } from '../../../db/links/users.ts'
+import { sentence } from '../../../html/form.ts'
+import {
+  linkFormView,
+  slugNote,
+  type LinkFormView,
+  type SlugNote,
+} from '../../../html/links/links/form.ts'
+import { partView } from '../../../html/links/layout.ts'
+import { exampleFields, type TypedExample } from '../../../html/links/links/places.ts'
+import { html } from '../../../kernel/html.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { queryOf } from '../../../kernel/http/context.ts'
+import { newForm, type Call } from '../../../kernel/http/endpoint.ts'
+import { audienceOf, type Typed, type View } from '../../../kernel/http/view.ts'
+import { validateTexts, withDefault } from '../../../kernel/validate.ts'
+import { tagCompletions } from '../../../services/links/links/completions.ts'
+import { linksFault } from '../../../services/links/faults.ts'
+import {
+  EditForm,
+  NewLinkForm,
+  readEditForm,
+  typedSlug,
+} from '../../../services/links/links/input.ts'
+import {
+  createLink,
+  mayRead,
+  plainLink,
+  replaceLink,
+  versionOf,
+} from '../../../services/links/links/links.ts'
+import { freeSlugNear, readNewLink } from '../../../services/links/links/new.ts'
+import { exampleOf, type TypedPlace } from '../../../services/links/links/places.ts'
+import { checkSlug } from '../../../services/links/links/slug.ts'
+import { completeUrl, isTarget } from '../../../services/links/links/target.ts'
+import { signedIn } from '../access.ts'
+import { form, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
+import { changeableLink } from './links.ts'
+
+/** Enough to find what somebody else has just done. */
+const STALE_CHANGES = 3
+
+const text = withDefault(Type.String(), '')
+const params = { id: Id }
+
+type FormCall = Pick<Call<LinksRoutes, User>, 'app' | 'caller'>
+type LinkCall = Call<LinksRoutes, User, { id: string }>
+type EditCall = Call<LinksRoutes, User, { id: string }, unknown, LinkAccess | undefined>
+
+/** `/-/new`, `/-/slug` and `/-/links/{id}/edit`: links are created and edited here. */
+export const linkFormEndpoints = [
+  page({
+    path: '/-/new',
+    access: signedIn,
+    query: Type.Object({ slug: text, url: text, title: text }),
+    answer(call) {
+      const { slug, url, title } = call.query
+      const typed = { slug: typedSlug(slug), url, title, visibility: 'public' }
+      return formView(call, { link: null, form: newForm(NewLinkForm, typed) })
+    },
+  }),
+
+  form({
+    path: '/-/new',
+    access: signedIn,
+    body: NewLinkForm,
+    async answer({ app: { links }, caller, body, now }) {
+      const { id } = await createLink(links, caller, await readNewLink(links.db, body), now)
+      return { location: `/-/links/${id}` }
+    },
+    refused: (call, state) => formView(call, { link: null, form: state }),
+  }),
+
+  page({
+    path: '/-/slug',
+    access: signedIn,
+    query: Type.Object({ slug: text }),
+    async answer({ app, caller, query }) {
+      const note = await slugNoteFor(app, typedSlug(query.slug), caller)
+      return partView('Name of a link', note === undefined ? html`` : slugNote(note))
+    },
+  }),
+
+  page({
+    path: '/-/example',
+    access: signedIn,
+    query: Type.Object({ slug: text, url: text, append_path: text }),
+    answer({ app, query, context }) {
+      const sent = queryOf(context)
+      const example = typedExample(query, (name) => sent.get(name))
+      return partView('Example', exampleFields(shortLinks(app), example))
+    },
+  }),
+
+  page({
+    path: '/-/links/:id/edit',
+    access: signedIn,
+    params,
+    find: changeableLink,
+    answer(call) {
+      const link = plainLink(call.found)
+      const typed = { ...textsOf(link), version: versionOf(link), slug: link.slug }
+      return formView(call, { link, form: newForm(EditForm, typed) })
+    },
+  }),
+
+  form({
+    path: '/-/links/:id/edit',
+    access: signedIn,
+    params,
+    find: linkOrNothing,
+    body: EditForm,
+    async answer({ app: { links }, caller, params: { id }, found, body, now }) {
+      if (found === undefined) throw linkGone()
+      const { version } = body
+      const isAsked = (current: string): boolean => current === (version ?? current)
+      await replaceLink(links, caller, id, readEditForm(body), now, isAsked)
+      return { location: `/-/links/${id}` }
+    },
+    refused(call, state) {
+      if (call.found === undefined) return goneView(call, state.typed)
+      if (state.fault.code === 'PRECONDITION_FAILED') return staleView(call, state.typed)
+      return formView(call, { link: call.found, form: state })
+    },
+  }),
+]
+
+/** The form, with what completes it. */
+async function formView(
+  { app, caller }: FormCall,
+  state: Pick<LinkFormView, 'link' | 'form' | 'stale' | 'isGone'>,
+): Promise<View> {
+  const { db } = app.links
+  const { typed = {}, fault } = state.form
+  const slug = state.link?.slug ?? typedSlug(typed['slug'] ?? '')
+  const isRefused = Object.hasOwn(fault?.fields ?? {}, 'slug')
+  const [tags, freeSlug] = await Promise.all([
+    tagCompletions(db, caller, typed['tags'] ?? ''),
+    isRefused ? freeSlugNear(db, slug) : undefined,
+  ])
+  const example = typedExample({ url: '', append_path: '', ...typed, slug }, (name) => typed[name])
+  const more = { short: shortLinks(app), tags, freeSlug, typedExample: example }
+  return linkFormView({ ...state, ...more })
+}
+
+/** What the form shows of an address while it is typed. */
+function typedExample(
+  { slug, url, append_path }: Readonly<Record<'slug' | 'url' | 'append_path', string>>,
+  typed: TypedPlace,
+): TypedExample {
+  const whole = completeUrl(url)
+  if (!isTarget(whole)) return {}
+  const link = { slug: typedSlug(slug) || 'name', url: whole, append_path: append_path === 'true' }
+  return { completed: whole === url.trim() ? undefined : whole, example: exampleOf(link, typed) }
+}
+
+/**
+ * The link that a form changes. People whose link is gone get the form again, so that nothing that
+ * they typed is lost.
+ */
+async function linkOrNothing(call: LinkCall): Promise<LinkAccess | undefined> {
+  try {
+    return await changeableLink(call)
+  } catch (error) {
+    const isGone = error instanceof Fault && error.status === 404
+    if (isGone && audienceOf(call.context) !== 'program') return undefined
+    throw error
+  }
+}
+
+function linkGone(): Fault {
+  const message = 'somebody has deleted this link since you opened this form; nothing was saved'
+  return linksFault('NOT_FOUND', message, '')
+}
+
+/** The texts of a link that is gone, in the form of a new one. */
+function goneView(call: EditCall, typed: Typed): Promise<View> {
+  return formView(call, { link: null, form: newForm(NewLinkForm, typed), isGone: true })
+}
+
+/**
+ * The form of a link that somebody else has changed meanwhile. Saved again, it replaces what is
+ * stored.
+ */
+async function staleView(call: EditCall, typed: Typed): Promise<View> {
+  const { db } = call.app.links
+  const link = plainLink(await changeableLink(call))
+  const input = readEditForm(validateTexts(EditForm, (name) => typed[name]))
+  const { slug } = link
+  const texts = { ...textsOf({ ...link, ...input }), slug, version: versionOf(link) }
+  const changes = await linkQueries.listChanges(db, { link: link.id, limit: STALE_CHANGES })
+  const stale = { stored: textsOf(link), changes }
+  return formView(call, { link, form: newForm(EditForm, texts), stale })
+}
+
+/**
+ * What is said of a slug while it is typed. If the visitor may not read its link: only that it is
+ * taken.
+ */
+async function slugNoteFor(
+  app: LinksRoutes,
+  slug: string,
+  visitor: User,
+): Promise<SlugNote | undefined> {
+  if (slug === '') return undefined
+  const { db } = app.links
+  try {
+    checkSlug(slug)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { isFree: false, text: sentence(error.message), free: await freeSlugNear(db, slug) }
+  }
+  const name = `${app.shortKeyword()}/${slug}`
+  const link = await linkQueries.findLinkBySlug(db, { slug, user: visitor.id })
+  if (link === undefined) return { isFree: true, text: `${name} is free.` }
+  const readable = mayRead(link, visitor) ? link.id : undefined
+  const free = await freeSlugNear(db, slug)
+  return { isFree: false, text: `${name} is taken.`, link: readable, free }
+}
+
+/** The fields of a link as the texts of its form. */
+function textsOf({ url, title, description, tags, visibility, append_path }: Omit<Link, 'slug'>) {
+  return {
+    url,
+    title,
+    description,
+    tags: tags.join(', '),
+    visibility,
+    append_path: String(append_path),
+  }
+}

@@ -1,0 +1,209 @@
+import Type from 'typebox'
+import { Link, linkQueries, type LinkAccess } from '../../../db/links/links.ts'
+import { memberQueries } from '../../../db/links/members.ts'
+import type { User } from '../../../db/links/users.ts'
+import { visitQueries } from '../../../db/links/visits.ts'
+import { deletePage, linkPage } from '../../../html/links/links/links.ts'
+import { linkMembers, type MembersView } from '../../../html/links/members.ts'
+import { newForm, type Call } from '../../../kernel/http/endpoint.ts'
+import { ifMatches } from '../../../kernel/http/headers.ts'
+import type { Context } from '../../../kernel/http/context.ts'
+import type { View } from '../../../kernel/http/view.ts'
+import { peopleCompletions } from '../../../services/links/links/completions.ts'
+import { CLICK_DAYS, firstClickDay } from '../../../services/links/visits/clicks.ts'
+import { LinkCreation, LinkUpdate } from '../../../services/links/links/input.ts'
+import {
+  createLink,
+  deleteLink,
+  linkFor,
+  mayChange,
+  plainLink,
+  replaceLink,
+  versionOf,
+  type Precondition,
+} from '../../../services/links/links/links.ts'
+import { listLinks } from '../../../services/links/lists/lists.ts'
+import { MemberForm } from '../../../services/links/members.ts'
+import { MAX_CHANGES } from '../../../services/links/retention.ts'
+import { signedIn, token } from '../access.ts'
+import { api, form, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
+import { linkList } from '../lists/paging.ts'
+
+const tag = 'Links'
+const params = { id: Id }
+
+/** A call about one link. */
+type LinkCall = Pick<Call<LinksRoutes, User, { id: string }>, 'app' | 'caller' | 'params'>
+
+/** The headers of a change. */
+const headers = Type.Object({
+  'If-Match': Type.Optional(
+    Type.String({
+      description: 'ETag of the version to change. Without it, the link is changed as it is.',
+    }),
+  ),
+})
+
+/** `/links` and `/links/{id}` (links.md section 4), and the pages of a link. */
+export const linkEndpoints = [
+  api({
+    method: 'GET',
+    path: '/api/v1/links',
+    access: token('full', 'read'),
+    id: 'listLinks',
+    tag,
+    summary: "List the caller's own and co-owned links by slug; admins get all.",
+    query: linkList.query,
+    returns: linkList.returns,
+    answer: ({ app: { links }, caller, query }) =>
+      linkList.read(query, (slice) => listLinks(links.db, caller, slice)),
+  }),
+
+  api({
+    method: 'POST',
+    path: '/api/v1/links',
+    access: token('full', 'create'),
+    id: 'createLink',
+    tag,
+    summary: 'Create a link; the caller becomes its primary owner.',
+    body: LinkCreation,
+    returns: { status: 201, ...linkReply('The new link') },
+    refuses: [409, 500],
+    answer: ({ app, caller, body, now }) => createLink(app.links, caller, body, now),
+  }),
+
+  api({
+    method: 'GET',
+    path: '/api/v1/links/:id',
+    access: token('full', 'read'),
+    id: 'getLink',
+    tag,
+    summary: 'Get a link that the caller owns, co-owns or was given to read.',
+    params,
+    returns: linkReply('The link'),
+    answer: async (call) => plainLink(await readableLink(call)),
+  }),
+
+  api({
+    method: 'PUT',
+    path: '/api/v1/links/:id',
+    access: token('full'),
+    id: 'replaceLink',
+    tag,
+    summary: 'Replace what may change of a link; a slug in the body is ignored.',
+    params,
+    headers,
+    find: changeableLink,
+    body: LinkUpdate,
+    returns: linkReply('The link as it is now'),
+    refuses: [412, 500],
+    answer: ({ app: { links }, caller, params: { id }, body, now, context }) =>
+      replaceLink(links, caller, id, body, now, preconditionOf(context)),
+  }),
+
+  api({
+    method: 'DELETE',
+    path: '/api/v1/links/:id',
+    access: token('full'),
+    id: 'deleteLink',
+    tag,
+    summary: 'Remove a link; its slug is free again.',
+    params,
+    headers,
+    returns: { description: 'It is gone' },
+    refuses: [412],
+    answer: ({ app: { links }, caller, actor, params: { id }, context }) =>
+      deleteLink({ ...links, actor }, caller, id, preconditionOf(context)),
+  }),
+
+  page({
+    path: '/-/links/:id',
+    access: signedIn,
+    params,
+    find: readableLink,
+    answer: (call) => linkView(call, call.found),
+  }),
+
+  page({
+    path: '/-/links/:id/delete',
+    access: signedIn,
+    params,
+    find: changeableLink,
+    answer: ({ app, found }) => ({
+      page: () => deletePage(found, shortLinks(app)),
+    }),
+  }),
+
+  form({
+    path: '/-/links/:id/delete',
+    access: signedIn,
+    params,
+    async answer({ app: { links }, caller, actor, params: { id } }) {
+      await deleteLink({ ...links, actor }, caller, id)
+      return { location: '/-/' }
+    },
+  }),
+]
+
+/** The link of a call; throws 404 or 403 when the caller may not read it. */
+export function readableLink({ app, caller, params }: LinkCall) {
+  return linkFor(app.links.db, params.id, caller, 'read')
+}
+
+/** The link of a call; throws 404 or 403 when the caller may not change it. */
+export function changeableLink({ app, caller, params }: LinkCall) {
+  return linkFor(app.links.db, params.id, caller, 'change')
+}
+
+/** The page of a link; its fragment is the part with its members. */
+export async function linkView(
+  { app, caller, now }: Pick<Call<LinksRoutes, User>, 'app' | 'caller' | 'now'>,
+  link: LinkAccess,
+  { forms, done }: { forms?: Partial<MembersView['forms']>; done?: string } = {},
+): Promise<View> {
+  const { db } = app.links
+  const isMine = mayChange(link, caller)
+  const [shares, changes, people] = await Promise.all([
+    memberQueries.listShares(db, { link: link.id }),
+    linkQueries.listChanges(db, { link: link.id, limit: MAX_CHANGES }),
+    isMine ? peopleCompletions(db, caller, '') : [],
+  ])
+  const members = {
+    link,
+    shares,
+    changes,
+    done,
+    maxChanges: MAX_CHANGES,
+    mayChange: isMine,
+    people,
+    forms: { owners: newForm(MemberForm), shares: newForm(MemberForm), ...forms },
+  }
+  return {
+    async page() {
+      const period = { since: firstClickDay(now), days: CLICK_DAYS }
+      const clicks = await visitQueries.listClicks(db, { link: link.id, ...period })
+      return linkPage(members, clicks, shortLinks(app))
+    },
+    fragment: () => linkMembers(members),
+    location: `/-/links/${link.id}`,
+  }
+}
+
+/** A link as a reply, with its entity tag. */
+function linkReply(description: string) {
+  const etag = Type.String({ description: 'Another one after each change, for If-Match.' })
+  return {
+    description,
+    schema: Link,
+    headers: Type.Object({ ETag: etag }),
+    headersOf: (link: Link) => ({ etag: entityTag(versionOf(link)) }),
+  }
+}
+
+function preconditionOf({ headers }: Context): Precondition {
+  return (version) => ifMatches(headers['if-match'], entityTag(version))
+}
+
+function entityTag(version: string): string {
+  return `"${version}"`
+}

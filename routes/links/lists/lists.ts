@@ -1,0 +1,51 @@
+import { LIST_PATHS, linksListView } from '../../../html/links/lists.ts'
+import { MAX_COUNT } from '../../../html/parts.ts'
+import { encodeCursor } from '../../../kernel/text.ts'
+import type { Context } from '../../../kernel/http/context.ts'
+import {
+  countLinks,
+  ListQuery,
+  MAX_SORTED,
+  searchLinks,
+  type LinkSearch,
+  type ListPosition,
+} from '../../../services/links/lists/lists.ts'
+import { signedIn } from '../access.ts'
+import { page, shortLinks, type LinksRoutes } from '../kit.ts'
+import { nextAddress } from './paging.ts'
+
+const ROWS = 50
+
+/** `/-/`: the visitor's links; `/-/all`: all that the visitor may see (decisions.md section 4). */
+export const listEndpoints = (['mine', 'all'] as const).map((among) =>
+  page({
+    path: LIST_PATHS[among],
+    access: signedIn,
+    query: ListQuery,
+    async answer({ app, caller, query, context }) {
+      const { cursor, ...filter } = query
+      const search = { filter, visitor: caller, among }
+      const found = await listPage(app, context, search, { cursor, limit: ROWS })
+      return linksListView({ ...search, ...found, path: LIST_PATHS[among] })
+    },
+  }),
+)
+
+/** A page of a list, for its view. */
+export async function listPage(
+  app: LinksRoutes,
+  context: Context,
+  search: LinkSearch,
+  { cursor, limit }: { cursor: ListPosition | undefined; limit: number },
+) {
+  const { db, clock } = app.links
+  const short = shortLinks(app)
+  const found = await searchLinks({ db, clock, short }, search, cursor, limit)
+  const { next, links } = found
+  const after = next && encodeCursor([next.part, next.after, next.place])
+  const counted = cursor === undefined ? await countLinks(db, search, MAX_COUNT + 1) : undefined
+  // A search that ended on its first page has found all there is.
+  const all = counted ?? (cursor === undefined && next === null ? links.length : undefined)
+  const sizes = { count: all ?? null, maxSorted: MAX_SORTED }
+  return { ...found, ...sizes, next: nextAddress(context, after), short }
+}

@@ -1,0 +1,286 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { SavedEvent } from '../../../db/hooks/deliveries.ts'
+import type { Provider, SecretName } from '../../../db/hooks/providers.ts'
+import { UNKNOWN_PROVIDER } from '../../../db/hooks/rejections.ts'
+import { badRequest, Fault, forbidden, notFound, unavailable } from '../../../kernel/fault.ts'
+import type { JsonObject } from '../../../kernel/json.ts'
+import { cleanText, fieldsAt, readMembers, sha256Hex } from './fields.ts'
+import type { Hooks } from '../open.ts'
+import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
+import {
+  hasUnsignedType,
+  needsJson,
+  placesOf,
+  schemeOf,
+  type Handshake,
+  type Scheme,
+} from '../schemes/schemes.ts'
+import {
+  acceptsPrevious,
+  isSignedProvider,
+  keysAt,
+  mayDeliver,
+  presentedToken,
+  tokenMatches,
+} from '../schemes/secrets.ts'
+import {
+  bodyStaleness,
+  verifySignature,
+  type Keys,
+  type Unverified,
+} from '../schemes/signatures.ts'
+
+/** What comes of a delivery before its body. */
+export interface DeliveryHead {
+  provider: string
+  headers: IncomingHttpHeaders
+  /** Name and value in turn, as received. */
+  rawHeaders: readonly string[]
+  method: string
+  path: string
+  /** The query's text, which may hold a token. */
+  search: string
+  client: string
+  receivedAt: Date
+}
+
+/** A delivery whose body is still arriving. */
+export interface Receiving {
+  /** Takes the body's bytes as they arrive. */
+  update: (part: Buffer) => void
+  /** Verifies and stores the delivery; called once, with the whole body. */
+  finish: (body: Buffer) => Promise<Received>
+}
+
+/** A delivery that was accepted; a handshake is answered and not stored. */
+export type Received =
+  | { kind: 'stored'; saved: SavedEvent }
+  | { kind: 'handshake'; answer: Handshake }
+
+/** What is kept of a delivery that leads to no provider. */
+type RejectedPath = Pick<DeliveryHead, 'method' | 'path' | 'client' | 'receivedAt'>
+
+/** What receives deliveries. */
+export interface Receiver extends Pick<
+  Hooks,
+  'registry' | 'ingest' | 'secrets' | 'secretUses' | 'rejections'
+> {
+  freshnessSeconds: () => number
+}
+
+/**
+ * Starts a delivery to a signed receiver (hooks.md section 4): it is verified, then read, then
+ * stored. Throws 404 for an unknown provider and 403 for a disabled one.
+ */
+export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
+  const { provider } = head
+  if (!isSignedProvider(provider)) {
+    throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED))
+  }
+  const secrets = receiver.secrets.of(provider)
+  const row = receiver.registry.provider(provider)
+  const scheme = row && schemeOf(row)
+  if (secrets === undefined || row === undefined || scheme === undefined) {
+    throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED), 'no secret is configured')
+  }
+  if (!row.enabled) throw rejected(receiver, head, disabled(provider), 'disabled')
+  return startVerified(receiver, head, row, scheme, {
+    keys: secrets,
+    refusal: ({ status }) =>
+      status === 400
+        ? badRequest(HEADER_MISSING)
+        : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG),
+    readMembers(body, type) {
+      const members = readMembers(body, type)
+      if (members === undefined) throw badRequest(BODY_UNREADABLE)
+      return members
+    },
+  })
+}
+
+/**
+ * Starts a delivery to a generic receiver: its caller or its signature is checked, its bytes are
+ * stored whatever they are. Throws 404 for an unknown provider and 403 for a disabled one.
+ */
+export function startGeneric(
+  receiver: Receiver,
+  head: DeliveryHead,
+  pathToken: string | undefined,
+): Receiving {
+  const { provider } = head
+  const row = receiver.registry.provider(provider)
+  if (row === undefined) throw rejectedPath(receiver, head, notFound(UNKNOWN_GENERIC))
+  if (!mayDeliver(row, receiver.secrets)) {
+    throw rejected(receiver, head, disabled(provider), 'disabled')
+  }
+  const scheme = schemeOf(row)
+  if (scheme !== undefined) {
+    return startVerified(receiver, head, row, scheme, {
+      keys: keysAt(receiver.secrets, row, head.receivedAt),
+      refusal: () =>
+        scheme.refusal === 401
+          ? new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
+          : forbidden(SIGNATURE_WRONG),
+      readMembers: (body, type) => (needsJson(scheme) ? readMembers(body, type) : undefined) ?? {},
+    })
+  }
+  return {
+    update: () => undefined,
+    async finish(body) {
+      const proof = proveCaller(head, row, pathToken)
+      if ('reason' in proof) {
+        throw rejected(receiver, head, forbidden(TOKEN_WRONG), proof.reason, true)
+      }
+      noteSecret(receiver, head, row, proof.secret)
+      return store(receiver, head, row, body, {})
+    },
+  }
+}
+
+/** What the receivers of signed deliveries do each in its way. */
+interface SignedReceiver {
+  keys: Keys
+  refusal: (failure: Unverified) => Fault
+  /** The members of the body; throws where this receiver refuses a body without any. */
+  readMembers: (body: Buffer, type: string | undefined) => JsonObject
+}
+
+/** Starts a signed delivery: it is verified, then read, then stored. */
+function startVerified(
+  receiver: Receiver,
+  head: DeliveryHead,
+  row: Provider,
+  scheme: Scheme,
+  { keys, refusal, ...how }: SignedReceiver,
+): Receiving {
+  const { headers, receivedAt } = head
+  const freshness = receiver.freshnessSeconds()
+  const verifier = verifySignature(scheme, head, keys, freshness)
+  return {
+    update: verifier.update,
+    async finish(body) {
+      const proof = verifier.finish(body)
+      if ('reason' in proof) throw rejected(receiver, head, refusal(proof), proof.reason, true)
+      noteSecret(receiver, head, row, proof.secret)
+      const members = how.readMembers(body, headers['content-type'])
+      const stale = bodyStaleness(scheme, members, receivedAt, freshness)
+      if (stale !== undefined) {
+        const failure = { status: 401, reason: stale } as const
+        throw rejected(receiver, head, refusal(failure), stale, true)
+      }
+      const answer = scheme.handshake?.(members)
+      if (answer !== undefined) return { kind: 'handshake', answer }
+      return store(receiver, head, row, body, members)
+    },
+  }
+}
+
+/** Notes by which secret a delivery is accepted. */
+function noteSecret(
+  { secretUses }: Receiver,
+  { provider, receivedAt: at }: DeliveryHead,
+  { rotated_at }: Provider,
+  secret: SecretName | null,
+): void {
+  if (secret !== null) secretUses.record({ provider, secret, at, rotated_at })
+}
+
+/** Counts a rejected delivery (401, 403, 413) and gives the fault to be thrown. */
+export function rejected(
+  { rejections }: Receiver,
+  { provider, client, receivedAt: at }: DeliveryHead,
+  fault: Fault,
+  reason: string,
+  wrongSecret = false,
+): Fault {
+  const { status } = fault
+  if (status === 401 || status === 403 || status === 413) {
+    rejections.record({ provider, status, client, reason, at, wrongSecret })
+  }
+  return fault
+}
+
+/**
+ * Counts a delivery to a path without a provider (404), so that a mistyped address can be found.
+ * Returns the fault to throw.
+ */
+export function rejectedPath(
+  { rejections }: Pick<Receiver, 'rejections'>,
+  { method, path, client, receivedAt: at }: RejectedPath,
+  fault: Fault,
+  why = 'unknown path',
+): Fault {
+  const reason = `${why}: ${method} ${redactUnknownPath(path)}`
+  rejections.record({ provider: UNKNOWN_PROVIDER, status: 404, client, reason, at })
+  return fault
+}
+
+/** By which secret a delivery was accepted, or why it is rejected. */
+type Proof = { secret: SecretName | null } | { reason: string }
+
+function proveCaller(
+  { headers, search, receivedAt }: DeliveryHead,
+  row: Provider,
+  path: string | undefined,
+): Proof {
+  if (row.trust_mode === 'open') return { secret: null }
+  const token = presentedToken(headers, search, path)
+  if (token === undefined || token === '') return { reason: 'token missing' }
+  // Both are compared whatever the first comparison says.
+  const current = tokenMatches(token, row.token_hash)
+  const previous = tokenMatches(token, row.previous_hash)
+  if (current) return { secret: 'current' }
+  if (previous && acceptsPrevious(row, receivedAt)) return { secret: 'previous' }
+  if (previous) return { reason: 'matches a retired token' }
+  const isPadded = tokenMatches(token.trim(), row.token_hash)
+  return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
+}
+
+/** Stores a delivery. One that is signed and has no id is known by its bytes. */
+async function store(
+  { ingest }: Receiver,
+  { provider, method, path, search, headers, rawHeaders, client }: DeliveryHead,
+  row: Provider,
+  body: Buffer,
+  members: JsonObject,
+): Promise<Received> {
+  const scheme = schemeOf(row)
+  const { event_type, external_id } = fieldsAt(placesOf(row), headers, members)
+  const saved = await ingest.save({
+    provider,
+    event_type,
+    external_id: external_id ?? (scheme === undefined ? null : `sha256:${sha256Hex(body)}`),
+    trust: scheme?.algorithm ?? (row.trust_mode === 'token' ? 'token' : 'open'),
+    keepsType: scheme !== undefined && hasUnsignedType(scheme),
+    method,
+    path: redactUrlTokens(path),
+    query: storedQuery(search),
+    content_type: cleanText(headers['content-type']),
+    source_ip: client,
+    headers: storedHeaders(rawHeaders, row.scheme_row?.signature),
+    body,
+  })
+  if (saved === undefined) throw overloaded()
+  return { kind: 'stored', saved }
+}
+
+/** 503: too much is waiting. */
+export function overloaded(): Fault {
+  return unavailable('More is arriving than can be stored; nothing was stored. Try again shortly.')
+}
+
+function disabled(provider: string): Fault {
+  return forbidden(`The provider ${provider} is disabled; enable it on the providers page.`)
+}
+
+const UNKNOWN_SIGNED =
+  'No signed provider is configured under this name; set its secret to configure it.'
+const UNKNOWN_GENERIC =
+  'There is no generic provider under this name; an operator creates it first.'
+const HEADER_MISSING =
+  'The header X-Chat-Request-Timestamp is missing; send the time the signature was made at.'
+const SIGNATURE_WRONG =
+  'The signature is missing, malformed, stale or wrong; ' +
+  'sign the exact bytes of the body with the shared secret.'
+const BODY_UNREADABLE = 'The body is neither a JSON object nor a form; send one of them.'
+const TOKEN_WRONG = 'The token is missing or wrong; send it as Authorization: Bearer.'

@@ -1,0 +1,48 @@
+import { endpointQueries as q, type EndpointKey } from '../../../db/hooks/endpoints.ts'
+import { Fault, notFound } from '../../../kernel/fault.ts'
+import { hashToken, type RandomBytes } from '../../../kernel/tokens.ts'
+import { makeChange, type ChangeTools } from '../../audit.ts'
+import { makeToken } from '../schemes/keys.ts'
+
+const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
+
+/**
+ * Creates an endpoint of the tool protocol. Its token is returned once: only its hash is stored.
+ */
+export async function createEndpoint(
+  tools: ChangeTools & { random: RandomBytes },
+  { name, may_replay }: Pick<EndpointKey, 'name' | 'may_replay'>,
+) {
+  const field = { field: 'name' }
+  if (!NAME.test(name)) {
+    const message =
+      'The name must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
+    throw new Fault(422, 'INVALID_NAME', message, field)
+  }
+  const token = makeToken(tools.random)
+  const key = { name, token_hash: hashToken(token), may_replay }
+  const note = { service: 'hooks', action: 'endpoint add', subject: name } as const
+  await makeChange(tools, note, async (tx) => {
+    if ((await q.addEndpoint(tx, key)) !== undefined) return
+    const problem = `There is an endpoint "${name}" already`
+    throw new Fault(409, 'TAKEN', `${problem}; choose another name or revoke it first.`, field)
+  })
+  return { name, token }
+}
+
+/** Revokes an endpoint: its token stops working at once, and the name is free again. */
+export async function revokeEndpoint(tools: ChangeTools, name: string): Promise<void> {
+  const note = { service: 'hooks', action: 'endpoint revoke', subject: name } as const
+  await makeChange(tools, note, async (tx) => {
+    if ((await q.removeEndpoint(tx, { name })) !== undefined) return
+    throw notFound(`There is no endpoint "${name}"; see the list of endpoints.`)
+  })
+}
+
+/** JSON for clients that read `mcpServers`, as most do. */
+export function clientConfiguration(baseUrl: string, name: string, token: string) {
+  const url = `${baseUrl}/mcp/${name}`
+  const headers = { Authorization: `Bearer ${token}` }
+  const mcpServers = { [`gatehouse-${name}`]: { type: 'http', url, headers } }
+  return JSON.stringify({ mcpServers }, null, 2)
+}

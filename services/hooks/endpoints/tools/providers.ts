@@ -1,0 +1,50 @@
+import Type from 'typebox'
+import { HourStats } from '../../../../db/hooks/stats.ts'
+import { defineTool, toolValue, type Tool } from '../../../../kernel/mcp/server.ts'
+import { ProviderStatus, providerStatus, readProviders } from '../../providers.ts'
+import { DEFAULT_STATS_HOURS, MAX_STATS_HOURS, statsOf } from '../../stats.ts'
+import type { Hooks } from '../../open.ts'
+import { ProviderName, READ_ONLY } from './events.ts'
+
+/** `list_providers`: who may send, and whether they can. */
+export function providersTool({ db, clock, secrets }: Hooks): Tool {
+  return defineTool({
+    name: 'list_providers',
+    title: 'List webhook providers',
+    description:
+      'Lists the senders of webhooks: how each is trusted, whether it is enabled, whether its ' +
+      'secret is configured (never the secret), and the path or channel it sends to.',
+    input: {},
+    output: Type.Object({ providers: Type.Array(ProviderStatus) }),
+    annotations: READ_ONLY,
+    async call() {
+      const rows = await readProviders(db, clock.now())
+      return toolValue({ providers: rows.map((row) => providerStatus(row, secrets)) })
+    },
+  })
+}
+
+/** `get_webhook_stats`: how much came, and how much was refused. */
+export function statsTool({ db, clock }: Hooks): Tool {
+  return defineTool({
+    name: 'get_webhook_stats',
+    title: 'Get webhook statistics',
+    description:
+      'Counts the events and the rejected deliveries of each provider by hour (UTC), oldest ' +
+      'first. Hours without either are left out; the last hour is the present one, and the ' +
+      'oldest one may be cut. The provider "unknown" stands for paths that lead to none.',
+    input: {
+      provider: Type.Optional(ProviderName),
+      hours: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: MAX_STATS_HOURS, default: DEFAULT_STATS_HOURS }),
+      ),
+    },
+    output: Type.Object({ stats: Type.Array(HourStats) }),
+    annotations: READ_ONLY,
+    async call({ provider, hours }) {
+      const all = await statsOf(db, clock.now(), hours)
+      const stats = all.filter((row) => provider === undefined || row.provider === provider)
+      return toolValue({ stats })
+    },
+  })
+}

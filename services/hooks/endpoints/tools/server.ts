@@ -1,0 +1,92 @@
+import type { EndpointKey } from '../../../../db/hooks/endpoints.ts'
+import { Fault, Unavailable } from '../../../../kernel/fault.ts'
+import { messageOf } from '../../../../kernel/log.ts'
+import { CallError, type McpServer, type Tool } from '../../../../kernel/mcp/server.ts'
+import { TOO_MANY_CALLS } from '../endpoints.ts'
+import type { Hooks } from '../../open.ts'
+import { getTool, listTool, recentResource, replayTool, UNTRUSTED } from './events.ts'
+import { providersTool, statsTool } from './providers.ts'
+import { waitTool } from './wait.ts'
+
+/** What each endpoint of the hooks service offers (decisions.md section 3, Tool protocol). */
+export function createToolServers(
+  hooks: Hooks,
+  version: string,
+): (endpoint: EndpointKey) => McpServer {
+  const bounded = boundCalls(hooks)
+  const reading = [
+    listTool(hooks),
+    getTool(hooks),
+    providersTool(hooks),
+    waitTool(hooks),
+    statsTool(hooks),
+  ]
+  const replaying = [...reading, replayTool(hooks)]
+  const recent = recentResource(hooks)
+  const readRecent = { name: 'resources/read', streams: false, call: recent.read }
+
+  function serverOf(endpoint: EndpointKey): McpServer {
+    const tools = endpoint.may_replay ? replaying : reading
+    return {
+      name: 'gatehouse',
+      title: 'Gatehouse webhooks',
+      version,
+      instructions: `${INSTRUCTIONS} ${UNTRUSTED}`,
+      tools: tools.map((tool) => ({ ...tool, call: bounded(endpoint, tool) })),
+      resources: [{ ...recent, read: bounded(endpoint, readRecent) }],
+      onFault: (tool, error) => hooks.log.error('tool failed', { tool, error: messageOf(error) }),
+    }
+  }
+
+  // The registry gives the same key until it reads the keys again.
+  const servers = new WeakMap<EndpointKey, McpServer>()
+  return (endpoint) => servers.getOrInsertComputed(endpoint, serverOf)
+}
+
+/** What an endpoint calls: a tool, or the read of a resource. */
+interface Callee<A extends unknown[], T> extends Pick<Tool, 'name' | 'streams'> {
+  call: (...args: A) => Promise<T>
+}
+
+/** Bounds and counts the calls of one endpoint. Every expected failure becomes a CallError. */
+function boundCalls({ endpoints, log, metrics }: Hooks) {
+  const calls = metrics.counter(
+    'gatehouse_hooks_tool_calls',
+    'Calls of tools, by tool and outcome.',
+  )
+  return <A extends unknown[], T>(
+    endpoint: EndpointKey,
+    { name: tool, streams, call }: Callee<A, T>,
+  ) => {
+    const succeeded = calls.series({ tool, outcome: 'ok' })
+    const failed = calls.series({ tool, outcome: 'error' })
+    return async (...args: A) => {
+      let ended = failed
+      const leave = endpoints.admit(endpoint, streams)
+      try {
+        if (leave === undefined) throw new CallError('rate_limited', TOO_MANY_CALLS)
+        const answer = await call(...args)
+        ended = succeeded
+        return answer
+      } catch (error) {
+        if (error instanceof Fault) throw new CallError(codeOf(error), error.message)
+        if (!(error instanceof Unavailable)) throw error
+        log.warn('unavailable', { tool, error: messageOf(error) })
+        throw new CallError('internal', 'The database is out of reach; try again shortly.')
+      } finally {
+        leave?.()
+        ended()
+      }
+    }
+  }
+}
+
+/** The code of a fault, of the closed set in decisions.md section 3, Tool protocol. */
+function codeOf({ status }: Fault): string {
+  if (status === 404) return 'not_found'
+  return status === 503 ? 'rate_limited' : 'invalid_argument'
+}
+
+const INSTRUCTIONS =
+  'Reads the webhooks that this Gatehouse has received and stored: list them, get one with its ' +
+  'payload, wait for the next one, and see who may send and how much came.'

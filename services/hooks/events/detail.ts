@@ -1,0 +1,170 @@
+import { isUtf8 } from 'node:buffer'
+import Type from 'typebox'
+import type { Database } from '../../../db/client.ts'
+import { eventQueries, type RequestLine, StoredEvent } from '../../../db/hooks/events.ts'
+import { notFound } from '../../../kernel/fault.ts'
+import { firstFields } from '../../../kernel/http/read-body.ts'
+import { type JsonNode, readJson } from './json-nodes.ts'
+import { isRepeatable } from '../replays/outgoing.ts'
+import { headersByName, headersInOrder, REDACTED } from '../redact.ts'
+
+/** hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. */
+export const EventDetail = Type.Object({
+  ...StoredEvent.properties,
+  headers: Type.Record(Type.String(), Type.String()),
+  payload: Type.String(),
+  payload_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
+})
+export type EventDetail = Type.Static<typeof EventDetail>
+
+export function eventDetail(event: StoredEvent): EventDetail {
+  const payload_encoding = isUtf8(event.payload) ? 'utf8' : 'base64'
+  const headers = headersByName(event.headers)
+  return { ...event, headers, payload: event.payload.toString(payload_encoding), payload_encoding }
+}
+
+/** The request of a delivery, as it was sent but for its secrets; of a queue the headers alone. */
+export interface EventRequest extends RequestLine {
+  headers: readonly (readonly [name: string, value: string])[]
+}
+
+/**
+ * Reads an event without the rest of a long payload: cut between characters, with the number of
+ * bytes that are left out. The request is no part of the details, whose members the contract names.
+ */
+export async function readEventStart(db: Database, id: number, limit: number) {
+  const found = await findEventStart(db, id, limit)
+  if (found === undefined) throw notFound(NO_EVENT)
+  return found
+}
+
+/** The same; undefined where there is no such event. */
+export async function findEventStart(db: Database, id: number, limit: number) {
+  // A byte more shows whether the limit falls within a character.
+  const found = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })
+  if (found === undefined) return undefined
+  const { method, path, query, ...event } = found
+  const payload = event.payload.subarray(0, cutAt(event.payload, limit))
+  const omittedBytes = event.payload_size - payload.length
+  const request: EventRequest = { method, path, query, headers: headersInOrder(event.headers) }
+  return { event: eventDetail({ ...event, payload }), omittedBytes, request }
+}
+
+/** What is said of an id without an event. */
+export const NO_EVENT = 'There is no event under this id; retention may have removed it.'
+
+/** The length of the beginning that is given: never within a character of UTF-8. */
+function cutAt(payload: Buffer, limit: number): number {
+  if (payload.length <= limit) return payload.length
+  let end = limit
+  while (end > limit - 4 && ((payload[end] ?? 0) & 0xc0) === 0x80) end--
+  return end
+}
+
+/** Longer payloads are shown as received: parsing them could need too much memory. */
+export const MAX_PARSED = 1024 * 1024
+
+/** The payload for reading: JSON indented, a form with a field per line; else null. */
+export function prettyPayload({
+  payload,
+  payload_encoding,
+  payload_size,
+  content_type,
+}: EventDetail): string | null {
+  if (payload_encoding === 'base64' || payload_size > MAX_PARSED) return null
+  const json = indentJson(payload)
+  if (json !== null) return json
+  if (!(content_type ?? '').startsWith('application/x-www-form-urlencoded')) return null
+  if (firstFields(payload) !== payload) return null
+  return [...new URLSearchParams(payload)].map(([name, value]) => `${name} = ${value}`).join('\n')
+}
+
+/** What a page shows as a tree; more would be a page of many hundred KB. */
+const TREE_BOUNDS = { nodes: 1_000, depth: 40 }
+const MAX_TREE_CHARACTERS = 200_000
+
+/** The payload as a tree; undefined when it is not JSON, or has too much of it. */
+export function payloadTree({ payload, payload_encoding }: EventDetail): JsonNode | undefined {
+  const isShort = payload_encoding === 'utf8' && payload.length <= MAX_TREE_CHARACTERS
+  return isShort ? readJson(payload, TREE_BOUNDS) : undefined
+}
+
+/** Headers that curl sets by itself. */
+const SET_BY_CURL = /^(accept|accept-encoding|user-agent)$/
+
+/** The largest payload that the command itself contains. */
+const MAX_INLINE = 16 * 1024
+
+/** Control characters: a page, a clipboard or a terminal changes, drops or obeys them. */
+const NOT_PASTED = /[^\P{Cc}\n\t]/u
+
+/**
+ * A command line that sends the stored bytes to a receiver. A secret header has the value
+ * `REPLACE_ME`, because its value was never stored. The command fetches a payload that is long,
+ * binary or has control characters; it leaves out headers with control characters.
+ */
+export function curlCommand(event: EventDetail, receiver: string, payloadUrl: string): string {
+  const inline =
+    event.payload_encoding === 'utf8' &&
+    event.payload_size <= MAX_INLINE &&
+    !NOT_PASTED.test(event.payload)
+  const lines = [`${inline ? '' : `curl -sS ${quote(payloadUrl)} | `}curl -sS ${quote(receiver)}`]
+  for (const [name, value] of Object.entries(event.headers)) {
+    if (!isRepeatable(name) || SET_BY_CURL.test(name) || NOT_PASTED.test(value)) continue
+    lines.push(`-H ${quote(`${name}: ${value === REDACTED ? placeholder(name) : value}`)}`)
+  }
+  lines.push(inline ? `--data-raw ${quote(event.payload)}` : '--data-binary @-')
+  return lines.join(' \\\n  ')
+}
+
+/** What stands for a value that is not stored; tokens are accepted in this form only. */
+function placeholder(name: string): string {
+  return name === 'authorization' ? 'Bearer REPLACE_ME' : 'REPLACE_ME'
+}
+
+/** Text as one word of a POSIX shell. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** The longest result: nested brackets would make gigabytes of a few kilobytes. */
+const MAX_INDENTED = 2 * MAX_PARSED
+
+/**
+ * Indents JSON text by two spaces without touching its literals: `JSON.parse` and back would round
+ * long numbers. Null when the text is not JSON, or would become too long.
+ */
+function indentJson(text: string): string | null {
+  try {
+    JSON.parse(text)
+  } catch {
+    // SyntaxError: not JSON.
+    return null
+  }
+  let indented = ''
+  let read = 0
+  let depth = 0
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    // Numbers and words are no tokens.
+    indented += text.slice(read, index)
+    read = index + token.length
+    if (/^\s/.test(token)) continue
+    if (token === ':') indented += ': '
+    else if (token.length > 1) indented += token.replace(/^([[{])\s*([\]}])$/, '$1$2')
+    else if (token === ',') indented += `,${lineAt(depth)}`
+    else if (token === '}' || token === ']') indented += lineAt(--depth) + token
+    else indented += token + lineAt(++depth)
+    if (indented.length > MAX_INDENTED) return null
+  }
+  return indented + text.slice(read)
+}
+
+function lineAt(depth: number) {
+  return `\n${'  '.repeat(depth)}`
+}
+
+/**
+ * Whole strings and empty brackets, single brackets and commas, and white space. A string may end
+ * where the text does: looking for its end again from each place would take quadratic time.
+ */
+const TOKEN = /"(?:[^"\\]|\\[^])*"?|\{\s*\}|\[\s*\]|[{}[\],:]|\s+/g

@@ -1,0 +1,165 @@
+import Type from 'typebox'
+import { TURNS_TEXT } from '../../../kernel/text.ts'
+import { field, parsed, validate, withDefault } from '../../../kernel/validate.ts'
+import { linksFault } from '../faults.ts'
+import { checkSlug, MAX_SLUG, SLUG_PATTERN } from './slug.ts'
+import { checkTarget, completeUrl, MAX_LOCATION, MAX_URL } from './target.ts'
+
+const MAX_TITLE = 200
+const MAX_DESCRIPTION = 2_000
+const MAX_TAGS = 20
+const MAX_TAG = 50
+const TAG = /^[a-z0-9][a-z0-9-]*$/
+
+const STRING = { missing: 'is required and must be a string', wrong: 'must be a string' }
+
+const slug = parsed(
+  Type.String({ pattern: SLUG_PATTERN, minLength: 2, maxLength: MAX_SLUG }),
+  STRING,
+  (given) => {
+    if (typeof given !== 'string') return undefined
+    checkSlug(given)
+    return given
+  },
+)
+
+const fields = {
+  url: parsed(
+    Type.String({
+      maxLength: MAX_URL,
+      description:
+        'An http:// or https:// URL; spaces around it are dropped. ' +
+        `Percent-encoded, it may have ${MAX_LOCATION} bytes.`,
+    }),
+    STRING,
+    (given) => {
+      if (typeof given !== 'string') return undefined
+      // Line ends and other control characters stay, to be refused.
+      const url = /\p{Cc}/u.test(given) ? given : given.trim()
+      checkTarget(url)
+      return url
+    },
+  ),
+  title: textField(MAX_TITLE),
+  description: textField(MAX_DESCRIPTION),
+  tags: parsed(
+    withDefault(
+      Type.Array(Type.String(), {
+        description:
+          `Up to ${MAX_TAG} of a-z, 0-9 and - each; A-Z, _ and spaces are folded. ` +
+          `What is the same then counts once, ${MAX_TAGS} at most.`,
+      }),
+      [],
+    ),
+    'must be an array of strings',
+    readTags,
+  ),
+  visibility: field(Type.Optional(Type.Enum(['public', 'private', 'secure'])), {
+    code: 'INVALID_VISIBILITY',
+    text: 'must be public, private or secure',
+  }),
+  append_path: field(Type.Optional(Type.Boolean()), 'must be true or false'),
+}
+
+const EXAMPLE = { url: 'https://docs.example.com/handbook', title: 'Handbook', tags: ['docs'] }
+
+/** What PUT takes: omitted texts and tags are cleared, `visibility` and `append_path` kept. */
+export const LinkUpdate = Type.Object(fields, { examples: [EXAMPLE] })
+export type LinkUpdate = Type.Static<typeof LinkUpdate>
+
+/** What POST takes. */
+export const LinkCreation = Type.Object(
+  { slug, ...fields },
+  { examples: [{ slug: 'handbook', ...EXAMPLE }] },
+)
+export type LinkCreation = Type.Static<typeof LinkCreation>
+
+const required = field(Type.String(), 'is required')
+
+const formFields = {
+  url: required,
+  title: withDefault(Type.String(), ''),
+  description: withDefault(Type.String(), ''),
+  /** Separated by commas. */
+  tags: withDefault(Type.String(), ''),
+  visibility: Type.Optional(Type.String()),
+  append_path: Type.Boolean(),
+}
+
+/** The form of a new link, as people type it. */
+export const NewLinkForm = Type.Object({ slug: required, ...formFields })
+export type NewLinkForm = Type.Static<typeof NewLinkForm>
+
+/** The form of a link that is edited. Programs may leave out the version that they replace. */
+export const EditForm = Type.Object({ ...formFields, version: Type.Optional(Type.String()) })
+export type EditForm = Type.Static<typeof EditForm>
+
+/** The slug that people mean who type capitals or spaces around it. */
+export function typedSlug(text: string): string {
+  return text.trim().toLowerCase()
+}
+
+/** The link that a form asks for, by the rules of the API. */
+export function readNewLinkForm(form: NewLinkForm): LinkCreation {
+  return validate(LinkCreation, { ...apiFields(form), slug: typedSlug(form.slug) })
+}
+
+/** What a form changes of a link, by the rules of the API. */
+export function readEditForm(form: EditForm): LinkUpdate {
+  return validate(LinkUpdate, apiFields(form))
+}
+
+function apiFields({ url, title, description, tags, ...rest }: NewLinkForm | EditForm) {
+  return {
+    ...rest,
+    url: completeUrl(url),
+    title: title.trim(),
+    description: description.trim(),
+    tags: partsOf(tags, /[,\n]/),
+  }
+}
+
+/** The parts of a text, without the empty ones. */
+export function partsOf(text: string, separator: RegExp): readonly string[] {
+  const parts = text.split(separator).map((part) => part.trim())
+  return parts.filter((part) => part !== '')
+}
+
+/** A tag in its normal form: `My Team` and `my_team` are `my-team`. */
+export function foldTag(tag: string): string {
+  return tag.toLowerCase().replaceAll(/[_ ]/g, '-')
+}
+
+/** Tags in their normal form, each once, sorted. */
+function readTags(given: unknown): string[] | undefined {
+  if (!Array.isArray(given) || !given.every((tag) => typeof tag === 'string')) return undefined
+  const tags = [...new Set(given.map(foldTag))].toSorted()
+  if (!tags.every((tag) => tag.length <= MAX_TAG && TAG.test(tag))) {
+    const form = `1 to ${MAX_TAG} of a-z, 0-9 and -, and not begin with -`
+    throw linksFault('INVALID_TAG', `tags: each must have ${form}`, 'tags')
+  }
+  if (tags.length > MAX_TAGS) {
+    throw linksFault('TOO_MANY_TAGS', `tags: ${MAX_TAGS} at most`, 'tags')
+  }
+  return tags
+}
+
+/** A text that may be empty. Its length counts as in the database, in characters. */
+function textField(maxLength: number) {
+  return field(
+    withDefault(Type.String({ maxLength }), ''),
+    {
+      wrong: 'must be a string',
+      maxLength: {
+        code: 'INVALID_FIELD_LENGTH',
+        text: `may have ${maxLength} characters at most`,
+      },
+    },
+    // Neither can be stored: the text would come back as another one.
+    [
+      (text) => !text.includes('\0') && text.isWellFormed(),
+      'must have no NUL and no half of a character',
+    ],
+    [(text) => !TURNS_TEXT.test(text), 'must have no characters that turn the direction of text'],
+  )
+}

@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto'
+import type { Database, Executor } from '../../../db/client.ts'
+import { QueryError } from '../../../db/errors.ts'
+import {
+  linkQueries as q,
+  type Change,
+  type Link,
+  type LinkAccess,
+} from '../../../db/links/links.ts'
+import { memberQueries } from '../../../db/links/members.ts'
+import { tagQueries } from '../../../db/links/tags.ts'
+import type { User } from '../../../db/links/users.ts'
+import { forbidden, notFound } from '../../../kernel/fault.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import { noteChange, type ChangeTools } from '../../audit.ts'
+import { linksFault } from '../faults.ts'
+import type { LinkCreation, LinkUpdate } from './input.ts'
+import { slugTaken } from './new.ts'
+import { refuseLoop, type OwnHosts } from './loop.ts'
+import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
+import { writeWords } from '../visits/words.ts'
+
+/** What links are changed with. */
+export interface LinkParts {
+  db: Database
+  /** Hosts under which the resolver is reached, for urls that lead back to it. */
+  ownHosts: OwnHosts
+  /**
+   * Drops what this process knows of a slug. Other processes are notified when the change commits.
+   */
+  forget: (slug: string) => void
+  log: Log
+}
+
+/** Whether a change may be made to the link in this version. */
+export type Precondition = (version: string) => boolean
+
+/**
+ * A link that the caller may read or change (links.md section 5). Throws 404, then 403. Owners and
+ * admins may change a link; those whom it is shared with may only read it.
+ */
+export async function linkFor(
+  db: Executor,
+  id: string,
+  caller: User,
+  purpose: 'read' | 'change',
+): Promise<LinkAccess> {
+  const link = await q.findLink(db, { id, user: caller.id })
+  if (link === undefined) throw notFound('no link has this id')
+  if (mayChange(link, caller) || (purpose === 'read' && link.is_recipient)) return link
+  throw forbidden(`this link is not yours to ${purpose}; ask one of its owners`)
+}
+
+export function mayRead(link: LinkAccess, caller: User): boolean {
+  return mayChange(link, caller) || link.is_recipient
+}
+
+export function mayChange(link: LinkAccess, caller: User): boolean {
+  return link.is_owner || caller.role === 'admin'
+}
+
+/** A link without what the caller is to it. */
+export function plainLink(found: LinkAccess): Link {
+  const { is_owner: _owner, is_recipient: _recipient, ...link } = found
+  return link
+}
+
+/**
+ * The version of a link: a hash of all that the API shows of it, with owners and tags. Its times
+ * alone would not do: two changes may have the same time, and clocks are set back.
+ */
+export function versionOf(link: Link & { is_owner?: never }): string {
+  return createHash('sha256').update(JSON.stringify(link)).digest('base64url')
+}
+
+/** Creates a link with its owner, tags and first change. */
+export async function createLink(
+  parts: LinkParts,
+  caller: User,
+  input: LinkCreation,
+  at: Date,
+): Promise<Link> {
+  const { slug } = input
+  const created = await parts.db.transaction(async (tx) => {
+    const link = { visibility: 'public', append_path: false, ...input } as const
+    await refuseLoop(tx, parts.ownHosts, caller, link)
+    const added = await q.addLink(tx, { ...link, at })
+    if (added === undefined) throw slugTaken()
+    await memberQueries.addOwner(tx, { slug, user: caller.id, is_primary: true })
+    await saveTags(tx, parts.log, [], link)
+    await writeWords(tx, [link])
+    const change = { action: 'created', detail: { url: [null, link.url] } }
+    await q.saveChange(tx, { link: added.id, at, actor: caller.email, ...change })
+    await q.announceLinks(tx, { slugs: [slug] })
+    return linkAfter(tx, added.id)
+  })
+  parts.forget(slug)
+  return created
+}
+
+/** Replaces what may change of a link; the slug stays. */
+export async function replaceLink(
+  parts: LinkParts,
+  caller: User,
+  id: string,
+  input: LinkUpdate,
+  at: Date,
+  precondition?: Precondition,
+): Promise<Link> {
+  const replaced = await changeLink(parts.db, caller, id, async (tx, link) => {
+    checkVersion(link, precondition)
+    const changed = { ...link, ...input }
+    await refuseLoop(tx, parts.ownHosts, caller, changed)
+    await q.updateLink(tx, { ...changed, at })
+    await saveTags(tx, parts.log, [link], changed)
+    await writeWords(tx, [changed])
+    const change = { action: 'edited', detail: differences(link, changed) }
+    await q.saveChange(tx, { link: id, at, actor: caller.email, ...change })
+    await q.announceLinks(tx, { slugs: [link.slug] })
+    return linkAfter(tx, id)
+  })
+  parts.forget(replaced.slug)
+  return replaced
+}
+
+/**
+ * Removes a link; its slug is free again. Its history goes with it, so the audit says who removed
+ * it.
+ */
+export async function deleteLink(
+  { db, actor, forget }: Pick<LinkParts, 'forget'> & ChangeTools,
+  caller: User,
+  id: string,
+  precondition?: Precondition,
+): Promise<void> {
+  const slug = await changeLink(db, caller, id, async (tx, link) => {
+    checkVersion(link, precondition)
+    await q.removeLink(tx, { id })
+    await countTags(tx, [link], [])
+    await q.announceLinks(tx, { slugs: [link.slug] })
+    const note = { service: 'links', action: 'link delete', subject: link.slug } as const
+    await noteChange(tx, actor, note)
+    return link.slug
+  })
+  forget(slug)
+}
+
+/**
+ * Changes a link in one transaction. The link is locked before the caller's right is checked, so
+ * nobody changes what is no longer theirs. A throw undoes the change.
+ */
+export function changeLink<T>(
+  db: Database,
+  caller: User,
+  id: string,
+  change: (tx: Executor, link: LinkAccess) => Promise<T>,
+): Promise<T> {
+  return db.transaction(async (tx) => {
+    await q.lockLink(tx, { id })
+    return change(tx, await linkFor(tx, id, caller, 'change'))
+  })
+}
+
+function checkVersion(link: LinkAccess, precondition: Precondition | undefined): void {
+  if (precondition === undefined || precondition(versionOf(plainLink(link)))) return
+  const problem = 'somebody else has changed the link meanwhile'
+  throw linksFault('PRECONDITION_FAILED', `${problem}; get it again, then repeat your change`)
+}
+
+/**
+ * Writes tags, or throws a Fault that undoes the whole change: tags are never dropped silently.
+ */
+async function saveTags(
+  tx: Executor,
+  log: Log,
+  before: readonly Tagged[],
+  after: Tagged & Pick<Link, 'slug'>,
+): Promise<void> {
+  const { slug, tags, visibility } = after
+  try {
+    await tagQueries.writeTags(tx, { slug, tags, is_public: visibility === 'public' })
+    if ([...before, after].some(({ visibility }) => visibility !== 'public')) {
+      await writeHiddenTags(tx, [slug])
+    }
+    await countTags(tx, before, [after])
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error
+    log.error('tags not written', { error: messageOf(error) })
+    const message = 'the tags could not be written, so nothing was changed; try again'
+    throw linksFault('TAG_WRITE_FAILED', message)
+  }
+}
+
+/** The values before and after of each field that changed. */
+export function differences(before: Partial<Link>, after: Partial<Link>): Change['detail'] {
+  const old: Readonly<Record<string, unknown>> = before
+  return Object.fromEntries(
+    Object.entries(after)
+      .filter(([name, value]) => JSON.stringify(old[name]) !== JSON.stringify(value))
+      .map(([name, value]) => [name, [old[name], value]]),
+  )
+}
+
+async function linkAfter(tx: Executor, id: string): Promise<Link> {
+  const link = await q.findLink(tx, { id, user: null })
+  if (link === undefined) throw new Error('a link that was just written is gone')
+  return plainLink(link)
+}

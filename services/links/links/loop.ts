@@ -1,0 +1,100 @@
+import type { Executor } from '../../../db/client.ts'
+import { linkQueries as q, type Link, type LinkAccess } from '../../../db/links/links.ts'
+import type { Role } from '../../../db/links/users.ts'
+import { readVisitPath, type VisitPath } from '../visits/visits.ts'
+import { slugsMeant } from './slug.ts'
+import {
+  invalidUrl,
+  NO_FURTHER_PATH,
+  prepareTarget,
+  targetOf,
+  type Target,
+  type TargetFields,
+} from './target.ts'
+
+/** Whether a URL's host, with its port, is one under which this resolver is reached. */
+export type OwnHosts = (url: URL) => boolean
+
+/** Longer chains of links to links are refused, too. */
+const MAX_HOPS = 10
+
+/** The browsers' search: its query decides where it leads, and any visit may replace that. */
+const SEARCH = '/-/go'
+
+/** Further paths of visits, with as many segments as there are numbered places. */
+const FURTHER = Array.from({ length: 10 }, (_, count) => ({
+  ...NO_FURTHER_PATH,
+  segments: Array<string>(count).fill('a'),
+}))
+
+/** Who writes a url: a user, or a command on this machine, which may read every link. */
+export interface UrlWriter {
+  id: string | null
+  role: Role
+}
+
+/**
+ * Throws the Fault of a url that leads back to its own link, directly or through other links. Only
+ * the plain visit is followed: urls where a visit's path or query decides which link they lead to
+ * are refused at once. Such links are written one at a time, because two at once could each close
+ * the other's loop. A secure link that the writer may not follow ends the chain: a refusal would
+ * tell where it leads. Browsers end such a loop.
+ */
+export async function refuseLoop(
+  tx: Executor,
+  isOwn: OwnHosts,
+  writer: UrlWriter,
+  link: TargetFields & Pick<Link, 'slug'>,
+): Promise<void> {
+  if (!isOwn(new URL(link.url))) return
+  await q.lockLoops(tx, {})
+  const { slug, ...target } = prepareTarget(link)
+  if (isVisitsChoice(target)) throw looping('may lead back to this link')
+  let location = targetOf(target, NO_FURTHER_PATH, '')
+  for (let hops = 0; hops <= MAX_HOPS; hops++) {
+    if (location === undefined) return
+    const address = new URL(location)
+    const visit = isOwn(address) ? readVisitPath(address.pathname) : undefined
+    if (visit === undefined) return
+    if (slugsMeant(visit.asked).includes(slug)) throw looping('leads back to this link')
+    location = await locationOf(tx, writer, visit, address.search.slice(1))
+  }
+  if (location !== undefined) throw looping(`leads through more than ${MAX_HOPS} links`)
+}
+
+/** Whether the segments or the query of a visit decide which link or page of ours it leads to. */
+function isVisitsChoice(target: Target): boolean {
+  const locations = FURTHER.map((more) => targetOf(target, more, ''))
+  const reached = locations.filter((location) => location !== undefined)
+  const paths = reached.map((location) => new URL(location).pathname)
+  const answering = paths.map((path) => /^\/(-\/)?[^/]*/.exec(path)?.[0])
+  return paths.includes(SEARCH) || new Set(answering).size > 1
+}
+
+/**
+ * Where the link that a visit means leads. Undefined for none, or one that the writer may not
+ * follow.
+ */
+async function locationOf(
+  tx: Executor,
+  writer: UrlWriter,
+  { asked, more }: VisitPath,
+  search: string,
+): Promise<string | undefined> {
+  for (const slug of slugsMeant(asked)) {
+    const link = await q.findLinkBySlug(tx, { slug, user: writer.id })
+    if (link === undefined) continue
+    if (!mayFollow(writer, link)) return undefined
+    return targetOf(prepareTarget(link), more, search)
+  }
+  return undefined
+}
+
+function mayFollow({ role }: UrlWriter, link: LinkAccess): boolean {
+  if (link.visibility !== 'secure' || role === 'admin') return true
+  return link.is_owner || link.is_recipient
+}
+
+function looping(problem: string) {
+  return invalidUrl(`${problem}; give where it should end`)
+}

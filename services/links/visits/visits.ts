@@ -1,0 +1,156 @@
+import type { Executor } from '../../../db/client.ts'
+import { listQueries, type Suggestion } from '../../../db/links/lists.ts'
+import type { User } from '../../../db/links/users.ts'
+import { decodeSegment, trimBoth } from '../../../kernel/text.ts'
+import { listSeenBy } from '../lists/lists.ts'
+import { withoutStart, type ShortAddress } from '../lists/search-text.ts'
+import { hasSlugForm, MAX_SLUG, slugsMeant } from '../links/slug.ts'
+import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
+import type { FurtherPath } from '../links/target.ts'
+import { AFTER_WORDS, wordsOf } from './words.ts'
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789-'
+const MAX_SUGGESTIONS = 5
+/**
+ * A slug has 74 neighbours per letter. Of a longer text, only swapped and surplus letters are
+ * tried.
+ */
+const MAX_FOR_ALL_MISTAKES = 10
+/** A shorter text would suggest anything. */
+const MIN_SUGGESTED_TEXT = 2
+const MAX_SUGGESTED_WORDS = 4
+
+/**
+ * What a visit's path asks for: a link by its first segment, decoded and without a `+` at its end.
+ */
+export interface VisitPath {
+  asked: string
+  more: FurtherPath
+  previews: boolean
+}
+
+/**
+ * Undefined for a path that no link can have. A slash at the end adds no segment. `.` and `..`
+ * would leave the path that the link leads to; browsers resolve them before they ask. `..;x` is
+ * refused, too: some servers take what follows a `;` for a parameter and go up.
+ */
+export function readVisitPath(path: string): VisitPath | undefined {
+  const segments = path.slice(1).replace(/\/$/, '').split('/')
+  const decoded: string[] = []
+  for (const segment of segments) {
+    const text = decodeSegment(segment)
+    if (text === undefined || /^\.\.?(;|$)/.test(text)) return undefined
+    decoded.push(text)
+  }
+  const [first = ''] = decoded
+  const endsWithSlash = path.length > 1 && path.endsWith('/')
+  const more = { segments: segments.slice(1), endsWithSlash }
+  const previewed = first.endsWith('+') ? first.slice(0, -1) : ''
+  const previews = more.segments.length === 0 && slugsMeant(previewed).length > 0
+  return { asked: previews ? previewed : first, more, previews }
+}
+
+/** The link that a visitor means by a name: the best of the slugs that it may stand for. */
+export async function linkMeant(
+  targets: TargetCache,
+  name: string,
+  now: number,
+  level: VisitLevel,
+): Promise<KnownLink | undefined> {
+  for (const slug of slugsMeant(name)) {
+    const link = await targets.find(slug, now, level)
+    if (link !== undefined) return link
+  }
+  return undefined
+}
+
+/** What was typed into a browser's address bar: a link's name, and perhaps a path after it. */
+interface SearchTerms {
+  name: string
+  /** What follows the name, with its `/`; '' when nothing does. */
+  rest: string
+}
+
+/**
+ * Reads what was typed, without the public address or a `/` in front, and without NUL, which
+ * neither database nor page takes.
+ */
+export function readSearchTerms(text: string, base: string): SearchTerms {
+  const typed = text.replaceAll('\0', '').trim()
+  const path = withoutStart(typed, `${base}/`) ?? typed
+  const [, name = '', rest = ''] = /^([^/]*)(.*)$/s.exec(path.replace(/^\/+/, '')) ?? []
+  return { name: name.trim(), rest }
+}
+
+/**
+ * The terms that lead to a link, if there is one. People also type the keyword, as in `go/docs`: it
+ * is left out unless a link has its name.
+ */
+export async function termsOfLink(
+  targets: TargetCache,
+  terms: SearchTerms,
+  { keyword, base }: ShortAddress,
+  now: number,
+): Promise<{ terms: SearchTerms; isLink: boolean }> {
+  if ((await linkMeant(targets, terms.name, now, 'trusted')) !== undefined) {
+    return { terms, isLink: true }
+  }
+  if (terms.name.toLowerCase() !== keyword || terms.rest === '') return { terms, isLink: false }
+  const inner = readSearchTerms(terms.rest, base)
+  const link = await linkMeant(targets, inner.name, now, 'trusted')
+  return { terms: inner, isLink: link !== undefined }
+}
+
+/** A path with each of its segments encoded. */
+export function encodePath(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/')
+}
+
+/**
+ * Links that a visitor may see and may have meant by a text that is no link's slug: with a letter
+ * wrong, missing or surplus, with two letters swapped, with a slug that begins with the text, or
+ * with all its words in slug and title.
+ */
+export async function suggestionsFor(
+  db: Executor,
+  text: string,
+  visitor: User | undefined,
+): Promise<readonly Suggestion[]> {
+  const dashed = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+  const folded = trimBoth(dashed, /-/).slice(0, MAX_SLUG)
+  const words = wordsOf(text).slice(0, MAX_SUGGESTED_WORDS)
+  const isShort = folded.length < MIN_SUGGESTED_TEXT
+  if (isShort && words.length === 0) return []
+  return listQueries.suggestLinks(db, {
+    list: listSeenBy(visitor),
+    user: visitor?.id ?? null,
+    near: isShort ? [] : neighbours(folded),
+    // No slug begins with a brace.
+    prefix: isShort ? '{' : folded,
+    patterns: words.map((word) => `% ${word}%`),
+    word: words.toSorted((a, b) => b.length - a.length)[0] ?? '',
+    last: AFTER_WORDS,
+    limit: MAX_SUGGESTIONS,
+  })
+}
+
+/**
+ * The text itself and all slugs at one mistake from it; some come twice. They go through no Set: V8
+ * keeps each text that does in a table until its next full collection, which took 100 MiB while
+ * strangers asked for unknown slugs.
+ */
+function neighbours(text: string): readonly string[] {
+  const found = [text]
+  for (let at = 0; at <= text.length; at++) {
+    const head = text.slice(0, at)
+    const tail = text.slice(at)
+    found.push(head + tail.slice(1))
+    found.push(head + tail.slice(1, 2) + tail.slice(0, 1) + tail.slice(2))
+    if (text.length > MAX_FOR_ALL_MISTAKES) continue
+    for (const letter of LETTERS) {
+      found.push(head + letter + tail.slice(1))
+      found.push(head + letter + tail)
+    }
+  }
+  return found.filter(hasSlugForm)
+}

@@ -1,0 +1,186 @@
+import type { Log } from '../../../kernel/log.ts'
+import { CHECK_SCHEMAS, nameOf, type Check } from '../checks/run.ts'
+import { followJsonFile, type FileKind } from './json-file.ts'
+import Type from 'typebox'
+import { isObject } from '../../../kernel/json.ts'
+import { fits, mismatchOf } from '../../../kernel/validate.ts'
+import { Argv, Path } from '../checks/check.ts'
+
+const Name = Type.String({ minLength: 1, maxLength: 200 })
+const closed = { additionalProperties: false }
+
+/** Something that tier 3 may do to a service. */
+export const Operation = Type.Object(
+  {
+    name: Name,
+    /** `restart`, `redeployment`, or another type with a cooldown of its own. */
+    action_type: Name,
+    argv: Argv,
+    min_tier: Type.Optional(Type.Integer({ minimum: 1, maximum: 3 })),
+    cooldown: Type.Optional(
+      Type.Object(
+        { count: Type.Integer({ minimum: 0 }), window_s: Type.Integer({ minimum: 1 }) },
+        closed,
+      ),
+    ),
+    /** Name of a check of the service that must pass afterwards. */
+    verify: Type.Optional(Name),
+    timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 600 })),
+  },
+  closed,
+)
+export type Operation = Type.Static<typeof Operation>
+
+export const Service = Type.Object(
+  {
+    name: Name,
+    description: Type.Optional(Type.String({ maxLength: 2_000 })),
+    /** Each by the schema of its type. */
+    checks: Type.Array(Type.Unsafe<Check>({ type: 'object' }), { maxItems: 200 }),
+    operations: Type.Optional(Type.Array(Operation, { maxItems: 50 })),
+  },
+  closed,
+)
+export type Service = Type.Static<typeof Service>
+
+/** A command that tier 2 may run, with further arguments of the model's choice. */
+export const ReadonlyCommand = Type.Object(
+  {
+    argv: Argv,
+    /** Whether it may reach the network and the sockets of other programs; false when absent. */
+    network: Type.Optional(Type.Boolean()),
+  },
+  closed,
+)
+export type ReadonlyCommand = Type.Static<typeof ReadonlyCommand>
+
+/** The file that `OPS_INVENTORY` names (decisions.md section 5, Inventory). */
+export const Inventory = Type.Object(
+  {
+    services: Type.Array(Service, { maxItems: 1_000 }),
+    /** Folders in which tier 2 may read files, beside the repositories. */
+    roots: Type.Optional(Type.Array(Path)),
+    /** A list of words is a command without the network. */
+    readonly: Type.Optional(Type.Array(Type.Unsafe<readonly string[] | ReadonlyCommand>({}))),
+  },
+  closed,
+)
+export type Inventory = Type.Static<typeof Inventory>
+
+/** The current inventory; its file is read again when it changes. */
+export interface InventorySource extends Pick<InventoryOptions, 'isOurs'> {
+  current(): Promise<Inventory>
+}
+
+export interface InventoryOptions {
+  /**
+   * Whether a URL leads to a listener of this process, whose pages are open to all of this
+   * machine.
+   */
+  isOurs: (url: URL) => boolean
+  /** The file; undefined for this host and Gatehouse's own services. */
+  file: () => string | undefined
+  /** Where each running service listens. */
+  addresses: () => ReadonlyMap<string, string>
+  dataDirectory: string
+  log: Log
+}
+
+/** The file that `OPS_INVENTORY` names. */
+export const INVENTORY_FILE: FileKind<Inventory> = { what: 'Inventory', read: readInventory }
+
+/** Follows the inventory's file. Throws if it can't be read or is wrong at the start. */
+export async function openInventory(options: InventoryOptions): Promise<InventorySource> {
+  const ofFile = await followJsonFile(INVENTORY_FILE, options.file, options.log)
+  const { isOurs } = options
+  return { isOurs, current: async () => (await ofFile()) ?? defaultInventory(options) }
+}
+
+function readInventory(value: unknown): Inventory {
+  refuseMismatch('', Inventory, value)
+  const inventory = value as Inventory
+  const twice = firstTwin(inventory.services.map(({ name }) => name))
+  if (twice !== undefined) throw new SyntaxError(`has service "${twice}" twice`)
+  for (const [at, service] of inventory.services.entries()) {
+    refuseChecks(service, `/services/${at}/checks`)
+    refuseOperations(service)
+  }
+  for (const [at, command] of (inventory.readonly ?? []).entries()) {
+    const where = `/readonly/${at}`
+    if (isObject(command)) refuseMismatch(where, ReadonlyCommand, command)
+    else if (!fits(Argv, command)) {
+      throw wrong(`${where} must be a list of words, or an object with argv and network`)
+    }
+  }
+  return inventory
+}
+
+function refuseChecks({ checks }: Service, where: string): void {
+  for (const [at, check] of checks.entries()) {
+    const schema = CHECK_SCHEMAS.get(check.type)
+    if (schema === undefined) {
+      throw wrong(`${where}/${at}/type must be one of ${[...CHECK_SCHEMAS.keys()].join(', ')}`)
+    }
+    refuseMismatch(`${where}/${at}`, schema, check)
+    if (check.type === 'http' && !isPlainUrl(check.url)) {
+      throw wrong(`${where}/${at}/url must be a URL without user and password`)
+    }
+    // It would pass for any process.
+    if (check.type === 'process' && check.match === undefined && check.program === undefined) {
+      throw wrong(`${where}/${at} must have match or program`)
+    }
+  }
+}
+
+function refuseOperations({ name, checks, operations = [] }: Service): void {
+  const names = checks.map(nameOf)
+  const twice = firstTwin(names) ?? firstTwin(operations.map((operation) => operation.name))
+  if (twice !== undefined) throw new SyntaxError(`has "${twice}" twice in service "${name}"`)
+  for (const { name: operation, verify } of operations) {
+    // A check that does not exist would be missed only after the operation has run.
+    if (verify === undefined || names.includes(verify)) continue
+    const known = names.map((one) => `"${one}"`).join(', ') || 'none'
+    const missing = `has no check "${verify}" in service "${name}"`
+    throw new SyntaxError(`${missing} to verify "${operation}"; there are: ${known}`)
+  }
+}
+
+/** `fetch` refuses a URL with a password, and events would quote it. */
+function isPlainUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url !== undefined && url.username === '' && url.password === ''
+}
+
+function firstTwin(names: readonly string[]): string | undefined {
+  return names.find((name, at) => names.indexOf(name) !== at)
+}
+
+/** Without a file: this host, and the health of Gatehouse's own services. */
+function defaultInventory({ addresses, dataDirectory }: InventoryOptions): Inventory {
+  const paths = [...new Set(['/', dataDirectory])]
+  const host: Service = {
+    name: 'host',
+    checks: [
+      ...paths.map((path): Check => ({ type: 'disk', path })),
+      { type: 'memory' },
+      { type: 'load' },
+      { type: 'unit' },
+    ],
+  }
+  const own = [...addresses()].filter(([, address]) => address.startsWith('http://'))
+  const services = own.map(([name, address]): Service => {
+    return { name, checks: [{ type: 'http', name: 'health', url: `${address}/healthz` }] }
+  })
+  return { services: [host, ...services] }
+}
+
+/** Says where a part of an inventory is wrong, and what is expected there. */
+function refuseMismatch(where: string, schema: Type.TSchema, value: unknown): void {
+  if (fits(schema, value)) return
+  const { path, message } = mismatchOf(schema, value)
+  throw wrong(`${`${where}${path}` || 'the whole'} ${message}`)
+}
+
+function wrong(problem: string): SyntaxError {
+  return new SyntaxError(`is wrong: ${problem}`)
+}
