@@ -108,7 +108,7 @@ export function validate<S extends TObject>(
 }
 
 /** Whether a schema takes only the members that it names. */
-export function isStrict(schema: TObject & { additionalProperties?: unknown }): boolean {
+export function isStrict(schema: TSchema & { additionalProperties?: unknown }): boolean {
   return schema.additionalProperties === false
 }
 

@@ -3,12 +3,11 @@ import { Fault, notFound } from '../fault.ts'
 import type { Html } from '../html.ts'
 import type { Actor } from '../actor.ts'
 import type { Operation } from '../openapi.ts'
-import { isStrict, refuseUnknown, validate, validateQuery, validateTexts } from '../validate.ts'
-import { isEmptyBody } from './body.ts'
-import { queryOf, type Context } from './context.ts'
-import { readForm, readJson } from './read-body.ts'
-import { jsonReply, type Reply, type ReplyHeaders } from './reply.ts'
-import type { Route } from './router.ts'
+import type { Context } from './context.ts'
+import { operationOf, type Notes, type Returns } from './notes.ts'
+import { jsonReply, type Reply } from './reply.ts'
+import type { Answer, Route } from './router.ts'
+import { readObject, readQuery, readTexts, readTyped } from './sent.ts'
 import {
   audienceOf,
   formReply,
@@ -16,7 +15,6 @@ import {
   refusedReply,
   type Audience,
   type Done,
-  type FormState,
   type Frame,
   type Page,
   type Typed,
@@ -75,7 +73,7 @@ interface Declaration<
   Q extends TObject,
   Found,
   B extends TObject,
-  Answer,
+  Value,
 > {
   /** `:name` stands for one segment, which `params` describes. */
   path: string
@@ -92,18 +90,8 @@ interface Declaration<
   body?: B
   answer(
     call: Call<App, Caller, Static<TObject<P>>, Static<Q>, Found, Static<B>>,
-  ): Answer | Promise<Answer>
+  ): Value | Promise<Value>
 }
-
-type Described = Omit<
-  Declaration<never, unknown, TProperties, TObject, unknown, TObject, unknown>,
-  'find' | 'answer'
->
-
-type DescribedRules = Pick<
-  ServiceRules<never, unknown>,
-  'access' | 'alwaysRefuses' | 'unknownMember'
->
 
 /** A value whose lists may be read-only, such as the rows of a query. */
 type Unchanging<T> = T extends readonly (infer Item)[]
@@ -113,26 +101,18 @@ type Unchanging<T> = T extends readonly (infer Item)[]
     : T
 
 /** What an endpoint of the JSON API declares beside the rest; the whole becomes OpenAPI. */
-interface ApiNotes<R extends TSchema> {
+interface ApiNotes<R extends TSchema> extends Notes {
   method: Route['method']
-  /** `operationId`, such as `createLink`. */
-  id: string
-  tag: string
-  summary: string
-  description?: string
-  /** Request headers that `answer` reads. */
-  headers?: TObject
-  /** Status 200 with a schema, and 204 without one, unless it says another. */
-  returns: {
-    status?: number
-    description: string
-    schema?: R
-    /** Headers of the reply beside the usual ones: described, and made of the value. */
-    headers?: TObject
-    headersOf?(value: Static<R>): ReplyHeaders
-  }
-  /** Statuses of refusals beside those that the rest of the declaration implies. */
-  refuses?: readonly number[]
+  returns: Returns<R>
+}
+
+/** What an endpoint declares that answers bytes, a stream or a WebSocket, and reads its own body. */
+interface RawNotes {
+  /** GET where it is not given. */
+  method?: Route['method']
+  webSocketOf?: Route['webSocketOf']
+  /** What the API's document says of it, if it is there. */
+  notes?: Notes & Pick<Operation, 'replies' | 'bodyTypes' | 'body'>
 }
 
 /** What a form declares beside the rest: it answers POST. */
@@ -145,6 +125,44 @@ interface FormNotes<FormCall, B> {
     form: { schema: B; typed: Typed; fault: Fault },
   ) => View | Promise<View>
 }
+
+/**
+ * A change that people make by a form and programs by the API. What both share stands once; each
+ * face says where it is, who may use it, and what it answers.
+ */
+interface Action<
+  App,
+  C,
+  P extends TProperties,
+  Q extends TObject,
+  F,
+  B extends TObject,
+  Result,
+  R extends TSchema,
+> extends Pick<Declaration<App, C, P, Q, F, B, unknown>, 'params' | 'query' | 'find' | 'body'> {
+  /** Makes the change, and gives what the API answers. */
+  act(call: ActionCall<App, C, P, Q, F, B>): Promise<Result>
+  api: ApiNotes<R> & Pick<Declaration<App, C, P, Q, F, B, unknown>, 'path' | 'access'>
+  form: FormNotes<Call<App, C, Static<TObject<P>>, Static<Q>, F>, B> &
+    Pick<Declaration<App, C, P, Q, F, B, unknown>, 'path' | 'access'> & {
+      /** The fields of the form, where it has more or others than the body of the API. */
+      body?: B
+      /** What people see after the change. */
+      answer(
+        call: ActionCall<App, C, P, Q, F, B>,
+        result: Result,
+      ): View | Done | Promise<View | Done>
+    }
+}
+
+type ActionCall<App, C, P extends TProperties, Q extends TObject, F, B extends TObject> = Call<
+  App,
+  C,
+  Static<TObject<P>>,
+  Static<Q>,
+  F,
+  Static<B>
+>
 
 /** An endpoint, to be mounted on a running service. */
 export interface Endpoint<App> {
@@ -181,9 +199,14 @@ interface ServiceRules<App, Viewer> {
 /** Statuses after which people see the form again to correct it; so does any fault of a field. */
 const MENDABLE: ReadonlySet<number> = new Set([400, 409, 412, 422])
 
-/** The three kinds of endpoints of a service: `api`, `page`, `form`. */
+/**
+ * The kinds of endpoints of a service: `api` answers JSON, `page` and `form` HTML, `raw` anything
+ * else. `action` is a form and an endpoint of the API that make the same change.
+ */
 export function endpointsOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
-  return { api: apiOf(rules), page: pageOf(rules), form: formOf(rules) }
+  const api = apiOf(rules)
+  const form = formOf(rules)
+  return { api, page: pageOf(rules), form, raw: rawOf(rules), action: actionOf(api, form) }
 }
 
 function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
@@ -200,12 +223,59 @@ function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
     const { body, returns, method } = endpoint
     const { status = returns.schema === undefined ? 204 : 200, schema, headersOf } = returns
     const route = routeOf(rules, method, endpoint, asItIs, async (call) => {
-      const sent = body && (await readSent(body, call.context, rules))
+      const sent = body && (await readObject(body, call.context, rules))
       const value = await endpoint.answer({ ...call, body: sent as Static<B> })
       if (schema !== undefined) return jsonReply(value, status, headersOf?.(value as Static<R>))
       return { status, headers: { 'cache-control': 'no-store' }, body: null }
     })
-    return { route, operation: operationOf(endpoint, status, rules) }
+    const access = (endpoint.access ?? rules.access) as Access<App, C>
+    const replies = { [status]: returns }
+    return { route, operation: operationOf({ ...endpoint, replies }, { ...rules, ...access }) }
+  }
+}
+
+function rawOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
+  return <C extends Viewer, P extends TProperties, Q extends TObject, F>(
+    endpoint: Omit<Declaration<App, C, P, Q, F, TObject, Answer>, 'body'> & RawNotes,
+  ): Endpoint<App> => {
+    const { method = 'GET', notes, webSocketOf } = endpoint
+    const wrongParams = notes === undefined ? unknownPage : asItIs
+    const answered = routeOf(rules, method, endpoint, wrongParams, async (call) =>
+      endpoint.answer(call),
+    )
+    const route = (app: App) => ({ ...answered(app), ...(webSocketOf && { webSocketOf }) })
+    if (notes === undefined) return { route }
+    const access = (endpoint.access ?? rules.access) as Access<App, C>
+    const { path, params, query } = endpoint
+    const shown = { ...notes, method, path, ...(params && { params }), ...(query && { query }) }
+    return { route, operation: operationOf(shown, { ...rules, ...access }) }
+  }
+}
+
+function actionOf<App, Viewer>(
+  api: ReturnType<typeof apiOf<App, Viewer>>,
+  form: ReturnType<typeof formOf<App, Viewer>>,
+) {
+  return <
+    C extends Viewer,
+    P extends TProperties,
+    Q extends TObject,
+    F,
+    B extends TObject,
+    Result extends Unchanging<Static<R>> | void,
+    R extends TSchema,
+  >(
+    action: Action<App, C, P, Q, F, B, Result, R>,
+  ): readonly Endpoint<App>[] => {
+    const { act, api: forPrograms, form: forPeople, ...shared } = action
+    return [
+      api({ ...shared, ...forPrograms, answer: act }),
+      form({
+        ...shared,
+        ...forPeople,
+        answer: async (call) => forPeople.answer(call, await act(call)),
+      }),
+    ]
   }
 }
 
@@ -256,11 +326,11 @@ function routeOf<App, Viewer, C extends Viewer, P extends TProperties, Q extends
   method: Route['method'],
   declaration: Declaration<App, C, P, Q, F, TObject, unknown>,
   wrongParams: (fault: Fault) => Fault,
-  answer: (call: Call<App, C, Static<TObject<P>>, Static<Q>, F, NoBody>) => Promise<Reply>,
+  answer: (call: Call<App, C, Static<TObject<P>>, Static<Q>, F, NoBody>) => Promise<Answer>,
 ): (app: App) => Route {
   const { access = rules.access as Access<App, C>, path, params, query, body, find } = declaration
   const paramsSchema = Type.Object(params ?? ({} as P))
-  async function handle(app: App, context: Context): Promise<Reply> {
+  async function handle(app: App, context: Context): Promise<Answer> {
     let caller: C | undefined
     try {
       caller = await access.identify(app, context)
@@ -318,11 +388,6 @@ export function mountApi<App>(
   )
 }
 
-/** A form whose first values are those that the schema gives. */
-export function newForm(schema: TObject, typed: Typed = {}): FormState {
-  return { schema, typed }
-}
-
 type NoBody = Static<TObject>
 const NOTHING: NoBody = {}
 
@@ -330,70 +395,3 @@ const asItIs = (fault: Fault): Fault => fault
 
 /** A wrong parameter of a path is an error of the API; a page answers 404. */
 const unknownPage = (): Fault => notFound('nothing has this id')
-
-/** Validates texts of a request; `wrong` makes the fault of those that are not valid. */
-function readTexts<S extends TObject>(
-  schema: S,
-  textOf: (name: string) => string | undefined,
-  wrong: (fault: Fault) => Fault,
-): Static<S> {
-  try {
-    return validateTexts(schema, textOf)
-  } catch (error) {
-    throw error instanceof Fault ? wrong(error) : error
-  }
-}
-
-function readQuery<Q extends TObject>(query: Q | undefined, context: Context): Static<Q> {
-  if (query === undefined) return {} as Static<Q>
-  return validateQuery(query, queryOf(context))
-}
-
-/** The validated JSON object of a request. */
-async function readSent<B extends TObject>(
-  body: B,
-  context: Context,
-  {
-    bodyLimit,
-    unknownMember = 400,
-  }: Pick<ServiceRules<never, unknown>, 'bodyLimit' | 'unknownMember'>,
-): Promise<Static<B>> {
-  const given = await readJson(context, bodyLimit)
-  refuseUnknown(body, given, unknownMember)
-  return validate(body, given)
-}
-
-/**
- * The fields of a form as typed. A browser does not send a box that is not ticked. Boxes of one
- * name, of which any number may be ticked, are the lines of one text.
- */
-async function readTyped(body: TObject, context: Context, limit?: number): Promise<Typed> {
-  const properties = Object.entries(body.properties)
-  const boxes = properties.filter(([, schema]) => Type.IsBoolean(schema))
-  const lists = properties.filter(([, schema]) => Type.IsArray(schema)).map(([name]) => name)
-  const unticked = Object.fromEntries(boxes.map(([name]) => [name, 'false']))
-  // A post without a body is one without fields, where all of them may be left out.
-  const isBare = context.headers['content-type'] === undefined && isEmptyBody(context)
-  if (isBare && Object.keys(body.required ?? []).length === 0) return unticked
-  return { ...unticked, ...(await readForm(context, limit, lists)) }
-}
-
-/** What the API's document says of an endpoint. */
-function operationOf(
-  endpoint: Described & ApiNotes<TSchema>,
-  status: number,
-  { access: usual, alwaysRefuses, unknownMember = 400 }: DescribedRules,
-): Omit<Operation, 'handle'> {
-  const { params, query, body, returns, refuses = [] } = endpoint
-  const { guard, needsToken } = (endpoint.access ?? usual) as Access<never, unknown>
-  const refusals = [
-    ...(needsToken === false ? [] : [401, 403]),
-    ...(params === undefined ? [] : [400, 404]),
-    ...(query === undefined ? [] : [400]),
-    ...(body === undefined ? [] : [400, 413, 415]),
-    ...(body !== undefined && isStrict(body) ? [unknownMember] : []),
-    ...refuses,
-    ...alwaysRefuses,
-  ]
-  return { ...endpoint, access: guard, needsToken, replies: { [status]: returns }, refusals }
-}

@@ -52,6 +52,11 @@ export interface FormState {
   fault?: Pick<Fault, 'message' | 'fields'> | undefined
 }
 
+/** A form whose first values are those that the schema gives. */
+export function newForm(schema: TObject, typed: Typed = {}): FormState {
+  return { schema, typed }
+}
+
 /**
  * Who reads the reply: htmx, which replaces a part of its page; a browser, which shows a page; a
  * program.

@@ -12,7 +12,7 @@ import type { Hooks } from '../../services/hooks/open.ts'
  * (`access.ts`). A form answers its fragment, and the whole page to a browser without script; htmx
  * gets a fault as programs do and keeps what was typed.
  */
-export const { api, page, form } = endpointsOf<HooksRoutes, EndpointKey | undefined>({
+export const { api, page, form, raw, action } = endpointsOf<HooksRoutes, EndpointKey | undefined>({
   access: anyone,
   pageAccess: visitor,
   bodyLimit: 64 * 1024,

@@ -6,8 +6,7 @@ import { forwardersFragment } from '../../html/hooks/forwarders.ts'
 import { settingsForm, settingsPage, type SettingsView } from '../../html/hooks/settings.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Html } from '../../kernel/html.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
-import type { View } from '../../kernel/http/view.ts'
+import { newForm, type View } from '../../kernel/http/view.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import {
   clientConfiguration,

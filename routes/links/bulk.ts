@@ -8,8 +8,8 @@ import {
   type BulkAction,
 } from '../../html/links/bulk.ts'
 import { countUpTo, MAX_COUNT } from '../../html/parts.ts'
-import { newForm, type Call } from '../../kernel/http/endpoint.ts'
-import type { FormState, View } from '../../kernel/http/view.ts'
+import type { Call } from '../../kernel/http/endpoint.ts'
+import { newForm, type FormState, type View } from '../../kernel/http/view.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { changeableLinks, changeEach, MAX_CHOSEN } from '../../services/links/bulk.ts'
 import { peopleCompletions } from '../../services/links/links/completions.ts'

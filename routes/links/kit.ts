@@ -27,7 +27,7 @@ export interface LinksRoutes {
 }
 
 /** The endpoints of the links service; 503 while the database is out of reach. */
-export const { api, page, form } = endpointsOf<LinksRoutes, User | undefined>({
+export const { api, page, form, raw, action } = endpointsOf<LinksRoutes, User | undefined>({
   bodyLimit: 64 * 1024,
   alwaysRefuses: [503],
   faultReply: replyTo,

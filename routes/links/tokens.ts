@@ -2,8 +2,7 @@ import Type from 'typebox'
 import { Token, tokenQueries } from '../../db/links/tokens.ts'
 import type { User } from '../../db/links/users.ts'
 import { tokensView, type TokensView } from '../../html/links/tokens.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
-import type { View } from '../../kernel/http/view.ts'
+import { newForm, type View } from '../../kernel/http/view.ts'
 import {
   CreatedToken,
   createToken,

@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { configView } from '../../html/ops/config.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
-import type { Typed, View } from '../../kernel/http/view.ts'
+import { newForm, type Typed, type View } from '../../kernel/http/view.ts'
 import { Config, ConfigForm, ConfigUpdate } from '../../services/ops/config.ts'
 import { api, form, page, type OpsApp } from './kit.ts'
 

@@ -9,7 +9,7 @@ import {
   type NowView,
   type TriggerView,
 } from '../../html/ops/dashboard.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
+import { newForm } from '../../kernel/http/view.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../services/ops/sessions/prompt.ts'
 import { readHealth } from '../../services/ops/checks/health.ts'

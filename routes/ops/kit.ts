@@ -65,7 +65,7 @@ export function started<Session>(session: Session | undefined): Session {
 }
 
 /** Ops has no sign-in: pages and API are for `anyone` (ops.md section 5). */
-export const { api, page, form } = endpointsOf<OpsApp, undefined>({
+export const { api, page, form, raw, action } = endpointsOf<OpsApp, undefined>({
   access: anyone,
   pageAccess: visitor,
   bodyLimit: 1024 * 1024,

@@ -9,8 +9,7 @@ import {
 } from '../../html/ops/memories.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
 import { found } from '../../kernel/fault.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
-import type { View } from '../../kernel/http/view.ts'
+import { newForm, type View } from '../../kernel/http/view.ts'
 import {
   CATEGORIES,
   changeMemory,

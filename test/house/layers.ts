@@ -18,7 +18,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
 const HOMES: readonly { name: string; folder: string }[] = [
   { name: 'postgres', folder: 'db/' },
   { name: '@electric-sql/pglite', folder: 'db/embedded/' },
-  { name: '@redis/client', folder: 'services/hooks/queue/' },
+  { name: '@redis/client', folder: 'services/hooks/queues/' },
   { name: 'ws', folder: 'kernel/http/websocket.ts' },
 ]
 

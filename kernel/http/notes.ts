@@ -1,0 +1,60 @@
+import type { Static, TObject, TSchema } from 'typebox'
+import type { Operation } from '../openapi.ts'
+import { isStrict } from '../validate.ts'
+import type { ReplyHeaders } from './reply.ts'
+
+/** What the API's document says of an endpoint beside the rest of its declaration. */
+export interface Notes {
+  /** `operationId`, such as `createLink`. */
+  id: string
+  tag: string
+  summary: string
+  description?: string
+  /** Request headers that `answer` reads. */
+  headers?: TObject
+  /** Statuses of refusals beside those that the rest of the declaration implies. */
+  refuses?: readonly number[]
+}
+
+/** The success reply of an endpoint that answers JSON. */
+export interface Returns<R extends TSchema> {
+  /** 200 with a schema, and 204 without one, unless it says another. */
+  status?: number
+  description: string
+  schema?: R
+  /** Headers of the reply beside the usual ones: described, and made of the value. */
+  headers?: TObject
+  headersOf?(value: Static<R>): ReplyHeaders
+}
+
+/** What of a declaration the document shows. */
+type Shown = Notes &
+  Pick<Operation, 'path' | 'method' | 'params' | 'query' | 'body' | 'bodyTypes' | 'replies'>
+
+/** Who may call it, and what every endpoint of the service may answer. */
+interface Usual {
+  guard: Operation['access']
+  needsToken: Operation['needsToken']
+  alwaysRefuses: readonly number[]
+  /** Status of a member that a JSON body does not take. */
+  unknownMember?: number
+}
+
+/** The description of an endpoint; its refusals follow from what it declares. */
+export function operationOf(
+  endpoint: Shown,
+  { guard, needsToken, alwaysRefuses, unknownMember = 400 }: Usual,
+): Omit<Operation, 'handle'> {
+  const { params, query, body, refuses = [] } = endpoint
+  const strict = body !== undefined && isStrict(body)
+  const refusals = [
+    ...(needsToken === false ? [] : [401, 403]),
+    ...(params === undefined ? [] : [400, 404]),
+    ...(query === undefined ? [] : [400]),
+    ...(body === undefined ? [] : [400, 413, 415]),
+    ...(strict ? [unknownMember] : []),
+    ...refuses,
+    ...alwaysRefuses,
+  ]
+  return { ...endpoint, access: guard, needsToken, refusals }
+}

@@ -1,0 +1,55 @@
+import Type, { type Static, type TObject } from 'typebox'
+import { Fault } from '../fault.ts'
+import { refuseUnknown, validate, validateQuery, validateTexts } from '../validate.ts'
+import { isEmptyBody } from './body.ts'
+import { queryOf, type Context } from './context.ts'
+import { readForm, readJson } from './read-body.ts'
+import type { Typed } from './view.ts'
+
+/** Validates texts of a request; `wrong` makes the fault of those that are not valid. */
+export function readTexts<S extends TObject>(
+  schema: S,
+  textOf: (name: string) => string | undefined,
+  wrong: (fault: Fault) => Fault,
+): Static<S> {
+  try {
+    return validateTexts(schema, textOf)
+  } catch (error) {
+    throw error instanceof Fault ? wrong(error) : error
+  }
+}
+
+/** The validated query of a request. */
+export function readQuery<Q extends TObject>(query: Q | undefined, context: Context): Static<Q> {
+  if (query === undefined) return {} as Static<Q>
+  return validateQuery(query, queryOf(context))
+}
+
+/** The validated JSON object of a request. */
+export async function readObject<B extends TObject>(
+  body: B,
+  context: Context,
+  { bodyLimit, unknownMember = 400 }: { bodyLimit: number; unknownMember?: number },
+): Promise<Static<B>> {
+  const given = await readJson(context, bodyLimit)
+  refuseUnknown(body, given, unknownMember)
+  return validate(body, given)
+}
+
+/**
+ * The fields of a form as typed. A browser does not send a box that is not ticked: such a field has
+ * a default. Boxes of one name, of which any number may be ticked, are the lines of one text.
+ */
+export async function readTyped(body: TObject, context: Context, limit?: number): Promise<Typed> {
+  const required = new Set(body.required)
+  const properties = Object.entries(body.properties)
+  const boxes = properties.filter(
+    ([name, schema]) => Type.IsBoolean(schema) && !required.has(name),
+  )
+  const lists = properties.filter(([, schema]) => Type.IsArray(schema)).map(([name]) => name)
+  const unticked = Object.fromEntries(boxes.map(([name]) => [name, 'false']))
+  // A post without a body is one without fields, where all of them may be left out.
+  const isBare = context.headers['content-type'] === undefined && isEmptyBody(context)
+  if (isBare && required.size === 0) return unticked
+  return { ...unticked, ...(await readForm(context, limit, lists)) }
+}
