@@ -57,7 +57,10 @@ function print(output: Output, json: boolean, changes: readonly Change[]): void 
   }
 }
 
-/** Columns that are aligned as far as their texts are short: all lines may not fit into memory. */
+/**
+ * Pads short texts to columns. Lines are printed as they are read, because all may not fit into
+ * memory.
+ */
 function lineOf([time = '', actor = '', action = '', service = '', subject = '']: string[]) {
   const cells = [time.padEnd(24), actor.padEnd(24), action.padEnd(20), service.padEnd(7), subject]
   // A newline in a cell would fake a line.

@@ -106,13 +106,13 @@ export interface Surroundings {
   log: Log
   /** Resolves with the name of the first signal that asks the command to stop. */
   stopSignal: () => Promise<string>
-  /** Stands before the line that says why a command failed: the journal's level, or nothing. */
+  /** The prefix of the line that says why a command failed: the journal's level, or empty. */
   errorPrefix: string
 }
 
 /** The table of commands; files are loaded when one of their commands is asked for. */
 export interface CommandTable {
-  /** The commands of one first word; throws `UsageError` for a word that has none. */
+  /** The commands that begin with a word; throws `UsageError` for an unknown word. */
   of(word: string): Promise<readonly Command[]>
   /** All commands, in the order of the help. */
   all(): Promise<readonly Command[]>

@@ -19,7 +19,7 @@ export const VARIABLES = {
 export type VariableName = keyof typeof VARIABLES
 export type ConfigSource = SourceOf<typeof VARIABLES>
 
-/** Names that look like variables and are none: programs of `forward --exec` inherit them. */
+/** Names with our prefixes that are not variables: programs of `forward --exec` inherit them. */
 export const OTHER_NAMES = Object.values(EVENT_VARIABLES)
 
 export const VARIABLE_NAMES = Object.keys(VARIABLES) as readonly VariableName[]
@@ -36,7 +36,7 @@ export function variableOf(name: VariableName): Variable<unknown> {
 }
 
 /**
- * The flag of a variable, without the dashes in front; a secret has none, as others can see
+ * The flag of a variable, without its dashes. Secrets have no flag, because other users can see
  * arguments.
  */
 export function flagOf(name: VariableName) {

@@ -27,7 +27,7 @@ const ADD_FLAGS = {
   'event-type': text('TYPE', 'only events of this type'),
   'json-member': text('PATH=VALUE', 'only events whose body has this value'),
   ordered: { summary: 'one event at a time, in order: a failed one holds up those behind it' },
-  rate: value('N/s', 'at most so many deliveries a second', accepted(RATE_FORM, readRate)),
+  rate: value('N/s', 'the maximum of deliveries a second', accepted(RATE_FORM, readRate)),
 }
 
 /** `gatehouse destination …`: where events are delivered onwards. */
@@ -48,7 +48,7 @@ export const commands = [
   }),
   command({
     name: 'destination list',
-    summary: 'list the destinations with what each was delivered and is owed',
+    summary: 'list the destinations, with the delivered and waiting events of each',
     flags: { json: JSON_FLAG },
     needs: 'database',
     async run({ flags: { json } }, { db, output }) {
@@ -69,7 +69,7 @@ export const commands = [
   switchCommand('disable', 'deliver nothing to a destination until it is enabled'),
   command({
     name: 'destination remove',
-    summary: 'remove a destination with what it is owed',
+    summary: 'remove a destination and the events that wait for it',
     args: { name: NAME },
     needs: 'database',
     async run({ args: { name } }, tools) {

@@ -73,8 +73,8 @@ type SharedParts = Pick<ListenerOptions, 'bodyBudget' | 'waiting' | 'log' | 'clo
 }
 
 /**
- * Each service has its part of the connections, so that none takes those of another. Deliveries
- * have the largest.
+ * Each service has its own part of the connections, so that no service can use up those of another.
+ * Deliveries get the largest part.
  */
 const PART_OF_CONNECTIONS = { hooks: 1 / 2, links: 1 / 4, ops: 1 / 4 }
 /** Files left for the database, programs and what is sent; the embedded database opens 150. */
@@ -147,7 +147,7 @@ export async function startListener(
   return { service, listener, address: addressText(bound, configured) }
 }
 
-/** The names by which a service may be called, made anew for each configuration. */
+/** The host names of a service; a change of the configuration makes them again. */
 function hostsOf(service: ServiceName, config: ConfigSource) {
   let { current } = config
   let hosts = new Set<string>()

@@ -69,8 +69,8 @@ export async function openProgram(options: ProgramOptions, stop: AbortSignal) {
     /** Settles when the embedded database dies; never with a server. */
     failed: database.failed,
     /**
-     * Lets running requests finish for `graceMs`, then closes listeners, services and database:
-     * each of them, whatever becomes of the others. Gives the errors.
+     * Lets running requests finish for `graceMs`, then closes listeners, services and database,
+     * even if closing one of them fails. Returns the errors.
      */
     async close(graceMs: number) {
       const errors = await started.close(graceMs)

@@ -16,7 +16,7 @@ export const SCHEME_FLAG = value('SCHEME', `how the sender signs: ${scheme.form}
 /** A row of the scheme `hmac`. */
 export const ROW_FLAGS = {
   header: text('NAME', 'hmac: the header that has the signature'),
-  prefix: text('TEXT', 'hmac: what stands before the signature in it, such as sha256='),
+  prefix: text('TEXT', 'hmac: the text before the signature in its header, such as sha256='),
   encoding: text('ENCODING', 'hmac: hex (unless given), base64 or base64url'),
   algorithm: text('ALGORITHM', 'hmac: sha256 (unless given) or sha512'),
   'signed-text': text(

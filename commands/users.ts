@@ -133,7 +133,7 @@ function requestOf(flags: TokenFlags, now: Date) {
   return readFields(() => newTokenOf(validate(TokenForm, fields), now))
 }
 
-/** The user with this e-mail address; throws 404 when there is none. */
+/** The user with this e-mail address; throws 404 if nobody has it. */
 export async function knownUser(db: Database, text: string) {
   const user = await findUser(db, text)
   if (user !== undefined) return user

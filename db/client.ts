@@ -60,7 +60,7 @@ export interface ClientOptions {
   upkeepDeadlineMs?: number | undefined
   /** For the `trusted` level of a server; `sharesOf` has those of other levels. */
   connections: number
-  /** A registry that nobody reads when absent. */
+  /** Without it, nothing is measured. */
   metrics?: Metrics | undefined
   /** Called once if the server refuses to end lost connections. */
   onNotEnded?: (error: Error) => void

@@ -10,7 +10,7 @@ export type Target = string | Engine
 
 /** The embedded engine, as its client sees it. */
 export interface Engine {
-  /** A new connection, which ends the one before. */
+  /** Opens a connection and ends the previous one. */
   socket: () => Duplex
   /** Has PostgreSQL end the running statement, which is answered with SQLSTATE 57014. */
   cancel: () => void
@@ -118,9 +118,9 @@ interface Named {
 }
 
 /**
- * Opens the sockets of one connection, one after the other. With its own sockets the client
- * reconnects at once, thousands of times a second, when a server ends the connection before its
- * first message, as a proxy without its database does. Here that is an error like any other.
+ * Opens the sockets of one connection, one after the other. A proxy without its database ends a
+ * connection before the first message. With its own sockets the client then reconnects at once,
+ * thousands of times a second. Here that is an error like any other.
  */
 function socketOpener(): (address: Address) => Socket {
   let opened = 0

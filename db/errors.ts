@@ -63,7 +63,8 @@ export function stateAfter(error: unknown, backend: Backend): 'kept' | 'late' | 
   if (error instanceof NoAnswer) return backend === 'embedded' ? 'late' : 'lost'
   if (!(error instanceof postgres.PostgresError) || GONE.test(error.code)) return 'lost'
   if (backend === 'embedded') return 'kept'
-  // With a fatal error a server ends the connection: it has none left (53300), or no such user.
+  // After a fatal error the server closes the connection, such as 53300 (too many connections) or
+  // an unknown user.
   return error.code === READ_ONLY || error.severity === 'FATAL' ? 'lost' : 'kept'
 }
 

@@ -29,8 +29,8 @@ export type Shares = Readonly<Record<Level, Share>>
 const EXTRAS_MS = 500
 
 /**
- * A vacuum of a table that was changed all over takes 10 s a gigabyte, and is of no use when it is
- * ended before: under the deadline of others a large table would never be vacuumed.
+ * A vacuum of a heavily changed table takes 10 s a gigabyte, and an interrupted one is lost. Under
+ * the deadline of other statements a large table would never be vacuumed.
  */
 const UPKEEP_MS = 60_000
 

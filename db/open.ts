@@ -25,7 +25,7 @@ export interface DatabaseOptions {
   upkeepMs?: number
   /** Longest run of its upkeep's statements; by default a minute. */
   upkeepDeadlineMs?: number
-  /** A registry that nobody reads when absent. */
+  /** Without it, nothing is measured. */
   metrics?: Metrics
 }
 

@@ -1,4 +1,4 @@
-/** Who sits at a browser, as far as the connection tells (decisions.md section 4, UI sign-in). */
+/** The person at a browser, by what the connection shows (decisions.md section 4, UI sign-in). */
 export type Identity =
   /** The trusted proxy has signed somebody in. */
   | { kind: 'user'; email: string }

@@ -92,7 +92,7 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
     get origins() {
       return loaded.origins
     },
-    /** Each variable of which another value waits for the next start; undefined is none. */
+    /** Variables whose new value counts from the next start; undefined means unset. */
     get waiting() {
       return waiting
     },
@@ -202,7 +202,7 @@ function readValue(name: string, { read, form }: Variable<unknown>, text: string
   }
 }
 
-/** Names that begin like a variable, up to the first `_`, and are none. */
+/** Names with the prefix of a variable, up to the first `_`, that are not variables. */
 function unknownIn(
   variables: Variables,
   values: Readonly<Record<string, string | undefined>>,

@@ -202,7 +202,7 @@ export function toYaml(value: Plain) {
   return `${node(value, 0, '').trimStart()}\n`
 }
 
-/** A node at a depth; `lead` stands before what fits on the line of its key or dash. */
+/** A node at a depth; `lead` is the text before a value on the line of its key or dash. */
 function node(value: Plain, depth: number, lead: string): string {
   if (typeof value === 'string') return lead + scalar(value)
   if (typeof value !== 'object' || value === null) return lead + JSON.stringify(value)

@@ -8,11 +8,11 @@ import { noteBegun } from './processes/watchdog.ts'
 export interface Repeat {
   /** Does it now, or once more after the run that is under way; resolves when that is over. */
   now(): Promise<void>
-  /** Does it no more; resolves when nothing of it runs. */
+  /** Stops it; resolves when the running work has ended. */
   stop(): Promise<void>
 }
 
-/** What people are told of it, once for each time that it begins to fail and to work. */
+/** Called once when the work begins to fail, and once when it works again. */
 export interface Reports {
   fails: (error: unknown) => void
   works: () => void
@@ -27,9 +27,9 @@ export function reportsTo(to: Log, fails: string, works: string, about: LogField
 }
 
 /**
- * Does some work each `ms`, the first time after that, and leaves out what would overlap. `work`
- * can ask whether it was stopped meanwhile. A line of the watchdog has its name. Without `reports`
- * nobody is told how it goes.
+ * Does some work every `ms`, first after `ms`, and never twice at a time. `work` can ask whether it
+ * was stopped meanwhile. The watchdog's line has its name. Without `reports` nobody hears of
+ * failures.
  */
 export function repeat(
   clock: Clock,
@@ -142,10 +142,7 @@ export function retryWhileUnavailable(options: RetryOptions): Retry {
   }
 }
 
-/**
- * Removes what is no longer kept: hourly, and when asked, as at the start and after a change of
- * settings.
- */
+/** Removes old rows: every hour, at the start and after a change of settings. */
 export type Pruning = ReturnType<typeof startPruning>
 
 /**

@@ -30,9 +30,9 @@ const FIRST_MS = 200
 const LONGEST_MS = 10_000
 
 /**
- * How long to wait before the next attempt after so many failures in a row, in milliseconds: twice
- * as long each time, ten seconds at most, and of that a random half, so that many who failed
- * together don't come back together.
+ * How long to wait before the next attempt after some failures in a row, in milliseconds. The time
+ * doubles with each failure, up to ten seconds. Half of it is random, so that clients that failed
+ * together do not come back together.
  */
 export function backoffMs(failures: number, random: (size: number) => Buffer): number {
   const whole = Math.min(LONGEST_MS, FIRST_MS * 2 ** (failures - 1))

@@ -13,12 +13,12 @@ export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** The token in `Authorization: Bearer TOKEN`; undefined when there is none. */
+/** The token in `Authorization: Bearer TOKEN`, if the header has one. */
 export function bearerToken({ authorization }: TokenHeaders): string | undefined {
   return /^bearer +([^\s]+)$/i.exec(authorization ?? '')?.[1]
 }
 
-/** Whether the bearer token is this key. The time that it takes reveals nothing of either. */
+/** Whether the bearer token is this key. The comparison takes constant time. */
 export function bearsKey({ authorization }: TokenHeaders, key: string): boolean {
   const token = /^bearer +([^ ].*)$/i.exec(authorization ?? '')?.[1] ?? ''
   // Node reads a header as Latin-1; other characters of a key came as UTF-8.

@@ -9,7 +9,7 @@ function validatorOf(schema: TSchema) {
   return validators.getOrInsertComputed(schema, () => Compile(schema))
 }
 
-/** Whether a value fits a schema. Messages and rules of fields are not looked at. */
+/** Whether a value fits a schema. It does not apply the rules of fields. */
 export function fits<S extends TSchema>(schema: S, value: unknown): value is Static<S> {
   return validatorOf(schema).Check(value)
 }
@@ -38,12 +38,12 @@ export function firstMismatch(schema: TSchema, value: unknown, whole = 'the valu
 export type Message = string | { code: string; text: string }
 
 /**
- * The messages of a field: one for all that may be wrong, or one for each keyword of JSON Schema
- * that may fail (`maxLength`), for a value that is `missing`, and, as `wrong`, for anything else.
+ * The messages of a field: one for every failure, or one for each keyword of JSON Schema that may
+ * fail (`maxLength`). `missing` is for an absent value, `wrong` for anything else.
  */
 export type Messages = Message | Readonly<{ wrong: Message; [keyword: string]: Message }>
 
-/** A rule that JSON Schema can't say, and what is said of a value that breaks it. */
+/** A rule that JSON Schema can't express, and the message for a value that breaks it. */
 type Rule<Value> = readonly [holds: (value: Value) => boolean, message: Message]
 
 interface Checks {
@@ -233,7 +233,7 @@ function validField(name: string, schema: TSchema, value: unknown) {
   return value
 }
 
-/** The type of a schema, such as `string`; undefined where it has none, or several. */
+/** The type of a schema, such as `string`; undefined unless it has exactly one. */
 function typeOf(schema: TSchema) {
   const { type } = schema as { type?: unknown }
   return typeof type === 'string' ? type : undefined

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { parseAddress, parseBlocks, type Address } from './net/addresses.ts'
 
-/** A variable: how its text is read, and what people are told of it. */
+/** A variable: how its text is read, and what help, `check` and errors say about it. */
 export interface Variable<T> extends Reading<T> {
   /** When a change counts: as soon as it is read again, or from the next start. */
   counts: 'at once' | 'from the next start'

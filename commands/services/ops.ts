@@ -152,7 +152,7 @@ function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
   return secrets
 }
 
-/** Chooses the runner anew for each session, so that it follows the configuration. */
+/** Chooses the runner when a session starts, so that it follows the configuration. */
 function openRunners(
   { db, log, config }: ServiceContext,
   inventory: InventorySource,

@@ -20,9 +20,9 @@ import type { Database } from '../client.ts'
 import { freeBytes, syncPath, syncTree } from '../disk.ts'
 
 /**
- * The path of the cluster in a locked data directory; if there is none, `create` makes it. It is
- * made under another name and renamed when all of it is on the disk, so a cluster under its real
- * name is complete. Remains of an interrupted creation or backup are removed.
+ * The path of the cluster in a locked data directory. `create` makes a missing one under another
+ * name; it is renamed once all of it is on the disk. So a cluster under its real name is complete.
+ * Remains of an interrupted creation or backup are removed.
  */
 export async function ensureCluster(
   directory: string,

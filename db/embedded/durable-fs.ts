@@ -32,9 +32,9 @@ const EIO = 29
 const SEGMENT = /\/pg_wal\/[0-9A-F]{24}$/
 
 /**
- * PGlite's file system on a directory, with the fsync that the stock one lacks, so that a commit
- * is on the disk when PostgreSQL says so. It needs `wal_sync_method=fsync`: the engine's fdatasync
- * is compiled to nothing.
+ * PGlite's file system on a directory, with the fsync that PGlite's own lacks: a commit is on the
+ * disk when PostgreSQL says so. It needs `wal_sync_method=fsync`: the engine's fdatasync is
+ * compiled to nothing.
  */
 export class DurableFS extends NodeFS {
   /** Write-ahead log segments (16 MB each) begun since this was last set to 0. */

@@ -37,7 +37,7 @@ export async function openEmbedded(directory: string, events: Partial<EngineEven
   }
   let closing: Promise<void> | undefined
   return {
-    /** A new connection, which ends the one before: the `socket` option of `postgres()`. */
+    /** Opens a connection and ends the previous one: the `socket` option of `postgres()`. */
     socket() {
       // A socket that ends before the client listens to it would end the whole process.
       if (dead !== undefined) throw dead

@@ -13,7 +13,7 @@ export type ListOrder = Type.Static<typeof ListOrder>
 const Place = Type.Object({ place: Type.Integer(), slug: Type.String() })
 
 /**
- * A link in a list of the pages, with the visitor's role, the beginning of its description, the
+ * A link in a list of the pages. It has the visitor's role, the beginning of its description, the
  * address of its primary owner, and its clicks.
  */
 export const ListedLink = Type.Object({

@@ -44,8 +44,7 @@ const Header = Type.Object({
 type Header = Static<typeof Header>
 
 /**
- * Writes a backup: a line with the format and a checksum of the next line, a line of JSON with the
- * contents, then all rows, one a line, compressed by zstd. The file gets its name when all of it
+ * Writes a backup. Its first line has the format and a checksum of the second one, which is the table of contents in JSON. All rows follow, one a line, compressed by zstd. The file gets its name when all of it
  * is on the disk. `contents` is called after the last row.
  *
  * @returns its size in bytes.

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 
-/** A body as received, or why there is none. */
+/** A body as received, or why it could not be read. */
 export type BodyResult =
   | { ok: true; bytes: Buffer }
   | { ok: false; reason: 'too-large' | 'aborted' | 'overloaded' }

@@ -60,7 +60,7 @@ interface ConnectionsOptions {
   waiting: WaitingRequests
   /** Asked only for a request that its client sends without waiting for an answer. */
   levelOf: (request: IncomingMessage) => RequestLevel
-  /** A client that takes nothing of its response for so long is cut off. */
+  /** How long a client may read nothing of its response before it is cut off. */
   stalledMs: number
 }
 

@@ -24,7 +24,7 @@ export interface Context {
   client: string
   receivedAt: Date
   /**
-   * Who sends it, as far as the connection tells. Whatever verifies a token sets its holder here.
+   * Who sends it, by what the connection shows. Code that verifies a token sets its holder here.
    */
   actor: Actor
   /**
@@ -32,7 +32,7 @@ export interface Context {
    * gets the bytes as they arrive.
    */
   body(limit: number, eachPart?: (part: Buffer) => void): Promise<BodyResult>
-  /** Aborted when the client has its answer, or is gone and waits for none any more. */
+  /** Aborted when the client has its answer or has gone. */
   gone(): AbortSignal
 }
 

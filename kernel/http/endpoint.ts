@@ -33,7 +33,7 @@ export interface Access<App, Caller> {
   allow?(caller: Caller): void
 }
 
-/** Everybody whom the listener's guard lets in, where a service has no sign-in. */
+/** Everybody that the listener's guard lets in; for services without a sign-in. */
 export const anyone: Access<unknown, undefined> = {
   guard: 'guarded',
   needsToken: false,
@@ -167,18 +167,18 @@ type ActionCall<App, C, P extends TProperties, Q extends TObject, F, B extends T
 /** An endpoint, to be mounted on a running service. */
 export interface Endpoint<App> {
   route: (app: App) => Route
-  /** The API's description of it; pages and forms have none. */
+  /** The description in the API's document; pages and forms do not have one. */
   operation?: Omit<Operation, 'handle'>
 }
 
 /** How a service reads and refuses requests. */
 interface ServiceRules<App, Viewer> {
   /**
-   * Who may call an endpoint that does not say it. Without it, the program does not start before
-   * each endpoint says it.
+   * The default access of an endpoint. Without it, every endpoint must name its own, or the program
+   * does not start.
    */
   access?: Access<App, Viewer>
-  /** The same for pages, where it is another one. */
+  /** The default access of a page, if it differs. */
   pageAccess?: Access<App, Viewer>
   /** Largest JSON body, in bytes. */
   bodyLimit: number

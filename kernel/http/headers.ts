@@ -1,6 +1,6 @@
 /**
- * The type that a `Content-Type` names, in lower case and without parameters; '' when there is
- * none.
+ * The media type of a `Content-Type` header, in lower case and without parameters; '' without the
+ * header.
  */
 export function mediaType(contentType: string | undefined): string {
   return (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''

@@ -30,7 +30,7 @@ export interface ListenerOptions extends Pick<
   noRoute: Fault
   guard: Guard
   trustedProxies: AddressSet
-  /** Who sends a request, as far as the connection tells. */
+  /** Who sends a request, by what the connection shows. */
   identify: (request: IdentifiedRequest) => Identity
   bodyBudget: BodyBudget
   metrics: HttpMetrics
@@ -166,7 +166,7 @@ function take(parts: Parts, arrival: Arrival) {
   parts.connections.begin(response, (begun) => serve(parts, arrival, peer, begun))
 }
 
-/** Whose request it is, as far as its head tells. */
+/** The level of a request, by its head. */
 function requestLevel({ find, guard, peerOf }: Parts, request: IncomingMessage): RequestLevel {
   const { method = '', headers, httpVersion, socket } = request
   const peer = peerOf(socket)

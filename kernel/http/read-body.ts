@@ -9,10 +9,7 @@ const FORM_LIMIT = 64 * 1024
 /** URLSearchParams takes hours for millions of fields. */
 const MAX_FIELDS = 1_000
 
-/**
- * The JSON object of a request's body. Throws the Fault that says why there is none: 415, 413,
- * 503, 400.
- */
+/** The JSON object of a request's body. Throws 415, 413, 503 or 400 for any other body. */
 export async function readJson(context: Context, limit: number): Promise<JsonObject> {
   const bytes = await readBytes(context, 'application/json', limit)
   // A byte that is not UTF-8 must not become another text. The decoder drops a byte order mark.
@@ -22,9 +19,8 @@ export async function readJson(context: Context, limit: number): Promise<JsonObj
 }
 
 /**
- * The fields of a form, the first of each name, with LF for the CR LF that browsers send. Fields of
- * a name in `lists` become the lines of one text. Throws the Fault that says why there are none:
- * 415, 413, 503, 400.
+ * The fields of a form, the first of each name. The CR LF that browsers send becomes LF. Fields of
+ * a name in `lists` become the lines of one text. Throws 415, 413, 503 or 400 for any other body.
  */
 export async function readForm(
   context: Context,

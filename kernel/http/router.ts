@@ -14,7 +14,7 @@ export interface Route {
   takesDeliveries?: true
   /** It answers requests for a WebSocket. Others get 426, which names the program that speaks it. */
   webSocketOf?: string
-  /** A schema for each parameter in the path; a string when it has none. */
+  /** The schemas of the parameters in the path; a parameter without a schema is a string. */
   params?: Readonly<Record<string, TSchema>>
   query?: TObject
   /** A form, or what an operation of an API takes. */

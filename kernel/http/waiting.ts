@@ -4,8 +4,8 @@ import type { Metrics } from '../metrics.ts'
 import { createTally } from '../repeat.ts'
 
 /**
- * Whose requests wait, as far as their heads tell: those that bring deliveries, those that the
- * guard lets through, and all others.
+ * The levels of waiting requests, by their heads: deliveries, requests that the guard lets through,
+ * and all others.
  */
 const LEVELS = ['deliveries', 'trusted', 'strangers'] as const
 

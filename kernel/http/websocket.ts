@@ -155,13 +155,13 @@ function bytesRead(socket: Duplex | undefined) {
   return socket instanceof Socket ? socket.bytesRead : 0
 }
 
-/** An open WebSocket connection, of either side, as far as its user may use it. */
+/** What the user of an open WebSocket connection, server or client, may do with it. */
 export interface Channel {
   /** Sends a text message; dropped when the connection has ended. */
   send(text: string): void
   /**
-   * Sends a binary message in pieces, none before the one in front has left; resolves when all
-   * have, or when the connection has ended. Nothing else may be sent meanwhile.
+   * Sends a binary message piece by piece: each waits until the previous one is sent. Resolves when
+   * all are sent, or when the connection has ended. Nothing else may be sent meanwhile.
    */
   sendBytes(bytes: Buffer): Promise<void>
   /**

@@ -43,10 +43,7 @@ export interface BrokenMessage {
   failure: RpcFailure
 }
 
-/**
- * Reads a body as one message. Batches are refused: protocol versions from 2025-06-18 on have
- * none.
- */
+/** Reads a body as one message. Batches are refused: protocol version 2025-06-18 removed them. */
 export function readMessage(body: Buffer): RpcMessage | BrokenMessage {
   const value = isUtf8(body) ? parseJson(body.toString('utf8')) : undefined
   if (value === undefined) return broken(null, RPC.parseError, 'The body is not JSON in UTF-8.')

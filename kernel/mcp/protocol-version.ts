@@ -32,14 +32,14 @@ export function protocolOf(message: RpcMessage, headers: IncomingHttpHeaders): P
   return typeof wanted === 'string' && !hasHandshake(wanted) ? 'stateless' : 'handshake'
 }
 
-/** The `_meta` member of a request's parameters; empty when there is none. */
+/** The `_meta` member of a request's parameters; an empty object if it is missing. */
 export function metaOf(params: JsonObject | undefined) {
   return objectOf(params?.['_meta'])
 }
 
 /**
- * Checks the header of a request with a handshake. Without it, it counts as 2025-03-26, which had
- * none.
+ * Checks the version header of a request after a handshake. Without the header the version is
+ * 2025-03-26, which did not have it.
  */
 export function checkHandshake(headers: IncomingHttpHeaders) {
   const version = headers['mcp-protocol-version']

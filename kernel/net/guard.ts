@@ -5,11 +5,10 @@ import { hostName, isLoopback, isLoopbackName, type AddressSet } from './address
 import { namedUser, signOfProxy, type ProxiedRequest } from './identity.ts'
 
 /**
- * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without
- * a login of their own, so the peer and its proxy, the Host and, for a change of state, the origin
- * are checked. `private`: as guarded, and no page of another site may load it unseen: it could make
- * us work and measure how long that takes. `strict`: as guarded, and the origin is checked whatever
- * the method (tool protocol, WebSockets).
+ * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without a
+ * sign-in. Peer, proxy and Host are checked, and the origin of a change. `private`: as guarded, and
+ * no page of another site may load it, because it could measure how long the work takes. `strict`:
+ * as guarded, and the origin is checked for every method (tool protocol, WebSockets).
  */
 export type Access = 'open' | 'guarded' | 'private' | 'strict'
 

@@ -4,7 +4,7 @@ import { hostName, isLoopback, isLoopbackName, type AddressSet } from './address
 import { isUtf8 } from 'node:buffer'
 
 export interface IdentityOptions {
-  /** Proxies whose word counts; undefined when there are none. */
+  /** Proxies that are believed; undefined if no proxy is configured. */
   trustedProxies: () => AddressSet | undefined
   /** Lower-case name of the header in which they name the user. */
   userHeader: () => string
@@ -13,7 +13,10 @@ export interface IdentityOptions {
 /** The parts of a request that tell who sends it. */
 export type IdentifiedRequest = ProxiedRequest & Pick<Context, 'peer'>
 
-/** Makes the reading of who sends a request. A header of an untrusted peer is never believed. */
+/**
+ * Creates the function that finds out who sends a request. A header of an untrusted peer is never
+ * believed.
+ */
 export function identityReader(
   options: IdentityOptions,
 ): (request: IdentifiedRequest) => Identity {
@@ -41,9 +44,8 @@ export function isProxyHeader(name: string): boolean {
 }
 
 /**
- * What shows that a proxy passed a request on; undefined if nothing does. Browsers and today's
- * programs send none of it. HTTP/1.0 is what nginx and others speak to a server unless they are
- * told otherwise.
+ * The sign that a proxy passed a request on, if it has one. Browsers and today's programs send no
+ * such sign. nginx and other proxies speak HTTP/1.0 to a server by default.
  */
 export function signOfProxy(
   { headers, httpVersion }: ProxiedRequest,

@@ -13,7 +13,7 @@ const MAX_SWEEPS = 200
 const PAUSE_MS = 25
 /** One sweep may miss a process that is just being created. */
 const CLEAR_SWEEPS = 2
-/** The kernel keeps so many bytes of a program's name. */
+/** How many bytes of a program's name the kernel keeps. */
 const NAME_BYTES = 15
 /** The field of `statOf` that says when a process started, in ticks since the boot. */
 const START = 19
@@ -115,7 +115,7 @@ function statOf(pid: number): readonly string[] {
   return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-/** Where a link leads; undefined if there is none, or it is another user's. */
+/** The target of a symbolic link; undefined if it is missing or another user's. */
 function followLink(path: string): string | undefined {
   return attempt(() => readlinkSync(path))
 }

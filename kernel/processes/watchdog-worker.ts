@@ -33,7 +33,7 @@ function lastBegun() {
   return { what, requestId }
 }
 
-/** Counts time in its own ticks, because a suspended machine and a stopped process have none. */
+/** Counts time in its own ticks, because a suspended machine or a stopped process has no ticks. */
 function look() {
   const seen = numbers[NUMBER.signs]
   if (seen !== sign) {

@@ -38,7 +38,7 @@ with added as (
 select added.name from added left join notified on true;
 
 -- name: enableDestination
--- Empty when there is no such destination. One that was disabled goes on with the events since then.
+-- No row if no destination has this name. A destination that is enabled again gets the events since it was disabled.
 with changed as (
   update hooks.destinations
      set disabled_at = case when :enabled then null else coalesce(disabled_at, now()) end,

@@ -64,7 +64,7 @@ with added as (
 select pg_notify('hooks_config', '') from added;
 
 -- name: enableProvider
--- Empty when there is no such provider. The alarm "silent" counts from the time a provider was enabled.
+-- No row if no provider has this name. The alarm "silent" counts from the time a provider was enabled.
 with changed as (
   update hooks.providers
      set enabled = :enabled,
@@ -117,7 +117,7 @@ update hooks.providers p
 
 -- name: setAlarms
 -- Sets the alarms that :alarms has; null turns one off. The alarm "silent" counts from the time its interval was set.
--- Empty when there is no such provider.
+-- No row if no provider has this name.
 with given as (
   select alarms, (alarms->>'expected_interval')::integer as expected, (alarms->>'rejection_burst')::integer as burst
     from (select :alarms::jsonb as alarms) a
@@ -136,8 +136,8 @@ with given as (
 select changed.name from changed left join notified on true;
 
 -- name: removeProvider
--- Removes a generic or queue provider and keeps its events. Empty when there is none, or when it is one of the three
--- that always exist, whose names have no prefix.
+-- Removes a generic or queue provider and keeps its events. No row if no provider has this name, or if it is one of the
+-- three that always exist, whose names have no prefix.
 with removed as (
   delete from hooks.providers where name = :name and name like '%:%' returning name
 ), notified as (

@@ -22,13 +22,13 @@ with changed as (
 select pg_notify('hooks_config', '') from changed;
 
 -- name: findNewest
--- Skips the :newer newest events below :before, and gives the next one. Empty when there is none.
+-- Skips the :newer newest events below :before, and gives the next one, if it exists.
 select id from hooks.events where id < :before order by id desc offset :newer limit 1;
 
 -- name: pruneEvents
 -- Removes at most :limit of the events below an id, and remembers the highest one; 0 means done. They go in ascending
--- order without exception, so that none is left at or below the highest one. The scan begins there: until vacuum, the
--- index has an entry for each removed event. A locked event is being delivered again: that takes milliseconds.
+-- order, so that no event is left at or below the highest removed id. The scan begins there: until vacuum, the index
+-- has an entry for each removed event. A locked event is being delivered again: that takes milliseconds.
 with surplus as (
   select id
     from hooks.events

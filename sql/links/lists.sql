@@ -25,12 +25,12 @@ offset :rows::bigint - 1
  limit 1;
 
 -- name: searchLinks
--- Of the next :rows links of a list after place :place and slug :after, up to slug :until in the order of slugs, those that
--- match the filter. Each pattern of the JSON array :patterns must match slug, title, url, description, tags or owners, each
--- of :owners an owner's address or name, and each of :tags must be a tag. Of an owner's address, what follows the @ counts
--- only for a pattern with an @: else the name of a company would find every link. Slugs that begin with :but_prefix are left
--- out. '' and [] filter nothing. Links are looked up one by one (`offset 0`), so that no plan reads links that the user may
--- not see.
+-- Reads the next :rows links of a list after place :place and slug :after, up to slug :until in the order of slugs, and
+-- gives those that match the filter. Each pattern of the JSON array :patterns must match slug, title, url, description,
+-- tags or owners, each of :owners an owner's address or name, and each of :tags must be a tag. A pattern without an @
+-- is compared with the part of an address before its @ only: otherwise the name of a company would find every link.
+-- Slugs that begin with :but_prefix are left out. '' and [] filter nothing. Links are looked up one by one (`offset
+-- 0`), so that no plan reads links that the user may not see.
 with found as (
   select page.place, page.slug
     from (select place, slug
@@ -84,10 +84,10 @@ select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as de
  limit :limit;
 
 -- name: suggestLinks
--- Links of a list (`visible` or `every`) whose slug is in the JSON array :near, then those whose slug begins with :prefix,
--- then those whose words, each after a space, match all of the JSON array :patterns. Of those, the first 200 with a word that
--- begins with :word are looked at, and the first 1,000 of the user's own links. Links that the user (null: nobody) may not
--- see take neither a place nor time. :last comes after all characters of words.
+-- Links of a list (`visible` or `every`) whose slug is in the JSON array :near, then those whose slug begins with
+-- :prefix, then those whose words, each after a space, match all of the JSON array :patterns. Of those, the first 200
+-- with a word that begins with :word are looked at, and the first 1,000 of the user's own links. Links that the user
+-- (null: nobody) may not see are not read and take no place. :last sorts after all characters of words.
 with near as (
   select l.slug, 1 as rank
     from jsonb_array_elements_text(:near::jsonb) as wanted(slug)

@@ -18,8 +18,8 @@ with old as (
 select count(*)::integer as removed from removed;
 
 -- name: pruneChanges
--- Looks at the next :links links after id :after, and removes at most :limit of their changes from before :before. The newest
--- :keep changes of each link stay. Gives the last of these links, null when there are none.
+-- Looks at the next :links links after id :after, and removes at most :limit of their changes from before :before. The
+-- newest :keep changes of each link stay. Gives the last of these links; null after the last link.
 with looked as (
   select id
     from links.links

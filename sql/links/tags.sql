@@ -11,7 +11,8 @@ select :slug, tag, :is_public
 on conflict (slug, tag) do update set is_public = excluded.is_public;
 
 -- name: writeHiddenTags
--- Recomputes hidden_tags of the links in the JSON array :slugs from their owners, shares and tags. Public links have none.
+-- Recomputes hidden_tags of the links in the JSON array :slugs from their owners, shares and tags. Tags of public links
+-- are not hidden.
 with members as (
   select user_id, slug from links.link_owners where slug in (select jsonb_array_elements_text(:slugs::jsonb))
   union

@@ -68,7 +68,7 @@ select id, email, display_name, role, created_at
    for no key update;
 
 -- name: setRole
--- Empty when there is no such user.
+-- No row if no user has this id.
 update links.users
    set role = :role
  where id = :user

@@ -463,8 +463,8 @@ create table hooks.destinations (
   check ((json_path is null) = (json_value is null) and (json_path is null) = (json_name is null))
 );
 
--- What a destination is owed; a delivery that succeeded is removed. Who locks a row of hooks.destinations does so
--- before rows of hooks.events, and before rows of this table.
+-- Deliveries that wait for a destination; one that succeeded is removed. Rows are locked in this order:
+-- hooks.destinations, hooks.events, this table.
 create table hooks.destination_deliveries (
   destination   text collate "C" not null references hooks.destinations on delete cascade,
   event_id      bigint           not null, -- no reference: retention removes both together, see pruneEvents
@@ -489,8 +489,8 @@ return (d.provider is null or d.provider = provider_of)
         or position(convert_to(d.json_name, 'UTF8') in substring(body from 1 for 1048576)) > 0
            and coalesce(hooks.payload_json(body) #>> string_to_array(d.json_path, '.') = d.json_value, false));
 
--- The deliveries of a destination that are due, at most so many: of an ordered one the oldest alone. With a rate no
--- more than it leaves: unused rate is kept for a tenth of a second, and for one delivery.
+-- The due deliveries of a destination, up to a number; of an ordered destination only the oldest. A rate limits them
+-- further: unused rate is kept for a tenth of a second, and for one delivery.
 create function hooks.due_deliveries(name_of text, most integer) returns setof bigint
 language plpgsql volatile
 -- Few, so that the planner looks each event up instead of reading the table.
@@ -534,8 +534,8 @@ begin
 end
 $$;
 
--- Claims due deliveries for 15 s, in the order of their events, up to a number and until their payloads have so many
--- bytes; an instance that dies leaves them to others. Volatile: it sees what was planned after its caller began.
+-- Claims due deliveries for 15 s, in the order of their events, up to a number of deliveries and a sum of bytes. If the
+-- instance dies, others claim them later. Volatile: it sees what was planned after its caller began.
 create function hooks.claim_deliveries(name_of text, most integer, bytes bigint)
 returns table (tries smallint, claimed_until timestamptz, event hooks.events)
 language plpgsql volatile

@@ -112,7 +112,7 @@ select count(*) as count
          limit :limit) found;
 
 -- name: findAlert
--- Empty when there is no such alert.
+-- No row if no alert has this id.
 select a.id, a.fingerprint, a.source, t.title, t.payload, a.count, a.first_seen, a.last_seen, a.outcome, a.problem,
        a.session_id, (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts,
        length(t.payload) as length
@@ -130,9 +130,9 @@ offset :offset
  limit :limit;
 
 -- name: takeBriefLock
--- Takes the lock for writing a brief, for so many milliseconds. A process that already holds it gets it again: the first reply may
--- have been lost. A lock that ends over a minute from now was taken by a clock that was set back since. Empty while
--- another process holds it.
+-- Takes the lock for writing a brief, for :ms milliseconds. A process that already holds it gets it again: the first
+-- reply may have been lost. A lock that ends over a minute from now was taken by a clock that was set back since. Empty
+-- while another process holds it.
 update ops.settings
    set brief_holder = :holder, brief_machine = :machine, brief_until = now() + :ms * interval '1 millisecond'
  where brief_holder is null

@@ -40,9 +40,9 @@ update ops.memories m
  where m.id = f.id;
 
 -- name: updateMemory
--- Clears `faded` when the memory is made active or is sure enough; a faded one whose text alone changed stays faded.
--- An observation in other words no longer belongs to a check, so the probe leaves it alone. Empty when there is no such
--- memory.
+-- Clears `faded` when the memory is made active or is sure enough; a faded one whose text alone changed stays faded. An
+-- observation in other words no longer belongs to a check, so the probe leaves it alone. No row if no memory has this
+-- id.
 update ops.memories
    set observation = :observation, confidence = :confidence::float8, active = :active::boolean,
        check_name = case when observation = :observation then check_name end,
@@ -52,13 +52,13 @@ update ops.memories
 returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier;
 
 -- name: removeMemory
--- Empty when there is no such memory.
+-- No row if no memory has this id.
 delete from ops.memories
  where id = :id
 returning id;
 
 -- name: findMemory
--- Empty when there is no such memory.
+-- No row if no memory has this id.
 select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier
   from ops.memories
  where id = :id;

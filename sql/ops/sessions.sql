@@ -1,5 +1,5 @@
 -- name: lockStarts
--- Serializes starts across instances. Each start then sees the session of the one before.
+-- Serializes starts across instances, so that each start sees the session of the previous one.
 select pg_advisory_xact_lock(7203004);
 
 -- name: startSession
@@ -97,7 +97,7 @@ select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_t
  where status = 'running';
 
 -- name: findSession
--- Empty when there is no such session.
+-- No row if no session has this id.
 select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
        parent_session_id, duration_ms, tool_calls, summary, marker::text,
        (select coalesce(sum(c.cost_usd), 0)
@@ -108,7 +108,7 @@ select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_t
  where id = :id;
 
 -- name: findStatus
--- Empty when there is no such session.
+-- No row if no session has this id.
 select status
   from ops.sessions
  where id = :id;
@@ -229,7 +229,7 @@ select seq, at, kind, text, call
  limit :limit;
 
 -- name: listCallLines
--- The first lines of each of the newest tool calls, cut to so many characters, in their order.
+-- The first lines of the newest tool calls, each cut to :characters characters, in their order.
 with newest as (
   select coalesce(max(call), 0) as call
     from ops.session_lines
@@ -250,7 +250,7 @@ select l.seq, l.at, l.kind, left(l.text, :characters) as text, l.call, length(l.
  limit :limit;
 
 -- name: listLinesOfCall
--- The lines of one tool call, in their order. Empty when there is no such call.
+-- The lines of one tool call, in their order; no row if the call does not exist.
 select seq, at, kind, text, call
   from ops.session_lines
  where session_id = :session

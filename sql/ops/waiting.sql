@@ -1,5 +1,5 @@
 -- name: readSeen
--- What happened before this time waits for nobody; null before a person has said so.
+-- Events up to this time were seen by a person; null before the first "seen".
 select seen_until
   from ops.settings;
 
