@@ -45,6 +45,8 @@ export async function fits(
   t.same(small, [], `high enough for a finger at ${width} px`)
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme })
+    // A new row fades in.
+    await page.evaluate(`Promise.all(document.getAnimations().map(({ finished }) => finished))`)
     const low = await measure(page, `lowContrast(${LEAST_CONTRAST})`)
     t.same(low, [], `contrast at ${width} px, ${colorScheme}`)
   }

@@ -144,7 +144,7 @@ export async function fillLinks(links: LinksServer): Promise<Site & { email: str
       ...own.map((at) => `/-/links/${long}${at}`),
     ],
     states: [
-      ...['/-/all', '/-/?q=nothing-there', '/-/?visibility=none', '/secret', '/-/nothing'],
+      ...['/-/all', '/-/?q=nothing-there', '/-/?visibility=none', '/secret'],
       ...own.map((at) => `/-/links/${plain}${at}`),
       ...[`/-/links/${hidden}`, '/-/links/none'],
     ],

@@ -141,7 +141,7 @@ await t.test('links', async (t: Test) => {
       await page.goto(`${links.base}/-/admin/users`)
       await page.locator('#user-email').fill('nonsense')
       await page.locator('#user-email').press('Enter')
-      await page.locator('#user-refused').waitFor()
+      await page.locator('#user-email-refused').waitFor()
       await looksRight(t, page)
       await page.locator('#user-email').fill('cy@example.com')
       await page.locator('#user-email').press('Enter')
