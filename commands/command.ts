@@ -26,6 +26,8 @@ export interface Value<T> extends Shown, Reading<T> {
   fromInput?: true
   /** Every other argument names the file that has the text. */
   fromFile?: true
+  /** It may be given several times: each is a line of the text. */
+  repeats?: true
   /** Whether a text has a secret, so that it must not be an argument. */
   hasSecret?: (text: string) => boolean
 }
@@ -62,6 +64,11 @@ export function value<T>(shown: string, summary: string, reading: Reading<T>): V
 /** Declares a flag or an argument that takes any text. */
 export function text(shown: string, summary: string): Value<string> {
   return { shown, summary, ...anyText(summary) }
+}
+
+/** Declares a flag that may be given several times: its value has a line for each. */
+export function lines(shown: string, summary: string): Value<string> {
+  return { ...text(shown, `${summary}; may be given several times`), repeats: true }
 }
 
 /** Declares a flag whose value is the text of a file, or with `-` of standard input. */
@@ -197,7 +204,12 @@ export function command<
 }
 
 /** Fields whose flag has another name. */
-const FLAG_NAMES: Readonly<Record<string, string>> = { json: '--json-member' }
+const FLAG_NAMES: Readonly<Record<string, string>> = {
+  json: '--json-member',
+  providers: '--provider',
+  event_types: '--event-type',
+  timeout_s: '--timeout',
+}
 
 /**
  * Reads flags and arguments as the fields of a form. A `Fault` becomes a `UsageError` that says the

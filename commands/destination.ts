@@ -4,30 +4,63 @@ import { validate } from '../kernel/validate.ts'
 import {
   addDestination,
   COUNT_UP_TO,
-  DestinationForm,
   enableDestination,
+  findDestination,
   listDestinations,
-  RATE_FORM,
-  readRate,
   removeDestination,
   retryDeliveries,
+  setDestination,
 } from '../services/hooks/destinations/destinations.ts'
+import {
+  DestinationForm,
+  DestinationUpdate,
+  RATE_FORM,
+  readRate,
+  readTimeout,
+  TIMEOUT_FORM,
+} from '../services/hooks/destinations/form.ts'
 import { readSince } from '../services/hooks/events/filter.ts'
-import { command, JSON_FLAG, readFields, text, value, type Call, type Command } from './command.ts'
+import {
+  command,
+  JSON_FLAG,
+  lines,
+  readFields,
+  text,
+  UsageError,
+  value,
+  type Call,
+  type Command,
+  type DatabaseTools,
+} from './command.ts'
 import { printRows } from './output.ts'
 
 const NAME = text('NAME', 'the name of the destination')
 
-const ADD_ARGS = {
-  name: NAME,
-  url: text('URL', 'an http:// or https:// URL without credentials'),
-}
-const ADD_FLAGS = {
-  provider: text('PROVIDER', 'only events of this provider'),
-  'event-type': text('TYPE', 'only events of this type'),
-  'json-member': text('PATH=VALUE', 'only events whose body has this value'),
+const URL_TEXT = text('URL', 'an http:// or https:// URL without credentials')
+const SINCE_READING = accepted('an event id or a time such as 2026-01-31T12:00:00Z', (given) =>
+  readSince(given) === undefined ? undefined : given,
+)
+
+/** What may be configured beside the URL. */
+const CONFIG_FLAGS = {
+  provider: lines('PROVIDER', 'only events of this provider'),
+  'event-type': lines('TYPE', 'only events of this type; * stands for any characters'),
+  'json-member': lines('PATH=VALUE', 'only events whose body has this value'),
   ordered: { summary: 'one event at a time, in order: a failed one holds up those behind it' },
   rate: value('N/s', 'the maximum of deliveries a second', accepted(RATE_FORM, readRate)),
+  timeout: value('SECONDS', 'how long an answer may take', accepted(TIMEOUT_FORM, readTimeout)),
+}
+const ADD_ARGS = { name: NAME, url: URL_TEXT }
+const ADD_FLAGS = {
+  ...CONFIG_FLAGS,
+  since: value('ID|TIME', 'the first event that it gets, instead of the next one', SINCE_READING),
+}
+const SET_ARGS = { name: NAME }
+const SET_FLAGS = {
+  ...CONFIG_FLAGS,
+  url: URL_TEXT,
+  unordered: { summary: 'several events at a time again' },
+  since: value('ID|TIME', 'send again all events from this one on', SINCE_READING),
 }
 
 /** `gatehouse destination …`: where events are delivered onwards. */
@@ -40,10 +73,32 @@ export const commands = [
     needs: 'database',
     check: (call) => void readForm(call),
     async run(call, tools) {
-      const replayTargets = tools.config.current.HOOKS_REPLAY_TARGETS
       const form = readForm(call)
-      await addDestination({ ...tools, replayTargets }, form)
-      tools.output.err(`${form.name} gets the events from now on`)
+      await addDestination(toolsOf(tools), form)
+      const first = form.since === undefined ? 'from now on' : `from ${form.since} on`
+      tools.output.err(`${form.name} gets the events ${first}`)
+    },
+  }),
+  command({
+    name: 'destination set',
+    summary: 'change a destination; what it is owed stays, and so does what no flag names',
+    args: SET_ARGS,
+    flags: SET_FLAGS,
+    needs: 'database',
+    check: (call) => void readUpdate(call, { url: 'https://example.com/' }),
+    async run(call, tools) {
+      const { name } = call.args
+      const { version, url, ordered, rate, timeout_s, ...present } = await findDestination(
+        tools.db,
+        name,
+      )
+      const { providers, event_types, json } = present
+      const form = readUpdate(call, {
+        ...{ version, url, ordered, rate, timeout_s },
+        ...{ providers, event_types, json },
+      })
+      await setDestination(toolsOf(tools), name, form, (seen) => seen === version)
+      tools.output.err(`${name} is changed`)
     },
   }),
   command({
@@ -114,10 +169,36 @@ function switchCommand(verb: 'enable' | 'disable', summary: string): Command {
 
 /** The destination that a call describes, checked as the page checks it. */
 function readForm({ args, flags }: Call<typeof ADD_ARGS, typeof ADD_FLAGS>): DestinationForm {
-  const { provider, 'event-type': event_type, 'json-member': json, ordered, rate } = flags
-  const fields = { ...args, provider, event_type, json, ordered }
-  const form = readFields(() => validate(DestinationForm, fields), Object.keys(args))
-  return { ...form, rate: rate ?? null }
+  const fields = { ...args, ...fieldsOf(flags) }
+  return readFields(() => validate(DestinationForm, fields), Object.keys(args))
+}
+
+/** What a destination is changed to: what it is at present, and what the flags say. */
+function readUpdate(
+  { flags }: Call<typeof SET_ARGS, typeof SET_FLAGS>,
+  present: DestinationUpdate,
+): DestinationUpdate {
+  const { url, ordered, unordered } = flags
+  if (ordered && unordered) {
+    throw new UsageError('--ordered and --unordered exclude each other')
+  }
+  const named = Object.entries({ ...fieldsOf(flags), url }).filter(([name, given]) => {
+    return name !== 'ordered' && given !== undefined
+  })
+  const order = (ordered || unordered) && { ordered }
+  const fields = { ...present, ...Object.fromEntries(named), ...order }
+  return readFields(() => validate(DestinationUpdate, fields))
+}
+
+/** The fields that flags stand for. */
+function fieldsOf(flags: Call<typeof ADD_ARGS, typeof ADD_FLAGS>['flags']) {
+  const { provider, 'event-type': event_types, 'json-member': json, timeout, ...others } = flags
+  const { ordered, rate, since } = others
+  return { providers: provider, event_types, json, ordered, rate, timeout_s: timeout, since }
+}
+
+function toolsOf(tools: DatabaseTools) {
+  return { ...tools, replayTargets: tools.config.current.HOOKS_REPLAY_TARGETS }
 }
 
 /** Counts end at a limit. */

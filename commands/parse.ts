@@ -60,7 +60,10 @@ export function parseCommand(
   if (wantsHelp) return { help: [command] }
 
   const flags: Record<string, string | true> = {}
-  for (const option of options) flags[option.name] = flagText(command, option)
+  for (const option of options) {
+    const { name } = option
+    flags[name] = withLine(command, name, flags[name], flagText(command, option))
+  }
   const passed = command.passes === undefined ? [] : words.splice(words.length - afterEnd)
   refuseWrongCount(command.args ?? {}, words)
   return { command, args: words, flags, passed }
@@ -149,6 +152,18 @@ function flagText(
     throw new UsageError(`${rawName} needs a value: ${flag.summary}`)
   }
   return value
+}
+
+/** What a flag has after it was given once more: the last text counts, or all are lines. */
+function withLine(
+  { flags = {} }: Command,
+  name: string,
+  before: string | true | undefined,
+  text: string | true,
+): string | true {
+  const flag = flags[name]
+  const repeats = flag !== undefined && isValue(flag) && flag.repeats === true
+  return repeats && before !== undefined ? `${before}\n${text}` : text
 }
 
 function refuseWrongCount(expected: Arguments, words: readonly string[]) {

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp, many, one, optional, sqlFile } from '../sql-file.ts'
+import { exec, many, nullable, one, optional, sqlFile, Timestamp } from '../sql-file.ts'
 import { StoredEvent } from './events.ts'
 
 /** What a sender needs to know of a destination. `failed`: failures disabled it. */
@@ -8,6 +8,7 @@ export const DestinationTarget = Type.Object({
   url: Type.String(),
   ordered: Type.Boolean(),
   rate: nullable(Type.Integer()),
+  timeout_s: Type.Integer(),
   enabled: Type.Boolean(),
   failed: Type.Boolean(),
 })
@@ -16,12 +17,15 @@ export type DestinationTarget = Type.Static<typeof DestinationTarget>
 /** A destination with its counts; `waiting` and `dead` are counted up to a limit. */
 export const Destination = Type.Object({
   name: Type.String(),
+  /** Another one after each edit. */
+  version: Type.String(),
   url: Type.String(),
-  provider: nullable(Type.String()),
-  event_type: nullable(Type.String()),
-  json: nullable(Type.String()),
+  providers: Type.Array(Type.String()),
+  event_types: Type.Array(Type.String()),
+  json: Type.Array(Type.String()),
   ordered: Type.Boolean(),
   rate: nullable(Type.Integer()),
+  timeout_s: Type.Integer(),
   created_at: Timestamp,
   disabled_at: nullable(Timestamp),
   disabled_by: nullable(Type.Enum(['operator', 'failures'])),
@@ -61,6 +65,22 @@ const Work = Type.Object({
 })
 export type Work = Type.Static<typeof Work>
 
+/** What an edit needs to know of a destination. */
+const Config = Type.Pick(Destination, ['version', 'url', 'providers', 'position'])
+
+/** What is configured, as the queries take it. */
+const config = {
+  name: 'text',
+  url: 'text',
+  providers: 'jsonb',
+  event_types: 'jsonb',
+  members: 'jsonb',
+  ordered: 'bool',
+  rate: 'int4?',
+  timeout_s: 'int4',
+  position: 'int8?',
+} as const
+
 const Name = Type.Pick(Destination, ['name'])
 const Enabled = Type.Pick(DestinationTarget, ['enabled'])
 const Planned = Type.Object({ looked_at: Type.Integer(), planned: Type.Integer() })
@@ -72,19 +92,10 @@ const GivenUp = Type.Object({
 
 export const destinationQueries = sqlFile('sql/hooks/destinations.sql', {
   listTargets: many(DestinationTarget, {}),
-  listDestinations: many(Destination, { count_up_to: 'int8' }),
-  addDestination: optional(Name, {
-    name: 'text',
-    url: 'text',
-    provider: 'text?',
-    event_type: 'text?',
-    json_path: 'text?',
-    json_name: 'text?',
-    json_value: 'text?',
-    ordered: 'bool',
-    rate: 'int4?',
-    most: 'int8',
-  }),
+  listDestinations: many(Destination, { name: 'text?', count_up_to: 'int8' }),
+  lockConfig: optional(Config, { name: 'text' }),
+  addDestination: optional(Name, { ...config, most: 'int8' }),
+  setDestination: exec(config),
   enableDestination: optional(Name, { name: 'text', enabled: 'bool' }),
   removeDestination: optional(Name, { name: 'text' }),
   lockDestination: optional(Type.Object({ position: Type.Integer(), enabled: Type.Boolean() }), {
@@ -99,7 +110,12 @@ export const destinationQueries = sqlFile('sql/hooks/destinations.sql', {
   }),
   findWork: many(Work, {}),
   planDeliveries: one(Planned, { name: 'text', last: 'int8', rows: 'int8' }),
-  claimDeliveries: many(ClaimedEvent, { name: 'text', limit: 'int4', bytes: 'int8' }),
+  claimDeliveries: many(ClaimedEvent, {
+    name: 'text',
+    limit: 'int4',
+    bytes: 'int8',
+    seconds: 'int4',
+  }),
   settleDeliveries: optional(Enabled, {
     name: 'text',
     target: 'text',

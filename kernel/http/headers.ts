@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http'
+
 /**
  * The media type of a `Content-Type` header, in lower case and without parameters; '' without the
  * header.
@@ -21,7 +23,20 @@ export function namesTag(header: string | undefined, tag: string): boolean {
  * Whether a request with this `If-Match` may change what has this strong entity tag (RFC 9110
  * section 13.1.1). Without the header it may. A weak tag matches nothing.
  */
-export function ifMatches(header: string | undefined, etag: string): boolean {
+function ifMatches(header: string | undefined, etag: string): boolean {
   if (header === undefined || header.trim() === '*') return true
   return header.split(',').some((tag) => tag.trim() === etag)
+}
+
+/** A strong entity tag of a version. */
+export function entityTag(version: string): string {
+  return `"${version}"`
+}
+
+/** Whether a change may be made to what is in this version. */
+export type Precondition = (version: string) => boolean
+
+/** The precondition of a request's `If-Match`; without the header every version may be changed. */
+export function preconditionOf(headers: IncomingHttpHeaders): Precondition {
+  return (version) => ifMatches(headers['if-match'], entityTag(version))
 }

@@ -27,6 +27,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   403: 'Not for this caller; or the provider is disabled, or its token or signature is wrong',
   404: 'It does not exist, or is not configured',
   409: 'A replay job is running: wait for its end or cancel it; or the name is taken',
+  412: 'It has changed since the version in If-Match; nothing was changed',
   413: 'The body is too large',
   415: 'The body must be JSON',
   422: 'What the body asks for is not possible',

@@ -1,23 +1,32 @@
 import Type from 'typebox'
 import { Destination } from '../../db/hooks/destinations.ts'
 import {
+  destinationFragment,
+  destinationPage,
+  type DestinationView,
+} from '../../html/hooks/destinations/destination.ts'
+import {
   destinationsFragment,
   destinationsPage,
   type DestinationsView,
-} from '../../html/hooks/destinations.ts'
-import { newForm, type View } from '../../kernel/http/view.ts'
+} from '../../html/hooks/destinations/destinations.ts'
+import { entityTag, preconditionOf } from '../../kernel/http/headers.ts'
+import type { Actor } from '../../kernel/actor.ts'
+import { newForm, type Typed, type View } from '../../kernel/http/view.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { readSince, SINCE_FORM } from '../../services/hooks/events/filter.ts'
 import {
   addDestination,
   COUNT_UP_TO,
-  DestinationForm,
   enableDestination,
   findDestination,
   listDestinations,
   removeDestination,
   retryDeliveries,
+  setDestination,
+  type DestinationTools,
 } from '../../services/hooks/destinations/destinations.ts'
+import { DestinationForm, DestinationUpdate } from '../../services/hooks/destinations/form.ts'
 import { operator } from './access.ts'
 import { action, api, page, type HooksRoutes } from './kit.ts'
 
@@ -65,18 +74,35 @@ export const destinationEndpoints = [
     answer: async ({ app }) => ({ destinations: await listDestinations(app.hooks.db) }),
   }),
 
+  api({
+    ...usual,
+    method: 'GET',
+    path,
+    id: 'getDestination',
+    summary: 'Get a destination, with what it was delivered and is owed.',
+    params,
+    returns: destinationReply('The destination'),
+    refuses,
+    answer: ({ app, params: { name } }) => findDestination(app.hooks.db, name),
+  }),
+
   page({
     path: '/destinations',
     answer: ({ app }) => destinationsView(app),
   }),
 
+  page({
+    path: '/destinations/:name',
+    params,
+    answer: ({ app, params: { name } }) => destinationView(app, name),
+  }),
+
   ...action({
     body: DestinationForm,
     async act({ app, actor, body }) {
-      const { db, replayTargets, registry } = app.hooks
-      await addDestination({ db, actor, replayTargets: replayTargets() }, body)
-      await registry.refresh()
-      return findDestination(db, body.name)
+      await addDestination(toolsOf(app, actor), body)
+      await app.hooks.registry.refresh()
+      return findDestination(app.hooks.db, body.name)
     },
     api: {
       ...usual,
@@ -84,7 +110,7 @@ export const destinationEndpoints = [
       path: '/api/v1/destinations',
       id: 'addDestination',
       summary: 'Deliver each event from now on to a URL.',
-      returns: { status: 201, description: 'The new destination', schema: Destination },
+      returns: { status: 201, ...destinationReply('The new destination') },
       refuses: [...refuses, 409, 422],
     },
     form: {
@@ -93,6 +119,39 @@ export const destinationEndpoints = [
         return destinationsView(app, { notice: `${name} gets the events from now on.` })
       },
       refused: ({ app }, refused) => destinationsView(app, { form: refused }),
+    },
+  }),
+
+  ...action({
+    params,
+    body: DestinationUpdate,
+    async act({ app, actor, params: { name }, body, context }) {
+      const named = preconditionOf(context.headers)
+      const isPresent = (version: string) =>
+        named(version) && (!body.version || body.version === version)
+      await setDestination(toolsOf(app, actor), name, body, isPresent)
+      await app.hooks.registry.refresh()
+      return findDestination(app.hooks.db, name)
+    },
+    api: {
+      ...usual,
+      method: 'PUT',
+      path,
+      id: 'setDestination',
+      summary: 'Change what is configured of a destination; what it is owed stays.',
+      headers: Type.Object({
+        'If-Match': Type.Optional(
+          Type.String({ description: 'ETag of the version to change; without it any version' }),
+        ),
+      }),
+      returns: destinationReply('The destination as it is now'),
+      refuses: [...refuses, 412, 422],
+    },
+    form: {
+      path: '/destinations/:name',
+      answer: ({ app, params: { name } }) => destinationView(app, name, { notice: 'Saved.' }),
+      refused: ({ app, params: { name } }, refused) =>
+        destinationView(app, name, { form: refused }),
     },
   }),
 
@@ -116,7 +175,7 @@ export const destinationEndpoints = [
     },
     form: {
       path: '/destinations/:name/enabled',
-      answer: ({ app }) => destinationsView(app),
+      answer: ({ app, params: { name } }) => destinationView(app, name),
     },
   }),
 
@@ -138,9 +197,9 @@ export const destinationEndpoints = [
     },
     form: {
       path: '/destinations/:name/retry',
-      answer({ app }, { retried }) {
+      answer({ app, params: { name } }, { retried }) {
         const what = retried === 1 ? '1 delivery is' : `${retried} deliveries are`
-        return destinationsView(app, { notice: `${what} tried again.` })
+        return destinationView(app, name, { notice: `${what} tried again.` })
       },
     },
   }),
@@ -169,6 +228,22 @@ export const destinationEndpoints = [
   }),
 ]
 
+function toolsOf({ hooks }: HooksRoutes, actor: Actor): DestinationTools {
+  const { db, replayTargets } = hooks
+  return { db, actor, replayTargets: replayTargets() }
+}
+
+/** A destination as a reply, with its entity tag. */
+function destinationReply(description: string) {
+  const etag = Type.String({ description: 'Another one after each change, for If-Match.' })
+  return {
+    description,
+    schema: Destination,
+    headers: Type.Object({ ETag: etag }),
+    headersOf: ({ version }: Destination) => ({ etag: entityTag(version) }),
+  }
+}
+
 async function destinationsView(
   { hooks: { db } }: HooksRoutes,
   changes: Partial<DestinationsView> = {},
@@ -183,5 +258,36 @@ async function destinationsView(
     page: () => destinationsPage(view),
     fragment: () => destinationsFragment(view),
     location: '/destinations',
+  }
+}
+
+/** The page of one destination. */
+async function destinationView(
+  { hooks: { db } }: HooksRoutes,
+  name: string,
+  changes: Partial<DestinationView> = {},
+): Promise<View> {
+  const destination = await findDestination(db, name)
+  const view: DestinationView = {
+    destination,
+    countedTo: COUNT_UP_TO,
+    form: newForm(DestinationUpdate, typedOf(destination)),
+    ...changes,
+  }
+  return {
+    page: () => destinationPage(view),
+    fragment: () => destinationFragment(view),
+    location: `/destinations/${name}`,
+  }
+}
+
+/** What the form of a destination shows at first. */
+function typedOf({ version, url, ordered, rate, timeout_s, ...filters }: Destination): Typed {
+  const { providers, event_types, json } = filters
+  return {
+    ...{ version, url, ordered: String(ordered), timeout_s: String(timeout_s) },
+    rate: rate === null ? '' : String(rate),
+    ...{ providers: providers.join('\n'), event_types: event_types.join('\n') },
+    json: json.join('\n'),
   }
 }

@@ -1,14 +1,16 @@
 -- name: listTargets
 -- What the senders need to know of each destination. `failed`: it was disabled because deliveries failed.
-select name, url, ordered, rate, disabled_at is null as enabled,
+select name, url, ordered, rate, timeout_s, disabled_at is null as enabled,
        coalesce(disabled_by = 'failures', false) as failed
   from hooks.destinations
  order by name;
 
 -- name: listDestinations
--- The destinations by name, with the number of waiting events, up to :count_up_to, and the time of the oldest.
-select d.name, d.url, d.provider, d.event_type, d.json_path || '=' || d.json_value as json, d.ordered, d.rate,
-       d.created_at, d.disabled_at, d.disabled_by, d.position, d.delivered, d.gap, d.gap_through,
+-- The destinations by name, or the one of a name, with the number of waiting events, up to :count_up_to, and the time of
+-- the oldest.
+select d.name, d.version::text, d.url, d.providers, d.event_types,
+       coalesce((select jsonb_agg(m ->> 0 || '=' || (m ->> 1)) from jsonb_array_elements(d.members) m), '[]') as json,
+       d.ordered, d.rate, d.timeout_s, d.created_at, d.disabled_at, d.disabled_by, d.position, d.delivered, d.gap, d.gap_through,
        d.last_at, d.last_status, d.last_detail, d.mean_ms,
        (select count(*)
           from (select from hooks.destination_deliveries
@@ -20,14 +22,20 @@ select d.name, d.url, d.provider, d.event_type, d.json_path || '=' || d.json_val
          where id = (select min(event_id) from hooks.destination_deliveries
                       where destination = d.name and next_at is not null)) as oldest_at
   from hooks.destinations d
+ where :name::text is null or d.name = :name
  order by d.name;
 
+-- name: lockConfig
+-- What was configured of a destination, which is held until the transaction ends. Empty for an unknown name.
+select version::text, url, providers, position from hooks.destinations where name = :name for no key update;
+
 -- name: addDestination
--- A new destination gets the events from now on. Empty when the name is taken or there are :most already.
+-- A new destination gets the events after :position, or those from now on. Empty when the name is taken or there are
+-- :most already.
 with added as (
-  insert into hooks.destinations (name, url, provider, event_type, json_path, json_name, json_value, ordered, rate, position)
-  select :name, :url, :provider, :event_type, :json_path, :json_name, :json_value, :ordered, :rate,
-         greatest((select max(id) from hooks.events), s.pruned_through)
+  insert into hooks.destinations (name, url, providers, event_types, members, ordered, rate, timeout_s, position)
+  select :name, :url, :providers, :event_types, :members, :ordered, :rate, :timeout_s,
+         greatest(least(:position, coalesce((select max(id) from hooks.events), 0)), s.pruned_through)
     from hooks.settings s
    where (select count(*) from hooks.destinations) < :most
   on conflict (name) do nothing
@@ -36,6 +44,17 @@ with added as (
   select pg_notify('hooks_config', '') as sent from added
 )
 select added.name from added left join notified on true;
+
+-- name: setDestination
+-- Changes what is configured of a destination, and with :position where it looks for events again. What it is owed stays.
+with changed as (
+  update hooks.destinations
+     set version = gen_random_uuid(), url = :url, providers = :providers, event_types = :event_types, members = :members,
+         ordered = :ordered, rate = :rate, timeout_s = :timeout_s, position = coalesce(:position, position)
+   where name = :name
+  returning name
+)
+select pg_notify('hooks_config', '') from changed;
 
 -- name: enableDestination
 -- No row if no destination has this name. A destination that is enabled again gets the events since it was disabled.
@@ -97,7 +116,7 @@ select count(*)::integer as retried from retried;
 -- The enabled destinations that have something to do: `behind` where events came after the position, `due` where a
 -- delivery may be sent.
 select name, position, behind, due, reads_payloads
-  from (select d.name, d.position, d.json_path is not null as reads_payloads,
+  from (select d.name, d.position, d.members <> '[]' as reads_payloads,
                d.position < (select max(id) from hooks.events) as behind,
                exists (select from hooks.destination_deliveries o
                         where o.destination = d.name
@@ -121,6 +140,8 @@ with step as materialized (
 ), planned as (
   insert into hooks.destination_deliveries (destination, event_id, next_at)
   select :name, id, now() from step where wanted
+  -- One that is owed already, because the position was moved back, stays as it is.
+  on conflict do nothing
   returning event_id
 ), moved as (
   update hooks.destinations
@@ -131,14 +152,14 @@ with step as materialized (
 select (select count(*) from step)::integer as looked_at, (select count(*) from planned)::integer as planned;
 
 -- name: claimDeliveries
--- Due deliveries with their events, which nobody else sends for 15 s: at most :limit, and until their payloads have
+-- Due deliveries with their events, which nobody else sends for :seconds: at most :limit, and until their payloads have
 -- :bytes bytes.
 select c.tries, c.claimed_until,
        (c.event).id, (c.event).provider, (c.event).event_type, hooks.trust_mode((c.event).trust) as trust_mode,
        hooks.verified((c.event).trust) as verified, hooks.verify_detail((c.event).trust) as verify_detail, (c.event).external_id,
        (c.event).content_type, (c.event).source_ip, (c.event).headers, (c.event).payload,
        length((c.event).payload) as payload_size, 1 as attempts, (c.event).received_at
-  from hooks.claim_deliveries(:name, :limit, :bytes) c
+  from hooks.claim_deliveries(:name, :limit, :bytes, :seconds) c
  order by (c.event).id
  limit :limit;
 

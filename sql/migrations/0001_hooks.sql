@@ -434,17 +434,19 @@ create table hooks.forwarders (
   updated_at timestamptz(3)   not null
 );
 
--- Where events are delivered onwards. The filters are those of the log; null matches all.
+-- Where events are delivered onwards. The filters are those of the log, each a list that matches all where it is empty.
 create table hooks.destinations (
   name         text collate "C" primary key,
+  version      uuid             not null default gen_random_uuid(), -- another one after each edit
   url          text             not null,
-  provider     text collate "C",
-  event_type   text collate "C",
-  json_path    text,            -- a member of the payload's JSON, with dots between its steps
-  json_name    text,            -- the last step that is a name: rules most payloads out before they are parsed
-  json_value   text,
+  providers    jsonb            not null, -- names, of which one must fit
+  event_types  jsonb            not null, -- types or patterns with *, of which one must fit
+  -- Members of the payload's JSON, all of which must fit: the path with dots between its steps, the value, and the last
+  -- step that is a name, which rules most payloads out before they are parsed.
+  members      jsonb            not null,
   ordered      boolean          not null,
   rate         integer          check (rate > 0), -- deliveries a second, over all instances; null: no bound
+  timeout_s    integer          not null check (timeout_s between 1 and 30), -- for the whole answer
   paid_until   timestamptz      not null default now(), -- the deliveries claimed so far use the rate up to here
   created_at   timestamptz(3)   not null default now(),
   disabled_at  timestamptz(3),  -- null: enabled
@@ -459,8 +461,7 @@ create table hooks.destinations (
   last_status  smallint,
   last_detail  text,
   mean_ms      double precision,
-  check ((disabled_at is null) = (disabled_by is null)),
-  check ((json_path is null) = (json_value is null) and (json_path is null) = (json_name is null))
+  check ((disabled_at is null) = (disabled_by is null))
 );
 
 -- Deliveries that wait for a destination; one that succeeded is removed. Rows are locked in this order:
@@ -483,11 +484,18 @@ create index destination_deliveries_oldest on hooks.destination_deliveries (dest
 -- Whether a destination's filters want an event.
 create function hooks.is_wanted(d hooks.destinations, provider_of text, type_of text, body bytea) returns boolean
 language sql stable
-return (d.provider is null or d.provider = provider_of)
-   and (d.event_type is null or d.event_type = type_of)
-   and (d.json_path is null
-        or position(convert_to(d.json_name, 'UTF8') in substring(body from 1 for 1048576)) > 0
-           and coalesce(hooks.payload_json(body) #>> string_to_array(d.json_path, '.') = d.json_value, false));
+return (d.providers = '[]' or d.providers ? provider_of)
+   and (d.event_types = '[]' or exists (
+        select from jsonb_array_elements_text(d.event_types) as wanted(type)
+         where case when position('*' in wanted.type) = 0 then wanted.type = type_of
+                    else hooks.is_like(coalesce(type_of, ''), wanted.type) end
+       ))
+   and (d.members = '[]'
+        or not exists (
+           select from jsonb_array_elements(d.members) m
+            where position(convert_to(m ->> 2, 'UTF8') in substring(body from 1 for 1048576)) = 0
+           )
+           and hooks.has_members(body, d.members));
 
 -- The due deliveries of a destination, up to a number; of an ordered destination only the oldest. A rate limits them
 -- further: unused rate is kept for a tenth of a second, and for one delivery.
@@ -534,16 +542,16 @@ begin
 end
 $$;
 
--- Claims due deliveries for 15 s, in the order of their events, up to a number of deliveries and a sum of bytes. If the
--- instance dies, others claim them later. Volatile: it sees what was planned after its caller began.
-create function hooks.claim_deliveries(name_of text, most integer, bytes bigint)
+-- Claims due deliveries for some seconds, in the order of their events, up to a number of deliveries and a sum of bytes.
+-- If the instance dies, others claim them later. Volatile: it sees what was planned after its caller began.
+create function hooks.claim_deliveries(name_of text, most integer, bytes bigint, seconds integer)
 returns table (tries smallint, claimed_until timestamptz, event hooks.events)
 language plpgsql volatile
 rows 10
 as $$
 declare
   claimed bigint[];
-  until constant timestamptz(3) := clock_timestamp() + interval '15 s';
+  until constant timestamptz(3) := clock_timestamp() + seconds * interval '1 s';
 begin
   -- A claim that a crash of the database loses is due again; to wait for the disk would halve what is sent in order.
   perform set_config('synchronous_commit', 'off', true);

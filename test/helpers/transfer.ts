@@ -42,8 +42,8 @@ insert into hooks.rejection_totals values ('payments', 401, 5000000000, now());
 insert into hooks.endpoints values ('agent', sha256('a'), true, now(), null);
 insert into hooks.attempts (event_id, kind, target, outcome, status, ms, at)
 select id, 'replay', 'https://example.com/', 'delivered', 200, 12, now() from hooks.events order by id limit 300;
-insert into hooks.destinations (name, url, json_path, json_name, json_value, ordered, rate, position, disabled_at, disabled_by, mean_ms)
-values ('erp', 'https://example.com/in', 'a.0', 'a', E'"\\n', true, 50, ${events}, now(), 'operator', 0.1);
+insert into hooks.destinations (name, url, providers, event_types, members, ordered, rate, timeout_s, position, disabled_at, disabled_by, mean_ms)
+values ('erp', 'https://example.com/in', '["payments"]', '["*.ü"]', '[["a.0", "\\"\\n", "a"]]', true, 50, 10, ${events}, now(), 'operator', 0.1);
 insert into hooks.destination_deliveries
 select 'erp', id, 1, case when id % 2 = 0 then now() end, null from hooks.events order by id limit 20;
 insert into hooks.forwarders values ('laptop', ${events}, 3, now());

@@ -348,7 +348,7 @@ await t.test('destinations, for whom the guard lets in without a token', async (
     [post({ ...valid, url: 'http://10.0.0.1/' }), 422, undefined, /HOOKS_REPLAY_TARGETS/],
     [post({ ...valid, url: [url] }), 400, undefined, /^url must be a JSON string; it must be an/],
     [post(deepUrl), 400, undefined, /^url must be a JSON string/],
-    [post({ ...valid, rate: 5 }), 400, undefined, /^rate must be a JSON string/],
+    [post({ ...valid, rate: [5] }), 400, undefined, /^rate must be a number of/],
     [post({ ...valid, ordered: 'true' }), 400, undefined, /^ordered /],
     [post({ ...valid, rate: 'fast' }), 400, undefined, /^rate must be/],
     [post({ ...valid, json: 'no value' }), 400, undefined, /^json must be/],

@@ -20,6 +20,8 @@ const BROWSER = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 /** What programs use; pages and the tool protocol are described elsewhere. */
 const OPERATIONS = [
   'GET /api/v1/destinations',
+  'GET /api/v1/destinations/{name}',
+  'PUT /api/v1/destinations/{name}',
   'POST /api/v1/destinations',
   'DELETE /api/v1/destinations/{name}',
   'PUT /api/v1/destinations/{name}/enabled',

@@ -29,6 +29,7 @@ const event = (await post(hooks, 'generic/ci', '{}')).json<Ack>().id
 const REFUSED: readonly (readonly [call: string, body: object])[] = [
   ['POST /api/v1/destinations', { name: 'erp', url: 'https://example.com/', evnt_types: 'push' }],
   ['PUT /api/v1/destinations/erp/enabled', { enabled: true, evnt_types: 1 }],
+  ['PUT /api/v1/destinations/erp', { url: 'https://example.com/', evnt_types: 1 }],
   ['POST /api/v1/destinations/erp/retry', { evnt_types: null }],
   [`POST /api/v1/events/${event}/replay`, { target_url: 'https://example.com/', evnt_types: 1 }],
   ['POST /api/v1/events/replay', { dry_run: true, evnt_types: 'push' }],

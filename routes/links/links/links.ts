@@ -6,8 +6,7 @@ import { visitQueries } from '../../../db/links/visits.ts'
 import { deletePage, linkPage } from '../../../html/links/links/links.ts'
 import { linkMembers, type MembersView } from '../../../html/links/members.ts'
 import type { Call } from '../../../kernel/http/endpoint.ts'
-import { ifMatches } from '../../../kernel/http/headers.ts'
-import type { Context } from '../../../kernel/http/context.ts'
+import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
 import { newForm, type View } from '../../../kernel/http/view.ts'
 import { peopleCompletions } from '../../../services/links/links/completions.ts'
 import { CLICK_DAYS, firstClickDay } from '../../../services/links/visits/clicks.ts'
@@ -20,7 +19,6 @@ import {
   plainLink,
   replaceLink,
   versionOf,
-  type Precondition,
 } from '../../../services/links/links/links.ts'
 import { listLinks } from '../../../services/links/lists/lists.ts'
 import { MemberForm } from '../../../services/links/members.ts'
@@ -98,7 +96,7 @@ export const linkEndpoints = [
     returns: linkReply('The link as it is now'),
     refuses: [412, 500],
     answer: ({ app: { links }, caller, params: { id }, body, now, context }) =>
-      replaceLink(links, caller, id, body, now, preconditionOf(context)),
+      replaceLink(links, caller, id, body, now, preconditionOf(context.headers)),
   }),
 
   api({
@@ -113,7 +111,7 @@ export const linkEndpoints = [
     returns: { description: 'It is gone' },
     refuses: [412],
     answer: ({ app: { links }, caller, actor, params: { id }, context }) =>
-      deleteLink({ ...links, actor }, caller, id, preconditionOf(context)),
+      deleteLink({ ...links, actor }, caller, id, preconditionOf(context.headers)),
   }),
 
   page({
@@ -198,12 +196,4 @@ function linkReply(description: string) {
     headers: Type.Object({ ETag: etag }),
     headersOf: (link: Link) => ({ etag: entityTag(versionOf(link)) }),
   }
-}
-
-function preconditionOf({ headers }: Context): Precondition {
-  return (version) => ifMatches(headers['if-match'], entityTag(version))
-}
-
-function entityTag(version: string): string {
-  return `"${version}"`
 }

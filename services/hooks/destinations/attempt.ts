@@ -1,4 +1,4 @@
-import type { ClaimedEvent } from '../../../db/hooks/destinations.ts'
+import type { ClaimedEvent, DestinationTarget } from '../../../db/hooks/destinations.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { Connections, OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
 import type { Clock } from '../../../kernel/time.ts'
@@ -33,8 +33,6 @@ export interface Result extends Pick<ClaimedEvent, 'claimed_until'> {
   at: Date
 }
 
-/** Less than a claim lasts: nobody else sends the event meanwhile. */
-const TIMEOUT_MS = 10_000
 /** An answer is read so far, so that its connection can be used again. */
 const ANSWER_BYTES = 64 * 1024
 
@@ -57,16 +55,17 @@ const MAX_RETRY_AFTER_S = 24 * HOUR_S
 const GONE = 410
 
 /**
- * Sends a claimed event to a target, with a new signature, and returns the state of the delivery. A
+ * Sends a claimed event to its destination, with a new signature, and returns the state of the delivery. A
  * delivery that `cut` has ended is released: the next instance sends it again.
  */
 export async function attempt(
   parts: AttemptParts,
-  url: URL,
+  target: DestinationTarget,
   event: ClaimedEvent,
   { connections, cut }: { connections: Connections; cut: AbortSignal },
 ): Promise<Result> {
   const at = parts.clock.now()
+  const url = new URL(target.url)
   const { id: event_id, claimed_until, tries, payload: body } = event
   const delivery = { event_id, claimed_until, at, wait_ms: 0, answer: null }
   const headers = headersToSend(event, parts, at)
@@ -78,7 +77,7 @@ export async function attempt(
     url,
     headers: { ...headers.all, 'idempotency-key': String(event_id) },
     body,
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: target.timeout_s * 1_000,
     trusted: parts.replayTargets()?.(url) === true,
     answerBytes: ANSWER_BYTES,
     connections,

@@ -1,95 +1,123 @@
-import Type from 'typebox'
 import type { Database, Executor } from '../../../db/client.ts'
 import { destinationQueries as q, type Destination } from '../../../db/hooks/destinations.ts'
 import { eventQueries } from '../../../db/hooks/events.ts'
+import { providerQueries } from '../../../db/hooks/providers.ts'
 import { Fault, notFound } from '../../../kernel/fault.ts'
+import type { Precondition } from '../../../kernel/http/headers.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import { isPublicTarget } from '../../../kernel/net/outbound.ts'
-import { field, parsed } from '../../../kernel/validate.ts'
 import { makeChange, type ChangeNote, type ChangeTools } from '../../audit.ts'
-import { filterFields, filterOf, memberField, memberName, type Since } from '../events/filter.ts'
-import { parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
+import { readSince, type Since } from '../events/filter.ts'
 import { redactUrlTokens } from '../redact.ts'
-import { isGenericName } from '../schemes/secrets.ts'
+import { configOf, type DestinationForm, type DestinationUpdate } from './form.ts'
 
 const MAX_DESTINATIONS = 100
-const MAX_RATE = 10_000
 /** Waiting and dead deliveries are counted up to here: beyond, it is enough to know it. */
 export const COUNT_UP_TO = 10_000
 /** Deliveries that one statement makes due again. */
 const RETRY_BATCH = 5_000
 
-/** The accepted form of a rate, in words. */
-export const RATE_FORM = `a number of deliveries a second from 1 to ${MAX_RATE}, such as 50/s`
-
-/** Reads a rate; null (no bound) for nothing, undefined for another form. */
-export function readRate(text: string): number | null | undefined {
-  if (text === '') return null
-  const rate = Number(/^(\d{1,5})(?:\/s)?$/.exec(text)?.[1] ?? 0)
-  return rate < 1 || rate > MAX_RATE ? undefined : rate
-}
-
-const NAME_FORM = 'must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
-const { provider, event_type } = filterFields
-
-/**
- * What a new destination is made from: the fields of the page and the arguments of the command.
- */
-export const DestinationForm = Type.Object(
-  {
-    name: field(Type.String(), NAME_FORM, [isGenericName, NAME_FORM]),
-    url: parsed(Type.String({ format: 'uri' }), `must be ${TARGET_FORM}.`, (given) => {
-      const text = String(given).trim()
-      return parseTarget(text) === undefined ? undefined : text
-    }),
-    provider,
-    event_type,
-    json: memberField,
-    ordered: Type.Optional(Type.Boolean()),
-    rate: parsed(
-      Type.Optional(Type.Unsafe<number | null>({ type: 'string' })),
-      `must be ${RATE_FORM}, or nothing.`,
-      (given) => readRate(String(given).trim()),
-    ),
-  },
-  // A filter that is spelled wrong would leave every event in.
-  { additionalProperties: false },
-)
-export type DestinationForm = Type.Static<typeof DestinationForm>
-
-/** What a new destination needs. */
+/** What is needed to configure a destination. */
 export interface DestinationTools extends ChangeTools {
   /** The hosts of HOOKS_REPLAY_TARGETS. */
   replayTargets: HostSet | undefined
 }
 
 /**
- * Adds a destination, which gets the events from now on. Its address must be on the public
- * internet, unless an operator vouches for it; each connection checks it again.
+ * Adds a destination, which gets the events from now on, or from `since` on.
  */
 export async function addDestination(
   tools: DestinationTools,
   form: DestinationForm,
 ): Promise<void> {
-  const { name, url, ordered = false, rate = null } = form
-  const target = new URL(url)
-  if (tools.replayTargets?.(target) !== true && (await isPublicTarget(target)) === false) {
-    const message = `The host of the URL is not on the public internet; list it in ${ALLOW_LIST}.`
-    throw new Fault(422, 'UNPROCESSABLE', message, { field: 'url' })
-  }
-  const { provider, event_type, members } = filterOf({ ...form, text: '' })
-  const [path, value] = members?.[0] ?? [null, null]
-  const row = {
-    ...{ name, url, ordered, rate },
-    ...{ provider, event_type },
-    json_path: path,
-    json_name: path === null ? null : memberName(path),
-    json_value: value,
-    most: MAX_DESTINATIONS,
-  }
+  const { name } = form
+  const config = configOf(form)
+  await checkTarget(tools, config.url)
   await makeChange(tools, noteOf('add', name), async (tx) => {
+    await refuseUnknownProviders(tx, config.providers, [])
+    const position = await positionBefore(tx, form.since)
+    const row = { ...config, name, position, most: MAX_DESTINATIONS }
     if ((await q.addDestination(tx, row)) === undefined) throw await noRoomFor(tx, name)
   })
+}
+
+/**
+ * Changes what is configured of a destination. What it is owed stays, whatever the filters are now;
+ * they count for the events that it has not looked at.
+ */
+export async function setDestination(
+  tools: DestinationTools,
+  name: string,
+  given: DestinationUpdate,
+  precondition: Precondition,
+): Promise<void> {
+  const config = configOf(given)
+  const before = await findDestination(tools.db, name)
+  // What is shown of a URL stands for it: its tokens are not shown.
+  if (config.url !== before.url) await checkTarget(tools, config.url)
+  await makeChange(tools, noteOf('set', name), async (tx) => {
+    const present = await q.lockConfig(tx, { name })
+    if (present === undefined) throw unknown(name)
+    if (!precondition(present.version)) throw changedMeanwhile(name)
+    await refuseUnknownProviders(tx, config.providers, present.providers)
+    const url = config.url === redactUrlTokens(present.url) ? present.url : config.url
+    const position = await positionBefore(tx, given.since)
+    refuseSkipping(position, present.position)
+    await q.setDestination(tx, { ...config, name, url, position })
+  })
+}
+
+/**
+ * The address must be on the public internet, unless an operator vouches for it; each connection
+ * checks it again.
+ */
+async function checkTarget({ replayTargets }: DestinationTools, url: string): Promise<void> {
+  const target = new URL(url)
+  if (replayTargets?.(target) === true || (await isPublicTarget(target)) !== false) return
+  const message = `The host of the URL is not on the public internet; list it in ${ALLOW_LIST}.`
+  throw wrong(message, 'url')
+}
+
+/** A provider that was removed may stay: its events are still in the log. */
+async function refuseUnknownProviders(
+  tx: Executor,
+  wanted: readonly string[],
+  present: readonly string[],
+): Promise<void> {
+  const others = wanted.filter((name) => !present.includes(name))
+  if (others.length === 0) return
+  const known = new Set((await providerQueries.listProviders(tx, {})).map(({ name }) => name))
+  const stranger = others.find((name) => !known.has(name))
+  if (stranger === undefined) return
+  const message = `There is no provider "${stranger}"; see the list of providers.`
+  throw wrong(message, 'providers')
+}
+
+/** The event before the first one of a destination; null without a wish. */
+async function positionBefore(tx: Executor, given = ''): Promise<number | null> {
+  const since = readSince(given)
+  if (given.trim() === '' || since === undefined) return null
+  const first =
+    'id' in since ? since.id : (await eventQueries.firstIdSince(tx, { since: since.time })).id
+  return Math.max(0, first - 1)
+}
+
+/** A later position would lose events that are not planned yet, without a word. */
+function refuseSkipping(position: number | null, present: number): void {
+  if (position === null || position <= present) return
+  const message = `since must not be after event ${present}, up to which events were looked at.`
+  throw wrong(message, 'since')
+}
+
+function changedMeanwhile(name: string): Fault {
+  const message =
+    `The destination "${name}" was changed meanwhile. Nothing was changed; ` +
+    'read it again, then repeat your change.'
+  return new Fault(412, 'PRECONDITION_FAILED', message)
+}
+
+function wrong(message: string, field: string): Fault {
+  return new Fault(422, 'UNPROCESSABLE', message, { field })
 }
 
 /** The line of a change in the audit. */
@@ -107,15 +135,20 @@ async function noRoomFor(tx: Executor, name: string): Promise<Fault> {
 
 const ALLOW_LIST = 'HOOKS_REPLAY_TARGETS'
 
-/** The destinations as people see them: without the tokens in their URLs. */
-export async function listDestinations(db: Database): Promise<readonly Destination[]> {
-  const rows = await q.listDestinations(db, { count_up_to: COUNT_UP_TO })
+/**
+ * The destinations as people see them: without the tokens in their URLs; or the one of a name.
+ */
+export async function listDestinations(
+  db: Database,
+  name: string | null = null,
+): Promise<readonly Destination[]> {
+  const rows = await q.listDestinations(db, { name, count_up_to: COUNT_UP_TO })
   return rows.map((row) => ({ ...row, url: redactUrlTokens(row.url) }))
 }
 
 /** One of them; throws 404. */
 export async function findDestination(db: Database, name: string): Promise<Destination> {
-  const found = (await listDestinations(db)).find((one) => one.name === name)
+  const [found] = await listDestinations(db, name)
   if (found === undefined) throw unknown(name)
   return found
 }

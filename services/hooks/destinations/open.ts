@@ -152,6 +152,6 @@ function startMeasures({ db, clock, metrics, registry }: DestinationsOptions) {
   // Without the database the former counts stay.
   return repeat(clock, MEASURE_MS, 'measures of destinations', async () => {
     const none = registry.destinations.length === 0
-    measured = none ? [] : await q.listDestinations(db, { count_up_to: COUNT_UP_TO })
+    measured = none ? [] : await q.listDestinations(db, { name: null, count_up_to: COUNT_UP_TO })
   })
 }

@@ -28,7 +28,6 @@ export type Sender = ReturnType<typeof startSender>
 /** A sender and its state. */
 interface SenderState extends SenderParts {
   target: DestinationTarget
-  url: URL
   connections: Connections
   /** Requests under way at a time; an ordered destination has one. */
   slots: number
@@ -52,6 +51,8 @@ const MAX_SENDING = 64
 const MAX_BYTES = 4 * 1024 * 1024
 /** This many dead deliveries in a row disable a destination. */
 const MAX_DEAD = 20
+/** A claim outlasts the attempt by so much: meanwhile nobody else sends the event. */
+const CLAIM_REST_S = 5
 /** How soon what the database refused to record is recorded. */
 const STEP_MS = 1_000
 /** Least pause between two claims of a destination with a rate. */
@@ -69,7 +70,6 @@ export function startSender(parts: SenderParts, target: DestinationTarget) {
   const sender: SenderState = {
     ...parts,
     target,
-    url: new URL(target.url),
     connections: keepConnections(slots),
     slots,
     stopping: new AbortController(),
@@ -123,7 +123,8 @@ async function claim(sender: SenderState): Promise<void> {
   const { db, target, slots, sending, bytes } = sender
   sender.due = false
   const room = { limit: slots - sending.size, bytes: MAX_BYTES - bytes }
-  const events = await q.claimDeliveries(db, { name: target.name, ...room })
+  const seconds = target.timeout_s + CLAIM_REST_S
+  const events = await q.claimDeliveries(db, { name: target.name, seconds, ...room })
   for (const event of events) {
     const sent = send(sender, event).finally(() => {
       sending.delete(sent)
@@ -142,10 +143,10 @@ async function wakeLater(sender: SenderState, ms: number): Promise<void> {
 }
 
 async function send(sender: SenderState, event: ClaimedEvent): Promise<void> {
-  const { url, connections, cut, log, target } = sender
+  const { connections, cut, log, target } = sender
   sender.bytes += event.payload_size
   try {
-    sender.results.push(await attempt(sender, url, event, { connections, cut: cut.signal }))
+    sender.results.push(await attempt(sender, target, event, { connections, cut: cut.signal }))
   } catch (error) {
     // Not thrown on: one event that breaks its attempt must not stop those behind it.
     const [destination, id] = [target.name, event.id]

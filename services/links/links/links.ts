@@ -11,6 +11,7 @@ import { memberQueries } from '../../../db/links/members.ts'
 import { tagQueries } from '../../../db/links/tags.ts'
 import type { User } from '../../../db/links/users.ts'
 import { forbidden, notFound } from '../../../kernel/fault.ts'
+import type { Precondition } from '../../../kernel/http/headers.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
 import { linksFault } from '../faults.ts'
@@ -31,9 +32,6 @@ export interface LinkParts {
   forget: (slug: string) => void
   log: Log
 }
-
-/** Whether a change may be made to the link in this version. */
-export type Precondition = (version: string) => boolean
 
 /**
  * A link that the caller may read or change (links.md section 5). Throws 404, then 403. Owners and

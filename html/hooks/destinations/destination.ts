@@ -1,0 +1,116 @@
+import type { Destination } from '../../../db/hooks/destinations.ts'
+import { html, type Html } from '../../../kernel/html.ts'
+import type { FormState, Page } from '../../../kernel/http/view.ts'
+import {
+  checkbox,
+  field,
+  hiddenField,
+  postForm,
+  refusal,
+  removalForm,
+  submit,
+  submitLine,
+  switchForm,
+} from '../../form.ts'
+import { disclosed, polled, saved, section } from '../../parts.ts'
+import { destinationFacts } from './facts.ts'
+import { destinationFields } from './form.ts'
+
+/** What `/destinations/{name}` shows. */
+export interface DestinationView {
+  destination: Destination
+  /** Up to where waiting and dead deliveries are counted. */
+  countedTo: number
+  /** The form that changes it. */
+  form: FormState
+  /** What was just done. */
+  notice?: string
+}
+
+/** `/destinations/{name}`: what it is owed, and how it is changed. */
+export function destinationPage(view: DestinationView): Page {
+  const { name } = view.destination
+  return {
+    title: name,
+    section: 'destinations',
+    body: destinationFragment(view),
+  }
+}
+
+/** The page's content, and the answer to its forms. */
+export function destinationFragment(view: DestinationView): Html {
+  const { destination, notice } = view
+  const { name } = destination
+  return html`<div id="destination" data-destination="${name}">
+    <p><a href="/destinations">Destinations</a></p>
+    <div class="title-line">
+      <h1 id="name-${name}">${name}</h1>
+      ${switchForm(name, destination.disabled_by === null, {
+        action: `${pathOf(destination)}/enabled`,
+        target: '#destination',
+      })}
+    </div>
+    ${notice !== undefined && saved(notice)} ${stateSection(view)} ${retryForm(destination)}
+    ${setForm(view)} ${removal(name)}
+  </div>`
+}
+
+/** What is live on the page. */
+function stateSection({ destination, countedTo }: DestinationView): Html {
+  const own = { id: 'state', class: 'panel', ...polled(pathOf(destination), 3, 'state') }
+  return section('state-title', 'State', destinationFacts(destination, countedTo), own)
+}
+
+function pathOf({ name }: Pick<Destination, 'name'>): string {
+  return `/destinations/${name}`
+}
+
+function retryForm(destination: Destination): Html {
+  const form = {
+    action: `${pathOf(destination)}/retry`,
+    target: '#destination',
+    class: 'stack',
+  }
+  return disclosed(
+    'Retry…',
+    postForm(
+      form,
+      html`<p class="hint">Tries at once what waits for another try.</p>
+        ${checkbox({ id: 'retry' }, 'dead', 'Also what was given up')}
+        <p>${submit('Retry deliveries', { id: 'retry-all' })}</p>`,
+    ),
+  )
+}
+
+function setForm({ destination, form: state }: DestinationView): Html {
+  const form = { id: 'set', messagesBelow: true, ...state }
+  const content = html`<p class="muted">
+      What it is owed stays. New filters count for the events that it has not looked at.
+    </p>
+    ${refusal(form)}
+    ${postForm(
+      {
+        id: 'set-destination',
+        class: 'stack',
+        action: pathOf(destination),
+        target: '#destination',
+      },
+      html`${hiddenField('version', destination.version)} ${destinationFields(form)}
+      ${field(form, 'since', 'Send again from', {
+        placeholder: 'nothing',
+        hint: 'The id of an event, or a time such as 2026-01-31T12:00:00Z.',
+      })}
+      ${submitLine('Save', 'set-button')}`,
+    )}`
+  return section('set-title', 'Change it', content, { class: 'panel' })
+}
+
+function removal(name: string): Html {
+  const effect = 'Its waiting events are not delivered; attempts stay with their events.'
+  const form = {
+    action: `/destinations/${name}/remove`,
+    target: '#destination',
+    'hx-push-url': '/destinations',
+  }
+  return disclosed('Remove…', removalForm('Remove', name, effect, form))
+}

@@ -1,0 +1,63 @@
+import type { Destination } from '../../../db/hooks/destinations.ts'
+import { html, type Html, type Printable } from '../../../kernel/html.ts'
+import { breakable, facts, timeTag } from '../../parts.ts'
+
+// What is shown of a destination: on the card of the list, and on its own page.
+
+/** What it gets, how, and what became of it; counts are exact below `countedTo`. */
+export function destinationFacts(destination: Destination, countedTo: number): Html {
+  const { url, gap, gap_through, oldest_at: oldest, rate, timeout_s } = destination
+  const count = (value: number) => (value < countedTo ? value : html`${value} or more`)
+  return html`${destination.disabled_by === 'failures' && DISABLED}
+  ${facts({
+    URL: html`<code>${breakable(url)}</code>`,
+    Events: filters(destination),
+    'In order': destination.ordered ? 'one at a time' : false,
+    Rate: rate === null ? false : `at most ${rate} a second`,
+    Timeout: `${timeout_s} s`,
+    Delivered: destination.delivered,
+    Waiting: count(destination.waiting),
+    'Oldest waiting': oldest !== null && timeTag(oldest),
+    Dead: count(destination.dead),
+    Gap: gap === 0 ? false : `${gap} removed before they were delivered, up to ${gap_through}`,
+    'Last answer': lastAnswer(destination),
+    Latency: latency(destination),
+    'Looked at': destination.position === 0 ? 'nothing yet' : `up to ${destination.position}`,
+  })}`
+}
+
+const DISABLED = html`<p class="note">
+  Disabled: twenty deliveries in a row were given up. Enabled again, it goes on with what came
+  meanwhile.
+</p>`
+
+/** Whether it is delivered to. */
+export function stateBadge({ disabled_by: by }: Destination): Html {
+  if (by === null) return html`<span class="badge verified">enabled</span>`
+  return html`<span class="badge bad">disabled${by === 'failures' && ' after failures'}</span>`
+}
+
+function filters({ providers, event_types, json }: Destination): Printable {
+  const chosen = [
+    providers.length > 0 && html`of ${listed(providers, 'or')}`,
+    event_types.length > 0 && html`of type ${listed(event_types, 'or')}`,
+    json.length > 0 && html`with ${listed(json, 'and')}`,
+  ].filter((part) => part !== false)
+  return chosen.length === 0 ? 'all' : chosen.map((part) => html`${part} `)
+}
+
+function listed(names: readonly string[], word: 'and' | 'or'): readonly Html[] {
+  return names.map((name, at) => {
+    return html`${at > 0 && ` ${word} `}<bdi><code>${breakable(name)}</code></bdi>`
+  })
+}
+
+function lastAnswer({ last_at, last_status, last_detail }: Destination): Printable {
+  if (last_at === null) return 'none yet'
+  const detail = last_detail !== null && html`<span class="detail">${last_detail}</span>`
+  return html`${last_status ?? 'no answer'}, ${timeTag(last_at)} ${detail}`
+}
+
+function latency({ mean_ms: mean }: Destination): Printable {
+  return mean === null ? false : `${mean < 10 ? mean.toFixed(1) : Math.round(mean)} ms on average`
+}

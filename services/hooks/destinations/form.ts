@@ -1,0 +1,154 @@
+import Type from 'typebox'
+import { field, parsed } from '../../../kernel/validate.ts'
+import { memberName, readMembers, readSince, SINCE_FORM } from '../events/filter.ts'
+import { parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
+import { isGenericName } from '../schemes/secrets.ts'
+
+// What is configured of a destination: the fields of the pages, the members of the API and the
+// flags of the command, as one schema.
+
+const MAX_RATE = 10_000
+export const MAX_TIMEOUT_S = 30
+const DEFAULT_TIMEOUT_S = 10
+/** Of providers, types and members, each. */
+const MAX_FILTERS = 20
+const MAX_FILTER_LENGTH = 500
+
+/** The accepted form of a rate, in words. */
+export const RATE_FORM = `a number of deliveries a second from 1 to ${MAX_RATE}, such as 50/s`
+
+/** Reads a rate; null (no bound) for nothing, undefined for another form. */
+export function readRate(text: string): number | null | undefined {
+  if (text === '') return null
+  const rate = Number(/^(\d{1,5})(?:\/s)?$/.exec(text)?.[1] ?? 0)
+  return rate < 1 || rate > MAX_RATE ? undefined : rate
+}
+
+/** The accepted form of a timeout, in words. */
+export const TIMEOUT_FORM = `a whole number of seconds from 1 to ${MAX_TIMEOUT_S}`
+
+/** Reads a timeout, of which an empty text is the usual one; undefined for another form. */
+export function readTimeout(given: unknown): number | undefined {
+  if (given === '') return DEFAULT_TIMEOUT_S
+  const seconds = typeof given === 'string' && /^\d{1,2}$/.test(given) ? Number(given) : given
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds)) return undefined
+  return seconds >= 1 && seconds <= MAX_TIMEOUT_S ? seconds : undefined
+}
+
+const NAME_FORM = 'must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
+const LIST_FORM =
+  `a list of texts, or a text with a line each: at most ${MAX_FILTERS}, ` +
+  `each of ${MAX_FILTER_LENGTH} characters at most`
+
+/** A list of JSON, or the lines of a field; without empty and repeated ones. */
+function readLines(given: unknown): readonly string[] | undefined {
+  const lines: unknown = typeof given === 'string' ? given.split('\n') : given
+  if (!Array.isArray(lines) || !lines.every((line) => typeof line === 'string')) return undefined
+  // PostgreSQL stores neither a NUL nor half a character: no event has such a name or type.
+  const texts = lines.map((line) => line.replaceAll('\0', '\u{FFFD}').trim().toWellFormed())
+  const known = [...new Set(texts)].filter((line) => line !== '')
+  const fit = known.every((line) => line.length <= MAX_FILTER_LENGTH)
+  return fit && known.length <= MAX_FILTERS ? known : undefined
+}
+
+const Lines = (description: string) =>
+  Type.Optional(
+    Type.Unsafe<readonly string[]>({
+      anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'string' }],
+      description,
+    }),
+  )
+
+const MEMBERS_FORM =
+  'must be path=value, such as data.object.id=evt_1, a line for each of several.'
+
+const fields = {
+  url: parsed(Type.String({ format: 'uri' }), `must be ${TARGET_FORM}.`, (given) => {
+    const text = String(given).trim()
+    return parseTarget(text) === undefined ? undefined : text
+  }),
+  providers: parsed(
+    Lines('Only events of one of these providers'),
+    `must be ${LIST_FORM}.`,
+    readLines,
+  ),
+  provider: Type.Optional(Type.String({ description: 'One more of providers' })),
+  event_types: parsed(
+    Lines(
+      'Only events of one of these types. "*" stands for any characters, and with it upper and ' +
+        'lower case are alike: invoice.*, *.failed',
+    ),
+    `must be ${LIST_FORM}.`,
+    readLines,
+  ),
+  event_type: Type.Optional(Type.String({ description: 'One more of event_types' })),
+  json: parsed(
+    Lines('Only events with all of these members in their JSON: data.object.id=evt_1'),
+    MEMBERS_FORM,
+    (given) => {
+      const lines = readLines(given)
+      return lines?.every((line) => readMembers(line)?.length === 1) ? lines : undefined
+    },
+  ),
+  ordered: field(Type.Optional(Type.Boolean()), 'must be true or false.'),
+  rate: parsed(
+    Type.Optional(Type.Unsafe<number | null>({ type: ['string', 'integer', 'null'] })),
+    `must be ${RATE_FORM}, or nothing.`,
+    (given) => (isPlain(given) ? readRate(String(given ?? '').trim()) : undefined),
+  ),
+  timeout_s: parsed(
+    Type.Optional(
+      Type.Unsafe<number>({ type: ['integer', 'string'], description: 'Seconds for an answer' }),
+    ),
+    `must be ${TIMEOUT_FORM}.`,
+    readTimeout,
+  ),
+  since: field(
+    Type.Optional(
+      Type.String({ description: 'The first event that it gets: its id, or a time; empty: now' }),
+    ),
+    SINCE_FORM,
+    [(text) => readSince(text) !== undefined, SINCE_FORM],
+  ),
+}
+
+/** A text, a number or null: what has one text. */
+function isPlain(given: unknown): boolean {
+  return given === null || ['string', 'number'].includes(typeof given)
+}
+
+/** What may be changed of a destination. A missing filter, order, rate or timeout is the usual one. */
+export const DestinationUpdate = Type.Object(
+  {
+    ...fields,
+    version: Type.Optional(
+      Type.String({ description: 'The version to change, as in If-Match; empty: any' }),
+    ),
+  },
+  // A filter that is spelled wrong would leave every event in.
+  { additionalProperties: false },
+)
+export type DestinationUpdate = Type.Static<typeof DestinationUpdate>
+
+/** What a new destination is made from. */
+export const DestinationForm = Type.Object(
+  { name: field(Type.String(), NAME_FORM, [isGenericName, NAME_FORM]), ...fields },
+  { additionalProperties: false },
+)
+export type DestinationForm = Type.Static<typeof DestinationForm>
+
+/** What is configured, as the queries take it. */
+export function configOf(given: Omit<DestinationForm, 'name'>) {
+  const { url, ordered = false, rate = null, timeout_s = DEFAULT_TIMEOUT_S } = given
+  const members = readMembers((given.json ?? []).join('\n')) ?? []
+  return {
+    ...{ url, ordered, rate, timeout_s },
+    providers: withOne(given.providers, given.provider),
+    event_types: withOne(given.event_types, given.event_type),
+    members: members.map(([path, value]) => [path, value, memberName(path)]),
+  }
+}
+
+function withOne(list: readonly string[] = [], one = ''): readonly string[] {
+  return [...new Set([...list, ...(readLines(one) ?? [])])]
+}
