@@ -209,6 +209,7 @@ const FLAG_NAMES: Readonly<Record<string, string>> = {
   providers: '--provider',
   event_types: '--event-type',
   timeout_s: '--timeout',
+  sign_with: '--sign-with',
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Destination } from '../db/hooks/destinations.ts'
-import { accepted } from '../kernel/variables.ts'
+import { accepted, oneOf } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
 import {
   addDestination,
@@ -20,11 +20,13 @@ import {
   TIMEOUT_FORM,
 } from '../services/hooks/destinations/form.ts'
 import { readSince } from '../services/hooks/events/filter.ts'
+import { SIGNING_SCHEMES } from '../services/hooks/schemes/schemes.ts'
 import {
   command,
   JSON_FLAG,
   lines,
   readFields,
+  secretFlag,
   text,
   UsageError,
   value,
@@ -41,6 +43,8 @@ const SINCE_READING = accepted('an event id or a time such as 2026-01-31T12:00:0
   readSince(given) === undefined ? undefined : given,
 )
 
+const SCHEME = oneOf(...SIGNING_SCHEMES)
+
 /** What may be configured beside the URL. */
 const CONFIG_FLAGS = {
   provider: lines('PROVIDER', 'only events of this provider'),
@@ -48,6 +52,10 @@ const CONFIG_FLAGS = {
   'json-member': lines('PATH=VALUE', 'only events whose body has this value'),
   ordered: { summary: 'one event at a time, in order: a failed one holds up those behind it' },
   rate: value('N/s', 'the maximum of deliveries a second', accepted(RATE_FORM, readRate)),
+  'sign-with': value('SCHEME', `how it is signed by a secret of its own: ${SCHEME.form}`, SCHEME),
+  'sign-secret': secretFlag('the secret of that signature'),
+  authorization: secretFlag('"Bearer TOKEN" or "Basic NAME:PASSWORD"'),
+  headers: secretFlag('further headers, "Name: value" on a line each'),
   timeout: value('SECONDS', 'how long an answer may take', accepted(TIMEOUT_FORM, readTimeout)),
 }
 const ADD_ARGS = { name: NAME, url: URL_TEXT }
@@ -55,10 +63,17 @@ const ADD_FLAGS = {
   ...CONFIG_FLAGS,
   since: value('ID|TIME', 'the first event that it gets, instead of the next one', SINCE_READING),
 }
+/** Credentials that a destination may lose. */
+const REMOVABLE = accepted('of sign-with, authorization, headers, with commas', (given) => {
+  const names = given.split(',')
+  const fit = names.every((name) => /^(?:sign-with|authorization|headers)$/.test(name))
+  return fit ? names : undefined
+})
 const SET_ARGS = { name: NAME }
 const SET_FLAGS = {
   ...CONFIG_FLAGS,
   url: URL_TEXT,
+  without: value('WHAT,…', `remove credentials: ${REMOVABLE.form}`, REMOVABLE),
   unordered: { summary: 'several events at a time again' },
   since: value('ID|TIME', 'send again all events from this one on', SINCE_READING),
 }
@@ -186,15 +201,27 @@ function readUpdate(
     return name !== 'ordered' && given !== undefined
   })
   const order = (ordered || unordered) && { ordered }
-  const fields = { ...present, ...Object.fromEntries(named), ...order }
+  const removed = (flags.without ?? []).map((name) => [name.replace('-', '_'), null])
+  const fields = {
+    ...present,
+    ...Object.fromEntries(named),
+    ...order,
+    ...Object.fromEntries(removed),
+  }
   return readFields(() => validate(DestinationUpdate, fields))
 }
 
 /** The fields that flags stand for. */
 function fieldsOf(flags: Call<typeof ADD_ARGS, typeof ADD_FLAGS>['flags']) {
   const { provider, 'event-type': event_types, 'json-member': json, timeout, ...others } = flags
-  const { ordered, rate, since } = others
-  return { providers: provider, event_types, json, ordered, rate, timeout_s: timeout, since }
+  const { ordered, rate, since, authorization, headers } = others
+  const { 'sign-with': scheme, 'sign-secret': secret } = others
+  const isSigned = scheme !== undefined || secret !== undefined
+  return {
+    ...{ providers: provider, event_types, json, ordered, rate, since, authorization, headers },
+    timeout_s: timeout,
+    sign_with: isSigned ? { scheme, secret } : undefined,
+  }
 }
 
 function toolsOf(tools: DatabaseTools) {

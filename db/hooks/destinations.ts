@@ -1,6 +1,19 @@
 import Type from 'typebox'
-import { exec, many, nullable, one, optional, sqlFile, Timestamp } from '../sql-file.ts'
+import { Bytes, exec, many, nullable, one, optional, sqlFile, Timestamp } from '../sql-file.ts'
 import { StoredEvent } from './events.ts'
+
+/** The credentials of a destination as they are stored. */
+export const SealedCredentials = Type.Object({
+  sign_scheme: nullable(Type.String()),
+  sign_secret: nullable(Bytes),
+  auth: nullable(Bytes),
+  /** Encrypted values as base64. */
+  headers: Type.Record(Type.String(), Type.String()),
+})
+export type SealedCredentials = Type.Static<typeof SealedCredentials>
+
+/** What stands for a secret where a destination is shown. */
+const Configured = Type.Enum(['configured'])
 
 /** What a sender needs to know of a destination. `failed`: failures disabled it. */
 export const DestinationTarget = Type.Object({
@@ -9,6 +22,7 @@ export const DestinationTarget = Type.Object({
   ordered: Type.Boolean(),
   rate: nullable(Type.Integer()),
   timeout_s: Type.Integer(),
+  ...SealedCredentials.properties,
   enabled: Type.Boolean(),
   failed: Type.Boolean(),
 })
@@ -26,6 +40,9 @@ export const Destination = Type.Object({
   ordered: Type.Boolean(),
   rate: nullable(Type.Integer()),
   timeout_s: Type.Integer(),
+  sign_with: nullable(Type.Object({ scheme: Type.String(), secret: Configured })),
+  headers: Type.Record(Type.String(), Configured),
+  authorization: nullable(Configured),
   created_at: Timestamp,
   disabled_at: nullable(Timestamp),
   disabled_by: nullable(Type.Enum(['operator', 'failures'])),
@@ -66,7 +83,10 @@ const Work = Type.Object({
 export type Work = Type.Static<typeof Work>
 
 /** What an edit needs to know of a destination. */
-const Config = Type.Pick(Destination, ['version', 'url', 'providers', 'position'])
+const Config = Type.Object({
+  ...Type.Pick(Destination, ['version', 'url', 'providers', 'position']).properties,
+  ...SealedCredentials.properties,
+})
 
 /** What is configured, as the queries take it. */
 const config = {
@@ -78,6 +98,10 @@ const config = {
   ordered: 'bool',
   rate: 'int4?',
   timeout_s: 'int4',
+  sign_scheme: 'text?',
+  sign_secret: 'bytea?',
+  auth: 'bytea?',
+  headers: 'jsonb',
   position: 'int8?',
 } as const
 

@@ -137,16 +137,17 @@ interface Action<
   Q extends TObject,
   F,
   B extends TObject,
+  FB extends TObject,
   Result,
   R extends TSchema,
 > extends Pick<Declaration<App, C, P, Q, F, B, unknown>, 'params' | 'query' | 'find' | 'body'> {
   /** Makes the change, and gives what the API answers. */
   act(call: ActionCall<App, C, P, Q, F, B>): Promise<Result>
   api: ApiNotes<R> & Pick<Declaration<App, C, P, Q, F, B, unknown>, 'path' | 'access'>
-  form: FormNotes<Call<App, C, Static<TObject<P>>, Static<Q>, F>, B> &
+  form: FormNotes<Call<App, C, Static<TObject<P>>, Static<Q>, F>, FB> &
     Pick<Declaration<App, C, P, Q, F, B, unknown>, 'path' | 'access'> & {
-      /** The fields of the form, where it has more or others than the body of the API. */
-      body?: B
+      /** The fields of the form, where they are not the members of the API's body. */
+      fields?: { schema: FB; toBody: (sent: Static<FB>) => Static<B> }
       /** What people see after the change. */
       answer(
         call: ActionCall<App, C, P, Q, F, B>,
@@ -264,16 +265,29 @@ function actionOf<App, Viewer>(
     B extends TObject,
     Result extends Unchanging<Static<R>> | void,
     R extends TSchema,
+    FB extends TObject = B,
   >(
-    action: Action<App, C, P, Q, F, B, Result, R>,
+    action: Action<App, C, P, Q, F, B, FB, Result, R>,
   ): readonly Endpoint<App>[] => {
-    const { act, api: forPrograms, form: forPeople, ...shared } = action
+    const { act, api: forPrograms, form: forPeople, body: forApi, ...shared } = action
+    const { fields, answer, ...others } = forPeople
+    const schema = (fields?.schema ?? forApi) as FB | undefined
     return [
-      api({ ...shared, ...forPrograms, answer: act }),
+      api({
+        ...shared,
+        ...(forApi !== undefined && { body: forApi }),
+        ...forPrograms,
+        answer: act,
+      }),
       form({
         ...shared,
-        ...forPeople,
-        answer: async (call) => forPeople.answer(call, await act(call)),
+        ...others,
+        ...(schema !== undefined && { body: schema }),
+        async answer(call) {
+          const body = fields === undefined ? (call.body as Static<B>) : fields.toBody(call.body)
+          const changed = { ...call, body }
+          return answer(changed, await act(changed))
+        },
       }),
     ]
   }

@@ -8,7 +8,12 @@ import { ProviderStatus } from '../../services/hooks/providers.ts'
 import { ReplayJob } from '../../services/hooks/replays/jobs.ts'
 import { Health } from '../../services/hooks/status.ts'
 import { IngestAck } from './deliveries.ts'
-import { DestinationSwitch, DestinationList, Retried, RetryRequest } from './destinations.ts'
+import {
+  DestinationSwitch,
+  DestinationList,
+  Retried,
+  RetryRequest,
+} from './destinations/destinations.ts'
 import { EventList, ReplayRequest, Sent } from './events/events.ts'
 import { ReplayedEvents, ReplayJobRequest } from './replays.ts'
 

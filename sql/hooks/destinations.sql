@@ -1,6 +1,6 @@
 -- name: listTargets
 -- What the senders need to know of each destination. `failed`: it was disabled because deliveries failed.
-select name, url, ordered, rate, timeout_s, disabled_at is null as enabled,
+select name, url, ordered, rate, timeout_s, sign_scheme, sign_secret, auth, headers, disabled_at is null as enabled,
        coalesce(disabled_by = 'failures', false) as failed
   from hooks.destinations
  order by name;
@@ -10,7 +10,12 @@ select name, url, ordered, rate, timeout_s, disabled_at is null as enabled,
 -- the oldest.
 select d.name, d.version::text, d.url, d.providers, d.event_types,
        coalesce((select jsonb_agg(m ->> 0 || '=' || (m ->> 1)) from jsonb_array_elements(d.members) m), '[]') as json,
-       d.ordered, d.rate, d.timeout_s, d.created_at, d.disabled_at, d.disabled_by, d.position, d.delivered, d.gap, d.gap_through,
+       d.ordered, d.rate, d.timeout_s,
+       case when d.sign_scheme is not null
+            then jsonb_build_object('scheme', d.sign_scheme, 'secret', 'configured') end as sign_with,
+       coalesce((select jsonb_object_agg(name, 'configured') from jsonb_object_keys(d.headers) as name), '{}') as headers,
+       case when d.auth is not null then 'configured' end as authorization,
+       d.created_at, d.disabled_at, d.disabled_by, d.position, d.delivered, d.gap, d.gap_through,
        d.last_at, d.last_status, d.last_detail, d.mean_ms,
        (select count(*)
           from (select from hooks.destination_deliveries
@@ -27,14 +32,19 @@ select d.name, d.version::text, d.url, d.providers, d.event_types,
 
 -- name: lockConfig
 -- What was configured of a destination, which is held until the transaction ends. Empty for an unknown name.
-select version::text, url, providers, position from hooks.destinations where name = :name for no key update;
+select version::text, url, providers, position, sign_scheme, sign_secret, auth, headers
+  from hooks.destinations
+ where name = :name
+   for no key update;
 
 -- name: addDestination
 -- A new destination gets the events after :position, or those from now on. Empty when the name is taken or there are
 -- :most already.
 with added as (
-  insert into hooks.destinations (name, url, providers, event_types, members, ordered, rate, timeout_s, position)
-  select :name, :url, :providers, :event_types, :members, :ordered, :rate, :timeout_s,
+  insert into hooks.destinations (name, url, providers, event_types, members, ordered, rate, timeout_s, sign_scheme, sign_secret,
+                                  auth, headers, position)
+  select :name, :url, :providers, :event_types, :members, :ordered, :rate, :timeout_s, :sign_scheme, :sign_secret,
+         :auth, :headers,
          greatest(least(:position, coalesce((select max(id) from hooks.events), 0)), s.pruned_through)
     from hooks.settings s
    where (select count(*) from hooks.destinations) < :most
@@ -50,7 +60,8 @@ select added.name from added left join notified on true;
 with changed as (
   update hooks.destinations
      set version = gen_random_uuid(), url = :url, providers = :providers, event_types = :event_types, members = :members,
-         ordered = :ordered, rate = :rate, timeout_s = :timeout_s, position = coalesce(:position, position)
+         ordered = :ordered, rate = :rate, timeout_s = :timeout_s, sign_scheme = :sign_scheme,
+         sign_secret = :sign_secret, auth = :auth, headers = :headers, position = coalesce(:position, position)
    where name = :name
   returning name
 )

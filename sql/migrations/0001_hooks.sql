@@ -447,6 +447,11 @@ create table hooks.destinations (
   ordered      boolean          not null,
   rate         integer          check (rate > 0), -- deliveries a second, over all instances; null: no bound
   timeout_s    integer          not null check (timeout_s between 1 and 30), -- for the whole answer
+  -- Credentials, encrypted, in place of the provider's signature and beside the event's headers.
+  sign_scheme  text,
+  sign_secret  bytea,
+  auth         bytea,           -- the value of the header Authorization
+  headers      jsonb            not null default '{}', -- names with their encrypted values as base64
   paid_until   timestamptz      not null default now(), -- the deliveries claimed so far use the rate up to here
   created_at   timestamptz(3)   not null default now(),
   disabled_at  timestamptz(3),  -- null: enabled
@@ -461,7 +466,8 @@ create table hooks.destinations (
   last_status  smallint,
   last_detail  text,
   mean_ms      double precision,
-  check ((disabled_at is null) = (disabled_by is null))
+  check ((disabled_at is null) = (disabled_by is null)),
+  check ((sign_scheme is null) = (sign_secret is null))
 );
 
 -- Deliveries that wait for a destination; one that succeeded is removed. Rows are locked in this order:

@@ -95,7 +95,7 @@ function setForm({ destination, form: state }: DestinationView): Html {
         action: pathOf(destination),
         target: '#destination',
       },
-      html`${hiddenField('version', destination.version)} ${destinationFields(form)}
+      html`${hiddenField('version', destination.version)} ${destinationFields(form, destination)}
       ${field(form, 'since', 'Send again from', {
         placeholder: 'nothing',
         hint: 'The id of an event, or a time such as 2026-01-31T12:00:00Z.',

@@ -15,6 +15,7 @@ export function destinationFacts(destination: Destination, countedTo: number): H
     'In order': destination.ordered ? 'one at a time' : false,
     Rate: rate === null ? false : `at most ${rate} a second`,
     Timeout: `${timeout_s} s`,
+    ...credentials(destination),
     Delivered: destination.delivered,
     Waiting: count(destination.waiting),
     'Oldest waiting': oldest !== null && timeTag(oldest),
@@ -30,6 +31,16 @@ const DISABLED = html`<p class="note">
   Disabled: twenty deliveries in a row were given up. Enabled again, it goes on with what came
   meanwhile.
 </p>`
+
+/** Which credentials it has, never their values. */
+function credentials({ sign_with, headers, authorization }: Destination) {
+  const names = Object.keys(headers)
+  return {
+    'Signed with': sign_with !== null && `its own secret, ${sign_with.scheme}`,
+    Authorization: authorization !== null && authorization,
+    Headers: names.length > 0 && html`<code>${names.join(', ')}</code>`,
+  }
+}
 
 /** Whether it is delivered to. */
 export function stateBadge({ disabled_by: by }: Destination): Html {

@@ -1,10 +1,17 @@
+import type { Destination } from '../../../db/hooks/destinations.ts'
 import { html, type Html } from '../../../kernel/html.ts'
-import { checkbox, field, type Form } from '../../form.ts'
+import { checkbox, field, select, VERBATIM, type Form, type Option } from '../../form.ts'
+import { disclosed } from '../../parts.ts'
 
 // What is configured of a destination, as fields of a form.
 
+/** The credentials that a destination has. */
+export type Configured = Pick<Destination, 'sign_with' | 'headers' | 'authorization'>
+
+const NOTHING: Configured = { sign_with: null, headers: {}, authorization: null }
+
 /** The fields beside the name. */
-export function destinationFields(form: Form): Html {
+export function destinationFields(form: Form, configured = NOTHING): Html {
   const ordered = html`<strong>In order</strong> – one event at a time; a failed one holds up those
     behind it`
   return html`${field(form, 'url', 'URL', {
@@ -38,7 +45,44 @@ export function destinationFields(form: Form): Html {
         placeholder: '10',
         inputmode: 'numeric',
       })}
-    </fieldset>`
+    </fieldset>
+    ${credentialFields(form, configured)}`
+}
+
+/** Schemes with their own names; the first one signs as the provider does. */
+const SCHEMES: readonly Option[] = [
+  ['', "The provider's secret, where it signs"],
+  ['standard', 'Its own secret: Standard Webhooks'],
+  ...['github', 'gitea', 'stripe', 'slack', 'shopify', 'linear', 'hmac'].map(
+    (name) => [name, `Its own secret: as ${name}`] as const,
+  ),
+]
+
+/** Secrets are shown by their names alone; an empty field keeps what there is. */
+function credentialFields(form: Form, { sign_with, headers, authorization }: Configured): Html {
+  const kept = 'Configured. Empty: it stays.'
+  const names = Object.keys(headers)
+  const known = names.length > 0 && html`Configured: <code>${names.join(', ')}</code>. `
+  const fields = html`<fieldset>
+    <legend>Credentials</legend>
+    ${select(form, 'sign_with', 'Signed with', SCHEMES)}
+    ${field(form, 'sign_secret', 'Secret of the signature', {
+      ...VERBATIM,
+      hint: sign_with === null ? html`<code>whsec_…</code> for Standard Webhooks.` : kept,
+    })}
+    ${field(form, 'authorization', 'Authorization', {
+      ...VERBATIM,
+      placeholder: 'Bearer TOKEN',
+      hint: authorization === null ? 'Or: Basic NAME:PASSWORD' : kept,
+    })}
+    ${authorization !== null && checkbox(form, 'remove_authorization', 'Remove authorization')}
+    ${field(form, 'headers', 'Further headers', {
+      ...LINES,
+      placeholder: 'X-Api-Key: …',
+      hint: html`${known}<code>Name: value</code>, one a line; <code>Name:</code> removes one.`,
+    })}
+  </fieldset>`
+  return disclosed('Credentials…', fields, { open: form.fault !== undefined })
 }
 
 const LINES = { rows: 2, spellcheck: 'false', autocapitalize: 'off' } as const

@@ -5,7 +5,8 @@ import type { Clock } from '../../../kernel/time.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { cleanText } from '../deliveries/fields.ts'
 import { isSuccess, keptAnswer, targetAnswer } from '../replays/outgoing.ts'
-import { ALLOW, headersToSend, NO_SECRET, type Signers } from '../replays/replays.ts'
+import { ALLOW, type Signers } from '../replays/replays.ts'
+import { outgoingOf } from './outgoing.ts'
 
 /** What attempts are made with. */
 export interface AttemptParts extends Signers {
@@ -66,17 +67,17 @@ export async function attempt(
 ): Promise<Result> {
   const at = parts.clock.now()
   const url = new URL(target.url)
-  const { id: event_id, claimed_until, tries, payload: body } = event
+  const { id: event_id, claimed_until, tries } = event
   const delivery = { event_id, claimed_until, at, wait_ms: 0, answer: null }
-  const headers = headersToSend(event, parts, at)
-  if (headers === undefined) {
-    const refused = { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET } as const
+  const sent = outgoingOf(parts, target, event, { key: String(event_id), at })
+  if ('problem' in sent) {
+    const refused = { outcome: 'refused', status: null, ms: 0, detail: sent.problem } as const
     return { ...delivery, ...refused, ...nextTry(parts, tries, undefined) }
   }
   const result = await parts.post({
     url,
-    headers: { ...headers.all, 'idempotency-key': String(event_id) },
-    body,
+    headers: sent.headers,
+    body: sent.body,
     timeoutMs: target.timeout_s * 1_000,
     trusted: parts.replayTargets()?.(url) === true,
     answerBytes: ANSWER_BYTES,
@@ -99,7 +100,7 @@ export async function attempt(
     ...answer,
     outcome: 'failed' as const,
     detail: cleanText(answer.detail),
-    answer: keptAnswer(result, url, headers.signature),
+    answer: keptAnswer(result, url, sent.signature, sent.credentials),
   }
   if (answer.status === GONE) return { ...failed, fate: 'dead' }
   const retryAfter = result.kind === 'answered' ? readRetryAfter(result.retryAfter, at) : undefined

@@ -9,7 +9,9 @@ import { isPublicTarget } from '../../../kernel/net/outbound.ts'
 import { makeChange, type ChangeNote, type ChangeTools } from '../../audit.ts'
 import { readSince, type Since } from '../events/filter.ts'
 import { redactUrlTokens } from '../redact.ts'
-import { configOf, type DestinationForm, type DestinationUpdate } from './form.ts'
+import type { SigningSecrets } from '../schemes/secrets.ts'
+import { NO_CREDENTIALS, sealCredentials } from './credentials.ts'
+import { configOf, unprocessable, type DestinationForm, type DestinationUpdate } from './form.ts'
 
 const MAX_DESTINATIONS = 100
 /** Waiting and dead deliveries are counted up to here: beyond, it is enough to know it. */
@@ -21,6 +23,7 @@ const RETRY_BATCH = 5_000
 export interface DestinationTools extends ChangeTools {
   /** The hosts of HOOKS_REPLAY_TARGETS. */
   replayTargets: HostSet | undefined
+  secrets: SigningSecrets
 }
 
 /**
@@ -33,10 +36,11 @@ export async function addDestination(
   const { name } = form
   const config = configOf(form)
   await checkTarget(tools, config.url)
+  const credentials = sealCredentials({ ...tools, name }, NO_CREDENTIALS, form)
   await makeChange(tools, noteOf('add', name), async (tx) => {
     await refuseUnknownProviders(tx, config.providers, [])
     const position = await positionBefore(tx, form.since)
-    const row = { ...config, name, position, most: MAX_DESTINATIONS }
+    const row = { ...config, ...credentials, name, position, most: MAX_DESTINATIONS }
     if ((await q.addDestination(tx, row)) === undefined) throw await noRoomFor(tx, name)
   })
 }
@@ -63,7 +67,8 @@ export async function setDestination(
     const url = config.url === redactUrlTokens(present.url) ? present.url : config.url
     const position = await positionBefore(tx, given.since)
     refuseSkipping(position, present.position)
-    await q.setDestination(tx, { ...config, name, url, position })
+    const credentials = sealCredentials({ ...tools, name }, present, given)
+    await q.setDestination(tx, { ...config, ...credentials, name, url, position })
   })
 }
 
@@ -75,7 +80,7 @@ async function checkTarget({ replayTargets }: DestinationTools, url: string): Pr
   const target = new URL(url)
   if (replayTargets?.(target) === true || (await isPublicTarget(target)) !== false) return
   const message = `The host of the URL is not on the public internet; list it in ${ALLOW_LIST}.`
-  throw wrong(message, 'url')
+  throw unprocessable(message, 'url')
 }
 
 /** A provider that was removed may stay: its events are still in the log. */
@@ -90,7 +95,7 @@ async function refuseUnknownProviders(
   const stranger = others.find((name) => !known.has(name))
   if (stranger === undefined) return
   const message = `There is no provider "${stranger}"; see the list of providers.`
-  throw wrong(message, 'providers')
+  throw unprocessable(message, 'providers')
 }
 
 /** The event before the first one of a destination; null without a wish. */
@@ -106,7 +111,7 @@ async function positionBefore(tx: Executor, given = ''): Promise<number | null> 
 function refuseSkipping(position: number | null, present: number): void {
   if (position === null || position <= present) return
   const message = `since must not be after event ${present}, up to which events were looked at.`
-  throw wrong(message, 'since')
+  throw unprocessable(message, 'since')
 }
 
 function changedMeanwhile(name: string): Fault {
@@ -114,10 +119,6 @@ function changedMeanwhile(name: string): Fault {
     `The destination "${name}" was changed meanwhile. Nothing was changed; ` +
     'read it again, then repeat your change.'
   return new Fault(412, 'PRECONDITION_FAILED', message)
-}
-
-function wrong(message: string, field: string): Fault {
-  return new Fault(422, 'UNPROCESSABLE', message, { field })
 }
 
 /** The line of a change in the audit. */

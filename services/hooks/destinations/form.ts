@@ -1,7 +1,10 @@
 import Type from 'typebox'
+import { Fault } from '../../../kernel/fault.ts'
+import { isObject, objectOf } from '../../../kernel/json.ts'
 import { field, parsed } from '../../../kernel/validate.ts'
 import { memberName, readMembers, readSince, SINCE_FORM } from '../events/filter.ts'
 import { parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
+import { SIGNING_SCHEMES, type SchemeName } from '../schemes/schemes.ts'
 import { isGenericName } from '../schemes/secrets.ts'
 
 // What is configured of a destination: the fields of the pages, the members of the API and the
@@ -62,6 +65,93 @@ const Lines = (description: string) =>
 const MEMBERS_FORM =
   'must be path=value, such as data.object.id=evt_1, a line for each of several.'
 
+/** What stands for a secret that is stored: it is given back to keep it. */
+export const CONFIGURED = 'configured'
+
+/** Credentials as they are given; undefined keeps the stored ones, null removes them. */
+export interface GivenCredentials {
+  sign_with?: SignWith | null | undefined
+  headers?: HeaderValues | null | undefined
+  authorization?: string | null | undefined
+}
+interface SignWith {
+  scheme?: SchemeName | undefined
+  secret?: string | null | undefined
+}
+type HeaderValues = Readonly<Record<string, string | null>>
+
+const SIGN_FORM =
+  'must be {"scheme": …, "secret": …} or null; the scheme is one of ' +
+  `${SIGNING_SCHEMES.join(', ')}.`
+const HEADERS_FORM =
+  'must be an object of names and values, a text with a line "name: value" each, or null.'
+
+function readSignWith(given: unknown): SignWith | null | undefined {
+  if (given === null) return null
+  const { scheme, secret, ...others } = objectOf(given)
+  const isKnown = scheme === undefined || SIGNING_SCHEMES.some((name) => name === scheme)
+  const isSecret = secret === undefined || secret === null || typeof secret === 'string'
+  const fits = isKnown && isSecret && Object.keys(others).length === 0 && isObject(given)
+  return fits ? { scheme: scheme as SchemeName | undefined, secret } : undefined
+}
+
+/** The members of an object, or the lines of a field; a line without a value removes a header. */
+function readHeaders(given: unknown): HeaderValues | null | undefined {
+  if (given === null) return null
+  if (typeof given === 'string') return readHeaderLines(given)
+  if (!isObject(given)) return undefined
+  const values = Object.values(given)
+  const fit = values.every((value) => value === null || typeof value === 'string')
+  return fit ? (given as HeaderValues) : undefined
+}
+
+function readHeaderLines(text: string): HeaderValues | undefined {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const pairs = lines.map((line) => /^\s*([^:\s]+)\s*:(.*)$/.exec(line))
+  if (pairs.includes(null)) return undefined
+  return Object.fromEntries(
+    pairs.map((pair) => [pair?.[1] ?? '', pair?.[2]?.trim() || null] as const),
+  )
+}
+
+const credentials = {
+  sign_with: parsed(
+    Type.Optional(
+      Type.Unsafe<SignWith | null>({
+        type: ['object', 'null'],
+        properties: {
+          scheme: { type: 'string', enum: SIGNING_SCHEMES },
+          secret: { type: ['string', 'null'] },
+        },
+        description: 'Signs by a secret of its own; standard is Standard Webhooks',
+      }),
+    ),
+    SIGN_FORM,
+    readSignWith,
+  ),
+  headers: parsed(
+    Type.Optional(
+      Type.Unsafe<HeaderValues | null>({
+        type: ['object', 'string', 'null'],
+        additionalProperties: { type: ['string', 'null'] },
+        description: 'Further headers; a value of null removes one',
+      }),
+    ),
+    HEADERS_FORM,
+    readHeaders,
+  ),
+  authorization: parsed(
+    Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'Bearer TOKEN, or Basic NAME:PASSWORD',
+      }),
+    ),
+    'must be a text, or null.',
+    (given) => (given === null || typeof given === 'string' ? given : undefined),
+  ),
+}
+
 const fields = {
   url: parsed(Type.String({ format: 'uri' }), `must be ${TARGET_FORM}.`, (given) => {
     const text = String(given).trim()
@@ -110,6 +200,7 @@ const fields = {
     SINCE_FORM,
     [(text) => readSince(text) !== undefined, SINCE_FORM],
   ),
+  ...credentials,
 }
 
 /** A text, a number or null: what has one text. */
@@ -151,4 +242,9 @@ export function configOf(given: Omit<DestinationForm, 'name'>) {
 
 function withOne(list: readonly string[] = [], one = ''): readonly string[] {
   return [...new Set([...list, ...(readLines(one) ?? [])])]
+}
+
+/** 422 for what the form of a value allows, and nothing else does. */
+export function unprocessable(message: string, field: string): Fault {
+  return new Fault(422, 'UNPROCESSABLE', message, { field })
 }

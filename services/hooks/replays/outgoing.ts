@@ -52,10 +52,14 @@ const OF_ONE_CONNECTION =
 /** Headers that an HTTP client sets by itself; and no answer is unpacked here. */
 const OF_ONE_MESSAGE = /^(host|content-length|expect|accept-encoding)$/
 
+/** True for a header that the HTTP client alone may set. */
+export function isOfHttp(name: string): boolean {
+  return OF_ONE_CONNECTION.test(name) || OF_ONE_MESSAGE.test(name)
+}
+
 /** True for a header that another connection may carry as well, and that no proxy added. */
 export function isRepeatable(name: string): boolean {
-  const isOwn = OF_ONE_CONNECTION.test(name) || OF_ONE_MESSAGE.test(name)
-  return !isOwn && !isProxyHeader(name)
+  return !isOfHttp(name) && !isProxyHeader(name)
 }
 
 /**
@@ -95,25 +99,30 @@ export function targetAnswer(result: OutboundResult): TargetAnswer {
 
 /** Characters of a target's answer that are kept. */
 const MAX_ANSWER = 4_096
-/** Bytes that are read of it: a signature that crosses the end must be recognised. */
-export const ANSWER_BYTES = MAX_ANSWER + 1_024
+/** The longest credential that is sent. */
+export const MAX_CREDENTIAL = 4_096
+/** Bytes that are read of it: a credential that crosses the end must be recognised, also encoded. */
+export const ANSWER_BYTES = MAX_ANSWER + 3 * MAX_CREDENTIAL
 
 /**
  * The beginning of a target's answer for the page of the event; null without a body. A target that
- * echoes the request answers with our signature, or with a token of its URL: they are replaced, as
- * they were sent and as JSON or a URL writes them. Bytes that are not UTF-8, and control
+ * echoes the request answers with our signature, a credential, or a token of its URL: they are
+ * replaced, as they were sent and as JSON or a URL writes them. Bytes that are not UTF-8, and control
  * characters, become U+FFFD.
  */
 export function keptAnswer(
   result: OutboundResult,
   url: URL,
   signature: Readonly<Record<string, string>>,
+  credentials: readonly string[] = [],
 ): string | null {
   if (result.kind !== 'answered' || result.body.length === 0) return null
   // As part of a stream: a character that the end has cut is left out.
   let text = new TextDecoder().decode(result.body.subarray(0, ANSWER_BYTES), { stream: true })
-  for (const secret of secretsSent(url, signature)) {
-    for (const written of [secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret)]) {
+  for (const secret of [...credentials, ...secretsSent(url, signature)]) {
+    const json = JSON.stringify(secret).slice(1, -1)
+    const forms = [secret, json, json.replaceAll('/', '\\/'), encodeURIComponent(secret)]
+    for (const written of forms) {
       text = text.replaceAll(written, REDACTED)
     }
   }

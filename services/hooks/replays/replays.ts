@@ -145,15 +145,21 @@ export function headersToSend(
 ): OutgoingHeaders | undefined {
   const signature = signAgain(event, signers, at)
   if (signature === undefined) return undefined
+  return { all: { ...unsignedHeaders(event, signers), ...signature }, signature }
+}
+
+/** The same without a signature, which needs no secret. */
+export function unsignedHeaders(
+  event: StoredEvent,
+  { registry }: Signers,
+): Readonly<Record<string, string>> {
   const { content_type, headers } = event
-  const row = signers.registry.provider(event.provider)
+  const row = registry.provider(event.provider)
   const scheme = row && schemeOf(row)
-  const all = {
+  return {
     ...(content_type !== null && { 'content-type': content_type }),
     ...outgoingHeaders(withStoredType(headersByName(headers), event, scheme)),
-    ...signature,
   }
-  return { all, signature }
 }
 
 /**

@@ -1,20 +1,20 @@
 import Type from 'typebox'
-import { Destination } from '../../db/hooks/destinations.ts'
+import { Destination } from '../../../db/hooks/destinations.ts'
 import {
   destinationFragment,
   destinationPage,
   type DestinationView,
-} from '../../html/hooks/destinations/destination.ts'
+} from '../../../html/hooks/destinations/destination.ts'
 import {
   destinationsFragment,
   destinationsPage,
   type DestinationsView,
-} from '../../html/hooks/destinations/destinations.ts'
-import { entityTag, preconditionOf } from '../../kernel/http/headers.ts'
-import type { Actor } from '../../kernel/actor.ts'
-import { newForm, type Typed, type View } from '../../kernel/http/view.ts'
-import { field, withDefault } from '../../kernel/validate.ts'
-import { readSince, SINCE_FORM } from '../../services/hooks/events/filter.ts'
+} from '../../../html/hooks/destinations/destinations.ts'
+import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
+import type { Actor } from '../../../kernel/actor.ts'
+import { newForm, type FormState, type Typed, type View } from '../../../kernel/http/view.ts'
+import { field, withDefault } from '../../../kernel/validate.ts'
+import { readSince, SINCE_FORM } from '../../../services/hooks/events/filter.ts'
 import {
   addDestination,
   COUNT_UP_TO,
@@ -25,10 +25,11 @@ import {
   retryDeliveries,
   setDestination,
   type DestinationTools,
-} from '../../services/hooks/destinations/destinations.ts'
-import { DestinationForm, DestinationUpdate } from '../../services/hooks/destinations/form.ts'
-import { operator } from './access.ts'
-import { action, api, page, type HooksRoutes } from './kit.ts'
+} from '../../../services/hooks/destinations/destinations.ts'
+import { DestinationForm, DestinationUpdate } from '../../../services/hooks/destinations/form.ts'
+import { operator } from '../access.ts'
+import { action, api, page, type HooksRoutes } from '../kit.ts'
+import { AddFields, SetFields, toBody, withoutSecrets } from './form.ts'
 
 const params = { name: Type.String() }
 
@@ -115,10 +116,11 @@ export const destinationEndpoints = [
     },
     form: {
       path: '/destinations',
+      fields: { schema: AddFields, toBody },
       answer: ({ app }, { name }) => {
         return destinationsView(app, { notice: `${name} gets the events from now on.` })
       },
-      refused: ({ app }, refused) => destinationsView(app, { form: refused }),
+      refused: ({ app }, refused) => destinationsView(app, { form: shownAgain(refused) }),
     },
   }),
 
@@ -149,9 +151,10 @@ export const destinationEndpoints = [
     },
     form: {
       path: '/destinations/:name',
+      fields: { schema: SetFields, toBody },
       answer: ({ app, params: { name } }) => destinationView(app, name, { notice: 'Saved.' }),
       refused: ({ app, params: { name } }, refused) =>
-        destinationView(app, name, { form: refused }),
+        destinationView(app, name, { form: shownAgain(refused) }),
     },
   }),
 
@@ -229,8 +232,13 @@ export const destinationEndpoints = [
 ]
 
 function toolsOf({ hooks }: HooksRoutes, actor: Actor): DestinationTools {
-  const { db, replayTargets } = hooks
-  return { db, actor, replayTargets: replayTargets() }
+  const { db, secrets, replayTargets } = hooks
+  return { db, actor, secrets, replayTargets: replayTargets() }
+}
+
+/** A refused form, without the secrets that were typed. */
+function shownAgain(form: FormState & { typed: Typed }): FormState {
+  return { ...form, typed: withoutSecrets(form.typed) }
 }
 
 /** A destination as a reply, with its entity tag. */
@@ -251,7 +259,7 @@ async function destinationsView(
   const view: DestinationsView = {
     destinations: await listDestinations(db),
     countedTo: COUNT_UP_TO,
-    form: newForm(DestinationForm),
+    form: newForm(AddFields),
     ...changes,
   }
   return {
@@ -271,7 +279,7 @@ async function destinationView(
   const view: DestinationView = {
     destination,
     countedTo: COUNT_UP_TO,
-    form: newForm(DestinationUpdate, typedOf(destination)),
+    form: newForm(SetFields, typedOf(destination)),
     ...changes,
   }
   return {
@@ -282,12 +290,13 @@ async function destinationView(
 }
 
 /** What the form of a destination shows at first. */
-function typedOf({ version, url, ordered, rate, timeout_s, ...filters }: Destination): Typed {
-  const { providers, event_types, json } = filters
+function typedOf({ version, url, ordered, rate, timeout_s, ...others }: Destination): Typed {
+  const { providers, event_types, json, sign_with } = others
   return {
     ...{ version, url, ordered: String(ordered), timeout_s: String(timeout_s) },
     rate: rate === null ? '' : String(rate),
     ...{ providers: providers.join('\n'), event_types: event_types.join('\n') },
     json: json.join('\n'),
+    sign_with: sign_with?.scheme ?? '',
   }
 }
