@@ -56,6 +56,13 @@ const CONFIG_FLAGS = {
   'sign-secret': secretFlag('the secret of that signature'),
   authorization: secretFlag('"Bearer TOKEN" or "Basic NAME:PASSWORD"'),
   headers: secretFlag('further headers, "Name: value" on a line each'),
+  'body-template': {
+    ...text(
+      'JSON',
+      'slack, discord, ntfy or teams, or JSON with placeholders; - is standard input',
+    ),
+    fromInput: true,
+  },
   timeout: value('SECONDS', 'how long an answer may take', accepted(TIMEOUT_FORM, readTimeout)),
 }
 const ADD_ARGS = { name: NAME, url: URL_TEXT }
@@ -103,13 +110,11 @@ export const commands = [
     check: (call) => void readUpdate(call, { url: 'https://example.com/' }),
     async run(call, tools) {
       const { name } = call.args
-      const { version, url, ordered, rate, timeout_s, ...present } = await findDestination(
-        tools.db,
-        name,
-      )
+      const { version, url, ordered, rate, timeout_s, body_template, ...present } =
+        await findDestination(tools.db, name)
       const { providers, event_types, json } = present
       const form = readUpdate(call, {
-        ...{ version, url, ordered, rate, timeout_s },
+        ...{ version, url, ordered, rate, timeout_s, body_template },
         ...{ providers, event_types, json },
       })
       await setDestination(toolsOf(tools), name, form, (seen) => seen === version)
@@ -215,11 +220,11 @@ function readUpdate(
 function fieldsOf(flags: Call<typeof ADD_ARGS, typeof ADD_FLAGS>['flags']) {
   const { provider, 'event-type': event_types, 'json-member': json, timeout, ...others } = flags
   const { ordered, rate, since, authorization, headers } = others
-  const { 'sign-with': scheme, 'sign-secret': secret } = others
+  const { 'sign-with': scheme, 'sign-secret': secret, 'body-template': body_template } = others
   const isSigned = scheme !== undefined || secret !== undefined
   return {
     ...{ providers: provider, event_types, json, ordered, rate, since, authorization, headers },
-    timeout_s: timeout,
+    ...{ timeout_s: timeout, body_template },
     sign_with: isSigned ? { scheme, secret } : undefined,
   }
 }

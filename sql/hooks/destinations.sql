@@ -1,7 +1,7 @@
 -- name: listTargets
 -- What the senders need to know of each destination. `failed`: it was disabled because deliveries failed.
-select name, url, ordered, rate, timeout_s, sign_scheme, sign_secret, auth, headers, disabled_at is null as enabled,
-       coalesce(disabled_by = 'failures', false) as failed
+select name, url, ordered, rate, timeout_s, body_template, sign_scheme, sign_secret, auth, headers,
+       disabled_at is null as enabled, coalesce(disabled_by = 'failures', false) as failed
   from hooks.destinations
  order by name;
 
@@ -10,7 +10,7 @@ select name, url, ordered, rate, timeout_s, sign_scheme, sign_secret, auth, head
 -- the oldest.
 select d.name, d.version::text, d.url, d.providers, d.event_types,
        coalesce((select jsonb_agg(m ->> 0 || '=' || (m ->> 1)) from jsonb_array_elements(d.members) m), '[]') as json,
-       d.ordered, d.rate, d.timeout_s,
+       d.ordered, d.rate, d.timeout_s, d.body_template,
        case when d.sign_scheme is not null
             then jsonb_build_object('scheme', d.sign_scheme, 'secret', 'configured') end as sign_with,
        coalesce((select jsonb_object_agg(name, 'configured') from jsonb_object_keys(d.headers) as name), '{}') as headers,
@@ -41,10 +41,10 @@ select version::text, url, providers, position, sign_scheme, sign_secret, auth, 
 -- A new destination gets the events after :position, or those from now on. Empty when the name is taken or there are
 -- :most already.
 with added as (
-  insert into hooks.destinations (name, url, providers, event_types, members, ordered, rate, timeout_s, sign_scheme, sign_secret,
-                                  auth, headers, position)
-  select :name, :url, :providers, :event_types, :members, :ordered, :rate, :timeout_s, :sign_scheme, :sign_secret,
-         :auth, :headers,
+  insert into hooks.destinations (name, url, providers, event_types, members, ordered, rate, timeout_s, body_template,
+                                  sign_scheme, sign_secret, auth, headers, position)
+  select :name, :url, :providers, :event_types, :members, :ordered, :rate, :timeout_s, :body_template,
+         :sign_scheme, :sign_secret, :auth, :headers,
          greatest(least(:position, coalesce((select max(id) from hooks.events), 0)), s.pruned_through)
     from hooks.settings s
    where (select count(*) from hooks.destinations) < :most
@@ -60,8 +60,8 @@ select added.name from added left join notified on true;
 with changed as (
   update hooks.destinations
      set version = gen_random_uuid(), url = :url, providers = :providers, event_types = :event_types, members = :members,
-         ordered = :ordered, rate = :rate, timeout_s = :timeout_s, sign_scheme = :sign_scheme,
-         sign_secret = :sign_secret, auth = :auth, headers = :headers, position = coalesce(:position, position)
+         ordered = :ordered, rate = :rate, timeout_s = :timeout_s, body_template = :body_template,
+         sign_scheme = :sign_scheme, sign_secret = :sign_secret, auth = :auth, headers = :headers, position = coalesce(:position, position)
    where name = :name
   returning name
 )

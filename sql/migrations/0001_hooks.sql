@@ -447,6 +447,7 @@ create table hooks.destinations (
   ordered      boolean          not null,
   rate         integer          check (rate > 0), -- deliveries a second, over all instances; null: no bound
   timeout_s    integer          not null check (timeout_s between 1 and 30), -- for the whole answer
+  body_template text,           -- JSON with placeholders, or the name of a preset; null: the payload as it came
   -- Credentials, encrypted, in place of the provider's signature and beside the event's headers.
   sign_scheme  text,
   sign_secret  bytea,

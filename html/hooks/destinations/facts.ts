@@ -6,7 +6,7 @@ import { breakable, facts, timeTag } from '../../parts.ts'
 
 /** What it gets, how, and what became of it; counts are exact below `countedTo`. */
 export function destinationFacts(destination: Destination, countedTo: number): Html {
-  const { url, gap, gap_through, oldest_at: oldest, rate, timeout_s } = destination
+  const { url, gap, gap_through, oldest_at: oldest, rate, timeout_s, body_template } = destination
   const count = (value: number) => (value < countedTo ? value : html`${value} or more`)
   return html`${destination.disabled_by === 'failures' && DISABLED}
   ${facts({
@@ -15,6 +15,7 @@ export function destinationFacts(destination: Destination, countedTo: number): H
     'In order': destination.ordered ? 'one at a time' : false,
     Rate: rate === null ? false : `at most ${rate} a second`,
     Timeout: `${timeout_s} s`,
+    Body: body_template !== null && html`<code>${body_template}</code>`,
     ...credentials(destination),
     Delivered: destination.delivered,
     Waiting: count(destination.waiting),

@@ -45,6 +45,16 @@ export function destinationFields(form: Form, configured = NOTHING): Html {
         placeholder: '10',
         inputmode: 'numeric',
       })}
+      ${field(form, 'body_template', 'Body', {
+        ...LINES,
+        rows: 3,
+        placeholder: 'the payload as it came',
+        hint: html`<code>slack</code>, <code>discord</code>, <code>ntfy</code> or
+          <code>teams</code> for a message, or JSON with placeholders:
+          <code>{"text": "{{event_type}}: {{json.repository.full_name}}"}</code>. Also
+          <code>{{provider}}</code>, <code>{{id}}</code>, <code>{{received_at}}</code>,
+          <code>{{title}}</code> and <code>{{summary}}</code>.`,
+      })}
     </fieldset>
     ${credentialFields(form, configured)}`
 }

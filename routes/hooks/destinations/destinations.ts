@@ -291,12 +291,13 @@ async function destinationView(
 
 /** What the form of a destination shows at first. */
 function typedOf({ version, url, ordered, rate, timeout_s, ...others }: Destination): Typed {
-  const { providers, event_types, json, sign_with } = others
+  const { providers, event_types, json, sign_with, body_template } = others
   return {
     ...{ version, url, ordered: String(ordered), timeout_s: String(timeout_s) },
     rate: rate === null ? '' : String(rate),
     ...{ providers: providers.join('\n'), event_types: event_types.join('\n') },
     json: json.join('\n'),
     sign_with: sign_with?.scheme ?? '',
+    body_template: body_template ?? '',
   }
 }

@@ -66,7 +66,6 @@ export async function attempt(
   { connections, cut }: { connections: Connections; cut: AbortSignal },
 ): Promise<Result> {
   const at = parts.clock.now()
-  const url = new URL(target.url)
   const { id: event_id, claimed_until, tries } = event
   const delivery = { event_id, claimed_until, at, wait_ms: 0, answer: null }
   const sent = outgoingOf(parts, target, event, { key: String(event_id), at })
@@ -74,6 +73,7 @@ export async function attempt(
     const refused = { outcome: 'refused', status: null, ms: 0, detail: sent.problem } as const
     return { ...delivery, ...refused, ...nextTry(parts, tries, undefined) }
   }
+  const { url } = sent
   const result = await parts.post({
     url,
     headers: sent.headers,

@@ -11,6 +11,7 @@ import { readSince, type Since } from '../events/filter.ts'
 import { redactUrlTokens } from '../redact.ts'
 import type { SigningSecrets } from '../schemes/secrets.ts'
 import { NO_CREDENTIALS, sealCredentials } from './credentials.ts'
+import { checkTemplate } from './template.ts'
 import { configOf, unprocessable, type DestinationForm, type DestinationUpdate } from './form.ts'
 
 const MAX_DESTINATIONS = 100
@@ -35,6 +36,7 @@ export async function addDestination(
 ): Promise<void> {
   const { name } = form
   const config = configOf(form)
+  checkTemplate(config.body_template, config.url)
   await checkTarget(tools, config.url)
   const credentials = sealCredentials({ ...tools, name }, NO_CREDENTIALS, form)
   await makeChange(tools, noteOf('add', name), async (tx) => {
@@ -56,6 +58,7 @@ export async function setDestination(
   precondition: Precondition,
 ): Promise<void> {
   const config = configOf(given)
+  checkTemplate(config.body_template, config.url)
   const before = await findDestination(tools.db, name)
   // What is shown of a URL stands for it: its tokens are not shown.
   if (config.url !== before.url) await checkTarget(tools, config.url)

@@ -193,6 +193,19 @@ const fields = {
     `must be ${TIMEOUT_FORM}.`,
     readTimeout,
   ),
+  body_template: parsed(
+    Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'JSON with placeholders, or slack, discord, ntfy or teams',
+      }),
+    ),
+    'must be a text, or null.',
+    (given) => {
+      if (given === null) return null
+      return typeof given === 'string' ? given.trim() || null : undefined
+    },
+  ),
   since: field(
     Type.Optional(
       Type.String({ description: 'The first event that it gets: its id, or a time; empty: now' }),
@@ -231,9 +244,10 @@ export type DestinationForm = Type.Static<typeof DestinationForm>
 /** What is configured, as the queries take it. */
 export function configOf(given: Omit<DestinationForm, 'name'>) {
   const { url, ordered = false, rate = null, timeout_s = DEFAULT_TIMEOUT_S } = given
+  const { body_template = null } = given
   const members = readMembers((given.json ?? []).join('\n')) ?? []
   return {
-    ...{ url, ordered, rate, timeout_s },
+    ...{ url, ordered, rate, timeout_s, body_template },
     providers: withOne(given.providers, given.provider),
     event_types: withOne(given.event_types, given.event_type),
     members: members.map(([path, value]) => [path, value, memberName(path)]),

@@ -1,10 +1,12 @@
 import type { ClaimedEvent, DestinationTarget } from '../../../db/hooks/destinations.ts'
 import { headersToSend, NO_SECRET, unsignedHeaders, type Signers } from '../replays/replays.ts'
 import { signDelivery } from '../schemes/signatures.ts'
-import { openCredentials } from './credentials.ts'
+import { openCredentials, type Credentials } from './credentials.ts'
+import { fillTemplate } from './template.ts'
 
 /** What is sent of an event to a destination. */
 export interface Outgoing {
+  url: URL
   headers: Readonly<Record<string, string>>
   body: Buffer
   /** The headers that sign it. */
@@ -13,29 +15,50 @@ export interface Outgoing {
   credentials: readonly string[]
 }
 
+/** What is known of a delivery beside its event. */
+interface Delivery {
+  /** What the receiver knows it by. */
+  key: string
+  at: Date
+}
+
 /**
  * What is sent of an event: its body and headers, with the signature and the credentials of the
- * destination. Without a signature of its own the provider's secret signs. `key` is what the
- * receiver knows the delivery by.
+ * destination. Without a signature of its own the provider's secret signs. A body that is made by a
+ * template is signed by the destination alone, and has none of the event's headers.
  */
 export function outgoingOf(
   signers: Signers,
   target: DestinationTarget,
   event: ClaimedEvent,
-  { key, at }: { key: string; at: Date },
+  delivery: Delivery,
 ): Outgoing | { problem: string } {
-  const opened = openCredentials(signers.secrets, target)
-  if ('problem' in opened) return opened
-  const { sign, texts: credentials } = opened
-  const { payload: body } = event
-  const own = { ...opened.headers, 'idempotency-key': key }
-  if (sign !== undefined) {
-    const signature = signDelivery(sign.scheme, { id: key, body }, sign.key, at)
-    const headers = { ...unsignedHeaders(event, signers), ...own, ...signature }
-    return { headers, body, signature, credentials }
+  const credentials = openCredentials(signers.secrets, target)
+  if ('problem' in credentials) return credentials
+  const url = new URL(target.url)
+  const own = { ...credentials.headers, 'idempotency-key': delivery.key }
+  const { sign, texts } = credentials
+  if (target.body_template !== null) {
+    const made = fillTemplate(target.body_template, url, event)
+    const signature = signatureOf(sign, made.body, delivery)
+    const headers = { ...OF_TEMPLATE, ...own, ...signature }
+    return { ...made, headers, signature, credentials: texts }
   }
-  const signed = headersToSend(event, signers, at)
+  const { payload: body } = event
+  if (sign !== undefined) {
+    const signature = signatureOf(sign, body, delivery)
+    const headers = { ...unsignedHeaders(event, signers), ...own, ...signature }
+    return { url, headers, body, signature, credentials: texts }
+  }
+  const signed = headersToSend(event, signers, delivery.at)
   if (signed === undefined) return { problem: NO_SECRET }
   const { all, signature } = signed
-  return { headers: { ...all, ...own }, body, signature, credentials }
+  return { url, headers: { ...all, ...own }, body, signature, credentials: texts }
+}
+
+/** Services that many programs call may refuse a request that names none. */
+const OF_TEMPLATE = { 'content-type': 'application/json', 'user-agent': 'gatehouse' }
+
+function signatureOf(sign: Credentials['sign'], body: Buffer, { key: id, at }: Delivery) {
+  return sign === undefined ? {} : signDelivery(sign.scheme, { id, body }, sign.key, at)
 }
