@@ -183,8 +183,8 @@ async function settle(
     const done = left.filter((_, i) => problems[i] === undefined)
     if (done.length > 0) await session.acknowledge(done.map(({ id }) => id))
     left = left.filter((_, i) => problems[i] !== undefined)
-    if (left.length === 0) return
     const error = problems.find((problem) => problem !== undefined)
+    if (error === undefined) return
     log.warn('queue entries not stored yet', { channel, entries: left.length, error })
     await pause(backoffMs(failures, random), stop)
     if (stop.aborted) return
