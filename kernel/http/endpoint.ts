@@ -394,4 +394,5 @@ const NOTHING: NoBody = {}
 const asItIs = (fault: Fault): Fault => fault
 
 /** A wrong parameter of a path is an error of the API; a page answers 404. */
-const unknownPage = (): Fault => notFound('nothing has this id')
+const unknownPage = (fault: Fault): Fault =>
+  fault.status === 404 ? fault : notFound('nothing has this id')

@@ -2,6 +2,7 @@ import type { EndpointKey } from '../../db/hooks/endpoints.ts'
 import { badRequest, forbidden, unavailable } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
+import type { Sink } from '../../kernel/http/reply.ts'
 import { TOO_MANY_CALLS } from '../../services/hooks/endpoints/endpoints.ts'
 import type { Hooks } from '../../services/hooks/open.ts'
 import type { HooksRoutes } from './kit.ts'
@@ -9,10 +10,36 @@ import type { HooksRoutes } from './kit.ts'
 /** Who calls the API: the endpoint of a token, or undefined for somebody without one. */
 export type Caller = EndpointKey | undefined
 
+/** Anybody, without a token: monitoring. */
+export const anybody: Access<unknown, undefined> = {
+  guard: 'open',
+  needsToken: false,
+  identify: () => undefined,
+}
+
+/** Programs that open a WebSocket. Browsers send one for any page: the origin is checked. */
+export const program: Access<unknown, undefined> = { ...anybody, guard: 'strict' }
+
+/**
+ * The holder of the token of the endpoint in the path. The token is checked before the body is
+ * read: a stranger does not learn which endpoints exist.
+ */
+export const endpointHolder: Access<HooksRoutes, EndpointKey> = {
+  guard: 'strict',
+  needsToken: true,
+  identify({ hooks }, context) {
+    const { params, headers, receivedAt } = context
+    const name = params['endpoint'] ?? ''
+    const endpoint = hooks.endpoints.authorize(name, headers.authorization, receivedAt)
+    context.actor = { kind: 'token', name }
+    return endpoint
+  },
+}
+
 /**
  * Who may read events as a program: everybody whom the guard lets in, as for pages, or the holder
- * of an endpoint's token. A token that is not known is 401, wherever it comes from: a proxy may
- * let requests with a token pass without a sign-in.
+ * of an endpoint's token. An unknown token is 401, wherever it comes from: a proxy may let
+ * requests with a token pass without a sign-in.
  */
 export const reader: Access<HooksRoutes, Caller> = {
   guard: 'private',
@@ -26,7 +53,7 @@ export const follower: Access<HooksRoutes, Caller> = {
   identify: ({ hooks }, context) => admitted(hooks, context, true),
 }
 
-/** As `reader`, for sending events on, which not every token may. */
+/** As `reader`, for replays, which not every token may make. */
 export const replayer: Access<HooksRoutes, Caller> = {
   ...reader,
   allow(caller) {
@@ -36,8 +63,8 @@ export const replayer: Access<HooksRoutes, Caller> = {
 }
 
 /**
- * Who may say where events go: as `reader`, but nobody with a token, which a program or an agent
- * may have. The document of the API names no token here.
+ * Who may say where events go: as `reader`, but nobody with a token, which an agent may have. The
+ * API's document names no token here.
  */
 export const operator: Access<HooksRoutes, Caller> = {
   ...reader,
@@ -48,7 +75,17 @@ export const operator: Access<HooksRoutes, Caller> = {
   },
 }
 
-/** The caller; until the answer is sent, its endpoint may have one call less at a time. */
+/** A stream to the holder of a token lasts until the token is revoked. */
+export function endWhenRevoked({ endpoints }: Hooks, caller: Caller, sink: Sink): void {
+  if (caller === undefined) return
+  const revoked = endpoints.signalOf(caller)
+  const end = () => sink.destroy()
+  if (revoked.aborted) end()
+  revoked.addEventListener('abort', end)
+  sink.onClose(() => revoked.removeEventListener('abort', end))
+}
+
+/** The caller. Its endpoint has a bound of running calls; this one counts until it is answered. */
 function admitted({ endpoints }: Hooks, context: Context, waits: boolean): Caller {
   if (countOf('authorization', context) > 1) throw badRequest(AMBIGUOUS)
   const caller = endpoints.callerOf(context.headers.authorization, context.receivedAt)

@@ -8,9 +8,10 @@ import { ProviderStatus } from '../../services/hooks/providers.ts'
 import { ReplayJob } from '../../services/hooks/replays/jobs.ts'
 import { Health } from '../../services/hooks/status.ts'
 import { IngestAck } from './deliveries.ts'
-import { DestinationSwitch, DestinationList, Retried, RetryRequest } from './destinations.ts'
-import { EventList, ReplayRequest, Sent } from './events/events.ts'
-import { ReplayedEvents, ReplayJobRequest } from './replays.ts'
+import { DestinationList, Retried, RetryRequest } from './destinations.ts'
+import { EventList } from './events/events.ts'
+import { Switch } from './kit.ts'
+import { ReplayedEvents, ReplayJobRequest, ReplayRequest, Sent } from './replays.ts'
 
 /** hooks.md section 2, Problem. */
 const Problem = Type.Object({
@@ -69,7 +70,7 @@ export function describeHooks(
       HourStats,
       Destination,
       DestinationList,
-      DestinationSwitch,
+      Switch,
       RetryRequest,
       Retried,
       Health,

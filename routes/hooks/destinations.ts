@@ -19,16 +19,11 @@ import {
   retryDeliveries,
 } from '../../services/hooks/destinations/destinations.ts'
 import { operator } from './access.ts'
-import { action, api, page, type HooksRoutes } from './kit.ts'
+import { action, api, page, Switch, type HooksRoutes } from './kit.ts'
 
 const params = { name: Type.String() }
 
 export const DestinationList = Type.Object({ destinations: Type.Array(Destination) })
-
-export const DestinationSwitch = Type.Object(
-  { enabled: field(Type.Boolean(), 'must be true or false.') },
-  { additionalProperties: false },
-)
 
 export const RetryRequest = Type.Object(
   {
@@ -98,7 +93,7 @@ export const destinationEndpoints = [
 
   ...action({
     params,
-    body: DestinationSwitch,
+    body: Switch,
     async act({ app: { hooks }, actor, params: { name }, body: { enabled } }) {
       await enableDestination({ ...hooks, actor }, name, enabled)
       await hooks.registry.refresh()

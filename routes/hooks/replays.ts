@@ -1,5 +1,8 @@
 import Type from 'typebox'
+import { Replay } from '../../db/hooks/replays.ts'
 import { nullable } from '../../db/sql-file.ts'
+import { eventPage } from '../../html/hooks/events/detail.ts'
+import { replaysList } from '../../html/hooks/replays.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { readSince, searchFields, SINCE_FORM } from '../../services/hooks/events/filter.ts'
@@ -9,8 +12,10 @@ import {
   MAX_REPLAYED,
   ReplayJob,
 } from '../../services/hooks/replays/jobs.ts'
+import { replayEvent } from '../../services/hooks/replays/replays.ts'
 import { replayer } from './access.ts'
-import { api } from './kit.ts'
+import { EventId, readEvent } from './events/detail.ts'
+import { api, form } from './kit.ts'
 
 /** Not a duration: what a dry run has counted must not change with time. */
 function bound(description: string) {
@@ -56,11 +61,65 @@ export const ReplayedEvents = Type.Object({
   job: nullable(ReplayJob),
 })
 
+export const ReplayRequest = Type.Object(
+  {
+    target_url: Type.Optional(
+      field(
+        Type.String({ description: 'Where to; the default target of the settings if absent' }),
+        'must be a text',
+      ),
+    ),
+  },
+  { additionalProperties: false, examples: [{ target_url: 'https://example.com/hook' }] },
+)
+
+/** One time that an event was sent. */
+export const Sent = Type.Omit(Replay, ['id', 'answer'])
+
 const params = { job: Type.String() }
 const path = '/api/v1/replay-jobs/:job'
 
-/** Many events are sent again as one job, one job at a time. */
-export const replayJobEndpoints = [
+/** An event is sent again, or many events as one job; one job runs at a time. */
+export const replayEndpoints = [
+  form({
+    path: '/log/:id/replay',
+    params: { id: EventId },
+    /** Absent or empty for the default target. */
+    body: Type.Object({ target_url: withDefault(Type.String(), '') }),
+    async answer({ app, actor, params: { id }, body }) {
+      // A replay that failed is in the list with its reason, like one that was delivered.
+      await replayEvent({ ...app.hooks, actor }, id, body.target_url.trim() || undefined)
+      const view = await readEvent(app, id, { isReplayed: true })
+      return {
+        page: () => eventPage(view),
+        fragment: () => replaysList(view),
+        location: `/log/${id}?replayed=1`,
+      }
+    },
+    async refused({ app, params: { id } }, refused) {
+      const view = await readEvent(app, id, { refused })
+      return { page: () => eventPage(view) }
+    },
+  }),
+
+  api({
+    method: 'POST',
+    path: '/api/v1/events/:id/replay',
+    access: replayer,
+    id: 'replayEvent',
+    tag: 'Events',
+    summary: 'Send an event to a target again.',
+    description:
+      'The stored bytes, signed again where the provider signs. Private and local addresses are ' +
+      'refused unless an operator has allowed them.',
+    params: { id: EventId },
+    body: ReplayRequest,
+    returns: { description: 'What became of it, as the page of the event shows it', schema: Sent },
+    refuses: [422],
+    answer: ({ app, actor, params: { id }, body }) =>
+      replayEvent({ ...app.hooks, actor }, id, body.target_url),
+  }),
+
   api({
     method: 'POST',
     path: '/api/v1/events/replay',

@@ -234,8 +234,8 @@ export function memberFilter(steps: readonly string[], source: string): string |
 
 /** Whether an event passes the filters of a stream; undefined without filters. */
 export function eventTest(
-  provider: string | null,
-  eventType: string | null,
+  provider: string | undefined,
+  eventType: string | undefined,
 ): ((event: EventSummary) => boolean) | undefined {
   if (!provider && !eventType) return undefined
   const isWanted = eventType ? typeTest(eventType) : () => true

@@ -4,12 +4,8 @@ import { dashboardPage, hourly, type DashboardView } from '../../../html/hooks/d
 import { render } from '../../../kernel/html.ts'
 import { shown, HOSTILE, summary, ESCAPED, logView, NO_FILTER, card } from './samples.ts'
 import { logUrl } from '../../../html/hooks/events/filter.ts'
-import {
-  logFragment,
-  logPage,
-  rejectionsFragment,
-  rejectionsPage,
-} from '../../../html/hooks/events/list.ts'
+import { logFragment, logPage } from '../../../html/hooks/events/list.ts'
+import { rejectionsFragment, rejectionsPage } from '../../../html/hooks/rejections.ts'
 import { providerCard, providerContent } from '../../../html/hooks/providers/card.ts'
 import {
   providersFragment,
@@ -151,7 +147,7 @@ t.test('the chart says in words what it draws', async (t) => {
 t.test('the fragment is a part of the page, to the letter', async (t) => {
   const view = logView()
   t.ok(shown(logPage(view)).includes(render(logFragment(view))))
-  const { filter, providers, types, next } = view
+  const { filter, providers, next } = view
   const rejection = {
     id: 1,
     at: summary.received_at,
@@ -160,7 +156,7 @@ t.test('the fragment is a part of the page, to the letter', async (t) => {
     source: '203.0.113.0/24',
     reason: HOSTILE,
   }
-  const rejections = { filter, providers, types, below: false, next, rejections: [rejection] }
+  const rejections = { filter, providers, below: false, next, rejections: [rejection] }
   const fragment = render(rejectionsFragment(rejections))
   t.ok(shown(rejectionsPage(rejections)).includes(fragment))
   t.match(fragment, ESCAPED)
