@@ -16,7 +16,7 @@ export interface DestinationsView {
   notice?: string
 }
 
-/** `/destinations`: where events are delivered onwards, and what each is owed. */
+/** `/destinations`: where events are delivered onwards, and how many wait for each. */
 export function destinationsPage(view: DestinationsView): Page {
   return {
     title: 'Destinations',

@@ -2,23 +2,12 @@ import type { EndpointKey } from '../../db/hooks/endpoints.ts'
 import { badRequest, forbidden, unavailable } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
-import type { Sink } from '../../kernel/http/reply.ts'
 import { TOO_MANY_CALLS } from '../../services/hooks/endpoints/endpoints.ts'
 import type { Hooks } from '../../services/hooks/open.ts'
 import type { HooksRoutes } from './kit.ts'
 
 /** Who calls the API: the endpoint of a token, or undefined for somebody without one. */
 export type Caller = EndpointKey | undefined
-
-/** Anybody, without a token: monitoring. */
-export const anybody: Access<unknown, undefined> = {
-  guard: 'open',
-  needsToken: false,
-  identify: () => undefined,
-}
-
-/** Programs that open a WebSocket. Browsers send one for any page: the origin is checked. */
-export const program: Access<unknown, undefined> = { ...anybody, guard: 'strict' }
 
 /**
  * The holder of the token of the endpoint in the path. The token is checked before the body is
@@ -38,8 +27,8 @@ export const endpointHolder: Access<HooksRoutes, EndpointKey> = {
 
 /**
  * Who may read events as a program: everybody whom the guard lets in, as for pages, or the holder
- * of an endpoint's token. An unknown token is 401, wherever it comes from: a proxy may let
- * requests with a token pass without a sign-in.
+ * of an endpoint's token. An unknown token is always 401: a proxy may let requests with a token
+ * pass without a sign-in.
  */
 export const reader: Access<HooksRoutes, Caller> = {
   guard: 'private',
@@ -75,19 +64,10 @@ export const operator: Access<HooksRoutes, Caller> = {
   },
 }
 
-/** A stream to the holder of a token lasts until the token is revoked. */
-export function endWhenRevoked({ endpoints }: Hooks, caller: Caller, sink: Sink): void {
-  if (caller === undefined) return
-  const revoked = endpoints.signalOf(caller)
-  const end = () => sink.destroy()
-  if (revoked.aborted) end()
-  revoked.addEventListener('abort', end)
-  sink.onClose(() => revoked.removeEventListener('abort', end))
-}
-
 /** The caller. Its endpoint has a bound of running calls; this one counts until it is answered. */
 function admitted({ endpoints }: Hooks, context: Context, waits: boolean): Caller {
-  if (countOf('authorization', context) > 1) throw badRequest(AMBIGUOUS)
+  const isSent = (name: string, at: number) => at % 2 === 0 && /^authorization$/i.test(name)
+  if (context.rawHeaders.filter(isSent).length > 1) throw badRequest(AMBIGUOUS)
   const caller = endpoints.callerOf(context.headers.authorization, context.receivedAt)
   if (caller === undefined) return undefined
   context.actor = { kind: 'token', name: caller.name }
@@ -101,7 +81,3 @@ function admitted({ endpoints }: Hooks, context: Context, waits: boolean): Calle
 
 /** The first one counts here; a proxy may have let the request pass because of another one. */
 const AMBIGUOUS = 'The request has more than one Authorization header; send one.'
-
-function countOf(header: string, { rawHeaders }: Context): number {
-  return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === header).length
-}

@@ -3,11 +3,11 @@ import { UNKNOWN_PROVIDER } from '../../db/hooks/rejections.ts'
 import { dashboardPage, statusView, type StatusView } from '../../html/hooks/dashboard.ts'
 import { PROGRAM_NAME } from '../../kernel/assets.ts'
 import { Unavailable, unavailable } from '../../kernel/fault.ts'
+import { anyone } from '../../kernel/http/endpoint.ts'
 import { listNewest } from '../../services/hooks/events/events.ts'
 import { withPreviews } from '../../services/hooks/events/previews.ts'
 import { statsOf } from '../../services/hooks/stats.ts'
 import { Health, namedReasons, readHealth } from '../../services/hooks/status.ts'
-import { anybody } from './access.ts'
 import { api, page, type HooksRoutes } from './kit.ts'
 
 const NEWEST = 10
@@ -44,7 +44,7 @@ export const dashboardEndpoints = [
   api({
     method: 'GET',
     path: '/healthz',
-    access: anybody,
+    access: { ...anyone, guard: 'open' },
     id: 'getHealth',
     tag: 'Health',
     summary: 'Tell whether webhooks come in, and what is impaired.',

@@ -44,7 +44,8 @@ export const Retried = Type.Object({ retried: Type.Integer() })
 
 const usual = { access: operator, tag: 'Destinations' } as const
 const path = '/api/v1/destinations/:name'
-const refuses = [401, 403]
+/** 400 also for two Authorization headers. */
+const refuses = [400, 401, 403]
 
 /** `/destinations`, and the same for programs. */
 export const destinationEndpoints = [
@@ -53,7 +54,7 @@ export const destinationEndpoints = [
     method: 'GET',
     path: '/api/v1/destinations',
     id: 'listDestinations',
-    summary: 'List the destinations, with what each was delivered and is owed.',
+    summary: 'List the destinations, with how many events were delivered and wait.',
     description: `Waiting and dead deliveries are counted up to ${COUNT_UP_TO}.`,
     returns: { description: 'All of them, by name', schema: DestinationList },
     refuses,
@@ -151,7 +152,7 @@ export const destinationEndpoints = [
       method: 'DELETE',
       path,
       id: 'removeDestination',
-      summary: 'Remove a destination with what it is owed.',
+      summary: 'Remove a destination and its waiting deliveries.',
       returns: { description: 'It was removed' },
       refuses,
     },

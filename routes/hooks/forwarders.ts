@@ -1,9 +1,9 @@
 import Type from 'typebox'
 import { forwardersFragment } from '../../html/hooks/forwarders.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { anyone } from '../../kernel/http/endpoint.ts'
 import { forgetForwarder } from '../../services/hooks/forwarders/forwarders.ts'
 import { FORWARD_PROTOCOL, ForwardRequest } from '../../services/hooks/forwarders/protocol.ts'
-import { program } from './access.ts'
 import { form, raw } from './kit.ts'
 import { settingsView } from './settings.ts'
 
@@ -14,7 +14,8 @@ const MAX_MESSAGE = 16 * 1024
 export const forwarderEndpoints = [
   raw({
     path: '/relay',
-    access: program,
+    // A browser opens a WebSocket for any page: the origin is checked.
+    access: { ...anyone, guard: 'strict' },
     webSocketOf: 'gatehouse forward',
     query: ForwardRequest,
     async answer({ app: { hooks }, query }) {

@@ -20,8 +20,7 @@ export const { api, page, form, raw, action } = endpointsOf<HooksRoutes, Endpoin
   pageAccess: visitor,
   bodyLimit: 64 * 1024,
   unknownMember: 422,
-  // 400: a request with two Authorization headers.
-  alwaysRefuses: [400, 503],
+  alwaysRefuses: [503],
   faultReply: hooksFault,
   frame: ({ services }, page) => hooksFrame(page, services()),
   formAudience: ({ headers }) =>

@@ -43,7 +43,7 @@ import { api, form, page, Switch, type HooksRoutes } from './kit.ts'
 
 const params = { name: Type.String() }
 
-/** A signing secret that the sender has made; an empty field gives none. */
+/** A signing secret that the sender has made; empty where it is to be made here. */
 const secret = parsed(Type.Optional(Type.String()), 'must be text.', (given) =>
   String(given).trim(),
 )
@@ -163,6 +163,8 @@ export const providerEndpoints = [
       description: 'All providers, without their secrets',
       schema: Type.Object({ providers: Type.Array(ProviderStatus) }),
     },
+    // Two Authorization headers.
+    refuses: [400],
     async answer({ app: { hooks }, now }) {
       const rows = await readProviders(hooks.db, now)
       return { providers: rows.map((row) => providerStatus(row, hooks.secrets)) }

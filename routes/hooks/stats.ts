@@ -31,9 +31,6 @@ export const statsEndpoints = [
       description: 'The counts',
       schema: Type.Object({ stats: Type.Array(HourStats) }),
     },
-    async answer({ app: { hooks }, query: { provider, hours }, now }) {
-      const all = await statsOf(hooks.db, now, hours)
-      return { stats: all.filter((row) => provider === '' || row.provider === provider) }
-    },
+    answer: async ({ app, query, now }) => ({ stats: await statsOf(app.hooks.db, now, query) }),
   }),
 ]

@@ -1,9 +1,10 @@
 import Type from 'typebox'
 import { unavailable } from '../../kernel/fault.ts'
+import type { Sink } from '../../kernel/http/reply.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { eventTest } from '../../services/hooks/events/filter.ts'
-import { endWhenRevoked, follower } from './access.ts'
-import { raw } from './kit.ts'
+import { follower, type Caller } from './access.ts'
+import { raw, type HooksRoutes } from './kit.ts'
 
 const StreamQuery = Type.Object({
   provider: Type.Optional(Type.String({ description: 'Only events of this provider' })),
@@ -62,4 +63,18 @@ export const streamEndpoints = [
 /** The id of an event. Other text is undefined: the client has no position and starts from now. */
 function readPosition(given: string | string[] = ''): number | undefined {
   return /^\d{1,15}$/.test(String(given)) ? Number(given) : undefined
+}
+
+/** A stream to the holder of a token lasts until the token is revoked. */
+export function endWhenRevoked(
+  { endpoints }: HooksRoutes['hooks'],
+  caller: Caller,
+  sink: Sink,
+): void {
+  if (caller === undefined) return
+  const revoked = endpoints.signalOf(caller)
+  const end = () => sink.destroy()
+  if (revoked.aborted) end()
+  revoked.addEventListener('abort', end)
+  sink.onClose(() => revoked.removeEventListener('abort', end))
 }

@@ -19,8 +19,8 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a request with two Authorization headers is accepted',
     path: 'routes/hooks/access.ts',
-    find: "countOf('authorization', context) > 1",
-    replace: "countOf('authorization', context) > 2",
+    find: 'context.rawHeaders.filter(isSent).length > 1',
+    replace: 'context.rawHeaders.filter(isSent).length > 2',
     test: 'test/hooks/api.test.ts',
   },
   {
@@ -74,7 +74,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'the token in the URL of a destination is shown with each attempt',
-    path: 'services/hooks/destinations/sender.ts',
+    path: 'services/hooks/destinations/worker.ts',
     find: 'target: redactUrlTokens(target.url)',
     replace: 'target: target.url',
     test: 'test/hooks/destinations.test.ts',

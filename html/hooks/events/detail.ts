@@ -5,7 +5,7 @@ import type { EventRequest } from '../../../services/hooks/events/detail.ts'
 import { attributes, copyBox, facts, namedRows, section, sizeTag, timeTag } from '../../parts.ts'
 import { compareForm, comparison, type CompareView } from './compare.ts'
 import { payloadSection, type PayloadView } from './payload.ts'
-import { trustBadge, verification, verifyBadge } from '../layout.ts'
+import { trustBadge, verifyBadge } from '../layout.ts'
 import { logUrl } from './filter.ts'
 import { replaySection, type ReplaysView } from '../replays.ts'
 
@@ -49,7 +49,7 @@ export function eventFragment(view: EventView): Html {
 
 function titleOf({ event }: EventView): Html {
   const type = event.event_type ?? 'Event without type'
-  return html`<bdi>${type}</bdi> ${verifyBadge(verification(event))}`
+  return html`<bdi>${type}</bdi> ${verifyBadge(event)}`
 }
 
 /** What is asked for first comes first: what to do with the event, and its payload. */

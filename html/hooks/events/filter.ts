@@ -105,7 +105,7 @@ function eventFields(form: Form): Html {
 
 const TYPES = 'log-types'
 const BOUND_TITLE =
-  'A date and time with time zone, today (UTC), 15m, 24h or 7d for so long ago, or an event id'
+  'A date and time with time zone, today (UTC), a duration before now (15m, 24h, 7d), or an event id'
 
 const PRESETS = { 'Last hour': '1h', 'Last 24 hours': '24h', 'Today (UTC)': 'today' } as const
 

@@ -1,13 +1,11 @@
-import Type from 'typebox'
-import { EventSummary, eventQueries as q } from '../../../db/hooks/events.ts'
-import { nullable } from '../../../db/sql-file.ts'
+import { eventQueries as q } from '../../../db/hooks/events.ts'
 import type { EventView } from '../../../html/hooks/events/detail.ts'
 import { logFragment, logPage } from '../../../html/hooks/events/list.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { wantsFragment, type Context } from '../../../kernel/http/context.ts'
 import type { View } from '../../../kernel/http/view.ts'
 import { EventQuery, filterOf, LogQuery } from '../../../services/hooks/events/filter.ts'
-import { findEvents } from '../../../services/hooks/events/events.ts'
+import { EventList, findEvents } from '../../../services/hooks/events/events.ts'
 import { withPreviews } from '../../../services/hooks/events/previews.ts'
 import { reader } from '../access.ts'
 import { api, page, type HooksRoutes } from '../kit.ts'
@@ -18,11 +16,6 @@ import { readList } from './list.ts'
 
 /** Event types that the filter of the log offers. */
 const SUGGESTED_TYPES = 200
-
-export const EventList = Type.Object({
-  events: Type.Array(EventSummary),
-  next_cursor: nullable(Type.String()),
-})
 
 /** The log (hooks.md section 4), and the same for programs. */
 export const logEndpoints = [

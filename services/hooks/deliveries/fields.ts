@@ -8,7 +8,7 @@ import { objectOf, parseObject, type JsonObject } from '../../../kernel/json.ts'
 import { hasUnsignedType, type Places, type Scheme } from '../schemes/schemes.ts'
 
 /** What is taken out of a delivery besides its bytes. */
-export type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>
+type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>
 
 /**
  * Reads a body as JSON when it parses to an object, else as a form when its type says so; else

@@ -58,7 +58,7 @@ export const DestinationForm = Type.Object(
 export type DestinationForm = Type.Static<typeof DestinationForm>
 
 /** What a new destination needs. */
-export interface DestinationTools extends ChangeTools {
+interface DestinationTools extends ChangeTools {
   /** The hosts of HOOKS_REPLAY_TARGETS. */
   replayTargets: HostSet | undefined
 }
@@ -131,7 +131,7 @@ export async function enableDestination(
   })
 }
 
-/** Removes a destination with what it is owed; attempts stay on the pages of their events. */
+/** Removes a destination and its deliveries; attempts stay on the pages of their events. */
 export async function removeDestination(tools: ChangeTools, name: string): Promise<void> {
   await makeChange(tools, noteOf('remove', name), async (tx) => {
     if ((await q.removeDestination(tx, { name })) === undefined) throw unknown(name)
@@ -139,8 +139,8 @@ export async function removeDestination(tools: ChangeTools, name: string): Promi
 }
 
 /**
- * Has deliveries tried at once that wait for another try, and with `dead` those that were given
- * up, from an event or a time on; gives how many.
+ * Makes the deliveries of events from `since` on due that wait for another try; with `dead` also
+ * those that were given up. Returns how many.
  */
 export async function retryDeliveries(
   tools: ChangeTools,

@@ -28,7 +28,7 @@ export async function withPreviews(
 }
 
 /** One line of a payload of `size` bytes that begins with these. */
-export function previewOf(start: Buffer, size: number): string | null {
+function previewOf(start: Buffer, size: number): string | null {
   const isCut = start.length < size
   const text = readText(start, isCut)
   if (text === null) return null

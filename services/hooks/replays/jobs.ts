@@ -21,7 +21,7 @@ export const MAX_HIGHEST_ID = Number.MAX_SAFE_INTEGER - 1
 const PAGE = 200
 
 /** The events of a job: those that the log's filters choose, up to an id. */
-export interface ReplayFilter extends ExportQuery {
+interface ReplayFilter extends ExportQuery {
   highest_id?: number | undefined
 }
 
@@ -77,7 +77,7 @@ function tooMany(oldest: number | undefined): Fault {
 }
 
 /** What became of one event of many: as of a single replay, or why it was not sent. */
-export async function tryReplay(parts: ReplayParts, id: number, targetUrl: string) {
+async function tryReplay(parts: ReplayParts, id: number, targetUrl: string) {
   try {
     return await replayOfJob(parts, id, targetUrl)
   } catch (error) {
@@ -89,7 +89,7 @@ export async function tryReplay(parts: ReplayParts, id: number, targetUrl: strin
 
 type JobParts = ReplayParts & Pick<HooksParts, 'random' | 'log' | 'metrics'>
 
-/** The events of a job, oldest first, where they go, and for whom. */
+/** What a job sends, oldest event first. */
 interface JobRequest {
   ids: readonly number[]
   /** The default target where it is not given. */
@@ -123,7 +123,7 @@ export function openReplayJobs({ post, ...rest }: JobParts) {
 
   function find(id: string): Running {
     if (last?.job.id === id) return last
-    throw notFound('There is no such job; a restart of the server ends a job and forgets it.')
+    throw notFound('No job has this id; a restart of the server ends a job and forgets it.')
   }
 
   return {

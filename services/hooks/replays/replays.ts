@@ -44,10 +44,7 @@ export type Sent = Omit<Replay, 'id' | 'answer'>
 /** What may be done about a refused target. */
 export const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
 
-/**
- * Sends a stored event for somebody who asks for it: the replay has a line in the audit, whatever
- * its outcome.
- */
+/** Sends a stored event again. The replay has a line in the audit, whatever its outcome. */
 export async function replayEvent(
   parts: ReplayParts & ChangeTools,
   id: number,

@@ -41,10 +41,6 @@ export function statsTool({ db, clock }: Hooks): Tool {
     },
     output: Type.Object({ stats: Type.Array(HourStats) }),
     annotations: READ_ONLY,
-    async call({ provider, hours }) {
-      const all = await statsOf(db, clock.now(), hours)
-      const stats = all.filter((row) => provider === undefined || row.provider === provider)
-      return toolValue({ stats })
-    },
+    call: async (wanted) => toolValue({ stats: await statsOf(db, clock.now(), wanted) }),
   })
 }

@@ -12,8 +12,8 @@ import { pause } from '../../../kernel/time.ts'
 import { redactUrlTokens } from '../redact.ts'
 import { attempt, type AttemptParts, type Result } from './attempt.ts'
 
-/** What all senders work with. */
-export interface SenderParts extends AttemptParts {
+/** What all delivery workers need. */
+export interface WorkerParts extends AttemptParts {
   db: Database
   log: Log
   /** Attempts by outcome, deliveries that died, and the time to an answer. */
@@ -22,11 +22,11 @@ export interface SenderParts extends AttemptParts {
   seconds: Histogram
 }
 
-/** Sends the events that one destination waits for, beside the senders of other instances. */
-export type Sender = ReturnType<typeof startSender>
+/** Sends the events that one destination waits for, as do the workers of other instances. */
+export type Worker = ReturnType<typeof startWorker>
 
-/** A sender and its state. */
-interface SenderState extends SenderParts {
+/** A worker and its state. */
+interface WorkerState extends WorkerParts {
   target: DestinationTarget
   url: URL
   connections: Connections
@@ -43,7 +43,7 @@ interface SenderState extends SenderParts {
   bytes: number
   /** What is to be recorded. */
   results: Result[]
-  /** Records and claims, each second and when it is woken. */
+  /** Records and claims, every second and when it is woken. */
   steps: Repeat
 }
 
@@ -54,19 +54,19 @@ const MAX_BYTES = 4 * 1024 * 1024
 const MAX_DEAD = 20
 /** How soon what the database refused to record is recorded. */
 const STEP_MS = 1_000
-/** Least pause between two claims of a destination with a rate. */
+/** Shortest pause between two claims of a destination with a rate. */
 const PACE_MS = 50
 /** How long requests may go on at the stop. */
 const GRACE_MS = 3_000
 
-/** Starts a sender; it claims nothing before it is woken. */
-export function startSender(parts: SenderParts, target: DestinationTarget) {
+/** Starts a worker; it claims nothing before it is woken. */
+export function startWorker(parts: WorkerParts, target: DestinationTarget) {
   const { clock, log } = parts
   const reports = reportsTo(log, 'deliveries not recorded', 'deliveries are recorded again', {
     destination: target.name,
   })
   const slots = target.ordered ? 1 : MAX_SENDING
-  const sender: SenderState = {
+  const worker: WorkerState = {
     ...parts,
     target,
     url: new URL(target.url),
@@ -78,23 +78,23 @@ export function startSender(parts: SenderParts, target: DestinationTarget) {
     sending: new Set(),
     bytes: 0,
     results: [],
-    steps: repeat(clock, STEP_MS, 'a destination', () => recordAndClaim(sender), reports),
+    steps: repeat(clock, STEP_MS, 'a destination', () => recordAndClaim(worker), reports),
   }
   return {
     target,
     /** Something may be due. */
-    wake: () => wake(sender),
-    stop: () => stop(sender),
+    wake: () => wake(worker),
+    stop: () => stop(worker),
   }
 }
 
-function wake(sender: SenderState) {
-  sender.due = true
-  void sender.steps.now()
+function wake(worker: WorkerState) {
+  worker.due = true
+  void worker.steps.now()
 }
 
 /** Claims nothing more; resolves when what was sent is recorded or left to others. */
-async function stop({ stopping, cut, sending, steps, connections }: SenderState) {
+async function stop({ stopping, cut, sending, steps, connections }: WorkerState) {
   stopping.abort()
   const late = setTimeout(() => cut.abort(), GRACE_MS)
   // A claim may be under way.
@@ -108,55 +108,55 @@ async function stop({ stopping, cut, sending, steps, connections }: SenderState)
 }
 
 /** One after the other: each statement serves everything that gathered during the previous one. */
-async function recordAndClaim(sender: SenderState): Promise<void> {
+async function recordAndClaim(worker: WorkerState): Promise<void> {
   do {
-    if (sender.results.length > 0) await settle(sender)
-    if (mayClaim(sender)) await claim(sender)
-  } while (sender.results.length > 0 || mayClaim(sender))
+    if (worker.results.length > 0) await settle(worker)
+    if (mayClaim(worker)) await claim(worker)
+  } while (worker.results.length > 0 || mayClaim(worker))
 }
 
-function mayClaim({ stopping, due, sending, slots, bytes }: SenderState) {
+function mayClaim({ stopping, due, sending, slots, bytes }: WorkerState) {
   return !stopping.signal.aborted && due && sending.size < slots && bytes < MAX_BYTES
 }
 
-async function claim(sender: SenderState): Promise<void> {
-  const { db, target, slots, sending, bytes } = sender
-  sender.due = false
+async function claim(worker: WorkerState): Promise<void> {
+  const { db, target, slots, sending, bytes } = worker
+  worker.due = false
   const room = { limit: slots - sending.size, bytes: MAX_BYTES - bytes }
   const events = await q.claimDeliveries(db, { name: target.name, ...room })
   for (const event of events) {
-    const sent = send(sender, event).finally(() => {
+    const sent = send(worker, event).finally(() => {
       sending.delete(sent)
-      void sender.steps.now()
+      void worker.steps.now()
     })
     sending.add(sent)
   }
   if (events.length === 0) return
-  if (target.rate === null) sender.due = true
-  else void wakeLater(sender, Math.max(PACE_MS, 1_000 / target.rate))
+  if (target.rate === null) worker.due = true
+  else void wakeLater(worker, Math.max(PACE_MS, 1_000 / target.rate))
 }
 
-async function wakeLater(sender: SenderState, ms: number): Promise<void> {
-  await pause(ms, sender.stopping.signal)
-  wake(sender)
+async function wakeLater(worker: WorkerState, ms: number): Promise<void> {
+  await pause(ms, worker.stopping.signal)
+  wake(worker)
 }
 
-async function send(sender: SenderState, event: ClaimedEvent): Promise<void> {
-  const { url, connections, cut, log, target } = sender
-  sender.bytes += event.payload_size
+async function send(worker: WorkerState, event: ClaimedEvent): Promise<void> {
+  const { url, connections, cut, log, target } = worker
+  worker.bytes += event.payload_size
   try {
-    sender.results.push(await attempt(sender, url, event, { connections, cut: cut.signal }))
+    worker.results.push(await attempt(worker, url, event, { connections, cut: cut.signal }))
   } catch (error) {
     // Not thrown on: one event that breaks its attempt must not stop those behind it.
     const [destination, id] = [target.name, event.id]
     log.error('delivery broke', { destination, event: id, error: messageOf(error) })
   }
-  sender.bytes -= event.payload_size
+  worker.bytes -= event.payload_size
 }
 
 /** Records what has gathered. Until that succeeds the results are kept. */
-async function settle(sender: SenderState): Promise<void> {
-  const { db, target, results } = sender
+async function settle(worker: WorkerState): Promise<void> {
+  const { db, target, results } = worker
   const batch = [...results]
   await q.settleDeliveries(db, {
     name: target.name,
@@ -166,10 +166,10 @@ async function settle(sender: SenderState): Promise<void> {
   })
   results.splice(0, batch.length)
   const labels = { destination: target.name }
-  const observe = sender.seconds.series(labels)
+  const observe = worker.seconds.series(labels)
   for (const { outcome, fate, status, ms } of batch) {
-    if (outcome !== null) sender.attempts.add({ ...labels, outcome })
-    if (fate === 'dead') sender.dead.add(labels)
+    if (outcome !== null) worker.attempts.add({ ...labels, outcome })
+    if (fate === 'dead') worker.dead.add(labels)
     if (status !== null) observe(ms / 1_000)
   }
 }
