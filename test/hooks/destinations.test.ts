@@ -241,6 +241,9 @@ await onPostgres(t, 'the page of destinations', async (t: Test, backend) => {
       [form({ ...good, url: 'http://[::1]/' }), 422, undefined, /is not on the public internet/],
       [form({ ...good, json: 'a' }), 422, undefined, /^json must be path=value/],
       [form({ ...good, rate: '0' }), 422, undefined, /^rate must be a number of deliveries/],
+      ...['', '1', 'on'].map((enabled): Refusal => {
+        return [form({ enabled }, '/erp/enabled'), 422, undefined, /enabled must be true or false/]
+      }),
       [form({ enabled: 'true' }, '/none/enabled'), 404],
       [form({}, '/none/retry'), 404],
       [form({}, '/none/remove'), 404],

@@ -214,6 +214,16 @@ t.test('the document of the hooks endpoints', async (t: Test) => {
     Object.keys(document.components.schemas['Health']?.properties ?? {}).toSorted(),
   )
 
+  // Text that is no id means "from now on", so neither is an integer.
+  t.match(document.paths['/events']?.['get'], {
+    parameters: [
+      { name: 'provider' },
+      { name: 'event_type' },
+      { name: 'last_event_id', in: 'query', schema: { type: 'string' } },
+      { name: 'last-event-id', in: 'header', schema: { type: 'string' } },
+    ],
+  })
+
   const { code, problems } = await lint(t, sent.text)
   // The health has no 4xx answer.
   const path = '#/paths/~1healthz/get/responses'
