@@ -62,7 +62,8 @@ function destinationCard(destination: Destination, { countedTo }: DestinationsVi
       Gap: gap === 0 ? false : `${gap} removed before they were delivered, up to ${gap_through}`,
       'Last answer': lastAnswer(destination),
       Latency: latency(destination),
-      'Looked at': destination.position === 0 ? 'nothing yet' : `up to ${destination.position}`,
+      'Checked up to':
+        destination.position === 0 ? 'no event yet' : `event ${destination.position}`,
     })}
     ${disclosed('Retry or remove…', changeForms(destination))}
   </article>`

@@ -168,7 +168,7 @@ export const replayEndpoints = [
     id: 'cancelReplayJob',
     tag: 'Events',
     summary: 'Cancel a replay job.',
-    description: 'The event that is being sent is sent; a job that has ended stays as it is.',
+    description: 'The event that is being sent is sent. A job that has ended does not change.',
     params,
     returns: { description: 'The job as it ended', schema: ReplayJob },
     answer: ({ app: { hooks }, actor, params: { job } }) => hooks.replayJobs.cancel(job, actor),

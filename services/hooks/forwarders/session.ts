@@ -33,7 +33,7 @@ export interface SessionParts extends Signers {
 
 /** The forwarder of a session and its dependencies. */
 export interface SessionOptions extends SessionParts {
-  /** Forwarders that filter by payload take turns, step by step. */
+  /** Forwarders that filter by payload search one step each, in their order. */
   searchSlot: SearchSlot
   /** Counts deliveries by outcome. */
   forwarded: Counter
