@@ -7,11 +7,12 @@ import { EventDetail } from '../../services/hooks/events/detail.ts'
 import { EventList } from '../../services/hooks/events/events.ts'
 import { ProviderStatus } from '../../services/hooks/providers.ts'
 import { ReplayJob } from '../../services/hooks/replays/jobs.ts'
+import { Sent } from '../../services/hooks/replays/replays.ts'
 import { Health } from '../../services/hooks/status.ts'
 import { IngestAck } from './deliveries.ts'
 import { DestinationList, Retried, RetryRequest } from './destinations.ts'
 import { Switch } from './kit.ts'
-import { ReplayedEvents, ReplayJobRequest, ReplayRequest, Sent } from './replays.ts'
+import { ReplayedEvents, ReplayJobRequest, ReplayRequest } from './replays.ts'
 
 /** hooks.md section 2, Problem. */
 const Problem = Type.Object({

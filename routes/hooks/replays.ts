@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { Replay } from '../../db/hooks/replays.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { eventPage } from '../../html/hooks/events/detail.ts'
 import { replaysList } from '../../html/hooks/replays.ts'
@@ -12,10 +11,17 @@ import {
   MAX_REPLAYED,
   ReplayJob,
 } from '../../services/hooks/replays/jobs.ts'
-import { replayEvent } from '../../services/hooks/replays/replays.ts'
+import { replayEvent, Sent } from '../../services/hooks/replays/replays.ts'
 import { replayer } from './access.ts'
 import { EventId, readEvent } from './events/detail.ts'
 import { api, form } from './kit.ts'
+
+const target_url = field(
+  Type.Optional(
+    Type.String({ description: 'Where to; the default target of the settings if absent' }),
+  ),
+  'must be text.',
+)
 
 /** Not a duration: what a dry run has counted must not change with time. */
 function bound(description: string) {
@@ -37,12 +43,7 @@ export const ReplayJobRequest = Type.Object(
     since: bound('Lower bound: a time, or the id of an event'),
     until: bound('Upper bound: before a time, or up to the id of an event'),
     highest_id: field(Type.Optional(HighestId), 'must be the id of an event.'),
-    target_url: field(
-      Type.Optional(
-        Type.String({ description: 'Where to; the default target of the settings if absent' }),
-      ),
-      'must be text.',
-    ),
+    target_url,
     dry_run: field(
       withDefault(Type.Boolean({ description: 'Only count the events' }), false),
       'must be true or false.',
@@ -62,19 +63,9 @@ export const ReplayedEvents = Type.Object({
 })
 
 export const ReplayRequest = Type.Object(
-  {
-    target_url: Type.Optional(
-      field(
-        Type.String({ description: 'Where to; the default target of the settings if absent' }),
-        'must be a text',
-      ),
-    ),
-  },
+  { target_url },
   { additionalProperties: false, examples: [{ target_url: 'https://example.com/hook' }] },
 )
-
-/** One time that an event was sent. */
-export const Sent = Type.Omit(Replay, ['id', 'answer'])
 
 const params = { job: Type.String() }
 const path = '/api/v1/replay-jobs/:job'

@@ -1,20 +1,20 @@
 import type { ClaimedEvent } from '../../../db/hooks/destinations.ts'
-import type { HostSet } from '../../../kernel/net/addresses.ts'
-import type { Connections, OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
-import type { Clock } from '../../../kernel/time.ts'
+import type { Connections } from '../../../kernel/net/outbound.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { cleanText } from '../deliveries/fields.ts'
 import { isSuccess, keptAnswer, targetAnswer } from '../replays/outgoing.ts'
-import { ALLOW, headersToSend, NO_SECRET, type Signers } from '../replays/replays.ts'
+import {
+  ALLOW,
+  headersToSend,
+  NO_SECRET,
+  type ReplayParts,
+  type Signers,
+} from '../replays/replays.ts'
 
 /** What attempts are made with. */
-export interface AttemptParts extends Signers {
-  clock: Clock
+export interface AttemptParts
+  extends Signers, Pick<ReplayParts, 'clock' | 'replayTargets' | 'post'> {
   random: RandomBytes
-  /** The hosts of HOOKS_REPLAY_TARGETS. */
-  replayTargets: () => HostSet | undefined
-  /** Sends a request; refuses addresses that are not public, unless the request is trusted. */
-  post: (request: OutboundRequest) => Promise<OutboundResult>
 }
 
 /** What came of a claimed delivery, as `settleDeliveries` takes it. */

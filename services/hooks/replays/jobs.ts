@@ -132,9 +132,9 @@ export function openReplayJobs({ post, ...rest }: JobParts) {
      * 409 while another job runs.
      */
     async start(request: JobRequest) {
-      await refuseForbidden(parts, request.target)
+      const target = await allowedTarget(parts, request.target)
       if (last?.job.ended_at === null) throw alreadyRuns(last.job)
-      last = begin(parts, request)
+      last = begin(parts, request, target)
       const { job, noted } = last
       await noted
       return job
@@ -158,11 +158,16 @@ export function openReplayJobs({ post, ...rest }: JobParts) {
   }
 }
 
-/** A name that can't be looked up now is no reason: each event is tried for itself. */
-async function refuseForbidden({ registry, replayTargets }: JobParts, target: string | undefined) {
+/**
+ * The target of all events of a job, also if the settings change meanwhile. A name that can't be
+ * looked up now is not refused: each event is tried for itself.
+ */
+async function allowedTarget({ registry, replayTargets }: JobParts, target: string | undefined) {
   const standard = registry.settings.replay_default_target
   const { url, trusted } = chooseTarget(target, standard, replayTargets())
-  if (trusted || (await isPublicTarget(url)) !== false) return
+  if (trusted || (await isPublicTarget(url)) !== false) {
+    return { url, text: target ?? standard ?? '' }
+  }
   throw wrongTarget(`The target is not on the public internet; ${ALLOW}.`)
 }
 
@@ -171,10 +176,12 @@ function noteOf(verb: string, subject: string): ChangeNote {
   return { service: 'hooks', action: `replay job ${verb}`, subject }
 }
 
-function begin(parts: JobParts, { ids, target, actor, revoked }: JobRequest): Running {
-  const { registry, replayTargets, random, clock } = parts
-  const standard = registry.settings.replay_default_target
-  const { url } = chooseTarget(target, standard, replayTargets())
+function begin(
+  parts: JobParts,
+  { ids, actor, revoked }: JobRequest,
+  { url, text }: { url: URL; text: string },
+): Running {
+  const { random, clock } = parts
   const job: ReplayJob = {
     id: random(8).toString('hex'),
     state: 'running',
@@ -192,8 +199,7 @@ function begin(parts: JobParts, { ids, target, actor, revoked }: JobRequest): Ru
   const events = ids.length === 1 ? '1 event' : `${ids.length} events`
   const subject = `${job.id}: ${events} to ${auditedUrl(url)}`
   const noted = noteChange(parts.db, actor, noteOf('start', subject))
-  // A default target that is set while the job runs is not this job's.
-  const send = () => sendAll(parts, job, ids, target ?? standard ?? '', stop)
+  const send = () => sendAll(parts, job, ids, text, stop)
   return { job, noted, cancelled, over: work(parts, job, noted.then(send)) }
 }
 

@@ -1,3 +1,4 @@
+import type { Replay } from '../../../db/hooks/replays.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { OutboundResult } from '../../../kernel/net/outbound.ts'
@@ -79,11 +80,7 @@ export function outgoingHeaders(
 /**
  * What a target answered to an event; without an answer the status is null and `detail` says why.
  */
-export interface TargetAnswer {
-  status: number | null
-  ms: number
-  detail: string | null
-}
+export type TargetAnswer = Pick<Replay, 'status' | 'ms' | 'detail'>
 
 export function targetAnswer(result: OutboundResult): TargetAnswer {
   const { ms } = result

@@ -1,7 +1,8 @@
+import Type from 'typebox'
 import type { Database } from '../../../db/client.ts'
 import { eventQueries, type StoredEvent } from '../../../db/hooks/events.ts'
 import type { Provider } from '../../../db/hooks/providers.ts'
-import { replayQueries, type Replay } from '../../../db/hooks/replays.ts'
+import { Replay, replayQueries } from '../../../db/hooks/replays.ts'
 import { notFound } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
@@ -38,8 +39,9 @@ const TIMEOUT_MS = 10_000
 
 /** Tells a receiver that this is not the first delivery; the value is the event's id here. */
 const MARKER = 'x-gatehouse-replay'
-/** What became of a replay. What the target answered is for the page of the event alone. */
-export type Sent = Omit<Replay, 'id' | 'answer'>
+/** The result of a replay. The target's answer is for the page of the event alone. */
+export const Sent = Type.Omit(Replay, ['id', 'answer'])
+export type Sent = Type.Static<typeof Sent>
 
 /** What may be done about a refused target. */
 export const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
