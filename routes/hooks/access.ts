@@ -26,9 +26,9 @@ export const endpointHolder: Access<HooksRoutes, EndpointKey> = {
 }
 
 /**
- * Who may read events as a program: everybody whom the guard lets in, as for pages, or the holder
- * of an endpoint's token. An unknown token is always 401: a proxy may let requests with a token
- * pass without a sign-in.
+ * Readers of events by the API: everybody who passes the guard, as on pages, or the holder of an
+ * endpoint's token. An unknown token is always 401: a proxy may let requests with a token pass
+ * without a sign-in.
  */
 export const reader: Access<HooksRoutes, Caller> = {
   guard: 'private',

@@ -42,7 +42,7 @@ export const filterFields = {
   json: field(
     queryText(
       'Only events with this member in the JSON payload: data.object.id=evt_1; ' +
-        'a line for each of several',
+        'one line for each member',
     ),
     JSON_FORM,
     isShort,

@@ -60,7 +60,7 @@ const PayloadMember = Type.String({
   description:
     'PATH=VALUE of a member of the JSON payload, such as data.object.id=evt_1: steps between ' +
     'dots, a number for a place in an array; the whole value counts; payloads over 1 MiB ' +
-    'have none; a line for each of several',
+    'are not searched; one line for each member',
 })
 const Pattern = Type.String({
   minLength: 1,
