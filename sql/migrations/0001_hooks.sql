@@ -322,30 +322,8 @@ exception
 end
 $$;
 
--- The event type of a provider's first event with this signed body; without one, the type that is given.
--- Volatile, so that it sees events that were committed while the caller waited for its lock.
-create function hooks.first_event_type(provider_of text, check_of integer, body bytea, given text) returns text
-language plpgsql volatile
--- Only events_of_body gives this order without a sort. For a body that is common, the planner would rather walk another
--- index, or the table, and so read all events for any other body.
-set enable_sort = off
-as $$
-declare
-  first record;
-begin
-  select e.event_type
-    into first
-    from hooks.events e
-   where e.body_check between check_of and check_of
-     and e.provider = provider_of
-     and e.payload = body
-   order by e.body_check, e.id
-   limit 1;
-  return case when found then first.event_type else given end;
-end
-$$;
-
--- The event of a known delivery id. Volatile for the same reason.
+-- The event of a known delivery id. Volatile, so that it sees events that were committed while the caller waited for
+-- its lock.
 create function hooks.find_delivery(provider_of text, external_id_of text) returns setof hooks.events
 language sql volatile
 begin atomic

@@ -334,13 +334,6 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/hooks/destinations.test.ts',
   },
   {
-    why: 'the planner may walk all events to find the first type of a body',
-    path: 'sql/migrations/0001_hooks.sql',
-    find: '   order by e.body_check, e.id\n',
-    replace: '   order by e.id\n',
-    test: 'test/hooks/ingest.test.ts',
-  },
-  {
     why: 'deliveries do not use the rate',
     path: 'sql/migrations/0001_hooks.sql',
     find: 'cardinality(claimed) * interval',

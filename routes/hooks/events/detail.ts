@@ -7,7 +7,6 @@ import { notFound } from '../../../kernel/fault.ts'
 import { visitor } from '../../../kernel/http/endpoint.ts'
 import { bytesReply, type Reply } from '../../../kernel/http/reply.ts'
 import { parsed, withDefault } from '../../../kernel/validate.ts'
-import { contradictedType } from '../../../services/hooks/deliveries/fields.ts'
 import { compareEvents } from '../../../services/hooks/events/compare.ts'
 import {
   curlCommand,
@@ -21,7 +20,7 @@ import {
   readEventStart,
 } from '../../../services/hooks/events/detail.ts'
 import { receiverPath } from '../../../services/hooks/providers.ts'
-import { schemeOf } from '../../../services/hooks/schemes/schemes.ts'
+import { hasUnsignedType, schemeOf } from '../../../services/hooks/schemes/schemes.ts'
 import { reader } from '../access.ts'
 import { api, page, raw, type HooksRoutes } from '../kit.ts'
 
@@ -121,12 +120,14 @@ export async function readEvent(
   changes: Partial<EventView> = {},
 ): Promise<EventView> {
   const { event, omittedBytes, request } = await readEventStart(hooks.db, id, MAX_PARSED)
+  const isSigned = event.trust_mode === 'signed'
   const [sameBody, replays, neighbours = NO_NEIGHBOURS] = await Promise.all([
-    event.trust_mode === 'signed' ? q.findSameBody(hooks.db, { id }) : undefined,
+    isSigned ? q.findSameBody(hooks.db, { id }) : undefined,
     replayQueries.listReplays(hooks.db, { event: id, limit: LISTED_REPLAYS }),
     q.findNeighbours(hooks.db, { id }),
   ])
   const provider = hooks.registry.provider(event.provider)
+  const scheme = provider && schemeOf(provider)
   const receiver = baseUrl() + receiverPath(event.provider)
   const payloadUrl = `${baseUrl()}/log/${id}/payload`
   return {
@@ -137,8 +138,8 @@ export async function readEvent(
     isRaw: false,
     tree: payloadTree(event),
     pretty: changes.isRaw === true ? null : prettyPayload(event),
-    sameBody: sameBody?.id ?? null,
-    contradictedType: contradictedType(event, provider && schemeOf(provider)),
+    sameBody: sameBody ?? null,
+    hasUnsignedType: isSigned && scheme !== undefined && hasUnsignedType(scheme, event.headers),
     // An event of a broker has no receiver that it could be sent to again.
     curl: event.trust_mode === 'queue' ? null : curlCommand(event, receiver, payloadUrl),
     defaultTarget: hooks.registry.settings.replay_default_target,

@@ -7,14 +7,7 @@ import type { JsonObject } from '../../../kernel/json.ts'
 import { cleanText, fieldsAt, readMembers, sha256Hex } from './fields.ts'
 import type { Hooks } from '../open.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
-import {
-  hasUnsignedType,
-  needsJson,
-  placesOf,
-  schemeOf,
-  type Handshake,
-  type Scheme,
-} from '../schemes/schemes.ts'
+import { needsJson, placesOf, schemeOf, type Handshake, type Scheme } from '../schemes/schemes.ts'
 import {
   acceptsPrevious,
   isSignedProvider,
@@ -251,7 +244,6 @@ async function store(
     event_type,
     external_id: external_id ?? (scheme === undefined ? null : `sha256:${sha256Hex(body)}`),
     trust: scheme?.algorithm ?? (row.trust_mode === 'token' ? 'token' : 'open'),
-    keepsType: scheme !== undefined && hasUnsignedType(scheme),
     method,
     path: redactUrlTokens(path),
     query: storedQuery(search),

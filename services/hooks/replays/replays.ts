@@ -8,7 +8,6 @@ import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { makeChange, type ChangeTools } from '../../audit.ts'
-import { withStoredType } from '../deliveries/fields.ts'
 import {
   ANSWER_BYTES,
   chooseTarget,
@@ -134,8 +133,7 @@ interface OutgoingHeaders {
 
 /**
  * The headers with which an event is sent: its content type, those of the provider, and for a
- * signed provider a signature of the time `at`. The event type is the stored one. Undefined
- * without the secret to sign with.
+ * signed provider a signature of the time `at`. Undefined without the secret to sign with.
  */
 export function headersToSend(
   event: StoredEvent,
@@ -145,11 +143,9 @@ export function headersToSend(
   const signature = signAgain(event, signers, at)
   if (signature === undefined) return undefined
   const { content_type, headers } = event
-  const row = signers.registry.provider(event.provider)
-  const scheme = row && schemeOf(row)
   const all = {
     ...(content_type !== null && { 'content-type': content_type }),
-    ...outgoingHeaders(withStoredType(headersByName(headers), event, scheme)),
+    ...outgoingHeaders(headersByName(headers)),
     ...signature,
   }
   return { all, signature }

@@ -97,7 +97,9 @@ t.test('a very long payload is cut, and the page says so', async (t) => {
 })
 
 t.test('a repeated body leads to the earlier event, repeats are counted', async (t) => {
-  const text = shown(eventPage({ ...eventView({ attempts: 3 }), sameBody: 7 }))
+  const text = shown(
+    eventPage({ ...eventView({ attempts: 3 }), sameBody: { id: 7, event_type: 'push' } }),
+  )
   t.match(text, 'href="/log/7"')
   t.match(text, '3 (delivered again')
 })
