@@ -9,19 +9,22 @@ import { visitorOf } from '../../services/links/users/users.ts'
 import type { LinksRoutes } from './kit.ts'
 
 /** Anybody, without a token: nobody asks who calls. */
-export const anybody: Access<LinksRoutes, undefined> = {
+export const anybody: Access<LinksRoutes, null> = {
   guard: 'open',
   needsToken: false,
-  identify: () => undefined,
+  identify: () => null,
 }
+
+/** Anybody who may open the pages, signed in or not. */
+export const visitor: Access<LinksRoutes, null> = { ...anybody, guard: 'guarded' }
 
 /** People who are signed in at a browser. */
 export const signedIn: Access<LinksRoutes, User> = {
   guard: 'private',
   needsToken: false,
   async identify({ links }, { actor, receivedAt }) {
-    const visitor = await visitorOf(links.db, actor, receivedAt)
-    if (visitor !== undefined) return visitor
+    const user = await visitorOf(links.db, actor, receivedAt)
+    if (user !== undefined) return user
     throw forbidden('you are not signed in: come through the address where you sign in')
   },
 }

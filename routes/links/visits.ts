@@ -20,15 +20,8 @@ import {
 } from '../../services/links/links/target.ts'
 import { levelOf, visitorOf } from '../../services/links/users/users.ts'
 import { linkMeant, readVisitPath, suggestionsFor } from '../../services/links/visits/visits.ts'
-import {
-  faultPage,
-  faultReply,
-  framed,
-  LOCATION_TOO_LONG,
-  NOT_FOUND,
-  shortLinks,
-  type LinksRoutes,
-} from './kit.ts'
+import { faultPage, faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
+import { framed, shortLinks, type LinksRoutes } from './kit.ts'
 
 const NOINDEX = { 'x-robots-tag': 'noindex' }
 
@@ -80,7 +73,7 @@ export function isReservedPath(path: string) {
 
 async function resolve(visit: Visit, known: KnownLink | undefined) {
   const { app, context, ended } = visit
-  if (isReservedPath(context.path)) return faultReply(app, NOT_FOUND, context)
+  if (isReservedPath(context.path)) return faultReply(app, NOT_FOUND, context, null)
   const { db, targets } = app.links
   const path = readVisitPath(context.path)
   const { actor, receivedAt: now } = context
@@ -152,7 +145,7 @@ function redirect(visit: Visit, link: KnownLink, more: FurtherPath) {
   if (location === undefined) return undefined
   if (location.length > MAX_LOCATION) {
     ended.unknown()
-    return faultReply(app, LOCATION_TOO_LONG, context)
+    return faultReply(app, LOCATION_TOO_LONG, context, null)
   }
   ended.redirected()
   count(visit, link, clickKind(context.headers))
@@ -203,7 +196,9 @@ function replyForbidden(visit: Visit, { slug }: KnownLink, visitor?: User) {
 
 function refuseVisit({ app, context }: Visit, { status, code, message }: Fault, visitor?: User) {
   const fault = new Fault(status, code, message, { headers: NOINDEX })
-  return wantsJson(context) ? faultReply(app, fault, context) : faultPage(app, fault, visitor)
+  return wantsJson(context)
+    ? faultReply(app, fault, context, visitor)
+    : faultPage(app, fault, visitor)
 }
 
 function wantsJson({ headers }: Context) {
