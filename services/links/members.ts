@@ -10,16 +10,13 @@ import { changeLink } from './links/links.ts'
 import { writeHiddenTags } from './tags.ts'
 import { userByEmail } from './users/accounts.ts'
 
-/** What POST `/links/{id}/owners` and `/shares` take. */
+/** The user who becomes an owner of a link, or whom it is shared with. */
 export const NewMember = Type.Object({
   email: field(
     Type.String({ description: 'Address of a known user', examples: ['ann@example.com'] }),
     'is required and must be a string',
   ),
 })
-
-/** The same as a form. */
-export const MemberForm = Type.Object({ email: field(Type.String(), 'is required') })
 
 /** Who changes which link, and when. */
 export interface LinkChange {

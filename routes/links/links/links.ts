@@ -23,7 +23,7 @@ import {
   type Precondition,
 } from '../../../services/links/links/links.ts'
 import { listLinks } from '../../../services/links/lists/lists.ts'
-import { MemberForm } from '../../../services/links/members.ts'
+import { NewMember } from '../../../services/links/members.ts'
 import { MAX_CHANGES } from '../../../services/links/retention.ts'
 import { signedIn, token } from '../access.ts'
 import { api, form, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
@@ -176,7 +176,7 @@ export async function linkView(
     maxChanges: MAX_CHANGES,
     mayChange: isMine,
     people,
-    forms: { owners: newForm(MemberForm), shares: newForm(MemberForm), ...forms },
+    forms: { owners: newForm(NewMember), shares: newForm(NewMember), ...forms },
   }
   return {
     async page() {
