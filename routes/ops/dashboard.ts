@@ -15,7 +15,8 @@ import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../services/ops/sessions
 import { readHealth } from '../../services/ops/checks/health.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { firstChecks } from './checks.ts'
-import { form, LONG_FORM_LIMIT, page, type OpsApp, started } from './kit.ts'
+import { started } from './faults.ts'
+import { form, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
 import { FIRST_ITEMS, listWaiting } from './waiting.ts'
 
 const MAX_EVENTS = 15

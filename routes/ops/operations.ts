@@ -1,7 +1,8 @@
 import { Cooldown } from '../../db/ops/operations.ts'
 import { cooldownsView } from '../../html/ops/operations.ts'
 import { listCooldowns, readCooldowns } from '../../services/ops/operations/cooldowns.ts'
-import { listApi, page } from './kit.ts'
+import { page } from './kit.ts'
+import { listApi } from './paging.ts'
 
 /** Operations and their limits (ops.md section 4; decisions.md section 5, Dashboard). */
 export const operationEndpoints = [
