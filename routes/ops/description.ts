@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Event } from '../../db/ops/events.ts'
 import { Memory } from '../../db/ops/memories.ts'
-import { Cooldown } from '../../db/ops/operations.ts'
+import { ActionSummary } from '../../db/ops/operations.ts'
 import { Session } from '../../db/ops/sessions.ts'
 import type { ApiDescription, Operation } from '../../kernel/openapi.ts'
 import { Config, ConfigUpdate } from '../../services/ops/config.ts'
@@ -56,7 +56,7 @@ export function describeOps(
       Memory,
       MemoryCreation,
       MemoryUpdate,
-      Cooldown,
+      Cooldown: ActionSummary,
       Config,
       ConfigUpdate,
       AlertReceipt,
