@@ -126,8 +126,8 @@ function noChecks(): Html {
 }
 
 /**
- * A service with its checks: open if one was looked at and is not ok, else folded. The id says
- * which: a service that begins to fail is another element to htmx, so it opens.
+ * A service with its checks, open if one of them has run and is not ok. The id depends on that: to
+ * htmx, a service that begins to fail is another element, so it opens.
  */
 function serviceBox({ name, checks }: ServiceHealth, isWhole: boolean): Html {
   const isOpen = isWhole || checks.some(({ state, last }) => state !== 'ok' && last !== undefined)

@@ -123,9 +123,8 @@ async function mayFollow({ app }: Visit, link: KnownLink, visitor?: User) {
 }
 
 /**
- * What a visitor may know of a link beside where it leads, and whether its page is for the visitor.
- * Who may not find a link learns nothing of it; who is not signed in learns of public links what
- * suggestions tell, the title.
+ * What the preview of a link shows beside its address. Visitors who may not find the link see
+ * nothing more. Visitors who are not signed in see the title of a public link, as in suggestions.
  */
 async function detailsOf({ app }: Visit, known: KnownLink, visitor?: User): Promise<LinkDetails> {
   const db = app.links.db.at(visitor === undefined ? 'strangers' : 'trusted')
@@ -173,7 +172,7 @@ async function replyUnknown(visit: Visit, asked: string, visitor?: User) {
   return htmlReply(framed(app, page, visitor), 404, NOINDEX)
 }
 
-/** When the database has no time for suggestions and details, the page has none. */
+/** If the database is too busy, the page is shown without suggestions and details. */
 function undefinedWhenBusy(error: unknown): undefined {
   if (error instanceof Unavailable) return undefined
   throw error
@@ -181,7 +180,7 @@ function undefinedWhenBusy(error: unknown): undefined {
 
 /**
  * 403 for a secure link that the visitor may not follow. It says neither where the link leads nor
- * whose it is: only who may read a link learns that.
+ * whose it is: only people who may read a link see that.
  */
 function replyForbidden(visit: Visit, { slug }: KnownLink, visitor?: User) {
   const message =

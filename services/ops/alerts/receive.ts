@@ -136,7 +136,7 @@ export function openAlerts(options: AlertsOptions) {
       return result
     },
     resume: resuming.now,
-    /** Interrupts deliveries in progress: their senders are told to try again. */
+    /** Interrupts deliveries in progress: the replies ask their senders to try again. */
     close() {
       stopping.abort()
       return resuming.stop()
