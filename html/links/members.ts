@@ -130,7 +130,7 @@ export function changeList(changes: readonly Change[]): Html {
   </ol>`
 }
 
-/** What each action did. A later version may add some: their own word is better than nothing. */
+/** Words for each action. An action of a later version is shown by its name. */
 const ACTIONS: Readonly<Record<string, (detail: Change['detail']) => Printable>> = {
   created: ({ url }) => html`made the link to ${value(url?.[1])}`,
   'owner added': ({ owner }) => html`made ${value(owner?.[1])} a co-owner`,

@@ -16,7 +16,7 @@ export interface ChecksView {
   health: Health
   /** The services of this page. */
   services: readonly ServiceHealth[]
-  /** The address of this page, which an open page asks for again. */
+  /** The address of this page, which an open page polls. */
   path: string
   /** The address of the next page, if there is one. */
   older: string | undefined
@@ -101,7 +101,7 @@ function named(names: readonly string[]): string {
   return `${names.slice(0, MAX_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
-/** The services alone; an open page asks for them again and again. */
+/** The services alone; an open page polls them. */
 export function checksFragment(view: ChecksView): Html {
   const { health, services, path, older, isWhole } = view
   const isEmpty = health.state === 'empty'

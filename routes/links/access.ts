@@ -16,7 +16,7 @@ export const anybody: Access<LinksRoutes, null> = {
 }
 
 /** Anybody who may open the pages, signed in or not. */
-export const visitor: Access<LinksRoutes, null> = { ...anybody, guard: 'guarded' }
+export const guest: Access<LinksRoutes, null> = { ...anybody, guard: 'guarded' }
 
 /** People who are signed in at a browser. */
 export const signedIn: Access<LinksRoutes, User> = {

@@ -15,7 +15,7 @@ import {
   suggestionsFor,
   termsOfLink,
 } from '../../services/links/visits/visits.ts'
-import { visitor } from './access.ts'
+import { guest } from './access.ts'
 import { LOCATION_TOO_LONG } from './faults.ts'
 import { framed, raw, shortLinks, type LinksRoutes } from './kit.ts'
 
@@ -35,7 +35,7 @@ type SearchCall = Call<LinksRoutes, null, unknown, { q: string }>
 export const searchEndpoints = [
   raw({
     path: '/-/opensearch.xml',
-    access: visitor,
+    access: guest,
     answer({ app }) {
       const text = searchDescription(shortLinks(app))
       const type = 'application/opensearchdescription+xml'
@@ -43,9 +43,9 @@ export const searchEndpoints = [
     },
   }),
 
-  raw({ path: '/-/go', access: visitor, query: SearchQuery, answer: go }),
+  raw({ path: '/-/go', access: guest, query: SearchQuery, answer: go }),
 
-  raw({ path: '/-/suggest', access: visitor, query: SearchQuery, answer: suggest }),
+  raw({ path: '/-/suggest', access: guest, query: SearchQuery, answer: suggest }),
 ]
 
 /** `/-/go?q=`: redirects to the link with this name, or lists similar ones. */

@@ -6,7 +6,7 @@ import type { Match, Route, Fallback } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
-import { anybody, bearerAt, refuseUser, signedIn, visitor } from './access.ts'
+import { anybody, bearerAt, refuseUser, signedIn, guest } from './access.ts'
 import { auditEndpoints } from './audit.ts'
 import { adminLinkEndpoints } from './bulk.ts'
 import { completionEndpoints } from './links/completions.ts'
@@ -26,7 +26,7 @@ import { isReservedPath, resolverRoute } from './visits.ts'
 const API = '/api/v1/'
 const ADMIN = `${API}admin/`
 
-const homeEndpoint = raw({ path: '/', access: visitor, answer: () => seeOther('/-/') })
+const homeEndpoint = raw({ path: '/', access: guest, answer: () => seeOther('/-/') })
 
 /** Neither the pages nor the places that links lead to are for search engines. */
 const ROBOTS = bytesReply('User-agent: *\nDisallow: /\n', 'text/plain; charset=utf-8')

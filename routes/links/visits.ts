@@ -25,7 +25,7 @@ import { framed, shortLinks, type LinksRoutes } from './kit.ts'
 
 const NOINDEX = { 'x-robots-tag': 'noindex' }
 
-/** Programs that say so; among them those that fetch a link to show what is behind it. */
+/** User agents of programs, also of those that fetch a link to show a preview. */
 const BOTS = [
   /(?<!cu)bot\b|crawl|spider|slurp|preview|externalhit|linkexpanding|embed|fetch|curl|wget/i,
   /python|ruby|php|^node|undici|go-http|httpclient|java\/|okhttp|axios|whatsapp/i,
@@ -93,12 +93,12 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
     return replyForbidden(visit, link, visitor)
   }
   if (path.previews) {
-    // To a stranger, a link that is not public looks like none.
+    // Visitors who are not signed in must not learn that a link exists, unless it is public.
     if (visitor === undefined && link.visibility !== 'public') {
       return replyUnknown(visit, path.asked, visitor)
     }
     ended.previewed()
-    // With a query, the page shows what was typed into it: it was opened, and counted, before.
+    // With a query, the page shows an example that was typed; opening it was counted before.
     if (context.search === '') count(visit, link, 'preview')
     const sent = queryOf(context)
     const example = exampleOf(link, (name) => sent.get(name))

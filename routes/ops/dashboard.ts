@@ -68,7 +68,7 @@ function newTrigger({ ops }: OpsApp): TriggerView {
   return { form: newForm(TriggerForm), maxTier: ops.config.current.max_tier }
 }
 
-/** The part that open pages ask for again and again. It reads no long lists. */
+/** The part that open pages poll. It reads no long lists. */
 async function nowView({ ops, baseUrl }: OpsApp, now: Date): Promise<NowView> {
   const { db, config } = ops
   const [health, running, [last], summary] = await Promise.all([

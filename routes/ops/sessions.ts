@@ -139,8 +139,8 @@ export const sessionEndpoints = [
   }),
 
   /**
-   * Decisions.md section 5, Output: `line` events with their numbers as ids, then `done`. Clients
-   * resume by `Last-Event-ID` or `?last_event_id=`.
+   * The stream of decisions.md section 5, Output: `line` events with their numbers as ids, then
+   * `done`. Clients resume by `Last-Event-ID` or `?last_event_id=`.
    */
   raw({
     path: '/sessions/:id/stream',
@@ -152,7 +152,7 @@ export const sessionEndpoints = [
       if (!ops.lines.hasRoom) {
         throw unavailable('As many streams are open as this process serves; try again shortly.', 5)
       }
-      // A header that is not a line's number belongs to a client that has nothing yet.
+      // A client whose header is not the number of a line has no lines yet.
       const header = context.headers['last-event-id']
       const known = header === undefined ? query.last_event_id : (lineNumber(header) ?? 0)
       return {

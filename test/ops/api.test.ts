@@ -183,6 +183,12 @@ await t.test('the document of the ops API', async (t: Test) => {
       const open = operation.security?.length === 0
       t.equal(answer.status === 401, !open, `${what}, open: ${open}`)
     }
+    const webhook = Object.keys(document.paths['/api/v1/webhook']?.['post']?.responses ?? {})
+    t.same(
+      webhook,
+      ['202', '400', '401', '413', '500', '502', '503'],
+      'of any type, from anywhere',
+    )
     t.match(document.components.securitySchemes, { bearer: { type: 'http', scheme: 'bearer' } })
   })
 

@@ -2,9 +2,9 @@ import { html, type Html } from '../../../kernel/html.ts'
 import { markdown } from '../../markdown.ts'
 import { shortText } from '../layout.ts'
 
-/** A part of a prompt: what is asked, or text of others that stands in it as data. */
+/** A part of a prompt: the task, or text of others in it, which is data. */
 export interface PromptPart {
-  /** What the data is, such as `FINDINGS`; undefined for what is asked. */
+  /** The kind of data, such as `FINDINGS`; undefined for the task. */
   kind: string | undefined
   text: string
 }
@@ -14,7 +14,7 @@ const INTRODUCTION = /Between the two lines (?<fence>(?<kind>[A-Z]{1,20})-[0-9a-
 
 const TITLES: Readonly<Record<string, string>> = { ALERT: 'Alert', FINDINGS: 'Findings' }
 
-/** Splits a prompt at the fences around its data, which mean something to a model only. */
+/** Splits a prompt at the fences around its data, which are for models only. */
 export function promptParts(prompt: string): readonly PromptPart[] {
   const parts: PromptPart[] = []
   let at = 0
