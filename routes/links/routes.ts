@@ -6,7 +6,7 @@ import type { Match, Route, Fallback } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
-import { anybody, bearerAt, refuseUser, signedIn, guest } from './access.ts'
+import { admin, anybody, guest, signedIn, token } from './access.ts'
 import { auditEndpoints } from './audit.ts'
 import { adminLinkEndpoints } from './bulk.ts'
 import { completionEndpoints } from './links/completions.ts'
@@ -25,6 +25,7 @@ import { isReservedPath, resolverRoute } from './visits.ts'
 
 const API = '/api/v1/'
 const ADMIN = `${API}admin/`
+const anyToken = token('full', 'read', 'create')
 
 const homeEndpoint = raw({ path: '/', access: guest, answer: () => seeOther('/-/') })
 
@@ -91,7 +92,7 @@ export function linksFallback(app: LinksRoutes): Fallback {
   const visit: Match = { kind: 'route', route: resolver, params: {} }
   return (path, allow, method) => {
     if (path.startsWith(API))
-      return { kind: 'route', route: missingOperation(app, allow), params: {} }
+      return { kind: 'route', route: missingOperation(app, path, allow), params: {} }
     if (allow !== undefined) return { kind: 'wrong-method', allow }
     if (method === 'GET' || method === 'HEAD') return visit
     return isReservedPath(path) ? { kind: 'none' } : { kind: 'wrong-method', allow: 'GET, HEAD' }
@@ -103,16 +104,14 @@ export function linksFallback(app: LinksRoutes): Fallback {
  * callers with a token get 404, or 405 with the methods. Below `admin/` only admins learn which
  * paths exist.
  */
-function missingOperation(app: LinksRoutes, allow: string | undefined): Route {
-  return {
-    method: 'GET',
+function missingOperation(app: LinksRoutes, path: string, allow: string | undefined): Route {
+  const missing = raw({
     path: '/api/v1/(none)',
-    access: 'open',
-    async handle(context) {
-      const caller = await bearerAt(app.links, context)
-      if (context.path.startsWith(ADMIN)) refuseUser(caller)
+    access: path.startsWith(ADMIN) ? admin(anyToken) : anyToken,
+    answer() {
       if (allow === undefined) throw NOT_FOUND
       throw wrongMethod(allow, `this path answers ${allow} only`)
     },
-  }
+  })
+  return missing.route(app)
 }

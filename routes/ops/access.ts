@@ -1,25 +1,19 @@
-import { Fault } from '../../kernel/fault.ts'
+import type { Fault } from '../../kernel/fault.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
 import { bearsKey } from '../../kernel/tokens.ts'
 import type { OpsApp } from './kit.ts'
 
-/**
- * Who bears OPS_CHAT_API_KEY. It is looked up at each request: without a key nobody may call. Each
- * API has its own words for both refusals.
- */
+/** Who bears OPS_CHAT_API_KEY, looked up at each request. Each API has its own words. */
 export function keyHolder(
-  notConfigured: Fault,
-  wrongKey: Pick<Fault, 'code' | 'message'>,
+  refusals: Readonly<Record<'notConfigured' | 'wrongKey', Fault>>,
 ): Access<OpsApp, undefined> {
-  const headers = { 'www-authenticate': 'Bearer' }
-  const unauthorized = new Fault(401, wrongKey.code, wrongKey.message, { headers })
   return {
     guard: 'open',
     needsToken: true,
     identify({ chatKey }, context) {
       const key = chatKey()
-      if (key === undefined) throw notConfigured
-      if (!bearsKey(context.headers, key)) throw unauthorized
+      if (key === undefined) throw refusals.notConfigured
+      if (!bearsKey(context.headers, key)) throw refusals.wrongKey
       context.actor = { kind: 'token', name: 'OPS_CHAT_API_KEY' }
       return undefined
     },

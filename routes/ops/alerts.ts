@@ -32,8 +32,13 @@ export const AlertProblem = Type.Object({
   message: Type.Optional(Type.String({ description: 'What is to be done about it' })),
 })
 
-const NOT_CONFIGURED = new Fault(503, 'NOT_CONFIGURED', 'the webhook is not configured', {
-  advice: 'set OPS_CHAT_API_KEY, and send it as Authorization: Bearer KEY',
+const access = keyHolder({
+  notConfigured: new Fault(503, 'NOT_CONFIGURED', 'the webhook is not configured', {
+    advice: 'set OPS_CHAT_API_KEY, and send it as Authorization: Bearer KEY',
+  }),
+  wrongKey: new Fault(401, 'UNAUTHORIZED', 'unauthorized', {
+    headers: { 'www-authenticate': 'Bearer' },
+  }),
 })
 
 /** The webhook, what it received, and Investigate (decisions.md section 5, Webhook). */
@@ -80,7 +85,7 @@ export const alertEndpoints = [
   raw({
     method: 'POST',
     path: '/api/v1/webhook',
-    access: keyHolder(NOT_CONFIGURED, { code: 'UNAUTHORIZED', message: 'unauthorized' }),
+    access,
     notes: {
       id: 'receiveAlert',
       tag: 'Alerts',

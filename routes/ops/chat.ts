@@ -9,10 +9,14 @@ import { raw, type OpsApp } from './kit.ts'
 
 const BODY_LIMIT = 1024 * 1024
 const KEEP_ALIVE_MS = 15_000
-const NOT_CONFIGURED = new Fault(503, 'NOT_CONFIGURED', 'OPS_CHAT_API_KEY is not configured')
-const access = keyHolder(NOT_CONFIGURED, {
-  code: 'INVALID_API_KEY',
-  message: 'the API key is missing or wrong: send Authorization: Bearer KEY',
+const access = keyHolder({
+  notConfigured: new Fault(503, 'NOT_CONFIGURED', 'OPS_CHAT_API_KEY is not configured'),
+  wrongKey: new Fault(
+    401,
+    'INVALID_API_KEY',
+    'the API key is missing or wrong: send Authorization: Bearer KEY',
+    { headers: { 'www-authenticate': 'Bearer' } },
+  ),
 })
 
 /**

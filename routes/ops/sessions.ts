@@ -40,7 +40,11 @@ const MAX_CHAIN = 100
 
 /** The number of a line; where it is left out, the newest lines are shown, or all are sent. */
 function lineNumberOr(number: number) {
-  return parsed(withDefault(Type.Integer(), number), 'must be the number of a line', lineNumber)
+  return parsed(
+    withDefault(Type.Integer({ minimum: 0 }), number),
+    'must be the number of a line',
+    lineNumber,
+  )
 }
 
 const CallNumber = Type.Integer({ minimum: 1, maximum: MAX_SEQ })
