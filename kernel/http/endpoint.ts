@@ -270,7 +270,7 @@ function actionOf<App, Viewer>(
     action: Action<App, C, P, Q, F, B, Fields, Result, R>,
   ): readonly Endpoint<App>[] => {
     const { act, api: forPrograms, form: forPeople, body, ...shared } = action
-    const { toBody = ({ body }) => body as Static<B>, answer } = forPeople
+    const { toBody = (call) => call.body as Static<B>, answer } = forPeople
     const fields = (forPeople.body ?? body) as Fields | undefined
     return [
       api({ ...shared, ...forPrograms, ...(body && { body }), answer: act }),
