@@ -133,7 +133,11 @@ export const linkFormEndpoints = [
       return { location: `/-/links/${id}` }
     },
     refused(call, state) {
-      if (call.found === undefined) return goneView(call, state.typed)
+      if (call.found === undefined) {
+        // What was typed may become a new link.
+        const again = newForm(NewLinkForm, state.typed)
+        return formView(call, { link: null, form: again, isGone: true })
+      }
       if (state.fault.code === 'PRECONDITION_FAILED') return staleView(call, state.typed)
       return formView(call, { link: call.found, form: state })
     },
@@ -186,11 +190,6 @@ async function linkOrNothing(call: LinkCall): Promise<LinkAccess | undefined> {
 function linkGone(): Fault {
   const message = 'somebody has deleted this link since you opened this form; nothing was saved'
   return linksFault('NOT_FOUND', message, '')
-}
-
-/** The texts of a link that is gone, in the form of a new one. */
-function goneView(call: EditCall, typed: Typed): Promise<View> {
-  return formView(call, { link: null, form: newForm(NewLinkForm, typed), isGone: true })
 }
 
 /**
