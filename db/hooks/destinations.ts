@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp, many, one, optional, sqlFile } from '../sql-file.ts'
+import { exec, many, nullable, one, optional, sqlFile, Timestamp } from '../sql-file.ts'
 import { StoredEvent } from './events.ts'
 
 /** What a sender needs to know of a destination. `failed`: failures disabled it. */
@@ -64,6 +64,11 @@ export type Work = Type.Static<typeof Work>
 const Name = Type.Pick(Destination, ['name'])
 const Enabled = Type.Pick(DestinationTarget, ['enabled'])
 const Planned = Type.Object({ looked_at: Type.Integer(), planned: Type.Integer() })
+const Retried = Type.Object({
+  retried: Type.Integer(),
+  /** The event to go on from. */
+  next_from: nullable(Type.Integer()),
+})
 const GivenUp = Type.Object({
   name: Type.String(),
   events: Type.Integer(),
@@ -87,15 +92,17 @@ export const destinationQueries = sqlFile('sql/hooks/destinations.sql', {
   }),
   enableDestination: optional(Name, { name: 'text', enabled: 'bool' }),
   removeDestination: optional(Name, { name: 'text' }),
+  listRemovals: many(Name, {}),
+  removeDeliveries: one(Type.Pick(Retried, ['next_from']), { name: 'text', from: 'int8' }),
+  endRemoval: exec({ name: 'text' }),
   lockDestination: optional(Type.Object({ position: Type.Integer(), enabled: Type.Boolean() }), {
     name: 'text',
   }),
   lockDestinations: many(Name, {}),
-  retryDeliveries: one(Type.Object({ retried: Type.Integer() }), {
+  retryDeliveries: one(Retried, {
     name: 'text',
     from: 'int8',
     dead: 'bool',
-    limit: 'int8',
   }),
   findWork: many(Work, {}),
   planDeliveries: one(Planned, { name: 'text', last: 'int8', rows: 'int8' }),

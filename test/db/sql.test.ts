@@ -143,6 +143,7 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'listRejectionCounts',
     'listTargets',
     'listDestinations',
+    'listRemovals',
     'lockDestinations',
     'findWork',
     'giveUpEvents',

@@ -195,16 +195,19 @@ await onPostgres(t, 'destinations on several instances', async (t: Test, backend
     const [free, slow] = [await startReceiver(t), await startReceiver(t)]
     await addDestination(env, 'free', free.url)
     await addDestination(env, 'slow', slow.url, '--rate', '20/s')
-    const usedUp = (until: string) =>
-      backend.query(env, `update hooks.destinations set paid_until = ${until} where rate = 20`)
-    await usedUp(`now() + interval '1 hour'`)
+    await destination(env, 'disable', 'slow')
     await sendAll(t, [base, other.hooks], await sender.deliveries(60))
     await untilListed(env, 'free', { delivered: 60 })
-    await untilListed(env, 'slow', { waiting: 60 })
-    t.same(slow.received, [], 'neither sends while the rate is used up')
 
-    const [begin] = await backend.query(env, 'select now()::text as at')
-    await usedUp('now()')
+    // As if the clock had been set back by an hour: rate is used up to a later time than now.
+    const [begin] = await backend.query(
+      env,
+      `with stepped as (
+         update hooks.destinations set paid_until = now() + interval '1 hour' where rate = 20
+       )
+       select now()::text as at`,
+    )
+    await destination(env, 'enable', 'slow')
     await untilListed(env, 'slow', { delivered: 60 })
     // Of the 3 s that 60 take, a tenth of a second was left at the start.
     const [paid] = await backend.query(
@@ -285,6 +288,61 @@ function form(fields: Readonly<Record<string, string>>, path = '') {
   const body = new URLSearchParams(fields).toString()
   return { call: `POST /destinations${path}`, headers: FORM_TYPE, body }
 }
+
+/** Owes deliveries of events that need not exist to a destination; every second one is dead. */
+const OWE = `
+insert into hooks.destination_deliveries (destination, event_id, tries, next_at)
+select $1, id, 1, case when id % 2 = 0 then now() + interval '1 hour' end
+  from generate_series(1000001, 1000000 + $2::integer) id`
+
+await onPostgres(t, 'a destination with a large backlog', async (t: Test, backend) => {
+  const { env, server } = await startHooks(t, backend, LOCAL)
+  await addDestination(env, 'big', 'http://127.0.0.1:9/')
+  // Nobody but the commands works on it.
+  await server.stop()
+  await backend.query(env, OWE, ['big', 9_001])
+  const retry = async (...flags: readonly string[]) =>
+    (await destination(env, 'retry', 'big', ...flags)).stderr
+
+  await t.test('is retried in steps, each delivery once', async (t) => {
+    t.match(await retry('--since', '1009000'), /^1 delivery is tried again/)
+    t.match(await retry(), /^4499 deliveries are tried again/)
+    t.match(await retry('--dead', '--since', '1000002'), /^4500 deliveries are tried again/)
+    t.match(await retry('--dead'), /^1 delivery is tried again/)
+    t.match(await listed(env, 'big'), { waiting: 9_001, dead: 0 })
+  })
+
+  await t.test('is removed in steps, and nobody sees it meanwhile', async (t) => {
+    t.match(await destination(env, 'remove', 'big'), { code: 0, stderr: 'big is removed\n' })
+    t.equal((await destination(env, 'list', '--json')).stdout, '[]\n')
+    const add = () => destination(env, 'add', 'big', 'http://127.0.0.1:9/')
+    const taken = 'The destination "big" is still being removed; choose another name or wait.'
+    t.match(await add(), { code: 1, stderr: `gatehouse: ${taken}\n` })
+    for (const verb of ['enable', 'disable', 'retry', 'remove']) {
+      t.match((await destination(env, verb, 'big')).stderr, /There is no destination "big"/, verb)
+    }
+    await startServer(t, { services: ['hooks'], env })
+    await until(async () => (await add()).code === 0, 'the name to be free')
+    t.match(await listed(env, 'big'), { waiting: 0, dead: 0 }, 'it owes nothing')
+  })
+})
+
+await eachBackend(t, 'a removal that a crash has cut off', async (t: Test, backend) => {
+  const { env, server } = await startHooks(t, backend, LOCAL)
+  await addDestination(env, 'big', 'http://127.0.0.1:9/')
+  await server.stop()
+  await backend.query(env, OWE, ['big', 5_000])
+  await backend.query(
+    env,
+    `update hooks.destinations set disabled_at = now(), disabled_by = 'removal'`,
+  )
+  const again = await startServer(t, { services: ['hooks'], env })
+  const add = () => destination(env, 'add', 'big', 'http://127.0.0.1:9/')
+  await until(async () => (await add()).code === 0, 'the name to be free')
+  await again.stop()
+  const rest = await backend.query(env, 'select event_id from hooks.destination_deliveries')
+  t.same(rest, [], 'nothing is left of its backlog')
+})
 
 await onPostgres(t, 'destination: what is refused', async (t: Test, backend) => {
   const { env } = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: '127.0.0.1:9' })

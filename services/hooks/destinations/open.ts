@@ -11,6 +11,7 @@ import { STEP_BYTES } from '../events/events.ts'
 import type { Registry } from '../registry.ts'
 import type { EventStream } from '../stream.ts'
 import { COUNT_UP_TO } from './destinations.ts'
+import { startRemovals } from './removals.ts'
 import { startWorker, type Worker, type WorkerParts } from './worker.ts'
 
 /** The destinations of this process at work. */
@@ -53,12 +54,13 @@ export function openDestinations(options: DestinationsOptions) {
     rounds: repeat(clock, POLL_MS, 'destinations', (isStopped) => plan(state, isStopped), reports),
   }
   const measures = startMeasures(options)
+  const removals = startRemovals(options)
   registry.onChange(() => void state.rounds.now())
   return {
     /** Claims nothing more; resolves when what was sent is recorded or left to others. */
     async close(): Promise<void> {
       const { workers, ending, rounds } = state
-      await Promise.all([rounds.stop(), measures.stop()])
+      await Promise.all([rounds.stop(), measures.stop(), removals.stop()])
       state.watching?.stop()
       await Promise.all([...[...workers.values()].map((worker) => worker.stop()), ...ending])
     },
