@@ -66,9 +66,9 @@ export async function openRegistry({ db, clock, log }: HooksParts, secrets: Sign
     get destinations() {
       return destinations
     },
-    /** True when an alarm is set for some provider, or a destination may raise one. */
+    /** True when an alarm is set for some provider. */
     get hasAlarms() {
-      return destinations.length > 0 || providers.values().some(({ watched }) => watched)
+      return providers.values().some(({ watched }) => watched)
     },
     get settings() {
       return settings
