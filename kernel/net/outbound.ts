@@ -154,26 +154,26 @@ function exchange(
 }
 
 /**
- * The look-up of a connection that may only lead to the public internet: the addresses that it
- * connects to are the ones that were checked, and one that is not public refuses the name.
+ * The look-up of a connection that may only lead to the public internet: it gives the public
+ * addresses of a name and leaves out the others. A name without any is refused. The addresses that
+ * are connected to are the ones that were checked.
  */
 export function publicOnly(resolveName: ResolveName): LookupFunction {
   return (name, options, callback) => {
     resolveName(name, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, [])
-      const [first] = addresses
-      if (first === undefined || addresses.some(({ address }) => !isPublicAddress(address))) {
-        return callback(new RefusedAddress(NOT_PUBLIC), [])
-      }
-      if (options.all === true) callback(null, addresses)
+      const open = addresses.filter(({ address }) => isPublicAddress(address))
+      const [first] = open
+      if (first === undefined) return callback(new RefusedAddress(NOT_PUBLIC), [])
+      if (options.all === true) callback(null, open)
       else callback(null, first.address, first.family)
     })
   }
 }
 
 /**
- * Whether a target is on the public internet; undefined for a name that is not known now. A target
- * is checked again whenever it is connected to.
+ * Whether a target can be reached on the public internet; undefined for a name that is not known
+ * now. A target is checked again whenever it is connected to.
  */
 export async function isPublicTarget(
   { hostname }: URL,
@@ -185,7 +185,7 @@ export async function isPublicTarget(
   resolveName(host, { all: true }, (_error, addresses = []) => found.resolve(addresses))
   const addresses = await found.promise
   if (addresses.length === 0) return undefined
-  return addresses.every(({ address }) => isPublicAddress(address))
+  return addresses.some(({ address }) => isPublicAddress(address))
 }
 
 /**
