@@ -64,10 +64,15 @@ export async function load(
 }
 
 /**
- * Tables in which migrations write rows. Every change that a person makes to them has a line in
- * `audit.changes`.
+ * Tables in which migrations and starts write rows. Every change that a person makes to them has a
+ * line in `audit.changes`.
  */
-const FILLED_BY_MIGRATIONS = ['hooks.providers', 'hooks.settings', 'ops.settings']
+const FILLED_BY_ITSELF = [
+  'hooks.installation',
+  'hooks.providers',
+  'hooks.settings',
+  'ops.settings',
+]
 
 /** A table with a row that no migration wrote, if any. */
 async function firstWithContent(
@@ -75,7 +80,7 @@ async function firstWithContent(
   tables: readonly Table[],
 ): Promise<string | undefined> {
   for (const { name } of tables) {
-    if (FILLED_BY_MIGRATIONS.includes(name)) continue
+    if (FILLED_BY_ITSELF.includes(name)) continue
     const text = `select exists (select from ${name}) as there`
     const [row] = await run<{ there: boolean }>(tx, text)
     if (row?.there === true) return name

@@ -567,3 +567,10 @@ create table hooks.settings (
   pruned_through         bigint  not null default 0 -- highest id removed: a stream from below has a gap
 );
 insert into hooks.settings default values;
+
+-- What this installation is called in all that it sends. The first start writes it, not this file: a database that is
+-- delivered ready to be copied must not give each copy the same name.
+create table hooks.installation (
+  only_row boolean          primary key default true check (only_row),
+  name     text collate "C" not null
+);

@@ -4,7 +4,13 @@ import type { Test } from 'tap'
 import { eachBackend, onPostgres } from '../helpers/backends.ts'
 import { refuseCommands } from '../helpers/cli.ts'
 import { createSender, sendAll } from '../helpers/deliveries.ts'
-import { addDestination, destination, listed, untilListed } from '../helpers/destinations.ts'
+import {
+  addDestination,
+  destination,
+  eventOf,
+  listed,
+  untilListed,
+} from '../helpers/destinations.ts'
 import { request } from '../helpers/http.ts'
 import {
   addProvider,
@@ -27,7 +33,7 @@ const LOCAL = { HOOKS_REPLAY_TARGETS: '127.0.0.1' }
 
 /** The ids that a receiver got, in the order in which they came. */
 function idsOf({ received }: Pick<Awaited<ReturnType<typeof startReceiver>>, 'received'>) {
-  return received.map(({ headers }) => Number(headers['idempotency-key']))
+  return received.map(eventOf)
 }
 
 function sorted(ids: readonly number[]): readonly number[] {
@@ -38,7 +44,7 @@ await eachBackend(t, 'delivery onwards', async (t: Test, backend) => {
   const { base, env, server } = await startHooks(t, backend, LOCAL)
   await addProvider(base, 'lan', { open: true })
 
-  await t.test('each event from now on comes signed, with its id as the key', async (t) => {
+  await t.test('each event from now on comes signed, with its id in the key', async (t) => {
     await deliver(base, 'code_host', '{"before": true}')
     const verified: boolean[] = []
     const receiver = await startReceiver(t, async ({ body, headers }, response) => {

@@ -1,20 +1,15 @@
 import type { ClaimedEvent } from '../../../db/hooks/destinations.ts'
+import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { Connections } from '../../../kernel/net/outbound.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
-import { cleanText } from '../deliveries/fields.ts'
-import { isSuccess, keptAnswer, targetAnswer } from '../replays/outgoing.ts'
-import {
-  ALLOW,
-  headersToSend,
-  NO_SECRET,
-  type ReplayParts,
-  type Signers,
-} from '../replays/replays.ts'
+import { deliveryKey } from '../installation.ts'
+import { makeAttempt, type AttemptParts } from '../replays/attempt.ts'
 
-/** What attempts are made with. */
-export interface AttemptParts
-  extends Signers, Pick<ReplayParts, 'clock' | 'replayTargets' | 'post'> {
+/** What deliveries are made with. */
+export interface DestinationParts extends AttemptParts {
   random: RandomBytes
+  /** The hosts of HOOKS_REPLAY_TARGETS. */
+  replayTargets: () => HostSet | undefined
 }
 
 /** What came of a claimed delivery, as `settleDeliveries` takes it. */
@@ -33,11 +28,6 @@ export interface Result extends Pick<ClaimedEvent, 'claimed_until'> {
   at: Date
 }
 
-/** Less than a claim lasts: nobody else sends the event meanwhile. */
-const TIMEOUT_MS = 10_000
-/** An answer is read so far, so that its connection can be used again. */
-const ANSWER_BYTES = 64 * 1024
-
 const MINUTE_S = 60
 const HOUR_S = 3_600
 /** Seconds from a failed try to the next one; after the last of them a delivery is dead. */
@@ -55,60 +45,48 @@ const MAX_RETRY_AFTER_S = 24 * HOUR_S
 
 /** Gone: the receiver will never take it. */
 const GONE = 410
+const BROKEN = 'a defect of Gatehouse; the line "delivery broke" of the log has more'
 
 /**
- * Sends a claimed event to a target, with a new signature, and returns the state of the delivery. A
- * delivery that `cut` has ended is released: the next instance sends it again.
+ * Sends a claimed event to a target and returns the state of the delivery. A delivery that `cut` has
+ * ended is released: the next instance sends it again.
  */
 export async function attempt(
-  parts: AttemptParts,
+  parts: DestinationParts,
   url: URL,
   event: ClaimedEvent,
   { connections, cut }: { connections: Connections; cut: AbortSignal },
 ): Promise<Result> {
-  const at = parts.clock.now()
-  const { id: event_id, claimed_until, tries, payload: body } = event
-  const delivery = { event_id, claimed_until, at, wait_ms: 0, answer: null }
-  const headers = headersToSend(event, parts, at)
-  if (headers === undefined) {
-    const refused = { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET } as const
-    return { ...delivery, ...refused, ...nextTry(parts, tries, undefined) }
-  }
-  const result = await parts.post({
-    url,
-    headers: { ...headers.all, 'idempotency-key': String(event_id) },
-    body,
-    timeoutMs: TIMEOUT_MS,
-    trusted: parts.replayTargets()?.(url) === true,
-    answerBytes: ANSWER_BYTES,
+  const key = deliveryKey(parts.registry.installation, event)
+  const target = { url, trusted: parts.replayTargets()?.(url) === true }
+  const { retryAfter, ...made } = await makeAttempt(parts, event, target, {
+    deliveryId: key,
+    headers: { 'idempotency-key': key },
+    // Those of good ones would fill the disk: they are many.
+    keeps: 'answers of failures',
     connections,
     signal: cut,
   })
-  const answer = targetAnswer(result)
-  if (isSuccess(answer.status)) {
-    return { ...delivery, ...answer, outcome: 'delivered', fate: 'delivered' }
+  const { id: event_id, claimed_until, tries } = event
+  const result = { event_id, claimed_until, wait_ms: 0, ...made }
+  if (made.outcome === 'delivered') return { ...result, fate: 'delivered' }
+  if (cut.aborted && made.status === null) return { ...result, outcome: null, fate: 'released' }
+  if (made.status === GONE) return { ...result, fate: 'dead' }
+  return { ...result, ...nextTry(parts, tries, readRetryAfter(retryAfter, made.at)) }
+}
+
+/** What came of an attempt that broke by a defect: a failed try, so that it is not made for ever. */
+export function brokenAttempt(parts: DestinationParts, event: ClaimedEvent): Result {
+  const { id: event_id, claimed_until, tries } = event
+  return {
+    ...{ event_id, claimed_until, at: parts.clock.now(), ms: 0 },
+    ...{ outcome: 'failed', status: null, answer: null, detail: BROKEN },
+    ...nextTry(parts, tries),
   }
-  if (cut.aborted && answer.status === null) {
-    return { ...delivery, ...answer, outcome: null, fate: 'released' }
-  }
-  if (result.kind === 'refused') {
-    const detail = `${result.reason}; ${ALLOW}`
-    return { ...delivery, ...answer, detail, outcome: 'refused', fate: 'dead' }
-  }
-  const failed = {
-    ...delivery,
-    ...answer,
-    outcome: 'failed' as const,
-    detail: cleanText(answer.detail),
-    answer: keptAnswer(result, url, headers.signature),
-  }
-  if (answer.status === GONE) return { ...failed, fate: 'dead' }
-  const retryAfter = result.kind === 'answered' ? readRetryAfter(result.retryAfter, at) : undefined
-  return { ...failed, ...nextTry(parts, tries, retryAfter) }
 }
 
 /** When a delivery is tried again: up to a fifth later by chance, and not before Retry-After. */
-function nextTry({ random }: AttemptParts, tries: number, retryAfterMs = 0) {
+function nextTry({ random }: DestinationParts, tries: number, retryAfterMs = 0) {
   const wait = WAITS_S[tries]
   if (wait === undefined) return { fate: 'dead', wait_ms: 0 } as const
   const part = random(4).readUInt32LE() / 2 ** 32

@@ -18,7 +18,7 @@ import { startWorker, type Worker, type WorkerParts } from './worker.ts'
 export type Destinations = ReturnType<typeof openDestinations>
 
 interface DestinationsOptions extends Omit<WorkerParts, 'attempts' | 'dead' | 'seconds'> {
-  registry: Pick<Registry, 'provider' | 'destinations' | 'onChange'>
+  registry: Pick<Registry, 'provider' | 'installation' | 'destinations' | 'onChange'>
   stream: Pick<EventStream, 'watch'>
   metrics: Metrics
 }

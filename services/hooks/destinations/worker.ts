@@ -10,10 +10,10 @@ import { keepConnections, type Connections } from '../../../kernel/net/outbound.
 import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
 import { pause } from '../../../kernel/time.ts'
 import { redactUrlTokens } from '../redact.ts'
-import { attempt, type AttemptParts, type Result } from './attempt.ts'
+import { attempt, brokenAttempt, type DestinationParts, type Result } from './attempt.ts'
 
 /** What all delivery workers need. */
-export interface WorkerParts extends AttemptParts {
+export interface WorkerParts extends DestinationParts {
   db: Database
   log: Log
   /** Attempts by outcome, deliveries that died, and the time to an answer. */
@@ -148,6 +148,7 @@ async function send(worker: WorkerState, event: ClaimedEvent): Promise<void> {
     worker.results.push(await attempt(worker, url, event, { connections, cut: cut.signal }))
   } catch (error) {
     // Not thrown on: one event that breaks its attempt must not stop those behind it.
+    worker.results.push(brokenAttempt(worker, event))
     const [destination, id] = [target.name, event.id]
     log.error('delivery broke', { destination, event: id, error: messageOf(error) })
   }

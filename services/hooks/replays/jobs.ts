@@ -12,7 +12,8 @@ import { findEvents } from '../events/events.ts'
 import { chooseTarget, wrongTarget } from './outgoing.ts'
 import { redactUrlTokens } from '../redact.ts'
 import type { HooksParts } from '../registry.ts'
-import { ALLOW, auditedUrl, replayOfJob, type ReplayParts } from './replays.ts'
+import { ALLOW } from './attempt.ts'
+import { auditedUrl, replayOfJob, type ReplayParts } from './replays.ts'
 
 /** Events that one job sends at most. */
 export const MAX_REPLAYED = 1_000
