@@ -63,7 +63,26 @@ export function keepConnections(max: number) {
     http: { trusted: new HttpAgent(options), other: new HttpAgent(options) },
     https: { trusted: new HttpsAgent(options), other: new HttpsAgent(options) },
   }
+  /** Look-ups under way, and who waits for each. */
+  const lookups = new Map<string, Parameters<ResolveName>[2][]>()
   return {
+    /**
+     * Asks for a name once at a time, however many requests wait for it. The system looks up few
+     * names at a time: those that wait for a silent name server hold up all others.
+     */
+    resolveOnce(resolveName: ResolveName): ResolveName {
+      return (name, options, callback) => {
+        const key = JSON.stringify([name, options])
+        const waiting = lookups.get(key)
+        if (waiting !== undefined) return void waiting.push(callback)
+        const all = [callback]
+        lookups.set(key, all)
+        resolveName(name, options, (error, addresses) => {
+          lookups.delete(key)
+          for (const one of all) one(error, addresses)
+        })
+      }
+    },
     agentOf({ url, trusted }: Pick<OutboundRequest, 'url' | 'trusted'>) {
       return agents[url.protocol === 'https:' ? 'https' : 'http'][trusted ? 'trusted' : 'other']
     },
@@ -97,12 +116,13 @@ export async function post(
   if (!trusted && isIP(host) !== 0 && !isPublicAddress(host)) {
     return { kind: 'refused', reason: NOT_PUBLIC, ms: elapsed() }
   }
+  const resolve = connections?.resolveOnce(resolveName) ?? resolveName
   const options: RequestOptions = {
     method: 'POST',
     headers: { ...headers, 'content-length': body.length },
     agent: connections?.agentOf(request) ?? false,
     signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
-    lookup: trusted ? (resolveName as LookupFunction) : publicOnly(resolveName),
+    lookup: trusted ? (resolve as LookupFunction) : publicOnly(resolve),
   }
   try {
     return await exchange(request, options, elapsed)

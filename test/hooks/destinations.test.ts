@@ -350,6 +350,28 @@ await eachBackend(t, 'a removal that a crash has cut off', async (t: Test, backe
   t.same(rest, [], 'nothing is left of its backlog')
 })
 
+await onPostgres(t, 'receivers that hang', async (t: Test, backend) => {
+  const { base, env } = await startHooks(t, backend, LOCAL)
+  await addProvider(base, 'lan', { open: true })
+  const hanging = await startReceiver(t, () => undefined)
+  const healthy = await startReceiver(t)
+  await addDestination(env, 'healthy', healthy.url)
+  await backend.query(
+    env,
+    `insert into hooks.destinations (name, url, ordered, position)
+     select 'hung-' || n, $1, false, 0 from generate_series(1, 40) n`,
+    [hanging.url],
+  )
+  // 2 MiB: a share of 64 MiB among 41 destinations is less, and far less than the 4 MiB of one alone.
+  const body = JSON.stringify({ padding: 'x'.repeat(512 * 1024) })
+  for (let n = 0; n < 8; n++) await post(base, 'generic/lan', body)
+  await until(() => hanging.received.length >= 40 * 4, 'each to use its share')
+  await untilListed(env, 'healthy', { delivered: 8, waiting: 0 })
+  const claimed = `select count(*)::int as rows from hooks.destination_deliveries
+                    where claimed_until is not null and destination like 'hung-%'`
+  t.same(await backend.query(env, claimed), [{ rows: 160 }], 'each has its share, and no more')
+})
+
 await onPostgres(t, 'destination: what is refused', async (t: Test, backend) => {
   const { env } = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: '127.0.0.1:9' })
   await addDestination(env, 'known', 'http://127.0.0.1:9/')

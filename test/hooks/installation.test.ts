@@ -1,11 +1,15 @@
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { Webhook } from 'standardwebhooks'
 import { onPostgres } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
 import { addDestination, destination, eventOf, untilListed } from '../helpers/destinations.ts'
 import { addProvider, deliver, eventIds, post, startHooks } from '../helpers/hooks.ts'
 import type { Ack } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import type { Env } from '../helpers/program.ts'
 import { attemptsOf, replay, startReceiver } from '../helpers/replays.ts'
 import { addSigned, secretKey, sendStandard } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
@@ -71,8 +75,10 @@ await onPostgres(t, 'what is sent names the installation', async (t: Test, backe
     })
     t.equal((await attemptsOf(base, id))[0]?.outcome, 'delivered', 'once is no loop')
     t.match(await eventIds(base), [id + 1, id])
-    const { text } = await request(`${base}/log?rejected=1`)
-    t.match(text, /a loop: it was sent from here twice/)
+    await until(async () => {
+      const { text } = await request(`${base}/log?rejected=1`)
+      return text.includes('a loop: it was sent from here twice')
+    }, 'the refused delivery in the list')
     await destination(env, 'remove', 'loop')
 
     const receiver = await startReceiver(t)
@@ -103,5 +109,16 @@ await onPostgres(t, 'what is sent names the installation', async (t: Test, backe
     await replay(hooks, id, receiver.url)
     const [first, second] = receiver.received
     t.equal(second?.headers['cdn-loop'], first?.headers['cdn-loop'])
+  })
+
+  await t.test('as does a backup, and a target that was only started is empty', async (t) => {
+    const file = join(await temporaryFolder(t), 'backup')
+    t.match(await runCli(['backup', file], { env }), { code: 0 })
+    const started = await startHooks(t, backend)
+    await started.server.stop()
+    const name = async (of: Env) => backend.query(of, 'select name from hooks.installation')
+    t.strictNotSame(await name(started.env), await name(env))
+    t.match(await runCli(['restore', file], { env: started.env }), { code: 0 })
+    t.same(await name(started.env), await name(env), 'the copy is the same installation')
   })
 })

@@ -12,6 +12,7 @@ import {
 } from '../../kernel/net/outbound.ts'
 import { isPublicAddress } from '../../kernel/net/addresses.ts'
 import { startReceiver } from '../helpers/replays.ts'
+import { until } from '../helpers/until.ts'
 
 function send(
   url: string,
@@ -274,6 +275,22 @@ t.test('kept connections serve targets that are trusted alike, and are replaced'
   const local = resolver(['127.0.0.1'])
   t.match(await send(name, kept, local), { kind: 'answered' })
   t.match(await send(name, { ...kept, trusted: false }, local), { kind: 'refused' })
+})
+
+t.test('of one destination a name is asked for once at a time', async (t) => {
+  const answers: (() => void)[] = []
+  const slow: ResolveName = (_, __, callback) => {
+    answers.push(() => callback(null, [{ address: '127.0.0.1', family: 4 }]))
+  }
+  const receiver = await startReceiver(t)
+  const connections = keepConnections(8)
+  t.teardown(connections.close)
+  const name = `http://receiver.test:${receiver.port}/`
+  const sent = Promise.all([1, 2, 3].map(() => send(name, { connections }, slow)))
+  await until(() => answers.length > 0, 'the name to be asked for')
+  answers[0]?.()
+  for (const result of await sent) t.match(result, { kind: 'answered', status: 204 })
+  t.equal(answers.length, 1)
 })
 
 t.test('a target is judged before it is connected to', async (t) => {

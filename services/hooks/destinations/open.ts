@@ -12,12 +12,15 @@ import type { Registry } from '../registry.ts'
 import type { EventStream } from '../stream.ts'
 import { COUNT_UP_TO } from './destinations.ts'
 import { startRemovals } from './removals.ts'
-import { startWorker, type Worker, type WorkerParts } from './worker.ts'
+import { shareOf, startWorker, type Worker, type WorkerParts } from './worker.ts'
 
 /** The destinations of this process at work. */
 export type Destinations = ReturnType<typeof openDestinations>
 
-interface DestinationsOptions extends Omit<WorkerParts, 'attempts' | 'dead' | 'seconds'> {
+interface DestinationsOptions extends Omit<
+  WorkerParts,
+  'attempts' | 'dead' | 'seconds' | 'share'
+> {
   registry: Pick<Registry, 'provider' | 'installation' | 'destinations' | 'onChange'>
   stream: Pick<EventStream, 'watch'>
   metrics: Metrics
@@ -46,10 +49,12 @@ interface DestinationsState extends DestinationsOptions {
 export function openDestinations(options: DestinationsOptions) {
   const { clock, log, registry } = options
   const reports = reportsTo(log, 'destinations not served', 'destinations are served again')
+  const workers: DestinationsState['workers'] = new Map()
+  const share = () => shareOf(workers.size)
   const state: DestinationsState = {
     ...options,
-    parts: { ...options, ...countersOf(options.metrics) },
-    workers: new Map(),
+    parts: { ...options, ...countersOf(options.metrics), share },
+    workers,
     ending: new Set(),
     rounds: repeat(clock, POLL_MS, 'destinations', (isStopped) => plan(state, isStopped), reports),
   }

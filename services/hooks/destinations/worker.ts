@@ -20,6 +20,29 @@ export interface WorkerParts extends DestinationParts {
   attempts: Counter
   dead: Counter
   seconds: Histogram
+  /** What each destination may have under way at present. */
+  share: () => Share
+}
+
+/** The part of one destination of what all have. */
+export interface Share {
+  /** Requests at a time. */
+  requests: number
+  /** With this many bytes of payloads under way nothing more is claimed. */
+  bytes: number
+}
+
+/** What one destination may have under way, however few there are. */
+const MAX_SHARE: Share = { requests: 64, bytes: 4 * 1024 * 1024 }
+/** What all may have: a hundred receivers that hang must not take the memory of the process. */
+const ALL: Share = { requests: 2_048, bytes: 64 * 1024 * 1024 }
+
+/** An equal share of each, so that a receiver that hangs takes nothing from the others. */
+export function shareOf(destinations: number): Share {
+  return {
+    requests: Math.min(MAX_SHARE.requests, Math.floor(ALL.requests / destinations)),
+    bytes: Math.min(MAX_SHARE.bytes, Math.floor(ALL.bytes / destinations)),
+  }
 }
 
 /** Sends the events that one destination waits for, as do the workers of other instances. */
@@ -30,8 +53,6 @@ interface WorkerState extends WorkerParts {
   target: DestinationTarget
   url: URL
   connections: Connections
-  /** Requests under way at a time; an ordered destination has one. */
-  slots: number
   /** It claims nothing more. */
   stopping: AbortController
   /** Ends the requests that take too long at the stop. */
@@ -47,9 +68,6 @@ interface WorkerState extends WorkerParts {
   steps: Repeat
 }
 
-const MAX_SENDING = 64
-/** With this many bytes under way nothing more is claimed. */
-const MAX_BYTES = 4 * 1024 * 1024
 /** This many dead deliveries in a row disable a destination. */
 const MAX_DEAD = 20
 /** How soon what the database refused to record is recorded. */
@@ -65,13 +83,11 @@ export function startWorker(parts: WorkerParts, target: DestinationTarget) {
   const reports = reportsTo(log, 'deliveries not recorded', 'deliveries are recorded again', {
     destination: target.name,
   })
-  const slots = target.ordered ? 1 : MAX_SENDING
   const worker: WorkerState = {
     ...parts,
     target,
     url: new URL(target.url),
-    connections: keepConnections(slots),
-    slots,
+    connections: keepConnections(target.ordered ? 1 : MAX_SHARE.requests),
     stopping: new AbortController(),
     cut: new AbortController(),
     due: false,
@@ -115,15 +131,22 @@ async function recordAndClaim(worker: WorkerState): Promise<void> {
   } while (worker.results.length > 0 || mayClaim(worker))
 }
 
-function mayClaim({ stopping, due, sending, slots, bytes }: WorkerState) {
-  return !stopping.signal.aborted && due && sending.size < slots && bytes < MAX_BYTES
+function mayClaim(worker: WorkerState) {
+  const { stopping, due } = worker
+  const { limit, bytes } = roomOf(worker)
+  return !stopping.signal.aborted && due && limit > 0 && bytes > 0
+}
+
+/** What may be claimed now; an ordered destination has one request at a time. */
+function roomOf({ target, share, sending, bytes }: WorkerState) {
+  const { requests, bytes: most } = share()
+  return { limit: (target.ordered ? 1 : requests) - sending.size, bytes: most - bytes }
 }
 
 async function claim(worker: WorkerState): Promise<void> {
-  const { db, target, slots, sending, bytes } = worker
+  const { db, target, sending } = worker
   worker.due = false
-  const room = { limit: slots - sending.size, bytes: MAX_BYTES - bytes }
-  const events = await q.claimDeliveries(db, { name: target.name, ...room })
+  const events = await q.claimDeliveries(db, { name: target.name, ...roomOf(worker) })
   for (const event of events) {
     const sent = send(worker, event).finally(() => {
       sending.delete(sent)
