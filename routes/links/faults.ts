@@ -13,7 +13,7 @@ interface Services {
 
 /**
  * Errors of the links service: `{error, code}`, and a page to a browser. The viewer is undefined
- * if nobody is signed in, and null if the request failed before anybody asked.
+ * for visitors who are not signed in, and null if the request failed before that was known.
  */
 export function faultReply(
   app: Services,

@@ -26,7 +26,7 @@ export function opsFault(
   return jsonReply({ error, ...(advice !== undefined && { message: advice }) }, status, headers)
 }
 
-/** Codes of what is wrong with a body; OpenAI has none for them. */
+/** Codes of faults in a body. OpenAI's errors have no code there. */
 const WITHOUT_CODE = new Set(['BAD_REQUEST', 'BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'])
 
 /** An error of the chat API in OpenAI's shape; its code tells errors of one status apart. */
