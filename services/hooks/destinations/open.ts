@@ -92,7 +92,7 @@ async function plan(state: DestinationsState, isStopped: () => boolean): Promise
  * deliveries and moves the position, in one transaction. An event is visible once all before it
  * are (decision 001), so none is skipped, on any number of instances.
  */
-async function planStep(db: Database, { name, reads_payloads }: Work) {
+export async function planStep(db: Database, { name, reads_payloads }: Work) {
   return db.transaction(async (tx) => {
     const owner = await q.lockDestination(tx, { name })
     if (owner?.enabled !== true) return { looked_at: 0, planned: 0 }
