@@ -4,7 +4,7 @@ import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
 import { eachBackend, onPostgres } from '../helpers/backends.ts'
 import type { Backend, Row } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { calls, inTier, says, startModel } from '../helpers/agents.ts'
+import { calls, inTier, refusal, says, startModel } from '../helpers/model.ts'
 import { ended, startGate, startOps } from '../helpers/ops.ts'
 import type { Event, OpsServer, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
@@ -90,7 +90,7 @@ await onPostgres(
     t.match((await deliverAlert(one.base, DISK)).json, { status: 'triggered' })
     await one.server.stop()
 
-    briefs.answer(400)
+    briefs.answer([refusal(400, 'no')])
     const two = await startOps(t, backend, one.env)
     const isWaiting = async () => (await request(`${two.base}/waiting`)).text.includes('disk full')
     await until(isWaiting, 'the alert to wait')
@@ -108,7 +108,7 @@ await onPostgres(t, 'a chain of sessions', async (t: Test, backend) => {
   const brief = says('The disk is full.')
   const isBrief = (system: string): boolean => /^You write briefs/.test(system)
   model.answer(async (asked) => {
-    if (isBrief(String(asked.request.messages[0]?.content))) return brief
+    if (isBrief(String(asked.messages[0]?.content))) return brief
     return inTier(2, async () => {
       await held.promise
       return says('Done.')
@@ -127,7 +127,7 @@ await onPostgres(t, 'a chain of sessions', async (t: Test, backend) => {
   await one.server.stop()
   held.resolve()
   t.match(await alertsIn(one, backend), [{ outcome: 'received', holder: '' }])
-  model.answer(({ step, request: { messages } }) => {
+  model.answer(({ step, messages }) => {
     if (isBrief(String(messages[0]?.content))) return brief
     return step === 0 ? calls(['read_alert', {}]) : says('Done.')
   })

@@ -10,7 +10,8 @@ import type { ToolContext } from '../../services/ops/tools/tool.ts'
 import { callTool } from '../../services/ops/tools/toolbox.ts'
 import { configQueries } from '../../db/ops/config.ts'
 import { backends } from '../helpers/backends.ts'
-import { calls, inTier, says, startModel, type Call } from '../helpers/agents.ts'
+import { calls, inTier, says, startModel } from '../helpers/model.ts'
+import type { Call } from '../helpers/model.ts'
 import {
   beginByHand,
   ended,

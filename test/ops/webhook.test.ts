@@ -280,7 +280,7 @@ await eachBackend(t, 'a delivery that starts a session', async (t: Test, backend
   gate.open()
   await ended(ops)
 
-  briefs.answer('  <think>Let me see.</think>\nweb-1 is down. Check its exporter first.\n')
+  briefs.answer(['  <think>Let me see.</think>\nweb-1 is down. Check its exporter first.\n'])
   const taken = await deliverAlert(ops.base, alert, { 'content-type': 'application/json' })
   t.equal(taken.status, 202)
   goodForm(t, taken)
@@ -296,17 +296,17 @@ await eachBackend(t, 'a delivery that starts a session', async (t: Test, backend
   await ended(ops, id ?? 0)
 
   // Another one begins while the model writes.
-  briefs.answer(null)
+  const release = briefs.hold()
   const late = deliverAlert(ops.base, 'The backup failed')
   await until(() => briefs.asked.length === 2, 'the model to be asked')
   const other = await trigger(ops)
-  briefs.release('Too late.')
+  release('Too late.')
   acknowledged(t, await late, 'a session started meanwhile')
   gate.open(true)
   await ended(ops, other.id)
 
   // The same alert again: that it had a session makes no difference.
-  briefs.answer('Once more.')
+  briefs.answer(['Once more.'])
   const again = await deliverAlert(ops.base, alert)
   t.match(again.json, { status: 'triggered' })
   await ended(ops, again.json.session_id ?? 0)
