@@ -39,7 +39,7 @@ const MEANT: readonly (readonly [from: string, answer: Answer, calls?: number])[
   ['null for what is optional', callDeltas(piece('a', '{"service":"shop","check":null}'))],
   ['gpt-oss: functions.NAME', callDeltas(piece('a', undefined, 0, 'functions.run_check'))],
   ['gpt-oss: a mark', callDeltas(piece('a', undefined, 0, 'run_check<|channel|>commentary'))],
-  ['not says, without ids', whole({ content: null, tool_calls: [NO_ID] })],
+  ['not streamed, without ids', whole({ content: null, tool_calls: [NO_ID] })],
 ]
 
 t.test('tool calls that break the protocol are taken as meant', async (t) => {
@@ -127,7 +127,7 @@ t.test('content in parts, empty choices, a reply without a reason for its end', 
   }
   const cases: readonly (readonly [string, Answer])[] = [
     ['parts', sse([{ content: parts }])],
-    ['parts, not says', whole({ content: parts })],
+    ['parts, not streamed', whole({ content: parts })],
     [
       'a thought among the parts',
       sse([
@@ -137,7 +137,7 @@ t.test('content in parts, empty choices, a reply without a reason for its end', 
     ],
     ['empty choices', empty],
     ['no finish_reason', says('All is well.', null)],
-    ['no finish_reason, not says', whole({ content: 'All is well.' }, null)],
+    ['no finish_reason, not streamed', whole({ content: 'All is well.' }, null)],
     ['JSON of another type', bare],
   ]
   for (const [what, answer] of cases) {
