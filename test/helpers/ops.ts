@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Test } from 'tap'
-import { apiOf, goodForm } from './api.ts'
-import type { Api, ApiResponse } from './api.ts'
+import { apiOf } from './api.ts'
+import type { Api } from './api.ts'
 import { backends } from './backends.ts'
 import type { Backend } from './backends.ts'
 import { temporaryFolder } from './owner.ts'
@@ -241,23 +240,6 @@ export function ended(
     timeoutMs,
     LONGEST_PAUSE_MS,
   )
-}
-
-/** The answer is a refusal: `{error}` alone, as given when the contract quotes it. */
-export function refuses(
-  t: Test,
-  answer: ApiResponse<unknown>,
-  status: number,
-  error?: string | RegExp,
-  what = '',
-): void {
-  t.equal(answer.status, status, `${what} ${status}`.trim())
-  const { json } = answer
-  const body = typeof json === 'object' && json !== null ? { ...json } : { text: answer.text }
-  t.same(Object.keys(body), ['error'], `${what} has {error} alone`.trim())
-  t.match(body, { error: error ?? /\S/ }, `${what} says what is wrong`.trim())
-  if (typeof error === 'string') t.equal('error' in body && body.error, error)
-  goodForm(t, answer)
 }
 
 /**

@@ -1,11 +1,10 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { goodForm } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { makeLink, refuses, startLinks } from '../helpers/links.ts'
+import { makeLink, startLinks } from '../helpers/links.ts'
 import type { Caller } from '../helpers/links.ts'
-import { refuseAll } from '../helpers/refusals.ts'
+import { refuseAll, refuses } from '../helpers/refusals.ts'
 import type { Refusal, RefusedCall } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
@@ -139,7 +138,7 @@ await t.test('what is no valid token', async (t) => {
   for (const authorization of wrong) {
     const answer = await links.api()('GET', '/links', undefined, { authorization })
     const what = `"${authorization.replaceAll(token, 'TOKEN').slice(0, 40)}"`
-    refuses(t, answer, 401, 'UNAUTHORIZED', { what, error: 'unauthorized' })
+    refuses(t, answer, [401, 'UNAUTHORIZED', 'unauthorized'], what)
   }
   for (const scheme of ['bearer', 'BEARER', 'Bearer ']) {
     const authorization = `${scheme} ${token}`
@@ -161,13 +160,13 @@ await t.test('no cookie, header, query or body stands for a token', async (t) =>
   ]) {
     for (const path of ['/links', '/users/me', '/admin/users']) {
       const answer = await links.api()('GET', path, undefined, headers)
-      refuses(t, answer, 401, 'UNAUTHORIZED', { what: Object.keys(headers).join(', ') })
+      refuses(t, answer, [401, 'UNAUTHORIZED'], Object.keys(headers).join(', '))
     }
   }
   for (const name of ['token', 'access_token', 'api_key', 'authorization']) {
-    refuses(t, await links.api()('GET', `/links?${name}=${token}`), 401, 'UNAUTHORIZED')
+    refuses(t, await links.api()('GET', `/links?${name}=${token}`), [401, 'UNAUTHORIZED'])
     const body = { slug: 'by-body', url: 'https://example.com/', [name]: token }
-    refuses(t, await links.api()('POST', '/links', body), 401, 'UNAUTHORIZED')
+    refuses(t, await links.api()('POST', '/links', body), [401, 'UNAUTHORIZED'])
   }
   const asAnn = await ann.api<{ email: string }>('GET', '/users/me', undefined, {
     'remote-email': 'operator@localhost',
@@ -201,7 +200,7 @@ await t.test('a wrong method is 405 with Allow', async (t) => {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
       if (allow.split(', ').includes(method)) continue
       const answer = await root.api(method, path)
-      refuses(t, answer, 405, 'METHOD_NOT_ALLOWED', { what: `${method} ${path}` })
+      refuses(t, answer, [405, 'METHOD_NOT_ALLOWED'], `${method} ${path}`)
       t.equal(answer.headers['allow'], allow)
     }
   }
@@ -246,7 +245,6 @@ await t.test('HEAD is GET without its body', (t) => headLikeGet(t, root))
 await t.test('GET /config is public and says the short keyword alone', async (t) => {
   const answer = await links.api()('GET', '/config')
   t.same([answer.status, answer.json], [200, { short_keyword: '127.0.0.1' }])
-  goodForm(t, answer)
   const withBadToken = await links.api('gh_none')('GET', '/config')
   t.equal(withBadToken.status, 200, 'a bad token does not matter')
   for (const [env, keyword] of [

@@ -5,7 +5,6 @@ import { openDatabase } from '../../db/open.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
 import { openRunningConfig, type Config } from '../../services/ops/config.ts'
-import { goodForm } from '../helpers/api.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import {
   ended,
@@ -39,14 +38,12 @@ await onPostgres(t, 'configuration of the API', async (t: Test, backend) => {
   await t.test('GET has all fields', async (t) => {
     const answer = await api('GET', '/config')
     t.equal(answer.status, 200)
-    goodForm(t, answer)
     t.same(answer.json, usual)
   })
 
   await t.test('PUT changes what is given, and answers with all of it', async (t) => {
     const answer = await api('PUT', '/config', { interval: 7200 })
     t.equal(answer.status, 200)
-    goodForm(t, answer)
     t.same(answer.json, { ...usual, interval: 7200 })
     const models = { tier1_model: 'one', tier3_model: 'org/three:8b é' }
     t.same((await api('PUT', '/config', models)).json, { ...usual, interval: 7200, ...models })
