@@ -280,11 +280,11 @@ export function nextOf(text: string, rows: string): string | undefined {
   return href?.replaceAll('&amp;', '&')
 }
 
-/** The slugs of all pages of a list, as its links lead through them. */
+/** The slugs of all pages of a list, as its links lead through them; `rows` is the id of its table's body. */
 export async function listedAll(
   who: Visitor,
   path: string,
-  rows: string,
+  rows = 'links',
 ): Promise<readonly string[]> {
   const slugs: string[] = []
   for (let next: string | undefined = path; next !== undefined;) {

@@ -1,5 +1,6 @@
 import { parse } from 'yaml'
 import { Compile } from 'typebox/schema'
+import { isApi } from './exchanges.ts'
 import type { Exchange } from './exchanges.ts'
 
 type Reply = { readonly content?: Readonly<Record<string, { readonly schema: object }>> }
@@ -17,7 +18,7 @@ type Check = (value: unknown) => boolean
 export type Comparison = {
   /** A line for each way in which an answer is not as the document has it. */
   readonly faults: readonly string[]
-  /** Operations that never succeeded, as `GET /path`. */
+  /** Operations of the API that never succeeded, as `GET /path`. */
   readonly unreached: readonly string[]
 }
 
@@ -38,11 +39,13 @@ export function compare(text: string, exchanges: readonly Exchange[]): Compariso
       faults.add(`${method} ${target.slice(0, 80)} → ${status}: ${fault}`)
     }
   }
-  const unreached = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods)
-      .filter(([, operation]) => !reached.has(operation))
-      .map(([method]) => `${method.toUpperCase()} ${path}`),
-  )
+  const unreached = Object.entries(document.paths)
+    .filter(([path]) => isApi(path))
+    .flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([, operation]) => !reached.has(operation))
+        .map(([method]) => `${method.toUpperCase()} ${path}`),
+    )
   return { faults: [...faults], unreached }
 }
 
@@ -62,7 +65,7 @@ function* faultsOf(
   if (reply.content === undefined) return body.length === 0 ? undefined : yield 'it has a body'
   const content = reply.content[type?.split(';')[0] ?? '']
   if (content === undefined) return yield `${type} is not its documented type`
-  if (/json$/.test(type ?? '') && !check(content.schema)(parsed(body))) {
+  if (/[/+]json$/.test(type ?? '') && !check(content.schema)(parsed(body))) {
     yield `its body is not as documented: ${body.toString('utf8').slice(0, 200)}`
   }
 }
