@@ -1,5 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { openApiOf, operationsOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { makeLink, startLinks } from '../helpers/links.ts'
@@ -9,49 +10,6 @@ import type { Refusal, RefusedCall } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 const ID = '00000000-0000-4000-8000-000000000000'
-
-/** Every operation but GET /config. */
-const OPERATIONS = [
-  'GET /links',
-  'POST /links',
-  `GET /links/${ID}`,
-  `PUT /links/${ID}`,
-  `DELETE /links/${ID}`,
-  `GET /links/${ID}/owners`,
-  `POST /links/${ID}/owners`,
-  `DELETE /links/${ID}/owners/${ID}`,
-  `GET /links/${ID}/shares`,
-  `POST /links/${ID}/shares`,
-  `DELETE /links/${ID}/shares/${ID}`,
-  'GET /tags',
-  'GET /tags/docs/links',
-  'GET /users/me',
-  'GET /tokens',
-  'POST /tokens',
-  `DELETE /tokens/${ID}`,
-  'GET /admin/users',
-  `PUT /admin/users/${ID}/role`,
-  'GET /admin/links',
-]
-
-/** The methods of each path, as `Allow` has them. */
-const METHODS = {
-  '/config': 'GET, HEAD',
-  '/links': 'GET, HEAD, POST',
-  [`/links/${ID}`]: 'DELETE, GET, HEAD, PUT',
-  [`/links/${ID}/owners`]: 'GET, HEAD, POST',
-  [`/links/${ID}/owners/${ID}`]: 'DELETE',
-  [`/links/${ID}/shares`]: 'GET, HEAD, POST',
-  [`/links/${ID}/shares/${ID}`]: 'DELETE',
-  '/tags': 'GET, HEAD',
-  '/tags/docs/links': 'GET, HEAD',
-  '/users/me': 'GET, HEAD',
-  '/tokens': 'GET, HEAD, POST',
-  [`/tokens/${ID}`]: 'DELETE',
-  '/admin/users': 'GET, HEAD',
-  [`/admin/users/${ID}/role`]: 'PUT',
-  '/admin/links': 'GET, HEAD',
-}
 
 const UNKNOWN = [
   '/',
@@ -85,6 +43,21 @@ const ann = await links.user('ann')
 const bob = await links.user('bob')
 const root = await links.user('root', { admin: true })
 
+/** The operations of the document with an id for each parameter, and the methods of each path. */
+const { text } = await request(`${links.base}/api/openapi.yaml`)
+const DESCRIBED = operationsOf(openApiOf(text)).map(({ method, path, operation }) => ({
+  method,
+  path: path
+    .replace('/api/v1', '')
+    .replaceAll(/\{u?id\}/g, ID)
+    .replace('{slug}', 'docs'),
+  isOpen: operation.security?.length === 0,
+}))
+const OPERATIONS = DESCRIBED.filter(({ isOpen }) => !isOpen).map(
+  ({ method, path }) => `${method} ${path}`,
+)
+const METHODS = Map.groupBy(DESCRIBED, ({ path }) => path)
+
 async function state(): Promise<unknown> {
   const paths = ['/admin/links', '/admin/users']
   return Promise.all(paths.map(async (path) => (await root.api('GET', path)).json))
@@ -109,6 +82,11 @@ function bearer({ token }: Caller): Readonly<Record<string, string>> {
 }
 
 await t.test('401 UNAUTHORIZED without a valid token, before anything else', async (t) => {
+  t.same(
+    DESCRIBED.filter(({ isOpen }) => isOpen).map(({ path }) => path),
+    ['/config'],
+    'this alone is open',
+  )
   const bodies = [{}, 'no json', 'a'.repeat(100_000)]
   await refuse(t, {}, [
     ...[...OPERATIONS, 'GET /links/no-id', 'PATCH /links', 'GET /links?limit=none'].map(
@@ -196,7 +174,9 @@ await t.test('an unknown path is 404 with a token', async (t) => {
 })
 
 await t.test('a wrong method is 405 with Allow', async (t) => {
-  for (const [path, allow] of Object.entries(METHODS)) {
+  for (const [path, operations] of METHODS) {
+    const methods = operations.map(({ method }) => method)
+    const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].toSorted().join(', ')
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
       if (allow.split(', ').includes(method)) continue
       const answer = await root.api(method, path)

@@ -9,9 +9,9 @@ import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
 import { operationsOf } from '../helpers/api.ts'
 import { ended, startOps } from '../helpers/ops.ts'
-import type { Session } from '../helpers/ops.ts'
 import { ROOT } from '../helpers/program.ts'
-import { refuses } from '../helpers/refusals.ts'
+import { refuseAll, refuses } from '../helpers/refusals.ts'
+import type { Refusal } from '../helpers/refusals.ts'
 
 /** The contract's operations: the document has these, and no other. */
 const OPERATIONS = [
@@ -27,6 +27,12 @@ const ops = await startOps(t, postgres, {
 })
 const { api, base } = ops
 await ended(ops)
+/** Nothing begins by what is refused. */
+const refuser = {
+  service: 'ops',
+  base: `${base}/api/v1`,
+  state: async () => (await api('GET', '/sessions')).json,
+} as const
 const paths = ['/sessions', '/sessions/1', '/events', '/memories', '/cooldowns', '/config']
 
 await t.test('health and metrics answer', async (t) => {
@@ -51,38 +57,19 @@ await t.test('health and metrics answer', async (t) => {
 
 await t.test('an unknown path and a wrong method match no route: 404 as JSON', async (t) => {
   const accept = { accept: 'text/html,application/xhtml+xml' }
-  for (const path of [
+  const unknown = [
     ...['/', '/nothing', '/Sessions', '/sessions/', '/sessions/1/', '/sessions/1/stream'],
     ...['/config/more', '/memories/1/x', '//sessions', '/health/', '/%zz', '/sessions/%zz'],
-  ]) {
-    for (const method of ['GET', 'POST', 'DELETE']) {
-      refuses(t, await api(method, path, undefined, accept), [404], `${method} ${path}`)
-    }
-  }
-  for (const [method, path] of [
-    ...(['POST', 'PUT', 'DELETE'] as const).map((name) => [name, '/health'] as const),
-    ...(['POST', 'PUT', 'DELETE', 'PATCH'] as const).map((name) => [name, '/sessions'] as const),
-    ...([
-      ['DELETE', '/sessions/trigger'],
-      ['DELETE', '/sessions/1'],
-      ['POST', '/events'],
-    ] as const),
-    ...([
-      ['PUT', '/memories'],
-      ['GET', '/memories/1'],
-      ['POST', '/memories/1'],
-    ] as const),
-    ...([
-      ['POST', '/cooldowns'],
-      ['POST', '/config'],
-      ['PATCH', '/config'],
-      ['OPTIONS', '/config'],
-    ] as const),
-  ]) {
-    const answer = await api(method, path, undefined, accept)
-    refuses(t, answer, [404], `${method} ${path}`)
-    t.notOk(answer.headers.allow)
-  }
+  ].flatMap((path) => ['GET', 'POST', 'DELETE'].map((method) => `${method} ${path}`))
+  const wrong = [
+    ...['POST /health', 'PUT /health', 'DELETE /health', 'POST /sessions', 'PUT /sessions'],
+    ...['DELETE /sessions', 'PATCH /sessions', 'DELETE /sessions/trigger', 'DELETE /sessions/1'],
+    ...['POST /events', 'PUT /memories', 'GET /memories/1', 'POST /memories/1'],
+    ...['POST /cooldowns', 'POST /config', 'PATCH /config', 'OPTIONS /config'],
+  ]
+  const rows = [...unknown, ...wrong].map((call): Refusal => [call, 404])
+  await refuseAll(t, { ...refuser, headers: accept }, rows)
+  t.notOk((await api('PATCH', '/config')).headers.allow)
 })
 
 await t.test('HEAD is GET without its body', async (t) => {
@@ -104,50 +91,34 @@ await t.test('no page of another site loads a page unseen; it may follow a link'
 })
 
 await t.test('403 by a foreign name and from another site; the health is open', async (t) => {
-  for (const path of paths) {
-    for (const host of ['evil.example', 'ops.example.evil', '192.0.2.1', '']) {
-      refuses(
-        t,
-        await api('GET', path, undefined, { host }),
-        [403, undefined, /Host/],
-        `${path} of "${host}"`,
-      )
-    }
-    t.equal((await api('GET', path, undefined, { host: 'OPS.example' })).status, 200)
-  }
   const body = { category: 'c', observation: 'o', prompt: 'look' }
-  for (const headers of [
+  const changes = [
+    ...['POST /memories', 'POST /sessions/trigger', 'PUT /config', 'PUT /memories/1'],
+    'DELETE /memories/1',
+  ]
+  const sites = [
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
     { origin: 'https://evil.example' },
     { origin: 'null' },
-  ]) {
-    for (const [method, path] of [
-      ...([
-        ['POST', '/memories'],
-        ['POST', '/sessions/trigger'],
-        ['PUT', '/config'],
-      ] as const),
-      ...([
-        ['PUT', '/memories/1'],
-        ['DELETE', '/memories/1'],
-      ] as const),
-    ]) {
-      refuses(
-        t,
-        await api(method, path, body, headers),
-        [403, undefined, /another site/],
-        `${method} ${path}`,
-      )
-    }
-    t.equal(
-      (await api('GET', '/config', undefined, headers)).status,
-      200,
-      'reading changes nothing',
-    )
+  ]
+  await refuseAll(t, refuser, [
+    ...paths.flatMap((path) =>
+      ['evil.example', 'ops.example.evil', '192.0.2.1', ''].map((host): Refusal => {
+        return [{ call: `GET ${path}`, headers: { host } }, 403, undefined, /Host/]
+      }),
+    ),
+    ...sites.flatMap((headers) =>
+      changes.map((call): Refusal => [{ call, body, headers }, 403, undefined, /another site/]),
+    ),
+  ])
+  for (const path of paths) {
+    t.equal((await api('GET', path, undefined, { host: 'OPS.example' })).status, 200)
   }
-  const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions')
-  t.equal(json.sessions.length, 1, 'nothing began')
+  for (const headers of sites) {
+    const { status } = await api('GET', '/config', undefined, headers)
+    t.equal(status, 200, 'reading changes nothing')
+  }
   const foreign = { host: 'evil.example', 'sec-fetch-site': 'cross-site' }
   t.same((await api('GET', '/health', undefined, foreign)).json, { status: 'ok' })
 })
