@@ -57,6 +57,11 @@ export function refuses(
   const isProblem = answer.headers['content-type'] === PROBLEM
   const names = isProblem ? PROBLEM_MEMBERS : ['error', ...(code === undefined ? [] : ['code'])]
   const name = `${what} ${status} ${code ?? ''}`.trim()
+  const { 'x-content-type-options': nosniff, 'x-request-id': id } = answer.headers
+  t.match({ nosniff, id }, { nosniff: 'nosniff', id: /^\S+$/ }, `${name} headers`)
+  if (isProblem) {
+    t.match(members, { type: 'about:blank', status, title: /\S/, instance: /\S/ }, name)
+  }
   t.same(
     [answer.status, members['code'], Object.keys(members).toSorted()],
     [status, code, names.toSorted()],

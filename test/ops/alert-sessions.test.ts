@@ -5,8 +5,8 @@ import { eachBackend, onPostgres } from '../helpers/backends.ts'
 import type { Backend, Row } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { calls, inTier, refusal, says, startModel } from '../helpers/model.ts'
-import { ended, startGate, startOps } from '../helpers/ops.ts'
-import type { Event, OpsServer, Session } from '../helpers/ops.ts'
+import { ended, eventsOf, sessionsOf, startGate, startOps } from '../helpers/ops.ts'
+import type { OpsServer, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 
 const DISK = '{"title":"disk full"}'
@@ -16,14 +16,9 @@ async function alertsIn({ env }: OpsServer, backend: Backend): Promise<readonly 
   return backend.query(env, text)
 }
 
-async function messagesOf({ api }: OpsServer, id: number): Promise<readonly string[]> {
-  const { json } = await api<{ events: readonly Event[] }>('GET', '/events')
-  const own = json.events.filter(({ session_id }) => session_id === id)
+async function messagesOf(ops: OpsServer, id: number): Promise<readonly string[]> {
+  const own = (await eventsOf(ops)).filter(({ session_id }) => session_id === id)
   return own.map(({ level, message }) => `${level} ${message}`)
-}
-
-async function sessionsOf({ api }: OpsServer): Promise<readonly Session[]> {
-  return (await api<{ sessions: readonly Session[] }>('GET', '/sessions')).json.sessions
 }
 
 async function sessionOf({ api }: OpsServer, id: number): Promise<Session> {

@@ -7,7 +7,7 @@ import { createRedact } from '../../services/ops/redact.ts'
 import { backends } from '../helpers/backends.ts'
 import { calls, MODEL_KEY, refusal, says, sse, startModel, whole } from '../helpers/model.ts'
 import type { RawAnswer, Script } from '../helpers/model.ts'
-import { ended, outputOf, startOps, trigger } from '../helpers/ops.ts'
+import { ended, eventsOf, outputOf, startOps, trigger } from '../helpers/ops.ts'
 import type { Event, OpsServer, Session } from '../helpers/ops.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
@@ -28,8 +28,8 @@ async function play(
   model.answer(script)
   const { id } = await trigger(server)
   const session = await ended(server, id)
-  const { json } = await server.api<{ events: readonly Event[] }>('GET', '/events')
-  const event = json.events.find(({ session_id }) => session_id === id)
+  const events = await eventsOf(server)
+  const event = events.find(({ session_id }) => session_id === id)
   return { session, event, requests: model.asked.length - before }
 }
 
@@ -117,8 +117,8 @@ t.test('an endpoint that keeps failing ends the session as failed', async (t) =>
     const session = await ended(server)
     t.match(session, { status: 'failed', exit_code: 1 }, String(said))
     t.notOk(session.num_turns, 'without a turn')
-    const { json } = await server.api<{ events: readonly Event[] }>('GET', '/events')
-    t.match(json.events[0], { level: 'warning', service: 'gatehouse', message: said })
+    const events = await eventsOf(server)
+    t.match(events[0], { level: 'warning', service: 'gatehouse', message: said })
     await server.server.stop()
     return session
   })
@@ -154,11 +154,8 @@ t.test('a spent budget of the session, its chain or the day', async (t) => {
   await trigger(limited)
   const child = await ended(limited)
   t.match(child, { tier: 2, status: 'failed', num_turns: 2, cost_usd: 0.0022 })
-  const { json } = await limited.api<{ events: readonly Event[] }>('GET', '/events')
-  t.match(
-    json.events[0]?.message,
-    /budget of the escalation chain of \$0.003 .* is spent: \$0.0033/,
-  )
+  const events = await eventsOf(limited)
+  t.match(events[0]?.message, /budget of the escalation chain of \$0.003 .* is spent: \$0.0033/)
   await limited.server.stop()
 
   const daily = await startOps(t, postgres, { ...env, OPS_DAY_BUDGET_USD: '0.004' })
@@ -177,8 +174,8 @@ t.test('without a price the tokens of a session are bounded', async (t) => {
   const endless = await startModel(t, [], { scheduled })
   const unpriced = await startOps(t, postgres, endless.env)
   t.match(await ended(unpriced), { status: 'failed', num_turns: 2, cost_usd: null })
-  const { json } = await unpriced.api<{ events: readonly Event[] }>('GET', '/events')
-  t.match(json.events[0]?.message, "failed: the session's 2000000 tokens are spent")
+  const events = await eventsOf(unpriced)
+  t.match(events[0]?.message, "failed: the session's 2000000 tokens are spent")
 })
 
 t.test('a whole reply that arrives with an abort is a reply: it is paid for', async (t) => {
@@ -249,9 +246,9 @@ t.test('streams as endpoints write them: interleaved, without index, not streame
   writeFileSync(prices, JSON.stringify({ default: price }))
   const ops = await startOps(t, postgres, { ...model.env, OPS_PRICES: prices })
   t.match(await ended(ops), { status: 'completed', num_turns: 3, cost_usd: 5.8 })
-  const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events')
+  const events = await eventsOf(ops)
   t.same(
-    json.events.map(({ message }) => message),
+    events.map(({ message }) => message),
     ['four', 'three', 'two', 'one'],
   )
   t.match(model.asked[2]?.messages.slice(2), [

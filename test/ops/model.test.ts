@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel, steps } from '../helpers/model.ts'
-import { ended, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
-import type { Event, Memory, OpsServer } from '../helpers/ops.ts'
+import { ended, eventsOf, inventoryFile, memoriesOf, startOps, trigger } from '../helpers/ops.ts'
+import type { Memory, OpsServer } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { run } from '../helpers/postgres.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -15,18 +15,10 @@ const [, postgres] = backends
 const TIER_1 =
   'escalate,list_services,read_alert,read_events,recall,record_event,remember,run_check'.split(',')
 
-async function eventsOf({ api }: OpsServer): Promise<readonly Event[]> {
-  return (await api<{ events: readonly Event[] }>('GET', '/events')).json.events
-}
-
-async function memoriesOf({ api }: OpsServer): Promise<readonly Memory[]> {
-  return (await api<{ memories: readonly Memory[] }>('GET', '/memories')).json.memories
-}
-
 /** All memories by what they say. */
-async function memories({ api }: OpsServer): Promise<ReadonlyMap<string, Memory>> {
-  const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories')
-  return new Map(json.memories.map((memory) => [memory.observation, memory]))
+async function memories(ops: OpsServer): Promise<ReadonlyMap<string, Memory>> {
+  const found = await memoriesOf(ops)
+  return new Map(found.map((memory) => [memory.observation, memory]))
 }
 
 t.test('a session with a model: tools, events, memories, summary, cost', async (t) => {
@@ -282,8 +274,8 @@ t.test('notes of agents leave the operators theirs, and are bounded', async (t) 
   const last = { category: 'behavior', observation: 'the last one', confidence: 0.1 }
   model.answer(steps([['remember', last]]))
   await ended(ops, (await trigger(ops)).id)
-  const { json } = await ops.api<{ memories: readonly Memory[] }>('GET', '/memories?limit=1000')
-  const by = (test: (memory: Memory) => boolean): number => json.memories.filter(test).length
+  const kept = await memoriesOf(ops, '?limit=1000')
+  const by = (test: (memory: Memory) => boolean): number => kept.filter(test).length
   t.equal(
     by(({ tier }) => tier > 0),
     500,
