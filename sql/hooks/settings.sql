@@ -29,7 +29,7 @@ on conflict (only_row) do update set name = hooks.installation.name
 returning name;
 
 -- name: findNewest
--- Skips the :newer newest events below :before, and gives the next one, if it exists.
+-- Skips the :newer newest events below :before, and gives the next one. Empty where no event is left.
 select id from hooks.events where id < :before order by id desc offset :newer limit 1;
 
 -- name: pruneEvents
