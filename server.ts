@@ -4,6 +4,10 @@ import { createOutput, FAILED } from './commands/output.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 import { isJournal } from './kernel/processes/self.ts'
 
+// Half of the threads look up names. A look-up that waits for a silent name server holds its thread
+// for ten seconds or more: with Node's own four, two such names would hold up all that is sent.
+process.env['UV_THREADPOOL_SIZE'] ??= '32'
+
 const output = createOutput({
   stdout: (text) => process.stdout.write(text),
   stderr: (text) => process.stderr.write(text),

@@ -14,6 +14,7 @@ import { mcp } from './mcp.ts'
 import { memory } from './memory.ts'
 import { names } from './names.ts'
 import { opsHealth } from './ops-health.ts'
+import { owed } from './owed.ts'
 import { pages } from './pages.ts'
 import { queue } from './queue.ts'
 import { redirects } from './redirects.ts'
@@ -41,8 +42,8 @@ const PARTS: readonly Part[] = [
   transfer,
 ]
 
-/** Only by name: they take a quarter of an hour, and tens of gigabytes of the disk. */
-const LONG_PARTS: readonly Part[] = [growth]
+/** Only by name: they take minutes, `growth` a quarter of an hour, and gigabytes of the disk. */
+const LONG_PARTS: readonly Part[] = [growth, owed]
 
 const wanted = process.argv.slice(2)
 const gibibytes = Math.round(totalmem() / 2 ** 30)

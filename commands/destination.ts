@@ -144,7 +144,7 @@ export const commands = [
   switchCommand('disable', 'deliver nothing to a destination until it is enabled'),
   command({
     name: 'destination remove',
-    summary: 'remove a destination and the events that wait for it',
+    summary: 'remove a destination and its waiting deliveries',
     args: { name: NAME },
     needs: 'database',
     async run({ args: { name } }, tools) {

@@ -3,16 +3,13 @@ import { basename, resolve } from 'node:path'
 import { sizeText } from '../html/parts.ts'
 import { findProgram } from '../kernel/processes/run.ts'
 import { DURATION_FORM, parseDuration } from '../kernel/time.ts'
+import { validateQuery } from '../kernel/validate.ts'
 import { accepted, integer } from '../kernel/variables.ts'
 import { redactUrlTokens } from '../services/hooks/redact.ts'
 import { forward, type ForwardReport } from '../services/hooks/forwarders/client.ts'
 import { postTo, type Attempt, type Delivered } from '../services/hooks/forwarders/delivery.ts'
 import { execute } from '../services/hooks/forwarders/execute.ts'
-import {
-  readForwardRequest,
-  MAX_NAME_LENGTH,
-  type ForwardRequest,
-} from '../services/hooks/forwarders/protocol.ts'
+import { ForwardRequest, MAX_NAME_LENGTH } from '../services/hooks/forwarders/protocol.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replays/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/deliveries/fields.ts'
 import { FROM, readFrom } from './api-client.ts'
@@ -190,7 +187,7 @@ function readRequest(call: ForwardCall): ForwardRequest {
   for (const [key, value] of Object.entries(filters)) {
     if (value !== undefined) query.set(key, value)
   }
-  return readFields(() => readForwardRequest(query))
+  return readFields(() => validateQuery(ForwardRequest, query))
 }
 
 /** This machine and where the events go; other events to the same place are another forwarder. */

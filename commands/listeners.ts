@@ -10,14 +10,8 @@ import type { HttpMetrics } from '../kernel/http/request-log.ts'
 import { createRouter, type Route, type Fallback } from '../kernel/http/router.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
-import {
-  hostName,
-  isLocal,
-  listenOptions,
-  removeDeadSocket,
-  type Address,
-  type AddressSet,
-} from '../kernel/net/addresses.ts'
+import { hostName, isLocal, type AddressSet } from '../kernel/net/addresses.ts'
+import { listenOptions, removeDeadSocket, type Address } from '../kernel/net/listen.ts'
 import { createGuard } from '../kernel/net/guard.ts'
 import { identityReader } from '../kernel/net/identity.ts'
 import { openFilesLimit } from '../kernel/processes/self.ts'

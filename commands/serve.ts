@@ -118,12 +118,13 @@ function openServiceManager(log: Log) {
   let over = false
   let failing = false
 
-  async function tell(...states: readonly string[]) {
+  async function tell(state: string, ...more: readonly string[]) {
     const options = { timeoutMs: TIMEOUT_MS, inherit: ['NOTIFY_SOCKET'] }
-    const { code, output, problem } = await runCommand(['systemd-notify', ...states], options)
+    const command = ['systemd-notify', state, ...more]
+    const { code, output, problem } = await runCommand(command, options)
     if (code !== 0 && !failing) {
       const reason = problem ?? `it ended with ${code}: ${output.trim()}`
-      log.warn('systemd not told', { states: states[0], problem: reason })
+      log.warn('systemd not told', { states: state, problem: reason })
     }
     failing = code !== 0
     return !failing

@@ -3,6 +3,8 @@ interface FaultOptions {
   field?: string
   /** The messages of all inputs that are wrong, by their names. */
   fields?: Readonly<Record<string, string>>
+  /** What to do about it, for a contract that says it apart from the message. */
+  advice?: string
   /** Headers of the reply. */
   headers?: Readonly<Record<string, string>>
 }
@@ -18,19 +20,21 @@ export class Fault extends Error {
   code: string
   field: string | undefined
   fields: Readonly<Record<string, string>>
+  advice: string | undefined
   headers: Readonly<Record<string, string>>
 
   constructor(
     status: number,
     code: string,
     message: string,
-    { field, fields, headers = {} }: FaultOptions = {},
+    { field, fields, advice, headers = {} }: FaultOptions = {},
   ) {
     super(message)
     this.status = status
     this.code = code
     this.field = field
     this.fields = fields ?? (field === undefined ? {} : { [field]: message })
+    this.advice = advice
     this.headers = headers
   }
 }

@@ -161,7 +161,7 @@ const LONGEST_REST_MS = 1_000
  * Leaves the database to others for as long as a batch took, a second at most; less when the
  * signal is aborted.
  */
-function restAfter(batchMs: number, signal: AbortSignal): Promise<void> {
+export function restAfter(batchMs: number, signal: AbortSignal): Promise<void> {
   return pause(Math.min(batchMs, LONGEST_REST_MS), signal)
 }
 

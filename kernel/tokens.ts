@@ -1,12 +1,11 @@
 import { hash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 
 /** Random bytes, as `node:crypto` makes them. */
 export type RandomBytes = (size: number) => Buffer
 
 /** The header of a request in which a token comes. */
-interface TokenHeaders {
-  authorization?: string | undefined
-}
+type TokenHeaders = Pick<IncomingHttpHeaders, 'authorization'>
 
 /** The stored form of a token. A token has enough random bits that a plain hash reveals nothing. */
 export function hashToken(token: string): Buffer {

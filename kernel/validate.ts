@@ -174,10 +174,12 @@ export function validateTexts<S extends TObject>(
   schema: S,
   textOf: (name: string) => string | null | undefined,
 ): Static<S> {
+  const required = new Set(schema.required)
   const values: Record<string, unknown> = {}
   for (const [name, property] of Object.entries<TSchema>(schema.properties)) {
     const text = textOf(name)
-    if (text !== null && text !== undefined) values[name] = valueOf(property, text)
+    const booleans = required.has(name) ? SWITCH : BOX
+    if (text !== null && text !== undefined) values[name] = valueOf(property, text, booleans)
   }
   return validFields(schema, values, validField)
 }
@@ -197,26 +199,25 @@ export function refuseRepeated(schema: TObject, query: URLSearchParams): void {
   }
 }
 
-function valueOf(schema: TSchema, text: string) {
+function valueOf(schema: TSchema, text: string, booleans: Booleans) {
   const { type } = schema as { type?: unknown }
   if (type === 'integer' && /^-?\d+$/.test(text)) {
     // Larger numbers would lose digits: nothing has an id or a count beyond these.
     return Math.max(Math.min(Number(text), Number.MAX_SAFE_INTEGER), Number.MIN_SAFE_INTEGER)
   }
   if (type === 'number' && text.trim() !== '' && Number.isFinite(Number(text))) return Number(text)
-  if (type === 'boolean') return BOOLEANS[text] ?? text
+  if (type === 'boolean') return booleans[text] ?? text
   if (type === 'array') return text === '' ? [] : text.split('\n')
   return text
 }
 
+type Booleans = Readonly<Record<string, boolean>>
+
+/** A field that must be there says which of both it means. */
+const SWITCH: Booleans = { true: true, false: false }
+
 /** Browsers send `on` for a ticked box that has no value. */
-const BOOLEANS: Readonly<Record<string, boolean>> = {
-  true: true,
-  on: true,
-  1: true,
-  false: false,
-  '': false,
-}
+const BOX: Booleans = { ...SWITCH, on: true, 1: true, '': false }
 
 function validField(name: string, schema: TSchema, value: unknown) {
   const { rules, read } = checksOf(schema)

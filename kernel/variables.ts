@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { parseAddress, parseBlocks, type Address } from './net/addresses.ts'
+import { parseBlocks } from './net/addresses.ts'
+import { parseAddress, type Address } from './net/listen.ts'
 
 /** A variable: how its text is read, and what help, `check` and errors say about it. */
 export interface Variable<T> extends Reading<T> {

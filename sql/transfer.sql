@@ -11,8 +11,8 @@ select format('%I.%I', n.nspname, c.relname) as name,
                order by a.attnum)
           from pg_attribute a
          where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns,
-       (select coalesce(jsonb_agg(quote_ident(a.attname) || case when a.attcollation = 0 then '' else ' collate "C"' end
-                                  order by k.place), '[]')
+       (select jsonb_agg(jsonb_build_object('name', quote_ident(a.attname), 'type', format_type(a.atttypid, null))
+                         order by k.place)
           from pg_index i
          cross join lateral unnest(i.indkey::smallint[]) with ordinality k (attnum, place)
           join pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum

@@ -5,6 +5,7 @@ import { hooksFallback } from '../../routes/hooks/deliveries.ts'
 import type { HooksRoutes } from '../../routes/hooks/kit.ts'
 import { hooksFault } from '../../routes/hooks/faults.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
+import { createToolServers } from '../../services/hooks/endpoints/tools/server.ts'
 import { openHooks } from '../../services/hooks/open.ts'
 import type { QueueSource } from '../../services/hooks/queues/open.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
@@ -24,6 +25,7 @@ export const openService: OpenService = async (context) => {
   })
   const app: HooksRoutes = {
     hooks,
+    toolServerOf: createToolServers(hooks, version),
     version,
     services: () => runningServices(config, addresses),
     baseUrl: () => config.current.HOOKS_BASE_URL ?? addresses().get('hooks') ?? '',

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { databaseAnswers } from '../../db/server.ts'
 import { systemClock } from '../../kernel/time.ts'
-import { faultReply, NOT_FOUND, type LinksRoutes } from '../../routes/links/kit.ts'
+import { faultReply, NOT_FOUND } from '../../routes/links/faults.ts'
+import type { LinksRoutes } from '../../routes/links/kit.ts'
 import { linksRoutes, linksFallback } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
 import { hostsOfLinks, runningServices, shortKeyword } from '../configuration.ts'
@@ -24,7 +25,7 @@ export const openService: OpenService = async (context) => {
     name: 'links',
     routes: linksRoutes(app, () => databaseAnswers(db)),
     fallback: linksFallback(app),
-    faultReply: (...fault) => faultReply(app, ...fault),
+    faultReply: (fault, request) => faultReply(app, fault, request, null),
     noRoute: NOT_FOUND,
     forgetLink: (slug) => links.forget(slug),
     begin: () => links.begin(),

@@ -15,8 +15,6 @@ export interface NewEvent {
   provider: string
   event_type: string | null
   trust: Trust
-  /** True where the signature covers neither the type nor the delivery id. */
-  keepsType: boolean
   external_id: string | null
   /** Of the request, without secrets; null where it came from a queue. */
   method: string | null
@@ -84,7 +82,6 @@ export function saveDeliveries(
       event.content_type,
       event.source_ip,
       event.headers,
-      event.keepsType,
       deliveries,
       hasNewType,
       at,

@@ -111,6 +111,11 @@ const config = {
 const Name = Type.Pick(Destination, ['name'])
 const Enabled = Type.Pick(DestinationTarget, ['enabled'])
 const Planned = Type.Object({ looked_at: Type.Integer(), planned: Type.Integer() })
+const Retried = Type.Object({
+  retried: Type.Integer(),
+  /** The event to go on from. */
+  next_from: nullable(Type.Integer()),
+})
 const GivenUp = Type.Object({
   name: Type.String(),
   events: Type.Integer(),
@@ -125,15 +130,17 @@ export const destinationQueries = sqlFile('sql/hooks/destinations.sql', {
   setDestination: exec(config),
   enableDestination: optional(Name, { name: 'text', enabled: 'bool' }),
   removeDestination: optional(Name, { name: 'text' }),
+  listRemovals: many(Name, {}),
+  removeDeliveries: one(Type.Pick(Retried, ['next_from']), { name: 'text', from: 'int8' }),
+  endRemoval: exec({ name: 'text' }),
   lockDestination: optional(Type.Object({ position: Type.Integer(), enabled: Type.Boolean() }), {
     name: 'text',
   }),
   lockDestinations: many(Name, {}),
-  retryDeliveries: one(Type.Object({ retried: Type.Integer() }), {
+  retryDeliveries: one(Retried, {
     name: 'text',
     from: 'int8',
     dead: 'bool',
-    limit: 'int8',
   }),
   findWork: many(Work, {}),
   planDeliveries: one(Planned, { name: 'text', last: 'int8', rows: 'int8' }),

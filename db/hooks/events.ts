@@ -78,7 +78,7 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
     bytes: 'int4',
   }),
   findNeighbours: optional(Neighbours, { id: 'int8' }),
-  findSameBody: optional(Id, { id: 'int8' }),
+  findSameBody: optional(Type.Pick(EventSummary, ['id', 'event_type']), { id: 'int8' }),
   firstIdSince: one(Id, { since: 'timestamptz' }),
   newestInFuture: optional(Type.Object({ id: Type.Integer(), received_at: Timestamp }), {}),
   listEvents: many(EventSummary, { ...range, limit: 'int8' }),

@@ -18,6 +18,7 @@ export const settingsQueries = sqlFile('sql/hooks/settings.sql', {
   readSettings: one(Settings, {}),
   lockSettings: one(Settings, {}),
   writeSettings: exec({ given: 'jsonb' }),
+  nameInstallation: one(Type.Object({ name: Type.String() }), { fresh: 'text' }),
   findNewest: optional(Id, { before: 'int8', newer: 'int8' }),
   pruneEvents: one(Removed, { below: 'int8', limit: 'int8' }),
   pruneActivity: exec({ before: 'timestamptz' }),

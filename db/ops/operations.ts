@@ -4,13 +4,13 @@ import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../sql-
 const Id = Type.Object({ id: Type.Integer() })
 
 /** ops.md section 2, Cooldown summary. */
-export const Cooldown = Type.Object({
+export const ActionSummary = Type.Object({
   service: Type.String(),
   action_type: Type.String(),
   count: Type.Integer(),
   last_action: Timestamp,
 })
-export type Cooldown = Type.Static<typeof Cooldown>
+export type ActionSummary = Type.Static<typeof ActionSummary>
 
 /** How often a limit was used; `blocks` is the action that keeps another one from running. */
 const Use = Type.Object({
@@ -22,10 +22,10 @@ const Use = Type.Object({
 
 /** The table `actions` has a row for each operation that was admitted. */
 export const operationQueries = sqlFile('sql/ops/operations.sql', {
-  listCooldowns: many(Cooldown, { since: 'timestamptz', limit: 'int8' }),
+  listActions: many(ActionSummary, { since: 'timestamptz', limit: 'int8' }),
   listUses: many(Use, { limits: 'jsonb', until: 'timestamptz', limit: 'int8' }),
   lockAdmission: exec({}),
-  countActions: one(Type.Pick(Cooldown, ['count']), {
+  countActions: one(Type.Pick(ActionSummary, ['count']), {
     service: 'text',
     action_type: 'text',
     since: 'timestamptz',

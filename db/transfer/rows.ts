@@ -3,8 +3,8 @@ import type { Executor, Transaction } from '../client.ts'
 import Type, { type Static } from 'typebox'
 import { nullable, many, sqlFile } from '../sql-file.ts'
 
-/** Rows whose sizes are read at once. */
-const SIZES = 1024
+/** The most rows of a portion. */
+const MAX_ROWS = 512
 
 /**
  * Every server writes the same value as the same text. Rows come by their key, never through a
@@ -36,10 +36,10 @@ export async function* readRows(tx: Transaction, table: Table): AsyncGenerator<r
     const [row] = rows
     if (row === undefined || rows.length > 1) continue
     for (const { column, pieces } of largeValues(table, row.text)) {
-      const text = `select substring(t.${column} from $1::integer for ${PIECE})::text as text
-        from ${table.name} t where t.ctid = $2::text::tid`
+      const text = `select substring(t.${column} from $2::integer for ${PIECE})::text as text
+        from ${table.name} t where ${compareKey(table, '=')}`
       for (let at = 0; at < pieces; at++) {
-        const [found] = await run<Pick<Row, 'text'>>(tx, text, [at * PIECE + 1, row.place])
+        const [found] = await run<Row>(tx, text, [row.key, at * PIECE + 1])
         if (found !== undefined) yield [found.text]
       }
     }
@@ -67,55 +67,46 @@ export async function nextId(tx: Executor, { sequence }: Table): Promise<number 
   return row?.next_id ?? null
 }
 
-/** Something read from a row, and the row's physical place. */
+/** Something read from a row, and the row's key as a JSON list. */
 interface Row {
   text: string
-  place: string
-}
-
-async function* readAs(
-  tx: Executor,
-  { name, columns, key }: Table,
-  text: string,
-): AsyncGenerator<readonly Row[]> {
-  const size = columns.map((column) => `coalesce(${column.size}, 0)`).join(' + ')
-  const texts = columns.map((column) => `${textOf(column)} as ${column.name}`).join(', ')
-  const order = key.map((column) => `t.${column}`).join(', ')
-  const declareSizes = `
-    declare sizes no scroll cursor for
-      select ${size} as size from ${name} t order by ${order}`
-  const declareTexts = `
-    declare texts no scroll cursor for
-      select ${text} as text, t.ctid::text as place
-        from ${name} t cross join lateral (select ${texts}) r
-       order by ${order}`
-  await run(tx, declareSizes)
-  await run(tx, declareTexts)
-  for (;;) {
-    const sizes = await run<{ size: number }>(tx, `fetch ${SIZES} from sizes`)
-    if (sizes.length === 0) break
-    for (const count of portions(sizes.map((row) => row.size))) {
-      yield await run<Row>(tx, `fetch ${count} from texts`)
-    }
-  }
-  await run(tx, 'close sizes')
-  await run(tx, 'close texts')
+  key: string
 }
 
 /**
- * Splits rows into portions to be fetched at once: powers of two, for few different statements.
+ * Reads rows in portions: as many as have `PIECE` bytes together, at least one. Each portion begins
+ * after the last key of the one before.
  */
-function* portions(sizes: readonly number[]): Generator<number> {
-  for (let at = 0; at < sizes.length;) {
-    let count = 1
-    while (at + 2 * count <= sizes.length && total(sizes, at, 2 * count) <= PIECE) count *= 2
-    yield count
-    at += count
+async function* readAs(tx: Executor, table: Table, text: string): AsyncGenerator<readonly Row[]> {
+  const { name, columns } = table
+  const size = columns.map((column) => `coalesce(${column.size}, 0)`).join(' + ')
+  const texts = columns.map((column) => `${textOf(column)} as ${column.name}`).join(', ')
+  const key = keyOf(table)
+  const portion = (condition: string) => `
+    select ${text} as text, json_build_array(${key})::text as key
+      from (select t.*, sum(row_size) over (order by ${key}) as portion_size
+              from (select t.*, ${size} as row_size from ${name} t
+                     where ${condition} order by ${key} limit ${MAX_ROWS}) t) t
+     cross join lateral (select ${texts}) r
+     where portion_size <= ${PIECE} or portion_size = row_size
+     order by ${key}`
+  const next = portion(compareKey(table, '>'))
+  let rows = await run<Row>(tx, portion('true'))
+  while (rows.length > 0) {
+    yield rows
+    rows = await run<Row>(tx, next, [rows.at(-1)?.key])
   }
 }
 
-function total(sizes: readonly number[], from: number, count: number) {
-  return sizes.slice(from, from + count).reduce((sum, size) => sum + size, 0)
+/** SQL for the key of a row `t`. */
+function keyOf({ key }: Table) {
+  return key.map(({ name }) => `t.${name}`).join(', ')
+}
+
+/** SQL that compares the key of a row `t` with the first argument: a key as a JSON list. */
+function compareKey(table: Table, operator: '=' | '>') {
+  const values = table.key.map(({ type }, at) => `($1::text::json ->> ${at})::${type}`)
+  return `(${keyOf(table)}) ${operator} (${values.join(', ')})`
 }
 
 /** Runs a statement that is built from names of tables; its rows have no schema. */
@@ -200,8 +191,8 @@ const Table = Type.Object({
       size: Type.String(),
     }),
   ),
-  /** The primary key as an order that is the same on every server, whatever its locale. */
-  key: Type.Array(Type.String()),
+  /** The columns of the primary key. Its texts have the order of their bytes on every server. */
+  key: Type.Array(Type.Object({ name: Type.String(), type: Type.String() })),
   identity: nullable(Type.String()),
   sequence: nullable(Type.String()),
   /** The other tables that its foreign keys name. */

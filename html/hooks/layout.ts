@@ -35,10 +35,7 @@ export const NAME = {
   ...VERBATIM,
 }
 
-/** What was checked of an event: the states of its badge. */
-export type Verification = 'verified' | TrustMode
-
-/** The look, the label and the meaning of each. */
+/** What was checked of an event, as a badge: its look, its label and its meaning. */
 const BADGES = {
   verified: ['verified', 'verified', 'The signature over the body was right'],
   signed: ['unverified', 'not verified', 'The signature was not checked'],
@@ -47,14 +44,8 @@ const BADGES = {
   queue: ['queue', 'via broker', 'Read from the message broker, whose connection is trusted'],
 } as const
 
-/** What was checked of an event. */
-export function verification(event: Pick<EventSummary, 'trust_mode' | 'verified'>): Verification {
-  return event.verified ? 'verified' : event.trust_mode
-}
-
-/** The verify status as text on a coloured ground. */
-export function verifyBadge(state: Verification): Html {
-  const [look, label, meaning] = BADGES[state]
+export function verifyBadge(event: Pick<EventSummary, 'trust_mode' | 'verified'>): Html {
+  const [look, label, meaning] = BADGES[event.verified ? 'verified' : event.trust_mode]
   return html`<span class="badge ${look}" title="${meaning}">${label}</span>`
 }
 

@@ -32,7 +32,7 @@ export function replaySection(view: ReplaysView): Html {
   const content = html`${replayForm(view)}
     <p id="target-hint" class="hint">
       ${defaultTarget !== null && html`Empty = the default target, <bdi>${defaultTarget}</bdi>. `}
-      Sends the stored bytes, signed anew for a signed provider. A private address must be the
+      Sends the stored bytes, signed again for a signed provider. A private address must be the
       default target of the <a href="/settings">settings</a> or be listed in
       <code>HOOKS_REPLAY_TARGETS</code>.
     </p>

@@ -92,7 +92,7 @@ function nothing({ q, owner }: AllLinksView['filter']): Html {
   return emptyState('No links of this owner match.', way)
 }
 
-/** The table as a form: what is done with the chosen rows is asked on the next page. */
+/** The table as a form: the next page asks what to do with the chosen rows. */
 function chosenForm({ count, areChosen, choose }: AllLinksView, table: Html): Html {
   const all = html`<a href="${choose}">${areChosen ? 'Choose none' : 'Choose all rows'}</a>`
   return html`<form method="post" action="${PATH}/chosen">
@@ -140,7 +140,7 @@ export type BulkAction = 'delete' | 'owners'
 export interface ChosenView {
   action: BulkAction
   links: readonly Link[]
-  /** Chosen links that are gone meanwhile. */
+  /** How many chosen links were deleted meanwhile. */
   missing: number
   form: FormState
   /** E-mail addresses that the form offers. */
@@ -162,7 +162,7 @@ export function chosenView(view: ChosenView): View {
   return chosenPart(title, content)
 }
 
-/** The part of the page that asks, and then tells what was done: its title has the focus then. */
+/** The part that asks, and then reports. The title of a report gets the focus. */
 function chosenPart(title: string, content: Html, isDone = false): View {
   const above = html`<p class="crumb"><a href="${PATH}">Links of everybody</a></p>`
   const part = html`<section id="chosen" aria-labelledby="chosen-title">

@@ -3,7 +3,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
 import { contentView, layout, type ServiceLink } from '../layout.ts'
 
-/** The viewer of a page; undefined: not signed in; null: not known, as on the page of a fault. */
+/** The viewer of a page; undefined: not signed in; null: unknown, as on the page of a fault. */
 export type Viewer = Pick<User, 'email' | 'role'> | undefined | null
 
 /** The name of the search in browsers; OpenSearch allows 16 characters. */
@@ -21,7 +21,7 @@ const FOR_ADMINS = [{ section: 'admin', href: '/-/admin/users', label: 'Admin' }
 
 /**
  * What stands around each page of the links service. The navigation has the pages that the viewer
- * may open. Only those who are signed in learn the addresses of the other services.
+ * may open. Only people who are signed in see the addresses of the other services.
  */
 export function linksFrame(page: Page, viewer: Viewer, services: readonly ServiceLink[]): Html {
   const forAdmins = viewer?.role === 'admin' ? FOR_ADMINS : []

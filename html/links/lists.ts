@@ -37,7 +37,7 @@ export const LIST_PATHS = { mine: '/-/', all: '/-/all' } as const
 /** A list of links: what was searched for, and a page of what was found. */
 export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
   path: string
-  /** On the page of a tag, the tag: it is no part of the filter there. */
+  /** The tag whose page this is; there it is not part of the filter. */
   pageOf?: string
   /** How many links there are; null where counting would take a search. */
   count: number | null
@@ -103,7 +103,7 @@ function results(content: Html): Html {
   return html`<div id="links-results">${content}</div>`
 }
 
-/** `63 links`; and where not all of them are sorted, that it is so. */
+/** `63 links`, with a note if not all of them are sorted. */
 function countNote({ count, maxSorted, among, filter }: LinksView): Html | false {
   if (count === null) return false
   const isPart = count > maxSorted && among === 'mine' && filter.sort !== ''
@@ -141,7 +141,7 @@ function listedRow(link: ListedLink, view: LinksView): Html {
   })
 }
 
-/** What the visitor is to the link, where it is not the visitor's own. */
+/** The visitor's role on a link of somebody else. */
 function roleBadge({ is_primary, is_owner, is_recipient }: ListedLink): Printable {
   if (is_primary) return ''
   if (is_owner) return html`<span class="badge token">co-owner</span>`

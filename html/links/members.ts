@@ -22,21 +22,21 @@ export interface MembersView {
 
 type MemberKind = 'owners' | 'shares'
 
-/** The texts of the two kinds. `whom` completes the name of the button that removes a member. */
+/** The texts of the two kinds. Screen readers say `hidden` after the label of a removal button. */
 const KINDS = {
   owners: {
     title: 'Owners',
     label: 'Add a co-owner',
     add: 'Add co-owner',
     remove: 'Remove',
-    whom: 'co-owner',
+    hidden: 'co-owner',
   },
   shares: {
     title: 'Shared with',
     label: 'Share with',
     add: 'Share',
     remove: 'End',
-    whom: 'the share with',
+    hidden: 'the share with',
   },
 } as const
 
@@ -88,9 +88,9 @@ function shareItem(view: MembersView, share: Share): Html {
 
 function removeForm(view: MembersView, kind: MemberKind, member: Owner | Share): Html | false {
   const { link, mayChange } = view
-  const { remove, whom } = KINDS[kind]
+  const { remove, hidden } = KINDS[kind]
   const action = `/-/links/${link.id}/${kind}/${member.id}/remove`
-  const label = html`${remove} <span class="hidden">${whom} ${member.email}</span>`
+  const label = html`${remove} <span class="hidden">${hidden} ${member.email}</span>`
   return mayChange && postForm({ action, target: '#members' }, submit(label, {}))
 }
 
@@ -130,7 +130,7 @@ export function changeList(changes: readonly Change[]): Html {
   </ol>`
 }
 
-/** What each action did. A later version may add some: their own word is better than nothing. */
+/** Words for each action. An action of a later version is shown by its name. */
 const ACTIONS: Readonly<Record<string, (detail: Change['detail']) => Printable>> = {
   created: ({ url }) => html`made the link to ${value(url?.[1])}`,
   'owner added': ({ owner }) => html`made ${value(owner?.[1])} a co-owner`,

@@ -55,7 +55,7 @@ export function usersView(view: UsersView): View {
     ${addForm(form)}
   </section>`
   const whole = contentView({ title: 'Users', section: 'admin', above }, content)
-  // A change of a role answers htmx with the user's row.
+  // After a change of role, htmx replaces the row of the user.
   return changed === undefined ? whole : { ...whole, fragment: () => userRow(changed, view) }
 }
 
@@ -77,7 +77,7 @@ function userRow(user: User, { viewer, query, changed }: UsersView): Html {
   )
 }
 
-/** The links of an owner are what a row of users leads to. */
+/** The address of a user's links, which the row leads to. */
 function linksOf(email: string): string {
   return `/-/admin/links?${new URLSearchParams({ owner: email }).toString()}`
 }

@@ -47,7 +47,7 @@ export function alertsView({ rows, older, count }: FoundAlerts): View {
       columns: ['Alert', 'Outcome', { number: 'Deliveries' }, 'Session', 'Last', 'Look into it'],
       rows: rows.map(alertRow),
       whenEmpty: emptyState(NO_ALERTS),
-      // A list that is whole has no end to tell.
+      // A list with all rows needs no line at its end.
       ...(rows.length < count && { more: { next: older ?? null, label: 'Older alerts' } }),
     })}
   </section>`

@@ -16,7 +16,7 @@ export interface ChecksView {
   health: Health
   /** The services of this page. */
   services: readonly ServiceHealth[]
-  /** The address of this page, which an open page asks for again. */
+  /** The address of this page, which an open page polls. */
   path: string
   /** The address of the next page, if there is one. */
   older: string | undefined
@@ -101,7 +101,7 @@ function named(names: readonly string[]): string {
   return `${names.slice(0, MAX_NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
-/** The services alone; an open page asks for them again and again. */
+/** The services alone; an open page polls them. */
 export function checksFragment(view: ChecksView): Html {
   const { health, services, path, older, isWhole } = view
   const isEmpty = health.state === 'empty'
@@ -126,8 +126,8 @@ function noChecks(): Html {
 }
 
 /**
- * A service with its checks: open if one was looked at and is not ok, else folded. The id says
- * which: a service that begins to fail is another element to htmx, so it opens.
+ * A service with its checks, open if one of them has run and is not ok. The id depends on that: to
+ * htmx, a service that begins to fail is another element, so it opens.
  */
 function serviceBox({ name, checks }: ServiceHealth, isWhole: boolean): Html {
   const isOpen = isWhole || checks.some(({ state, last }) => state !== 'ok' && last !== undefined)

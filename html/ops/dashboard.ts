@@ -79,7 +79,7 @@ export function dashboardPage(view: DashboardView): Page {
   }
 }
 
-/** Whether all is well, and what runs; an open page asks for it again and again. */
+/** Whether all is well, and what runs; an open page polls it. */
 export function nowFragment(now: NowView): Html {
   const { health, running, last, summary } = now
   const isFirst = last === undefined && health.state !== 'empty'
@@ -87,7 +87,7 @@ export function nowFragment(now: NowView): Html {
     ? firstSession(now)
     : html`${activityLine(now)} ${running !== undefined && runningPanel(running, now.lines)}
       ${summary !== undefined && summaryPanel(summary)}`
-  // A session that begins must show soon.
+  // Polled often, so that a session that begins is shown soon.
   const own = { id: 'now', 'aria-label': 'Now', ...(!isFirst && polled('/', 2, 'now')) }
   return html`<section${attributes(own)}>
     ${healthLine(health)} ${content}

@@ -34,7 +34,7 @@ export function eventsView(found: FoundEvents): View {
     ${count > 0 && countLine(countUpTo(count, 'event'))}
     ${eventTable('event-rows', 'Events, newest first', rows, {
       isFiltered,
-      // A list that is whole has no end to tell.
+      // A list with all rows needs no line at its end.
       ...(rows.length < count && { more: { next: older ?? null, label: 'Older events' } }),
     })}
   </section>`

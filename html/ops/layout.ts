@@ -84,7 +84,7 @@ export function sessionLink(id: number): Html {
   return html`<a href="/sessions/${id}">session ${id}</a>`
 }
 
-/** The model of a session; the probe has none. */
+/** The model of a session; the probe works without a model. */
 export function modelText(model: string): string {
   return model === 'none' ? 'no model' : model
 }

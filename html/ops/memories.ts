@@ -138,7 +138,7 @@ function creationForm({ creation, categories, isSaved = false }: FoundMemories):
 function memoryFields(form: Form): Html {
   return html`${field(form, 'observation', 'Observation', { rows: 3 })}
   ${field(form, 'confidence', 'Confidence (0 to 1)')}
-  ${checkbox(form, 'active', 'Active: sessions are told')}`
+  ${checkbox(form, 'active', 'Active: every session gets it')}`
 }
 
 function memoryFilter({ service, category, categories }: FoundMemories): Html {

@@ -1,7 +1,7 @@
-import type { Cooldown } from '../../db/ops/operations.ts'
+import type { ActionSummary } from '../../db/ops/operations.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
-import type { Cooldowns, OperationLimit } from '../../services/ops/operations/cooldowns.ts'
+import type { OperationLimits, OperationLimit } from '../../services/ops/operations/limits.ts'
 import { emptyState, listTable, section, tableRow, timeTag } from '../parts.ts'
 import { opsView } from './layout.ts'
 
@@ -14,7 +14,7 @@ const NO_OPERATIONS = emptyState(
 )
 
 /** `/cooldowns`: the limits of operations, and how far they are used. */
-export function cooldownsView({ limits, others }: Cooldowns): View {
+export function operationsView({ limits, others }: OperationLimits): View {
   const table = listTable({
     bodyId: 'limit-rows',
     caption: 'Operations and their limits',
@@ -52,7 +52,7 @@ function stateOf({ most, freeAt }: OperationLimit): Html {
 }
 
 /** What was done by operations that the inventory no longer has. */
-function otherTable(others: readonly Cooldown[]): Html {
+function otherTable(others: readonly ActionSummary[]): Html {
   return listTable({
     bodyId: 'cooldown-rows',
     caption: 'Other actions of the last 24 hours',

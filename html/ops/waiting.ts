@@ -20,7 +20,7 @@ import { levelBadge, opsView, shortText, statusBadge } from './layout.ts'
 /** What `/waiting` shows. */
 export interface WaitingView {
   waiting: Waiting
-  /** The address of this list, which an open page asks for again. */
+  /** The address of this list, which an open page polls. */
   path: string
   /** Where more of it is, if this is its beginning. */
   all: string | undefined
@@ -33,7 +33,7 @@ export function waitingView(view: WaitingView): View {
   return opsView('Waiting', waitingFragment(view))
 }
 
-/** The list alone; an open page asks for it again and again. */
+/** The list alone; an open page polls it. */
 export function waitingFragment({ waiting, path, all }: WaitingView): Html {
   const { items, readAt, isCut } = waiting
   const table = listTable({
@@ -54,7 +54,7 @@ export function waitingFragment({ waiting, path, all }: WaitingView): Html {
   )
 }
 
-/** Whether it is gone once a person has seen it: a condition that lasts is not. */
+/** Whether it disappears once a person has seen it; a lasting condition does not. */
 function isSeen({ kind }: WaitingItem): boolean {
   return kind !== 'check' && kind !== 'notices'
 }

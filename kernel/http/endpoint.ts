@@ -65,6 +65,14 @@ export interface Call<
   context: Context
 }
 
+/** Where an endpoint is, and who may use it. */
+interface Place<App, Caller> {
+  /** `:name` stands for one segment, which `params` describes. */
+  path: string
+  /** The service's usual one where it is not given. */
+  access?: Access<App, Caller>
+}
+
 /** What every endpoint declares. Refusals come in the order of the members of `Call`. */
 interface Declaration<
   App,
@@ -74,11 +82,7 @@ interface Declaration<
   Found,
   B extends TObject,
   Value,
-> {
-  /** `:name` stands for one segment, which `params` describes. */
-  path: string
-  /** The service's usual one where it is not given. */
-  access?: Access<App, Caller>
+> extends Place<App, Caller> {
   params?: P
   query?: Q
   /** Looks for what the call is about before the body is read, and throws 404 or 403. */
@@ -126,10 +130,7 @@ interface FormNotes<FormCall, B> {
   ) => View | Promise<View>
 }
 
-/**
- * A change that people make by a form and programs by the API. What both share stands once; each
- * face says where it is, who may use it, and what it answers.
- */
+/** A change that people make by a form and programs by the API. What both share stands once. */
 interface Action<
   App,
   C,
@@ -137,20 +138,22 @@ interface Action<
   Q extends TObject,
   F,
   B extends TObject,
-  FB extends TObject,
+  Fields extends TObject,
   Result,
   R extends TSchema,
 > extends Pick<Declaration<App, C, P, Q, F, B, unknown>, 'params' | 'query' | 'find' | 'body'> {
   /** Makes the change, and gives what the API answers. */
   act(call: ActionCall<App, C, P, Q, F, B>): Promise<Result>
-  api: ApiNotes<R> & Pick<Declaration<App, C, P, Q, F, B, unknown>, 'path' | 'access'>
-  form: FormNotes<Call<App, C, Static<TObject<P>>, Static<Q>, F>, FB> &
-    Pick<Declaration<App, C, P, Q, F, B, unknown>, 'path' | 'access'> & {
-      /** The fields of the form, where they are not the members of the API's body. */
-      fields?: { schema: FB; toBody: (sent: Static<FB>) => Static<B> }
+  api: Place<App, C> & ApiNotes<R>
+  form: Place<App, C> &
+    FormNotes<Call<App, C, Static<TObject<P>>, Static<Q>, F>, Fields> & {
+      /** The fields of the form, where it has more or others than the body of the API. */
+      body?: Fields
+      /** Makes the body of the API from fields that differ; throws what people must correct. */
+      toBody?(call: ActionCall<App, C, P, Q, F, Fields>): Static<B> | Promise<Static<B>>
       /** What people see after the change. */
       answer(
-        call: ActionCall<App, C, P, Q, F, B>,
+        call: ActionCall<App, C, P, Q, F, Fields>,
         result: Result,
       ): View | Done | Promise<View | Done>
     }
@@ -241,15 +244,12 @@ function rawOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
   ): Endpoint<App> => {
     const { method = 'GET', notes, webSocketOf } = endpoint
     const wrongParams = notes === undefined ? unknownPage : asItIs
-    const answered = routeOf(rules, method, endpoint, wrongParams, async (call) =>
-      endpoint.answer(call),
-    )
+    const answered = routeOf(rules, method, endpoint, wrongParams, endpoint.answer)
     const route = (app: App) => ({ ...answered(app), ...(webSocketOf && { webSocketOf }) })
     if (notes === undefined) return { route }
     const access = (endpoint.access ?? rules.access) as Access<App, C>
-    const { path, params, query } = endpoint
-    const shown = { ...notes, method, path, ...(params && { params }), ...(query && { query }) }
-    return { route, operation: operationOf(shown, { ...rules, ...access }) }
+    const operation = operationOf({ ...endpoint, ...notes, method }, { ...rules, ...access })
+    return { route, operation }
   }
 }
 
@@ -265,29 +265,18 @@ function actionOf<App, Viewer>(
     B extends TObject,
     Result extends Unchanging<Static<R>> | void,
     R extends TSchema,
-    FB extends TObject = B,
+    Fields extends TObject = B,
   >(
-    action: Action<App, C, P, Q, F, B, FB, Result, R>,
+    action: Action<App, C, P, Q, F, B, Fields, Result, R>,
   ): readonly Endpoint<App>[] => {
-    const { act, api: forPrograms, form: forPeople, body: forApi, ...shared } = action
-    const { fields, answer, ...others } = forPeople
-    const schema = (fields?.schema ?? forApi) as FB | undefined
+    const { act, api: forPrograms, form: forPeople, body, ...shared } = action
+    const { toBody = (call) => call.body as Static<B>, answer } = forPeople
+    const fields = (forPeople.body ?? body) as Fields | undefined
     return [
-      api({
-        ...shared,
-        ...(forApi !== undefined && { body: forApi }),
-        ...forPrograms,
-        answer: act,
-      }),
+      api({ ...shared, ...forPrograms, ...(body && { body }), answer: act }),
       form({
-        ...shared,
-        ...others,
-        ...(schema !== undefined && { body: schema }),
-        async answer(call) {
-          const body = fields === undefined ? (call.body as Static<B>) : fields.toBody(call.body)
-          const changed = { ...call, body }
-          return answer(changed, await act(changed))
-        },
+        ...{ ...shared, ...forPeople, ...(fields && { body: fields }) },
+        answer: async (call) => answer(call, await act({ ...call, body: await toBody(call) })),
       }),
     ]
   }
@@ -324,8 +313,7 @@ function formOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
         const sent = readTexts(body, (name) => typed[name], wrongFields)
         return await formReply(audience, await answer({ ...call, body: sent }), frame)
       } catch (error) {
-        const isShown = error instanceof Fault && canMend(error)
-        if (!isShown || refused === undefined || audience === 'program') throw error
+        if (refused === undefined || audience === 'program' || !canMend(error)) throw error
         const view = await refused(call, { schema: body, typed, fault: error })
         return refusedReply(audience, view, error, frame)
       }
@@ -340,7 +328,9 @@ function routeOf<App, Viewer, C extends Viewer, P extends TProperties, Q extends
   method: Route['method'],
   declaration: Declaration<App, C, P, Q, F, TObject, unknown>,
   wrongParams: (fault: Fault) => Fault,
-  answer: (call: Call<App, C, Static<TObject<P>>, Static<Q>, F, NoBody>) => Promise<Answer>,
+  answer: (
+    call: Call<App, C, Static<TObject<P>>, Static<Q>, F, Static<TObject>>,
+  ) => Answer | Promise<Answer>,
 ): (app: App) => Route {
   const { access = rules.access as Access<App, C>, path, params, query, body, find } = declaration
   const paramsSchema = Type.Object(params ?? ({} as P))
@@ -382,14 +372,13 @@ function frameOf<App, Viewer>(
   return (page) => frame(app, page, caller)
 }
 
-function canMend({ status, field }: Fault) {
-  return MENDABLE.has(status) || field !== undefined
+function canMend(error: unknown): error is Fault {
+  return error instanceof Fault && (MENDABLE.has(error.status) || error.field !== undefined)
 }
 
 /** The routes of pages and forms of a running service. */
 export function mountPages<App>(endpoints: readonly Endpoint<App>[], app: App): readonly Route[] {
-  const pages = endpoints.filter(({ operation }) => operation === undefined)
-  return pages.map(({ route }) => route(app))
+  return endpoints.flatMap(({ operation, route }) => (operation === undefined ? route(app) : []))
 }
 
 /** The operations of a running service's API, each of which is its route as well. */
@@ -402,10 +391,10 @@ export function mountApi<App>(
   )
 }
 
-type NoBody = Static<TObject>
-const NOTHING: NoBody = {}
+const NOTHING: Static<TObject> = {}
 
 const asItIs = (fault: Fault): Fault => fault
 
 /** A wrong parameter of a path is an error of the API; a page answers 404. */
-const unknownPage = (): Fault => notFound('nothing has this id')
+const unknownPage = (fault: Fault): Fault =>
+  fault.status === 404 ? fault : notFound('nothing has this id')

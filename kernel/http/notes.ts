@@ -35,6 +35,8 @@ type Shown = Notes &
 interface Usual {
   guard: Operation['access']
   needsToken: Operation['needsToken']
+  /** Refuses some callers, where it is there. */
+  allow?: unknown
   alwaysRefuses: readonly number[]
   /** Status of a member that a JSON body does not take. */
   unknownMember?: number
@@ -43,15 +45,17 @@ interface Usual {
 /** The description of an endpoint; its refusals follow from what it declares. */
 export function operationOf(
   endpoint: Shown,
-  { guard, needsToken, alwaysRefuses, unknownMember = 400 }: Usual,
+  { guard, needsToken, allow, alwaysRefuses, unknownMember = 400 }: Usual,
 ): Omit<Operation, 'handle'> {
-  const { params, query, body, refuses = [] } = endpoint
+  const { params, query, body, bodyTypes, refuses = [] } = endpoint
   const strict = body !== undefined && isStrict(body)
   const refusals = [
-    ...(needsToken === false ? [] : [401, 403]),
+    ...(needsToken === false ? [] : [401]),
+    ...(guard === 'open' && allow === undefined ? [] : [403]),
     ...(params === undefined ? [] : [400, 404]),
     ...(query === undefined ? [] : [400]),
-    ...(body === undefined ? [] : [400, 413, 415]),
+    ...(body === undefined ? [] : [400, 413]),
+    ...(body === undefined || bodyTypes?.includes('*/*') ? [] : [415]),
     ...(strict ? [unknownMember] : []),
     ...refuses,
     ...alwaysRefuses,

@@ -82,20 +82,16 @@ export function errorReply(responder: Responder, { context }: Exchange, error: u
 function faultOf(responder: Responder, { requestId, route }: Context, error: unknown) {
   const { service, log, logLimit } = responder
   if (error instanceof Fault) return error
-  const down = error instanceof Unavailable
-  if (!down || logLimit('unavailable', route, 503)) {
-    log[down ? 'warn' : 'error'](down ? 'unavailable' : 'handler failed', {
-      request_id: requestId,
-      service,
-      route,
-      error: messageOf(error),
-      ...(down || !(error instanceof Error) ? {} : { stack: error.stack }),
-    })
+  const fields = { request_id: requestId, service, route, error: messageOf(error) }
+  if (error instanceof Unavailable) {
+    if (logLimit('unavailable', route, 503)) log.warn('unavailable', fields)
+    return unavailable(
+      'The database is out of reach; what was sent may not be stored. Try again shortly.',
+    )
   }
-  if (!down) return new Fault(500, 'INTERNAL_ERROR', 'Internal server error.')
-  return unavailable(
-    'The database is out of reach; what was sent may not be stored. Try again shortly.',
-  )
+  const stack = error instanceof Error ? error.stack : undefined
+  log.error('handler failed', { ...fields, stack })
+  return new Fault(500, 'INTERNAL_ERROR', 'Internal server error.')
 }
 
 /** Bounds for the rest of a refused body, which is read so that the client sees the response. */

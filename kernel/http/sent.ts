@@ -37,16 +37,19 @@ export async function readObject<B extends TObject>(
 }
 
 /**
- * The fields of a form as typed. A browser does not send a box that is not ticked. Boxes of one
- * name, of which any number may be ticked, are the lines of one text.
+ * The fields of a form as typed. A browser does not send a box that is not ticked: such a field has
+ * a default. Boxes of one name, of which any number may be ticked, are the lines of one text.
  */
 export async function readTyped(body: TObject, context: Context, limit?: number): Promise<Typed> {
+  const required = new Set(body.required)
   const properties = Object.entries(body.properties)
-  const boxes = properties.filter(([, schema]) => Type.IsBoolean(schema))
+  const boxes = properties.filter(
+    ([name, schema]) => Type.IsBoolean(schema) && !required.has(name),
+  )
   const lists = properties.filter(([, schema]) => Type.IsArray(schema)).map(([name]) => name)
   const unticked = Object.fromEntries(boxes.map(([name]) => [name, 'false']))
   // A post without a body is one without fields, where all of them may be left out.
   const isBare = context.headers['content-type'] === undefined && isEmptyBody(context)
-  if (isBare && Object.keys(body.required ?? []).length === 0) return unticked
+  if (isBare && required.size === 0) return unticked
   return { ...unticked, ...(await readForm(context, limit, lists)) }
 }

@@ -1,72 +1,4 @@
-import { rmSync, statSync } from 'node:fs'
-import { connect, type ListenOptions, isIP, BlockList, type Server } from 'node:net'
-import { codeOf } from '../log.ts'
-
-/** Where a listener listens; systemd passes the socket of an `fd`. */
-export type Address =
-  | { kind: 'tcp'; host: string; port: number }
-  | { kind: 'unix'; path: string; mode: number }
-  | { kind: 'fd'; name: string }
-
-/** Parses an address; throws a SyntaxError that says what is accepted. */
-export function parseAddress(text: string): Address {
-  const [, path, mode = '700'] = /^unix:(\/[^?]*)(?:\?mode=0?([67][0-7]{2}))?$/.exec(text) ?? []
-  if (path !== undefined) return { kind: 'unix', path, mode: Number.parseInt(mode, 8) }
-  if (/^fd:[\w.-]+$/.test(text)) return { kind: 'fd', name: text.slice(3) }
-  const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text)
-  const host = parts?.[1] ?? parts?.[2]
-  const port = Number(parts?.[3])
-  if (host === undefined || port > 65535) {
-    throw new SyntaxError('expected host:port, unix:/path, unix:/path?mode=0660 or fd:NAME')
-  }
-  return { kind: 'tcp', host, port }
-}
-
-/**
- * Connections that may wait to be accepted, which is where they are while the process behind a
- * socket of systemd is replaced: Node's own 511 would take the place of what the unit says. The
- * kernel caps it.
- */
-const BACKLOG = 4_096
-
-/**
- * What `net.Server.listen` takes for an address. `inherited` are the names of the sockets that
- * systemd passed (`LISTEN_FDNAMES`), the first of which is file descriptor 3.
- */
-export function listenOptions(
-  address: Address,
-  inherited: readonly string[],
-): ListenOptions & { fd?: number } {
-  if (address.kind === 'tcp') return { host: address.host, port: address.port, backlog: BACKLOG }
-  if (address.kind === 'unix') return { path: address.path, backlog: BACKLOG }
-  const index = inherited.indexOf(address.name)
-  if (index < 0) {
-    throw new Error(
-      `No socket named "${address.name}" was passed; ` +
-        `set FileDescriptorName=${address.name} in the socket unit`,
-    )
-  }
-  return { fd: index + 3, backlog: BACKLOG }
-}
-
-/**
- * Removes the socket that a killed server left, because it would count as an address in use. One
- * on which somebody listens stays, and so does a file of any other kind.
- */
-export async function removeDeadSocket(path: string): Promise<void> {
-  if (statSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return
-  if (await isDeadSocket(path)) rmSync(path, { force: true })
-}
-
-/** Whether nobody listens on a socket any more. */
-export async function isDeadSocket(path: string): Promise<boolean> {
-  const dead = Promise.withResolvers<boolean>()
-  const socket = connect(path, () => dead.resolve(false))
-  socket.on('error', (error) => dead.resolve(codeOf(error) === 'ECONNREFUSED'))
-  const answer = await dead.promise
-  socket.destroy()
-  return answer
-}
+import { isIP, BlockList, type Server } from 'node:net'
 
 /**
  * True when an address is out of reach for other hosts; a host name is judged by what it resolves
@@ -108,13 +40,54 @@ const isSpecialIpv4 = parseBlocks([
 const isGlobalIpv6 = parseBlocks(['2000::/3'])
 const isSpecialIpv6 = parseBlocks(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
 
+/** Addresses that a network with NAT64 makes of IPv4 ones (RFC 6052), also a private one (RFC 8215). */
+const isNat64 = parseBlocks(['64:ff9b::/96'])
+const isLocalNat64 = parseBlocks(['64:ff9b:1::/48'])
+/** No host has such an address: bits that are read there are none of an address. */
+const isNowhere = parseBlocks(['0.0.0.0/8'])
+
 /**
  * True for an address on the public internet: only those are open to targets that nobody vouched
- * for.
+ * for. An address of NAT64 leads to the IPv4 address inside.
  */
 export function isPublicAddress(address: string): boolean {
-  if (isIP(address) === 6) return isGlobalIpv6(address) && !isSpecialIpv6(address)
-  return isIP(address) === 4 && !isSpecialIpv4(address)
+  if (isIP(address) === 4) return !isSpecialIpv4(address)
+  if (isIP(address) !== 6) return false
+  if (isNat64(address)) return !isSpecialIpv4(embeddedIpv4(address, 96))
+  if (isLocalNat64(address)) return isPublicInside(address)
+  return isGlobalIpv6(address) && !isSpecialIpv6(address)
+}
+
+/** The lengths of a prefix within 64:ff9b:1::/48, behind which the IPv4 address stands. */
+const LOCAL_LENGTHS = [48, 56, 64, 96] as const
+
+/**
+ * Which length the local network uses is not known here. So all that may be read as an IPv4
+ * address must be public: a name could otherwise lead to a private one under another length.
+ */
+function isPublicInside(address: string): boolean {
+  const inside = LOCAL_LENGTHS.map((length) => embeddedIpv4(address, length))
+  const read = inside.filter((one) => !isNowhere(one))
+  return read.length > 0 && read.every((one) => !isSpecialIpv4(one))
+}
+
+/** The IPv4 address behind a prefix (RFC 6052 section 2.2): bits 64 to 71 belong to none. */
+function embeddedIpv4(address: string, length: number): string {
+  const bytes = bytesOfIpv6(address).toSpliced(8, 1)
+  const start = length > 64 ? length / 8 - 1 : length / 8
+  return bytes.slice(start, start + 4).join('.')
+}
+
+function bytesOfIpv6(address: string): readonly number[] {
+  // The URL parser writes all 128 bits as groups of hex digits, with at most one gap.
+  const [before = '', after] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
+  const groups = (text: string) => (text === '' ? [] : text.split(':'))
+  const [head, tail] = [groups(before), groups(after ?? '')]
+  const gap = Array.from({ length: 8 - head.length - tail.length }, () => '0')
+  return [...head, ...gap, ...tail].flatMap((group) => {
+    const value = Number.parseInt(group, 16)
+    return [value >> 8, value & 0xff]
+  })
 }
 
 /** Which addresses a set of CIDR blocks holds. */

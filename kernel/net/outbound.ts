@@ -63,7 +63,26 @@ export function keepConnections(max: number) {
     http: { trusted: new HttpAgent(options), other: new HttpAgent(options) },
     https: { trusted: new HttpsAgent(options), other: new HttpsAgent(options) },
   }
+  /** Look-ups under way, and who waits for each. */
+  const lookups = new Map<string, Parameters<ResolveName>[2][]>()
   return {
+    /**
+     * Asks for a name once at a time, however many requests wait for it. The system looks up few
+     * names at a time: those that wait for a silent name server hold up all others.
+     */
+    resolveOnce(resolveName: ResolveName): ResolveName {
+      return (name, options, callback) => {
+        const key = JSON.stringify([name, options])
+        const waiting = lookups.get(key)
+        if (waiting !== undefined) return void waiting.push(callback)
+        const all = [callback]
+        lookups.set(key, all)
+        resolveName(name, options, (error, addresses) => {
+          lookups.delete(key)
+          for (const one of all) one(error, addresses)
+        })
+      }
+    },
     agentOf({ url, trusted }: Pick<OutboundRequest, 'url' | 'trusted'>) {
       return agents[url.protocol === 'https:' ? 'https' : 'http'][trusted ? 'trusted' : 'other']
     },
@@ -97,12 +116,13 @@ export async function post(
   if (!trusted && isIP(host) !== 0 && !isPublicAddress(host)) {
     return { kind: 'refused', reason: NOT_PUBLIC, ms: elapsed() }
   }
+  const resolve = connections?.resolveOnce(resolveName) ?? resolveName
   const options: RequestOptions = {
     method: 'POST',
     headers: { ...headers, 'content-length': body.length },
     agent: connections?.agentOf(request) ?? false,
     signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
-    lookup: trusted ? (resolveName as LookupFunction) : publicOnly(resolveName),
+    lookup: trusted ? (resolve as LookupFunction) : publicOnly(resolve),
   }
   try {
     return await exchange(request, options, elapsed)
@@ -154,26 +174,26 @@ function exchange(
 }
 
 /**
- * The look-up of a connection that may only lead to the public internet: the addresses that it
- * connects to are the ones that were checked, and one that is not public refuses the name.
+ * The look-up of a connection that may only lead to the public internet: it gives the public
+ * addresses of a name and leaves out the others. A name without any is refused. The addresses that
+ * are connected to are the ones that were checked.
  */
 export function publicOnly(resolveName: ResolveName): LookupFunction {
   return (name, options, callback) => {
     resolveName(name, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, [])
-      const [first] = addresses
-      if (first === undefined || addresses.some(({ address }) => !isPublicAddress(address))) {
-        return callback(new RefusedAddress(NOT_PUBLIC), [])
-      }
-      if (options.all === true) callback(null, addresses)
+      const open = addresses.filter(({ address }) => isPublicAddress(address))
+      const [first] = open
+      if (first === undefined) return callback(new RefusedAddress(NOT_PUBLIC), [])
+      if (options.all === true) callback(null, open)
       else callback(null, first.address, first.family)
     })
   }
 }
 
 /**
- * Whether a target is on the public internet; undefined for a name that is not known now. A target
- * is checked again whenever it is connected to.
+ * Whether a target can be reached on the public internet; undefined for a name that is not known
+ * now. A target is checked again whenever it is connected to.
  */
 export async function isPublicTarget(
   { hostname }: URL,
@@ -185,7 +205,7 @@ export async function isPublicTarget(
   resolveName(host, { all: true }, (_error, addresses = []) => found.resolve(addresses))
   const addresses = await found.promise
   if (addresses.length === 0) return undefined
-  return addresses.every(({ address }) => isPublicAddress(address))
+  return addresses.some(({ address }) => isPublicAddress(address))
 }
 
 /**

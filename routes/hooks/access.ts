@@ -10,9 +10,25 @@ import type { HooksRoutes } from './kit.ts'
 export type Caller = EndpointKey | undefined
 
 /**
- * Who may read events as a program: everybody whom the guard lets in, as for pages, or the holder
- * of an endpoint's token. A token that is not known is 401, wherever it comes from: a proxy may
- * let requests with a token pass without a sign-in.
+ * The holder of the token of the endpoint in the path. The token is checked before the body is
+ * read: a stranger does not learn which endpoints exist.
+ */
+export const endpointHolder: Access<HooksRoutes, EndpointKey> = {
+  guard: 'strict',
+  needsToken: true,
+  identify({ hooks }, context) {
+    const { params, headers, receivedAt } = context
+    const name = params['endpoint'] ?? ''
+    const endpoint = hooks.endpoints.authorize(name, headers.authorization, receivedAt)
+    context.actor = { kind: 'token', name }
+    return endpoint
+  },
+}
+
+/**
+ * Readers of events by the API: everybody who passes the guard, as on pages, or the holder of an
+ * endpoint's token. An unknown token is always 401: a proxy may let requests with a token pass
+ * without a sign-in.
  */
 export const reader: Access<HooksRoutes, Caller> = {
   guard: 'private',
@@ -26,7 +42,7 @@ export const follower: Access<HooksRoutes, Caller> = {
   identify: ({ hooks }, context) => admitted(hooks, context, true),
 }
 
-/** As `reader`, for sending events on, which not every token may. */
+/** As `reader`, for replays, which not every token may make. */
 export const replayer: Access<HooksRoutes, Caller> = {
   ...reader,
   allow(caller) {
@@ -36,8 +52,8 @@ export const replayer: Access<HooksRoutes, Caller> = {
 }
 
 /**
- * Who may say where events go: as `reader`, but nobody with a token, which a program or an agent
- * may have. The document of the API names no token here.
+ * Who may say where events go: as `reader`, but nobody with a token, which an agent may have. The
+ * API's document names no token here.
  */
 export const operator: Access<HooksRoutes, Caller> = {
   ...reader,
@@ -48,9 +64,10 @@ export const operator: Access<HooksRoutes, Caller> = {
   },
 }
 
-/** The caller; until the answer is sent, its endpoint may have one call less at a time. */
+/** The caller. Its endpoint has a bound of running calls; this one counts until it is answered. */
 function admitted({ endpoints }: Hooks, context: Context, waits: boolean): Caller {
-  if (countOf('authorization', context) > 1) throw badRequest(AMBIGUOUS)
+  const isSent = (name: string, at: number) => at % 2 === 0 && /^authorization$/i.test(name)
+  if (context.rawHeaders.filter(isSent).length > 1) throw badRequest(AMBIGUOUS)
   const caller = endpoints.callerOf(context.headers.authorization, context.receivedAt)
   if (caller === undefined) return undefined
   context.actor = { kind: 'token', name: caller.name }
@@ -64,7 +81,3 @@ function admitted({ endpoints }: Hooks, context: Context, waits: boolean): Calle
 
 /** The first one counts here; a proxy may have let the request pass because of another one. */
 const AMBIGUOUS = 'The request has more than one Authorization header; send one.'
-
-function countOf(header: string, { rawHeaders }: Context): number {
-  return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === header).length
-}

@@ -2,16 +2,17 @@ import { eventQueries } from '../../db/hooks/events.ts'
 import { UNKNOWN_PROVIDER } from '../../db/hooks/rejections.ts'
 import { dashboardPage, statusView, type StatusView } from '../../html/hooks/dashboard.ts'
 import { PROGRAM_NAME } from '../../kernel/assets.ts'
-import { Unavailable } from '../../kernel/fault.ts'
+import { Unavailable, unavailable } from '../../kernel/fault.ts'
+import { anyone } from '../../kernel/http/endpoint.ts'
 import { listNewest } from '../../services/hooks/events/events.ts'
 import { withPreviews } from '../../services/hooks/events/previews.ts'
 import { statsOf } from '../../services/hooks/stats.ts'
-import { namedReasons } from '../../services/hooks/status.ts'
-import { page, type HooksRoutes } from './kit.ts'
+import { Health, namedReasons, readHealth } from '../../services/hooks/status.ts'
+import { api, page, type HooksRoutes } from './kit.ts'
 
 const NEWEST = 10
 
-/** `GET /` (hooks.md section 4), and its part that follows the status. */
+/** `/` and `/healthz` (hooks.md section 4), and the part of `/` that follows the status. */
 export const dashboardEndpoints = [
   page({
     path: '/',
@@ -39,6 +40,21 @@ export const dashboardEndpoints = [
 
   // Without the database, too: the open page then says that it is out of reach.
   page({ path: '/status', answer: async ({ app }) => statusView(await readShown(app)) }),
+
+  api({
+    method: 'GET',
+    path: '/healthz',
+    access: { ...anyone, guard: 'open' },
+    id: 'getHealth',
+    tag: 'Health',
+    summary: 'Tell whether webhooks come in, and what is impaired.',
+    returns: { description: 'They come in', schema: Health },
+    async answer({ app: { hooks, version } }) {
+      const health = await readHealth(hooks, hooks.queue.broker, version)
+      if (health.status === 'error') throw unavailable('The database is out of reach.')
+      return health
+    },
+  }),
 ]
 
 async function readShown({ hooks, baseUrl }: HooksRoutes): Promise<StatusView> {

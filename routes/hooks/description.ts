@@ -4,18 +4,15 @@ import { EventSummary } from '../../db/hooks/events.ts'
 import { HourStats } from '../../db/hooks/stats.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { EventDetail } from '../../services/hooks/events/detail.ts'
+import { EventList } from '../../services/hooks/events/events.ts'
 import { ProviderStatus } from '../../services/hooks/providers.ts'
 import { ReplayJob } from '../../services/hooks/replays/jobs.ts'
+import { Sent } from '../../services/hooks/replays/replays.ts'
 import { Health } from '../../services/hooks/status.ts'
 import { IngestAck } from './deliveries.ts'
-import {
-  DestinationSwitch,
-  DestinationList,
-  Retried,
-  RetryRequest,
-} from './destinations/destinations.ts'
-import { EventList, ReplayRequest, Sent } from './events/events.ts'
-import { ReplayedEvents, ReplayJobRequest } from './replays.ts'
+import { DestinationList, Retried, RetryRequest } from './destinations/destinations.ts'
+import { Switch } from './kit.ts'
+import { ReplayedEvents, ReplayJobRequest, ReplayRequest } from './replays.ts'
 
 /** hooks.md section 2, Problem. */
 const Problem = Type.Object({
@@ -75,7 +72,7 @@ export function describeHooks(
       HourStats,
       Destination,
       DestinationList,
-      DestinationSwitch,
+      Switch,
       RetryRequest,
       Retried,
       Health,

@@ -1,26 +1,51 @@
-import type { Context } from '../../kernel/http/context.ts'
+import Type from 'typebox'
+import { endpointsFragment } from '../../html/hooks/endpoints.ts'
 import { postMcp } from '../../kernel/mcp/post.ts'
-import type { Reply } from '../../kernel/http/reply.ts'
-import type { Route } from '../../kernel/http/router.ts'
-import { createToolServers } from '../../services/hooks/endpoints/tools/server.ts'
-import type { HooksRoutes } from './kit.ts'
+import {
+  clientConfiguration,
+  createEndpoint,
+  EndpointForm,
+  revokeEndpoint,
+} from '../../services/hooks/endpoints/changes.ts'
+import { endpointHolder } from './access.ts'
+import { form, raw } from './kit.ts'
+import { settingsView } from './settings.ts'
 
-/**
- * `POST /mcp/{endpoint}` (decisions.md section 3, Tool protocol). The token is checked before the
- * body is read: a stranger does not learn which endpoints exist.
- */
-export function mcpRoute({ hooks, version }: HooksRoutes): Route {
-  const { endpoints, clock } = hooks
-  const serverOf = createToolServers(hooks, version)
+/** The endpoints of the tool protocol: where programs call them, and the forms of `/settings`. */
+export const mcpEndpoints = [
+  // decisions.md section 3, Tool protocol.
+  raw({
+    method: 'POST',
+    path: '/mcp/:endpoint',
+    access: endpointHolder,
+    answer({ app: { hooks, toolServerOf }, caller, context }) {
+      const { endpoints, clock } = hooks
+      return postMcp(toolServerOf(caller), context, { clock, signal: endpoints.signalOf(caller) })
+    },
+  }),
 
-  async function handle(context: Context): Promise<Reply> {
-    const { params, headers, receivedAt } = context
-    const name = params['endpoint'] ?? ''
-    const endpoint = endpoints.authorize(name, headers.authorization, receivedAt)
-    context.actor = { kind: 'token', name }
-    const signal = endpoints.signalOf(endpoint)
-    return postMcp(serverOf(endpoint), context, { clock, signal })
-  }
+  form({
+    path: '/settings/endpoints',
+    body: EndpointForm,
+    async answer({ app, actor, body }) {
+      const name = body.name.trim()
+      const wanted = { name, may_replay: body.allow_replay }
+      const created = await createEndpoint({ ...app.hooks, actor }, wanted)
+      await app.hooks.registry.refresh()
+      const configuration = clientConfiguration(app.baseUrl(), name, created.token)
+      const made = { ...created, configuration }
+      return settingsView(app, endpointsFragment, { made })
+    },
+    refused: ({ app }, refused) => settingsView(app, endpointsFragment, { newEndpoint: refused }),
+  }),
 
-  return { method: 'POST', path: '/mcp/:endpoint', access: 'strict', handle }
-}
+  form({
+    path: '/settings/endpoints/:name/revoke',
+    params: { name: Type.String() },
+    async answer({ app, actor, params: { name } }) {
+      await revokeEndpoint({ ...app.hooks, actor }, name)
+      await app.hooks.registry.refresh()
+      return settingsView(app, endpointsFragment)
+    },
+  }),
+]

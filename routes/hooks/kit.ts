@@ -1,10 +1,13 @@
+import Type from 'typebox'
 import type { EndpointKey } from '../../db/hooks/endpoints.ts'
 import { hooksFrame } from '../../html/hooks/layout.ts'
 import type { ServiceLink } from '../../html/layout.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { anyone, endpointsOf, visitor } from '../../kernel/http/endpoint.ts'
-import { hooksFault } from './faults.ts'
+import type { McpServer } from '../../kernel/mcp/server.ts'
+import { field } from '../../kernel/validate.ts'
 import type { Hooks } from '../../services/hooks/open.ts'
+import { hooksFault } from './faults.ts'
 
 /**
  * The endpoints of the hooks service. Pages and forms have no sign-in: they are for `anyone`, and
@@ -17,8 +20,7 @@ export const { api, page, form, raw, action } = endpointsOf<HooksRoutes, Endpoin
   pageAccess: visitor,
   bodyLimit: 64 * 1024,
   unknownMember: 422,
-  // 400: a request with two Authorization headers.
-  alwaysRefuses: [400, 503],
+  alwaysRefuses: [503],
   faultReply: hooksFault,
   frame: ({ services }, page) => hooksFrame(page, services()),
   formAudience: ({ headers }) =>
@@ -32,6 +34,8 @@ export const { api, page, form, raw, action } = endpointsOf<HooksRoutes, Endpoin
 /** What the routes of the hooks service are made from. */
 export interface HooksRoutes {
   hooks: Hooks
+  /** What an endpoint of the tool protocol offers. */
+  toolServerOf: (endpoint: EndpointKey) => McpServer
   version: string
   /** The services that run, for the header of the pages. */
   services: () => readonly ServiceLink[]
@@ -44,3 +48,9 @@ export interface HooksRoutes {
   /** Variables and their values for the settings page, never a secret. */
   configuration: () => readonly (readonly [string, string])[]
 }
+
+/** Enables or disables a provider or a destination. */
+export const Switch = Type.Object(
+  { enabled: field(Type.Boolean(), 'must be true or false.') },
+  { additionalProperties: false },
+)

@@ -15,9 +15,7 @@ import type { Actor } from '../../kernel/actor.ts'
 import { formatDuration, INSTANT_FORM, readInstant } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { ActiveProvider } from '../../db/hooks/providers.ts'
-import { HourStats } from '../../db/hooks/stats.ts'
 import { AlarmForm, alarmsOf } from '../../services/hooks/alarms.ts'
-import { filterFields } from '../../services/hooks/events/filter.ts'
 import {
   createProvider,
   enableProvider,
@@ -40,13 +38,12 @@ import {
   secretVariable,
   type SigningSecrets,
 } from '../../services/hooks/schemes/secrets.ts'
-import { DEFAULT_STATS_HOURS, MAX_STATS_HOURS, statsOf } from '../../services/hooks/stats.ts'
 import { reader } from './access.ts'
-import { api, form, page, type HooksRoutes } from './kit.ts'
+import { api, form, page, Switch, type HooksRoutes } from './kit.ts'
 
 const params = { name: Type.String() }
 
-/** A signing secret that the sender has made; an empty field gives none. */
+/** A signing secret that the sender has made; empty where it is to be made here. */
 const secret = parsed(Type.Optional(Type.String()), 'must be text.', (given) =>
   String(given).trim(),
 )
@@ -67,10 +64,6 @@ const CreateForm = Type.Object({
   secret,
 })
 
-const EnableForm = Type.Object({
-  enabled: field(Type.Enum(['true', 'false']), 'must be true or false.'),
-})
-
 const RotateForm = Type.Object({
   overlap: field(
     Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_OVERLAP_S })),
@@ -80,14 +73,6 @@ const RotateForm = Type.Object({
   /** The last rotation that the page showed, empty for none; another one since is a conflict. */
   rotated_at: parsed(Type.Optional(Type.String()), `must be ${INSTANT_FORM}, or empty.`, (given) =>
     given === '' ? '' : readInstant(given)?.toISOString(),
-  ),
-})
-
-const StatsQuery = Type.Object({
-  provider: filterFields.provider,
-  hours: field(
-    withDefault(Type.Integer({ minimum: 1, maximum: MAX_STATS_HOURS }), DEFAULT_STATS_HOURS),
-    `must be a whole number from 1 to ${MAX_STATS_HOURS}.`,
   ),
 })
 
@@ -124,9 +109,9 @@ export const providerEndpoints = [
   form({
     path: '/providers/:name/enabled',
     params,
-    body: EnableForm,
+    body: Switch,
     async answer({ app, actor, params: { name }, body: { enabled } }) {
-      await enableProvider(toolsOf(app, actor), name, enabled === 'true')
+      await enableProvider(toolsOf(app, actor), name, enabled)
       await app.hooks.registry.refresh()
       return cardView(app, name, providerToggle)
     },
@@ -178,31 +163,11 @@ export const providerEndpoints = [
       description: 'All providers, without their secrets',
       schema: Type.Object({ providers: Type.Array(ProviderStatus) }),
     },
+    // Two Authorization headers.
+    refuses: [400],
     async answer({ app: { hooks }, now }) {
       const rows = await readProviders(hooks.db, now)
       return { providers: rows.map((row) => providerStatus(row, hooks.secrets)) }
-    },
-  }),
-
-  api({
-    method: 'GET',
-    path: '/api/v1/stats',
-    access: reader,
-    id: 'getStats',
-    tag: 'Providers',
-    summary: 'Count the events and the rejected deliveries of each provider by hour.',
-    description:
-      'Hours in UTC, the oldest first and the present one last; one without either is left ' +
-      'out. The counts are those of the last hours to the minute, so the oldest one may be cut. ' +
-      'The provider "unknown" stands for paths that lead to none.',
-    query: StatsQuery,
-    returns: {
-      description: 'The counts',
-      schema: Type.Object({ stats: Type.Array(HourStats) }),
-    },
-    async answer({ app: { hooks }, query: { provider, hours }, now }) {
-      const all = await statsOf(hooks.db, now, hours)
-      return { stats: all.filter((row) => provider === '' || row.provider === provider) }
     },
   }),
 ]

@@ -1,5 +1,7 @@
 import Type from 'typebox'
 import { nullable } from '../../db/sql-file.ts'
+import { eventPage } from '../../html/hooks/events/detail.ts'
+import { replaysList } from '../../html/hooks/replays.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { readSince, searchFields, SINCE_FORM } from '../../services/hooks/events/filter.ts'
@@ -9,8 +11,17 @@ import {
   MAX_REPLAYED,
   ReplayJob,
 } from '../../services/hooks/replays/jobs.ts'
+import { replayEvent, Sent } from '../../services/hooks/replays/replays.ts'
 import { replayer } from './access.ts'
-import { api } from './kit.ts'
+import { EventId, readEvent } from './events/detail.ts'
+import { api, form } from './kit.ts'
+
+const target_url = field(
+  Type.Optional(
+    Type.String({ description: 'Where to; the default target of the settings if absent' }),
+  ),
+  'must be text.',
+)
 
 /** Not a duration: what a dry run has counted must not change with time. */
 function bound(description: string) {
@@ -32,12 +43,7 @@ export const ReplayJobRequest = Type.Object(
     since: bound('Lower bound: a time, or the id of an event'),
     until: bound('Upper bound: before a time, or up to the id of an event'),
     highest_id: field(Type.Optional(HighestId), 'must be the id of an event.'),
-    target_url: field(
-      Type.Optional(
-        Type.String({ description: 'Where to; the default target of the settings if absent' }),
-      ),
-      'must be text.',
-    ),
+    target_url,
     dry_run: field(
       withDefault(Type.Boolean({ description: 'Only count the events' }), false),
       'must be true or false.',
@@ -56,11 +62,55 @@ export const ReplayedEvents = Type.Object({
   job: nullable(ReplayJob),
 })
 
+export const ReplayRequest = Type.Object(
+  { target_url },
+  { additionalProperties: false, examples: [{ target_url: 'https://example.com/hook' }] },
+)
+
 const params = { job: Type.String() }
 const path = '/api/v1/replay-jobs/:job'
 
-/** Many events are sent again as one job, one job at a time. */
-export const replayJobEndpoints = [
+/** An event is sent again, or many events as one job; one job runs at a time. */
+export const replayEndpoints = [
+  form({
+    path: '/log/:id/replay',
+    params: { id: EventId },
+    /** Absent or empty for the default target. */
+    body: Type.Object({ target_url: withDefault(Type.String(), '') }),
+    async answer({ app, actor, params: { id }, body }) {
+      // A replay that failed is in the list with its reason, like one that was delivered.
+      await replayEvent({ ...app.hooks, actor }, id, body.target_url.trim() || undefined)
+      const view = await readEvent(app, id, { isReplayed: true })
+      return {
+        page: () => eventPage(view),
+        fragment: () => replaysList(view),
+        location: `/log/${id}?replayed=1`,
+      }
+    },
+    async refused({ app, params: { id } }, refused) {
+      const view = await readEvent(app, id, { refused })
+      return { page: () => eventPage(view) }
+    },
+  }),
+
+  api({
+    method: 'POST',
+    path: '/api/v1/events/:id/replay',
+    access: replayer,
+    id: 'replayEvent',
+    tag: 'Events',
+    summary: 'Send an event to a target again.',
+    description:
+      'The stored bytes, signed again where the provider signs. Private and local addresses are ' +
+      'refused unless an operator has allowed them.',
+    params: { id: EventId },
+    body: ReplayRequest,
+    returns: { description: 'What became of it, as the page of the event shows it', schema: Sent },
+    refuses: [422],
+    answer: ({ app, actor, params: { id }, body }) =>
+      replayEvent({ ...app.hooks, actor }, id, body.target_url),
+  }),
+
   api({
     method: 'POST',
     path: '/api/v1/events/replay',
@@ -109,7 +159,7 @@ export const replayJobEndpoints = [
     id: 'cancelReplayJob',
     tag: 'Events',
     summary: 'Cancel a replay job.',
-    description: 'The event that is being sent is sent; a job that has ended stays as it is.',
+    description: 'The event that is being sent is sent. A job that has ended does not change.',
     params,
     returns: { description: 'The job as it ended', schema: ReplayJob },
     answer: ({ app: { hooks }, actor, params: { job } }) => hooks.replayJobs.cancel(job, actor),

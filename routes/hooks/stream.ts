@@ -1,100 +1,80 @@
 import Type from 'typebox'
-import { queryOf } from '../../kernel/http/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
 import type { Sink } from '../../kernel/http/reply.ts'
-import type { Operation } from '../../kernel/openapi.ts'
-import { refuseRepeated } from '../../kernel/validate.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { eventTest } from '../../services/hooks/events/filter.ts'
-import { readForwardRequest, FORWARD_PROTOCOL } from '../../services/hooks/forwarders/protocol.ts'
-import type { Route } from '../../kernel/http/router.ts'
-import { follower } from './access.ts'
-import { hooksFault } from './faults.ts'
-import type { HooksRoutes } from './kit.ts'
-
-/** Messages of forwarders are short. */
-const MAX_MESSAGE = 16 * 1024
-
-/**
- * `GET /events` (hooks.md section 6), all events or those of `?provider=` and `?event_type=`;
- * resumes by `Last-Event-ID` or `?last_event_id=`.
- */
-export function streamRoute(app: HooksRoutes): Operation {
-  const { hooks } = app
-  return {
-    method: 'GET',
-    path: '/events',
-    access: follower.guard,
-    id: 'streamEvents',
-    tag: 'Events',
-    summary: 'Follow the events as they are stored.',
-    description:
-      'Server-sent events: event-received with an EventSummary and its id, status, and gap ' +
-      'where a client that comes back with Last-Event-ID has missed more than is replayed.',
-    needsToken: follower.needsToken,
-    query: StreamQuery,
-    replies: {
-      200: { description: 'The stream', schema: Type.String(), type: 'text/event-stream' },
-    },
-    refusals: [400, 401, 403, 503],
-    async handle(context) {
-      const caller = await follower.identify(app, context)
-      if (!hooks.stream.hasRoom) return hooksFault(app, NO_ROOM, context)
-      const query = queryOf(context)
-      refuseRepeated(StreamQuery, query)
-      const given = context.headers['last-event-id'] ?? query.get('last_event_id')
-      const wants = eventTest(query.get('provider'), query.get('event_type'))
-      // An id that is none of ours means a client without a position: it follows from now on.
-      const lastEventId =
-        typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : undefined
-      return {
-        status: 200,
-        headers: STREAM_HEADERS,
-        body(sink) {
-          if (caller !== undefined) endWhenRevoked(hooks.endpoints.signalOf(caller), sink)
-          hooks.stream.connect(sink, lastEventId, wants)
-        },
-      }
-    },
-  }
-}
-
-/** A stream of an endpoint's token lasts until that is revoked. */
-export function endWhenRevoked(revoked: AbortSignal, sink: Sink): void {
-  const end = () => sink.destroy()
-  if (revoked.aborted) end()
-  revoked.addEventListener('abort', end)
-  sink.onClose(() => revoked.removeEventListener('abort', end))
-}
+import { follower, type Caller } from './access.ts'
+import { raw, type HooksRoutes } from './kit.ts'
 
 const StreamQuery = Type.Object({
   provider: Type.Optional(Type.String({ description: 'Only events of this provider' })),
   event_type: Type.Optional(
     Type.String({ description: 'Only events of this type; * stands for any characters' }),
   ),
-  last_event_id: Type.Optional(Type.Integer({ description: 'Where to go on, as Last-Event-ID' })),
+  last_event_id: Type.Optional(
+    Type.String({ description: 'As the header Last-Event-ID, which comes first' }),
+  ),
 })
 
-const NO_ROOM = unavailable(
-  'As many streams are open as this process serves; try again shortly.',
-  5,
-)
+const StreamHeaders = Type.Object({
+  'last-event-id': Type.Optional(
+    Type.String({
+      description: 'The id of the last event that is known; other text means from now on',
+    }),
+  ),
+})
 
-/** `GET /relay` (decisions.md section 3, Forwarding): the WebSocket of `gatehouse forward`. */
-export function forwardRoute({ hooks }: HooksRoutes): Route {
-  return {
-    method: 'GET',
-    path: '/relay',
-    access: 'strict',
-    webSocketOf: 'gatehouse forward',
-    async handle(context) {
-      const forwarder = await hooks.forwarders.attach(readForwardRequest(queryOf(context)))
+const NO_ROOM = 'As many streams are open as this process serves; try again shortly.'
+
+/** `GET /events` (hooks.md section 6): all events, or those that the query chooses. */
+export const streamEndpoints = [
+  raw({
+    path: '/events',
+    access: follower,
+    query: StreamQuery,
+    notes: {
+      id: 'streamEvents',
+      tag: 'Events',
+      summary: 'Follow the events as they are stored.',
+      description:
+        'Server-sent events: event-received with an EventSummary and its id, status, and gap ' +
+        'where a client that comes back with Last-Event-ID has missed more than is replayed.',
+      headers: StreamHeaders,
+      replies: {
+        200: { description: 'The stream', schema: Type.String(), type: 'text/event-stream' },
+      },
+    },
+    answer({ app: { hooks }, caller, query, context }) {
+      if (!hooks.stream.hasRoom) throw unavailable(NO_ROOM, 5)
+      const { provider, event_type, last_event_id } = query
+      const lastEventId = readPosition(context.headers['last-event-id'] ?? last_event_id)
       return {
-        status: 101,
-        protocol: FORWARD_PROTOCOL,
-        maxMessage: MAX_MESSAGE,
-        open: (channel) => hooks.forwarders.open(channel, forwarder),
+        status: 200,
+        headers: STREAM_HEADERS,
+        body(sink) {
+          endWhenRevoked(hooks, caller, sink)
+          hooks.stream.connect(sink, lastEventId, eventTest(provider, event_type))
+        },
       }
     },
-  }
+  }),
+]
+
+/** The id of an event. Other text is undefined: the client has no position and starts from now. */
+function readPosition(given: string | string[] = ''): number | undefined {
+  return /^\d{1,15}$/.test(String(given)) ? Number(given) : undefined
+}
+
+/** A stream to the holder of a token lasts until the token is revoked. */
+export function endWhenRevoked(
+  { endpoints }: HooksRoutes['hooks'],
+  caller: Caller,
+  sink: Sink,
+): void {
+  if (caller === undefined) return
+  const revoked = endpoints.signalOf(caller)
+  const end = () => sink.destroy()
+  if (revoked.aborted) end()
+  revoked.addEventListener('abort', end)
+  sink.onClose(() => revoked.removeEventListener('abort', end))
 }

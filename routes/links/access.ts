@@ -1,7 +1,6 @@
 import type { Bearer, Scope } from '../../db/links/tokens.ts'
 import type { User } from '../../db/links/users.ts'
 import { Fault, forbidden } from '../../kernel/fault.ts'
-import type { Context } from '../../kernel/http/context.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
 import { bearerToken } from '../../kernel/tokens.ts'
 import { noteUse } from '../../services/links/tokens/tokens.ts'
@@ -9,29 +8,46 @@ import { visitorOf } from '../../services/links/users/users.ts'
 import type { LinksRoutes } from './kit.ts'
 
 /** Anybody, without a token: nobody asks who calls. */
-export const anybody: Access<LinksRoutes, undefined> = {
+export const anybody: Access<LinksRoutes, null> = {
   guard: 'open',
   needsToken: false,
-  identify: () => undefined,
+  identify: () => null,
 }
+
+/** Anybody who may open the pages, signed in or not. */
+export const guest: Access<LinksRoutes, null> = { ...anybody, guard: 'guarded' }
 
 /** People who are signed in at a browser. */
 export const signedIn: Access<LinksRoutes, User> = {
   guard: 'private',
   needsToken: false,
   async identify({ links }, { actor, receivedAt }) {
-    const visitor = await visitorOf(links.db, actor, receivedAt)
-    if (visitor !== undefined) return visitor
+    const user = await visitorOf(links.db, actor, receivedAt)
+    if (user !== undefined) return user
     throw forbidden('you are not signed in: come through the address where you sign in')
   },
 }
 
-/** The owner of an API token that has one of these scopes; 401 without a valid token. */
+/**
+ * The user whose token, of one of these scopes, a request carries; 401 without a valid token. The
+ * use is recorded.
+ */
 export function token(...scopes: readonly Scope[]): Access<LinksRoutes, Bearer> {
   return {
     guard: 'open',
     needsToken: true,
-    identify: ({ links }, context) => bearerAt(links, context),
+    async identify({ links: { db, log, findBearer } }, context) {
+      const { headers, receivedAt } = context
+      const text = bearerToken(headers)
+      const bearer = text === undefined ? undefined : await findBearer(text, receivedAt)
+      if (bearer === undefined) {
+        const challenge = { 'www-authenticate': 'Bearer' }
+        throw new Fault(401, 'UNAUTHORIZED', 'unauthorized', { headers: challenge })
+      }
+      context.actor = { kind: 'token', name: `${bearer.token_name} of ${bearer.email}` }
+      noteUse(db, log, bearer, receivedAt)
+      return bearer
+    },
     allow({ scope }) {
       if (!scopes.includes(scope)) {
         throw forbidden(`this token has scope ${scope}, which does not reach here`)
@@ -46,31 +62,7 @@ export function admin<C extends User>(access: Access<LinksRoutes, C>): Access<Li
     ...access,
     allow(caller) {
       access.allow?.(caller)
-      refuseUser(caller)
+      if (caller.role !== 'admin') throw forbidden('only admins may do this')
     },
   }
-}
-
-/** Throws 403 for anybody but an admin. */
-export function refuseUser({ role }: User): void {
-  if (role !== 'admin') throw forbidden('only admins may do this')
-}
-
-/**
- * The user whose token a request carries; its use is recorded. Throws 401 without a valid token.
- */
-export async function bearerAt(
-  { db, log, findBearer }: LinksRoutes['links'],
-  context: Context,
-): Promise<Bearer> {
-  const { headers, receivedAt } = context
-  const text = bearerToken(headers)
-  const bearer = text === undefined ? undefined : await findBearer(text, receivedAt)
-  if (bearer === undefined) {
-    const challenge = { 'www-authenticate': 'Bearer' }
-    throw new Fault(401, 'UNAUTHORIZED', 'unauthorized', { headers: challenge })
-  }
-  context.actor = { kind: 'token', name: `${bearer.token_name} of ${bearer.email}` }
-  noteUse(db, log, bearer, receivedAt)
-  return bearer
 }

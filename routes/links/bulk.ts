@@ -15,7 +15,7 @@ import { changeableLinks, changeEach, MAX_CHOSEN } from '../../services/links/bu
 import { peopleCompletions } from '../../services/links/links/completions.ts'
 import { deleteLink } from '../../services/links/links/links.ts'
 import { listAllLinks } from '../../services/links/lists/lists.ts'
-import { addMember, MemberForm, OWNERS } from '../../services/links/members.ts'
+import { addMember, NewMember, OWNERS } from '../../services/links/members.ts'
 import { findUser, userByEmail } from '../../services/links/users/accounts.ts'
 import { isUuid } from '../../kernel/text.ts'
 import { admin, signedIn, token } from './access.ts'
@@ -38,7 +38,7 @@ const Chosen = parsed(
 )
 
 const Action = field(Type.Enum(['delete', 'owners']), 'must be delete or owners')
-const OwnersForm = Type.Object({ links: Chosen, ...MemberForm.properties })
+const OwnersForm = Type.Object({ links: Chosen, ...NewMember.properties })
 
 type AdminCall = Pick<Call<LinksRoutes, User>, 'app' | 'caller'>
 

@@ -8,18 +8,16 @@ import { mayRead } from '../../services/links/links/links.ts'
 import {
   addMember,
   type LinkChange,
-  MemberForm,
   NewMember,
   OWNERS,
   removeMember,
   SHARES,
 } from '../../services/links/members.ts'
 import { signedIn, token } from './access.ts'
-import { api, form, Id, type LinksRoutes } from './kit.ts'
+import { action, api, Id, type LinksRoutes } from './kit.ts'
 import { changeableLink, linkView, readableLink } from './links/links.ts'
 
 const params = { id: Id }
-const memberParams = { id: Id, uid: Id }
 
 type MemberCall = Call<LinksRoutes, User, { id: string }>
 
@@ -43,7 +41,7 @@ const KINDS = {
     rows: memberQueries.listShares,
     tag: 'Shares',
     one: 'share',
-    list: { id: 'listShares', summary: 'List the users with whom a link is shared.' },
+    list: { id: 'listShares', summary: 'List the users that a link is shared with.' },
     add: { id: 'shareLink', summary: 'Let a user read a link.' },
     added: 'may read the link now',
     remove: { id: 'endShare', summary: 'End a share.' },
@@ -53,7 +51,7 @@ const KINDS = {
 
 /** `/links/{id}/owners` and `/links/{id}/shares`, and their forms on the page of a link. */
 export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) => {
-  const { kind, row, rows, tag, one, list, add, remove, removed } = KINDS[name]
+  const { kind, row, rows, tag, one, list, add, added, remove, removed } = KINDS[name]
   return [
     api({
       method: 'GET',
@@ -67,62 +65,47 @@ export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) =>
       answer: ({ app, params }) => rows(app.links.db, { link: params.id }),
     }),
 
-    api({
-      method: 'POST',
-      path: `/api/v1/links/:id/${name}`,
-      access: token('full'),
-      tag,
-      ...add,
+    ...action({
       params,
       find: changeableLink,
       body: NewMember,
-      returns: { status: 201, description: `The new ${one}`, schema: row },
-      refuses: [409],
-      answer: (call) => addMember(kind, changeOf(call), call.body.email),
+      act: (call) => addMember(kind, changeOf(call), call.body.email),
+      api: {
+        method: 'POST',
+        path: `/api/v1/links/:id/${name}`,
+        access: token('full'),
+        tag,
+        ...add,
+        returns: { status: 201, description: `The new ${one}`, schema: row },
+        refuses: [409],
+      },
+      form: {
+        path: `/-/links/:id/${name}`,
+        access: signedIn,
+        answer: (call, { email }) => viewAfter(call, `${email} ${added}.`),
+        refused: (call, state) => linkView(call, call.found, { forms: { [name]: state } }),
+      },
     }),
 
-    api({
-      method: 'DELETE',
-      path: `/api/v1/links/:id/${name}/:uid`,
-      access: token('full'),
-      tag,
-      ...remove,
-      params: memberParams,
-      returns: { description: removed[0] },
-      answer: (call) => removeMember(kind, changeOf(call), call.params.uid),
+    ...action({
+      params: { id: Id, uid: Id },
+      act: (call) => removeMember(kind, changeOf(call), call.params.uid),
+      api: {
+        method: 'DELETE',
+        path: `/api/v1/links/:id/${name}/:uid`,
+        access: token('full'),
+        tag,
+        ...remove,
+        returns: { description: removed[0] },
+      },
+      form: {
+        path: `/-/links/:id/${name}/:uid/remove`,
+        access: signedIn,
+        answer: (call) => viewAfter(call, removed[1]),
+      },
     }),
-
-    ...formsOf(name),
   ]
 })
-
-function formsOf(name: keyof typeof KINDS) {
-  const { kind, added, removed } = KINDS[name]
-  return [
-    form({
-      path: `/-/links/:id/${name}`,
-      access: signedIn,
-      params,
-      find: changeableLink,
-      body: MemberForm,
-      async answer(call) {
-        const { email } = await addMember(kind, changeOf(call), call.body.email)
-        return viewAfter(call, `${email} ${added}.`)
-      },
-      refused: (call, state) => linkView(call, call.found, { forms: { [name]: state } }),
-    }),
-
-    form({
-      path: `/-/links/:id/${name}/:uid/remove`,
-      access: signedIn,
-      params: memberParams,
-      async answer(call) {
-        await removeMember(kind, changeOf(call), call.params.uid)
-        return viewAfter(call, removed[1])
-      },
-    }),
-  ]
-}
 
 function changeOf({ app, caller, params, now }: MemberCall): LinkChange {
   return { db: app.links.db, caller, id: params.id, at: now }

@@ -1,9 +1,10 @@
+import Type from 'typebox'
 import type { User } from '../../db/links/users.ts'
 import { searchDescription, searchPage } from '../../html/links/visits/visits.ts'
-import { queryOf, type Context } from '../../kernel/http/context.ts'
+import type { Call } from '../../kernel/http/endpoint.ts'
 import { bytesReply, htmlReply, jsonReply } from '../../kernel/http/reply.ts'
-import type { Route } from '../../kernel/http/router.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
+import { withDefault } from '../../kernel/validate.ts'
 import { searchLinks } from '../../services/links/lists/lists.ts'
 import { isSlug } from '../../services/links/links/slug.ts'
 import { MAX_LOCATION } from '../../services/links/links/target.ts'
@@ -14,73 +15,77 @@ import {
   suggestionsFor,
   termsOfLink,
 } from '../../services/links/visits/visits.ts'
-import { faultReply, framed, shortLinks, LOCATION_TOO_LONG, type LinksRoutes } from './kit.ts'
+import { guest } from './access.ts'
+import { LOCATION_TOO_LONG } from './faults.ts'
+import { framed, raw, shortLinks, type LinksRoutes } from './kit.ts'
 
 /** The most links that a search page lists. */
 const MAX_FOUND = 10
 /** Longer names match nothing. */
 const MAX_NAME_LENGTH = 200
 
+const SearchQuery = Type.Object({ q: withDefault(Type.String(), '') })
+
+type SearchCall = Call<LinksRoutes, null, unknown, { q: string }>
+
 /**
  * The search of browsers. Visitors need not be signed in: links work without, and strangers see
  * only public ones.
  */
-export function searchRoutes(app: LinksRoutes): readonly Route[] {
-  const handlers = { '/-/opensearch.xml': description, '/-/go': go, '/-/suggest': suggest }
-  return Object.entries(handlers).map(([path, handler]) => ({
-    method: 'GET',
-    path,
-    access: 'guarded',
-    handle: (context) => handler(app, context),
-  }))
-}
+export const searchEndpoints = [
+  raw({
+    path: '/-/opensearch.xml',
+    access: guest,
+    answer({ app }) {
+      const text = searchDescription(shortLinks(app))
+      const type = 'application/opensearchdescription+xml'
+      return bytesReply(text, type, { 'cache-control': 'no-cache' })
+    },
+  }),
 
-function description(app: LinksRoutes) {
-  const text = searchDescription(shortLinks(app))
-  const type = 'application/opensearchdescription+xml'
-  return bytesReply(text, type, { 'cache-control': 'no-cache' })
-}
+  raw({ path: '/-/go', access: guest, query: SearchQuery, answer: go }),
+
+  raw({ path: '/-/suggest', access: guest, query: SearchQuery, answer: suggest }),
+]
 
 /** `/-/go?q=`: redirects to the link with this name, or lists similar ones. */
-async function go(app: LinksRoutes, context: Context) {
+async function go({ app, query, now, context }: SearchCall) {
   const { db, targets } = app.links
   const short = shortLinks(app)
-  const typed = readSearchTerms(queryOf(context).get('q') ?? '', short.base)
+  const typed = readSearchTerms(query.q, short.base)
   if (typed.name === '') return redirect('/-/')
-  const now = context.receivedAt.getTime()
-  const { terms, isLink } = await termsOfLink(targets, typed, short, now)
+  const { terms, isLink } = await termsOfLink(targets, typed, short, now.getTime())
   if (isLink) {
     const location = `/${encodePath(terms.name + terms.rest)}`
-    const fits = location.length <= MAX_LOCATION
-    return fits ? redirect(location) : faultReply(app, LOCATION_TOO_LONG, context)
+    if (location.length > MAX_LOCATION) throw LOCATION_TOO_LONG
+    return redirect(location)
   }
   const name = terms.name.slice(0, MAX_NAME_LENGTH)
-  const visitor = await visitorAt(app, context)
+  const user = await userAt(app, context)
   const view = {
     name,
     rest: encodePath(terms.rest),
     canCreate: isSlug(name.toLowerCase()),
-    suggestions: await suggestionsFor(db, name, visitor),
-    found: visitor === undefined ? null : await linksLike(app, visitor, name),
+    suggestions: await suggestionsFor(db, name, user),
+    found: user === undefined ? null : await linksLike(app, user, name),
   }
-  return htmlReply(framed(app, searchPage(visitor, view), visitor))
+  return htmlReply(framed(app, searchPage(user, view), user))
 }
 
-async function linksLike(app: LinksRoutes, visitor: User, name: string) {
+async function linksLike(app: LinksRoutes, user: User, name: string) {
   const { db, clock } = app.links
   const filter = { q: name, tag: '', visibility: '', role: '', sort: '' } as const
-  const search = { filter, visitor, among: 'all' } as const
+  const search = { filter, visitor: user, among: 'all' } as const
   const tools = { db, clock, short: shortLinks(app) }
   return (await searchLinks(tools, search, undefined, MAX_FOUND)).links
 }
 
 /** `/-/suggest?q=`: suggestions in the form of OpenSearch. The path after the name is kept. */
-async function suggest(app: LinksRoutes, context: Context) {
-  const text = queryOf(context).get('q') ?? ''
+async function suggest({ app, query: { q: text }, context }: SearchCall) {
   const { name, rest } = suggestedTerms(app, text)
-  const visitor = await visitorAt(app, context)
+  const user = await userAt(app, context)
   const shortName = name.slice(0, MAX_NAME_LENGTH)
-  const suggestions = await suggestionsFor(app.links.db, shortName, visitor)
+  const suggestions = await suggestionsFor(app.links.db, shortName, user)
   const completions = suggestions.map(({ slug }) => slug + rest)
   const body = [
     text,
@@ -103,9 +108,9 @@ function suggestedTerms(app: LinksRoutes, text: string) {
  * The user at the browser. A page of another site that loads this address unseen counts as
  * anonymous: from the time of the reply it could learn what the user may find.
  */
-async function visitorAt(app: LinksRoutes, context: Context) {
-  if (isForeignLoad(context.headers)) return undefined
-  return visitorOf(app.links.db, context.actor, context.receivedAt)
+async function userAt(app: LinksRoutes, { headers, actor, receivedAt }: SearchCall['context']) {
+  if (isForeignLoad(headers)) return undefined
+  return visitorOf(app.links.db, actor, receivedAt)
 }
 
 function redirect(location: string) {

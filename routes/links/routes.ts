@@ -6,14 +6,15 @@ import type { Match, Route, Fallback } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
-import { anybody, bearerAt, refuseUser, signedIn } from './access.ts'
+import { admin, anybody, guest, signedIn, token } from './access.ts'
 import { auditEndpoints } from './audit.ts'
 import { adminLinkEndpoints } from './bulk.ts'
 import { completionEndpoints } from './links/completions.ts'
 import { listEndpoints } from './lists/lists.ts'
 import { Config, describeApi } from './description.ts'
-import { api, page, shortLinks, type LinksRoutes, faultReply, NOT_FOUND } from './kit.ts'
-import { searchRoutes } from './opensearch.ts'
+import { faultReply, NOT_FOUND } from './faults.ts'
+import { api, page, raw, shortLinks, type LinksRoutes } from './kit.ts'
+import { searchEndpoints } from './opensearch.ts'
 import { linkFormEndpoints } from './links/form.ts'
 import { linkEndpoints } from './links/links.ts'
 import { memberEndpoints } from './members.ts'
@@ -24,9 +25,14 @@ import { isReservedPath, resolverRoute } from './visits.ts'
 
 const API = '/api/v1/'
 const ADMIN = `${API}admin/`
+const anyToken = token('full', 'read', 'create')
+
+const homeEndpoint = raw({ path: '/', access: guest, answer: () => seeOther('/-/') })
 
 /** Neither the pages nor the places that links lead to are for search engines. */
 const ROBOTS = bytesReply('User-agent: *\nDisallow: /\n', 'text/plain; charset=utf-8')
+
+const robotsEndpoint = raw({ path: '/robots.txt', access: anybody, answer: () => ROBOTS })
 
 const configEndpoint = api({
   method: 'GET',
@@ -45,9 +51,12 @@ const helpEndpoint = page({
   answer: ({ app }) => ({ page: () => helpPage(shortLinks(app)) }),
 })
 
-/** All endpoints of the API and of the pages; the API's document has them in this order. */
+/** All endpoints; the API's document has its own in this order. */
 const ENDPOINTS = [
+  homeEndpoint,
+  robotsEndpoint,
   ...linkEndpoints,
+  ...linkFormEndpoints,
   ...memberEndpoints,
   ...tagEndpoints,
   configEndpoint,
@@ -56,9 +65,9 @@ const ENDPOINTS = [
   ...auditEndpoints,
   ...tokenEndpoints,
   ...listEndpoints,
-  ...linkFormEndpoints,
   ...completionEndpoints,
   helpEndpoint,
+  ...searchEndpoints,
 ]
 
 /** The routes of the links listener; `databaseAnswers` is the health probe. */
@@ -69,12 +78,9 @@ export function linksRoutes(
   const operations = mountApi(ENDPOINTS, app)
   const document = describeApi(app.version, operations)
   return [
-    { method: 'GET', path: '/', access: 'guarded', handle: () => seeOther('/-/') },
-    { method: 'GET', path: '/robots.txt', access: 'open', handle: () => ROBOTS },
-    plainHealthRoute(app.version, databaseAnswers, (...fault) => faultReply(app, ...fault)),
+    plainHealthRoute(app.version, databaseAnswers, (...fault) => faultReply(app, ...fault, null)),
     ...assetRoutes('/-/assets', 'links'),
     ...mountPages(ENDPOINTS, app),
-    ...searchRoutes(app),
     ...operations,
     ...apiDocsRoutes(document, app.baseUrl),
   ]
@@ -86,7 +92,7 @@ export function linksFallback(app: LinksRoutes): Fallback {
   const visit: Match = { kind: 'route', route: resolver, params: {} }
   return (path, allow, method) => {
     if (path.startsWith(API))
-      return { kind: 'route', route: missingOperation(app, allow), params: {} }
+      return { kind: 'route', route: missingOperation(app, path, allow), params: {} }
     if (allow !== undefined) return { kind: 'wrong-method', allow }
     if (method === 'GET' || method === 'HEAD') return visit
     return isReservedPath(path) ? { kind: 'none' } : { kind: 'wrong-method', allow: 'GET, HEAD' }
@@ -98,16 +104,14 @@ export function linksFallback(app: LinksRoutes): Fallback {
  * callers with a token get 404, or 405 with the methods. Below `admin/` only admins learn which
  * paths exist.
  */
-function missingOperation(app: LinksRoutes, allow: string | undefined): Route {
-  return {
-    method: 'GET',
+function missingOperation(app: LinksRoutes, path: string, allow: string | undefined): Route {
+  const missing = raw({
     path: '/api/v1/(none)',
-    access: 'open',
-    async handle(context) {
-      const caller = await bearerAt(app.links, context)
-      if (context.path.startsWith(ADMIN)) refuseUser(caller)
-      if (allow === undefined) return faultReply(app, NOT_FOUND, context)
-      return faultReply(app, wrongMethod(allow, `this path answers ${allow} only`), context)
+    access: path.startsWith(ADMIN) ? admin(anyToken) : anyToken,
+    answer() {
+      if (allow === undefined) throw NOT_FOUND
+      throw wrongMethod(allow, `this path answers ${allow} only`)
     },
-  }
+  })
+  return missing.route(app)
 }

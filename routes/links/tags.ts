@@ -19,7 +19,6 @@ const TagQuery = Type.Object({
 const tagParams = { slug: Type.String() }
 
 type ListCall = Call<LinksRoutes, User, unknown, PageQuery>
-type TagCall = Call<LinksRoutes, User, { slug: string }, PageQuery>
 
 /** The tags of links that the caller may see, and the links of a tag. */
 export const tagEndpoints = [
@@ -45,7 +44,8 @@ export const tagEndpoints = [
     params: tagParams,
     query: linkList.query,
     returns: linkList.returns,
-    answer: readTagLinks,
+    answer: ({ app: { links }, caller, params: { slug }, query }) =>
+      linkList.read(query, (slice) => listTagLinks(links.db, caller, slug, slice)),
   }),
 
   page({
@@ -76,8 +76,4 @@ export const tagEndpoints = [
 
 function readTags({ app: { links }, caller, query }: ListCall) {
   return tagList.read(query, (slice) => listTags(links.db, caller, slice))
-}
-
-function readTagLinks({ app: { links }, caller, params, query }: TagCall) {
-  return linkList.read(query, (slice) => listTagLinks(links.db, caller, params.slug, slice))
 }

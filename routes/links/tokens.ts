@@ -13,7 +13,7 @@ import {
   TokenForm,
 } from '../../services/links/tokens/changes.ts'
 import { signedIn, token } from './access.ts'
-import { api, form, Id, page, type LinksRoutes } from './kit.ts'
+import { action, api, form, Id, page, type LinksRoutes } from './kit.ts'
 
 /** API tokens: users manage their own, and of their tokens only those of scope `full` do. */
 export const tokenEndpoints = [
@@ -43,19 +43,6 @@ export const tokenEndpoints = [
       createToken({ ...links, actor }, caller, body, now),
   }),
 
-  api({
-    method: 'DELETE',
-    path: '/api/v1/tokens/:id',
-    access: token('full'),
-    id: 'revokeToken',
-    tag: 'Tokens',
-    summary: 'Revoke a token: it stops working at once.',
-    params: { id: Id },
-    returns: { description: 'It is revoked' },
-    answer: ({ app: { links }, caller, actor, params }) =>
-      revokeToken({ ...links, actor }, params.id, caller.id),
-  }),
-
   page({
     path: '/-/tokens',
     access: signedIn,
@@ -77,14 +64,23 @@ export const tokenEndpoints = [
     refused: (call, refusedForm) => showTokens(call, { form: refusedForm }),
   }),
 
-  form({
-    path: '/-/tokens/:id/revoke',
-    access: signedIn,
+  ...action({
     params: { id: Id },
-    async answer(call) {
-      const { app, caller, actor, params } = call
-      await revokeToken({ ...app.links, actor }, params.id, caller.id)
-      return showTokens(call)
+    act: ({ app: { links }, caller, actor, params }) =>
+      revokeToken({ ...links, actor }, params.id, caller.id),
+    api: {
+      method: 'DELETE',
+      path: '/api/v1/tokens/:id',
+      access: token('full'),
+      id: 'revokeToken',
+      tag: 'Tokens',
+      summary: 'Revoke a token: it stops working at once.',
+      returns: { description: 'It is revoked' },
+    },
+    form: {
+      path: '/-/tokens/:id/revoke',
+      access: signedIn,
+      answer: (call) => showTokens(call),
     },
   }),
 ]

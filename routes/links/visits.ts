@@ -20,19 +20,12 @@ import {
 } from '../../services/links/links/target.ts'
 import { levelOf, visitorOf } from '../../services/links/users/users.ts'
 import { linkMeant, readVisitPath, suggestionsFor } from '../../services/links/visits/visits.ts'
-import {
-  faultPage,
-  faultReply,
-  framed,
-  LOCATION_TOO_LONG,
-  NOT_FOUND,
-  shortLinks,
-  type LinksRoutes,
-} from './kit.ts'
+import { faultPage, faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
+import { framed, shortLinks, type LinksRoutes } from './kit.ts'
 
 const NOINDEX = { 'x-robots-tag': 'noindex' }
 
-/** Programs that say so; among them those that fetch a link to show what is behind it. */
+/** User agents of programs, also of those that fetch a link to show a preview. */
 const BOTS = [
   /(?<!cu)bot\b|crawl|spider|slurp|preview|externalhit|linkexpanding|embed|fetch|curl|wget/i,
   /python|ruby|php|^node|undici|go-http|httpclient|java\/|okhttp|axios|whatsapp/i,
@@ -80,7 +73,7 @@ export function isReservedPath(path: string) {
 
 async function resolve(visit: Visit, known: KnownLink | undefined) {
   const { app, context, ended } = visit
-  if (isReservedPath(context.path)) return faultReply(app, NOT_FOUND, context)
+  if (isReservedPath(context.path)) return faultReply(app, NOT_FOUND, context, null)
   const { db, targets } = app.links
   const path = readVisitPath(context.path)
   const { actor, receivedAt: now } = context
@@ -100,12 +93,12 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
     return replyForbidden(visit, link, visitor)
   }
   if (path.previews) {
-    // To a stranger, a link that is not public looks like none.
+    // Visitors who are not signed in must not learn that a link exists, unless it is public.
     if (visitor === undefined && link.visibility !== 'public') {
       return replyUnknown(visit, path.asked, visitor)
     }
     ended.previewed()
-    // With a query, the page shows what was typed into it: it was opened, and counted, before.
+    // With a query, the page shows an example that was typed; opening it was counted before.
     if (context.search === '') count(visit, link, 'preview')
     const sent = queryOf(context)
     const example = exampleOf(link, (name) => sent.get(name))
@@ -130,9 +123,8 @@ async function mayFollow({ app }: Visit, link: KnownLink, visitor?: User) {
 }
 
 /**
- * What a visitor may know of a link beside where it leads, and whether its page is for the visitor.
- * Who may not find a link learns nothing of it; who is not signed in learns of public links what
- * suggestions tell, the title.
+ * What the preview of a link shows beside its address. Visitors who may not find the link see
+ * nothing more. Visitors who are not signed in see the title of a public link, as in suggestions.
  */
 async function detailsOf({ app }: Visit, known: KnownLink, visitor?: User): Promise<LinkDetails> {
   const db = app.links.db.at(visitor === undefined ? 'strangers' : 'trusted')
@@ -152,7 +144,7 @@ function redirect(visit: Visit, link: KnownLink, more: FurtherPath) {
   if (location === undefined) return undefined
   if (location.length > MAX_LOCATION) {
     ended.unknown()
-    return faultReply(app, LOCATION_TOO_LONG, context)
+    return faultReply(app, LOCATION_TOO_LONG, context, null)
   }
   ended.redirected()
   count(visit, link, clickKind(context.headers))
@@ -180,7 +172,7 @@ async function replyUnknown(visit: Visit, asked: string, visitor?: User) {
   return htmlReply(framed(app, page, visitor), 404, NOINDEX)
 }
 
-/** When the database has no time for suggestions and details, the page has none. */
+/** If the database is too busy, the page is shown without suggestions and details. */
 function undefinedWhenBusy(error: unknown): undefined {
   if (error instanceof Unavailable) return undefined
   throw error
@@ -188,7 +180,7 @@ function undefinedWhenBusy(error: unknown): undefined {
 
 /**
  * 403 for a secure link that the visitor may not follow. It says neither where the link leads nor
- * whose it is: only who may read a link learns that.
+ * whose it is: only people who may read a link see that.
  */
 function replyForbidden(visit: Visit, { slug }: KnownLink, visitor?: User) {
   const message =
@@ -203,7 +195,9 @@ function replyForbidden(visit: Visit, { slug }: KnownLink, visitor?: User) {
 
 function refuseVisit({ app, context }: Visit, { status, code, message }: Fault, visitor?: User) {
   const fault = new Fault(status, code, message, { headers: NOINDEX })
-  return wantsJson(context) ? faultReply(app, fault, context) : faultPage(app, fault, visitor)
+  return wantsJson(context)
+    ? faultReply(app, fault, context, visitor)
+    : faultPage(app, fault, visitor)
 }
 
 function wantsJson({ headers }: Context) {

@@ -1,79 +1,60 @@
 import { Fault } from '../../kernel/fault.ts'
-import type { Context } from '../../kernel/http/context.ts'
-import { bearsKey } from '../../kernel/tokens.ts'
+import type { Call } from '../../kernel/http/endpoint.ts'
 import { readJson } from '../../kernel/http/read-body.ts'
 import { jsonReply, type Reply, type Sink } from '../../kernel/http/reply.ts'
-import type { Route } from '../../kernel/http/router.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { answerOf, chatModels, promptOf, readChat } from '../../services/ops/chat.ts'
-import { type OpsApp, chatProblem, KEY_HOLDER } from './kit.ts'
+import { keyHolder } from './access.ts'
+import { raw, type OpsApp } from './kit.ts'
 
 const BODY_LIMIT = 1024 * 1024
 const KEEP_ALIVE_MS = 15_000
-/** Faults of these codes tell a program what to do; others have only their status. */
-const TOLD_CODES = ['NOT_CONFIGURED', 'INVALID_API_KEY', 'MODEL_NOT_FOUND', 'SESSION_RUNNING']
+const access = keyHolder({
+  notConfigured: new Fault(503, 'NOT_CONFIGURED', 'OPS_CHAT_API_KEY is not configured'),
+  wrongKey: new Fault(
+    401,
+    'INVALID_API_KEY',
+    'the API key is missing or wrong: send Authorization: Bearer KEY',
+    { headers: { 'www-authenticate': 'Bearer' } },
+  ),
+})
 
 /**
  * `/v1/models` and `/v1/chat/completions` of OpenAI's API: a question starts a session, the
- * model's name is the tier at which it starts, and the session's output is the answer.
+ * model's name is the tier at which it starts, and the session's output is the answer. They have no
+ * notes, so they are not in the API's document: OpenAI describes them.
  */
-export function chatRoutes(app: OpsApp): readonly Route[] {
-  return [
-    chatRoute(app, { method: 'GET', path: '/v1/models' }, models),
-    chatRoute(app, { method: 'POST', path: '/v1/chat/completions' }, complete),
-  ]
-}
+export const chatEndpoints = [
+  raw({
+    path: '/v1/models',
+    access,
+    answer({ app: { ops } }) {
+      const ids = [...chatModels(ops.config.current.max_tier).keys()]
+      const data = ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'gatehouse' }))
+      return jsonReply({ object: 'list', data })
+    },
+  }),
 
-/** Lets the bearer of the key in, and turns faults into OpenAI's errors. */
-function chatRoute(
-  app: OpsApp,
-  named: Pick<Route, 'method' | 'path'>,
-  answer: (app: OpsApp, context: Context) => Reply | Promise<Reply>,
-): Route {
-  async function handle(context: Context): Promise<Reply> {
-    try {
-      requireKey(app, context)
-      return await answer(app, context)
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error
-      return chatProblem(error, TOLD_CODES.includes(error.code) ? error.code.toLowerCase() : null)
-    }
-  }
-  return { ...named, access: 'open', handle }
-}
+  raw({ method: 'POST', path: '/v1/chat/completions', access, answer: complete }),
+]
 
-function requireKey({ chatKey }: OpsApp, context: Context): void {
-  const key = chatKey()
-  if (key === undefined) {
-    throw new Fault(503, 'NOT_CONFIGURED', 'OPS_CHAT_API_KEY is not configured')
-  }
-  if (bearsKey(context.headers, key)) {
-    context.actor = KEY_HOLDER
-    return
-  }
-  const message = 'the API key is missing or wrong: send Authorization: Bearer KEY'
-  throw new Fault(401, 'INVALID_API_KEY', message, { headers: { 'www-authenticate': 'Bearer' } })
-}
-
-function models({ ops }: OpsApp): Reply {
-  const ids = [...chatModels(ops.config.current.max_tier).keys()]
-  const data = ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'gatehouse' }))
-  return jsonReply({ object: 'list', data })
-}
-
-async function complete({ ops }: OpsApp, context: Context): Promise<Reply> {
+async function complete({
+  app: { ops },
+  actor,
+  now,
+  context,
+}: Call<OpsApp, undefined>): Promise<Reply> {
   const request = readChat(await readJson(context, BODY_LIMIT))
   const tier = chatModels(ops.config.current.max_tier).get(request.model)
   if (tier === undefined) {
-    throw new Fault(404, 'MODEL_NOT_FOUND', 'there is no such model; GET /v1/models lists them')
+    throw new Fault(404, 'MODEL_NOT_FOUND', 'no model has this name; GET /v1/models lists them')
   }
   const prompt = promptOf(request)
-  const { actor } = context
   const session = await ops.sessions.start({ tier, trigger: 'api', prompt, actor })
   if (session === undefined) {
     throw new Fault(409, 'SESSION_RUNNING', 'a session is running; try again when it has ended')
   }
-  const created = Math.floor(context.receivedAt.getTime() / 1_000)
+  const created = Math.floor(now.getTime() / 1_000)
   const head = { id: `chatcmpl-${session.id}`, created, model: request.model }
   if (request.stream === true) {
     return {

@@ -1,7 +1,8 @@
 import Type from 'typebox'
 import { checksView, type ChecksView } from '../../html/ops/checks.ts'
 import { readHealth, type Health } from '../../services/ops/checks/health.ts'
-import { Filter, page, paging, readPage, type Paging } from './kit.ts'
+import { page } from './kit.ts'
+import { Filter, paging, readPage, type Paging } from './paging.ts'
 
 const PATH = '/checks'
 const MAX_SERVICES = 50

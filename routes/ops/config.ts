@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { configView } from '../../html/ops/config.ts'
 import { newForm, type Typed, type View } from '../../kernel/http/view.ts'
 import { Config, ConfigForm, ConfigUpdate } from '../../services/ops/config.ts'
-import { api, form, page, type OpsApp } from './kit.ts'
+import { action, api, page, type OpsApp } from './kit.ts'
 
 /** The configuration (ops.md section 4; decisions.md section 5, Dashboard). */
 export const configEndpoints = [
@@ -16,31 +16,29 @@ export const configEndpoints = [
     answer: ({ app: { ops } }) => ops.config.current,
   }),
 
-  api({
-    method: 'PUT',
-    path: '/api/v1/config',
-    id: 'updateConfig',
-    tag: 'Config',
-    summary: 'Change the given fields; read-only and unknown ones are ignored.',
+  ...action({
     body: ConfigUpdate,
-    returns: { description: 'The configuration as it is now', schema: Config },
-    answer: ({ app: { ops }, actor, body }) => ops.config.update(body, actor),
+    act: ({ app: { ops }, actor, body }) => ops.config.update(body, actor),
+    api: {
+      method: 'PUT',
+      path: '/api/v1/config',
+      id: 'updateConfig',
+      tag: 'Config',
+      summary: 'Change the given fields; read-only and unknown ones are ignored.',
+      returns: { description: 'The configuration as it is now', schema: Config },
+    },
+    form: {
+      path: '/config',
+      body: ConfigForm,
+      answer: ({ app }) => ({ ...showConfig(app, true), location: '/config?saved=1' }),
+      refused: ({ app }, refused) => showConfig(app, false, refused),
+    },
   }),
 
   page({
     path: '/config',
     query: Type.Object({ saved: Type.Optional(Type.String()) }),
     answer: ({ app, query }) => showConfig(app, query.saved !== undefined),
-  }),
-
-  form({
-    path: '/config',
-    body: ConfigForm,
-    async answer({ app, actor, body }) {
-      await app.ops.config.update(body, actor)
-      return { ...showConfig(app, true), location: '/config?saved=1' }
-    },
-    refused: ({ app }, refused) => showConfig(app, false, refused),
   }),
 ]
 

@@ -11,11 +11,12 @@ import {
 } from '../../html/ops/dashboard.ts'
 import { newForm } from '../../kernel/http/view.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
-import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../services/ops/sessions/prompt.ts'
+import { Prompt } from '../../services/ops/sessions/prompt.ts'
 import { readHealth } from '../../services/ops/checks/health.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { firstChecks } from './checks.ts'
-import { form, LONG_FORM_LIMIT, page, type OpsApp, started } from './kit.ts'
+import { started } from './faults.ts'
+import { form, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
 import { FIRST_ITEMS, listWaiting } from './waiting.ts'
 
 const MAX_EVENTS = 15
@@ -26,12 +27,7 @@ const DAY_MS = 86_400_000
 const ANY_EVENT = { level: null, service: null, session: null }
 
 const TriggerForm = Type.Object({
-  prompt: field(
-    Type.String({ maxLength: MAX_PROMPT }),
-    { wrong: 'is required', maxLength: `must have ${PROMPT_RULE}` },
-    [(prompt) => prompt.trim() !== '', 'is required'],
-    [fitsPrompt, `must have ${PROMPT_RULE}`],
-  ),
+  prompt: Prompt,
   tier: field(withDefault(Type.Enum(['auto', '1', '2', '3']), 'auto'), 'must be auto, 1, 2 or 3'),
 })
 
@@ -72,7 +68,7 @@ function newTrigger({ ops }: OpsApp): TriggerView {
   return { form: newForm(TriggerForm), maxTier: ops.config.current.max_tier }
 }
 
-/** The part that open pages ask for again and again. It reads no long lists. */
+/** The part that open pages poll. It reads no long lists. */
 async function nowView({ ops, baseUrl }: OpsApp, now: Date): Promise<NowView> {
   const { db, config } = ops
   const [health, running, [last], summary] = await Promise.all([

@@ -2,7 +2,8 @@ import Type from 'typebox'
 import { Event, eventQueries as q } from '../../db/ops/events.ts'
 import { eventsView } from '../../html/ops/events.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
-import { Filter, listApi, page, paging, readPage } from './kit.ts'
+import { page } from './kit.ts'
+import { Filter, listApi, paging, readPage } from './paging.ts'
 
 const EventQuery = Type.Object({ ...paging(100), level: Filter, service: Filter })
 

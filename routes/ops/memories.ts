@@ -9,27 +9,19 @@ import {
 } from '../../html/ops/memories.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
 import { found } from '../../kernel/fault.ts'
+import type { Call } from '../../kernel/http/endpoint.ts'
 import { newForm, type View } from '../../kernel/http/view.ts'
 import {
   CATEGORIES,
   changeMemory,
   createMemory,
   MemoryCreation,
+  MemoryForm,
   MemoryUpdate,
   removeMemory,
 } from '../../services/ops/memories.ts'
-import {
-  api,
-  Filter,
-  form,
-  idOf,
-  listApi,
-  LONG_FORM_LIMIT,
-  page,
-  paging,
-  readPage,
-  type OpsApp,
-} from './kit.ts'
+import { action, idOf, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
+import { Filter, listApi, paging, readPage } from './paging.ts'
 
 const PATH = '/memories'
 const params = { id: idOf('memory') }
@@ -50,39 +42,66 @@ export const memoryEndpoints = [
     list: ({ app: { ops }, query }) => q.listMemories(ops.db, query),
   }),
 
-  api({
-    method: 'POST',
-    path: '/api/v1/memories',
-    id: 'createMemory',
-    tag: 'Memories',
-    summary: 'Add a memory; always a new one.',
+  ...action({
     body: MemoryCreation,
-    returns: { status: 201, description: 'The new memory', schema: Memory },
-    answer: ({ app: { ops }, actor, body, now }) => createMemory({ ...ops, actor }, body, now),
+    act: ({ app: { ops }, actor, body, now }) => createMemory({ ...ops, actor }, body, now),
+    api: {
+      method: 'POST',
+      path: '/api/v1/memories',
+      id: 'createMemory',
+      tag: 'Memories',
+      summary: 'Add a memory; always a new one.',
+      returns: { status: 201, description: 'The new memory', schema: Memory },
+    },
+    form: {
+      path: PATH,
+      limit: LONG_FORM_LIMIT,
+      async answer({ app }) {
+        return { ...(await showMemories(app, FIRST_PAGE, { isSaved: true })), location: PATH }
+      },
+      refused: ({ app }, creation) => showMemories(app, FIRST_PAGE, { creation }),
+    },
   }),
 
-  api({
-    method: 'PUT',
-    path: '/api/v1/memories/:id',
-    id: 'updateMemory',
-    tag: 'Memories',
-    summary: 'Change a memory.',
+  ...action({
     params,
     body: MemoryUpdate,
-    returns: { description: 'The memory as it is now', schema: Memory },
-    answer: ({ app: { ops }, actor, params: { id }, body, now }) =>
+    act: ({ app: { ops }, actor, params: { id }, body, now }) =>
       changeMemory({ ...ops, actor }, id, body, now),
+    api: {
+      method: 'PUT',
+      path: '/api/v1/memories/:id',
+      id: 'updateMemory',
+      tag: 'Memories',
+      summary: 'Change a memory.',
+      returns: { description: 'The memory as it is now', schema: Memory },
+    },
+    form: {
+      path: `${PATH}/:id`,
+      body: MemoryForm,
+      limit: LONG_FORM_LIMIT,
+      answer: (_call, memory) => {
+        return { location: PATH, fragment: () => memoryCard({ memory, isSaved: true }) }
+      },
+      refused: (call, form) => showMemory(call, form),
+    },
   }),
 
-  api({
-    method: 'DELETE',
-    path: '/api/v1/memories/:id',
-    id: 'deleteMemory',
-    tag: 'Memories',
-    summary: 'Remove a memory.',
+  ...action({
     params,
-    returns: { description: 'It is gone' },
-    answer: ({ app: { ops }, actor, params: { id } }) => removeMemory({ ...ops, actor }, id),
+    act: ({ app: { ops }, actor, params: { id } }) => removeMemory({ ...ops, actor }, id),
+    api: {
+      method: 'DELETE',
+      path: '/api/v1/memories/:id',
+      id: 'deleteMemory',
+      tag: 'Memories',
+      summary: 'Remove a memory.',
+      returns: { description: 'It is gone' },
+    },
+    form: {
+      path: `${PATH}/:id/delete`,
+      answer: ({ params: { id } }) => ({ location: PATH, fragment: () => deletedMemory(id) }),
+    },
   }),
 
   page({
@@ -91,50 +110,21 @@ export const memoryEndpoints = [
     answer: ({ app, query }) => showMemories(app, query),
   }),
 
-  form({
-    path: PATH,
-    body: MemoryCreation,
-    limit: LONG_FORM_LIMIT,
-    async answer({ app, actor, body, now }) {
-      await createMemory({ ...app.ops, actor }, body, now)
-      return { ...(await showMemories(app, FIRST_PAGE, { isSaved: true })), location: PATH }
-    },
-    refused: ({ app }, creation) => showMemories(app, FIRST_PAGE, { creation }),
-  }),
-
   page({
     path: `${PATH}/:id`,
     params,
-    async answer({ app: { ops }, params: { id } }) {
-      const memory = found(await q.findMemory(ops.db, { id }), 'memory')
-      return memoryView({ memory, form: newForm(MemoryUpdate) })
-    },
-  }),
-
-  form({
-    path: `${PATH}/:id`,
-    params,
-    body: MemoryUpdate,
-    limit: LONG_FORM_LIMIT,
-    async answer({ app: { ops }, actor, params: { id }, body, now }) {
-      const memory = await changeMemory({ ...ops, actor }, id, body, now)
-      return { location: PATH, fragment: () => memoryCard({ memory, isSaved: true }) }
-    },
-    async refused({ app, params: { id } }, update) {
-      const memory = found(await q.findMemory(app.ops.db, { id }), 'memory')
-      return memoryView({ memory, form: update })
-    },
-  }),
-
-  form({
-    path: `${PATH}/:id/delete`,
-    params,
-    async answer({ app: { ops }, actor, params: { id } }) {
-      await removeMemory({ ...ops, actor }, id)
-      return { location: PATH, fragment: () => deletedMemory(id) }
-    },
+    answer: (call) => showMemory(call),
   }),
 ]
+
+type MemoryCall = Pick<Call<OpsApp, undefined, { id: number }>, 'app' | 'params'>
+
+async function showMemory(
+  { app: { ops }, params: { id } }: MemoryCall,
+  form = newForm(MemoryForm),
+): Promise<View> {
+  return memoryView({ memory: found(await q.findMemory(ops.db, { id }), 'memory'), form })
+}
 
 const FIRST_PAGE: PageQuery = { limit: PAGE_ROWS, offset: 0, service: null, category: null }
 

@@ -13,25 +13,14 @@ import {
   type ShownSession,
 } from '../../html/ops/sessions/sessions.ts'
 import { found, Fault, unavailable } from '../../kernel/fault.ts'
-import { queryOf } from '../../kernel/http/context.ts'
-import type { Route } from '../../kernel/http/router.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 import { readCall, readStory } from '../../services/ops/sessions/story.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { Prompt } from '../../services/ops/sessions/prompt.ts'
-import {
-  api,
-  Filter,
-  form,
-  idOf,
-  listApi,
-  page,
-  paging,
-  readPage,
-  type OpsApp,
-  started,
-} from './kit.ts'
+import { started } from './faults.ts'
+import { api, form, idOf, page, raw, type OpsApp } from './kit.ts'
+import { Filter, listApi, paging, readPage } from './paging.ts'
 
 /** ops.md section 2, detail of a session. */
 export const SessionDetail = Type.Object({
@@ -49,18 +38,18 @@ const MAX_LINES = 500
 const EVENTS = { level: null, service: null, offset: 0, limit: 100 }
 const MAX_CHAIN = 100
 
-const LineNumber = parsed(
-  withDefault(Type.Integer(), MAX_SEQ),
-  'must be the number of a line',
-  lineNumber,
-)
+/** The number of a line; where it is left out, the newest lines are shown, or all are sent. */
+function lineNumberOr(number: number) {
+  return parsed(
+    withDefault(Type.Integer({ minimum: 0 }), number),
+    'must be the number of a line',
+    lineNumber,
+  )
+}
 
 const CallNumber = Type.Integer({ minimum: 1, maximum: MAX_SEQ })
 
-/**
- * Sessions (ops.md section 4; decisions.md section 5, Dashboard). Their stream is a route of its
- * own.
- */
+/** Sessions (ops.md section 4; decisions.md section 5, Dashboard), and their output as it comes. */
 export const sessionEndpoints = [
   page({
     path: '/sessions',
@@ -85,7 +74,7 @@ export const sessionEndpoints = [
   page({
     path: '/sessions/:id',
     params,
-    query: Type.Object({ before: LineNumber, lines: Filter }),
+    query: Type.Object({ before: lineNumberOr(MAX_SEQ), lines: Filter }),
     answer: async ({ app, params, query }) =>
       sessionView(await readSession(app, params.id, query)),
   }),
@@ -152,34 +141,32 @@ export const sessionEndpoints = [
     refused: async ({ app, params }, { fault }) =>
       stopView({ ...(await readSession(app, params.id)), fault }),
   }),
-]
 
-/**
- * `GET /sessions/{id}/stream` (decisions.md section 5, Output): `line` events with their numbers
- * as ids, then `done`. Clients resume by `Last-Event-ID` or `?last_event_id=`.
- */
-export function sessionStream({ ops }: OpsApp): Route {
-  return {
-    method: 'GET',
+  /**
+   * The stream of decisions.md section 5, Output: `line` events with their numbers as ids, then
+   * `done`. Clients resume by `Last-Event-ID` or `?last_event_id=`.
+   */
+  raw({
     path: '/sessions/:id/stream',
-    access: 'guarded',
-    async handle(context) {
-      const id = Number(/^\d+$/.exec(context.params['id'] ?? '')?.[0] ?? 0)
-      found(Number.isSafeInteger(id) ? await q.findStatus(ops.db, { id }) : undefined, 'session')
+    params,
+    query: Type.Object({ last_event_id: lineNumberOr(0) }),
+    find: async ({ app: { ops }, params: { id } }) =>
+      found(await q.findStatus(ops.db, { id }), 'session'),
+    answer({ app: { ops }, params: { id }, query, context }) {
       if (!ops.lines.hasRoom) {
         throw unavailable('As many streams are open as this process serves; try again shortly.', 5)
       }
-      const given = context.headers['last-event-id'] ?? queryOf(context).get('last_event_id')
-      // An id that is not a line's number belongs to a client that has nothing yet.
-      const known = lineNumber(given) ?? 0
+      // A client whose header is not the number of a line has no lines yet.
+      const header = context.headers['last-event-id']
+      const known = header === undefined ? query.last_event_id : (lineNumber(header) ?? 0)
       return {
         status: 200,
         headers: STREAM_HEADERS,
         body: (sink) => ops.lines.connect(sink, id, known),
       }
     },
-  }
-}
+  }),
+]
 
 function lineNumber(text: unknown): number | undefined {
   return /^\d{1,10}$/.test(String(text)) ? Math.min(Number(text), MAX_SEQ) : undefined

@@ -30,7 +30,7 @@ export const waitingEndpoints = [
     path: `${PATH}/seen`,
     body: Type.Object({ until: Until }),
     async answer({ app, actor, body: { until }, now }) {
-      // What is still to come was seen by nobody.
+      // Nobody has seen what is still to come.
       await markSeen({ ...app.ops, actor }, new Date(Math.min(until.getTime(), now.getTime())))
       const fragment = async () => waitingFragment(await listWaiting(app, now, FIRST_ITEMS))
       return { location: '/', fragment }
@@ -38,7 +38,7 @@ export const waitingEndpoints = [
   }),
 ]
 
-/** At most so many things that wait. */
+/** Reads at most `limit` things that wait. */
 export async function listWaiting(
   { ops }: OpsApp,
   now: Date,

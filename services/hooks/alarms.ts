@@ -46,7 +46,7 @@ export function alarmsOf(provider: ActiveProvider, now: Date): readonly Provider
 }
 
 /** The alarm of each destination: it fires once failures have disabled the destination. */
-export function destinationAlarms({ destinations }: Pick<Registry, 'destinations'>) {
+function destinationAlarms({ destinations }: Pick<Registry, 'destinations'>) {
   return destinations.map(({ name: destination, failed: fires }): Alarm => {
     return { destination, kind: 'disabled', fires }
   })
@@ -66,26 +66,21 @@ const REFRESH_MS = 2_000
  */
 export function openAlarms(
   { clock, log, metrics }: HooksParts,
-  registry: Pick<Registry, 'hasAlarms'>,
+  registry: Pick<Registry, 'hasAlarms' | 'destinations' | 'onChange'>,
   refresh: () => void,
   changed: () => void,
 ) {
-  let present: readonly Alarm[] = []
-  let presentAt = 0
+  let ofProviders: readonly ProviderAlarm[] = []
+  let ofDestinations: readonly Alarm[] = []
+  let updatedAt = 0
   metrics.gauge('gatehouse_hooks_alarm', 'Alarms that are set: 1 while one fires.', () =>
-    present.flatMap(({ provider, kind, fires }) =>
-      provider === undefined ? [] : [[{ provider, kind }, fires ? 1 : 0] as const],
-    ),
+    ofProviders.map(({ provider, kind, fires }) => [{ provider, kind }, fires ? 1 : 0]),
   )
 
-  /** Takes the alarms as of a time; logs once that one begins or ends. */
-  function update(alarms: readonly Alarm[], at: Date): void {
-    // Two readings may overlap: an older one must not replace a newer one.
-    if (at.getTime() < presentAt) return
-    presentAt = at.getTime()
-    const begun = firing(alarms).filter((alarm) => !has(present, alarm))
-    const ended = firing(present).filter((alarm) => !has(alarms, alarm))
-    present = alarms
+  /** Logs once that an alarm begins or ends. */
+  function report(before: readonly Alarm[], after: readonly Alarm[]): void {
+    const begun = firing(after).filter((alarm) => !has(before, alarm))
+    const ended = firing(before).filter((alarm) => !has(after, alarm))
     for (const { provider, destination, kind } of begun) {
       log.warn('alarm', { provider, destination, kind })
     }
@@ -95,8 +90,26 @@ export function openAlarms(
     if (begun.length + ended.length > 0) changed()
   }
 
+  /** Takes the alarms of providers as of a time. */
+  function update(alarms: readonly ProviderAlarm[], at: Date): void {
+    // Two readings may overlap: an older one must not replace a newer one.
+    if (at.getTime() < updatedAt) return
+    updatedAt = at.getTime()
+    report(ofProviders, alarms)
+    ofProviders = alarms
+  }
+
+  /** Those of destinations need no reading: the registry knows which one failures have disabled. */
+  function updateDestinations(): void {
+    const alarms = destinationAlarms(registry)
+    report(ofDestinations, alarms)
+    ofDestinations = alarms
+  }
+
+  updateDestinations()
+  registry.onChange(updateDestinations)
   const stop = clock.every(REFRESH_MS, () => {
-    if (registry.hasAlarms || present.length > 0) refresh()
+    if (registry.hasAlarms || ofProviders.length > 0) refresh()
   })
   return { update, close: stop }
 }

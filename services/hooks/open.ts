@@ -14,7 +14,7 @@ import { openStatus } from './status.ts'
 import { openStream, type EventStream } from './stream.ts'
 
 /** What the hooks service is made from. */
-export interface HooksOptions extends HooksParts, Pick<ReplayParts, 'post' | 'replayTargets'> {
+interface HooksOptions extends HooksParts, Pick<ReplayParts, 'post' | 'replayTargets'> {
   secrets: SigningSecrets
   /**
    * The largest payload of a queue entry, in bytes with the headers that its other fields become.

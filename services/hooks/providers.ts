@@ -80,7 +80,7 @@ export function readProviders(db: Database, now: Date): Promise<readonly ActiveP
   return q.listProvidersWithActivity(db, since)
 }
 
-/** What a provider's row means at present. */
+/** A provider as the API and the pages show it. */
 export function providerStatus(provider: ActiveProvider, secrets: SigningSecrets): ProviderStatus {
   const { name, family, trust_mode } = provider
   return {
@@ -152,7 +152,7 @@ function checkName(name: string): void {
 }
 
 /** How a secret is replaced. */
-export interface Rotation {
+interface Rotation {
   /** How long the present secret is accepted beside the new one. */
   overlapSeconds: number
   /** The new secret; one is made where it is not given. */
@@ -162,10 +162,10 @@ export interface Rotation {
 }
 
 /**
- * Replaces a generic provider's token or signing secret, which may be given. The previous one is
- * accepted until the overlap has passed; the one before that is not accepted from now on. 409
- * where it was rotated since the rotation that was seen: sent twice, the form would replace a
- * secret that nobody has seen.
+ * Replaces a generic provider's token or signing secret by a given or a fresh one. The previous one
+ * is accepted until the overlap has passed; the one before it stops at once. Throws 409 after a
+ * rotation that the caller has not seen: a form sent twice would replace a secret that nobody has
+ * seen.
  */
 export async function rotateSecret(
   tools: ProviderTools,
@@ -294,7 +294,7 @@ const NO_KEY =
   'as openssl rand -base64 32 prints one, and start again.'
 
 /** Records which secret each provider's deliveries are sent with; no delivery waits for it. */
-export interface SecretUses {
+interface SecretUses {
   record(use: SecretUse): void
   close(): Promise<void>
 }

@@ -28,12 +28,17 @@ export type Registry = Awaited<ReturnType<typeof openRegistry>>
 const POLL_MS = 5_000
 
 /** Loads the registry and follows changes; throws `Unavailable` without a database. */
-export async function openRegistry({ db, clock, log }: HooksParts, secrets: SigningSecrets) {
+export async function openRegistry(
+  { db, clock, random, log }: HooksParts,
+  secrets: SigningSecrets,
+) {
   let providers = new Map<string, Provider>()
   let problems = new Map<string, string>()
   let endpoints = new Map<string, EndpointKey>()
   let destinations: readonly DestinationTarget[] = []
   let settings = await settingsQueries.readSettings(db, {})
+  const fresh = random(12).toString('hex')
+  const { name: installation } = await settingsQueries.nameInstallation(db, { fresh })
   let seen = ''
   const callbacks: (() => void)[] = []
 
@@ -61,14 +66,16 @@ export async function openRegistry({ db, clock, log }: HooksParts, secrets: Sign
 
   return {
     provider: (name: string) => providers.get(name),
+    /** The name of this installation, see `installation.ts`. */
+    installation,
     /** The endpoint whose token has this hash. */
     endpointOf: (tokenHash: Buffer) => endpoints.get(tokenHash.toString('hex')),
     get destinations() {
       return destinations
     },
-    /** True when an alarm is set for some provider, or a destination may raise one. */
+    /** True when an alarm is set for some provider. */
     get hasAlarms() {
-      return destinations.length > 0 || providers.values().some(({ watched }) => watched)
+      return providers.values().some(({ watched }) => watched)
     },
     get settings() {
       return settings

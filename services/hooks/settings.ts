@@ -19,7 +19,7 @@ import type { HooksParts, Registry } from './registry.ts'
 
 const { retention_max_age_days, retention_max_rows, sse_retry_ms } = Settings.properties
 
-/** What `POST /settings` takes: an absent field keeps its value, an empty target is none. */
+/** What `POST /settings` takes. An absent field keeps its value; an empty target removes it. */
 export const SettingsForm = Type.Object({
   retention_max_age_days: field(
     Type.Optional(retention_max_age_days),
@@ -66,7 +66,7 @@ export async function changeSettings(
 
 const DAY_MS = 24 * 3_600_000
 const ACTIVITY_DAYS = 2
-/** For so long an event is kept while an enabled destination is owed it. */
+/** How long retention keeps an event that an enabled destination has not received. */
 const OWED_DAYS = 7
 const FORWARDER_DAYS = 90
 /** Events that one statement counts at most: ten million would take longer than one may. */
@@ -112,9 +112,7 @@ interface Gap {
   through: number
 }
 
-/**
- * Removes a batch of events, after adding them to the gap of each destination that is owed them.
- */
+/** Removes a batch of events; those that a destination has not received are added to its gap. */
 async function removeEvents(db: Database, below: number, gaps: Map<string, Gap>): Promise<number> {
   return db.transaction(async (tx) => {
     const batch = { below, limit: PRUNE_BATCH }
@@ -127,7 +125,7 @@ async function removeEvents(db: Database, below: number, gaps: Map<string, Gap>)
   })
 }
 
-/** The id from which on events are kept because a destination is owed them. */
+/** The first event that is kept because a destination has not received it. */
 async function firstSpared(db: Database, now: number): Promise<number> {
   const { id: owed } = await destinationQueries.firstOwed(db, {})
   if (owed === null) return Number.MAX_SAFE_INTEGER

@@ -13,13 +13,14 @@ export function statsSince(now: Date, hours: number = DEFAULT_STATS_HOURS): Date
 }
 
 /**
- * Events and rejections per provider and hour of the clock in UTC. Of the oldest hour only what
- * lies in the window counts, so that the sum is that of the last `hours` hours.
+ * Events and rejections per hour of the clock in UTC, of one provider or, by default, of each. Of
+ * the oldest hour only what lies in the window counts: the sum is that of the last `hours` hours.
  */
-export function statsOf(
+export async function statsOf(
   db: Database,
   now: Date,
-  hours: number = DEFAULT_STATS_HOURS,
+  { provider = '', hours = DEFAULT_STATS_HOURS }: { provider?: string; hours?: number } = {},
 ): Promise<readonly HourStats[]> {
-  return statsQueries.listStats(db, { since: statsSince(now, hours) })
+  const all = await statsQueries.listStats(db, { since: statsSince(now, hours) })
+  return all.filter((row) => provider === '' || row.provider === provider)
 }

@@ -4,13 +4,7 @@ import type { ActiveProvider } from '../../db/hooks/providers.ts'
 import { databaseAnswers } from '../../db/server.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf } from '../../kernel/log.ts'
-import {
-  alarmsOf,
-  destinationAlarms,
-  openAlarms,
-  type AlarmKind,
-  type ProviderAlarm,
-} from './alarms.ts'
+import { alarmsOf, openAlarms, type AlarmKind, type ProviderAlarm } from './alarms.ts'
 import { readProviders } from './providers.ts'
 import type { HooksParts, Registry } from './registry.ts'
 import { mayDeliver, type SigningSecrets } from './schemes/secrets.ts'
@@ -49,7 +43,7 @@ export function openStatus(
       const rows = await readProviders(db, generated_at)
       const enabled = rows.filter((row) => mayDeliver(row, secrets))
       const alarms = enabled.flatMap((row) => alarmsOf(row, generated_at))
-      alarmBoard.update([...alarms, ...destinationAlarms(registry)], generated_at)
+      alarmBoard.update(alarms, generated_at)
       providers = rows.map((row) => toLine(row, enabled.includes(row), alarms))
       const connection = connectionOf(rows, generated_at)
       return { connection, generated_at, providers, db: 'ok', broker: broker() }

@@ -14,7 +14,7 @@ export interface BulkReport {
 }
 
 export interface RefusedChange {
-  /** Undefined for a link that could not be read, such as one that was deleted meanwhile. */
+  /** Undefined if the link could not be read, for example because it was deleted meanwhile. */
   slug: string | undefined
   reason: string
 }

@@ -10,16 +10,13 @@ import { changeLink } from './links/links.ts'
 import { writeHiddenTags } from './tags.ts'
 import { userByEmail } from './users/accounts.ts'
 
-/** What POST `/links/{id}/owners` and `/shares` take. */
+/** The user to make an owner of a link, or to share it with. */
 export const NewMember = Type.Object({
   email: field(
     Type.String({ description: 'Address of a known user', examples: ['ann@example.com'] }),
     'is required and must be a string',
   ),
 })
-
-/** The same as a form. */
-export const MemberForm = Type.Object({ email: field(Type.String(), 'is required') })
 
 /** Who changes which link, and when. */
 export interface LinkChange {
@@ -29,15 +26,15 @@ export interface LinkChange {
   at: Date
 }
 
-/** Co-owners may change a link; those whom it is shared with may only read it. */
+/** Co-owners may change a link. Users that it is shared with may only read it. */
 export interface MemberKind {
   /** Its name in the history. */
   field: string
   actions: { add: string; remove: string }
-  /** Undefined when the user is such a member already. */
+  /** Undefined when the user is a member of this kind already. */
   add(tx: Executor, slug: string, user: User, by: LinkChange): Promise<Owner | Share | undefined>
   duplicate: readonly [code: 'DUPLICATE_OWNER' | 'DUPLICATE_SHARE', message: string]
-  /** Undefined when the user is no such member. */
+  /** Undefined when the user is not a member of this kind. */
   remove(tx: Executor, slug: string, user: string): Promise<Pick<User, 'email'> | undefined>
   missing: string
 }

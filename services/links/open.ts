@@ -26,7 +26,7 @@ export async function openLinks(options: LinksOptions) {
     forget: targets.forget,
     clicks,
     findBearer: bearerFinder(db),
-    /** The listeners are up: upkeep may begin, which nobody has to wait for. */
+    /** Starts upkeep in the background, once the listeners are up. */
     begin: () => retention.prune(),
     async close() {
       await Promise.all([clicks.close(), retention.close()])

@@ -58,6 +58,12 @@ export const MemoryUpdate = Type.Object(
   { examples: [EXAMPLE] },
 )
 
+/** The same as a form, where a box that is not ticked is left out. */
+export const MemoryForm = Type.Object({
+  ...MemoryUpdate.properties,
+  active: withDefault(Type.Boolean(), false),
+})
+
 /** Adds a memory of an operator. */
 export function createMemory(
   { db, actor }: ChangeTools,

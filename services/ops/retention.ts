@@ -21,14 +21,14 @@ export interface RetentionOptions extends Basis {
 const DAY_MS = 24 * 3_600_000
 /** Other rows refer to a session, and an alert has a large payload. */
 const SMALL_BATCH = 50
-/** What was told in this time is not told again in the same words (`countNotices`). */
+/** Operators do not get the same notice twice in this time (`countNotices`). */
 const NOTICES_MS = DAY_MS
 type Prune = typeof q.pruneLines
 const SESSION_FILE = /^session-\d+\.ndjson$/
 
 /**
  * Removes old sessions with their output, events, actions and alerts. The age of a session is that
- * of the last one in its escalation chain; one that runs has none.
+ * of the last one in its escalation chain. A running session has no age.
  */
 export function startRetention(options: RetentionOptions, folder: string) {
   const { db, clock, log, keptDays, inventory, notifyUrl } = options

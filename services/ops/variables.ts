@@ -114,7 +114,7 @@ function readModelUrl(text: string): string {
   const url = readWebUrl(text)
   // Requests append to it: a ? or a # would swallow their path.
   if (!/\/v1\/?$/.test(url.pathname) || /[?#]/.test(url.href)) {
-    throw new SyntaxError('it is no such URL')
+    throw new SyntaxError('it has another end, a ? or a #')
   }
   return url.href.replace(/\/$/, '')
 }

@@ -27,9 +27,9 @@ export interface Waiting {
   isCut: boolean
 }
 
-/** What nobody has looked at for this long is no longer shown. */
+/** Older things are no longer shown. */
 const WAITING_MS = 7 * 24 * 3_600_000
-/** A check that is not ok for less may be good again at the next look. */
+/** A check that has failed for less may be ok again in the next session. */
 const LASTING_MS = 3_600_000
 /** Read of each kind. */
 const MAX_ROWS = 200

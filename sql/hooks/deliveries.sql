@@ -3,25 +3,22 @@
 -- db/hooks/deliveries.ts has their order), each of which ends with its body's offset and length. Types that are new to
 -- the caller become known, unless their provider has :most_types already. The lock makes
 -- batches commit one after the other, so that no reader ever sees an id before a lower one. A row whose delivery id is
--- known only counts; it returns the first event. Where the signature covers neither type nor
--- delivery id, a body that is delivered again keeps the type of its first delivery.
+-- known only counts; it returns the first event.
 with locked as materialized (
   select received_at, set_back_s from hooks.lock_log()
 ), incoming as materialized (
   select nextval('hooks.events_id_seq') as id, n::integer - 1 as n, l.received_at,
          (r ->> 0)::integer as body_check, (r ->> 1)::smallint as trust, r ->> 2 as provider, r ->> 3 as event_type,
          r ->> 4 as external_id, r ->> 5 as method, r ->> 6 as path, r ->> 7 as query, r ->> 8 as content_type,
-         r ->> 9 as source_ip, r ->> 10 as headers, (r ->> 11)::boolean as keeps_type,
-         (r ->> 12)::integer as deliveries, (r ->> 13)::boolean as has_new_type,
-         substring(:bodies::bytea from (r ->> 14)::integer + 1 for (r ->> 15)::integer) as payload
+         r ->> 9 as source_ip, r ->> 10 as headers, (r ->> 11)::integer as deliveries,
+         (r ->> 12)::boolean as has_new_type,
+         substring(:bodies::bytea from (r ->> 13)::integer + 1 for (r ->> 14)::integer) as payload
     from locked l, jsonb_array_elements(:rows::jsonb) with ordinality as incoming(r, n)
 ), saved as (
   insert into hooks.events (id, received_at, body_check, trust, provider, event_type, external_id, method, path,
                             query, content_type, source_ip, headers, payload)
-  select id, received_at, body_check, trust, provider,
-         case when keeps_type then hooks.first_event_type(provider, body_check, payload, event_type)
-              else event_type end,
-         external_id, method, path, query, content_type, source_ip, headers, payload
+  select id, received_at, body_check, trust, provider, event_type, external_id, method, path,
+         query, content_type, source_ip, headers, payload
     from incoming
    order by n
   -- Changes nothing, but locks the known event, so that retention can't remove it before it is returned.

@@ -3,11 +3,13 @@
 select name, url, ordered, rate, timeout_s, body_template, sign_scheme, sign_secret, auth, headers,
        disabled_at is null as enabled, coalesce(disabled_by = 'failures', false) as failed
   from hooks.destinations
+ where disabled_by is distinct from 'removal'
  order by name;
 
 -- name: listDestinations
 -- The destinations by name, or the one of a name, with the number of waiting events, up to :count_up_to, and the time of
--- the oldest.
+-- the oldest. Counted in the order of an index: the planner would otherwise read the rows of all destinations to find
+-- those of one.
 select d.name, d.version::text, d.url, d.providers, d.event_types,
        coalesce((select jsonb_agg(m ->> 0 || '=' || (m ->> 1)) from jsonb_array_elements(d.members) m), '[]') as json,
        d.ordered, d.rate, d.timeout_s, d.body_template,
@@ -19,15 +21,18 @@ select d.name, d.version::text, d.url, d.providers, d.event_types,
        d.last_at, d.last_status, d.last_detail, d.mean_ms,
        (select count(*)
           from (select from hooks.destination_deliveries
-                 where destination = d.name and next_at is not null limit :count_up_to) w)::int as waiting,
+                 where destination = d.name and next_at is not null
+                 order by event_id limit :count_up_to) w)::int as waiting,
        (select count(*)
           from (select from hooks.destination_deliveries
-                 where destination = d.name and next_at is null limit :count_up_to) w)::int as dead,
+                 where destination = d.name and next_at is null
+                 order by event_id limit :count_up_to) w)::int as dead,
        (select received_at from hooks.events
          where id = (select min(event_id) from hooks.destination_deliveries
                       where destination = d.name and next_at is not null)) as oldest_at
   from hooks.destinations d
- where :name::text is null or d.name = :name
+ where (:name::text is null or d.name = :name)
+   and d.disabled_by is distinct from 'removal'
  order by d.name;
 
 -- name: lockConfig
@@ -35,6 +40,7 @@ select d.name, d.version::text, d.url, d.providers, d.event_types,
 select version::text, url, providers, position, sign_scheme, sign_secret, auth, headers
   from hooks.destinations
  where name = :name
+   and disabled_by is distinct from 'removal'
    for no key update;
 
 -- name: addDestination
@@ -47,7 +53,7 @@ with added as (
          :sign_scheme, :sign_secret, :auth, :headers,
          greatest(least(:position, coalesce((select max(id) from hooks.events), 0)), s.pruned_through)
     from hooks.settings s
-   where (select count(*) from hooks.destinations) < :most
+   where (select count(*) from hooks.destinations where disabled_by is distinct from 'removal') < :most
   on conflict (name) do nothing
   returning name
 ), notified as (
@@ -75,6 +81,7 @@ with changed as (
          disabled_by = case when :enabled then null else 'operator' end,
          dead_in_row = case when :enabled then 0 else dead_in_row end
    where name = :name
+     and disabled_by is distinct from 'removal'
   returning name
 ), notified as (
   select pg_notify('hooks_config', '') as sent from changed
@@ -82,13 +89,46 @@ with changed as (
 select changed.name from changed left join notified on true;
 
 -- name: removeDestination
--- Removes a destination and its waiting deliveries. Empty for an unknown name.
-with removed as (
-  delete from hooks.destinations where name = :name returning name
+-- Begins the removal of a destination: from now on it gets nothing and is not listed. Empty for an unknown name.
+with changed as (
+  update hooks.destinations
+     set disabled_at = coalesce(disabled_at, now()), disabled_by = 'removal'
+   where name = :name
+     and disabled_by is distinct from 'removal'
+  returning name
 ), notified as (
-  select pg_notify('hooks_config', '') as sent from removed
+  select pg_notify('hooks_config', '') as sent from changed
 )
-select removed.name from removed left join notified on true;
+select changed.name from changed left join notified on true;
+
+-- name: listRemovals
+-- The destinations that are being removed.
+select name from hooks.destinations where disabled_by = 'removal' order by name;
+
+-- name: removeDeliveries
+-- One step of a removal, from event :from on, and the event to go on from; null at the end. Several instances may remove
+-- at a time. The planner knows the limit, and rows come by their ctid: for a number that it does not know it would read
+-- the whole table at each step. A step that began at the first event would pass all that is removed until vacuum.
+with removed as (
+  delete from hooks.destination_deliveries
+   where ctid = any (array(
+         select o.ctid
+           from hooks.destination_deliveries o
+          where o.destination = (select name from hooks.destinations where name = :name and disabled_by = 'removal')
+            and o.event_id >= :from
+          order by o.event_id
+          limit 2000
+            for update skip locked))
+  returning event_id
+)
+select max(event_id) + 1 as next_from from removed;
+
+-- name: endRemoval
+-- Removes a destination that is being removed once its deliveries are gone, which frees its name.
+delete from hooks.destinations d
+ where d.name = :name
+   and d.disabled_by = 'removal'
+   and not exists (select from hooks.destination_deliveries where destination = d.name);
 
 -- name: lockDestination
 -- Holds a destination until the transaction ends. Empty when there is none of this name.
@@ -96,32 +136,33 @@ select position, disabled_at is null as enabled from hooks.destinations where na
 
 -- name: lockDestinations
 -- The same for all of them, in one order.
-select name from hooks.destinations order by name for no key update;
+select name from hooks.destinations where disabled_by is distinct from 'removal' order by name for no key update;
 
 -- name: retryDeliveries
--- Makes at most :limit deliveries from event :from on due now: those that wait for another try, and with :dead the dead
--- ones, from the first try on. Those that are being sent stay as they are.
+-- One step through the deliveries of a destination, from event :from on. Makes due now those that wait for another try,
+-- and with :dead the dead ones, from the first try on. Those that are being sent stay as they are. Gives the event to
+-- go on from; null at the end. The rows are found as in removeDeliveries.
 with owner as materialized (
-  select name from hooks.destinations where name = :name for no key update
-), chosen as materialized (
-  select event_id
+  select name from hooks.destinations
+   where name = :name and disabled_by is distinct from 'removal'
+     for no key update
+), step as materialized (
+  select ctid as place, event_id
     from hooks.destination_deliveries
    where destination = (select name from owner)
      and event_id >= :from
-     and (next_at > now() or :dead and next_at is null)
-     and (claimed_until is null or claimed_until <= now())
    order by event_id
-   limit :limit
-     for update
+   limit 2000
 ), retried as (
   update hooks.destination_deliveries d
      set tries = case when d.next_at is null then 0 else d.tries end, next_at = now(), claimed_until = null
-    from chosen c
-   where d.destination = :name
-     and d.event_id = c.event_id
+   where d.ctid = any (array(select place from step))
+     and (d.next_at > now() or :dead and d.next_at is null)
+     and (d.claimed_until is null or d.claimed_until <= now())
   returning d.event_id
 )
-select count(*)::integer as retried from retried;
+select (select count(*) from retried)::integer as retried,
+       (select max(event_id) + 1 from step having count(*) = 2000) as next_from;
 
 -- name: findWork
 -- The enabled destinations that have something to do: `behind` where events came after the position, `due` where a
@@ -267,7 +308,9 @@ select min(coalesce((select min(event_id) from hooks.destination_deliveries
 
 -- name: giveUpEvents
 -- Counts what pruneEvents is about to remove as the gap of the destinations that want it and did not get it. Its
--- caller holds the destinations until both are done.
+-- caller holds the destinations until both are done. Events go in ascending order, so the deliveries of those removed
+-- are the first ones of each destination: no index by event is needed. The rows are found as in removeDeliveries; 1,000
+-- is more than a batch has.
 with surplus as materialized (
   select id, provider, event_type, payload
     from hooks.events
@@ -276,17 +319,30 @@ with surplus as materialized (
    order by id
    limit :limit
      for update
+), owners as materialized (
+  select d, (select max(id) from surplus) as through
+    from hooks.destinations d
+   where d.disabled_by is distinct from 'removal'
 ), removed as (
   delete from hooks.destination_deliveries
-   where event_id in (select id from surplus)
+   where ctid = any (array(
+         select o.place
+           from owners w
+          cross join lateral (
+                select ctid as place from hooks.destination_deliveries
+                 where destination = (w.d).name and event_id <= w.through
+                 order by event_id
+                 limit 1000
+                   for update
+                ) o))
   returning destination, event_id
 ), given_up as (
   select destination as name, event_id from removed
    union all
-  select d.name, s.id
-    from hooks.destinations d
-    join surplus s on s.id > d.position
-   where hooks.is_wanted(d, s.provider, s.event_type, s.payload)
+  select (w.d).name, s.id
+    from owners w
+    join surplus s on s.id > (w.d).position
+   where hooks.is_wanted(w.d, s.provider, s.event_type, s.payload)
 )
 update hooks.destinations d
    set gap = d.gap + g.events, gap_through = greatest(d.gap_through, g.through)

@@ -21,10 +21,10 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
 
 -- name: findSameBody
 -- The first signed event of the same provider with the same body. Empty when this event is the first.
-select first.id
+select first.id, first.event_type
   from hooks.events e
  cross join lateral (
-       select id
+       select id, event_type
          from hooks.events
         where body_check = e.body_check and id < e.id and provider = e.provider and payload = e.payload
         order by body_check, id

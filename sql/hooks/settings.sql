@@ -21,8 +21,15 @@ with changed as (
 )
 select pg_notify('hooks_config', '') from changed;
 
+-- name: nameInstallation
+-- The name of this installation, which is :fresh where it has none yet. The update changes nothing, but gives the name
+-- that is there, also the one of an instance that starts at the same time.
+insert into hooks.installation (name) values (:fresh)
+on conflict (only_row) do update set name = hooks.installation.name
+returning name;
+
 -- name: findNewest
--- Skips the :newer newest events below :before, and gives the next one, if it exists.
+-- Skips the :newer newest events below :before, and gives the next one. Empty where no event is left.
 select id from hooks.events where id < :before order by id desc offset :newer limit 1;
 
 -- name: pruneEvents

@@ -322,30 +322,8 @@ exception
 end
 $$;
 
--- The event type of a provider's first event with this signed body; without one, the type that is given.
--- Volatile, so that it sees events that were committed while the caller waited for its lock.
-create function hooks.first_event_type(provider_of text, check_of integer, body bytea, given text) returns text
-language plpgsql volatile
--- Only events_of_body gives this order without a sort. For a body that is common, the planner would rather walk another
--- index, or the table, and so read all events for any other body.
-set enable_sort = off
-as $$
-declare
-  first record;
-begin
-  select e.event_type
-    into first
-    from hooks.events e
-   where e.body_check between check_of and check_of
-     and e.provider = provider_of
-     and e.payload = body
-   order by e.body_check, e.id
-   limit 1;
-  return case when found then first.event_type else given end;
-end
-$$;
-
--- The event of a known delivery id. Volatile for the same reason.
+-- The event of a known delivery id. Volatile, so that it sees events that were committed while the caller waited for
+-- its lock.
 create function hooks.find_delivery(provider_of text, external_id_of text) returns setof hooks.events
 language sql volatile
 begin atomic
@@ -456,7 +434,8 @@ create table hooks.destinations (
   paid_until   timestamptz      not null default now(), -- the deliveries claimed so far use the rate up to here
   created_at   timestamptz(3)   not null default now(),
   disabled_at  timestamptz(3),  -- null: enabled
-  disabled_by  text             check (disabled_by in ('operator', 'failures')),
+  -- 'removal': it is being removed, its deliveries first. Then nobody sees it any more, and its name is still taken.
+  disabled_by  text             check (disabled_by in ('operator', 'failures', 'removal')),
   position     bigint           not null, -- every event up to here has a delivery where the filters want it
   delivered    bigint           not null default 0,
   dead_in_row  integer          not null default 0, -- deliveries that died since one succeeded
@@ -487,6 +466,9 @@ create index destination_deliveries_due on hooks.destination_deliveries (destina
  where next_at is not null;
 create index destination_deliveries_oldest on hooks.destination_deliveries (destination, event_id)
  where next_at is not null;
+-- Dead ones are few, and are counted among millions that wait.
+create index destination_deliveries_dead on hooks.destination_deliveries (destination, event_id)
+ where next_at is null;
 
 -- Whether a destination's filters want an event.
 create function hooks.is_wanted(d hooks.destinations, provider_of text, type_of text, body bytea) returns boolean
@@ -505,15 +487,19 @@ return (d.providers = '[]' or d.providers ? provider_of)
            and hooks.has_members(body, d.members));
 
 -- The due deliveries of a destination, up to a number; of an ordered destination only the oldest. A rate limits them
--- further: unused rate is kept for a tenth of a second, and for one delivery.
+-- further: unused rate is kept for a tenth of a second, and for one delivery. A claim never uses rate of the future, so
+-- rate that is used up to a later time tells that the clock was set back: then none is left now.
 create function hooks.due_deliveries(name_of text, most integer) returns setof bigint
 language plpgsql volatile
 -- Few, so that the planner looks each event up instead of reading the table.
 rows 10
+-- Only destination_deliveries_due gives the order without a sort. For a number that it does not know the planner would
+-- rather read and sort all that is due.
+set enable_sort = off
 as $$
 declare
   d hooks.destinations;
-  present constant timestamptz := clock_timestamp();
+  present timestamptz := clock_timestamp();
   begun timestamptz;
 begin
   select * into d from hooks.destinations where name = name_of and disabled_at is null;
@@ -523,7 +509,9 @@ begin
   if d.rate is not null then
     -- Locked, so that two instances don't use the same rate.
     select * into d from hooks.destinations where name = name_of for no key update;
-    begun := greatest(d.paid_until, present - greatest(interval '0.1 s', interval '1 s' / d.rate));
+    -- Read under the lock: the instance that had it before has used the rate up to a later time than its caller began.
+    present := clock_timestamp();
+    begun := least(greatest(d.paid_until, present - greatest(interval '0.1 s', interval '1 s' / d.rate)), present);
     most := least(most, floor(extract(epoch from present - begun) * d.rate + 0.01)::integer);
   end if;
   if d.ordered then
@@ -569,9 +557,10 @@ begin
             join hooks.events e on e.id = o.id) due
    where due.before < bytes;
   update hooks.destinations d
-     set paid_until = greatest(d.paid_until, clock_timestamp() - greatest(interval '0.1 s', interval '1 s' / d.rate))
-                      + cardinality(claimed) * interval '1 s' / d.rate
-   where d.name = name_of and d.rate is not null and claimed is not null;
+     set paid_until = least(greatest(d.paid_until, clock_timestamp() - greatest(interval '0.1 s', interval '1 s' / d.rate)),
+                            clock_timestamp())
+                      + coalesce(cardinality(claimed), 0) * interval '1 s' / d.rate
+   where d.name = name_of and d.rate is not null and (claimed is not null or d.paid_until > clock_timestamp());
   return query
     with mine as (
       update hooks.destination_deliveries o
@@ -593,3 +582,10 @@ create table hooks.settings (
   pruned_through         bigint  not null default 0 -- highest id removed: a stream from below has a gap
 );
 insert into hooks.settings default values;
+
+-- What this installation is called in all that it sends. The first start writes it, not this file: a database that is
+-- delivered ready to be copied must not give each copy the same name.
+create table hooks.installation (
+  only_row boolean          primary key default true check (only_row),
+  name     text collate "C" not null
+);

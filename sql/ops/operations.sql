@@ -1,4 +1,4 @@
--- name: listCooldowns
+-- name: listActions
 -- Actions by service and type, the latest first.
 select service, action_type, count(*) as count, max(at) as last_action
   from ops.actions

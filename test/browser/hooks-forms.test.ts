@@ -246,37 +246,6 @@ await t.test('an open provider needs the acknowledgement', async (t) => {
   await send(base, 'generic/lan')
 })
 
-await t.test('names that are refused', async (t) => {
-  const expectedErrors = [loadFailure(409), loadFailure(422)]
-  const { page } = await browse(t, base, { expectedErrors })
-  await page.goto(`${base}/providers`)
-  const name = page.getByLabel('Name')
-  const problem = page.getByRole('alert')
-  const providers = await page.locator('[data-provider]').count()
-  const posts: string[] = []
-  page.on('request', (request) => {
-    if (request.method() === 'POST') posts.push(request.url())
-  })
-
-  for (const [typed, message] of [
-    ['shop', /^There is a provider "generic:shop" already/],
-    ['chat', /^The name "chat" belongs to a signed provider/],
-  ] as const) {
-    await name.fill(typed)
-    await name.press('Enter')
-    await untilText(problem, message)
-    t.equal(await name.inputValue(), typed)
-  }
-  t.equal(posts.length, 2)
-  // The browser itself stops what can't be a name.
-  for (const typed of ['', 'Shop', 'a b', '-a', 'é']) {
-    await name.fill(typed)
-    await name.press('Enter')
-    t.equal(await page.locator('#create-name:invalid').count(), 1, `'${typed}'`)
-  }
-  t.equal(posts.length, 2)
-  t.equal(await page.locator('[data-provider]').count(), providers)
-})
 await t.test('alarms in the browser', async (t: Test) => {
   await addProvider(base, 'ci')
   const { page } = await browse(t, base)

@@ -150,54 +150,6 @@ await t.test('every page works without script', async (t: Test) => {
     t.equal(await card.count(), 0)
   })
 
-  await t.test('providers: what is refused stays in the form', async (t) => {
-    await page.goto(`${base}/providers`)
-    const name = page.getByLabel('Name')
-    for (const [typed, status, message] of [
-      ['shop', 409, /^There is a provider "generic:shop" already/],
-      ['chat', 422, /^The name "chat" belongs to a signed provider/],
-    ] as const) {
-      await name.fill(typed)
-      t.equal(await loads(t, page, () => name.press('Enter')), status)
-      t.match(await textOf(page.locator('#create-refused')), message)
-      t.equal(await name.inputValue(), typed)
-      t.equal(await name.getAttribute('aria-describedby'), 'create-refused')
-    }
-    await name.fill('lan')
-    await page.getByRole('radio', { name: /^Open/ }).check()
-    t.equal(await loads(t, page, () => name.press('Enter')), 422)
-    t.match(await textOf(page.locator('#create-refused')), /acknowledge that/)
-    t.ok(await page.getByRole('radio', { name: /^Open/ }).isChecked())
-    await page.getByRole('checkbox').check()
-    t.equal(await loads(t, page, () => name.press('Enter')), 200)
-    t.equal(await page.locator('[data-provider="generic:lan"]').count(), 1)
-  })
-
-  await t.test('settings: saved, refused, corrected', async (t) => {
-    await loads(t, page, () => page.getByRole('link', { name: 'Settings' }).click())
-    const rows = page.locator('#retention_max_rows')
-    const target = page.locator('#replay_default_target')
-    await rows.fill('1000')
-    t.equal(await loads(t, page, () => rows.press('Enter')), 200)
-    t.match(await textOf(page.getByRole('status')), /^Saved\./)
-    t.equal(await rows.inputValue(), '1000')
-    const posts: string[] = []
-    page.on('request', (request) => void posts.push(request.method()))
-    t.equal(await loads(t, page, () => page.reload()), 200)
-    t.notOk(posts.includes('POST'), 'a reload saves nothing')
-    await rows.fill('2000')
-    await target.fill('ftp://example.com/')
-    t.equal(await loads(t, page, () => target.press('Enter')), 422)
-    t.match(await textOf(page.locator('#replay_default_target-refused')), /must be an http:\/\//)
-    t.equal(await target.getAttribute('aria-invalid'), 'true')
-    t.equal(await target.inputValue(), 'ftp://example.com/', 'what was typed stays')
-    t.equal(await rows.inputValue(), '2000')
-    await target.fill('')
-    t.equal(await loads(t, page, () => target.press('Enter')), 200)
-    await loads(t, page, () => page.goto(`${base}/settings`))
-    t.equal(await rows.inputValue(), '2000')
-  })
-
   await t.test('an event: sent on, refused, corrected', async (t) => {
     const receiver = await startReceiver(t)
     const { id } = await send(base, 'generic/shop')

@@ -4,8 +4,8 @@ import { backends } from '../helpers/backends.ts'
 import { CHAT_KEY } from '../helpers/alerts.ts'
 import { addProvider } from '../helpers/hooks.ts'
 import { request, type RequestOptions } from '../helpers/http.ts'
-import { startImitated } from '../helpers/imitated.ts'
 import { linksServer } from '../helpers/links.ts'
+import { startModel } from '../helpers/model.ts'
 import { ended, opsServer, trigger } from '../helpers/ops.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
@@ -27,7 +27,7 @@ const TIMEOUT_MS = 300_000
 const WAITS_SHOWN = 15
 
 const [embedded] = backends
-const model = await startImitated(t)
+const model = await startModel(t)
 const doctor = await openDoctor(t)
 const env = {
   ...(await embedded.env(t)),

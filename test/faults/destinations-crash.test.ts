@@ -4,7 +4,13 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
 import { createSender, startLoad } from '../helpers/deliveries.ts'
-import { addDestination, destination, listed, untilListed } from '../helpers/destinations.ts'
+import {
+  addDestination,
+  destination,
+  eventOf,
+  listed,
+  untilListed,
+} from '../helpers/destinations.ts'
 import { extent } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
@@ -53,9 +59,7 @@ await eachBackend(t, 'kill -9 while events are delivered onwards', async (t: Tes
   await last.stop()
   acked.push(...last.acked.map(({ id }) => id))
   const got = (path: string): readonly number[] =>
-    receiver.received
-      .filter((one) => one.path === path)
-      .map(({ headers }) => Number(headers['idempotency-key']))
+    receiver.received.filter((one) => one.path === path).map(eventOf)
   const missing = (path: string): readonly number[] => {
     const ids = new Set(got(path))
     return acked.filter((id) => !ids.has(id))

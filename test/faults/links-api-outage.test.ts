@@ -3,10 +3,11 @@ import { t } from 'tap'
 import type { Api, ApiResponse } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { extent } from '../helpers/program.ts'
-import { makeLink, refuses, startLinks } from '../helpers/links.ts'
+import { makeLink, startLinks } from '../helpers/links.ts'
 import type { Link } from '../helpers/links.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { ownPostgres } from '../helpers/postgres.ts'
+import { refuses } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
 const cluster = await ownPostgres(t)
@@ -40,16 +41,14 @@ for (const mode of extent({ short: ['fast'], long: ['fast', 'immediate'] } as co
       ['PATCH', '/links', undefined],
     ] as const) {
       const answer = await root.api(method, path, body)
-      refuses(t, answer, 503, 'UNAVAILABLE', { what: `${method} ${path}` })
+      refuses(t, answer, [503, 'UNAVAILABLE'], `${method} ${path}`)
       t.match(answer.headers['retry-after'], /^[1-9]\d*$/, 'Retry-After in seconds')
       t.notMatch(answer.text, /ECONN|127\.0\.0\.1|postgres/i, 'nothing of the inside is told')
     }
     const head = await root.api('HEAD', '/links')
     t.same([head.status, head.text], [503, ''])
     t.equal((await links.api()('GET', '/config')).status, 200, 'the configuration needs none')
-    refuses(t, await links.api()('GET', '/links'), 401, 'UNAUTHORIZED', {
-      what: 'no token is no token',
-    })
+    refuses(t, await links.api()('GET', '/links'), [401, 'UNAUTHORIZED'], 'no token is no token')
 
     await cluster.start()
     await until(async () => (await root.api('GET', '/links')).status === 200, 'the API to be back')
@@ -104,7 +103,7 @@ await t.test(
       const link = stored.get(slug)
       if (answer.status === 201) t.same(link, answer.json, `${slug} is as it was answered`)
       else {
-        refuses(t, answer, 503, 'UNAVAILABLE', { what: slug })
+        refuses(t, answer, [503, 'UNAVAILABLE'], slug)
         // Its commit's answer may have been lost; then all of it is there.
         if (link !== undefined)
           t.same([link.owners.length, link.tags.length], [1, 2], `${slug} is whole`)

@@ -1,4 +1,3 @@
-import type { Test } from 'tap'
 import { parse } from 'yaml'
 import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
@@ -44,16 +43,6 @@ export function apiOf(base: string, token?: string): Api {
     }
     return { ...response, json: json as T }
   }
-}
-
-/** What every answer of an API has, whatever it says. */
-export function goodForm(t: Test, { status, headers, text }: ApiResponse<unknown>): void {
-  const content = status === 204 ? text : headers['content-type']
-  t.match(
-    { nosniff: headers['x-content-type-options'], id: headers['x-request-id'], content },
-    { nosniff: /^nosniff$/, id: /^\S+$/, content: status === 204 ? /^$/ : /^application\/json$/ },
-    'the form of an answer',
-  )
 }
 
 function parsed(text: string): unknown {

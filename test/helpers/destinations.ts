@@ -1,6 +1,7 @@
 import { runCli } from './cli.ts'
 import type { CliResult } from './cli.ts'
 import type { Env } from './program.ts'
+import type { Received } from './replays.ts'
 import { until } from './until.ts'
 
 /** A destination as `destination list --json` prints it. */
@@ -16,6 +17,11 @@ export type Listed = {
   readonly gap_through: number | null
   readonly last_status: number | null
   readonly last_detail: string | null
+}
+
+/** The id of the event that a receiver got, as the key of the delivery has it. */
+export function eventOf(got: Pick<Received, 'headers'> | undefined): number {
+  return Number(String(got?.headers['idempotency-key']).split('-')[1])
 }
 
 /** Runs `gatehouse destination …`. */

@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
-import type { Test } from 'tap'
 import { controlPath, runRemotely } from '../../commands/control.ts'
-import { apiOf, goodForm } from './api.ts'
-import type { Api, ApiResponse } from './api.ts'
+import { apiOf } from './api.ts'
+import type { Api } from './api.ts'
 import type { Backend } from './backends.ts'
 import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
@@ -98,25 +97,6 @@ export async function makeLink(
   const made = await api<Link>('POST', '/links', { slug, url: `https://${slug}.test/`, ...fields })
   if (made.status !== 201) throw new Error(`POST /links: ${made.status} ${made.text}`)
   return made.json
-}
-
-/** The answer is a refusal: `{error, code}` alone, `error` as given when the contract quotes it. */
-export function refuses(
-  t: Test,
-  answer: ApiResponse<unknown>,
-  status: number,
-  code: string,
-  { what = '', error }: { what?: string; error?: string } = {},
-): void {
-  const { json } = answer
-  const body: Readonly<Record<string, unknown>> =
-    typeof json === 'object' && json !== null ? { ...json } : { text: answer.text }
-  t.same(
-    { status: answer.status, ...body },
-    { status, code, error: error ?? (String(body['error'] ?? '') || 'a text for people') },
-    `${what} ${status} ${code}`.trim(),
-  )
-  goodForm(t, answer)
 }
 
 /** Has the running server on the embedded engine run a command, as the command itself does. */
@@ -300,11 +280,11 @@ export function nextOf(text: string, rows: string): string | undefined {
   return href?.replaceAll('&amp;', '&')
 }
 
-/** The slugs of all pages of a list, as its links lead through them. */
+/** The slugs of all pages of a list, as its links lead through them; `rows` is the id of its table's body. */
 export async function listedAll(
   who: Visitor,
   path: string,
-  rows: string,
+  rows = 'links',
 ): Promise<readonly string[]> {
   const slugs: string[] = []
   for (let next: string | undefined = path; next !== undefined;) {

@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Test } from 'tap'
-import { apiOf, goodForm } from './api.ts'
-import type { Api, ApiResponse } from './api.ts'
+import { apiOf } from './api.ts'
+import type { Api } from './api.ts'
 import { backends } from './backends.ts'
 import type { Backend } from './backends.ts'
 import { temporaryFolder } from './owner.ts'
@@ -108,6 +107,30 @@ export function opsServer(server: TestServer, env: Env): OpsServer {
   return { server, base: server.ops, env, api: apiOf(server.ops) }
 }
 
+/** The events that the API lists, newest first. */
+export async function eventsOf(
+  { api }: Pick<OpsServer, 'api'>,
+  query = '',
+): Promise<readonly Event[]> {
+  return (await api<{ events: readonly Event[] }>('GET', `/events${query}`)).json.events
+}
+
+/** The sessions that the API lists, newest first. */
+export async function sessionsOf(
+  { api }: Pick<OpsServer, 'api'>,
+  query = '',
+): Promise<readonly Session[]> {
+  return (await api<{ sessions: readonly Session[] }>('GET', `/sessions${query}`)).json.sessions
+}
+
+/** The memories that the API lists, surest first. */
+export async function memoriesOf(
+  { api }: Pick<OpsServer, 'api'>,
+  query = '',
+): Promise<readonly Memory[]> {
+  return (await api<{ memories: readonly Memory[] }>('GET', `/memories${query}`)).json.memories
+}
+
 /** Writes an inventory and gives its path, the value of `OPS_INVENTORY`. */
 export async function inventoryFile(t: Owner, inventory: object): Promise<string> {
   const file = join(await temporaryFolder(t, 'inventory'), 'inventory.json')
@@ -146,8 +169,7 @@ export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
   const write = (inventory: object): void => writeFileSync(file, JSON.stringify(inventory))
   const look = async (): Promise<Found> => {
     const session = await ended(ops, (await trigger(ops)).id)
-    const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events?limit=1000')
-    const events = json.events
+    const events = (await eventsOf(ops, '?limit=1000'))
       .filter(({ session_id }) => session_id === session.id)
       .toSorted((a, b) => a.id - b.id)
     const line = /^(ok|warn|FAIL|unknown) +.*?: (.*?): /gm
@@ -241,23 +263,6 @@ export function ended(
     timeoutMs,
     LONGEST_PAUSE_MS,
   )
-}
-
-/** The answer is a refusal: `{error}` alone, as given when the contract quotes it. */
-export function refuses(
-  t: Test,
-  answer: ApiResponse<unknown>,
-  status: number,
-  error?: string | RegExp,
-  what = '',
-): void {
-  t.equal(answer.status, status, `${what} ${status}`.trim())
-  const { json } = answer
-  const body = typeof json === 'object' && json !== null ? { ...json } : { text: answer.text }
-  t.same(Object.keys(body), ['error'], `${what} has {error} alone`.trim())
-  t.match(body, { error: error ?? /\S/ }, `${what} says what is wrong`.trim())
-  if (typeof error === 'string') t.equal('error' in body && body.error, error)
-  goodForm(t, answer)
 }
 
 /**

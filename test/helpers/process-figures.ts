@@ -13,11 +13,6 @@ export function anonymousKib(pid: number): number {
   return statusKib(pid, 'RssAnon')
 }
 
-/** The most resident memory that a process ever had, in KiB. */
-export function peakKib(pid: number): number {
-  return statusKib(pid, 'VmHWM')
-}
-
 /** What /proc/PID/stat says behind the program's name: state, parent, … Throws when the process is gone. */
 export function statFields(pid: number): readonly string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

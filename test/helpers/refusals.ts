@@ -3,13 +3,11 @@ import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
 import type { Service } from './server.ts'
 
-/** One refused request: what is sent, the status, the code (where the API has codes), and the text or a part of it. */
-export type Refusal = readonly [
-  call: RefusedCall,
-  status: number,
-  code?: string | undefined,
-  text?: string | RegExp,
-]
+/** What is refused how: the status, the code (where the API has codes), and the text or a part of it. */
+type Expected = readonly [status: number, code?: string | undefined, text?: string | RegExp]
+
+/** One refused request: what is sent, and how it is refused. */
+export type Refusal = readonly [call: RefusedCall, ...expected: Expected]
 
 /** `METHOD /path` alone, or with what else is sent. A body that is no text and no bytes is sent as JSON. */
 export type RefusedCall =
@@ -30,27 +28,52 @@ export type Refuser = {
   readonly state: () => Promise<unknown>
 }
 
-/**
- * Sends each request and expects its refusal: the status, the service's documented shape of an error with the
- * code and the text, and at the end the state of before.
- */
+/** Sends each request and expects its refusal, and at the end the state of before. */
 export async function refuseAll(
   t: Test,
   refuser: Refuser,
   refusals: readonly Refusal[],
 ): Promise<void> {
   const before = await refuser.state()
-  for (const [call, status, code, text] of refusals) {
+  const type = refuser.service === 'hooks' ? PROBLEM : 'application/json'
+  for (const [call, ...expected] of refusals) {
     const { method, path, options } = requestOf(call, refuser.headers)
     const answer = await request(refuser.base + path, { method, ...options, timeoutMs: 30_000 })
-    const name = `${typeof call === 'string' ? call : describe(call)}: ${status} ${code ?? ''}`
-    const expected = SHAPES[refuser.service](answer, status, code)
-    t.same(seen(answer), expected, name.trim())
-    if (typeof text === 'string') t.equal(textOf(answer), text, `${name} text`)
-    if (text instanceof RegExp) t.match(textOf(answer), text, `${name} text`)
+    const name = typeof call === 'string' ? call : describe(call)
+    t.equal(answer.headers['content-type'], type, `${name}: the type`)
+    refuses(t, answer, expected, name)
   }
   t.same(await refuser.state(), before, 'nothing has changed')
 }
+
+/** The answer is this refusal, in the shape of its service: a problem, `{error, code}` or `{error}`. */
+export function refuses(
+  t: Test,
+  answer: Pick<Response, 'status' | 'headers' | 'text'>,
+  [status, code, text = /\S/]: Expected,
+  what = '',
+): void {
+  const members = membersOf(answer.text)
+  const isProblem = answer.headers['content-type'] === PROBLEM
+  const names = isProblem ? PROBLEM_MEMBERS : ['error', ...(code === undefined ? [] : ['code'])]
+  const name = `${what} ${status} ${code ?? ''}`.trim()
+  const { 'x-content-type-options': nosniff, 'x-request-id': id } = answer.headers
+  t.match({ nosniff, id }, { nosniff: 'nosniff', id: /^\S+$/ }, `${name} headers`)
+  if (isProblem) {
+    t.match(members, { type: 'about:blank', status, title: /\S/, instance: /\S/ }, name)
+  }
+  t.same(
+    [answer.status, members['code'], Object.keys(members).toSorted()],
+    [status, code, names.toSorted()],
+    name,
+  )
+  const said = String(members['error'] ?? members['detail'])
+  if (typeof text === 'string') t.equal(said, text, `${name} text`)
+  else t.match(said, text, `${name} text`)
+}
+
+const PROBLEM = 'application/problem+json'
+const PROBLEM_MEMBERS = ['type', 'title', 'status', 'detail', 'instance']
 
 function requestOf(
   call: RefusedCall,
@@ -77,65 +100,10 @@ function describe({ call, body, headers }: Exclude<RefusedCall, string>): string
   return `${call} ${JSON.stringify(body ?? headers ?? '').slice(0, 60)}`
 }
 
-/** What is compared of an answer: the status, the headers that each has, the body's members. */
-type Seen = {
-  readonly status: number
-  readonly type: string | undefined
-  readonly nosniff: string | undefined
-  readonly identified: boolean
-  readonly members: Readonly<Record<string, unknown>>
-}
-
-function seen(answer: Response): Seen {
-  return {
-    status: answer.status,
-    type: answer.headers['content-type'],
-    nosniff: String(answer.headers['x-content-type-options']),
-    identified: answer.headers['x-request-id'] !== undefined,
-    members: { ...membersOf(answer), ...hideText(answer) },
-  }
-}
-
-/** Texts for people are compared by themselves: here only that there is one. */
-function hideText(answer: Response): Readonly<Record<string, unknown>> {
-  const members = membersOf(answer)
-  return Object.fromEntries(
-    ['error', 'title', 'detail', 'instance']
-      .filter((name) => typeof members[name] === 'string' && members[name] !== '')
-      .map((name) => [name, 'a text']),
-  )
-}
-
-function membersOf(answer: Response): Readonly<Record<string, unknown>> {
+function membersOf(text: string): Readonly<Record<string, unknown>> {
   try {
-    return answer.json<Record<string, unknown>>()
+    return JSON.parse(text)
   } catch {
-    return { text: answer.text.slice(0, 200) }
+    return { text: text.slice(0, 200) }
   }
-}
-
-function textOf(answer: Response): string {
-  const { error, detail } = membersOf(answer)
-  return String(error ?? detail)
-}
-
-const COMMON = { nosniff: 'nosniff', identified: true }
-
-/** The shape of each service's errors (the contracts' chapters about errors). */
-const SHAPES: Readonly<
-  Record<Service, (answer: Response, status: number, code: string | undefined) => Seen>
-> = {
-  hooks: (_, status) => {
-    const texts = { title: 'a text', detail: 'a text', instance: 'a text' }
-    const members = { type: 'about:blank', status, ...texts }
-    return { ...COMMON, status, type: 'application/problem+json', members }
-  },
-  links: (_, status, code) => {
-    const members = { error: 'a text', code }
-    return { ...COMMON, status, type: 'application/json', members }
-  },
-  ops: (_, status) => {
-    const members = { error: 'a text' }
-    return { ...COMMON, status, type: 'application/json', members }
-  },
 }

@@ -10,7 +10,7 @@ import { AGENT_SECRETS } from '../../services/ops/runners/cli.ts'
 import { keepExchanges } from '../runner/exchanges.ts'
 import { seedEmbedded } from './backends.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
-import { ENGINE_FLAGS, LONG_RUN, type Env, type Exit } from './program.ts'
+import { ENGINE_FLAGS, type Env, type Exit } from './program.ts'
 import { transcript } from './secrets.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(assetText('package.json'))
@@ -114,9 +114,8 @@ export async function serverEnv(t: Owner, options: ServerOptions): Promise<Env> 
   return { ...own, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env }
 }
 
-/** In a long run, keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
+/** Keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
 export function keepCalls(addresses: Addresses): void {
-  if (process.env[LONG_RUN] === undefined) return
   for (const name of ['hooks', 'links', 'ops'] as const) {
     const at = addresses[name]
     if (at?.startsWith('http') === true) keepExchanges(name, at)

@@ -51,6 +51,8 @@ insert into hooks.providers (name, family, trust_mode, enabled, token_hash)
 values ('generic:odd', 'webhook', 'token', true, sha256('odd'));
 insert into hooks.providers (name, family, trust_mode, scheme, scheme_row, enabled)
 values ('generic:own', 'webhook', 'signed', 'hmac', '{"prefix": "v1=", "signature": ["x-ü"], "timestamp": []}', true);
+insert into hooks.installation (name) values ('f00d')
+  on conflict (only_row) do update set name = excluded.name;
 update hooks.settings set retention_max_age_days = 0, retention_max_rows = 0;
 
 insert into audit.changes (actor, action, service, subject)

@@ -2,6 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
+import { addDestination } from '../helpers/destinations.ts'
 import { request } from '../helpers/http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
@@ -287,4 +288,29 @@ await onPostgres(t, 'alarms of two instances', async (t: Test, backend) => {
     await until(async () => (await metrics(base))['chat silent'] === 1, 'the alarm')
     t.equal(await health(base), silent)
   })
+})
+
+await onPostgres(t, 'an alarm of a destination reads no counts', async (t: Test, backend) => {
+  const { env, server } = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: '127.0.0.1' })
+  await addDestination(env, 'erp', 'http://127.0.0.1:9/')
+  // Whoever sums the minutes of providers fails from here on.
+  await backend.query(env, 'alter table hooks.rejection_minutes rename to minutes_away')
+  const disable = (by: string | null) =>
+    backend.query(
+      env,
+      `with changed as (
+         update hooks.destinations set disabled_at = case when $1::text is not null then now() end, disabled_by = $1
+       )
+       select pg_notify('hooks_config', '')`,
+      [by],
+    )
+  const lines = () => {
+    const all = server.logs().map((line) => JSON.parse(line) as { msg: string })
+    return all.map(({ msg }) => msg).filter((msg) => /^(alarm|status)/.test(msg))
+  }
+  await disable('failures')
+  await until(() => lines().length > 0, 'the alarm')
+  await disable(null)
+  await until(() => lines().length > 1, 'its end')
+  t.same(lines(), ['alarm', 'alarm ended'])
 })

@@ -237,6 +237,8 @@ await t.test('wrong input', async (t: Test) => {
   const nothing = [9_999_999, 'x', '0', '-1', '1e3', '99999999999999999999'].flatMap((id) => [
     `GET /api/v1/events/${id}`,
     `GET /api/v1/events/${id}/payload`,
+    `GET /log/${id}`,
+    `GET /log/${id}/payload`,
   ])
   const replay = `POST /api/v1/events/${first}/replay`
   await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
@@ -258,7 +260,7 @@ await t.test('wrong input', async (t: Test) => {
       undefined,
       /^hours /,
     ]),
-    ...nothing.map((call): Refusal => [call, 404]),
+    ...nothing.map((call): Refusal => [call, 404, undefined, /^There is no event under this id/]),
     [{ call: 'GET /api/v1/events/0', headers: html }, 404],
     ['POST /api/v1/events', 405],
     [{ call: replay, body: 'x' }, 400],
@@ -266,6 +268,7 @@ await t.test('wrong input', async (t: Test) => {
     [{ call: replay, body: { target_url: 1 } }, 400],
     [{ call: replay, body: {} }, 422, undefined, /no default target/],
     [{ call: replay, body: { target_url: 'ftp://x' } }, 422],
+    [{ call: replay, body: { target_url: '' } }, 422, undefined, /^The target URL must be/],
     [{ call: 'POST /api/v1/events/0/replay', body: {} }, 404],
   ])
   const missing = await api<{ instance: string }>('GET', '/events/0')

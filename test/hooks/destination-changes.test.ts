@@ -183,7 +183,7 @@ await onPostgres(t, 'changes of a destination', async (t: Test, backend) => {
     })
     const many = Array.from({ length: 21 }, (_, n) => `type-${n}`)
     const rows: readonly Refusal[] = [
-      [put({ url }, { 'If-Match': '"other"' }), 412, 'PRECONDITION_FAILED', /changed meanwhile/],
+      [put({ url }, { 'If-Match': '"other"' }), 412, undefined, /changed meanwhile/],
       [put({ url }, { 'If-Match': `W/"${json.version}"` }), 412],
       [put({ url, version: 'other' }), 412],
       [{ call: 'PUT /api/v1/destinations/none', body: { url } }, 404],

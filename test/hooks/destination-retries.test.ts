@@ -90,7 +90,7 @@ await onPostgres(t, 'deliveries that fail', async (t: Test, backend) => {
     }
   })
 
-  await t.test('410 and an address that became private are final', async (t) => {
+  await t.test('410 is final, an address that became private is tried again', async (t) => {
     answer = { status: 410 }
     await addDestination(env, 'gone', receiver.url)
     const id = await send()
@@ -120,8 +120,43 @@ await onPostgres(t, 'deliveries that fail', async (t: Test, backend) => {
     t.match(next, {
       detail: /not on the public internet; an operator can allow it in HOOKS_REPLAY/,
     })
-    t.match(await listed(env, 'gone'), { waiting: 0, last_status: null })
+    await untilListed(env, 'gone', { waiting: 1, dead: 1, last_status: null })
+    // As if its name led to the public internet again.
+    await backend.query(
+      env,
+      `with moved as (update hooks.destinations set url = $1 where name = 'gone' returning name)
+       select pg_notify('hooks_config', '') from moved`,
+      [receiver.url],
+    )
+    const delivered = (await listed(env, 'gone')).delivered
+    await until(async () => {
+      await destination(env, 'retry', 'gone')
+      return (await listed(env, 'gone')).waiting === 0
+    }, 'what was refused to arrive')
+    t.match(await listed(env, 'gone'), { dead: 1, delivered: delivered + 1 })
     await destination(env, 'remove', 'gone')
+  })
+
+  await t.test('an attempt that breaks is a failed try', async (t) => {
+    answer = { status: 204 }
+    await addDestination(env, 'torn', receiver.url)
+    await destination(env, 'disable', 'torn')
+    const [torn, whole] = [await send(), await send()]
+    await backend.query(env, `update hooks.events set headers = 'torn' where id = $1`, [torn])
+    await destination(env, 'enable', 'torn')
+    await untilListed(env, 'torn', { waiting: 1, delivered: 1 })
+    t.equal((await untilTried('torn', torn, 1)).tries, 1)
+    const [line] = logged(server, 'delivery broke')
+    t.match(line, { destination: 'torn', event: torn })
+    const kept = `select outcome, detail from hooks.attempts where event_id = $1`
+    t.match(await backend.query(env, kept, [torn]), [
+      { outcome: 'failed', detail: /^a defect of Gatehouse; the line "delivery broke"/ },
+    ])
+    t.match(await attemptsOf(base, whole), [{ outcome: 'delivered' }])
+    await backend.query(env, `update hooks.events set headers = '[]' where id = $1`, [torn])
+    await destination(env, 'retry', 'torn')
+    await untilListed(env, 'torn', { waiting: 0, delivered: 2 })
+    await destination(env, 'remove', 'torn')
   })
 
   await t.test('twenty dead in a row disable it and raise an alarm', async (t) => {

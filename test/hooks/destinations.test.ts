@@ -4,7 +4,13 @@ import type { Test } from 'tap'
 import { eachBackend, onPostgres } from '../helpers/backends.ts'
 import { refuseCommands } from '../helpers/cli.ts'
 import { createSender, sendAll } from '../helpers/deliveries.ts'
-import { addDestination, destination, listed, untilListed } from '../helpers/destinations.ts'
+import {
+  addDestination,
+  destination,
+  eventOf,
+  listed,
+  untilListed,
+} from '../helpers/destinations.ts'
 import { request } from '../helpers/http.ts'
 import {
   addProvider,
@@ -27,7 +33,7 @@ const LOCAL = { HOOKS_REPLAY_TARGETS: '127.0.0.1' }
 
 /** The ids that a receiver got, in the order in which they came. */
 function idsOf({ received }: Pick<Awaited<ReturnType<typeof startReceiver>>, 'received'>) {
-  return received.map(({ headers }) => Number(headers['idempotency-key']))
+  return received.map(eventOf)
 }
 
 function sorted(ids: readonly number[]): readonly number[] {
@@ -38,7 +44,7 @@ await eachBackend(t, 'delivery onwards', async (t: Test, backend) => {
   const { base, env, server } = await startHooks(t, backend, LOCAL)
   await addProvider(base, 'lan', { open: true })
 
-  await t.test('each event from now on comes signed, with its id as the key', async (t) => {
+  await t.test('each event from now on comes signed, with its id in the key', async (t) => {
     await deliver(base, 'code_host', '{"before": true}')
     const verified: boolean[] = []
     const receiver = await startReceiver(t, async ({ body, headers }, response) => {
@@ -195,16 +201,19 @@ await onPostgres(t, 'destinations on several instances', async (t: Test, backend
     const [free, slow] = [await startReceiver(t), await startReceiver(t)]
     await addDestination(env, 'free', free.url)
     await addDestination(env, 'slow', slow.url, '--rate', '20/s')
-    const usedUp = (until: string) =>
-      backend.query(env, `update hooks.destinations set paid_until = ${until} where rate = 20`)
-    await usedUp(`now() + interval '1 hour'`)
+    await destination(env, 'disable', 'slow')
     await sendAll(t, [base, other.hooks], await sender.deliveries(60))
     await untilListed(env, 'free', { delivered: 60 })
-    await untilListed(env, 'slow', { waiting: 60 })
-    t.same(slow.received, [], 'neither sends while the rate is used up')
 
-    const [begin] = await backend.query(env, 'select now()::text as at')
-    await usedUp('now()')
+    // As if the clock had been set back by an hour: rate is used up to a later time than now.
+    const [begin] = await backend.query(
+      env,
+      `with stepped as (
+         update hooks.destinations set paid_until = now() + interval '1 hour' where rate = 20
+       )
+       select now()::text as at`,
+    )
+    await destination(env, 'enable', 'slow')
     await untilListed(env, 'slow', { delivered: 60 })
     // Of the 3 s that 60 take, a tenth of a second was left at the start.
     const [paid] = await backend.query(
@@ -241,6 +250,9 @@ await onPostgres(t, 'the page of destinations', async (t: Test, backend) => {
       [form({ ...good, url: 'http://[::1]/' }), 422, undefined, /is not on the public internet/],
       [form({ ...good, json: 'a' }), 422, undefined, /^json must be path=value/],
       [form({ ...good, rate: '0' }), 422, undefined, /^rate must be a number of deliveries/],
+      ...['', '1', 'on'].map((enabled): Refusal => {
+        return [form({ enabled }, '/erp/enabled'), 422, undefined, /enabled must be true or false/]
+      }),
       [form({ enabled: 'true' }, '/none/enabled'), 404],
       [form({}, '/none/retry'), 404],
       [form({}, '/none/remove'), 404],
@@ -282,6 +294,84 @@ function form(fields: Readonly<Record<string, string>>, path = '') {
   const body = new URLSearchParams(fields).toString()
   return { call: `POST /destinations${path}`, headers: FORM_TYPE, body }
 }
+
+/** Owes deliveries of events that need not exist to a destination; every second one is dead. */
+const OWE = `
+insert into hooks.destination_deliveries (destination, event_id, tries, next_at)
+select $1, id, 1, case when id % 2 = 0 then now() + interval '1 hour' end
+  from generate_series(1000001, 1000000 + $2::integer) id`
+
+await onPostgres(t, 'a destination with a large backlog', async (t: Test, backend) => {
+  const { env, server } = await startHooks(t, backend, LOCAL)
+  await addDestination(env, 'big', 'http://127.0.0.1:9/')
+  // Nobody but the commands works on it.
+  await server.stop()
+  await backend.query(env, OWE, ['big', 9_001])
+  const retry = async (...flags: readonly string[]) =>
+    (await destination(env, 'retry', 'big', ...flags)).stderr
+
+  await t.test('is retried in steps, each delivery once', async (t) => {
+    t.match(await retry('--since', '1009000'), /^1 delivery is tried again/)
+    t.match(await retry(), /^4499 deliveries are tried again/)
+    t.match(await retry('--dead', '--since', '1000002'), /^4500 deliveries are tried again/)
+    t.match(await retry('--dead'), /^1 delivery is tried again/)
+    t.match(await listed(env, 'big'), { waiting: 9_001, dead: 0 })
+  })
+
+  await t.test('is removed in steps, and nobody sees it meanwhile', async (t) => {
+    t.match(await destination(env, 'remove', 'big'), { code: 0, stderr: 'big is removed\n' })
+    t.equal((await destination(env, 'list', '--json')).stdout, '[]\n')
+    const add = () => destination(env, 'add', 'big', 'http://127.0.0.1:9/')
+    const taken = 'The destination "big" is still being removed; choose another name or wait.'
+    t.match(await add(), { code: 1, stderr: `gatehouse: ${taken}\n` })
+    for (const verb of ['enable', 'disable', 'retry', 'remove']) {
+      t.match((await destination(env, verb, 'big')).stderr, /There is no destination "big"/, verb)
+    }
+    await startServer(t, { services: ['hooks'], env })
+    await until(async () => (await add()).code === 0, 'the name to be free')
+    t.match(await listed(env, 'big'), { waiting: 0, dead: 0 }, 'it owes nothing')
+  })
+})
+
+await eachBackend(t, 'a removal that a crash has cut off', async (t: Test, backend) => {
+  const { env, server } = await startHooks(t, backend, LOCAL)
+  await addDestination(env, 'big', 'http://127.0.0.1:9/')
+  await server.stop()
+  await backend.query(env, OWE, ['big', 5_000])
+  await backend.query(
+    env,
+    `update hooks.destinations set disabled_at = now(), disabled_by = 'removal'`,
+  )
+  const again = await startServer(t, { services: ['hooks'], env })
+  const add = () => destination(env, 'add', 'big', 'http://127.0.0.1:9/')
+  await until(async () => (await add()).code === 0, 'the name to be free')
+  await again.stop()
+  const rest = await backend.query(env, 'select event_id from hooks.destination_deliveries')
+  t.same(rest, [], 'nothing is left of its backlog')
+})
+
+await onPostgres(t, 'receivers that hang', async (t: Test, backend) => {
+  const { base, env } = await startHooks(t, backend, LOCAL)
+  await addProvider(base, 'lan', { open: true })
+  const hanging = await startReceiver(t, () => undefined)
+  const healthy = await startReceiver(t)
+  await addDestination(env, 'healthy', healthy.url)
+  await backend.query(
+    env,
+    `insert into hooks.destinations
+            (name, url, providers, event_types, members, ordered, timeout_s, position)
+     select 'hung-' || n, $1, '[]', '[]', '[]', false, 10, 0 from generate_series(1, 40) n`,
+    [hanging.url],
+  )
+  // 2 MiB: a share of 64 MiB among 41 destinations is less, and far less than the 4 MiB of one alone.
+  const body = JSON.stringify({ padding: 'x'.repeat(512 * 1024) })
+  for (let n = 0; n < 8; n++) await post(base, 'generic/lan', body)
+  await until(() => hanging.received.length >= 40 * 4, 'each to use its share')
+  await untilListed(env, 'healthy', { delivered: 8, waiting: 0 })
+  const claimed = `select count(*)::int as rows from hooks.destination_deliveries
+                    where claimed_until is not null and destination like 'hung-%'`
+  t.same(await backend.query(env, claimed), [{ rows: 160 }], 'each has its share, and no more')
+})
 
 await onPostgres(t, 'destination: what is refused', async (t: Test, backend) => {
   const { env } = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: '127.0.0.1:9' })

@@ -253,27 +253,10 @@ await t.test('search by a tool', async (t: Test) => {
   await t.test('text and json mean what they mean in the log', async (t) => {
     t.same(await found({ text: 'evt_1' }), [plain, other, second, first])
     t.same(await found({ text: 'EVT_1' }), [], 'upper and lower case differ')
-    t.same(await found({ text: '%' }), [plain], 'no character is a wildcard')
-    t.same(await found({ text: '"ü"' }), [second])
     t.same(await found({ json: 'data.object.id=evt_1' }), [other, first])
     t.same(await found({ json: 'data.object.items.0.sku=ü' }), [second])
-    t.same(await found({ json: 'data.object.id=evt' }), [], 'the whole value counts')
     t.same(await found({ text: '10', json: 'data.object.id=evt_10' }), [second])
     t.same(await found({ text: 'evt_1', provider: 'generic:other' }), [other])
-    t.same(await found({ text: 'evt_1', since: other }), [plain, other])
-    t.same(await found({ text: 'evt_1', event_type: 'none' }), [])
-  })
-
-  await t.test('pages of a search give every event once', async (t) => {
-    const seen: number[] = []
-    let cursor: string | null = null
-    do {
-      const page: Listed = await list({ text: 'evt_1', limit: 1, ...(cursor && { cursor }) })
-      t.ok(page.events.length <= 1)
-      seen.push(...page.events.map(({ id }) => id))
-      cursor = page.next_cursor
-    } while (cursor !== null)
-    t.same(seen, [plain, other, second, first])
   })
 
   await t.test('what is no search is an invalid argument', async (t) => {

@@ -11,18 +11,15 @@ import {
   SECRETS,
   SIGNED,
   deliver,
-  dice,
   enable,
   eventIds,
   now,
   post,
-  refusals,
   shown,
   signatureHeaders,
   startHooks,
 } from '../helpers/hooks.ts'
 import type { Ack, Bytes, SignOptions, Signed } from '../helpers/hooks.ts'
-import { until } from '../helpers/until.ts'
 
 const LIMIT = 2_048
 const LONG = JSON.stringify({ text: 'x'.repeat(LIMIT) })
@@ -113,7 +110,7 @@ function hash(text: string): string {
 }
 
 await onPostgres(t, 'signed receivers', async (t: Test, backend) => {
-  const { base, server } = await startHooks(t, backend, { HOOKS_MAX_BODY: String(LIMIT) })
+  const { base } = await startHooks(t, backend, { HOOKS_MAX_BODY: String(LIMIT) })
 
   // Each request here is wrong in every later way too: what comes first decides.
   await t.test('the checks have an order', async (t: Test) => {
@@ -218,77 +215,6 @@ await onPostgres(t, 'signed receivers', async (t: Test, backend) => {
     const body = '{"time":"of both"}'
     const stale = { 'X-Slack-Request-Timestamp': '5', ...signatureHeaders('chat', body) }
     t.equal((await post(base, 'chat', body, stale)).status, 202, 'neutral time stamp wins')
-  })
-
-  await t.test('the freshness window holds in both directions', async (t) => {
-    for (const provider of ['payments', 'chat'] as const) {
-      const status = async (offset: number): Promise<number> => {
-        const sent = await deliver(base, provider, '{"b":1}', {}, { at: now() + offset })
-        return sent.status
-      }
-      t.equal(await status(-280), 202, `${provider}: 280 s old`)
-      t.equal(await status(280), 202, `${provider}: 280 s ahead`)
-      t.equal(await status(-330), 401, `${provider}: 330 s old`)
-      t.equal(await status(330), 401, `${provider}: 330 s ahead`)
-    }
-    const rows = await until(async () => {
-      const found = await refusals(base, '&provider=payments')
-      return found.some(({ reason }) => reason.startsWith('stale')) && found
-    }, 'the refusals to be listed')
-    t.ok(rows.some(({ reason }) => /^stale by 3\d s$/.test(reason)))
-    t.ok(rows.some(({ reason }) => /^(2\d|30) s ahead of the window$/.test(reason)))
-  })
-
-  await t.test('malformed signatures are 401', async (t) => {
-    const body = '{"c":1}'
-    const before = await eventIds(base)
-    for (const provider of SIGNED) {
-      const right = signatureHeaders(provider, body)
-      const [name = '', value = ''] = Object.entries(right)[0] ?? []
-      const bad: Record<string, string | readonly string[]> = {
-        'upper-case hex': value.replace(/[0-9a-f]{64}$/, (hex) => hex.toUpperCase()),
-        '63 digits': value.slice(0, -1),
-        '65 digits': `${value}0`,
-        'no prefix': value.slice(-64),
-        'the header twice': [value, value],
-        'an empty header': '',
-      }
-      for (const [what, sent] of Object.entries(bad)) {
-        const { status } = await post(base, provider, body, { ...right, [name]: sent })
-        t.equal(status, 401, `${provider}: ${what}`)
-      }
-      t.equal((await post(base, provider, body, right)).status, 202, `${provider}: right`)
-    }
-    t.equal((await eventIds(base)).length, before.length + SIGNED.length)
-  })
-
-  await t.test('garbage is refused, never an error of the server', async (t) => {
-    const roll = dice(7)
-    const before = await eventIds(base)
-    const shapes = [
-      'sha256=',
-      't=',
-      'v0=',
-      'v1=',
-      ',',
-      ' ',
-      '0'.repeat(64),
-      `t=${now()},`,
-      '\u00ff',
-    ]
-    for (let i = 0; i < 60; i++) {
-      const junk = (): string =>
-        Array.from({ length: roll(6) }, () =>
-          roll(3) === 0 ? (shapes[roll(shapes.length)] ?? '') : String.fromCharCode(33 + roll(94)),
-        ).join('')
-      const provider = SIGNED[roll(3)] ?? 'chat'
-      const names = Object.keys(signatureHeaders(provider, ''))
-      const headers = Object.fromEntries(names.map((name) => [name, junk()]))
-      const { status } = await post(base, provider, junk(), headers)
-      if (status !== 401) t.fail(`${status} for ${JSON.stringify(headers)}, expected 401`)
-    }
-    t.same(await eventIds(base), before)
-    t.notMatch(server.logs().join('\n'), /handler failed|unhandled/i)
   })
 
   await t.test('a handshake is verified first, then echoed, and stored never', async (t) => {

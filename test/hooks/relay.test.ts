@@ -152,7 +152,11 @@ await t.test('bytes and headers', async (t: Test) => {
   t.equal(ack.status, 202)
   const { headers, id } = await take(peer)
   const names = Object.keys(headers ?? {})
-  t.same(names.toSorted(), ['content-type', 'x-custom'], 'no secret, nothing of the connection')
+  t.same(
+    names.toSorted(),
+    ['cdn-loop', 'content-type', 'x-custom'],
+    'no secret, nothing of the connection',
+  )
   peer.send(result(id))
 
   const body = '{"id":"evt_9","type":"charge"}'

@@ -208,6 +208,7 @@ await t.test('generic events', async (t: Test) => {
     t.equal(got?.path, '/in?a=b')
     const names = Object.keys(got?.headers ?? {}).toSorted()
     t.same(names, [
+      'cdn-loop',
       'connection',
       'content-length',
       'content-type',

@@ -240,7 +240,7 @@ await onPostgres(t, 'rotation', async (t: Test, backend) => {
         [rotate('generic:stays', { secret: signingSecret() }), 422],
         [rotate('code_host', {}), 404],
         // It was never rotated: a page that says otherwise is not of now.
-        [rotate('generic:stays', { rotated_at: '2026-01-01T00:00:00.000Z' }), 409, 'CONFLICT'],
+        [rotate('generic:stays', { rotated_at: '2026-01-01T00:00:00.000Z' }), 409, undefined],
         [rotate('generic:stays', { rotated_at: 'never' }), 422, undefined, /^rotated_at must be/],
       ],
     )

@@ -1,113 +1,118 @@
-import type { SourceFile } from './source-tree.ts'
+import { join } from 'node:path'
+import type { CallExpression, Expression, Node } from 'typescript/unstable/ast'
+import {
+  isCallExpression,
+  isElementAccessExpression,
+  isIdentifier,
+  isPropertyAccessExpression,
+} from 'typescript/unstable/ast/is'
+import { API, SymbolFlags, type Checker, type Type } from 'typescript/unstable/sync'
 
-/** One call of the log, as it stands in the sources. */
-export type LogCall = {
-  place: string
-  /** The service whose file it is in, else `program`. */
-  from: string
+/** A line of the log, by the types of the call that writes it. */
+interface Line {
   level: string
   message: string
   /** Names of its fields; one that only some lines have ends with `?`. */
   fields: readonly string[]
 }
 
-const CALL = /\blog(?:\.(info|warn|error)|\[([^\]]*)\])\(/g
-/** Work that is repeated says a line when it begins to fail, and one when it works again. */
-const REPORTS = /\breportsTo\(/g
-const QUOTED = /'([^']*)'/g
+/** A line, the place of its call, and the service whose file that is, else `program`. */
+type LogCall = Line & { place: string; from: string }
 
-/** Every call of the log. Throws for one whose message is no text in quotes: nobody could look it up. */
-export function logCalls(files: readonly SourceFile[]): readonly LogCall[] {
-  return files.flatMap(({ path, lines }) => {
-    const text = lines.join('\n')
-    const from = /(^|\/)(hooks|links|ops)(\.ts$|-runners\.ts$|\/)/.exec(path)?.[2] ?? 'program'
-    const placeOf = (at: number): string => `${path}:${text.slice(0, at).split('\n').length}`
-    const reports = [...text.matchAll(REPORTS)].flatMap(({ 0: call, index }): LogCall[] => {
-      const [log, fails, works, about = ''] = splitTop(inside(text, index + call.length - 1))
-      if (log !== 'log') return []
-      const fields = fieldsOf(about)
-      const shared = { place: placeOf(index), from }
-      return [
-        { ...shared, level: 'warn', message: textOf(fails), fields: [...fields, 'error'] },
-        { ...shared, level: 'info', message: textOf(works), fields },
-      ]
+const LEVELS = ['info', 'warn', 'error']
+/** Stands for a message that nobody could look up. */
+const NO_LITERAL = '(no literal)'
+/** Writes the messages of its callers: they are read there. */
+const REPORTS = { name: 'reportsTo', path: 'kernel/repeat.ts' }
+
+/** The lines of the log that files of the project write. */
+export function logCalls(root: string, paths: readonly string[]): readonly LogCall[] {
+  const api = new API({ cwd: root })
+  try {
+    const snapshot = api.updateSnapshot({ openProject: join(root, 'tsconfig.json') })
+    const project = snapshot.getProjects()[0]
+    return paths.flatMap((path) => {
+      const file = project?.program.getSourceFile(join(root, path))
+      if (project === undefined || file === undefined) throw new Error(`there is no ${path}`)
+      const from = /\/(hooks|links|ops)(\.ts$|\/)/.exec(path)?.[1] ?? 'program'
+      return callsIn(file).flatMap((call) => {
+        const place = `${path}:${file.text.slice(0, call.end).split('\n').length}`
+        return linesOf(project.checker, call)
+          .filter(({ message }) => message !== NO_LITERAL || path !== REPORTS.path)
+          .map((line) => ({ place, from, ...line }))
+      })
     })
-    const calls = [...text.matchAll(CALL)].flatMap((match): readonly LogCall[] => {
-      const [message = '', fields = ''] = splitTop(inside(text, match.index + match[0].length - 1))
-      const place = placeOf(match.index)
-      const levels = match[1] === undefined ? quotedIn(match[2] ?? '') : [match[1]]
-      const messages = quotedIn(message)
-      if (messages.length === 0)
-        throw new Error(`${place} logs something else than a text in quotes`)
-      // A condition chooses both in the same order: `log[down ? 'warn' : 'error'](down ? 'a' : 'b')`.
-      return Array.from({ length: Math.max(levels.length, messages.length) }, (_, i) => ({
-        place,
-        from,
-        level: levels[i] ?? levels[0] ?? '',
-        message: messages[i] ?? messages[0] ?? '',
-        fields: fieldsOf(fields),
-      }))
-    })
-    return [...calls, ...reports]
-  })
-}
-
-function textOf(literal = ''): string {
-  return quotedIn(literal)[0] ?? ''
-}
-
-function quotedIn(text: string): readonly string[] {
-  return [...text.matchAll(QUOTED)].map((match) => match[1] ?? '')
-}
-
-function fieldsOf(literal: string): readonly string[] {
-  if (!literal.startsWith('{')) return []
-  return splitTop(inside(literal, 0)).flatMap((item) => {
-    if (!item.startsWith('...')) {
-      const [name = ''] = item.split(':')
-      return [/:.*\bundefined\b/s.test(item) || OPTIONAL.includes(name) ? `${name}?` : name]
-    }
-    return [...item.matchAll(/[{,]\s*(\w+)\s*[:,}]/g)].map((match) => `${match[1]}?`)
-  })
-}
-
-/** Fields that are undefined, and so left out, where their value is made. */
-const OPTIONAL = ['bytes']
-
-/** What stands between a bracket and its partner; quotes and templates are passed over. */
-function inside(text: string, open: number): string {
-  let depth = 0
-  let quote = ''
-  for (let at = open; at < text.length; at++) {
-    const char = text[at] ?? ''
-    if (quote !== '') {
-      if (char === '\\') at++
-      else if (char === quote) quote = ''
-    } else if (/['"`]/.test(char)) quote = char
-    else if (/[([{]/.test(char)) depth++
-    else if (/[)\]}]/.test(char) && --depth === 0) return text.slice(open + 1, at)
+  } finally {
+    api.close()
   }
-  return ''
 }
 
-/** The parts of a list, without comments. */
-function splitTop(text: string): readonly string[] {
-  const parts: string[] = []
-  let depth = 0
-  let start = 0
-  for (let at = 0; at <= text.length; at++) {
-    const char = text[at] ?? ','
-    if (/[([{]/.test(char)) depth++
-    else if (/[)\]}]/.test(char)) depth--
-    const isQuoted = (text.slice(start, at).match(/'/g) ?? []).length % 2 === 1
-    if (char !== ',' || (depth > 0 && at < text.length) || (isQuoted && at < text.length)) continue
-    parts.push(
-      text
-        .slice(start, at)
-        .replace(/^\s*\/\/.*$/gm, '')
-        .trim(),
-    )
-    start = at + 1
+function callsIn(node: Node): readonly CallExpression[] {
+  const found: CallExpression[] = isCallExpression(node) ? [node] : []
+  node.forEachChild((child) => void found.push(...callsIn(child)))
+  return found
+}
+
+/** The lines that a call writes: two for `reportsTo`, none where it does not log. */
+function linesOf(checker: Checker, call: CallExpression): readonly Line[] {
+  const { expression: callee, arguments: given } = call
+  if (isIdentifier(callee) && callee.text === REPORTS.name) {
+    const fields = fieldsOf(checker, given[3])
+    return [
+      ...linesWith(['warn'], textsOf(checker, given[1]), [...fields, 'error']),
+      ...linesWith(['info'], textsOf(checker, given[2]), fields),
+    ]
   }
-  return parts.filter((part) => part !== '')
+  const levels = levelsOf(checker, callee)
+  if (levels.length === 0) return []
+  return linesWith(levels, textsOf(checker, given[0]), fieldsOf(checker, given[1]))
+}
+
+function linesWith(
+  levels: readonly string[],
+  messages: readonly string[],
+  fields: readonly string[],
+): readonly Line[] {
+  return levels.flatMap((level) => messages.map((message) => ({ level, message, fields })))
+}
+
+/** `log.warn` has one level, `log[isDown ? 'warn' : 'error']` two. */
+function levelsOf(checker: Checker, callee: Expression): readonly string[] {
+  const isDotted = isPropertyAccessExpression(callee)
+  if (!isDotted && !isElementAccessExpression(callee)) return []
+  // Asking for a type takes time: most calls are ruled out by their name.
+  if (isDotted && !LEVELS.includes(callee.name.text)) return []
+  if (checker.getTypeAtLocation(callee.expression)?.getSymbol()?.name !== 'Log') return []
+  return isDotted ? [callee.name.text] : textsOf(checker, callee.argumentExpression)
+}
+
+/** The literals that an expression may be. */
+function textsOf(checker: Checker, expression: Expression | undefined): readonly string[] {
+  return partsOf(checker, expression).map((part) =>
+    part.isStringLiteralType() ? part.value : NO_LITERAL,
+  )
+}
+
+function fieldsOf(checker: Checker, expression: Expression | undefined): readonly string[] {
+  const parts = partsOf(checker, expression).map((part) => requiredOf(checker, part))
+  const names = new Set(parts.flatMap((part) => [...part.keys()]))
+  return [...names].map((name) => (parts.every((part) => part.get(name)) ? name : `${name}?`))
+}
+
+/** The properties of an object, and whether it always has them: JSON leaves out `undefined`. */
+function requiredOf(checker: Checker, type: Type): ReadonlyMap<string, boolean> {
+  const properties = checker.getPropertiesOfType(type).map((property) => {
+    const value = checker.getTypeOfSymbol(property) ?? checker.getUndefinedType()
+    const isOptional = (property.flags & SymbolFlags.Optional) !== 0
+    const mayBeUndefined = checker.isTypeAssignableTo(checker.getUndefinedType(), value)
+    return [property.name, !isOptional && !mayBeUndefined] as const
+  })
+  return new Map(properties)
+}
+
+/** The types of which an expression has one. */
+function partsOf(checker: Checker, expression: Expression | undefined): readonly Type[] {
+  const type = expression === undefined ? undefined : checker.getTypeAtLocation(expression)
+  if (type === undefined) return []
+  return type.isUnionType() ? type.getTypes() : [type]
 }

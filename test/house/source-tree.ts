@@ -1,11 +1,8 @@
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
-import { join, posix } from 'node:path'
+import { join } from 'node:path'
 
 /** A file of the repository; paths have forward slashes and start at its root. */
 export type SourceFile = { path: string; lines: readonly string[] }
-
-/** One import: `target` is a path in the repository, or the name of a package or `node:` module. */
-export type Import = { target: string; line: number; isLocal: boolean; isTypeOnly: boolean }
 
 /** A rule that is broken, and where. */
 export type Violation = { path: string; line: number; rule: string }
@@ -14,8 +11,6 @@ const LAYERS = ['commands', 'kernel', 'db', 'services', 'routes', 'html']
 const SKIPPED = /(^|\/)(node_modules|\.git|\.tap|\.cache|dist|data|coverage)(\/|$)/
 const TEXT =
   /\.(ts|js|mjs|json|md|sql|css|html|txt|sh|ya?ml|toml|service|socket|conf)$|^\.ci\/|\/\.?[a-z-]+$/
-const IMPORT =
-  /^[ \t]*(?:import|export)\s+(type\s)?[^'"();]*?\sfrom\s*(['"])([^'"]+)\2|^[ \t]*import\s*(['"])([^'"]+)\4|\bimport\(\s*(['"])([^'"]+)\6\s*\)/gm
 
 /** The product's own TypeScript under `root`: server.ts and the layers' folders. */
 export function productFiles(root: string): readonly SourceFile[] {
@@ -43,20 +38,6 @@ export function codeOf(line: string): string {
   return line.replace(/\s\/\/\s.*$/, '')
 }
 
-/** The imports of a file, dynamic ones and re-exports too. */
-export function importsOf(file: SourceFile): readonly Import[] {
-  // Blanked comments keep their line, so that positions stay true.
-  const text = file.lines.map(codeOf).join('\n')
-  return [...text.matchAll(IMPORT)].map((match) => {
-    const name = match[3] ?? match[5] ?? match[7] ?? ''
-    const isLocal = name.startsWith('.')
-    const target = isLocal ? posix.join(posix.dirname(file.path), name) : packageName(name)
-    // The specifier stands on the match's last line.
-    const line = text.slice(0, match.index + match[0].length).split('\n').length
-    return { target, line, isLocal, isTypeOnly: match[1] !== undefined }
-  })
-}
-
 /** The lines whose code matches, as violations of a rule. */
 export function matches(
   files: readonly SourceFile[],
@@ -75,10 +56,4 @@ function readAll(root: string, paths: readonly string[]): readonly SourceFile[] 
     const text = readFileSync(join(root, path), 'utf8')
     return { path, lines: text.replace(/\n$/, '').split('\n') }
   })
-}
-
-function packageName(specifier: string): string {
-  if (specifier.startsWith('node:')) return specifier
-  const [scope = '', name] = specifier.split('/')
-  return scope.startsWith('@') && name !== undefined ? `${scope}/${name}` : scope
 }

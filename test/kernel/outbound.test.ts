@@ -12,6 +12,7 @@ import {
 } from '../../kernel/net/outbound.ts'
 import { isPublicAddress } from '../../kernel/net/addresses.ts'
 import { startReceiver } from '../helpers/replays.ts'
+import { until } from '../helpers/until.ts'
 
 function send(
   url: string,
@@ -36,7 +37,21 @@ function resolver(...answers: readonly (readonly string[])[]): ResolveName & { a
 }
 
 t.test('only addresses of the public internet are public', async (t) => {
-  const open = ['1.1.1.1', '9.9.9.9', '172.32.0.1', '192.169.0.1', '100.128.0.1', '2606:4700::1']
+  const open = [
+    '1.1.1.1',
+    '9.9.9.9',
+    '172.32.0.1',
+    '192.169.0.1',
+    '100.128.0.1',
+    '2606:4700::1',
+    // NAT64, of 8.8.8.8: the prefix of all, and a local one of 96, 64, 56 and 48 bits (RFC 6052).
+    '64:ff9b::808:808',
+    '64:ff9b::8.8.8.8',
+    '64:ff9b:1::808:808',
+    '64:ff9b:1:0:8:808:800:0',
+    '64:ff9b:1:8:8:808::',
+    '64:ff9b:1:808:8:800::',
+  ]
   for (const address of open) t.ok(isPublicAddress(address), address)
   const closed = [
     '127.0.0.1',
@@ -59,6 +74,16 @@ t.test('only addresses of the public internet are public', async (t) => {
     '::ffff:127.0.0.1',
     '::ffff:8.8.8.8',
     '64:ff9b::7f00:1',
+    '64:ff9b::a9fe:a9fe',
+    '64:ff9b::',
+    '64:ff9b:1::a00:1',
+    '64:ff9b:1:0:a:0:100:0',
+    '64:ff9b:1:a:0:1::',
+    '64:ff9b:1:a00:0:100::',
+    // Public under one length of the prefix, private under another one.
+    '64:ff9b:1:808:8:800:a00:1',
+    '64:ff9b:1::',
+    '64:ff9b:2::808:808',
     'fe80::1',
     'fc00::1',
     'fd00:ec2::254',
@@ -109,16 +134,28 @@ t.test('a name of this host is resolved and refused', async (t) => {
   t.equal(receiver.connections(), 0)
 })
 
-t.test('a name that leads to both worlds is refused', async (t) => {
+t.test('of a name that leads to both worlds only the public addresses are used', async (t) => {
   const receiver = await startReceiver(t)
   const url = `http://rebind.test:${receiver.port}/`
-  for (const addresses of [['127.0.0.1'], ['1.1.1.1', '127.0.0.1'], ['2606:4700::1', '::1']]) {
+  for (const addresses of [['127.0.0.1'], ['10.0.0.1', '127.0.0.1'], ['64:ff9b::7f00:1', '::1']]) {
     const names = resolver(addresses)
     const result = await send(url, { trusted: false }, names)
     t.match(result, { kind: 'refused' }, addresses.join(' '))
     t.equal(names.asked(), 1)
   }
   t.equal(receiver.connections(), 0)
+  const used = (addresses: readonly string[], options: { all?: boolean }) =>
+    new Promise((resolve) => {
+      publicOnly(resolver(addresses))('both.test', options, (error, found) =>
+        resolve(error ?? found),
+      )
+    })
+  const both = ['127.0.0.1', '1.1.1.1', '::1', '2606:4700::1']
+  t.same(await used(both, { all: true }), [
+    { address: '1.1.1.1', family: 4 },
+    { address: '2606:4700::1', family: 6 },
+  ])
+  t.equal(await used(both, {}), '1.1.1.1')
 })
 
 t.test('a name is asked for once: what was checked is what is connected to', async (t) => {
@@ -240,12 +277,29 @@ t.test('kept connections serve targets that are trusted alike, and are replaced'
   t.match(await send(name, { ...kept, trusted: false }, local), { kind: 'refused' })
 })
 
+t.test('of one destination a name is asked for once at a time', async (t) => {
+  const answers: (() => void)[] = []
+  const slow: ResolveName = (_, __, callback) => {
+    answers.push(() => callback(null, [{ address: '127.0.0.1', family: 4 }]))
+  }
+  const receiver = await startReceiver(t)
+  const connections = keepConnections(8)
+  t.teardown(connections.close)
+  const name = `http://receiver.test:${receiver.port}/`
+  const sent = Promise.all([1, 2, 3].map(() => send(name, { connections }, slow)))
+  await until(() => answers.length > 0, 'the name to be asked for')
+  answers[0]?.()
+  for (const result of await sent) t.match(result, { kind: 'answered', status: 204 })
+  t.equal(answers.length, 1)
+})
+
 t.test('a target is judged before it is connected to', async (t) => {
   const publicOf = (url: string, ...addresses: readonly string[]) =>
     isPublicTarget(new URL(url), resolver(addresses))
   t.equal(await publicOf('http://[::1]:80/'), false)
   t.equal(await publicOf('http://9.9.9.9/'), true)
   t.equal(await publicOf('http://a.test/', '9.9.9.9', '2606:4700::1'), true)
-  t.equal(await publicOf('http://a.test/', '9.9.9.9', '10.0.0.1'), false)
+  t.equal(await publicOf('http://a.test/', '10.0.0.1', '9.9.9.9'), true)
+  t.equal(await publicOf('http://a.test/', '10.0.0.1', '::1'), false)
   t.equal(await publicOf('http://a.test/'), undefined)
 })

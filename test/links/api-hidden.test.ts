@@ -7,9 +7,10 @@ import type { Query } from '../../db/client.ts'
 import type { ApiResponse } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import type { Param } from '../helpers/backends.ts'
-import { insertLinks, makeLink, refuses, startLinks } from '../helpers/links.ts'
+import { insertLinks, makeLink, startLinks } from '../helpers/links.ts'
 import type { Caller, Link, LinksServer, StoredLink } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
+import { refuses } from '../helpers/refusals.ts'
 
 type Tags = { readonly tags: readonly { slug: string; link_count: number }[] }
 
@@ -121,8 +122,8 @@ async function likeNone(t: Test, { api }: Caller, queries: readonly string[]): P
       t.same(comparable(hidden), comparable(absent), `${method} …/links${query}`)
       if (method === 'HEAD') continue
       const bad = /limit=[0x]|cursor=x?$/.test(query)
-      if (bad) refuses(t, hidden, 400, 'BAD_REQUEST')
-      else refuses(t, hidden, 404, 'NOT_FOUND')
+      if (bad) refuses(t, hidden, [400, 'BAD_REQUEST'])
+      else refuses(t, hidden, [404, 'NOT_FOUND'])
       t.notOk(hidden.text.includes(HIDDEN), 'nothing of the request comes back')
     }
   }

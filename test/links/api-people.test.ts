@@ -1,19 +1,11 @@
 import { t } from 'tap'
-import { goodForm } from '../helpers/api.ts'
 import type { ApiResponse } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import {
-  NAVIGATION,
-  makeLink,
-  pageUser,
-  refuses,
-  startLinks,
-  startPages,
-} from '../helpers/links.ts'
+import { NAVIGATION, makeLink, pageUser, startLinks, startPages } from '../helpers/links.ts'
 import type { Caller, Link } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
-import { refuseAll } from '../helpers/refusals.ts'
+import { refuseAll, refuses } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
@@ -36,7 +28,6 @@ await t.test('GET /users/me', async (t) => {
     [root, 'admin'],
   ] as const) {
     const answer = await caller.api<{ created_at: string }>('GET', '/users/me')
-    goodForm(t, answer)
     const { created_at, ...profile } = answer.json
     const [display_name] = caller.email.split('@')
     t.same(profile, { id: caller.id, email: caller.email, display_name, role })
@@ -47,7 +38,6 @@ await t.test('GET /users/me', async (t) => {
 await t.test('GET /admin/users', async (t) => {
   const answer = await root.api<Users>('GET', '/admin/users')
   t.equal(answer.status, 200)
-  goodForm(t, answer)
   t.same(Object.keys(answer.json).toSorted(), ['next_cursor', 'users'])
   const emails = answer.json.users.map(({ email }) => email)
   t.same(
@@ -75,7 +65,6 @@ await t.test('PUT /admin/users/{id}/role: at once, for tokens that are there', a
   const hidden = await makeLink(ann, 'only-of-ann', { visibility: 'secure' })
   const up = await setRole(root, bob, 'admin')
   t.equal(up.status, 200)
-  goodForm(t, up)
   t.same(up.json, (await bob.api('GET', '/users/me')).json, 'the updated user')
   t.equal(up.json.role, 'admin')
   t.equal((await setRole(root, bob, 'admin')).status, 200, 'again changes nothing')
@@ -85,14 +74,12 @@ await t.test('PUT /admin/users/{id}/role: at once, for tokens that are there', a
     role: 'user',
   })
   t.match(upper, { status: 200, json: { id: root.id, role: 'user' } }, 'by the new admin')
-  refuses(t, await root.api('GET', '/admin/users'), 403, 'FORBIDDEN')
-  refuses(t, await setRole(root, root, 'admin'), 403, 'FORBIDDEN', {
-    what: 'nobody helps themselves',
-  })
+  refuses(t, await root.api('GET', '/admin/users'), [403, 'FORBIDDEN'])
+  refuses(t, await setRole(root, root, 'admin'), [403, 'FORBIDDEN'], 'nobody helps themselves')
   t.equal((await setRole(bob, root, 'admin')).status, 200)
   t.equal((await setRole(root, bob, 'user')).status, 200)
-  refuses(t, await bob.api('GET', '/admin/links'), 403, 'FORBIDDEN')
-  refuses(t, await bob.api('GET', `/links/${hidden.id}`), 403, 'FORBIDDEN')
+  refuses(t, await bob.api('GET', '/admin/links'), [403, 'FORBIDDEN'])
+  refuses(t, await bob.api('GET', `/links/${hidden.id}`), [403, 'FORBIDDEN'])
 })
 
 await t.test('owners', async (t) => {
@@ -101,11 +88,9 @@ await t.test('owners', async (t) => {
   const primary = { id: eve.id, email: eve.email, is_primary: true }
   const first = await eve.api('GET', path)
   t.same([first.status, first.json], [200, [primary]], 'a bare array')
-  goodForm(t, first)
 
   const added = await eve.api('POST', path, { email: cat.email })
   t.same([added.status, added.json], [201, { id: cat.id, email: cat.email, is_primary: false }])
-  goodForm(t, added)
   t.equal((await cat.api('GET', `/links/${id}`)).status, 200, 'a co-owner reads')
   const byCoOwner = await cat.api('POST', path, { email: ` ${bob.email.toUpperCase()}\t` })
   t.same(
@@ -123,27 +108,26 @@ await t.test('owners', async (t) => {
   t.same((await bob.api<Link>('GET', `/links/${id}`)).json.owners, all.json, 'as in the Link')
 
   for (const { email } of [eve, bob]) {
-    refuses(t, await cat.api('POST', path, { email }), 409, 'DUPLICATE_OWNER', { what: email })
+    refuses(t, await cat.api('POST', path, { email }), [409, 'DUPLICATE_OWNER'], email)
   }
   for (const { api } of [eve, cat, root]) {
     const answer = await api('DELETE', `${path}/${eve.id}`)
     const error = 'cannot remove primary owner'
-    refuses(t, answer, 400, 'PRIMARY_OWNER_PROTECTED', { error })
+    refuses(t, answer, [400, 'PRIMARY_OWNER_PROTECTED', error])
   }
   t.equal((await bob.api('DELETE', `${path}/${cat.id}`)).status, 204, 'by another co-owner')
   const own = await bob.api('DELETE', `${path}/${bob.id}`)
   t.equal(own.status, 204, 'a co-owner may leave')
-  goodForm(t, own)
   for (const { api } of [bob, cat]) {
-    refuses(t, await api('GET', `/links/${id}`), 403, 'FORBIDDEN')
-    refuses(t, await api('PUT', `/links/${id}`, { url: 'http://x/' }), 403, 'FORBIDDEN')
-    refuses(t, await api('DELETE', `/links/${id}`), 403, 'FORBIDDEN')
-    refuses(t, await api('POST', path, { email: bob.email }), 403, 'FORBIDDEN')
-    refuses(t, await api('DELETE', `${path}/${ann.id}`), 403, 'FORBIDDEN')
+    refuses(t, await api('GET', `/links/${id}`), [403, 'FORBIDDEN'])
+    refuses(t, await api('PUT', `/links/${id}`, { url: 'http://x/' }), [403, 'FORBIDDEN'])
+    refuses(t, await api('DELETE', `/links/${id}`), [403, 'FORBIDDEN'])
+    refuses(t, await api('POST', path, { email: bob.email }), [403, 'FORBIDDEN'])
+    refuses(t, await api('DELETE', `${path}/${ann.id}`), [403, 'FORBIDDEN'])
   }
   t.equal((await root.api('DELETE', `${path}/${ann.id.toUpperCase()}`)).status, 204)
   for (const uid of [ann.id, root.id, ID]) {
-    refuses(t, await eve.api('DELETE', `${path}/${uid}`), 404, 'NOT_FOUND')
+    refuses(t, await eve.api('DELETE', `${path}/${uid}`), [404, 'NOT_FOUND'])
   }
   t.same((await eve.api('GET', path)).json, [primary])
 })
@@ -153,7 +137,6 @@ await t.test('shares', async (t) => {
   const path = `/links/${id}/shares`
   t.same((await eve.api('GET', path)).json, [], 'a bare array, empty')
   const made = await eve.api<{ created_at: string }>('POST', path, { email: cat.email })
-  goodForm(t, made)
   t.equal(made.status, 201)
   const { created_at, ...row } = made.json
   t.same(row, { id: cat.id, email: cat.email, shared_by: eve.email })
@@ -169,7 +152,7 @@ await t.test('shares', async (t) => {
     [bob.email, cat.email, root.email],
     'by address',
   )
-  refuses(t, await eve.api('POST', path, { email: cat.email }), 409, 'DUPLICATE_SHARE')
+  refuses(t, await eve.api('POST', path, { email: cat.email }), [409, 'DUPLICATE_SHARE'])
 
   t.comment('a recipient reads, and no more')
   for (const rest of ['', '/owners', '/shares']) {
@@ -184,16 +167,15 @@ await t.test('shares', async (t) => {
     ['DELETE', `/shares/${bob.id}`, undefined],
     ['DELETE', `/shares/${cat.id}`, undefined],
   ] as const) {
-    refuses(t, await cat.api(method, `/links/${id}${rest}`, body), 403, 'FORBIDDEN')
+    refuses(t, await cat.api(method, `/links/${id}${rest}`, body), [403, 'FORBIDDEN'])
   }
   t.same((await cat.api('GET', '/links')).json, { links: [], next_cursor: null }, 'not their own')
 
   const ended = await ann.api('DELETE', `${path}/${cat.id.toUpperCase()}`)
   t.equal(ended.status, 204, 'an id in capitals is the same id')
-  goodForm(t, ended)
-  refuses(t, await cat.api('GET', `/links/${id}`), 403, 'FORBIDDEN', { what: 'at once' })
+  refuses(t, await cat.api('GET', `/links/${id}`), [403, 'FORBIDDEN'], 'at once')
   for (const uid of [cat.id, eve.id, ID]) {
-    refuses(t, await eve.api('DELETE', `${path}/${uid}`), 404, 'NOT_FOUND')
+    refuses(t, await eve.api('DELETE', `${path}/${uid}`), [404, 'NOT_FOUND'])
   }
   t.equal((await eve.api('POST', path, { email: cat.email })).status, 201, 'shared again')
   t.equal((await cat.api('GET', `/links/${id}`)).status, 200)
@@ -252,7 +234,7 @@ await t.test('the last admin stays one, by the API, the pages and the command', 
   const operator = json.users.find(({ email }) => email === 'operator@localhost')
   t.equal(operator?.role, 'admin', 'there is an operator, who does not count')
 
-  refuses(t, await setRole(root, root, 'user'), 409, 'LAST_ADMIN', { what: 'the API' })
+  refuses(t, await setRole(root, root, 'user'), [409, 'LAST_ADMIN'], 'the API')
   const meant = { role: 'user', acknowledge_own: 'true' }
   const path = `/-/admin/users/${root.id}/role`
   const refused = await root.post(path, meant)
@@ -271,7 +253,7 @@ await t.test('the last admin stays one, by the API, the pages and the command', 
   t.equal((await setRole(root, other, 'admin')).status, 200)
   await setRole(root, bob, 'admin')
   t.equal((await setRole(root, root, 'user')).status, 200)
-  refuses(t, await setRole(bob, bob, 'user'), 409, 'LAST_ADMIN')
+  refuses(t, await setRole(bob, bob, 'user'), [409, 'LAST_ADMIN'])
   t.match(await command(root.email, 'admin'), { code: 0 })
 })
 

@@ -1,11 +1,10 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { goodForm } from '../helpers/api.ts'
 import type { ApiResponse } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
-import { fillTokens, makeLink, refuses, startLinks } from '../helpers/links.ts'
+import { fillTokens, makeLink, startLinks } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
-import { refuseAll } from '../helpers/refusals.ts'
+import { refuseAll, refuses } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
@@ -32,7 +31,6 @@ const url = links.env['DATABASE_URL'] ?? ''
 await t.test('POST /tokens: 201, the token is shown once', async (t) => {
   const answer = await ann.api<Made>('POST', '/tokens', { name: ' laptop ' })
   t.equal(answer.status, 201)
-  goodForm(t, answer)
   const { token, ...row } = answer.json
   t.ok(/^gh_[0-9A-Za-z]{43}$/.test(token), 'gh_ and 32 bytes in base 62')
   t.same(Object.keys(row).toSorted(), ROW)
@@ -41,7 +39,6 @@ await t.test('POST /tokens: 201, the token is shown once', async (t) => {
   const me = await links.api(token)('GET', '/users/me')
   t.match(me, { status: 200, json: { id: ann.id, email: ann.email } }, 'it is the user’s')
   const list = await ann.api<{ tokens: Row[] }>('GET', '/tokens')
-  goodForm(t, list)
   t.same(Object.keys(list.json), ['tokens'])
   t.notOk(list.text.includes(token), 'and never shown again')
   for (const listed of list.json.tokens) t.same(Object.keys(listed).toSorted(), ROW)
@@ -61,26 +58,25 @@ await t.test('DELETE /tokens/{id}: revoked at once', async (t) => {
   const call = links.api(json.token)
   t.equal((await call('GET', '/links')).status, 200)
   for (const { api } of [bob, root]) {
-    refuses(t, await api('DELETE', `/tokens/${json.id}`), 404, 'NOT_FOUND', { what: 'another’s' })
+    refuses(t, await api('DELETE', `/tokens/${json.id}`), [404, 'NOT_FOUND'], 'another’s')
   }
   t.equal((await call('GET', '/links')).status, 200, 'still good')
   const answer = await ann.api('DELETE', `/tokens/${json.id}`)
   t.equal(answer.status, 204)
-  goodForm(t, answer)
-  refuses(t, await call('GET', '/links'), 401, 'UNAUTHORIZED', { error: 'unauthorized' })
+  refuses(t, await call('GET', '/links'), [401, 'UNAUTHORIZED', 'unauthorized'])
   const none = await ann.api('DELETE', `/tokens/${json.id}`)
-  refuses(t, none, 404, 'NOT_FOUND', { what: 'twice' })
+  refuses(t, none, [404, 'NOT_FOUND'], 'twice')
   const never = await ann.api('DELETE', `/tokens/${ID}`)
   t.same([never.status, never.json], [none.status, none.json], 'as one that never was')
   const others = await bob.api('DELETE', `/tokens/${json.id}`)
   t.same(others.json, none.json)
   for (const id of ['no-id', json.name, '1']) {
-    refuses(t, await ann.api('DELETE', `/tokens/${encodeURIComponent(id)}`), 400, 'BAD_REQUEST')
+    refuses(t, await ann.api('DELETE', `/tokens/${encodeURIComponent(id)}`), [400, 'BAD_REQUEST'])
   }
   const own = await ann.api<Made>('POST', '/tokens', { name: 'ends itself' })
   const last = links.api(own.json.token)
   t.equal((await last('DELETE', `/tokens/${own.json.id.toUpperCase()}`)).status, 204)
-  refuses(t, await last('GET', '/users/me'), 401, 'UNAUTHORIZED')
+  refuses(t, await last('GET', '/users/me'), [401, 'UNAUTHORIZED'])
 })
 
 await t.test('last_used_at', async (t) => {
@@ -108,7 +104,7 @@ await t.test('a user has a thousand tokens at most', async (t) => {
   const [made, ...late] = answers.toSorted((a, b) => a.status - b.status)
   t.equal(made?.status, 201, 'the last place is taken once')
   const error = 'a user may have 1,000 tokens; revoke one that is not needed first'
-  for (const answer of [...late, await make()]) refuses(t, answer, 400, 'BAD_REQUEST', { error })
+  for (const answer of [...late, await make()]) refuses(t, answer, [400, 'BAD_REQUEST', error])
   const { json } = await full.api<{ tokens: Row[] }>('GET', '/tokens')
   t.equal(json.tokens.length, 1_000, 'all are listed')
   t.equal((await full.api('DELETE', `/tokens/${made?.json.id}`)).status, 204)
@@ -135,7 +131,7 @@ await t.test('more tokens than a thousand, from before, are all listed', async (
   await fillTokens(url, more.email, 1_200)
   const { tokens } = (await more.api<{ tokens: Row[] }>('GET', '/tokens')).json
   t.equal(tokens.length, 1_200)
-  refuses(t, await more.api('POST', '/tokens', { name: 'more' }), 400, 'BAD_REQUEST')
+  refuses(t, await more.api('POST', '/tokens', { name: 'more' }), [400, 'BAD_REQUEST'])
   t.equal((await more.api('DELETE', `/tokens/${tokens[1_100]?.id}`)).status, 204)
   t.equal((await more.api<{ tokens: Row[] }>('GET', '/tokens')).json.tokens.length, 1_199)
 })
@@ -269,7 +265,7 @@ async function scopes(t: Test): Promise<void> {
     for (const [method, path, sent, read, create] of calls) {
       const answer = await call(method, path, sent)
       const [expected, what] = [[read, create][at], `${scope}: ${method} ${path}`]
-      if (expected === 403) refuses(t, answer, 403, 'FORBIDDEN', { what })
+      if (expected === 403) refuses(t, answer, [403, 'FORBIDDEN'], what)
       else t.equal(answer.status, expected, what)
     }
   }
@@ -285,7 +281,7 @@ async function expiry(t: Test): Promise<void> {
   await run(url, "update links.tokens set expires_at = now() - interval '1 ms' where id = $1", [
     json.id,
   ])
-  refuses(t, await call('GET', '/links'), 401, 'UNAUTHORIZED', { error: 'unauthorized' })
+  refuses(t, await call('GET', '/links'), [401, 'UNAUTHORIZED', 'unauthorized'])
   const { tokens } = (await ann.api<{ tokens: Row[] }>('GET', '/tokens')).json
   t.ok(
     tokens.find(({ id }) => id === json.id),

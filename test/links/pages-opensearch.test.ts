@@ -189,6 +189,9 @@ await t.test('reading only, and only under names of this place', async (t) => {
   for (const path of [DESCRIPTION, '/-/go?q=docs', '/-/suggest?q=docs']) {
     t.match(await ann.post(path), { status: 405, headers: { allow: 'GET, HEAD' } }, path)
     t.match(await ann.get(path, { host: 'evil.test' }), { status: 403 }, path)
+    if (path === DESCRIPTION) continue
+    const twice = await ann.get(`${path}&q=other`)
+    t.match(twice.json(), { error: 'q may be given once.', code: 'BAD_REQUEST' }, path)
   }
 })
 

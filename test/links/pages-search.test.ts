@@ -17,13 +17,8 @@ import {
 import type { Link, PageUser, Visitor } from '../helpers/links.ts'
 import { until } from '../helpers/until.ts'
 
-/** The slugs of all pages of a list of links. */
-function listed(who: PageUser, path: string): Promise<readonly string[]> {
-  return listedAll(who, path, 'links')
-}
-
 function searched(who: PageUser, q: string, path = '/-/all'): Promise<readonly string[]> {
-  return listed(who, `${path}?${new URLSearchParams({ q }).toString()}`)
+  return listedAll(who, `${path}?${new URLSearchParams({ q }).toString()}`)
 }
 
 /** The count above a list; undefined when there is none. */
@@ -133,20 +128,20 @@ await onPostgres(t, 'orders and counts of lists', async (t: Test, backend) => {
   await until(sum, 'clicks in the database')
 
   const all = ['aa', 'bb', 'cc', 'dd', 'ee']
-  t.same(await listed(ann, '/-/?sort=clicks'), ['cc', 'ee', 'aa', 'bb', 'dd'])
-  t.same(await listed(ann, '/-/?sort=created'), all.toReversed())
-  t.same(await listed(ann, '/-/?sort=changed'), ['bb', 'ee', 'dd', 'cc', 'aa'])
-  t.same(await listed(ann, '/-/?sort=clicks&visibility=public'), ['cc', 'aa', 'bb', 'dd'])
-  t.same(await listed(ann, '/-/?sort=clicks&role=co-owner'), [])
+  t.same(await listedAll(ann, '/-/?sort=clicks'), ['cc', 'ee', 'aa', 'bb', 'dd'])
+  t.same(await listedAll(ann, '/-/?sort=created'), all.toReversed())
+  t.same(await listedAll(ann, '/-/?sort=changed'), ['bb', 'ee', 'dd', 'cc', 'aa'])
+  t.same(await listedAll(ann, '/-/?sort=clicks&visibility=public'), ['cc', 'aa', 'bb', 'dd'])
+  t.same(await listedAll(ann, '/-/?sort=clicks&role=co-owner'), [])
   for (const [who, slugs] of [
     [ann, ['cc', 'ee', 'aa', 'bb', 'dd']],
     [eve, ['cc', 'ee', 'aa', 'bb', 'dd']],
     [bob, ['cc', 'aa', 'bb', 'dd']],
   ] as const) {
-    t.same(await listed(who, '/-/all?sort=clicks'), slugs, who.email)
+    t.same(await listedAll(who, '/-/all?sort=clicks'), slugs, who.email)
   }
-  t.same(await listed(eve, '/-/all?sort=created&q=plan'), ['ee'])
-  t.same(await listed(bob, '/-/all?sort=created&q=plan'), [])
+  t.same(await listedAll(eve, '/-/all?sort=created&q=plan'), ['ee'])
+  t.same(await listedAll(bob, '/-/all?sort=created&q=plan'), [])
   t.match((await ann.get('/-/?sort=created')).text, /<time datetime=/)
   t.match((await ann.get('/-/')).text, /data-slug="cc"[^]*?class="number">3</)
 
@@ -175,9 +170,9 @@ await onPostgres(t, 'orders and counts of lists', async (t: Test, backend) => {
     t.equal(countIn((await ann.get('/-/all?q=n-')).text), undefined, 'a search is not counted')
     // Equal numbers of clicks stand in the order of slugs, also over pages.
     const sorted = ['cc', 'ee', 'aa', 'bb', 'dd', ...many]
-    t.same(await listed(ann, '/-/all?sort=clicks'), sorted)
-    t.same(await listed(eve, '/-/all?sort=clicks'), sorted)
-    const found = await listed(ann, '/-/all?sort=clicks&q=n-00')
+    t.same(await listedAll(ann, '/-/all?sort=clicks'), sorted)
+    t.same(await listedAll(eve, '/-/all?sort=clicks'), sorted)
+    const found = await listedAll(ann, '/-/all?sort=clicks&q=n-00')
     t.same(found, many.slice(0, 100))
     const own = await ann.get('/-/?sort=clicks')
     t.match(own.text, /More than 1,000 links\. The first 1,000 by name are sorted\./)

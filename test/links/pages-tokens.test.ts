@@ -14,6 +14,7 @@ import {
   visitorAt,
 } from '../helpers/links.ts'
 import type { Caller, Headers, PageUser } from '../helpers/links.ts'
+import { refuses } from '../helpers/refusals.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 
 const PATH = '/-/tokens'
@@ -104,8 +105,7 @@ await onPostgres(t, 'tokens page', async (t: Test, backend) => {
       [{ name: 'x', expires: '2020-01-01T00:00:00Z' }, /^expires must/],
     ] as const) {
       const answer = await make(ann, fields as Headers)
-      t.equal(answer.status, 400, JSON.stringify(fields))
-      t.match(answer.json(), { error: said, code: 'BAD_REQUEST' })
+      refuses(t, answer, [400, 'BAD_REQUEST', said], JSON.stringify(fields))
     }
     const json = { 'content-type': 'application/json' }
     t.match((await make(ann, { name: 'x' }, json)).json(), { code: 'UNSUPPORTED_MEDIA_TYPE' })

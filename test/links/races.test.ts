@@ -3,10 +3,11 @@ import type { Test } from 'tap'
 import type { Api, ApiResponse } from '../helpers/api.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { makeLink, refuses, startLinks } from '../helpers/links.ts'
+import { makeLink, startLinks } from '../helpers/links.ts'
 import type { Caller, Link, LinksServer } from '../helpers/links.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { run } from '../helpers/postgres.ts'
+import { refuses } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
 type Tags = { readonly tags: readonly { slug: string; link_count: number }[] }
@@ -116,7 +117,7 @@ await eachBackend(t, 'calls at one time', async (t: Test, backend) => {
       const statuses = answers.map(({ status }) => status)
       const odd = statuses.filter((status) => ![200, 201, 204, 403, 404].includes(status))
       t.same(odd, [], `each answer is one of some order: ${statuses.join(' ')}`)
-      refuses(t, await ann.api('GET', path), 404, 'NOT_FOUND')
+      refuses(t, await ann.api('GET', path), [404, 'NOT_FOUND'])
       t.same(await tagsOf(root.api, 'torn'), {}, 'no tag is left')
     }
   })
@@ -133,11 +134,11 @@ await eachBackend(t, 'calls at one time', async (t: Test, backend) => {
       const added = await many(() => ann.api('POST', path, { email }))
       const [ok, refused] = split(added, 201)
       t.same([ok.length, refused.length], [1, 11], `POST …/${what}`)
-      for (const answer of refused) refuses(t, answer, 409, code)
+      for (const answer of refused) refuses(t, answer, [409, code])
       const removed = await many(() => ann.api('DELETE', `${path}/${bob.id}`))
       const [gone, none] = split(removed, 204)
       t.same([gone.length, none.length], [1, 11], `DELETE …/${what}/{uid}`)
-      for (const answer of none) refuses(t, answer, 404, 'NOT_FOUND')
+      for (const answer of none) refuses(t, answer, [404, 'NOT_FOUND'])
     }
   })
 
@@ -155,12 +156,12 @@ await eachBackend(t, 'calls at one time', async (t: Test, backend) => {
       t.equal((await removal).status, 204)
       const now = (await ann.api<Link>('GET', path)).json
       for (const { answer } of written) {
-        if (answer.status !== 200) refuses(t, answer, 403, 'FORBIDDEN')
+        if (answer.status !== 200) refuses(t, answer, [403, 'FORBIDDEN'])
         else t.equal(answer.json.owners.length, 2, 'who wrote was an owner at that moment')
       }
       const last = written.find(({ title }) => title === now.title)
       if (last !== undefined) t.equal(last.answer.status, 200, 'no refused write is to be seen')
-      refuses(t, await bob.api('PUT', path, { url: 'http://bob/' }), 403, 'FORBIDDEN')
+      refuses(t, await bob.api('PUT', path, { url: 'http://bob/' }), [403, 'FORBIDDEN'])
     }
   })
 
@@ -174,7 +175,7 @@ await eachBackend(t, 'calls at one time', async (t: Test, backend) => {
       ])
       const [made, refused] = split(answers, 201)
       t.equal(made.length, 1)
-      for (const answer of refused) refuses(t, answer, 400, 'INVALID_URL')
+      for (const answer of refused) refuses(t, answer, [400, 'INVALID_URL'])
     }
   })
   noFailureIn(t, links.server)
@@ -306,7 +307,7 @@ async function oneWins(t: Test, apis: readonly Api[], slug: string, admin: Api):
   const [made, refused] = split(answers, 201)
   t.same([made.length, refused.length], [1, 49])
   const [one, ...others] = refused
-  if (one !== undefined) refuses(t, one, 409, 'SLUG_CONFLICT', { error: 'slug already taken' })
+  if (one !== undefined) refuses(t, one, [409, 'SLUG_CONFLICT', 'slug already taken'])
   t.same(new Set(others.map(({ text }) => text)), new Set([one?.text]), 'all the same')
   const [winner] = made
   const now = await admin<Link>('GET', `/links/${winner?.json.id}`)

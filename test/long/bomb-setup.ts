@@ -8,7 +8,6 @@ import { addEndpoint } from '../helpers/mcp.ts'
 import { inventoryFile, opsServer } from '../helpers/ops.ts'
 import type { OpsServer } from '../helpers/ops.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { peakKib, residentKib } from '../helpers/process-figures.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import type { ServerProcess } from '../helpers/server-process.ts'
@@ -155,12 +154,6 @@ export async function isWell(t: Test, { server }: Bombed, what: string): Promise
   for (const base of [server.hooks, server.links, server.ops]) {
     t.equal((await request(`${base}/healthz`)).status, 200, `healthz behind ${what}`)
   }
-}
-
-/** `grown` gives by how many KiB the most memory that a process ever had is above what it has now. */
-export function watchMemory(pid: number): { grown(): number } {
-  const before = residentKib(pid)
-  return { grown: () => peakKib(pid) - before }
 }
 
 /**

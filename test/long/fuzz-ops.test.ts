@@ -6,9 +6,10 @@ import Type from 'typebox'
 import type { OpsApp } from '../../routes/ops/kit.ts'
 import { opsRoutes } from '../../routes/ops/routes.ts'
 import { ChatRequest } from '../../services/ops/chat.ts'
-import { CHAT_KEY, MODEL_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
+import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import { MODEL_KEY } from '../helpers/model.ts'
 import {
   ended,
   inventoryFile,

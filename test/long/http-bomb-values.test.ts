@@ -6,14 +6,13 @@ import { openSockets } from '../helpers/process-figures.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { FORM_TYPE, JSON_TYPE, deliver, payloadOf, post } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
-import { HOOKS_LIMIT, flood, headOf, isWell, startBombed, watchMemory } from './bomb-setup.ts'
+import { HOOKS_LIMIT, flood, headOf, isWell, startBombed } from './bomb-setup.ts'
 
 // Bodies, queries and paths within the limits whose content is the bomb, and more bodies at once than
 // there is memory for: each is answered as its contract says, never 5xx but for the 503 of too many
-// bodies (and the 502 of an alert without a model); nothing of what is refused is stored, the process
-// grows by GROWTH_KIB at most, and the next request is answered.
+// bodies (and the 502 of an alert without a model); nothing of what is refused is stored, and the
+// next request is answered.
 
-const GROWTH_KIB = 800 * 1024
 const CLIENTS = extent({ short: 140, long: 200 })
 
 const bombed = await startBombed(t)
@@ -21,7 +20,6 @@ const { server, bearer, portOf } = bombed
 const { hooks, links, ops } = server
 const { generic, 'links API': linksApi } = bombed.targets
 if (generic === undefined || linksApi === undefined) throw new Error('a target is missing')
-const memory = watchMemory(server.pid)
 
 const lists = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
 const objects = (depth: number): string => `${'{"0":'.repeat(depth)}1${'}'.repeat(depth)}`
@@ -154,7 +152,7 @@ await t.test('more bodies at once than there is memory for', async (t: Test) => 
   const answered = (): boolean => held.every(({ text, closed }) => closed || text.includes('}'))
   await until(answered, 'all to be answered', 60_000)
   const stored = held.filter(({ text }) => /^HTTP\/1\.1 202 /.test(text)).length
-  t.comment(`${stored} stored, ${refused()} refused, ${memory.grown()} KiB`)
+  t.comment(`${stored} stored, ${refused()} refused`)
   t.ok(stored > 0)
   const [had = 0, ...others] = before
   t.same(await bombed.stored(), [had + stored, ...others], 'those that were accepted, no others')
@@ -163,8 +161,6 @@ await t.test('more bodies at once than there is memory for', async (t: Test) => 
   await isWell(t, bombed, 'many bodies')
 })
 
-t.test('memory and the log', async (t: Test) => {
-  const grown = memory.grown()
-  t.ok(grown < GROWTH_KIB, `${grown} KiB more, of ${GROWTH_KIB}`)
+t.test('the log', async (t: Test) => {
   noFailureIn(t, server)
 })

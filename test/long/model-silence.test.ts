@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { ended, startOps, trigger } from '../helpers/ops.ts'
-import type { Event } from '../helpers/ops.ts'
+import { ended, eventsOf, startOps, trigger } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 
@@ -23,12 +22,9 @@ t.test('a stream that never begins is timed out; one that stalls can be stopped'
   const ops = await startOps(t, postgres, { OPS_MODEL_URL: `${endpoint.url}/v1` })
   const session = await ended(ops, undefined, 90_000)
   t.match(session, { status: 'timed_out', exit_code: 1, num_turns: 0 })
-  const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events')
-  t.match(json.events, [{ level: 'warning', session_id: session.id, service: 'gatehouse' }])
-  t.match(
-    json.events[0]?.message,
-    /timed_out: it gave no output within 6\d s \(OPS_FIRST_OUTPUT_S\)$/,
-  )
+  const events = await eventsOf(ops)
+  t.match(events, [{ level: 'warning', session_id: session.id, service: 'gatehouse' }])
+  t.match(events[0]?.message, /timed_out: it gave no output within 6\d s \(OPS_FIRST_OUTPUT_S\)$/)
   t.equal(endpoint.received.length, 1)
 
   stalls = true

@@ -116,8 +116,8 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a name that leads to both worlds is connected to',
     path: 'kernel/net/outbound.ts',
-    find: 'addresses.some(({ address }) => !isPublicAddress(address))',
-    replace: 'addresses.every(({ address }) => !isPublicAddress(address))',
+    find: 'addresses.filter(({ address }) => isPublicAddress(address))',
+    replace: 'addresses.filter(() => addresses.some((one) => isPublicAddress(one.address)))',
     test: 'test/kernel/outbound.test.ts',
   },
   {

@@ -11,8 +11,8 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'every user is an admin',
     path: 'routes/links/access.ts',
-    find: "if (role !== 'admin') throw",
-    replace: 'if (role === undefined) throw',
+    find: "if (caller.role !== 'admin') throw",
+    replace: 'if (caller.role === undefined) throw',
     test: 'test/links/api-access.test.ts',
   },
   {

@@ -4,9 +4,9 @@ import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
 import { eachBackend, onPostgres } from '../helpers/backends.ts'
 import type { Backend, Row } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { calls, inTier, says, startModel } from '../helpers/agents.ts'
-import { ended, startGate, startOps } from '../helpers/ops.ts'
-import type { Event, OpsServer, Session } from '../helpers/ops.ts'
+import { calls, inTier, refusal, says, startModel } from '../helpers/model.ts'
+import { ended, eventsOf, sessionsOf, startGate, startOps } from '../helpers/ops.ts'
+import type { OpsServer, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 
 const DISK = '{"title":"disk full"}'
@@ -16,14 +16,9 @@ async function alertsIn({ env }: OpsServer, backend: Backend): Promise<readonly 
   return backend.query(env, text)
 }
 
-async function messagesOf({ api }: OpsServer, id: number): Promise<readonly string[]> {
-  const { json } = await api<{ events: readonly Event[] }>('GET', '/events')
-  const own = json.events.filter(({ session_id }) => session_id === id)
+async function messagesOf(ops: OpsServer, id: number): Promise<readonly string[]> {
+  const own = (await eventsOf(ops)).filter(({ session_id }) => session_id === id)
   return own.map(({ level, message }) => `${level} ${message}`)
-}
-
-async function sessionsOf({ api }: OpsServer): Promise<readonly Session[]> {
-  return (await api<{ sessions: readonly Session[] }>('GET', '/sessions')).json.sessions
 }
 
 async function sessionOf({ api }: OpsServer, id: number): Promise<Session> {
@@ -90,7 +85,7 @@ await onPostgres(
     t.match((await deliverAlert(one.base, DISK)).json, { status: 'triggered' })
     await one.server.stop()
 
-    briefs.answer(400)
+    briefs.answer([refusal(400, 'no')])
     const two = await startOps(t, backend, one.env)
     const isWaiting = async () => (await request(`${two.base}/waiting`)).text.includes('disk full')
     await until(isWaiting, 'the alert to wait')
@@ -108,7 +103,7 @@ await onPostgres(t, 'a chain of sessions', async (t: Test, backend) => {
   const brief = says('The disk is full.')
   const isBrief = (system: string): boolean => /^You write briefs/.test(system)
   model.answer(async (asked) => {
-    if (isBrief(String(asked.request.messages[0]?.content))) return brief
+    if (isBrief(String(asked.messages[0]?.content))) return brief
     return inTier(2, async () => {
       await held.promise
       return says('Done.')
@@ -127,7 +122,7 @@ await onPostgres(t, 'a chain of sessions', async (t: Test, backend) => {
   await one.server.stop()
   held.resolve()
   t.match(await alertsIn(one, backend), [{ outcome: 'received', holder: '' }])
-  model.answer(({ step, request: { messages } }) => {
+  model.answer(({ step, messages }) => {
     if (isBrief(String(messages[0]?.content))) return brief
     return step === 0 ? calls(['read_alert', {}]) : says('Done.')
   })

@@ -1,10 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { goodForm } from '../helpers/api.ts'
 import { onPostgres } from '../helpers/backends.ts'
-import { ended, refuses, startOps } from '../helpers/ops.ts'
+import { ended, startOps } from '../helpers/ops.ts'
 import type { Event, Memory } from '../helpers/ops.ts'
-import { refuseAll } from '../helpers/refusals.ts'
+import { refuseAll, refuses } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 
 const NO_COUNTS = ['-1', '1.5', 'x', '', '1e3', ' 1']
@@ -37,7 +36,6 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
 
   await t.test('an empty list', async (t) => {
     const answer = await api('GET', '/memories')
-    goodForm(t, answer)
     t.same([answer.status, answer.json], [200, { memories: [] }])
   })
 
@@ -47,7 +45,6 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
       observation: 'é 🙂\n',
     })
     t.equal(answer.status, 201)
-    goodForm(t, answer)
     t.same(Object.keys(answer.json).toSorted(), FIELDS.toSorted())
     const { id, created_at, updated_at, ...rest } = answer.json
     t.same(rest, {
@@ -126,11 +123,20 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
       t.same(await list('?limit=2&offset=1'), all.slice(1, 3))
       t.same(await list('?limit=5000'), all)
       t.same(await list('?limit=0'), [])
-      refuses(t, await api('GET', '/memories?limit=2&limit=3'), 400, /^limit may be given once/)
+      refuses(t, await api('GET', '/memories?limit=2&limit=3'), [
+        400,
+        undefined,
+        /^limit may be given once/,
+      ])
       for (const name of ['limit', 'offset']) {
         for (const value of NO_COUNTS) {
           const query = `?${name}=${encodeURIComponent(value)}`
-          refuses(t, await api('GET', `/memories${query}`), 400, new RegExp(name), query)
+          refuses(
+            t,
+            await api('GET', `/memories${query}`),
+            [400, undefined, new RegExp(name)],
+            query,
+          )
         }
       }
     },
@@ -141,7 +147,6 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
     const change = { observation: 'new', confidence: 0.35, active: false }
     const answer = await api<Memory>('PUT', `/memories/${memory.id}`, { ...change, category: 'x' })
     t.equal(answer.status, 200)
-    goodForm(t, answer)
     const { updated_at, ...rest } = answer.json
     const { updated_at: before, ...was } = memory
     t.same(rest, { ...was, ...change })
@@ -166,16 +171,13 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
     const [memory] = await list('?service=web')
     const gone = await api('DELETE', `/memories/${memory?.id}`)
     t.equal(gone.status, 204)
-    goodForm(t, gone)
-    refuses(t, await api('DELETE', `/memories/${memory?.id}`), 404, 'memory not found')
-    await refuseAll(t, { service: 'ops', base, state: () => list() }, refusedIds('DELETE'))
-    refuses(
-      t,
-      await api('GET', `/memories/${memory?.id}`),
+    refuses(t, await api('DELETE', `/memories/${memory?.id}`), [
       404,
       undefined,
-      'no single one is read',
-    )
+      'memory not found',
+    ])
+    await refuseAll(t, { service: 'ops', base, state: () => list() }, refusedIds('DELETE'))
+    refuses(t, await api('GET', `/memories/${memory?.id}`), [404], 'no single one is read')
   })
 })
 
@@ -205,7 +207,6 @@ await onPostgres(t, 'events and cooldowns of the API', async (t: Test, backend) 
 
   await t.test('events: newest first, 100 without a limit, 1,000 at most', async (t) => {
     const answer = await api<Events>('GET', '/events')
-    goodForm(t, answer)
     t.equal(answer.json.events.length, 100)
     const [newest] = answer.json.events
     t.match(newest, {
@@ -246,7 +247,7 @@ await onPostgres(t, 'events and cooldowns of the API', async (t: Test, backend) 
     for (const name of ['limit', 'offset']) {
       for (const value of NO_COUNTS) {
         const query = `?${name}=${encodeURIComponent(value)}`
-        refuses(t, await api('GET', `/events${query}`), 400, new RegExp(name), query)
+        refuses(t, await api('GET', `/events${query}`), [400, undefined, new RegExp(name)], query)
       }
     }
   })
@@ -256,7 +257,6 @@ await onPostgres(t, 'events and cooldowns of the API', async (t: Test, backend) 
       'GET',
       '/cooldowns',
     )
-    goodForm(t, answer)
     t.match(answer.json, {
       cooldowns: [
         { service: 'web', action_type: 'redeployment', count: 1, last_action: TIME },

@@ -1,11 +1,11 @@
 import { t } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { calls, inTier, says, startModel } from '../helpers/agents.ts'
 import { ANN, answers, auditOf, changesLeave, PROXIED } from '../helpers/audit.ts'
 import { backends } from '../helpers/backends.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { NAVIGATION } from '../helpers/links.ts'
+import { calls, inTier, says, startModel } from '../helpers/model.ts'
 import {
   ended,
   inventoryFile,

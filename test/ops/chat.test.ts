@@ -1,10 +1,11 @@
 import OpenAI from 'openai'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { openAgentOps, says, startModel } from '../helpers/agents.ts'
+import { openAgentOps } from '../helpers/agents.ts'
 import { CHAT_KEY } from '../helpers/alerts.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import { calls, refusal, says, startModel } from '../helpers/model.ts'
 import { ended, startGate, startOps } from '../helpers/ops.ts'
 import type { OpsServer, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
@@ -18,7 +19,7 @@ function clientOf({ base }: Pick<OpsServer, 'base'>, apiKey = CHAT_KEY): OpenAI 
 }
 
 /** The refusal of a call of the official client. */
-async function refusal(call: PromiseLike<unknown>): Promise<unknown> {
+async function refusedWith(call: PromiseLike<unknown>): Promise<unknown> {
   try {
     await call
   } catch (error) {
@@ -85,7 +86,7 @@ await onPostgres(
       })
       await until(() => gate.waiting() === 1, 'the session to run')
       const busy = client.chat.completions.create({ model: 'tier1', messages: [...ASKED] })
-      t.same(await refusal(busy), {
+      t.same(await refusedWith(busy), {
         status: 409,
         code: 'session_running',
         type: 'invalid_request_error',
@@ -115,16 +116,16 @@ await onPostgres(
       const create = client.chat.completions.create.bind(client.chat.completions)
       const unknown = create({ model: 'tier3', messages: [...ASKED] })
       t.same(
-        await refusal(unknown),
+        await refusedWith(unknown),
         { ...bad, status: 404, code: 'model_not_found' },
         'over max tier',
       )
       const blank = create({ model: 'tier1', messages: [{ role: 'user', content: ' ' }] })
-      t.same(await refusal(blank), { ...bad, status: 400, code: null })
+      t.same(await refusedWith(blank), { ...bad, status: 400, code: null })
       const empty = create({ model: 'tier1', messages: [] })
-      t.same(await refusal(empty), { ...bad, status: 400, code: null })
+      t.same(await refusedWith(empty), { ...bad, status: 400, code: null })
       const stranger = clientOf(ops, 'a wrong key').models.list()
-      t.same(await refusal(stranger), { ...bad, status: 401, code: 'invalid_api_key' })
+      t.same(await refusedWith(stranger), { ...bad, status: 401, code: 'invalid_api_key' })
       const raw = await request(`${ops.base}/v1/chat/completions`, { method: 'POST', body: '{}' })
       t.equal(raw.status, 401, 'the key comes before the body')
       const form = await request(`${ops.base}/v1/chat/completions`, {
@@ -166,9 +167,9 @@ await onPostgres(
 t.test('without a key there is no chat', async (t) => {
   const ops = await startOps(t, postgres)
   const closed = { status: 503, code: 'not_configured', type: 'server_error' }
-  t.same(await refusal(clientOf(ops).models.list()), closed)
+  t.same(await refusedWith(clientOf(ops).models.list()), closed)
   const asked = clientOf(ops).chat.completions.create({ model: 'tier1', messages: [...ASKED] })
-  t.same(await refusal(asked), closed)
+  t.same(await refusedWith(asked), closed)
 })
 
 t.test('the answer goes on through an escalation, and says how a session failed', async (t) => {
@@ -179,10 +180,7 @@ t.test('the answer goes on through an escalation, and says how a session failed'
     if (tier === 2) return says('It was the disk.')
     const escalate = { reason: 'unclear', findings: 'nothing yet' }
     return step === 0
-      ? {
-          content: 'This is not for me.',
-          toolCalls: [{ name: 'escalate', arguments: JSON.stringify(escalate) }],
-        }
+      ? { ...calls(['escalate', escalate]), content: 'This is not for me.' }
       : says('Never said.')
   })
   const create = { model: 'tier1', messages: [...ASKED] }
@@ -190,7 +188,7 @@ t.test('the answer goes on through an escalation, and says how a session failed'
   t.match(answer.choices[0]?.message.content, /This is not for me\.\n[^]*It was the disk\.$/)
 
   const statuses = [503, 400]
-  model.answer(() => ({ error: { message: 'out of order' }, status: statuses.shift() ?? 400 }))
+  model.answer(() => refusal(statuses.shift() ?? 400, { message: 'out of order' }))
   const failed = await clientOf(ops).chat.completions.create(create)
   t.match(
     failed.choices[0]?.message.content,

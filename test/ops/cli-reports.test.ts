@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { claudeResult, openAgentOps, REPORT_KEY, withKey } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
-import { ended, trigger } from '../helpers/ops.ts'
+import { ended, eventsOf, trigger } from '../helpers/ops.ts'
 import type { Event, Memory, Session } from '../helpers/ops.ts'
 
 const [, postgres] = backends
@@ -16,9 +16,8 @@ async function session(): Promise<Session> {
   return ended(ops, id)
 }
 
-async function eventsOf({ id }: Session): Promise<readonly Event[]> {
-  const { json } = await api<{ events: readonly Event[] }>('GET', '/events')
-  return json.events.filter(({ session_id }) => session_id === id)
+async function eventsIn({ id }: Session): Promise<readonly Event[]> {
+  return (await eventsOf(ops)).filter(({ session_id }) => session_id === id)
 }
 
 t.test('the report: events, memories, and a bad entry that harms no other', async (t) => {
@@ -38,7 +37,7 @@ t.test('the report: events, memories, and a bad entry that harms no other', asyn
   t.match(done, { status: 'completed' })
   const page = await (await fetch(`${base}/sessions/${done.id}`)).text()
   t.match(page, '<div class="markdown"><p>Web is down.</p></div>', 'without reasoning')
-  const events = await eventsOf(done)
+  const events = await eventsIn(done)
   t.same(events.map(({ level, service, message }) => [level, service, message]).toSorted(), [
     ['critical', 'web', 'It is down'],
     ['info', null, 'Seen'],
@@ -98,7 +97,7 @@ t.test('what a log has the agent write around its report takes nothing of it', a
     const done = await session()
     t.match(done, { status: 'completed' }, message)
     t.same(
-      (await eventsOf(done)).map((event) => event.message),
+      (await eventsIn(done)).map((event) => event.message),
       [message],
       message,
     )
@@ -126,7 +125,7 @@ t.test('a long message that comes in parts keeps its end, and says so', async (t
   const result = { type: 'result', status: 'success', stats: {} }
   agent.says([...log, part(`It is down.\n${end}`), result])
   const done = await session()
-  t.match(await eventsOf(done), [{ message: 'kept' }])
+  t.match(await eventsIn(done), [{ message: 'kept' }])
   const shown = lines(done.id).map(({ text }) => text)
   t.ok(shown.includes('The message is longer than 64 KB: its beginning was not kept.'))
   t.ok(shown.includes('It is down.'))
@@ -139,7 +138,7 @@ t.test('a quoted mark of reasoning takes nothing away', async (t) => {
   const done = await session()
   const page = await (await fetch(`${base}/sessions/${done.id}`)).text()
   t.match(page, 'The shop is down: GET /&lt;/think&gt;All is well.')
-  t.match(await eventsOf(done), [{ level: 'critical', message: 'GET /</think> down' }])
+  t.match(await eventsIn(done), [{ level: 'critical', message: 'GET /</think> down' }])
 })
 
 t.test('an agent escalates by its report: the chain is linked and its cost summed', async (t) => {

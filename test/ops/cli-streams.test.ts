@@ -1,12 +1,12 @@
 import { t } from 'tap'
 import { captured, claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
-import { ended, trigger } from '../helpers/ops.ts'
+import { ended, eventsOf, trigger } from '../helpers/ops.ts'
 import type { Event, Session } from '../helpers/ops.ts'
 
 const [, postgres] = backends
 const ops = await openAgentOps(t, postgres)
-const { agent, lines, api } = ops
+const { agent, lines } = ops
 const END = claudeResult()
 const LAST = 'All well.'
 const LONGEST = 16 * 1024
@@ -37,9 +37,8 @@ function says(text: string): object {
   return { type: 'assistant', message: { content: [{ type: 'text', text }] } }
 }
 
-async function eventsOf({ id }: Session): Promise<readonly Event[]> {
-  const { json } = await api<{ events: readonly Event[] }>('GET', '/events')
-  return json.events.filter(({ session_id }) => session_id === id)
+async function eventsIn({ id }: Session): Promise<readonly Event[]> {
+  return (await eventsOf(ops)).filter(({ session_id }) => session_id === id)
 }
 
 const CAPTURED: readonly (readonly [
@@ -138,7 +137,7 @@ t.test('a refused key stops the agent, which would retry for minutes', async (t)
   agent.does(`cat ${captured('claude_401')}\nexec sleep 600\n`)
   const stopped = await session()
   t.match(stopped, { status: 'failed', cost_usd: null, num_turns: null })
-  t.match(await eventsOf(stopped), [
+  t.match(await eventsIn(stopped), [
     { level: 'warning', message: /key is refused: authentication_failed \(401\)/ },
   ])
 })
@@ -149,14 +148,14 @@ t.test('the result line outranks the exit code', async (t) => {
   agent.says([claudeResult({ is_error: true, result: 'It went wrong.' })], 0)
   const failed = await session()
   t.match(failed, { status: 'failed', exit_code: 0, cost_usd: 0.25 })
-  t.match(await eventsOf(failed), [{ message: /It went wrong\./ }])
+  t.match(await eventsIn(failed), [{ message: /It went wrong\./ }])
 })
 
 t.test('no result is a failure, whatever the exit code', async (t) => {
   agent.says([{ type: 'system', subtype: 'init', model: 'm' }], 0)
   const silent = await session()
   t.match(silent, { status: 'failed', exit_code: 0 })
-  t.match(await eventsOf(silent), [{ message: /without a result \(exit code 0\)/ }])
+  t.match(await eventsIn(silent), [{ message: /without a result \(exit code 0\)/ }])
   agent.does('exit 7\n')
   t.match(await session(), { status: 'failed', exit_code: 7 })
   agent.does('kill -9 $$\n')
@@ -226,7 +225,7 @@ t.test('the errors of the agents', async (t) => {
     agent.says([said], 1)
     const failed = await session()
     t.match(failed, { status: 'failed', exit_code: 1 }, String(why))
-    t.match(await eventsOf(failed), [{ level: 'warning', message: why }])
+    t.match(await eventsIn(failed), [{ level: 'warning', message: why }])
   }
 })
 

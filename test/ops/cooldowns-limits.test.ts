@@ -10,16 +10,9 @@ import type { ToolContext } from '../../services/ops/tools/tool.ts'
 import { callTool } from '../../services/ops/tools/toolbox.ts'
 import { configQueries } from '../../db/ops/config.ts'
 import { backends } from '../helpers/backends.ts'
-import { calls, inTier, says, startModel, type Call } from '../helpers/agents.ts'
-import {
-  beginByHand,
-  ended,
-  inventoryFile,
-  startOps,
-  trigger,
-  type Event,
-  type OpsServer,
-} from '../helpers/ops.ts'
+import { calls, inTier, says, startModel } from '../helpers/model.ts'
+import type { Call } from '../helpers/model.ts'
+import { beginByHand, ended, eventsOf, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { refuseRows } from '../helpers/outages.ts'
 
@@ -60,10 +53,6 @@ function operation(name: string, service = 'shop'): Call {
   return ['run_operation', { service, operation: name, reason: 'it hangs' }]
 }
 
-async function eventsOf({ api }: OpsServer): Promise<readonly Event[]> {
-  return (await api<{ events: readonly Event[] }>('GET', '/events?limit=1000')).json.events
-}
-
 await t.test('operations within their limits', async (t) => {
   const [, postgres] = backends
   const { inventory, ran } = await makePlant(t, 'shop', 'blog')
@@ -101,7 +90,7 @@ await t.test('operations within their limits', async (t) => {
     t.same(ran(), [])
     const { json } = await ops.api<{ cooldowns: readonly object[] }>('GET', '/cooldowns')
     t.same(json.cooldowns, [], 'it is no action, so it takes no turn of a real one')
-    const [, event] = await eventsOf(ops)
+    const [, event] = await eventsOf(ops, '?limit=1000')
     t.match(event, { level: 'info', service: 'shop' })
     t.match(event?.message, /^Dry run: would run restart \(.*ran.txt restart\): it hangs$/)
     await ops.api('PUT', '/config', { dry_run: false })
@@ -129,7 +118,9 @@ await t.test('operations within their limits', async (t) => {
         { service: 'shop', action_type: 'redeployment', count: 1 },
         { service: 'shop', action_type: 'restart', count: 2 },
       ])
-      const messages = (await eventsOf(ops)).map(({ level, message }) => `${level} ${message}`)
+      const messages = (await eventsOf(ops, '?limit=1000')).map(
+        ({ level, message }) => `${level} ${message}`,
+      )
       t.equal(messages.filter((line) => line === 'info Runs restart: it hangs').length, 3)
       t.equal(messages.filter((line) => /^warning .* was not run/.test(line)).length, 2)
       const states = await postgres.query(ops.env, 'select service, state from ops.check_states')

@@ -5,19 +5,19 @@ import { completeChat } from '../../services/ops/runners/model-chat.ts'
 import type { Usage } from '../../services/ops/runners/model-reply.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { backends } from '../helpers/backends.ts'
-import { calls, says, startModel } from '../helpers/agents.ts'
-import type { ModelEndpoint, Script } from '../helpers/agents.ts'
-import { ended, outputOf, startOps, trigger } from '../helpers/ops.ts'
+import { calls, MODEL_KEY, refusal, says, sse, startModel, whole } from '../helpers/model.ts'
+import type { RawAnswer, Script } from '../helpers/model.ts'
+import { ended, eventsOf, outputOf, startOps, trigger } from '../helpers/ops.ts'
 import type { Event, OpsServer, Session } from '../helpers/ops.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
-import { startReceiver } from '../helpers/replays.ts'
-import type { Receiver } from '../helpers/replays.ts'
 
 const [, postgres] = backends
 const model = await startModel(t)
 const ops = await startOps(t, postgres, { ...model.env, OPS_MAX_TURNS: '6' })
 await ended(ops)
+
+const STREAM = { 'content-type': 'text/event-stream' }
 
 /** Runs one session by a script, and gives it, the event of its end and how often the model was asked. */
 async function play(
@@ -28,17 +28,15 @@ async function play(
   model.answer(script)
   const { id } = await trigger(server)
   const session = await ended(server, id)
-  const { json } = await server.api<{ events: readonly Event[] }>('GET', '/events')
-  const event = json.events.find(({ session_id }) => session_id === id)
+  const events = await eventsOf(server)
+  const event = events.find(({ session_id }) => session_id === id)
   return { session, event, requests: model.asked.length - before }
 }
 
 t.test('429 is tried again after the pause that Retry-After asks for', async (t) => {
-  let count = 0
   const error = { message: 'slow down', type: 'rate_limit_error' }
-  const { session, event, requests } = await play(() =>
-    ++count === 1 ? { error, status: 429, retryAfter: 1 } : says('Fine.'),
-  )
+  const busy = refusal(429, error, { 'retry-after': '1' })
+  const { session, event, requests } = await play([busy, 'Fine.'])
   t.match({ ...session, requests }, { status: 'completed', num_turns: 2, requests: 3 })
   t.equal(event, undefined)
   // Without Retry-After it is half a second.
@@ -47,17 +45,14 @@ t.test('429 is tried again after the pause that Retry-After asks for', async (t)
 
 for (const status of [408, 409, 503]) {
   t.test(`${status} is tried again`, async (t) => {
-    let count = 0
-    const { session, requests } = await play(() =>
-      ++count === 1 ? { error: { message: 'not now' }, status } : says('Fine.'),
-    )
+    const { session, requests } = await play([refusal(status, { message: 'not now' }), 'Fine.'])
     t.match({ ...session, requests }, { status: 'completed', num_turns: 2, requests: 3 })
   })
 }
 
 for (const status of [400, 401, 403, 404]) {
   t.test(`${status} is final`, async (t) => {
-    const { session, event, requests } = await play(() => ({ error: { message: 'no' }, status }))
+    const { session, event, requests } = await play([refusal(status, { message: 'no' })])
     t.match({ ...session, requests }, { status: 'failed', exit_code: 1, requests: 1 })
     t.match(event?.message, `failed: the model endpoint answered ${status} (no)`)
   })
@@ -88,7 +83,7 @@ t.test(
   'malformed tool calls without end, and an endless loop, end at the turn limit',
   async (t) => {
     for (const args of ['{"service": ', '{}']) {
-      const { session, event, requests } = await play(() => calls(['list_services', args]))
+      const { session, event, requests } = await play([calls(['list_services', args])])
       t.match({ ...session, requests }, { status: 'failed', num_turns: 6, requests: 6 }, args)
       t.match(event?.message, /failed: the limit of 6 turns \(OPS_MAX_TURNS\) is reached/)
     }
@@ -96,28 +91,25 @@ t.test(
 )
 
 t.test('answers without text and tool call end as failed', async (t) => {
-  const { session, event, requests } = await play(() => says(''))
+  const { session, event, requests } = await play([''])
   t.match({ ...session, requests }, { status: 'failed', requests: 3 })
   t.match(event?.message, /neither a text nor a tool call/)
 })
 
 t.test('an endpoint that keeps failing ends the session as failed', async (t) => {
-  const broken = await startModel(t, undefined, { truncateAfterChunks: 2, chunkSize: 1 })
-  const gone = await startModel(t)
-  await gone.stop()
-  const nonsense = await startReceiver(t, (_, response) => {
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<p>data: no</p>\ndata: no\n')
-  })
-  const outOfOrder = await startReceiver(t, (_, response) => {
-    response.writeHead(500, { 'content-type': 'application/json' })
-    response.end('{"error":{"message":"out of order"}}')
-  })
-  const url = (receiver: Receiver): Env => ({ OPS_MODEL_URL: `${receiver.url}/v1` })
-  const cases: readonly (readonly [Env, RegExp])[] = [
-    [url(outOfOrder), /failed: the model endpoint answered 500 \(out of order\), 5 times over/],
-    [broken.env, /the model endpoint (can't be reached|answered badly).*5 times/],
-    [gone.env, /can't be reached: connect ECONNREFUSED/],
-    [url(nonsense), /answered with a web page: it is not a model endpoint/],
+  const [outOfOrder, broken, nonsense] = await Promise.all(
+    [
+      refusal(500, { message: 'out of order' }),
+      { body: 'data: {"choices":[{"delta":{"content":"A"}}]}\n\n', headers: STREAM, isCut: true },
+      { headers: { 'content-type': 'text/html' }, body: '<p>data: no</p>\ndata: no\n' },
+    ].map((answer) => startModel(t, [], { scheduled: [answer] })),
+  )
+  const nobody = `http://127.0.0.1:${await freePort()}/v1`
+  const cases: readonly (readonly [Env | undefined, RegExp])[] = [
+    [outOfOrder?.env, /failed: the model endpoint answered 500 \(out of order\), 5 times over/],
+    [broken?.env, /the model endpoint (can't be reached|answered badly).*5 times/],
+    [{ OPS_MODEL_URL: nobody }, /can't be reached: connect ECONNREFUSED/],
+    [nonsense?.env, /answered with a web page: it is not a model endpoint/],
     [{ OPS_RUNNER: 'model' }, /failed: OPS_MODEL_URL is not set/],
   ]
   const each = cases.map(async ([given, said]) => {
@@ -125,22 +117,21 @@ t.test('an endpoint that keeps failing ends the session as failed', async (t) =>
     const session = await ended(server)
     t.match(session, { status: 'failed', exit_code: 1 }, String(said))
     t.notOk(session.num_turns, 'without a turn')
-    const { json } = await server.api<{ events: readonly Event[] }>('GET', '/events')
-    t.match(json.events[0], { level: 'warning', service: 'gatehouse', message: said })
+    const events = await eventsOf(server)
+    t.match(events[0], { level: 'warning', service: 'gatehouse', message: said })
     await server.server.stop()
     return session
   })
   const sessions = await Promise.all(each)
-  t.same([outOfOrder, broken, nonsense].map(requestsOf), [5, 5, 1])
+  t.same(
+    [outOfOrder, broken, nonsense].map((one) => one?.asked.length),
+    [5, 5, 1],
+  )
   t.same(
     sessions.slice(2).map(({ cost_usd }) => cost_usd),
     [null, null, null],
   )
 })
-
-function requestsOf(endpoint: Receiver | ModelEndpoint): number {
-  return 'received' in endpoint ? endpoint.received.length : endpoint.asked.length
-}
 
 t.test('a spent budget of the session, its chain or the day', async (t) => {
   const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
@@ -163,11 +154,8 @@ t.test('a spent budget of the session, its chain or the day', async (t) => {
   await trigger(limited)
   const child = await ended(limited)
   t.match(child, { tier: 2, status: 'failed', num_turns: 2, cost_usd: 0.0022 })
-  const { json } = await limited.api<{ events: readonly Event[] }>('GET', '/events')
-  t.match(
-    json.events[0]?.message,
-    /budget of the escalation chain of \$0.003 .* is spent: \$0.0033/,
-  )
+  const events = await eventsOf(limited)
+  t.match(events[0]?.message, /budget of the escalation chain of \$0.003 .* is spent: \$0.0033/)
   await limited.server.stop()
 
   const daily = await startOps(t, postgres, { ...env, OPS_DAY_BUDGET_USD: '0.004' })
@@ -180,29 +168,23 @@ t.test('a spent budget of the session, its chain or the day', async (t) => {
 })
 
 t.test('without a price the tokens of a session are bounded', async (t) => {
-  const endpoint = await startReceiver(t, (_, response) => {
-    const message = { role: 'assistant', tool_calls: [call(0, 'a', 'list_services', '{}')] }
-    const usage = { prompt_tokens: 999_999, completion_tokens: 1 }
-    response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ choices: [{ message, finish_reason: 'tool_calls' }], usage }))
-  })
-  const unpriced = await startOps(t, postgres, { OPS_MODEL_URL: `${endpoint.url}/v1` })
+  const message = { role: 'assistant', tool_calls: [call(0, 'a', 'list_services', '{}')] }
+  const usage = { prompt_tokens: 999_999, completion_tokens: 1 }
+  const scheduled = [whole(message, 'tool_calls', usage)]
+  const endless = await startModel(t, [], { scheduled })
+  const unpriced = await startOps(t, postgres, endless.env)
   t.match(await ended(unpriced), { status: 'failed', num_turns: 2, cost_usd: null })
-  const { json } = await unpriced.api<{ events: readonly Event[] }>('GET', '/events')
-  t.match(json.events[0]?.message, "failed: the session's 2000000 tokens are spent")
+  const events = await eventsOf(unpriced)
+  t.match(events[0]?.message, "failed: the session's 2000000 tokens are spent")
 })
 
 t.test('a whole reply that arrives with an abort is a reply: it is paid for', async (t) => {
-  const message = { role: 'assistant', content: 'All is well.' }
   const usage = { prompt_tokens: 1_000, completion_tokens: 100 }
-  const endpoint = await startReceiver(t, (_, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ choices: [{ message, finish_reason: 'stop' }], usage }))
-  })
+  const { env } = await startModel(t, [whole({ content: 'All is well.' }, 'stop', usage)])
   const control = new AbortController()
   const charged: Usage[] = []
   const result = await completeChat(
-    { url: endpoint.url, key: undefined },
+    { url: env['OPS_MODEL_URL'] ?? '', key: MODEL_KEY },
     { model: 'm', messages: [] },
     {
       signal: control.signal,
@@ -228,14 +210,11 @@ function call(
   }
 }
 
-function stream(...deltas: readonly object[]): string {
-  const chunks = [
-    ...deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] })),
-    { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }], usage: null },
-    { choices: [], usage: { prompt_tokens: 10, completion_tokens: 5 } },
-  ]
-  const lines = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`)
-  return `: comment\r\n\r\n${lines.join('')}data: [DONE]\r\n\r\n`
+/** Cut within lines and within characters: where a chunk ends means nothing. */
+function stream(...deltas: readonly object[]): RawAnswer {
+  const answer = sse(deltas, 'tool_calls', { prompt_tokens: 10, completion_tokens: 5 })
+  const body = `: comment\n\n${answer.body}`.replaceAll('\n', '\r\n')
+  return { ...answer, body, pieceBytes: 7 }
 }
 
 function infoEvent(message: string): string {
@@ -256,38 +235,23 @@ t.test('streams as endpoints write them: interleaved, without index, not streame
       { tool_calls: [call(undefined, 'c', 'record_event', infoEvent('three'))] },
       { tool_calls: [call(undefined, 'd', 'record_event', infoEvent('four'))] },
     ),
-    JSON.stringify({
-      choices: [{ index: 0, message: { content: 'All was recorded.' }, finish_reason: 'stop' }],
-      usage: {
-        ...{ prompt_tokens: 10, completion_tokens: 5 },
-        prompt_tokens_details: { cached_tokens: 4 },
-      },
+    whole({ content: 'All was recorded.' }, 'stop', {
+      ...{ prompt_tokens: 10, completion_tokens: 5 },
+      prompt_tokens_details: { cached_tokens: 4 },
     }),
   ]
-  let at = 0
-  const endpoint = await startReceiver(t, (_, response) => {
-    const text = answers[at++] ?? ''
-    const type = text.startsWith('{') ? 'application/json' : 'text/event-stream'
-    response.writeHead(200, { 'content-type': type })
-    // Cut within lines and within characters: where a chunk ends means nothing.
-    const bytes = Buffer.from(text)
-    for (let from = 0; from < bytes.length; from += 7)
-      response.write(bytes.subarray(from, from + 7))
-    response.end()
-  })
+  const model = await startModel(t, [], { scheduled: answers })
   const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
   const price = { input: 100_000, output: 200_000, cached_input: 50_000 }
   writeFileSync(prices, JSON.stringify({ default: price }))
-  const env = { OPS_MODEL_URL: `${endpoint.url}/v1`, OPS_PRICES: prices }
-  const ops = await startOps(t, postgres, env)
+  const ops = await startOps(t, postgres, { ...model.env, OPS_PRICES: prices })
   t.match(await ended(ops), { status: 'completed', num_turns: 3, cost_usd: 5.8 })
-  const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events')
+  const events = await eventsOf(ops)
   t.same(
-    json.events.map(({ message }) => message),
+    events.map(({ message }) => message),
     ['four', 'three', 'two', 'one'],
   )
-  const last = JSON.parse(endpoint.received[2]?.body.toString() ?? '')
-  t.match(last.messages.slice(2), [
+  t.match(model.asked[2]?.messages.slice(2), [
     { role: 'assistant', tool_calls: [{ id: 'a', function: { arguments: one } }, { id: 'b' }] },
     { role: 'tool', tool_call_id: 'a', content: /^Recorded as event/ },
     { role: 'tool', tool_call_id: 'b' },
@@ -295,7 +259,7 @@ t.test('streams as endpoints write them: interleaved, without index, not streame
     { role: 'tool', tool_call_id: 'c' },
     { role: 'tool', tool_call_id: 'd' },
   ])
-  t.equal(endpoint.received[0]?.path, '/v1/chat/completions')
+  t.equal(model.asked[0]?.path, '/v1/chat/completions')
 })
 
 t.test('a price table that is wrong stops start-up, in one line', async (t) => {

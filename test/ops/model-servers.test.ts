@@ -1,28 +1,35 @@
 import { t } from 'tap'
 import {
-  callDeltas,
   CHECK_SHOP,
-  refusal,
   SHOP_IS_WELL,
+  calls,
+  refusal,
+  says,
   sse,
-  startImitatedOps,
-  streamed,
-  toolCall,
+  startModelOps,
   whole,
-  type Imitated,
-} from '../helpers/imitated.ts'
+} from '../helpers/model.ts'
+import type { Answer } from '../helpers/model.ts'
 import { outputOf } from '../helpers/ops.ts'
 
-const { ops, server, play, toldAfter } = await startImitatedOps(t)
+const { ops, asked, play, toldAfter } = await startModelOps(t)
 
 /** A call of `run_check` as a piece of an answer. */
 function piece(id: string, args: unknown = '{"service":"shop"}', index = 0, name = 'run_check') {
   return { index, id, function: { name, arguments: args } }
 }
 
+/** Calls of tools, a piece for each, in whatever form. */
+function callDeltas(...pieces: readonly object[]): Answer {
+  return sse(
+    pieces.map((call) => ({ tool_calls: [call] })),
+    'tool_calls',
+  )
+}
+
 const NO_ID = { type: 'function', function: piece('').function }
 /** Tool calls as servers give them; each is meant as `run_check {"service": "shop"}`. */
-const MEANT: readonly (readonly [from: string, answer: Imitated, calls?: number])[] = [
+const MEANT: readonly (readonly [from: string, answer: Answer, calls?: number])[] = [
   ['Ollama: parallel calls with one index', callDeltas(piece('a'), piece('b')), 2],
   ['adapters of Gemini: one index and no ids', callDeltas(piece(''), piece('')), 2],
   ['equal ids', callDeltas(piece('a'), piece('a', undefined, 1)), 2],
@@ -39,7 +46,7 @@ t.test('tool calls that break the protocol are taken as meant', async (t) => {
   const { session, summary } = await play([...MEANT.map(([, answer]) => answer), 'All is well.'])
   t.match({ ...session, summary }, { status: 'completed', summary: 'All is well.' })
   for (const [at, [from, , count = 1]] of MEANT.entries()) {
-    const messages = server.asked[at + 1]?.messages ?? []
+    const messages = asked()[at + 1]?.messages ?? []
     const last = messages.findLastIndex(({ role }) => role === 'assistant')
     const results = messages.slice(last + 1).map(({ content }) => content)
     t.equal(results.length, count, from)
@@ -60,7 +67,7 @@ t.test('what a server wants back with a call goes back as it came', async (t) =>
   ])
   const { summary } = await play([answer, 'All is well.'])
   t.equal(summary, 'All is well.')
-  const said = server.asked[1]?.messages.at(-2)
+  const said = asked()[1]?.messages.at(-2)
   t.match(said, { reasoning_content: 'I look.', tool_calls: [{ id: 'a', extra_content }] })
 })
 
@@ -97,12 +104,12 @@ const ARGUMENTS: readonly (readonly [tool: string, args: unknown, told: string |
 ]
 
 t.test('arguments: texts are read as numbers, and what is wrong is said plainly', async (t) => {
-  await play([...ARGUMENTS.map(([tool, args]) => toolCall(tool, args)), 'Done.'])
+  await play([...ARGUMENTS.map(([tool, args]) => calls([tool, args])), 'Done.'])
   for (const [at, [, , told]] of ARGUMENTS.entries()) {
     if (typeof told === 'string') t.equal(toldAfter(at), told)
     else t.match(toldAfter(at), told)
   }
-  t.equal(server.asked.length, ARGUMENTS.length + 1)
+  t.equal(asked().length, ARGUMENTS.length + 1)
 })
 
 t.test('content in parts, empty choices, a reply without a reason for its end', async (t) => {
@@ -111,11 +118,14 @@ t.test('content in parts, empty choices, a reply without a reason for its end', 
     { type: 'text', text: ' well.' },
   ]
   const empty = {
-    type: 'text/event-stream',
-    body: `data: {"choices":[]}\n\ndata: {"choices":null}\n\n${streamed('All is well.').body}`,
+    headers: { 'content-type': 'text/event-stream' },
+    body: `data: {"choices":[]}\n\ndata: {"choices":null}\n\n${sse([{ content: 'All is well.' }]).body}`,
   }
-  const bare = { type: 'text/plain', body: whole({ content: 'All is well.' }, null).body }
-  const cases: readonly (readonly [string, Imitated])[] = [
+  const bare = {
+    headers: { 'content-type': 'text/plain' },
+    body: whole({ content: 'All is well.' }, null).body,
+  }
+  const cases: readonly (readonly [string, Answer])[] = [
     ['parts', sse([{ content: parts }])],
     ['parts, not streamed', whole({ content: parts })],
     [
@@ -126,7 +136,7 @@ t.test('content in parts, empty choices, a reply without a reason for its end', 
       ]),
     ],
     ['empty choices', empty],
-    ['no finish_reason', streamed('All is well.', null)],
+    ['no finish_reason', says('All is well.', null)],
     ['no finish_reason, not streamed', whole({ content: 'All is well.' }, null)],
     ['JSON of another type', bare],
   ]
@@ -144,7 +154,7 @@ t.test('content in parts, empty choices, a reply without a reason for its end', 
 })
 
 t.test('an answer that was cut off goes on', async (t) => {
-  const cut = streamed('The shop', 'length')
+  const cut = says('The shop', 'length')
   const { session, summary } = await play([CHECK_SHOP, cut, 'is well.'])
   t.match(
     { ...session, summary },
@@ -223,14 +233,14 @@ t.test('a tool that the endpoint finds wrong is a failure, and is not left out',
     const { session, problem } = await play([refusal(status, { message }), 'All is well.'])
     t.match(session, { status: 'failed', num_turns: 0 }, from)
     t.match(problem, `the model endpoint answered ${status}`, from)
-    t.equal(server.asked.length, 1, `${from}: it is not asked again`)
+    t.equal(asked().length, 1, `${from}: it is not asked again`)
   }
 })
 
 t.test('an endpoint that takes no tools is told of them in words', async (t) => {
   const call = '<tool_call>{"name": "run_check", "arguments": {"service": "shop"}}</tool_call>'
   // Another endpoint: what has called a tool by the protocol is not read as text.
-  const { ops, server, play } = await startImitatedOps(t)
+  const { ops, asked, play } = await startModelOps(t)
   for (const [from, status, message] of NO_TOOLS) {
     const before = ops.server.logs().length
     const { session, summary } = await play([refusal(status, { message }), call, 'All is well.'])
@@ -244,7 +254,7 @@ t.test('an endpoint that takes no tools is told of them in words', async (t) => 
     t.equal(said.length, 1, `${from}: said once`)
     const end = { ...session, summary }
     t.match(end, { status: 'completed', num_turns: 2, summary: 'All is well.' }, from)
-    const [first, second, third] = server.asked
+    const [first, second, third] = asked()
     t.ok(first?.tools, from)
     t.notOk(second?.tools ?? third?.tools, `${from}: without tools from then on`)
     t.match(second?.messages[0]?.content, /<tool_call>.*\n(?:.*\n)*\{"name":"list_services"/, from)
@@ -267,7 +277,7 @@ t.test('one that takes no stream_options is asked without', async (t) => {
   ] as const) {
     const { session } = await play([no, CHECK_SHOP, 'All is well.'])
     t.match(session, { status: 'completed', num_turns: 2 }, from)
-    const sent = server.asked.map(({ stream_options: has, tools }) => [
+    const sent = asked().map(({ stream_options: has, tools }) => [
       has !== undefined,
       tools?.length,
     ])
@@ -285,7 +295,7 @@ t.test('one that takes no stream_options is asked without', async (t) => {
 
 const IN_STREAM = { error: { code: 500, message: 'Context size has been exceeded.' } }
 /** How servers say that a conversation is too long. */
-const TOO_LONG: readonly (readonly [from: string, answer: Imitated])[] = [
+const TOO_LONG: readonly (readonly [from: string, answer: Answer])[] = [
   [
     'llama.cpp',
     refusal(400, {
@@ -295,7 +305,10 @@ const TOO_LONG: readonly (readonly [from: string, answer: Imitated])[] = [
   ],
   [
     'llama.cpp, in its stream',
-    { type: 'text/event-stream', body: `data: ${JSON.stringify(IN_STREAM)}\n\n` },
+    {
+      headers: { 'content-type': 'text/event-stream' },
+      body: `data: ${JSON.stringify(IN_STREAM)}\n\n`,
+    },
   ],
   [
     'vLLM',
@@ -322,13 +335,16 @@ const TOO_LONG: readonly (readonly [from: string, answer: Imitated])[] = [
 ]
 
 t.test('a conversation that is too long loses its oldest tool results', async (t) => {
-  const first = toolCall('run_check', { service: 'first' })
-  const second = toolCall('run_check', { service: 'second' })
+  const first = calls(['run_check', { service: 'first' }])
+  const second = calls(['run_check', { service: 'second' }])
   for (const [from, no] of TOO_LONG) {
     const { session, summary } = await play([first, second, CHECK_SHOP, no, 'All is well.'])
     const end = { ...session, summary }
     t.match(end, { status: 'completed', num_turns: 4, summary: 'All is well.' }, from)
-    const results = server.asked.at(-1)?.messages.filter(({ role }) => role === 'tool') ?? []
+    const results =
+      asked()
+        .at(-1)
+        ?.messages.filter(({ role }) => role === 'tool') ?? []
     const dropped = /^\(This result was dropped to make room/
     const contents = [dropped, /no service "second"/, SHOP_IS_WELL].map((content) => ({ content }))
     t.match(results, contents, from)
@@ -337,7 +353,7 @@ t.test('a conversation that is too long loses its oldest tool results', async (t
   const [, no] = TOO_LONG[0] ?? []
   const { session } = await play([CHECK_SHOP, no ?? ''])
   t.match(session, { status: 'failed' }, 'with nothing left to drop it fails')
-  t.equal(server.asked.length, 3)
+  t.equal(asked().length, 3)
 })
 
 t.test('a model that is being loaded is waited for', async (t) => {
@@ -347,7 +363,7 @@ t.test('a model that is being loaded is waited for', async (t) => {
   const line =
     /answered 503 \(Loading model\); it is waited for, at most 60 s \(OPS_FIRST_OUTPUT_S\)/
   t.match(outputOf(ops.env, session.id), line)
-  const hasty = await startImitatedOps(t, { OPS_FIRST_OUTPUT_S: '1' })
+  const hasty = await startModelOps(t, { OPS_FIRST_OUTPUT_S: '1' })
   const { problem } = await hasty.play([loading])
   t.match(problem, /answered 503 \(Loading model\), still after 1 s \(OPS_FIRST_OUTPUT_S\)/)
 })
@@ -358,6 +374,6 @@ t.test('a web page is one failure', async (t) => {
     const { session, problem } = await play([page])
     t.match(session, { status: 'failed', num_turns: 0 }, type)
     t.match(problem, /is not a model endpoint: look at OPS_MODEL_URL/, type)
-    t.equal(server.asked.length, 1, type)
+    t.equal(asked().length, 1, type)
   }
 })

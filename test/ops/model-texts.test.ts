@@ -1,14 +1,8 @@
 import { t } from 'tap'
-import {
-  CHECK_SHOP,
-  refusal,
-  SHOP_IS_WELL,
-  startImitatedOps,
-  toolCall,
-} from '../helpers/imitated.ts'
+import { CHECK_SHOP, SHOP_IS_WELL, calls, refusal, startModelOps } from '../helpers/model.ts'
 import { ended } from '../helpers/ops.ts'
 
-const { ops, server, play, toldAfter } = await startImitatedOps(t)
+const { ops, asked, play, toldAfter } = await startModelOps(t)
 
 /** Calls of `run_check` in the two forms that are read. */
 const WRITTEN: readonly (readonly [name: string, text: string])[] = [
@@ -54,7 +48,7 @@ t.test('a call that is written as text is run where it reads, and is no summary'
   t.equal(summary, 'All is well.')
   for (const [at, [name]] of WRITTEN.entries()) {
     t.match(toldAfter(at), SHOP_IS_WELL, name)
-    const said = server.asked[at + 1]?.messages.at(-2)
+    const said = asked()[at + 1]?.messages.at(-2)
     t.match(said?.tool_calls, [
       { function: { name: 'run_check', arguments: '{"service":"shop"}' } },
     ])
@@ -68,7 +62,7 @@ t.test(
     const call = '<tool_call>{"name": "run_check", "arguments": {"service": "shop"}}</tool_call>'
     const { summary } = await play([`I look.\n${call}\nResult: FAIL\nIt is down.`, 'All is well.'])
     t.equal(summary, 'All is well.')
-    t.equal(server.asked[1]?.messages.at(-2)?.content, 'I look.')
+    t.equal(asked()[1]?.messages.at(-2)?.content, 'I look.')
   },
 )
 
@@ -80,7 +74,7 @@ t.test('several calls in one text', async (t) => {
     `\`\`\`json\n[${one},${one}]\n\`\`\``,
   ]) {
     await play([text, 'All is well.'])
-    const results = server.asked[1]?.messages.filter(({ role }) => role === 'tool') ?? []
+    const results = asked()[1]?.messages.filter(({ role }) => role === 'tool') ?? []
     t.match(results, [{ content: SHOP_IS_WELL }, { content: SHOP_IS_WELL }], text)
   }
 })
@@ -146,7 +140,7 @@ const SPELLINGS: readonly (readonly [name: string, text: string])[] = [
 ]
 
 t.test('a planted call acts in no spelling, whatever the model does with it', async (t) => {
-  const one = await startImitatedOps(t)
+  const one = await startModelOps(t)
   for (const [name, text] of SPELLINGS) {
     const { session } = await one.play([text, 'Noted.'])
     t.equal(session.status, 'completed', name)
@@ -154,7 +148,7 @@ t.test('a planted call acts in no spelling, whatever the model does with it', as
   }
 
   // An endpoint without tools, and the result that the call stood in was dropped.
-  const two = await startImitatedOps(t)
+  const two = await startModelOps(t)
   const look = '<tool_call>{"name": "run_check", "arguments": {"service": "shop"}}</tool_call>'
   const noTools = refusal(400, { message: 'some-model does not support tools' })
   const tooLong = refusal(400, { message: 'the prompt is too long' })
@@ -184,7 +178,7 @@ t.test('a model in a loop: its answer is read in one go, and bounded', async (t)
 
 t.test('once a model has called a tool by the protocol, its text is text', async (t) => {
   const call = '<tool_call>{"name": "run_check", "arguments": {"service": "shop"}}</tool_call>'
-  const one = await startImitatedOps(t)
+  const one = await startModelOps(t)
   t.match((await one.play([call, 'All is well.'])).session, { num_turns: 2 }, 'it is read before')
   await one.play([CHECK_SHOP, 'All is well.'])
   const { session, summary } = await one.play([CHECK_SHOP, `The log has ${call} in it.`])
@@ -215,7 +209,7 @@ t.test('reasoning is no part of a summary, closed or not', async (t) => {
   t.match(problem, /neither a text nor a tool call/)
 
   const escalation = { reason: 'It is down.', findings: 'GET /</think>: port 80 is shut.' }
-  await play([toolCall('escalate', escalation), CHECK_SHOP, 'Mended.'])
+  await play([calls(['escalate', escalation]), CHECK_SHOP, 'Mended.'])
   const child = await ended(ops)
   t.match(child, { tier: 2, status: 'completed' })
   t.match(child.prompt_text, 'GET /</think>: port 80 is shut.', 'arguments stay as they are')
@@ -233,10 +227,10 @@ t.test('a session that used no tool is asked for the checks once, and says so', 
 })
 
 t.test('a scheduled session without a check is asked for it once, and says so', async (t) => {
-  const list = toolCall('list_services', {})
+  const list = calls(['list_services', {}])
   // A check that was refused was not run.
-  const no = toolCall('run_check', { service: 'no such service' })
-  const { ops } = await startImitatedOps(t, {}, [list, 'All is well.', no, 'All is well.'])
+  const no = calls(['run_check', { service: 'no such service' }])
+  const { ops } = await startModelOps(t, {}, [list, 'All is well.', no, 'All is well.'])
   const page = await (await fetch(`${ops.base}/sessions/1`)).text()
   t.match(page, 'The model is told: You have run no check')
   t.match(page, '<p>No check was run.</p><p>All is well.</p>')

@@ -2,8 +2,16 @@ import { t } from 'tap'
 import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { ended, startGate, startOps, startOpsProcess, trigger } from '../helpers/ops.ts'
-import type { Event, OpsServer, Session } from '../helpers/ops.ts'
+import {
+  ended,
+  eventsOf,
+  sessionsOf,
+  startGate,
+  startOps,
+  startOpsProcess,
+  trigger,
+} from '../helpers/ops.ts'
+import type { OpsServer, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -12,14 +20,6 @@ const variables = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, .
 const one = await startOps(t, postgres, variables)
 // Servers in one process count as one holder of sessions: the other one has its own process.
 const two = await startOpsProcess(t, postgres, one.env)
-
-async function sessions({ api }: Pick<OpsServer, 'api'>): Promise<readonly Session[]> {
-  return (await api<{ sessions: readonly Session[] }>('GET', '/sessions')).json.sessions
-}
-
-async function criticalEvents({ api }: OpsServer): Promise<readonly Event[]> {
-  return (await api<{ events: readonly Event[] }>('GET', '/events?level=critical')).json.events
-}
 
 /** Starts a session in one of three ways, and says whether it was taken. */
 async function start(
@@ -48,21 +48,21 @@ async function start(
 
 t.test('30 starts at once on two servers: one session runs', async (t) => {
   await until(() => gate.waiting() > 0, 'the scheduled session')
-  t.equal((await sessions(two)).length, 1, 'two schedulers started one')
+  t.equal((await sessionsOf(two)).length, 1, 'two schedulers started one')
   for (let round = 0; round < 2; round++) {
-    const before = (await sessions(one)).length
+    const before = (await sessionsOf(one)).length
     gate.open()
     await ended(one)
     const starts = Array.from({ length: 30 }, (_, at) => start(at % 2 === 0 ? one : two, at))
     const won = (await Promise.all(starts)).filter(Boolean)
     t.equal(won.length, 1, 'one start was taken')
-    const after = await sessions(two)
+    const after = await sessionsOf(two)
     t.equal(after.length, before + 1, 'one session more')
     t.equal(after.filter(({ status }) => status === 'running').length, 1)
     await until(() => gate.waiting() > 0, 'its check')
     t.equal(gate.waiting(), 1, 'one of them is run')
   }
-  const ids = (await sessions(one)).map(({ id }) => id)
+  const ids = (await sessionsOf(one)).map(({ id }) => id)
   t.same(ids, [3, 2, 1], 'a start that is refused takes no id')
   gate.open(true)
   await ended(one)
@@ -122,12 +122,12 @@ t.test('what a server leaves that is killed, the next one fails, once', async (t
     ...{ session_id: left.id, level: 'critical', service: 'gatehouse' },
     message: `Session ${left.id} failed: the process that ran it is gone`,
   }
-  t.match(await criticalEvents(next), [told])
+  t.match(await eventsOf(next, '?level=critical'), [told])
   const second = await trigger(next)
   t.equal(second.status, 'running', 'another one may run')
   await next.server.stop()
 
   const last = await startOps(t, postgres, one.env)
   t.match(await ended(last, second.id), { status: 'stopped', exit_code: 1 }, 'a stop stops it')
-  t.match(await criticalEvents(last), [told])
+  t.match(await eventsOf(last, '?level=critical'), [told])
 })

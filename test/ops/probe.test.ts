@@ -10,11 +10,10 @@ import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import {
   ended,
   inventoryFile,
+  memoriesOf,
   outputOf,
   startOps,
   startProbe,
-  type Memory,
-  type OpsServer,
 } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { refuseRows, rollbacks } from '../helpers/outages.ts'
@@ -23,10 +22,6 @@ import { openTimedSessions, type RunnerParts } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
-
-async function memories({ api }: OpsServer): Promise<readonly Memory[]> {
-  return (await api<{ memories: readonly Memory[] }>('GET', '/memories')).json.memories
-}
 
 await t.test('the session at the start', async (t) => {
   const env = await postgres.env(t)
@@ -49,7 +44,7 @@ await t.test('the session at the start', async (t) => {
       confidence: 0.7,
       active: true,
     }
-    t.match(await memories(ops), [{ ...known, tier: 1, session_id: session.id }])
+    t.match(await memoriesOf(ops), [{ ...known, tier: 1, session_id: session.id }])
   })
 
   await t.test('a wrong inventory stops the start, in one line that says where', async (t) => {
@@ -141,7 +136,7 @@ await t.test('sessions of one probe', async (t) => {
       { service: 'host', level: 'info', message: 'file_age /nothing/here: no such file' },
     ])
     t.equal(events.length, 4)
-    const learned = await memories(ops)
+    const learned = await memoriesOf(ops)
     t.match(learned, [{ service: 'shop', observation: /^text usually answers within/ }])
     t.equal(learned.length, 1, 'only what is well has a usual time')
     const rows = await postgres.query(ops.env, 'select summary from ops.sessions order by id desc')
@@ -269,7 +264,7 @@ await t.test('sessions of one probe', async (t) => {
   await t.test('a check has one memory, however long it took', async (t) => {
     status = 204
     for (let at = 0; at < 6; at++) await lookAt([{ ...front, name: 'web' }])
-    const timings = (await memories(ops)).filter(({ observation }) => /^web /.test(observation))
+    const timings = (await memoriesOf(ops)).filter(({ observation }) => /^web /.test(observation))
     t.equal(timings.length, 1)
     t.ok(timings.every(({ confidence }) => confidence >= 0.7 && confidence <= 1))
   })

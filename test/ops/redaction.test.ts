@@ -3,19 +3,11 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import {
-  calls,
-  claudeResult,
-  inTier,
-  openAgentOps,
-  REPORT_KEY,
-  says,
-  startModel,
-  withKey,
-} from '../helpers/agents.ts'
+import { claudeResult, openAgentOps, REPORT_KEY, withKey } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import type { Call } from '../helpers/agents.ts'
+import { calls, inTier, refusal, says, startModel } from '../helpers/model.ts'
+import type { Call } from '../helpers/model.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
 import type { Session } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -265,7 +257,7 @@ t.test(
 
 t.test('a secret that a model or a tool echoes is kept nowhere', async (t) => {
   // Few characters a chunk: the secret comes in pieces.
-  const model = await startModel(t, undefined, { chunkSize: 5 })
+  const model = await startModel(t, undefined, { chunk: 5 })
   const key = model.env['OPS_MODEL_KEY'] ?? ''
   const base64 = Buffer.from(`user:${key}`).toString('base64')
   const forms = [key, encodeURIComponent(key), base64, Buffer.from(key).toString('base64url')]
@@ -306,7 +298,7 @@ t.test('a secret that a model or a tool echoes is kept nowhere', async (t) => {
   const last = await ended(ops)
   t.match(last, { tier: 3, status: 'completed', num_turns: 2 })
   t.equal(told.length, list.length)
-  model.answer(() => ({ error: { message: `bad key ${echo}` }, status: 400 }))
+  model.answer([refusal(400, { message: `bad key ${echo}` })])
   t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
 
   const stored = await storedTexts(ops.env)

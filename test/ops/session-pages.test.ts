@@ -2,14 +2,14 @@ import { t } from 'tap'
 import { claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { CHECK_SHOP, sse, startImitatedOps, toolCall } from '../helpers/imitated.ts'
+import { CHECK_SHOP, calls, sse, startModelOps } from '../helpers/model.ts'
 import { ended, trigger } from '../helpers/ops.ts'
 import type { Session } from '../helpers/ops.ts'
 
 const [, postgres] = backends
 const BROWSER = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
 
-const { ops, play } = await startImitatedOps(t)
+const { ops, play } = await startModelOps(t)
 const { base } = ops
 
 /** The text of a page as people read it, in one line. */
@@ -77,7 +77,7 @@ t.test('a session of a model reads as a story', async (t) => {
 t.test('the chain of an escalation, without the fences that only a model needs', async (t) => {
   const escalation = { reason: 'The disk is full.', findings: '## Disk\n\n- **31 GB** of logs' }
   const { session: first, page } = await play([
-    toolCall('escalate', escalation),
+    calls(['escalate', escalation]),
     CHECK_SHOP,
     'Mended.',
   ])
@@ -134,7 +134,7 @@ t.test('a long result is shortened, and there as a whole', async (t) => {
     const observation = `noted ${at} ${'x'.repeat(10)}`
     await ops.api('POST', '/memories', { category: 'behavior', observation })
   }
-  const { session, page } = await play([toolCall('recall', {}), 'All is well.'])
+  const { session, page } = await play([calls(['recall', {}]), 'All is well.'])
   const path = `/sessions/${session.id}/calls/1`
   t.match(page, `<a href="${path}" hx-get="${path}"`)
   t.equal([...page.matchAll(/noted \d+ x/g)].length, 7)
@@ -144,8 +144,9 @@ t.test('a long result is shortened, and there as a whole', async (t) => {
   const fragment = await request(base + path, { headers: { 'hx-request': 'true' } })
   t.match(fragment.text, /^<details class="call" id="call-1" open>/)
   t.notMatch(fragment.text, /Show all of it/)
-  const calls = `/sessions/${session.id}/calls`
-  const wrong = ['2', '99999999999', '-1', 'x'].map((call) => `${calls}/${call}`)
+  const wrong = ['2', '99999999999', '-1', 'x'].map(
+    (call) => `/sessions/${session.id}/calls/${call}`,
+  )
   for (const path of [...wrong, '/sessions/999999/calls/1']) {
     t.equal((await request(base + path)).status, 404, path)
   }

@@ -84,21 +84,25 @@ await eachBackend(
       await stream.closed
     })
 
-    await t.test('refused: no such session, no method but GET, a foreign host', async (t) => {
-      for (const [path, method, status] of [
-        ['/sessions/999999/stream', 'GET', 404],
-        ['/sessions/none/stream', 'GET', 404],
-        [`/sessions/${id}/stream`, 'POST', 405],
-      ] as const) {
-        const answer = await request(`${ops.base}${path}`, { method })
-        t.equal(answer.status, status, `${method} ${path}`)
-        t.match(answer.json(), { error: /\S/ })
-      }
-      const headers = { host: 'evil.example' }
-      t.equal((await request(`${ops.base}/sessions/${id}/stream`, { headers })).status, 403)
-      const head = await request(`${ops.base}/sessions/${id}/stream`, { method: 'HEAD' })
-      t.equal(head.status, 200)
-    })
+    await t.test(
+      'refused: no such session or line, no method but GET, a foreign host',
+      async (t) => {
+        for (const [path, method, status] of [
+          ['/sessions/999999/stream', 'GET', 404],
+          ['/sessions/none/stream', 'GET', 404],
+          [`/sessions/${id}/stream?last_event_id=none`, 'GET', 400],
+          [`/sessions/${id}/stream`, 'POST', 405],
+        ] as const) {
+          const answer = await request(`${ops.base}${path}`, { method })
+          t.equal(answer.status, status, `${method} ${path}`)
+          t.match(answer.json(), { error: /\S/ })
+        }
+        const headers = { host: 'evil.example' }
+        t.equal((await request(`${ops.base}/sessions/${id}/stream`, { headers })).status, 403)
+        const head = await request(`${ops.base}/sessions/${id}/stream`, { method: 'HEAD' })
+        t.equal(head.status, 200)
+      },
+    )
 
     await t.test(
       'the server stops: the stream ends with the delay to come back after',

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { calls, inTier, says, startModel } from '../helpers/agents.ts'
-import type { Call, ModelEndpoint } from '../helpers/agents.ts'
+import { calls, inTier, says, startModel } from '../helpers/model.ts'
+import type { Call, Model } from '../helpers/model.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
 import type { OpsServer } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -61,7 +61,7 @@ function use(...list: readonly Call[]): Promise<readonly string[]> {
 
 async function useOf(
   t: Test,
-  { model, ops }: { model: ModelEndpoint; ops: OpsServer },
+  { model, ops }: { model: Model; ops: OpsServer },
   list: readonly Call[],
 ): Promise<readonly string[]> {
   let answers: readonly string[] = []

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
+import { refusal } from '../helpers/model.ts'
 import { backends } from '../helpers/backends.ts'
 import type { Row } from '../helpers/backends.ts'
 import {
@@ -56,11 +57,14 @@ async function leaveBehind(text: string): Promise<void> {
   )
 }
 
+/** Asks to come again after this many seconds. */
+const busyFor = (seconds: string) => refusal(429, 'busy', { 'retry-after': seconds })
+
 await t.test('a stop while alerts are read loses nothing, and starts nothing', async (t) => {
   const fallback = { ...env, OPS_BRIEF_FALLBACK: 'true' }
   const one = await startOpsProcess(t, postgres, fallback)
   const before = await ended(one)
-  briefs.answer(null)
+  briefs.hold()
   const interrupted = deliverAlert(one.base, 'stopped')
   const waiting = deliverAlert(one.base, 'stopped while it waited')
   await until(() => briefs.asked.length === 1, 'the model to be asked')
@@ -80,7 +84,7 @@ await t.test('a stop while alerts are read loses nothing, and starts nothing', a
 await t.test('two instances', async (t) => {
   const one = await startOps(t, postgres, env)
   await ended(one)
-  briefs.answer(null)
+  const release = briefs.hold()
   const before = briefs.asked.length
   const answer = deliverAlert(one.base, 'being read')
   await until(() => briefs.asked.length === before + 1, 'the model to be asked')
@@ -93,7 +97,7 @@ await t.test('two instances', async (t) => {
     const isRead = (): boolean => two.server.logs().join().includes('alert is read again')
     await until(isRead, 'the alert whose reader is gone', 15_000)
     t.equal(briefs.asked.length, before + 1, 'it waits for the other one')
-    briefs.release('The brief.')
+    release('The brief.')
     t.match(await answer, { json: { status: 'triggered' } })
     t.match(await allRead('being read'), [{ outcome: 'triggered' }])
     t.match(await allRead('left'), [{ outcome: 'acknowledged', payload: 'left' }])
@@ -102,9 +106,9 @@ await t.test('two instances', async (t) => {
   })
 
   await t.test('model and prompt by their flags', async (t) => {
-    briefs.answer('The brief.')
+    briefs.answer(['The brief.'])
     t.equal((await deliverAlert(two.base, 'down')).status, 202)
-    const { model, messages } = briefs.asked.at(-1)?.body ?? {}
+    const { model, messages } = briefs.asked.at(-1) ?? {}
     t.match({ model, system: messages?.[0]?.content }, { model: 'by-flag', system: 'By flag.' })
     await ended(one)
   })
@@ -115,12 +119,12 @@ await t.test('two instances', async (t) => {
       Array.from({ length: 8 }, (_, at) =>
         deliverAlert(at % 2 === 0 ? one.base : two.base, `${name} ${at}`),
       )
-    briefs.answer(null)
+    const release = briefs.hold()
     const first = deliver('first')
     await until(async () => (await alerts('first')).length === 8, 'them to be kept')
     await until(() => briefs.asked.length > asked, 'the model to be asked')
-    briefs.answer('Not asked.')
-    briefs.release('The brief.')
+    briefs.answer(['Not asked.'])
+    release('The brief.')
     const answers = await Promise.all(first)
     t.ok(answers.every(({ status }) => status === 202))
     t.equal(answers.filter(({ json }) => json.status === 'triggered').length, 1)
@@ -129,12 +133,12 @@ await t.test('two instances', async (t) => {
     await ended(one)
 
     // One that fails lets the next one have its turn.
-    briefs.answer(400)
+    briefs.answer([refusal(400, 'no')])
     const second = await Promise.all(deliver('second'))
     t.ok(second.every(({ status }) => status === 502))
     t.equal(briefs.asked.length, asked + 9)
 
-    briefs.answer(null)
+    briefs.hold()
     const late = await Promise.all(deliver('third'))
     t.ok(late.every(({ status, json }) => status === 502 && json.error === 'synthesis failed'))
     const said = late.map(({ json }) => json.message ?? '')
@@ -147,14 +151,14 @@ await t.test('two instances', async (t) => {
 
   await t.test('Retry-After is obeyed within the deadline', async (t) => {
     const asked = briefs.asked.length
-    briefs.answer({ retryAfter: 11 })
+    briefs.answer([busyFor('11')])
     const refused = await deliverAlert(one.base, 'too long')
     t.match(refused, { status: 502, json: { message: /busy, and may be asked again in 11 s/ } })
     t.equal(briefs.asked.length, asked + 1, 'it is not waited for in vain')
-    briefs.answer({ retryAfter: 1 })
+    briefs.answer([busyFor('1')])
     const soon = deliverAlert(one.base, 'soon enough')
     await until(() => briefs.asked.length === asked + 2, 'the first try')
-    briefs.answer('The brief.')
+    briefs.answer(['The brief.'])
     t.match(await soon, { status: 202, json: { status: 'triggered' } })
     t.equal(briefs.asked.length, asked + 3)
     await ended(one)
@@ -162,7 +166,7 @@ await t.test('two instances', async (t) => {
 
   await t.test('a sender that hung up is noted, and its alert is read', async (t) => {
     const asked = briefs.asked.length
-    briefs.answer(null)
+    const release = briefs.hold()
     const socket = connect(Number(new URL(one.base).port), '127.0.0.1')
     socket.write(
       `POST /api/v1/webhook HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${CHAT_KEY}\r\nContent-Length: 6\r\n\r\nhungup`,
@@ -172,7 +176,7 @@ await t.test('two instances', async (t) => {
     const isLogged = (): boolean =>
       one.server.logs().some((line) => line.includes('alert sender hung up'))
     await until(isLogged, 'the server to notice')
-    briefs.release('The brief.')
+    release('The brief.')
     t.match(await allRead('hungup'), [{ outcome: 'triggered', problem: /hung up/ }])
     await ended(one)
   })
@@ -181,7 +185,7 @@ await t.test('two instances', async (t) => {
     'no model is asked about an alert that was left while a session runs',
     async (t) => {
       const asked = briefs.asked.length
-      briefs.answer('Not asked.')
+      briefs.answer(['Not asked.'])
       const session = await beginByHand(postgres, env)
       await leaveBehind('too late')
       t.match(await allRead('too late'), [{ outcome: 'acknowledged', session_id: null }])
@@ -193,20 +197,20 @@ await t.test('two instances', async (t) => {
   await t.test('a crash while an alert is read loses nothing', async (t) => {
     await one.server.stop()
     const asked = briefs.asked.length
-    briefs.answer(null)
+    briefs.hold()
     void deliverAlert(two.base, '{"tier":2,"text":"killed"}').catch(() => undefined)
     await until(() => briefs.asked.length === asked + 1, 'the model to be asked')
     await two.server.kill()
     t.match(await alerts('killed'), [{ outcome: 'received' }])
     // As if no session had begun for long: the scheduled one would be first otherwise.
     await postgres.query(env, `update ops.settings set scheduled_at = now() - interval '1 day'`)
-    briefs.answer('It was killed.')
+    briefs.answer(['It was killed.'])
     const three = await startOps(t, postgres, env)
     const [alert] = await allRead('killed')
     t.match(alert, { outcome: 'triggered', session_id: Number })
     const session = await ended(three, Number(alert?.['session_id']))
     t.match(session, { trigger: 'alert', prompt_text: 'It was killed.', tier: 2 })
-    t.match(briefs.asked.at(-1)?.body.messages[1]?.content, /killed/)
+    t.match(briefs.asked.at(-1)?.messages[1]?.content, /killed/)
     const stopped = { outcome: 'failed', problem: /server stopped/, session_id: null }
     t.match(await alerts('stopped'), [stopped, stopped], 'their senders try again')
   })
@@ -222,7 +226,7 @@ await t.test('a brief counts against the budget of the day', async (t) => {
   const usage = { prompt_tokens: 600, completion_tokens: 100 }
   const message = { role: 'assistant', content: ' ' }
   const choices = [{ index: 0, message, finish_reason: 'stop' }]
-  briefs.answer({ bytes: JSON.stringify({ choices, usage }) })
+  briefs.answer([{ body: JSON.stringify({ choices, usage }) }])
   for (const at of [1, 2]) {
     const { status, json } = await deliverAlert(ops.base, `paid ${at}`)
     t.equal(status, 502)

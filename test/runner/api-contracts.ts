@@ -3,10 +3,10 @@ import type { Owner } from '../helpers/owner.ts'
 import type { Service } from '../helpers/server.ts'
 import { startServer } from '../helpers/server.ts'
 import { contractFaults } from './contract.ts'
+import { compare } from './documented.ts'
 import { exchangesOf } from './exchanges.ts'
 
-/** The services whose document says all of their API. */
-const DOCUMENTED: readonly Service[] = ['hooks', 'links', 'ops']
+const SERVICES: readonly Service[] = ['hooks', 'links', 'ops']
 
 /** How the check of one service went. */
 export type ContractReport = {
@@ -16,16 +16,27 @@ export type ContractReport = {
   readonly faults: readonly string[]
 }
 
+/** What a run was: a long one asks prism as well, a whole one has called every operation. */
+type Run = { readonly isLong: boolean; readonly isWhole: boolean }
+
 /** Checks all calls that a run made of the APIs against the documents that the services serve. */
-export async function checkContracts(folder: string): Promise<readonly ContractReport[]> {
+export async function checkContracts(
+  folder: string,
+  { isLong, isWhole }: Run,
+): Promise<readonly ContractReport[]> {
   const reports: ContractReport[] = []
-  for (const service of DOCUMENTED) {
+  for (const service of SERVICES) {
     const exchanges = exchangesOf(folder, service)
     if (exchanges.length === 0) continue
     const faults = await withOwner(async (owner) => {
       const server = await startServer(owner, { services: [service] })
-      const document = await request(`${server[service]}/api/openapi.yaml`)
-      return contractFaults(owner, document.text, exchanges)
+      const { text } = await request(`${server[service]}/api/openapi.yaml`)
+      const { faults, unreached } = compare(text, exchanges)
+      return [
+        ...faults,
+        ...(isWhole ? unreached.map((operation) => `${operation} never succeeded`) : []),
+        ...(isLong ? await contractFaults(owner, text, exchanges) : []),
+      ]
     })
     reports.push({ service, calls: exchanges.length, faults })
   }

@@ -16,8 +16,12 @@ export type Exchange = {
   readonly answer: string
 }
 
-const API = /^\/api\/v\d+\//
 const FILE = /^exchanges-\d+\.ndjson$/
+
+/** Whether calls of a path are compared; the others are for browsers and senders. */
+export function isApi(path: string): boolean {
+  return /^\/api\/v\d+\//.test(path)
+}
 
 /** Origins of servers that this process started, with the service that answers there. */
 const services = new Map<string, string>()
@@ -31,7 +35,7 @@ export function keepExchanges(service: string, address: string): void {
 export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'target'>): void {
   const { origin, pathname, search } = new URL(url)
   const service = services.get(origin)
-  if (service === undefined || !API.test(pathname)) return
+  if (service === undefined || !isApi(pathname)) return
   const exchange: Exchange = { service, target: pathname + search, ...call }
   const file = join(runFolder(), `exchanges-${process.pid}.ndjson`)
   appendFileSync(file, `${JSON.stringify(exchange)}\n`, { mode: 0o600 })

@@ -24,7 +24,7 @@ export function destinationFacts(destination: Destination, countedTo: number): H
     Gap: gap === 0 ? false : `${gap} removed before they were delivered, up to ${gap_through}`,
     'Last answer': lastAnswer(destination),
     Latency: latency(destination),
-    'Looked at': destination.position === 0 ? 'nothing yet' : `up to ${destination.position}`,
+    'Checked up to': destination.position === 0 ? 'no event yet' : `event ${destination.position}`,
   })}`
 }
 

@@ -7,7 +7,7 @@ import { breakable, namedRows, section } from '../../parts.ts'
 export interface CompareView {
   event: { id: number; provider: string }
   neighbours: { previous_of_provider: number | null }
-  /** The id that was typed, and the result; without one there is no such event. */
+  /** The id that was typed, and the result; undefined where no event has this id. */
   compared?: { typed: string; result: Comparison | undefined }
 }
 

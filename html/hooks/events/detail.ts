@@ -1,11 +1,11 @@
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import type { Neighbours } from '../../../db/hooks/events.ts'
-import type { EventRequest } from '../../../services/hooks/events/detail.ts'
+import type { EventDetail, EventRequest } from '../../../services/hooks/events/detail.ts'
 import { attributes, copyBox, facts, namedRows, section, sizeTag, timeTag } from '../../parts.ts'
 import { compareForm, comparison, type CompareView } from './compare.ts'
 import { payloadSection, type PayloadView } from './payload.ts'
-import { trustBadge, verification, verifyBadge } from '../layout.ts'
+import { trustBadge, verifyBadge } from '../layout.ts'
 import { logUrl } from './filter.ts'
 import { replaySection, type ReplaysView } from '../replays.ts'
 
@@ -15,10 +15,10 @@ export interface EventView extends PayloadView, ReplaysView, CompareView {
   /** The delivery as it was sent, but for its secrets. */
   request: EventRequest
   neighbours: Neighbours
-  /** An earlier event with the same body, which may mean a replayed delivery. */
-  sameBody: number | null
-  /** What the unsigned type header says, where the event keeps another type; else null. */
-  contradictedType: string | null
+  /** The first event with the same signed body: this one may be a replayed delivery. */
+  sameBody: Pick<EventDetail, 'id' | 'event_type'> | null
+  /** Whether the event is signed, but its type is not. */
+  hasUnsignedType: boolean
   /**
    * A command that sends the bytes again to this receiver, without a secret; null for a queue's
    * event.
@@ -49,21 +49,21 @@ export function eventFragment(view: EventView): Html {
 
 function titleOf({ event }: EventView): Html {
   const type = event.event_type ?? 'Event without type'
-  return html`<bdi>${type}</bdi> ${verifyBadge(verification(event))}`
+  return html`<bdi>${type}</bdi> ${verifyBadge(event)}`
 }
 
 /** What is asked for first comes first: what to do with the event, and its payload. */
 function article(view: EventView, title: Html): Html {
-  const { event, sameBody, contradictedType, curl } = view
+  const { event, sameBody, curl } = view
   return html`<article id="event" class="event" data-event="${event.id}">
     ${title}
     <p class="muted">
       <bdi>${event.provider}</bdi> · ${timeTag(event.received_at)} · ${sizeTag(event.payload_size)}
     </p>
-    ${neighbourLinks(view)} ${sameBody !== null && sameBodyNote(event.id, sameBody)}
-    ${contradictedType !== null && typeNote(contradictedType)} ${comparison(view)}
-    ${replaySection(view)} ${payloadSection(view)} ${requestSection(view.request)} ${summary(view)}
-    ${compareForm(view)} ${curl !== null && curlCommand(curl)}
+    ${neighbourLinks(view)} ${sameBody !== null && sameBodyNote(event, sameBody)}
+    ${comparison(view)} ${replaySection(view)} ${payloadSection(view)}
+    ${requestSection(view.request)} ${summary(view)} ${compareForm(view)}
+    ${curl !== null && curlCommand(curl)}
   </article>`
 }
 
@@ -91,27 +91,28 @@ function curlCommand(command: string): Html {
   return section('curl-title', 'Copy as curl', content)
 }
 
-function sameBodyNote(id: number, earlier: number): Html {
+function sameBodyNote(
+  { id, event_type }: EventView['event'],
+  first: NonNullable<EventView['sameBody']>,
+): Html {
+  const came =
+    first.event_type !== event_type &&
+    html`, which came as <bdi>${first.event_type ?? 'an event without a type'}</bdi>`
   return html`<p class="note">
-    The body is the same, byte for byte, as that of <a href="/log/${earlier}">event ${earlier}</a>:
-    the provider sent it again under a new delivery id, or somebody replayed an old delivery.
-    <a href="/log/${id}?compare=${earlier}">Compare them</a>.
+    The body is the same, byte for byte, as that of
+    <a href="/log/${first.id}">event ${first.id}</a>${came}: the provider sent it again under a new
+    delivery id, or somebody replayed an old delivery.
+    <a href="/log/${id}?compare=${first.id}">Compare them</a>.
   </p>`
 }
 
-function typeNote(type: string): Html {
-  return html`<p class="note">
-    The type header says <bdi>${type}</bdi>. The signature does not cover it: the event keeps the
-    type of the first event with this body.
-  </p>`
-}
-
-function summary({ event }: EventView): Html {
-  const { provider } = event
+function summary({ event, hasUnsignedType }: EventView): Html {
+  const { provider, event_type } = event
+  const unsigned = html`${event_type} <span class="muted">(type not signed)</span>`
   const content = facts({
     Id: event.id,
     Provider: html`<a href="${logUrl({ provider })}">${provider}</a>`,
-    'Event type': event.event_type,
+    'Event type': hasUnsignedType && event_type !== null ? unsigned : event_type,
     Received: timeTag(event.received_at, 'exact'),
     'Trust mode': trustBadge(event.trust_mode),
     Verified: event.verified ? 'yes' : 'no',

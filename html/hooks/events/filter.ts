@@ -34,8 +34,6 @@ export type LogFilter = Pick<LogQuery, FilterName | 'limit'>
 export interface FilterView {
   filter: LogFilter
   providers: readonly string[]
-  /** Known event types of the chosen provider, or of all. */
-  types: readonly string[]
 }
 
 /** Whether any filter is set. */
@@ -63,7 +61,7 @@ function address(path: string, { limit = DEFAULT_LIMIT, ...texts }: Partial<LogF
  * The filters above the log. They are an ordinary GET form; htmx replaces `#log-results` by the
  * fragment that the same URL answers to it, and puts that URL into the address bar.
  */
-export function logFilter({ filter, providers }: Pick<FilterView, 'filter' | 'providers'>): Html {
+export function logFilter({ filter, providers }: FilterView): Html {
   const { provider, rejected } = filter
   // A removed provider still has events, so the provider of the URL is always offered.
   const gone = providers.includes(provider) ? [] : [provider]
@@ -107,7 +105,7 @@ function eventFields(form: Form): Html {
 
 const TYPES = 'log-types'
 const BOUND_TITLE =
-  'A date and time with time zone, today (UTC), 15m, 24h or 7d for so long ago, or an event id'
+  'A date and time with time zone, today (UTC), a duration before now (15m, 24h, 7d), or an event id'
 
 const PRESETS = { 'Last hour': '1h', 'Last 24 hours': '24h', 'Today (UTC)': 'today' } as const
 
@@ -169,7 +167,7 @@ function rowsField(form: Form): Html {
  * What stands above the events and follows the filters: each that is set with a way to remove it,
  * a download of what they choose, and the types that the form offers.
  */
-export function filterLine({ filter, types }: FilterView): Html {
+export function filterLine(filter: LogFilter, types: readonly string[]): Html {
   const { limit: _limit, rejected: _rejected, ...chosen } = filter
   const chips = NAMES.flatMap((name) => chipsOf(filter, name))
   return html`<div class="title-line filter-line">

@@ -1,15 +1,6 @@
-import type { Rejection } from '../../../db/hooks/rejections.ts'
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
-import {
-  attributes,
-  button,
-  emptyState,
-  listTable,
-  moreLink,
-  tableRow,
-  timeTag,
-} from '../../parts.ts'
+import { attributes, button, emptyState, moreLink, timeTag } from '../../parts.ts'
 import type { EventRow } from '../../../services/hooks/events/previews.ts'
 import { eventFragment, type EventView } from './detail.ts'
 import { eventTable } from './row.ts'
@@ -34,16 +25,13 @@ export interface ListView extends FilterView {
 
 /** A page of `/log`. */
 export interface LogView extends ListView {
+  /** Known event types of the chosen provider, or of all. */
+  types: readonly string[]
   events: readonly EventRow[]
   /** No event up to this one is missing in the list. */
   position: number
   /** The event that stands beside the list; 0 for none. */
   open: number
-}
-
-/** A page of `/log?rejected=1`. */
-export interface RejectionsView extends ListView {
-  rejections: readonly Rejection[]
 }
 
 /**
@@ -57,7 +45,7 @@ export function logPage(view: LogView, opened?: EventView): Page {
     wide: true,
     script: 'hooks.js',
     body: html`<div data-stream="/events" data-last="${view.position}">
-      ${head(false, !view.below && PAUSE)} ${logFilter(view)}
+      ${listHead(false, !view.below && PAUSE)} ${logFilter(view)}
       <div class="split">${logFragment(view)} ${beside(view, opened)}</div>
     </div>`,
   }
@@ -102,55 +90,14 @@ export function logFragment(view: LogView): Html {
     data-newest="${newest}"
     data-position="${position}"
   >
-    ${filterLine(view)}
+    ${filterLine(filter, view.types)}
     <p id="log-news" class="news" role="status"><a${attributes(show)}></a></p>
-    ${listOf(view, events.length > 0 && table, noEvents(filter))}
+    ${listPart(view, events.length > 0 && table, noEvents(filter))}
   </div>`
-}
-
-const REJECTED =
-  'A refused delivery is kept without its payload, and its source only as a network. ' +
-  'The oldest are dropped first.'
-
-/** `/log?rejected=1`: deliveries that were refused. */
-export function rejectionsPage(view: RejectionsView): Page {
-  return {
-    title: 'Rejected deliveries',
-    section: 'log',
-    wide: true,
-    body: html`${head(true)}
-      <p class="muted">${REJECTED}</p>
-      ${logFilter(view)} ${rejectionsFragment(view)}`,
-  }
-}
-
-/** The table of `/log?rejected=1`; used as `logFragment` is. */
-export function rejectionsFragment(view: RejectionsView): Html {
-  const { filter, rejections } = view
-  const table = listTable({
-    bodyId: 'log-rows',
-    caption: 'Refused deliveries, newest first',
-    columns: ['Provider', 'Reason', 'Time', 'Status', 'Source'],
-    rows: rejections.map(rejectionRow),
-  })
-  return html`<div id="log-results">
-    ${listOf(view, rejections.length > 0 && table, noRejections(filter))}
-  </div>`
-}
-
-function noRejections({ provider }: LogFilter): Html {
-  const from = provider === '' ? '' : ' from this provider'
-  const note = 'A delivery with a wrong signature or token would be listed here.'
-  return emptyState(`Nothing was refused${from}.`, html`<span class="muted">${note}</span>`)
-}
-
-function rejectionRow({ provider, reason, at, status, source }: Rejection): Html {
-  const verify = html`<span class="badge bad">${status}</span>`
-  return tableRow({}, { provider, type: reason, when: timeTag(at), verify, source })
 }
 
 /** The title, and the two lists of the log. */
-function head(rejected: boolean, more: Printable = null): Html {
+export function listHead(rejected: boolean, more: Printable = null): Html {
   return html`<div class="strip">
     <h1>Log</h1>
     <nav class="tabs" aria-label="Log">
@@ -165,7 +112,7 @@ function head(rejected: boolean, more: Printable = null): Html {
  * The table with the link to the next page. Without rows it says why, also where the events of a
  * page were removed since its link was made.
  */
-function listOf(view: ListView, table: Html | false, whenNone: Html): Html {
+export function listPart(view: ListView, table: Html | false, whenNone: Html): Html {
   const { filter, below, next, searchedTo = null } = view
   const goesOn = table !== false || searchedTo !== null
   const newest = html`<a href="${logUrl(filter)}">Show the newest</a>`

@@ -1,7 +1,7 @@
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { EventRow } from '../../../services/hooks/events/previews.ts'
 import { listTable, rowLink, sizeTag, sizeText, tableRow, timeTag } from '../../parts.ts'
-import { verification, verifyBadge } from '../layout.ts'
+import { verifyBadge } from '../layout.ts'
 
 const COLUMNS = [
   'Id',
@@ -34,7 +34,7 @@ function eventRow(event: EventRow, isOpen: boolean): Html {
     preview: previewText(event),
     provider,
     when: timeTag(received_at),
-    verify: verifyBadge(verification(event)),
+    verify: verifyBadge(event),
     number: sizeTag(payload_size),
   }
   return tableRow({ 'data-id': id }, cells)

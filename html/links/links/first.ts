@@ -6,8 +6,8 @@ import type { ShortLinks } from './links.ts'
 const EXAMPLE = JSON.stringify({ slug: 'docs', url: 'https://docs.example.com/' })
 
 /**
- * The form of a user's first link. It stands above the list, which is looked up again meanwhile;
- * the styles take it away when the list has a link.
+ * The form of a user's first link. It stands above the list, which is polled. CSS hides the form
+ * once the list has a link.
  */
 export function firstLinkForm({ keyword }: ShortLinks): Html {
   const form = { id: 'first' }
@@ -26,7 +26,7 @@ export function firstLinkForm({ keyword }: ShortLinks): Html {
   </section>`
 }
 
-/** What stands in the place of the list until there is a link. */
+/** Shown instead of the list until there is a link. */
 export function firstLinkStep({ base }: ShortLinks): Html {
   const command =
     `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\\n` +

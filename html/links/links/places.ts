@@ -29,7 +29,7 @@ export const EXAMPLE_AREA: Attributes = {
   ...{ id: 'link-places', ...RENEWED, 'hx-trigger': CHANGED.join(', '), 'hx-swap': 'innerHTML' },
 }
 
-/** A field renews what stands below it only: a new field would not have the focus. */
+/** A field replaces only what is below it: a replaced field would lose the focus. */
 const LIVE_PLACE: Attributes = {
   ...RENEWED,
   'hx-trigger': 'input delay:250ms',

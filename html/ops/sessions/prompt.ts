@@ -2,9 +2,9 @@ import { html, type Html } from '../../../kernel/html.ts'
 import { markdown } from '../../markdown.ts'
 import { shortText } from '../layout.ts'
 
-/** A part of a prompt: what is asked, or text of others that stands in it as data. */
-export interface PromptPart {
-  /** What the data is, such as `FINDINGS`; undefined for what is asked. */
+/** A part of a prompt: the task, or text of others in it, which is data. */
+interface PromptPart {
+  /** The kind of data, such as `FINDINGS`; undefined for the task. */
   kind: string | undefined
   text: string
 }
@@ -14,8 +14,8 @@ const INTRODUCTION = /Between the two lines (?<fence>(?<kind>[A-Z]{1,20})-[0-9a-
 
 const TITLES: Readonly<Record<string, string>> = { ALERT: 'Alert', FINDINGS: 'Findings' }
 
-/** Splits a prompt at the fences around its data, which mean something to a model only. */
-export function promptParts(prompt: string): readonly PromptPart[] {
+/** Splits a prompt at the fences around its data, which are for models only. */
+function promptParts(prompt: string): readonly PromptPart[] {
   const parts: PromptPart[] = []
   let at = 0
   for (const { 0: all, index, groups = {} } of prompt.matchAll(INTRODUCTION)) {
@@ -45,15 +45,12 @@ function addPart(parts: PromptPart[], kind: string | undefined, given: string): 
 export function askedLine(prompt: string | null): string {
   if (prompt === null) return 'Check of everything'
   const parts = promptParts(prompt)
-  const data = parts.findLast(({ kind }) => kind === 'FINDINGS') ?? dataOf(parts)
+  const findings = parts.findLast(({ kind }) => kind === 'FINDINGS')
+  // An alert's own text says more than the task around it, which is always the same.
+  const data = findings ?? parts.find(({ kind }) => kind === 'ALERT')
   const { text = '' } = data ?? parts[0] ?? {}
   const [first = ''] = data === undefined ? [text] : text.split('\n')
   return shortText(first, 120)
-}
-
-/** An alert's own text says more than the task around it, which is always the same. */
-function dataOf(parts: readonly PromptPart[]): PromptPart | undefined {
-  return parts.find(({ kind }) => kind === 'ALERT')
 }
 
 /** A prompt for people; what stands in it as data has a title. */

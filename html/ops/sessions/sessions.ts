@@ -31,7 +31,7 @@ export interface ShownSession {
   fault?: FormState['fault']
 }
 
-/** The page, of which htmx replaces all once the session has ended. */
+/** The page; htmx replaces its content once the session has ended. */
 export function sessionView(shown: ShownSession): View {
   const { id } = shown.session
   const { output } = shown
@@ -45,7 +45,7 @@ export function sessionView(shown: ShownSession): View {
   return contentView(page, content)
 }
 
-/** The reply to Stop, of which htmx takes the head alone: the output goes on. */
+/** The reply to Stop: htmx replaces the head alone, and the output goes on. */
 export function stopView(shown: ShownSession): View {
   return { ...sessionView(shown), fragment: () => sessionHead(shown) }
 }
@@ -144,7 +144,7 @@ const OUTCOMES: Readonly<Record<Status, string>> = {
 function outcomeSection({ session, events }: ShownSession): Html | false {
   const { id, status, summary, ended_at, num_turns, tool_calls, exit_code } = session
   if (status === 'running') return false
-  // The event of an end that is not well says why.
+  // An event says why a session did not end well.
   const start = `Session ${id} ${status}: `
   const why = events.find(({ message }) => message.startsWith(start))?.message.slice(start.length)
   const content = html`<p><strong>${outcomeSentence(session)}</strong></p>

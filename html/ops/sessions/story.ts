@@ -1,6 +1,6 @@
 import type { Session } from '../../../db/ops/sessions.ts'
 import { html, type Html } from '../../../kernel/html.ts'
-import type { Call, Part, Passage, Story, Turn } from '../../../services/ops/sessions/story.ts'
+import type { Call, Part, Story, Turn } from '../../../services/ops/sessions/story.ts'
 import { markdown } from '../../markdown.ts'
 import { attributes, longText, nextLink, section } from '../../parts.ts'
 import { durationText, shortText } from '../layout.ts'
@@ -39,12 +39,8 @@ function timeText(ms: number): string {
 
 function partBlock(session: number, part: Part): Html {
   if (part.type === 'call') return callBlock(session, part)
-  return part.kind === 'text' ? markdown(part.text) : noteBlock(part)
-}
-
-/** What is neither said nor done by the agent, such as a message of Gatehouse. */
-function noteBlock({ kind, text }: Passage): Html {
-  return html`<p class="remark" data-kind="${kind}">${text}</p>`
+  const { kind, text } = part
+  return kind === 'text' ? markdown(text) : html`<p class="remark" data-kind="${kind}">${text}</p>`
 }
 
 /** A tool call, folded unless `isOpen`; the link loads what is left out of it. */

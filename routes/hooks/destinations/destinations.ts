@@ -28,17 +28,12 @@ import {
 } from '../../../services/hooks/destinations/destinations.ts'
 import { DestinationForm, DestinationUpdate } from '../../../services/hooks/destinations/form.ts'
 import { operator } from '../access.ts'
-import { action, api, page, type HooksRoutes } from '../kit.ts'
+import { action, api, page, Switch, type HooksRoutes } from '../kit.ts'
 import { AddFields, SetFields, toBody, withoutSecrets } from './form.ts'
 
 const params = { name: Type.String() }
 
 export const DestinationList = Type.Object({ destinations: Type.Array(Destination) })
-
-export const DestinationSwitch = Type.Object(
-  { enabled: field(Type.Boolean(), 'must be true or false.') },
-  { additionalProperties: false },
-)
 
 export const RetryRequest = Type.Object(
   {
@@ -59,7 +54,8 @@ export const Retried = Type.Object({ retried: Type.Integer() })
 
 const usual = { access: operator, tag: 'Destinations' } as const
 const path = '/api/v1/destinations/:name'
-const refuses = [401, 403]
+/** 400 also for two Authorization headers. */
+const refuses = [400, 401, 403]
 
 /** `/destinations`, and the same for programs. */
 export const destinationEndpoints = [
@@ -68,7 +64,7 @@ export const destinationEndpoints = [
     method: 'GET',
     path: '/api/v1/destinations',
     id: 'listDestinations',
-    summary: 'List the destinations, with what each was delivered and is owed.',
+    summary: 'List the destinations, with how many events were delivered and wait.',
     description: `Waiting and dead deliveries are counted up to ${COUNT_UP_TO}.`,
     returns: { description: 'All of them, by name', schema: DestinationList },
     refuses,
@@ -80,7 +76,7 @@ export const destinationEndpoints = [
     method: 'GET',
     path,
     id: 'getDestination',
-    summary: 'Get a destination, with what it was delivered and is owed.',
+    summary: 'Get a destination, with how many events were delivered and wait.',
     params,
     returns: destinationReply('The destination'),
     refuses,
@@ -116,7 +112,8 @@ export const destinationEndpoints = [
     },
     form: {
       path: '/destinations',
-      fields: { schema: AddFields, toBody },
+      body: AddFields,
+      toBody: ({ body }) => toBody(body),
       answer: ({ app }, { name }) => {
         return destinationsView(app, { notice: `${name} gets the events from now on.` })
       },
@@ -151,7 +148,8 @@ export const destinationEndpoints = [
     },
     form: {
       path: '/destinations/:name',
-      fields: { schema: SetFields, toBody },
+      body: SetFields,
+      toBody: ({ body }) => toBody(body),
       answer: ({ app, params: { name } }) => destinationView(app, name, { notice: 'Saved.' }),
       refused: ({ app, params: { name } }, refused) =>
         destinationView(app, name, { form: shownAgain(refused) }),
@@ -160,7 +158,7 @@ export const destinationEndpoints = [
 
   ...action({
     params,
-    body: DestinationSwitch,
+    body: Switch,
     async act({ app: { hooks }, actor, params: { name }, body: { enabled } }) {
       await enableDestination({ ...hooks, actor }, name, enabled)
       await hooks.registry.refresh()
@@ -218,7 +216,7 @@ export const destinationEndpoints = [
       method: 'DELETE',
       path,
       id: 'removeDestination',
-      summary: 'Remove a destination with what it is owed.',
+      summary: 'Remove a destination and its waiting deliveries.',
       returns: { description: 'It was removed' },
       refuses,
     },

@@ -1,57 +1,49 @@
 import Type from 'typebox'
-import { queryOf, type Context } from '../../../kernel/http/context.ts'
+import type { Context } from '../../../kernel/http/context.ts'
+import { visitor } from '../../../kernel/http/endpoint.ts'
 import type { Reply, Sink } from '../../../kernel/http/reply.ts'
-import type { Route } from '../../../kernel/http/router.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
-import type { Operation } from '../../../kernel/openapi.ts'
-import { validateQuery } from '../../../kernel/validate.ts'
-import { ExportQuery } from '../../../services/hooks/events/filter.ts'
 import { exportLines } from '../../../services/hooks/events/export.ts'
+import { ExportQuery } from '../../../services/hooks/events/filter.ts'
 import { reader, type Caller } from '../access.ts'
-import type { HooksRoutes } from '../kit.ts'
-import { refuseForeignSearch } from './foreign-search.ts'
+import { raw, type HooksRoutes } from '../kit.ts'
 import { endWhenRevoked } from '../stream.ts'
+import { refuseForeignSearch } from './foreign-search.ts'
 
 const NDJSON = 'application/x-ndjson'
 
-/** `GET /api/v1/events/export`. */
-export function exportOperation(app: HooksRoutes): Operation {
-  return {
-    method: 'GET',
-    path: '/api/v1/events/export',
-    access: reader.guard,
-    id: 'exportEvents',
-    tag: 'Events',
-    summary: 'Get all events that the filters choose, with headers and payloads, newest first.',
-    description:
-      'A line of JSON for each event, as GET /api/v1/events/{id} gives it. The answer ends ' +
-      'early, without the last chunk of HTTP, where the rest could not be read.',
-    needsToken: reader.needsToken,
-    query: ExportQuery,
-    replies: { 200: { description: 'The lines', schema: Type.String(), type: NDJSON } },
-    refusals: [400, 401, 403, 503],
-    async handle(context) {
-      return exportReply(app, context, await reader.identify(app, context))
-    },
-  }
-}
-
-/** `GET /log/export`: a link of the log's page. */
-export function exportRoute(app: HooksRoutes): Route {
-  return {
-    method: 'GET',
+/** The events that the filters choose as a download: a link of the log, and for programs. */
+export const exportEndpoints = [
+  raw({
     path: '/log/export',
-    access: 'private',
-    handle: (context) => exportReply(app, context),
-  }
-}
+    access: visitor,
+    query: ExportQuery,
+    answer: ({ app, query, context }) => exportReply(app, query, context, undefined),
+  }),
+
+  raw({
+    path: '/api/v1/events/export',
+    access: reader,
+    query: ExportQuery,
+    notes: {
+      id: 'exportEvents',
+      tag: 'Events',
+      summary: 'Get all events that the filters choose, with headers and payloads, newest first.',
+      description:
+        'A line of JSON for each event, as GET /api/v1/events/{id} gives it. The answer ends ' +
+        'early, without the last chunk of HTTP, where the rest could not be read.',
+      replies: { 200: { description: 'The lines', schema: Type.String(), type: NDJSON } },
+    },
+    answer: ({ app, query, context, caller }) => exportReply(app, query, context, caller),
+  }),
+]
 
 async function exportReply(
   { hooks }: HooksRoutes,
+  query: ExportQuery,
   context: Context,
-  caller?: Caller,
+  caller: Caller,
 ): Promise<Reply> {
-  const query = validateQuery(ExportQuery, queryOf(context))
   refuseForeignSearch(query, context, caller)
   const lines = exportLines(hooks.db, hooks.clock, query, context)
   // What refuses the search does so before the head is sent.
@@ -64,7 +56,7 @@ async function exportReply(
       'cache-control': 'no-store',
     },
     body(sink) {
-      if (caller !== undefined) endWhenRevoked(hooks.endpoints.signalOf(caller), sink)
+      endWhenRevoked(hooks, caller, sink)
       void writeLines(hooks.log, sink, first.value ?? '', lines)
     },
   }

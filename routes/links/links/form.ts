@@ -20,6 +20,7 @@ import { tagCompletions } from '../../../services/links/links/completions.ts'
 import { linksFault } from '../../../services/links/faults.ts'
 import {
   EditForm,
+  LinkCreation,
   NewLinkForm,
   readEditForm,
   typedSlug,
@@ -35,9 +36,9 @@ import { freeSlugNear, readNewLink } from '../../../services/links/links/new.ts'
 import { exampleOf, type TypedPlace } from '../../../services/links/links/places.ts'
 import { checkSlug } from '../../../services/links/links/slug.ts'
 import { completeUrl, isTarget } from '../../../services/links/links/target.ts'
-import { signedIn } from '../access.ts'
-import { form, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
-import { changeableLink } from './links.ts'
+import { signedIn, token } from '../access.ts'
+import { action, form, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
+import { changeableLink, linkReply } from './links.ts'
 
 /** Enough to find what somebody else has just done. */
 const STALE_CHANGES = 3
@@ -49,7 +50,7 @@ type FormCall = Pick<Call<LinksRoutes, User>, 'app' | 'caller'>
 type LinkCall = Call<LinksRoutes, User, { id: string }>
 type EditCall = Call<LinksRoutes, User, { id: string }, unknown, LinkAccess | undefined>
 
-/** `/-/new`, `/-/slug` and `/-/links/{id}/edit`: links are created and edited here. */
+/** Creating a link, and the forms in which people create and edit links. */
 export const linkFormEndpoints = [
   page({
     path: '/-/new',
@@ -62,15 +63,27 @@ export const linkFormEndpoints = [
     },
   }),
 
-  form({
-    path: '/-/new',
-    access: signedIn,
-    body: NewLinkForm,
-    async answer({ app: { links }, caller, body, now }) {
-      const { id } = await createLink(links, caller, await readNewLink(links.db, body), now)
-      return { location: `/-/links/${id}` }
+  ...action({
+    body: LinkCreation,
+    act: ({ app, caller, body, now }) => createLink(app.links, caller, body, now),
+    api: {
+      method: 'POST',
+      path: '/api/v1/links',
+      access: token('full', 'create'),
+      id: 'createLink',
+      tag: 'Links',
+      summary: 'Create a link; the caller becomes its primary owner.',
+      returns: { status: 201, ...linkReply('The new link') },
+      refuses: [409, 500],
     },
-    refused: (call, state) => formView(call, { link: null, form: state }),
+    form: {
+      path: '/-/new',
+      access: signedIn,
+      body: NewLinkForm,
+      toBody: ({ app, body }) => readNewLink(app.links.db, body),
+      answer: (_call, { id }) => ({ location: `/-/links/${id}` }),
+      refused: (call, state) => formView(call, { link: null, form: state }),
+    },
   }),
 
   page({
@@ -120,7 +133,11 @@ export const linkFormEndpoints = [
       return { location: `/-/links/${id}` }
     },
     refused(call, state) {
-      if (call.found === undefined) return goneView(call, state.typed)
+      if (call.found === undefined) {
+        // What was typed may become a new link.
+        const again = newForm(NewLinkForm, state.typed)
+        return formView(call, { link: null, form: again, isGone: true })
+      }
       if (state.fault.code === 'PRECONDITION_FAILED') return staleView(call, state.typed)
       return formView(call, { link: call.found, form: state })
     },
@@ -173,11 +190,6 @@ async function linkOrNothing(call: LinkCall): Promise<LinkAccess | undefined> {
 function linkGone(): Fault {
   const message = 'somebody has deleted this link since you opened this form; nothing was saved'
   return linksFault('NOT_FOUND', message, '')
-}
-
-/** The texts of a link that is gone, in the form of a new one. */
-function goneView(call: EditCall, typed: Typed): Promise<View> {
-  return formView(call, { link: null, form: newForm(NewLinkForm, typed), isGone: true })
 }
 
 /**

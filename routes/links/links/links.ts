@@ -10,9 +10,8 @@ import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
 import { newForm, type View } from '../../../kernel/http/view.ts'
 import { peopleCompletions } from '../../../services/links/links/completions.ts'
 import { CLICK_DAYS, firstClickDay } from '../../../services/links/visits/clicks.ts'
-import { LinkCreation, LinkUpdate } from '../../../services/links/links/input.ts'
+import { LinkUpdate } from '../../../services/links/links/input.ts'
 import {
-  createLink,
   deleteLink,
   linkFor,
   mayChange,
@@ -21,10 +20,10 @@ import {
   versionOf,
 } from '../../../services/links/links/links.ts'
 import { listLinks } from '../../../services/links/lists/lists.ts'
-import { MemberForm } from '../../../services/links/members.ts'
+import { NewMember } from '../../../services/links/members.ts'
 import { MAX_CHANGES } from '../../../services/links/retention.ts'
 import { signedIn, token } from '../access.ts'
-import { api, form, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
+import { action, api, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { linkList } from '../lists/paging.ts'
 
 const tag = 'Links'
@@ -58,19 +57,6 @@ export const linkEndpoints = [
   }),
 
   api({
-    method: 'POST',
-    path: '/api/v1/links',
-    access: token('full', 'create'),
-    id: 'createLink',
-    tag,
-    summary: 'Create a link; the caller becomes its primary owner.',
-    body: LinkCreation,
-    returns: { status: 201, ...linkReply('The new link') },
-    refuses: [409, 500],
-    answer: ({ app, caller, body, now }) => createLink(app.links, caller, body, now),
-  }),
-
-  api({
     method: 'GET',
     path: '/api/v1/links/:id',
     access: token('full', 'read'),
@@ -99,19 +85,26 @@ export const linkEndpoints = [
       replaceLink(links, caller, id, body, now, preconditionOf(context.headers)),
   }),
 
-  api({
-    method: 'DELETE',
-    path: '/api/v1/links/:id',
-    access: token('full'),
-    id: 'deleteLink',
-    tag,
-    summary: 'Remove a link; its slug is free again.',
+  ...action({
     params,
-    headers,
-    returns: { description: 'It is gone' },
-    refuses: [412],
-    answer: ({ app: { links }, caller, actor, params: { id }, context }) =>
+    act: ({ app: { links }, caller, actor, params: { id }, context }) =>
       deleteLink({ ...links, actor }, caller, id, preconditionOf(context.headers)),
+    api: {
+      method: 'DELETE',
+      path: '/api/v1/links/:id',
+      access: token('full'),
+      id: 'deleteLink',
+      tag,
+      summary: 'Remove a link; its slug is free again.',
+      headers,
+      returns: { description: 'It is gone' },
+      refuses: [412],
+    },
+    form: {
+      path: '/-/links/:id/delete',
+      access: signedIn,
+      answer: () => ({ location: '/-/' }),
+    },
   }),
 
   page({
@@ -130,16 +123,6 @@ export const linkEndpoints = [
     answer: ({ app, found }) => ({
       page: () => deletePage(found, shortLinks(app)),
     }),
-  }),
-
-  form({
-    path: '/-/links/:id/delete',
-    access: signedIn,
-    params,
-    async answer({ app: { links }, caller, actor, params: { id } }) {
-      await deleteLink({ ...links, actor }, caller, id)
-      return { location: '/-/' }
-    },
   }),
 ]
 
@@ -174,7 +157,7 @@ export async function linkView(
     maxChanges: MAX_CHANGES,
     mayChange: isMine,
     people,
-    forms: { owners: newForm(MemberForm), shares: newForm(MemberForm), ...forms },
+    forms: { owners: newForm(NewMember), shares: newForm(NewMember), ...forms },
   }
   return {
     async page() {
@@ -188,7 +171,7 @@ export async function linkView(
 }
 
 /** A link as a reply, with its entity tag. */
-function linkReply(description: string) {
+export function linkReply(description: string) {
   const etag = Type.String({ description: 'Another one after each change, for If-Match.' })
   return {
     description,

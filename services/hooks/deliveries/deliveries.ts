@@ -5,16 +5,10 @@ import { UNKNOWN_PROVIDER } from '../../../db/hooks/rejections.ts'
 import { badRequest, Fault, forbidden, notFound, unavailable } from '../../../kernel/fault.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { cleanText, fieldsAt, readMembers, sha256Hex } from './fields.ts'
+import { isLoop } from '../installation.ts'
 import type { Hooks } from '../open.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
-import {
-  hasUnsignedType,
-  needsJson,
-  placesOf,
-  schemeOf,
-  type Handshake,
-  type Scheme,
-} from '../schemes/schemes.ts'
+import { needsJson, placesOf, schemeOf, type Handshake, type Scheme } from '../schemes/schemes.ts'
 import {
   acceptsPrevious,
   isSignedProvider,
@@ -84,6 +78,7 @@ export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
     throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED), 'no secret is configured')
   }
   if (!row.enabled) throw rejected(receiver, head, disabled(provider), 'disabled')
+  refuseLoop(receiver, head)
   return startVerified(receiver, head, row, scheme, {
     keys: secrets,
     refusal: ({ status }) =>
@@ -113,6 +108,7 @@ export function startGeneric(
   if (!mayDeliver(row, receiver.secrets)) {
     throw rejected(receiver, head, disabled(provider), 'disabled')
   }
+  refuseLoop(receiver, head)
   const scheme = schemeOf(row)
   if (scheme !== undefined) {
     return startVerified(receiver, head, row, scheme, {
@@ -135,6 +131,12 @@ export function startGeneric(
       return store(receiver, head, row, body, {})
     },
   }
+}
+
+/** A destination that leads back here would otherwise store and send the same event without end. */
+function refuseLoop(receiver: Receiver, head: DeliveryHead): void {
+  if (!isLoop(receiver.registry.installation, head.headers)) return
+  throw rejected(receiver, head, forbidden(LOOP), 'a loop: it was sent from here twice')
 }
 
 /** What the receivers of signed deliveries do each in its way. */
@@ -251,7 +253,6 @@ async function store(
     event_type,
     external_id: external_id ?? (scheme === undefined ? null : `sha256:${sha256Hex(body)}`),
     trust: scheme?.algorithm ?? (row.trust_mode === 'token' ? 'token' : 'open'),
-    keepsType: scheme !== undefined && hasUnsignedType(scheme),
     method,
     path: redactUrlTokens(path),
     query: storedQuery(search),
@@ -273,6 +274,9 @@ function disabled(provider: string): Fault {
   return forbidden(`The provider ${provider} is disabled; enable it on the providers page.`)
 }
 
+const LOOP =
+  'This delivery was sent from here twice already; ' +
+  'look for a destination or replay that leads back here.'
 const UNKNOWN_SIGNED =
   'No signed provider is configured under this name; set its secret to configure it.'
 const UNKNOWN_GENERIC =

@@ -5,10 +5,10 @@ import type { Place } from '../../../db/hooks/providers.ts'
 import { mediaType } from '../../../kernel/http/headers.ts'
 import { firstFields } from '../../../kernel/http/read-body.ts'
 import { objectOf, parseObject, type JsonObject } from '../../../kernel/json.ts'
-import { hasUnsignedType, type Places, type Scheme } from '../schemes/schemes.ts'
+import type { Places } from '../schemes/schemes.ts'
 
 /** What is taken out of a delivery besides its bytes. */
-export type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>
+type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>
 
 /**
  * Reads a body as JSON when it parses to an object, else as a form when its type says so; else
@@ -23,36 +23,6 @@ export function readMembers(
   if (object !== undefined) return object
   if (mediaType(contentType) !== 'application/x-www-form-urlencoded') return undefined
   return Object.fromEntries(new URLSearchParams(firstFields(text)))
-}
-
-/**
- * Headers of a stored event under the type that it is stored as: an unsigned header may name
- * another type than the first event with the same body had.
- */
-export function withStoredType(
-  headers: Readonly<Record<string, string>>,
-  { event_type }: Pick<NewEvent, 'event_type'>,
-  scheme: Scheme | undefined,
-): Readonly<Record<string, string>> {
-  if (scheme === undefined || !hasUnsignedType(scheme)) return headers
-  const typed = Object.entries(headers).flatMap(([name, value]): [string, string][] => {
-    if (!scheme.type.headers.includes(name)) return [[name, value]]
-    return event_type === null ? [] : [[name, event_type]]
-  })
-  return Object.fromEntries(typed)
-}
-
-/**
- * The type that a delivery's unsigned header names, where the event is stored as another; else
- * null.
- */
-export function contradictedType(
-  event: Pick<NewEvent, 'event_type'> & { headers: Readonly<Record<string, string>> },
-  scheme: Scheme | undefined,
-): string | null {
-  if (scheme === undefined || !hasUnsignedType(scheme)) return null
-  const { event_type } = fieldsAt(scheme, event.headers, {})
-  return event_type === event.event_type ? null : (event_type ?? 'none')
 }
 
 /** Event type and delivery id, from where deliveries of a provider have them. */

@@ -45,8 +45,9 @@ interface Writer {
 }
 
 /**
- * Group commit: rows gather while the previous statement runs and go in together, so that an idle
- * service answers at once and a busy one needs few commits. Repeats of one delivery share a row.
+ * Group commit: rows gather while the previous statement runs, and the next statement inserts them
+ * together. An idle service answers at once; a busy one needs few commits. Repeats of a delivery
+ * share a row.
  */
 export function createIngest(db: Executor, log: Log) {
   const writer: Writer = {
@@ -86,10 +87,7 @@ export function createIngest(db: Executor, log: Log) {
     get waiting() {
       return writer.alone.length + writer.queue.size
     },
-    /**
-     * How often something was committed; it has changed before any of those deliveries is
-     * answered.
-     */
+    /** How many batches were committed; changes before their deliveries are answered. */
     get commits() {
       return writer.commits
     },

@@ -1,21 +1,16 @@
 import type { ClaimedEvent, DestinationTarget } from '../../../db/hooks/destinations.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
-import type { Connections, OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
-import type { Clock } from '../../../kernel/time.ts'
+import type { Connections } from '../../../kernel/net/outbound.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
-import { cleanText } from '../deliveries/fields.ts'
-import { isSuccess, keptAnswer, targetAnswer } from '../replays/outgoing.ts'
-import { ALLOW, type Signers } from '../replays/replays.ts'
-import { outgoingOf } from './outgoing.ts'
+import { deliveryKey } from '../installation.ts'
+import { makeAttempt, type AttemptParts } from '../replays/attempt.ts'
+import { requestOf } from './outgoing.ts'
 
-/** What attempts are made with. */
-export interface AttemptParts extends Signers {
-  clock: Clock
+/** What deliveries are made with. */
+export interface DestinationParts extends AttemptParts {
   random: RandomBytes
   /** The hosts of HOOKS_REPLAY_TARGETS. */
   replayTargets: () => HostSet | undefined
-  /** Sends a request; refuses addresses that are not public, unless the request is trusted. */
-  post: (request: OutboundRequest) => Promise<OutboundResult>
 }
 
 /** What came of a claimed delivery, as `settleDeliveries` takes it. */
@@ -34,9 +29,6 @@ export interface Result extends Pick<ClaimedEvent, 'claimed_until'> {
   at: Date
 }
 
-/** An answer is read so far, so that its connection can be used again. */
-const ANSWER_BYTES = 64 * 1024
-
 const MINUTE_S = 60
 const HOUR_S = 3_600
 /** Seconds from a failed try to the next one; after the last of them a delivery is dead. */
@@ -54,61 +46,49 @@ const MAX_RETRY_AFTER_S = 24 * HOUR_S
 
 /** Gone: the receiver will never take it. */
 const GONE = 410
+const BROKEN = 'a defect of Gatehouse; the line "delivery broke" of the log has more'
 
 /**
- * Sends a claimed event to its destination, with a new signature, and returns the state of the delivery. A
- * delivery that `cut` has ended is released: the next instance sends it again.
+ * Sends a claimed event to its destination and returns the state of the delivery. A delivery that `cut` has
+ * ended is released: the next instance sends it again.
  */
 export async function attempt(
-  parts: AttemptParts,
+  parts: DestinationParts,
   target: DestinationTarget,
   event: ClaimedEvent,
   { connections, cut }: { connections: Connections; cut: AbortSignal },
 ): Promise<Result> {
-  const at = parts.clock.now()
-  const { id: event_id, claimed_until, tries } = event
-  const delivery = { event_id, claimed_until, at, wait_ms: 0, answer: null }
-  const sent = outgoingOf(parts, target, event, { key: String(event_id), at })
-  if ('problem' in sent) {
-    const refused = { outcome: 'refused', status: null, ms: 0, detail: sent.problem } as const
-    return { ...delivery, ...refused, ...nextTry(parts, tries, undefined) }
-  }
-  const { url } = sent
-  const result = await parts.post({
-    url,
-    headers: sent.headers,
-    body: sent.body,
+  const delivery = { key: deliveryKey(parts.registry.installation, event), at: parts.clock.now() }
+  const request = requestOf(parts, target, event, delivery)
+  const { retryAfter, ...made } = await makeAttempt(parts, request, {
+    at: delivery.at,
     timeoutMs: target.timeout_s * 1_000,
-    trusted: parts.replayTargets()?.(url) === true,
-    answerBytes: ANSWER_BYTES,
+    trusted: 'url' in request && parts.replayTargets()?.(request.url) === true,
+    // Those of good ones would fill the disk: they are many.
+    keeps: 'answers of failures',
     connections,
     signal: cut,
   })
-  const answer = targetAnswer(result)
-  if (isSuccess(answer.status)) {
-    return { ...delivery, ...answer, outcome: 'delivered', fate: 'delivered' }
+  const { id: event_id, claimed_until, tries } = event
+  const result = { event_id, claimed_until, wait_ms: 0, ...made }
+  if (made.outcome === 'delivered') return { ...result, fate: 'delivered' }
+  if (cut.aborted && made.status === null) return { ...result, outcome: null, fate: 'released' }
+  if (made.status === GONE) return { ...result, fate: 'dead' }
+  return { ...result, ...nextTry(parts, tries, readRetryAfter(retryAfter, made.at)) }
+}
+
+/** What came of an attempt that broke by a defect: a failed try, so that it is not made for ever. */
+export function brokenAttempt(parts: DestinationParts, event: ClaimedEvent): Result {
+  const { id: event_id, claimed_until, tries } = event
+  return {
+    ...{ event_id, claimed_until, at: parts.clock.now(), ms: 0 },
+    ...{ outcome: 'failed', status: null, answer: null, detail: BROKEN },
+    ...nextTry(parts, tries),
   }
-  if (cut.aborted && answer.status === null) {
-    return { ...delivery, ...answer, outcome: null, fate: 'released' }
-  }
-  if (result.kind === 'refused') {
-    const detail = `${result.reason}; ${ALLOW}`
-    return { ...delivery, ...answer, detail, outcome: 'refused', fate: 'dead' }
-  }
-  const failed = {
-    ...delivery,
-    ...answer,
-    outcome: 'failed' as const,
-    detail: cleanText(answer.detail),
-    answer: keptAnswer(result, url, sent.signature, sent.credentials),
-  }
-  if (answer.status === GONE) return { ...failed, fate: 'dead' }
-  const retryAfter = result.kind === 'answered' ? readRetryAfter(result.retryAfter, at) : undefined
-  return { ...failed, ...nextTry(parts, tries, retryAfter) }
 }
 
 /** When a delivery is tried again: up to a fifth later by chance, and not before Retry-After. */
-function nextTry({ random }: AttemptParts, tries: number, retryAfterMs = 0) {
+function nextTry({ random }: DestinationParts, tries: number, retryAfterMs = 0) {
   const wait = WAITS_S[tries]
   if (wait === undefined) return { fate: 'dead', wait_ms: 0 } as const
   const part = random(4).readUInt32LE() / 2 ** 32

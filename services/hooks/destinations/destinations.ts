@@ -11,14 +11,13 @@ import { readSince, type Since } from '../events/filter.ts'
 import { redactUrlTokens } from '../redact.ts'
 import type { SigningSecrets } from '../schemes/secrets.ts'
 import { NO_CREDENTIALS, sealCredentials } from './credentials.ts'
+import { removeStep } from './removals.ts'
 import { checkTemplate } from './template.ts'
 import { configOf, unprocessable, type DestinationForm, type DestinationUpdate } from './form.ts'
 
 const MAX_DESTINATIONS = 100
 /** Waiting and dead deliveries are counted up to here: beyond, it is enough to know it. */
 export const COUNT_UP_TO = 10_000
-/** Deliveries that one statement makes due again. */
-const RETRY_BATCH = 5_000
 
 /** What is needed to configure a destination. */
 export interface DestinationTools extends ChangeTools {
@@ -130,10 +129,13 @@ function noteOf(verb: string, name: string): ChangeNote {
 }
 
 async function noRoomFor(tx: Executor, name: string): Promise<Fault> {
-  const known = (await q.listTargets(tx, {})).some((one) => one.name === name)
-  const message = known
-    ? `There is a destination "${name}" already; choose another name or remove it first.`
-    : `There are ${MAX_DESTINATIONS} destinations already; remove one first.`
+  const isNamed = (one: { name: string }) => one.name === name
+  let message = `There are ${MAX_DESTINATIONS} destinations already; remove one first.`
+  if ((await q.listTargets(tx, {})).some(isNamed)) {
+    message = `There is a destination "${name}" already; choose another name or remove it first.`
+  } else if ((await q.listRemovals(tx, {})).some(isNamed)) {
+    message = `The destination "${name}" is still being removed; choose another name or wait.`
+  }
   return new Fault(409, 'CONFLICT', message, { field: 'name' })
 }
 
@@ -168,16 +170,22 @@ export async function enableDestination(
   })
 }
 
-/** Removes a destination with what it is owed; attempts stay on the pages of their events. */
+/**
+ * Removes a destination and its deliveries; attempts stay on the pages of their events. A large
+ * backlog is removed by the running instances afterwards, see `removals.ts`.
+ */
 export async function removeDestination(tools: ChangeTools, name: string): Promise<void> {
   await makeChange(tools, noteOf('remove', name), async (tx) => {
     if ((await q.removeDestination(tx, { name })) === undefined) throw unknown(name)
   })
+  for (let from: number | null = 0, step = 0; from !== null && step < 2; step++) {
+    from = await removeStep(tools.db, name, from)
+  }
 }
 
 /**
- * Has deliveries tried at once that wait for another try, and with `dead` those that were given
- * up, from an event or a time on; gives how many.
+ * Makes the deliveries of events from `since` on due that wait for another try; with `dead` also
+ * those that were given up. Returns how many.
  */
 export async function retryDeliveries(
   tools: ChangeTools,
@@ -188,14 +196,14 @@ export async function retryDeliveries(
   if (!(await q.listTargets(db, {})).some((one) => one.name === name)) throw unknown(name)
   const from =
     'id' in since ? since.id : (await eventQueries.firstIdSince(db, { since: since.time })).id
-  const retry = async (on: Executor) =>
-    (await q.retryDeliveries(on, { name, from, dead, limit: RETRY_BATCH })).retried
-  // The line is written with the first batch: each batch is a transaction of its own.
-  let retried = await makeChange(tools, noteOf('retry', name), retry)
-  let total = retried
-  while (retried === RETRY_BATCH) {
-    retried = await retry(db)
-    total += retried
+  // The line is written with the first step: each step is a transaction of its own.
+  let step = await makeChange(tools, noteOf('retry', name), (tx) =>
+    q.retryDeliveries(tx, { name, from, dead }),
+  )
+  let total = step.retried
+  while (step.next_from !== null) {
+    step = await q.retryDeliveries(db, { name, from: step.next_from, dead })
+    total += step.retried
   }
   return total
 }

@@ -1,17 +1,27 @@
-import { destinationQueries as q, type Destination } from '../../../db/hooks/destinations.ts'
+import type { Database } from '../../../db/client.ts'
+import {
+  destinationQueries as q,
+  type Destination,
+  type Work,
+} from '../../../db/hooks/destinations.ts'
+import { eventQueries } from '../../../db/hooks/events.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
+import { STEP_BYTES } from '../events/events.ts'
 import type { Registry } from '../registry.ts'
 import type { EventStream } from '../stream.ts'
 import { COUNT_UP_TO } from './destinations.ts'
-import { planStep } from './plan.ts'
-import { startSender, type Sender, type SenderParts } from './sender.ts'
+import { startRemovals } from './removals.ts'
+import { shareOf, startWorker, type Worker, type WorkerParts } from './worker.ts'
 
 /** The destinations of this process at work. */
 export type Destinations = ReturnType<typeof openDestinations>
 
-interface DestinationsOptions extends Omit<SenderParts, 'attempts' | 'dead' | 'seconds'> {
-  registry: Pick<Registry, 'provider' | 'destinations' | 'onChange'>
+interface DestinationsOptions extends Omit<
+  WorkerParts,
+  'attempts' | 'dead' | 'seconds' | 'share'
+> {
+  registry: Pick<Registry, 'provider' | 'installation' | 'destinations' | 'onChange'>
   stream: Pick<EventStream, 'watch'>
   metrics: Metrics
 }
@@ -21,87 +31,111 @@ interface DestinationsOptions extends Omit<SenderParts, 'attempts' | 'dead' | 's
  */
 const POLL_MS = 1_000
 const MEASURE_MS = 10_000
+/** Events that one step of a destination examines. */
+const STEP_EVENTS = 1_000
 
 /** What a process does for its destinations. */
 interface DestinationsState extends DestinationsOptions {
-  parts: SenderParts
-  senders: Map<string, Sender>
-  /** Senders that end, because their destination has changed. */
+  parts: WorkerParts
+  workers: Map<string, Worker>
+  /** Workers that end, because their destination has changed. */
   ending: Set<Promise<void>>
   watching?: ReturnType<EventStream['watch']> | undefined
-  /** Plans and wakes, each second and when it is asked to. */
-  looks: Repeat
+  /** Plans and wakes, every second and when it is asked to. */
+  rounds: Repeat
 }
 
-/** Plans and sends what the enabled destinations are owed; any number of instances may do so. */
+/** Plans and sends deliveries to the enabled destinations, on any number of instances. */
 export function openDestinations(options: DestinationsOptions) {
   const { clock, log, registry } = options
   const reports = reportsTo(log, 'destinations not served', 'destinations are served again')
+  const workers: DestinationsState['workers'] = new Map()
+  const share = () => shareOf(workers.size)
   const state: DestinationsState = {
     ...options,
-    parts: { ...options, ...countersOf(options.metrics) },
-    senders: new Map(),
+    parts: { ...options, ...countersOf(options.metrics), share },
+    workers,
     ending: new Set(),
-    looks: repeat(clock, POLL_MS, 'destinations', (isStopped) => look(state, isStopped), reports),
+    rounds: repeat(clock, POLL_MS, 'destinations', (isStopped) => plan(state, isStopped), reports),
   }
   const measures = startMeasures(options)
-  registry.onChange(() => void state.looks.now())
+  const removals = startRemovals(options)
+  registry.onChange(() => void state.rounds.now())
   return {
     /** Claims nothing more; resolves when what was sent is recorded or left to others. */
     async close(): Promise<void> {
-      const { senders, ending, looks } = state
-      await Promise.all([looks.stop(), measures.stop()])
+      const { workers, ending, rounds } = state
+      await Promise.all([rounds.stop(), measures.stop(), removals.stop()])
       state.watching?.stop()
-      await Promise.all([...[...senders.values()].map((sender) => sender.stop()), ...ending])
+      await Promise.all([...[...workers.values()].map((worker) => worker.stop()), ...ending])
     },
   }
 }
 
-async function look(state: DestinationsState, isStopped: () => boolean): Promise<void> {
-  const { db, senders } = state
+async function plan(state: DestinationsState, isStopped: () => boolean): Promise<void> {
+  const { db, workers } = state
   followRegistry(state)
   watchStream(state)
-  let behind = senders.size > 0
+  let behind = workers.size > 0
   while (behind && !isStopped()) {
     behind = false
     for (const work of await q.findWork(db, {})) {
       const step = work.behind ? await planStep(db, work) : { looked_at: 0, planned: 0 }
-      if (work.due || step.planned > 0) senders.get(work.name)?.wake()
+      if (work.due || step.planned > 0) workers.get(work.name)?.wake()
       behind ||= step.looked_at > 0
     }
   }
 }
 
-/** One sender for each enabled destination, of its present target. */
-function followRegistry({ registry, parts, senders, ending }: DestinationsState): void {
+/**
+ * Plans one step of a destination from its position towards the newest event: inserts its
+ * deliveries and moves the position, in one transaction. An event is visible once all before it
+ * are (decision 001), so none is skipped, on any number of instances.
+ */
+export async function planStep(db: Database, { name, reads_payloads }: Work) {
+  return db.transaction(async (tx) => {
+    const owner = await q.lockDestination(tx, { name })
+    if (owner?.enabled !== true) return { looked_at: 0, planned: 0 }
+    const after = owner.position
+    let last = Number.MAX_SAFE_INTEGER
+    if (reads_payloads) {
+      const step = { after, last: after + STEP_EVENTS, bytes: STEP_BYTES }
+      last = (await eventQueries.searchWindowThrough(tx, step))?.id ?? last
+    }
+    return q.planDeliveries(tx, { name, last, rows: STEP_EVENTS })
+  })
+}
+
+/** One worker for each enabled destination and its current target. */
+function followRegistry({ registry, parts, workers, ending }: DestinationsState): void {
   const enabled = registry.destinations.filter((target) => target.enabled)
-  for (const [name, sender] of senders) {
+  for (const [name, worker] of workers) {
     const target = enabled.find((one) => one.name === name)
-    if (JSON.stringify(target) === JSON.stringify(sender.target)) continue
-    senders.delete(name)
-    const end = sender.stop()
+    if (JSON.stringify(target) === JSON.stringify(worker.target)) continue
+    workers.delete(name)
+    const end = worker.stop()
     ending.add(end)
     void end.then(() => ending.delete(end))
   }
   for (const target of enabled) {
-    if (!senders.has(target.name)) senders.set(target.name, startSender(parts, target))
+    if (!workers.has(target.name)) workers.set(target.name, startWorker(parts, target))
   }
 }
 
 /** Follows the events while there is a destination that gets them. */
 function watchStream(state: DestinationsState): void {
-  if (state.senders.size === 0) {
+  if (state.workers.size === 0) {
     state.watching?.stop()
     state.watching = undefined
   } else if (state.watching === undefined) {
-    const items = () => void state.looks.now()
+    const items = () => void state.rounds.now()
     state.watching = state.stream.watch({ items, over: () => undefined })
-    // Without the database the next look finds the events.
+    // Without the database the next round finds the events.
     state.watching.ready.catch(() => undefined)
   }
 }
 
-function countersOf(metrics: Metrics): Pick<SenderParts, 'attempts' | 'dead' | 'seconds'> {
+function countersOf(metrics: Metrics): Pick<WorkerParts, 'attempts' | 'dead' | 'seconds'> {
   return {
     attempts: metrics.counter(
       'gatehouse_hooks_destination_attempts',
@@ -118,7 +152,7 @@ function countersOf(metrics: Metrics): Pick<SenderParts, 'attempts' | 'dead' | '
   }
 }
 
-/** Counts now and then what the destinations are owed, for the gauges. */
+/** Counts the waiting and dead deliveries from time to time, for the gauges. */
 function startMeasures({ db, clock, metrics, registry }: DestinationsOptions) {
   let measured: readonly Destination[] = []
   function gauge(name: string, help: string, read: (one: Destination) => number): void {

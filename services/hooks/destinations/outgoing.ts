@@ -1,19 +1,16 @@
 import type { ClaimedEvent, DestinationTarget } from '../../../db/hooks/destinations.ts'
-import { headersToSend, NO_SECRET, unsignedHeaders, type Signers } from '../replays/replays.ts'
+import {
+  headersToSend,
+  loopMark,
+  NO_SECRET,
+  unsignedHeaders,
+  type EventRequest,
+  type Problem,
+  type Signers,
+} from '../replays/attempt.ts'
 import { signDelivery } from '../schemes/signatures.ts'
 import { openCredentials, type Credentials } from './credentials.ts'
 import { fillTemplate } from './template.ts'
-
-/** What is sent of an event to a destination. */
-export interface Outgoing {
-  url: URL
-  headers: Readonly<Record<string, string>>
-  body: Buffer
-  /** The headers that sign it. */
-  signature: Readonly<Record<string, string>>
-  /** The credentials among the headers, as texts that must not be kept of an answer. */
-  credentials: readonly string[]
-}
 
 /** What is known of a delivery beside its event. */
 interface Delivery {
@@ -27,12 +24,12 @@ interface Delivery {
  * destination. Without a signature of its own the provider's secret signs. A body that is made by a
  * template is signed by the destination alone, and has none of the event's headers.
  */
-export function outgoingOf(
+export function requestOf(
   signers: Signers,
   target: DestinationTarget,
   event: ClaimedEvent,
   delivery: Delivery,
-): Outgoing | { problem: string } {
+): EventRequest | Problem {
   const credentials = openCredentials(signers.secrets, target)
   if ('problem' in credentials) return credentials
   const url = new URL(target.url)
@@ -41,7 +38,7 @@ export function outgoingOf(
   if (target.body_template !== null) {
     const made = fillTemplate(target.body_template, url, event)
     const signature = signatureOf(sign, made.body, delivery)
-    const headers = { ...OF_TEMPLATE, ...own, ...signature }
+    const headers = { ...OF_TEMPLATE, ...loopMark(event, signers), ...own, ...signature }
     return { ...made, headers, signature, credentials: texts }
   }
   const { payload: body } = event
@@ -50,7 +47,7 @@ export function outgoingOf(
     const headers = { ...unsignedHeaders(event, signers), ...own, ...signature }
     return { url, headers, body, signature, credentials: texts }
   }
-  const signed = headersToSend(event, signers, delivery.at)
+  const signed = headersToSend(event, signers, delivery.at, delivery.key)
   if (signed === undefined) return { problem: NO_SECRET }
   const { all, signature } = signed
   return { url, headers: { ...all, ...own }, body, signature, credentials: texts }

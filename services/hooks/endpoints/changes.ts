@@ -1,10 +1,17 @@
+import Type from 'typebox'
 import { endpointQueries as q, type EndpointKey } from '../../../db/hooks/endpoints.ts'
 import { Fault, notFound } from '../../../kernel/fault.ts'
 import { hashToken, type RandomBytes } from '../../../kernel/tokens.ts'
+import { field, withDefault } from '../../../kernel/validate.ts'
 import { makeChange, type ChangeTools } from '../../audit.ts'
 import { makeToken } from '../schemes/keys.ts'
+import { isGenericName } from '../schemes/secrets.ts'
 
-const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
+/** What the form of a new endpoint sends. */
+export const EndpointForm = Type.Object({
+  name: field(Type.String(), 'must be given'),
+  allow_replay: withDefault(Type.Boolean(), false),
+})
 
 /**
  * Creates an endpoint of the tool protocol. Its token is returned once: only its hash is stored.
@@ -14,7 +21,7 @@ export async function createEndpoint(
   { name, may_replay }: Pick<EndpointKey, 'name' | 'may_replay'>,
 ) {
   const field = { field: 'name' }
-  if (!NAME.test(name)) {
+  if (!isGenericName(name)) {
     const message =
       'The name must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
     throw new Fault(422, 'INVALID_NAME', message, field)

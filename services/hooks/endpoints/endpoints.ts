@@ -33,8 +33,8 @@ export function openEndpoints({ db, log }: Pick<HooksParts, 'db' | 'log'>, regis
   }
 
   /**
-   * The endpoint of the bearer token; undefined where a request has none. Throws 401 for a token
-   * that is not known, and for one that can't be read: it never counts as none.
+   * The endpoint of the bearer token; undefined for a request without a bearer token. Throws 401
+   * for an unknown token, and for a header that can't be read.
    */
   function callerOf(authorization: string | undefined, at: Date): EndpointKey | undefined {
     if (!/^bearer\b/i.test(authorization ?? '')) return undefined
@@ -78,8 +78,8 @@ export const TOO_MANY_CALLS =
   'This endpoint has as many calls running as it may; wait for one to end.'
 
 /**
- * Calls of one endpoint that run at a time, of tools and of the API together, and how many of them
- * may be calls that wait. So no token takes what signed-in people need.
+ * The most calls of one endpoint at a time, of tools and the API together, and how many of them may
+ * wait for events. Otherwise a token could take all that signed-in people need.
  */
 const MAX_CALLS = 32
 const MAX_WAITS = 8

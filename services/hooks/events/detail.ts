@@ -38,7 +38,7 @@ export async function readEventStart(db: Database, id: number, limit: number) {
   return found
 }
 
-/** The same; undefined where there is no such event. */
+/** The same; undefined where no event has this id. */
 export async function findEventStart(db: Database, id: number, limit: number) {
   // A byte more shows whether the limit falls within a character.
   const found = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })

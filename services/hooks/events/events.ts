@@ -1,7 +1,8 @@
-import type { Static } from 'typebox'
+import Type, { type Static } from 'typebox'
 import type { Database } from '../../../db/client.ts'
 import { MAX_KNOWN_TYPES } from '../../../db/hooks/deliveries.ts'
-import { eventQueries as q, type EventSummary, type SearchedTo } from '../../../db/hooks/events.ts'
+import { eventQueries as q, EventSummary, type SearchedTo } from '../../../db/hooks/events.ts'
+import { nullable } from '../../../db/sql-file.ts'
 import { unavailable } from '../../../kernel/fault.ts'
 import { type Clock, pause } from '../../../kernel/time.ts'
 import {
@@ -13,10 +14,15 @@ import {
   type SearchFilter,
 } from './filter.ts'
 
-/** A page of events, newest first. */
+/** A page of events, newest first, as programs get it. */
+export const EventList = Type.Object({
+  events: Type.Array(EventSummary),
+  /** Null on the last page. */
+  next_cursor: nullable(Type.String()),
+})
+
 interface EventsPage {
   events: readonly EventSummary[]
-  /** Null on the last page. */
   next_cursor: string | null
   /** Where a search ran out of time; older events were not searched yet. */
   searchedTo: Date | null

@@ -42,7 +42,7 @@ export const filterFields = {
   json: field(
     queryText(
       'Only events with this member in the JSON payload: data.object.id=evt_1; ' +
-        'a line for each of several',
+        'one line for each member',
     ),
     JSON_FORM,
     isShort,
@@ -234,8 +234,8 @@ export function memberFilter(steps: readonly string[], source: string): string |
 
 /** Whether an event passes the filters of a stream; undefined without filters. */
 export function eventTest(
-  provider: string | null,
-  eventType: string | null,
+  provider: string | undefined,
+  eventType: string | undefined,
 ): ((event: EventSummary) => boolean) | undefined {
   if (!provider && !eventType) return undefined
   const isWanted = eventType ? typeTest(eventType) : () => true

@@ -20,7 +20,7 @@ export interface JsonMember {
 }
 
 /** How much is taken apart: a page must stay small, and nested brackets would exhaust the stack. */
-export interface JsonBounds {
+interface JsonBounds {
   nodes: number
   depth: number
 }

@@ -3,7 +3,7 @@ import { parseJson } from '../../../kernel/json.ts'
 import { trimEnd } from '../../../kernel/text.ts'
 import { EventSummary } from '../../../db/hooks/events.ts'
 import { nullable } from '../../../db/sql-file.ts'
-import { field, fits, parsed, validateQuery, withDefault } from '../../../kernel/validate.ts'
+import { field, fits, parsed, withDefault } from '../../../kernel/validate.ts'
 import { filterFields } from '../events/filter.ts'
 import { redactUrlTokens } from '../redact.ts'
 import { isSuccess, parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
@@ -91,7 +91,7 @@ export const MAX_NAME_LENGTH = 200
 const NAME_FORM = `must have 1 to ${MAX_NAME_LENGTH} characters, and no control characters.`
 
 /** The query with which a forwarder connects. */
-const ForwardRequest = Type.Object({
+export const ForwardRequest = Type.Object({
   /** Its position is stored under this name. */
   name: field(Type.String(), NAME_FORM, [isName, NAME_FORM]),
   /** Its target without tokens, or `exec:` and its program's name, for the list of replays. */
@@ -109,11 +109,6 @@ const ForwardRequest = Type.Object({
   ...filterFields,
 })
 export type ForwardRequest = Type.Static<typeof ForwardRequest>
-
-/** Reads the query of `/relay`. */
-export function readForwardRequest(query: URLSearchParams): ForwardRequest {
-  return validateQuery(ForwardRequest, query)
-}
 
 function isName(text: string): boolean {
   return cleanText(text) === text && text.length <= MAX_NAME_LENGTH

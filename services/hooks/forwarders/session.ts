@@ -9,7 +9,7 @@ import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { Counter } from '../../../kernel/metrics.ts'
 import { eventTest, filterOf, readsPayloads } from '../events/filter.ts'
 import { searchStep, STEP_BYTES, type SearchSlot } from '../events/events.ts'
-import { headersToSend, NO_SECRET, type Signers } from '../replays/replays.ts'
+import { headersToSend, NO_SECRET, sendersId, type Signers } from '../replays/attempt.ts'
 import {
   ClientMessage,
   isDelivered,
@@ -33,7 +33,7 @@ export interface SessionParts extends Signers {
 
 /** The forwarder of a session and its dependencies. */
 export interface SessionOptions extends SessionParts {
-  /** Forwarders that filter by payload take turns, step by step. */
+  /** Forwarders that filter by payload search one step each, in their order. */
   searchSlot: SearchSlot
   /** Counts deliveries by outcome. */
   forwarded: Counter
@@ -275,7 +275,8 @@ async function findNewestId(session: SessionState, newest: number): Promise<numb
 
 async function sendEvent(session: SessionState, event: StoredEvent): Promise<void> {
   const { id, provider, event_type, payload, payload_size } = event
-  const headers = headersToSend(event, session, session.clock.now())?.all ?? null
+  const deliveryId = sendersId(event, session)
+  const headers = headersToSend(event, session, session.clock.now(), deliveryId)?.all ?? null
   const refused = headers === null ? NO_SECRET : null
   const received_at = event.received_at.toISOString()
   const summary = { id, provider, event_type, received_at, payload_size }

@@ -9,12 +9,12 @@ import type { Rejections } from '../rejections.ts'
 import { entryEvent, entrySize, type QueueEntry } from './entries.ts'
 
 /** Reads one channel for as long as the operator wants it. */
-export interface Consumer {
+interface Consumer {
   /**
    * True when the last attempt to reach the broker failed; false while the channel is disabled.
    */
   failing: boolean
-  /** Resolves once it is known whether the broker is in reach. */
+  /** Resolves after the first attempt to reach the broker. */
   known: Promise<void>
   /** Checks again whether the channel is enabled. */
   refresh(): void
@@ -39,7 +39,7 @@ const MAX_READ_BYTES = 16 * 1024 * 1024
 
 /** A consumer and its state. */
 interface ConsumerState extends ConsumerOptions {
-  /** Resolves once it is known whether the broker is in reach. */
+  /** See `Consumer`. */
   known: PromiseWithResolvers<void>
   /** Aborted at the stop. */
   stop: AbortController
@@ -183,8 +183,8 @@ async function settle(
     const done = left.filter((_, i) => problems[i] === undefined)
     if (done.length > 0) await session.acknowledge(done.map(({ id }) => id))
     left = left.filter((_, i) => problems[i] !== undefined)
-    if (left.length === 0) return
     const error = problems.find((problem) => problem !== undefined)
+    if (error === undefined) return
     log.warn('queue entries not stored yet', { channel, entries: left.length, error })
     await pause(backoffMs(failures, random), stop)
     if (stop.aborted) return
@@ -232,7 +232,7 @@ async function refuse(
  * A connection to a message broker that reads one channel; another broker needs one more of these.
  * Both functions throw when the broker is out of reach or refuses; the session is then given up.
  */
-export interface QueueSession {
+interface QueueSession {
   /**
    * The next entries, `limit` at most: new ones, and those that a consumer took before it died.
    * Waits a few seconds for them. Empty if none came, or once `signal` is aborted.

@@ -31,7 +31,6 @@ export function entryEvent(channel: string, entry: QueueEntry): NewEvent {
     provider: queueProvider(channel),
     event_type: cleanText(fieldOf(entry, EVENT_TYPE)?.toString()),
     trust: 'queue',
-    keepsType: false,
     external_id: `${channel}:${id}`,
     method: null,
     path: null,

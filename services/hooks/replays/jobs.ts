@@ -12,7 +12,8 @@ import { findEvents } from '../events/events.ts'
 import { chooseTarget, wrongTarget } from './outgoing.ts'
 import { redactUrlTokens } from '../redact.ts'
 import type { HooksParts } from '../registry.ts'
-import { ALLOW, auditedUrl, replayOfJob, type ReplayParts } from './replays.ts'
+import { ALLOW } from './attempt.ts'
+import { auditedUrl, replayOfJob, type ReplayParts } from './replays.ts'
 
 /** Events that one job sends at most. */
 export const MAX_REPLAYED = 1_000
@@ -21,7 +22,7 @@ export const MAX_HIGHEST_ID = Number.MAX_SAFE_INTEGER - 1
 const PAGE = 200
 
 /** The events of a job: those that the log's filters choose, up to an id. */
-export interface ReplayFilter extends ExportQuery {
+interface ReplayFilter extends ExportQuery {
   highest_id?: number | undefined
 }
 
@@ -77,7 +78,7 @@ function tooMany(oldest: number | undefined): Fault {
 }
 
 /** What became of one event of many: as of a single replay, or why it was not sent. */
-export async function tryReplay(parts: ReplayParts, id: number, targetUrl: string) {
+async function tryReplay(parts: ReplayParts, id: number, targetUrl: string) {
   try {
     return await replayOfJob(parts, id, targetUrl)
   } catch (error) {
@@ -89,7 +90,7 @@ export async function tryReplay(parts: ReplayParts, id: number, targetUrl: strin
 
 type JobParts = ReplayParts & Pick<HooksParts, 'random' | 'log' | 'metrics'>
 
-/** The events of a job, oldest first, where they go, and for whom. */
+/** What a job sends, oldest event first. */
 interface JobRequest {
   ids: readonly number[]
   /** The default target where it is not given. */
@@ -123,7 +124,7 @@ export function openReplayJobs({ post, ...rest }: JobParts) {
 
   function find(id: string): Running {
     if (last?.job.id === id) return last
-    throw notFound('There is no such job; a restart of the server ends a job and forgets it.')
+    throw notFound('No job has this id; a restart of the server ends a job and forgets it.')
   }
 
   return {
@@ -132,9 +133,9 @@ export function openReplayJobs({ post, ...rest }: JobParts) {
      * 409 while another job runs.
      */
     async start(request: JobRequest) {
-      await refuseForbidden(parts, request.target)
+      const target = await allowedTarget(parts, request.target)
       if (last?.job.ended_at === null) throw alreadyRuns(last.job)
-      last = begin(parts, request)
+      last = begin(parts, request, target)
       const { job, noted } = last
       await noted
       return job
@@ -158,11 +159,16 @@ export function openReplayJobs({ post, ...rest }: JobParts) {
   }
 }
 
-/** A name that can't be looked up now is no reason: each event is tried for itself. */
-async function refuseForbidden({ registry, replayTargets }: JobParts, target: string | undefined) {
+/**
+ * The target of all events of a job, also if the settings change meanwhile. A name that can't be
+ * looked up now is not refused: each event is tried for itself.
+ */
+async function allowedTarget({ registry, replayTargets }: JobParts, target: string | undefined) {
   const standard = registry.settings.replay_default_target
   const { url, trusted } = chooseTarget(target, standard, replayTargets())
-  if (trusted || (await isPublicTarget(url)) !== false) return
+  if (trusted || (await isPublicTarget(url)) !== false) {
+    return { url, text: target ?? standard ?? '' }
+  }
   throw wrongTarget(`The target is not on the public internet; ${ALLOW}.`)
 }
 
@@ -171,10 +177,12 @@ function noteOf(verb: string, subject: string): ChangeNote {
   return { service: 'hooks', action: `replay job ${verb}`, subject }
 }
 
-function begin(parts: JobParts, { ids, target, actor, revoked }: JobRequest): Running {
-  const { registry, replayTargets, random, clock } = parts
-  const standard = registry.settings.replay_default_target
-  const { url } = chooseTarget(target, standard, replayTargets())
+function begin(
+  parts: JobParts,
+  { ids, actor, revoked }: JobRequest,
+  { url, text }: { url: URL; text: string },
+): Running {
+  const { random, clock } = parts
   const job: ReplayJob = {
     id: random(8).toString('hex'),
     state: 'running',
@@ -192,8 +200,7 @@ function begin(parts: JobParts, { ids, target, actor, revoked }: JobRequest): Ru
   const events = ids.length === 1 ? '1 event' : `${ids.length} events`
   const subject = `${job.id}: ${events} to ${auditedUrl(url)}`
   const noted = noteChange(parts.db, actor, noteOf('start', subject))
-  // A default target that is set while the job runs is not this job's.
-  const send = () => sendAll(parts, job, ids, target ?? standard ?? '', stop)
+  const send = () => sendAll(parts, job, ids, text, stop)
   return { job, noted, cancelled, over: work(parts, job, noted.then(send)) }
 }
 

@@ -1,3 +1,4 @@
+import type { Replay } from '../../../db/hooks/replays.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { OutboundResult } from '../../../kernel/net/outbound.ts'
@@ -83,11 +84,7 @@ export function outgoingHeaders(
 /**
  * What a target answered to an event; without an answer the status is null and `detail` says why.
  */
-export interface TargetAnswer {
-  status: number | null
-  ms: number
-  detail: string | null
-}
+export type TargetAnswer = Pick<Replay, 'status' | 'ms' | 'detail'>
 
 export function targetAnswer(result: OutboundResult): TargetAnswer {
   const { ms } = result
@@ -101,8 +98,10 @@ export function targetAnswer(result: OutboundResult): TargetAnswer {
 const MAX_ANSWER = 4_096
 /** The longest credential that is sent. */
 export const MAX_CREDENTIAL = 4_096
-/** Bytes that are read of it: a credential that crosses the end must be recognised, also encoded. */
-export const ANSWER_BYTES = MAX_ANSWER + 3 * MAX_CREDENTIAL
+/** Bytes that are read of it: a signature that crosses the end must be recognised. */
+export const ANSWER_BYTES = MAX_ANSWER + 1_024
+/** The same where credentials were sent; a URL writes three characters for each. */
+const CREDENTIAL_BYTES = MAX_ANSWER + 3 * MAX_CREDENTIAL
 
 /**
  * The beginning of a target's answer for the page of the event; null without a body. A target that
@@ -118,7 +117,8 @@ export function keptAnswer(
 ): string | null {
   if (result.kind !== 'answered' || result.body.length === 0) return null
   // As part of a stream: a character that the end has cut is left out.
-  let text = new TextDecoder().decode(result.body.subarray(0, ANSWER_BYTES), { stream: true })
+  const size = credentials.length === 0 ? ANSWER_BYTES : CREDENTIAL_BYTES
+  let text = new TextDecoder().decode(result.body.subarray(0, size), { stream: true })
   for (const secret of [...credentials, ...secretsSent(url, signature)]) {
     const json = JSON.stringify(secret).slice(1, -1)
     const forms = [secret, json, json.replaceAll('/', '\\/'), encodeURIComponent(secret)]

@@ -199,12 +199,12 @@ export function needsJson({ type, id, timeMember, handshake }: Scheme): boolean 
   return type.json.length + id.json.length > 0 || (timeMember ?? handshake) !== undefined
 }
 
-/**
- * Whether somebody who has recorded a delivery can send it under another type and another id: the
- * signature covers neither.
- */
-export function hasUnsignedType({ type, signed }: Scheme): boolean {
-  return type.headers.length > 0 && !signed.includes('{id}')
+/** Whether an event has its type from a header, which no signature covers. */
+export function hasUnsignedType(
+  { type }: Scheme,
+  headers: Readonly<Record<string, string>>,
+): boolean {
+  return type.headers.some((name) => name in headers)
 }
 
 /** Slack's `url_verification` wants its challenge back. */

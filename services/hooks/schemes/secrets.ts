@@ -11,7 +11,7 @@ import type { Key, Keys } from './signatures.ts'
  * 5).
  */
 export const SIGNED_PROVIDERS = ['code_host', 'payments', 'chat'] as const
-export type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
+type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
 
 export function isSignedProvider(name: string): name is SignedProvider {
   return SIGNED_PROVIDERS.some((signed) => signed === name)
@@ -24,10 +24,7 @@ export function isGenericName(name: string): boolean {
 
 type SecretVariable = `HOOKS_${Uppercase<SignedProvider>}_SECRET`
 
-/**
- * The variable that has a provider's secret; the one being retired is in the same with
- * `_PREVIOUS`.
- */
+/** The variable of a provider's secret; with `_PREVIOUS` that of its previous secret. */
 export function secretVariable(provider: SignedProvider) {
   return `HOOKS_${provider.toUpperCase() as Uppercase<SignedProvider>}_SECRET` as const
 }
@@ -43,14 +40,14 @@ interface SecretSource {
  * Secrets of a signed provider: all `accepted` ones verify; `retired` ones only explain a
  * mismatch.
  */
-export interface ProviderSecrets {
+interface ProviderSecrets {
   accepted: readonly string[]
   retired: readonly string[]
   /** When this process found the accepted ones configured: a use noted before is of others. */
   since: Date
 }
 
-/** The key of a stored secret, or why there is none. */
+/** The key in a stored secret, or why it can't be read. */
 type StoredKey = { key: Key } | { problem: string }
 
 /** A provider with a stored secret. */
@@ -59,7 +56,7 @@ type Sealed = Pick<Provider, 'name' | 'scheme' | 'signing_secret'> &
 
 /** The secrets by which deliveries are signed. */
 export interface SigningSecrets {
-  /** The configured secrets of a signed provider; undefined when it has none. */
+  /** The configured secrets of a signed provider; undefined before they are configured. */
   of(provider: SignedProvider): ProviderSecrets | undefined
   /**
    * Encrypts the stored secrets of generic providers, the same while its key is; undefined without
@@ -112,18 +109,12 @@ export function configuredSecrets(config: SecretSource, random: RandomBytes): Si
   return { of, box: presentBox, keyIn: rememberKeys(presentBox) }
 }
 
-interface KnownKey {
-  sealed: Buffer
-  box: SecretBox
-  found: StoredKey
-}
-
 /**
  * Decrypts a stored secret once: a row that is read again has the same bytes until the secret
  * changes.
  */
 export function rememberKeys(boxOf: () => SecretBox | undefined): SigningSecrets['keyIn'] {
-  const known = new Map<string, KnownKey>()
+  const known = new Map<string, { sealed: Buffer; box: SecretBox; found: StoredKey }>()
 
   return ({ name, scheme, signing_secret, previous_signing_secret = null }, which = 'current') => {
     const sealed = which === 'current' ? signing_secret : previous_signing_secret
@@ -169,10 +160,10 @@ export function acceptsPrevious(
 export const SecretStatus = Type.Enum(['configured', 'missing', 'none-by-design'])
 export type SecretStatus = Type.Static<typeof SecretStatus>
 
-type Secretive = Sealed & Pick<Provider, 'trust_mode' | 'token_hash'>
+type WithSecret = Sealed & Pick<Provider, 'trust_mode' | 'token_hash'>
 
 /** Whether a provider's token or secret exists and can be used. */
-export function secretStatus(provider: Secretive, secrets: SigningSecrets): SecretStatus {
+export function secretStatus(provider: WithSecret, secrets: SigningSecrets): SecretStatus {
   const { name, trust_mode } = provider
   if (trust_mode === 'open' || trust_mode === 'queue') return 'none-by-design'
   const exists = isSignedProvider(name)
@@ -185,7 +176,7 @@ export function secretStatus(provider: Secretive, secrets: SigningSecrets): Secr
 
 /** A provider without its token or signing secret is disabled whatever the operator wants. */
 export function mayDeliver(
-  provider: Secretive & Pick<Provider, 'enabled'>,
+  provider: WithSecret & Pick<Provider, 'enabled'>,
   secrets: SigningSecrets,
 ): boolean {
   return provider.enabled && secretStatus(provider, secrets) !== 'missing'
@@ -198,7 +189,7 @@ export interface SecretBox {
   open(sealed: Buffer, name: string): Opened
 }
 
-/** A text, or why there is none; `damaged` also means sealed for another name. */
+/** The text, or why it can't be opened; `damaged` also means sealed for another name. */
 export type Opened = { text: string } | { problem: 'sealed with another key' | 'damaged' }
 
 /** Sealed bytes: version, id of the key, nonce, cipher text, tag. */

@@ -46,7 +46,7 @@ export type Verification = { secret: 'current' | 'previous' } | Unverified
  * The verification of a delivery whose body is still arriving. It is over bytes, before anything
  * is parsed, and part by part: hashing 25 MiB at once would hold up everybody else.
  */
-export interface Verifier {
+interface Verifier {
   update: (part: Buffer) => void
   /** Called once, with the whole body. */
   finish: (body: Buffer) => Verification
@@ -75,11 +75,9 @@ export function verifySignature(
       for (const made of hmacs) made.update(part)
     },
     finish(body) {
+      const digests = hmacs.map((made) => made.digest())
       const key = isHmac
-        ? matchingKey(
-            hmacs.map((made) => made.digest()),
-            signatures,
-          )
+        ? matchingKey(digests, signatures)
         : matchingPublicKey(keys.accepted, prefix, body, signatures)
       if (key >= 0) return { secret: key === 0 ? 'current' : 'previous' }
       const reason = explainMismatch(scheme, keys, prefix, body, signatures)

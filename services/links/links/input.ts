@@ -83,7 +83,7 @@ const formFields = {
   /** Separated by commas. */
   tags: withDefault(Type.String(), ''),
   visibility: Type.Optional(Type.String()),
-  append_path: Type.Boolean(),
+  append_path: withDefault(Type.Boolean(), false),
 }
 
 /** The form of a new link, as people type it. */

@@ -35,7 +35,7 @@ export interface LinkParts {
 
 /**
  * A link that the caller may read or change (links.md section 5). Throws 404, then 403. Owners and
- * admins may change a link; those whom it is shared with may only read it.
+ * admins may change a link. Users that it is shared with may only read it.
  */
 export async function linkFor(
   db: Executor,
@@ -145,7 +145,7 @@ export async function deleteLink(
 
 /**
  * Changes a link in one transaction. The link is locked before the caller's right is checked, so
- * nobody changes what is no longer theirs. A throw undoes the change.
+ * former owners cannot change it. A throw undoes the change.
  */
 export function changeLink<T>(
   db: Database,

@@ -207,7 +207,7 @@ async function storeLinks(
   return faults
 }
 
-/** Gives those that were created; the slugs of the others are taken. */
+/** Returns the links that were created; the slugs of the others are taken. */
 async function addLinks(
   tx: Executor,
   links: readonly NewLink[],

@@ -80,7 +80,7 @@ function checkEmail(text: string) {
 
 type FindId = (email: string | undefined) => Promise<string | undefined>
 
-/** The user whom a link names as its owner, else the owner of all links without a known one. */
+/** The user named as the owner of a link, else the owner of links without a known owner. */
 async function primaryOwner(text: string, otherwise: string | undefined, idOf: FindId) {
   if (text === '' && otherwise === undefined) {
     throw badRequest('names no owner; --owner EMAIL gives it one')

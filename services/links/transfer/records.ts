@@ -30,7 +30,7 @@ export interface LinkData {
   note: string
 }
 
-/** A record's slug, empty when it has none; `read` throws the Fault of what cannot be read. */
+/** A record; its slug may be empty. `read` throws a Fault if the record cannot be read. */
 export interface LinkRecord {
   slug: string
   read: () => LinkData

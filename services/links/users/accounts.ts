@@ -3,7 +3,8 @@ import { userQueries as q, type Role, type User } from '../../../db/links/users.
 import { badRequest, notFound } from '../../../kernel/fault.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
 import { linksFault } from '../faults.ts'
-import { addUser, OPERATOR_EMAIL, readEmail, type NewUserRow } from './users.ts'
+import type { NewUser } from './input.ts'
+import { addUser, OPERATOR_EMAIL, readEmail } from './users.ts'
 
 /** The user with an address as people type it. */
 export async function findUser(db: Executor, text: string): Promise<User | undefined> {
@@ -19,8 +20,8 @@ export async function userByEmail(db: Executor, text: string): Promise<User> {
 }
 
 /** Creates a user; throws 400 where the address is known. */
-export async function createUser(tools: ChangeTools, row: NewUserRow, now: Date): Promise<User> {
-  const user = await addUser(tools, row, now)
+export async function createUser(tools: ChangeTools, wanted: NewUser, now: Date): Promise<User> {
+  const user = await addUser(tools, wanted, now)
   if (user !== undefined) return user
   throw badRequest('there is a user with this e-mail address already', 'email')
 }

@@ -18,15 +18,10 @@ export function readEmail(text: string): string | undefined {
   return isAddress && email.length <= MAX_EMAIL_LENGTH ? email : undefined
 }
 
-/** A user before it is stored; without a name it is the first part of the address. */
-export interface NewUserRow extends Pick<User, 'email' | 'role'> {
-  name: string
-}
-
 /** Adds a user, with a line in the audit; undefined where the address is known. */
 export function addUser(
   { db, actor }: ChangeTools,
-  { email, name, role }: NewUserRow,
+  { email, name, role }: Pick<User, 'email' | 'role'> & { name: string },
   now: Date,
 ): Promise<User | undefined> {
   return db.transaction(async (tx) => {

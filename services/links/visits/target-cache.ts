@@ -16,7 +16,7 @@ export interface KnownLink extends Target, TargetRow {
   isSecure: boolean
 }
 
-/** Whom a link is read for: a user named by the proxy, or anybody. */
+/** The visitor that a link is read for: a user named by the proxy, or anybody. */
 export type VisitLevel = Extract<Level, 'trusted' | 'strangers'>
 
 /** Trusted visitors don't wait behind strangers, and no visitor behind links that are renewed. */

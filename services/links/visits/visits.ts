@@ -107,9 +107,9 @@ export function encodePath(path: string): string {
 }
 
 /**
- * Links that a visitor may see and may have meant by a text that is no link's slug: with a letter
- * wrong, missing or surplus, with two letters swapped, with a slug that begins with the text, or
- * with all its words in slug and title.
+ * Links that a visitor may see, similar to a text that is not a slug. One letter may be wrong,
+ * missing or surplus, or two letters swapped. Or the slug begins with the text, or slug and title
+ * have all its words.
  */
 export async function suggestionsFor(
   db: Executor,

@@ -33,7 +33,7 @@ export interface NoBrief {
   detail: string
 }
 
-/** A brief, with what people must know of it, or why there is none. */
+/** A brief, with what people must know of it; or why no brief was written. */
 type Synthesis = { cost: number } & (
   | NoBrief
   | { kind: 'written'; prompt: string; problem: string | undefined }

@@ -62,7 +62,7 @@ const RESUME_MS = 10_000
 const MIN_BRIEF_MS = 1_000
 /** Each may have 1 MiB. */
 const MAX_RESUMED = 20
-const STOPPED = 'the server stopped while it was read, and its sender was told to try again'
+const STOPPED = 'the server stopped while it was read, and its sender was asked to send it again'
 const HUNG_UP = 'its sender hung up before it was answered'
 const ITSELF = 'the session got the alert itself'
 const NO_TIME_LEFT = failed('other alerts were being read, and no time was left for this one')
@@ -136,7 +136,7 @@ export function openAlerts(options: AlertsOptions) {
       return result
     },
     resume: resuming.now,
-    /** Interrupts deliveries in progress: their senders are told to try again. */
+    /** Interrupts deliveries in progress: the replies ask their senders to try again. */
     close() {
       stopping.abort()
       return resuming.stop()

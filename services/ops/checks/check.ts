@@ -36,7 +36,7 @@ export interface CheckKind<T extends string, P extends TProperties> {
   schema: CheckSchema<T, P>
   /** Level of a failure that the inventory gives no level: critical if something is down. */
   level: Level
-  /** The name of a check that has none: what it looks at. */
+  /** Names a check that the inventory does not name, by what it checks. */
   nameOf: (check: Static<TObject<P>>) => string
   /** Rejects with an error of the network, the file system or the signal. */
   run: (check: Static<TObject<P>>, context: CheckContext) => Promise<Finding>

@@ -101,13 +101,13 @@ async function recordEvent(
     return
   }
   if (last === undefined || last.state === 'ok') return
-  // A failure that was told may have become unknown before its end.
+  // Operators were notified of a failure that may have become unknown since.
   const end = wasBad || told !== null ? 'is good again' : 'is known again'
   const event = { ...about, level: 'info', message: `${name} ${end}: ${message}` } as const
   await addEvent(tx, event, { notify: told !== null })
   if (told === null) return
   await q.saveNotifiedEvent(tx, { service, name, event: null })
-  // A receiver that was away must not be told of the beginning after the end.
+  // A receiver that was away must not get the beginning after the end.
   await eventQueries.withdrawNotice(tx, { event: told })
 }
 

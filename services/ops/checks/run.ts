@@ -126,7 +126,7 @@ function findingOf(error: unknown): Finding {
 
 const DENIED = 'permission denied; give the user of Gatehouse the right to it'
 const NO_FILES = 'no more files can be opened here; raise LimitNOFILE of the service'
-/** What is in our own way, and says nothing about what is looked at. */
+/** Errors of this machine: they say nothing about the checked service. */
 const OBSTACLES: Readonly<Record<string, string>> = {
   EACCES: DENIED,
   EPERM: DENIED,

@@ -8,7 +8,7 @@ import type { ToolOptions } from '../tools/tool.ts'
 import { spentBefore, type Budgets } from './budget.ts'
 import type { Job } from './runner.ts'
 
-/** What a runner with a model works with. Settings are read anew for each session. */
+/** What a runner with a model works with. Settings are read again for each session. */
 export interface AgentOptions extends ToolOptions {
   budgets: () => Budgets
   maxTurns: () => number

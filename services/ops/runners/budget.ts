@@ -40,9 +40,6 @@ export interface Budgets {
 /** What was spent before a session, in US dollars. */
 export type Spent = Awaited<ReturnType<typeof spentBefore>>
 
-/** What a session spends. */
-export type Spending = ReturnType<typeof createSpending>
-
 /** Tokens of a session, whatever they cost: the bound of a model without a price. */
 const MAX_TOKENS = 2_000_000
 

@@ -40,11 +40,11 @@ const MAX_TURNS = 2 ** 31 - 1
 /** US dollars. A line that claims to cost more, or less than nothing, has no price. */
 const MAX_LINE_COST = 1_000_000
 const REPORT_KEYS = ['events', 'memories', 'escalate']
-/** Lines with the key that are looked at: an agent may repeat it. */
+/** Lines with a report key that are parsed: an agent may repeat the key. */
 const MAX_TRIES = 16
 const MAX_ENTRIES = 50
 const FENCE = '\n```'
-/** Calls that wait for their results; of more, the results stand alone. */
+/** Calls remembered until their results come. The results of further calls stand alone. */
 const MAX_OPEN_CALLS = 1_000
 
 /**

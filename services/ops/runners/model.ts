@@ -119,7 +119,7 @@ async function runConversation(conversation: Conversation): Promise<Outcome> {
   const { options, job, spending, offered, callers, caller } = conversation
   const maxTurns = options.maxTurns()
   for (;;) {
-    // Nobody reads why: what has ended the session is known.
+    // What ended the session is recorded; this text is not.
     if (job.signal.aborted) return failedOutcome('the session was ended')
     const spent = spending.problem()
     if (spent !== undefined) return failedOutcome(spent)
@@ -249,7 +249,7 @@ async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure>
   return reply
 }
 
-/** Runs a tool; gives its result as the model is told it. */
+/** Runs a tool, and returns its result for the model. */
 async function runTool(
   conversation: Conversation,
   { name, written, args, origin }: MeantCall,

@@ -40,7 +40,7 @@ async function probe(options: ProbeOptions, job: Job): Promise<Outcome> {
   const now = clock.now()
   const { id, tier } = session
   const occasion = { session: id, now, always: true }
-  // In one transaction: nobody would ever be told of a recovery whose event is lost.
+  // In one transaction: a recovery whose event is lost would never be notified.
   const changes = await db.transaction((tx) => recordResults(tx, results, occasion))
   const about = { session: id, tier, now }
   for (const result of results) {
@@ -78,7 +78,7 @@ function timing({ service, name: check, ms }: Checked) {
 const NOT_OK = ['fail', 'warn', 'unknown'] as const
 const FOUND = { fail: 'failed', warn: 'warned', unknown: 'could not look' } as const
 
-/** States and what has changed. It says that all is good only if each check was looked at. */
+/** States and what has changed. It says that all is good only if each check has run. */
 function summaryOf(
   services: readonly Service[],
   results: readonly Checked[],

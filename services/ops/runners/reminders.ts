@@ -6,7 +6,7 @@ type Lack =
   | 'broken'
   | 'cut'
   | 'empty'
-  /** The model has not looked at what it writes about. */
+  /** The model writes about something that it has not checked. */
   | 'unchecked'
 
 /** What a session has done so far. */

@@ -42,7 +42,7 @@ export const NO_OUTCOME: Outcome = {
   exit_code: null,
 }
 
-/** What a turn took, as far as it is known. */
+/** What a turn took; null if unknown. */
 export interface TurnCost {
   tokens: number | null
   /** US dollars. */

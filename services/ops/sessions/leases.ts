@@ -19,8 +19,8 @@ export interface OwnSessions {
 }
 
 /**
- * Who had the lease: this process, one of this machine that has ended, one of it that is not heard
- * of, or one of another machine.
+ * Who had the lease: this process, a process of this machine that has ended or is silent, or a
+ * process of another machine.
  */
 type FormerHolder = 'self' | 'dead' | 'silent' | 'elsewhere'
 

@@ -5,7 +5,7 @@ import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { field } from '../../../kernel/validate.ts'
 
 /** Characters of a prompt. */
-export const MAX_PROMPT = 100_000
+const MAX_PROMPT = 100_000
 /** What a prompt must have, in the words of a refusal. */
 export const PROMPT_RULE = `${MAX_PROMPT} characters at most, and no NUL`
 

@@ -13,7 +13,7 @@ interface StartRequest extends Pick<Session, 'tier' | 'trigger'> {
   prompt: string | null
   /** The alert that it looks into. */
   alert?: number
-  /** Who asks for it; others begin by themselves. */
+  /** Who asks for it; scheduled sessions have no actor. */
   actor?: Actor
 }
 

@@ -27,7 +27,7 @@ export interface Turn {
 /** Lines of one kind in a row, or a tool call. */
 export type Part = Passage | Call
 
-export interface Passage {
+interface Passage {
   type: 'passage'
   kind: string
   text: string
@@ -59,7 +59,7 @@ const MAX_CALL_LINES = 8
 const MAX_CHARACTERS = 2_000
 const MAX_OTHER_LINES = 500
 /** Lines of a call that is shown as a whole. */
-export const MAX_WHOLE_LINES = 500
+const MAX_WHOLE_LINES = 500
 
 /** Reads the newest part of a story; all of it, unless it is very long. */
 export async function readStory(

@@ -59,7 +59,7 @@ type State =
 /** The longest run of a session by its tier (decisions.md section 5). */
 const MAX_RUN_MS: Readonly<Record<number, number>> = { 1: 600_000, 2: 1_200_000, 3: 1_800_000 }
 const HEARTBEAT_MS = 5_000
-/** How long a runner may take to end once it is told to. */
+/** How long a runner may take to end after the abort. */
 const MAX_STOP_MS = 8_000
 /** Together about as long as a lease lasts. */
 const RECORD_TRIES = 8
@@ -272,7 +272,7 @@ async function recordEnd(run: Run, outcome: Outcome) {
   if (run.state !== 'lost') await record(() => options.finish(session, ending, cause))
 }
 
-/** What people are told of a cause; null where they know, or are told elsewhere. */
+/** The cause for people; null if they caused it, or read it elsewhere. */
 function problemOf(cause: Cause): string | null {
   if (cause.status === 'timed_out') return cause.problem
   return cause.status === 'stopped' && cause.by === 'server' ? 'the server stopped' : null

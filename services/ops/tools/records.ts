@@ -26,7 +26,7 @@ export const readEventsTool = defineTool({
   async run({ level = null, service = null, limit = 20 }, { db }) {
     const filter = { level, service, session: null, offset: 0, limit }
     const events = await eventQueries.listEvents(db, filter)
-    return done(events.map(eventLine).join('\n') || 'There are no such events.')
+    return done(events.map(eventLine).join('\n') || 'No events match.')
   },
 })
 
@@ -140,7 +140,7 @@ export const escalateTool = defineTool({
   effect: 'acts',
   takes: {
     reason: Text(1_000, 'Why, in one sentence'),
-    findings: Text(20_000, 'What was looked at, what was found, what is suspected'),
+    findings: Text(20_000, 'What was checked, what was found, what is suspected'),
   },
   async run({ reason, findings }, { db, clock, dryRun, job }) {
     const { session, config } = job

@@ -40,8 +40,8 @@ export function openSandbox({
   /** Whether commands that a model composed may run without a sandbox (`OPS_UNSANDBOXED`). */
   unsandboxed: () => boolean
   /**
-   * Files, folders and unix sockets that no command may see: they hold secrets, and whoever opens
-   * a socket of ours is trusted.
+   * Files, folders and unix sockets that no command may see. They hold secrets, and a process that
+   * opens one of our sockets is trusted.
    */
   hidden: () => readonly string[]
 }) {

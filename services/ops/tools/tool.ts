@@ -43,8 +43,8 @@ export interface Tool {
   /** Of the arguments, as the model gets it. */
   schema: TObject
   /**
-   * Validates the arguments and runs. Rejects with a Fault that the model is told, for a bug, or
-   * if the database is unavailable.
+   * Validates the arguments and runs. Rejects with a Fault for the model, for a bug, or if the
+   * database is unavailable.
    */
   call: (args: unknown, context: ToolContext) => Promise<ToolResult>
 }

@@ -39,9 +39,8 @@ export function toolsOf(tier: number): readonly Tool[] {
 
 /**
  * Calls a tool of the session's tier. Secrets are removed from the arguments and the reply. Never
- * rejects: the model is told what went wrong. A call in a text may be a quotation of what somebody
- * has planted in a log or an alert, so it can only read (decisions.md section 7, "Text never
- * acts").
+ * rejects: the reply says what went wrong. A call in a text can only read: the text may quote a log
+ * or an alert in which somebody planted it (decisions.md section 7, "Text never acts").
  */
 export async function callTool(
   name: string,

@@ -83,7 +83,7 @@ export function eventView(changes: Partial<EventView['event']> = {}): EventView 
     tree: undefined,
     pretty: '{\n  "a": 1\n}',
     sameBody: null,
-    contradictedType: null,
+    hasUnsignedType: false,
     defaultTarget: null,
     replays: [],
     curl: "curl -X POST 'http://127.0.0.1:8080/webhooks/generic/ci'",

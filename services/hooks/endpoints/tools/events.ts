@@ -1,6 +1,4 @@
 import Type from 'typebox'
-import { EventSummary } from '../../../../db/hooks/events.ts'
-import { nullable } from '../../../../db/sql-file.ts'
 import {
   CallError,
   type Call,
@@ -14,7 +12,7 @@ import { createSingleFlight } from '../../../../kernel/single-flight.ts'
 import { validateTexts } from '../../../../kernel/validate.ts'
 import { EventDetail, readEventStart } from '../../events/detail.ts'
 import { EventQuery, MAX_SEARCH_LENGTH } from '../../events/filter.ts'
-import { findEvents, listNewest } from '../../events/events.ts'
+import { EventList, findEvents, listNewest } from '../../events/events.ts'
 import { replayEvent } from '../../replays/replays.ts'
 import type { Hooks } from '../../open.ts'
 
@@ -62,7 +60,7 @@ const PayloadMember = Type.String({
   description:
     'PATH=VALUE of a member of the JSON payload, such as data.object.id=evt_1: steps between ' +
     'dots, a number for a place in an array; the whole value counts; payloads over 1 MiB ' +
-    'have none; a line for each of several',
+    'are not searched; one line for each member',
 })
 const Pattern = Type.String({
   minLength: 1,
@@ -122,10 +120,7 @@ export function listTool({ db, ingest, clock }: Hooks): Tool {
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
       cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
     },
-    output: Type.Object({
-      events: Type.Array(EventSummary),
-      next_cursor: nullable(Type.String()),
-    }),
+    output: EventList,
     annotations: READ_ONLY,
     call(args, call) {
       // A search takes seconds; waiting for another client's search first would double that.
@@ -137,7 +132,7 @@ export function listTool({ db, ingest, clock }: Hooks): Tool {
   })
 }
 
-/** `get_webhook_event`: one event with its headers and payload, as far as it may go out. */
+/** `get_webhook_event`: one event with its headers and the beginning of its payload. */
 export function getTool({ db }: Hooks): Tool {
   return defineTool({
     name: 'get_webhook_event',

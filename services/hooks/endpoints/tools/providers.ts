@@ -31,8 +31,8 @@ export function statsTool({ db, clock }: Hooks): Tool {
     title: 'Get webhook statistics',
     description:
       'Counts the events and the rejected deliveries of each provider by hour (UTC), oldest ' +
-      'first. Hours without either are left out; the last hour is the present one, and the ' +
-      'oldest one may be cut. The provider "unknown" stands for paths that lead to none.',
+      'first. Hours without events and rejections are left out; the last hour is the current ' +
+      'one, and the oldest one may be cut. The provider "unknown" stands for paths that lead to none.',
     input: {
       provider: Type.Optional(ProviderName),
       hours: Type.Optional(
@@ -41,10 +41,6 @@ export function statsTool({ db, clock }: Hooks): Tool {
     },
     output: Type.Object({ stats: Type.Array(HourStats) }),
     annotations: READ_ONLY,
-    async call({ provider, hours }) {
-      const all = await statsOf(db, clock.now(), hours)
-      const stats = all.filter((row) => provider === undefined || row.provider === provider)
-      return toolValue({ stats })
-    },
+    call: async (wanted) => toolValue({ stats: await statsOf(db, clock.now(), wanted) }),
   })
 }

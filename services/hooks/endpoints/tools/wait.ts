@@ -49,7 +49,7 @@ export function waitTool(hooks: Hooks): Tool {
     annotations: { ...READ_ONLY, idempotentHint: false },
     streams: true,
     async call({ provider, event_type, timeout_s = DEFAULT_S, cursor }, call) {
-      const matches = eventTest(provider ?? null, event_type ?? null) ?? (() => true)
+      const matches = eventTest(provider, event_type) ?? (() => true)
       const { after, gap } = await startOf(hooks, cursor)
       const { event, position } = await nextEvent(hooks, call, timeout_s, after, matches)
       return toolValue({ event: event ?? null, next_cursor: position, gap }, UNTRUSTED)

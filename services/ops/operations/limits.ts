@@ -1,5 +1,5 @@
 import type { Database } from '../../../db/client.ts'
-import { operationQueries as q, type Cooldown } from '../../../db/ops/operations.ts'
+import { operationQueries as q, type ActionSummary } from '../../../db/ops/operations.ts'
 import { formatDuration } from '../../../kernel/time.ts'
 import type { InventorySource } from '../inventory/inventory.ts'
 import { cooldownOf } from './operations.ts'
@@ -19,26 +19,26 @@ export interface OperationLimit {
 }
 
 /** What `/cooldowns` shows. */
-export interface Cooldowns {
+export interface OperationLimits {
   limits: readonly OperationLimit[]
   /** What was done in the last 24 hours by operations that the inventory no longer has. */
-  others: readonly Cooldown[]
+  others: readonly ActionSummary[]
 }
 
 const DAY_MS = 86_400_000
 const MAX_ROWS = 1_000
 
 /** Actions of the last 24 hours by service and type, the latest first (ops.md section 2). */
-export function listCooldowns(db: Database, now: Date): Promise<readonly Cooldown[]> {
+export function listActions(db: Database, now: Date): Promise<readonly ActionSummary[]> {
   const since = new Date(now.getTime() - DAY_MS)
-  return q.listCooldowns(db, { since, limit: MAX_ROWS })
+  return q.listActions(db, { since, limit: MAX_ROWS })
 }
 
 /** Reads the limits of the inventory's operations and how far they are used. */
-export async function readCooldowns(
+export async function readLimits(
   { db, inventory }: { db: Database; inventory: InventorySource },
   now: Date,
-): Promise<Cooldowns> {
+): Promise<OperationLimits> {
   const { services } = await inventory.current()
   const operations = services
     .flatMap(({ name: service, operations = [] }) =>
@@ -51,7 +51,7 @@ export async function readCooldowns(
   })
   const [uses, done] = await Promise.all([
     q.listUses(db, { limits, until: now, limit: MAX_ROWS }),
-    listCooldowns(db, now),
+    listActions(db, now),
   ])
   return {
     limits: uses.flatMap(({ position, count, last_action, blocks }) => {

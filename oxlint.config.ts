@@ -1,0 +1,111 @@
+import type { OxlintConfig, OxlintOverride } from 'oxlint'
+
+const SERVICES = ['hooks', 'links', 'ops']
+const PRODUCT = ['server.ts', '{commands,routes,html,services,db,kernel}/**']
+
+/** Folders from top to bottom: none imports from one before it. */
+const FLOORS = [
+  ...['test', 'bench', 'deploy'],
+  ...['commands', 'routes', 'html', 'services', 'db', 'kernel'],
+]
+
+/** The last part matches every file of kernel/ but html.ts: `regex` has no negative lookahead. */
+const TYPES_OF_HTML = {
+  regex: '/(services|db)/|/kernel/([^h]|h[^t]|ht[^m])',
+  allowTypeImports: true,
+  message: 'html/ imports kernel/html.ts, and types',
+}
+
+/**
+ * An override for the imports of files. The last one that has a file counts alone: its patterns
+ * are not added to those of the ones before.
+ */
+function imports(
+  files: string,
+  floor: string,
+  { service, packages = [] }: { service?: string; packages?: readonly string[] } = {},
+): OxlintOverride {
+  const above = FLOORS.slice(0, FLOORS.indexOf(floor)).join('|')
+  const others = SERVICES.filter((name) => service !== undefined && name !== service)
+  const allowed = [
+    ...['./**', '../**', 'node:*', 'node:*/*'],
+    ...['typebox', ...packages].flatMap((name) => [name, `${name}/*`]),
+  ]
+  const patterns = [
+    { regex: `^(\\.\\./)+(${above})/`, message: 'imports go down only' },
+    ...(floor === 'html' ? [TYPES_OF_HTML] : []),
+    ...others.map((other) => ({ regex: `/${other}/`, message: 'no service imports another' })),
+    {
+      group: ['**', ...allowed.map((name) => `!${name}`), 'node:process'],
+      message: 'a package is imported in one place: see oxlint.config.ts',
+    },
+  ]
+  return { files: [files], rules: { 'no-restricted-imports': ['error', { patterns }] } }
+}
+
+export default {
+  plugins: ['typescript', 'import', 'promise'],
+  categories: {},
+  ignorePatterns: ['node_modules', 'dist', 'data', 'test/fixtures'],
+  rules: {
+    'no-unused-vars': 'error',
+    'no-debugger': 'error',
+    'no-empty': ['error', { allowEmptyCatch: false }],
+    'no-useless-catch': 'error',
+    'no-fallthrough': 'error',
+    'no-self-compare': 'error',
+    'no-unsafe-finally': 'error',
+    'no-unused-expressions': 'error',
+    'no-var': 'error',
+    'no-eval': 'error',
+    eqeqeq: 'error',
+    'no-throw-literal': 'error',
+    'no-console': 'error',
+    'import/no-default-export': 'error',
+    'import/no-cycle': 'error',
+    'typescript/no-explicit-any': 'error',
+    'typescript/no-non-null-assertion': 'error',
+    'typescript/consistent-type-imports': 'error',
+    'typescript/ban-ts-comment': 'error',
+  },
+  overrides: [
+    { files: ['bench/**'], rules: { 'no-console': 'off' } },
+    { files: ['oxlint.config.ts'], rules: { 'import/no-default-export': 'off' } },
+    {
+      files: PRODUCT,
+      rules: {
+        'max-lines': ['error', 400],
+        'no-restricted-globals': ['error', 'process'],
+        'no-restricted-properties': ['error', { property: 'unsafe' }],
+      },
+    },
+    {
+      // db/embedded/create.ts is a program of its own.
+      files: [
+        'server.ts',
+        'commands/**',
+        'kernel/{config,processes/*}.ts',
+        'db/embedded/create.ts',
+      ],
+      rules: { 'no-restricted-globals': 'off' },
+    },
+    { files: ['db/client.ts'], rules: { 'no-restricted-properties': 'off' } },
+    imports('{server.ts,commands/**}', 'commands'),
+    imports('kernel/**', 'kernel'),
+    imports('kernel/http/websocket.ts', 'kernel', { packages: ['ws'] }),
+    ...['routes', 'html', 'services', 'db'].flatMap((floor) => {
+      const packages = floor === 'db' ? ['postgres'] : []
+      return [
+        imports(`${floor}/**`, floor, { packages }),
+        ...SERVICES.map((service) =>
+          imports(`${floor}/${service}/**`, floor, { service, packages }),
+        ),
+      ]
+    }),
+    imports('db/embedded/**', 'db', { packages: ['postgres', '@electric-sql/pglite'] }),
+    imports('services/hooks/queues/**', 'services', {
+      service: 'hooks',
+      packages: ['@redis/client'],
+    }),
+  ],
+} satisfies OxlintConfig

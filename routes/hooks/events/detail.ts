@@ -1,0 +1,168 @@
+import Type from 'typebox'
+import type { Database } from '../../../db/client.ts'
+import { eventQueries as q, type StoredEvent } from '../../../db/hooks/events.ts'
+import { replayQueries } from '../../../db/hooks/replays.ts'
+import { eventFragment, eventPage, type EventView } from '../../../html/hooks/events/detail.ts'
+import { notFound } from '../../../kernel/fault.ts'
+import { visitor } from '../../../kernel/http/endpoint.ts'
+import { bytesReply, type Reply } from '../../../kernel/http/reply.ts'
+import { parsed, withDefault } from '../../../kernel/validate.ts'
+import { compareEvents } from '../../../services/hooks/events/compare.ts'
+import {
+  curlCommand,
+  EventDetail,
+  eventDetail,
+  findEventStart,
+  MAX_PARSED,
+  NO_EVENT,
+  payloadTree,
+  prettyPayload,
+  readEventStart,
+} from '../../../services/hooks/events/detail.ts'
+import { receiverPath } from '../../../services/hooks/providers.ts'
+import { hasUnsignedType, schemeOf } from '../../../services/hooks/schemes/schemes.ts'
+import { reader } from '../access.ts'
+import { api, page, raw, type HooksRoutes } from '../kit.ts'
+
+/** Replays that the page of an event lists. */
+const LISTED_REPLAYS = 50
+
+/** The id in a path; 404 for one that no event can have. */
+export const EventId = parsed(Type.Integer({ minimum: 1 }), '', (given) => {
+  if (/^\d{1,15}$/.test(String(given))) return Number(given)
+  throw notFound(NO_EVENT)
+})
+
+const params = { id: EventId }
+
+/** The page of an event (hooks.md section 4), its payload, and the same for programs. */
+export const eventEndpoints = [
+  page({
+    path: '/log/:id',
+    params,
+    query: Type.Object({
+      /** `1` for the payload as it was sent alone. */
+      raw: withDefault(Type.String(), ''),
+      /** The id of an event to compare with. */
+      compare: withDefault(Type.String(), ''),
+      /** `1` after a replay without script: its result is said. */
+      replayed: withDefault(Type.String(), ''),
+    }),
+    async answer({ app, params: { id }, query }) {
+      const shown = { isRaw: query.raw === '1', isReplayed: query.replayed === '1' }
+      const view = await readEvent(app, id, shown)
+      if (query.compare !== '') view.compared = await compareWith(app, view.event, query.compare)
+      return { page: () => eventPage(view), fragment: () => eventFragment(view) }
+    },
+  }),
+
+  raw({
+    path: '/log/:id/payload',
+    access: visitor,
+    params,
+    answer: ({ app, params: { id } }) => payloadReply(app.hooks.db, id),
+  }),
+
+  api({
+    method: 'GET',
+    path: '/api/v1/events/:id',
+    access: reader,
+    id: 'getEvent',
+    tag: 'Events',
+    summary: 'Get an event with its headers and its payload.',
+    description:
+      'Values of secret headers are redacted. A payload that is not UTF-8 is in base64.',
+    params,
+    returns: { description: 'The event', schema: EventDetail },
+    answer: async ({ app, params: { id } }) => eventDetail(await findStored(app.hooks.db, id)),
+  }),
+
+  raw({
+    path: '/api/v1/events/:id/payload',
+    access: reader,
+    params,
+    notes: {
+      id: 'getPayload',
+      tag: 'Events',
+      summary: 'Get the payload of an event, byte for byte, as a download.',
+      replies: {
+        200: {
+          description: 'The bytes',
+          schema: Type.String({ format: 'binary' }),
+          type: 'application/octet-stream',
+        },
+      },
+    },
+    answer: ({ app, params: { id } }) => payloadReply(app.hooks.db, id),
+  }),
+]
+
+/** A download of plain bytes, so that no browser shows it as a page. */
+async function payloadReply(db: Database, id: number): Promise<Reply> {
+  const { payload } = await findStored(db, id)
+  return bytesReply(payload, 'application/octet-stream', {
+    'content-disposition': `attachment; filename="event-${id}.bin"`,
+    'content-security-policy': "default-src 'none'; sandbox",
+    'cache-control': 'no-store',
+  })
+}
+
+async function findStored(db: Database, id: number): Promise<StoredEvent> {
+  const event = await q.findEvent(db, { id })
+  if (event !== undefined) return event
+  throw notFound(NO_EVENT)
+}
+
+/** What the page of an event shows. */
+export async function readEvent(
+  { hooks, baseUrl }: HooksRoutes,
+  id: number,
+  changes: Partial<EventView> = {},
+): Promise<EventView> {
+  const { event, omittedBytes, request } = await readEventStart(hooks.db, id, MAX_PARSED)
+  const isSigned = event.trust_mode === 'signed'
+  const [sameBody, replays, neighbours = NO_NEIGHBOURS] = await Promise.all([
+    isSigned ? q.findSameBody(hooks.db, { id }) : undefined,
+    replayQueries.listReplays(hooks.db, { event: id, limit: LISTED_REPLAYS }),
+    q.findNeighbours(hooks.db, { id }),
+  ])
+  const provider = hooks.registry.provider(event.provider)
+  const scheme = provider && schemeOf(provider)
+  const receiver = baseUrl() + receiverPath(event.provider)
+  const payloadUrl = `${baseUrl()}/log/${id}/payload`
+  return {
+    event,
+    request,
+    neighbours,
+    omittedBytes,
+    isRaw: false,
+    tree: payloadTree(event),
+    pretty: changes.isRaw === true ? null : prettyPayload(event),
+    sameBody: sameBody ?? null,
+    hasUnsignedType: isSigned && scheme !== undefined && hasUnsignedType(scheme, event.headers),
+    // An event of a broker has no receiver that it could be sent to again.
+    curl: event.trust_mode === 'queue' ? null : curlCommand(event, receiver, payloadUrl),
+    defaultTarget: hooks.registry.settings.replay_default_target,
+    replays,
+    ...changes,
+  }
+}
+
+/** Of an event that retention removed meanwhile. */
+const NO_NEIGHBOURS = {
+  previous: null,
+  next: null,
+  previous_of_provider: null,
+  next_of_provider: null,
+}
+
+/** An event beside another one, which may not be there. */
+async function compareWith(
+  { hooks }: HooksRoutes,
+  event: EventDetail,
+  typed: string,
+): Promise<NonNullable<EventView['compared']>> {
+  const id = /^\d{1,15}$/.test(typed.trim()) ? Number(typed) : 0
+  const other = await findEventStart(hooks.db, id, MAX_PARSED)
+  return { typed, result: other && compareEvents(event, other.event) }
+}

@@ -1,0 +1,69 @@
+import Type from 'typebox'
+import { Event } from '../../db/ops/events.ts'
+import { Memory } from '../../db/ops/memories.ts'
+import { ActionSummary } from '../../db/ops/operations.ts'
+import { Session } from '../../db/ops/sessions.ts'
+import type { ApiDescription, Operation } from '../../kernel/openapi.ts'
+import { Config, ConfigUpdate } from '../../services/ops/config.ts'
+import { MemoryCreation, MemoryUpdate } from '../../services/ops/memories.ts'
+import { AlertProblem, AlertReceipt } from './alerts.ts'
+import { SessionDetail } from './sessions.ts'
+
+/** ops.md section 2, error body. */
+const ErrorBody = Type.Object({
+  error: Type.String({ description: 'What is wrong, for people' }),
+})
+
+const REFUSALS: Readonly<Record<number, string>> = {
+  400: 'Something in the path, the query or the body is not as it must be',
+  401: 'The key is missing or wrong',
+  403: 'Called by another name, or by a page of another site',
+  404: 'There is no such thing',
+  409: 'A session is running',
+  413: 'The body is too large',
+  415: 'The body is not said to be JSON',
+  500: 'It failed; the log says why',
+  503: 'The database is out of reach, and nothing was changed; try again shortly',
+}
+
+/** The API's document; pages and the chat API are not in it. */
+export function describeOps(
+  version: string,
+  operations: readonly Operation[],
+): Omit<ApiDescription, 'servers'> {
+  const refusals = Object.entries(REFUSALS).map(([status, description]) => {
+    return [status, { description, schema: ErrorBody }]
+  })
+  return {
+    title: 'Gatehouse ops',
+    version,
+    description:
+      'An agent that looks into the state of services, one session at a time, and what it found.',
+    tags: {
+      Health: 'For monitoring',
+      Sessions: 'What the agent does and did',
+      Events: 'What was found',
+      Memories: 'What was learned',
+      Cooldowns: 'What was done to services lately',
+      Config: 'The configuration that runs',
+      Alerts: 'Where monitoring tools deliver',
+    },
+    operations,
+    schemas: {
+      Session,
+      SessionDetail,
+      Event,
+      Memory,
+      MemoryCreation,
+      MemoryUpdate,
+      Cooldown: ActionSummary,
+      Config,
+      ConfigUpdate,
+      AlertReceipt,
+      AlertProblem,
+      Error: ErrorBody,
+    },
+    refusals: Object.fromEntries(refusals),
+    tokens: 'The value of OPS_CHAT_API_KEY; the alert webhook alone needs it',
+  }
+}

@@ -1,0 +1,302 @@
+import type { ServerResponse } from 'node:http'
+import { backends } from './backends.ts'
+import { ended, inventoryFile, startOps, trigger } from './ops.ts'
+import type { Event, OpsServer, Session } from './ops.ts'
+import type { Owner } from './owner.ts'
+import type { Env } from './program.ts'
+import { startReceiver } from './replays.ts'
+import { keepSecret } from './secrets.ts'
+
+/** A message of a conversation, as an endpoint gets it. */
+type ChatMessage = {
+  readonly role: string
+  readonly content: string
+  readonly reasoning_content?: string
+  readonly tool_calls?: readonly { function: { name: string; arguments: string } }[]
+}
+
+/** What the endpoint was asked, and what scripts go by. */
+export type Asked = {
+  readonly path: string
+  readonly authorization: string | undefined
+  readonly bytes: number
+  readonly model: string
+  readonly messages: readonly ChatMessage[]
+  readonly tools?: readonly { function: { name: string } }[]
+  readonly stream?: boolean
+  readonly stream_options?: object
+  /** How often the model has answered in this session. */
+  readonly step: number
+  readonly tier: number
+  /** What the session is for. */
+  readonly prompt: string
+  /** What the tools answered last, in the order of their calls. */
+  readonly results: readonly string[]
+}
+
+/** A call of a tool; arguments that are text are sent unchanged. */
+export type Call = readonly [name: string, args: unknown]
+
+/** Words, calls of tools, or both; streamed when the request asks for a stream. */
+type Reply = {
+  readonly content?: string
+  readonly calls?: readonly Call[]
+  readonly finish: string | null
+}
+
+/** A response byte for byte. */
+export type RawAnswer = {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: string
+  /** Splits the body into writes of this many bytes. */
+  readonly pieceBytes?: number
+  /** The connection breaks behind the body. */
+  readonly isCut?: boolean
+}
+
+/** Text stands for an answer in words. */
+export type Answer = string | Reply | RawAnswer
+
+/** One answer after the other, the last one repeated; or an answer by what is asked. */
+export type Script = readonly Answer[] | ((asked: Asked) => Answer | Promise<Answer>)
+
+/** A model endpoint of a test, whose answers are scripted. */
+export type Model = {
+  /** What makes the product use it. */
+  readonly env: Env
+  readonly asked: readonly Asked[]
+  /** Replaces the script; scheduled sessions have their own. */
+  answer(script: Script): void
+  /** Leaves requests open until the returned function answers them. */
+  hold(): (answer: Answer) => void
+}
+
+/** Without this key the endpoint answers 401. */
+export const MODEL_KEY = keepSecret('model-key', 'mk/9f+e2=key?of&the/endpoint')
+
+const USAGE = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
+const JSON_HEADERS = { 'content-type': 'application/json' }
+const SSE_HEADERS = { 'content-type': 'text/event-stream' }
+const ALL_IS_WELL: Script = ['All is well.']
+
+/** Starts an endpoint, which ends with the test. Its streams have this many characters a chunk. */
+export async function startModel(
+  t: Owner,
+  script: Script = ALL_IS_WELL,
+  { scheduled = ALL_IS_WELL, chunk = 20_000 }: { scheduled?: Script; chunk?: number } = {},
+): Promise<Model> {
+  const asked: Asked[] = []
+  const next = { scheduled: playerOf(scheduled), started: playerOf(script) }
+  const { url } = await startReceiver(t, async ({ path, headers, body }, response) => {
+    const { authorization } = headers
+    if (authorization !== `Bearer ${MODEL_KEY}`) {
+      return send(response, refusal(401, { message: 'no such key' }))
+    }
+    const one = { path, authorization, bytes: body.length, ...read(body.toString('utf8')) }
+    asked.push(one)
+    const isScheduled = one.prompt.startsWith('Scheduled session')
+    const answer = await next[isScheduled ? 'scheduled' : 'started'](one)
+    const said = typeof answer === 'string' ? says(answer) : answer
+    return send(response, 'body' in said ? said : replyOf(said, one.stream === true, chunk))
+  })
+  const answer = (given: Script): void => void (next.started = playerOf(given))
+  return {
+    env: { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: MODEL_KEY },
+    asked,
+    answer,
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<Answer>()
+      answer(() => promise)
+      return resolve
+    },
+  }
+}
+
+function playerOf(script: Script): (asked: Asked) => Answer | Promise<Answer> {
+  if (typeof script === 'function') return script
+  let at = 0
+  return () => script[Math.min(at++, script.length - 1)] ?? ''
+}
+
+function send(response: ServerResponse, answer: RawAnswer): void {
+  const { status = 200, headers = JSON_HEADERS, body, pieceBytes, isCut } = answer
+  response.writeHead(status, headers)
+  const bytes = Buffer.from(body)
+  const size = pieceBytes ?? Math.max(1, bytes.length)
+  for (let at = 0; at < bytes.length; at += size) response.write(bytes.subarray(at, at + size))
+  if (isCut === true) response.write('', () => response.destroy())
+  else response.end()
+}
+
+function replyOf({ content, calls = [], finish }: Reply, stream: boolean, chunk: number) {
+  const tool_calls = calls.map(([name, args], index) => ({
+    ...{ index, id: `call-${index}`, type: 'function' },
+    function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
+  }))
+  if (!stream) {
+    const message = { role: 'assistant', content, ...(calls.length > 0 && { tool_calls }) }
+    return whole(message, finish, USAGE)
+  }
+  const named = ({
+    function: { name, arguments: text },
+    ...call
+  }: (typeof tool_calls)[number]) => [
+    { tool_calls: [{ ...call, function: { name, arguments: '' } }] },
+    ...cut(text, chunk).map((piece) => ({
+      tool_calls: [{ index: call.index, function: { arguments: piece } }],
+    })),
+  ]
+  const words = cut(content ?? '', chunk).map((piece) => ({ content: piece }))
+  return sse([{ role: 'assistant' }, ...words, ...tool_calls.flatMap(named)], finish, USAGE)
+}
+
+function cut(text: string, size: number): readonly string[] {
+  const count = Math.ceil(text.length / size)
+  return Array.from({ length: count }, (_, at) => text.slice(at * size, (at + 1) * size))
+}
+
+function read(body: string): Omit<Asked, 'path' | 'authorization' | 'bytes'> {
+  const request: Asked = JSON.parse(body)
+  const { messages } = request
+  const first = (role: string): string =>
+    messages.find((message) => message.role === role)?.content ?? ''
+  const last = messages.findLastIndex(({ role }) => role === 'assistant')
+  return {
+    ...request,
+    step: messages.filter(({ role }) => role === 'assistant').length,
+    tier: Number(/tier (\d) of 3/.exec(first('system'))?.[1] ?? 0),
+    prompt: first('user'),
+    results: messages
+      .slice(last + 1)
+      .filter(({ role }) => role === 'tool')
+      .map(({ content }) => content),
+  }
+}
+
+/** An answer in words: the end of a session. */
+export function says(content: string, finish: string | null = 'stop'): Reply {
+  return { content, finish }
+}
+
+/** An answer that calls tools. */
+export function calls(...list: readonly Call[]): Reply {
+  return { calls: list, finish: 'tool_calls' }
+}
+
+/** Calls of tools one after the other, then words. */
+export function steps(list: readonly Call[], end = 'Done.'): Script {
+  return ({ step }) => {
+    const call = list[step]
+    return call === undefined ? end : calls(call)
+  }
+}
+
+/** Escalates up to a tier, and goes on there with a script. */
+export function inTier(
+  tier: number,
+  script: Exclude<Script, readonly Answer[]>,
+): Exclude<Script, readonly Answer[]> {
+  const escalation: Call = ['escalate', { reason: 'as asked', findings: 'none yet' }]
+  return (asked) => (asked.tier < tier ? calls(escalation) : script(asked))
+}
+
+/** A stream of these pieces, which ends for a reason; without one, only by `[DONE]`. */
+export function sse(
+  deltas: readonly object[],
+  finish: string | null = 'stop',
+  usage?: object,
+): RawAnswer {
+  const chunks = deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] }))
+  const last = { choices: [{ index: 0, delta: {}, finish_reason: finish }] }
+  const all = [
+    ...[...chunks, ...(finish === null ? [] : [last])],
+    ...(usage === undefined ? [] : [{ choices: [], usage }]),
+  ]
+  const lines = all.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+  return { headers: SSE_HEADERS, body: `${lines.join('')}data: [DONE]\n\n` }
+}
+
+/** An answer that is not streamed. */
+export function whole(message: object, finish: string | null = 'stop', usage?: object): RawAnswer {
+  return {
+    body: JSON.stringify({ choices: [{ index: 0, message, finish_reason: finish }], usage }),
+  }
+}
+
+/** A refusal. */
+export function refusal(
+  status: number,
+  error: object | string,
+  headers: Readonly<Record<string, string>> = {},
+): RawAnswer {
+  return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify({ error }) }
+}
+
+/** The check of the service `shop`. */
+export const CHECK_SHOP = calls(['run_check', { service: 'shop' }])
+/** What comes of it. */
+export const SHOP_IS_WELL = /^ok health: answered 204/
+
+/** A session with scripted answers. */
+type Played = {
+  readonly session: Session
+  /** As its page shows it. */
+  readonly summary: string
+  readonly page: string
+  /** The event of its end, if it did not end well. */
+  readonly problem: string
+}
+
+/** An ops service with a service `shop`, and its model. */
+type ModelOps = {
+  readonly ops: OpsServer
+  /** What the model was asked since it was given its script. */
+  asked(): readonly Asked[]
+  answer(script: Script): void
+  play(script: Script, prompt?: string): Promise<Played>
+  /** What the model was told after its answer of this number, from 0. */
+  toldAfter(answer: number): string
+}
+
+/** Starts one, whose scheduled session has ended. */
+export async function startModelOps(
+  t: Owner,
+  env: Env = {},
+  scheduled: Script = ALL_IS_WELL,
+): Promise<ModelOps> {
+  const shop = await startReceiver(t)
+  const check = { type: 'http', name: 'health', url: shop.url }
+  const model = await startModel(t, ALL_IS_WELL, { scheduled })
+  const ops = await startOps(t, backends[1], {
+    ...model.env,
+    OPS_MAX_TURNS: '60',
+    OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'shop', checks: [check] }] }),
+    ...env,
+  })
+  await ended(ops)
+  let from = 0
+  const asked = (): readonly Asked[] => model.asked.slice(from)
+  function answer(script: Script): void {
+    from = model.asked.length
+    model.answer(script)
+  }
+  return {
+    ops,
+    asked,
+    answer,
+    async play(script, prompt = 'Is the shop well?') {
+      answer(script)
+      const { id } = await trigger(ops, prompt)
+      const session = await ended(ops, id)
+      const page = await (await fetch(`${ops.base}/sessions/${id}`)).text()
+      const [, shown = ''] =
+        /<div class="summary"><div class="markdown">([^]*?)<\/div>/.exec(page) ?? []
+      const summary = shown.replaceAll('</p><p>', '\n\n').replaceAll(/<\/?p>/g, '')
+      const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events')
+      const end = json.events.find((event) => event.session_id === id && event.level !== 'info')
+      return { session, summary, page, problem: end?.message ?? '' }
+    },
+    toldAfter: (at) => asked()[at + 1]?.messages.at(-1)?.content ?? '',
+  }
+}
