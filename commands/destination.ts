@@ -17,10 +17,10 @@ import {
   RATE_FORM,
   readRate,
   readTimeout,
+  SIGNING_SCHEMES,
   TIMEOUT_FORM,
 } from '../services/hooks/destinations/form.ts'
 import { readSince } from '../services/hooks/events/filter.ts'
-import { SIGNING_SCHEMES } from '../services/hooks/schemes/schemes.ts'
 import {
   command,
   JSON_FLAG,

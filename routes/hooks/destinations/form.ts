@@ -1,8 +1,11 @@
 import Type from 'typebox'
 import { field, withDefault } from '../../../kernel/validate.ts'
 import type { Typed } from '../../../kernel/http/view.ts'
-import { DestinationForm, DestinationUpdate } from '../../../services/hooks/destinations/form.ts'
-import { SIGNING_SCHEMES } from '../../../services/hooks/schemes/schemes.ts'
+import {
+  DestinationForm,
+  DestinationUpdate,
+  SIGNING_SCHEMES,
+} from '../../../services/hooks/destinations/form.ts'
 
 // The forms of the pages: what is one member of the API's body may be several fields here.
 

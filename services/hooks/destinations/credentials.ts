@@ -1,7 +1,7 @@
 import type { SealedCredentials } from '../../../db/hooks/destinations.ts'
-import { isOfHttp, MAX_CREDENTIAL } from '../replays/outgoing.ts'
+import { isOfHttp } from '../replays/outgoing.ts'
 import { keyOf, secretForm } from '../schemes/keys.ts'
-import { schemeNamed, signatureHeaders, type Scheme } from '../schemes/schemes.ts'
+import { schemeNamed, type Scheme } from '../schemes/schemes.ts'
 import type { SecretBox, SigningSecrets } from '../schemes/secrets.ts'
 import type { Key } from '../schemes/signatures.ts'
 import { CONFIGURED, unprocessable, type GivenCredentials } from './form.ts'
@@ -18,6 +18,8 @@ export const NO_CREDENTIALS: SealedCredentials = {
 }
 
 const MAX_HEADERS = 20
+/** Characters; of an answer so much more is read that such a text is found whole. */
+const MAX_CREDENTIAL = 4_096
 
 /** Where a secret is stored, which its encryption is bound to. */
 type Place = 'sign_with' | 'authorization' | `header ${string}`
@@ -153,6 +155,11 @@ function refuseHeaders({ headers, sign_scheme }: SealedCredentials): void {
   const taken = scheme && names.find((name) => signatureHeaders(scheme).includes(name))
   if (taken === undefined) return
   throw unprocessable(`headers must not have ${taken}: the signature is there.`, 'headers')
+}
+
+/** The headers of a signature. */
+function signatureHeaders({ signature, timestamp, signed, id }: Scheme): readonly string[] {
+  return [...signature, ...timestamp, ...(signed.includes('{id}') ? id.headers : [])]
 }
 
 function seal({ secrets, name }: Sealer, place: Place, text: string, field: string): Buffer {

@@ -4,7 +4,7 @@ import { isObject, objectOf } from '../../../kernel/json.ts'
 import { field, parsed } from '../../../kernel/validate.ts'
 import { memberName, readMembers, readSince, SINCE_FORM } from '../events/filter.ts'
 import { parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
-import { SIGNING_SCHEMES, type SchemeName } from '../schemes/schemes.ts'
+import { SCHEME_NAMES, schemeNamed, type SchemeName } from '../schemes/schemes.ts'
 import { isGenericName } from '../schemes/secrets.ts'
 
 // What is configured of a destination: the fields of the pages, the members of the API and the
@@ -79,6 +79,12 @@ interface SignWith {
   secret?: string | null | undefined
 }
 type HeaderValues = Readonly<Record<string, string | null>>
+
+/** The schemes by which we can sign: of the others the sender alone has the key, or there is none. */
+export const SIGNING_SCHEMES = SCHEME_NAMES.filter((name) => {
+  const scheme = schemeNamed(name)
+  return scheme !== undefined && scheme.secret !== 'public key'
+})
 
 const SIGN_FORM =
   'must be {"scheme": …, "secret": …} or null; the scheme is one of ' +

@@ -96,12 +96,8 @@ export function targetAnswer(result: OutboundResult): TargetAnswer {
 
 /** Characters of a target's answer that are kept. */
 const MAX_ANSWER = 4_096
-/** The longest credential that is sent. */
-export const MAX_CREDENTIAL = 4_096
-/** Bytes that are read of it: a signature that crosses the end must be recognised. */
+/** Bytes that are read of it, more after credentials: one that crosses the end must be recognised. */
 export const ANSWER_BYTES = MAX_ANSWER + 1_024
-/** The same where credentials were sent; a URL writes three characters for each. */
-const CREDENTIAL_BYTES = MAX_ANSWER + 3 * MAX_CREDENTIAL
 
 /**
  * The beginning of a target's answer for the page of the event; null without a body. A target that
@@ -117,14 +113,13 @@ export function keptAnswer(
 ): string | null {
   if (result.kind !== 'answered' || result.body.length === 0) return null
   // As part of a stream: a character that the end has cut is left out.
-  const size = credentials.length === 0 ? ANSWER_BYTES : CREDENTIAL_BYTES
+  const size = credentials.length === 0 ? ANSWER_BYTES : undefined
   let text = new TextDecoder().decode(result.body.subarray(0, size), { stream: true })
-  for (const secret of [...credentials, ...secretsSent(url, signature)]) {
+  const secrets = [...credentials, ...secretsSent(url, signature)]
+  for (const secret of secrets.toSorted((a, b) => b.length - a.length)) {
     const json = JSON.stringify(secret).slice(1, -1)
-    const forms = [secret, json, json.replaceAll('/', '\\/'), encodeURIComponent(secret)]
-    for (const written of forms) {
+    for (const written of [secret, json, json.replaceAll('/', '\\/'), encodeURIComponent(secret)])
       text = text.replaceAll(written, REDACTED)
-    }
   }
   return redactUrlTokens(text)
     .replaceAll('\r\n', '\n')

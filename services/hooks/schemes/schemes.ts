@@ -178,17 +178,6 @@ export function schemeNamed(name: string): Scheme | undefined {
   return Object.hasOwn(SCHEMES, name) ? SCHEMES[name as keyof typeof SCHEMES] : undefined
 }
 
-/** The schemes by which we can sign: of the others the sender alone has the key, or there is none. */
-export const SIGNING_SCHEMES = SCHEME_NAMES.filter((name) => {
-  const scheme = schemeNamed(name)
-  return scheme !== undefined && scheme.secret !== 'public key'
-})
-
-/** The headers of a signature. */
-export function signatureHeaders({ signature, timestamp, signed, id }: Scheme): readonly string[] {
-  return [...signature, ...timestamp, ...(signed.includes('{id}') ? id.headers : [])]
-}
-
 /** Where a provider's deliveries say what they are. */
 export function placesOf(provider: Pick<Provider, 'scheme' | 'scheme_row'>): Places {
   return schemeOf(provider) ?? (provider.scheme === 'gitlab' ? GITLAB : ANY)
