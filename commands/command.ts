@@ -210,6 +210,7 @@ const FLAG_NAMES: Readonly<Record<string, string>> = {
   event_types: '--event-type',
   timeout_s: '--timeout',
   sign_with: '--sign-with',
+  events: '--event',
 }
 
 /**

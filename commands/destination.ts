@@ -2,6 +2,11 @@ import type { Destination } from '../db/hooks/destinations.ts'
 import { accepted, oneOf } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
 import {
+  listDeliveries,
+  retryChosen,
+  RetryRequest,
+} from '../services/hooks/destinations/deliveries.ts'
+import {
   addDestination,
   COUNT_UP_TO,
   enableDestination,
@@ -153,10 +158,35 @@ export const commands = [
     },
   }),
   command({
+    name: 'destination deliveries',
+    summary: 'list what waits for a destination, with the last answer to each',
+    args: { name: NAME },
+    flags: {
+      dead: { summary: 'what was given up instead' },
+      cursor: text('CURSOR', 'go on after the last line of the page before'),
+      json: JSON_FLAG,
+    },
+    needs: 'database',
+    async run({ args: { name }, flags: { dead, cursor = '', json } }, { db, output }) {
+      const query = { state: dead ? 'dead' : 'waiting', cursor, limit: 200 } as const
+      const { deliveries, next_cursor } = await listDeliveries(db, name, query)
+      printRows(output, json, deliveries, {
+        EVENT: ({ event_id }) => String(event_id),
+        PROVIDER: ({ provider }) => provider,
+        TYPE: ({ event_type }) => event_type ?? '',
+        TRIES: ({ tries }) => String(tries),
+        'NEXT TRY': ({ next_at }) => next_at?.toISOString() ?? 'given up',
+        'LAST ANSWER': answerText,
+      })
+      if (next_cursor !== null) output.err(`more with --cursor ${next_cursor}`)
+    },
+  }),
+  command({
     name: 'destination retry',
     summary: 'try at once what waits for another try',
     args: { name: NAME },
     flags: {
+      event: lines('ID', 'only the delivery of this event, also if it was given up'),
       dead: { summary: 'also what was given up, from the first try on' },
       since: value(
         'ID|TIME',
@@ -165,8 +195,16 @@ export const commands = [
       ),
     },
     needs: 'database',
-    async run({ args: { name }, flags: { dead, since = { id: 0 } } }, tools) {
-      const retried = await retryDeliveries(tools, name, { dead, since })
+    check: ({ flags: { event, dead, since } }) => {
+      if (event === undefined) return
+      readEvents(event)
+      if (dead || since !== undefined) throw new UsageError('--event takes no other flag')
+    },
+    async run({ args: { name }, flags: { event, dead, since = { id: 0 } } }, tools) {
+      const retried =
+        event === undefined
+          ? await retryDeliveries(tools, name, { dead, since })
+          : await retryChosen(tools, name, readEvents(event))
       tools.output.err(
         `${retried} ${retried === 1 ? 'delivery is' : 'deliveries are'} tried again`,
       )
@@ -238,7 +276,17 @@ function countText(count: number): string {
   return count < COUNT_UP_TO ? String(count) : `${count} or more`
 }
 
-function answerText({ last_at, last_status, last_detail }: Destination): string {
+/** The ids that --event has. */
+function readEvents(text: string): readonly number[] {
+  const events = text.split('\n').map(Number)
+  return readFields(() => validate(RetryRequest, { events })).events ?? []
+}
+
+function answerText({
+  last_at,
+  last_status,
+  last_detail,
+}: Pick<Destination, 'last_at' | 'last_status' | 'last_detail'>): string {
   if (last_at === null) return 'none yet'
   return `${last_status ?? last_detail ?? 'no answer'}, ${last_at.toISOString()}`
 }

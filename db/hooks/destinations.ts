@@ -66,6 +66,22 @@ export const Destination = Type.Object({
 })
 export type Destination = Type.Static<typeof Destination>
 
+/** A delivery that waits or was given up; `last_…` is its newest attempt. */
+export const Delivery = Type.Object({
+  event_id: Type.Integer(),
+  state: Type.Enum(['waiting', 'dead']),
+  provider: Type.String(),
+  event_type: nullable(Type.String()),
+  received_at: Timestamp,
+  tries: Type.Integer(),
+  /** When it is tried next; null for a dead one. */
+  next_at: nullable(Timestamp),
+  last_at: nullable(Timestamp),
+  last_status: nullable(Type.Integer()),
+  last_detail: nullable(Type.String()),
+})
+export type Delivery = Type.Static<typeof Delivery>
+
 /** An event that this process alone sends to a destination until the claim ends. */
 export const ClaimedEvent = Type.Object({
   ...StoredEvent.properties,
@@ -142,6 +158,8 @@ export const destinationQueries = sqlFile('sql/hooks/destinations.sql', {
     from: 'int8',
     dead: 'bool',
   }),
+  retryChosen: one(Type.Pick(Retried, ['retried']), { name: 'text', events: 'jsonb' }),
+  listDeliveries: many(Delivery, { name: 'text', dead: 'bool', after: 'int8', limit: 'int8' }),
   findWork: many(Work, {}),
   planDeliveries: one(Planned, { name: 'text', last: 'int8', rows: 'int8' }),
   claimDeliveries: many(ClaimedEvent, {

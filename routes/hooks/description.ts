@@ -3,6 +3,7 @@ import { Destination } from '../../db/hooks/destinations.ts'
 import { EventSummary } from '../../db/hooks/events.ts'
 import { HourStats } from '../../db/hooks/stats.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
+import { DeliveryList, RetryRequest } from '../../services/hooks/destinations/deliveries.ts'
 import { EventDetail } from '../../services/hooks/events/detail.ts'
 import { EventList } from '../../services/hooks/events/events.ts'
 import { ProviderStatus } from '../../services/hooks/providers.ts'
@@ -10,7 +11,8 @@ import { ReplayJob } from '../../services/hooks/replays/jobs.ts'
 import { Sent } from '../../services/hooks/replays/replays.ts'
 import { Health } from '../../services/hooks/status.ts'
 import { IngestAck } from './deliveries.ts'
-import { DestinationList, Retried, RetryRequest } from './destinations/destinations.ts'
+import { Retried } from './destinations/deliveries.ts'
+import { DestinationList } from './destinations/destinations.ts'
 import { Switch } from './kit.ts'
 import { ReplayedEvents, ReplayJobRequest, ReplayRequest } from './replays.ts'
 
@@ -72,6 +74,7 @@ export function describeHooks(
       HourStats,
       Destination,
       DestinationList,
+      DeliveryList,
       Switch,
       RetryRequest,
       Retried,

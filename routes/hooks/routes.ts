@@ -6,6 +6,7 @@ import { auditEndpoints } from './audit.ts'
 import { dashboardEndpoints } from './dashboard.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { describeHooks } from './description.ts'
+import { deliveryEndpoints } from './destinations/deliveries.ts'
 import { destinationEndpoints } from './destinations/destinations.ts'
 import { mcpEndpoints } from './endpoints.ts'
 import { eventEndpoints } from './events/detail.ts'
@@ -29,6 +30,7 @@ const ENDPOINTS = [
   ...providerEndpoints,
   ...statsEndpoints,
   ...destinationEndpoints,
+  ...deliveryEndpoints,
   ...dashboardEndpoints,
   ...settingsEndpoints,
   ...mcpEndpoints,

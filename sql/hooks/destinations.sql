@@ -164,6 +164,42 @@ with owner as materialized (
 select (select count(*) from retried)::integer as retried,
        (select max(event_id) + 1 from step having count(*) = 2000) as next_from;
 
+-- name: retryChosen
+-- The same for the deliveries of chosen events, also for dead ones.
+with owner as materialized (
+  select name from hooks.destinations
+   where name = :name and disabled_by is distinct from 'removal'
+     for no key update
+), retried as (
+  update hooks.destination_deliveries d
+     set tries = case when d.next_at is null then 0 else d.tries end, next_at = now(), claimed_until = null
+    from jsonb_array_elements_text(:events::jsonb) as chosen(id)
+   where d.destination = (select name from owner)
+     and d.event_id = chosen.id::bigint
+     and (d.next_at > now() or d.next_at is null)
+     and (d.claimed_until is null or d.claimed_until <= now())
+  returning d.event_id
+)
+select count(*)::integer as retried from retried;
+
+-- name: listDeliveries
+-- What a destination is owed after an event, in the order of events: what waits, or with :dead what was given up. Each
+-- has an index of its own.
+select o.event_id, o.state, e.provider, e.event_type, e.received_at, o.tries, o.next_at, o.last_at, o.last_status,
+       o.last_detail
+  from ((select *, 'waiting' as state
+           from hooks.destination_deliveries
+          where not :dead::boolean and destination = :name and next_at is not null and event_id > :after
+          order by event_id limit :limit)
+        union all
+        (select *, 'dead' as state
+           from hooks.destination_deliveries
+          where :dead::boolean and destination = :name and next_at is null and event_id > :after
+          order by event_id limit :limit)) o
+  join hooks.events e on e.id = o.event_id
+ order by o.event_id
+ limit :limit;
+
 -- name: findWork
 -- The enabled destinations that have something to do: `behind` where events came after the position, `due` where a
 -- delivery may be sent.
@@ -258,7 +294,10 @@ with given as materialized (
   update hooks.destination_deliveries d
      set tries = d.tries + case g.fate when 'released' then 0 else 1 end,
          next_at = case g.fate when 'again' then now() + g.wait_ms * interval '1 ms' when 'released' then d.next_at end,
-         claimed_until = null
+         claimed_until = null,
+         last_at = case when g.outcome is null then d.last_at else g.at end,
+         last_status = case when g.outcome is null then d.last_status else g.status end,
+         last_detail = case when g.outcome is null then d.last_detail else g.detail end
     from given g, owner o
    where g.fate <> 'delivered'
      and d.destination = o.name

@@ -458,6 +458,10 @@ create table hooks.destination_deliveries (
   tries         smallint         not null default 0,
   next_at       timestamptz(3),  -- null: dead, which is not tried again by itself
   claimed_until timestamptz(3),  -- an instance sends it until then; its result counts while this is unchanged
+  -- The newest attempt, of those that failed.
+  last_at       timestamptz(3),
+  last_status   smallint,
+  last_detail   text,
   primary key (destination, event_id)
 )
 -- A claim changes no indexed column: there is room for it on the same page.

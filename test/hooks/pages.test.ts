@@ -20,6 +20,7 @@ const BROWSER = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const OPERATIONS = [
   'GET /api/v1/destinations',
   'GET /api/v1/destinations/{name}',
+  'GET /api/v1/destinations/{name}/deliveries',
   'PUT /api/v1/destinations/{name}',
   'POST /api/v1/destinations',
   'DELETE /api/v1/destinations/{name}',

@@ -1,4 +1,4 @@
-import type { Destination } from '../../../db/hooks/destinations.ts'
+import type { Delivery, Destination } from '../../../db/hooks/destinations.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState, Page } from '../../../kernel/http/view.ts'
 import {
@@ -13,6 +13,7 @@ import {
   switchForm,
 } from '../../form.ts'
 import { disclosed, polled, saved, section } from '../../parts.ts'
+import { deliveriesList, listUrl } from './deliveries.ts'
 import { destinationFacts } from './facts.ts'
 import { destinationFields } from './form.ts'
 
@@ -23,6 +24,11 @@ export interface DestinationView {
   countedTo: number
   /** The form that changes it. */
   form: FormState
+  /** What is listed of what it is owed, and after which one. */
+  state: Delivery['state']
+  cursor: string
+  deliveries: readonly Delivery[]
+  next_cursor: string | null
   /** What was just done. */
   notice?: string
 }
@@ -56,9 +62,12 @@ export function destinationFragment(view: DestinationView): Html {
 }
 
 /** What is live on the page. */
-function stateSection({ destination, countedTo }: DestinationView): Html {
-  const own = { id: 'state', class: 'panel', ...polled(pathOf(destination), 3, 'state') }
-  return section('state-title', 'State', destinationFacts(destination, countedTo), own)
+function stateSection(view: DestinationView): Html {
+  const { destination, countedTo, state, cursor } = view
+  const path = listUrl(destination, state, cursor)
+  const own = { id: 'state', class: 'panel', ...polled(path, 3, 'state') }
+  const content = html`${destinationFacts(destination, countedTo)} ${deliveriesList(view)}`
+  return section('state-title', 'State', content, own)
 }
 
 function pathOf({ name }: Pick<Destination, 'name'>): string {

@@ -1,11 +1,6 @@
 import Type from 'typebox'
 import { Destination } from '../../../db/hooks/destinations.ts'
 import {
-  destinationFragment,
-  destinationPage,
-  type DestinationView,
-} from '../../../html/hooks/destinations/destination.ts'
-import {
   destinationsFragment,
   destinationsPage,
   type DestinationsView,
@@ -13,8 +8,6 @@ import {
 import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
 import type { Actor } from '../../../kernel/actor.ts'
 import { newForm, type FormState, type Typed, type View } from '../../../kernel/http/view.ts'
-import { field, withDefault } from '../../../kernel/validate.ts'
-import { readSince, SINCE_FORM } from '../../../services/hooks/events/filter.ts'
 import {
   addDestination,
   COUNT_UP_TO,
@@ -22,40 +15,15 @@ import {
   findDestination,
   listDestinations,
   removeDestination,
-  retryDeliveries,
   setDestination,
   type DestinationTools,
 } from '../../../services/hooks/destinations/destinations.ts'
 import { DestinationForm, DestinationUpdate } from '../../../services/hooks/destinations/form.ts'
-import { operator } from '../access.ts'
 import { action, api, page, Switch, type HooksRoutes } from '../kit.ts'
 import { AddFields, SetFields, toBody, withoutSecrets } from './form.ts'
-
-const params = { name: Type.String() }
+import { destinationView, params, path, refuses, usual } from './view.ts'
 
 export const DestinationList = Type.Object({ destinations: Type.Array(Destination) })
-
-export const RetryRequest = Type.Object(
-  {
-    dead: field(
-      withDefault(Type.Boolean({ description: 'Also what was given up' }), false),
-      'must be true or false.',
-    ),
-    since: field(
-      withDefault(Type.String({ description: 'The first event: its id, or a time' }), ''),
-      SINCE_FORM,
-      [(text) => readSince(text) !== undefined, SINCE_FORM],
-    ),
-  },
-  { additionalProperties: false },
-)
-
-export const Retried = Type.Object({ retried: Type.Integer() })
-
-const usual = { access: operator, tag: 'Destinations' } as const
-const path = '/api/v1/destinations/:name'
-/** 400 also for two Authorization headers. */
-const refuses = [400, 401, 403]
 
 /** `/destinations`, and the same for programs. */
 export const destinationEndpoints = [
@@ -86,12 +54,6 @@ export const destinationEndpoints = [
   page({
     path: '/destinations',
     answer: ({ app }) => destinationsView(app),
-  }),
-
-  page({
-    path: '/destinations/:name',
-    params,
-    answer: ({ app, params: { name } }) => destinationView(app, name),
   }),
 
   ...action({
@@ -182,31 +144,6 @@ export const destinationEndpoints = [
 
   ...action({
     params,
-    body: RetryRequest,
-    async act({ app: { hooks }, actor, params: { name }, body: { dead, since } }) {
-      const wanted = { dead, since: readSince(since) ?? { id: 0 } }
-      return { retried: await retryDeliveries({ ...hooks, actor }, name, wanted) }
-    },
-    api: {
-      ...usual,
-      method: 'POST',
-      path: `${path}/retry`,
-      id: 'retryDestination',
-      summary: 'Try at once what waits for another try.',
-      returns: { description: 'How many deliveries are tried again', schema: Retried },
-      refuses,
-    },
-    form: {
-      path: '/destinations/:name/retry',
-      answer({ app, params: { name } }, { retried }) {
-        const what = retried === 1 ? '1 delivery is' : `${retried} deliveries are`
-        return destinationView(app, name, { notice: `${what} tried again.` })
-      },
-    },
-  }),
-
-  ...action({
-    params,
     async act({ app: { hooks }, actor, params: { name } }) {
       await removeDestination({ ...hooks, actor }, name)
       await hooks.registry.refresh()
@@ -264,38 +201,5 @@ async function destinationsView(
     page: () => destinationsPage(view),
     fragment: () => destinationsFragment(view),
     location: '/destinations',
-  }
-}
-
-/** The page of one destination. */
-async function destinationView(
-  { hooks: { db } }: HooksRoutes,
-  name: string,
-  changes: Partial<DestinationView> = {},
-): Promise<View> {
-  const destination = await findDestination(db, name)
-  const view: DestinationView = {
-    destination,
-    countedTo: COUNT_UP_TO,
-    form: newForm(SetFields, typedOf(destination)),
-    ...changes,
-  }
-  return {
-    page: () => destinationPage(view),
-    fragment: () => destinationFragment(view),
-    location: `/destinations/${name}`,
-  }
-}
-
-/** What the form of a destination shows at first. */
-function typedOf({ version, url, ordered, rate, timeout_s, ...others }: Destination): Typed {
-  const { providers, event_types, json, sign_with, body_template } = others
-  return {
-    ...{ version, url, ordered: String(ordered), timeout_s: String(timeout_s) },
-    rate: rate === null ? '' : String(rate),
-    ...{ providers: providers.join('\n'), event_types: event_types.join('\n') },
-    json: json.join('\n'),
-    sign_with: sign_with?.scheme ?? '',
-    body_template: body_template ?? '',
   }
 }

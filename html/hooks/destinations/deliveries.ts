@@ -1,0 +1,85 @@
+import type { Delivery, Destination } from '../../../db/hooks/destinations.ts'
+import { html, type Html, type Printable } from '../../../kernel/html.ts'
+import { postForm, submit } from '../../form.ts'
+import { breakable, emptyState, listTable, rowLink, tableRow, timeTag } from '../../parts.ts'
+
+/** What the page of a destination lists of what it is owed. */
+interface DeliveriesView {
+  destination: Destination
+  countedTo: number
+  state: Delivery['state']
+  cursor: string
+  deliveries: readonly Delivery[]
+  next_cursor: string | null
+}
+
+/** The address of a page of the list. */
+export function listUrl(
+  { name }: Pick<Destination, 'name'>,
+  state: Delivery['state'],
+  cursor: string,
+): string {
+  const query = new URLSearchParams({ state, ...(cursor !== '' && { cursor }) })
+  return `/destinations/${name}?${query.toString()}`
+}
+
+/** What waits or was given up, each with a box: the ticked ones are tried again. */
+export function deliveriesList(view: DeliveriesView): Html {
+  const { destination, state, cursor, deliveries, next_cursor } = view
+  const query = new URLSearchParams({ state, ...(cursor !== '' && { cursor }) })
+  const form = {
+    action: `/destinations/${destination.name}/deliveries?${query.toString()}`,
+    target: '#destination',
+    id: 'deliveries',
+  }
+  const table = listTable({
+    bodyId: 'delivery-rows',
+    caption: state === 'dead' ? 'Deliveries given up' : 'Deliveries that wait',
+    columns: ['Retry', 'Event', 'Type', 'Last answer', 'Next try'],
+    kind: 'deliveries',
+    rows: deliveries.map(deliveryRow),
+    ...(next_cursor !== null && {
+      more: { next: listUrl(destination, state, next_cursor), appends: false },
+    }),
+  })
+  const list = html`${table}
+    <p>${submit('Retry the ticked ones', { id: 'retry-chosen' })}</p>`
+  const empty = state === 'dead' ? 'Nothing was given up.' : 'Nothing waits.'
+  return html`${kinds(view)} ${deliveries.length === 0 ? emptyState(empty) : postForm(form, list)}`
+}
+
+/** The ways to what waits and to what was given up. */
+function kinds({ destination, state, countedTo }: DeliveriesView): Html {
+  const { waiting, dead } = destination
+  const count = (value: number) => (value < countedTo ? value : `${countedTo} or more`)
+  const link = (kind: Delivery['state'], text: string) =>
+    kind === state
+      ? html`<strong>${text}</strong>`
+      : html`<a href="${listUrl(destination, kind, '')}">${text}</a>`
+  return html`<p>
+    ${link('waiting', `Waiting (${count(waiting)})`)} ·
+    ${link('dead', `Given up (${count(dead)})`)}
+  </p>`
+}
+
+function deliveryRow(delivery: Delivery): Html {
+  const { event_id: id, provider, event_type, tries, next_at } = delivery
+  return tableRow(
+    { 'data-delivery': id },
+    {
+      choose: html`<input type="checkbox" name="events" value="${id}" aria-label="Event ${id}" />`,
+      id: rowLink(`/log/${id}`, `#${id}`),
+      type: html`<bdi>${breakable(event_type ?? 'no type')}</bdi>
+        <span class="detail">${breakable(provider)}</span>`,
+      answered: lastAnswer(delivery),
+      when: html`${next_at === null ? 'given up' : timeTag(next_at)}
+        <span class="detail">${tries === 1 ? '1 try' : `${tries} tries`}</span>`,
+    },
+  )
+}
+
+function lastAnswer({ last_at, last_status, last_detail }: Delivery): Printable {
+  if (last_at === null) return 'not tried yet'
+  const detail = last_detail !== null && html`<span class="detail">${last_detail}</span>`
+  return html`${last_status ?? 'no answer'}, ${timeTag(last_at)} ${detail}`
+}
