@@ -1,7 +1,15 @@
 import type { Delivery, Destination } from '../../../db/hooks/destinations.ts'
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
-import { postForm, submit } from '../../form.ts'
-import { breakable, emptyState, listTable, rowLink, tableRow, timeTag } from '../../parts.ts'
+import { checkbox, postForm, submit } from '../../form.ts'
+import {
+  attributes,
+  breakable,
+  emptyState,
+  listTable,
+  rowLink,
+  tableRow,
+  timeTag,
+} from '../../parts.ts'
 
 /** What the page of a destination lists of what it is owed. */
 interface DeliveriesView {
@@ -43,7 +51,7 @@ export function deliveriesList(view: DeliveriesView): Html {
     }),
   })
   const list = html`${table}
-    <p>${submit('Retry the ticked ones', { id: 'retry-chosen' })}</p>`
+    <p class="actions">${submit('Retry the ticked ones', { id: 'retry-chosen' })}</p>`
   const empty = state === 'dead' ? 'Nothing was given up.' : 'Nothing waits.'
   return html`${kinds(view)} ${deliveries.length === 0 ? emptyState(empty) : postForm(form, list)}`
 }
@@ -52,22 +60,25 @@ export function deliveriesList(view: DeliveriesView): Html {
 function kinds({ destination, state, countedTo }: DeliveriesView): Html {
   const { waiting, dead } = destination
   const count = (value: number) => (value < countedTo ? value : `${countedTo} or more`)
-  const link = (kind: Delivery['state'], text: string) =>
-    kind === state
-      ? html`<strong>${text}</strong>`
-      : html`<a href="${listUrl(destination, kind, '')}">${text}</a>`
-  return html`<p>
-    ${link('waiting', `Waiting (${count(waiting)})`)} ·
-    ${link('dead', `Given up (${count(dead)})`)}
-  </p>`
+  const link = (kind: Delivery['state'], text: string) => {
+    const own = { href: listUrl(destination, kind, ''), 'aria-current': kind === state && 'page' }
+    return html`<a${attributes(own)}>${text}</a>`
+  }
+  return html`<nav class="tabs" aria-label="Deliveries">
+    ${link('waiting', `Waiting (${count(waiting)})`)} ${link('dead', `Given up (${count(dead)})`)}
+  </nav>`
 }
+
+const CHOSEN = { id: 'chosen' }
 
 function deliveryRow(delivery: Delivery): Html {
   const { event_id: id, provider, event_type, tries, next_at } = delivery
   return tableRow(
     { 'data-delivery': id },
     {
-      choose: html`<input type="checkbox" name="events" value="${id}" aria-label="Event ${id}" />`,
+      choose: checkbox(CHOSEN, 'events', html`<span class="hidden">Event ${id}</span>`, {
+        value: id,
+      }),
       id: rowLink(`/log/${id}`, `#${id}`),
       type: html`<bdi>${breakable(event_type ?? 'no type')}</bdi>
         <span class="detail">${breakable(provider)}</span>`,

@@ -48,7 +48,7 @@ export function destinationFragment(view: DestinationView): Html {
   const { destination, notice } = view
   const { name } = destination
   return html`<div id="destination" data-destination="${name}">
-    <p><a href="/destinations">Destinations</a></p>
+    <p class="crumb"><a href="/destinations">Destinations</a> / ${name}</p>
     <div class="title-line">
       <h1 id="name-${name}">${name}</h1>
       ${switchForm(name, destination.disabled_by === null, {
@@ -80,15 +80,13 @@ function retryForm(destination: Destination): Html {
     target: '#destination',
     class: 'stack',
   }
-  return disclosed(
-    'Retry…',
-    postForm(
-      form,
-      html`<p class="hint">Tries at once what waits for another try.</p>
-        ${checkbox({ id: 'retry' }, 'dead', 'Also what was given up')}
-        <p>${submit('Retry deliveries', { id: 'retry-all' })}</p>`,
-    ),
+  const content = postForm(
+    form,
+    html`<p class="hint">Tries at once what waits for another try.</p>
+      ${checkbox({ id: 'retry' }, 'dead', 'Also what was given up')}
+      <p>${submit('Retry deliveries', { id: 'retry-all' })}</p>`,
   )
+  return section('retry-title', 'Retry', content, { class: 'panel' })
 }
 
 function setForm({ destination, form: state }: DestinationView): Html {
@@ -121,5 +119,7 @@ function removal(name: string): Html {
     target: '#destination',
     'hx-push-url': '/destinations',
   }
-  return disclosed('Remove…', removalForm('Remove', name, effect, form))
+  return html`<div class="panel">
+    ${disclosed('Remove…', removalForm('Remove', name, effect, form))}
+  </div>`
 }

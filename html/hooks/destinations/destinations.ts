@@ -51,7 +51,7 @@ function destinationCard(destination: Destination, { countedTo }: DestinationsVi
       ${stateBadge(destination)}
     </div>
     ${destinationFacts(destination, countedTo)}
-    <p>
+    <p class="actions">
       <a href="/destinations/${name}"
         >Change, retry or remove <span class="hidden">${name}</span></a
       >
