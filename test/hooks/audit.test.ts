@@ -198,6 +198,22 @@ await t.test('destinations: each change, on each of its faces', async (t) => {
       'command: destination add erp',
     ],
     [
+      'API: set',
+      () => answers(200, api('PUT', '/destinations/erp', { url })),
+      'operator: destination set erp',
+    ],
+    ['form: set', () => form('/destinations/erp', { url }), 'operator: destination set erp'],
+    [
+      'command: set',
+      () => command(env, 0, 'destination', 'set', 'erp', '--timeout', '5'),
+      'command: destination set erp',
+    ],
+    [
+      'API: retry of one',
+      () => answers(200, api('POST', '/destinations/erp/retry', { events: [1] })),
+      'operator: destination retry erp',
+    ],
+    [
       'command: disable',
       () => command(env, 0, 'destination', 'disable', 'erp'),
       'command: destination disable erp',
@@ -226,6 +242,7 @@ await t.test('destinations: each change, on each of its faces', async (t) => {
     ],
     // Refusals.
     ['unknown', () => form('/destinations/none/enabled', { enabled: 'true' }, 404)],
+    ['set of unknown', () => answers(404, api('PUT', '/destinations/none', { url }))],
     ['nothing to retry', () => answers(404, api('POST', '/destinations/none/retry', {}))],
     ['private', () => form('/destinations', { name: 'x', url: 'http://10.0.0.1/' }, 422)],
     ['unknown member', () => answers(422, api('POST', '/destinations', { name: 'x', url, a: 1 }))],
