@@ -85,7 +85,7 @@ const SET_ARGS = { name: NAME }
 const SET_FLAGS = {
   ...CONFIG_FLAGS,
   url: URL_TEXT,
-  without: value('WHAT,…', `remove credentials: ${REMOVABLE.form}`, REMOVABLE),
+  without: value('WHAT', `remove credentials: ${REMOVABLE.form}`, REMOVABLE),
   unordered: { summary: 'several events at a time again' },
   since: value('ID|TIME', 'send again all events from this one on', SINCE_READING),
 }

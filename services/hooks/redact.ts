@@ -26,7 +26,8 @@ export function isSensitiveName(name: string): boolean {
  */
 const PARAMETER = /(?:^|[?&;#])([^=?&;#]*)=/g
 const END_OF_VALUE = /[&;#\s"']|$/
-const TOKEN_IN_PATH = /(\/webhooks\/generic\/[^/?#\s]+\/)[^/?#\s"']+/g
+const TOKEN_IN_PATH =
+  /((?:\/webhooks\/(?:generic\/[^/?#\s]+|\d+)|\.slack\.com\/services\/\w+\/\w+)\/)[^/?#\s"']+/g
 
 /**
  * Headers as they are stored: JSON of a list of [name, value], in the order and case in which they
@@ -91,7 +92,7 @@ export function storedQuery(query: string): string | null {
 export function redactUrlTokens(text: string): string {
   // Few headers hold a URL, and each delivery has a dozen: what can't match is not searched.
   const clean = text.includes('=') ? redactParameters(text) : text
-  return clean.includes('/webhooks/') ? clean.replace(TOKEN_IN_PATH, `$1${REDACTED}`) : clean
+  return /webhooks|slack/.test(clean) ? clean.replace(TOKEN_IN_PATH, `$1${REDACTED}`) : clean
 }
 
 /**

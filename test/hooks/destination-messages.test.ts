@@ -8,6 +8,7 @@ import { addDestination, destination, listed, untilListed } from '../helpers/des
 import { addProvider, deliver, FORM_TYPE, post, postForm, startHooks } from '../helpers/hooks.ts'
 import { refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { startReceiver, type Received } from '../helpers/replays.ts'
+import { secret } from '../helpers/secrets.ts'
 import { secretKey, signingSecret } from '../helpers/senders.ts'
 
 const PUSH = {
@@ -116,11 +117,31 @@ await onPostgres(t, 'messages made of events', async (t: Test, backend) => {
       const plain = await posted('slack', push)
       t.equal(plain.headers['x-github-event'], undefined)
       t.equal(plain.headers['x-hub-signature-256'], undefined)
-      const secret = signingSecret()
-      const { headers, body } = await posted('slack', push, { sign_with: { secret } })
-      t.ok(new Webhook(secret).verify(body.toString(), headers as Record<string, string>))
+      const own = signingSecret()
+      const { headers, body } = await posted('slack', push, { sign_with: { secret: own } })
+      t.ok(new Webhook(own).verify(body.toString(), headers as Record<string, string>))
     },
   )
+
+  await t.test('the tokens in the addresses of chat services are not shown', async (t) => {
+    const token = secret('chat').replaceAll('-', '')
+    const rows = [
+      ['https://hooks.slack.com/services/T0AB/B0CD/', 'slack'],
+      ['https://discord.com/api/webhooks/123456789/', 'discord'],
+    ] as const
+    for (const [url, body_template] of rows) {
+      const made = await api('POST', '/destinations', {
+        ...{ name: body_template, url: url + token, body_template, event_type: 'none' },
+      })
+      t.match(made, { status: 201, json: { url: `${url}«redacted»` } })
+      const [row] = await backend.query(env, 'select url from hooks.destinations')
+      t.same(row, { url: url + token })
+      const changed = { url: `${url}«redacted»`, body_template, timeout_s: 5 }
+      t.equal((await api('PUT', `/destinations/${body_template}`, changed)).status, 200)
+      t.same((await backend.query(env, 'select url from hooks.destinations'))[0], row, 'it stays')
+      await destination(env, 'remove', body_template)
+    }
+  })
 
   await t.test('page and command, and what is refused', async (t) => {
     const url = 'http://127.0.0.1:9/in'

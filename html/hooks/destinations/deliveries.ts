@@ -27,16 +27,18 @@ export function listUrl(
   state: Delivery['state'],
   cursor: string,
 ): string {
-  const query = new URLSearchParams({ state, ...(cursor !== '' && { cursor }) })
-  return `/destinations/${name}?${query.toString()}`
+  return `/destinations/${name}?${queryOf(state, cursor)}`
+}
+
+function queryOf(state: Delivery['state'], cursor: string): string {
+  return new URLSearchParams({ state, ...(cursor !== '' && { cursor }) }).toString()
 }
 
 /** What waits or was given up, each with a box: the ticked ones are tried again. */
 export function deliveriesList(view: DeliveriesView): Html {
   const { destination, state, cursor, deliveries, next_cursor } = view
-  const query = new URLSearchParams({ state, ...(cursor !== '' && { cursor }) })
   const form = {
-    action: `/destinations/${destination.name}/deliveries?${query.toString()}`,
+    action: `/destinations/${destination.name}/deliveries?${queryOf(state, cursor)}`,
     target: '#destination',
     id: 'deliveries',
   }

@@ -9,7 +9,7 @@ import { CONFIGURED, unprocessable, type GivenCredentials } from './form.ts'
 // The credentials with which a destination proves itself to its receiver. They are stored
 // encrypted, each bound to its place, and never shown again.
 
-/** How the secrets of a new destination begin. */
+/** Those of a new destination. */
 export const NO_CREDENTIALS: SealedCredentials = {
   sign_scheme: null,
   sign_secret: null,
@@ -104,7 +104,7 @@ function pairIn(encoded: string): string {
   return Buffer.from(encoded, 'base64').toString('utf8')
 }
 
-const NAME = /^[a-z\d!#$%&'*+.^_`|~-]{1,100}$/
+const NAME = /^[a-z\d][a-z\d!#$%&'*+.^_`|~-]{0,99}$/
 const VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 /** What Gatehouse sets. */
 const OWN = /^(?:content-type|idempotency-key|cdn-loop|x-gatehouse-.*)$/

@@ -124,11 +124,16 @@ const credentials = {
   sign_with: parsed(
     Type.Optional(
       Type.Unsafe<SignWith | null>({
-        type: ['object', 'null'],
-        properties: {
-          scheme: { type: 'string', enum: SIGNING_SCHEMES },
-          secret: { type: ['string', 'null'] },
-        },
+        anyOf: [
+          {
+            type: 'object',
+            properties: {
+              scheme: { type: 'string', enum: SIGNING_SCHEMES },
+              secret: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+            },
+          },
+          { type: 'null' },
+        ],
         description: 'Signs by a secret of its own; standard is Standard Webhooks',
       }),
     ),
@@ -138,8 +143,7 @@ const credentials = {
   headers: parsed(
     Type.Optional(
       Type.Unsafe<HeaderValues | null>({
-        type: ['object', 'string', 'null'],
-        additionalProperties: { type: ['string', 'null'] },
+        anyOf: [{ type: 'object' }, { type: 'string' }, { type: 'null' }],
         description: 'Further headers; a value of null removes one',
       }),
     ),
@@ -149,7 +153,7 @@ const credentials = {
   authorization: parsed(
     Type.Optional(
       Type.Unsafe<string | null>({
-        type: ['string', 'null'],
+        anyOf: [{ type: 'string' }, { type: 'null' }],
         description: 'Bearer TOKEN, or Basic NAME:PASSWORD',
       }),
     ),
@@ -188,13 +192,20 @@ const fields = {
   ),
   ordered: field(Type.Optional(Type.Boolean()), 'must be true or false.'),
   rate: parsed(
-    Type.Optional(Type.Unsafe<number | null>({ type: ['string', 'integer', 'null'] })),
+    Type.Optional(
+      Type.Unsafe<number | null>({
+        anyOf: [{ type: 'string' }, { type: 'integer' }, { type: 'null' }],
+      }),
+    ),
     `must be ${RATE_FORM}, or nothing.`,
     (given) => (isPlain(given) ? readRate(String(given ?? '').trim()) : undefined),
   ),
   timeout_s: parsed(
     Type.Optional(
-      Type.Unsafe<number>({ type: ['integer', 'string'], description: 'Seconds for an answer' }),
+      Type.Unsafe<number>({
+        anyOf: [{ type: 'integer' }, { type: 'string' }],
+        description: 'Seconds for an answer',
+      }),
     ),
     `must be ${TIMEOUT_FORM}.`,
     readTimeout,
@@ -202,7 +213,7 @@ const fields = {
   body_template: parsed(
     Type.Optional(
       Type.Unsafe<string | null>({
-        type: ['string', 'null'],
+        anyOf: [{ type: 'string' }, { type: 'null' }],
         description: 'JSON with placeholders, or slack, discord, ntfy or teams',
       }),
     ),
