@@ -19,8 +19,8 @@ import { buildExecutable, sizeOf } from './executable.ts'
 
 /**
  * `npm run build [-- FILE]`: makes the single executable, `dist/gatehouse` when no file is named.
- * It is this Node with the program's sources as one bundle and, as assets, all files that the
- * program reads when it runs from its sources.
+ * It consists of this Node, the program's sources as one bundle, and as assets all files that the
+ * program reads.
  */
 const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['sql/**/*', 'html/assets/**/*']

@@ -269,7 +269,7 @@ export function filterForm(
   </form>`
 }
 
-/** Lists of so many rows are in sight at once. */
+/** A list of this many rows needs no search. */
 const FEW_ROWS = 8
 
 /**

@@ -64,9 +64,8 @@ function htmlDocument(title: string, folder: string, head: Html, body: Html): Ht
 }
 
 /**
- * htmx is told to make no style sheet of its own, to carry no style from old elements to new ones
- * (the policy forbids both), to leave open what a person has opened, and to reload on "back"
- * rather than to fetch: a URL answers a fragment to htmx and a page to a browser.
+ * htmx adds no style sheet and copies no styles: the content security policy forbids both. It keeps
+ * what a person has opened. On "back" it reloads the page, because it would fetch a fragment.
  */
 const HTMX_CONFIG = JSON.stringify({
   includeIndicatorCSS: false,

@@ -14,7 +14,7 @@ export function attributes(named: Attributes): readonly (Html | string)[] {
   })
 }
 
-/** Rows as cards, or what stands in their place when there are none. */
+/** Rows as cards, or the text of an empty list. */
 export function cards(list: readonly Html[], whenEmpty: string, way?: Html): Html {
   return list.length === 0 ? emptyState(whenEmpty, way) : html`<div class="cards">${list}</div>`
 }
@@ -89,7 +89,7 @@ export function saved(text: Printable, own: Attributes = {}): Html {
   return html`<p${attributes({ class: 'saved', role: 'status', ...own })}>${text}</p>`
 }
 
-/** The way to the next entries of a list; nothing when there are none. */
+/** The link to the next entries of a list; nothing on the last page. */
 export function nextLink(href: string | undefined, text: string): Html | false {
   return href !== undefined && html`<p class="more"><a href="${href}">${text}</a></p>`
 }
@@ -140,7 +140,7 @@ export interface More {
   label?: string
   /** What stands in the place of the link on the last page. */
   end?: string
-  /** What stands before the link. */
+  /** A text before the link. */
   note?: Printable
   /** False where there is no table that htmx could add rows to. */
   appends?: boolean
@@ -236,8 +236,8 @@ export function polled(path: string, seconds: number, id: string): Attributes {
 }
 
 /**
- * An open page asks a path for the element with this id when such a message comes on the stream
- * that the element `source` follows.
+ * An open page asks a path for the element with this id after each such message of a stream. The
+ * element `source` follows the stream.
  */
 export function followed(path: string, message: string, source: string, id: string): Attributes {
   return renewed(path, id, `${message} from:#${source}`)

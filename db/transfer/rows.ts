@@ -74,8 +74,8 @@ interface Row {
 }
 
 /**
- * Reads rows in portions: as many as have `PIECE` bytes together, at least one. Each portion begins
- * after the last key of the one before.
+ * Reads rows in portions of `PIECE` bytes, at least one row each. Each portion begins after the
+ * last key of the previous one.
  */
 async function* readAs(tx: Executor, table: Table, text: string): AsyncGenerator<readonly Row[]> {
   const { name, columns } = table

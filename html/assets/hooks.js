@@ -4,7 +4,7 @@
 
 import { copyText, element, follow, sayProblem, showTimes } from './app.js'
 
-/** A list that has grown to this many rows begins anew. */
+/** A list that has grown to this many rows is drawn again. */
 const MAX_ROWS = 500
 const PAUSE_MS = 1000
 const RETRY_MS = 5000

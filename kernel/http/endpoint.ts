@@ -201,7 +201,7 @@ interface ServiceRules<App, Viewer> {
 }
 
 /** Statuses after which people see the form again to correct it; so does any fault of a field. */
-const MENDABLE: ReadonlySet<number> = new Set([400, 409, 412, 422])
+const FIXABLE: ReadonlySet<number> = new Set([400, 409, 412, 422])
 
 /**
  * The kinds of endpoints of a service: `api` answers JSON, `page` and `form` HTML, `raw` anything
@@ -226,7 +226,7 @@ function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
   ): Endpoint<App> => {
     const { body, returns, method } = endpoint
     const { status = returns.schema === undefined ? 204 : 200, schema, headersOf } = returns
-    const route = routeOf(rules, method, endpoint, asItIs, async (call) => {
+    const route = routeOf(rules, method, endpoint, unchanged, async (call) => {
       const sent = body && (await readObject(body, call.context, rules))
       const value = await endpoint.answer({ ...call, body: sent as Static<B> })
       if (schema !== undefined) return jsonReply(value, status, headersOf?.(value as Static<R>))
@@ -243,7 +243,7 @@ function rawOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
     endpoint: Omit<Declaration<App, C, P, Q, F, TObject, Answer>, 'body'> & RawNotes,
   ): Endpoint<App> => {
     const { method = 'GET', notes, webSocketOf } = endpoint
-    const wrongParams = notes === undefined ? unknownPage : asItIs
+    const wrongParams = notes === undefined ? unknownPage : unchanged
     const answered = routeOf(rules, method, endpoint, wrongParams, endpoint.answer)
     const route = (app: App) => ({ ...answered(app), ...(webSocketOf && { webSocketOf }) })
     if (notes === undefined) return { route }
@@ -295,7 +295,7 @@ function pageOf<App, Viewer>({ pageAccess, ...others }: ServiceRules<App, Viewer
 }
 
 function formOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
-  const { formAudience = audienceOf, wrongFields = asItIs } = rules
+  const { formAudience = audienceOf, wrongFields = unchanged } = rules
   return <C extends Viewer, P extends TProperties, Q extends TObject, F, B extends TObject>(
     endpoint: Declaration<App, C, P, Q, F, B, View | Done> &
       FormNotes<Call<App, C, Static<TObject<P>>, Static<Q>, F>, B>,
@@ -313,7 +313,7 @@ function formOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
         const sent = readTexts(body, (name) => typed[name], wrongFields)
         return await formReply(audience, await answer({ ...call, body: sent }), frame)
       } catch (error) {
-        if (refused === undefined || audience === 'program' || !canMend(error)) throw error
+        if (refused === undefined || audience === 'program' || !isFixable(error)) throw error
         const view = await refused(call, { schema: body, typed, fault: error })
         return refusedReply(audience, view, error, frame)
       }
@@ -372,8 +372,8 @@ function frameOf<App, Viewer>(
   return (page) => frame(app, page, caller)
 }
 
-function canMend(error: unknown): error is Fault {
-  return error instanceof Fault && (MENDABLE.has(error.status) || error.field !== undefined)
+function isFixable(error: unknown): error is Fault {
+  return error instanceof Fault && (FIXABLE.has(error.status) || error.field !== undefined)
 }
 
 /** The routes of pages and forms of a running service. */
@@ -393,7 +393,7 @@ export function mountApi<App>(
 
 const NOTHING: Static<TObject> = {}
 
-const asItIs = (fault: Fault): Fault => fault
+const unchanged = (fault: Fault): Fault => fault
 
 /** A wrong parameter of a path is an error of the API; a page answers 404. */
 const unknownPage = (fault: Fault): Fault =>

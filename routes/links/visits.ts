@@ -123,8 +123,9 @@ async function mayFollow({ app }: Visit, link: KnownLink, visitor?: User) {
 }
 
 /**
- * What the preview of a link shows beside its address. Visitors who may not find the link see
- * nothing more. Visitors who are not signed in see the title of a public link, as in suggestions.
+ * The details that the preview of a link shows beside its address. Visitors who may not find the
+ * link get no details. Visitors who are not signed in get the title of a public link, as in
+ * suggestions.
  */
 async function detailsOf({ app }: Visit, known: KnownLink, visitor?: User): Promise<LinkDetails> {
   const db = app.links.db.at(visitor === undefined ? 'strangers' : 'trusted')

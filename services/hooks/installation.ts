@@ -1,16 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { StoredEvent } from '../../db/hooks/events.ts'
 
-// What is sent on names this installation: a random text in the database, which a backup carries.
-// Two installations in front of one receiver are told apart by it, and a delivery that comes back.
+// Deliveries that we send name this installation by a random text in the database, which a backup
+// carries. By it a receiver tells two installations apart, and we recognise a delivery that comes
+// back.
 
-/** How a request names those who have passed it on (RFC 8586). */
+/** The header in which each server that passes a request on adds its name (RFC 8586). */
 const LOOP = 'cdn-loop'
 
 /**
- * What a receiver knows a delivery by: the same for each try, another one for each event of each
- * installation. After a restore an id may name another event than before: its time tells them
- * apart.
+ * The key of a delivery at its receiver: the same for each try, and unique for each event of each
+ * installation. After a restore an id may belong to another event than before, so the time is part
+ * of the key.
  */
 export function deliveryKey(
   installation: string,
@@ -19,7 +20,7 @@ export function deliveryKey(
   return `${installation}-${id}-${received_at.getTime().toString(36)}`
 }
 
-/** The header with which an event is sent on: whoever passed it on before, then we. */
+/** The header of an event that is sent on: the servers before us, then this installation. */
 export function loopHeader(
   installation: string,
   stored: Readonly<Record<string, string>>,

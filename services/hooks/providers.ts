@@ -163,9 +163,9 @@ interface Rotation {
 
 /**
  * Replaces a generic provider's token or signing secret by a given or a fresh one. The previous one
- * is accepted until the overlap has passed; the one before it stops at once. Throws 409 after a
+ * is accepted until the overlap has passed; an older one stops working at once. Throws 409 after a
  * rotation that the caller has not seen: a form sent twice would replace a secret that nobody has
- * seen.
+ * read.
  */
 export async function rotateSecret(
   tools: ProviderTools,

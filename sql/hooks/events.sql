@@ -56,8 +56,8 @@ select (select max(id) from hooks.events where id < e.id and id > s.pruned_throu
 select hooks.first_id_since(:since) as id;
 
 -- name: newestInFuture
--- The newest event whose time is yet to come: one of those before a clock step, or the newest of all. Empty when
--- there is none.
+-- The newest event with a time in the future: one of those before a clock step, or the newest of all. Empty if every
+-- time is in the past.
 select e.id, e.received_at
   from (select event_id as next from hooks.clock_steps
          union all

@@ -22,8 +22,8 @@ with changed as (
 select pg_notify('hooks_config', '') from changed;
 
 -- name: nameInstallation
--- The name of this installation, which is :fresh where it has none yet. The update changes nothing, but gives the name
--- that is there, also the one of an instance that starts at the same time.
+-- The name of this installation; :fresh becomes it at the first start. The update changes nothing: it returns the
+-- present name, also if another instance has just written it.
 insert into hooks.installation (name) values (:fresh)
 on conflict (only_row) do update set name = hooks.installation.name
 returning name;

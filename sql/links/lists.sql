@@ -85,9 +85,9 @@ select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as de
 
 -- name: suggestLinks
 -- Links of a list (`visible` or `every`) whose slug is in the JSON array :near, then those whose slug begins with
--- :prefix, then those whose words, each after a space, match all of the JSON array :patterns. Of those, the first 200
--- with a word that begins with :word are looked at, and the first 1,000 of the user's own links. Links that the user
--- (null: nobody) may not see are not read and take no place. :last sorts after all characters of words.
+-- :prefix, then those whose words, each after a space, match all of the JSON array :patterns. Only the first 200 links
+-- with a word that begins with :word are read for that, and the first 1,000 of the user's own links. Links that the
+-- user (null: nobody) may not see are not read and take no place. :last sorts after all characters of words.
 with near as (
   select l.slug, 1 as rank
     from jsonb_array_elements_text(:near::jsonb) as wanted(slug)

@@ -29,8 +29,8 @@ select email
  limit :limit;
 
 -- name: listPeopleOf
--- Owners and recipients, whose e-mail address begins with :beginning, of links that user :user owns or was given to read. Of
--- these links the first :max_links by slug are looked at.
+-- Owners and recipients, whose e-mail address begins with :beginning, of links that user :user owns or was given to
+-- read. Only the first :max_links of these links by slug are read.
 with own as (
   select slug
     from links.slugs_in_list('mine', :user, '', '', '{', :max_links)

@@ -136,9 +136,9 @@ create table hooks.clock_steps (
   set_back_s bigint not null
 );
 
--- The lowest id from low to below high, between which times run forward, of an event received at a time or later; high
--- when there is none. A binary search by the primary key: ids may have gaps, so each step looks at the next id that
--- exists.
+-- The lowest id from low to below high of an event received at a time or later; high if every event is older. Times run
+-- forward between low and high. A binary search by the primary key: ids may have gaps, so each step looks at the next
+-- id that exists.
 create function hooks.first_id_between(since timestamptz, low bigint, high bigint) returns bigint
 language plpgsql stable
 as $$
@@ -161,10 +161,10 @@ begin
 end
 $$;
 
--- The lowest id of an event received at a time or later; one above the highest id when there is none. It looks between
--- each two clock steps. A time in the future says nothing of the age of an event before a step: the first event after
--- it whose time has come tells it. It begins above the removed events: until vacuum, whatever reads the index from its
--- low end passes an entry for each.
+-- The lowest id of an event received at a time or later; one above the highest id if every event is older. It searches
+-- between each two clock steps. A time in the future says nothing of the age of an event before a step: the first event
+-- after it whose time has come tells it. It begins above the removed events: until vacuum, whatever reads the index
+-- from its low end passes an entry for each.
 create function hooks.first_id_since(since timestamptz) returns bigint
 language plpgsql stable
 as $$

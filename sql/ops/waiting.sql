@@ -4,7 +4,7 @@ select seen_until
   from ops.settings;
 
 -- name: markSeen
--- Never moves back: two people may have looked at the same time.
+-- Never moves back: two people may press "seen" at the same time.
 update ops.settings
    set seen_until = greatest(seen_until, :until);
 

@@ -119,9 +119,9 @@ export function sendersId(event: StoredEvent, { registry }: Signers): string {
 }
 
 /**
- * The headers with which an event is sent: its content type, those of the provider, the mark by
- * which a loop is found, and for a signed provider a signature of the time `at`, over `deliveryId`
- * where the scheme signs an id. Undefined without the secret to sign with.
+ * The headers of an event that is sent: its content type, the headers of the provider, and
+ * `CDN-Loop`. A signed provider adds a signature of the time `at`, over `deliveryId` if the scheme
+ * signs an id. Undefined without the secret to sign with.
  */
 export function headersToSend(
   event: StoredEvent,

@@ -12,7 +12,7 @@ export async function findUser(db: Executor, text: string): Promise<User | undef
   return email === undefined ? undefined : q.findUserByEmail(db, { email })
 }
 
-/** The user with an address; throws 404 when there is none. */
+/** The user with an address; throws 404 if nobody has it. */
 export async function userByEmail(db: Executor, text: string): Promise<User> {
   const user = await findUser(db, text)
   if (user === undefined) throw linksFault('NOT_FOUND', 'no user has this e-mail address', 'email')

@@ -88,7 +88,7 @@ export const recordEventTool = defineTool({
 export const recallTool = defineTool({
   name: 'recall',
   description:
-    'Reads what the operators wrote, then what earlier sessions noted, each surest first.',
+    'Reads memories: first those of the operators, then those of earlier sessions, each by confidence.',
   tier: 1,
   effect: 'reads',
   takes: { service: Service, category: Type.Optional(Text(100, 'A category')), limit: Limit },
