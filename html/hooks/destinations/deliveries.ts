@@ -53,7 +53,7 @@ export function deliveriesList(view: DeliveriesView): Html {
     }),
   })
   const list = html`${table}
-    <p class="actions">${submit('Retry the ticked ones', { id: 'retry-chosen' })}</p>`
+    <p class="actions">${submit('Retry selected', { id: 'retry-chosen' })}</p>`
   const empty = state === 'dead' ? 'Nothing was given up.' : 'Nothing waits.'
   return html`${kinds(view)} ${deliveries.length === 0 ? emptyState(empty) : postForm(form, list)}`
 }

@@ -92,7 +92,7 @@ function retryForm(destination: Destination): Html {
 function setForm({ destination, form: state }: DestinationView): Html {
   const form = { id: 'set', messagesBelow: true, ...state }
   const content = html`<p class="muted">
-      What it is owed stays. New filters count for the events that it has not looked at.
+      Waiting deliveries stay. New filters apply to events after the last checked one.
     </p>
     ${refusal(form)}
     ${postForm(
@@ -109,7 +109,7 @@ function setForm({ destination, form: state }: DestinationView): Html {
       })}
       ${submitLine('Save', 'set-button')}`,
     )}`
-  return section('set-title', 'Change it', content, { class: 'panel' })
+  return section('set-title', 'Settings', content, { class: 'panel' })
 }
 
 function removal(name: string): Html {

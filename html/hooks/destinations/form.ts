@@ -22,26 +22,26 @@ export function destinationFields(form: Form, configured = NOTHING): Html {
       <legend>Which events</legend>
       ${field(form, 'providers', 'Providers', {
         ...LINES,
-        hint: 'One a line. Empty: events of all providers.',
+        hint: 'One per line. Empty: events of all providers.',
       })}
       ${field(form, 'event_types', 'Event types', {
         ...LINES,
-        hint: html`One a line; <code>*</code> stands for any characters: <code>invoice.*</code>.
+        hint: html`One per line; <code>*</code> stands for any characters: <code>invoice.*</code>.
           Empty: all types.`,
       })}
       ${field(form, 'json', 'Members of the JSON body', {
         ...LINES,
-        hint: html`One a line, such as <code>data.object.id=evt_1</code>. All of them must fit.`,
+        hint: html`One per line, such as <code>data.object.id=evt_1</code>. All must match.`,
       })}
     </fieldset>
     <fieldset>
       <legend>How they are sent</legend>
       ${checkbox(form, 'ordered', ordered)}
-      ${field(form, 'rate', 'Deliveries a second, at most', {
+      ${field(form, 'rate', 'Maximum deliveries per second', {
         placeholder: 'no bound',
         inputmode: 'numeric',
       })}
-      ${field(form, 'timeout_s', 'Seconds for an answer', {
+      ${field(form, 'timeout_s', 'Timeout (seconds)', {
         placeholder: '10',
         inputmode: 'numeric',
       })}
