@@ -190,6 +190,7 @@ await onPostgres(t, 'changes of a destination', async (t: Test, backend) => {
       ['GET /api/v1/destinations/none', 404],
       [put({}), 400, undefined, /^url must be/],
       [put({ url, name: 'new' }), 422, undefined, /^name is not known/],
+      [put({ url: 'http://127.0.0.1:9/other?token=«redacted»' }), 422, undefined, /^url has «red/],
       [put({ url: 'http://10.0.0.1/' }), 422, undefined, /HOOKS_REPLAY_TARGETS/],
       [put({ url, providers: ['lan'] }), 422, undefined, /^There is no provider "lan"/],
       [put({ url, since: '999999' }), 422, undefined, /^since must not be after event 0/],

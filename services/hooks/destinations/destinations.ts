@@ -8,7 +8,7 @@ import type { HostSet } from '../../../kernel/net/addresses.ts'
 import { isPublicTarget } from '../../../kernel/net/outbound.ts'
 import { makeChange, type ChangeNote, type ChangeTools } from '../../audit.ts'
 import { readSince, type Since } from '../events/filter.ts'
-import { redactUrlTokens } from '../redact.ts'
+import { REDACTED, redactUrlTokens } from '../redact.ts'
 import type { SigningSecrets } from '../schemes/secrets.ts'
 import { NO_CREDENTIALS, sealCredentials } from './credentials.ts'
 import { removeStep } from './removals.ts'
@@ -26,9 +26,7 @@ export interface DestinationTools extends ChangeTools {
   secrets: SigningSecrets
 }
 
-/**
- * Adds a destination, which gets the events from now on, or from `since` on.
- */
+/** Adds a destination, which gets the events from now on, or from `since` on. */
 export async function addDestination(
   tools: DestinationTools,
   form: DestinationForm,
@@ -79,6 +77,9 @@ export async function setDestination(
  * checks it again.
  */
 async function checkTarget({ replayTargets }: DestinationTools, url: string): Promise<void> {
+  if (url.includes(REDACTED)) {
+    throw unprocessable(`url has ${REDACTED} in place of a token; give the whole URL.`, 'url')
+  }
   const target = new URL(url)
   if (replayTargets?.(target) === true || (await isPublicTarget(target)) !== false) return
   const message = `The host of the URL is not on the public internet; list it in ${ALLOW_LIST}.`
