@@ -5,6 +5,8 @@ import { StoredEvent } from './events.ts'
 /** What a sender needs to know of a destination. `failed`: failures disabled it. */
 export const DestinationTarget = Type.Object({
   name: Type.String(),
+  /** `replay`: a job, which gets what was found for it once. */
+  kind: Type.Enum(['standing', 'replay']),
   url: Type.String(),
   ordered: Type.Boolean(),
   rate: nullable(Type.Integer()),
@@ -109,6 +111,7 @@ export const destinationQueries = sqlFile('sql/hooks/destinations.sql', {
   claimDeliveries: many(ClaimedEvent, { name: 'text', limit: 'int4', bytes: 'int8' }),
   settleDeliveries: optional(Enabled, {
     name: 'text',
+    kind: 'text',
     target: 'text',
     results: 'jsonb',
     most: 'int8',

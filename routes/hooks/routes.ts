@@ -14,7 +14,8 @@ import { exportEndpoints } from './events/export.ts'
 import { forwarderEndpoints } from './forwarders.ts'
 import type { HooksRoutes } from './kit.ts'
 import { providerEndpoints } from './providers.ts'
-import { replayEndpoints } from './replays.ts'
+import { replayJobEndpoints } from './replays/jobs.ts'
+import { replayEndpoints } from './replays/replays.ts'
 import { settingsEndpoints } from './settings.ts'
 import { statsEndpoints } from './stats.ts'
 import { streamEndpoints } from './stream.ts'
@@ -24,6 +25,7 @@ const ENDPOINTS = [
   ...logEndpoints,
   ...eventEndpoints,
   ...replayEndpoints,
+  ...replayJobEndpoints,
   ...exportEndpoints,
   ...streamEndpoints,
   ...providerEndpoints,

@@ -1,9 +1,11 @@
 -- name: listTargets
--- What the senders need to know of each destination. `failed`: it was disabled because deliveries failed.
-select name, url, ordered, rate, disabled_at is null as enabled,
+-- What the senders need to know of each destination. `failed`: it was disabled because deliveries failed. Of replay jobs
+-- only those that send are there.
+select name, kind, url, ordered, rate, disabled_at is null as enabled,
        coalesce(disabled_by = 'failures', false) as failed
   from hooks.destinations
  where disabled_by is distinct from 'removal'
+   and disabled_by is distinct from 'job'
  order by name;
 
 -- name: listDestinations
@@ -24,7 +26,8 @@ select d.name, d.url, d.provider, d.event_type, d.json_path || '=' || d.json_val
          where id = (select min(event_id) from hooks.destination_deliveries
                       where destination = d.name and next_at is not null)) as oldest_at
   from hooks.destinations d
- where d.disabled_by is distinct from 'removal'
+ where d.kind = 'standing'
+   and d.disabled_by is distinct from 'removal'
  order by d.name;
 
 -- name: addDestination
@@ -34,7 +37,9 @@ with added as (
   select :name, :url, :provider, :event_type, :json_path, :json_name, :json_value, :ordered, :rate,
          greatest((select max(id) from hooks.events), s.pruned_through)
     from hooks.settings s
-   where (select count(*) from hooks.destinations where disabled_by is distinct from 'removal') < :most
+   where (select count(*)
+            from hooks.destinations
+           where kind = 'standing' and disabled_by is distinct from 'removal') < :most
   on conflict (name) do nothing
   returning name
 ), notified as (
@@ -50,6 +55,7 @@ with changed as (
          disabled_by = case when :enabled then null else 'operator' end,
          dead_in_row = case when :enabled then 0 else dead_in_row end
    where name = :name
+     and kind = 'standing'
      and disabled_by is distinct from 'removal'
   returning name
 ), notified as (
@@ -63,6 +69,7 @@ with changed as (
   update hooks.destinations
      set disabled_at = coalesce(disabled_at, now()), disabled_by = 'removal'
    where name = :name
+     and kind = 'standing'
      and disabled_by is distinct from 'removal'
   returning name
 ), notified as (
@@ -113,7 +120,7 @@ select name from hooks.destinations where disabled_by is distinct from 'removal'
 -- go on from; null at the end. The rows are found as in removeDeliveries.
 with owner as materialized (
   select name from hooks.destinations
-   where name = :name and disabled_by is distinct from 'removal'
+   where name = :name and kind = 'standing' and disabled_by is distinct from 'removal'
      for no key update
 ), step as materialized (
   select ctid as place, event_id
@@ -138,7 +145,7 @@ select (select count(*) from retried)::integer as retried,
 -- delivery may be sent.
 select name, position, behind, due, reads_payloads
   from (select d.name, d.position, d.json_path is not null as reads_payloads,
-               d.position < (select max(id) from hooks.events) as behind,
+               d.kind = 'standing' and d.position < (select max(id) from hooks.events) as behind,
                exists (select from hooks.destination_deliveries o
                         where o.destination = d.name
                           and o.next_at <= now()
@@ -208,7 +215,7 @@ with given as materialized (
                        ) a)
 ), noted as (
   insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, answer, at)
-  select e.id, 'destination', :target, g.outcome, g.status, g.ms, g.detail, g.answer, g.at
+  select e.id, :kind, :target, g.outcome, g.status, g.ms, g.detail, g.answer, g.at
     from given g
     join event e on e.id = g.event_id
    where g.outcome is not null
@@ -236,6 +243,7 @@ with given as materialized (
   select n, fate from removed union all select n, fate from kept
 ), counted as (
   select count(*) filter (where fate = 'delivered') as delivered,
+         count(*) filter (where fate = 'dead') as died,
          count(*) filter (where fate = 'dead'
                             and n > coalesce((select max(n) from settled where fate = 'delivered'), -1)) as dead
     from settled
@@ -244,6 +252,7 @@ with given as materialized (
 ), changed as (
   update hooks.destinations d
      set delivered = d.delivered + c.delivered,
+         died = d.died + c.died,
          dead_in_row = c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end,
          disabled_at = case when o.disabled_at is null
                              and c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end >= :most
@@ -277,7 +286,7 @@ select min(coalesce((select min(event_id) from hooks.destination_deliveries
 -- Counts what pruneEvents is about to remove as the gap of the destinations that want it and did not get it. Its
 -- caller holds the destinations until both are done. Events go in ascending order, so the deliveries of those removed
 -- are the first ones of each destination: no index by event is needed. The rows are found as in removeDeliveries; 1,000
--- is more than a batch has.
+-- is more than a batch has. Of a replay job only what it would still send counts: what died has been counted.
 with surplus as materialized (
   select id, provider, event_type, payload
     from hooks.events
@@ -302,14 +311,19 @@ with surplus as materialized (
                  limit 1000
                    for update
                 ) o))
-  returning destination, event_id
+  returning destination, event_id, next_at
 ), given_up as (
-  select destination as name, event_id from removed
+  select destination as name, event_id
+    from removed r
+    join owners w on (w.d).name = r.destination
+   where (w.d).kind = 'standing'
+      or (w.d).disabled_at is null and r.next_at is not null
    union all
   select (w.d).name, s.id
     from owners w
     join surplus s on s.id > (w.d).position
-   where hooks.is_wanted(w.d, s.provider, s.event_type, s.payload)
+   where (w.d).kind = 'standing'
+     and hooks.is_wanted(w.d, s.provider, s.event_type, s.payload)
 )
 update hooks.destinations d
    set gap = d.gap + g.events, gap_through = greatest(d.gap_through, g.through)

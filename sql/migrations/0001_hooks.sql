@@ -412,9 +412,11 @@ create table hooks.forwarders (
   updated_at timestamptz(3)   not null
 );
 
--- Where events are delivered onwards. The filters are those of the log; null matches all.
+-- Where events are delivered onwards. The filters are those of the log; null matches all. The kind `standing` gets events
+-- as they come. The kind `replay` is a job, which hooks.replay_jobs describes: it gets what was found for it, once.
 create table hooks.destinations (
   name         text collate "C" primary key,
+  kind         text             not null default 'standing' check (kind in ('standing', 'replay')),
   url          text             not null,
   provider     text collate "C",
   event_type   text collate "C",
@@ -427,10 +429,12 @@ create table hooks.destinations (
   created_at   timestamptz(3)   not null default now(),
   disabled_at  timestamptz(3),  -- null: enabled
   -- 'removal': it is being removed, its deliveries first. Then nobody sees it any more, and its name is still taken.
-  disabled_by  text             check (disabled_by in ('operator', 'failures', 'removal')),
+  -- 'job': a replay that is still planned, or has ended.
+  disabled_by  text             check (disabled_by in ('operator', 'failures', 'removal', 'job')),
   position     bigint           not null, -- every event up to here has a delivery where the filters want it
   delivered    bigint           not null default 0,
   dead_in_row  integer          not null default 0, -- deliveries that died since one succeeded
+  died         bigint           not null default 0, -- all deliveries that died, also those retried since
   gap          bigint           not null default 0, -- wanted events that retention removed before they were delivered
   gap_through  bigint,          -- the highest of them
   -- The newest attempt that has ended, and the mean time to an answer, in which the newest ones weigh most.
@@ -438,6 +442,8 @@ create table hooks.destinations (
   last_status  smallint,
   last_detail  text,
   mean_ms      double precision,
+  -- No standing destination can have such a name: theirs have no colon.
+  check ((kind = 'replay') = (name like 'replay:%')),
   check ((disabled_at is null) = (disabled_by is null)),
   check ((json_path is null) = (json_value is null) and (json_path is null) = (json_name is null))
 );
@@ -461,6 +467,20 @@ create index destination_deliveries_oldest on hooks.destination_deliveries (dest
 -- Dead ones are few, and are counted among millions that wait.
 create index destination_deliveries_dead on hooks.destination_deliveries (destination, event_id)
  where next_at is null;
+
+-- Replays of many events. The log is searched downwards from highest_id for what the filter chooses (planning). Then
+-- everything found is sent (sending), until nothing waits (finished), or somebody ends it (cancelled).
+create table hooks.replay_jobs (
+  destination   text collate "C" primary key references hooks.destinations on delete cascade,
+  state         text           not null check (state in ('planning', 'sending', 'finished', 'cancelled')),
+  filter        jsonb          not null, -- the filters of the log, as they were given
+  highest_id    bigint         not null,
+  searched_from bigint         not null, -- the log was searched from here on
+  planned       bigint         not null default 0, -- events found so far
+  token_hash    bytea,         -- of the endpoint that began it, and whose revocation ends it
+  ended_at      timestamptz(3),
+  check ((ended_at is null) = (state in ('planning', 'sending')))
+);
 
 -- Whether a destination's filters want an event.
 create function hooks.is_wanted(d hooks.destinations, provider_of text, type_of text, body bytea) returns boolean

@@ -1,12 +1,15 @@
-import type { ClaimedEvent } from '../../../db/hooks/destinations.ts'
+import type { ClaimedEvent, DestinationTarget } from '../../../db/hooks/destinations.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { Connections } from '../../../kernel/net/outbound.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { deliveryKey } from '../installation.ts'
-import { makeAttempt, type AttemptParts } from '../replays/attempt.ts'
+import { makeAttempt, replayIdentity, type AttemptParts } from '../replays/attempt.ts'
+import { chooseTarget } from '../replays/outgoing.ts'
+import type { Registry } from '../registry.ts'
 
 /** What deliveries are made with. */
 export interface DestinationParts extends AttemptParts {
+  registry: AttemptParts['registry'] & Pick<Registry, 'settings'>
   random: RandomBytes
   /** The hosts of HOOKS_REPLAY_TARGETS. */
   replayTargets: () => HostSet | undefined
@@ -53,15 +56,20 @@ const BROKEN = 'a defect of Gatehouse; the line "delivery broke" of the log has 
  */
 export async function attempt(
   parts: DestinationParts,
-  url: URL,
+  { kind, url }: DestinationTarget,
   event: ClaimedEvent,
   { connections, cut }: { connections: Connections; cut: AbortSignal },
 ): Promise<Result> {
-  const key = deliveryKey(parts.registry.installation, event)
-  const target = { url, trusted: parts.replayTargets()?.(url) === true }
+  const { installation, settings } = parts.registry
+  const key = deliveryKey(installation, event)
+  const isReplay = kind === 'replay'
+  // Of destinations the default target of replays is not trusted.
+  const standard = isReplay ? settings.replay_default_target : null
+  const target = chooseTarget(url, standard, parts.replayTargets())
   const { retryAfter, ...made } = await makeAttempt(parts, event, target, {
-    deliveryId: key,
-    headers: { 'idempotency-key': key },
+    ...(isReplay
+      ? replayIdentity(parts, event)
+      : { deliveryId: key, headers: { 'idempotency-key': key } }),
     // Those of good ones would fill the disk: they are many.
     keeps: 'answers of failures',
     connections,

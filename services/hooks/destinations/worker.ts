@@ -51,7 +51,6 @@ export type Worker = ReturnType<typeof startWorker>
 /** A worker and its state. */
 interface WorkerState extends WorkerParts {
   target: DestinationTarget
-  url: URL
   connections: Connections
   /** It claims nothing more. */
   stopping: AbortController
@@ -68,8 +67,8 @@ interface WorkerState extends WorkerParts {
   steps: Repeat
 }
 
-/** This many dead deliveries in a row disable a destination. */
-const MAX_DEAD = 20
+/** This many dead deliveries in a row disable a destination; a replay goes on to its end. */
+const MAX_DEAD = { standing: 20, replay: Number.MAX_SAFE_INTEGER }
 /** How soon what the database refused to record is recorded. */
 const STEP_MS = 1_000
 /** Shortest pause between two claims of a destination with a rate. */
@@ -86,7 +85,6 @@ export function startWorker(parts: WorkerParts, target: DestinationTarget) {
   const worker: WorkerState = {
     ...parts,
     target,
-    url: new URL(target.url),
     connections: keepConnections(target.ordered ? 1 : MAX_SHARE.requests),
     stopping: new AbortController(),
     cut: new AbortController(),
@@ -165,10 +163,10 @@ async function wakeLater(worker: WorkerState, ms: number): Promise<void> {
 }
 
 async function send(worker: WorkerState, event: ClaimedEvent): Promise<void> {
-  const { url, connections, cut, log, target } = worker
+  const { connections, cut, log, target } = worker
   worker.bytes += event.payload_size
   try {
-    worker.results.push(await attempt(worker, url, event, { connections, cut: cut.signal }))
+    worker.results.push(await attempt(worker, target, event, { connections, cut: cut.signal }))
   } catch (error) {
     // Not thrown on: one event that breaks its attempt must not stop those behind it.
     worker.results.push(brokenAttempt(worker, event))
@@ -184,12 +182,14 @@ async function settle(worker: WorkerState): Promise<void> {
   const batch = [...results]
   await q.settleDeliveries(db, {
     name: target.name,
+    kind: target.kind === 'replay' ? 'replay' : 'destination',
     target: redactUrlTokens(target.url),
     results: batch.map((result, n) => ({ ...result, n })),
-    most: MAX_DEAD,
+    most: MAX_DEAD[target.kind],
   })
   results.splice(0, batch.length)
-  const labels = { destination: target.name }
+  // A series for each job would be one more in memory for each replay that was ever made.
+  const labels = { destination: target.kind === 'replay' ? 'replay:' : target.name }
   const observe = worker.seconds.series(labels)
   for (const { outcome, fate, status, ms } of batch) {
     if (outcome !== null) worker.attempts.add({ ...labels, outcome })

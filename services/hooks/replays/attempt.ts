@@ -110,10 +110,18 @@ interface OutgoingHeaders {
   signature: Readonly<Record<string, string>>
 }
 
+/** Tells a receiver that this is not the first delivery; the value is the event's id here. */
+const MARKER = 'x-gatehouse-replay'
+
 /** The id that the sender gave a delivery, or our own key where it gave none. */
 export function sendersId(event: StoredEvent, { registry }: Signers): string {
   // A delivery id that was too long to be kept is represented by a hash, which holds no full stop.
   return event.external_id ?? deliveryKey(registry.installation, event)
+}
+
+/** What a replay is known by: the receiver gets what the sender sent, and its id of it. */
+export function replayIdentity(signers: Signers, event: StoredEvent) {
+  return { deliveryId: sendersId(event, signers), headers: { [MARKER]: String(event.id) } }
 }
 
 /**

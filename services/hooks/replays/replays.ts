@@ -7,7 +7,7 @@ import type { HostSet } from '../../../kernel/net/addresses.ts'
 import { makeChange, type ChangeTools } from '../../audit.ts'
 import { redactUrlTokens } from '../redact.ts'
 import type { Registry } from '../registry.ts'
-import { makeAttempt, sendersId, type AttemptParts } from './attempt.ts'
+import { makeAttempt, replayIdentity, type AttemptParts } from './attempt.ts'
 import { chooseTarget } from './outgoing.ts'
 
 /** What a replay works with. */
@@ -18,8 +18,6 @@ export interface ReplayParts extends AttemptParts {
   replayTargets: () => HostSet | undefined
 }
 
-/** Tells a receiver that this is not the first delivery; the value is the event's id here. */
-const MARKER = 'x-gatehouse-replay'
 /** The result of a replay. The target's answer is for the page of the event alone. */
 export const Sent = Type.Omit(Replay, ['id', 'answer'])
 export type Sent = Type.Static<typeof Sent>
@@ -34,17 +32,6 @@ export async function replayEvent(
   const subject = `event ${id} to ${auditedUrl(url)}`
   const note = { service: 'hooks', action: 'event replay', subject } as const
   await makeChange(parts, note, (tx) => replayQueries.saveReplay(tx, row))
-  return replay
-}
-
-/** The same for one event of a job, which has a line of its own. */
-export async function replayOfJob(
-  parts: ReplayParts,
-  id: number,
-  targetUrl: string,
-): Promise<Sent> {
-  const { row, replay } = await sendStored(parts, id, targetUrl)
-  await replayQueries.saveReplay(parts.db, row)
   return replay
 }
 
@@ -67,9 +54,7 @@ async function sendStored(parts: ReplayParts, id: number, targetUrl: string | un
     answer,
     ...result
   } = await makeAttempt(parts, event, target, {
-    // The receiver gets what the sender sent: also the id by which it knows the delivery already.
-    deliveryId: sendersId(event, parts),
-    headers: { [MARKER]: String(id) },
+    ...replayIdentity(parts, event),
     keeps: 'all answers',
   })
   const replay = { kind: 'replay' as const, target: redactUrlTokens(target.url.href), ...result }
