@@ -14,7 +14,7 @@ import { exportEndpoints } from './events/export.ts'
 import { forwarderEndpoints } from './forwarders.ts'
 import type { HooksRoutes } from './kit.ts'
 import { providerEndpoints } from './providers.ts'
-import { replayJobEndpoints } from './replays/jobs.ts'
+import { replayJobEndpoints, replayJobPages } from './replays/jobs.ts'
 import { replayEndpoints } from './replays/replays.ts'
 import { settingsEndpoints } from './settings.ts'
 import { statsEndpoints } from './stats.ts'
@@ -26,6 +26,7 @@ const ENDPOINTS = [
   ...eventEndpoints,
   ...replayEndpoints,
   ...replayJobEndpoints,
+  ...replayJobPages,
   ...exportEndpoints,
   ...streamEndpoints,
   ...providerEndpoints,

@@ -1,8 +1,25 @@
 import Type from 'typebox'
 import { nullable } from '../../../db/sql-file.ts'
+import { eventQueries } from '../../../db/hooks/events.ts'
+import {
+  newReplayFragment,
+  newReplayPage,
+  replayJobFragment,
+  replayJobPage,
+  replayJobsFragment,
+  replayJobsPage,
+} from '../../../html/hooks/replays/jobs.ts'
 import { badRequest } from '../../../kernel/fault.ts'
+import type { Context } from '../../../kernel/http/context.ts'
+import { newForm, type FormState, type View } from '../../../kernel/http/view.ts'
 import { field, withDefault } from '../../../kernel/validate.ts'
-import { readSince, searchFields, SINCE_FORM } from '../../../services/hooks/events/filter.ts'
+import {
+  ExportQuery,
+  fixedBounds,
+  readSince,
+  searchFields,
+  SINCE_FORM,
+} from '../../../services/hooks/events/filter.ts'
 import {
   cancelReplayJob,
   findReplayJob,
@@ -13,7 +30,8 @@ import {
 } from '../../../services/hooks/replays/jobs.ts'
 import { COUNT_REPLAYS_TO, countReplays } from '../../../services/hooks/replays/planning.ts'
 import { replayer } from '../access.ts'
-import { api } from '../kit.ts'
+import { refuseForeignSearch } from '../events/foreign-search.ts'
+import { api, form, page, type HooksRoutes } from '../kit.ts'
 import { target_url } from './replays.ts'
 
 /** Not a duration: what a dry run has counted must not change with time. */
@@ -47,6 +65,15 @@ export const ReplayJobRequest = Type.Object(
     examples: [{ provider: 'code_host', since: '2026-01-31T12:00:00Z', dry_run: true }],
   },
 )
+
+/** What the form of `/replays/new` sends. */
+const ReplayJobForm = Type.Object({
+  ...searchFields,
+  since: bound('Lower bound'),
+  until: bound('Upper bound'),
+  highest_id: field(HighestId, 'must be the id of an event.'),
+  target_url: withDefault(Type.String(), ''),
+})
 
 /** What a dry run has counted, or the job that was started. */
 export const ReplayedEvents = Type.Object({
@@ -136,6 +163,96 @@ export const replayJobEndpoints = [
     },
   }),
 ]
+
+/** `/replays`: the same for people, who begin at the log. */
+export const replayJobPages = [
+  page({
+    path: '/replays',
+    async answer({ app: { hooks } }) {
+      const jobs = await listReplayJobs(hooks)
+      return { page: () => replayJobsPage(jobs), fragment: () => replayJobsFragment(jobs) }
+    },
+  }),
+
+  page({
+    path: '/replays/new',
+    query: ExportQuery,
+    async answer({ app, query, context, now }) {
+      refuseForeignSearch(query, context)
+      return newReplayView(app, fixedBounds(query, now), context, newForm(ReplayJobForm))
+    },
+  }),
+
+  form({
+    path: '/replays',
+    body: ReplayJobForm,
+    async answer({ app: { hooks }, actor, body }) {
+      const { highest_id, target_url, ...given } = body
+      const filter = { ...given, since: String(given.since), until: String(given.until) }
+      const target = target_url.trim() || undefined
+      const request = { filter, highest_id, target, token_hash: undefined }
+      const { id } = await startReplayJob({ ...hooks, actor }, request)
+      hooks.replayPlanning.wake()
+      return { location: `/replays/${id}` }
+    },
+    refused({ app, context }, refused) {
+      const given = Object.keys(ExportQuery.properties).map((name) => [
+        name,
+        refused.typed[name] ?? '',
+      ])
+      const filter = Object.fromEntries(given) as ExportQuery
+      return newReplayView(app, filter, context, refused)
+    },
+  }),
+
+  page({
+    path: '/replays/:job',
+    params,
+    answer: async ({ app: { hooks }, params: { job } }) =>
+      jobView(await findReplayJob(hooks, job)),
+  }),
+
+  form({
+    path: '/replays/:job/cancel',
+    params,
+    async answer({ app: { hooks }, actor, params: { job } }) {
+      const cancelled = await cancelReplayJob({ ...hooks, actor }, job)
+      await hooks.registry.refresh()
+      return jobView(cancelled)
+    },
+  }),
+]
+
+function jobView(job: ReplayJob): View {
+  return {
+    page: () => replayJobPage(job),
+    fragment: () => replayJobFragment(job),
+    location: `/replays/${job.id}`,
+  }
+}
+
+/** How long a page may count. */
+const COUNT_MS = 3_000
+
+async function newReplayView(
+  { hooks }: HooksRoutes,
+  filter: ExportQuery,
+  context: Context,
+  state: FormState,
+): Promise<View> {
+  const { db, clock, registry } = hooks
+  const { newest } = await eventQueries.streamBounds(db, { replayed: 0 })
+  const typed = Number(state.typed?.['highest_id'])
+  const highest_id = Number.isSafeInteger(typed) && typed > 0 ? typed : newest
+  const gone = AbortSignal.any([context.gone(), AbortSignal.timeout(COUNT_MS)])
+  const counted = await countReplays(db, clock, { ...filter, highest_id }, { gone: () => gone })
+  const view = {
+    ...{ filter, counted, form: state },
+    highestId: counted.highest_id ?? highest_id,
+    defaultTarget: registry.settings.replay_default_target,
+  }
+  return { page: () => newReplayPage(view), fragment: () => newReplayFragment(view) }
+}
 
 const NOT_COUNTED =
   'highest_id is missing; ask with dry_run first, and give the highest_id of its answer.'

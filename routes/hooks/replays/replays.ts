@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { eventPage } from '../../../html/hooks/events/detail.ts'
-import { replaysList } from '../../../html/hooks/replays.ts'
+import { replaysList } from '../../../html/hooks/replays/replays.ts'
 import { field, withDefault } from '../../../kernel/validate.ts'
 import { replayEvent, Sent } from '../../../services/hooks/replays/replays.ts'
 import { replayer } from '../access.ts'

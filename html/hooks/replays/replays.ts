@@ -1,7 +1,7 @@
-import type { Replay } from '../../db/hooks/replays.ts'
-import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
-import { field, postForm, refusal, submit } from '../form.ts'
+import type { Replay } from '../../../db/hooks/replays.ts'
+import { html, type Html } from '../../../kernel/html.ts'
+import type { FormState } from '../../../kernel/http/view.ts'
+import { field, postForm, refusal, submit } from '../../form.ts'
 import {
   attributes,
   countText,
@@ -11,7 +11,7 @@ import {
   section,
   tableRow,
   timeTag,
-} from '../parts.ts'
+} from '../../parts.ts'
 
 /** What the page of an event shows of its replays. */
 export interface ReplaysView {

@@ -1,0 +1,90 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { addProvider, FORM_TYPE, post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
+import { request } from '../helpers/http.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import { startReceiver } from '../helpers/replays.ts'
+import { until } from '../helpers/until.ts'
+
+const receiver = await startReceiver(t)
+const { base } = await startHooks(t, backends[1], {
+  HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
+})
+await addProvider(base, 'shop', { open: true })
+const OWN = { 'Sec-Fetch-Site': 'same-origin', Accept: 'text/html' }
+
+async function send(type: string, body = '{}'): Promise<number> {
+  return (await post(base, 'generic/shop', body, { 'X-Event-Type': type })).json<Ack>().id
+}
+
+async function pageOf(path: string): Promise<string> {
+  const { status, text } = await request(base + path, { headers: OWN })
+  if (status !== 200) throw new Error(`${path} answered ${status}`)
+  return text
+}
+
+const first = await send('order.paid', '{"n":"<1>"}')
+const last = await send('order.open')
+
+await t.test('a filter of the log is counted, with bounds that stay', async (t: Test) => {
+  const log = await pageOf('/log?event_type=order.paid&since=24h')
+  t.match(log, '"/replays/new?event_type=order.paid&amp;since=24h"')
+  const shown = await pageOf('/replays/new?event_type=order.paid&since=24h')
+  t.match(shown, 'Replay 1 event')
+  t.match(shown, `event ${first}; newer ones are not sent`)
+  t.match(shown, /name="since" value="\d{4}-\d\d-\d\dT/, 'not a duration, which moves')
+  t.match(await pageOf('/replays/new'), 'Replay 2 events')
+  t.match(await pageOf(`/replays/new?json=${encodeURIComponent('n=<1>')}`), 'Replay 1 event')
+  const none = await pageOf('/replays/new?event_type=nothing')
+  t.match(none, 'No event matches these filters.')
+  t.notMatch(none, 'name="target_url"')
+})
+
+await t.test('a job begins by its form, and is listed', async (t: Test) => {
+  t.match(await pageOf('/replays'), 'No replays of many events.')
+  const fields = {
+    event_type: 'order.paid',
+    highest_id: String(last),
+    target_url: `${receiver.url}/in?token=hush`,
+  }
+  const body = new URLSearchParams(fields).toString()
+  const headers = FORM_TYPE
+  const started = await request(`${base}/replays`, { method: 'POST', headers, body })
+  t.equal(started.status, 303)
+  const path = String(started.headers.location)
+  const shown = await until(async () => {
+    const text = await pageOf(path)
+    return text.includes('data-state="finished"') && text
+  }, 'the job to end')
+  t.match(shown, 'Event type: ')
+  t.notMatch(shown, 'hush')
+  t.notMatch(shown, 'hx-trigger="every', 'what has ended is not asked for again')
+  t.equal(receiver.received[0]?.headers['x-gatehouse-replay'], String(first))
+  t.match(await pageOf('/replays'), new RegExp(`href="${path}"`))
+  const again = await postForm(base, `${path}/cancel`, {})
+  t.match(again, { status: 200, text: /data-state="finished"/ }, 'what has ended stays')
+})
+
+await t.test('what is refused', async (t: Test) => {
+  const form = 'application/x-www-form-urlencoded'
+  const fields = (text: string, headers = {}) => {
+    return { call: 'POST /replays', body: text, headers: { 'content-type': form, ...headers } }
+  }
+  const target = `target_url=${encodeURIComponent(receiver.url)}`
+  const foreign = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+  const state = async () => [receiver.received.length, (await pageOf('/replays')).length]
+  await refuseAll(t, { service: 'hooks', base, state }, [
+    [fields(`highest_id=${last}&${target}`, foreign), 403],
+    [fields(target), 422, undefined, /highest_id/],
+    [fields(`highest_id=0&${target}`), 422, undefined, /highest_id/],
+    [fields(`highest_id=${last}`), 422, undefined, /no default target/],
+    [fields(`highest_id=${last}&target_url=http%3A%2F%2F10.0.0.1`), 422, undefined, /not on the/],
+    [fields(`highest_id=${last}&${target}&since=24h`), 422, undefined, /since must be/],
+    // The time that a search takes shows whether a text is in a payload.
+    ['GET /replays/new?text=secret', 403, undefined, /another site may not search/],
+    ['GET /replays/new?json=x', 400, undefined, /json must be/],
+    ['GET /replays/none', 404],
+    [{ call: 'POST /replays/none/cancel', headers: { 'content-type': form } }, 404],
+  ])
+})
