@@ -1,10 +1,13 @@
 import Type from 'typebox'
 import { exec, many, nullable, optional, sqlFile, Timestamp } from '../sql-file.ts'
 
-/** One time that an event was sent. `refused`: nothing was connected to; `ms` until the answer. */
+/**
+ * One time that an event was sent. `edited`: as a replay, with another body. `refused`: nothing was
+ * connected to; `ms` until the answer.
+ */
 export const Replay = Type.Object({
   id: Type.Integer(),
-  kind: Type.Enum(['replay', 'forward', 'destination']),
+  kind: Type.Enum(['replay', 'edited', 'forward', 'destination']),
   target: Type.String(),
   outcome: Type.Union([
     Type.Literal('delivered'),

@@ -382,7 +382,7 @@ create table hooks.rejection_writers (
 create table hooks.attempts (
   id       bigint         generated always as identity primary key,
   event_id bigint         not null references hooks.events on delete cascade,
-  kind     text           not null check (kind in ('replay', 'forward', 'destination')),
+  kind     text           not null check (kind in ('replay', 'edited', 'forward', 'destination')),
   target   text           not null, -- URL without tokens, or exec: and the name of a forwarder's program
   -- delivered: answered with 2xx, or a program exited with 0. failed: anything else. refused: nothing was sent.
   outcome  text           not null check (outcome in ('delivered', 'failed', 'refused')),

@@ -67,7 +67,14 @@ export async function fillOrdinary(base: string): Promise<Paths> {
   await refusals(base)
   const { id } = push.json<{ id: number }>()
   await addDestination(base, 'erp', 'https://9.9.9.9/in')
-  const log = ['/log', '/log?limit=3', '/log?rejected=1', `/log/${id}`, `/log/${binary}`]
+  const log = [
+    '/log',
+    '/log?limit=3',
+    '/log?rejected=1',
+    `/log/${id}`,
+    `/log/${id}/edit`,
+    `/log/${binary}`,
+  ]
   return ['/', ...log, '/replays/new', '/replays', '/providers', '/destinations', '/settings']
 }
 

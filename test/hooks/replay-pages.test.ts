@@ -1,10 +1,20 @@
+import { verify } from '@octokit/webhooks-methods'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { addProvider, FORM_TYPE, post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
+import {
+  SECRETS,
+  addProvider,
+  deliver,
+  FORM_TYPE,
+  post,
+  postForm,
+  startHooks,
+  type Ack,
+} from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
-import { startReceiver } from '../helpers/replays.ts'
+import { attemptsIn, startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 
 const receiver = await startReceiver(t)
@@ -86,5 +96,59 @@ await t.test('what is refused', async (t: Test) => {
     ['GET /replays/new?json=x', 400, undefined, /json must be/],
     ['GET /replays/none', 404],
     [{ call: 'POST /replays/none/cancel', headers: { 'content-type': form } }, 404],
+  ])
+})
+
+await t.test('an event is sent with another body, signed for it', async (t: Test) => {
+  const id = (await deliver(base, 'code_host', '{"n":1}\n')).json<Ack>().id
+  const form = await pageOf(`/log/${id}/edit`)
+  t.match(form, '{&quot;n&quot;:1}')
+  t.match(await pageOf(`/log/${id}`), `href="/log/${id}/edit"`)
+  // A form sends line breaks as CRLF.
+  const fields = {
+    content_type: 'application/x-edited',
+    payload: '{"n":2}\r\n',
+    target_url: `${receiver.url}/edited`,
+  }
+  const { status, text } = await postForm(base, `/log/${id}/edit`, fields)
+  t.equal(status, 200)
+  t.match(attemptsIn(text), [{ outcome: 'delivered', kind: 'replay, edited' }])
+  const got = receiver.received.at(-1)
+  t.equal(String(got?.body), '{"n":2}\n')
+  t.match(got?.headers, {
+    'content-type': 'application/x-edited',
+    'x-gatehouse-replay': String(id),
+    'x-gatehouse-edited': 'true',
+  })
+  const signature = String(got?.headers['x-hub-signature-256'])
+  t.ok(await verify(SECRETS.code_host, '{"n":2}\n', signature), 'signed anew')
+  const stored = await request(`${base}/log/${id}/payload`)
+  t.equal(stored.text, '{"n":1}\n', 'the stored event does not change')
+  await postForm(base, `/log/${id}/edit`, { payload: '', target_url: `${receiver.url}/edited` })
+  t.match(receiver.received.at(-1)?.headers, { 'content-length': '0' })
+  t.equal(receiver.received.at(-1)?.headers['content-type'], undefined)
+  await postForm(base, `/log/${id}/replay`, { target_url: `${receiver.url}/again` })
+  t.equal(receiver.received.at(-1)?.headers['x-gatehouse-edited'], undefined)
+
+  const binary = (await post(base, 'generic/shop', Buffer.from([0xff, 0]))).json<Ack>().id
+  const long = (await post(base, 'generic/shop', 'x'.repeat(256 * 1024 + 1))).json<Ack>().id
+  for (const other of [binary, long]) {
+    t.match(await pageOf(`/log/${other}/edit`), 'Only text of at most 256 KB')
+  }
+  const call = { call: `POST /log/${id}/edit` }
+  const wrong = (more: object, headers = {}) => ({
+    ...call,
+    body: new URLSearchParams({ ...fields, ...more }).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+  })
+  const state = async () => [receiver.received.length, (await pageOf(`/log/${id}`)).length]
+  await refuseAll(t, { service: 'hooks', base, state }, [
+    [wrong({}, { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }), 403],
+    [wrong({ content_type: 'ü' }), 422, undefined, /content_type must be/],
+    [wrong({ payload: 'x'.repeat(256 * 1024 + 1) }), 422, undefined, /payload must be text of/],
+    [wrong({ payload: 'x'.repeat(1_100_000) }), 413],
+    [wrong({ target_url: '' }), 422, undefined, /no default target/],
+    ['GET /log/999999/edit', 404],
+    [{ ...wrong({}), call: 'POST /log/999999/edit' }, 404],
   ])
 })

@@ -3,7 +3,7 @@ import type { FormState, Page } from '../../../kernel/http/view.ts'
 import type { ExportQuery } from '../../../services/hooks/events/filter.ts'
 import type { ReplayJob } from '../../../services/hooks/replays/jobs.ts'
 import type { CountedEvents } from '../../../services/hooks/replays/planning.ts'
-import { field, hiddenField, postForm, refusal, submit } from '../../form.ts'
+import { hiddenField, postForm, refusal, submit } from '../../form.ts'
 import {
   attributes,
   breakable,
@@ -18,6 +18,7 @@ import {
 } from '../../parts.ts'
 import { chosenFilters, logUrl } from '../events/filter.ts'
 import { listHead } from '../events/list.ts'
+import { targetField } from './replays.ts'
 
 /** What `/replays/new` shows: the events that would be sent. */
 export interface NewReplayView {
@@ -71,16 +72,9 @@ function countedText({ count, more }: CountedEvents): string {
   return more ? `${count.toLocaleString('en')} or more` : count.toLocaleString('en')
 }
 
-function newReplayForm({ filter, counted, highestId, defaultTarget, form }: NewReplayView): Html {
+function newReplayForm(view: NewReplayView): Html {
+  const { filter, counted, highestId, form } = view
   const target = { id: 'job-target', ...form }
-  const own = {
-    type: 'url',
-    placeholder: defaultTarget ?? 'https://example.com/hook',
-    required: defaultTarget === null,
-    hint: html`${defaultTarget !== null && html`Empty = the default target, <bdi>${defaultTarget}</bdi>. `}A
-      private address must be the default target of the <a href="/settings">settings</a> or be
-      listed in <code>HOOKS_REPLAY_TARGETS</code>.`,
-  }
   const { count, more } = counted
   const label = `Replay ${more ? 'all of them' : countText(count, 'event')}`
   return html`${refusal(target)}
@@ -90,8 +84,7 @@ function newReplayForm({ filter, counted, highestId, defaultTarget, form }: NewR
       'hx-push-url': 'true',
     },
     html`${Object.entries(filter).map(([name, text]) => text !== '' && hiddenField(name, text))}
-      ${hiddenField('highest_id', String(highestId))}
-      ${field(target, 'target_url', 'Target (URL)', own)}
+      ${hiddenField('highest_id', String(highestId))} ${targetField(target, view)}
       <p class="actions">
         ${submit(label, { class: 'primary', id: 'start-replay' })}
         <a href="${logUrl(filter)}">Back to the log</a>

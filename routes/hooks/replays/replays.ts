@@ -1,11 +1,13 @@
 import Type from 'typebox'
 import { eventPage } from '../../../html/hooks/events/detail.ts'
+import { editPage } from '../../../html/hooks/replays/edit.ts'
 import { replaysList } from '../../../html/hooks/replays/replays.ts'
 import { field, withDefault } from '../../../kernel/validate.ts'
-import { replayEvent, Sent } from '../../../services/hooks/replays/replays.ts'
+import { newForm, type FormState, type View } from '../../../kernel/http/view.ts'
+import { MAX_EDITED, replayEvent, Sent } from '../../../services/hooks/replays/replays.ts'
 import { replayer } from '../access.ts'
 import { EventId, readEvent } from '../events/detail.ts'
-import { api, form } from '../kit.ts'
+import { api, form, page, type HooksRoutes } from '../kit.ts'
 
 export const target_url = field(
   Type.Optional(
@@ -19,7 +21,35 @@ export const ReplayRequest = Type.Object(
   { additionalProperties: false, examples: [{ target_url: 'https://example.com/hook' }] },
 )
 
-/** An event is sent again. */
+const CONTENT_TYPE_FORM = 'must be at most 255 printable ASCII characters.'
+const BODY_FORM = `must be text of at most ${MAX_EDITED} bytes.`
+
+/** What the form of `/log/{id}/edit` sends. No API: a token must not sign what it likes. */
+const EditForm = Type.Object({
+  content_type: field(withDefault(Type.String(), ''), CONTENT_TYPE_FORM, [
+    (text) => /^[\x20-\x7e]{0,255}$/.test(text),
+    CONTENT_TYPE_FORM,
+  ]),
+  payload: field(withDefault(Type.String(), ''), BODY_FORM, [
+    (text) => Buffer.byteLength(text) <= MAX_EDITED,
+    BODY_FORM,
+  ]),
+  target_url: withDefault(Type.String(), ''),
+})
+
+async function editView(app: HooksRoutes, id: number, refused?: FormState): Promise<View> {
+  const { event, omittedBytes, replays, defaultTarget } = await readEvent(app, id)
+  const isShort = omittedBytes === 0 && event.payload_size <= MAX_EDITED
+  const typed = { content_type: event.content_type ?? '', payload: event.payload }
+  const view = {
+    ...{ event, replays, defaultTarget, maxBytes: MAX_EDITED },
+    isEditable: isShort && event.payload_encoding === 'utf8',
+    form: refused ?? newForm(EditForm, typed),
+  }
+  return { page: () => editPage(view) }
+}
+
+/** An event is sent again, as it was stored or edited. */
 export const replayEndpoints = [
   form({
     path: '/log/:id/replay',
@@ -40,6 +70,31 @@ export const replayEndpoints = [
       const view = await readEvent(app, id, { refused })
       return { page: () => eventPage(view) }
     },
+  }),
+
+  page({
+    path: '/log/:id/edit',
+    params: { id: EventId },
+    answer: ({ app, params: { id } }) => editView(app, id),
+  }),
+
+  form({
+    path: '/log/:id/edit',
+    params: { id: EventId },
+    body: EditForm,
+    limit: 4 * MAX_EDITED,
+    async answer({ app, actor, params: { id }, body }) {
+      const { target_url, payload, content_type } = body
+      const edit = { payload, content_type: content_type.trim() || null }
+      await replayEvent({ ...app.hooks, actor }, id, target_url.trim() || undefined, edit)
+      const view = await readEvent(app, id, { isReplayed: true })
+      return {
+        page: () => eventPage(view),
+        fragment: () => replaysList(view),
+        location: `/log/${id}?replayed=1`,
+      }
+    },
+    refused: ({ app, params: { id } }, refused) => editView(app, id, refused),
   }),
 
   api({

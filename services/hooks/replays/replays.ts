@@ -1,11 +1,11 @@
 import Type from 'typebox'
 import type { Database } from '../../../db/client.ts'
-import { eventQueries } from '../../../db/hooks/events.ts'
+import { eventQueries, type StoredEvent } from '../../../db/hooks/events.ts'
 import { Replay, replayQueries } from '../../../db/hooks/replays.ts'
 import { notFound } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import { makeChange, type ChangeTools } from '../../audit.ts'
-import { redactUrlTokens } from '../redact.ts'
+import { headersInOrder, redactUrlTokens } from '../redact.ts'
 import type { Registry } from '../registry.ts'
 import { makeAttempt, replayIdentity, type AttemptParts } from './attempt.ts'
 import { chooseTarget } from './outgoing.ts'
@@ -22,14 +22,27 @@ export interface ReplayParts extends AttemptParts {
 export const Sent = Type.Omit(Replay, ['id', 'answer'])
 export type Sent = Type.Static<typeof Sent>
 
-/** Sends a stored event again. The replay has a line in the audit, whatever its outcome. */
+/** Another body for an event, and the type of its content; null for none. */
+interface Edit {
+  payload: string
+  content_type: string | null
+}
+
+/** Bytes of a payload that can be edited. */
+export const MAX_EDITED = 256 * 1024
+
+/**
+ * Sends a stored event again; with `edit` with that body, marked as edited, while the stored one
+ * stays. The replay has a line in the audit, whatever its outcome.
+ */
 export async function replayEvent(
   parts: ReplayParts & ChangeTools,
   id: number,
   targetUrl: string | undefined,
+  edit?: Edit,
 ): Promise<Sent> {
-  const { row, replay, url } = await sendStored(parts, id, targetUrl)
-  const subject = `event ${id} to ${auditedUrl(url)}`
+  const { row, replay, url } = await sendStored(parts, id, targetUrl, edit)
+  const subject = `event ${id}${edit === undefined ? '' : ', edited,'} to ${auditedUrl(url)}`
   const note = { service: 'hooks', action: 'event replay', subject } as const
   await makeChange(parts, note, (tx) => replayQueries.saveReplay(tx, row))
   return replay
@@ -44,19 +57,38 @@ export function auditedUrl({ origin, pathname, search }: URL): string {
  * Sends a stored event to a target, or to the default one. The caller records it, whatever its
  * outcome (decisions.md section 3, Replay).
  */
-async function sendStored(parts: ReplayParts, id: number, targetUrl: string | undefined) {
-  const event = await eventQueries.findEvent(parts.db, { id })
-  if (event === undefined) throw notFound(`There is no event ${id}.`)
+async function sendStored(
+  parts: ReplayParts,
+  id: number,
+  targetUrl: string | undefined,
+  edit: Edit | undefined,
+) {
+  const stored = await eventQueries.findEvent(parts.db, { id })
+  if (stored === undefined) throw notFound(`There is no event ${id}.`)
+  const event = edit === undefined ? stored : edited(stored, edit)
   const { settings } = parts.registry
   const target = chooseTarget(targetUrl, settings.replay_default_target, parts.replayTargets())
+  const { deliveryId, headers } = replayIdentity(parts, event)
   const {
     retryAfter: _,
     answer,
     ...result
   } = await makeAttempt(parts, event, target, {
-    ...replayIdentity(parts, event),
+    deliveryId,
+    headers: { ...headers, ...(edit !== undefined && { [EDITED]: 'true' }) },
     keeps: 'all answers',
   })
-  const replay = { kind: 'replay' as const, target: redactUrlTokens(target.url.href), ...result }
+  const kind = edit === undefined ? ('replay' as const) : ('edited' as const)
+  const replay = { kind, target: redactUrlTokens(target.url.href), ...result }
   return { replay, row: { event: id, ...replay, answer }, url: target.url }
+}
+
+/** The header by which a receiver knows that the body is not what the provider sent. */
+const EDITED = 'x-gatehouse-edited'
+
+/** The event with another body. A form sends every line break as CRLF. */
+function edited(event: StoredEvent, { payload, content_type }: Edit): StoredEvent {
+  const text = event.payload.includes('\r\n') ? payload : payload.replaceAll('\r\n', '\n')
+  const headers = headersInOrder(event.headers).filter(([name]) => !/^content-type$/i.test(name))
+  return { ...event, content_type, payload: Buffer.from(text), headers: JSON.stringify(headers) }
 }
