@@ -4,7 +4,7 @@ import { Fault } from '../kernel/fault.ts'
 import { pause } from '../kernel/time.ts'
 import { accepted, integer } from '../kernel/variables.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replays/outgoing.ts'
-import { MAX_REPLAYED } from '../services/hooks/replays/jobs.ts'
+import { COUNT_REPLAYS_TO } from '../services/hooks/replays/planning.ts'
 import { apiClient, CLIENT_FLAGS, readFrom, type ApiClient } from './api-client.ts'
 import { command, JSON_FLAG, UsageError, value, type Call, type PlainTools } from './command.ts'
 import { FILTER_FLAGS, ID, readQuery } from './events.ts'
@@ -22,7 +22,7 @@ const FLAGS = {
   confirm: value(
     'COUNT',
     'how many events to send, as the dry run counted them',
-    integer({ min: 1, max: MAX_REPLAYED, of: 'events' }),
+    integer({ min: 1, max: COUNT_REPLAYS_TO, of: 'events' }),
   ),
   json: JSON_FLAG,
   ...CLIENT_FLAGS,
@@ -37,7 +37,11 @@ const Sent = Type.Object({
   ms: Type.Integer(),
   detail: nullable(Type.String()),
 })
-const Counted = Type.Object({ count: Type.Integer(), highest_id: nullable(Type.Integer()) })
+const Counted = Type.Object({
+  count: Type.Integer(),
+  more: Type.Boolean(),
+  highest_id: nullable(Type.Integer()),
+})
 const Job = Type.Object({
   id: Type.String(),
   state: Type.String(),
@@ -46,7 +50,7 @@ const Job = Type.Object({
   delivered: Type.Integer(),
   failed: Type.Integer(),
   failed_ids: Type.Array(Type.Integer()),
-  last_id: nullable(Type.Integer()),
+  waiting: Type.Integer(),
   ended_at: nullable(Type.String()),
 })
 type Job = Type.Static<typeof Job>
@@ -120,14 +124,15 @@ async function replayIds(client: ApiClient, call: ReplayCall, output: Output): P
 }
 
 function printCount(counted: Type.Static<typeof Counted>, { flags }: ReplayCall, output: Output) {
-  const { count, highest_id } = counted
+  const { count, more, highest_id } = counted
   const next = `to send them: --highest-id ${highest_id} --confirm ${count}`
-  const line = count === 0 ? 'no events match' : `${eventsText(count)}; ${next}`
-  output.out(flags.json ? JSON.stringify({ count, highest_id }) : line)
+  const found = more ? `more than ${eventsText(count)}` : eventsText(count)
+  const line = count === 0 ? 'no events match' : `${found}; ${next}`
+  output.out(flags.json ? JSON.stringify({ count, more, highest_id }) : line)
   return DONE
 }
 
-/** Starts the job and waits for its end. A signal cancels it. */
+/** Starts the job and follows it to its end, or until a signal. The job does not need that. */
 async function replayCounted(
   client: ApiClient,
   filter: object,
@@ -143,8 +148,10 @@ async function replayCounted(
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())
   const started = await client.json(Started, START, post({ ...filter, ...targetOf(call) }))
-  const job = await follow(client, started.job, stop.signal, (line) => output.err(line))
-  output.out(json ? JSON.stringify(job) : endText(job))
+  const progress = (line: string) => output.err(line)
+  progress(`job ${started.job.id}: a signal ends this command, not the job`)
+  const job = await follow(client, started.job, stop.signal, progress)
+  output.out(json ? JSON.stringify(job) : jobText(job))
   return job.state === 'finished' && job.failed === 0 ? DONE : FAILED
 }
 
@@ -154,22 +161,27 @@ async function follow(
   stop: AbortSignal,
   progress: (line: string) => void,
 ): Promise<Job> {
-  const path = `/api/v1/replay-jobs/${started.id}`
   let job = started
-  while (job.ended_at === null) {
+  while (job.ended_at === null && !stop.aborted) {
     await pause(POLL_MS, stop)
-    const { done } = job
-    job = await client.json(Job, path, { method: stop.aborted ? 'DELETE' : 'GET' })
-    if (job.done !== done) progress(`${job.done} of ${job.count} done`)
+    const before = progressText(job)
+    job = await client.json(Job, `/api/v1/replay-jobs/${job.id}`)
+    if (progressText(job) !== before) progress(progressText(job))
   }
   return job
 }
 
-function endText({ state, count, delivered, failed, failed_ids, done, last_id }: Job) {
-  const rest = done < count ? `, ${count - done} not sent` : ''
-  const next = done < count && last_id !== null ? `; go on with --since ${last_id + 1}` : ''
-  const ids = failed > 0 ? ` (${failed_ids.join(' ')})` : ''
-  return `${state}: ${delivered} delivered, ${failed} failed${ids}${rest}${next}`
+function progressText({ state, count, done, failed }: Job): string {
+  if (state === 'planning') return `${eventsText(count)} found so far`
+  return `${done} of ${count} done${failed > 0 ? `, ${failed} failed` : ''}`
+}
+
+function jobText({ id, state, ended_at, delivered, failed, failed_ids, waiting }: Job): string {
+  const hidden = failed > failed_ids.length ? ' …' : ''
+  const ids = failed > 0 ? ` (${failed_ids.join(' ')}${hidden})` : ''
+  const rest = waiting > 0 ? `, ${waiting} not sent` : ''
+  const goesOn = ended_at === null ? `; job ${id} goes on` : ''
+  return `${state}: ${delivered} delivered, ${failed} failed${ids}${rest}${goesOn}`
 }
 
 function eventsText(count: number) {

@@ -18,6 +18,8 @@ const Configured = Type.Enum(['configured'])
 /** What a sender needs to know of a destination. `failed`: failures disabled it. */
 export const DestinationTarget = Type.Object({
   name: Type.String(),
+  /** `replay`: a job, which gets what was found for it once. */
+  kind: Type.Enum(['standing', 'replay']),
   url: Type.String(),
   ordered: Type.Boolean(),
   rate: nullable(Type.Integer()),
@@ -170,6 +172,7 @@ export const destinationQueries = sqlFile('sql/hooks/destinations.sql', {
   }),
   settleDeliveries: optional(Enabled, {
     name: 'text',
+    kind: 'text',
     target: 'text',
     results: 'jsonb',
     most: 'int8',

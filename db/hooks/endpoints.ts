@@ -24,6 +24,6 @@ export const endpointQueries = sqlFile('sql/hooks/endpoints.sql', {
   listEndpoints: many(Endpoint, {}),
   listEndpointKeys: many(EndpointKey, {}),
   addEndpoint: optional(Name, { name: 'text', token_hash: 'bytea', may_replay: 'bool' }),
-  removeEndpoint: optional(Name, { name: 'text' }),
+  removeEndpoint: optional(Type.Pick(EndpointKey, ['token_hash']), { name: 'text' }),
   touchEndpoint: exec({ name: 'text', now: 'timestamptz' }),
 })

@@ -20,7 +20,7 @@ export function rejectionsPage(view: RejectionsView): Page {
     title: 'Rejected deliveries',
     section: 'log',
     wide: true,
-    body: html`${listHead(true)}
+    body: html`${listHead('rejected')}
       <p class="muted">${REJECTED}</p>
       ${logFilter(view)} ${rejectionsFragment(view)}`,
   }

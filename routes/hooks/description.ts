@@ -14,7 +14,8 @@ import { IngestAck } from './deliveries.ts'
 import { Retried } from './destinations/deliveries.ts'
 import { DestinationList } from './destinations/destinations.ts'
 import { Switch } from './kit.ts'
-import { ReplayedEvents, ReplayJobRequest, ReplayRequest } from './replays.ts'
+import { ReplayedEvents, ReplayJobList, ReplayJobRequest } from './replays/jobs.ts'
+import { ReplayRequest } from './replays/replays.ts'
 
 /** hooks.md section 2, Problem. */
 const Problem = Type.Object({
@@ -30,7 +31,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   401: 'The signature or the token is missing, malformed, stale or wrong',
   403: 'Not for this caller; or the provider is disabled, or its token or signature is wrong',
   404: 'It does not exist, or is not configured',
-  409: 'A replay job is running: wait for its end or cancel it; or the name is taken',
+  409: 'Too many replay jobs run, or destinations are there; or the name is taken',
   412: 'It has changed since the version in If-Match; nothing was changed',
   413: 'The body is too large',
   415: 'The body must be JSON',
@@ -70,6 +71,7 @@ export function describeHooks(
       ReplayJobRequest,
       ReplayedEvents,
       ReplayJob,
+      ReplayJobList,
       ProviderStatus,
       HourStats,
       Destination,

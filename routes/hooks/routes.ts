@@ -15,7 +15,8 @@ import { exportEndpoints } from './events/export.ts'
 import { forwarderEndpoints } from './forwarders.ts'
 import type { HooksRoutes } from './kit.ts'
 import { providerEndpoints } from './providers.ts'
-import { replayEndpoints } from './replays.ts'
+import { replayJobEndpoints, replayJobPages } from './replays/jobs.ts'
+import { replayEndpoints } from './replays/replays.ts'
 import { settingsEndpoints } from './settings.ts'
 import { statsEndpoints } from './stats.ts'
 import { streamEndpoints } from './stream.ts'
@@ -25,6 +26,8 @@ const ENDPOINTS = [
   ...logEndpoints,
   ...eventEndpoints,
   ...replayEndpoints,
+  ...replayJobEndpoints,
+  ...replayJobPages,
   ...exportEndpoints,
   ...streamEndpoints,
   ...providerEndpoints,

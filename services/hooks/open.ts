@@ -4,7 +4,7 @@ import { createIngest } from './deliveries/ingest.ts'
 import { openQueue, type QueueSource } from './queues/open.ts'
 import { openRegistry, type HooksParts } from './registry.ts'
 import { openForwarders } from './forwarders/forwarders.ts'
-import { openReplayJobs } from './replays/jobs.ts'
+import { startReplayPlanning } from './replays/planning.ts'
 import type { ReplayParts } from './replays/replays.ts'
 import { openRejections } from './rejections.ts'
 import { createSecretUses } from './providers.ts'
@@ -44,7 +44,7 @@ export async function openHooks(options: HooksOptions) {
   stream = await openStream({ db, clock, log, metrics, registry, readStatus })
   const forwarders = await openForwarders({ db, stream, registry, secrets, clock, log, metrics })
   const destinations = openDestinations({ ...options, registry, stream })
-  const replayJobs = openReplayJobs({ ...options, registry })
+  const replayPlanning = startReplayPlanning(options)
   const retention = startRetention(options, registry, forwarders)
   registry.onChange(onChange)
   metrics.gauge(
@@ -62,7 +62,7 @@ export async function openHooks(options: HooksOptions) {
     stream,
     forwarders,
     rejections,
-    replayJobs,
+    replayPlanning,
     secretUses,
     retention,
     readStatus,
@@ -74,7 +74,7 @@ export async function openHooks(options: HooksOptions) {
      */
     endStreams() {
       stream.close()
-      replayJobs.stop()
+      void replayPlanning.close()
       void forwarders.close()
       void destinations.close()
       void queue.close()
@@ -82,7 +82,7 @@ export async function openHooks(options: HooksOptions) {
     /** Stores what is waiting and stops following the database. */
     async close() {
       status.close()
-      await replayJobs.close()
+      await replayPlanning.close()
       await forwarders.close()
       await destinations.close()
       await queue.close()

@@ -35,7 +35,7 @@ export async function openRegistry(
   let providers = new Map<string, Provider>()
   let problems = new Map<string, string>()
   let endpoints = new Map<string, EndpointKey>()
-  let destinations: readonly DestinationTarget[] = []
+  let targets: readonly DestinationTarget[] = []
   let settings = await settingsQueries.readSettings(db, {})
   const fresh = random(12).toString('hex')
   const { name: installation } = await settingsQueries.nameInstallation(db, { fresh })
@@ -46,13 +46,13 @@ export async function openRegistry(
     // In parallel they would need a connection each, which at a start costs more than it saves.
     const rows = await providerQueries.listProviders(db, {})
     const keys = await endpointQueries.listEndpointKeys(db, {})
-    const targets = await destinationQueries.listTargets(db, {})
+    const found = await destinationQueries.listTargets(db, {})
     const fresh = await settingsQueries.readSettings(db, {})
     problems = checkSecrets(rows, secrets, problems, log)
-    const text = JSON.stringify([rows, [...problems], keys, targets, fresh])
+    const text = JSON.stringify([rows, [...problems], keys, found, fresh])
     endpoints = new Map(keys.map((key) => [key.token_hash.toString('hex'), key]))
     providers = new Map(rows.map((provider) => [provider.name, provider]))
-    destinations = targets
+    targets = found
     settings = fresh
     if (text === seen) return
     seen = text
@@ -70,8 +70,13 @@ export async function openRegistry(
     installation,
     /** The endpoint whose token has this hash. */
     endpointOf: (tokenHash: Buffer) => endpoints.get(tokenHash.toString('hex')),
+    /** What events are sent to now: the destinations, and the replay jobs that send. */
+    get targets() {
+      return targets
+    },
+    /** The destinations that people have added. */
     get destinations() {
-      return destinations
+      return targets.filter(({ kind }) => kind === 'standing')
     },
     /** True when an alarm is set for some provider. */
     get hasAlarms() {

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { destinationQueries } from '../../db/hooks/destinations.ts'
 import { eventQueries } from '../../db/hooks/events.ts'
+import { replayQueries } from '../../db/hooks/replays.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { Settings, settingsQueries as q } from '../../db/hooks/settings.ts'
 import {
@@ -99,6 +100,7 @@ export function startRetention(
     }
     const before = new Date(now - ACTIVITY_DAYS * DAY_MS)
     await q.pruneActivity(db, { before })
+    await replayQueries.pruneReplayJobs(db, {})
     await rejectionQueries.pruneRejectionMinutes(db, { before })
     if (removed > 0) log.info('pruned', { events: removed })
   }

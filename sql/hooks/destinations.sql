@@ -1,9 +1,11 @@
 -- name: listTargets
--- What the senders need to know of each destination. `failed`: it was disabled because deliveries failed.
-select name, url, ordered, rate, timeout_s, body_template, sign_scheme, sign_secret, auth, headers,
+-- What the workers need to know of each destination. `failed`: it was disabled because deliveries failed. Of replay jobs
+-- only those that send are there.
+select name, kind, url, ordered, rate, timeout_s, body_template, sign_scheme, sign_secret, auth, headers,
        disabled_at is null as enabled, coalesce(disabled_by = 'failures', false) as failed
   from hooks.destinations
  where disabled_by is distinct from 'removal'
+   and disabled_by is distinct from 'job'
  order by name;
 
 -- name: listDestinations
@@ -32,6 +34,7 @@ select d.name, d.version::text, d.url, d.providers, d.event_types,
                       where destination = d.name and next_at is not null)) as oldest_at
   from hooks.destinations d
  where (:name::text is null or d.name = :name)
+   and d.kind = 'standing'
    and d.disabled_by is distinct from 'removal'
  order by d.name;
 
@@ -40,6 +43,7 @@ select d.name, d.version::text, d.url, d.providers, d.event_types,
 select version::text, url, providers, position, sign_scheme, sign_secret, auth, headers
   from hooks.destinations
  where name = :name
+   and kind = 'standing'
    and disabled_by is distinct from 'removal'
    for no key update;
 
@@ -53,7 +57,9 @@ with added as (
          :sign_scheme, :sign_secret, :auth, :headers,
          greatest(least(:position, coalesce((select max(id) from hooks.events), 0)), s.pruned_through)
     from hooks.settings s
-   where (select count(*) from hooks.destinations where disabled_by is distinct from 'removal') < :most
+   where (select count(*)
+            from hooks.destinations
+           where kind = 'standing' and disabled_by is distinct from 'removal') < :most
   on conflict (name) do nothing
   returning name
 ), notified as (
@@ -81,6 +87,7 @@ with changed as (
          disabled_by = case when :enabled then null else 'operator' end,
          dead_in_row = case when :enabled then 0 else dead_in_row end
    where name = :name
+     and kind = 'standing'
      and disabled_by is distinct from 'removal'
   returning name
 ), notified as (
@@ -94,6 +101,7 @@ with changed as (
   update hooks.destinations
      set disabled_at = coalesce(disabled_at, now()), disabled_by = 'removal'
    where name = :name
+     and kind = 'standing'
      and disabled_by is distinct from 'removal'
   returning name
 ), notified as (
@@ -144,7 +152,7 @@ select name from hooks.destinations where disabled_by is distinct from 'removal'
 -- go on from; null at the end. The rows are found as in removeDeliveries.
 with owner as materialized (
   select name from hooks.destinations
-   where name = :name and disabled_by is distinct from 'removal'
+   where name = :name and kind = 'standing' and disabled_by is distinct from 'removal'
      for no key update
 ), step as materialized (
   select ctid as place, event_id
@@ -168,7 +176,7 @@ select (select count(*) from retried)::integer as retried,
 -- The same for the deliveries of chosen events, also for dead ones.
 with owner as materialized (
   select name from hooks.destinations
-   where name = :name and disabled_by is distinct from 'removal'
+   where name = :name and kind = 'standing' and disabled_by is distinct from 'removal'
      for no key update
 ), retried as (
   update hooks.destination_deliveries d
@@ -205,7 +213,7 @@ select o.event_id, o.state, e.provider, e.event_type, e.received_at, o.tries, o.
 -- delivery may be sent.
 select name, position, behind, due, reads_payloads
   from (select d.name, d.position, d.members <> '[]' as reads_payloads,
-               d.position < (select max(id) from hooks.events) as behind,
+               d.kind = 'standing' and d.position < (select max(id) from hooks.events) as behind,
                exists (select from hooks.destination_deliveries o
                         where o.destination = d.name
                           and o.next_at <= now()
@@ -277,7 +285,7 @@ with given as materialized (
                        ) a)
 ), noted as (
   insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, answer, at)
-  select e.id, 'destination', :target, g.outcome, g.status, g.ms, g.detail, g.answer, g.at
+  select e.id, :kind, :target, g.outcome, g.status, g.ms, g.detail, g.answer, g.at
     from given g
     join event e on e.id = g.event_id
    where g.outcome is not null
@@ -308,6 +316,7 @@ with given as materialized (
   select n, fate from removed union all select n, fate from kept
 ), counted as (
   select count(*) filter (where fate = 'delivered') as delivered,
+         count(*) filter (where fate = 'dead') as died,
          count(*) filter (where fate = 'dead'
                             and n > coalesce((select max(n) from settled where fate = 'delivered'), -1)) as dead
     from settled
@@ -316,6 +325,7 @@ with given as materialized (
 ), changed as (
   update hooks.destinations d
      set delivered = d.delivered + c.delivered,
+         died = d.died + c.died,
          dead_in_row = c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end,
          disabled_at = case when o.disabled_at is null
                              and c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end >= :most
@@ -349,7 +359,7 @@ select min(coalesce((select min(event_id) from hooks.destination_deliveries
 -- Counts what pruneEvents is about to remove as the gap of the destinations that want it and did not get it. Its
 -- caller holds the destinations until both are done. Events go in ascending order, so the deliveries of those removed
 -- are the first ones of each destination: no index by event is needed. The rows are found as in removeDeliveries; 1,000
--- is more than a batch has.
+-- is more than a batch has. Of a replay job only what it would still send counts: what died has been counted.
 with surplus as materialized (
   select id, provider, event_type, payload
     from hooks.events
@@ -374,14 +384,19 @@ with surplus as materialized (
                  limit 1000
                    for update
                 ) o))
-  returning destination, event_id
+  returning destination, event_id, next_at
 ), given_up as (
-  select destination as name, event_id from removed
+  select destination as name, event_id
+    from removed r
+    join owners w on (w.d).name = r.destination
+   where (w.d).kind = 'standing'
+      or (w.d).disabled_at is null and r.next_at is not null
    union all
   select (w.d).name, s.id
     from owners w
     join surplus s on s.id > (w.d).position
-   where hooks.is_wanted(w.d, s.provider, s.event_type, s.payload)
+   where (w.d).kind = 'standing'
+     and hooks.is_wanted(w.d, s.provider, s.event_type, s.payload)
 )
 update hooks.destinations d
    set gap = d.gap + g.events, gap_through = greatest(d.gap_through, g.through)

@@ -23,13 +23,13 @@ with added as (
 select added.name from added left join told on true;
 
 -- name: removeEndpoint
--- Removes an endpoint and so revokes its token. Empty when there is none of this name.
+-- Removes an endpoint and so revokes its token, whose hash it gives. Empty when there is none of this name.
 with removed as (
-  delete from hooks.endpoints where name = :name returning name
+  delete from hooks.endpoints where name = :name returning token_hash
 ), told as (
   select pg_notify('hooks_config', '') as sent from removed
 )
-select removed.name from removed left join told on true;
+select removed.token_hash from removed left join told on true;
 
 -- name: touchEndpoint
 -- Records a use, unless another instance recorded one less than a minute ago.

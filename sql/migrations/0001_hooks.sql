@@ -382,7 +382,7 @@ create table hooks.rejection_writers (
 create table hooks.attempts (
   id       bigint         generated always as identity primary key,
   event_id bigint         not null references hooks.events on delete cascade,
-  kind     text           not null check (kind in ('replay', 'forward', 'destination')),
+  kind     text           not null check (kind in ('replay', 'edited', 'forward', 'destination')),
   target   text           not null, -- URL without tokens, or exec: and the name of a forwarder's program
   -- delivered: answered with 2xx, or a program exited with 0. failed: anything else. refused: nothing was sent.
   outcome  text           not null check (outcome in ('delivered', 'failed', 'refused')),
@@ -412,19 +412,22 @@ create table hooks.forwarders (
   updated_at timestamptz(3)   not null
 );
 
--- Where events are delivered onwards. The filters are those of the log, each a list that matches all where it is empty.
+-- Where events are delivered onwards. The filters are those of the log, each a list that matches all where it is empty. The
+-- kind `standing` gets events as they come. The kind `replay` is a job, which hooks.replay_jobs describes: it gets what
+-- was found for it, once.
 create table hooks.destinations (
   name         text collate "C" primary key,
+  kind         text             not null default 'standing' check (kind in ('standing', 'replay')),
   version      uuid             not null default gen_random_uuid(), -- another one after each edit
   url          text             not null,
-  providers    jsonb            not null, -- names, of which one must fit
-  event_types  jsonb            not null, -- types or patterns with *, of which one must fit
+  providers    jsonb            not null default '[]', -- names, of which one must fit
+  event_types  jsonb            not null default '[]', -- types or patterns with *, of which one must fit
   -- Members of the payload's JSON, all of which must fit: the path with dots between its steps, the value, and the last
   -- step that is a name, which rules most payloads out before they are parsed.
-  members      jsonb            not null,
+  members      jsonb            not null default '[]',
   ordered      boolean          not null,
   rate         integer          check (rate > 0), -- deliveries a second, over all instances; null: no bound
-  timeout_s    integer          not null check (timeout_s between 1 and 30), -- for the whole answer
+  timeout_s    integer          not null default 10 check (timeout_s between 1 and 30), -- for the whole answer
   body_template text,           -- JSON with placeholders, or the name of a preset; null: the payload as it came
   -- Credentials, encrypted, in place of the provider's signature and beside the event's headers.
   sign_scheme  text,
@@ -435,10 +438,12 @@ create table hooks.destinations (
   created_at   timestamptz(3)   not null default now(),
   disabled_at  timestamptz(3),  -- null: enabled
   -- 'removal': it is being removed, its deliveries first. Then nobody sees it any more, and its name is still taken.
-  disabled_by  text             check (disabled_by in ('operator', 'failures', 'removal')),
+  -- 'job': a replay that is still planned, or has ended.
+  disabled_by  text             check (disabled_by in ('operator', 'failures', 'removal', 'job')),
   position     bigint           not null, -- every event up to here has a delivery where the filters want it
   delivered    bigint           not null default 0,
   dead_in_row  integer          not null default 0, -- deliveries that died since one succeeded
+  died         bigint           not null default 0, -- all deliveries that died, also those retried since
   gap          bigint           not null default 0, -- wanted events that retention removed before they were delivered
   gap_through  bigint,          -- the highest of them
   -- The newest attempt that has ended, and the mean time to an answer, in which the newest ones weigh most.
@@ -446,6 +451,8 @@ create table hooks.destinations (
   last_status  smallint,
   last_detail  text,
   mean_ms      double precision,
+  -- No standing destination can have such a name: theirs have no colon.
+  check ((kind = 'replay') = (name like 'replay:%')),
   check ((disabled_at is null) = (disabled_by is null)),
   check ((sign_scheme is null) = (sign_secret is null))
 );
@@ -473,6 +480,20 @@ create index destination_deliveries_oldest on hooks.destination_deliveries (dest
 -- Dead ones are few, and are counted among millions that wait.
 create index destination_deliveries_dead on hooks.destination_deliveries (destination, event_id)
  where next_at is null;
+
+-- Replays of many events. The log is searched downwards from highest_id for what the filter chooses (planning). Then
+-- everything found is sent (sending), until nothing waits (finished), or somebody ends it (cancelled).
+create table hooks.replay_jobs (
+  destination   text collate "C" primary key references hooks.destinations on delete cascade,
+  state         text           not null check (state in ('planning', 'sending', 'finished', 'cancelled')),
+  filter        jsonb          not null, -- the filters of the log, as they were given
+  highest_id    bigint         not null,
+  searched_from bigint         not null, -- the log was searched from here on
+  planned       bigint         not null default 0, -- events found so far
+  token_hash    bytea,         -- of the endpoint that began it, and whose revocation ends it
+  ended_at      timestamptz(3),
+  check ((ended_at is null) = (state in ('planning', 'sending')))
+);
 
 -- Whether a destination's filters want an event.
 create function hooks.is_wanted(d hooks.destinations, provider_of text, type_of text, body bytea) returns boolean

@@ -4,7 +4,7 @@ import { makeLink, pageUser } from '../helpers/links.ts'
 import type { LinksServer } from '../helpers/links.ts'
 import { beginByHand, ended, inventoryFile, storeLines } from '../helpers/ops.ts'
 import type { OpsServer } from '../helpers/ops.ts'
-import { SIGNED_ENV, addProvider, deliver, post, postForm } from '../helpers/hooks.ts'
+import { FORM_TYPE, SIGNED_ENV, addProvider, deliver, post, postForm } from '../helpers/hooks.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { replay } from '../helpers/replays.ts'
 import type { Env } from '../helpers/program.ts'
@@ -67,8 +67,24 @@ export async function fillOrdinary(base: string): Promise<Paths> {
   await refusals(base)
   const { id } = push.json<{ id: number }>()
   await addDestination(base, 'erp', 'https://9.9.9.9/in')
-  const log = ['/log', '/log?limit=3', '/log?rejected=1', `/log/${id}`, `/log/${binary}`]
-  return ['/', ...log, '/providers', '/destinations', '/destinations/erp', '/settings']
+  const log = [
+    '/log',
+    '/log?limit=3',
+    '/log?rejected=1',
+    `/log/${id}`,
+    `/log/${id}/edit`,
+    `/log/${binary}`,
+  ]
+  return [
+    '/',
+    ...log,
+    '/replays/new',
+    '/replays',
+    '/providers',
+    '/destinations',
+    '/destinations/erp',
+    '/settings',
+  ]
 }
 
 /** Text without a place to break it, as long as each field lets it be. */
@@ -95,8 +111,16 @@ export async function fillLong(base: string): Promise<Paths> {
   const { id: last } = signed.json<{ id: number }>()
   const log = [`/log/${id}`, `/log/${last}?compare=${id}`, `/log/${last}`, `/log?open=${id}`]
   const filtered = `/log?provider=generic:${name}&event_type=${type}`
+  const wanted = { text: 'n'.repeat(500), highest_id: '1' }
+  const job = { ...wanted, target_url: `https://9.9.9.9/${'t'.repeat(2_000)}` }
+  const { headers: answer } = await request(`${base}/replays`, {
+    method: 'POST',
+    headers: FORM_TYPE,
+    body: new URLSearchParams(job).toString(),
+  })
+  const replays = [`/replays/new?event_type=${type}`, '/replays', String(answer.location)]
   const pages = ['/providers', '/destinations', `/destinations/${name}`, '/settings']
-  return ['/', '/log', filtered, ...log, ...pages]
+  return ['/', '/log', filtered, ...log, ...replays, ...pages]
 }
 
 /** One that no event is sent to: only such of a type that does not come. */

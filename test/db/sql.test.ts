@@ -146,6 +146,9 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'listRemovals',
     'lockDestinations',
     'findWork',
+    'listRunningJobs', // a hundred at most
+    'endReplayJobs',
+    'cancelReplayJobs',
     'giveUpEvents',
     'saveCheckStates',
     'listMigrations',

@@ -46,6 +46,10 @@ insert into hooks.destinations (name, url, providers, event_types, members, orde
 values ('erp', 'https://example.com/in', '["payments"]', '["*.ü"]', '[["a.0", "\\"\\n", "a"]]', true, 50, 10, ${events}, now(), 'operator', 0.1);
 insert into hooks.destination_deliveries
 select 'erp', id, 1, case when id % 2 = 0 then now() end, null from hooks.events order by id limit 20;
+insert into hooks.destinations (name, kind, url, ordered, position, disabled_at, disabled_by)
+values ('replay:1f', 'replay', 'https://example.com/in', false, 9, now(), 'job');
+insert into hooks.replay_jobs
+values ('replay:1f', 'planning', '{"text": "\\u00fc \\" ''"}', 9, 4, 2, sha256('a'), null);
 insert into hooks.forwarders values ('laptop', ${events}, 3, now());
 insert into hooks.providers (name, family, trust_mode, enabled, token_hash)
 values ('generic:odd', 'webhook', 'token', true, sha256('odd'));

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { ANN, answers, auditOf, changesLeave, command, PROXIED } from '../helpers/audit.ts'
 import { backends } from '../helpers/backends.ts'
-import { eventIds, post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
+import { post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { nextOf } from '../helpers/links.ts'
 import { addEndpoint, callTool } from '../helpers/mcp.ts'
@@ -264,7 +264,7 @@ await t.test('replays: by hand, by a token, by a tool, as a job', async (t) => {
     const wanted = { highest_id, target_url: receiver.url + path }
     return (await program<Started>('POST', '/events/replay', wanted)).json.job.id
   }
-  const jobText = `${(await eventIds(base)).length} events to ${receiver.url}`
+  const jobText = `to ${receiver.url}`
   let running = ''
   await changesLeave(t, env, 'hooks', [
     [
@@ -296,20 +296,15 @@ await t.test('replays: by hand, by a token, by a tool, as a job', async (t) => {
           return json.state === 'finished'
         }, 'the job to end')
       },
-      new RegExp(`^token agent: replay job start \\w{16}: ${jobText}/yes$`),
+      new RegExp(`^token agent: replay job start \\w{16} ${jobText}/yes$`),
     ],
     [
       'job that a person cancels',
       async () => {
         running = await job('/held')
         await until(() => held.length > 0, 'its first event')
-        const cancelled = api('DELETE', `/replay-jobs/${running}`)
-        await until(async () => {
-          const { json } = await program<{ state: string }>('GET', `/replay-jobs/${running}`)
-          return json.state === 'cancelling'
-        }, 'the job to be cancelled')
-        held.pop()?.()
-        await answers(200, cancelled)
+        await answers(200, api('DELETE', `/replay-jobs/${running}`))
+        for (const answer of held.splice(0)) answer()
       },
       /^token agent: replay job start /,
       /^operator: replay job cancel \w{16}$/,

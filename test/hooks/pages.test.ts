@@ -36,6 +36,7 @@ const OPERATIONS = [
   'GET /api/v1/events/{id}/payload',
   'POST /api/v1/events/{id}/replay',
   'POST /api/v1/events/replay',
+  'GET /api/v1/replay-jobs',
   'GET /api/v1/replay-jobs/{job}',
   'DELETE /api/v1/replay-jobs/{job}',
   'GET /api/v1/providers',

@@ -7,7 +7,7 @@ import { compareForm, comparison, type CompareView } from './compare.ts'
 import { payloadSection, type PayloadView } from './payload.ts'
 import { trustBadge, verifyBadge } from '../layout.ts'
 import { logUrl } from './filter.ts'
-import { replaySection, type ReplaysView } from '../replays.ts'
+import { replaySection, type ReplaysView } from '../replays/replays.ts'
 
 /** What `/log/{id}` shows. */
 export interface EventView extends PayloadView, ReplaysView, CompareView {

@@ -165,7 +165,7 @@ function rowsField(form: Form): Html {
 
 /**
  * What stands above the events and follows the filters: each that is set with a way to remove it,
- * a download of what they choose, and the types that the form offers.
+ * what may be done with what they choose, and the types that the form offers.
  */
 export function filterLine(filter: LogFilter, types: readonly string[]): Html {
   const { limit: _limit, rejected: _rejected, ...chosen } = filter
@@ -177,9 +177,22 @@ export function filterLine(filter: LogFilter, types: readonly string[]): Html {
         ${chips}
       </ul>`
     }
-    <a href="${address('/log/export', chosen)}" download>Download as NDJSON</a>
+    <p class="actions">
+      <a href="${address('/replays/new', chosen)}">Replay…</a>
+      <a href="${address('/log/export', chosen)}" download>Download as NDJSON</a>
+    </p>
     <datalist id="${TYPES}">${suggestionOptions(types)}</datalist>
   </div>`
+}
+
+/** The filters that are set: the label of each, and its text. */
+export function chosenFilters(
+  filter: Partial<LogFilter>,
+): readonly (readonly [label: string, value: string])[] {
+  return NAMES.flatMap((name) => {
+    const value = (filter[name] ?? '').trim()
+    return value === '' || FILTERS[name] === '' ? [] : [[FILTERS[name], value] as const]
+  })
 }
 
 function chipsOf(filter: LogFilter, name: FilterName): readonly Html[] {

@@ -45,7 +45,7 @@ export function logPage(view: LogView, opened?: EventView): Page {
     wide: true,
     script: 'hooks.js',
     body: html`<div data-stream="/events" data-last="${view.position}">
-      ${listHead(false, !view.below && PAUSE)} ${logFilter(view)}
+      ${listHead('events', !view.below && PAUSE)} ${logFilter(view)}
       <div class="split">${logFragment(view)} ${beside(view, opened)}</div>
     </div>`,
   }
@@ -96,14 +96,22 @@ export function logFragment(view: LogView): Html {
   </div>`
 }
 
-/** The title, and the two lists of the log. */
-export function listHead(rejected: boolean, more: Printable = null): Html {
+/** The lists of the log, with their addresses and names. */
+const TABS = {
+  events: ['/log', 'Events'],
+  rejected: ['/log?rejected=1', 'Rejected'],
+  replays: ['/replays', 'Replays'],
+} as const
+
+/** The title, and the lists of the log. */
+export function listHead(shown: keyof typeof TABS, more: Printable = null): Html {
+  const tabs = Object.entries(TABS).map(([name, [href, label]]) => {
+    const own = { href, 'aria-current': name === shown ? 'page' : undefined }
+    return html`<a${attributes(own)}>${label}</a> `
+  })
   return html`<div class="strip">
     <h1>Log</h1>
-    <nav class="tabs" aria-label="Log">
-      <a href="/log" ${!rejected && html`aria-current="page"`}>Events</a>
-      <a href="/log?rejected=1" ${rejected && html`aria-current="page"`}>Rejected</a>
-    </nav>
+    <nav class="tabs" aria-label="Log">${tabs}</nav>
     ${more}
   </div>`
 }

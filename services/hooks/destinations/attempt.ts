@@ -4,10 +4,13 @@ import type { Connections } from '../../../kernel/net/outbound.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { deliveryKey } from '../installation.ts'
 import { makeAttempt, type AttemptParts } from '../replays/attempt.ts'
+import { chooseTarget } from '../replays/outgoing.ts'
+import type { Registry } from '../registry.ts'
 import { requestOf } from './outgoing.ts'
 
 /** What deliveries are made with. */
 export interface DestinationParts extends AttemptParts {
+  registry: AttemptParts['registry'] & Pick<Registry, 'settings'>
   random: RandomBytes
   /** The hosts of HOOKS_REPLAY_TARGETS. */
   replayTargets: () => HostSet | undefined
@@ -58,12 +61,16 @@ export async function attempt(
   event: ClaimedEvent,
   { connections, cut }: { connections: Connections; cut: AbortSignal },
 ): Promise<Result> {
-  const delivery = { key: deliveryKey(parts.registry.installation, event), at: parts.clock.now() }
+  const { installation, settings } = parts.registry
+  const delivery = { key: deliveryKey(installation, event), at: parts.clock.now() }
+  // The default target of replays is trusted for replays alone.
+  const standard = target.kind === 'replay' ? settings.replay_default_target : null
+  const { trusted } = chooseTarget(target.url, standard, parts.replayTargets())
   const request = requestOf(parts, target, event, delivery)
   const { retryAfter, ...made } = await makeAttempt(parts, request, {
     at: delivery.at,
     timeoutMs: target.timeout_s * 1_000,
-    trusted: 'url' in request && parts.replayTargets()?.(request.url) === true,
+    trusted,
     // Those of good ones would fill the disk: they are many.
     keeps: 'answers of failures',
     connections,

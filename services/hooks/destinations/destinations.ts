@@ -1,5 +1,9 @@
 import type { Database, Executor } from '../../../db/client.ts'
-import { destinationQueries as q, type Destination } from '../../../db/hooks/destinations.ts'
+import {
+  destinationQueries as q,
+  type Destination,
+  type DestinationTarget,
+} from '../../../db/hooks/destinations.ts'
 import { eventQueries } from '../../../db/hooks/events.ts'
 import { providerQueries } from '../../../db/hooks/providers.ts'
 import { Fault, notFound } from '../../../kernel/fault.ts'
@@ -194,7 +198,8 @@ export async function retryDeliveries(
   { dead, since }: { dead: boolean; since: Since },
 ): Promise<number> {
   const { db } = tools
-  if (!(await q.listTargets(db, {})).some((one) => one.name === name)) throw unknown(name)
+  const isNamed = (one: DestinationTarget) => one.kind === 'standing' && one.name === name
+  if (!(await q.listTargets(db, {})).some(isNamed)) throw unknown(name)
   const from =
     'id' in since ? since.id : (await eventQueries.firstIdSince(db, { since: since.time })).id
   // The line is written with the first step: each step is a transaction of its own.

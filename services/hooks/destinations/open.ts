@@ -12,6 +12,7 @@ import type { Registry } from '../registry.ts'
 import type { EventStream } from '../stream.ts'
 import { COUNT_UP_TO } from './destinations.ts'
 import { startRemovals } from './removals.ts'
+import type { DestinationParts } from './attempt.ts'
 import { shareOf, startWorker, type Worker, type WorkerParts } from './worker.ts'
 
 /** The destinations of this process at work. */
@@ -21,7 +22,7 @@ interface DestinationsOptions extends Omit<
   WorkerParts,
   'attempts' | 'dead' | 'seconds' | 'share'
 > {
-  registry: Pick<Registry, 'provider' | 'installation' | 'destinations' | 'onChange'>
+  registry: DestinationParts['registry'] & Pick<Registry, 'destinations' | 'targets' | 'onChange'>
   stream: Pick<EventStream, 'watch'>
   metrics: Metrics
 }
@@ -106,9 +107,9 @@ export async function planStep(db: Database, { name, reads_payloads }: Work) {
   })
 }
 
-/** One worker for each enabled destination and its current target. */
+/** One worker for each enabled destination, and for each replay job that sends. */
 function followRegistry({ registry, parts, workers, ending }: DestinationsState): void {
-  const enabled = registry.destinations.filter((target) => target.enabled)
+  const enabled = registry.targets.filter((target) => target.enabled)
   for (const [name, worker] of workers) {
     const target = enabled.find((one) => one.name === name)
     if (JSON.stringify(target) === JSON.stringify(worker.target)) continue

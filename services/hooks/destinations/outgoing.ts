@@ -3,6 +3,7 @@ import {
   headersToSend,
   loopMark,
   NO_SECRET,
+  replayRequest,
   unsignedHeaders,
   type EventRequest,
   type Problem,
@@ -30,9 +31,10 @@ export function requestOf(
   event: ClaimedEvent,
   delivery: Delivery,
 ): EventRequest | Problem {
+  const url = new URL(target.url)
+  if (target.kind === 'replay') return replayRequest(signers, event, url, delivery.at)
   const credentials = openCredentials(signers.secrets, target)
   if ('problem' in credentials) return credentials
-  const url = new URL(target.url)
   const own = { ...credentials.headers, 'idempotency-key': delivery.key }
   const { sign, texts } = credentials
   if (target.body_template !== null) {

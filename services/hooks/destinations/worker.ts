@@ -67,8 +67,8 @@ interface WorkerState extends WorkerParts {
   steps: Repeat
 }
 
-/** This many dead deliveries in a row disable a destination. */
-const MAX_DEAD = 20
+/** This many dead deliveries in a row disable a destination; a replay goes on to its end. */
+const MAX_DEAD = { standing: 20, replay: Number.MAX_SAFE_INTEGER }
 /** A claim outlasts the attempt by so much: meanwhile nobody else sends the event. */
 const CLAIM_REST_S = 5
 /** How soon what the database refused to record is recorded. */
@@ -185,12 +185,14 @@ async function settle(worker: WorkerState): Promise<void> {
   const batch = [...results]
   await q.settleDeliveries(db, {
     name: target.name,
+    kind: target.kind === 'replay' ? 'replay' : 'destination',
     target: redactUrlTokens(target.url),
     results: batch.map((result, n) => ({ ...result, n })),
-    most: MAX_DEAD,
+    most: MAX_DEAD[target.kind],
   })
   results.splice(0, batch.length)
-  const labels = { destination: target.name }
+  // A series for each job would be one more in memory for each replay that was ever made.
+  const labels = { destination: target.kind === 'replay' ? 'replay:' : target.name }
   const observe = worker.seconds.series(labels)
   for (const { outcome, fate, status, ms } of batch) {
     if (outcome !== null) worker.attempts.add({ ...labels, outcome })

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { endpointQueries as q, type EndpointKey } from '../../../db/hooks/endpoints.ts'
+import { replayQueries } from '../../../db/hooks/replays.ts'
 import { Fault, notFound } from '../../../kernel/fault.ts'
 import { hashToken, type RandomBytes } from '../../../kernel/tokens.ts'
 import { field, withDefault } from '../../../kernel/validate.ts'
@@ -37,12 +38,19 @@ export async function createEndpoint(
   return { name, token }
 }
 
-/** Revokes an endpoint: its token stops working at once, and the name is free again. */
+/**
+ * Revokes an endpoint: its token stops working at once, with the replay jobs that it has begun, and
+ * the name is free again.
+ */
 export async function revokeEndpoint(tools: ChangeTools, name: string): Promise<void> {
   const note = { service: 'hooks', action: 'endpoint revoke', subject: name } as const
   await makeChange(tools, note, async (tx) => {
-    if ((await q.removeEndpoint(tx, { name })) !== undefined) return
-    throw notFound(`There is no endpoint "${name}"; see the list of endpoints.`)
+    const removed = await q.removeEndpoint(tx, { name })
+    if (removed === undefined) {
+      throw notFound(`There is no endpoint "${name}"; see the list of endpoints.`)
+    }
+    const { token_hash } = removed
+    await replayQueries.cancelReplayJobs(tx, { destination: null, token_hash })
   })
 }
 

@@ -296,6 +296,19 @@ export function readBound(given: string, now: Date): Since | undefined {
   return { time: new Date(Math.max(0, now.getTime() - seconds * 1000)) }
 }
 
+/** A filter whose bounds do not change with time: `24h` becomes the time that it means now. */
+export function fixedBounds<F extends Pick<ExportQuery, 'since' | 'until'>>(
+  filter: F,
+  now: Date,
+): F {
+  const fixed = (text: string): string => {
+    const bound = text.trim() === '' ? undefined : readBound(text, now)
+    if (bound === undefined) return ''
+    return 'id' in bound ? String(bound.id) : bound.time.toISOString()
+  }
+  return { ...filter, since: fixed(filter.since), until: fixed(filter.until) }
+}
+
 function isBound(given: string): boolean {
   return readBound(given, new Date(0)) !== undefined
 }

@@ -112,10 +112,31 @@ interface OutgoingHeaders {
   signature: Readonly<Record<string, string>>
 }
 
+/** Tells a receiver that this is not the first delivery; the value is the event's id here. */
+const MARKER = 'x-gatehouse-replay'
+
 /** The id that the sender gave a delivery, or our own key where it gave none. */
 export function sendersId(event: StoredEvent, { registry }: Signers): string {
   // A delivery id that was too long to be kept is represented by a hash, which holds no full stop.
   return event.external_id ?? deliveryKey(registry.installation, event)
+}
+
+/**
+ * The request of a replay: the bytes as stored, signed again for a signed provider, and marked as a
+ * replay. `marks` are further headers.
+ */
+export function replayRequest(
+  signers: Signers,
+  event: StoredEvent,
+  url: URL,
+  at: Date,
+  marks: Readonly<Record<string, string>> = {},
+): EventRequest | Problem {
+  // The receiver gets what the provider sent: also the id by which it knows the delivery already.
+  const signed = headersToSend(event, signers, at, sendersId(event, signers))
+  if (signed === undefined) return { problem: NO_SECRET }
+  const headers = { ...signed.all, [MARKER]: String(event.id), ...marks }
+  return { url, headers, body: event.payload, signature: signed.signature }
 }
 
 /**

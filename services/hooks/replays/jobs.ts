@@ -1,175 +1,105 @@
 import Type from 'typebox'
-import type { Database } from '../../../db/client.ts'
-import { nullable, Timestamp } from '../../../db/sql-file.ts'
-import { Fault, notFound, unavailable, Unavailable } from '../../../kernel/fault.ts'
-import { messageOf } from '../../../kernel/log.ts'
+import { replayQueries as q, ReplayJobRow } from '../../../db/hooks/replays.ts'
+import { Fault, forbidden, notFound } from '../../../kernel/fault.ts'
 import { isPublicTarget } from '../../../kernel/net/outbound.ts'
-import type { Actor } from '../../../kernel/actor.ts'
-import type { Clock } from '../../../kernel/time.ts'
-import { noteChange, type ChangeNote } from '../../audit.ts'
-import { cursorAt, type ExportQuery } from '../events/filter.ts'
-import { findEvents } from '../events/events.ts'
-import { chooseTarget, wrongTarget } from './outgoing.ts'
+import type { RandomBytes } from '../../../kernel/tokens.ts'
+import { makeChange, type ChangeNote, type ChangeTools } from '../../audit.ts'
+import type { ExportQuery } from '../events/filter.ts'
 import { redactUrlTokens } from '../redact.ts'
-import type { HooksParts } from '../registry.ts'
 import { ALLOW } from './attempt.ts'
-import { auditedUrl, replayOfJob, type ReplayParts } from './replays.ts'
+import { chooseTarget, wrongTarget } from './outgoing.ts'
+import { auditedUrl, type ReplayParts } from './replays.ts'
 
-/** Events that one job sends at most. */
-export const MAX_REPLAYED = 1_000
+// A replay of many events is a row of its own kind among the destinations. The deliveries that
+// `planning.ts` finds for it are claimed and sent like those of every destination.
+
+/** Jobs that run at a time; each has its share of the requests under way. */
+const MAX_RUNNING = 100
+/** Those, and as many that have ended. */
+const MAX_LISTED = 2 * MAX_RUNNING
+/** Failed events that a job names. */
+const MAX_FAILED_IDS = 100
 /** A cursor begins above the highest id, and is a whole number as well. */
 export const MAX_HIGHEST_ID = Number.MAX_SAFE_INTEGER - 1
-const PAGE = 200
 
-/** The events of a job: those that the log's filters choose, up to an id. */
-interface ReplayFilter extends ExportQuery {
-  highest_id?: number | undefined
-}
+const { state, filter, failed_ids, last_at, last_status, last_detail, started_at, ended_at } =
+  ReplayJobRow.properties
 
 /** How far a job has come. */
 export const ReplayJob = Type.Object({
   id: Type.String(),
-  state: Type.Enum(['running', 'cancelling', 'cancelled', 'finished', 'interrupted'], {
-    description:
-      'cancelling: one event is still being sent; interrupted: the database was out of reach',
-  }),
+  state: {
+    ...state,
+    description: 'planning: the events are looked for; sending: until none waits for another try',
+  },
   target: Type.String({ description: 'The URL, without its tokens' }),
-  count: Type.Integer(),
+  filter,
+  highest_id: Type.Integer({ description: 'No event above it is sent' }),
+  count: Type.Integer({ description: 'Events found; of a job that is planned, so far' }),
   done: Type.Integer({ description: 'delivered and failed together' }),
   delivered: Type.Integer(),
-  failed: Type.Integer(),
-  failed_ids: Type.Array(Type.Integer()),
-  last_id: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'The last event that is done',
-  }),
-  started_at: Timestamp,
-  ended_at: nullable(Timestamp),
+  failed: Type.Integer({ description: 'Given up after all tries, or removed by retention' }),
+  failed_ids: { ...failed_ids, description: `The first ${MAX_FAILED_IDS} that were given up` },
+  waiting: Type.Integer({ description: 'Not sent yet, or to be tried again' }),
+  last_at,
+  last_status,
+  last_detail,
+  started_at,
+  ended_at,
 })
 export type ReplayJob = Type.Static<typeof ReplayJob>
 
-/**
- * The ids of the events that a filter chooses, oldest first. A later call with the highest of them
- * finds the same events, unless retention has removed some. Refuses more than a job may send.
- */
-export async function findReplayable(
-  db: Database,
-  clock: Clock,
-  { highest_id, ...filter }: ReplayFilter,
-  client: { gone(): AbortSignal },
-): Promise<readonly number[]> {
-  const ids: number[] = []
-  let cursor = highest_id === undefined ? '' : cursorAt(highest_id + 1)
-  for (;;) {
-    const page = await findEvents(db, clock, { ...filter, limit: PAGE, cursor }, client)
-    ids.push(...page.events.map(({ id }) => id))
-    if (ids.length > MAX_REPLAYED) throw tooMany(ids[MAX_REPLAYED - 1])
-    // A search that nobody waits for ends early.
-    if (client.gone().aborted) throw unavailable('The events were not looked for to the end.')
-    if (page.next_cursor === null) return ids.reverse()
-    cursor = page.next_cursor
-  }
-}
-
-function tooMany(oldest: number | undefined): Fault {
-  const message =
-    `More than ${MAX_REPLAYED} events match; narrow the filter. ` +
-    `The newest ${MAX_REPLAYED} of them begin at event ${oldest}: since takes that id.`
-  return new Fault(422, 'TOO_MANY', message, { field: 'since' })
-}
-
-/** What became of one event of many: as of a single replay, or why it was not sent. */
-async function tryReplay(parts: ReplayParts, id: number, targetUrl: string) {
-  try {
-    return await replayOfJob(parts, id, targetUrl)
-  } catch (error) {
-    // Retention may have removed the event since it was found.
-    if (!(error instanceof Fault)) throw error
-    return { outcome: 'failed', status: null, ms: 0, detail: error.message } as const
-  }
-}
-
-type JobParts = ReplayParts & Pick<HooksParts, 'random' | 'log' | 'metrics'>
-
-/** What a job sends, oldest event first. */
+/** What a job sends, and where to. */
 interface JobRequest {
-  ids: readonly number[]
+  filter: ExportQuery
+  highest_id: number
   /** The default target where it is not given. */
   target: string | undefined
-  actor: Actor
-  /** Aborted when its caller may replay no more. */
-  revoked: AbortSignal | undefined
+  /** The endpoint of the caller's token, whose revocation ends the job. */
+  token_hash: Buffer | undefined
 }
 
-/** A job, what cancels it, and its end. */
-interface Running {
-  job: ReplayJob
-  /** Its line is in the audit; before that nothing is sent. */
-  noted: Promise<void>
-  cancelled: AbortController
-  over: Promise<void>
-}
+type StartTools = ChangeTools &
+  Pick<ReplayParts, 'registry' | 'replayTargets'> & { random: RandomBytes }
 
-/** Jobs of this process, one at a time: they send many events, one after the other. */
-export function openReplayJobs({ post, ...rest }: JobParts) {
-  /** Ends the exchange with a target when the process may wait for it no longer. */
-  const closed = new AbortController()
-  const { signal } = closed
-  const parts: JobParts = { ...rest, post: (request) => post({ ...request, signal }) }
-  /** The running job, or the last one. */
-  let last: Running | undefined
-  parts.metrics.gauge('gatehouse_hooks_replay_job_left', 'Events left to a replay job.', () => {
-    const { job } = last ?? {}
-    return [[{}, job?.ended_at === null ? job.count - job.done : 0]]
+const PREFIX = 'replay:'
+
+/**
+ * Begins to send the events that a filter chooses, up to an id. Throws 422 for a target that no
+ * event may be sent to, and 409 while too many jobs run.
+ */
+export async function startReplayJob(
+  tools: StartTools,
+  { filter, highest_id, target, token_hash }: JobRequest,
+): Promise<ReplayJob> {
+  const url = await allowedTarget(tools, target)
+  const id = tools.random(8).toString('hex')
+  const job = {
+    ...{ destination: PREFIX + id, url: url.href, filter, highest_id, most: MAX_RUNNING },
+    token_hash: token_hash ?? null,
+  }
+  await makeChange(tools, noteOf('start', `${id} to ${auditedUrl(url)}`), async (tx) => {
+    const isHeld = token_hash === undefined || (await q.holdToken(tx, { token_hash }))
+    if (isHeld === undefined) throw forbidden('The token was revoked meanwhile.')
+    if ((await q.addReplayJob(tx, job)) === undefined) throw tooMany()
   })
-
-  function find(id: string): Running {
-    if (last?.job.id === id) return last
-    throw notFound('No job has this id; a restart of the server ends a job and forgets it.')
-  }
-
-  return {
-    /**
-     * Begins to send events to a target. Throws 422 for a target that no event may be sent to, and
-     * 409 while another job runs.
-     */
-    async start(request: JobRequest) {
-      const target = await allowedTarget(parts, request.target)
-      if (last?.job.ended_at === null) throw alreadyRuns(last.job)
-      last = begin(parts, request, target)
-      const { job, noted } = last
-      await noted
-      return job
-    },
-    find: (id: string): ReplayJob => find(id).job,
-    /** Ends a job after the event that is being sent. */
-    async cancel(id: string, actor: Actor): Promise<ReplayJob> {
-      const { job, cancelled, over } = find(id)
-      if (job.state === 'running') await noteChange(parts.db, actor, noteOf('cancel', job.id))
-      cancelled.abort()
-      await over
-      return job
-    },
-    /** The program stops: the event that is being sent may still be answered until `close`. */
-    stop: () => last?.cancelled.abort(),
-    async close(): Promise<void> {
-      last?.cancelled.abort()
-      closed.abort()
-      await last?.over
-    },
-  }
+  return findReplayJob(tools, id)
 }
 
 /**
- * The target of all events of a job, also if the settings change meanwhile. A name that can't be
- * looked up now is not refused: each event is tried for itself.
+ * The target of all events of a job. A name that can't be looked up now is not refused: each
+ * attempt checks it again.
  */
-async function allowedTarget({ registry, replayTargets }: JobParts, target: string | undefined) {
+async function allowedTarget({ registry, replayTargets }: StartTools, target: string | undefined) {
   const standard = registry.settings.replay_default_target
   const { url, trusted } = chooseTarget(target, standard, replayTargets())
-  if (trusted || (await isPublicTarget(url)) !== false) {
-    return { url, text: target ?? standard ?? '' }
-  }
+  if (trusted || (await isPublicTarget(url)) !== false) return url
   throw wrongTarget(`The target is not on the public internet; ${ALLOW}.`)
+}
+
+function tooMany(): Fault {
+  const message = `${MAX_RUNNING} replay jobs run already; wait for the end of one or cancel one.`
+  return new Fault(409, 'TOO_MANY', message)
 }
 
 /** The line of a change in the audit. */
@@ -177,77 +107,41 @@ function noteOf(verb: string, subject: string): ChangeNote {
   return { service: 'hooks', action: `replay job ${verb}`, subject }
 }
 
-function begin(
-  parts: JobParts,
-  { ids, actor, revoked }: JobRequest,
-  { url, text }: { url: URL; text: string },
-): Running {
-  const { random, clock } = parts
-  const job: ReplayJob = {
-    id: random(8).toString('hex'),
-    state: 'running',
-    target: redactUrlTokens(url.href),
-    count: ids.length,
-    ...{ done: 0, delivered: 0, failed: 0, failed_ids: [], last_id: null },
-    started_at: clock.now(),
-    ended_at: null,
-  }
-  const cancelled = new AbortController()
-  const stop = AbortSignal.any([cancelled.signal, ...(revoked ? [revoked] : [])])
-  stop.addEventListener('abort', () => {
-    if (job.ended_at === null) job.state = 'cancelling'
-  })
-  const events = ids.length === 1 ? '1 event' : `${ids.length} events`
-  const subject = `${job.id}: ${events} to ${auditedUrl(url)}`
-  const noted = noteChange(parts.db, actor, noteOf('start', subject))
-  const send = () => sendAll(parts, job, ids, text, stop)
-  return { job, noted, cancelled, over: work(parts, job, noted.then(send)) }
+/** The jobs that run, and those that ended lately; newest first. */
+export async function listReplayJobs({ db }: Pick<ChangeTools, 'db'>): Promise<ReplayJob[]> {
+  const wanted = { destination: null, failed_ids: MAX_FAILED_IDS, limit: MAX_LISTED }
+  const rows = await q.listReplayJobs(db, wanted)
+  return rows.map(toReplayJob)
 }
 
-/** Follows a job to the end of what it sends. */
-async function work(
-  { log, clock }: JobParts,
-  job: ReplayJob,
-  sending: Promise<void>,
-): Promise<void> {
-  try {
-    await sending
-    job.state = job.done === job.count ? 'finished' : 'cancelled'
-  } catch (error) {
-    job.state = 'interrupted'
-    const down = error instanceof Unavailable
-    log[down ? 'warn' : 'error']('replay job interrupted', {
-      job: job.id,
-      error: messageOf(error),
-    })
-  }
-  job.ended_at = clock.now()
-  const { id, state, done, delivered, failed } = job
-  log.info('replay job ended', { job: id, state, done, delivered, failed })
+/** One of them; throws 404. */
+export async function findReplayJob(
+  { db }: Pick<ChangeTools, 'db'>,
+  id: string,
+): Promise<ReplayJob> {
+  const wanted = { destination: PREFIX + id, failed_ids: MAX_FAILED_IDS, limit: 1 }
+  const [row] = await q.listReplayJobs(db, wanted)
+  if (row !== undefined) return toReplayJob(row)
+  throw notFound('No job has this id; one that has ended is kept for a week, of the newest 100.')
 }
 
-/** One event after the other, so that the target gets them in their order. */
-async function sendAll(
-  parts: JobParts,
-  job: ReplayJob,
-  ids: readonly number[],
-  target: string,
-  stop: AbortSignal,
-): Promise<void> {
-  for (const id of ids) {
-    if (stop.aborted) return
-    const { outcome } = await tryReplay(parts, id, target)
-    job.done++
-    if (outcome === 'delivered') job.delivered++
-    else job.failed = job.failed_ids.push(id)
-    job.last_id = id
+function toReplayJob({ destination, url, planned: count, ...row }: ReplayJobRow): ReplayJob {
+  const done = row.delivered + row.failed
+  const given = Object.entries(row.filter).filter(([, text]) => text !== '')
+  return {
+    ...row,
+    id: destination.slice(PREFIX.length),
+    target: redactUrlTokens(url),
+    filter: Object.fromEntries(given),
+    ...{ count, done, waiting: count - done },
   }
 }
 
-function alreadyRuns({ id, state, done, count }: ReplayJob): Fault {
-  const message =
-    state === 'cancelling'
-      ? `The job ${id} is being cancelled; try again once its last event is sent.`
-      : `The job ${id} runs, ${done} of ${count} events done; wait for its end or cancel it.`
-  return new Fault(409, 'RUNNING', message)
+/** Ends a job; what is being sent is sent. A job that has ended does not change. */
+export async function cancelReplayJob(tools: ChangeTools, id: string): Promise<ReplayJob> {
+  const wanted = { destination: PREFIX + id, token_hash: null }
+  const job = await findReplayJob(tools, id)
+  if (job.ended_at !== null) return job
+  await makeChange(tools, noteOf('cancel', id), (tx) => q.cancelReplayJobs(tx, wanted))
+  return findReplayJob(tools, id)
 }

@@ -5,17 +5,9 @@ import { Replay, replayQueries } from '../../../db/hooks/replays.ts'
 import { notFound } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import { makeChange, type ChangeTools } from '../../audit.ts'
-import { redactUrlTokens } from '../redact.ts'
+import { headersInOrder, redactUrlTokens } from '../redact.ts'
 import type { Registry } from '../registry.ts'
-import {
-  headersToSend,
-  makeAttempt,
-  NO_SECRET,
-  sendersId,
-  type AttemptParts,
-  type EventRequest,
-  type Problem,
-} from './attempt.ts'
+import { makeAttempt, replayRequest, type AttemptParts } from './attempt.ts'
 import { chooseTarget } from './outgoing.ts'
 
 /** What a replay works with. */
@@ -27,33 +19,34 @@ export interface ReplayParts extends AttemptParts {
 }
 
 const TIMEOUT_MS = 10_000
-/** Tells a receiver that this is not the first delivery; the value is the event's id here. */
-const MARKER = 'x-gatehouse-replay'
+
 /** The result of a replay. The target's answer is for the page of the event alone. */
 export const Sent = Type.Omit(Replay, ['id', 'answer'])
 export type Sent = Type.Static<typeof Sent>
 
-/** Sends a stored event again. The replay has a line in the audit, whatever its outcome. */
+/** Another body for an event, and the type of its content; null for none. */
+interface Edit {
+  payload: string
+  content_type: string | null
+}
+
+/** Bytes of a payload that can be edited. */
+export const MAX_EDITED = 256 * 1024
+
+/**
+ * Sends a stored event again; with `edit` with that body, marked as edited, while the stored one
+ * stays. The replay has a line in the audit, whatever its outcome.
+ */
 export async function replayEvent(
   parts: ReplayParts & ChangeTools,
   id: number,
   targetUrl: string | undefined,
+  edit?: Edit,
 ): Promise<Sent> {
-  const { row, replay, url } = await sendStored(parts, id, targetUrl)
-  const subject = `event ${id} to ${auditedUrl(url)}`
+  const { row, replay, url } = await sendStored(parts, id, targetUrl, edit)
+  const subject = `event ${id}${edit === undefined ? '' : ', edited,'} to ${auditedUrl(url)}`
   const note = { service: 'hooks', action: 'event replay', subject } as const
   await makeChange(parts, note, (tx) => replayQueries.saveReplay(tx, row))
-  return replay
-}
-
-/** The same for one event of a job, which has a line of its own. */
-export async function replayOfJob(
-  parts: ReplayParts,
-  id: number,
-  targetUrl: string,
-): Promise<Sent> {
-  const { row, replay } = await sendStored(parts, id, targetUrl)
-  await replayQueries.saveReplay(parts.db, row)
   return replay
 }
 
@@ -66,36 +59,40 @@ export function auditedUrl({ origin, pathname, search }: URL): string {
  * Sends a stored event to a target, or to the default one. The caller records it, whatever its
  * outcome (decisions.md section 3, Replay).
  */
-async function sendStored(parts: ReplayParts, id: number, targetUrl: string | undefined) {
-  const event = await eventQueries.findEvent(parts.db, { id })
-  if (event === undefined) throw notFound(`There is no event ${id}.`)
+async function sendStored(
+  parts: ReplayParts,
+  id: number,
+  targetUrl: string | undefined,
+  edit: Edit | undefined,
+) {
+  const stored = await eventQueries.findEvent(parts.db, { id })
+  if (stored === undefined) throw notFound(`There is no event ${id}.`)
+  const event = edit === undefined ? stored : edited(stored, edit)
   const { settings } = parts.registry
   const target = chooseTarget(targetUrl, settings.replay_default_target, parts.replayTargets())
   const at = parts.clock.now()
+  const request = replayRequest(parts, event, target.url, at, edit && { [EDITED]: 'true' })
   const {
     retryAfter: _,
     answer,
     ...result
-  } = await makeAttempt(parts, requestOf(parts, event, target.url, at), {
+  } = await makeAttempt(parts, request, {
     at,
     timeoutMs: TIMEOUT_MS,
     trusted: target.trusted,
     keeps: 'all answers',
   })
-  const replay = { kind: 'replay' as const, target: redactUrlTokens(target.url.href), ...result }
+  const kind = edit === undefined ? ('replay' as const) : ('edited' as const)
+  const replay = { kind, target: redactUrlTokens(target.url.href), ...result }
   return { replay, row: { event: id, ...replay, answer }, url: target.url }
 }
 
-/** The bytes as received, signed again for a signed provider. */
-function requestOf(
-  parts: ReplayParts,
-  event: StoredEvent,
-  url: URL,
-  at: Date,
-): EventRequest | Problem {
-  // The receiver gets what the sender sent: also the id by which it knows the delivery already.
-  const signed = headersToSend(event, parts, at, sendersId(event, parts))
-  if (signed === undefined) return { problem: NO_SECRET }
-  const headers = { ...signed.all, [MARKER]: String(event.id) }
-  return { url, headers, body: event.payload, signature: signed.signature }
+/** The header by which a receiver knows that the body is not what the provider sent. */
+const EDITED = 'x-gatehouse-edited'
+
+/** The event with another body. A form sends every line break as CRLF. */
+function edited(event: StoredEvent, { payload, content_type }: Edit): StoredEvent {
+  const text = event.payload.includes('\r\n') ? payload : payload.replaceAll('\r\n', '\n')
+  const headers = headersInOrder(event.headers).filter(([name]) => !/^content-type$/i.test(name))
+  return { ...event, content_type, payload: Buffer.from(text), headers: JSON.stringify(headers) }
 }

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { t } from 'tap'
 import type { Replay } from '../../../db/hooks/replays.ts'
 import { eventPage } from '../../../html/hooks/events/detail.ts'
-import { replaysList } from '../../../html/hooks/replays.ts'
+import { replaysList } from '../../../html/hooks/replays/replays.ts'
 import { render } from '../../../kernel/html.ts'
 import { ESCAPED, eventView, HOSTILE, shown } from './samples.ts'
 

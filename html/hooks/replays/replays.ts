@@ -1,7 +1,7 @@
-import type { Replay } from '../../db/hooks/replays.ts'
-import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
-import { field, postForm, refusal, submit } from '../form.ts'
+import type { Replay } from '../../../db/hooks/replays.ts'
+import { html, type Html } from '../../../kernel/html.ts'
+import type { FormState } from '../../../kernel/http/view.ts'
+import { field, postForm, refusal, submit, type Form } from '../../form.ts'
 import {
   attributes,
   countText,
@@ -11,7 +11,7 @@ import {
   section,
   tableRow,
   timeTag,
-} from '../parts.ts'
+} from '../../parts.ts'
 
 /** What the page of an event shows of its replays. */
 export interface ReplaysView {
@@ -31,13 +31,26 @@ export function replaySection(view: ReplaysView): Html {
   const { defaultTarget, refused } = view
   const content = html`${replayForm(view)}
     <p id="target-hint" class="hint">
-      ${defaultTarget !== null && html`Empty = the default target, <bdi>${defaultTarget}</bdi>. `}
-      Sends the stored bytes, signed again for a signed provider. A private address must be the
-      default target of the <a href="/settings">settings</a> or be listed in
-      <code>HOOKS_REPLAY_TARGETS</code>.
+      Sends the stored bytes, signed again for a signed provider. ${targetHint(defaultTarget)}
     </p>
     ${refusal({ id: 'target', fault: refused?.fault })} ${replaysList(view)}`
   return section('replay-title', 'Replay', content)
+}
+
+/** The field of a target, with what it may be. */
+export function targetField(form: Form, { defaultTarget }: Pick<ReplaysView, 'defaultTarget'>) {
+  return field(form, 'target_url', 'Target (URL)', {
+    type: 'url',
+    placeholder: defaultTarget ?? 'https://example.com/hook',
+    required: defaultTarget === null,
+    hint: targetHint(defaultTarget),
+  })
+}
+
+function targetHint(defaultTarget: string | null): Html {
+  return html`${defaultTarget !== null && html`Empty = the default target, <bdi>${defaultTarget}</bdi>. `}A
+    private address must be the default target of the <a href="/settings">settings</a> or be listed
+    in <code>HOOKS_REPLAY_TARGETS</code>.`
 }
 
 function replayForm({ event, defaultTarget, refused }: ReplaysView): Html {
@@ -63,7 +76,8 @@ function replayForm({ event, defaultTarget, refused }: ReplaysView): Html {
       target: '#attempts',
     },
     html`${field(form, 'target_url', 'Target (URL)', target)}
-    ${submit('Replay', { class: 'primary', id: 'replay-button' })}`,
+      ${submit('Replay', { class: 'primary', id: 'replay-button' })}
+      <a href="/log/${event.id}/edit">Edit and send…</a>`,
   )
 }
 
@@ -108,7 +122,7 @@ function replayRow(replay: Replay, isNew: boolean): Html {
         ${detail !== null && html`<span class="detail">${detail}</span>`}`,
       verify: html`<span class="badge ${look}">${outcome}</span>`,
       answered: answerText(replay),
-      kind,
+      kind: kind === 'edited' ? 'replay, edited' : kind,
       when: timeTag(at),
     },
   )
