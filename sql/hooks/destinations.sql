@@ -329,7 +329,7 @@ with given as materialized (
          dead_in_row = c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end,
          disabled_at = case when o.disabled_at is null
                              and c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end >= :most
-                            then now() else o.disabled_at end,
+                            then now() else d.disabled_at end,
          disabled_by = case when o.disabled_at is null
                              and c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end >= :most
                             then 'failures' else d.disabled_by end,

@@ -52,6 +52,8 @@ const SCHEME_PARTS = [
 ]
 /** Nobody listens there. */
 const NOBODY = 'http://127.0.0.1:9/hook'
+/** A member that is left out. */
+const nothing = fc.constant(undefined)
 /** A forwarder connects. */
 const HANDSHAKE = [
   `GET /relay?name=shop&target=${NOBODY} HTTP/1.1`,
@@ -161,6 +163,10 @@ await eachBackend(
         'destinations/:name': fc.constant('keep'),
         ...{ url: fc.constant(NOBODY), rate: fc.constantFrom('', '5/s') },
         json: fc.constant('id=evt_1'),
+        // Of destinations: a form has them as texts, and the API as objects.
+        ...{ sign_with: nothing, headers: nothing, authorization: nothing, version: nothing },
+        ...{ providers: fc.constant(''), body_template: fc.constantFrom('', 'slack') },
+        ...{ since: fc.constantFrom('', '1'), events: nothing },
         // The parts of a scheme, which go together.
         ...Object.fromEntries(SCHEME_PARTS.map((part) => [part, fc.constant('')])),
         ...{ token: fc.nat(0).map(() => token), _meta: fc.constant(META), cursor: oddCursor },
