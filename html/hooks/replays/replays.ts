@@ -76,8 +76,10 @@ function replayForm({ event, defaultTarget, refused }: ReplaysView): Html {
       target: '#attempts',
     },
     html`${field(form, 'target_url', 'Target (URL)', target)}
-      ${submit('Replay', { class: 'primary', id: 'replay-button' })}
-      <a href="/log/${event.id}/edit">Edit and send…</a>`,
+      <div class="actions">
+        ${submit('Replay', { class: 'primary', id: 'replay-button' })}
+        <a href="/log/${event.id}/edit">Edit and send…</a>
+      </div>`,
   )
 }
 
