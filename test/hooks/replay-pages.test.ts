@@ -17,7 +17,10 @@ import { refuseAll } from '../helpers/refusals.ts'
 import { attemptsIn, startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 
-const receiver = await startReceiver(t)
+const receiver = await startReceiver(t, ({ path }, response) => {
+  const body = /^\/answer\/(.*)/.exec(path)?.[1] ?? ''
+  response.writeHead(200).end(decodeURIComponent(body))
+})
 const { base } = await startHooks(t, backends[1], {
   HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
 })
@@ -151,4 +154,27 @@ await t.test('an event is sent with another body, signed for it', async (t: Test
     ['GET /log/999999/edit', 404],
     [{ ...wrong({}), call: 'POST /log/999999/edit' }, 404],
   ])
+})
+
+await t.test('two answers of an event are compared', async (t: Test) => {
+  const id = await send('order.paid')
+  const answer = (text: string) => `${receiver.url}/answer/${encodeURIComponent(text)}`
+  const send2 = (text: string) => {
+    return postForm(base, `/log/${id}/replay`, { target_url: answer(text) })
+  }
+  const one = await send2('{"ok":true,"n":"<1>"}')
+  t.notMatch(one.text, 'Compare answers', 'there is one answer alone')
+  await send2('{"ok":true,"n":2}')
+  await send2('{"n":2,"ok":true}')
+  const last = await send2('line 1')
+  t.match(last.text, 'Compare answers')
+  const ids = [...last.text.matchAll(/data-attempt="(\d+)"/g)].map(([, found]) => found)
+  const compared = (answer = '', other = '') =>
+    pageOf(`/log/${id}?answer=${answer}&other=${other}`)
+  const [text, third, second, first] = ids
+  t.match(await compared(second, first), /Member.*&quot;&lt;1&gt;&quot;/s)
+  t.match(await compared(third, second), 'The values are the same')
+  t.match(await compared(text, third), /Compared answers.*Line/s)
+  t.match(await compared(text, text), 'The answers are the same.')
+  t.match(await compared(text, '1'), 'One of these answers is not kept any more')
 })

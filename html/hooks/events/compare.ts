@@ -46,15 +46,20 @@ export function comparison({ event, compared }: CompareView): Html | false {
       There is no event ${typed} to compare with; retention may have removed it.
     </p>`
   }
-  const content = html`${payloadDifferences(event.id, result)}
-  ${differences(event.id, result.other, 'Header', result.headers, 'The headers are the same.')}`
+  const names = [`Event ${event.id}`, `Event ${result.other}`] as const
+  const content = html`${payloadDifferences(event.id, result, names)}
+  ${differences(names, 'Header', result.headers, 'The headers are the same.')}`
   const title = html`Compared with <a href="/log/${result.other}">event ${result.other}</a>`
   return section('compared-title', title, content)
 }
 
-const SAME_VALUES = 'The values are the same; white space or the order of members differs.'
+/** The names of both columns. */
+type Names = readonly [own: string, other: string]
 
-function payloadDifferences(own: number, { other, by, payload }: Comparison): Printable {
+/** Said of two texts without a difference in what is listed. */
+export const SAME_VALUES = 'The values are the same; white space or the order of members differs.'
+
+function payloadDifferences(own: number, { other, by, payload }: Comparison, names: Names) {
   if (by === 'same') return html`<p>The payloads are the same, byte for byte.</p>`
   if (by === 'bytes') return html`<p>The payloads differ. They are not text.</p>`
   if (by === 'too long') {
@@ -63,31 +68,27 @@ function payloadDifferences(own: number, { other, by, payload }: Comparison): Pr
       ${rawLink(own)} and ${rawLink(other)}.
     </p>`
   }
-  return differences(own, other, by === 'lines' ? 'Line' : 'Member', payload, SAME_VALUES)
+  return differences(names, by === 'lines' ? 'Line' : 'Member', payload, SAME_VALUES)
 }
 
 function rawLink(id: number): Html {
   return html`<a href="/log/${id}?raw=1">event ${id}</a>`
 }
 
-function differences(
-  own: number,
-  other: number,
+/** What differs between two texts. */
+export function differences(
+  names: Names,
   what: string,
   { listed, more }: Comparison['payload'],
   whenNone: string,
 ): Html {
   if (listed.length === 0) return html`<p>${whenNone}</p>`
-  const names = [`Event ${own}`, `Event ${other}`] as const
   const rows = listed.map((difference) => row(difference, names))
   return html`${namedRows(`${what}s that differ`, [what, ...names], rows, 'pairs compared')}
   ${more > 0 && html`<p class="note">${more} more differences are not listed.</p>`}`
 }
 
-function row(
-  { at, own, other }: Difference,
-  names: readonly [own: string, other: string],
-): readonly Printable[] {
+function row({ at, own, other }: Difference, names: Names): readonly Printable[] {
   const value = (text: string | null, name: string): Html => {
     const label = html`<span class="narrow-only muted">${name}: </span>`
     return html`${label}${text ?? html`<span class="muted">missing</span>`}`

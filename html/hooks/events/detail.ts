@@ -7,10 +7,11 @@ import { compareForm, comparison, type CompareView } from './compare.ts'
 import { payloadSection, type PayloadView } from './payload.ts'
 import { trustBadge, verifyBadge } from '../layout.ts'
 import { logUrl } from './filter.ts'
+import { answersComparison, type AnswersView } from '../replays/answers.ts'
 import { replaySection, type ReplaysView } from '../replays/replays.ts'
 
 /** What `/log/{id}` shows. */
-export interface EventView extends PayloadView, ReplaysView, CompareView {
+export interface EventView extends PayloadView, ReplaysView, CompareView, AnswersView {
   event: PayloadView['event']
   /** The delivery as it was sent, but for its secrets. */
   request: EventRequest
@@ -61,7 +62,7 @@ function article(view: EventView, title: Html): Html {
       <bdi>${event.provider}</bdi> · ${timeTag(event.received_at)} · ${sizeTag(event.payload_size)}
     </p>
     ${neighbourLinks(view)} ${sameBody !== null && sameBodyNote(event, sameBody)}
-    ${comparison(view)} ${replaySection(view)} ${payloadSection(view)}
+    ${comparison(view)} ${answersComparison(view)} ${replaySection(view)} ${payloadSection(view)}
     ${requestSection(view.request)} ${summary(view)} ${compareForm(view)}
     ${curl !== null && curlCommand(curl)}
   </article>`

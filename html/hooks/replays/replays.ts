@@ -12,6 +12,7 @@ import {
   tableRow,
   timeTag,
 } from '../../parts.ts'
+import { answersForm } from './answers.ts'
 
 /** What the page of an event shows of its replays. */
 export interface ReplaysView {
@@ -89,8 +90,8 @@ const COLUMNS = ['Target', 'Result', 'Answer', 'By', 'Time'] as const
 const OPEN_ATTEMPTS = 3
 
 /** The list alone: the answer to `POST /log/{id}/replay`. */
-export function replaysList(view: Pick<ReplaysView, 'replays' | 'isReplayed'>): Html {
-  const { replays, isReplayed = false } = view
+export function replaysList(view: Pick<ReplaysView, 'event' | 'replays' | 'isReplayed'>): Html {
+  const { event, replays, isReplayed = false } = view
   const [newest] = replays
   if (newest === undefined) {
     return html`<div id="attempts"><p class="muted">Not replayed yet.</p></div>`
@@ -109,7 +110,7 @@ export function replaysList(view: Pick<ReplaysView, 'replays' | 'isReplayed'>): 
       <summary>
         ${countText(replays.length, 'attempt')}, newest ${newest.outcome} ${timeTag(newest.at)}
       </summary>
-      ${table}
+      ${table} ${answersForm(event.id, replays)}
     </details>
   </div>`
 }

@@ -1,13 +1,13 @@
 import Type from 'typebox'
 import type { Database } from '../../../db/client.ts'
 import { eventQueries as q, type StoredEvent } from '../../../db/hooks/events.ts'
-import { replayQueries } from '../../../db/hooks/replays.ts'
+import { replayQueries, type Replay } from '../../../db/hooks/replays.ts'
 import { eventFragment, eventPage, type EventView } from '../../../html/hooks/events/detail.ts'
 import { notFound } from '../../../kernel/fault.ts'
 import { visitor } from '../../../kernel/http/endpoint.ts'
 import { bytesReply, type Reply } from '../../../kernel/http/reply.ts'
 import { parsed, withDefault } from '../../../kernel/validate.ts'
-import { compareEvents } from '../../../services/hooks/events/compare.ts'
+import { compareAnswers, compareEvents } from '../../../services/hooks/events/compare.ts'
 import {
   curlCommand,
   EventDetail,
@@ -45,6 +45,9 @@ export const eventEndpoints = [
       raw: withDefault(Type.String(), ''),
       /** The id of an event to compare with. */
       compare: withDefault(Type.String(), ''),
+      /** The ids of two attempts whose answers are compared. */
+      answer: withDefault(Type.String(), ''),
+      other: withDefault(Type.String(), ''),
       /** `1` after a replay without script: its result is said. */
       replayed: withDefault(Type.String(), ''),
     }),
@@ -52,6 +55,9 @@ export const eventEndpoints = [
       const shown = { isRaw: query.raw === '1', isReplayed: query.replayed === '1' }
       const view = await readEvent(app, id, shown)
       if (query.compare !== '') view.compared = await compareWith(app, view.event, query.compare)
+      if (query.answer !== '') {
+        view.comparedAnswers = compareAttempts(view.replays, query.answer, query.other)
+      }
       return { page: () => eventPage(view), fragment: () => eventFragment(view) }
     },
   }),
@@ -165,4 +171,14 @@ async function compareWith(
   const id = /^\d{1,15}$/.test(typed.trim()) ? Number(typed) : 0
   const other = await findEventStart(hooks.db, id, MAX_PARSED)
   return { typed, result: other && compareEvents(event, other.event) }
+}
+
+/** The answers to two attempts of a list beside each other. */
+function compareAttempts(
+  replays: readonly Replay[],
+  ...ids: readonly [own: string, other: string]
+): NonNullable<EventView['comparedAnswers']> {
+  const [own, other] = ids.map((id) => replays.find((one) => String(one.id) === id))
+  if (typeof own?.answer !== 'string' || typeof other?.answer !== 'string') return 'gone'
+  return { own, other, result: compareAnswers(own.answer, other.answer) }
 }

@@ -50,7 +50,21 @@ export function compareEvents(own: EventDetail, other: EventDetail): Comparison 
   return { other: other.id, by, payload: payload.result(), headers: headers.result() }
 }
 
-function comparePayloads(own: EventDetail, other: EventDetail, list: List): Comparison['by'] {
+/** How the answers to two attempts differ: by the members of their JSON, else by lines. */
+export function compareAnswers(own: string, other: string): Pick<Comparison, 'by' | 'payload'> {
+  const list = createList()
+  return { by: comparePayloads(textOf(own), textOf(other), list), payload: list.result() }
+}
+
+/** What is compared of an event, and of other texts. */
+type Text = Pick<EventDetail, 'payload' | 'payload_encoding' | 'payload_size' | 'content_type'>
+
+function textOf(payload: string): Text {
+  const payload_size = Buffer.byteLength(payload)
+  return { payload, payload_encoding: 'utf8', payload_size, content_type: null }
+}
+
+function comparePayloads(own: Text, other: Text, list: List): Comparison['by'] {
   const encodings = [own.payload_encoding, other.payload_encoding]
   if (own.payload === other.payload && encodings[0] === encodings[1]) return 'same'
   if (encodings.includes('base64')) return 'bytes'
@@ -127,7 +141,7 @@ function pathOf(steps: readonly string[]): string {
 /** Longer payloads are compared as they were sent: each of their values would be a line. */
 const MAX_INDENTED = 512 * 1024
 
-function linesOf(event: EventDetail): readonly string[] {
+function linesOf(event: Text): readonly string[] {
   const isShort = event.payload_size <= MAX_INDENTED
   return ((isShort ? prettyPayload(event) : null) ?? event.payload).split('\n')
 }

@@ -70,7 +70,9 @@ export function prettyPayload({
   payload_encoding,
   payload_size,
   content_type,
-}: EventDetail): string | null {
+}: Pick<EventDetail, 'payload' | 'payload_encoding' | 'payload_size' | 'content_type'>):
+  | string
+  | null {
   if (payload_encoding === 'base64' || payload_size > MAX_PARSED) return null
   const json = indentJson(payload)
   if (json !== null) return json

@@ -71,23 +71,28 @@ t.test('target, detail, answer, default target and what was typed stay text', as
 })
 
 t.test('only what was just done is announced', async (t) => {
-  t.notMatch(render(replaysList({ replays: [replay] })), 'role="status"')
+  t.notMatch(render(replaysList({ event: { id: 42 }, replays: [replay] })), 'role="status"')
   t.match(
-    render(replaysList({ replays: [replay], isReplayed: true })),
+    render(replaysList({ event: { id: 42 }, replays: [replay], isReplayed: true })),
     'role="status">Delivered: 204 in 12 ms.',
   )
   const silent = { ...replay, outcome: 'failed', status: null, detail: 'socket hang up' } as const
-  const text = render(replaysList({ replays: [silent], isReplayed: true }))
+  const text = render(replaysList({ event: { id: 42 }, replays: [silent], isReplayed: true }))
   t.match(text, 'role="status">Not delivered: socket hang up.')
-  t.match(render(replaysList({ replays: [], isReplayed: true })), 'Not replayed yet.')
+  t.match(
+    render(replaysList({ event: { id: 42 }, replays: [], isReplayed: true })),
+    'Not replayed yet.',
+  )
 })
 
 t.test('what a target answered is folded, and open for what was just sent', async (t) => {
   const answered = { ...replay, answer: '{"ok":true}' }
-  const later = render(replaysList({ replays: [answered, replay] }))
+  const later = render(replaysList({ event: { id: 42 }, replays: [answered, replay] }))
   t.match(later, /<details>\s*<summary>What it answered</)
   t.match(later, '<code>{&quot;ok&quot;:true}</code>')
-  const now = render(replaysList({ replays: [answered, answered], isReplayed: true }))
+  const now = render(
+    replaysList({ event: { id: 42 }, replays: [answered, answered], isReplayed: true }),
+  )
   t.same(
     [...now.matchAll(/<details( open)?>\s*<summary>What/g)].map(([, open]) => open),
     [' open', undefined],
