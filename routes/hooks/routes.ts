@@ -4,6 +4,7 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { auditEndpoints } from './audit.ts'
 import { dashboardEndpoints } from './dashboard.ts'
+import { addressCheckRoutes } from './address-checks.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { describeHooks } from './description.ts'
 import { destinationEndpoints } from './destinations.ts'
@@ -38,7 +39,8 @@ const ENDPOINTS = [
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
 export function hooksRoutes(app: HooksRoutes): readonly Route[] {
-  const operations = [...deliveryRoutes(app), ...mountApi(ENDPOINTS, app)]
+  const receivers = [...deliveryRoutes(app), ...addressCheckRoutes(app)]
+  const operations = [...receivers, ...mountApi(ENDPOINTS, app)]
   return [
     ...operations,
     ...mountPages(ENDPOINTS, app),

@@ -4,7 +4,7 @@ import type { NewEvent } from '../../../db/hooks/deliveries.ts'
 import type { Place } from '../../../db/hooks/providers.ts'
 import { mediaType } from '../../../kernel/http/headers.ts'
 import { firstFields } from '../../../kernel/http/read-body.ts'
-import { objectOf, parseObject, type JsonObject } from '../../../kernel/json.ts'
+import { memberAt, parseObject, type JsonObject } from '../../../kernel/json.ts'
 import type { Places } from '../schemes/schemes.ts'
 
 /** What is taken out of a delivery besides its bytes. */
@@ -54,14 +54,6 @@ function firstAt(
   return null
 }
 
-/** The member at a path such as `event.type`. */
-function memberAt(members: JsonObject, path: string): unknown {
-  const steps = path.split('.')
-  const last = steps.pop() ?? ''
-  const within = steps.reduce((object, step) => objectOf(object[step]), members)
-  return within[last]
-}
-
 /** SHA-256 in lower-case hex. */
 export function sha256Hex(data: string | Buffer): string {
   return hash('sha256', data, 'hex')
@@ -86,8 +78,9 @@ export function cleanText(value: unknown): string | null {
  * A delivery id; one that is too long to be stored is represented by its hash, so it stays unique.
  */
 function cleanId(value: unknown): string | null {
-  const text = cleanText(value)
-  return text !== null && text !== value
-    ? `sha256:${sha256Hex(String(value).toWellFormed())}`
+  const given = Number.isSafeInteger(value) ? String(value) : value
+  const text = cleanText(given)
+  return text !== null && text !== given
+    ? `sha256:${sha256Hex(String(given).toWellFormed())}`
     : text
 }
