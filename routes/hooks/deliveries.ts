@@ -17,7 +17,7 @@ import {
   type Receiver,
   type Receiving,
 } from '../../services/hooks/deliveries/deliveries.ts'
-import { handshakeReply } from './address-checks.ts'
+import { handshakeReply } from './schemes.ts'
 import type { HooksRoutes } from './kit.ts'
 
 /** hooks.md section 2, IngestAck. */

@@ -7,7 +7,6 @@ import {
   type ProviderCard,
 } from '../../html/hooks/providers/card.ts'
 import { providersFragment, providersPage } from '../../html/hooks/providers/providers.ts'
-import { sendersPage } from '../../html/hooks/providers/senders.ts'
 import type { ProvidersView } from '../../html/hooks/providers/providers.ts'
 import type { Option } from '../../html/form.ts'
 import type { Html } from '../../kernel/html.ts'
@@ -92,14 +91,6 @@ export const providerEndpoints = [
     async answer({ app, query }) {
       if (query.open === '') return providersView(app)
       return cardView(app, query.open, providerContent)
-    },
-  }),
-
-  page({
-    path: '/providers/senders',
-    async answer({ app }) {
-      const show = () => sendersPage(listSenders(), app.baseUrl())
-      return { page: show, fragment: () => show().body }
     },
   }),
 

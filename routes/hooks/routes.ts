@@ -4,7 +4,6 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { auditEndpoints } from './audit.ts'
 import { dashboardEndpoints } from './dashboard.ts'
-import { addressCheckRoutes } from './address-checks.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { describeHooks } from './description.ts'
 import { destinationEndpoints } from './destinations.ts'
@@ -16,6 +15,7 @@ import { forwarderEndpoints } from './forwarders.ts'
 import type { HooksRoutes } from './kit.ts'
 import { providerEndpoints } from './providers.ts'
 import { replayEndpoints } from './replays.ts'
+import { addressCheckRoutes, schemeEndpoints } from './schemes.ts'
 import { settingsEndpoints } from './settings.ts'
 import { statsEndpoints } from './stats.ts'
 import { streamEndpoints } from './stream.ts'
@@ -28,6 +28,7 @@ const ENDPOINTS = [
   ...exportEndpoints,
   ...streamEndpoints,
   ...providerEndpoints,
+  ...schemeEndpoints,
   ...statsEndpoints,
   ...destinationEndpoints,
   ...dashboardEndpoints,

@@ -249,6 +249,34 @@ await t.test('checks of an address are answered as the sender asks, and not stor
   t.same(await eventIds(base), before)
 })
 
+await t.test('a query is signed with the address, and takes nothing of the body', async (t) => {
+  const sender = PRESET_SENDERS.find(({ scheme }) => scheme === 'square')
+  if (sender === undefined) throw new Error('there is no sender')
+  const secret = sender.makeSecret()
+  await postForm(base, '/providers', {
+    name: 'till',
+    trust_mode: 'signed',
+    scheme: 'square',
+    secret,
+  })
+  await enable(base, 'generic:till', true)
+  const url = `${base}/webhooks/generic/till?till=1`
+  const sending = { ...sendingOf(sender, secret), url }
+  const headers = await sender.sign(secret, sending)
+  const { body } = sending
+  const half = Math.floor(body.length / 2)
+  const moved = `generic/till?till=1${body.slice(0, half)}`
+  for (const [path, sent, status] of [
+    ['generic/till?till=1', body, 202],
+    ['generic/till?till=2', body, 403],
+    ['generic/till', body, 403],
+    [moved.replaceAll('"', '%22'), body.slice(half), 403],
+    [moved, body.slice(half), 403],
+  ] as const) {
+    t.equal((await post(base, path, sent, headers)).status, status, path)
+  }
+})
+
 await t.test('an operator says where type and id of a known sender stand', async (t) => {
   const sender = PRESET_SENDERS.find(({ scheme }) => scheme === 'github')
   if (sender === undefined) throw new Error('there is no sender')

@@ -193,7 +193,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'a handshake of chat is stored as an event',
-    path: 'services/hooks/schemes/schemes.ts',
+    path: 'services/hooks/schemes/handshakes.ts',
     find: "type !== 'url_verification'",
     replace: "type !== 'never'",
     test: 'test/hooks/receivers-signed.test.ts',
@@ -279,7 +279,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a signed time may be any text',
     path: 'services/hooks/schemes/signatures.ts',
-    find: "const isTimed = !signed.includes('{timestamp}') || isUnixTime(time)",
+    find: "const isTimed = !signed.includes('{timestamp}') || TIMES[scheme.clock ?? 'seconds'].test(time)",
     replace: 'const isTimed = true',
     test: 'test/hooks/signatures.test.ts',
   },

@@ -7,7 +7,7 @@ import { rowFilter } from '../../form.ts'
 import { copyBox, countLine, countText, secretBox } from '../../parts.ts'
 import { providerCard, type ProviderCard } from './card.ts'
 import { createForm } from './form.ts'
-import { senderFacts } from './senders.ts'
+import { senderFacts } from '../schemes.ts'
 
 /** A provider that was just created, or got a new secret. */
 interface Made extends MadeProvider {

@@ -1,12 +1,25 @@
 import Type from 'typebox'
+import { sendersPage } from '../../html/hooks/schemes.ts'
 import { wrongMethod } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Reply } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
-import { mayDeliver } from '../../services/hooks/schemes/secrets.ts'
+import { listSenders } from '../../services/hooks/schemes/describe.ts'
 import { answerUnsigned, type Handshake } from '../../services/hooks/schemes/handshakes.ts'
 import { schemeOf } from '../../services/hooks/schemes/schemes.ts'
-import type { HooksRoutes } from './kit.ts'
+import { mayDeliver } from '../../services/hooks/schemes/secrets.ts'
+import { page, type HooksRoutes } from './kit.ts'
+
+/** `/providers/senders`: what is known of senders. */
+export const schemeEndpoints = [
+  page({
+    path: '/providers/senders',
+    async answer({ app }) {
+      const show = () => sendersPage(listSenders(), app.baseUrl())
+      return { page: show, fragment: () => show().body }
+    },
+  }),
+]
 
 /** `GET` of a receiver, by which some senders check a new address. It stores nothing. */
 export function addressCheckRoutes(options: HooksRoutes): readonly Operation[] {

@@ -1,8 +1,8 @@
-import { html, type Html } from '../../../kernel/html.ts'
-import type { Page } from '../../../kernel/http/view.ts'
-import type { SenderInfo } from '../../../services/hooks/schemes/describe.ts'
-import { rowFilter } from '../../form.ts'
-import { disclosed, facts } from '../../parts.ts'
+import { html, type Html } from '../../kernel/html.ts'
+import type { Page } from '../../kernel/http/view.ts'
+import type { SenderInfo } from '../../services/hooks/schemes/describe.ts'
+import { rowFilter } from '../form.ts'
+import { disclosed, facts } from '../parts.ts'
 
 /** `/providers/senders`: the senders that are known, and what is to be done at each. */
 export function sendersPage(senders: readonly SenderInfo[], baseUrl: string): Page {
