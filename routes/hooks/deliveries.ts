@@ -17,7 +17,7 @@ import {
   type Receiver,
   type Receiving,
 } from '../../services/hooks/deliveries/deliveries.ts'
-import { handshakeReply } from './schemes.ts'
+import { addressChecks, handshakeReply } from './schemes.ts'
 import type { HooksRoutes } from './kit.ts'
 
 /** hooks.md section 2, IngestAck. */
@@ -118,9 +118,11 @@ export function deliveryRoutes(options: HooksRoutes): readonly Operation[] {
 
 /**
  * A request below `/webhooks/` that no route takes is answered as everywhere, and kept among the
- * rejections: it may be a delivery to a mistyped address.
+ * rejections: it may be a delivery to a mistyped address. Some senders check an address by GET.
  */
-export function hooksFallback({ hooks }: HooksRoutes): Fallback {
+export function hooksFallback(app: HooksRoutes): Fallback {
+  const { hooks } = app
+  const findCheck = addressChecks(app)
   const unknownPath: Route = {
     method: 'POST',
     path: '(none)',
@@ -132,7 +134,7 @@ export function hooksFallback({ hooks }: HooksRoutes): Fallback {
   return (path, allow, method) =>
     allow === undefined && path.startsWith('/webhooks/')
       ? { kind: 'route', route: unknownPath, params: {} }
-      : noRoute(path, allow, method)
+      : (findCheck(path, method) ?? noRoute(path, allow, method))
 }
 
 async function receiveSigned(receiver: Receivers, context: Context) {

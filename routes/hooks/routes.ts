@@ -15,7 +15,7 @@ import { forwarderEndpoints } from './forwarders.ts'
 import type { HooksRoutes } from './kit.ts'
 import { providerEndpoints } from './providers.ts'
 import { replayEndpoints } from './replays.ts'
-import { addressCheckRoutes, schemeEndpoints } from './schemes.ts'
+import { schemeEndpoints } from './schemes.ts'
 import { settingsEndpoints } from './settings.ts'
 import { statsEndpoints } from './stats.ts'
 import { streamEndpoints } from './stream.ts'
@@ -40,8 +40,7 @@ const ENDPOINTS = [
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
 export function hooksRoutes(app: HooksRoutes): readonly Route[] {
-  const receivers = [...deliveryRoutes(app), ...addressCheckRoutes(app)]
-  const operations = [...receivers, ...mountApi(ENDPOINTS, app)]
+  const operations = [...deliveryRoutes(app), ...mountApi(ENDPOINTS, app)]
   return [
     ...operations,
     ...mountPages(ENDPOINTS, app),

@@ -1,9 +1,8 @@
-import Type from 'typebox'
 import { sendersPage } from '../../html/hooks/schemes.ts'
 import { wrongMethod } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Reply } from '../../kernel/http/reply.ts'
-import type { Operation } from '../../kernel/openapi.ts'
+import type { Match, Route } from '../../kernel/http/router.ts'
 import { listSenders } from '../../services/hooks/schemes/describe.ts'
 import { answerUnsigned, type Handshake } from '../../services/hooks/schemes/handshakes.ts'
 import { schemeOf } from '../../services/hooks/schemes/schemes.ts'
@@ -21,32 +20,37 @@ export const schemeEndpoints = [
   }),
 ]
 
-/** `GET` of a receiver, by which some senders check a new address. It stores nothing. */
-export function addressCheckRoutes(options: HooksRoutes): readonly Operation[] {
-  return [
-    {
-      method: 'GET',
-      path: '/webhooks/generic/:name',
-      access: 'open',
-      tag: 'Receivers',
-      needsToken: false,
-      id: 'checkGeneric',
-      summary: 'Answer a check of the address, of a sender whose scheme asks for it.',
-      params: { name: Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,63}$' }) },
-      replies: { 200: { description: 'What the sender wants back', schema: Type.String() } },
-      refusals: [405],
-      handle: (context) => answerCheck(options, context),
-    },
-  ]
-}
+const GENERIC = /^\/webhooks\/generic\/([a-z0-9][a-z0-9_-]{0,63})$/
 
-/** 405 unless the provider is enabled and its sender checks addresses in this way. */
-async function answerCheck({ hooks }: HooksRoutes, context: Context): Promise<Reply> {
-  const row = hooks.registry.provider(`generic:${context.params['name'] ?? ''}`)
-  const scheme = row && mayDeliver(row, hooks.secrets) ? schemeOf(row) : undefined
-  const answer = answerUnsigned(scheme?.handshake, context)
-  if (answer === undefined) throw wrongMethod('POST')
-  return handshakeReply(answer)
+/**
+ * Finds the `GET` or `HEAD` of a receiver by which its sender checks a new address. Undefined for
+ * all other providers, whose path answers POST alone.
+ */
+export function addressChecks({ hooks }: HooksRoutes) {
+  const answer = (context: Context): Reply => {
+    const found = answerUnsigned(checkOf(context.path), context)
+    if (found === undefined) throw wrongMethod('POST')
+    return handshakeReply(found)
+  }
+  const route: Route = {
+    method: 'GET',
+    path: '/webhooks/generic/:name',
+    access: 'open',
+    handle: answer,
+  }
+
+  /** The check of a provider that may deliver. */
+  function checkOf(path: string) {
+    const [, name] = GENERIC.exec(path) ?? []
+    const row = name === undefined ? undefined : hooks.registry.provider(`generic:${name}`)
+    return row && mayDeliver(row, hooks.secrets) ? schemeOf(row)?.handshake : undefined
+  }
+
+  return (path: string, method: string): Match | undefined => {
+    const isCheck = method === 'GET' || method === 'HEAD'
+    if (!isCheck || checkOf(path) === undefined) return undefined
+    return { kind: 'route', route, params: {} }
+  }
 }
 
 /** What a stranger chose is sent as text or JSON alone, never as a page of this origin. */

@@ -2,10 +2,15 @@ import { t, type Test } from 'tap'
 import { keyOf } from '../../services/hooks/schemes/keys.ts'
 import { PRESETS } from '../../services/hooks/schemes/presets/presets.ts'
 import { schemeNamed } from '../../services/hooks/schemes/schemes.ts'
-import { verifySignature } from '../../services/hooks/schemes/signatures.ts'
+import {
+  isSignable,
+  signDelivery,
+  verifySignature,
+} from '../../services/hooks/schemes/signatures.ts'
 import { PRESET_VECTORS } from '../fixtures/preset-vectors.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
 import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
 import {
   enable,
   eventIds,
@@ -23,7 +28,7 @@ import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
-const { base } = await startHooks(t, postgres, { GATEHOUSE_SECRET_KEY: secretKey() })
+const { base, env } = await startHooks(t, postgres, { GATEHOUSE_SECRET_KEY: secretKey() })
 
 await t.test('each sender is there once, with its document and two sentences', async (t) => {
   t.same(names(PRESETS.map(({ name }) => name)), names(PRESET_SENDERS.map((one) => one.scheme)))
@@ -77,6 +82,46 @@ await t.test(
   },
 )
 
+await t.test('what is signed here again is verified by its scheme', async (t) => {
+  const at = new Date('2026-11-26T00:00:00.123Z')
+  const body = Buffer.from('{"a":1}')
+  const signs: string[] = []
+  for (const { name, scheme } of PRESETS) {
+    if (!('signature' in scheme)) continue
+    const secret = PRESET_SENDERS.find((one) => one.scheme === name)?.makeSecret() ?? ''
+    const key = keyOf(name, secret)
+    if (key === undefined) throw new Error(`${name} has no key`)
+    const made = signDelivery(scheme, { id: 'msg_1', body }, key, at)
+    if (!isSignable(scheme)) {
+      t.same(made, {}, `${name}: only its sender can`)
+      continue
+    }
+    signs.push(name)
+    const keys = { accepted: [key], retired: [] }
+    const verifier = verifySignature(scheme, { headers: made, receivedAt: at }, keys, 300)
+    verifier.update(body)
+    t.same(verifier.finish(body), { secret: 'current' }, name)
+  }
+  t.ok(signs.length > 40, `${signs.length} schemes sign`)
+})
+
+await t.test('gatehouse schemes lists them, and provider add takes their names', async (t) => {
+  const table = await runCli(['schemes'])
+  t.match(table, { code: 0, stderr: '' })
+  for (const { name, docs } of PRESETS) t.ok(table.stdout.includes(` ${docs}`), name)
+  t.match(table.stdout, /^vercel +Vercel \(SHA-1\) +HMAC-SHA1 of \{body\} +by document/m)
+  const listed = await runCli(['schemes', '--json'])
+  t.match(
+    JSON.parse(listed.stdout).find((one: { name: string }) => one.name === 'telegram'),
+    { title: 'Telegram (secret token)', trust_mode: 'token', verifies: 'a token, of no byte' },
+  )
+  const input = PRESET_SENDERS[0]?.makeSecret() ?? ''
+  const add = ['provider', 'add', 'errors', '--scheme', 'sentry', '--secret', '-', '--enable']
+  t.match(await runCli(add, { env, input }), { code: 0, stdout: '' })
+  const list = await runCli(['provider', 'list'], { env })
+  t.match(list.stdout, /^generic:errors +signed sentry +enabled/m)
+})
+
 let made = 0
 
 function sendingOf(sender: PresetSender, secret: string, at = now()): Sending {
@@ -111,7 +156,7 @@ for (const sender of PRESET_SENDERS) {
     const { facts, headers: stored } = await shown(base, id)
     const type = sender.type ?? 'none'
     t.match(facts, { Verification: sender.detail, 'Event type': type, Provider: scheme })
-    const own_id = sender.hasId && scheme !== 'telegram' ? sending.id : ''
+    const own_id = sender.hasId ? sending.id : ''
     t.ok(facts['Delivery id']?.startsWith(own_id), `id: ${facts['Delivery id']}`)
     for (const name of sender.proof.filter((one) => /signature|token|authorization/i.test(one))) {
       if (!/time/i.test(name)) t.equal(stored[name.toLowerCase()], '«redacted»', name)

@@ -78,9 +78,8 @@ export function cleanText(value: unknown): string | null {
  * A delivery id; one that is too long to be stored is represented by its hash, so it stays unique.
  */
 function cleanId(value: unknown): string | null {
-  const given = Number.isSafeInteger(value) ? String(value) : value
-  const text = cleanText(given)
-  return text !== null && text !== given
-    ? `sha256:${sha256Hex(String(given).toWellFormed())}`
+  const text = cleanText(value)
+  return text !== null && text !== value
+    ? `sha256:${sha256Hex(String(value).toWellFormed())}`
     : text
 }

@@ -59,7 +59,7 @@ export const CHAT: readonly Preset[] = [
     scheme: {
       token: ['x-telegram-bot-api-secret-token'],
       type: NOWHERE,
-      id: { headers: [], json: ['update_id'] },
+      id: NOWHERE,
     },
   },
   {
