@@ -36,6 +36,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   check: async () => await import('./check.ts'),
   migrate: async () => ({ commands }),
   provider: async () => await import('./provider.ts'),
+  schemes: async () => await import('./schemes.ts'),
   destination: async () => await import('./destination.ts'),
   endpoint: async () => await import('./endpoint.ts'),
   events: async () => ({

@@ -1,5 +1,5 @@
 import type { Destination } from '../db/hooks/destinations.ts'
-import { accepted, oneOf } from '../kernel/variables.ts'
+import { accepted } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
 import {
   listDeliveries,
@@ -22,6 +22,7 @@ import {
   RATE_FORM,
   readRate,
   readTimeout,
+  SCHEME_FORM,
   SIGNING_SCHEMES,
   TIMEOUT_FORM,
 } from '../services/hooks/destinations/form.ts'
@@ -48,7 +49,7 @@ const SINCE_READING = accepted('an event id or a time such as 2026-01-31T12:00:0
   readSince(given) === undefined ? undefined : given,
 )
 
-const SCHEME = oneOf(...SIGNING_SCHEMES)
+const SCHEME = accepted(SCHEME_FORM, (text) => SIGNING_SCHEMES.find((name) => name === text))
 
 /** What may be configured beside the URL. */
 const CONFIG_FLAGS = {
@@ -57,7 +58,7 @@ const CONFIG_FLAGS = {
   'json-member': lines('PATH=VALUE', 'only events whose body has this value'),
   ordered: { summary: 'one event at a time, in order: a failed one holds up those behind it' },
   rate: value('N/s', 'the maximum of deliveries a second', accepted(RATE_FORM, readRate)),
-  'sign-with': value('SCHEME', `how it is signed by a secret of its own: ${SCHEME.form}`, SCHEME),
+  'sign-with': value('SCHEME', 'how it is signed by a secret of its own', SCHEME),
   'sign-secret': secretFlag('the secret of that signature'),
   authorization: secretFlag('"Bearer TOKEN" or "Basic NAME:PASSWORD"'),
   headers: secretFlag('further headers, "Name: value" on a line each'),

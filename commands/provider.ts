@@ -18,7 +18,6 @@ import {
   setAlarms,
   type Proof,
 } from '../services/hooks/providers.ts'
-import type { SchemeName } from '../services/hooks/schemes/schemes.ts'
 import { isSignedProvider } from '../services/hooks/schemes/secrets.ts'
 import {
   command,
@@ -165,7 +164,7 @@ export const commands = [
 interface ProofFlags {
   open: boolean
   signed: boolean
-  scheme: SchemeName | undefined
+  scheme: string | undefined
   secret: string | undefined
 }
 

@@ -1,19 +1,20 @@
 import { validate } from '../kernel/validate.ts'
 import { accepted } from '../kernel/variables.ts'
 import { readSchemeRow, SchemeFields } from '../services/hooks/schemes/form.ts'
-import { SCHEME_NAMES } from '../services/hooks/schemes/schemes.ts'
+import { presetNamed } from '../services/hooks/schemes/schemes.ts'
 import { readFields, text, value } from './command.ts'
 
 // The flags that name how a sender signs, and those that describe a sender of its own kind.
 
-const scheme = accepted(`one of ${SCHEME_NAMES.join(', ')}`, (name) =>
-  SCHEME_NAMES.find((one) => one === name),
+const scheme = accepted(
+  'the name of a sender, such as github, or hmac; see: gatehouse schemes',
+  (name) => presetNamed(name)?.name,
 )
 
-/** How a sender signs, or that it is GitLab. */
-export const SCHEME_FLAG = value('SCHEME', `how the sender signs: ${scheme.form}`, scheme)
+/** How a sender proves itself. */
+export const SCHEME_FLAG = value('SCHEME', scheme.form, scheme)
 
-/** A row of the scheme `hmac`. */
+/** A row of the scheme `hmac`; of other schemes, where type and id stand. */
 export const ROW_FLAGS = {
   header: text('NAME', 'hmac: the header that has the signature'),
   prefix: text('TEXT', 'hmac: the text before the signature in its header, such as sha256='),
@@ -24,9 +25,9 @@ export const ROW_FLAGS = {
     'hmac: what is signed, {body} unless given, or such as {timestamp}.{body}',
   ),
   'timestamp-header': text('NAME', 'hmac: the header of {timestamp}, in Unix seconds'),
-  'event-type-header': text('NAME', 'hmac: the header of the event type'),
-  'event-type-json': text('PATH', 'hmac: the member of the body that is the event type'),
-  'id-header': text('NAME', 'hmac: the header of the delivery id'),
+  'event-type-header': text('NAME', "the header of the event type, in place of the scheme's"),
+  'event-type-json': text('PATH', 'the member of the body that is the event type, likewise'),
+  'id-header': text('NAME', 'the header of the delivery id, likewise'),
 }
 
 /** The row that the flags describe. */

@@ -8,15 +8,16 @@ import { cleanText } from '../services/hooks/deliveries/fields.ts'
 import { receiverPath } from '../services/hooks/providers.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replays/outgoing.ts'
 import { makeSample, type Sample } from '../services/hooks/schemes/sample.ts'
-import { keyOf, SECRET_PREFIX, secretForm } from '../services/hooks/schemes/keys.ts'
-import { BUILT_IN, schemeNamed, schemeOf } from '../services/hooks/schemes/schemes.ts'
+import { secretForm } from '../services/hooks/schemes/describe.ts'
+import { keyOf, SECRET_PREFIX } from '../services/hooks/schemes/keys.ts'
+import { BUILT_IN, presetNamed, schemeNamed, schemeOf } from '../services/hooks/schemes/schemes.ts'
 import {
   configuredSecrets,
   isGenericName,
   isSignedProvider,
   secretVariable,
 } from '../services/hooks/schemes/secrets.ts'
-import { signDelivery } from '../services/hooks/schemes/signatures.ts'
+import { isSignable, signDelivery } from '../services/hooks/schemes/signatures.ts'
 import { serviceUrl } from './configuration.ts'
 import { command, UsageError, value, type ConfiguredTools } from './command.ts'
 import { DONE, FAILED, type Output } from './output.ts'
@@ -56,7 +57,10 @@ export const commands = [
       if (isSignedProvider(provider) && (stdin || scheme !== undefined)) {
         throw new UsageError(`${provider} is signed: it takes no token and no scheme`)
       }
-      if (scheme === 'ed25519') throw new UsageError('--scheme ed25519: only its sender can sign')
+      const signs = schemeNamed(scheme ?? null)
+      if (signs !== undefined && !isSignable(signs)) {
+        throw new UsageError(`--scheme ${scheme}: only its sender can sign`)
+      }
       if (scheme !== undefined && !stdin) {
         throw new UsageError('--scheme needs --token-stdin: the secret to sign with')
       }
@@ -125,7 +129,9 @@ async function proofOf(
   if (!tokenStdin) return {}
   const secret = (await text(input)).trim()
   if (secret === '') throw new Fault(422, 'NO_TOKEN', 'standard input holds no token')
-  if (sender.scheme === 'gitlab') return { 'x-gitlab-token': secret }
+  const known = presetNamed(sender.scheme)?.scheme
+  const [header] = known !== undefined && 'token' in known ? known.token : []
+  if (header !== undefined) return { [header]: secret }
   // Without a scheme, a secret of Standard Webhooks has this prefix, which no token has.
   const name = sender.scheme ?? (secret.startsWith(SECRET_PREFIX) ? 'standard' : null)
   const signs = scheme ?? schemeNamed(name ?? '')

@@ -32,6 +32,14 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
+/** The member at a path such as `event.type`. */
+export function memberAt(object: JsonObject, path: string): unknown {
+  const steps = path.split('.')
+  const last = steps.pop() ?? ''
+  const within = steps.reduce((outer, step) => objectOf(outer[step]), object)
+  return within[last]
+}
+
 /** The items of a list, each as an object; none if the value is no list. */
 export function objectsOf(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.map(objectOf) : []

@@ -5,7 +5,16 @@ import { Timestamp, many, sqlFile } from '../sql-file.ts'
 import { TrustMode } from './providers.ts'
 
 /** How an event is trusted, as the database has it: see hooks.trust_mode(). */
-const TRUST = { sha256: 1, token: 2, open: 3, queue: 4, sha512: 5, ed25519: 6 } as const
+const TRUST = {
+  sha256: 1,
+  token: 2,
+  open: 3,
+  queue: 4,
+  sha512: 5,
+  ed25519: 6,
+  sha1: 7,
+  p256: 8,
+} as const
 
 /** How a delivery was trusted: by the algorithm of its signature, or without one. */
 export type Trust = keyof typeof TRUST
@@ -44,7 +53,7 @@ export const deliveryQueries = sqlFile('sql/hooks/deliveries.sql', {
 })
 
 function isSigned(trust: Trust): boolean {
-  return trust === 'sha256' || trust === 'sha512' || trust === 'ed25519'
+  return trust !== 'token' && trust !== 'open' && trust !== 'queue'
 }
 
 /** Event types of a provider that hooks.event_types has at most. */

@@ -93,6 +93,22 @@ export const ClaimedEvent = Type.Object({
 })
 export type ClaimedEvent = Type.Static<typeof ClaimedEvent>
 
+/** What came of a claimed delivery, as `settleDeliveries` takes it. */
+export interface DeliveryResult extends Pick<ClaimedEvent, 'claimed_until'> {
+  event_id: number
+  fate: 'delivered' | 'again' | 'dead' | 'released'
+  /** Null when it was not tried. */
+  outcome: 'delivered' | 'failed' | 'refused' | null
+  status: number | null
+  ms: number
+  detail: string | null
+  /** The beginning of the answer to a try that failed; of others none is kept, they are many. */
+  answer: string | null
+  /** Milliseconds until the next try, where there is one. */
+  wait_ms: number
+  at: Date
+}
+
 /** A destination that is behind the log, or has deliveries that are due. */
 const Work = Type.Object({
   ...Type.Pick(Destination, ['name', 'position']).properties,

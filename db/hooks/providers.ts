@@ -24,10 +24,13 @@ export const SchemeRow = Type.Object({
   /** The text before the signature in its header. */
   prefix: Type.String(),
   encoding: Type.Enum(['hex', 'base64', 'base64url']),
-  algorithm: Type.Enum(['sha256', 'sha512', 'ed25519']),
-  /** What is signed, such as `{timestamp}.{body}`; it ends with `{body}`. */
+  algorithm: Type.Enum(['sha256', 'sha512', 'sha1', 'ed25519', 'p256']),
+  /**
+   * What is signed, such as `{timestamp}.{body}`: text with the parts `{body}`, `{timestamp}`,
+   * `{id}`, `{method}`, `{url}`, `{form}` and `{json:path}`.
+   */
   signed: Type.String(),
-  /** Headers with the time of `{timestamp}`, in Unix seconds. */
+  /** Headers with the time of `{timestamp}`. */
   timestamp: Type.Array(Type.String()),
   /** The event's type. */
   type: Place,
@@ -35,6 +38,10 @@ export const SchemeRow = Type.Object({
   id: Place,
 })
 export type SchemeRow = Type.Static<typeof SchemeRow>
+
+/** What an operator says in place of a scheme's own row: of `hmac` all, else type and id alone. */
+const SchemeChanges = Type.Partial(SchemeRow)
+export type SchemeChanges = Type.Static<typeof SchemeChanges>
 
 /** Which of a provider's secrets a delivery was sent with. */
 const SecretName = Type.Enum(['current', 'previous'])
@@ -47,7 +54,7 @@ const configured = {
   token_hash: nullable(Bytes),
   signing_secret: nullable(Bytes),
   scheme: nullable(Type.String()),
-  scheme_row: nullable(SchemeRow),
+  scheme_row: nullable(SchemeChanges),
   previous_until: nullable(Timestamp),
   rotated_at: nullable(Timestamp),
 }

@@ -4,7 +4,7 @@ import { Timestamp } from '../../db/sql-file.ts'
 import { badRequest, Fault, NO_ROUTE } from '../../kernel/fault.ts'
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
+import { jsonReply } from '../../kernel/http/reply.ts'
 import { noRoute, type Fallback, type Route } from '../../kernel/http/router.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import {
@@ -17,7 +17,7 @@ import {
   type Receiver,
   type Receiving,
 } from '../../services/hooks/deliveries/deliveries.ts'
-import type { Handshake } from '../../services/hooks/schemes/schemes.ts'
+import { addressChecks, handshakeReply } from './schemes.ts'
 import type { HooksRoutes } from './kit.ts'
 
 /** hooks.md section 2, IngestAck. */
@@ -31,10 +31,13 @@ export const IngestAck = Type.Object({
 
 const Challenge = Type.Object({ challenge: Type.Unknown() })
 
-/** A scheme's check of its address. */
+/** A scheme's check of its address, or the status that it asks for. */
 const HANDSHAKES = {
-  200: { description: 'A check of the address by Slack or Discord', schema: Type.Object({}) },
-  204: { description: 'A check of the address by Discord, for events' },
+  200: {
+    description: 'A check of the address, or stored, by the scheme',
+    schema: Type.Object({}),
+  },
+  204: { description: 'A check of the address, or stored, by the scheme' },
 }
 const STORED = { 202: { description: 'Stored; sent once it is committed', schema: IngestAck } }
 
@@ -103,8 +106,8 @@ const SIGNED: Described = {
 
 /** `POST /webhooks/…` (hooks.md section 4): the checks in the order of decisions.md section 3. */
 export function deliveryRoutes(options: HooksRoutes): readonly Operation[] {
-  const { hooks, maxBody, freshnessSeconds } = options
-  const receiver = { ...hooks, maxBody, freshnessSeconds }
+  const { hooks, maxBody, freshnessSeconds, baseUrl } = options
+  const receiver = { ...hooks, maxBody, freshnessSeconds, baseUrl }
   const generic = (context: Context) => receiveGeneric(receiver, context)
   return [
     { ...BY_NAME, handle: generic },
@@ -115,9 +118,11 @@ export function deliveryRoutes(options: HooksRoutes): readonly Operation[] {
 
 /**
  * A request below `/webhooks/` that no route takes is answered as everywhere, and kept among the
- * rejections: it may be a delivery to a mistyped address.
+ * rejections: it may be a delivery to a mistyped address. Some senders check an address by GET.
  */
-export function hooksFallback({ hooks }: HooksRoutes): Fallback {
+export function hooksFallback(app: HooksRoutes): Fallback {
+  const { hooks } = app
+  const findCheck = addressChecks(app)
   const unknownPath: Route = {
     method: 'POST',
     path: '(none)',
@@ -129,7 +134,7 @@ export function hooksFallback({ hooks }: HooksRoutes): Fallback {
   return (path, allow, method) =>
     allow === undefined && path.startsWith('/webhooks/')
       ? { kind: 'route', route: unknownPath, params: {} }
-      : noRoute(path, allow, method)
+      : (findCheck(path, method) ?? noRoute(path, allow, method))
 }
 
 async function receiveSigned(receiver: Receivers, context: Context) {
@@ -143,10 +148,6 @@ async function receiveGeneric(receiver: Receivers, context: Context) {
   return receive(receiver, context, head, startGeneric(receiver, head, token))
 }
 
-function handshakeReply({ status, reply }: Handshake): Reply {
-  return reply === undefined ? { status, headers: {}, body: null } : jsonReply(reply, status)
-}
-
 /** Reads the body, verifies and stores it; a body that is too large is refused first. */
 async function receive(
   receiver: Receivers,
@@ -158,8 +159,10 @@ async function receive(
   if (!body.ok) throw unreadBody(receiver, head, body)
   const received = await finish(body.bytes)
   if (received.kind === 'handshake') return handshakeReply(received.answer)
-  const { id, trust_mode, verified, received_at } = received.saved
-  return jsonReply({ id, provider: head.provider, trust_mode, verified, received_at }, 202)
+  const { status, saved } = received
+  if (status === 204) return { status, headers: {}, body: null }
+  const { id, trust_mode, verified, received_at } = saved
+  return jsonReply({ id, provider: head.provider, trust_mode, verified, received_at }, status)
 }
 
 function unreadBody(receiver: Receivers, head: DeliveryHead, { reason }: Unread) {

@@ -32,7 +32,14 @@ import {
   type ProviderTools,
 } from '../../services/hooks/providers.ts'
 import { readSchemeRow, SchemeFields } from '../../services/hooks/schemes/form.ts'
-import { SCHEME_NAMES, schemeOf } from '../../services/hooks/schemes/schemes.ts'
+import { listSenders, schemeNote, senderInfo } from '../../services/hooks/schemes/describe.ts'
+import {
+  presetNamed,
+  SCHEME_NAMES,
+  schemeNamed,
+  schemeOf,
+} from '../../services/hooks/schemes/schemes.ts'
+import { isSignable } from '../../services/hooks/schemes/signatures.ts'
 import {
   isSignedProvider,
   secretVariable,
@@ -56,7 +63,7 @@ const CreateForm = Type.Object({
   /** Of a sender that signs, or GitLab. */
   scheme: field(
     withDefault(Type.Enum([...SCHEME_NAMES]), 'standard'),
-    `must be one of ${SCHEME_NAMES.join(', ')}.`,
+    'must be the name of a sender, such as github, or hmac; see /providers/senders.',
   ),
   ...SchemeFields.properties,
   name: withDefault(Type.String(), ''),
@@ -96,7 +103,7 @@ export const providerEndpoints = [
         name: body.name,
         proof,
         // A form sends what it hides, too.
-        row: proof === 'hmac' ? readSchemeRow(proof, body) : null,
+        row: readSchemeRow(proof, proof === 'hmac' ? body : placesIn(proof, body)),
         secret: proof === 'token' || proof === 'open' ? undefined : body.secret || undefined,
         acknowledgeOpen: body.acknowledge_open,
         enabled: false,
@@ -173,8 +180,19 @@ export const providerEndpoints = [
 ]
 
 function proofOf({ trust_mode, scheme }: Type.Static<typeof CreateForm>): Proof {
-  if (trust_mode === 'token' && scheme === 'gitlab') return 'gitlab'
-  return trust_mode === 'signed' ? scheme : trust_mode
+  const isToken = schemeNamed(scheme) === undefined
+  return trust_mode === 'signed' || (trust_mode === 'token' && isToken) ? scheme : trust_mode
+}
+
+/** Of a scheme that is not described here, type and id alone. */
+function placesIn(proof: Proof, fields: SchemeFields): SchemeFields {
+  if (proof === 'token' || proof === 'open') return {}
+  const { event_type_header, event_type_json, id_header } = fields
+  return {
+    ...(event_type_header !== undefined && { event_type_header }),
+    ...(event_type_json !== undefined && { event_type_json }),
+    ...(id_header !== undefined && { id_header }),
+  }
 }
 
 function toolsOf({ hooks }: HooksRoutes, actor: Actor): ProviderTools {
@@ -188,6 +206,7 @@ async function providersView(
   const view: ProvidersView = {
     baseUrl: app.baseUrl(),
     canSign: app.hooks.secrets.box() !== undefined,
+    senders: listSenders(),
     form: newForm(CreateForm),
     cards: changes.cards ?? (await readCards(app)),
     ...changes,
@@ -202,8 +221,11 @@ async function providersView(
 async function madeView(app: HooksRoutes, made: MadeProvider, rotated: boolean) {
   await app.hooks.registry.refresh()
   const url = app.baseUrl() + receiverPath(made.name)
-  const signing = schemeOf(made)
-  return providersView(app, { made: { ...made, url, rotated, signing } })
+  const scheme = schemeOf(made)
+  const signing = scheme && isSignable(scheme) ? scheme : undefined
+  const preset = presetNamed(made.scheme)
+  const sender = preset && made.scheme !== 'hmac' ? senderInfo(preset) : undefined
+  return providersView(app, { made: { ...made, url, rotated, signing, sender } })
 }
 
 /** What shows a provider, and the page around it, on which its row is open. */
@@ -242,6 +264,7 @@ async function readCards(app: HooksRoutes): Promise<readonly ProviderCard[]> {
       rejections: counts.find((count) => count.provider === name),
       url: status.path === null ? null : app.baseUrl() + status.path,
       isGiven: schemeOf(provider)?.isGiven === true,
+      schemeNote: schemeNote(presetNamed(provider.scheme)),
       variable: isSignedProvider(name) ? secretVariable(name) : null,
       lastSecret: lastSecretOf(provider, secrets),
       previous_until: until !== null && now < until ? until : null,

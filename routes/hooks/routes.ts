@@ -17,6 +17,7 @@ import type { HooksRoutes } from './kit.ts'
 import { providerEndpoints } from './providers.ts'
 import { replayJobEndpoints, replayJobPages } from './replays/jobs.ts'
 import { replayEndpoints } from './replays/replays.ts'
+import { schemeEndpoints } from './schemes.ts'
 import { settingsEndpoints } from './settings.ts'
 import { statsEndpoints } from './stats.ts'
 import { streamEndpoints } from './stream.ts'
@@ -31,6 +32,7 @@ const ENDPOINTS = [
   ...exportEndpoints,
   ...streamEndpoints,
   ...providerEndpoints,
+  ...schemeEndpoints,
   ...statsEndpoints,
   ...destinationEndpoints,
   ...deliveryEndpoints,

@@ -4,7 +4,7 @@ import {
   ActiveProvider,
   providerQueries as q,
   TrustMode,
-  type SchemeRow,
+  type SchemeChanges,
   type SecretUse,
 } from '../../db/hooks/providers.ts'
 import { nullable } from '../../db/sql-file.ts'
@@ -14,8 +14,9 @@ import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { makeChange, type ChangeNote, type ChangeTools } from '../audit.ts'
 import { rejectedSince, type AlarmForm } from './alarms.ts'
 import type { HooksParts } from './registry.ts'
-import { isSecretText, keyOf, makeSigningSecret, makeToken, secretForm } from './schemes/keys.ts'
-import { schemeNamed, type SchemeName } from './schemes/schemes.ts'
+import { secretForm } from './schemes/describe.ts'
+import { isSecretText, keyOf, makeSigningSecret, makeToken } from './schemes/keys.ts'
+import { schemeNamed } from './schemes/schemes.ts'
 import {
   isGenericName,
   isSignedProvider,
@@ -39,17 +40,17 @@ export const ProviderStatus = Type.Object({
 export type ProviderStatus = Type.Static<typeof ProviderStatus>
 
 /**
- * How a generic provider proves that a delivery is its own: by a scheme, or by a token that is
- * made here, or not at all.
+ * How a generic provider proves that a delivery is its own: by the scheme of this name, or by a
+ * `token` that is made here, or not at all (`open`).
  */
-export type Proof = SchemeName | 'token' | 'open'
+export type Proof = string
 
 interface NewProvider {
   /** Without `generic:`. */
   name: string
   proof: Proof
-  /** What an operator says of the scheme `hmac`; null for all others. */
-  row: SchemeRow | null
+  /** What an operator says in place of the scheme's own row. */
+  row: SchemeChanges | null
   secret: string | undefined
   acknowledgeOpen: boolean
   enabled: boolean
@@ -60,7 +61,7 @@ export interface MadeProvider {
   name: string
   trust_mode: TrustMode
   scheme: string | null
-  scheme_row: SchemeRow | null
+  scheme_row: SchemeChanges | null
   /** The token or signing secret that was made, shown this one time; null when none was. */
   token: string | null
 }
@@ -102,7 +103,7 @@ export function receiverPath(provider: string): string {
 /** How far a proof is trusted, and the scheme that it is stored as. */
 function storedAs(proof: Proof): Pick<MadeProvider, 'trust_mode' | 'scheme'> {
   if (proof === 'token' || proof === 'open') return { trust_mode: proof, scheme: null }
-  return { trust_mode: proof === 'gitlab' ? 'token' : 'signed', scheme: proof }
+  return { trust_mode: schemeNamed(proof) === undefined ? 'token' : 'signed', scheme: proof }
 }
 
 /**
@@ -208,7 +209,7 @@ function makeSecret(
   }
   const box = secrets.box()
   if (box === undefined) throw unprocessable(NO_KEY, 'scheme')
-  if (given === undefined && schemeNamed(scheme ?? '')?.isGiven) {
+  if (given === undefined && schemeNamed(scheme)?.isGiven) {
     const message = `The sender makes the secret of ${scheme}: give it here.`
     throw unprocessable(message, 'secret')
   }
@@ -220,7 +221,7 @@ function makeSecret(
   return { token, token_hash: null, signing_secret: box.seal(text, name) }
 }
 
-/** Only GitLab asks its users to choose a token. */
+/** The token of a known sender may be one that it has already. */
 function checkToken(scheme: string | null, given: string | undefined): void {
   if (given === undefined) return
   if (scheme === null) {

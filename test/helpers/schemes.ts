@@ -29,6 +29,8 @@ export type Sender = {
   readonly detail?: string
   /** The status of a delivery with a wrong signature, 403 when absent. */
   readonly refusal?: 401
+  /** The status of a stored one, 202 when absent; 204 has no body. */
+  readonly answer?: 200 | 204
 }
 
 const text = (): string => makeSecret('scheme')
@@ -131,6 +133,7 @@ export const SENDERS: readonly Sender[] = [
       'Linear-Delivery': id,
     }),
     body: ({ at }) => JSON.stringify({ action: 'create', webhookTimestamp: at * 1_000 + 17 }),
+    answer: 200,
     type: 'Issue',
     signature: 'Linear-Signature',
     encoding: 'hex',
@@ -152,7 +155,7 @@ export const SENDERS: readonly Sender[] = [
     isTimed: true,
   })),
   {
-    scheme: 'ed25519',
+    scheme: 'discord',
     makeSecret: makeKeyPair,
     headers(secret, body, { at }) {
       const key = privateKeys.get(secret)
@@ -169,6 +172,7 @@ export const SENDERS: readonly Sender[] = [
     isTimed: true,
     detail: 'ed25519 ok',
     refusal: 401,
+    answer: 204,
   },
   {
     scheme: 'hmac',

@@ -7,11 +7,15 @@ const PACKAGES = ['typebox', 'typebox/compile']
 const IMPORT = /^import (type )?([^']*? from )?'([^']+)'/gm
 const NAMED = /`([\w/.-]+\.ts)`/g
 
-/** The section of the security page: a table of what decides, one of what applies, and the rest. */
+/**
+ * The section of the security page: a table of what decides, the rows that it reads, a table of
+ * what applies, and the rest.
+ */
 const page = readFileSync(join(ROOT, 'docs/security.md'), 'utf8')
 const [, section = ''] = page.split('## The audit path\n')
 const [, decides = '', applies = ''] = section.split('|---|---|\n')
 const [, carries = ''] = section.split('What carries, ')
+const [, rowsOf = ''] = section.split('\nThe rows that the first list reads, ')
 
 /** A list of files with their texts. */
 function listed(part: string): ReadonlyMap<string, string> {
@@ -23,6 +27,7 @@ function listed(part: string): ReadonlyMap<string, string> {
 const first = listed(decides)
 const second = listed(applies)
 const third = listed(carries)
+const rows = listed(rowsOf)
 
 /** What a file imports at run time: types are gone by then. */
 function runtimeImports(text: string): readonly string[] {
@@ -68,7 +73,17 @@ t.test('both lists are short enough to be read', async (t) => {
 })
 
 t.test('what decides imports nothing else', async (t) => {
-  t.same(strangeImports(first, new Set([...first.keys(), ...PACKAGES])), [])
+  t.same(strangeImports(first, new Set([...first.keys(), ...rows.keys(), ...PACKAGES])), [])
+})
+
+t.test('the rows that it reads are data: they import rows alone, and call nothing', async (t) => {
+  t.ok(rows.size > 5, 'the rows were found')
+  t.same(strangeImports(rows, new Set(rows.keys())), [])
+  const calls = /=>|\bfunction\b|\bclass\b|\bnew\b|[\w)\]]\(/
+  for (const [path, text] of rows) {
+    const code = text.replace(/\/\*[^]*?\*\/|\/\/.*|'[^'\n]*'|\/\^.*\$\//g, '')
+    t.notMatch(code, calls, path)
+  }
 })
 
 t.test('what applies imports what decides, and what is named beside it', async (t) => {

@@ -53,7 +53,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'Retry-After makes a wait shorter',
-    path: 'services/hooks/destinations/attempt.ts',
+    path: 'services/hooks/destinations/schedule.ts',
     find: 'wait_ms: Math.max(own, retryAfterMs)',
     replace: 'wait_ms: retryAfterMs || own',
     test: 'test/hooks/destination-retries.test.ts',
@@ -221,7 +221,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'a handshake of chat is stored as an event',
-    path: 'services/hooks/schemes/schemes.ts',
+    path: 'services/hooks/schemes/handshakes.ts',
     find: "type !== 'url_verification'",
     replace: "type !== 'never'",
     test: 'test/hooks/receivers-signed.test.ts',
@@ -307,7 +307,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a signed time may be any text',
     path: 'services/hooks/schemes/signatures.ts',
-    find: "const isTimed = !signed.includes('{timestamp}') || isUnixTime(time)",
+    find: "const isTimed = !signed.includes('{timestamp}') || TIMES[scheme.clock ?? 'seconds'].test(time)",
     replace: 'const isTimed = true',
     test: 'test/hooks/signatures.test.ts',
   },

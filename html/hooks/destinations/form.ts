@@ -59,14 +59,15 @@ export function destinationFields(form: Form, configured = NOTHING): Html {
     ${credentialFields(form, configured)}`
 }
 
-/** Schemes with their own names; the first one signs as the provider does. */
-const SCHEMES: readonly Option[] = [
-  ['', "The provider's secret, where it signs"],
-  ['standard', 'Its own secret: Standard Webhooks'],
-  ...['github', 'gitea', 'stripe', 'slack', 'shopify', 'linear', 'hmac'].map(
-    (name) => [name, `Its own secret: as ${name}`] as const,
-  ),
-]
+/** The schemes that people choose most. */
+const SCHEMES = ['standard', 'github', 'gitea', 'stripe', 'slack', 'shopify', 'linear', 'hmac']
+
+/** Ways to sign; the present one is among them, so that saving the form keeps it. */
+function signingOptions(sign_with: Configured['sign_with']): readonly Option[] {
+  const names = new Set([...SCHEMES, ...(sign_with === null ? [] : [sign_with.scheme])])
+  const own = [...names].map((name): Option => [name, `Its own secret: as ${name}`])
+  return [['', "The provider's secret, where it signs"], ...own]
+}
 
 /** Secrets are shown by their names alone; an empty field keeps what there is. */
 function credentialFields(form: Form, { sign_with, headers, authorization }: Configured): Html {
@@ -75,7 +76,7 @@ function credentialFields(form: Form, { sign_with, headers, authorization }: Con
   const known = names.length > 0 && html`Configured: <code>${names.join(', ')}</code>. `
   const fields = html`<fieldset>
     <legend>Credentials</legend>
-    ${select(form, 'sign_with', 'Signed with', SCHEMES)}
+    ${select(form, 'sign_with', 'Signed with', signingOptions(sign_with))}
     ${field(form, 'sign_secret', 'Secret of the signature', {
       ...VERBATIM,
       hint: sign_with === null ? html`<code>whsec_…</code> for Standard Webhooks.` : kept,

@@ -27,6 +27,8 @@ export interface ProviderCard
   rejections: RejectionCount | undefined
   /** Full URL a sender posts to. */
   url: string | null
+  /** How its scheme is weaker than others; null where it is not. */
+  schemeNote: string | null
   /** The sender makes its secret, so a new one has to be given. */
   isGiven: boolean
   /** Environment variable that holds a signed provider's secret. */
@@ -103,7 +105,7 @@ export function providerContent(card: ProviderCard): Html {
     ${trust_mode === 'open' && OPEN_WARNING}
     ${facts({
       Family: card.family,
-      Scheme: card.scheme !== null && schemeText(card.scheme),
+      Scheme: card.scheme !== null && schemeText(card.scheme, card.schemeNote),
       URL: asCode(card.url),
       Path: asCode(card.path),
       Channel: asCode(card.channel),
@@ -129,9 +131,9 @@ export function providerToggle({ name, enabled, secret_status }: ProviderCard): 
   return switchForm(key, enabled, { action, target: 'this' }, secret_status === 'missing')
 }
 
-/** As the docs and the command name it; the scheme of GitLab is no signature. */
-function schemeText(scheme: string): Printable {
-  return scheme === 'gitlab' ? 'gitlab (token)' : scheme
+/** As the docs and the command name it. */
+function schemeText(scheme: string, note: string | null): Printable {
+  return note === null ? scheme : `${scheme} (${note})`
 }
 
 /** During a rotation the operator waits for the sender to use the new secret. */

@@ -13,6 +13,7 @@ import {
   type Option,
 } from '../../form.ts'
 import { disclosed, section } from '../../parts.ts'
+import type { SenderInfo } from '../../../services/hooks/schemes/describe.ts'
 import { NAME } from '../layout.ts'
 import { secretField } from './card.ts'
 
@@ -20,11 +21,13 @@ interface CreateForm {
   baseUrl: string
   /** True when signing secrets can be stored. */
   canSign: boolean
+  /** The schemes by their titles. */
+  senders: readonly SenderInfo[]
   form: FormState
 }
 
 /** The form that creates a generic provider. */
-export function createForm({ form: state, baseUrl, canSign }: CreateForm): Html {
+export function createForm({ form: state, baseUrl, canSign, senders }: CreateForm): Html {
   const form = { id: 'create', ...state }
   const needsKey = !canSign && html`; needs <code>GATEHOUSE_SECRET_KEY</code>`
   const signed = html`the sender signs each delivery in its own way${needsKey}`
@@ -37,7 +40,7 @@ export function createForm({ form: state, baseUrl, canSign }: CreateForm): Html 
       ['signed', 'Signed', signed, { disabled: !canSign }],
       ['open', 'Open', 'nothing is checked; for trusted networks only'],
     ],
-    html`${canSign && signing(form)}
+    html`${canSign && signing(form, senders)}
     ${checkbox(
       form,
       'acknowledge_open',
@@ -57,23 +60,13 @@ export function createForm({ form: state, baseUrl, canSign }: CreateForm): Html 
   return section('create-title', 'Add a generic provider', content, { class: 'panel' })
 }
 
-const SCHEMES: readonly Option[] = [
-  ['standard', 'Standard Webhooks, Svix'],
-  ['github', 'GitHub'],
-  ['gitlab', 'GitLab (by its token; not signed)'],
-  ['gitea', 'Gitea, Forgejo'],
-  ['stripe', 'Stripe'],
-  ['slack', 'Slack'],
-  ['shopify', 'Shopify'],
-  ['linear', 'Linear'],
-  ['ed25519', 'Ed25519 (Discord)'],
-  ['hmac', 'HMAC, as described below'],
-]
-
 /** What only a sender that signs has. */
-function signing(form: Form): Html {
+function signing(form: Form, senders: readonly SenderInfo[]): Html {
+  const schemes = senders.map(({ name, title }): Option => [name, title])
   return html`<div class="given">
-    ${select(form, 'scheme', 'Scheme', SCHEMES)} ${secretField(form)}
+    ${select(form, 'scheme', 'Sender', schemes)}
+    <p class="hint"><a href="/providers/senders">What is to be done at each sender</a></p>
+    ${secretField(form)}
     ${disclosed('Describe the signature (HMAC)…', ownScheme(form), {
       open: form.typed?.['scheme'] === 'hmac',
     })}
@@ -102,7 +95,7 @@ function ownScheme(form: Form): Html {
     hint: 'such as {timestamp}.{body} or {id}.{timestamp}.{body}; empty = {body}',
   })}
   ${field(form, 'timestamp_header', 'Header of {timestamp}, in Unix seconds', header)}
-  ${field(form, 'event_type_header', 'Header of the event type', header)}
+  ${field(form, 'event_type_header', 'Header of the event type, of any sender', header)}
   ${field(form, 'event_type_json', 'or member of the body that is the event type', {
     ...optional,
     placeholder: 'event.type',

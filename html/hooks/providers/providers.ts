@@ -1,19 +1,23 @@
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState, Page } from '../../../kernel/http/view.ts'
 import type { MadeProvider } from '../../../services/hooks/providers.ts'
+import type { SenderInfo } from '../../../services/hooks/schemes/describe.ts'
 import type { Scheme } from '../../../services/hooks/schemes/schemes.ts'
 import { rowFilter } from '../../form.ts'
 import { copyBox, countLine, countText, secretBox } from '../../parts.ts'
 import { providerCard, type ProviderCard } from './card.ts'
 import { createForm } from './form.ts'
+import { senderFacts } from '../schemes.ts'
 
 /** A provider that was just created, or got a new secret. */
 interface Made extends MadeProvider {
   url: string
   /** False for one that was created. */
   rotated: boolean
-  /** How it signs; undefined where it does not. */
+  /** How it signs; undefined where it does not, or only its sender can. */
   signing?: Scheme | undefined
+  /** What is to be done there; undefined for a sender of any kind. */
+  sender?: SenderInfo | undefined
 }
 
 /** What `/providers` shows. */
@@ -24,6 +28,8 @@ export interface ProvidersView {
   made?: Made
   /** True when signing secrets can be stored. */
   canSign: boolean
+  /** The schemes by their titles. */
+  senders: readonly SenderInfo[]
   /** The form that creates one. */
   form: FormState
 }
@@ -57,15 +63,16 @@ function madeBox(made: Made): Html {
   const done = rotated ? `${name} has its new secret` : `${name} was created`
   const title = token === null ? done : `Secret of ${name}`
   const { signing } = made
-  const what = signing === undefined ? 'token' : 'secret'
+  const isSigned = made.trust_mode === 'signed'
+  const what = isSigned ? 'secret' : 'token'
   const command = signing === undefined ? curl(made) : signedCurl(made, signing)
-  // Nobody but the sender can sign with what fits a public key.
-  const isOurs = signing?.secret !== 'public key'
+  const isOurs = !isSigned || signing !== undefined
   const next = rotated ? '' : ' The provider is disabled until you switch it on below.'
   return secretBox(
     title,
     { what, secret: token, id: 'made-token' },
     html`<p>Send to this URL.${next}</p>
+      ${made.sender && senderFacts(made.sender)}
       ${isOurs && copyBox('made-curl', 'curl command', command)}`,
   )
 }
@@ -88,7 +95,7 @@ const DIGITS: Readonly<Record<Scheme['encoding'], string>> = {
 function signedCurl({ url, token }: Made, scheme: Scheme): string {
   const { algorithm, encoding, list, prefix, signed } = scheme
   const text = shellText(signed)
-  const key = scheme.secret === 'base64' ? '-mac HMAC -macopt hexkey:$KEY' : '-hmac "$SECRET"'
+  const key = scheme.secret === 'whsec' ? '-mac HMAC -macopt hexkey:$KEY' : '-hmac "$SECRET"'
   const value = `${list?.time === undefined ? '' : `${list.time}$TIME${list.separator}`}${prefix}`
   const headers = [
     ...(signed.includes('{id}') ? [`${scheme.id.headers[0]}: $ID`] : []),
@@ -96,15 +103,21 @@ function signedCurl({ url, token }: Made, scheme: Scheme): string {
     `${scheme.signature[0]}: ${value}$SIGNATURE`,
   ]
   return [
-    `SECRET='${token ?? (scheme.secret === 'base64' ? 'whsec_…' : '…')}'`,
-    `BODY='{"hello": "world"}'; ID=msg_$(openssl rand -hex 12); TIME=$(date +%s)`,
-    ...(scheme.secret === 'base64' ? [KEY] : []),
+    `SECRET='${token ?? (scheme.secret === 'whsec' ? 'whsec_…' : '…')}'`,
+    `BODY='{"hello": "world"}'; ID=msg_$(openssl rand -hex 12); TIME=$(${CLOCKS[scheme.clock ?? 'seconds']})`,
+    ...(scheme.secret === 'whsec' ? [KEY] : []),
     `SIGNATURE=$(printf %s "${text}" | openssl dgst -${algorithm} ${key} -binary \\`,
     `  | ${DIGITS[encoding]})`,
     `curl -X POST '${url}' \\`,
     ...headers.map((header) => `  -H "${header}" \\`),
     `  -H 'Content-Type: application/json' --data-raw "$BODY"`,
   ].join('\n')
+}
+
+const CLOCKS = {
+  seconds: 'date +%s',
+  milliseconds: 'date +%s%3N',
+  'RFC 3339': 'date -u +%Y-%m-%dT%H:%M:%SZ',
 }
 
 const DECODED = 'printf %s "${SECRET#whsec_}" | openssl base64 -d -A'

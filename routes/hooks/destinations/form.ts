@@ -4,16 +4,18 @@ import type { Typed } from '../../../kernel/http/view.ts'
 import {
   DestinationForm,
   DestinationUpdate,
+  SCHEME_FORM,
   SIGNING_SCHEMES,
 } from '../../../services/hooks/destinations/form.ts'
 
 // The forms of the pages: what is one member of the API's body may be several fields here.
 
-const SCHEME_FORM = `must be one of ${SIGNING_SCHEMES.join(', ')}, or nothing.`
-
 const credentials = {
   /** The scheme; empty: as the provider signs. */
-  sign_with: field(Type.Optional(Type.Enum(['', ...SIGNING_SCHEMES])), SCHEME_FORM),
+  sign_with: field(
+    Type.Optional(Type.Enum(['', ...SIGNING_SCHEMES])),
+    `must be ${SCHEME_FORM}, or nothing.`,
+  ),
   /** An empty field keeps the secret. */
   sign_secret: Type.Optional(Type.String()),
   /** The same. */

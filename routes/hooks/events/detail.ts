@@ -20,7 +20,8 @@ import {
   readEventStart,
 } from '../../../services/hooks/events/detail.ts'
 import { receiverPath } from '../../../services/hooks/providers.ts'
-import { hasUnsignedType, schemeOf } from '../../../services/hooks/schemes/schemes.ts'
+import { hasUnsignedType } from '../../../services/hooks/schemes/describe.ts'
+import { schemeOf } from '../../../services/hooks/schemes/schemes.ts'
 import { reader } from '../access.ts'
 import { api, page, raw, type HooksRoutes } from '../kit.ts'
 

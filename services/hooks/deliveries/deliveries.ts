@@ -8,7 +8,9 @@ import { cleanText, fieldsAt, readMembers, sha256Hex } from './fields.ts'
 import { isLoop } from '../installation.ts'
 import type { Hooks } from '../open.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
-import { needsJson, placesOf, schemeOf, type Handshake, type Scheme } from '../schemes/schemes.ts'
+import { answerUnsigned, answerVerified, type Handshake } from '../schemes/handshakes.ts'
+import { withLikeness } from '../schemes/recognise.ts'
+import { needsJson, placesOf, presetNamed, schemeOf, type Scheme } from '../schemes/schemes.ts'
 import {
   acceptsPrevious,
   isSignedProvider,
@@ -48,7 +50,7 @@ export interface Receiving {
 
 /** A delivery that was accepted; a handshake is answered and not stored. */
 export type Received =
-  | { kind: 'stored'; saved: SavedEvent }
+  | { kind: 'stored'; saved: SavedEvent; status: 200 | 202 | 204 }
   | { kind: 'handshake'; answer: Handshake }
 
 /** What is kept of a delivery that leads to no provider. */
@@ -60,6 +62,7 @@ export interface Receiver extends Pick<
   'registry' | 'ingest' | 'secrets' | 'secretUses' | 'rejections'
 > {
   freshnessSeconds: () => number
+  baseUrl: () => string
 }
 
 /**
@@ -111,6 +114,8 @@ export function startGeneric(
   refuseLoop(receiver, head)
   const scheme = schemeOf(row)
   if (scheme !== undefined) {
+    const answer = answerUnsigned(scheme.handshake, head)
+    if (answer !== undefined) return answering(answer)
     return startVerified(receiver, head, row, scheme, {
       keys: keysAt(receiver.secrets, row, head.receivedAt),
       refusal: () =>
@@ -118,6 +123,7 @@ export function startGeneric(
           ? new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
           : forbidden(SIGNATURE_WRONG),
       readMembers: (body, type) => (needsJson(scheme) ? readMembers(body, type) : undefined) ?? {},
+      status: scheme.answer,
     })
   }
   return {
@@ -125,12 +131,22 @@ export function startGeneric(
     async finish(body) {
       const proof = proveCaller(head, row, pathToken)
       if ('reason' in proof) {
-        throw rejected(receiver, head, forbidden(TOKEN_WRONG), proof.reason, true)
+        const reason = withLikeness(proof.reason, head.headers, row.scheme)
+        throw rejected(receiver, head, forbidden(TOKEN_WRONG), reason, true)
       }
       noteSecret(receiver, head, row, proof.secret)
-      return store(receiver, head, row, body, {})
+      const answer = answerUnsigned(presetNamed(row.scheme)?.scheme.handshake, head)
+      if (answer !== undefined) return { kind: 'handshake', answer }
+      const { type, id } = placesOf(row)
+      const isRead = type.json.length + id.json.length > 0
+      const members = isRead ? readMembers(body, head.headers['content-type']) : undefined
+      return store(receiver, head, row, body, members ?? {})
     },
   }
+}
+
+function answering(answer: Handshake): Receiving {
+  return { update: () => undefined, finish: async () => ({ kind: 'handshake', answer }) }
 }
 
 /** A destination that leads back here would otherwise store and send the same event without end. */
@@ -145,6 +161,8 @@ interface SignedReceiver {
   refusal: (failure: Unverified) => Fault
   /** The members of the body; throws where this receiver refuses a body without any. */
   readMembers: (body: Buffer, type: string | undefined) => JsonObject
+  /** Of the answer to a stored event, 202 when absent. */
+  status?: Scheme['answer']
 }
 
 /** Starts a signed delivery: it is verified, then read, then stored. */
@@ -157,12 +175,19 @@ function startVerified(
 ): Receiving {
   const { headers, receivedAt } = head
   const freshness = receiver.freshnessSeconds()
-  const verifier = verifySignature(scheme, head, keys, freshness)
+  // A query can't hold the beginning of a JSON body: both would be signed as the same text.
+  const search = head.search.replace(/[[\]{}"]/g, encodeURIComponent)
+  const query = search === '' ? '' : `?${search}`
+  const url = receiver.baseUrl() + head.path + query
+  const verifier = verifySignature(scheme, { ...head, url }, keys, freshness)
   return {
     update: verifier.update,
     async finish(body) {
       const proof = verifier.finish(body)
-      if ('reason' in proof) throw rejected(receiver, head, refusal(proof), proof.reason, true)
+      if ('reason' in proof) {
+        const reason = withLikeness(proof.reason, headers, row.scheme)
+        throw rejected(receiver, head, refusal(proof), reason, true)
+      }
       noteSecret(receiver, head, row, proof.secret)
       const members = how.readMembers(body, headers['content-type'])
       const stale = bodyStaleness(scheme, members, receivedAt, freshness)
@@ -170,9 +195,10 @@ function startVerified(
         const failure = { status: 401, reason: stale } as const
         throw rejected(receiver, head, refusal(failure), stale, true)
       }
-      const answer = scheme.handshake?.(members)
+      const key = keys.accepted[proof.secret === 'current' ? 0 : 1]
+      const answer = answerVerified(scheme.handshake, { headers, members, key })
       if (answer !== undefined) return { kind: 'handshake', answer }
-      return store(receiver, head, row, body, members)
+      return store(receiver, head, row, body, members, how.status)
     },
   }
 }
@@ -226,7 +252,9 @@ function proveCaller(
   path: string | undefined,
 ): Proof {
   if (row.trust_mode === 'open') return { secret: null }
-  const token = presentedToken(headers, search, path)
+  const sender = presetNamed(row.scheme)?.scheme
+  const own = sender !== undefined && 'token' in sender ? sender.token : []
+  const token = presentedToken(headers, search, path, own)
   if (token === undefined || token === '') return { reason: 'token missing' }
   // Both are compared whatever the first comparison says.
   const current = tokenMatches(token, row.token_hash)
@@ -245,6 +273,7 @@ async function store(
   row: Provider,
   body: Buffer,
   members: JsonObject,
+  status: 200 | 202 | 204 = 202,
 ): Promise<Received> {
   const scheme = schemeOf(row)
   const { event_type, external_id } = fieldsAt(placesOf(row), headers, members)
@@ -252,17 +281,23 @@ async function store(
     provider,
     event_type,
     external_id: external_id ?? (scheme === undefined ? null : `sha256:${sha256Hex(body)}`),
-    trust: scheme?.algorithm ?? (row.trust_mode === 'token' ? 'token' : 'open'),
+    trust: trustOf(row, scheme),
     method,
     path: redactUrlTokens(path),
     query: storedQuery(search),
     content_type: cleanText(headers['content-type']),
     source_ip: client,
-    headers: storedHeaders(rawHeaders, row.scheme_row?.signature),
+    headers: storedHeaders(rawHeaders, scheme?.signature),
     body,
   })
   if (saved === undefined) throw overloaded()
-  return { kind: 'stored', saved }
+  return { kind: 'stored', saved, status }
+}
+
+/** A signature that covers no byte of the event proves its caller, as a token does. */
+function trustOf({ trust_mode }: Provider, scheme: Scheme | undefined) {
+  if (scheme === undefined) return trust_mode === 'token' ? 'token' : 'open'
+  return scheme.covers === 'caller' ? 'token' : scheme.algorithm
 }
 
 /** 503: too much is waiting. */

@@ -4,7 +4,7 @@ import type { NewEvent } from '../../../db/hooks/deliveries.ts'
 import type { Place } from '../../../db/hooks/providers.ts'
 import { mediaType } from '../../../kernel/http/headers.ts'
 import { firstFields } from '../../../kernel/http/read-body.ts'
-import { objectOf, parseObject, type JsonObject } from '../../../kernel/json.ts'
+import { memberAt, parseObject, type JsonObject } from '../../../kernel/json.ts'
 import type { Places } from '../schemes/schemes.ts'
 
 /** What is taken out of a delivery besides its bytes. */
@@ -52,14 +52,6 @@ function firstAt(
     if (value !== null) return value
   }
   return null
-}
-
-/** The member at a path such as `event.type`. */
-function memberAt(members: JsonObject, path: string): unknown {
-  const steps = path.split('.')
-  const last = steps.pop() ?? ''
-  const within = steps.reduce((object, step) => objectOf(object[step]), members)
-  return within[last]
 }
 
 /** SHA-256 in lower-case hex. */

@@ -1,6 +1,7 @@
 import type { SealedCredentials } from '../../../db/hooks/destinations.ts'
 import { isOfHttp } from '../replays/outgoing.ts'
-import { keyOf, secretForm } from '../schemes/keys.ts'
+import { secretForm } from '../schemes/describe.ts'
+import { keyOf } from '../schemes/keys.ts'
 import { schemeNamed, type Scheme } from '../schemes/schemes.ts'
 import type { SecretBox, SigningSecrets } from '../schemes/secrets.ts'
 import type { Key } from '../schemes/signatures.ts'

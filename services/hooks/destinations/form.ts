@@ -4,8 +4,9 @@ import { isObject, objectOf } from '../../../kernel/json.ts'
 import { field, parsed } from '../../../kernel/validate.ts'
 import { memberName, readMembers, readSince, SINCE_FORM } from '../events/filter.ts'
 import { parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
-import { SCHEME_NAMES, schemeNamed, type SchemeName } from '../schemes/schemes.ts'
+import { SCHEME_NAMES, schemeNamed } from '../schemes/schemes.ts'
 import { isGenericName } from '../schemes/secrets.ts'
+import { isSignable } from '../schemes/signatures.ts'
 
 // What is configured of a destination: the fields of the pages, the members of the API and the
 // flags of the command, as one schema.
@@ -75,7 +76,7 @@ export interface GivenCredentials {
   authorization?: string | null | undefined
 }
 interface SignWith {
-  scheme?: SchemeName | undefined
+  scheme?: string | undefined
   secret?: string | null | undefined
 }
 type HeaderValues = Readonly<Record<string, string | null>>
@@ -83,12 +84,14 @@ type HeaderValues = Readonly<Record<string, string | null>>
 /** The schemes by which we can sign: of the others the sender alone has the key, or there is none. */
 export const SIGNING_SCHEMES = SCHEME_NAMES.filter((name) => {
   const scheme = schemeNamed(name)
-  return scheme !== undefined && scheme.secret !== 'public key'
+  return scheme !== undefined && isSignable(scheme) && scheme.covers !== 'caller'
 })
 
-const SIGN_FORM =
-  'must be {"scheme": …, "secret": …} or null; the scheme is one of ' +
-  `${SIGNING_SCHEMES.join(', ')}.`
+/** The accepted form of a scheme that signs, in words. */
+export const SCHEME_FORM =
+  'a scheme by which we can sign, such as standard, github or stripe; see: gatehouse schemes'
+
+const SIGN_FORM = `must be {"scheme": …, "secret": …} or null; the scheme must be ${SCHEME_FORM}.`
 const HEADERS_FORM =
   'must be an object of names and values, a text with a line "name: value" each, or null.'
 
@@ -98,7 +101,7 @@ function readSignWith(given: unknown): SignWith | null | undefined {
   const isKnown = scheme === undefined || SIGNING_SCHEMES.some((name) => name === scheme)
   const isSecret = secret === undefined || secret === null || typeof secret === 'string'
   const fits = isKnown && isSecret && Object.keys(others).length === 0 && isObject(given)
-  return fits ? { scheme: scheme as SchemeName | undefined, secret } : undefined
+  return fits ? { scheme: scheme as string | undefined, secret } : undefined
 }
 
 /** The members of an object, or the lines of a field; a line without a value removes a header. */

@@ -2,6 +2,7 @@ import type { Database } from '../../../db/client.ts'
 import {
   destinationQueries as q,
   type ClaimedEvent,
+  type DeliveryResult,
   type DestinationTarget,
 } from '../../../db/hooks/destinations.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
@@ -10,7 +11,7 @@ import { keepConnections, type Connections } from '../../../kernel/net/outbound.
 import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
 import { pause } from '../../../kernel/time.ts'
 import { redactUrlTokens } from '../redact.ts'
-import { attempt, brokenAttempt, type DestinationParts, type Result } from './attempt.ts'
+import { attempt, brokenAttempt, type DestinationParts } from './attempt.ts'
 
 /** What all delivery workers need. */
 export interface WorkerParts extends DestinationParts {
@@ -62,7 +63,7 @@ interface WorkerState extends WorkerParts {
   sending: Set<Promise<void>>
   bytes: number
   /** What is to be recorded. */
-  results: Result[]
+  results: DeliveryResult[]
   /** Records and claims, every second and when it is woken. */
   steps: Repeat
 }

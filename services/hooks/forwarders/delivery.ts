@@ -1,6 +1,6 @@
 import { backoffMs } from '../../../kernel/time.ts'
 import { post } from '../../../kernel/net/outbound.ts'
-import { targetAnswer, type TargetAnswer } from '../replays/outgoing.ts'
+import { targetAnswer, type TargetAnswer } from '../replays/attempt.ts'
 import { isDelivered, type ForwardedEvent, type ForwardResult } from './protocol.ts'
 
 /** What came of an attempt. A program has an exit code in place of a status. */

@@ -10,7 +10,7 @@ import type { Registry } from '../registry.ts'
 import { schemeOf } from '../schemes/schemes.ts'
 import { isSignedProvider, type SigningSecrets } from '../schemes/secrets.ts'
 import { signDelivery, type Key } from '../schemes/signatures.ts'
-import { ANSWER_BYTES, isSuccess, keptAnswer, outgoingHeaders, targetAnswer } from './outgoing.ts'
+import { ANSWER_BYTES, isSuccess, keptAnswer, outgoingHeaders } from './outgoing.ts'
 
 /** What attempts are made with. */
 export interface AttemptParts extends Signers {
@@ -94,6 +94,19 @@ export async function makeAttempt(
     answer: isKept ? keptAnswer(result, url, signature, credentials) : null,
     retryAfter: result.kind === 'answered' ? result.retryAfter : undefined,
   }
+}
+
+/**
+ * What a target answered to an event; without an answer the status is null and `detail` says why.
+ */
+export type TargetAnswer = Pick<Replay, 'status' | 'ms' | 'detail'>
+
+export function targetAnswer(result: OutboundResult): TargetAnswer {
+  const { ms } = result
+  if (result.kind !== 'answered') return { status: null, ms, detail: result.reason }
+  const { status } = result
+  const isRedirect = status >= 300 && status < 400
+  return { status, ms, detail: isRedirect ? 'redirects are not followed' : null }
 }
 
 /** The current secrets of signed providers: configured (`secrets`), or stored (`registry`). */

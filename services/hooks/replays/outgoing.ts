@@ -1,4 +1,3 @@
-import type { Replay } from '../../../db/hooks/replays.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { OutboundResult } from '../../../kernel/net/outbound.ts'
@@ -79,19 +78,6 @@ export function outgoingHeaders(
       !value.includes(REDACTED),
   )
   return Object.fromEntries(kept)
-}
-
-/**
- * What a target answered to an event; without an answer the status is null and `detail` says why.
- */
-export type TargetAnswer = Pick<Replay, 'status' | 'ms' | 'detail'>
-
-export function targetAnswer(result: OutboundResult): TargetAnswer {
-  const { ms } = result
-  if (result.kind !== 'answered') return { status: null, ms, detail: result.reason }
-  const { status } = result
-  const isRedirect = status >= 300 && status < 400
-  return { status, ms, detail: isRedirect ? 'redirects are not followed' : null }
 }
 
 /** Characters of a target's answer that are kept. */

@@ -1,10 +1,11 @@
 import Type from 'typebox'
-import type { Place, SchemeRow } from '../../../db/hooks/providers.ts'
+import type { Place, SchemeChanges, SchemeRow } from '../../../db/hooks/providers.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { field } from '../../../kernel/validate.ts'
-import { ANY } from './schemes.ts'
+import { ANY, presetNamed, schemeNamed } from './schemes.ts'
 
-// How an operator describes a sender that signs in its own way: the row of the scheme `hmac`.
+// How an operator describes a sender that signs in its own way, the row of the scheme `hmac`; and
+// where deliveries of any other scheme say what they are.
 
 const HEADER_FORM = 'must be the name of a header.'
 
@@ -56,20 +57,35 @@ export const SchemeFields = Type.Object({
 export type SchemeFields = Type.Static<typeof SchemeFields>
 
 /**
- * Reads the row of a provider's scheme: that of `hmac` from its fields; other schemes have no row.
- * Throws a fault that names the field that is missing, contradicts another one, or has no effect.
+ * Reads what an operator says of a scheme: of `hmac` all, of any other one where its type and id
+ * stand. Throws a fault that names the field that is missing, contradicts another one, or has no
+ * effect.
  */
-export function readSchemeRow(scheme: string, fields: SchemeFields): SchemeRow | null {
+export function readSchemeRow(scheme: string, fields: SchemeFields): SchemeChanges | null {
+  refuseCommonHeaders(fields)
   if (scheme === 'hmac') return rowOf(fields)
-  const [stray] = Object.entries(fields).find(([, text]) => text) ?? []
-  if (stray !== undefined) throw wrong(stray, 'is for the scheme hmac alone.')
-  return null
+  const { event_type_header: typeHeader, event_type_json: typePath, id_header: id } = fields
+  const isKnown = presetNamed(scheme) !== undefined
+  const changed = isKnown ? ['event_type_header', 'event_type_json', 'id_header'] : []
+  const stray = Object.entries(fields).find(([name, text]) => text && !changed.includes(name))
+  if (stray !== undefined) throw wrong(stray[0], 'is for the scheme hmac alone.')
+  refuseTwoTypes(fields)
+  if (id && schemeNamed(scheme)?.signed.includes('{id}')) {
+    throw wrong('id_header', `can't be another one: ${scheme} signs the id.`)
+  }
+  const type = typePlace(typeHeader, typePath)
+  const changes = { ...(type && { type }), ...(id && { id: named(id) ?? ANY.id }) }
+  return Object.keys(changes).length === 0 ? null : changes
+}
+
+function typePlace(header: string | undefined, path: string | undefined): Place | undefined {
+  return path ? { headers: [], json: [path] } : named(header)
 }
 
 function rowOf(fields: SchemeFields): SchemeRow {
   refuseContradictions(fields)
   const { header = '', event_type_header: typeHeader, event_type_json: typePath } = fields
-  const type = typePath ? { headers: [], json: [typePath] } : named(typeHeader)
+  const type = typePlace(typeHeader, typePath)
   const id = named(fields.id_header)
   return {
     signature: [header.toLowerCase()],
@@ -100,9 +116,7 @@ function refuseContradictions(fields: SchemeFields): void {
   if (signed.includes('{id}') && !id) {
     throw wrong('id_header', 'is missing: signed_text has {id}.')
   }
-  if (fields.event_type_header && fields.event_type_json) {
-    throw wrong('event_type_json', 'and event_type_header exclude each other.')
-  }
+  refuseTwoTypes(fields)
   const seen = new Map<string, string>()
   for (const name of HEADERS) {
     const header = fields[name]?.toLowerCase()
@@ -112,6 +126,26 @@ function refuseContradictions(fields: SchemeFields): void {
     seen.set(header, name)
   }
 }
+
+function refuseTwoTypes(fields: SchemeFields): void {
+  if (fields.event_type_header && fields.event_type_json) {
+    throw wrong('event_type_json', 'and event_type_header exclude each other.')
+  }
+}
+
+/** With such a header as id, all deliveries would be one; as signature, it proves nothing. */
+function refuseCommonHeaders(fields: SchemeFields): void {
+  for (const name of HEADERS) {
+    const header = fields[name]?.toLowerCase() ?? ''
+    if (!COMMON.has(header)) continue
+    throw wrong(name, `must be a header of this sender: every request has ${header}.`)
+  }
+}
+
+const COMMON = new Set([
+  ...['accept', 'accept-encoding', 'connection', 'content-length', 'content-type'],
+  ...['host', 'transfer-encoding', 'user-agent'],
+])
 
 const HEADERS = ['header', 'timestamp_header', 'event_type_header', 'id_header'] as const
 

@@ -3,7 +3,7 @@ import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { schemeNamed } from './schemes.ts'
 import type { Key } from './signatures.ts'
 
-// The secrets of generic providers as texts: their forms, fresh ones, and the keys in them.
+// The secrets of generic providers as texts: fresh ones, and the keys in them.
 
 /** A fresh token: 32 bytes as base64url. `random` is the source of bytes. */
 export function makeToken(random: RandomBytes): string {
@@ -13,27 +13,18 @@ export function makeToken(random: RandomBytes): string {
 /** How a signing secret of Standard Webhooks begins. */
 export const SECRET_PREFIX = 'whsec_'
 
-const TEXT_FORM = '8 to 256 characters on one line'
-
-/** The accepted form of a scheme's secret, in words. */
-export function secretForm(scheme: string | null): string {
-  const form = scheme === null ? undefined : schemeNamed(scheme)?.secret
-  if (form === 'public key') return 'the public key of the sender, 64 hex digits'
-  return form === 'base64' ? `"${SECRET_PREFIX}" and then 24 to 64 bytes as base64` : TEXT_FORM
-}
-
 /** A fresh secret of 32 bytes, as senders take it. */
 export function makeSigningSecret(random: RandomBytes, scheme: string): string {
-  if (schemeNamed(scheme)?.secret !== 'base64') return makeToken(random)
+  if (schemeNamed(scheme)?.secret !== 'whsec') return makeToken(random)
   return SECRET_PREFIX + random(32).toString('base64')
 }
 
 /** The key in the text of a scheme's secret; undefined for text of another form. */
-export function keyOf(scheme: string | null, secret: string): Key | undefined {
-  const found = scheme === null ? undefined : schemeNamed(scheme)
-  if (found === undefined) return undefined
-  if (found.secret === 'base64') return signingKey(secret)
-  if (found.secret === 'public key') return publicKey(secret)
+export function keyOf(name: string | null, secret: string): Key | undefined {
+  const scheme = schemeNamed(name)
+  if (scheme === undefined) return undefined
+  if (scheme.secret === 'whsec') return signingKey(secret)
+  if (scheme.secret === 'public key') return publicKey(secret, scheme.algorithm === 'p256')
   return isSecretText(secret) ? Buffer.from(secret) : undefined
 }
 
@@ -42,10 +33,23 @@ export function isSecretText(text: string): boolean {
   return /^[^\p{Cc}]{8,256}$/u.test(text)
 }
 
-function publicKey(hex: string): KeyObject | undefined {
-  if (!/^[0-9a-f]{64}$/i.test(hex)) return undefined
-  const x = Buffer.from(hex, 'hex').toString('base64url')
-  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+/** A key of P-256 as its sender shows it (SPKI), or one of Ed25519, 32 bytes. */
+function publicKey(text: string, isP256: boolean): KeyObject | undefined {
+  const bare = text.replace(/^whpk_/, '')
+  const isHex = /^[0-9a-f]{64}$/i.test(bare)
+  if (!isHex && !BASE64.test(bare)) return undefined
+  const bytes = Buffer.from(bare, isHex ? 'hex' : 'base64')
+  if (!isP256) {
+    const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') }
+    return bytes.length === 32 ? createPublicKey({ key: jwk, format: 'jwk' }) : undefined
+  }
+  try {
+    const key = createPublicKey({ key: bytes, format: 'der', type: 'spki' })
+    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : undefined
+  } catch {
+    // No key at all.
+    return undefined
+  }
 }
 
 const BASE64 = /^(?:[a-z\d+/]{4})*(?:[a-z\d+/]{2}==|[a-z\d+/]{3}=)?$/i

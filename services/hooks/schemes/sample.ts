@@ -1,3 +1,4 @@
+import { objectOf, type JsonObject } from '../../../kernel/json.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { placesOf } from './schemes.ts'
 
@@ -11,7 +12,7 @@ export interface Sample {
 }
 
 /** What differs from one scheme's deliveries to another's. */
-type Content = Pick<Sample, 'type'> & { body: object }
+type Content = Pick<Sample, 'type'> & { body: JsonObject }
 
 type Provider = Parameters<typeof placesOf>[0]
 
@@ -30,16 +31,21 @@ export function makeSample(provider: Provider, at: Date, random: RandomBytes): S
     ...Object.fromEntries(places.type.headers.map((name) => [name, type])),
     ...Object.fromEntries(places.id.headers.map((name) => [name, id])),
   }
-  // Where an operator has chosen the member, it is not there yet.
-  const [path] = provider.scheme_row?.type.json ?? []
-  const sent = path === undefined ? body : { ...body, ...objectAt(path, type) }
+  // Where an operator or a sender of any kind has the member, it is not there yet.
+  const isOwn = (provider.scheme ?? '') in SAMPLES
+  const typePath = provider.scheme_row?.type?.json ?? (isOwn ? [] : places.type.json)
+  const typed = withMember(body, typePath[0], type)
+  const sent = withMember(typed, isOwn ? undefined : places.id.json[0], id)
   return { id, type, headers, body: Buffer.from(JSON.stringify(sent)) }
 }
 
-/** `{a: {b: value}}` for `a.b`. */
-function objectAt(path: string, value: string): object {
+/** An object with a member at a path such as `a.b`. */
+function withMember(object: JsonObject, path: string | undefined, value: string): JsonObject {
+  if (path === undefined) return object
   const [first = '', ...rest] = path.split('.')
-  return { [first]: rest.length === 0 ? value : objectAt(rest.join('.'), value) }
+  const inner =
+    rest.length === 0 ? value : withMember(objectOf(object[first]), rest.join('.'), value)
+  return { ...object, [first]: inner }
 }
 
 const SAMPLES: Readonly<Record<string, typeof push>> = {

@@ -245,18 +245,20 @@ function boundTo(mark: Buffer, name: string): Buffer {
 }
 
 /**
- * The presented token: `Authorization: Bearer`, `X-Webhook-Token`, `X-Gitlab-Token`, `?token=`,
- * path, the password of `Authorization: Basic`, in this order.
+ * The presented token: `Authorization: Bearer`, `X-Webhook-Token`, `X-Gitlab-Token`, a header of
+ * the sender's `own`, `?token=`, path, the password of `Authorization: Basic`, in this order.
  */
 export function presentedToken(
   headers: IncomingHttpHeaders,
   search: string,
   path: string | undefined,
+  own: readonly string[],
 ): string | undefined {
   const { authorization } = headers
   if (authorization !== undefined && /^bearer(?: |$)/i.test(authorization))
     return authorization.slice(7).trim()
-  const header = headers['x-webhook-token'] ?? headers['x-gitlab-token']
+  const names = ['x-webhook-token', 'x-gitlab-token', ...own]
+  const header = names.map((name) => headers[name]).find((value) => value !== undefined)
   if (typeof header === 'string') return header
   const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null
   return query ?? path ?? basicPassword(authorization)

@@ -1,6 +1,6 @@
-import { createHmac, timingSafeEqual, verify, type Hmac, type KeyObject } from 'node:crypto'
+import { createHmac, createVerify, timingSafeEqual, verify, type KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { JsonObject } from '../../../kernel/json.ts'
+import { memberAt, parseObject, type JsonObject } from '../../../kernel/json.ts'
 import type { Scheme } from './schemes.ts'
 
 /** A key of HMAC, where a text stands for its UTF-8 bytes, or a public key. */
@@ -24,6 +24,20 @@ interface Stamp {
 }
 
 type Headers = Readonly<Record<string, string>>
+
+/** What of a request may be signed beside its body. */
+interface Head {
+  headers: IncomingHttpHeaders
+  receivedAt: Date
+  method?: string
+  /** Base URL, path and query. */
+  url?: string
+}
+
+/** With the text of a body whose fields are signed. */
+interface ReadHead extends Head {
+  text?: string
+}
 
 /** Why a delivery is not verified. */
 export interface Unverified {
@@ -58,30 +72,53 @@ interface Verifier {
  */
 export function verifySignature(
   scheme: Scheme,
-  { headers, receivedAt }: { headers: IncomingHttpHeaders; receivedAt: Date },
+  head: Head,
   keys: Keys,
   freshness: number,
 ): Verifier {
-  const presented = read(scheme, headers)
+  if (scheme.signed.includes('{body}')) return verifyBytes(scheme, head, keys, freshness)
+  return {
+    update: () => undefined,
+    finish(body) {
+      if (body.length > MAX_FIELDS_BYTES) return { status: 401, reason: FIELDS_TOO_LARGE }
+      const whole = { ...head, text: body.toString('utf8') }
+      return verifyBytes(scheme, whole, keys, freshness).finish(Buffer.of())
+    },
+  }
+}
+
+/** Where fields of the body are signed, it is read before it is verified: no large one. */
+const MAX_FIELDS_BYTES = 64 * 1024
+const FIELDS_TOO_LARGE = 'body over 64 KiB: too large for a signature of its fields'
+
+function verifyBytes(scheme: Scheme, head: ReadHead, keys: Keys, freshness: number): Verifier {
+  const presented = read(scheme, head)
   if ('reason' in presented) return unverified(presented)
   const { time, signatures } = presented
-  const stale = time === '' ? undefined : staleness(Number(time), receivedAt, freshness)
+  const seconds = secondsOf(time, scheme)
+  const stale = time === '' ? undefined : staleness(seconds, head.receivedAt, freshness)
   if (stale !== undefined) return unverified({ status: 401, reason: stale })
-  const prefix = signedPrefix(scheme, presented)
-  const isHmac = scheme.algorithm !== 'ed25519'
-  const hmacs = isHmac ? keys.accepted.map((key) => startHmac(scheme, key, prefix)) : []
+  const [before = '', after = ''] = signedTexts(scheme, presented, head)
+  const start = (key: Key): Check => {
+    const check = startCheck(scheme, key, signatures)
+    check.update(Buffer.from(before))
+    return check
+  }
+  const fits = (key: Key, body: Buffer): boolean => {
+    const check = start(key)
+    check.update(body)
+    return check.matches(Buffer.from(after))
+  }
+  const checks = keys.accepted.map(start)
   return {
     update(part) {
-      for (const made of hmacs) made.update(part)
+      for (const check of checks) check.update(part)
     },
     finish(body) {
-      const digests = hmacs.map((made) => made.digest())
-      const key = isHmac
-        ? matchingKey(digests, signatures)
-        : matchingPublicKey(keys.accepted, prefix, body, signatures)
+      const matching = checks.map((check) => check.matches(Buffer.from(after)))
+      const key = matching.indexOf(true)
       if (key >= 0) return { secret: key === 0 ? 'current' : 'previous' }
-      const reason = explainMismatch(scheme, keys, prefix, body, signatures)
-      return { status: 401, reason }
+      return { status: 401, reason: explainMismatch(scheme, keys, body, fits) }
     },
   }
 }
@@ -104,9 +141,15 @@ export function bodyStaleness(
     : undefined
 }
 
+/** Whether a delivery can be signed here: not by a public key, nor where its way is signed. */
+export function isSignable({ algorithm, signed }: Scheme): boolean {
+  const isHmac = algorithm !== 'ed25519' && algorithm !== 'p256'
+  return isHmac && !/\{(?!body\}|id\}|timestamp\})/.test(signed)
+}
+
 /**
  * Signs a delivery at a time, as its sender would, and returns the headers that prove it. Only
- * some schemes sign its id. Nobody but the sender can sign by Ed25519.
+ * some schemes sign its id. No headers where only the sender can sign.
  */
 export function signDelivery(
   scheme: Scheme,
@@ -114,10 +157,12 @@ export function signDelivery(
   key: Key,
   at: Date,
 ): Headers {
-  const stamp = { id, time: String(Math.floor(at.getTime() / 1000)) }
-  const { signature, prefix, encoding, list, timestamp } = scheme
-  const made =
-    prefix + startHmac(scheme, key, signedPrefix(scheme, stamp)).update(body).digest(encoding)
+  const { algorithm, signature, prefix, encoding, list, timestamp } = scheme
+  if (!isSignable(scheme) || algorithm === 'ed25519' || algorithm === 'p256') return {}
+  const stamp = { id, time: timeText(at, scheme) }
+  const [before = '', after = ''] = signedTexts(scheme, stamp, { headers: {}, receivedAt: at })
+  const hmac = createHmac(algorithm, key).update(before).update(body).update(after)
+  const made = prefix + hmac.digest(encoding)
   const time = list?.time
   const value = time === undefined ? made : time + stamp.time + list?.separator + made
   const ids = scheme.signed.includes('{id}') ? scheme.id.headers : []
@@ -133,37 +178,46 @@ function sameValue(names: readonly string[], value: string): Headers {
 }
 
 /** Reads the stamp and all well-formed signatures, or says what is wrong with the headers. */
-function read(scheme: Scheme, headers: IncomingHttpHeaders): Signed | Unverified {
+function read(scheme: Scheme, head: ReadHead): Signed | Unverified {
   const { list, timestamp, signed } = scheme
-  const sent = headerOf(headers, timestamp)
+  const members = head.text === undefined ? {} : (parseObject(head.text) ?? {})
+  const valueAt = (names: readonly string[]) => firstValue(names, head.headers, members)
+  const sent = valueAt(timestamp)
   if (sent === undefined && scheme.timeMissing !== undefined) {
     return { status: scheme.timeMissing, reason: 'timestamp header missing' }
   }
-  const value = headerOf(headers, scheme.signature)
+  const value = valueAt(scheme.signature)
   if (value === undefined) return MISSING
   const ids = signed.includes('{id}') ? scheme.id.headers : []
-  const id = headerOf(headers, ids)
+  const id = valueAt(ids)
   if (id === undefined) return { status: 401, reason: `header ${ids[0]} missing` }
   if (sent === undefined) return { status: 401, reason: `header ${timestamp[0]} missing` }
   const parts = list === undefined ? [value] : partsOf(value, list)
   const time = list?.time === undefined ? sent : onlyTime(parts, list.time)
   const signatures = parts.flatMap((part) => signatureIn(part, scheme) ?? [])
   const isStamped = ids.length === 0 || isDeliveryId(id)
-  const isTimed = !signed.includes('{timestamp}') || isUnixTime(time)
+  const isTimed = !signed.includes('{timestamp}') || TIMES[scheme.clock ?? 'seconds'].test(time)
   return signatures.length > 0 && isStamped && isTimed ? { id, time, signatures } : MALFORMED
 }
 
-/** The value of the first of some headers that is there; empty for no headers. */
-function headerOf(headers: IncomingHttpHeaders, names: readonly string[]): string | undefined {
+/** The value of the first of some headers and members that is there; empty for no names. */
+function firstValue(
+  names: readonly string[],
+  headers: IncomingHttpHeaders,
+  members: JsonObject,
+): string | undefined {
   if (names.length === 0) return ''
-  const name = names.find((one) => headers[one] !== undefined)
-  const value = name === undefined ? undefined : headers[name]
+  const values = names.map((name) =>
+    name.startsWith('json:') ? memberAt(members, name.slice(5)) : headers[name],
+  )
+  const value = values.find((one) => one !== undefined)
   return typeof value === 'string' ? value : undefined
 }
 
 /** The parts of a header with several signatures; none where one has another form. */
-function partsOf(value: string, { separator, part: form }: NonNullable<Scheme['list']>) {
-  const parts = value.split(separator)
+function partsOf(value: string, list: NonNullable<Scheme['list']>): readonly string[] {
+  const { separator, part: form = /^\S*$/, isSpaced = false } = list
+  const parts = value.split(separator).map((part) => (isSpaced ? part.replace(/^ /, '') : part))
   return parts.every((part) => form.test(part)) ? parts : []
 }
 
@@ -173,10 +227,13 @@ function onlyTime(parts: readonly string[], prefix: string): string {
   return others.length === 0 ? time.slice(prefix.length) : ''
 }
 
-const SIZES: Readonly<Record<Scheme['algorithm'], number>> = {
-  sha256: 32,
-  sha512: 64,
-  ed25519: 64,
+/** Bytes of a signature, at least and at most; those of P-256 are two numbers in DER. */
+const SIZES: Readonly<Record<Scheme['algorithm'], readonly [number, number]>> = {
+  sha1: [20, 20],
+  sha256: [32, 32],
+  sha512: [64, 64],
+  ed25519: [64, 64],
+  p256: [8, 72],
 }
 
 /** Encoded again and compared, because `Buffer.from` leaves out in silence what it can't read. */
@@ -185,13 +242,28 @@ function signatureIn(text: string, scheme: Scheme): Buffer | undefined {
   if (!text.startsWith(prefix)) return undefined
   const encoded = text.slice(prefix.length)
   const bytes = Buffer.from(encoded, encoding)
-  return bytes.length === SIZES[algorithm] && bytes.toString(encoding) === encoded
-    ? bytes
-    : undefined
+  const [least, most] = SIZES[algorithm]
+  const isWhole = bytes.length >= least && bytes.length <= most
+  return isWhole && bytes.toString(encoding) === encoded ? bytes : undefined
 }
 
-function isUnixTime(text: string): boolean {
-  return /^\d{1,12}$/.test(text)
+/** The forms of a time; each begins with a fixed number of digits, or is digits alone. */
+const TIMES = {
+  seconds: /^\d{1,12}$/,
+  milliseconds: /^\d{1,15}$/,
+  'RFC 3339': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/,
+} as const
+
+/** Not a number for a date that does not exist, which is never within the window. */
+function secondsOf(time: string, { clock }: Scheme): number {
+  if (clock === undefined) return Number(time)
+  const ms = clock === 'milliseconds' ? Number(time) : Date.parse(time)
+  return Math.floor(ms / 1000)
+}
+
+function timeText(at: Date, { clock }: Scheme): string {
+  if (clock === 'RFC 3339') return at.toISOString()
+  return String(clock === 'milliseconds' ? at.getTime() : Math.floor(at.getTime() / 1000))
 }
 
 /**
@@ -202,43 +274,80 @@ function isDeliveryId(text: string): boolean {
   return /^[\x21-\x2d\x2f-\x7e]+$/.test(text)
 }
 
-/** The signed text before the body. */
-function signedPrefix({ signed }: Scheme, { id, time }: Stamp): string {
-  const before = signed.slice(0, -'{body}'.length)
-  if (before === '') return ''
-  return before.replace(/\{(id|timestamp)\}/g, (_, name) => (name === 'id' ? id : time))
+/** The signed texts before and after the body; the whole text where fields alone are signed. */
+function signedTexts({ signed }: Scheme, { id, time }: Stamp, head: ReadHead): readonly string[] {
+  const { text = '', method = '', url = '' } = head
+  const parts: Readonly<Record<string, () => string>> = {
+    id: () => id,
+    timestamp: () => time,
+    method: () => method,
+    url: () => url,
+    form: () => formText(text),
+  }
+  const fill = (template: string): string =>
+    template.replace(/\{(\w+)(?::([\w.-]+))?\}/g, (_, part: string, path: string = '') => {
+      if (part !== 'json') return parts[part]?.() ?? ''
+      const member = memberAt(parseObject(text) ?? {}, path)
+      return typeof member === 'string' ? member : ''
+    })
+  return signed.split('{body}').map(fill)
 }
 
-/**
- * Index of the key whose HMAC is one of the signatures, -1 for none. Compares every pair in
- * constant time, without early exit.
- */
-function matchingKey(hmacs: readonly Buffer[], signatures: readonly Buffer[]): number {
-  const fits = hmacs.map((expected) => {
-    let found = false
-    for (const signature of signatures) found = timingSafeEqual(expected, signature) || found
-    return found
-  })
-  return fits.indexOf(true)
+/** Names and values of a form in the order of the names, as Twilio joins them. */
+function formText(text: string): string {
+  const fields = [...new URLSearchParams(text)].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return [...new Set(fields.map(([name, value]) => name + value))].join('')
+}
+
+/** Whether a key made one of the signatures of a text, which comes part by part. */
+interface Check {
+  update: (part: Buffer) => void
+  /** Called once, with the last part. */
+  matches: (last: Buffer) => boolean
 }
 
 /** Ed25519 takes the whole text at once, which for a large one would hold up everybody else. */
 const MAX_ED25519_BYTES = 1024 * 1024
 
-/** The same for public keys; the header has one signature. */
-function matchingPublicKey(
-  keys: readonly Key[],
-  prefix: string,
-  body: Buffer,
-  [signature = Buffer.of()]: readonly Buffer[],
-): number {
-  if (body.length > MAX_ED25519_BYTES) return -1
-  const text = Buffer.concat([Buffer.from(prefix), body])
-  return keys.map((key) => verify(null, text, key, signature)).indexOf(true)
+function startCheck({ algorithm }: Scheme, key: Key, signatures: readonly Buffer[]): Check {
+  if (algorithm === 'ed25519') return startEd25519(key, signatures)
+  if (algorithm === 'p256') {
+    const made = createVerify('sha256')
+    return {
+      update: (part) => void made.update(part),
+      // The header has one signature.
+      matches: (last) => made.update(last).verify(key as KeyObject, signatures[0] ?? Buffer.of()),
+    }
+  }
+  const made = createHmac(algorithm, key)
+  return {
+    update: (part) => void made.update(part),
+    matches(last) {
+      const expected = made.update(last).digest()
+      let found = false
+      // Compares every signature in constant time, without early exit.
+      for (const signature of signatures) found = timingSafeEqual(expected, signature) || found
+      return found
+    },
+  }
 }
 
-function startHmac({ algorithm }: Scheme, key: Key, prefix: string): Hmac {
-  return createHmac(algorithm, key).update(prefix)
+function startEd25519(key: Key, signatures: readonly Buffer[]): Check {
+  let parts: Buffer[] = []
+  let bytes = 0
+  const update = (part: Buffer): void => {
+    bytes += part.length
+    parts = bytes > MAX_ED25519_BYTES ? [] : [...parts, part]
+  }
+  return {
+    update,
+    matches(last) {
+      update(last)
+      if (bytes > MAX_ED25519_BYTES) return false
+      const text = Buffer.concat(parts)
+      return signatures.some((signature) => verify(null, text, key as KeyObject, signature))
+    },
+  }
 }
 
 /**
@@ -248,6 +357,7 @@ function startHmac({ algorithm }: Scheme, key: Key, prefix: string): Hmac {
 function staleness(time: number, receivedAt: Date, freshness: number): string | undefined {
   const age = Math.floor(receivedAt.getTime() / 1000) - time
   if (Math.abs(age) <= freshness) return undefined
+  if (Number.isNaN(age)) return 'a time that does not exist'
   return age > 0 ? `stale by ${age - freshness} s` : `${-age - freshness} s ahead of the window`
 }
 
@@ -257,29 +367,24 @@ const UNEXPLAINED = 'wrong secret or altered body'
 
 /** Why a well-formed signature does not match: tries the usual mistakes on a small body. */
 function explainMismatch(
-  scheme: Scheme,
+  { algorithm }: Scheme,
   { accepted, retired }: Keys,
-  prefix: string,
   body: Buffer,
-  signatures: readonly Buffer[],
+  fits: (key: Key, body: Buffer) => boolean,
 ): string {
-  const isHmac = scheme.algorithm !== 'ed25519'
-  if (!isHmac && body.length > MAX_ED25519_BYTES) return 'body over 1 MiB: too large for Ed25519'
-  if (body.length > MAX_EXPLAINED_BYTES) return UNEXPLAINED
-  function fits(tried: readonly Key[], text: Buffer): boolean {
-    if (!isHmac) return matchingPublicKey(tried, prefix, text, signatures) >= 0
-    const made = tried.map((key) => startHmac(scheme, key, prefix).update(text).digest())
-    return matchingKey(made, signatures) >= 0
+  if (algorithm === 'ed25519' && body.length > MAX_ED25519_BYTES) {
+    return 'body over 1 MiB: too large for Ed25519'
   }
+  if (body.length > MAX_EXPLAINED_BYTES) return UNEXPLAINED
   const trimmed = accepted.map((key) =>
     typeof key === 'string' ? key.replace(/\r?\n$/, '') : key,
   )
-  if (trimmed.some((key, i) => key !== accepted[i]) && fits(trimmed, body)) {
+  if (trimmed.some((key, i) => key !== accepted[i] && fits(key, body))) {
     return 'would match without the trailing newline of the configured secret'
   }
   const bare = body.at(-1) === 0x0a ? body.subarray(0, body.at(-2) === 0x0d ? -2 : -1) : undefined
-  if (bare !== undefined && fits(accepted, bare)) {
+  if (bare !== undefined && accepted.some((key) => fits(key, bare))) {
     return 'would match without the trailing newline of the body'
   }
-  return fits(retired, body) ? 'matches a retired secret' : UNEXPLAINED
+  return retired.some((key) => fits(key, body)) ? 'matches a retired secret' : UNEXPLAINED
 }

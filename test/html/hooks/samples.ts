@@ -96,6 +96,7 @@ export function card(changes: Partial<ProviderCard> = {}): ProviderCard {
     family: 'webhook',
     trust_mode: 'token',
     scheme: null,
+    schemeNote: null,
     isGiven: false,
     enabled: false,
     secret_status: 'configured',

@@ -1,0 +1,85 @@
+import { SECRET_PREFIX } from './keys.ts'
+import { PRESETS, type Preset } from './presets/presets.ts'
+import { schemeNamed, type Scheme } from './schemes.ts'
+
+// Words about schemes, for operators.
+
+/** A sender as the command and the page show it. */
+export interface SenderInfo {
+  name: string
+  title: string
+  docs: string
+  /** How far its events are trusted: a token proves their caller, and covers no byte of them. */
+  trust_mode: 'signed' | 'token'
+  /** What is verified, in words. */
+  verifies: string
+  setup: string
+  /** What shows that it is right. */
+  tested: string
+}
+
+const ALGORITHMS = {
+  sha256: 'HMAC-SHA256',
+  sha512: 'HMAC-SHA512',
+  sha1: 'HMAC-SHA1',
+  ed25519: 'Ed25519',
+  p256: 'ECDSA P-256',
+}
+
+const TESTED = {
+  vector: 'published vector',
+  library: "sender's library",
+  document: 'by document',
+}
+
+/** Every sender, in the order of the titles. */
+export function listSenders(): readonly SenderInfo[] {
+  return PRESETS.map(senderInfo).toSorted((a, b) => a.title.localeCompare(b.title, 'en'))
+}
+
+export function senderInfo({ name, title, docs, setup, tested, scheme }: Preset): SenderInfo {
+  const isSigned = 'signature' in scheme && scheme.covers === undefined
+  return {
+    ...{ name, title, docs, setup },
+    trust_mode: isSigned ? 'signed' : 'token',
+    verifies: verifies(scheme),
+    tested: TESTED[tested],
+  }
+}
+
+/** What an operator should know of a scheme at a glance: that it is weaker than others. */
+export function schemeNote(preset: Preset | undefined): string | null {
+  if (preset === undefined) return null
+  if (senderInfo(preset).trust_mode === 'token') return 'token'
+  return 'signature' in preset.scheme && preset.scheme.algorithm === 'sha1' ? 'SHA-1' : null
+}
+
+function verifies(scheme: Preset['scheme']): string {
+  if (!('signature' in scheme)) return 'a token, of no byte'
+  const text = `${ALGORITHMS[scheme.algorithm]} of ${scheme.signed}`
+  return scheme.covers === 'caller' ? `${text}, of no byte of the event` : text
+}
+
+const TEXT_FORM = '8 to 256 characters on one line'
+const KEY_FORMS = {
+  ed25519: 'the public key of the sender, 64 hex digits or 32 bytes as base64',
+  p256: 'the public key of the sender, as base64',
+}
+
+/** The accepted form of a scheme's secret, in words. */
+export function secretForm(name: string | null): string {
+  const scheme = schemeNamed(name)
+  if (scheme?.secret === 'public key') {
+    return KEY_FORMS[scheme.algorithm === 'p256' ? 'p256' : 'ed25519']
+  }
+  const isStandard = scheme?.secret === 'whsec'
+  return isStandard ? `"${SECRET_PREFIX}" and then 24 to 64 bytes as base64` : TEXT_FORM
+}
+
+/** Whether an event has its type from a header, which no signature covers. */
+export function hasUnsignedType(
+  { type }: Scheme,
+  headers: Readonly<Record<string, string>>,
+): boolean {
+  return type.headers.some((name) => name in headers)
+}

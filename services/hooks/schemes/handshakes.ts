@@ -1,0 +1,127 @@
+import { createHmac } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { objectOf, type JsonObject } from '../../../kernel/json.ts'
+import type { HandshakeName } from './schemes.ts'
+import type { Key } from './signatures.ts'
+
+// Answers to checks of an address, as each sender asks for them. A check is no event.
+
+/** The answer to a check; without a body it is empty. */
+export interface Handshake {
+  status: 200 | 204
+  /** Of the body, or what the sender wants to see without one. */
+  type?: 'application/json' | 'text/plain'
+  body?: string
+  headers?: Readonly<Record<string, string>>
+}
+
+/** A check that a signature has proven. */
+interface VerifiedCheck {
+  headers: IncomingHttpHeaders
+  members: JsonObject
+  /** The key of that signature. */
+  key: Key | undefined
+}
+
+type Answer = (check: VerifiedCheck) => Handshake | undefined
+
+const VERIFIED: Partial<Record<HandshakeName, Answer>> = {
+  /** `url_verification` wants its challenge back. */
+  slack({ members: { type, challenge } }) {
+    if (type !== 'url_verification') return undefined
+    // A list as text could be deeper than the stack.
+    return json({ challenge: typeof challenge === 'string' ? challenge : '' })
+  },
+
+  /** PING: of interactions it has type 1, of webhook events type 0. */
+  discord({ members: { type, event } }) {
+    if (event !== undefined) return undefined
+    if (type === 1) return json({ type: 1 })
+    return type === 0 ? { status: 204, type: 'application/json' } : undefined
+  },
+
+  twitch({ headers, members: { challenge } }) {
+    if (headers['twitch-eventsub-message-type'] !== 'webhook_callback_verification') {
+      return undefined
+    }
+    return plain(challenge)
+  },
+
+  /** Zoom wants its token back, with the HMAC of it. */
+  zoom({ members: { event, payload }, key }) {
+    const { plainToken } = objectOf(payload)
+    if (event !== 'endpoint.url_validation' || !isShort(plainToken)) return undefined
+    if (key === undefined || !(typeof key === 'string' || Buffer.isBuffer(key))) return undefined
+    const encryptedToken = createHmac('sha256', key).update(plainToken).digest('hex')
+    return json({ plainToken, encryptedToken })
+  },
+}
+
+/** Answers a check that is signed as an event is; undefined for an event. */
+export function answerVerified(
+  name: HandshakeName | undefined,
+  check: VerifiedCheck,
+): Handshake | undefined {
+  return name === undefined ? undefined : VERIFIED[name]?.(check)
+}
+
+/** A request as it comes, before anything is proven. */
+interface Unproven {
+  method: string
+  headers: IncomingHttpHeaders
+  /** The query's text. */
+  search: string
+}
+
+const UNSIGNED: Partial<Record<HandshakeName, (check: Unproven) => Handshake | undefined>> = {
+  /** The verify token proves nothing that the signatures of the events do not. */
+  meta({ method, search }) {
+    const query = new URLSearchParams(search)
+    if (method !== 'GET' || query.get('hub.mode') !== 'subscribe') return undefined
+    return plain(query.get('hub.challenge'))
+  },
+
+  dropbox({ method, search }) {
+    return method === 'GET' ? plain(new URLSearchParams(search).get('challenge')) : undefined
+  },
+
+  trello({ method }) {
+    return method === 'HEAD' ? { status: 200 } : undefined
+  },
+
+  /** The first request has the secret of all others; the operator gets it from Asana's answer. */
+  asana({ method, headers }) {
+    const secret = headers['x-hook-secret']
+    if (method !== 'POST' || headers['x-hook-signature'] !== undefined) return undefined
+    return isShort(secret) ? { status: 200, headers: { 'X-Hook-Secret': secret } } : undefined
+  },
+
+  'microsoft-graph'({ method, search }) {
+    if (method !== 'POST' || !search.includes('validationToken=')) return undefined
+    return plain(new URLSearchParams(search).get('validationToken'))
+  },
+}
+
+/**
+ * Answers a check that no signature proves: what comes is sent back, and nothing is stored.
+ * Undefined for all other requests.
+ */
+export function answerUnsigned(
+  name: HandshakeName | undefined,
+  check: Unproven,
+): Handshake | undefined {
+  return name === undefined ? undefined : UNSIGNED[name]?.(check)
+}
+
+function json(reply: JsonObject): Handshake {
+  return { status: 200, type: 'application/json', body: JSON.stringify(reply) }
+}
+
+function plain(text: unknown): Handshake | undefined {
+  return isShort(text) ? { status: 200, type: 'text/plain', body: text } : undefined
+}
+
+/** What is sent back is bounded, and of one line. */
+function isShort(text: unknown): text is string {
+  return typeof text === 'string' && /^[\x20-\x7e]{1,1024}$/.test(text)
+}

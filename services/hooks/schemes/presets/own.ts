@@ -1,0 +1,66 @@
+import type { Preset } from './presets.ts'
+import { HEX, STANDARD_WEBHOOKS } from './shared.ts'
+
+const SPECIFICATION =
+  'https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md'
+
+// Senders of any kind: by a standard, or as an operator describes them.
+
+export const OWN: readonly Preset[] = [
+  {
+    name: 'standard',
+    title: 'Standard Webhooks',
+    docs: SPECIFICATION,
+    setup:
+      'Add an endpoint with this URL at the sender. Copy its signing secret, which begins with ' +
+      'whsec_, or give the sender the one that is made here.',
+    tested: 'vector',
+    scheme: STANDARD_WEBHOOKS,
+  },
+  {
+    name: 'standard-v1a',
+    title: 'Standard Webhooks with a public key (v1a)',
+    docs: SPECIFICATION,
+    setup:
+      'Add an endpoint with this URL at the sender. Copy its public key, which begins with whpk_.',
+    tested: 'document',
+    scheme: {
+      ...STANDARD_WEBHOOKS,
+      prefix: 'v1a,',
+      algorithm: 'ed25519',
+      secret: 'public key',
+      isGiven: true,
+    },
+  },
+  {
+    name: 'svix',
+    title: 'Svix',
+    docs: 'https://docs.svix.com/receiving/verifying-payloads/how-manual',
+    setup:
+      "Add an endpoint with this URL in the sender's application portal. Copy its signing secret, " +
+      'which begins with whsec_.',
+    tested: 'library',
+    scheme: {
+      ...STANDARD_WEBHOOKS,
+      signature: ['svix-signature', 'webhook-signature'],
+      timestamp: ['svix-timestamp', 'webhook-timestamp'],
+      id: { headers: ['svix-id', 'webhook-id'], json: [] },
+      isGiven: true,
+    },
+  },
+  {
+    name: 'hmac',
+    title: 'HMAC, as described below',
+    docs: 'https://www.rfc-editor.org/rfc/rfc2104',
+    setup:
+      "Look the sender's header, its encoding and what it signs up in its documentation. " +
+      'Describe them here.',
+    tested: 'vector',
+    scheme: {
+      ...HEX,
+      signature: ['x-signature'],
+      type: { headers: ['x-event-type'], json: [] },
+      id: { headers: ['webhook-id', 'x-delivery-id', 'idempotency-key'], json: [] },
+    },
+  },
+]
