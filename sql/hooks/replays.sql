@@ -155,12 +155,18 @@ select disabled.name as destination, 'cancelled' as state, delivered, failed fro
 
 -- name: pruneReplayJobs
 -- Begins the removal of jobs that ended more than a week ago, and of all but the newest 100 that have ended.
+with old as materialized (
+  select d.name
+    from hooks.destinations d
+    join (select destination, ended_at, row_number() over (order by ended_at desc) as place
+            from hooks.replay_jobs
+           where ended_at is not null) j on j.destination = d.name
+   where d.disabled_by = 'job'
+     and (j.place > 100 or j.ended_at < now() - interval '7 days')
+   order by d.name
+     for no key update of d
+)
 update hooks.destinations d
    set disabled_by = 'removal'
- where d.disabled_by = 'job'
-   and exists (select
-                 from (select destination, ended_at, row_number() over (order by ended_at desc) as place
-                         from hooks.replay_jobs
-                        where ended_at is not null) j
-                where j.destination = d.name
-                  and (j.place > 100 or j.ended_at < now() - interval '7 days'));
+  from old
+ where d.name = old.name;

@@ -62,7 +62,13 @@ interface JobRequest {
 type StartTools = ChangeTools &
   Pick<ReplayParts, 'registry' | 'replayTargets'> & { random: RandomBytes }
 
+/** How the name of the destination of a job begins; the id follows. */
 const PREFIX = 'replay:'
+
+/** The id of the job that has this destination. */
+export function jobIdOf(destination: string): string {
+  return destination.slice(PREFIX.length)
+}
 
 /**
  * Begins to send the events that a filter chooses, up to an id. Throws 422 for a target that no
@@ -130,7 +136,7 @@ function toReplayJob({ destination, url, planned: count, ...row }: ReplayJobRow)
   const given = Object.entries(row.filter).filter(([, text]) => text !== '')
   return {
     ...row,
-    id: destination.slice(PREFIX.length),
+    id: jobIdOf(destination),
     target: redactUrlTokens(url),
     filter: Object.fromEntries(given),
     ...{ count, done, waiting: count - done },

@@ -6,6 +6,7 @@ import type { Clock } from '../../../kernel/time.ts'
 import { findEvents } from '../events/events.ts'
 import { cursorAt, readCursor, type ExportQuery } from '../events/filter.ts'
 import type { HooksParts } from '../registry.ts'
+import { jobIdOf } from './jobs.ts'
 
 /** Events that one look at the log finds. */
 const PAGE = 200
@@ -76,8 +77,8 @@ export function startReplayPlanning({ db, clock, log, metrics }: HooksParts) {
     }
     left = jobs.reduce((sum, job) => sum + job.left, 0)
     const ended = jobs.length === 0 ? [] : await q.endReplayJobs(db, {})
-    for (const { destination: job, state, delivered, failed } of ended) {
-      log.info('replay job ended', { job, state, delivered, failed })
+    for (const { destination, state, delivered, failed } of ended) {
+      log.info('replay job ended', { job: jobIdOf(destination), state, delivered, failed })
     }
   }
 
