@@ -131,6 +131,10 @@ for (const sender of PRESET_SENDERS) {
     const own = scheme === 'hmac' ? { header: 'X-Signature' } : {}
     const created = await postForm(base, '/providers', { ...fields, ...own })
     t.equal(created.status, 200, created.text.slice(0, 300))
+    if (scheme !== 'hmac') {
+      t.match(created.text, /id="made-url"/)
+      t.match(created.text, /<dt>At the sender<\/dt>/, 'what is to be done there')
+    }
     await enable(base, `generic:${scheme}`, true)
 
     const sending = sendingOf(sender, secret)
