@@ -1,6 +1,7 @@
 import { sign as signGithub } from '@octokit/webhooks-methods'
 import { Webhook } from 'standardwebhooks'
 import Stripe from 'stripe'
+import { now } from './hooks.ts'
 import { CHAT, OPERATIONS, PEOPLE } from './preset-services.ts'
 import {
   mac,
@@ -15,6 +16,7 @@ import {
   token,
   json,
   type PresetSender,
+  type Sending,
 } from './preset-signing.ts'
 
 /** By a standard, and as an operator describes it. */
@@ -197,3 +199,18 @@ export const PRESET_SENDERS: readonly PresetSender[] = [
   ...OPERATIONS,
   ...PEOPLE,
 ]
+
+/** The sender with a scheme. */
+export function presetSender(scheme: string): PresetSender {
+  const found = PRESET_SENDERS.find((one) => one.scheme === scheme)
+  if (found === undefined) throw new Error(`there is no sender ${scheme}`)
+  return found
+}
+
+let made = 0
+
+/** A new delivery of a sender to an address, not signed yet. */
+export function sendingTo(url: string, sender: PresetSender, secret: string, at = now()): Sending {
+  const stamp = { id: `delivery-${made++}`, at, url }
+  return { ...stamp, body: sender.body(stamp, secret) }
+}

@@ -72,7 +72,7 @@ function madeBox(made: Made): Html {
     title,
     { what, secret: token, id: 'made-token' },
     html`<p>Send to this URL.${next}</p>
-      ${made.sender && senderFacts(made.sender)}
+      ${made.sender && html`${copyBox('made-url', 'URL', made.url)} ${senderFacts(made.sender)}`}
       ${isOurs && copyBox('made-curl', 'curl command', command)}`,
   )
 }

@@ -1,10 +1,21 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { objectOf, type JsonObject } from '../../../kernel/json.ts'
-import type { HandshakeName } from './schemes.ts'
 import type { Key } from './signatures.ts'
 
 // Answers to checks of an address, as each sender asks for them. A check is no event.
+
+/** The sender whose checks of an address are answered in the same way. */
+export type HandshakeName =
+  | 'slack'
+  | 'discord'
+  | 'twitch'
+  | 'zoom'
+  | 'asana'
+  | 'meta'
+  | 'dropbox'
+  | 'trello'
+  | 'microsoft-graph'
 
 /** The answer to a check; without a body it is empty. */
 export interface Handshake {

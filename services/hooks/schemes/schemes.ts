@@ -1,4 +1,5 @@
 import type { Provider, SchemeRow } from '../../../db/hooks/providers.ts'
+import type { HandshakeName } from './handshakes.ts'
 import { PRESETS, type Preset } from './presets/presets.ts'
 
 /**
@@ -38,18 +39,6 @@ interface SignatureList {
   /** A space may follow each separator; a header that came twice has two times then. */
   isSpaced?: true
 }
-
-/** The sender whose checks of an address are answered in the same way. */
-export type HandshakeName =
-  | 'slack'
-  | 'discord'
-  | 'twitch'
-  | 'zoom'
-  | 'asana'
-  | 'meta'
-  | 'dropbox'
-  | 'trello'
-  | 'microsoft-graph'
 
 /** Where deliveries say what they are. */
 export type Places = Pick<SchemeRow, 'type' | 'id'>

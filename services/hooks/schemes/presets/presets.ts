@@ -1,4 +1,5 @@
-import type { HandshakeName, Places, Scheme } from '../schemes.ts'
+import type { HandshakeName } from '../handshakes.ts'
+import type { Places, Scheme } from '../schemes.ts'
 import { CHAT } from './chat.ts'
 import { CODE } from './code.ts'
 import { OPERATIONS } from './operations.ts'
