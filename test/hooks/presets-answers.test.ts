@@ -207,5 +207,5 @@ await t.test('the page of senders has each with what is to be done there', async
     t.ok(text.includes(`href="${docs}"`), docs)
   }
   t.match(text, /HMAC-SHA1 of/)
-  t.match(text, /a token, of no byte/)
+  t.match(text, /a token, no signature/)
 })

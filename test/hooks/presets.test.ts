@@ -103,7 +103,7 @@ await t.test('gatehouse schemes lists them, and provider add takes their names',
   const listed = await runCli(['schemes', '--json'])
   t.match(
     JSON.parse(listed.stdout).find((one: { name: string }) => one.name === 'telegram'),
-    { title: 'Telegram (secret token)', trust_mode: 'token', verifies: 'a token, of no byte' },
+    { title: 'Telegram (secret token)', trust_mode: 'token', verifies: 'a token, no signature' },
   )
   const input = PRESET_SENDERS[0]?.makeSecret() ?? ''
   const add = ['provider', 'add', 'errors', '--scheme', 'sentry', '--secret', '-', '--enable']

@@ -55,9 +55,9 @@ export function schemeNote(preset: Preset | undefined): string | null {
 }
 
 function verifies(scheme: Preset['scheme']): string {
-  if (!('signature' in scheme)) return 'a token, of no byte'
+  if (!('signature' in scheme)) return 'a token, no signature'
   const text = `${ALGORITHMS[scheme.algorithm]} of ${scheme.signed}`
-  return scheme.covers === 'caller' ? `${text}, of no byte of the event` : text
+  return scheme.covers === 'caller' ? `${text}, not of the event` : text
 }
 
 const TEXT_FORM = '8 to 256 characters on one line'
