@@ -68,7 +68,7 @@ export async function fillOrdinary(base: string): Promise<Paths> {
   const { id } = push.json<{ id: number }>()
   await addDestination(base, 'erp', 'https://9.9.9.9/in')
   const log = ['/log', '/log?limit=3', '/log?rejected=1', `/log/${id}`, `/log/${binary}`]
-  return ['/', ...log, '/providers', '/destinations', '/settings']
+  return ['/', ...log, '/providers', '/providers/senders', '/destinations', '/settings']
 }
 
 /** Text without a place to break it, as long as each field lets it be. */
@@ -95,7 +95,16 @@ export async function fillLong(base: string): Promise<Paths> {
   const { id: last } = signed.json<{ id: number }>()
   const log = [`/log/${id}`, `/log/${last}?compare=${id}`, `/log/${last}`, `/log?open=${id}`]
   const filtered = `/log?provider=generic:${name}&event_type=${type}`
-  return ['/', '/log', filtered, ...log, '/providers', '/destinations', '/settings']
+  return [
+    '/',
+    '/log',
+    filtered,
+    ...log,
+    '/providers',
+    '/providers/senders',
+    '/destinations',
+    '/settings',
+  ]
 }
 
 /** One that no event is sent to: only such of a type that does not come. */
