@@ -81,6 +81,7 @@ export async function fillOrdinary(base: string): Promise<Paths> {
     '/replays/new',
     '/replays',
     '/providers',
+    '/providers/senders',
     '/destinations',
     '/destinations/erp',
     '/settings',
@@ -119,7 +120,13 @@ export async function fillLong(base: string): Promise<Paths> {
     body: new URLSearchParams(job).toString(),
   })
   const replays = [`/replays/new?event_type=${type}`, '/replays', String(answer.location)]
-  const pages = ['/providers', '/destinations', `/destinations/${name}`, '/settings']
+  const pages = [
+    '/providers',
+    '/providers/senders',
+    '/destinations',
+    `/destinations/${name}`,
+    '/settings',
+  ]
   return ['/', '/log', filtered, ...log, ...replays, ...pages]
 }
 

@@ -40,9 +40,9 @@ export const CHAT: readonly PresetSender[] = [
       isTimed: true,
     }
   }),
-  {
+  ...['discord', 'ed25519'].map((scheme): PresetSender => ({
     ...USUAL,
-    scheme: 'discord',
+    scheme,
     makeSecret: () => ed25519('hex'),
     proof: ['X-Signature-Ed25519', 'X-Signature-Timestamp'],
     sign: (secret, { body, at }) => ({
@@ -56,7 +56,7 @@ export const CHAT: readonly PresetSender[] = [
     stored: 204,
     refused: 401,
     isTimed: true,
-  },
+  })),
   token('telegram', 'X-Telegram-Bot-Api-Secret-Token', {
     body: json({ update_id: 1, message: {} }),
   }),

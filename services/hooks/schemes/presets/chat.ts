@@ -1,5 +1,14 @@
 import type { Preset } from './presets.ts'
-import { BASE64, EVENT, HEX, ID, NOWHERE, SHA256_HEX, STANDARD_WEBHOOKS, TYPE } from './shared.ts'
+import {
+  BASE64,
+  DISCORD,
+  EVENT,
+  HEX,
+  NOWHERE,
+  SHA256_HEX,
+  STANDARD_WEBHOOKS,
+  TYPE,
+} from './shared.ts'
 
 // Chat, calls, mail and social networks.
 
@@ -33,22 +42,7 @@ export const CHAT: readonly Preset[] = [
       'In the settings of your app, under Webhooks, set this URL as Endpoint. Copy the Public ' +
       'Key from General Information.',
     tested: 'document',
-    scheme: {
-      signature: ['x-signature-ed25519'],
-      prefix: '',
-      encoding: 'hex',
-      algorithm: 'ed25519',
-      signed: '{timestamp}{body}',
-      timestamp: ['x-signature-timestamp'],
-      type: { headers: [], json: ['event.type'] },
-      id: ID,
-      secret: 'public key',
-      isGiven: true,
-      // Discord sends a wrong signature to each new address, and takes no other answer.
-      refusal: 401,
-      answer: 204,
-      handshake: 'discord',
-    },
+    scheme: DISCORD,
   },
   {
     name: 'telegram',

@@ -1,5 +1,5 @@
 import type { Preset } from './presets.ts'
-import { HEX, STANDARD_WEBHOOKS } from './shared.ts'
+import { DISCORD, HEX, STANDARD_WEBHOOKS } from './shared.ts'
 
 const SPECIFICATION =
   'https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md'
@@ -47,6 +47,16 @@ export const OWN: readonly Preset[] = [
       id: { headers: ['svix-id', 'webhook-id'], json: [] },
       isGiven: true,
     },
+  },
+  {
+    name: 'ed25519',
+    title: 'Ed25519, as Discord signs',
+    docs: 'https://www.rfc-editor.org/rfc/rfc8032',
+    setup:
+      'Set this URL at the sender. Copy its public key; it signs the time and the body, as ' +
+      'Discord does.',
+    tested: 'document',
+    scheme: DISCORD,
   },
   {
     name: 'hmac',

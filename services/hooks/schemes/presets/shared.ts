@@ -49,3 +49,21 @@ export const STANDARD_WEBHOOKS: Scheme = {
   id: { headers: ['webhook-id', 'svix-id'], json: [] },
   secret: 'whsec',
 }
+
+/** Discord, whose way the contract names `ed25519`. */
+export const DISCORD: Scheme = {
+  signature: ['x-signature-ed25519'],
+  prefix: '',
+  encoding: 'hex',
+  algorithm: 'ed25519',
+  signed: '{timestamp}{body}',
+  timestamp: ['x-signature-timestamp'],
+  type: { headers: [], json: ['event.type'] },
+  id: ID,
+  secret: 'public key',
+  isGiven: true,
+  // Discord sends a wrong signature to each new address, and takes no other answer.
+  refusal: 401,
+  answer: 204,
+  handshake: 'discord',
+}
