@@ -109,7 +109,7 @@ export const commands = [
   }),
   command({
     name: 'destination set',
-    summary: 'change a destination; what it is owed stays, and so does what no flag names',
+    summary: 'change a destination; waiting deliveries stay, and settings that no flag names',
     args: SET_ARGS,
     flags: SET_FLAGS,
     needs: 'database',

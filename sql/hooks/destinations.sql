@@ -68,7 +68,8 @@ with added as (
 select added.name from added left join notified on true;
 
 -- name: setDestination
--- Changes what is configured of a destination, and with :position where it looks for events again. What it is owed stays.
+-- Changes the settings of a destination, and with :position the event from which it searches again. Waiting deliveries
+-- stay.
 with changed as (
   update hooks.destinations
      set version = gen_random_uuid(), url = :url, providers = :providers, event_types = :event_types, members = :members,
@@ -191,8 +192,8 @@ with owner as materialized (
 select count(*)::integer as retried from retried;
 
 -- name: listDeliveries
--- What a destination is owed after an event, in the order of events: what waits, or with :dead what was given up. Each
--- has an index of its own.
+-- The deliveries of a destination after an event, in the order of events: those that wait, or with :dead those given
+-- up. Each has an index of its own.
 select o.event_id, o.state, e.provider, e.event_type, e.received_at, o.tries, o.next_at, o.last_at, o.last_status,
        o.last_detail
   from ((select *, 'waiting' as state

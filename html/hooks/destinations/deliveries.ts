@@ -11,7 +11,7 @@ import {
   timeTag,
 } from '../../parts.ts'
 
-/** What the page of a destination lists of what it is owed. */
+/** The deliveries that the page of a destination lists. */
 interface DeliveriesView {
   destination: Destination
   countedTo: number

@@ -24,7 +24,7 @@ export interface DestinationView {
   countedTo: number
   /** The form that changes it. */
   form: FormState
-  /** What is listed of what it is owed, and after which one. */
+  /** Which deliveries are listed, and after which event. */
   state: Delivery['state']
   cursor: string
   deliveries: readonly Delivery[]
@@ -33,7 +33,7 @@ export interface DestinationView {
   notice?: string
 }
 
-/** `/destinations/{name}`: what it is owed, and how it is changed. */
+/** `/destinations/{name}`: its state, its deliveries, and its settings. */
 export function destinationPage(view: DestinationView): Page {
   const { name } = view.destination
   return {

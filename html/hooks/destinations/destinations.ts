@@ -18,7 +18,7 @@ export interface DestinationsView {
   notice?: string
 }
 
-/** `/destinations`: where events are delivered onwards, and what each is owed. */
+/** `/destinations`: where events are delivered onwards, with the waiting deliveries of each. */
 export function destinationsPage(view: DestinationsView): Page {
   return {
     title: 'Destinations',

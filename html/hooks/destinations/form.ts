@@ -62,7 +62,7 @@ export function destinationFields(form: Form, configured = NOTHING): Html {
 /** The schemes that people choose most. */
 const SCHEMES = ['standard', 'github', 'gitea', 'stripe', 'slack', 'shopify', 'linear', 'hmac']
 
-/** Ways to sign; the present one is among them, so that saving the form keeps it. */
+/** The schemes of the select; it always has the present one, so that saving the form keeps it. */
 function signingOptions(sign_with: Configured['sign_with']): readonly Option[] {
   const names = new Set([...SCHEMES, ...(sign_with === null ? [] : [sign_with.scheme])])
   const own = [...names].map((name): Option => [name, `Its own secret: as ${name}`])

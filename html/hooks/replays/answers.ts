@@ -5,7 +5,7 @@ import { select, submit } from '../../form.ts'
 import { section, timeTag } from '../../parts.ts'
 import { differences, SAME_VALUES } from '../events/compare.ts'
 
-/** Two attempts whose answers are compared; undefined where one of them has none any more. */
+/** Two attempts whose answers are compared; undefined if an answer is no longer kept. */
 export interface AnswersView {
   comparedAnswers?: ComparedAnswers | 'gone'
 }

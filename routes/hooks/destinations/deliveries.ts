@@ -15,7 +15,7 @@ import { destinationView, params, path, refuses, usual } from './view.ts'
 
 export const Retried = Type.Object({ retried: Type.Integer() })
 
-/** What one destination is owed: its page, and the same for programs. */
+/** The deliveries of one destination: its page, and the same for programs. */
 export const deliveryEndpoints = [
   page({
     path: '/destinations/:name',

@@ -99,7 +99,7 @@ export const destinationEndpoints = [
       method: 'PUT',
       path,
       id: 'setDestination',
-      summary: 'Change what is configured of a destination; what it is owed stays.',
+      summary: 'Change the settings of a destination; waiting deliveries stay.',
       headers: Type.Object({
         'If-Match': Type.Optional(
           Type.String({ description: 'ETag of the version to change; without it any version' }),

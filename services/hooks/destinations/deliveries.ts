@@ -6,7 +6,7 @@ import { noteChange, type ChangeTools } from '../../audit.ts'
 import { cursorAt, readCursor, readSince, SINCE_FORM } from '../events/filter.ts'
 import { findDestination } from './destinations.ts'
 
-// What a destination is owed: the deliveries that wait for another try, and those given up.
+// The deliveries of a destination that wait for another try, and those that were given up.
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200

@@ -49,8 +49,8 @@ export async function addDestination(
 }
 
 /**
- * Changes what is configured of a destination. What it is owed stays, whatever the filters are now;
- * they count for the events that it has not looked at.
+ * Changes the settings of a destination. Waiting deliveries stay, even if the new filters exclude
+ * them; they count for the events that it has not looked at.
  */
 export async function setDestination(
   tools: DestinationTools,

@@ -81,7 +81,10 @@ interface SignWith {
 }
 type HeaderValues = Readonly<Record<string, string | null>>
 
-/** The schemes by which we can sign: of the others the sender alone has the key, or there is none. */
+/**
+ * The schemes by which we can sign. For the others only the sender has the key, or they have no
+ * signature.
+ */
 export const SIGNING_SCHEMES = SCHEME_NAMES.filter((name) => {
   const scheme = schemeNamed(name)
   return scheme !== undefined && isSignable(scheme) && scheme.covers !== 'caller'
