@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { startForward } from '../fixtures/forward-setup.ts'
+import { openForward } from '../fixtures/forward-setup.ts'
 import { allServed, startChanges, startVisits } from '../helpers/load.ts'
 import { backends } from '../helpers/backends.ts'
 import {
@@ -152,7 +152,8 @@ await t.test('both are restarted, one after the other, and no client sees it', a
   const output = follow(t, `${ops}/sessions/${session}/stream`, ({ event }) => event === 'done')
   const target = await startReceiver(t)
   const from = hooks.replace('//', `//${FORWARDER}@`)
-  await startForward(t, [target.url, '--from', from]).connected()
+  // With a password it is given by the standard input.
+  await openForward(t, [target.url, '--from', '-'], from).connected()
   const loads = [true, false].map((keepsConnections) =>
     startLoad(t, { base: () => hooks, sender, senders: 4, keepsConnections }),
   )
