@@ -4,6 +4,7 @@ import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import { VERBATIM } from '../form.ts'
+import { timeTag } from '../parts.ts'
 import { entriesOf, errorPage, layout, type ServiceLink, type ShownFault } from '../layout.ts'
 
 const SITE = {
@@ -66,4 +67,20 @@ export function alarmBadges(firing: readonly AlarmKind[]): Printable {
     const [label, meaning] = ALARMS[kind]
     return html`<span class="badge bad" title="${meaning}">${label}</span> `
   })
+}
+
+/** The newest answer of a receiver, with why there is none; `whenNone` before the first attempt. */
+export function lastAnswer(
+  { last_at, last_status, last_detail }: LastAnswer,
+  whenNone: string,
+): Printable {
+  if (last_at === null) return whenNone
+  const detail = last_detail !== null && html`<span class="detail">${last_detail}</span>`
+  return html`${last_status ?? 'no answer'}, ${timeTag(last_at)} ${detail}`
+}
+
+interface LastAnswer {
+  last_at: Date | null
+  last_status: number | null
+  last_detail: string | null
 }

@@ -14,6 +14,7 @@ const StatsQuery = Type.Object({
   ),
 })
 
+/** The counts of the dashboard, for programs. */
 export const statsEndpoints = [
   api({
     method: 'GET',

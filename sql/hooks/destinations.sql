@@ -237,7 +237,7 @@ with step as materialized (
 ), planned as (
   insert into hooks.destination_deliveries (destination, event_id, next_at)
   select :name, id, now() from step where wanted
-  -- One that is owed already, because the position was moved back, stays as it is.
+  -- A delivery that exists already, because the position was moved back, stays as it is.
   on conflict do nothing
   returning event_id
 ), moved as (

@@ -1,5 +1,5 @@
 import type { Delivery, Destination } from '../../../db/hooks/destinations.ts'
-import { html, type Html, type Printable } from '../../../kernel/html.ts'
+import { html, type Html } from '../../../kernel/html.ts'
 import { checkbox, postForm, submit } from '../../form.ts'
 import {
   attributes,
@@ -10,6 +10,7 @@ import {
   tableRow,
   timeTag,
 } from '../../parts.ts'
+import { lastAnswer } from '../layout.ts'
 
 /** The deliveries that the page of a destination lists. */
 interface DeliveriesView {
@@ -84,15 +85,9 @@ function deliveryRow(delivery: Delivery): Html {
       id: rowLink(`/log/${id}`, `#${id}`),
       type: html`<bdi>${breakable(event_type ?? 'no type')}</bdi>
         <span class="detail">${breakable(provider)}</span>`,
-      answered: lastAnswer(delivery),
+      answered: lastAnswer(delivery, 'not tried yet'),
       when: html`${next_at === null ? 'given up' : timeTag(next_at)}
         <span class="detail">${tries === 1 ? '1 try' : `${tries} tries`}</span>`,
     },
   )
-}
-
-function lastAnswer({ last_at, last_status, last_detail }: Delivery): Printable {
-  if (last_at === null) return 'not tried yet'
-  const detail = last_detail !== null && html`<span class="detail">${last_detail}</span>`
-  return html`${last_status ?? 'no answer'}, ${timeTag(last_at)} ${detail}`
 }

@@ -1,6 +1,7 @@
 import type { Destination } from '../../../db/hooks/destinations.ts'
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import { breakable, facts, timeTag } from '../../parts.ts'
+import { lastAnswer } from '../layout.ts'
 
 // What is shown of a destination: on the card of the list, and on its own page.
 
@@ -22,7 +23,7 @@ export function destinationFacts(destination: Destination, countedTo: number): H
     'Oldest waiting': oldest !== null && timeTag(oldest),
     Dead: count(destination.dead),
     Gap: gap === 0 ? false : `${gap} removed before they were delivered, up to ${gap_through}`,
-    'Last answer': lastAnswer(destination),
+    'Last answer': lastAnswer(destination, 'none yet'),
     Latency: latency(destination),
     'Checked up to': destination.position === 0 ? 'no event yet' : `event ${destination.position}`,
   })}`
@@ -62,12 +63,6 @@ function listed(names: readonly string[], word: 'and' | 'or'): readonly Html[] {
   return names.map((name, at) => {
     return html`${at > 0 && ` ${word} `}<bdi><code>${breakable(name)}</code></bdi>`
   })
-}
-
-function lastAnswer({ last_at, last_status, last_detail }: Destination): Printable {
-  if (last_at === null) return 'none yet'
-  const detail = last_detail !== null && html`<span class="detail">${last_detail}</span>`
-  return html`${last_status ?? 'no answer'}, ${timeTag(last_at)} ${detail}`
 }
 
 function latency({ mean_ms: mean }: Destination): Printable {

@@ -16,6 +16,7 @@ import {
   tableRow,
   timeTag,
 } from '../../parts.ts'
+import { lastAnswer } from '../layout.ts'
 import { chosenFilters, logUrl } from '../events/filter.ts'
 import { listHead } from '../events/list.ts'
 import { targetField } from './replays.ts'
@@ -201,7 +202,7 @@ export function replayJobFragment(job: ReplayJob): Html {
       Failed: failed.toLocaleString('en'),
       'Failed events': failedLinks(job),
       [runs ? 'Waiting' : 'Not sent']: waiting > 0 || runs ? waiting.toLocaleString('en') : false,
-      'Last answer': lastAnswer(job),
+      'Last answer': lastAnswer(job, 'none yet'),
       Started: timeTag(job.started_at),
       Ended: ended_at !== null && timeTag(ended_at),
     })}
@@ -227,10 +228,4 @@ function cancelForm({ id }: ReplayJob): Html {
 function failedLinks({ failed_ids }: ReplayJob): Printable {
   if (failed_ids.length === 0) return false
   return failed_ids.map((id) => html`<a href="/log/${id}">${id}</a> `)
-}
-
-function lastAnswer({ last_at, last_status, last_detail }: ReplayJob): Printable {
-  if (last_at === null) return 'none yet'
-  const detail = last_detail !== null && html`<span class="detail">${last_detail}</span>`
-  return html`${last_status ?? 'no answer'}, ${timeTag(last_at)} ${detail}`
 }

@@ -63,13 +63,18 @@ function sealSigning(
     if (keyOf(scheme, secret) === undefined) throw unprocessable(`${form}.`, 'sign_with')
     return { sign_scheme: scheme, sign_secret: seal(sealer, 'sign_with', secret, 'sign_with') }
   }
-  if (sign_secret === null)
+  if (sign_secret === null) {
     throw unprocessable(`the secret of sign_with is missing: ${form}.`, 'sign_with')
+  }
   if (scheme !== sign_scheme) {
     const stored = open(sealer, 'sign_with', sign_secret)
     const fits = 'text' in stored && keyOf(scheme, stored.text) !== undefined
-    if (!fits)
-      throw unprocessable(`${form}; the present one is not, so give another one.`, 'sign_with')
+    if (!fits) {
+      throw unprocessable(
+        `${form}; give one, because the stored one has another form.`,
+        'sign_with',
+      )
+    }
   }
   return { sign_scheme: scheme, sign_secret }
 }

@@ -23,6 +23,9 @@ const MAX_DESTINATIONS = 100
 /** Waiting and dead deliveries are counted up to here: beyond, it is enough to know it. */
 export const COUNT_UP_TO = 10_000
 
+/** A small backlog is removed at once, which frees the name. */
+const QUICK_STEPS = 2
+
 /** What is needed to configure a destination. */
 export interface DestinationTools extends ChangeTools {
   /** The hosts of HOOKS_REPLAY_TARGETS. */
@@ -50,7 +53,7 @@ export async function addDestination(
 
 /**
  * Changes the settings of a destination. Waiting deliveries stay, even if the new filters exclude
- * them; they count for the events that it has not looked at.
+ * them; the filters apply to events after the position.
  */
 export async function setDestination(
   tools: DestinationTools,
@@ -117,7 +120,7 @@ async function positionBefore(tx: Executor, given = ''): Promise<number | null> 
 /** A later position would lose events that are not planned yet, without a word. */
 function refuseSkipping(position: number | null, present: number): void {
   if (position === null || position <= present) return
-  const message = `since must not be after event ${present}, up to which events were looked at.`
+  const message = `since must not be after event ${present}, the last one that was checked.`
   throw unprocessable(message, 'since')
 }
 
@@ -183,7 +186,7 @@ export async function removeDestination(tools: ChangeTools, name: string): Promi
   await makeChange(tools, noteOf('remove', name), async (tx) => {
     if ((await q.removeDestination(tx, { name })) === undefined) throw unknown(name)
   })
-  for (let from: number | null = 0, step = 0; from !== null && step < 2; step++) {
+  for (let from: number | null = 0, step = 0; from !== null && step < QUICK_STEPS; step++) {
     from = await removeStep(tools.db, name, from)
   }
 }
