@@ -3,19 +3,30 @@ import { jsonReply, bytesReply, type FaultReply } from '../kernel/http/reply.ts'
 import type { Route } from '../kernel/http/router.ts'
 import { METRICS_TYPE, type Metrics } from '../kernel/metrics.ts'
 
+/** What the health of a listener is read from. */
+interface PlainHealth {
+  version: string
+  databaseAnswers: () => Promise<boolean>
+  faultReply: FaultReply
+  /** Why it is degraded, for anybody to read; undefined if it is not. */
+  problem: () => string | undefined
+}
+
 /** `GET /healthz` of a listener whose contract has no health body of its own. */
-export function plainHealthRoute(
-  version: string,
-  databaseAnswers: () => Promise<boolean>,
-  faultReply: FaultReply,
-): Route {
+export function plainHealthRoute(parts: PlainHealth): Route {
+  const { version, databaseAnswers, faultReply } = parts
   return {
     method: 'GET',
     path: '/healthz',
     access: 'open',
     async handle(context) {
-      if (await databaseAnswers()) return jsonReply({ status: 'ok', database: 'ok', version })
-      return faultReply(unavailable('The database is out of reach.'), context)
+      if (!(await databaseAnswers())) {
+        return faultReply(unavailable('The database is out of reach.'), context)
+      }
+      const problem = parts.problem()
+      const rest = { database: 'ok', version }
+      if (problem === undefined) return jsonReply({ status: 'ok', ...rest })
+      return jsonReply({ status: 'degraded', ...rest, reasons: [problem] })
     },
   }
 }

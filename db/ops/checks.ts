@@ -8,33 +8,59 @@ import { nullable, Timestamp, exec, many, sqlFile } from '../sql-file.ts'
 export const State = Type.Enum(['ok', 'warn', 'fail', 'unknown'])
 export type State = Type.Static<typeof State>
 
-/** The last result of a check of the inventory. `since` is when its state began. */
+const Id = Type.Integer()
+const Named = { service: Type.String(), name: Type.String() }
+
+/** A check of the inventory with its state, which began at `since`. */
 export const CheckState = Type.Object({
-  service: Type.String(),
-  name: Type.String(),
+  id: Id,
+  ...Named,
+  type: Type.String(),
+  every_s: Type.Integer(),
   state: State,
   since: Timestamp,
   message: Type.String(),
   ms: Type.Integer(),
-  checked_at: Timestamp,
+  checked_at: nullable(Timestamp),
   session_id: nullable(Type.Integer()),
+  muted_until: nullable(Timestamp),
 })
 export type CheckState = Type.Static<typeof CheckState>
 
-/** `told_event` is the event whose notice reported that the check fails. */
-export const PreviousState = Type.Object({
-  ...Type.Pick(CheckState, ['service', 'name', 'state']).properties,
-  told_event: nullable(Type.Integer()),
+/** A check that this instance runs now. */
+const ClaimedCheck = Type.Object({
+  id: Id,
+  ...Named,
+  claimed_until: Timestamp,
+  late_s: Type.Number(),
 })
+export type ClaimedCheck = Type.Static<typeof ClaimedCheck>
 
-export type PreviousState = Type.Static<typeof PreviousState>
+/** A check before a result counts. `told_event`: its notice reported that the check fails. */
+const HeldCheck = Type.Object({
+  id: Id,
+  ...Named,
+  state: State,
+  checked_at: nullable(Timestamp),
+  opposing: Type.Integer(),
+  told_event: nullable(Type.Integer()),
+  claimed_until: nullable(Timestamp),
+  muted: Type.Boolean(),
+  begun: Type.Integer(),
+})
+export type HeldCheck = Type.Static<typeof HeldCheck>
+
+/** A check with its state now and `before`. */
+const Change = Type.Object({ ...Named, before: State, state: State })
+export type Change = Type.Static<typeof Change>
 
 export const checkQueries = sqlFile('sql/ops/checks.sql', {
-  saveCheckStates: many(PreviousState, {
-    states: 'jsonb',
-    session: 'int8',
-    now: 'timestamptz',
-  }),
-  saveNotifiedEvent: exec({ service: 'text', name: 'text', event: 'int8?' }),
-  listCheckStates: many(CheckState, { limit: 'int8' }),
+  syncChecks: exec({ checks: 'jsonb', now: 'timestamptz' }),
+  claimChecks: many(ClaimedCheck, { now: 'timestamptz', seconds: 'int4', limit: 'int8' }),
+  lockChecks: many(HeldCheck, { checks: 'jsonb', now: 'timestamptz', limit: 'int8' }),
+  saveResults: exec({ results: 'jsonb', now: 'timestamptz', session: 'int8?' }),
+  beginPeriods: exec({ ids: 'jsonb' }),
+  saveNotifiedEvent: exec({ id: 'int8', event: 'int8?' }),
+  listChecks: many(CheckState, { now: 'timestamptz', limit: 'int8' }),
+  listChanges: many(Change, { since: 'timestamptz', limit: 'int8' }),
 })

@@ -7,7 +7,7 @@ import type {
   HealthState,
   ServiceHealth,
 } from '../../services/ops/checks/health.ts'
-import { countLine, countText, listTable, nextLink, polled, rowLink } from '../parts.ts'
+import { countLine, countText, listTable, nextLink, polled } from '../parts.ts'
 import { section, startHere, tableRow, timeTag } from '../parts.ts'
 import { opsView, shortText } from './layout.ts'
 
@@ -37,7 +37,7 @@ const BADGES: Readonly<Record<State, string>> = {
 }
 const LOOKS: Readonly<Record<HealthState, string>> = {
   empty: 'unknown',
-  unchecked: 'unknown',
+  unchecked: 'bad',
   unknown: 'unknown',
   fail: 'bad',
   warn: 'warn',
@@ -76,7 +76,7 @@ export function healthLine(health: Health): Html {
 function healthText({ state, services, total, checks }: Health): string {
   const good = `${checks.ok.length} of ${countText(total, 'check')} good`
   if (state === 'empty') return 'Nothing to check: no service has checks'
-  if (state === 'unchecked') return 'Nothing is checked yet'
+  if (state === 'unchecked') return 'Nothing has been checked lately'
   if (state === 'ok') return `All well: ${good}`
   const bare = services.filter((service) => service.checks.length === 0)
   const parts = [
@@ -118,7 +118,7 @@ function noChecks(): Html {
     title: 'Name what is to be checked',
     text: html`Write the services into a JSON file such as this one, and start Gatehouse with
       <code>OPS_INVENTORY</code> set to its path. Without it, this host and Gatehouse itself are
-      checked. The file is read again when it changes; the next session checks what it names.`,
+      checked. The file is read again when it changes.`,
     command: EXAMPLE,
     path: '/checks',
     target: 'checks',
@@ -130,7 +130,7 @@ function noChecks(): Html {
  * htmx, a service that begins to fail is another element, so it opens.
  */
 function serviceBox({ name, checks }: ServiceHealth, isWhole: boolean): Html {
-  const isOpen = isWhole || checks.some(({ state, last }) => state !== 'ok' && last !== undefined)
+  const isOpen = isWhole || checks.some(isBad)
   const id = `${isOpen ? 'open' : 'folded'}-${encodeURIComponent(name.toWellFormed())}`
   const shown = isWhole ? checks : checks.slice(0, MAX_CHECKS)
   const href = `/checks?service=${encodeURIComponent(name.toWellFormed())}`
@@ -139,6 +139,11 @@ function serviceBox({ name, checks }: ServiceHealth, isWhole: boolean): Html {
     ${checks.length === 0 ? NO_CHECKS : checkTable(`${id}-rows`, name, shown)}
     ${nextLink(shown.length < checks.length ? href : undefined, `All ${checks.length} checks`)}
   </details>`
+}
+
+/** Whether a look has found that it is not ok. */
+function isBad({ state, checked_at }: CheckHealth): boolean {
+  return state !== 'ok' && checked_at !== null
 }
 
 const NO_CHECKS = html`<p class="muted">
@@ -163,20 +168,25 @@ function checkTable(bodyId: string, service: string, checks: readonly CheckHealt
   })
 }
 
-function checkRow({ name, type, state, message, last }: CheckHealth): Html {
-  const title = html`<bdi>${name}</bdi>`
-  const session = last?.session_id ?? null
-  const link = session === null ? title : rowLink(`/sessions/${session}`, title)
+function checkRow(check: CheckHealth): Html {
+  const { name, type, state, message, since, checked_at, ms } = check
   return tableRow(
     {},
     {
-      type: html`${link} <span class="detail">${type}</span>`,
-      verify: stateBadge(state),
+      type: html`<bdi>${name}</bdi> <span class="detail">${type}</span>`,
+      verify: html`${stateBadge(state)} ${mutedBadge(check)}`,
       message: shortText(message, 300),
-      when: last && timeTag(last.since),
-      'when checked': last && timeTag(last.checked_at),
-      number: last && `${last.ms} ms`,
+      when: checked_at && timeTag(since),
+      'when checked': checked_at && timeTag(checked_at),
+      number: checked_at && `${ms} ms`,
     },
+  )
+}
+
+/** Until when failures of a check are not told; nothing for one that is not muted. */
+function mutedBadge({ muted_until }: CheckHealth): Html | false {
+  return (
+    muted_until !== null && html`<span class="badge">muted until ${timeTag(muted_until)}</span>`
   )
 }
 

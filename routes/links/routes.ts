@@ -78,7 +78,12 @@ export function linksRoutes(
   const operations = mountApi(ENDPOINTS, app)
   const document = describeApi(app.version, operations)
   return [
-    plainHealthRoute(app.version, databaseAnswers, (...fault) => faultReply(app, ...fault, null)),
+    plainHealthRoute({
+      version: app.version,
+      databaseAnswers,
+      faultReply: (...fault) => faultReply(app, ...fault, null),
+      problem: () => undefined,
+    }),
     ...assetRoutes('/-/assets', 'links'),
     ...mountPages(ENDPOINTS, app),
     ...operations,

@@ -59,7 +59,12 @@ const ENDPOINTS = [
 export function opsRoutes(app: OpsApp, databaseAnswers: () => Promise<boolean>): readonly Route[] {
   const operations = [HEALTH, ...mountApi(ENDPOINTS, app)]
   return [
-    plainHealthRoute(app.version, databaseAnswers, (...fault) => opsFault(app, ...fault)),
+    plainHealthRoute({
+      version: app.version,
+      databaseAnswers,
+      faultReply: (...fault) => opsFault(app, ...fault),
+      problem: app.ops.checksProblem,
+    }),
     ...assetRoutes('/assets', 'ops'),
     ...mountPages(ENDPOINTS, app),
     ...operations,

@@ -6,6 +6,7 @@ import { openAlerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
 import { openRunningConfig, type Config } from './config.ts'
 import { startCheckMeasures } from './checks/health.ts'
+import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
 import { startNotifier, type NotifyOptions } from './events.ts'
 import { createRedact } from './redact.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
@@ -59,10 +60,11 @@ export async function openOps(options: OpsOptions) {
   const fading = repeat(clock, FADE_MS, 'fading of memories', fade, reports)
   const retention = startRetention(options, resultsDir)
   const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
-  const measures = startCheckMeasures({ ...options, config, redact })
+  const measures = startCheckMeasures({ ...options, redact })
   sessions.onChange(() => void measures.now())
   stops.push(measures.stop)
   let closed = false
+  let loop: CheckLoop | undefined
 
   async function startFirstSession(): Promise<void> {
     // Before the scheduled session: alerts that come while a session runs are only acknowledged.
@@ -80,10 +82,14 @@ export async function openOps(options: OpsOptions) {
      * Call it once the listeners are up: starts the first session, and then one every interval.
      */
     begin(): void {
+      loop = startCheckLoop({ ...options, redact })
+      stops.push(loop.close)
       void fading.now()
       retention.prune()
       void startFirstSession()
     },
+    /** Why states of checks may be old, in a line; undefined while all are looked at in time. */
+    checksProblem: () => loop?.problem(),
     async close(): Promise<void> {
       closed = true
       await Promise.all(stops.map((stop) => stop()))

@@ -6,7 +6,8 @@ import {
 } from '../../db/ops/waiting.ts'
 import type { CheckState } from '../../db/ops/checks.ts'
 import { makeChange, type ChangeTools } from '../audit.ts'
-import { readHealth, type Health, type HealthSources } from './checks/health.ts'
+import { readHealth, type Health } from './checks/health.ts'
+import type { CheckSources } from './checks/states.ts'
 
 /** Something that waits for a person, since a time. */
 export type WaitingItem = { at: Date } & (
@@ -36,7 +37,7 @@ const MAX_ROWS = 200
 
 /** Reads at most `limit` things that wait. What lasts waits until it is over. */
 export async function readWaiting(
-  sources: HealthSources,
+  sources: CheckSources,
   now: Date,
   limit: number,
 ): Promise<Waiting> {
@@ -63,10 +64,14 @@ export async function readWaiting(
 }
 
 function lastingChecks({ checks }: Health, now: Date): readonly WaitingItem[] {
-  const last = Object.values(checks).flatMap((some) => some.flatMap((check) => check.last ?? []))
-  return last
-    .filter(({ state, since }) => state !== 'ok' && now.getTime() - since.getTime() > LASTING_MS)
+  const bad = [...checks.fail, ...checks.warn, ...checks.unknown]
+  return bad
+    .filter(({ checked_at, since }) => checked_at !== null && isLasting(since, now))
     .map((check) => ({ kind: 'check', at: check.since, check }) as const)
+}
+
+function isLasting(since: Date, now: Date): boolean {
+  return now.getTime() - since.getTime() > LASTING_MS
 }
 
 /** A person has seen what happened until a time. */

@@ -189,18 +189,88 @@ create table ops.notices (
 );
 create index notices_due on ops.notices (next_at) where sent_at is null;
 
--- The last result of each check of the inventory, and since when it is so.
-create table ops.check_states (
-  service    text collate "C" not null,
-  name       text collate "C" not null,
-  -- `unknown`: it had no means to look.
-  state      text collate "C" not null check (state in ('ok', 'warn', 'fail', 'unknown')),
-  since      timestamptz(3)   not null,
-  message    text             not null,
-  ms         integer          not null, -- how long the check took
-  checked_at timestamptz(3)   not null,
-  session_id bigint           references ops.sessions (id) on delete set null, -- the one that ran it
-  told_event bigint,          -- event of the sent notice that the check fails; null once its end was sent
-  primary key (service, name)
+-- The checks that run by themselves, each with its state.
+create table ops.checks (
+  id            bigint         generated always as identity primary key,
+  service       text collate "C" not null,
+  name          text collate "C" not null,
+  type          text collate "C" not null,
+  every_s       integer        not null check (every_s >= 10),
+  version       text           not null, -- hash of its definition
+  removed_at    timestamptz(3), -- since when the inventory lacks it; null: it has it
+  next_at       timestamptz(3) not null, -- when it is due
+  claimed_until timestamptz(3), -- until then one instance runs it
+  -- `unknown`: it had no means to look, or has not looked yet.
+  state         text collate "C" not null default 'unknown' check (state in ('ok', 'warn', 'fail', 'unknown')),
+  since         timestamptz(3) not null,
+  message       text           not null default '',
+  ms            integer        not null default 0, -- how long the last look took
+  checked_at    timestamptz(3), -- the last look; null: none yet
+  opposing      smallint       not null default 0, -- results in a row that contradict the state
+  told_event    bigint,        -- event of the sent notice that the check fails; null once its end was sent
+  session_id    bigint         references ops.sessions (id) on delete set null, -- the one that looked last
+  constraint checks_name unique (service, name)
 );
-create index check_states_by_session on ops.check_states (session_id);
+create index checks_due on ops.checks (next_at) where removed_at is null;
+create index checks_by_session on ops.checks (session_id);
+
+-- Every result of two days.
+create table ops.check_results (
+  check_id bigint         not null references ops.checks on delete cascade,
+  at       timestamptz(3) not null,
+  state    text collate "C" not null,
+  ms       integer        not null,
+  message  text           not null,
+  primary key (check_id, at)
+);
+
+-- Results by hour and by day (UTC).
+create table ops.check_counts (
+  check_id bigint         not null references ops.checks on delete cascade,
+  span     text collate "C" not null check (span in ('hour', 'day')),
+  start    timestamptz(3) not null,
+  runs     integer        not null,
+  failures integer        not null,
+  warnings integer        not null,
+  unknown  integer        not null,
+  -- Of the looks that found something: unknown ones say nothing about the time.
+  ms_min   integer,
+  ms_sum   bigint         not null,
+  ms_max   integer,
+  primary key (check_id, span, start)
+);
+create index check_counts_by_start on ops.check_counts (span, start);
+
+-- What the state of a check was, from when to when.
+create table ops.check_periods (
+  id           bigint         generated always as identity primary key,
+  check_id     bigint         not null references ops.checks on delete cascade,
+  state        text collate "C" not null,
+  began_at     timestamptz(3) not null,
+  ended_at     timestamptz(3), -- null: it lasts
+  -- The message at its beginning, and the one at its end.
+  message      text           not null,
+  last_message text
+);
+create index check_periods_by_check on ops.check_periods (check_id, began_at desc, id desc);
+create index check_periods_by_start on ops.check_periods (began_at desc, id desc);
+-- At most one lasts.
+create unique index check_periods_lasting on ops.check_periods (check_id) where ended_at is null;
+
+-- Times in which failures are not told: of a check, of a service, or of all.
+create table ops.mutes (
+  id         bigint         generated always as identity primary key,
+  service    text collate "C", -- null: of all services
+  check_name text collate "C" check (check_name is null or service is not null), -- null: of all checks of the service
+  starts_at  timestamptz(3) not null,
+  ends_at    timestamptz(3) not null check (ends_at > starts_at),
+  reason     text           not null,
+  author     text           not null
+);
+create index mutes_by_end on ops.mutes (ends_at);
+
+-- When a check is due next, after a moment: at its own second within its interval, so that checks are spread.
+create function ops.next_look(check_id bigint, every_s integer, after timestamptz) returns timestamptz
+language sql immutable
+return to_timestamp((floor((extract(epoch from after) - check_id * 7919 % every_s) / every_s) + 1) * every_s
+                    + check_id * 7919 % every_s);

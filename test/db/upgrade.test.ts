@@ -62,11 +62,11 @@ async function contents(backend: Backend, env: Env): Promise<Contents> {
   )
 }
 
-const CHANGING = new Set(['scheduled_at', 'clicks'])
+const CHANGING = new Set(['scheduled_at', 'clicks', 'removed_at'])
 
 /** The rows with the columns of the first release alone, in an order that does not depend on others. */
 function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly string[] {
-  // Every start claims a scheduled session, and a visit counts.
+  // Every start claims a scheduled session, and lists the checks of its inventory; a visit counts.
   const names = Object.keys(before[0] ?? {}).filter((name) => !CHANGING.has(name))
   return rows.map((row) => JSON.stringify(names.toSorted().map((name) => row[name]))).toSorted()
 }

@@ -149,6 +149,8 @@ export type Found = {
   readonly events: readonly Event[]
   /** Their messages. */
   readonly messages: readonly string[]
+  /** What each check that is not good said, as `name: message`. */
+  readonly said: readonly string[]
 }
 
 /** An ops service of the probe, whose inventory the test writes anew for each session. */
@@ -161,23 +163,43 @@ export type Probe = OpsServer & {
   lookAt(checks: readonly object[]): Promise<Found>
 }
 
+/**
+ * Sessions alone look at the checks of a server on PostgreSQL: as if another instance had begun to
+ * look at each of them.
+ */
+export async function holdChecks(env: Env): Promise<void> {
+  await backends[1].query(
+    env,
+    `create function ops.hold_check() returns trigger language plpgsql as $$
+       begin
+         new.claimed_until := now() + interval '2 minutes';
+         return new;
+       end $$;
+     create trigger hold_check before insert or update on ops.checks
+       for each row execute function ops.hold_check()`,
+  )
+}
+
 /** Starts one on PostgreSQL; its first session, at start, had no checks and has ended. */
 export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
   const file = await inventoryFile(t, { services: [] })
   const ops = await startOps(t, backends[1], { ...env, OPS_INVENTORY: file })
   await ended(ops)
+  await holdChecks(ops.env)
   const write = (inventory: object): void => writeFileSync(file, JSON.stringify(inventory))
   const look = async (): Promise<Found> => {
     const session = await ended(ops, (await trigger(ops)).id)
     const events = (await eventsOf(ops, '?limit=1000'))
       .filter(({ session_id }) => session_id === session.id)
       .toSorted((a, b) => a.id - b.id)
-    const line = /^(ok|warn|FAIL|unknown) +.*?: (.*?): /gm
+    const line = /^(ok|warn|FAIL|unknown) +.*?: (.*?): (.*) \(\d+ ms\)$/gm
     const results = [...outputOf(ops.env, session.id).matchAll(line)]
+    const bad = results.filter(([, word]) => word !== 'ok')
     return {
       session,
       events,
       messages: events.map(({ message }) => message),
+      said: bad.map(([, , name, message]) => `${name}: ${message}`),
       good: Object.fromEntries(results.map(([, word, name]) => [name, word === 'ok'])),
       states: Object.fromEntries(results.map(([, word, name]) => [name, word])),
     }

@@ -113,7 +113,13 @@ select id, 'one', 'Alert', repeat('{"a": 1}', 100), now(), now() from ops.alerts
 insert into ops.brief_costs values (date '2026-05-04', 0.1 + 0.2);
 insert into ops.event_counts values (date '2026-05-04', 7);
 insert into ops.notices (event_id, created_at, next_at) select id, now(), now() from ops.events order by id limit 20;
-insert into ops.check_states values ('web', 'http', 'fail', now(), 'answered 503', 12, now(), null, null);
+insert into ops.checks (service, name, type, every_s, version, next_at, state, since, message, ms, checked_at)
+values ('web', 'http', 'http', 60, 'v', now(), 'fail', now(), 'answered 503', 12, now());
+insert into ops.check_results select id, now(), 'fail', 12, 'answered 503' from ops.checks;
+insert into ops.check_counts select id, 'hour', date_trunc('hour', now()), 2, 1, 0, 1, 12, 12, 12 from ops.checks;
+insert into ops.check_periods (check_id, state, began_at, message) select id, 'fail', now(), 'answered 503' from ops.checks;
+insert into ops.mutes (service, check_name, starts_at, ends_at, reason, author)
+values ('web', null, now(), now() + interval '1 hour', 'moving', 'command');
 update ops.settings set interval = 60, scheduled_at = now();`
 }
 

@@ -123,7 +123,7 @@ await t.test('operations within their limits', async (t) => {
       )
       t.equal(messages.filter((line) => line === 'info Runs restart: it hangs').length, 3)
       t.equal(messages.filter((line) => /^warning .* was not run/.test(line)).length, 2)
-      const states = await postgres.query(ops.env, 'select service, state from ops.check_states')
+      const states = await postgres.query(ops.env, 'select service, state from ops.checks')
       t.same(states, [{ service: 'shop', state: 'ok' }], 'what verified it is recorded')
     },
   )

@@ -65,7 +65,7 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
   const url = ops.env['DATABASE_URL'] ?? ''
   const rows = await run(url, 'select summary from ops.sessions where id = $1', [id])
   t.same(rows, [{ summary: 'The shop is slow,\nas on every Sunday.' }])
-  const states = 'select service, name, state, message from ops.check_states where session_id = $1'
+  const states = 'select service, name, state, message from ops.checks where session_id = $1'
   const state = { service: 'shop', name: 'health', state: 'ok', message: 'answered 204' }
   t.same(await run(url, states, [id]), [state], 'what it ran is recorded')
   const lines = await run(

@@ -32,7 +32,7 @@ const ops = await openAgentOps(t, postgres, {
 })
 const { agent, api, server } = ops
 
-const TABLES = ['sessions', 'session_lines', 'events', 'memories', 'actions', 'check_states']
+const TABLES = ['sessions', 'session_lines', 'events', 'memories', 'actions', 'checks']
 const lastOf = (text: string): string => text.slice(-8)
 const firstOf = (text: string): string => text.slice(0, 8)
 

@@ -1,6 +1,7 @@
 import Type, { type Static, type TLiteral, type TObject, type TProperties } from 'typebox'
 import type { State } from '../../../db/ops/checks.ts'
 import { Level } from '../../../db/ops/events.ts'
+import { parseDuration } from '../../../kernel/time.ts'
 import type { Redaction } from '../redact.ts'
 
 /** The result of a check, in one line for people. */
@@ -19,8 +20,15 @@ export interface CheckContext {
   redact: Redaction
 }
 
+const DEFAULT_EVERY_S = 60
+const DEFAULT_RETRIES = 1
+
 /** What every check may have. */
 const COMMON = {
+  /** How often it looks: seconds, or a duration such as `5m`. */
+  every: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]+[smhd]$' })])),
+  /** Results in a row, after the first one, that must be bad too before it counts as failed. */
+  retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })),
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 60 })),
   /** Level of the event when the check is not as it should be; `warn` under `critical`. */
@@ -52,6 +60,19 @@ export function defineCheck<const T extends string, P extends TProperties>(
   const properties = { type: Type.Literal(type), ...takes, ...COMMON }
   const schema = Type.Object(properties, { additionalProperties: false })
   return { ...kind, schema: schema as unknown as CheckSchema<T, P> }
+}
+
+/** What checks of all kinds have. */
+type Common = Static<TObject<typeof COMMON>>
+
+/** How often a check looks, in seconds. */
+export function everySeconds({ every = DEFAULT_EVERY_S }: Common): number {
+  return typeof every === 'string' ? (parseDuration(every) ?? DEFAULT_EVERY_S) : every
+}
+
+/** How often a bad result is looked at again before it counts. */
+export function retriesOf({ retries = DEFAULT_RETRIES }: Common): number {
+  return retries
 }
 
 export function passed(message: string): Finding {

@@ -1,24 +1,14 @@
-import type { Database } from '../../../db/client.ts'
 import { checkQueries as q, type CheckState, type State } from '../../../db/ops/checks.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
-import type { Config } from '../config.ts'
-import type { InventorySource, Service } from '../inventory/inventory.ts'
-import type { Redact } from '../redact.ts'
-import { storedName } from './results.ts'
+import type { CheckSources } from './states.ts'
 
 /** A check of the inventory, and what is known of it now. */
-export interface CheckHealth {
-  service: string
-  name: string
-  type: string
-  state: State
-  /** What it found, or why nothing is known of it and how that is mended. */
-  message: string
-  /** The last result; undefined if it never ran. */
-  last: CheckState | undefined
+export interface CheckHealth extends CheckState {
+  /** Whether its state was looked at lately. */
+  fresh: boolean
 }
 
 /** A service with its checks, the worst first. Nothing is known of one without checks. */
@@ -30,7 +20,7 @@ export interface ServiceHealth {
 
 /**
  * The state of everything in the inventory: the worst of its services. `empty`: no service has
- * checks. `unchecked`: no check has ever run.
+ * checks. `unchecked`: no check was looked at lately.
  */
 export type HealthState = State | 'empty' | 'unchecked'
 
@@ -46,40 +36,25 @@ export interface Health {
   checkedAt: Date | undefined
 }
 
-/** What health is read from. */
-export interface HealthSources {
-  db: Database
-  inventory: InventorySource
-  redact: Redact
-  config: { current: Pick<Config, 'interval'> }
-}
-
 const WORST_FIRST = ['fail', 'warn', 'unknown', 'ok'] as const
-/** More than inventories have: states of removed checks stay in the table. */
-const MAX_STATES = 20_000
-/** The longest session: results are no older than two intervals and this if sessions run. */
-const SESSION_MS = 30 * 60_000
+/** More than an inventory has. */
+export const MAX_STATES = 20_000
+/** A look may wait for others and take its time. */
+const SLACK_MS = 120_000
 const MEASURE_MS = 15_000
-const NEVER = 'not checked yet; a session of the probe or of a model does it'
-const LONG_AGO = 'not checked lately; look at /sessions why none has done it. It was ok then'
+const NEVER = 'not looked at yet'
+const LONG_AGO = 'not looked at lately; the log says why. It was ok then'
 
 /** Reads what is known of all checks in the inventory. */
-export async function readHealth(
-  { db, inventory, redact, config }: HealthSources,
-  now: Date,
-): Promise<Health> {
+export async function readHealth(sources: CheckSources, now: Date): Promise<Health> {
   const [{ services }, states] = await Promise.all([
-    inventory.current(),
-    q.listCheckStates(db, { limit: MAX_STATES }),
+    sources.inventory.current(),
+    q.listChecks(sources.db, { now, limit: MAX_STATES }),
   ])
-  const oldest = new Date(now.getTime() - 2 * config.current.interval * 1_000 - SESSION_MS)
   const byService = Map.groupBy(states, ({ service }) => service)
-  const all = services.map((service) => {
-    const known = new Map(byService.get(service.name)?.map((state) => [state.name, state]))
-    return serviceHealth(service, known, redact, oldest)
-  })
+  const all = services.map(({ name }) => serviceHealth(name, byService.get(name) ?? [], now))
   const checks = all.flatMap((service) => service.checks)
-  const times = checks.flatMap(({ last }) => last?.checked_at.getTime() ?? [])
+  const times = checks.flatMap(({ checked_at }) => checked_at?.getTime() ?? [])
   return {
     state: stateOf(all, checks),
     services: all.toSorted(byState),
@@ -91,29 +66,23 @@ export async function readHealth(
 
 const NO_CHECKS: Health['checks'] = { ok: [], warn: [], fail: [], unknown: [] }
 
-function serviceHealth(
-  { name: service, checks }: Service,
-  known: ReadonlyMap<string, CheckState>,
-  redact: Redact,
-  oldest: Date,
-): ServiceHealth {
-  const shown = checks.map((check): CheckHealth => {
-    const name = storedName(check, redact)
-    const last = known.get(name)
-    return { service, name, type: check.type, last, ...knownOf(last, oldest) }
-  })
-  return { name: service, state: worstOf(shown), checks: shown.toSorted(byState) }
+function serviceHealth(name: string, states: readonly CheckState[], now: Date): ServiceHealth {
+  const checks = states.map((state) => checkHealth(state, now)).toSorted(byState)
+  return { name, state: worstOf(checks), checks }
 }
 
 /** What is known now: that a check was ok long ago says nothing. */
-function knownOf(
-  last: CheckState | undefined,
-  oldest: Date,
-): Pick<CheckHealth, 'state' | 'message'> {
-  if (last === undefined) return { state: 'unknown', message: NEVER }
-  const { state, message, checked_at } = last
-  if (state !== 'ok' || checked_at >= oldest) return { state, message }
-  return { state: 'unknown', message: `${LONG_AGO}: ${message}` }
+function checkHealth(known: CheckState, now: Date): CheckHealth {
+  const fresh = isFresh(known, now)
+  if (known.checked_at === null) return { ...known, fresh, message: NEVER }
+  if (fresh || known.state !== 'ok') return { ...known, fresh }
+  return { ...known, fresh, state: 'unknown', message: `${LONG_AGO}: ${known.message}` }
+}
+
+/** Whether a check was looked at within two of its intervals. */
+export function isFresh({ checked_at, every_s }: CheckState, now: Date): boolean {
+  if (checked_at === null) return false
+  return now.getTime() - checked_at.getTime() <= 2 * every_s * 1_000 + SLACK_MS
 }
 
 function byState(a: { state: State }, b: { state: State }): number {
@@ -126,11 +95,11 @@ function worstOf(parts: readonly { state: State }[]): State {
 
 function stateOf(services: readonly ServiceHealth[], checks: readonly CheckHealth[]): HealthState {
   if (checks.length === 0) return 'empty'
-  return checks.some(({ last }) => last !== undefined) ? worstOf(services) : 'unchecked'
+  return checks.some(({ fresh }) => fresh) ? worstOf(services) : 'unchecked'
 }
 
 /** What the gauge of checks is made of. */
-interface MeasureOptions extends HealthSources {
+interface MeasureOptions extends CheckSources {
   clock: Clock
   log: Log
   metrics: Metrics

@@ -4,9 +4,12 @@ import { followJsonFile, type FileKind } from './json-file.ts'
 import Type from 'typebox'
 import { isObject } from '../../../kernel/json.ts'
 import { fits, mismatchOf } from '../../../kernel/validate.ts'
-import { Argv, Path } from '../checks/check.ts'
+import { Argv, everySeconds, Path } from '../checks/check.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
+/** A check must not load what it looks at; one that looks less than daily sees nothing. */
+const MIN_EVERY_S = 10
+const MAX_EVERY_S = 86_400
 const closed = { additionalProperties: false }
 
 /** Something that tier 3 may do to a service. */
@@ -122,6 +125,10 @@ function refuseChecks({ checks }: Service, where: string): void {
       throw wrong(`${where}/${at}/type must be one of ${[...CHECK_SCHEMAS.keys()].join(', ')}`)
     }
     refuseMismatch(`${where}/${at}`, schema, check)
+    const seconds = everySeconds(check)
+    if (seconds < MIN_EVERY_S || seconds > MAX_EVERY_S) {
+      throw wrong(`${where}/${at}/every must be 10s to 24h`)
+    }
     if (check.type === 'http' && !isPlainUrl(check.url)) {
       throw wrong(`${where}/${at}/url must be a URL without user and password`)
     }

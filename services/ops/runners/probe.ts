@@ -1,6 +1,9 @@
+import { checkQueries, type Change, type CheckState } from '../../../db/ops/checks.ts'
 import { memoryQueries } from '../../../db/ops/memories.ts'
-import { recordResults, STATE_WORDS, storedName, type Change } from '../checks/results.ts'
-import { runCheck, type Check } from '../checks/run.ts'
+import { sessionQueries } from '../../../db/ops/sessions.ts'
+import { isFresh, MAX_STATES } from '../checks/health.ts'
+import { listChecks, saveResults, STATE_WORDS, type ListedCheck } from '../checks/states.ts'
+import { runCheck } from '../checks/run.ts'
 import type { Service } from '../inventory/inventory.ts'
 import { FIRST_CONFIDENCE } from '../memories.ts'
 import type { ToolOptions } from '../tools/tool.ts'
@@ -8,7 +11,10 @@ import { NO_OUTCOME, type Job, type Outcome, type Runner } from './runner.ts'
 
 export type ProbeOptions = Pick<ToolOptions, 'db' | 'clock' | 'inventory' | 'redact'>
 
-type Checked = Awaited<ReturnType<typeof look>>
+/** A check with its state, which was read, or which this session has looked at. */
+interface Checked extends Pick<CheckState, 'service' | 'name' | 'type' | 'state' | 'message'> {
+  ms: number
+}
 
 /** Types of checks whose time is remembered. */
 const TIMED = ['http', 'tcp', 'tls', 'dns']
@@ -16,10 +22,13 @@ const TIMED = ['http', 'tcp', 'tls', 'dns']
 const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000]
 /** Checks or services that a sentence of the summary names. */
 const MAX_NAMED = 20
+const MAX_CHANGES = 1_000
 
 /**
- * The runner without a model (decisions.md section 5): every check of the inventory at once,
- * events for what is wrong or has changed, memories of typical times. It never escalates.
+ * The runner without a model (decisions.md sections 5 and 7): it reports the state of every check
+ * of the inventory, and what has changed since the session before; memories of typical times. It
+ * looks itself where a state is old, and everywhere if a person asked for the session. It never
+ * escalates.
  */
 export function createProbe(options: ProbeOptions): Runner {
   return { modelOf: () => 'none', run: (job) => probe(options, job) }
@@ -29,42 +38,72 @@ async function probe(options: ProbeOptions, job: Job): Promise<Outcome> {
   const { db, clock, inventory } = options
   const { services } = await inventory.current()
   const { session, output, signal } = job
-  const { length } = services.flatMap(({ checks }) => checks)
-  output.write('system', `${length} checks of ${services.length} services\n`)
-  const looks = services.flatMap(({ name, checks }) =>
-    checks.map((check) => look(options, job, name, check)),
+  const listed = await listChecks(options)
+  output.write('system', `${listed.length} checks of ${services.length} services\n`)
+  const states = await checkQueries.listChecks(db, { now: clock.now(), limit: MAX_STATES })
+  const isAsked = session.trigger === 'manual' || session.trigger === 'api'
+  const now = clock.now()
+  const parts = listed.map((one) => {
+    const known = states.find(({ service, name }) => service === one.service && name === one.name)
+    return { one, known: isAsked || !known || !isFresh(known, now) ? undefined : known }
+  })
+  const read = parts.flatMap(({ known }) =>
+    known === undefined ? [] : [reported(job, known, now)],
   )
-  const results = await Promise.all(looks)
+  const stale = parts.flatMap(({ one, known }) => (known === undefined ? [one] : []))
+  const looked = await Promise.all(stale.map((one) => look(options, job, one)))
   if (signal.aborted) return NO_OUTCOME
 
-  const now = clock.now()
-  const { id, tier } = session
-  const occasion = { session: id, now, always: true }
-  // In one transaction: a recovery whose event is lost would never be notified.
-  const changes = await db.transaction((tx) => recordResults(tx, results, occasion))
-  const about = { session: id, tier, now }
-  for (const result of results) {
-    if (result.state !== 'ok' || !TIMED.includes(result.type)) continue
-    await memoryQueries.noteCheckTime(db, { ...timing(result), ...about })
-  }
-  const summary = summaryOf(services, results, changes)
+  await saveResults({ ...options, job }, looked)
+  const results = [...read, ...looked]
+  await rememberTimes(options, job, results)
+  const summary = summaryOf(services, results, await changesSince(options, session.id))
   output.write('text', `${summary}\n`)
   return { ...NO_OUTCOME, summary }
 }
 
-/** Runs a check of a service, and puts out what it found. */
-async function look(
-  { redact }: ProbeOptions,
-  { output, signal, marker }: Job,
-  service: string,
-  check: Check,
-) {
-  const name = storedName(check, redact)
+/** Puts out a state that the rounds of checks have found. */
+function reported({ output }: Job, known: CheckState, now: Date): Checked {
+  const { service, name, state, message, ms, checked_at } = known
+  const ago = Math.round((now.getTime() - (checked_at ?? now).getTime()) / 1_000)
+  output.write(
+    'result',
+    `${wordOf(state)} ${service}: ${name}: ${message} (${ms} ms, ${ago} s ago)\n`,
+  )
+  return known
+}
+
+/** Runs a check, and puts out what it found. */
+async function look({ redact }: ProbeOptions, job: Job, { service, name, check }: ListedCheck) {
+  const { output, signal, marker } = job
   const result = await runCheck(check, { signal, marker, redact })
   const { state, message, ms } = result
-  const word = STATE_WORDS[state].padEnd(STATE_WORDS.unknown.length)
-  output.write('result', `${word} ${service}: ${name}: ${message} (${ms} ms)\n`)
+  output.write('result', `${wordOf(state)} ${service}: ${name}: ${message} (${ms} ms)\n`)
   return { ...result, service, name, type: check.type }
+}
+
+function wordOf(state: Checked['state']): string {
+  return STATE_WORDS[state].padEnd(STATE_WORDS.unknown.length)
+}
+
+/** What has another state than at the end of the session before; nothing for the first one. */
+async function changesSince({ db }: ProbeOptions, session: number): Promise<readonly Change[]> {
+  const newest = await sessionQueries.listSessions(db, { offset: 0, limit: 2 })
+  const since = newest.find(({ id }) => id !== session)?.ended_at
+  if (since === null || since === undefined) return []
+  return checkQueries.listChanges(db, { since, limit: MAX_CHANGES })
+}
+
+async function rememberTimes(
+  { db, clock }: ProbeOptions,
+  { session: { id, tier } }: Job,
+  results: readonly Checked[],
+): Promise<void> {
+  const about = { session: id, tier, now: clock.now() }
+  for (const result of results) {
+    if (result.state !== 'ok' || !TIMED.includes(result.type)) continue
+    await memoryQueries.noteCheckTime(db, { ...timing(result), ...about })
+  }
 }
 
 function timing({ service, name: check, ms }: Checked) {
@@ -88,8 +127,8 @@ function summaryOf(
   const isGood = all > 0 && results.every(({ state }) => state === 'ok')
   const checked = new Set(results.map(({ service }) => service)).size
   const bare = services.filter(({ checks }) => checks.length === 0).map(({ name }) => name)
-  const changed = changes.map(({ service, name, from, to }) => {
-    return `${service}: ${name}: ${STATE_WORDS[from]} → ${STATE_WORDS[to]}`
+  const changed = changes.map(({ service, name, before, state }) => {
+    return `${service}: ${name}: ${STATE_WORDS[before]} → ${STATE_WORDS[state]}`
   })
   const sentences = [
     services.length === 0 && 'Nothing was checked: the inventory has no services.',

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { saveResults, STATE_WORDS, storedName } from '../checks/results.ts'
+import { saveResults, STATE_WORDS, storedName } from '../checks/states.ts'
 import { nameOf, runCheck } from '../checks/run.ts'
 import type { Operation, Service } from '../inventory/inventory.ts'
 import { cooldownOf } from '../operations/operations.ts'

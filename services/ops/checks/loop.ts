@@ -1,0 +1,140 @@
+import { checkQueries as q, type ClaimedCheck } from '../../../db/ops/checks.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
+import { repeat, reportsTo } from '../../../kernel/repeat.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import { retriesOf } from './check.ts'
+import { runCheck } from './run.ts'
+import {
+  listChecks,
+  recordResults,
+  syncChecks,
+  type CheckSources,
+  type NamedResult,
+  type ListedCheck,
+} from './states.ts'
+
+export interface CheckLoopOptions extends CheckSources {
+  clock: Clock
+  log: Log
+  metrics: Metrics
+}
+
+/** The rounds of all checks, as others see them. */
+export type CheckLoop = ReturnType<typeof startCheckLoop>
+
+const ROUND_MS = 1_000
+/** Checks that run at a time: after a stop of hours all are due. */
+const MAX_RUNNING = 16
+/** More than any check may take: a claim that is older is of an instance that has gone. */
+const CLAIM_S = 120
+/** Checks are behind when a round, or a check that is due, is this late. */
+const BEHIND_S = 60
+
+/** What is known of the rounds. */
+interface Rounds extends CheckLoopOptions {
+  /** The checks of the inventory, by service and name. */
+  known: ReadonlyMap<string, ListedCheck>
+  /** The text of the inventory that the table lists. */
+  synced: string
+  /** How many run now. */
+  running: number
+  /** Results that are not stored yet. */
+  results: NamedResult[]
+  /** When this process began, and when a round last succeeded, as the clock counts. */
+  began: number
+  succeeded: number
+  /** How late the latest check of the last round was, in seconds. */
+  late_s: number
+  /** Aborted when the program stops. */
+  signal: AbortSignal
+}
+
+/**
+ * Runs the checks of the inventory by themselves, each on its own interval. Of several instances
+ * one claims a check that is due. What was due while nothing ran is looked at once.
+ */
+export function startCheckLoop(options: CheckLoopOptions) {
+  const { clock, log } = options
+  const stopping = new AbortController()
+  const began = clock.elapsed()
+  const state = { known: new Map(), synced: '', running: 0, results: [], late_s: 0 }
+  const rounds: Rounds = {
+    ...{ ...options, ...state, began, succeeded: began },
+    signal: stopping.signal,
+  }
+  const reports = reportsTo(log, 'checks do not run', 'checks run again')
+  const repeated = repeat(clock, ROUND_MS, 'checks', () => round(rounds), reports)
+  void repeated.now()
+  return {
+    /** Makes a round now; resolves when it is over. Checks that it has begun may still run. */
+    round: repeated.now,
+    /** Why states of checks may be old, in a line; undefined while all are looked at in time. */
+    problem: () => problemOf(rounds),
+    /** Resolves when nothing more is stored. Looks that have not ended are dropped. */
+    close() {
+      stopping.abort()
+      return repeated.stop()
+    },
+  }
+}
+
+/** One round: what has been found is stored, and what is due begins. */
+async function round(rounds: Rounds): Promise<void> {
+  const { db, clock } = rounds
+  await sync(rounds)
+  await store(rounds)
+  const limit = MAX_RUNNING - rounds.running
+  if (limit > 0) {
+    const claimed = await q.claimChecks(db, { now: clock.now(), seconds: CLAIM_S, limit })
+    rounds.late_s = Math.max(0, ...claimed.map(({ late_s }) => late_s))
+    for (const check of claimed) void look(rounds, check)
+  }
+  rounds.succeeded = clock.elapsed()
+}
+
+/** Makes the table list what the inventory has, if that has changed. */
+async function sync(rounds: Rounds): Promise<void> {
+  const listed = await listChecks(rounds)
+  const text = JSON.stringify(listed)
+  if (text === rounds.synced) return
+  await syncChecks(rounds.db, listed, rounds.clock.now())
+  rounds.known = new Map(listed.map((one) => [keyOf(one), one]))
+  rounds.synced = text
+}
+
+function keyOf({ service, name }: { service: string; name: string }): string {
+  return JSON.stringify([service, name])
+}
+
+/** Stores what was found since the last round; what can't be stored is kept for the next one. */
+async function store(rounds: Rounds): Promise<void> {
+  const { db, clock, results } = rounds
+  if (results.length === 0) return
+  const given = [...results]
+  await db.transaction((tx) => recordResults(tx, given, { session: null, now: clock.now() }))
+  results.splice(0, given.length)
+}
+
+async function look(rounds: Rounds, claimed: ClaimedCheck): Promise<void> {
+  const { signal, redact } = rounds
+  const listed = rounds.known.get(keyOf(claimed))
+  // The inventory of another instance has it; the claim lapses.
+  if (listed === undefined) return
+  rounds.running++
+  const result = await runCheck(listed.check, { signal, marker: undefined, redact })
+  rounds.running--
+  if (signal.aborted) return
+  const { service, name, claimed_until } = claimed
+  const claim = { until: claimed_until, retries: retriesOf(listed.check) }
+  rounds.results.push({ ...result, service, name, claim })
+}
+
+function problemOf({ clock, began, succeeded, late_s }: Rounds): string | undefined {
+  const now = clock.elapsed()
+  const silent_s = Math.round((now - succeeded) / 1_000)
+  if (silent_s > BEHIND_S) return `no check has run for ${silent_s} s`
+  // What was due before this process ran is no fault of its rounds.
+  const late = Math.round(Math.min(late_s, (now - began) / 1_000))
+  return late > BEHIND_S ? `checks run ${late} s late` : undefined
+}

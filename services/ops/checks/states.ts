@@ -1,0 +1,214 @@
+import { hash } from 'node:crypto'
+import type { Database, Executor } from '../../../db/client.ts'
+import { checkQueries as q, type HeldCheck, type State } from '../../../db/ops/checks.ts'
+import { eventQueries, type Level } from '../../../db/ops/events.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { Redact, Redaction } from '../redact.ts'
+import { addEvent } from '../events.ts'
+import type { InventorySource } from '../inventory/inventory.ts'
+import { everySeconds } from './check.ts'
+import { nameOf, type Check, type CheckResult } from './run.ts'
+
+/** Characters of a check's name. */
+const MAX_NAME = 200
+/** Good results in a row that end a failure, however often it began in the last hour. */
+const MAX_GOOD = 6
+
+/** A state in a line for people and models, as `gatehouse check` writes it. */
+export const STATE_WORDS: Readonly<Record<State, string>> = {
+  ok: 'ok',
+  warn: 'warn',
+  fail: 'FAIL',
+  unknown: 'unknown',
+}
+
+/** The result of a check, with the names by which it is stored. */
+export interface NamedResult extends CheckResult {
+  service: string
+  name: string
+  /** Of a look in a round; undefined for one that somebody asked for. */
+  claim?: Claim
+}
+
+/** The claim by which an instance runs a check. */
+interface Claim {
+  /** A result counts as long as its claim is the newest one. */
+  until: Date
+  /** Bad results in a row, after the first one, before it counts as failed. */
+  retries: number
+}
+
+/** Who looked, and when. A session is null for the round of all checks. */
+interface Occasion {
+  session: number | null
+  now: Date
+}
+
+/**
+ * The name of a check in the database. One without a name is named by what it checks, which may be
+ * too long for an index.
+ */
+export function storedName(check: Check, redact: Redact): string {
+  const name = redact(nameOf(check))
+  if (name.length <= MAX_NAME) return name
+  const rest = hash('sha256', name).slice(0, 16)
+  const start = name.slice(0, MAX_NAME - rest.length - 1)
+  return `${start.toWellFormed()}…${rest}`
+}
+
+/** What knows the checks of the inventory. */
+export interface CheckSources {
+  db: Database
+  inventory: Pick<InventorySource, 'current'>
+  redact: Redaction
+}
+
+/** A check of the inventory by its names in the database. */
+export interface ListedCheck {
+  service: string
+  name: string
+  check: Check
+}
+
+/** All checks of the inventory. */
+export async function listChecks(sources: CheckSources): Promise<readonly ListedCheck[]> {
+  const { services } = await sources.inventory.current()
+  return services.flatMap(({ name: service, checks }) =>
+    checks.map((check) => ({ service, name: storedName(check, sources.redact), check })),
+  )
+}
+
+/** Makes the table list these checks. */
+export async function syncChecks(
+  db: Executor,
+  listed: readonly ListedCheck[],
+  now: Date,
+): Promise<void> {
+  const checks = listed.map(({ service, name, check }) => {
+    const version = hash('sha256', JSON.stringify(check)).slice(0, 16)
+    return { service, name, type: check.type, every_s: everySeconds(check), version }
+  })
+  await q.syncChecks(db, { checks, now })
+}
+
+/** What becomes of a check by a result. */
+interface Verdict {
+  state: State
+  changed: boolean
+  opposing: number
+  /** Another look follows soon: the result contradicts the state, and does not count alone. */
+  soon: boolean
+}
+
+/**
+ * What a result makes of a check. A bad result counts when the retries were bad, too. A failure
+ * ends by one good result, and by one more for each time that it has begun again within an hour:
+ * a check that flaps has failed all the while. A look that was asked for counts at once: whoever
+ * asked acts on it.
+ */
+function judge(held: HeldCheck, { state, claim }: NamedResult): Verdict {
+  if (held.checked_at === null) return { state, changed: true, opposing: 0, soon: false }
+  if (state === held.state) return { state, changed: false, opposing: 0, soon: false }
+  const opposing = held.opposing + 1
+  if (claim === undefined || opposing >= resultsNeeded(state, claim, held)) {
+    return { state, changed: true, opposing: 0, soon: false }
+  }
+  return { state: held.state, changed: false, opposing, soon: true }
+}
+
+function resultsNeeded(state: State, { retries }: Claim, { begun }: HeldCheck): number {
+  return state === 'ok' ? Math.min(Math.max(1, begun), MAX_GOOD) : retries + 1
+}
+
+/**
+ * Stores results of checks, with an event where a state changes. Operators are notified when a
+ * critical failure begins, and when it ends; while the check is muted, its beginning is not told.
+ * A result of a round whose claim is another instance's by now is dropped.
+ */
+export async function recordResults(
+  tx: Executor,
+  results: readonly NamedResult[],
+  occasion: Occasion,
+): Promise<void> {
+  const { session, now } = occasion
+  const names = results.map(({ service, name }) => ({ service, name }))
+  const held = await q.lockChecks(tx, { checks: names, now, limit: names.length })
+  const judged = results.flatMap((result) => {
+    const { service, name } = result
+    const check = held.find((one) => one.service === service && one.name === name)
+    // A check that the inventory has lost meanwhile.
+    if (check === undefined || !isCurrent(check, result)) return []
+    return [{ result, check, verdict: judge(check, result) }]
+  })
+  if (judged.length === 0) return
+  const rows = judged.map(({ result: { state: found, message, ms }, check: { id }, verdict }) => {
+    return { id, found, message, ms, ...verdict }
+  })
+  await q.saveResults(tx, { results: rows, now, session })
+  const changed = rows.filter((row) => row.changed)
+  if (changed.length > 0) await q.beginPeriods(tx, { ids: changed.map(({ id }) => id) })
+  for (const { result, check, verdict } of judged) {
+    if (result.state === verdict.state) await recordEvent(tx, result, check, occasion)
+  }
+}
+
+function isCurrent({ claimed_until }: HeldCheck, { claim }: NamedResult): boolean {
+  return claim === undefined || claimed_until?.getTime() === claim.until.getTime()
+}
+
+/** Records what a result that counts means after the state before. */
+async function recordEvent(
+  tx: Executor,
+  { service, name, state, message, level }: NamedResult,
+  { id: check, state: before, checked_at, told_event: told, muted }: HeldCheck,
+  { session, now }: Occasion,
+): Promise<void> {
+  const about = { session, service, now }
+  const isFirst = checked_at === null
+  const wasBad = before === 'fail' || before === 'warn'
+  if (state === 'unknown') {
+    // It lasts until somebody mends it: an event for each look would bury the others.
+    if (before === 'unknown' && !isFirst) return
+    const known: Level = level === 'critical' ? 'warning' : level
+    await addEvent(tx, { ...about, level: known, message: `${name} is unknown: ${message}` })
+    return
+  }
+  if (state !== 'ok') {
+    const notify = level === 'critical' && told === null && !muted
+    if (!notify && wasBad) return
+    const event = { ...about, level, message: `${name}: ${message}` }
+    const { id } = await addEvent(tx, event, { notify, waits: false })
+    if (notify) await q.saveNotifiedEvent(tx, { id: check, event: id })
+    return
+  }
+  if (isFirst || before === 'ok') return
+  // Operators were notified of a failure that may have become unknown since.
+  const end = wasBad || told !== null ? 'is good again' : 'is known again'
+  const event = { ...about, level: 'info', message: `${name} ${end}: ${message}` } as const
+  await addEvent(tx, event, { notify: told !== null })
+  if (told === null) return
+  await q.saveNotifiedEvent(tx, { id: check, event: null })
+  // A receiver that was away must not get the beginning after the end.
+  await eventQueries.withdrawNotice(tx, { event: told })
+}
+
+/** What a session looks with. */
+interface Looker extends CheckSources {
+  clock: Clock
+  job: { session: { id: number }; signal: AbortSignal }
+}
+
+/**
+ * Records what a session has looked at. An interrupted check says nothing about its service.
+ */
+export async function saveResults(looker: Looker, results: readonly NamedResult[]): Promise<void> {
+  const { db, clock, job } = looker
+  if (job.signal.aborted) return
+  const now = clock.now()
+  // The inventory may have changed since the last round.
+  const listed = await listChecks(looker)
+  await db.transaction(async (tx) => {
+    await syncChecks(tx, listed, now)
+    await recordResults(tx, results, { session: job.session.id, now })
+  })
+}
