@@ -17,4 +17,10 @@ export const retentionQueries = sqlFile('sql/ops/retention.sql', {
   pruneEvents: prune,
   pruneActions: prune,
   pruneAlerts: prune,
+  pruneCheckResults: prune,
+  pruneCheckHours: prune,
+  pruneCheckDays: prune,
+  pruneCheckPeriods: prune,
+  pruneChecks: prune,
+  pruneMutes: prune,
 })

@@ -23,6 +23,10 @@ const DAY_MS = 24 * 3_600_000
 const SMALL_BATCH = 50
 /** Operators do not get the same notice twice in this time (`countNotices`). */
 const NOTICES_MS = DAY_MS
+/** What pages show of checks: each result, hours, days with the changes of state. */
+const RESULTS_MS = 2 * DAY_MS
+const HOURS_MS = 100 * DAY_MS
+const CHECK_DAYS_MS = 800 * DAY_MS
 type Prune = typeof q.pruneLines
 const SESSION_FILE = /^session-\d+\.ndjson$/
 
@@ -61,13 +65,32 @@ export function startRetention(options: RetentionOptions, folder: string) {
     const alerts = await prune(q.pruneAlerts, keptMs, SMALL_BATCH)
     const cooldownMs = await longestCooldown(inventory)
     const actions = await prune(q.pruneActions, Math.max(keptMs, cooldownMs))
+    const checks = await pruneChecks(prune)
     const before = new Date(now - NOTICES_MS)
     await eventQueries.pruneNotices(db, { before, wanted: notifyUrl() !== undefined })
-    if (lines + sessions + events + alerts + actions + files === 0) return
-    log.info('pruned', { lines, sessions, events, alerts, actions, files })
+    if (lines + sessions + events + alerts + actions + checks + files === 0) return
+    log.info('pruned', { lines, sessions, events, alerts, actions, checks, files })
   }
 
   return startPruning(clock, log, run)
+}
+
+/** Removes the history of checks. Gives the number of rows. */
+async function pruneChecks(
+  prune: (query: Prune, keptMs: number) => Promise<number>,
+): Promise<number> {
+  let removed = 0
+  for (const [query, keptMs] of [
+    [q.pruneCheckResults, RESULTS_MS],
+    [q.pruneCheckHours, HOURS_MS],
+    [q.pruneCheckDays, CHECK_DAYS_MS],
+    [q.pruneCheckPeriods, CHECK_DAYS_MS],
+    [q.pruneChecks, HOURS_MS],
+    [q.pruneMutes, HOURS_MS],
+  ] as const) {
+    removed += await prune(query, keptMs)
+  }
+  return removed
 }
 
 /** Days of a setting in milliseconds: 0 is for ever. */

@@ -72,3 +72,68 @@ with removed as (
   returning id
 )
 select count(*)::integer as removed from removed;
+
+-- name: pruneCheckResults
+with old as (
+  select r.check_id, r.at
+    from ops.checks c
+   cross join lateral (
+         select check_id, at from ops.check_results where check_id = c.id and at < :before order by at limit 100
+         ) r
+   limit :limit
+), removed as (
+  delete from ops.check_results r
+   using old
+   where r.check_id = old.check_id
+     and r.at = old.at
+  returning r.check_id
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneCheckHours
+with removed as (
+  delete from ops.check_counts
+   where ctid = any (array(
+         select ctid from ops.check_counts where span = 'hour' and start < :before order by start limit :limit))
+  returning check_id
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneCheckDays
+with removed as (
+  delete from ops.check_counts
+   where ctid = any (array(
+         select ctid from ops.check_counts where span = 'day' and start < :before order by start limit :limit))
+  returning check_id
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneCheckPeriods
+-- Those that last are never removed.
+with removed as (
+  delete from ops.check_periods
+   where id in (select id
+                  from ops.check_periods
+                 where began_at < :before and ended_at < :before
+                 order by began_at
+                 limit :limit)
+  returning id
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneChecks
+-- Checks that the inventory has not had since then, with their history.
+with removed as (
+  delete from ops.checks
+   where id in (select id from ops.checks where removed_at < :before order by id limit :limit)
+  returning id
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneMutes
+with removed as (
+  delete from ops.mutes
+   where id in (select id from ops.mutes where ends_at < :before order by ends_at limit :limit)
+  returning id
+)
+select count(*)::integer as removed from removed;
