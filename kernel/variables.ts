@@ -90,6 +90,12 @@ export const programVariables = {
     counts: 'at once',
     default: '365',
   },
+  GATEHOUSE_HEARTBEAT_URL: {
+    form: 'an http:// or https:// URL that is called once a minute while checks run in time',
+    counts: 'at once',
+    secret: true,
+    read: (text) => readWebUrl(text).href,
+  },
   GATEHOUSE_WATCHDOG_S: {
     ...integer({ min: 0, max: 3_600, of: 'seconds' }),
     form: 'a whole number of seconds from 1 to 3600, or 0 for no watchdog',

@@ -60,6 +60,7 @@ export const openService: OpenService = async (context) => {
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     random: randomBytes,
     notifyUrl: () => config.current.OPS_NOTIFY_URL,
+    heartbeatUrl: () => config.current.GATEHOUSE_HEARTBEAT_URL,
     baseUrl,
   })
   const services = () => runningServices(config, addresses)

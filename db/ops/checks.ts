@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp, exec, many, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, optional, sqlFile } from '../sql-file.ts'
 
 /**
  * What a check knows. `warn` and `fail`: not as it should be, by the level of the check. `unknown`:
@@ -54,6 +54,15 @@ export type HeldCheck = Type.Static<typeof HeldCheck>
 const Change = Type.Object({ ...Named, before: State, state: State })
 export type Change = Type.Static<typeof Change>
 
+/** What the job of a heartbeat last said. `beat_at`: when it ended; `begun_at`: when it began. */
+export const Beat = Type.Object({
+  beat_at: nullable(Timestamp),
+  beat_failed: Type.Boolean(),
+  beat_ms: nullable(Type.Integer()),
+  begun_at: nullable(Timestamp),
+})
+export type Beat = Type.Static<typeof Beat>
+
 export const checkQueries = sqlFile('sql/ops/checks.sql', {
   syncChecks: exec({ checks: 'jsonb', now: 'timestamptz' }),
   claimChecks: many(ClaimedCheck, { now: 'timestamptz', seconds: 'int4', limit: 'int8' }),
@@ -62,5 +71,12 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
   beginPeriods: exec({ ids: 'jsonb' }),
   saveNotifiedEvent: exec({ id: 'int8', event: 'int8?' }),
   listChecks: many(CheckState, { now: 'timestamptz', limit: 'int8' }),
+  saveBeat: optional(Type.Object({ id: Id }), {
+    service: 'text',
+    name: 'text',
+    beat: 'text',
+    now: 'timestamptz',
+  }),
+  findBeat: optional(Beat, { service: 'text', name: 'text' }),
   listChanges: many(Change, { since: 'timestamptz', limit: 'int8' }),
 })

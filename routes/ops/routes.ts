@@ -8,6 +8,7 @@ import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { alertEndpoints } from './alerts.ts'
 import { auditEndpoints } from './audit.ts'
+import { beatEndpoints } from './beats.ts'
 import { chatEndpoints } from './chat.ts'
 import { checkEndpoints } from './checks.ts'
 import { configEndpoints } from './config.ts'
@@ -44,6 +45,7 @@ const HEALTH: Operation = {
 const ENDPOINTS = [
   ...dashboardEndpoints,
   ...checkEndpoints,
+  ...beatEndpoints,
   ...waitingEndpoints,
   ...sessionEndpoints,
   ...eventEndpoints,

@@ -5,8 +5,10 @@ import { openSteadyTime, repeat, reportsTo } from '../../kernel/repeat.ts'
 import { openAlerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
 import { openRunningConfig, type Config } from './config.ts'
+import { createBeats } from './beats.ts'
 import { startCheckMeasures } from './checks/health.ts'
 import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
+import { startWatch, type WatchOptions } from './checks/watch.ts'
 import { startNotifier, type NotifyOptions } from './events.ts'
 import { createRedact } from './redact.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
@@ -17,7 +19,7 @@ import { openSessions } from './sessions/sessions.ts'
 import type { Patience } from './sessions/supervisor.ts'
 
 /** What the ops service is made from. */
-export interface OpsOptions extends NotifyOptions, RetentionOptions {
+export interface OpsOptions extends NotifyOptions, RetentionOptions, WatchOptions {
   /** The configuration by flags, environment and defaults. */
   configured: () => Config
   /** Every configured secret: sessions must not put one out. */
@@ -83,13 +85,15 @@ export async function openOps(options: OpsOptions) {
      */
     begin(): void {
       loop = startCheckLoop({ ...options, redact })
-      stops.push(loop.close)
+      stops.push(loop.close, startWatch(options, loop))
       void fading.now()
       retention.prune()
       void startFirstSession()
     },
     /** Why states of checks may be old, in a line; undefined while all are looked at in time. */
     checksProblem: () => loop?.problem(),
+    /** Takes what the job of a heartbeat says. Throws 404 for an unknown token. */
+    beat: createBeats({ db, clock, loop: () => loop }),
     async close(): Promise<void> {
       closed = true
       await Promise.all(stops.map((stop) => stop()))

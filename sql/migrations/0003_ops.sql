@@ -209,6 +209,11 @@ create table ops.checks (
   opposing      smallint       not null default 0, -- results in a row that contradict the state
   told_event    bigint,        -- event of the sent notice that the check fails; null once its end was sent
   session_id    bigint         references ops.sessions (id) on delete set null, -- the one that looked last
+  -- Of a heartbeat: when its job last said that it ended, whether it failed, and how long it took; when it last began.
+  beat_at       timestamptz(3),
+  beat_failed   boolean        not null default false,
+  beat_ms       integer,
+  begun_at      timestamptz(3),
   constraint checks_name unique (service, name)
 );
 create index checks_due on ops.checks (next_at) where removed_at is null;

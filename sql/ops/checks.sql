@@ -159,3 +159,24 @@ select c.service, c.name, p.state as before, c.state
    and c.since > :since
  order by c.since, c.id
  limit :limit;
+
+-- name: saveBeat
+-- What a job said of itself: `begun`, `ok` or `failed`. Its check looks at it in the next round. Empty when the check
+-- is gone.
+update ops.checks
+   set begun_at = case when :beat = 'begun' then :now else begun_at end,
+       beat_ms = case when :beat = 'begun' then beat_ms
+                      when begun_at > coalesce(beat_at, '-infinity')
+                      then least(2147483647, extract(epoch from :now::timestamptz - begun_at) * 1000)::integer end,
+       beat_at = case when :beat = 'begun' then beat_at else :now end,
+       beat_failed = case when :beat = 'begun' then beat_failed else :beat = 'failed' end,
+       next_at = :now
+ where service = :service
+   and name = :name
+returning id;
+
+-- name: findBeat
+select beat_at, beat_failed, beat_ms, begun_at
+  from ops.checks
+ where service = :service
+   and name = :name;

@@ -1,5 +1,5 @@
 import Type, { type Static, type TLiteral, type TObject, type TProperties } from 'typebox'
-import type { State } from '../../../db/ops/checks.ts'
+import type { Beat, State } from '../../../db/ops/checks.ts'
 import { Level } from '../../../db/ops/events.ts'
 import { parseDuration } from '../../../kernel/time.ts'
 import type { Redaction } from '../redact.ts'
@@ -8,6 +8,8 @@ import type { Redaction } from '../redact.ts'
 export interface Finding {
   state: State
   message: string
+  /** How long it took, where that is not how long the look took. */
+  ms?: number
 }
 
 /** What a check runs with. */
@@ -18,6 +20,9 @@ export interface CheckContext {
   marker: string | undefined
   /** Removes secrets from what programs and errors say. */
   redact: Redaction
+  /** What the job of a heartbeat last said. */
+  beat: () => Promise<Beat | undefined>
+  now: () => Date
 }
 
 const DEFAULT_EVERY_S = 60

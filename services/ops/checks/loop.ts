@@ -4,9 +4,10 @@ import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { retriesOf } from './check.ts'
-import { runCheck } from './run.ts'
+import { beatHash } from './heartbeat.ts'
 import {
   listChecks,
+  lookAt,
   recordResults,
   syncChecks,
   type CheckSources,
@@ -28,6 +29,8 @@ const ROUND_MS = 1_000
 const MAX_RUNNING = 16
 /** More than any check may take: a claim that is older is of an instance that has gone. */
 const CLAIM_S = 120
+/** Good results in a row that end a failure, however often it began in the last hour. */
+const MAX_GOOD = 6
 /** Checks are behind when a round, or a check that is due, is this late. */
 const BEHIND_S = 60
 
@@ -35,6 +38,8 @@ const BEHIND_S = 60
 interface Rounds extends CheckLoopOptions {
   /** The checks of the inventory, by service and name. */
   known: ReadonlyMap<string, ListedCheck>
+  /** The heartbeats, by the hash of their token. */
+  heartbeats: ReadonlyMap<string | undefined, ListedCheck>
   /** The text of the inventory that the table lists. */
   synced: string
   /** How many run now. */
@@ -58,9 +63,10 @@ export function startCheckLoop(options: CheckLoopOptions) {
   const { clock, log } = options
   const stopping = new AbortController()
   const began = clock.elapsed()
-  const state = { known: new Map(), synced: '', running: 0, results: [], late_s: 0 }
+  const state = { synced: '', running: 0, results: [], late_s: 0 }
+  const none: ReadonlyMap<string, ListedCheck> = new Map()
   const rounds: Rounds = {
-    ...{ ...options, ...state, began, succeeded: began },
+    ...{ ...options, ...state, known: none, heartbeats: none, began, succeeded: began },
     signal: stopping.signal,
   }
   const reports = reportsTo(log, 'checks do not run', 'checks run again')
@@ -69,6 +75,8 @@ export function startCheckLoop(options: CheckLoopOptions) {
   return {
     /** Makes a round now; resolves when it is over. Checks that it has begun may still run. */
     round: repeated.now,
+    /** The heartbeat whose token has this hash in hex. */
+    heartbeat: (hash: string) => rounds.heartbeats.get(hash),
     /** Why states of checks may be old, in a line; undefined while all are looked at in time. */
     problem: () => problemOf(rounds),
     /** Resolves when nothing more is stored. Looks that have not ended are dropped. */
@@ -100,6 +108,7 @@ async function sync(rounds: Rounds): Promise<void> {
   if (text === rounds.synced) return
   await syncChecks(rounds.db, listed, rounds.clock.now())
   rounds.known = new Map(listed.map((one) => [keyOf(one), one]))
+  rounds.heartbeats = new Map(listed.map((one) => [beatHash(one.check), one]))
   rounds.synced = text
 }
 
@@ -117,17 +126,23 @@ async function store(rounds: Rounds): Promise<void> {
 }
 
 async function look(rounds: Rounds, claimed: ClaimedCheck): Promise<void> {
-  const { signal, redact } = rounds
+  const { signal } = rounds
   const listed = rounds.known.get(keyOf(claimed))
   // The inventory of another instance has it; the claim lapses.
   if (listed === undefined) return
   rounds.running++
-  const result = await runCheck(listed.check, { signal, marker: undefined, redact })
+  const result = await lookAt(rounds, listed, { signal, marker: undefined })
   rounds.running--
   if (signal.aborted) return
   const { service, name, claimed_until } = claimed
-  const claim = { until: claimed_until, retries: retriesOf(listed.check) }
+  const claim = { until: claimed_until, ...resultsThatCount(listed.check) }
   rounds.results.push({ ...result, service, name, claim })
+}
+
+/** How many results in a row count. What a job says of itself counts at once. */
+function resultsThatCount(check: ListedCheck['check']) {
+  const says = check.type === 'heartbeat'
+  return { bad: says ? 1 : retriesOf(check) + 1, good: says ? 1 : MAX_GOOD }
 }
 
 function problemOf({ clock, began, succeeded, late_s }: Rounds): string | undefined {

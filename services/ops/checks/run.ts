@@ -4,6 +4,7 @@ import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
 import { MAX_STOP_MS } from '../../../kernel/processes/run.ts'
 import { failed, unknown, type CheckContext, type CheckKind, type Finding } from './check.ts'
 import { diskCheck, fileAgeCheck, loadCheck, memoryCheck } from './host.ts'
+import { heartbeatCheck } from './heartbeat.ts'
 import { dnsCheck, httpCheck, tcpCheck, tlsCheck } from './network.ts'
 import { commandCheck, processCheck, unitCheck } from './programs.ts'
 
@@ -13,7 +14,7 @@ const PROGRAM_STOP_MS = MAX_STOP_MS + 500
 
 const KINDS = [
   ...[httpCheck, tcpCheck, tlsCheck, dnsCheck, unitCheck, processCheck],
-  ...[diskCheck, memoryCheck, loadCheck, fileAgeCheck, commandCheck],
+  ...[diskCheck, memoryCheck, loadCheck, fileAgeCheck, commandCheck, heartbeatCheck],
 ]
 /** What the inventory says of a check, by its type. */
 export const CHECK_SCHEMAS = new Map(
@@ -42,18 +43,19 @@ export function levelOf(check: Check): Level {
 /** Runs a check. Never rejects: an error is a finding. */
 export async function runCheck(
   check: Check,
-  { signal, marker, redact }: Omit<CheckContext, 'timeoutMs'>,
+  given: Omit<CheckContext, 'timeoutMs'>,
 ): Promise<CheckResult> {
+  const { signal, redact } = given
   // Rounded: a timer takes no 2009.9999999999998 ms.
   const timeoutMs = Math.max(1, Math.round((check.timeout_s ?? DEFAULT_TIMEOUT_S) * 1_000))
   const deadline = AbortSignal.timeout(timeoutMs)
-  const context = { signal: AbortSignal.any([signal, deadline]), timeoutMs, marker, redact }
+  const context = { ...given, signal: AbortSignal.any([signal, deadline]), timeoutMs }
   const started = performance.now()
   const finding = await runUntilAbort(check, context).catch((error: unknown) => {
     if (isLate(context.signal)) return failed(`no answer within ${timeoutMs / 1_000} s`)
     return signal.aborted ? unknown('the session has ended') : findingOf(error)
   })
-  const ms = Math.round(performance.now() - started)
+  const ms = finding.ms ?? Math.round(performance.now() - started)
   const level = levelOf(check)
   const isWarning = finding.state === 'fail' && level !== 'critical'
   const state = isWarning ? 'warn' : finding.state

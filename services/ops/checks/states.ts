@@ -6,13 +6,11 @@ import type { Clock } from '../../../kernel/time.ts'
 import type { Redact, Redaction } from '../redact.ts'
 import { addEvent } from '../events.ts'
 import type { InventorySource } from '../inventory/inventory.ts'
-import { everySeconds } from './check.ts'
-import { nameOf, type Check, type CheckResult } from './run.ts'
+import { everySeconds, type CheckContext } from './check.ts'
+import { nameOf, runCheck, type Check, type CheckResult } from './run.ts'
 
 /** Characters of a check's name. */
 const MAX_NAME = 200
-/** Good results in a row that end a failure, however often it began in the last hour. */
-const MAX_GOOD = 6
 
 /** A state in a line for people and models, as `gatehouse check` writes it. */
 export const STATE_WORDS: Readonly<Record<State, string>> = {
@@ -34,8 +32,10 @@ export interface NamedResult extends CheckResult {
 interface Claim {
   /** A result counts as long as its claim is the newest one. */
   until: Date
-  /** Bad results in a row, after the first one, before it counts as failed. */
-  retries: number
+  /** Bad results in a row before it counts as failed. */
+  bad: number
+  /** Good results in a row that end a failure, at most. */
+  good: number
 }
 
 /** Who looked, and when. A session is null for the round of all checks. */
@@ -78,6 +78,16 @@ export async function listChecks(sources: CheckSources): Promise<readonly Listed
   )
 }
 
+/** Runs a check of the inventory. Never rejects: an error is a finding. */
+export function lookAt(
+  { db, clock, redact }: CheckSources & { clock: Clock },
+  { service, name, check }: ListedCheck,
+  { signal, marker }: Pick<CheckContext, 'signal' | 'marker'>,
+): Promise<CheckResult> {
+  const beat = () => q.findBeat(db, { service, name })
+  return runCheck(check, { signal, marker, redact, beat, now: clock.now })
+}
+
 /** Makes the table list these checks. */
 export async function syncChecks(
   db: Executor,
@@ -116,8 +126,8 @@ function judge(held: HeldCheck, { state, claim }: NamedResult): Verdict {
   return { state: held.state, changed: false, opposing, soon: true }
 }
 
-function resultsNeeded(state: State, { retries }: Claim, { begun }: HeldCheck): number {
-  return state === 'ok' ? Math.min(Math.max(1, begun), MAX_GOOD) : retries + 1
+function resultsNeeded(state: State, { bad, good }: Claim, { begun }: HeldCheck): number {
+  return state === 'ok' ? Math.min(Math.max(1, begun), good) : bad
 }
 
 /**

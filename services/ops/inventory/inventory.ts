@@ -132,6 +132,12 @@ function refuseChecks({ checks }: Service, where: string): void {
     if (check.type === 'http' && !isPlainUrl(check.url)) {
       throw wrong(`${where}/${at}/url must be a URL without user and password`)
     }
+    if (
+      check.type === 'heartbeat' &&
+      (check.token === undefined) === (check.token_sha256 === undefined)
+    ) {
+      throw wrong(`${where}/${at} must have token or token_sha256`)
+    }
     // It would pass for any process.
     if (check.type === 'process' && check.match === undefined && check.program === undefined) {
       throw wrong(`${where}/${at} must have match or program`)

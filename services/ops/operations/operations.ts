@@ -4,8 +4,8 @@ import { messageOf } from '../../../kernel/log.ts'
 import { retryWhileUnavailable } from '../../../kernel/repeat.ts'
 import { pause } from '../../../kernel/time.ts'
 import { noteChange } from '../../audit.ts'
-import { saveResults, storedName } from '../checks/states.ts'
-import { nameOf, runCheck, type Check } from '../checks/run.ts'
+import { lookAt, saveResults, storedName } from '../checks/states.ts'
+import { nameOf, type Check } from '../checks/run.ts'
 import { addEvent } from '../events.ts'
 import { hardeningNote } from '../checks/hardening.ts'
 import type { Operation, Service } from '../inventory/inventory.ts'
@@ -177,9 +177,10 @@ const VERIFIED = { ok: 'is good', warn: 'fails', fail: 'fails', unknown: 'is unk
 async function verify(service: Service, check: Check, context: ToolContext): Promise<ToolResult> {
   const { redact, job, log } = context
   const { signal } = job
+  const listed = { service: service.name, name: storedName(check, redact), check }
   const until = performance.now() + VERIFY_MS
   for (;;) {
-    const result = await runCheck(check, { ...job, redact })
+    const result = await lookAt(context, listed, job)
     const { state, message } = result
     const ok = state === 'ok'
     // An interrupted check says nothing about the service.
@@ -188,9 +189,8 @@ async function verify(service: Service, check: Check, context: ToolContext): Pro
       await pause(VERIFY_PAUSE_MS, signal)
       continue
     }
-    const named = { ...result, service: service.name, name: storedName(check, redact) }
     // The operation has run, whatever becomes of this.
-    await saveResults(context, [named]).catch((error: unknown) => {
+    await saveResults(context, [{ ...result, ...listed }]).catch((error: unknown) => {
       log.warn('result of a check not recorded', { error: redact(messageOf(error)) })
     })
     const text = `check ${nameOf(check)} ${VERIFIED[state]}: ${message}`

@@ -2,8 +2,13 @@ import { checkQueries, type Change, type CheckState } from '../../../db/ops/chec
 import { memoryQueries } from '../../../db/ops/memories.ts'
 import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { isFresh, MAX_STATES } from '../checks/health.ts'
-import { listChecks, saveResults, STATE_WORDS, type ListedCheck } from '../checks/states.ts'
-import { runCheck } from '../checks/run.ts'
+import {
+  listChecks,
+  lookAt,
+  saveResults,
+  STATE_WORDS,
+  type ListedCheck,
+} from '../checks/states.ts'
 import type { Service } from '../inventory/inventory.ts'
 import { FIRST_CONFIDENCE } from '../memories.ts'
 import type { ToolOptions } from '../tools/tool.ts'
@@ -74,11 +79,11 @@ function reported({ output }: Job, known: CheckState, now: Date): Checked {
 }
 
 /** Runs a check, and puts out what it found. */
-async function look({ redact }: ProbeOptions, job: Job, { service, name, check }: ListedCheck) {
-  const { output, signal, marker } = job
-  const result = await runCheck(check, { signal, marker, redact })
+async function look(options: ProbeOptions, job: Job, listed: ListedCheck) {
+  const { service, name, check } = listed
+  const result = await lookAt(options, listed, job)
   const { state, message, ms } = result
-  output.write('result', `${wordOf(state)} ${service}: ${name}: ${message} (${ms} ms)\n`)
+  job.output.write('result', `${wordOf(state)} ${service}: ${name}: ${message} (${ms} ms)\n`)
   return { ...result, service, name, type: check.type }
 }
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { saveResults, STATE_WORDS, storedName } from '../checks/states.ts'
-import { nameOf, runCheck } from '../checks/run.ts'
+import { lookAt, saveResults, STATE_WORDS, storedName } from '../checks/states.ts'
+import { nameOf } from '../checks/run.ts'
 import type { Operation, Service } from '../inventory/inventory.ts'
 import { cooldownOf } from '../operations/operations.ts'
 import { defineTool, done, refused, Text } from './tool.ts'
@@ -79,13 +79,9 @@ export const runCheckTool = defineTool({
     }
     const results = await Promise.all(
       checks.map(async (check) => {
-        const result = await runCheck(check, { ...job, redact })
-        return {
-          ...result,
-          service: wanted,
-          name: storedName(check, redact),
-          called: nameOf(check),
-        }
+        const listed = { service: wanted, name: storedName(check, redact), check }
+        const result = await lookAt(context, listed, job)
+        return { ...result, ...listed, called: nameOf(check) }
       }),
     )
     await saveResults(context, results)
