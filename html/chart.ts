@@ -73,3 +73,69 @@ function rectangle(kind: string, x: number, y: number, height: number): Html {
   }
   return html`<rect${attributes(box)}></rect>`
 }
+
+/** A day of a service: the part of its looks that did not fail; null without any. */
+export interface UptimeDay {
+  day: Date
+  up: number | null
+}
+
+const UPTIME_HEIGHT = 28
+
+/** A bar for each day, in the order given: what failed stands on what did not. */
+export function uptimeChart(label: string, days: readonly UptimeDay[]): Html {
+  const bars = days.map(({ day, up }): Bar => {
+    const date = day.toISOString().slice(0, 10)
+    if (up === null) return { label: date, title: `${date}: not looked at`, parts: [] }
+    const parts = [
+      { kind: 'up', value: up },
+      { kind: 'down', value: 1 - up },
+    ]
+    return { label: date, title: `${date}: ${percentText(up)} up`, parts }
+  })
+  return barChart(label, bars, { kind: 'uptime', height: UPTIME_HEIGHT })
+}
+
+/** A part in percent; only what is whole says 100 %. */
+export function percentText(part: number): string {
+  const shown = Math.floor(part * 10_000) / 100
+  return `${part === 1 ? '100' : shown.toFixed(2)} %`
+}
+
+/** A point of a line: what it stands for, its hover text, and its value, if there is one. */
+export interface Point {
+  title: string
+  value: number | null
+}
+
+const LINE_HEIGHT = 60
+
+/**
+ * A line through values, in the order given, with a gap where there is none. Each has its title as
+ * hover text over its whole height; `label` says the whole to people who don't see it.
+ */
+export function lineChart(label: string, points: readonly Point[]): Html {
+  const peak = Math.max(1, ...points.map(({ value }) => value ?? 0))
+  const place = (value: number, at: number) => {
+    const y = LINE_HEIGHT - 2 - (value / peak) * (LINE_HEIGHT - 4)
+    return `${at * STEP + STEP / 2},${y.toFixed(1)}`
+  }
+  const places = points.map(({ value }, at) => (value === null ? '' : place(value, at)))
+  const lines = places.join(' ').trim().split(/ {2,}/)
+  return html`<svg
+    class="chart line"
+    viewBox="0 0 ${points.length * STEP} ${LINE_HEIGHT}"
+    preserveAspectRatio="none"
+    role="img"
+    aria-label="${label}"
+  >
+    ${lines.map((line) => html`<polyline points="${line}"></polyline>`)}
+    ${points.map(
+      ({ title }, at) =>
+        html`<g>
+          <title>${title}</title>
+          <rect class="hit" x="${at * STEP}" y="0" width="${STEP}" height="${LINE_HEIGHT}"></rect>
+        </g>`,
+    )}
+  </svg>`
+}

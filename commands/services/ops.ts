@@ -60,6 +60,7 @@ export const openService: OpenService = async (context) => {
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     random: randomBytes,
     notifyUrl: () => config.current.OPS_NOTIFY_URL,
+    statusServices: () => config.current.OPS_STATUS_SERVICES,
     heartbeatUrl: () => config.current.GATEHOUSE_HEARTBEAT_URL,
     baseUrl,
   })

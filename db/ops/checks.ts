@@ -63,6 +63,46 @@ export const Beat = Type.Object({
 })
 export type Beat = Type.Static<typeof Beat>
 
+const FoundCheck = Type.Object({
+  ...Type.Omit(CheckState, ['muted_until']).properties,
+  removed_at: nullable(Timestamp),
+})
+export type FoundCheck = Type.Static<typeof FoundCheck>
+
+/** Results of an hour or a day. The times are of looks that found something. */
+export const Count = Type.Object({
+  start: Timestamp,
+  runs: Type.Integer(),
+  failures: Type.Integer(),
+  warnings: Type.Integer(),
+  unknown: Type.Integer(),
+  ms_min: nullable(Type.Integer()),
+  ms_mean: nullable(Type.Integer()),
+  ms_max: nullable(Type.Integer()),
+})
+export type Count = Type.Static<typeof Count>
+
+const CountOfCheck = Type.Object({ check_id: Id, ...Count.properties })
+export type CountOfCheck = Type.Static<typeof CountOfCheck>
+
+/** A time in which a check had a state. `ended_at` is null while it lasts. */
+export const Period = Type.Object({
+  id: Id,
+  state: State,
+  began_at: Timestamp,
+  ended_at: nullable(Timestamp),
+  message: Type.String(),
+  last_message: nullable(Type.String()),
+})
+export type Period = Type.Static<typeof Period>
+
+const Failure = Type.Object({
+  service: Type.String(),
+  began_at: Timestamp,
+  ended_at: nullable(Timestamp),
+})
+export type Failure = Type.Static<typeof Failure>
+
 export const checkQueries = sqlFile('sql/ops/checks.sql', {
   syncChecks: exec({ checks: 'jsonb', now: 'timestamptz' }),
   claimChecks: many(ClaimedCheck, { now: 'timestamptz', seconds: 'int4', limit: 'int8' }),
@@ -78,5 +118,14 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
     now: 'timestamptz',
   }),
   findBeat: optional(Beat, { service: 'text', name: 'text' }),
+  findCheck: optional(FoundCheck, { id: 'int8' }),
+  listCounts: many(CountOfCheck, {
+    ids: 'jsonb',
+    span: 'text',
+    since: 'timestamptz',
+    limit: 'int8',
+  }),
+  listPeriods: many(Period, { id: 'int8', before: 'int8?', limit: 'int8' }),
+  listFailures: many(Failure, { services: 'jsonb', since: 'timestamptz', limit: 'int8' }),
   listChanges: many(Change, { since: 'timestamptz', limit: 'int8' }),
 })

@@ -20,6 +20,7 @@ import type { OpsApp } from './kit.ts'
 import { memoryEndpoints } from './memories.ts'
 import { operationEndpoints } from './operations.ts'
 import { sessionEndpoints } from './sessions.ts'
+import { statusEndpoints } from './status.ts'
 import { waitingEndpoints } from './waiting.ts'
 
 const API = '/api/v1/'
@@ -46,6 +47,7 @@ const ENDPOINTS = [
   ...dashboardEndpoints,
   ...checkEndpoints,
   ...beatEndpoints,
+  ...statusEndpoints,
   ...waitingEndpoints,
   ...sessionEndpoints,
   ...eventEndpoints,

@@ -11,6 +11,7 @@ import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
 import { startWatch, type WatchOptions } from './checks/watch.ts'
 import { startNotifier, type NotifyOptions } from './events.ts'
 import { createRedact } from './redact.ts'
+import { createPublicStatus, type StatusOptions } from './status.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
 import type { Runner } from './runners/runner.ts'
 import { startScheduler } from './sessions/scheduler.ts'
@@ -19,7 +20,8 @@ import { openSessions } from './sessions/sessions.ts'
 import type { Patience } from './sessions/supervisor.ts'
 
 /** What the ops service is made from. */
-export interface OpsOptions extends NotifyOptions, RetentionOptions, WatchOptions {
+export interface OpsOptions
+  extends NotifyOptions, RetentionOptions, WatchOptions, Pick<StatusOptions, 'statusServices'> {
   /** The configuration by flags, environment and defaults. */
   configured: () => Config
   /** Every configured secret: sessions must not put one out. */
@@ -92,6 +94,8 @@ export async function openOps(options: OpsOptions) {
     },
     /** Why states of checks may be old, in a line; undefined while all are looked at in time. */
     checksProblem: () => loop?.problem(),
+    /** What `/status` shows; undefined while it is off. */
+    publicStatus: createPublicStatus({ ...options, redact }),
     /** Takes what the job of a heartbeat says. Throws 404 for an unknown token. */
     beat: createBeats({ db, clock, loop: () => loop }),
     async close(): Promise<void> {

@@ -88,6 +88,11 @@ export const opsVariables = {
   OPS_IDLE_S: { ...silence, default: '180' },
   OPS_RETENTION_DAYS: { ...days, default: '90' },
   OPS_LINES_RETENTION_DAYS: { ...days, default: '30' },
+  OPS_STATUS_SERVICES: {
+    form: 'a comma-separated list of services that the page /status shows to anybody',
+    counts: 'at once',
+    read: readNames,
+  },
   OPS_NOTIFY_URL: {
     form: 'an http:// or https:// URL for notices as JSON, or ntfy+https://HOST/TOPIC',
     counts: 'at once',
@@ -117,6 +122,12 @@ function readModelUrl(text: string): string {
     throw new SyntaxError('it has another end, a ? or a #')
   }
   return url.href.replace(/\/$/, '')
+}
+
+function readNames(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim())
+  if (names.some((name) => name === '')) throw new SyntaxError('a name in it is empty')
+  return names
 }
 
 /** Words between spaces; double quotes around a whole word keep its spaces. */

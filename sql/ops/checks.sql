@@ -180,3 +180,40 @@ select beat_at, beat_failed, beat_ms, begun_at
   from ops.checks
  where service = :service
    and name = :name;
+
+-- name: findCheck
+select id, service, name, type, every_s, state, since, message, ms, checked_at, session_id, removed_at
+  from ops.checks
+ where id = :id;
+
+-- name: listCounts
+-- The results of checks by hour or by day since a time, the oldest first.
+select check_id, start, runs, failures, warnings, unknown, ms_min, ms_max,
+       case when runs > unknown then (ms_sum / (runs - unknown))::integer end as ms_mean
+  from ops.check_counts
+ where check_id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb))
+   and span = :span
+   and start >= :since
+ order by check_id, start
+ limit :limit;
+
+-- name: listPeriods
+-- What the state of a check was, the newest first.
+select id, state, began_at, ended_at, message, last_message
+  from ops.check_periods
+ where check_id = :id
+   and (:before::bigint is null or id < :before)
+ order by began_at desc, id desc
+ limit :limit;
+
+-- name: listFailures
+-- When checks of these services have failed since a time, the newest first.
+select c.service, p.began_at, p.ended_at
+  from ops.check_periods p
+  join ops.checks c on c.id = p.check_id
+ where p.state = 'fail'
+   and p.began_at > :since
+   and c.removed_at is null
+   and c.service in (select jsonb_array_elements_text(:services::jsonb))
+ order by p.began_at desc, p.id desc
+ limit :limit;

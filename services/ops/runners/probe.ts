@@ -32,7 +32,7 @@ const MAX_CHANGES = 1_000
 /**
  * The runner without a model (decisions.md sections 5 and 7): it reports the state of every check
  * of the inventory, and what has changed since the session before; memories of typical times. It
- * looks itself where a state is old, and everywhere if a person asked for the session. It never
+ * looks itself where a state is old, and everywhere in a session that was asked for. It never
  * escalates.
  */
 export function createProbe(options: ProbeOptions): Runner {
@@ -46,7 +46,8 @@ async function probe(options: ProbeOptions, job: Job): Promise<Outcome> {
   const listed = await listChecks(options)
   output.write('system', `${listed.length} checks of ${services.length} services\n`)
   const states = await checkQueries.listChecks(db, { now: clock.now(), limit: MAX_STATES })
-  const isAsked = session.trigger === 'manual' || session.trigger === 'api'
+  // An alert says that something is wrong now, and so may a person who starts a session.
+  const isAsked = session.trigger !== 'scheduled'
   const now = clock.now()
   const parts = listed.map((one) => {
     const known = states.find(({ service, name }) => service === one.service && name === one.name)
