@@ -8,7 +8,7 @@ import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { Counter } from '../../../kernel/metrics.ts'
 import { eventTest, filterOf, readsPayloads } from '../events/filter.ts'
-import { searchStep, STEP_BYTES, type SearchSlot } from '../events/events.ts'
+import { PAYLOAD_STEP, searchStep, STEP, type SearchSlot } from '../events/events.ts'
 import { headersToSend, NO_SECRET, sendersId, type Signers } from '../replays/attempt.ts'
 import {
   ClientMessage,
@@ -58,19 +58,12 @@ interface SessionState extends SessionOptions {
   stored: number
   /** The event whose result is awaited. */
   sent?: ForwardedEvent | undefined
-  /** The forwarder was notified that retention removed the events up to this id. */
-  removedThrough: number
   /** Messages that wait for an answer. */
   unanswered: number
   ended: boolean
   /** Resolves when an event came that the forwarder wants, or at the end. */
   arrival: PromiseWithResolvers<void>
 }
-
-/** Ids that one statement scans for the next event that passes the filters. */
-const STEP_IDS = 10_000
-/** The same when the statement reads payloads. */
-const SEARCH_STEP_IDS = 2_000
 
 /** Filters of the log that forwarders do not have. */
 const NO_FURTHER_TESTS = {
@@ -105,7 +98,6 @@ export function startSession(options: SessionOptions) {
     filter: filterOf(request),
     position,
     stored: position,
-    removedThrough: 0,
     unanswered: 0,
     ended: false,
     arrival: Promise.withResolvers(),
@@ -189,14 +181,14 @@ async function sendNext(session: SessionState): Promise<void> {
     session.arrival = Promise.withResolvers<void>()
     const bounds = await eventQueries.streamBounds(session.db, { replayed: 0 })
     const { newest, pruned_through } = bounds
-    if (pruned_through > Math.max(session.position, session.removedThrough)) {
-      session.removedThrough = pruned_through
+    if (pruned_through > session.position) {
+      session.position = pruned_through
       send(session.channel, { type: 'gap', removed_through: pruned_through })
     }
     while (session.position < newest && !session.ended) {
       const event = await find(session, newest)
       if (event !== undefined) return sendEvent(session, event)
-      if (session.position - session.stored >= STEP_IDS) await storePosition(session)
+      if (session.position - session.stored >= STEP.rows) await storePosition(session)
     }
     if (!session.ended) await session.arrival.promise
     if (session.ended) return
@@ -207,13 +199,11 @@ async function sendNext(session: SessionState): Promise<void> {
 async function findNext(session: SessionState, newest: number) {
   const { db, forwarder, position: after } = session
   if (!readsPayloads(forwarder.request)) {
-    return findThrough(session, Math.min(newest, after + STEP_IDS))
+    return findThrough(session, Math.min(newest, after + STEP.rows))
   }
   return inSearchSlot(session, async () => {
-    const last = Math.min(newest, after + SEARCH_STEP_IDS)
-    const step = { after, last, bytes: STEP_BYTES }
-    const through = await eventQueries.searchWindowThrough(db, step)
-    return findThrough(session, through?.id ?? last)
+    const through = await eventQueries.searchWindowThrough(db, { after, ...PAYLOAD_STEP })
+    return findThrough(session, through?.id ?? newest)
   })
 }
 
