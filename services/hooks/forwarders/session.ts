@@ -1,7 +1,7 @@
-import type { Database, Executor } from '../../../db/client.ts'
+import type { Database } from '../../../db/client.ts'
 import { eventQueries, type StoredEvent } from '../../../db/hooks/events.ts'
 import { forwarderQueries, type Attached } from '../../../db/hooks/forwarders.ts'
-import { replayQueries } from '../../../db/hooks/replays.ts'
+import type { NotedAttempt } from '../../../db/hooks/replays.ts'
 import type { Channel } from '../../../kernel/http/websocket.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
@@ -75,7 +75,10 @@ const NO_FURTHER_TESTS = {
 }
 
 /** What is stored of an attempt; a refused event was not sent, whatever the forwarder says. */
-function resultOf(result: ForwardResult, refused: string | null) {
+function resultOf(
+  result: ForwardResult,
+  refused: string | null,
+): Pick<NotedAttempt, 'outcome' | 'status' | 'detail'> {
   const { status, detail } = result
   if (refused !== null) return { outcome: 'refused', status: null, detail: refused }
   if (isDelivered(result)) return { outcome: 'delivered', status, detail: null }
@@ -275,41 +278,36 @@ async function sendEvent(session: SessionState, event: StoredEvent): Promise<voi
   if (headers !== null) await session.channel.sendBytes(payload)
 }
 
-/** Stores the result and the new position together. */
+/** Stores the result, and the new position if the event is done. */
 async function settle(session: SessionState, given: ForwardResult, { refused }: ForwardedEvent) {
-  const { id, ms, done } = given
+  const { id: event_id, ms, done } = given
   const at = session.clock.now()
   const result = resultOf(given, refused)
-  const { target } = session.forwarder.request
-  const replay = { event: id, kind: 'forward', target, at, ms, ...result, answer: null }
-  const moved = await session.db.transaction(async (executor) => {
-    await replayQueries.saveReplay(executor, replay)
-    return !done || (await move(executor, session, id, at))
-  })
+  const attempts = [{ event_id, at, ms, ...result, answer: null }]
+  await move(session, done ? event_id : null, at, attempts)
   session.forwarded.add({ outcome: result.outcome })
   session.sent = undefined
-  if (done) {
-    session.position = id
-    session.stored = id
-  }
-  if (!moved) replaced(session.channel)
+  if (!done) return
+  session.position = event_id
+  session.stored = event_id
 }
 
 /** Stores the position after many events that were filtered out: a new connection skips them. */
 async function storePosition(session: SessionState): Promise<void> {
-  const { db, position, clock } = session
-  if (!(await move(db, session, position, clock.now()))) return replaced(session.channel)
-  session.stored = position
+  await move(session, session.position, session.clock.now(), [])
+  session.stored = session.position
 }
 
-/** False when a newer connection has the name. */
+/** Ends the connection when a newer one has the name. */
 async function move(
-  executor: Executor,
-  { forwarder }: SessionState,
-  position: number,
+  { db, forwarder, channel }: SessionState,
+  position: number | null,
   now: Date,
-): Promise<boolean> {
+  attempts: readonly NotedAttempt[],
+): Promise<void> {
   const { request, connection } = forwarder
-  const moved = { name: request.name, connection, position, now }
-  return (await forwarderQueries.moveForwarder(executor, moved)) !== undefined
+  const { name, target } = request
+  const moved = { name, connection, position, target, attempts, now }
+  const { is_newest } = await forwarderQueries.moveForwarder(db, moved)
+  if (!is_newest) replaced(channel)
 }
