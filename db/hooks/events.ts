@@ -93,7 +93,7 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
   }),
   listStored: many(StoredEvent, { ids: 'jsonb' }),
   searchWindowEnd: optional(SearchedTo, { ...range, rows: 'int8', bytes: 'int8' }),
-  searchWindowThrough: optional(Id, { after: 'int8', last: 'int8', bytes: 'int8' }),
+  searchWindowThrough: optional(Id, { after: 'int8', rows: 'int8', bytes: 'int8' }),
   searchEvents: many(EventSummary, { ...range, ...tests, rows: 'int8', limit: 'int8' }),
   listEventsAfter: many(EventSummary, { after: 'int8', limit: 'int8' }),
   findEventAfter: optional(StoredEvent, { after: 'int8', last: 'int8', ...filter, ...payload }),

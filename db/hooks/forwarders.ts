@@ -20,10 +20,12 @@ export type Connection = Type.Static<typeof Connection>
 
 export const forwarderQueries = sqlFile('sql/hooks/forwarders.sql', {
   attachForwarder: one(Attached, { name: 'text', start: 'int8?', now: 'timestamptz' }),
-  moveForwarder: optional(Type.Pick(Forwarder, ['position']), {
+  moveForwarder: one(Type.Object({ is_newest: Type.Boolean() }), {
     name: 'text',
     connection: 'int8',
-    position: 'int8',
+    position: 'int8?',
+    target: 'text',
+    attempts: 'jsonb',
     now: 'timestamptz',
   }),
   listForwarders: many(Forwarder, { count_up_to: 'int8', limit: 'int8' }),

@@ -23,6 +23,11 @@ export const Replay = Type.Object({
 })
 export type Replay = Type.Static<typeof Replay>
 
+/** An attempt as the queries take it. */
+export interface NotedAttempt extends Omit<Replay, 'id' | 'kind' | 'target'> {
+  event_id: number
+}
+
 const JobState = Type.Enum(['planning', 'sending', 'finished', 'cancelled'])
 
 /** A replay of many events: a destination of its own, and what was found for it. */
@@ -60,17 +65,7 @@ export type RunningJob = Type.Static<typeof RunningJob>
 const EndedJob = Type.Pick(ReplayJobRow, ['destination', 'state', 'delivered', 'failed'])
 
 export const replayQueries = sqlFile('sql/hooks/replays.sql', {
-  saveReplay: optional(Type.Pick(Replay, ['id']), {
-    event: 'int8',
-    kind: 'text',
-    target: 'text',
-    outcome: 'text',
-    status: 'int2?',
-    ms: 'int4',
-    detail: 'text?',
-    answer: 'text?',
-    at: 'timestamptz',
-  }),
+  noteAttempts: exec({ results: 'jsonb', kind: 'text', target: 'text' }),
   listReplays: many(Replay, { event: 'int8', limit: 'int8' }),
   holdToken: optional(Type.Object({ name: Type.String() }), { token_hash: 'bytea' }),
   addReplayJob: optional(Type.Pick(ReplayJobRow, ['destination']), {

@@ -265,32 +265,14 @@ select c.tries, c.claimed_until,
 -- fates: `delivered`, `again` after wait_ms, `dead`, `released` (not sent). With :most dead ones in a row the
 -- destination is disabled. Gives whether it is enabled still; empty when it was removed.
 with given as materialized (
-  select n, event_id, claimed_until, fate, outcome, status, ms, detail, answer, wait_ms, at
+  select n, event_id, claimed_until, fate, outcome, status, ms, detail, wait_ms, at
     from jsonb_to_recordset(:results::jsonb)
       as r(n integer, event_id bigint, claimed_until timestamptz, fate text, outcome text, status smallint,
-           ms integer, detail text, answer text, wait_ms bigint, at timestamptz)
+           ms integer, detail text, wait_ms bigint, at timestamptz)
 ), owner as materialized (
   select name, disabled_at, dead_in_row from hooks.destinations where name = :name for no key update
-), event as materialized (
-  -- Looked up one by one: for a list of unknown length the planner would read the table.
-  select e.id
-    from (select event_id from given where outcome is not null order by event_id) g
-   cross join lateral (select id from hooks.events where id = g.event_id for key share) e
-   where exists (select from owner)
-), surplus as (
-  delete from hooks.attempts
-   where id in (select a.id
-                  from event e
-                 cross join lateral (
-                       select id from hooks.attempts where event_id = e.id order by id desc offset 199
-                       ) a)
 ), noted as (
-  insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, answer, at)
-  select e.id, :kind, :target, g.outcome, g.status, g.ms, g.detail, g.answer, g.at
-    from given g
-    join event e on e.id = g.event_id
-   where g.outcome is not null
-   order by g.n
+  select hooks.note_attempts(:results, :kind, :target) as done from owner
 ), removed as (
   delete from hooks.destination_deliveries d
    using given g, owner o
@@ -347,7 +329,7 @@ with given as materialized (
 ), notified as (
   select pg_notify('hooks_config', '') as sent from changed where was_enabled and not enabled
 )
-select changed.enabled from changed left join notified on true;
+select changed.enabled from changed left join noted on true left join notified on true;
 
 -- name: firstOwed
 -- The first event that an enabled destination has not received, or not considered; null without a destination.

@@ -138,13 +138,13 @@ select id, received_at
  limit 1;
 
 -- name: searchWindowThrough
--- The same upwards from :after to :last: the event whose payload exceeds a total of :bytes bytes. Empty when none does.
+-- The same upwards from :after, without filters. Empty when fewer events are left.
 select id
-  from (select id, sum(length(payload)) over (order by id) as bytes
-          from hooks.events
-         where id > :after
-           and id <= :last) step
- where bytes > :bytes
+  from (select id, row_number() over oldest as place, sum(length(payload)) over oldest as bytes
+          from (select id, payload from hooks.events where id > :after order by id limit :rows) next
+        window oldest as (order by id)) step
+ where place = :rows
+    or bytes > :bytes
  order by id
  limit 1;
 

@@ -14,12 +14,18 @@ with attached as (
 select a.position, a.connection from attached a left join told on true;
 
 -- name: moveForwarder
--- Records that a forwarder is done with the events up to :position. Empty when a newer connection has its name.
-update hooks.forwarders
-   set position = greatest(position, :position), updated_at = :now
- where name = :name
-   and connection = :connection
-returning position;
+-- Records the attempts of a forwarder, and that it is done with the events up to :position; with null it stays where it
+-- is. `is_newest`: false when a newer connection has its name, which alone moves the position.
+with moved as (
+  update hooks.forwarders
+     set position = greatest(position, :position), updated_at = :now
+   where name = :name
+     and connection = :connection
+  returning name
+)
+select moved.name is not null as is_newest
+  from hooks.note_attempts(:attempts, 'forward', :target) as noted
+  left join moved on true;
 
 -- name: listForwarders
 -- The forwarders by name, with how many events are above their position, counted up to :count_up_to.

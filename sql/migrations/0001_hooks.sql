@@ -398,6 +398,38 @@ create table hooks.attempts (
 );
 create index attempts_by_event on hooks.attempts (event_id, id desc);
 
+-- Records attempts in the order of their n, and keeps the newest 200 of each event. A result without an outcome is no
+-- attempt; those of an event that was removed are left out.
+create function hooks.note_attempts(results jsonb, kind_of text, target_of text) returns void
+language plpgsql volatile
+as $$
+begin
+  with given as materialized (
+    select n, event_id, outcome, status, ms, detail, answer, at
+      from jsonb_to_recordset(results)
+        as r(n integer, event_id bigint, outcome text, status smallint, ms integer, detail text, answer text, at timestamptz)
+     where outcome is not null
+  ), event as materialized (
+    -- Looked up one by one: for a list of unknown length the planner would read the table.
+    select e.id
+      from (select event_id from given order by event_id) g
+     cross join lateral (select id from hooks.events where id = g.event_id for key share) e
+  ), surplus as (
+    delete from hooks.attempts
+     where id in (select a.id
+                    from event e
+                   cross join lateral (
+                         select id from hooks.attempts where event_id = e.id order by id desc offset 199
+                         ) a)
+  )
+  insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, answer, at)
+  select e.id, kind_of, target_of, g.outcome, g.status, g.ms, g.detail, g.answer, g.at
+    from given g
+    join event e on e.id = g.event_id
+   order by g.n;
+end
+$$;
+
 -- MCP endpoints, /mcp/{name}.
 create table hooks.endpoints (
   name         text collate "C" primary key,

@@ -7,7 +7,7 @@ import {
 import { eventQueries } from '../../../db/hooks/events.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
-import { STEP_BYTES } from '../events/events.ts'
+import { PAYLOAD_STEP } from '../events/events.ts'
 import type { Registry } from '../registry.ts'
 import type { EventStream } from '../stream.ts'
 import { COUNT_UP_TO } from './destinations.ts'
@@ -100,8 +100,7 @@ export async function planStep(db: Database, { name, reads_payloads }: Work) {
     const after = owner.position
     let last = Number.MAX_SAFE_INTEGER
     if (reads_payloads) {
-      const step = { after, last: after + STEP_EVENTS, bytes: STEP_BYTES }
-      last = (await eventQueries.searchWindowThrough(tx, step))?.id ?? last
+      last = (await eventQueries.searchWindowThrough(tx, { after, ...PAYLOAD_STEP }))?.id ?? last
     }
     return q.planDeliveries(tx, { name, last, rows: STEP_EVENTS })
   })

@@ -28,11 +28,9 @@ interface EventsPage {
   searchedTo: Date | null
 }
 
-/** Bytes of payloads that one step of a search reads at most. */
-export const STEP_BYTES = 1024 * 1024
 /** The bounds of a step that reads payloads, and of one that reads what stands beside them. */
-const PAYLOAD_STEP = { rows: 2_000, bytes: STEP_BYTES }
-const STEP = { rows: 10_000, bytes: Number.MAX_SAFE_INTEGER }
+export const PAYLOAD_STEP = { rows: 2_000, bytes: 1024 * 1024 }
+export const STEP = { rows: 10_000, bytes: Number.MAX_SAFE_INTEGER }
 /**
  * Entries of an index that a page may read for a filter with a wildcard: a page's worth for each
  * type that it means, so 200 types for a page of 50 events. Where more types are like it, or more

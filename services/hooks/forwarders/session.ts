@@ -1,14 +1,14 @@
-import type { Database, Executor } from '../../../db/client.ts'
+import type { Database } from '../../../db/client.ts'
 import { eventQueries, type StoredEvent } from '../../../db/hooks/events.ts'
 import { forwarderQueries, type Attached } from '../../../db/hooks/forwarders.ts'
-import { replayQueries } from '../../../db/hooks/replays.ts'
+import type { NotedAttempt } from '../../../db/hooks/replays.ts'
 import type { Channel } from '../../../kernel/http/websocket.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { Counter } from '../../../kernel/metrics.ts'
 import { eventTest, filterOf, readsPayloads } from '../events/filter.ts'
-import { searchStep, STEP_BYTES, type SearchSlot } from '../events/events.ts'
+import { PAYLOAD_STEP, searchStep, STEP, type SearchSlot } from '../events/events.ts'
 import { headersToSend, NO_SECRET, sendersId, type Signers } from '../replays/attempt.ts'
 import {
   ClientMessage,
@@ -58,19 +58,12 @@ interface SessionState extends SessionOptions {
   stored: number
   /** The event whose result is awaited. */
   sent?: ForwardedEvent | undefined
-  /** The forwarder was notified that retention removed the events up to this id. */
-  removedThrough: number
   /** Messages that wait for an answer. */
   unanswered: number
   ended: boolean
   /** Resolves when an event came that the forwarder wants, or at the end. */
   arrival: PromiseWithResolvers<void>
 }
-
-/** Ids that one statement scans for the next event that passes the filters. */
-const STEP_IDS = 10_000
-/** The same when the statement reads payloads. */
-const SEARCH_STEP_IDS = 2_000
 
 /** Filters of the log that forwarders do not have. */
 const NO_FURTHER_TESTS = {
@@ -82,7 +75,10 @@ const NO_FURTHER_TESTS = {
 }
 
 /** What is stored of an attempt; a refused event was not sent, whatever the forwarder says. */
-function resultOf(result: ForwardResult, refused: string | null) {
+function resultOf(
+  result: ForwardResult,
+  refused: string | null,
+): Pick<NotedAttempt, 'outcome' | 'status' | 'detail'> {
   const { status, detail } = result
   if (refused !== null) return { outcome: 'refused', status: null, detail: refused }
   if (isDelivered(result)) return { outcome: 'delivered', status, detail: null }
@@ -105,7 +101,6 @@ export function startSession(options: SessionOptions) {
     filter: filterOf(request),
     position,
     stored: position,
-    removedThrough: 0,
     unanswered: 0,
     ended: false,
     arrival: Promise.withResolvers(),
@@ -189,14 +184,14 @@ async function sendNext(session: SessionState): Promise<void> {
     session.arrival = Promise.withResolvers<void>()
     const bounds = await eventQueries.streamBounds(session.db, { replayed: 0 })
     const { newest, pruned_through } = bounds
-    if (pruned_through > Math.max(session.position, session.removedThrough)) {
-      session.removedThrough = pruned_through
+    if (pruned_through > session.position) {
+      session.position = pruned_through
       send(session.channel, { type: 'gap', removed_through: pruned_through })
     }
     while (session.position < newest && !session.ended) {
       const event = await find(session, newest)
       if (event !== undefined) return sendEvent(session, event)
-      if (session.position - session.stored >= STEP_IDS) await storePosition(session)
+      if (session.position - session.stored >= STEP.rows) await storePosition(session)
     }
     if (!session.ended) await session.arrival.promise
     if (session.ended) return
@@ -207,13 +202,11 @@ async function sendNext(session: SessionState): Promise<void> {
 async function findNext(session: SessionState, newest: number) {
   const { db, forwarder, position: after } = session
   if (!readsPayloads(forwarder.request)) {
-    return findThrough(session, Math.min(newest, after + STEP_IDS))
+    return findThrough(session, Math.min(newest, after + STEP.rows))
   }
   return inSearchSlot(session, async () => {
-    const last = Math.min(newest, after + SEARCH_STEP_IDS)
-    const step = { after, last, bytes: STEP_BYTES }
-    const through = await eventQueries.searchWindowThrough(db, step)
-    return findThrough(session, through?.id ?? last)
+    const through = await eventQueries.searchWindowThrough(db, { after, ...PAYLOAD_STEP })
+    return findThrough(session, through?.id ?? newest)
   })
 }
 
@@ -285,41 +278,36 @@ async function sendEvent(session: SessionState, event: StoredEvent): Promise<voi
   if (headers !== null) await session.channel.sendBytes(payload)
 }
 
-/** Stores the result and the new position together. */
+/** Stores the result, and the new position if the event is done. */
 async function settle(session: SessionState, given: ForwardResult, { refused }: ForwardedEvent) {
-  const { id, ms, done } = given
+  const { id: event_id, ms, done } = given
   const at = session.clock.now()
   const result = resultOf(given, refused)
-  const { target } = session.forwarder.request
-  const replay = { event: id, kind: 'forward', target, at, ms, ...result, answer: null }
-  const moved = await session.db.transaction(async (executor) => {
-    await replayQueries.saveReplay(executor, replay)
-    return !done || (await move(executor, session, id, at))
-  })
+  const attempts = [{ event_id, at, ms, ...result, answer: null }]
+  await move(session, done ? event_id : null, at, attempts)
   session.forwarded.add({ outcome: result.outcome })
   session.sent = undefined
-  if (done) {
-    session.position = id
-    session.stored = id
-  }
-  if (!moved) replaced(session.channel)
+  if (!done) return
+  session.position = event_id
+  session.stored = event_id
 }
 
 /** Stores the position after many events that were filtered out: a new connection skips them. */
 async function storePosition(session: SessionState): Promise<void> {
-  const { db, position, clock } = session
-  if (!(await move(db, session, position, clock.now()))) return replaced(session.channel)
-  session.stored = position
+  await move(session, session.position, session.clock.now(), [])
+  session.stored = session.position
 }
 
-/** False when a newer connection has the name. */
+/** Ends the connection when a newer one has the name. */
 async function move(
-  executor: Executor,
-  { forwarder }: SessionState,
-  position: number,
+  { db, forwarder, channel }: SessionState,
+  position: number | null,
   now: Date,
-): Promise<boolean> {
+  attempts: readonly NotedAttempt[],
+): Promise<void> {
   const { request, connection } = forwarder
-  const moved = { name: request.name, connection, position, now }
-  return (await forwarderQueries.moveForwarder(executor, moved)) !== undefined
+  const { name, target } = request
+  const moved = { name, connection, position, target, attempts, now }
+  const { is_newest } = await forwarderQueries.moveForwarder(db, moved)
+  if (!is_newest) replaced(channel)
 }

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { Database } from '../../../db/client.ts'
 import { eventQueries, type StoredEvent } from '../../../db/hooks/events.ts'
-import { Replay, replayQueries } from '../../../db/hooks/replays.ts'
+import { Replay, replayQueries, type NotedAttempt } from '../../../db/hooks/replays.ts'
 import { notFound } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import { makeChange, type ChangeTools } from '../../audit.ts'
@@ -43,10 +43,10 @@ export async function replayEvent(
   targetUrl: string | undefined,
   edit?: Edit,
 ): Promise<Sent> {
-  const { row, replay, url } = await sendStored(parts, id, targetUrl, edit)
+  const { attempt, replay, url } = await sendStored(parts, id, targetUrl, edit)
   const subject = `event ${id}${edit === undefined ? '' : ', edited,'} to ${auditedUrl(url)}`
   const note = { service: 'hooks', action: 'event replay', subject } as const
-  await makeChange(parts, note, (tx) => replayQueries.saveReplay(tx, row))
+  await makeChange(parts, note, (tx) => replayQueries.noteAttempts(tx, attempt))
   return replay
 }
 
@@ -75,7 +75,7 @@ async function sendStored(
   const {
     retryAfter: _,
     answer,
-    ...result
+    ...made
   } = await makeAttempt(parts, request, {
     at,
     timeoutMs: TIMEOUT_MS,
@@ -83,8 +83,10 @@ async function sendStored(
     keeps: 'all answers',
   })
   const kind = edit === undefined ? ('replay' as const) : ('edited' as const)
-  const replay = { kind, target: redactUrlTokens(target.url.href), ...result }
-  return { replay, row: { event: id, ...replay, answer }, url: target.url }
+  const sent = { kind, target: redactUrlTokens(target.url.href) }
+  const noted: NotedAttempt = { event_id: id, ...made, answer }
+  const attempt = { ...sent, results: [noted] }
+  return { replay: { ...sent, ...made }, attempt, url: target.url }
 }
 
 /** The header by which a receiver knows that the body is not what the provider sent. */
