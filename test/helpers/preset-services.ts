@@ -158,6 +158,7 @@ export const OPERATIONS: readonly PresetSender[] = [
     type: 'firing',
   }),
   token('alertmanager', 'authorization', { body: json({ status: 'firing' }), type: 'firing' }),
+  token('better-stack', 'authorization', { body: json({ event: 'started' }), type: 'started' }),
   token('microsoft-graph', 'authorization'),
   token('docker-hub', 'authorization'),
   token('auth0', 'authorization'),
@@ -199,6 +200,11 @@ export const PEOPLE: readonly PresetSender[] = [
   plain('clickup', 'X-Signature', hex, {
     body: json({ event: 'taskCreated' }),
     type: 'taskCreated',
+  }),
+  token('monday', 'authorization', {
+    body: ({ id }) => JSON.stringify({ event: { type: 'create_pulse', triggerUuid: id } }),
+    type: 'create_pulse',
+    hasId: true,
   }),
   {
     ...USUAL,
@@ -250,6 +256,34 @@ export const PEOPLE: readonly PresetSender[] = [
     body: json({ triggerEvent: 'BOOKING_CREATED' }),
     type: 'BOOKING_CREATED',
   }),
+  {
+    ...USUAL,
+    scheme: 'contentful',
+    proof: [
+      'X-Contentful-Signature',
+      'X-Contentful-Signed-Headers',
+      'X-Contentful-Timestamp',
+      'X-Contentful-Topic',
+    ],
+    sign: (secret, { body, id, at, url }) => {
+      const topic = 'ContentManagement.Entry.publish'
+      const names = 'x-contentful-signed-headers,x-contentful-timestamp,x-contentful-topic'
+      const signed =
+        `x-contentful-signed-headers:${names};x-contentful-timestamp:${at}000;` +
+        `x-contentful-topic:${topic}`
+      const text = `POST\n${new URL(url).pathname}\n${signed}\n${body}`
+      return {
+        'X-Contentful-Signature': mac(secret, text),
+        'X-Contentful-Signed-Headers': names,
+        'X-Contentful-Timestamp': `${at}000`,
+        'X-Contentful-Topic': topic,
+        'X-Contentful-Idempotency-Key': id,
+      }
+    },
+    type: 'ContentManagement.Entry.publish',
+    hasId: true,
+    isTimed: true,
+  },
   {
     ...plain('sanity', 'sanity-webhook-signature', hex, {
       body: json({ _type: 'article' }),

@@ -135,12 +135,15 @@ export function startGeneric(
         throw rejected(receiver, head, forbidden(TOKEN_WRONG), reason, true)
       }
       noteSecret(receiver, head, row, proof.secret)
-      const answer = answerUnsigned(presetNamed(row.scheme)?.scheme.handshake, head)
-      if (answer !== undefined) return { kind: 'handshake', answer }
       const { type, id } = placesOf(row)
+      const { headers } = head
       const isRead = type.json.length + id.json.length > 0
-      const members = isRead ? readMembers(body, head.headers['content-type']) : undefined
-      return store(receiver, head, row, body, members ?? {})
+      const members = (isRead ? readMembers(body, headers['content-type']) : undefined) ?? {}
+      const name = presetNamed(row.scheme)?.scheme.handshake
+      const check = { headers, members, key: undefined }
+      const answer = answerUnsigned(name, head) ?? answerVerified(name, check)
+      if (answer !== undefined) return { kind: 'handshake', answer }
+      return store(receiver, head, row, body, members)
     },
   }
 }
@@ -294,10 +297,10 @@ async function store(
   return { kind: 'stored', saved, status }
 }
 
-/** A signature that covers no byte of the event proves its caller, as a token does. */
+/** A signature that leaves out what may matter proves its caller, as a token does. */
 function trustOf({ trust_mode }: Provider, scheme: Scheme | undefined) {
   if (scheme === undefined) return trust_mode === 'token' ? 'token' : 'open'
-  return scheme.covers === 'caller' ? 'token' : scheme.algorithm
+  return scheme.covers === undefined ? scheme.algorithm : 'token'
 }
 
 /** 503: too much is waiting. */

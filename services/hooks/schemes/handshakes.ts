@@ -16,6 +16,7 @@ export type HandshakeName =
   | 'dropbox'
   | 'trello'
   | 'microsoft-graph'
+  | 'monday'
 
 /** The answer to a check; without a body it is empty. */
 export interface Handshake {
@@ -26,11 +27,11 @@ export interface Handshake {
   headers?: Readonly<Record<string, string>>
 }
 
-/** A check that a signature has proven. */
+/** A check that a signature or a token has proven. */
 interface VerifiedCheck {
   headers: IncomingHttpHeaders
   members: JsonObject
-  /** The key of that signature. */
+  /** The key of the signature. */
   key: Key | undefined
 }
 
@@ -42,6 +43,11 @@ const VERIFIED: Partial<Record<HandshakeName, Answer>> = {
     if (type !== 'url_verification') return undefined
     // A list as text could be deeper than the stack.
     return json({ challenge: typeof challenge === 'string' ? challenge : '' })
+  },
+
+  /** The challenge is the only member. */
+  monday({ members: { challenge, ...others } }) {
+    return isShort(challenge) && Object.keys(others).length === 0 ? json({ challenge }) : undefined
   },
 
   /** PING: of interactions it has type 1, of webhook events type 0. */
@@ -68,7 +74,7 @@ const VERIFIED: Partial<Record<HandshakeName, Answer>> = {
   },
 }
 
-/** Answers a check that is signed as an event is; undefined for an event. */
+/** Answers a check that is proven as an event is; undefined for an event. */
 export function answerVerified(
   name: HandshakeName | undefined,
   check: VerifiedCheck,

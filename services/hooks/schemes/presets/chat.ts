@@ -41,7 +41,7 @@ export const CHAT: readonly Preset[] = [
     setup:
       'In the settings of your app, under Webhooks, set this URL as Endpoint. Copy the Public ' +
       'Key from General Information.',
-    tested: 'document',
+    tested: 'library',
     scheme: DISCORD,
   },
   {
@@ -117,7 +117,7 @@ export const CHAT: readonly Preset[] = [
     setup:
       'In the Marketplace, under Access of your app, add an event subscription with this URL. ' +
       'Copy the Secret Token, and validate the URL.',
-    tested: 'document',
+    tested: 'library',
     scheme: {
       ...HEX,
       signature: ['x-zm-signature'],
