@@ -296,8 +296,7 @@ export const PEOPLE: readonly PresetSender[] = [
   },
   {
     ...plain('ghost', 'X-Ghost-Signature', hex, {
-      body: json({ event: 'post.published' }),
-      type: 'post.published',
+      body: json({ post: { current: {}, previous: {} } }),
       isTimed: true,
     }),
     sign: (secret, { body, at }) => ({

@@ -41,6 +41,7 @@ for (const scheme of [
   'dropbox',
   'trello',
   'asana',
+  'woocommerce',
 ]) {
   await add(scheme, scheme)
 }
@@ -66,6 +67,7 @@ await t.test('a delivery with the headers of another sender says whose they are'
 
 const ZOOM = '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8"}}'
 const GRAPH = { trust_mode: 'signed', scheme: 'microsoft-graph' }
+const HOOKSHOT = { 'User-Agent': 'WooCommerce/10.1.0 Hookshot (WordPress/6.8)' }
 const TWITCH = { 'Twitch-Eventsub-Message-Type': 'webhook_callback_verification' }
 
 await t.test('checks of an address are answered as the sender asks, and not stored', async (t) => {
@@ -88,6 +90,10 @@ await t.test('checks of an address are answered as the sender asks, and not stor
     ['github?challenge=abc', 'GET', {}, 405, ''],
     ['nobody?challenge=abc', 'GET', {}, 405, ''],
     ['asana', 'POST', { 'X-Hook-Secret': 'b537207f20cbfa02357cf448134da559' }, 200, ''],
+    ['woocommerce', 'POST', HOOKSHOT, 200, ''],
+    ['woocommerce', 'POST', { ...HOOKSHOT, 'X-WC-Webhook-Signature': 'eA==' }, 403, ''],
+    ['woocommerce', 'POST', { 'User-Agent': 'curl/8' }, 403, ''],
+    ['shop', 'POST', HOOKSHOT, 404, ''],
   ]
   for (const [path, method, headers, status, body] of cases) {
     const answer = await request(`${base}/webhooks/generic/${path}`, { method, headers })

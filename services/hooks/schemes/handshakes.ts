@@ -17,6 +17,7 @@ export type HandshakeName =
   | 'trello'
   | 'microsoft-graph'
   | 'monday'
+  | 'woocommerce'
 
 /** The answer to a check; without a body it is empty. */
 export interface Handshake {
@@ -111,6 +112,13 @@ const UNSIGNED: Partial<Record<HandshakeName, (check: Unproven) => Handshake | u
     const secret = headers['x-hook-secret']
     if (method !== 'POST' || headers['x-hook-signature'] !== undefined) return undefined
     return isShort(secret) ? { status: 200, headers: { 'X-Hook-Secret': secret } } : undefined
+  },
+
+  /** Of a new webhook: it is not signed, and any other status is shown as an error. */
+  woocommerce({ method, headers }) {
+    const isSigned = headers['x-wc-webhook-signature'] !== undefined
+    const isPing = !isSigned && /^WooCommerce\/\S+ Hookshot /.test(headers['user-agent'] ?? '')
+    return method === 'POST' && isPing ? { status: 200 } : undefined
   },
 
   'microsoft-graph'({ method, search }) {

@@ -54,8 +54,8 @@ export const CODE: readonly Preset[] = [
     title: 'Gitea',
     docs: 'https://docs.gitea.com/usage/webhooks',
     setup:
-      'In the settings of the repository, under Webhooks, add a Gitea webhook with this URL. ' +
-      'Paste the secret that is made here.',
+      'In the settings of the repository, under Webhooks, add a Gitea webhook with this URL and ' +
+      'the content type application/json. Paste the secret that is made here.',
     tested: 'document',
     scheme: {
       ...HEX,
@@ -69,8 +69,8 @@ export const CODE: readonly Preset[] = [
     title: 'Forgejo',
     docs: 'https://forgejo.org/docs/latest/user/webhooks/',
     setup:
-      'In the settings of the repository, under Webhooks, add a Forgejo webhook with this URL. ' +
-      'Paste the secret that is made here.',
+      'In the settings of the repository, under Webhooks, add a Forgejo webhook with this URL and ' +
+      'the content type application/json. Paste the secret that is made here.',
     tested: 'document',
     scheme: {
       ...HEX,

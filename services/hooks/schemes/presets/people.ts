@@ -159,7 +159,7 @@ export const PEOPLE: readonly Preset[] = [
   {
     name: 'calendly',
     title: 'Calendly',
-    docs: 'https://developer.calendly.com/api-docs/ZG9jOjM2MzE2MDM4-webhook-signatures',
+    docs: 'https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures',
     setup:
       'Create a webhook subscription by the API with this URL. Give it the secret that is made ' +
       'here as signing_key.',
@@ -232,7 +232,8 @@ export const PEOPLE: readonly Preset[] = [
       list: { separator: ',', time: 't=', isSpaced: true },
       signed: '{body}{timestamp}',
       clock: 'milliseconds',
-      type: EVENT,
+      // The payload says what changed, and not which event it is.
+      type: NOWHERE,
       id: NOWHERE,
     },
   },

@@ -179,14 +179,15 @@ export const SHOPS: readonly Preset[] = [
     title: 'WooCommerce',
     docs: 'https://developer.woocommerce.com/docs/best-practices/urls-and-routing/webhooks/',
     setup:
-      'Under WooCommerce, Settings, Advanced, Webhooks, add this URL. Paste the secret that is ' +
-      'made here.',
+      'Enable the provider, and add this URL under WooCommerce, Settings, Advanced, Webhooks. ' +
+      'Paste the secret that is made here.',
     tested: 'document',
     scheme: {
       ...BASE64,
       signature: ['x-wc-webhook-signature'],
       type: { headers: ['x-wc-webhook-topic'], json: [] },
       id: { headers: ['x-wc-webhook-delivery-id'], json: [] },
+      handshake: 'woocommerce',
     },
   },
 ]
