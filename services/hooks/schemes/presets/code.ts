@@ -158,7 +158,7 @@ export const CODE: readonly Preset[] = [
   {
     name: 'netlify',
     title: 'Netlify (JWT with a shared secret)',
-    docs: 'https://docs.netlify.com/site-deploys/notifications/#payload-signature',
+    docs: 'https://docs.netlify.com/site-deploys/deploy-notifications/#payload-signature',
     setup:
       'In the project configuration, under Notifications, add an outgoing webhook with this URL. ' +
       'Paste the secret that is made here as JWS secret token.',
@@ -169,7 +169,7 @@ export const CODE: readonly Preset[] = [
       signature: ['x-webhook-signature'],
       signed: '{jwt}',
       jwt: { issuer: 'netlify', bodyHash: 'sha256' },
-      type: { headers: ['x-netlify-event'], json: ['state'] },
+      type: { headers: ['x-netlify-event'], json: [] },
       id: NOWHERE,
     },
   },
