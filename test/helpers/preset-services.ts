@@ -132,7 +132,12 @@ export const CHAT: readonly PresetSender[] = [
     stored: 200,
     isTimed: true,
   },
-  token('postmark', 'authorization', { body: json({ RecordType: 'Bounce' }), type: 'Bounce' }),
+  token('postmark', 'authorization', {
+    body: json({ RecordType: 'Bounce' }),
+    type: 'Bounce',
+    stored: 200,
+    refused: 401,
+  }),
   standard('resend', 'svix'),
 ]
 
@@ -170,6 +175,7 @@ export const OPERATIONS: readonly PresetSender[] = [
       type: 'user.created',
       hasId: true,
       isTimed: true,
+      stored: 200,
     }),
     sign: (secret, { body, at }) => ({
       'WorkOS-Signature': `t=${at}000, v1=${mac(secret, `${at}000.${body}`)}`,

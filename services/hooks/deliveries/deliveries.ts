@@ -118,34 +118,37 @@ export function startGeneric(
     if (answer !== undefined) return answering(answer)
     return startVerified(receiver, head, row, scheme, {
       keys: keysAt(receiver.secrets, row, head.receivedAt),
-      refusal: () =>
-        scheme.refusal === 401
-          ? new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
-          : forbidden(SIGNATURE_WRONG),
+      refusal: () => refusalOf(scheme.refusal, SIGNATURE_WRONG),
       readMembers: (body, type) => (needsJson(scheme) ? readMembers(body, type) : undefined) ?? {},
       status: scheme.answer,
     })
   }
+  const known = presetNamed(row.scheme)?.scheme
   return {
     update: () => undefined,
     async finish(body) {
       const proof = proveCaller(head, row, pathToken)
       if ('reason' in proof) {
         const reason = withLikeness(proof.reason, head.headers, row.scheme)
-        throw rejected(receiver, head, forbidden(TOKEN_WRONG), reason, true)
+        throw rejected(receiver, head, refusalOf(known?.refusal, TOKEN_WRONG), reason, true)
       }
       noteSecret(receiver, head, row, proof.secret)
       const { type, id } = placesOf(row)
       const { headers } = head
       const isRead = type.json.length + id.json.length > 0
       const members = (isRead ? readMembers(body, headers['content-type']) : undefined) ?? {}
-      const name = presetNamed(row.scheme)?.scheme.handshake
       const check = { headers, members, key: undefined }
+      const name = known?.handshake
       const answer = answerUnsigned(name, head) ?? answerVerified(name, check)
       if (answer !== undefined) return { kind: 'handshake', answer }
-      return store(receiver, head, row, body, members)
+      return store(receiver, head, row, body, members, known?.answer)
     },
   }
+}
+
+/** A generic receiver's refusal, as the sender wants it. */
+function refusalOf(status: Scheme['refusal'], message: string): Fault {
+  return status === 401 ? new Fault(401, 'UNAUTHORIZED', message) : forbidden(message)
 }
 
 function answering(answer: Handshake): Receiving {

@@ -199,7 +199,14 @@ export const CHAT: readonly Preset[] = [
       'In the settings of the message stream, under Webhooks, add this URL. Paste the token that ' +
       'is made here as the password of basic auth.',
     tested: 'document',
-    scheme: { token: [], type: { headers: [], json: ['RecordType'] }, id: NOWHERE },
+    scheme: {
+      token: [],
+      type: { headers: [], json: ['RecordType'] },
+      id: NOWHERE,
+      // Postmark tries again unless it gets 200, and gives a delivery up at 403.
+      answer: 200,
+      refusal: 401,
+    },
   },
   {
     name: 'resend',

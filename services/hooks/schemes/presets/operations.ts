@@ -154,6 +154,7 @@ export const OPERATIONS: readonly Preset[] = [
       type: { headers: [], json: ['event'] },
       id: ID,
       isGiven: true,
+      answer: 200,
     },
   },
   {
