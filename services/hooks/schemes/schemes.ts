@@ -19,9 +19,9 @@ export interface Scheme extends SchemeRow {
   isGiven?: true
   /** The receiver's status without a time; that of a missing signature when absent. */
   timeMissing?: 400
-  /** The signature covers no member of the event, or a few: it proves its caller, as a token does. */
+  /** The signature covers nothing of the event, or a few members: it counts as a token. */
   covers?: 'caller' | 'members'
-  /** A list of which the first item is signed; with a second one, a delivery is refused. */
+  /** A list whose first item is signed: a delivery with a second one is refused. */
   single?: string
   /** The header that lists the names of the signed headers, for `{headers}`. */
   signedHeaders?: string
