@@ -133,20 +133,17 @@ export function startGeneric(
         throw rejected(receiver, head, refusalOf(known?.refusal, TOKEN_WRONG), reason, true)
       }
       noteSecret(receiver, head, row, proof.secret)
-      const { type, id } = placesOf(row)
       const { headers } = head
-      const isRead = type.json.length + id.json.length > 0
+      const isRead = needsJson(placesOf(row))
       const members = (isRead ? readMembers(body, headers['content-type']) : undefined) ?? {}
-      const check = { headers, members, key: undefined }
       const name = known?.handshake
-      const answer = answerUnsigned(name, head) ?? answerVerified(name, check)
+      const answer = answerUnsigned(name, head) ?? answerVerified(name, { headers, members })
       if (answer !== undefined) return { kind: 'handshake', answer }
       return store(receiver, head, row, body, members, known?.answer)
     },
   }
 }
 
-/** A generic receiver's refusal, as the sender wants it. */
 function refusalOf(status: Scheme['refusal'], message: string): Fault {
   return status === 401 ? new Fault(401, 'UNAUTHORIZED', message) : forbidden(message)
 }

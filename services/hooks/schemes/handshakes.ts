@@ -33,7 +33,7 @@ interface VerifiedCheck {
   headers: IncomingHttpHeaders
   members: JsonObject
   /** The key of the signature. */
-  key: Key | undefined
+  key?: Key | undefined
 }
 
 type Answer = (check: VerifiedCheck) => Handshake | undefined

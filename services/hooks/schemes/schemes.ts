@@ -88,6 +88,11 @@ export function placesOf({ scheme, scheme_row: row }: Named): Places {
 }
 
 /** Whether a delivery can't be understood without its JSON. */
-export function needsJson({ type, id, timeMember, handshake }: Scheme): boolean {
+export function needsJson({
+  type,
+  id,
+  timeMember,
+  handshake,
+}: Places & Pick<Scheme, 'timeMember' | 'handshake'>): boolean {
   return type.json.length + id.json.length > 0 || (timeMember ?? handshake) !== undefined
 }
