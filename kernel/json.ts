@@ -32,12 +32,12 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** The member at a path such as `event.type`. */
+/** The member at a path such as `event.type`, or `items.0.name` within a list. */
 export function memberAt(object: JsonObject, path: string): unknown {
-  const steps = path.split('.')
-  const last = steps.pop() ?? ''
-  const within = steps.reduce((outer, step) => objectOf(outer[step]), object)
-  return within[last]
+  return path.split('.').reduce<unknown>((outer, step) => {
+    if (isList(outer)) return /^\d{1,4}$/.test(step) ? outer[Number(step)] : undefined
+    return objectOf(outer)[step]
+  }, object)
 }
 
 /** The items of a list, each as an object; none if the value is no list. */

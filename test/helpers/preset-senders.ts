@@ -6,6 +6,10 @@ import { CHAT, OPERATIONS, PEOPLE } from './preset-services.ts'
 import {
   mac,
   ed25519,
+  hexKey,
+  jwt,
+  sha256,
+  USUAL,
   signed,
   JSON_BODY,
   plain,
@@ -106,6 +110,13 @@ const CODE: readonly PresetSender[] = [
     hasId: true,
     detail: 'hmac-sha1 ok',
   }),
+  {
+    ...plain('netlify', 'X-Webhook-Signature', hex, { type: 'deploy_created' }),
+    sign: (secret, { body }) => ({
+      'X-Webhook-Signature': jwt(secret, { iss: 'netlify', sha256: sha256(body) }),
+      'X-Netlify-Event': 'deploy_created',
+    }),
+  },
   plain('npm', 'x-npm-signature', sha256Hex, {
     body: json({ event: 'package:publish' }),
     type: 'package:publish',
@@ -165,6 +176,35 @@ const SHOPS: readonly PresetSender[] = [
     }),
     sign: (secret, { body, url }) => ({
       'x-square-hmacsha256-signature': mac(secret, url + body, 'base64'),
+    }),
+  },
+  {
+    ...USUAL,
+    scheme: 'adyen',
+    makeSecret: hexKey,
+    proof: [],
+    sign: () => ({}),
+    body: ({ id }, secret) => {
+      const amount = { value: 4_200, currency: 'EUR' }
+      const text = `${id}::Castle:toll:4200:EUR:AUTHORISATION:true`
+      const NotificationRequestItem = {
+        additionalData: { hmacSignature: mac(Buffer.from(secret, 'hex'), text, 'base64') },
+        ...{ pspReference: id, merchantAccountCode: 'Castle', merchantReference: 'toll', amount },
+        ...{ eventCode: 'AUTHORISATION', success: 'true' },
+      }
+      return JSON.stringify({ live: 'false', notificationItems: [{ NotificationRequestItem }] })
+    },
+    type: 'AUTHORISATION',
+    detail: 'token ok',
+  },
+  {
+    ...plain('adyen-platform', 'HmacSignature', hex, {
+      makeSecret: hexKey,
+      body: json({ type: 'balancePlatform.transfer.created' }),
+      type: 'balancePlatform.transfer.created',
+    }),
+    sign: (secret, { body }) => ({
+      HmacSignature: mac(Buffer.from(secret, 'hex'), body, 'base64'),
     }),
   },
   plain('mollie', 'X-Mollie-Signature', sha256Hex, {

@@ -132,7 +132,12 @@ export const CHAT: readonly PresetSender[] = [
     stored: 200,
     isTimed: true,
   },
-  token('postmark', 'authorization', { body: json({ RecordType: 'Bounce' }), type: 'Bounce' }),
+  token('postmark', 'authorization', {
+    body: json({ RecordType: 'Bounce' }),
+    type: 'Bounce',
+    stored: 200,
+    refused: 401,
+  }),
   standard('resend', 'svix'),
 ]
 
@@ -158,6 +163,7 @@ export const OPERATIONS: readonly PresetSender[] = [
     type: 'firing',
   }),
   token('alertmanager', 'authorization', { body: json({ status: 'firing' }), type: 'firing' }),
+  token('better-stack', 'authorization', { body: json({ event: 'started' }), type: 'started' }),
   token('microsoft-graph', 'authorization'),
   token('docker-hub', 'authorization'),
   token('auth0', 'authorization'),
@@ -169,6 +175,7 @@ export const OPERATIONS: readonly PresetSender[] = [
       type: 'user.created',
       hasId: true,
       isTimed: true,
+      stored: 200,
     }),
     sign: (secret, { body, at }) => ({
       'WorkOS-Signature': `t=${at}000, v1=${mac(secret, `${at}000.${body}`)}`,
@@ -199,6 +206,11 @@ export const PEOPLE: readonly PresetSender[] = [
   plain('clickup', 'X-Signature', hex, {
     body: json({ event: 'taskCreated' }),
     type: 'taskCreated',
+  }),
+  token('monday', 'authorization', {
+    body: ({ id }) => JSON.stringify({ event: { type: 'create_pulse', triggerUuid: id } }),
+    type: 'create_pulse',
+    hasId: true,
   }),
   {
     ...USUAL,
@@ -251,6 +263,34 @@ export const PEOPLE: readonly PresetSender[] = [
     type: 'BOOKING_CREATED',
   }),
   {
+    ...USUAL,
+    scheme: 'contentful',
+    proof: [
+      'X-Contentful-Signature',
+      'X-Contentful-Signed-Headers',
+      'X-Contentful-Timestamp',
+      'X-Contentful-Topic',
+    ],
+    sign: (secret, { body, id, at, url }) => {
+      const topic = 'ContentManagement.Entry.publish'
+      const names = 'x-contentful-signed-headers,x-contentful-timestamp,x-contentful-topic'
+      const signed =
+        `x-contentful-signed-headers:${names};x-contentful-timestamp:${at}000;` +
+        `x-contentful-topic:${topic}`
+      const text = `POST\n${new URL(url).pathname}\n${signed}\n${body}`
+      return {
+        'X-Contentful-Signature': mac(secret, text),
+        'X-Contentful-Signed-Headers': names,
+        'X-Contentful-Timestamp': `${at}000`,
+        'X-Contentful-Topic': topic,
+        'X-Contentful-Idempotency-Key': id,
+      }
+    },
+    type: 'ContentManagement.Entry.publish',
+    hasId: true,
+    isTimed: true,
+  },
+  {
     ...plain('sanity', 'sanity-webhook-signature', hex, {
       body: json({ _type: 'article' }),
       type: 'article',
@@ -262,8 +302,7 @@ export const PEOPLE: readonly PresetSender[] = [
   },
   {
     ...plain('ghost', 'X-Ghost-Signature', hex, {
-      body: json({ event: 'post.published' }),
-      type: 'post.published',
+      body: json({ post: { current: {}, previous: {} } }),
       isTimed: true,
     }),
     sign: (secret, { body, at }) => ({

@@ -1,4 +1,11 @@
-import { createHmac, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
+import {
+  createHash,
+  createHmac,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  type KeyObject,
+} from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { keepSecret, secret as makeSecret } from './secrets.ts'
 
@@ -38,14 +45,30 @@ export type PresetSender = {
 type Encoding = 'hex' | 'base64' | 'base64url'
 type Hash = 'sha256' | 'sha1'
 
-export function mac(key: string, text: string, encoding: Encoding = 'hex', hash: Hash = 'sha256') {
+export function mac(
+  key: string | Buffer,
+  text: string,
+  encoding: Encoding = 'hex',
+  hash: Hash = 'sha256',
+) {
   return createHmac(hash, key).update(text).digest(encoding)
+}
+
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** A JSON Web Token by a shared secret. */
+export function jwt(secret: string, claims: object, head: object = { alg: 'HS256' }): string {
+  const parts = [head, claims].map((part) => Buffer.from(JSON.stringify(part)))
+  const text = parts.map((part) => part.toString('base64url')).join('.')
+  return `${text}.${mac(secret, text, 'base64url')}`
 }
 
 export const rfc3339 = (at: number): string => new Date(at * 1_000).toISOString()
 const text = (): string => makeSecret('preset')
 export const whsec = (): string =>
   keepSecret('preset', `whsec_${randomBytes(32).toString('base64')}`)
+
+export const hexKey = (): string => keepSecret('preset', randomBytes(32).toString('hex'))
 
 const privateKeys = new Map<string, KeyObject>()
 
@@ -138,7 +161,7 @@ export function token(
   const { says, ...own } = more
   const value = (secret: string): string => {
     if (header !== 'authorization') return secret
-    return scheme === 'azure-devops' || scheme === 'postmark'
+    return ['azure-devops', 'better-stack', 'postmark'].includes(scheme)
       ? `Basic ${Buffer.from(`:${secret}`).toString('base64')}`
       : `Bearer ${secret}`
   }

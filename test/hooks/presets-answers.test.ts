@@ -13,6 +13,7 @@ import {
 } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { presetSender, sendingTo } from '../helpers/preset-senders.ts'
+import { jwt, mac, sha256 } from '../helpers/preset-signing.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
@@ -40,6 +41,7 @@ for (const scheme of [
   'dropbox',
   'trello',
   'asana',
+  'woocommerce',
 ]) {
   await add(scheme, scheme)
 }
@@ -65,6 +67,7 @@ await t.test('a delivery with the headers of another sender says whose they are'
 
 const ZOOM = '{"event":"endpoint.url_validation","payload":{"plainToken":"qgg8"}}'
 const GRAPH = { trust_mode: 'signed', scheme: 'microsoft-graph' }
+const HOOKSHOT = { 'User-Agent': 'WooCommerce/10.1.0 Hookshot (WordPress/6.8)' }
 const TWITCH = { 'Twitch-Eventsub-Message-Type': 'webhook_callback_verification' }
 
 await t.test('checks of an address are answered as the sender asks, and not stored', async (t) => {
@@ -87,6 +90,10 @@ await t.test('checks of an address are answered as the sender asks, and not stor
     ['github?challenge=abc', 'GET', {}, 405, ''],
     ['nobody?challenge=abc', 'GET', {}, 405, ''],
     ['asana', 'POST', { 'X-Hook-Secret': 'b537207f20cbfa02357cf448134da559' }, 200, ''],
+    ['woocommerce', 'POST', HOOKSHOT, 200, ''],
+    ['woocommerce', 'POST', { ...HOOKSHOT, 'X-WC-Webhook-Signature': 'eA==' }, 403, ''],
+    ['woocommerce', 'POST', { 'User-Agent': 'curl/8' }, 403, ''],
+    ['shop', 'POST', HOOKSHOT, 404, ''],
   ]
   for (const [path, method, headers, status, body] of cases) {
     const answer = await request(`${base}/webhooks/generic/${path}`, { method, headers })
@@ -179,6 +186,85 @@ await t.test('a field of a form that looks like another one is refused', async (
   ] as const) {
     t.equal((await post(base, 'generic/calls', body, headers)).status, status, body.slice(0, 50))
   }
+})
+
+await t.test(
+  'a token of Netlify says by itself neither its algorithm nor its issuer',
+  async (t) => {
+    const secret = await add('deploys', 'netlify')
+    const body = '{"state": "ready"}'
+    const claims = { iss: 'netlify', sha256: sha256(body) }
+    for (const [what, token, status] of [
+      ['as it is sent', jwt(secret, claims), 202],
+      ['another body', jwt(secret, { ...claims, sha256: sha256('{}') }), 403],
+      ['no hash', jwt(secret, { iss: 'netlify' }), 403],
+      ['another issuer', jwt(secret, { ...claims, iss: 'castle' }), 403],
+      ['another algorithm', jwt(secret, claims, { alg: 'RS256' }), 403],
+      ['an extension', jwt(secret, claims, { alg: 'HS256', crit: ['b64'], b64: false }), 403],
+      ['no signature', jwt(secret, claims, { alg: 'none' }).replace(/[^.]*$/, ''), 403],
+      ['four parts', `${jwt(secret, claims)}.x`, 403],
+    ] as const) {
+      const headers = { 'X-Webhook-Signature': token }
+      t.equal((await post(base, 'generic/deploys', body, headers)).status, status, what)
+    }
+  },
+)
+
+await t.test(
+  'of a notification of Adyen there is one, because only the first is signed',
+  async (t) => {
+    const sender = presetSender('adyen')
+    const secret = await add('tolls', 'adyen')
+    const { body } = sendingTo(base, sender, secret)
+    const event = JSON.parse(body)
+    const two = { ...event, notificationItems: [...event.notificationItems, {}] }
+    for (const [sent, status] of [
+      [body, 202],
+      [JSON.stringify(two), 403],
+      [body.replace('4200', '42000'), 403],
+      [body.replace('4200', '4200.5'), 403],
+    ] as const) {
+      t.equal((await post(base, 'generic/tolls', sent)).status, status, sent)
+    }
+  },
+)
+
+await t.test('the time and the list of signed headers are among the signed ones', async (t) => {
+  const sender = presetSender('contentful')
+  const secret = await add('pages', 'contentful')
+  const url = `${base}/webhooks/generic/pages`
+  const sending = { ...sendingTo(base, sender, secret), url }
+  const right = await sender.sign(secret, sending)
+  t.equal((await post(base, 'generic/pages', sending.body, right)).status, 202)
+  const time = `x-contentful-timestamp:${right['X-Contentful-Timestamp']}`
+  const lists = [
+    ['x-contentful-signed-headers', 'x-contentful-signed-headers:x-contentful-signed-headers'],
+    ['x-contentful-timestamp', time],
+    ['', ''],
+  ] as const
+  for (const [list, signed] of lists) {
+    const text = `POST\n/webhooks/generic/pages\n${signed}\n${sending.body}`
+    const signature = { 'X-Contentful-Signature': mac(secret, text) }
+    const headers = { ...right, ...signature, 'X-Contentful-Signed-Headers': list }
+    t.equal((await post(base, 'generic/pages', sending.body, headers)).status, 403, list)
+  }
+})
+
+await t.test('a challenge of monday.com is answered to whoever has the token', async (t) => {
+  const fields = { name: 'boards', trust_mode: 'signed', scheme: 'monday' }
+  const made = await postForm(base, '/providers', fields)
+  const [, token = ''] = /id="made-token"[^>]*><code>([^<]+)</.exec(made.text) ?? []
+  keepSecret('monday', token)
+  await enable(base, 'generic:boards', true)
+  const before = await eventIds(base)
+  const to = `generic/boards?token=${token}`
+  const answer = await post(base, to, '{"challenge": "3eZbrw1aB1o"}')
+  t.match(answer, { status: 200, text: '{"challenge":"3eZbrw1aB1o"}' })
+  t.equal(answer.headers['content-type'], 'application/json')
+  t.equal((await post(base, 'generic/boards', '{"challenge": "3eZbrw1aB1o"}')).status, 403)
+  t.same(await eventIds(base), before, 'a challenge is no event')
+  const event = '{"challenge": "x", "event": {"type": "create_pulse"}}'
+  t.equal((await post(base, to, event)).status, 202)
 })
 
 await t.test('an operator says where type and id of a known sender stand', async (t) => {

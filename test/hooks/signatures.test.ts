@@ -320,6 +320,8 @@ t.test('the published vector, and our own signature of it', async (t) => {
     new Date(),
   )
   t.same(new Webhook(fresh).verify('{"b":2}', { ...now }), { b: 2 }, 'its library takes ours')
+  const short = makeSigningSecret((size) => Buffer.alloc(size, 1), 'lemon-squeezy')
+  t.match(short, /^[\w-]{32,40}$/, 'Lemon Squeezy takes 40 characters at most')
 })
 
 t.test('any of several signatures may match any of several keys', async (t) => {

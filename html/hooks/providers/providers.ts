@@ -95,7 +95,7 @@ const DIGITS: Readonly<Record<Scheme['encoding'], string>> = {
 function signedCurl({ url, token }: Made, scheme: Scheme): string {
   const { algorithm, encoding, list, prefix, signed } = scheme
   const text = shellText(signed)
-  const key = scheme.secret === 'whsec' ? '-mac HMAC -macopt hexkey:$KEY' : '-hmac "$SECRET"'
+  const key = KEYS[scheme.secret ?? 'text']
   const value = `${list?.time === undefined ? '' : `${list.time}$TIME${list.separator}`}${prefix}`
   const headers = [
     ...(signed.includes('{id}') ? [`${scheme.id.headers[0]}: $ID`] : []),
@@ -112,6 +112,13 @@ function signedCurl({ url, token }: Made, scheme: Scheme): string {
     ...headers.map((header) => `  -H "${header}" \\`),
     `  -H 'Content-Type: application/json' --data-raw "$BODY"`,
   ].join('\n')
+}
+
+const KEYS = {
+  text: '-hmac "$SECRET"',
+  whsec: '-mac HMAC -macopt hexkey:$KEY',
+  hex: '-mac HMAC -macopt hexkey:$SECRET',
+  'public key': '',
 }
 
 const CLOCKS = {

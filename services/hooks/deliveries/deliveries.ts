@@ -118,31 +118,34 @@ export function startGeneric(
     if (answer !== undefined) return answering(answer)
     return startVerified(receiver, head, row, scheme, {
       keys: keysAt(receiver.secrets, row, head.receivedAt),
-      refusal: () =>
-        scheme.refusal === 401
-          ? new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
-          : forbidden(SIGNATURE_WRONG),
+      refusal: () => refusalOf(scheme.refusal, SIGNATURE_WRONG),
       readMembers: (body, type) => (needsJson(scheme) ? readMembers(body, type) : undefined) ?? {},
       status: scheme.answer,
     })
   }
+  const known = presetNamed(row.scheme)?.scheme
   return {
     update: () => undefined,
     async finish(body) {
       const proof = proveCaller(head, row, pathToken)
       if ('reason' in proof) {
         const reason = withLikeness(proof.reason, head.headers, row.scheme)
-        throw rejected(receiver, head, forbidden(TOKEN_WRONG), reason, true)
+        throw rejected(receiver, head, refusalOf(known?.refusal, TOKEN_WRONG), reason, true)
       }
       noteSecret(receiver, head, row, proof.secret)
-      const answer = answerUnsigned(presetNamed(row.scheme)?.scheme.handshake, head)
+      const { headers } = head
+      const isRead = needsJson(placesOf(row))
+      const members = (isRead ? readMembers(body, headers['content-type']) : undefined) ?? {}
+      const name = known?.handshake
+      const answer = answerUnsigned(name, head) ?? answerVerified(name, { headers, members })
       if (answer !== undefined) return { kind: 'handshake', answer }
-      const { type, id } = placesOf(row)
-      const isRead = type.json.length + id.json.length > 0
-      const members = isRead ? readMembers(body, head.headers['content-type']) : undefined
-      return store(receiver, head, row, body, members ?? {})
+      return store(receiver, head, row, body, members, known?.answer)
     },
   }
+}
+
+function refusalOf(status: Scheme['refusal'], message: string): Fault {
+  return status === 401 ? new Fault(401, 'UNAUTHORIZED', message) : forbidden(message)
 }
 
 function answering(answer: Handshake): Receiving {
@@ -294,10 +297,10 @@ async function store(
   return { kind: 'stored', saved, status }
 }
 
-/** A signature that covers no byte of the event proves its caller, as a token does. */
+/** A signature that leaves out what may matter proves its caller, as a token does. */
 function trustOf({ trust_mode }: Provider, scheme: Scheme | undefined) {
   if (scheme === undefined) return trust_mode === 'token' ? 'token' : 'open'
-  return scheme.covers === 'caller' ? 'token' : scheme.algorithm
+  return scheme.covers === undefined ? scheme.algorithm : 'token'
 }
 
 /** 503: too much is waiting. */

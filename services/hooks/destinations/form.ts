@@ -87,7 +87,7 @@ type HeaderValues = Readonly<Record<string, string | null>>
  */
 export const SIGNING_SCHEMES = SCHEME_NAMES.filter((name) => {
   const scheme = schemeNamed(name)
-  return scheme !== undefined && isSignable(scheme) && scheme.covers !== 'caller'
+  return scheme !== undefined && isSignable(scheme) && scheme.covers === undefined
 })
 
 /** The accepted form of a scheme that signs, in words. */

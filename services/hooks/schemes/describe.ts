@@ -56,7 +56,9 @@ export function schemeNote(preset: Preset | undefined): string | null {
 
 function verifies(scheme: Preset['scheme']): string {
   if (!('signature' in scheme)) return 'a token, no signature'
-  const text = `${ALGORITHMS[scheme.algorithm]} of ${scheme.signed}`
+  const algorithm = ALGORITHMS[scheme.algorithm]
+  if (scheme.covers === 'members') return `${algorithm} of some members, not of the rest`
+  const text = `${algorithm} of ${scheme.signed.replaceAll('\n', '\\n')}`
   return scheme.covers === 'caller' ? `${text}, not of the event` : text
 }
 
@@ -72,6 +74,7 @@ export function secretForm(name: string | null): string {
   if (scheme?.secret === 'public key') {
     return KEY_FORMS[scheme.algorithm === 'p256' ? 'p256' : 'ed25519']
   }
+  if (scheme?.secret === 'hex') return '32 to 128 hex digits'
   const isStandard = scheme?.secret === 'whsec'
   return isStandard ? `"${SECRET_PREFIX}" and then 24 to 64 bytes as base64` : TEXT_FORM
 }

@@ -16,6 +16,8 @@ export type HandshakeName =
   | 'dropbox'
   | 'trello'
   | 'microsoft-graph'
+  | 'monday'
+  | 'woocommerce'
 
 /** The answer to a check; without a body it is empty. */
 export interface Handshake {
@@ -26,12 +28,12 @@ export interface Handshake {
   headers?: Readonly<Record<string, string>>
 }
 
-/** A check that a signature has proven. */
+/** A check that a signature or a token has proven. */
 interface VerifiedCheck {
   headers: IncomingHttpHeaders
   members: JsonObject
-  /** The key of that signature. */
-  key: Key | undefined
+  /** The key of the signature. */
+  key?: Key | undefined
 }
 
 type Answer = (check: VerifiedCheck) => Handshake | undefined
@@ -42,6 +44,11 @@ const VERIFIED: Partial<Record<HandshakeName, Answer>> = {
     if (type !== 'url_verification') return undefined
     // A list as text could be deeper than the stack.
     return json({ challenge: typeof challenge === 'string' ? challenge : '' })
+  },
+
+  /** The challenge is the only member. */
+  monday({ members: { challenge, ...others } }) {
+    return isShort(challenge) && Object.keys(others).length === 0 ? json({ challenge }) : undefined
   },
 
   /** PING: of interactions it has type 1, of webhook events type 0. */
@@ -68,7 +75,7 @@ const VERIFIED: Partial<Record<HandshakeName, Answer>> = {
   },
 }
 
-/** Answers a check that is signed as an event is; undefined for an event. */
+/** Answers a check that is proven as an event is; undefined for an event. */
 export function answerVerified(
   name: HandshakeName | undefined,
   check: VerifiedCheck,
@@ -105,6 +112,13 @@ const UNSIGNED: Partial<Record<HandshakeName, (check: Unproven) => Handshake | u
     const secret = headers['x-hook-secret']
     if (method !== 'POST' || headers['x-hook-signature'] !== undefined) return undefined
     return isShort(secret) ? { status: 200, headers: { 'X-Hook-Secret': secret } } : undefined
+  },
+
+  /** Of a new webhook: it is not signed, and any other status is shown as an error. */
+  woocommerce({ method, headers }) {
+    const isSigned = headers['x-wc-webhook-signature'] !== undefined
+    const isPing = !isSigned && /^WooCommerce\/\S+ Hookshot /.test(headers['user-agent'] ?? '')
+    return method === 'POST' && isPing ? { status: 200 } : undefined
   },
 
   'microsoft-graph'({ method, search }) {

@@ -13,9 +13,9 @@ export function makeToken(random: RandomBytes): string {
 /** How a signing secret of Standard Webhooks begins. */
 export const SECRET_PREFIX = 'whsec_'
 
-/** A fresh secret of 32 bytes, as senders take it. */
+/** A fresh secret, as senders take it: Lemon Squeezy takes 40 characters at most. */
 export function makeSigningSecret(random: RandomBytes, scheme: string): string {
-  if (schemeNamed(scheme)?.secret !== 'whsec') return makeToken(random)
+  if (schemeNamed(scheme)?.secret !== 'whsec') return random(24).toString('base64url')
   return SECRET_PREFIX + random(32).toString('base64')
 }
 
@@ -24,6 +24,7 @@ export function keyOf(name: string | null, secret: string): Key | undefined {
   const scheme = schemeNamed(name)
   if (scheme === undefined) return undefined
   if (scheme.secret === 'whsec') return signingKey(secret)
+  if (scheme.secret === 'hex') return HEX.test(secret) ? Buffer.from(secret, 'hex') : undefined
   if (scheme.secret === 'public key') return publicKey(secret, scheme.algorithm === 'p256')
   return isSecretText(secret) ? Buffer.from(secret) : undefined
 }
@@ -51,6 +52,9 @@ function publicKey(text: string, isP256: boolean): KeyObject | undefined {
     return undefined
   }
 }
+
+/** 16 to 64 bytes. */
+const HEX = /^(?:[\da-f]{2}){16,64}$/i
 
 const BASE64 = /^(?:[a-z\d+/]{4})*(?:[a-z\d+/]{2}==|[a-z\d+/]{3}=)?$/i
 

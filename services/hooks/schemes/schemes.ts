@@ -14,13 +14,19 @@ export interface Scheme extends SchemeRow {
   /** The member of the JSON that has the time of signing in milliseconds, where there is one. */
   timeMember?: string
   /** The form of the secret; text when absent, which stands for its UTF-8 bytes. */
-  secret?: 'whsec' | 'public key'
+  secret?: 'whsec' | 'hex' | 'public key'
   /** The sender makes the secret, so it has to be given. */
   isGiven?: true
   /** The receiver's status without a time; that of a missing signature when absent. */
   timeMissing?: 400
-  /** The signature covers no byte of the event: it proves its caller, as a token does. */
-  covers?: 'caller'
+  /** The signature covers nothing of the event, or a few members: it counts as a token. */
+  covers?: 'caller' | 'members'
+  /** A list whose first item is signed: a delivery with a second one is refused. */
+  single?: string
+  /** The header that lists the names of the signed headers, for `{headers}`. */
+  signedHeaders?: string
+  /** The signature is a JSON Web Token (HS256) of this issuer, with the SHA-256 of the body. */
+  jwt?: { issuer: string; bodyHash: string }
   /** A generic receiver's status for a wrong signature, 403 when absent. */
   refusal?: 401
   /** A generic receiver's status for an event that is stored, 202 when absent; 204 has no body. */
@@ -82,6 +88,11 @@ export function placesOf({ scheme, scheme_row: row }: Named): Places {
 }
 
 /** Whether a delivery can't be understood without its JSON. */
-export function needsJson({ type, id, timeMember, handshake }: Scheme): boolean {
+export function needsJson({
+  type,
+  id,
+  timeMember,
+  handshake,
+}: Places & Pick<Scheme, 'timeMember' | 'handshake'>): boolean {
   return type.json.length + id.json.length > 0 || (timeMember ?? handshake) !== undefined
 }

@@ -1,7 +1,22 @@
-import { createHmac, createVerify, timingSafeEqual, verify, type KeyObject } from 'node:crypto'
+import {
+  createHash,
+  createHmac,
+  createVerify,
+  timingSafeEqual,
+  verify,
+  type KeyObject,
+} from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { memberAt, parseObject, type JsonObject } from '../../../kernel/json.ts'
+import { memberAt, objectsOf, parseObject, type JsonObject } from '../../../kernel/json.ts'
+import { readJwt } from './jwt.ts'
 import type { Scheme } from './schemes.ts'
+import {
+  signedHeaderNames,
+  signedTexts,
+  type Head,
+  type ReadHead,
+  type Stamp,
+} from './signed-text.ts'
 
 /** A key of HMAC, where a text stands for its UTF-8 bytes, or a public key. */
 export type Key = string | Buffer | KeyObject
@@ -15,29 +30,7 @@ export interface Keys {
   retired: readonly Key[]
 }
 
-/** What is signed beside the body: empty where the scheme has no such part. */
-interface Stamp {
-  /** The delivery's id, which stays the same when it is sent again. */
-  id: string
-  /** When it was signed, in Unix seconds. */
-  time: string
-}
-
 type Headers = Readonly<Record<string, string>>
-
-/** What of a request may be signed beside its body. */
-interface Head {
-  headers: IncomingHttpHeaders
-  receivedAt: Date
-  method?: string
-  /** Base URL, path and query. */
-  url?: string
-}
-
-/** With the text of a body whose fields are signed. */
-interface ReadHead extends Head {
-  text?: string
-}
 
 /** Why a delivery is not verified. */
 export interface Unverified {
@@ -76,6 +69,7 @@ export function verifySignature(
   keys: Keys,
   freshness: number,
 ): Verifier {
+  if (scheme.jwt !== undefined) return verifyJwt(scheme, scheme.jwt, head, keys)
   if (scheme.signed.includes('{body}')) return verifyBytes(scheme, head, keys, freshness)
   return {
     update: () => undefined,
@@ -119,6 +113,37 @@ function verifyBytes(scheme: Scheme, head: ReadHead, keys: Keys, freshness: numb
       const key = matching.indexOf(true)
       if (key >= 0) return { secret: key === 0 ? 'current' : 'previous' }
       return { status: 401, reason: explainMismatch(scheme, keys, body, fits) }
+    },
+  }
+}
+
+/** A token by a shared secret, whose claims hold the hash of the body. */
+function verifyJwt(
+  scheme: Scheme,
+  { issuer, bodyHash }: NonNullable<Scheme['jwt']>,
+  { headers }: Head,
+  keys: Keys,
+): Verifier {
+  const value = firstValue(scheme.signature, headers, {})
+  if (value === undefined) return unverified(MISSING)
+  const jwt = readJwt(value)
+  const signature = jwt && signatureIn(jwt.signature, scheme)
+  if (jwt === undefined || signature === undefined) return unverified(MALFORMED)
+  const text = Buffer.from(jwt.signed)
+  const fits = (key: Key): boolean => startCheck(scheme, key, [signature]).matches(text)
+  const hash = createHash('sha256')
+  return {
+    update: (part) => void hash.update(part),
+    finish() {
+      const key = keys.accepted.map(fits).indexOf(true)
+      if (key < 0) {
+        const isRetired = keys.retired.some(fits)
+        return { status: 401, reason: isRetired ? 'matches a retired secret' : 'wrong secret' }
+      }
+      if (jwt.claims['iss'] !== issuer) return { status: 401, reason: 'a token of another issuer' }
+      const isSame = jwt.claims[bodyHash] === hash.digest('hex')
+      if (!isSame) return { status: 401, reason: 'altered body' }
+      return { secret: key === 0 ? 'current' : 'previous' }
     },
   }
 }
@@ -192,6 +217,10 @@ function read(scheme: Scheme, head: ReadHead): Signed | Unverified {
   const id = valueAt(ids)
   if (id === undefined) return { status: 401, reason: `header ${ids[0]} missing` }
   if (sent === undefined) return { status: 401, reason: `header ${timestamp[0]} missing` }
+  const isMisread =
+    signedHeaderNames(scheme, head.headers) === undefined ||
+    (scheme.single !== undefined && objectsOf(memberAt(members, scheme.single)).length !== 1)
+  if (isMisread) return MALFORMED
   const parts = list === undefined ? [value] : partsOf(value, list)
   const time = list?.time === undefined ? sent : onlyTime(parts, list.time)
   const signatures = parts.flatMap((part) => signatureIn(part, scheme) ?? [])
@@ -272,32 +301,6 @@ function timeText(at: Date, { clock }: Scheme): string {
  */
 function isDeliveryId(text: string): boolean {
   return /^[\x21-\x2d\x2f-\x7e]+$/.test(text)
-}
-
-/** The signed texts before and after the body; the whole text where fields alone are signed. */
-function signedTexts({ signed }: Scheme, { id, time }: Stamp, head: ReadHead): readonly string[] {
-  const { text = '', method = '', url = '' } = head
-  const parts: Readonly<Record<string, () => string>> = {
-    id: () => id,
-    timestamp: () => time,
-    method: () => method,
-    url: () => url,
-    form: () => formText(text),
-  }
-  const fill = (template: string): string =>
-    template.replace(/\{(\w+)(?::([\w.-]+))?\}/g, (_, part: string, path: string = '') => {
-      if (part !== 'json') return parts[part]?.() ?? ''
-      const member = memberAt(parseObject(text) ?? {}, path)
-      return typeof member === 'string' ? member : ''
-    })
-  return signed.split('{body}').map(fill)
-}
-
-/** Names and values of a form in the order of the names, as Twilio joins them. */
-function formText(text: string): string {
-  const fields = [...new URLSearchParams(text)]
-  const sorted = fields.toSorted(([a], [b]) => Number(a > b) - Number(a < b))
-  return sorted.map(([name, value]) => name + value).join('')
 }
 
 /** Whether a key made one of the signatures of a text, which comes part by part. */

@@ -41,7 +41,7 @@ export const CHAT: readonly Preset[] = [
     setup:
       'In the settings of your app, under Webhooks, set this URL as Endpoint. Copy the Public ' +
       'Key from General Information.',
-    tested: 'document',
+    tested: 'library',
     scheme: DISCORD,
   },
   {
@@ -117,7 +117,7 @@ export const CHAT: readonly Preset[] = [
     setup:
       'In the Marketplace, under Access of your app, add an event subscription with this URL. ' +
       'Copy the Secret Token, and validate the URL.',
-    tested: 'document',
+    tested: 'library',
     scheme: {
       ...HEX,
       signature: ['x-zm-signature'],
@@ -199,7 +199,14 @@ export const CHAT: readonly Preset[] = [
       'In the settings of the message stream, under Webhooks, add this URL. Paste the token that ' +
       'is made here as the password of basic auth.',
     tested: 'document',
-    scheme: { token: [], type: { headers: [], json: ['RecordType'] }, id: NOWHERE },
+    scheme: {
+      token: [],
+      type: { headers: [], json: ['RecordType'] },
+      id: NOWHERE,
+      // Postmark tries again unless it gets 200, and gives a delivery up at 403.
+      answer: 200,
+      refusal: 401,
+    },
   },
   {
     name: 'resend',

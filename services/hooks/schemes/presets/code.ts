@@ -54,8 +54,8 @@ export const CODE: readonly Preset[] = [
     title: 'Gitea',
     docs: 'https://docs.gitea.com/usage/webhooks',
     setup:
-      'In the settings of the repository, under Webhooks, add a Gitea webhook with this URL. ' +
-      'Paste the secret that is made here.',
+      'In the settings of the repository, under Webhooks, add a Gitea webhook with this URL and ' +
+      'the content type application/json. Paste the secret that is made here.',
     tested: 'document',
     scheme: {
       ...HEX,
@@ -69,8 +69,8 @@ export const CODE: readonly Preset[] = [
     title: 'Forgejo',
     docs: 'https://forgejo.org/docs/latest/user/webhooks/',
     setup:
-      'In the settings of the repository, under Webhooks, add a Forgejo webhook with this URL. ' +
-      'Paste the secret that is made here.',
+      'In the settings of the repository, under Webhooks, add a Forgejo webhook with this URL and ' +
+      'the content type application/json. Paste the secret that is made here.',
     tested: 'document',
     scheme: {
       ...HEX,
@@ -86,7 +86,7 @@ export const CODE: readonly Preset[] = [
     setup:
       'In the settings of the repository, under Webhooks, add this URL. Paste the secret that ' +
       'is made here.',
-    tested: 'document',
+    tested: 'vector',
     scheme: {
       ...SHA256_HEX,
       signature: ['x-hub-signature'],
@@ -111,7 +111,7 @@ export const CODE: readonly Preset[] = [
     setup:
       'In the project settings, under Webhooks, add this URL. Paste the secret that is made here ' +
       'as Secret token.',
-    tested: 'document',
+    tested: 'vector',
     scheme: {
       ...HEX,
       signature: ['circleci-signature'],
@@ -156,6 +156,24 @@ export const CODE: readonly Preset[] = [
     },
   },
   {
+    name: 'netlify',
+    title: 'Netlify (JWT with a shared secret)',
+    docs: 'https://docs.netlify.com/site-deploys/deploy-notifications/#payload-signature',
+    setup:
+      'In the project configuration, under Notifications, add an outgoing webhook with this URL. ' +
+      'Paste the secret that is made here as JWS secret token.',
+    tested: 'document',
+    scheme: {
+      ...HEX,
+      encoding: 'base64url',
+      signature: ['x-webhook-signature'],
+      signed: '{jwt}',
+      jwt: { issuer: 'netlify', bodyHash: 'sha256' },
+      type: { headers: ['x-netlify-event'], json: [] },
+      id: NOWHERE,
+    },
+  },
+  {
     name: 'docker-hub',
     title: 'Docker Hub (token in the URL)',
     docs: 'https://docs.docker.com/docker-hub/repos/manage/webhooks/',
@@ -172,7 +190,7 @@ export const CODE: readonly Preset[] = [
     setup:
       'Add a hook with this URL to the package by the API of the registry. Give it the secret ' +
       'that is made here.',
-    tested: 'document',
+    tested: 'library',
     scheme: { ...SHA256_HEX, signature: ['x-npm-signature'], type: EVENT, id: NOWHERE },
   },
   {
@@ -180,7 +198,7 @@ export const CODE: readonly Preset[] = [
     title: 'Linear',
     docs: 'https://linear.app/developers/webhooks',
     setup: 'In the settings, under API, add a webhook with this URL. Copy its signing secret.',
-    tested: 'document',
+    tested: 'library',
     scheme: {
       ...HEX,
       signature: ['linear-signature'],
@@ -198,7 +216,7 @@ export const CODE: readonly Preset[] = [
     setup:
       'As an administrator, under System, WebHooks, create a webhook with this URL. Paste the ' +
       'secret that is made here.',
-    tested: 'document',
+    tested: 'vector',
     scheme: {
       ...SHA256_HEX,
       signature: ['x-hub-signature'],

@@ -87,6 +87,20 @@ export const OPERATIONS: readonly Preset[] = [
     scheme: { token: [], type: { headers: [], json: ['status'] }, id: NOWHERE },
   },
   {
+    name: 'better-stack',
+    title: 'Better Stack (password)',
+    docs: 'https://betterstack.com/docs/uptime/webhooks/',
+    setup:
+      'Under Integrations, Exporting data, add an outgoing webhook with this URL. In its request ' +
+      'template, paste the token that is made here as the password of basic authentication.',
+    tested: 'document',
+    scheme: {
+      token: [],
+      type: { headers: [], json: ['event', 'data.attributes.event', 'event_type'] },
+      id: NOWHERE,
+    },
+  },
+  {
     name: 'microsoft-graph',
     title: 'Microsoft Graph (token in the URL)',
     docs: 'https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks',
@@ -129,7 +143,7 @@ export const OPERATIONS: readonly Preset[] = [
     docs: 'https://workos.com/docs/events/data-syncing/webhooks',
     setup:
       'In the Dashboard, under Webhooks, add an endpoint with this URL. Copy its signing secret.',
-    tested: 'document',
+    tested: 'library',
     scheme: {
       ...HEX,
       signature: ['workos-signature'],
@@ -140,6 +154,7 @@ export const OPERATIONS: readonly Preset[] = [
       type: { headers: [], json: ['event'] },
       id: ID,
       isGiven: true,
+      answer: 200,
     },
   },
   {

@@ -48,7 +48,7 @@ export const PEOPLE: readonly Preset[] = [
     setup:
       'Verify the subscription with an open provider of this name: its event has the ' +
       'verification_token. Remove that provider, and add it again with the token as secret.',
-    tested: 'document',
+    tested: 'library',
     scheme: {
       ...SHA256_HEX,
       signature: ['x-notion-signature'],
@@ -66,6 +66,22 @@ export const PEOPLE: readonly Preset[] = [
     scheme: { ...HEX, signature: ['x-signature'], type: EVENT, id: NOWHERE, isGiven: true },
   },
   {
+    name: 'monday',
+    title: 'monday.com (token in the URL)',
+    docs: 'https://developer.monday.com/api-reference/reference/webhooks',
+    setup:
+      'Enable the provider, and add a webhook integration to the board, or create one by the API, ' +
+      'with this URL. Put the token that is made here behind it, as ?token=TOKEN.',
+    tested: 'document',
+    scheme: {
+      token: [],
+      type: { headers: [], json: ['event.type'] },
+      // The same for each try of one event.
+      id: { headers: [], json: ['event.triggerUuid'] },
+      handshake: 'monday',
+    },
+  },
+  {
     name: 'hubspot',
     title: 'HubSpot (v3)',
     docs:
@@ -74,7 +90,7 @@ export const PEOPLE: readonly Preset[] = [
     setup:
       'Set this URL, to the letter, as the target of the webhooks of your app. Copy the client ' +
       'secret of the app.',
-    tested: 'document',
+    tested: 'library',
     scheme: {
       ...BASE64,
       signature: ['x-hubspot-signature-v3'],
@@ -143,7 +159,7 @@ export const PEOPLE: readonly Preset[] = [
   {
     name: 'calendly',
     title: 'Calendly',
-    docs: 'https://developer.calendly.com/api-docs/ZG9jOjM2MzE2MDM4-webhook-signatures',
+    docs: 'https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures',
     setup:
       'Create a webhook subscription by the API with this URL. Give it the secret that is made ' +
       'here as signing_key.',
@@ -163,6 +179,26 @@ export const PEOPLE: readonly Preset[] = [
       signature: ['x-cal-signature-256'],
       type: { headers: [], json: ['triggerEvent'] },
       id: NOWHERE,
+    },
+  },
+  {
+    name: 'contentful',
+    title: 'Contentful',
+    docs: 'https://www.contentful.com/developers/docs/extensibility/webhooks/request-verification/',
+    setup:
+      'In the settings of the space, under Webhooks, add this URL, without a query. In the ' +
+      'settings of the webhooks, enable request verification, and copy the signing secret.',
+    tested: 'library',
+    scheme: {
+      ...HEX,
+      signature: ['x-contentful-signature'],
+      signed: '{method}\n{path}\n{headers}\n{body}',
+      signedHeaders: 'x-contentful-signed-headers',
+      timestamp: ['x-contentful-timestamp'],
+      clock: 'milliseconds',
+      type: { headers: ['x-contentful-topic'], json: [] },
+      id: { headers: ['x-contentful-idempotency-key'], json: [] },
+      isGiven: true,
     },
   },
   {
@@ -196,7 +232,8 @@ export const PEOPLE: readonly Preset[] = [
       list: { separator: ',', time: 't=', isSpaced: true },
       signed: '{body}{timestamp}',
       clock: 'milliseconds',
-      type: EVENT,
+      // The payload says what changed, and not which event it is.
+      type: NOWHERE,
       id: NOWHERE,
     },
   },

@@ -1,4 +1,3 @@
-import type { HandshakeName } from '../handshakes.ts'
 import type { Places, Scheme } from '../schemes.ts'
 import { CHAT } from './chat.ts'
 import { CODE } from './code.ts'
@@ -24,10 +23,9 @@ export interface Preset {
 }
 
 /** A sender that proves itself by a token, which covers no byte: it is no signature. */
-export interface TokenScheme extends Places {
+export interface TokenScheme extends Places, Pick<Scheme, 'answer' | 'refusal' | 'handshake'> {
   /** Headers with the token, beside the places where every token may be. */
   token: readonly string[]
-  handshake?: HandshakeName
 }
 
 /** Every sender that is known: rows that decide nothing by themselves. */

@@ -67,3 +67,11 @@ export const DISCORD: Scheme = {
   answer: 204,
   handshake: 'discord',
 }
+
+/** The one event in a standard webhook of Adyen, and what is signed of it. */
+export const ADYEN_ITEM = 'notificationItems.0.NotificationRequestItem'
+export const ADYEN_MEMBERS =
+  `{json:${ADYEN_ITEM}.pspReference}:{json:${ADYEN_ITEM}.originalReference}:` +
+  `{json:${ADYEN_ITEM}.merchantAccountCode}:{json:${ADYEN_ITEM}.merchantReference}:` +
+  `{json:${ADYEN_ITEM}.amount.value}:{json:${ADYEN_ITEM}.amount.currency}:` +
+  `{json:${ADYEN_ITEM}.eventCode}:{json:${ADYEN_ITEM}.success}`

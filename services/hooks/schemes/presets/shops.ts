@@ -1,5 +1,16 @@
 import type { Preset } from './presets.ts'
-import { BASE64, EVENT, HEX, ID, NOWHERE, SHA256_HEX, STAMPED, TYPE } from './shared.ts'
+import {
+  ADYEN_ITEM,
+  ADYEN_MEMBERS,
+  BASE64,
+  EVENT,
+  HEX,
+  ID,
+  NOWHERE,
+  SHA256_HEX,
+  STAMPED,
+  TYPE,
+} from './shared.ts'
 
 // Payments and shops.
 
@@ -27,7 +38,7 @@ export const SHOPS: readonly Preset[] = [
     setup:
       'Under Developer tools, Notifications, add a destination with this URL. Copy its secret ' +
       'key, which begins with pdl_ntfset_.',
-    tested: 'document',
+    tested: 'vector',
     scheme: {
       ...HEX,
       signature: ['paddle-signature'],
@@ -74,6 +85,48 @@ export const SHOPS: readonly Preset[] = [
     },
   },
   {
+    name: 'adyen',
+    title: 'Adyen (standard webhooks, signs some members)',
+    docs:
+      'https://docs.adyen.com/development-resources/webhooks/secure-webhooks/' +
+      'verify-hmac-signatures',
+    setup:
+      'In the Customer Area, under Developers, Webhooks, add a standard webhook with this URL and ' +
+      'the method JSON. Under Security, generate the HMAC key, and copy it.',
+    tested: 'library',
+    scheme: {
+      ...BASE64,
+      signature: [`json:${ADYEN_ITEM}.additionalData.hmacSignature`],
+      signed: ADYEN_MEMBERS,
+      single: 'notificationItems',
+      type: { headers: [], json: [`${ADYEN_ITEM}.eventCode`] },
+      // Several events of one payment have its reference.
+      id: NOWHERE,
+      secret: 'hex',
+      isGiven: true,
+      covers: 'members',
+    },
+  },
+  {
+    name: 'adyen-platform',
+    title: 'Adyen (all other webhooks)',
+    docs:
+      'https://docs.adyen.com/development-resources/webhooks/secure-webhooks/' +
+      'verify-hmac-signatures',
+    setup:
+      'In the Customer Area or the Balance Platform, under Developers, Webhooks, add a webhook ' +
+      'with this URL. Generate its HMAC key, and copy it.',
+    tested: 'library',
+    scheme: {
+      ...BASE64,
+      signature: ['hmacsignature'],
+      type: TYPE,
+      id: NOWHERE,
+      secret: 'hex',
+      isGiven: true,
+    },
+  },
+  {
     name: 'mollie',
     title: 'Mollie (next-gen webhooks)',
     docs: 'https://docs.mollie.com/reference/webhooks-best-practices',
@@ -95,7 +148,7 @@ export const SHOPS: readonly Preset[] = [
     setup:
       'In the Dashboard, under Account & Settings, Webhooks, add this URL. Paste the secret that ' +
       'is made here.',
-    tested: 'document',
+    tested: 'vector',
     scheme: {
       ...HEX,
       signature: ['x-razorpay-signature'],
@@ -108,7 +161,7 @@ export const SHOPS: readonly Preset[] = [
     title: 'Shopify',
     docs: 'https://shopify.dev/docs/apps/build/webhooks/verify-deliveries',
     setup: 'Subscribe to the topics of your app with this URL. Copy the client secret of the app.',
-    tested: 'document',
+    tested: 'library',
     scheme: {
       ...BASE64,
       signature: ['x-shopify-hmac-sha256', 'shopify-hmac-sha256'],
@@ -126,14 +179,15 @@ export const SHOPS: readonly Preset[] = [
     title: 'WooCommerce',
     docs: 'https://developer.woocommerce.com/docs/best-practices/urls-and-routing/webhooks/',
     setup:
-      'Under WooCommerce, Settings, Advanced, Webhooks, add this URL. Paste the secret that is ' +
-      'made here.',
+      'Enable the provider, and add this URL under WooCommerce, Settings, Advanced, Webhooks. ' +
+      'Paste the secret that is made here.',
     tested: 'document',
     scheme: {
       ...BASE64,
       signature: ['x-wc-webhook-signature'],
       type: { headers: ['x-wc-webhook-topic'], json: [] },
       id: { headers: ['x-wc-webhook-delivery-id'], json: [] },
+      handshake: 'woocommerce',
     },
   },
 ]
