@@ -19,6 +19,7 @@ import { calledTool, runMethod, toResult } from './methods.ts'
 import {
   checkHandshake,
   checkStateless,
+  hasResourceLinks,
   metaOf,
   protocolOf,
   type Protocol,
@@ -38,6 +39,7 @@ export interface PostOptions {
 /** A request whose headers and version were checked. */
 interface CheckedRequest extends RpcRequest {
   protocol: Protocol
+  hasResourceLinks: boolean
 }
 
 /**
@@ -61,7 +63,8 @@ export async function postMcp(
       : checkHandshake(context.headers)
   if (refusal !== undefined) return failed(id, refusal)
 
-  const request = { ...message, protocol }
+  const canLink = hasResourceLinks(protocol, context.headers)
+  const request = { ...message, protocol, hasResourceLinks: canLink }
   const tool = method === 'tools/call' ? calledTool(server, params) : undefined
   if (tool?.streams === true && (context.headers.accept ?? '').includes('text/event-stream')) {
     return streamReply(server, request, context.actor, options)
@@ -70,6 +73,7 @@ export async function postMcp(
     actor: context.actor,
     gone: () => AbortSignal.any([options.signal, context.gone()]),
     progress: () => undefined,
+    hasResourceLinks: canLink,
   })
   return envelopeReply(envelope, status)
 }
@@ -142,6 +146,7 @@ function streamReply(
         const notice = { jsonrpc: '2.0', method: 'notifications/progress', params }
         send(sink, [JSON.stringify(notice)])
       },
+      hasResourceLinks: request.hasResourceLinks,
     }
     void run(server, request, call).then(
       ({ envelope }) => {
