@@ -36,10 +36,13 @@ export interface PostOptions {
   signal: AbortSignal
 }
 
+/** What a call knows of who made it. */
+type Caller = Omit<Call, 'canLink'>
+
 /** A request whose headers and version were checked. */
 interface CheckedRequest extends RpcRequest {
   protocol: Protocol
-  hasResourceLinks: boolean
+  canLink: boolean
 }
 
 /**
@@ -64,7 +67,7 @@ export async function postMcp(
   if (refusal !== undefined) return failed(id, refusal)
 
   const canLink = hasResourceLinks(protocol, context.headers)
-  const request = { ...message, protocol, hasResourceLinks: canLink }
+  const request = { ...message, protocol, canLink }
   const tool = method === 'tools/call' ? calledTool(server, params) : undefined
   if (tool?.streams === true && (context.headers.accept ?? '').includes('text/event-stream')) {
     return streamReply(server, request, context.actor, options)
@@ -73,7 +76,6 @@ export async function postMcp(
     actor: context.actor,
     gone: () => AbortSignal.any([options.signal, context.gone()]),
     progress: () => undefined,
-    hasResourceLinks: canLink,
   })
   return envelopeReply(envelope, status)
 }
@@ -104,9 +106,10 @@ function acknowledge(
 
 async function run(
   server: McpServer,
-  { protocol, id, method, params }: CheckedRequest,
-  call: Call,
+  { protocol, canLink, id, method, params }: CheckedRequest,
+  caller: Caller,
 ): Promise<{ envelope: Envelope; status: number }> {
+  const call = { ...caller, canLink }
   const outcome = await runMethod(server, protocol, method, params, call)
   if ('failure' in outcome) {
     const { failure } = outcome
@@ -137,7 +140,7 @@ function streamReply(
       stopKeepAlive()
       closed.abort()
     })
-    const call: Call = {
+    const call: Caller = {
       actor,
       gone: () => AbortSignal.any([signal, closed.signal]),
       progress(progress, total, message) {
@@ -146,7 +149,6 @@ function streamReply(
         const notice = { jsonrpc: '2.0', method: 'notifications/progress', params }
         send(sink, [JSON.stringify(notice)])
       },
-      hasResourceLinks: request.hasResourceLinks,
     }
     void run(server, request, call).then(
       ({ envelope }) => {

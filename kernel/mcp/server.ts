@@ -50,7 +50,7 @@ export interface Call {
   /** Reports progress to a client that asked for it. Only a tool that `streams` can. */
   progress(done: number, total: number, message: string): void
   /** Whether a result may link resources: protocol version 2025-03-26 does not know such links. */
-  readonly hasResourceLinks: boolean
+  readonly canLink: boolean
 }
 
 export interface Tool {

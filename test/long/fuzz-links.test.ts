@@ -90,6 +90,10 @@ await eachBackend(
       known: {
         ...{ slug, email, token: oneOf(() => tokens), tag: fc.constantFrom('kept', 'A b') },
         ...{ 'links/:id': oneOf(() => kept), 'tags/:slug': fc.constant('kept') },
+        links: fc.array(
+          oneOf(() => kept),
+          { minLength: 1, maxLength: 3 },
+        ),
         ...{ 'tokens/:id': oneOf(() => tokens), 'users/:id': fc.constantFrom(ann.id, bob.id) },
         ...{ 'owners/:uid': fc.constant(ann.id), 'owners/:user': fc.constant(ann.id) },
         ...{ 'shares/:uid': fc.constant(bob.id), 'shares/:user': fc.constant(bob.id) },

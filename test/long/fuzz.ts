@@ -333,10 +333,11 @@ function encodeBody(route: Route, value: unknown): string {
   return fieldsOf(value)
 }
 
-/** As forms and queries are written. */
+/** As forms and queries are written: a list is a field for each item. */
 function fieldsOf(value: unknown): string {
   const given = Object.entries(Object(value)).filter(([, one]) => one !== undefined)
-  return new URLSearchParams(given.map(([name, one]) => [name, String(one)])).toString()
+  const fields = given.flatMap(([name, one]) => [one].flat().map((item) => [name, String(item)]))
+  return new URLSearchParams(fields).toString()
 }
 
 function withQuery(path: string, query: unknown): string {

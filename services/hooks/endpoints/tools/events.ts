@@ -86,12 +86,12 @@ export function getTool({ db }: Hooks): Tool {
       payload_omitted_bytes: Type.Integer({ minimum: 0 }),
     }),
     annotations: READ_ONLY,
-    async call({ id }, { hasResourceLinks }) {
+    async call({ id }, { canLink }) {
       const { event, omittedBytes: omitted } = await readEventStart(db, id, MAX_PAYLOAD)
       const detail = { ...event, payload_omitted_bytes: omitted }
       if (omitted === 0) return toolValue(detail, UNTRUSTED)
       const cut = `${omitted} bytes at the end of the payload are left out. ${partsNotice(event)}`
-      return toolValue(detail, `${UNTRUSTED} ${cut}`, hasResourceLinks ? partLinks(event) : [])
+      return toolValue(detail, `${UNTRUSTED} ${cut}`, canLink ? partLinks(event) : [])
     },
   })
 }

@@ -85,6 +85,6 @@ function memberLines(members: Type.Static<typeof Members>): string {
   })
   const text = lines.join('\n')
   if (text.length <= MAX_SEARCH_LENGTH) return text
-  const problem = `members may have ${MAX_SEARCH_LENGTH} characters at most, paths and values together.`
-  throw new CallError('invalid_argument', problem)
+  const most = `${MAX_SEARCH_LENGTH} characters at most`
+  throw new CallError('invalid_argument', `members may have ${most}, paths and values together.`)
 }
