@@ -19,7 +19,7 @@ import {
 } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
-import { fuzz, INERT } from './fuzz.ts'
+import { fuzz, INERT, UNWATCHED } from './fuzz.ts'
 import { MARKER } from './fuzz-values.ts'
 
 const ROUTES = opsRoutes(INERT as OpsApp, async () => true)
@@ -58,6 +58,7 @@ await eachBackend(
     const ops = await startOpsProcess(t, backend, {
       ...(await backend.env(t)),
       ...model.env,
+      ...UNWATCHED,
       OPS_CHAT_API_KEY: CHAT_KEY,
       OPS_INVENTORY: await inventoryFile(t, { services }),
     })
