@@ -17,6 +17,8 @@ const ARGS = {
 const FLAGS = {
   to: value('URL', 'the target, else the default one', accepted(TARGET_FORM, parseTarget)),
   ...FILTER_FLAGS,
+  // Of the last 24h would be other events once they were counted.
+  since: { ...FILTER_FLAGS.since, summary: 'only events from this time or id on' },
   'dry-run': { summary: 'count the events that the filter chooses, and send nothing' },
   'highest-id': { ...ID, summary: 'the highest event to send, as the dry run gave it' },
   confirm: value(

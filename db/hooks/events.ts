@@ -52,6 +52,7 @@ const StreamBounds = Type.Object({
 })
 
 const Id = Type.Object({ id: Type.Integer() })
+const PayloadPart = Type.Object({ part: Bytes, payload_size: Type.Integer() })
 const PayloadStart = Type.Object({ id: Type.Integer(), start: Bytes })
 /** Where a step of a search ended. */
 export const SearchedTo = Type.Object({ id: Type.Integer(), received_at: Timestamp })
@@ -77,6 +78,7 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
     id: 'int8',
     bytes: 'int4',
   }),
+  findPayloadPart: optional(PayloadPart, { id: 'int8', skipped: 'int4', bytes: 'int4' }),
   findNeighbours: optional(Neighbours, { id: 'int8' }),
   findSameBody: optional(Type.Pick(EventSummary, ['id', 'event_type']), { id: 'int8' }),
   firstIdSince: one(Id, { since: 'timestamptz' }),

@@ -7,6 +7,7 @@ import {
   type Call,
   type McpServer,
   type Resource,
+  type ResourceTemplate,
   type Tool,
 } from './server.ts'
 
@@ -89,13 +90,38 @@ const callTool: Method = async (server, params, call) => {
   }
 }
 
-const readResource: Method = async ({ resources }, params) => {
+const readResource: Method = async (server, params) => {
   const { uri } = params
   if (typeof uri !== 'string') return invalidParams('uri must be a string.')
-  const contents = await resources.find((candidate) => candidate.uri === uri)?.read()
+  const contents = await readerOf(server, uri)?.()
   return contents === undefined
     ? invalidParams('There is no resource under this URI.', { uri })
-    : { result: { contents: [contents] }, freshMs: 0 }
+    : { result: { contents }, freshMs: 0 }
+}
+
+/** What reads the resource of a URI; undefined where none may have it. */
+function readerOf({ resources, templates }: McpServer, uri: string) {
+  const listed = resources.find((candidate) => candidate.uri === uri)
+  if (listed !== undefined) return listed.read
+  for (const { uriTemplate, read } of templates) {
+    const params = paramsOf(uriTemplate, uri)
+    if (params !== undefined) return () => read(uri, params)
+  }
+  return undefined
+}
+
+/** The values of a template's parameters in a URI; undefined for a URI of another form. */
+function paramsOf(template: string, uri: string): Record<string, string> | undefined {
+  const given = uri.split('/')
+  const wanted = template.split('/')
+  if (given.length !== wanted.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [at, segment] of wanted.entries()) {
+    const value = given[at] ?? ''
+    if (segment.startsWith('{')) params[segment.slice(1, -1)] = value
+    else if (value !== segment) return undefined
+  }
+  return params
 }
 
 /** A method's result. `freshMs` is how long a client may keep it. */
@@ -122,7 +148,7 @@ function describeTool({ streams: _streams, call: _call, ...shown }: Tool): JsonO
   return shown
 }
 
-function describeResource({ read: _read, ...shown }: Resource): JsonObject {
+function describeResource({ read: _read, ...shown }: Resource | ResourceTemplate): JsonObject {
   return shown
 }
 
@@ -130,7 +156,10 @@ const METHODS_OF_BOTH: readonly (readonly [string, Method])[] = [
   ['tools/list', list('tools', ({ tools }) => tools.map(describeTool))],
   ['tools/call', callTool],
   ['resources/list', list('resources', ({ resources }) => resources.map(describeResource))],
-  ['resources/templates/list', list('resourceTemplates', () => [])],
+  [
+    'resources/templates/list',
+    list('resourceTemplates', ({ templates }) => templates.map(describeResource)),
+  ],
   ['resources/read', readResource],
 ]
 

@@ -19,6 +19,7 @@ import { calledTool, runMethod, toResult } from './methods.ts'
 import {
   checkHandshake,
   checkStateless,
+  hasResourceLinks,
   metaOf,
   protocolOf,
   type Protocol,
@@ -35,9 +36,13 @@ export interface PostOptions {
   signal: AbortSignal
 }
 
+/** What a call knows of who made it. */
+type Caller = Omit<Call, 'canLink'>
+
 /** A request whose headers and version were checked. */
 interface CheckedRequest extends RpcRequest {
   protocol: Protocol
+  canLink: boolean
 }
 
 /**
@@ -61,7 +66,8 @@ export async function postMcp(
       : checkHandshake(context.headers)
   if (refusal !== undefined) return failed(id, refusal)
 
-  const request = { ...message, protocol }
+  const canLink = hasResourceLinks(protocol, context.headers)
+  const request = { ...message, protocol, canLink }
   const tool = method === 'tools/call' ? calledTool(server, params) : undefined
   if (tool?.streams === true && (context.headers.accept ?? '').includes('text/event-stream')) {
     return streamReply(server, request, context.actor, options)
@@ -100,9 +106,10 @@ function acknowledge(
 
 async function run(
   server: McpServer,
-  { protocol, id, method, params }: CheckedRequest,
-  call: Call,
+  { protocol, canLink, id, method, params }: CheckedRequest,
+  caller: Caller,
 ): Promise<{ envelope: Envelope; status: number }> {
+  const call = { ...caller, canLink }
   const outcome = await runMethod(server, protocol, method, params, call)
   if ('failure' in outcome) {
     const { failure } = outcome
@@ -133,7 +140,7 @@ function streamReply(
       stopKeepAlive()
       closed.abort()
     })
-    const call: Call = {
+    const call: Caller = {
       actor,
       gone: () => AbortSignal.any([signal, closed.signal]),
       progress(progress, total, message) {

@@ -47,6 +47,12 @@ export function checkHandshake(headers: IncomingHttpHeaders) {
   return unsupportedVersion(String(version))
 }
 
+/** Whether a checked request's version has links to resources in results: all but 2025-03-26. */
+export function hasResourceLinks(protocol: Protocol, headers: IncomingHttpHeaders): boolean {
+  const version = headers['mcp-protocol-version']
+  return protocol === 'stateless' || (version !== undefined && version !== '2025-03-26')
+}
+
 /**
  * The version that the response to `initialize` names: the client's, or the newest with a
  * handshake.

@@ -13,6 +13,8 @@ export interface McpServer {
   /** In the order in which they are listed. */
   tools: readonly Tool[]
   resources: readonly Resource[]
+  /** Resources that are not listed one by one. */
+  templates: readonly ResourceTemplate[]
   /** Gets what a handler threw; the client only learns that something failed. */
   onFault: (what: string, error: unknown) => void
 }
@@ -47,6 +49,8 @@ export interface Call {
   gone(): AbortSignal
   /** Reports progress to a client that asked for it. Only a tool that `streams` can. */
   progress(done: number, total: number, message: string): void
+  /** Whether a result may link resources: protocol version 2025-03-26 does not know such links. */
+  readonly canLink: boolean
 }
 
 export interface Tool {
@@ -82,7 +86,24 @@ export interface Resource {
   title: string
   description: string
   mimeType: string
-  read: () => Promise<ResourceContents>
+  read: () => Promise<readonly ResourceContents[]>
+}
+
+/** A resource that a result names. */
+export interface ResourceLink extends Omit<Resource, 'read'> {
+  /** In bytes, before any encoding. */
+  size: number
+}
+
+/** Resources whose URIs have one form. */
+export interface ResourceTemplate extends Omit<Resource, 'uri' | 'mimeType' | 'read'> {
+  /** Segments between slashes; one such as `{id}` stands for any text without a slash. */
+  uriTemplate: string
+  /** Undefined where no resource has this URI. */
+  read: (
+    uri: string,
+    params: Readonly<Record<string, string>>,
+  ) => Promise<readonly ResourceContents[] | undefined>
 }
 
 /** A tool by its schemas: they validate and type its arguments, and clients see them. */
@@ -125,10 +146,15 @@ export function toolError(code: string, message: string): ToolResult {
  * A tool's value, which conforms to its output schema, as structured content and repeated as text
  * for clients that know only that.
  */
-export function toolValue(value: JsonObject, notice?: string): ToolResult {
+export function toolValue(
+  value: JsonObject,
+  notice?: string,
+  links: readonly ResourceLink[] = [],
+): ToolResult {
   const text = JSON.stringify(value)
-  const content = [{ type: 'text', text }]
+  const content: JsonObject[] = [{ type: 'text', text }]
   if (notice !== undefined) content.push({ type: 'text', text: notice })
+  content.push(...links.map((link) => ({ type: 'resource_link', ...link })))
   return toMembers(content, `,"structuredContent":${text}`)
 }
 

@@ -1,13 +1,13 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import type { ActiveProvider } from '../../db/hooks/providers.ts'
+import { ActiveProvider } from '../../db/hooks/providers.ts'
 import { databaseAnswers } from '../../db/server.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { alarmsOf, openAlarms, type AlarmKind, type ProviderAlarm } from './alarms.ts'
 import { readProviders } from './providers.ts'
 import type { HooksParts, Registry } from './registry.ts'
-import { mayDeliver, type SigningSecrets } from './schemes/secrets.ts'
+import { mayDeliver, secretStatus, type SigningSecrets } from './schemes/secrets.ts'
 
 /** A provider as the stream's `status` message has it. */
 type ProviderLine = ReturnType<typeof toLine>
@@ -86,6 +86,64 @@ function toLine(row: ActiveProvider, enabled: boolean, alarms: readonly Provider
 function connectionOf(rows: readonly ActiveProvider[], now: Date) {
   const last = Math.max(0, ...rows.map((row) => row.last_event_at?.getTime() ?? 0))
   return now.getTime() - last <= RECEIVING_MS ? 'receiving' : 'idle'
+}
+
+const { name, trust_mode, recent_count, recent_rejections, last_event_at } =
+  ActiveProvider.properties
+
+/** Whether a provider's deliveries can come in, and whether they did. */
+export const ProviderHealth = Type.Object({
+  name,
+  trust_mode,
+  state: Type.Enum(['ready', 'alarm', 'disabled', 'secret_missing', 'broker_out_of_reach'], {
+    description: 'alarm: deliveries can come in, and an alarm fires',
+  }),
+  recent_count,
+  recent_rejections,
+  last_event_at,
+  /** Those that an operator has set. */
+  alarms: Type.Array(
+    Type.Object({ kind: Type.Enum(['silent', 'burst']), fires: Type.Boolean() }),
+    {
+      description:
+        'silent: no event for longer than expected; burst: many deliveries with a wrong secret',
+    },
+  ),
+})
+export type ProviderHealth = Type.Static<typeof ProviderHealth>
+
+/** The health of a provider as of a time. A disabled one raises no alarm. */
+export function providerHealth(
+  row: ActiveProvider,
+  secrets: SigningSecrets,
+  broker: StatusMessage['broker'],
+  now: Date,
+): ProviderHealth {
+  const alarms = alarmsOf(row, now).map(({ kind, fires }) => {
+    return { kind, fires: fires && mayDeliver(row, secrets) }
+  })
+  return {
+    name: row.name,
+    trust_mode: row.trust_mode,
+    state: stateOf(row, secrets, broker, alarms),
+    recent_count: row.recent_count,
+    recent_rejections: row.recent_rejections,
+    last_event_at: row.last_event_at,
+    alarms,
+  }
+}
+
+function stateOf(
+  row: ActiveProvider,
+  secrets: SigningSecrets,
+  broker: StatusMessage['broker'],
+  alarms: ProviderHealth['alarms'],
+): ProviderHealth['state'] {
+  if (secretStatus(row, secrets) === 'missing') return 'secret_missing'
+  if (!row.enabled) return 'disabled'
+  // Without a configured broker nothing reads the channel either.
+  if (row.family === 'queue' && broker !== 'ok') return 'broker_out_of_reach'
+  return alarms.some(({ fires }) => fires) ? 'alarm' : 'ready'
 }
 
 /** hooks.md section 2, Health. */

@@ -19,6 +19,12 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
   left join hooks.repeats r on r.event_id = e.id
  where e.id = :id;
 
+-- name: findPayloadPart
+-- Some :bytes of a payload after the first :skipped ones, and its length. Empty when no such event is stored.
+select substring(payload from :skipped + 1 for :bytes) as part, length(payload) as payload_size
+  from hooks.events
+ where id = :id;
+
 -- name: findSameBody
 -- The first signed event of the same provider with the same body. Empty when this event is the first.
 select first.id, first.event_type

@@ -11,6 +11,15 @@ import { until } from '../helpers/until.ts'
 /** The part of the answer of `list_webhook_events` that these tests read. */
 type Listed = { events: { id: number; event_type: string | null }[]; next_cursor: string | null }
 
+type Health = {
+  name: string
+  state: string
+  recent_count: number
+  recent_rejections: number
+  last_event_at: string | null
+  alarms: { kind: string; fires: boolean }[]
+}
+
 type Hour = { provider: string; hour: string; events: number; rejections: number }
 
 const LIST = 'list_webhook_events'
@@ -53,6 +62,8 @@ await t.test('tools', async (t: Test) => {
         'list_providers',
         'wait_for_webhook_event',
         'get_webhook_stats',
+        'search_webhook_events',
+        'get_provider_health',
       ],
     )
     for (const tool of tools) {
@@ -227,6 +238,39 @@ await t.test('tools', async (t: Test) => {
     for (const hours of [0, 49, 1.5, '5']) {
       t.equal(await code('get_webhook_stats', { hours }), 'invalid_argument', String(hours))
     }
+  })
+
+  await t.test('health: whether what a provider sends comes in, and whether it did', async (t) => {
+    const health = async (args: Record<string, unknown> = {}): Promise<readonly Health[]> =>
+      structured<{ providers: Health[] }>(await callTool(endpoint, 'get_provider_health', args))
+        .providers
+    await addProvider(base, 'watched')
+    const name = 'generic:watched'
+    const quiet = { state: 'ready', recent_count: 0, recent_rejections: 0, last_event_at: null }
+    t.same(await health({ provider: name }), [{ name, trust_mode: 'token', ...quiet, alarms: [] }])
+
+    await postForm(base, `/providers/${name}/alarm`, { expected_interval: '1s' })
+    await post(base, 'generic/watched', '{}', { Authorization: 'Bearer wrong' })
+    const alarmed = async () => {
+      const [first] = await health({ provider: name })
+      return first?.state === 'alarm' && first.recent_rejections === 1 && first
+    }
+    t.match(await until(alarmed, 'an alarm and a rejection'), {
+      alarms: [{ kind: 'silent', fires: true }],
+    })
+    await postForm(base, `/providers/${name}/enabled`, { enabled: 'false' })
+    t.match(await health({ provider: name }), [
+      { state: 'disabled', alarms: [{ kind: 'silent', fires: false }] },
+    ])
+
+    const all = await health()
+    t.ok(all.length > 3, 'without a name, of every provider')
+    t.match(
+      all.find((one) => one.name === 'generic:lan'),
+      { state: 'ready', last_event_at: /^\d{4}-/ },
+    )
+    t.equal(await code('get_provider_health', { provider: 'generic:nobody' }), 'not_found')
+    t.equal(await code('get_provider_health', { all: true }), 'invalid_argument')
   })
 
   await t.test('the resource of the newest events', async (t) => {

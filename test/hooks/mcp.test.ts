@@ -249,6 +249,7 @@ type Official = {
   listTools(): Promise<{ tools: readonly { name: string }[] }>
   callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<object>
   listResources(): Promise<{ resources: readonly { uri: string }[] }>
+  listResourceTemplates(): Promise<{ resourceTemplates: readonly object[] }>
   readResource(resource: { uri: string }): Promise<{ contents: readonly object[] }>
   getServerVersion(): { name: string } | undefined
   getInstructions(): string | undefined
@@ -285,6 +286,8 @@ async function useEverything(t: Test, client: Official): Promise<void> {
       return waiting
     },
     get_webhook_stats: () => call('get_webhook_stats', { hours: 1 }),
+    search_webhook_events: () => call('search_webhook_events', { text: '{', limit: 5 }),
+    get_provider_health: () => call('get_provider_health', { provider: 'generic:lan' }),
     async replay_webhook_event() {
       const { length } = receiver.received
       const target_url = `${receiver.url}/replayed`
@@ -317,6 +320,14 @@ async function useEverything(t: Test, client: Official): Promise<void> {
     const { contents } = await client.readResource({ uri })
     t.match(contents, [{ uri, mimeType: 'application/json' }])
   }
+  const { resourceTemplates } = await client.listResourceTemplates()
+  t.match(resourceTemplates, [{ uriTemplate: 'gatehouse://events/{id}/payload/{part}' }])
+  const long = (await post(base, 'generic/lan', 'x'.repeat(100_000))).json<Ack>().id
+  const { content } = (await call('get_webhook_event', { id: long })) as { content: unknown[] }
+  const link = content.at(-1) as { type: string; uri: string; size: number }
+  t.match(link, { type: 'resource_link', size: 100_000 })
+  const { contents } = await client.readResource({ uri: link.uri })
+  t.match(contents, [{ text: 'x'.repeat(100_000) }, { text: /untrusted/ }])
 }
 
 t.test('the newest 1.x client, with the handshake', async (t) => {

@@ -11,7 +11,7 @@ import type { Env } from '../helpers/program.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
-import { addProvider, eventIds, post } from '../helpers/hooks.ts'
+import { addProvider, eventIds, post, postForm } from '../helpers/hooks.ts'
 import type { Bytes } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
@@ -268,6 +268,30 @@ t.test('searches wait for a slot', async (t) => {
       )
     })
     t.equal((await search('text=obj_1')).status, 200, 'the queue goes on')
+  })
+
+  await t.test('a search that its token ends is not at the end of the log', async (t) => {
+    const brief = await addEndpoint(base, 'brief')
+    const ended = await sql.begin(async (tx) => {
+      await tx`lock table hooks.events in access exclusive mode`
+      const first = search('text=obj_1')
+      await until(waitsForLock, 'the first to begin')
+      const tools = ['list_webhook_events', 'search_webhook_events']
+      const calls = tools.map((tool) => callTool(brief, tool, { text: 'obj_1' }))
+      // The answer shows that the two before it have arrived.
+      await request(`${base}/favicon.ico`)
+      await postForm(base, '/settings/endpoints/brief/revoke', {})
+      const results = await Promise.all(calls)
+      await first
+      return results
+    })
+    for (const result of ended) {
+      const page = result['structuredContent'] as unknown as { next_cursor: string }
+      t.match(page, { events: [], next_cursor: String })
+      const args = { text: 'obj_1', cursor: page.next_cursor }
+      const rest = await callTool(endpoint, 'list_webhook_events', args)
+      t.match(rest, { structuredContent: { events: [{}, {}], next_cursor: null } })
+    }
   })
 
   await t.test('without a further slot a search gives what it has found', async (t) => {

@@ -15,7 +15,7 @@ import { fixtureTools, PNG } from './conformance-tools.ts'
 
 function resource(uri: string, mimeType: string, body: { text: string } | { blob: string }) {
   const described = { uri, name: uri, title: uri, description: `Tests ${uri}`, mimeType }
-  return { ...described, read: async () => ({ uri, mimeType, ...body }) } satisfies Resource
+  return { ...described, read: async () => [{ uri, mimeType, ...body }] } satisfies Resource
 }
 
 /** What the conformance suite looks for, on the product's own core. */
@@ -30,6 +30,17 @@ const fixtures: McpServer = {
       text: 'This is the content of the static text resource.',
     }),
     resource('test://static-binary', 'image/png', { blob: PNG }),
+  ],
+  templates: [
+    {
+      uriTemplate: 'test://template/{id}/data',
+      name: 'template',
+      title: 'Template',
+      description: 'Tests a template of resources',
+      read: async (uri, { id }) => [
+        { uri, mimeType: 'application/json', text: JSON.stringify({ id }) },
+      ],
+    },
   ],
   onFault: (what, error) => {
     throw new Error(`${what} threw`, { cause: error })

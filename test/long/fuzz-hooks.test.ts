@@ -21,7 +21,7 @@ import {
 import { rawExchange } from '../helpers/http.ts'
 import { META, MODERN, addEndpoint, modern, type Endpoint } from '../helpers/mcp.ts'
 import { addSigned, change, secretKey, sendStandard, standardHeaders } from '../helpers/senders.ts'
-import { fuzz, INERT, type Headers, type Sent } from './fuzz.ts'
+import { fuzz, INERT, UNWATCHED, type Headers, type Sent } from './fuzz.ts'
 import { MARKER, oddCursor } from './fuzz-values.ts'
 
 const ROUTES = hooksRoutes(INERT as HooksRoutes)
@@ -85,6 +85,7 @@ await eachBackend(
   async (t: Test, backend) => {
     const { server, base } = await startHooksProcess(t, backend, {
       ...{ GATEHOUSE_SECRET_KEY: secretKey(), HOOKS_REPLAY_TARGETS: '127.0.0.1:9' },
+      ...UNWATCHED,
     })
     let [token, secret, events]: [string, string, string[]] = ['', '', []]
     let job = ''

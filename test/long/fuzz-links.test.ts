@@ -9,7 +9,7 @@ import { eachBackend } from '../helpers/backends.ts'
 import { identity, linksServer, visitorAt, type Link } from '../helpers/links.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { fuzz, INERT, type Headers } from './fuzz.ts'
+import { fuzz, INERT, UNWATCHED, type Headers } from './fuzz.ts'
 import { MARKER, oddCursor } from './fuzz-values.ts'
 
 const declared = linksRoutes(INERT as LinksRoutes, async () => true)
@@ -29,7 +29,7 @@ await eachBackend(
     // On the embedded engine no proxy names the visitor, who is the operator.
     const isProxied = backend.name === 'postgres'
     const proxies = isProxied && { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }
-    const env = { ...(await backend.env(t)), ...proxies }
+    const env = { ...(await backend.env(t)), ...proxies, ...UNWATCHED }
     const server = await startServerProcess(t, { services: ['links'], env })
     const links = linksServer(server, env)
     const [root, ann, bob] = [
@@ -90,6 +90,10 @@ await eachBackend(
       known: {
         ...{ slug, email, token: oneOf(() => tokens), tag: fc.constantFrom('kept', 'A b') },
         ...{ 'links/:id': oneOf(() => kept), 'tags/:slug': fc.constant('kept') },
+        links: fc.array(
+          oneOf(() => kept),
+          { minLength: 1, maxLength: 3 },
+        ),
         ...{ 'tokens/:id': oneOf(() => tokens), 'users/:id': fc.constantFrom(ann.id, bob.id) },
         ...{ 'owners/:uid': fc.constant(ann.id), 'owners/:user': fc.constant(ann.id) },
         ...{ 'shares/:uid': fc.constant(bob.id), 'shares/:user': fc.constant(bob.id) },
@@ -101,6 +105,8 @@ await eachBackend(
           ),
           slug.map((one) => `${links.base}/${one}`),
         ),
+        // With the newest token that a page showed, each one made since is a conflict.
+        newest: fc.constant(undefined),
         ...{ version: fc.constant(''), cursor: oddCursor },
         visibility: fc.constantFrom('public', 'private', 'secure'),
       },

@@ -6,10 +6,10 @@ import Type from 'typebox'
 import type { OpsApp } from '../../routes/ops/kit.ts'
 import { opsRoutes } from '../../routes/ops/routes.ts'
 import { ChatRequest } from '../../services/ops/chat.ts'
-import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
+import { CHAT_KEY, deliverAlert } from '../helpers/alerts.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { MODEL_KEY } from '../helpers/model.ts'
+import { calls, MODEL_KEY, startModel } from '../helpers/model.ts'
 import {
   ended,
   inventoryFile,
@@ -19,7 +19,7 @@ import {
 } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
-import { fuzz, INERT } from './fuzz.ts'
+import { fuzz, INERT, UNWATCHED } from './fuzz.ts'
 import { MARKER } from './fuzz-values.ts'
 
 const ROUTES = opsRoutes(INERT as OpsApp, async () => true)
@@ -47,26 +47,25 @@ await eachBackend(
   t,
   'ops: answers keep what the declarations promise',
   async (t: Test, backend) => {
-    const briefs = await startBriefs(t)
-    const { url } = await startReceiver(t, async (_, response) => {
+    const model = await startModel(t, async ({ tools, step }) => {
+      if (tools === undefined) return 'The brief.'
+      if (step === 0) return calls(['list_services', {}])
       await pause(SESSION_MS)
-      response.writeHead(204).end()
+      return 'All is well.'
     })
+    const { url } = await startReceiver(t)
     const services = [{ name: 'shop', checks: [{ type: 'http', name: 'page', url }] }]
     const ops = await startOpsProcess(t, backend, {
       ...(await backend.env(t)),
-      ...briefs.env,
+      ...model.env,
+      ...UNWATCHED,
       OPS_CHAT_API_KEY: CHAT_KEY,
       OPS_INVENTORY: await inventoryFile(t, { services }),
     })
     const { api, base, server } = ops
     const wrong = secret('no-key')
-    let [sessions, memories, alerts, calls]: [string[], string[], string[], number] = [
-      [],
-      [],
-      [],
-      0,
-    ]
+    let [sessions, memories, alerts]: [string[], string[], string[]] = [[], [], []]
+    let refreshed = 0
 
     async function refresh(): Promise<void> {
       await api('PUT', '/config', { interval: 3_600, dry_run: false })
@@ -77,7 +76,8 @@ await eachBackend(
       alerts = [...page.text.matchAll(/\/alerts\/(\d+)\/investigate/g)].map(([, id = '']) => id)
       if (alerts.length === 0) await deliverAlert(base, `{"alert":"${'x'.repeat(20)}"}`)
       // Half of the time a session runs and can be stopped, else another one can start.
-      if (calls++ % 2 === 0) await api('POST', '/sessions/trigger', { prompt: `look ${MARKER}` })
+      if (refreshed++ % 2 === 0)
+        await api('POST', '/sessions/trigger', { prompt: `look ${MARKER}` })
       else await ended(ops)
       const newest = await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=3')
       sessions = newest.json.sessions.map(({ id }) => String(id))
@@ -92,7 +92,7 @@ await eachBackend(
       bodies: { 'POST /api/v1/webhook': Alert, 'POST /v1/chat/completions': ChatRequest },
       known: {
         ...{ 'sessions/:id': oneOf(() => sessions), 'memories/:id': oneOf(() => memories) },
-        'alerts/:id': oneOf(() => alerts),
+        ...{ 'alerts/:id': oneOf(() => alerts), 'calls/:call': fc.constant('1') },
         ...{
           model: fc.constantFrom('gatehouse', 'tier1'),
           role: fc.constantFrom('user', 'system'),

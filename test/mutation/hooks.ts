@@ -164,6 +164,20 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/hooks/mcp-endpoints.test.ts',
   },
   {
+    why: 'a character at the end of a part of a payload is cut in two',
+    path: 'services/hooks/endpoints/tools/payload.ts',
+    find: 'found.part.subarray(start, PART_BYTES + tailAt(found.part, PART_BYTES))',
+    replace: 'found.part.subarray(start, PART_BYTES)',
+    test: 'test/hooks/mcp-payloads.test.ts',
+  },
+  {
+    why: 'a search that its client leaves looks like one at the end of the log',
+    path: 'services/hooks/events/events.ts',
+    find: 'return { events: found, next_cursor: cursorAt(before), searchedTo }',
+    replace: 'return { events: found, next_cursor: null, searchedTo }',
+    test: 'test/hooks/search.test.ts',
+  },
+  {
     why: 'a forwarder may ask ahead without end',
     path: 'services/hooks/forwarders/session.ts',
     find: 'message === undefined || session.unanswered === MAX_UNANSWERED',

@@ -51,8 +51,8 @@ export function listNewest(db: Database, limit: number): Promise<readonly EventS
 
 /**
  * A page of the log: by its indexes or, for filters that no index has, by reading the events in
- * steps for a bounded time. A search may end with few events and a cursor to continue from. It
- * stops when its client is `gone`, and is refused when it can't begin in time.
+ * steps for a bounded time. A search may end with few events and a cursor to continue from. So it
+ * does when its client is `gone`. It is refused when it can't begin in time.
  */
 export async function findEvents(
   db: Database,
@@ -149,7 +149,11 @@ async function search(
     const before = end?.id ?? first
     const wanted = { before, from, limit: limit + 1 - found.length }
     const step = await inSlot(db, gone, () => searchStep(db, filter, wanted))
-    if (step === 'gone') return pageOf(found, limit)
+    if (step === 'gone') {
+      // Without a cursor this would look like the end of the log.
+      const searchedTo = end?.received_at ?? null
+      return { events: found, next_cursor: cursorAt(before), searchedTo }
+    }
     if (step === 'late') {
       if (end === undefined) throw unavailable('Too many searches at once; try again shortly.')
       return searchedPage(found, end)

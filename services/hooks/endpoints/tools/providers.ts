@@ -1,10 +1,12 @@
 import Type from 'typebox'
 import { HourStats } from '../../../../db/hooks/stats.ts'
 import { defineTool, toolValue, type Tool } from '../../../../kernel/mcp/server.ts'
+import { notFound } from '../../../../kernel/fault.ts'
 import { ProviderStatus, providerStatus, readProviders } from '../../providers.ts'
 import { DEFAULT_STATS_HOURS, MAX_STATS_HOURS, statsOf } from '../../stats.ts'
+import { ProviderHealth, providerHealth } from '../../status.ts'
 import type { Hooks } from '../../open.ts'
-import { ProviderName, READ_ONLY } from './events.ts'
+import { ProviderName, READ_ONLY } from './arguments.ts'
 
 /** `list_providers`: who may send, and whether they can. */
 export function providersTool({ db, clock, secrets }: Hooks): Tool {
@@ -42,5 +44,31 @@ export function statsTool({ db, clock }: Hooks): Tool {
     output: Type.Object({ stats: Type.Array(HourStats) }),
     annotations: READ_ONLY,
     call: async (wanted) => toolValue({ stats: await statsOf(db, clock.now(), wanted) }),
+  })
+}
+
+/** `get_provider_health`: whether what a sender sends comes in. */
+export function healthTool({ db, clock, secrets, queue }: Hooks): Tool {
+  return defineTool({
+    name: 'get_provider_health',
+    title: 'Get the health of webhook providers',
+    description:
+      'Says of each provider, or of one, whether its webhooks can come in, and whether they ' +
+      `did: events and rejected deliveries of the last ${DEFAULT_STATS_HOURS} hours, the time ` +
+      'of the last event, and the alarms that an operator has set. "ready" alone does not mean ' +
+      'that a provider sends.',
+    input: { provider: Type.Optional(ProviderName) },
+    output: Type.Object({ providers: Type.Array(ProviderHealth) }),
+    annotations: READ_ONLY,
+    async call({ provider }) {
+      const now = clock.now()
+      const rows = await readProviders(db, now)
+      const wanted = rows.filter(({ name }) => provider === undefined || name === provider)
+      if (provider !== undefined && wanted.length === 0) {
+        throw notFound('There is no provider under this name; see list_providers.')
+      }
+      const providers = wanted.map((row) => providerHealth(row, secrets, queue.broker, now))
+      return toolValue({ providers })
+    },
   })
 }

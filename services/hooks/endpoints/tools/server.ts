@@ -4,8 +4,11 @@ import { messageOf } from '../../../../kernel/log.ts'
 import { CallError, type McpServer, type Tool } from '../../../../kernel/mcp/server.ts'
 import { TOO_MANY_CALLS } from '../endpoints.ts'
 import type { Hooks } from '../../open.ts'
-import { getTool, listTool, recentResource, replayTool, UNTRUSTED } from './events.ts'
-import { providersTool, statsTool } from './providers.ts'
+import { UNTRUSTED } from './arguments.ts'
+import { getTool, listTool, recentResource, replayTool } from './events.ts'
+import { payloadTemplate } from './payload.ts'
+import { healthTool, providersTool, statsTool } from './providers.ts'
+import { searchTool } from './search.ts'
 import { waitTool } from './wait.ts'
 
 /** What each endpoint of the hooks service offers (decisions.md section 3, Tool protocol). */
@@ -20,10 +23,13 @@ export function createToolServers(
     providersTool(hooks),
     waitTool(hooks),
     statsTool(hooks),
+    searchTool(hooks),
+    healthTool(hooks),
   ]
   const replaying = [...reading, replayTool(hooks)]
   const recent = recentResource(hooks)
-  const readRecent = { name: 'resources/read', streams: false, call: recent.read }
+  const payload = payloadTemplate(hooks)
+  const read = { name: 'resources/read', streams: false }
 
   function serverOf(endpoint: EndpointKey): McpServer {
     const tools = endpoint.may_replay ? replaying : reading
@@ -33,7 +39,8 @@ export function createToolServers(
       version,
       instructions: `${INSTRUCTIONS} ${UNTRUSTED}`,
       tools: tools.map((tool) => ({ ...tool, call: bounded(endpoint, tool) })),
-      resources: [{ ...recent, read: bounded(endpoint, readRecent) }],
+      resources: [{ ...recent, read: bounded(endpoint, { ...read, call: recent.read }) }],
+      templates: [{ ...payload, read: bounded(endpoint, { ...read, call: payload.read }) }],
       onFault: (tool, error) => hooks.log.error('tool failed', { tool, error: messageOf(error) }),
     }
   }
@@ -88,5 +95,6 @@ function codeOf({ status }: Fault): string {
 }
 
 const INSTRUCTIONS =
-  'Reads the webhooks that this Gatehouse has received and stored: list them, get one with its ' +
-  'payload, wait for the next one, and see who may send and how much came.'
+  'Reads the webhooks that this Gatehouse has received and stored: list them, search their ' +
+  'payloads, get one with its payload, wait for the next one, and see who may send, whether ' +
+  'they can, and how much came.'

@@ -4,7 +4,7 @@ import { nullable } from '../../../../db/sql-file.ts'
 import { defineTool, toolValue, type Call, type Tool } from '../../../../kernel/mcp/server.ts'
 import { eventTest } from '../../events/filter.ts'
 import type { Hooks } from '../../open.ts'
-import { EventType, ProviderName, READ_ONLY, UNTRUSTED } from './events.ts'
+import { EventType, ProviderName, READ_ONLY, UNTRUSTED } from './arguments.ts'
 
 /** Below the minute after which clients give up. */
 const MAX_S = 55
