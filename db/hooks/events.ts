@@ -21,6 +21,10 @@ export const StoredEvent = Type.Object({
   external_id: nullable(Type.String()),
   content_type: nullable(Type.String()),
   source_ip: nullable(Type.String()),
+  /** Null for an event of a queue. */
+  method: nullable(Type.String()),
+  /** Without secrets; null where there is none. */
+  query: nullable(Type.String()),
   /** JSON: a list of [name, value], in the order and case in which they came. */
   headers: Type.String(),
   payload: Bytes,
@@ -28,13 +32,9 @@ export const StoredEvent = Type.Object({
 })
 export type StoredEvent = Type.Static<typeof StoredEvent>
 
-/** How the delivery of an event was requested; null for an event of a queue. */
-const RequestLine = Type.Object({
-  method: nullable(Type.String()),
-  path: nullable(Type.String()),
-  query: nullable(Type.String()),
-})
-export type RequestLine = Type.Static<typeof RequestLine>
+/** An event as its page shows it: also with the path of its delivery, null for one of a queue. */
+const EventStart = Type.Object({ ...StoredEvent.properties, path: nullable(Type.String()) })
+export type RequestLine = Pick<Type.Static<typeof EventStart>, 'method' | 'path' | 'query'>
 
 /** The events before and after an event, by id. */
 const Neighbours = Type.Object({
@@ -73,10 +73,7 @@ const range = { ...filter, type_like: 'text?', before: 'int8', from: 'int8' } as
 
 export const eventQueries = sqlFile('sql/hooks/events.sql', {
   findEvent: optional(StoredEvent, { id: 'int8' }),
-  findEventStart: optional(Type.Object({ ...StoredEvent.properties, ...RequestLine.properties }), {
-    id: 'int8',
-    bytes: 'int4',
-  }),
+  findEventStart: optional(EventStart, { id: 'int8', bytes: 'int4' }),
   findNeighbours: optional(Neighbours, { id: 'int8' }),
   findSameBody: optional(Type.Pick(EventSummary, ['id', 'event_type']), { id: 'int8' }),
   firstIdSince: one(Id, { since: 'timestamptz' }),

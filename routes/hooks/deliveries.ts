@@ -4,8 +4,8 @@ import { Timestamp } from '../../db/sql-file.ts'
 import { badRequest, Fault, NO_ROUTE } from '../../kernel/fault.ts'
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import { jsonReply } from '../../kernel/http/reply.ts'
-import { noRoute, type Fallback, type Route } from '../../kernel/http/router.ts'
+import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
+import { createRouter, noRoute, type Fallback, type Route } from '../../kernel/http/router.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import {
   overloaded,
@@ -17,7 +17,9 @@ import {
   type Receiver,
   type Receiving,
 } from '../../services/hooks/deliveries/deliveries.ts'
-import { addressChecks, handshakeReply } from './schemes.ts'
+import type { PlainAnswer } from '../../services/hooks/schemes/handshakes.ts'
+import { schemeOf } from '../../services/hooks/schemes/schemes.ts'
+import { mayDeliver } from '../../services/hooks/schemes/secrets.ts'
 import type { HooksRoutes } from './kit.ts'
 
 /** hooks.md section 2, IngestAck. */
@@ -67,7 +69,9 @@ const BY_NAME: Described = {
   description:
     'With its token as Authorization: Bearer, X-Webhook-Token, X-Gitlab-Token, ?token= or the ' +
     "password of Authorization: Basic; or signed by the provider's scheme, such as github or " +
-    'standard. X-Event-Type is its type, unless the scheme has it elsewhere.',
+    'standard. X-Event-Type is its type, unless the scheme has it elsewhere. An operator may ' +
+    'choose further methods, and another answer to a stored event: its status, and a body that is ' +
+    'text/plain, application/json or application/xml.',
   params: { name },
   query: Type.Object({ token: Type.Optional(Type.String()) }),
   bodyTypes: ['application/json', '*/*'],
@@ -106,23 +110,33 @@ const SIGNED: Described = {
 
 /** `POST /webhooks/…` (hooks.md section 4): the checks in the order of decisions.md section 3. */
 export function deliveryRoutes(options: HooksRoutes): readonly Operation[] {
-  const { hooks, maxBody, freshnessSeconds, baseUrl } = options
-  const receiver = { ...hooks, maxBody, freshnessSeconds, baseUrl }
-  const generic = (context: Context) => receiveGeneric(receiver, context)
+  const receiver = receiverOf(options)
   return [
-    { ...BY_NAME, handle: generic },
-    { ...BY_PATH, handle: generic },
+    ...genericRoutes(receiver),
     { ...SIGNED, handle: (context) => receiveSigned(receiver, context) },
+  ]
+}
+
+function receiverOf({ hooks, maxBody, freshnessSeconds, baseUrl }: HooksRoutes): Receivers {
+  return { ...hooks, maxBody, freshnessSeconds, baseUrl }
+}
+
+function genericRoutes(receiver: Receivers): readonly Operation[] {
+  const handle = (context: Context) => receiveGeneric(receiver, context)
+  return [
+    { ...BY_NAME, handle },
+    { ...BY_PATH, handle },
   ]
 }
 
 /**
  * A request below `/webhooks/` that no route takes is answered as everywhere, and kept among the
- * rejections: it may be a delivery to a mistyped address. Some senders check an address by GET.
+ * rejections: it may be a delivery to a mistyped address. A generic receiver gets other methods than
+ * POST where an operator has chosen some, and a GET or HEAD by which its sender checks the address.
  */
 export function hooksFallback(app: HooksRoutes): Fallback {
   const { hooks } = app
-  const findCheck = addressChecks(app)
+  const findGeneric = createRouter(genericRoutes(receiverOf(app)))
   const unknownPath: Route = {
     method: 'POST',
     path: '(none)',
@@ -131,10 +145,23 @@ export function hooksFallback(app: HooksRoutes): Fallback {
       throw rejectedPath(hooks, context, NO_ROUTE)
     },
   }
-  return (path, allow, method) =>
-    allow === undefined && path.startsWith('/webhooks/')
-      ? { kind: 'route', route: unknownPath, params: {} }
-      : (findCheck(path, method) ?? noRoute(path, allow, method))
+
+  function getsMethod(name: string | undefined, method: string): boolean {
+    const row = hooks.registry.provider(`generic:${name}`)
+    if (row === undefined) return false
+    if (row.methods !== null) return true
+    const isCheck = method === 'GET' || method === 'HEAD'
+    return isCheck && mayDeliver(row, hooks.secrets) && schemeOf(row)?.handshake !== undefined
+  }
+
+  return (path, allow, method) => {
+    if (allow === undefined && path.startsWith('/webhooks/')) {
+      return { kind: 'route', route: unknownPath, params: {} }
+    }
+    const generic = findGeneric('POST', path)
+    const isReceived = generic.kind === 'route' && getsMethod(generic.params['name'], method)
+    return isReceived ? generic : noRoute(path, allow, method)
+  }
 }
 
 async function receiveSigned(receiver: Receivers, context: Context) {
@@ -158,11 +185,26 @@ async function receive(
   const body = await context.body(receiver.maxBody(), update)
   if (!body.ok) throw unreadBody(receiver, head, body)
   const received = await finish(body.bytes)
-  if (received.kind === 'handshake') return handshakeReply(received.answer)
+  if (received.kind === 'answered') return plainReply(received.answer)
   const { status, saved } = received
   if (status === 204) return { status, headers: {}, body: null }
   const { id, trust_mode, verified, received_at } = saved
   return jsonReply({ id, provider: head.provider, trust_mode, verified, received_at }, status)
+}
+
+/** What strangers or operators chose is sent as text or data alone, never as a page of this origin. */
+function plainReply({ status, type, body, headers }: PlainAnswer): Reply {
+  return {
+    status,
+    headers: {
+      ...(type !== undefined && { 'content-type': type }),
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': 'sandbox',
+      'cache-control': 'no-store',
+      ...headers,
+    },
+    body: body ?? null,
+  }
 }
 
 function unreadBody(receiver: Receivers, head: DeliveryHead, { reason }: Unread) {

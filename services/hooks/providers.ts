@@ -2,6 +2,7 @@ import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import {
   ActiveProvider,
+  DeliveryMethod,
   providerQueries as q,
   TrustMode,
   type SchemeChanges,
@@ -13,10 +14,11 @@ import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { makeChange, type ChangeNote, type ChangeTools } from '../audit.ts'
 import { rejectedSince, type AlarmForm } from './alarms.ts'
+import { checkMethods, type AnswerChanges } from './deliveries/answers.ts'
 import type { HooksParts } from './registry.ts'
 import { secretForm } from './schemes/describe.ts'
 import { isSecretText, keyOf, makeSigningSecret, makeToken } from './schemes/keys.ts'
-import { schemeNamed } from './schemes/schemes.ts'
+import { schemeNamed, schemeOf } from './schemes/schemes.ts'
 import {
   isGenericName,
   isSignedProvider,
@@ -36,6 +38,9 @@ export const ProviderStatus = Type.Object({
   secret_status: SecretStatus,
   path: nullable(Type.String()),
   channel: nullable(Type.String()),
+  /** Of a generic receiver for which an operator has chosen them. */
+  methods: Type.Optional(Type.Array(DeliveryMethod)),
+  answer_status: Type.Optional(Type.Integer()),
 })
 export type ProviderStatus = Type.Static<typeof ProviderStatus>
 
@@ -51,6 +56,8 @@ interface NewProvider {
   proof: Proof
   /** What an operator says in place of the scheme's own row. */
   row: SchemeChanges | null
+  /** What an operator chose beside POST and the usual answer. */
+  answers: AnswerChanges
   secret: string | undefined
   acknowledgeOpen: boolean
   enabled: boolean
@@ -83,7 +90,7 @@ export function readProviders(db: Database, now: Date): Promise<readonly ActiveP
 
 /** A provider as the API and the pages show it. */
 export function providerStatus(provider: ActiveProvider, secrets: SigningSecrets): ProviderStatus {
-  const { name, family, trust_mode } = provider
+  const { name, family, trust_mode, methods, answer } = provider
   return {
     name,
     family,
@@ -92,6 +99,8 @@ export function providerStatus(provider: ActiveProvider, secrets: SigningSecrets
     secret_status: secretStatus(provider, secrets),
     path: family === 'webhook' ? receiverPath(name) : null,
     channel: family === 'queue' ? name.slice('queue:'.length) : null,
+    ...(methods !== null && { methods }),
+    ...(answer !== null && { answer_status: answer.status }),
   }
 }
 
@@ -112,7 +121,7 @@ function storedAs(proof: Proof): Pick<MadeProvider, 'trust_mode' | 'scheme'> {
  */
 export async function createProvider(
   tools: ProviderTools,
-  { name: genericName, proof, row, secret, acknowledgeOpen, enabled }: NewProvider,
+  { name: genericName, proof, row, answers, secret, acknowledgeOpen, enabled }: NewProvider,
 ): Promise<MadeProvider> {
   checkName(genericName)
   if (proof === 'open' && !acknowledgeOpen) {
@@ -122,9 +131,12 @@ export async function createProvider(
     )
   }
   const made = { name: `generic:${genericName}`, ...storedAs(proof), scheme_row: row }
-  const { token, ...stored } = makeSecret(tools, made, secret)
+  const { methods = null, answer = null } = answers
+  checkMethods(methods, made.trust_mode, schemeOf(made))
+  const { token, ...secrets } = makeSecret(tools, made, secret)
+  const stored = { ...made, methods, answer, enabled, ...secrets }
   await makeChange(tools, noteOf('add', made.name), async (tx) => {
-    if ((await q.addProvider(tx, { ...made, enabled, ...stored })) === undefined) throw taken(made)
+    if ((await q.addProvider(tx, stored)) === undefined) throw taken(made)
   })
   return { ...made, token }
 }
@@ -256,6 +268,20 @@ export async function setAlarms(
   const row = { name, alarms, now: tools.now() }
   await makeChange(tools, noteOf('alarm', name), async (tx) => {
     if ((await q.setAlarms(tx, row)) === undefined) throw unknown(name)
+  })
+}
+
+/** Sets the methods and the answer of a generic receiver; what is absent stays. */
+export async function setAnswers(
+  tools: ProviderTools,
+  name: string,
+  changes: AnswerChanges,
+): Promise<void> {
+  const row = (await q.listProviders(tools.db, {})).find((candidate) => candidate.name === name)
+  if (row === undefined) throw unknown(name)
+  checkMethods(changes.methods ?? null, row.trust_mode, schemeOf(row))
+  await makeChange(tools, noteOf('set', name), async (tx) => {
+    if ((await q.setAnswers(tx, { name, changes })) === undefined) throw unknown(name)
   })
 }
 

@@ -2,7 +2,7 @@
 -- Empty when no such event is stored, or retention removed it.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
-       e.headers, e.payload, length(e.payload) as payload_size,
+       e.method, e.query, e.headers, e.payload, length(e.payload) as payload_size,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
   left join hooks.repeats r on r.event_id = e.id
@@ -117,7 +117,7 @@ select (select count(*)
 -- Events with everything that is stored of them, newest first; :ids is a JSON list.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
-       e.headers, e.payload, length(e.payload) as payload_size,
+       e.method, e.query, e.headers, e.payload, length(e.payload) as payload_size,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
   left join hooks.repeats r on r.event_id = e.id
@@ -184,7 +184,7 @@ select id, provider, event_type, hooks.trust_mode(trust) as trust_mode, hooks.ve
 -- as in searchEvents. Empty when no event matches.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
-       e.headers, e.payload, length(e.payload) as payload_size,
+       e.method, e.query, e.headers, e.payload, length(e.payload) as payload_size,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
   left join hooks.repeats r on r.event_id = e.id

@@ -176,8 +176,19 @@ export function unsignedHeaders(
   return {
     ...(event.content_type !== null && { 'content-type': event.content_type }),
     ...outgoingHeaders(headersByName(event.headers)),
+    ...requestMarks(event),
     ...loopMark(event, signers),
   }
+}
+
+/**
+ * Every event is sent by POST: else whoever may deliver would choose what is done at a receiver,
+ * with the credentials of a destination. Two headers tell a receiver of another method and its query.
+ */
+function requestMarks({ method, query }: StoredEvent): Readonly<Record<string, string>> {
+  if (method === null || method === 'POST') return {}
+  const text = query?.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent)
+  return { 'x-gatehouse-method': method, ...(text && { 'x-gatehouse-query': text }) }
 }
 
 /** The header by which a loop is found. */
