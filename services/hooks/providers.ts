@@ -69,6 +69,8 @@ export interface MadeProvider {
   trust_mode: TrustMode
   scheme: string | null
   scheme_row: SchemeChanges | null
+  /** Null for POST alone. */
+  methods: readonly DeliveryMethod[] | null
   /** The token or signing secret that was made, shown this one time; null when none was. */
   token: string | null
 }
@@ -130,11 +132,11 @@ export async function createProvider(
       'acknowledge_open',
     )
   }
-  const made = { name: `generic:${genericName}`, ...storedAs(proof), scheme_row: row }
   const { methods = null, answer = null } = answers
+  const made = { name: `generic:${genericName}`, ...storedAs(proof), scheme_row: row, methods }
   checkMethods(methods, made.trust_mode, schemeOf(made))
   const { token, ...secrets } = makeSecret(tools, made, secret)
-  const stored = { ...made, methods, answer, enabled, ...secrets }
+  const stored = { ...made, answer, enabled, ...secrets }
   await makeChange(tools, noteOf('add', made.name), async (tx) => {
     if ((await q.addProvider(tx, stored)) === undefined) throw taken(made)
   })
@@ -189,14 +191,14 @@ export async function rotateSecret(
   const until = overlapSeconds === 0 ? null : new Date(now.getTime() + overlapSeconds * 1_000)
   const row = (await q.listProviders(tools.db, {})).find((candidate) => candidate.name === name)
   if (row === undefined || !hasStoredSecret(row)) throw noSecret(name)
-  const { trust_mode, scheme, scheme_row } = row
+  const { trust_mode, scheme, scheme_row, methods } = row
   const { token, ...stored } = makeSecret(tools, row, secret)
   const given = { name, trust_mode, ...stored, now, until, seen: seen ?? null }
   await makeChange(tools, noteOf('rotate', name), async (tx) => {
     if ((await q.rotateSecret(tx, given)) !== undefined) return
     throw seen === undefined ? noSecret(name) : rotatedSince(name)
   })
-  return { name, trust_mode, scheme, scheme_row, token }
+  return { name, trust_mode, scheme, scheme_row, methods, token }
 }
 
 function hasStoredSecret({ name, trust_mode }: Pick<MadeProvider, 'name' | 'trust_mode'>) {
@@ -278,7 +280,7 @@ export async function setAnswers(
   changes: AnswerChanges,
 ): Promise<void> {
   const row = (await q.listProviders(tools.db, {})).find((candidate) => candidate.name === name)
-  if (row === undefined) throw unknown(name)
+  if (row === undefined || !name.startsWith('generic:')) throw unknown(name)
   checkMethods(changes.methods ?? null, row.trust_mode, schemeOf(row))
   await makeChange(tools, noteOf('set', name), async (tx) => {
     if ((await q.setAnswers(tx, { name, changes })) === undefined) throw unknown(name)
