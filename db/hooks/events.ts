@@ -52,7 +52,9 @@ const StreamBounds = Type.Object({
 })
 
 const Id = Type.Object({ id: Type.Integer() })
-const PayloadStart = Type.Object({ id: Type.Integer(), start: Bytes })
+/** What an event begins with. */
+const EventBeginning = Type.Pick(StoredEvent, ['id', 'method', 'query', 'payload', 'payload_size'])
+export type EventBeginning = Type.Static<typeof EventBeginning>
 /** Where a step of a search ended. */
 export const SearchedTo = Type.Object({ id: Type.Integer(), received_at: Timestamp })
 const EventType = Type.Object({ event_type: Type.String() })
@@ -80,7 +82,7 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
   newestInFuture: optional(Type.Object({ id: Type.Integer(), received_at: Timestamp }), {}),
   listEvents: many(EventSummary, { ...range, limit: 'int8' }),
   listUnfiltered: many(EventSummary, { before: 'int8', from: 'int8', limit: 'int8' }),
-  listPayloadStarts: many(PayloadStart, { ids: 'jsonb', bytes: 'int4' }),
+  listBeginnings: many(EventBeginning, { ids: 'jsonb', bytes: 'int4' }),
   listTypes: many(EventType, { provider: 'text?', limit: 'int8' }),
   matchTypes: one(TypeMatches, {
     provider: 'text?',

@@ -86,9 +86,9 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
  order by e.id desc
  limit :limit;
 
--- name: listPayloadStarts
--- The first :bytes bytes of the payloads of some events; :ids is a JSON list.
-select id, substring(payload from 1 for :bytes) as start
+-- name: listBeginnings
+-- Method, query and the first :bytes bytes of the payload of some events; :ids is a JSON list.
+select id, method, query, substring(payload from 1 for :bytes) as payload, length(payload) as payload_size
   from hooks.events
  where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb));
 

@@ -3,6 +3,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
+import { addDestination, destination } from '../helpers/destinations.ts'
 import {
   addProvider,
   enable,
@@ -121,6 +122,8 @@ await t.test("a GET's query is stored and shown without secrets", async (t) => {
   t.match(text, /<code>GET <bdi>\/webhooks\/generic\/any\?a=1&amp;api_key=«redacted»/)
   t.match((await shown(base, id)).headers, { a: '1', api_key: '«redacted»', b: 'ü' })
   t.match(text, 'The body is empty.')
+  const rows = await request(`${base}/log?provider=generic:any`)
+  t.match(rows.text, /<bdi>GET \?a=1&amp;api_key=«redacted»&amp;/, 'in the list')
   t.match(text, /curl -sS -X GET &#39;[^']*\/webhooks\/generic\/any\?a=1&amp;api_key=/)
   const many = (await call('GET', `any?${'x&'.repeat(2_000)}`)).json<Ack>()
   const long = await request(`${base}/log/${many.id}`)
@@ -280,9 +283,20 @@ await t.test('an event of another method is sent on by POST, with what it was', 
       'x-gatehouse-replay': String(id),
     },
   })
-  const plain = (await call('POST', 'any?a=1', { body: 'x' })).json<Ack>()
+  const [template, name] = ['{"text": "{{summary}}"}', 'any-to-chat']
+  await addDestination(env, name, `${receiver.url}/chat`, '--body-template', template)
+  await call('GET', 'any?door=open')
+  await until(() => receiver.received.length === 2, 'the message')
+  t.match(receiver.received[1], { method: 'POST', path: '/chat' })
+  t.same(JSON.parse(String(receiver.received[1]?.body)), { text: 'GET ?door=open' })
+  await destination(env, 'remove', name)
+  const headers = { 'X-Gatehouse-Method': 'DELETE', 'X-Gatehouse-Query': 'b=2' }
+  const plain = (await call('POST', 'any?a=1', { headers, body: 'x' })).json<Ack>()
   await replay(base, plain.id, target)
-  t.equal(receiver.received[1]?.headers['x-gatehouse-method'], undefined)
+  const last = receiver.received.at(-1)
+  t.match(last, { path: '/in' })
+  t.equal(last?.headers['x-gatehouse-method'], undefined, 'no provider claims it')
+  t.equal(last?.headers['x-gatehouse-query'], undefined)
 })
 
 /** A form that is refused. */

@@ -10,7 +10,14 @@ import type { Registry } from '../registry.ts'
 import { schemeOf } from '../schemes/schemes.ts'
 import { isSignedProvider, type SigningSecrets } from '../schemes/secrets.ts'
 import { signDelivery, type Key } from '../schemes/signatures.ts'
-import { ANSWER_BYTES, isSuccess, keptAnswer, outgoingHeaders } from './outgoing.ts'
+import {
+  ANSWER_BYTES,
+  isSuccess,
+  keptAnswer,
+  METHOD_MARK,
+  outgoingHeaders,
+  QUERY_MARK,
+} from './outgoing.ts'
 
 /** What attempts are made with. */
 export interface AttemptParts extends Signers {
@@ -188,7 +195,7 @@ export function unsignedHeaders(
 function requestMarks({ method, query }: StoredEvent): Readonly<Record<string, string>> {
   if (method === null || method === 'POST') return {}
   const text = query?.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent)
-  return { 'x-gatehouse-method': method, ...(text && { 'x-gatehouse-query': text }) }
+  return { [METHOD_MARK]: method, ...(text && { [QUERY_MARK]: text }) }
 }
 
 /** The header by which a loop is found. */
