@@ -137,7 +137,6 @@ const MAX_PARAMETERS = 100
 /** The delivery in the order and case in which it was sent. */
 function requestSection({ method, path, query, headers }: EventRequest): Html {
   const caption = 'Request headers; secret values are redacted'
-  // A long list of parameters is on the page once, as the line of the request.
   const parameters = [...new URLSearchParams(query ?? '')].slice(0, MAX_PARAMETERS)
   const content = html`${
     method !== null &&

@@ -287,7 +287,9 @@ function proveCaller(
   return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
 }
 
-/** Stores a delivery, and nothing of a HEAD. One that is signed and has no id is known by its bytes. */
+/**
+ * Stores a delivery, and nothing of a HEAD. One that is signed and has no id is known by its bytes.
+ */
 async function store(
   { ingest }: Receiver,
   head: DeliveryHead,

@@ -9,14 +9,12 @@ import { type JsonNode, readJson } from './json-nodes.ts'
 import { isRepeatable } from '../replays/outgoing.ts'
 import { headersByName, headersInOrder, REDACTED } from '../redact.ts'
 
-const { method: _method, query: _query, ...CONTRACT } = StoredEvent.properties
-
 /**
  * hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. An event of
  * another method than POST has two members more: its query may be all that it says.
  */
 export const EventDetail = Type.Object({
-  ...CONTRACT,
+  ...Type.Omit(StoredEvent, ['method', 'query']).properties,
   headers: Type.Record(Type.String(), Type.String()),
   payload: Type.String(),
   payload_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
