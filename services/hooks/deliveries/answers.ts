@@ -7,6 +7,7 @@ import {
 } from '../../../db/hooks/providers.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { field } from '../../../kernel/validate.ts'
+import type { PlainAnswer } from '../schemes/handshakes.ts'
 import type { Scheme } from '../schemes/schemes.ts'
 
 // Which methods a generic receiver takes and what it answers to a stored delivery, where an
@@ -107,6 +108,12 @@ export function allowOf({ methods }: Chosen): string {
   if (methods === null) return 'POST'
   const all = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS']
   return all.toSorted().join(', ')
+}
+
+/** The answer as it is sent; the text may be of any language. */
+export function toAnswer({ status, type, body }: ChosenAnswer): PlainAnswer {
+  if (type === null) return { status }
+  return { status, type: type === 'text/plain' ? 'text/plain; charset=utf-8' : type, body }
 }
 
 /** 422: hooks.md asks for it where a form has a wrong value. */

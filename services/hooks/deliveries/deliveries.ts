@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { SavedEvent } from '../../../db/hooks/deliveries.ts'
-import type { ChosenAnswer, Provider, SecretName } from '../../../db/hooks/providers.ts'
+import type { Provider, SecretName } from '../../../db/hooks/providers.ts'
 import { UNKNOWN_PROVIDER } from '../../../db/hooks/rejections.ts'
 import {
   badRequest,
@@ -11,8 +11,8 @@ import {
   wrongMethod,
 } from '../../../kernel/fault.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { allowOf, takesMethod } from './answers.ts'
-import { cleanText, fieldsAt, readMembers, sha256Hex } from './fields.ts'
+import { allowOf, takesMethod, toAnswer } from './answers.ts'
+import { cleanText, fieldsAt, idOfBytes, readMembers } from './fields.ts'
 import { isLoop } from '../installation.ts'
 import type { Hooks } from '../open.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
@@ -299,14 +299,14 @@ async function store(
   status: 200 | 202 | 204 = 202,
 ): Promise<Received> {
   const { provider, method, path, search, headers, rawHeaders, client } = head
-  const chosen = row.answer && answerOf(row.answer)
+  const chosen = row.answer && toAnswer(row.answer)
   if (method === 'HEAD') return { kind: 'answered', answer: chosen ?? { status } }
   const scheme = schemeOf(row)
   const { event_type, external_id } = fieldsAt(placesOf(row), headers, members)
   const saved = await ingest.save({
     provider,
     event_type,
-    external_id: external_id ?? (scheme === undefined ? null : idOfBytes(head, body)),
+    external_id: external_id ?? (scheme === undefined ? null : idOfBytes(method, search, body)),
     trust: trustOf(row, scheme),
     method,
     path: redactUrlTokens(path),
@@ -319,17 +319,6 @@ async function store(
   if (saved === undefined) throw overloaded()
   if (chosen !== null) return { kind: 'answered', answer: chosen }
   return { kind: 'acknowledged', saved, status }
-}
-
-/** Of other methods than POST the query is content, too: a GET has no other. */
-function idOfBytes({ method, search }: DeliveryHead, body: Buffer): string {
-  const hash = sha256Hex(body)
-  return `sha256:${method === 'POST' ? hash : sha256Hex(`${method} ${search}\n${hash}`)}`
-}
-
-function answerOf({ status, type, body }: ChosenAnswer): PlainAnswer {
-  if (type === null) return { status }
-  return { status, type: type === 'text/plain' ? 'text/plain; charset=utf-8' : type, body }
 }
 
 /** A signature that covers no byte of the event proves its caller, as a token does. */
