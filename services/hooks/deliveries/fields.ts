@@ -55,7 +55,7 @@ function firstAt(
 }
 
 /** SHA-256 in lower-case hex. */
-function sha256Hex(data: string | Buffer): string {
+export function sha256Hex(data: string | Buffer): string {
   return hash('sha256', data, 'hex')
 }
 
