@@ -94,6 +94,7 @@ export async function readFlagsFromFiles(
   readInput: () => Promise<string>,
 ): Promise<ParsedCommand> {
   const flags = { ...parsed.flags }
+  refuseSecondReader(parsed)
   for (const [name, flag] of Object.entries(parsed.command.flags ?? {})) {
     const given = flags[name]
     if (!isValue(flag) || typeof given !== 'string') continue
@@ -104,6 +105,16 @@ export async function readFlagsFromFiles(
     }
   }
   return { ...parsed, flags }
+}
+
+/** Standard input has one text: the second flag would get an empty one. */
+function refuseSecondReader({ command, flags }: ParsedCommand): void {
+  const readers = Object.entries(command.flags ?? {}).filter(
+    ([name, flag]) => isValue(flag) && flag.fromInput === true && flags[name] === '-',
+  )
+  if (readers.length < 2) return
+  const names = readers.map(([name]) => `--${name}`).join(' and ')
+  throw new UsageError(`${names} can't all read standard input: give - to one of them`)
 }
 
 /** The error names no file: it may be the secret itself. */

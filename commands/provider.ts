@@ -16,9 +16,12 @@ import {
   removeProvider,
   rotateSecret,
   setAlarms,
+  setAnswers,
   type Proof,
 } from '../services/hooks/providers.ts'
 import { isSignedProvider } from '../services/hooks/schemes/secrets.ts'
+import type { AnswerChanges } from '../services/hooks/deliveries/answers.ts'
+import { ANSWER_FLAGS, answersOf } from './answer-flags.ts'
 import {
   command,
   JSON_FLAG,
@@ -26,6 +29,7 @@ import {
   text,
   UsageError,
   value,
+  type Call,
   type Command,
 } from './command.ts'
 import { printRows } from './output.ts'
@@ -49,6 +53,11 @@ const ALARM_FLAGS = {
   off: { summary: 'turn both alarms off' },
 }
 
+const SET_FLAGS = {
+  ...ANSWER_FLAGS,
+  'usual-answer': { summary: 'answer 202 with the id of the event again' },
+}
+
 /** `gatehouse provider …`. A token or secret that it creates is the last line of stdout, alone. */
 export const commands = [
   command({
@@ -62,9 +71,10 @@ export const commands = [
       secret: SECRET,
       enable: { summary: 'accept deliveries at once' },
       ...ROW_FLAGS,
+      ...ANSWER_FLAGS,
     },
     needs: 'database',
-    check: ({ flags }) => void [proofOf(flags), rowOf(flags.scheme, flags)],
+    check: ({ flags }) => void [proofOf(flags), rowOf(flags.scheme, flags), answersOf(flags)],
     async run({ args, flags }, tools) {
       const { secret, enable } = flags
       const name = args.name.replace(/^generic:/, '')
@@ -72,6 +82,7 @@ export const commands = [
         name,
         proof: proofOf(flags),
         row: rowOf(flags.scheme, flags),
+        answers: answersOf(flags),
         secret,
         // The flag --open is itself the acknowledgement.
         acknowledgeOpen: true,
@@ -150,6 +161,19 @@ export const commands = [
     },
   }),
   command({
+    name: 'provider set',
+    summary: 'choose the methods that a provider accepts, and its answer to a stored event',
+    args: { name: NAME },
+    flags: SET_FLAGS,
+    needs: 'database',
+    check: ({ flags }) => void changesOf(flags),
+    async run({ args, flags }, tools) {
+      const changes = changesOf(flags)
+      await setAnswers(tools, fullName(args.name), changes)
+      tools.output.err(`${fullName(args.name)}: ${changesText(changes)}`)
+    },
+  }),
+  command({
     name: 'provider remove',
     summary: 'remove a provider; its events stay',
     args: { name: NAME },
@@ -180,6 +204,26 @@ function proofOf({ open, signed, scheme, secret }: ProofFlags): Proof {
     throw new UsageError('--secret is for --scheme: a token is made here')
   }
   return proof
+}
+
+function changesOf(flags: Call<Record<string, never>, typeof SET_FLAGS>['flags']): AnswerChanges {
+  const changes = answersOf(flags)
+  if (flags['usual-answer']) {
+    if (changes.answer === undefined) return { ...changes, answer: null }
+    throw new UsageError('--usual-answer takes no other flag of the answer')
+  }
+  if (Object.keys(changes).length > 0) return changes
+  throw new UsageError('Missing --methods, --answer-status, --answer-body or --usual-answer')
+}
+
+function changesText({ methods, answer }: AnswerChanges): string {
+  const parts = []
+  if (methods !== undefined) parts.push(`accepts ${(methods ?? ['POST']).join(', ')}`)
+  if (answer === null) parts.push('answers 202 with the id of the event')
+  else if (answer !== undefined) {
+    parts.push(`answers ${answer.status}, ${answer.type ?? 'without a body'}`)
+  }
+  return parts.join('; ')
 }
 
 function readOverlap(text: string): number | undefined {

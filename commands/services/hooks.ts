@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../kernel/time.ts'
 import { post } from '../../kernel/net/outbound.ts'
-import { hooksFallback } from '../../routes/hooks/deliveries.ts'
+import { hooksFallback } from '../../routes/hooks/deliveries/deliveries.ts'
 import type { HooksRoutes } from '../../routes/hooks/kit.ts'
 import { hooksFault } from '../../routes/hooks/faults.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'

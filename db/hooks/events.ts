@@ -21,6 +21,10 @@ export const StoredEvent = Type.Object({
   external_id: nullable(Type.String()),
   content_type: nullable(Type.String()),
   source_ip: nullable(Type.String()),
+  /** Null for an event of a queue. */
+  method: nullable(Type.String()),
+  /** Without secrets; null where there is none. */
+  query: nullable(Type.String()),
   /** JSON: a list of [name, value], in the order and case in which they came. */
   headers: Type.String(),
   payload: Bytes,
@@ -28,13 +32,9 @@ export const StoredEvent = Type.Object({
 })
 export type StoredEvent = Type.Static<typeof StoredEvent>
 
-/** How the delivery of an event was requested; null for an event of a queue. */
-const RequestLine = Type.Object({
-  method: nullable(Type.String()),
-  path: nullable(Type.String()),
-  query: nullable(Type.String()),
-})
-export type RequestLine = Type.Static<typeof RequestLine>
+/** An event as its page shows it: also with the path of its delivery, null for one of a queue. */
+const EventStart = Type.Object({ ...StoredEvent.properties, path: nullable(Type.String()) })
+export type RequestLine = Pick<Type.Static<typeof EventStart>, 'method' | 'path' | 'query'>
 
 /** The events before and after an event, by id. */
 const Neighbours = Type.Object({
@@ -53,7 +53,9 @@ const StreamBounds = Type.Object({
 
 const Id = Type.Object({ id: Type.Integer() })
 const PayloadPart = Type.Object({ part: Bytes, payload_size: Type.Integer() })
-const PayloadStart = Type.Object({ id: Type.Integer(), start: Bytes })
+/** What an event begins with. */
+const EventBeginning = Type.Pick(StoredEvent, ['id', 'method', 'query', 'payload', 'payload_size'])
+export type EventBeginning = Type.Static<typeof EventBeginning>
 /** Where a step of a search ended. */
 export const SearchedTo = Type.Object({ id: Type.Integer(), received_at: Timestamp })
 const EventType = Type.Object({ event_type: Type.String() })
@@ -74,10 +76,7 @@ const range = { ...filter, type_like: 'text?', before: 'int8', from: 'int8' } as
 
 export const eventQueries = sqlFile('sql/hooks/events.sql', {
   findEvent: optional(StoredEvent, { id: 'int8' }),
-  findEventStart: optional(Type.Object({ ...StoredEvent.properties, ...RequestLine.properties }), {
-    id: 'int8',
-    bytes: 'int4',
-  }),
+  findEventStart: optional(EventStart, { id: 'int8', bytes: 'int4' }),
   findPayloadPart: optional(PayloadPart, { id: 'int8', skipped: 'int4', bytes: 'int4' }),
   findNeighbours: optional(Neighbours, { id: 'int8' }),
   findSameBody: optional(Type.Pick(EventSummary, ['id', 'event_type']), { id: 'int8' }),
@@ -85,7 +84,7 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
   newestInFuture: optional(Type.Object({ id: Type.Integer(), received_at: Timestamp }), {}),
   listEvents: many(EventSummary, { ...range, limit: 'int8' }),
   listUnfiltered: many(EventSummary, { before: 'int8', from: 'int8', limit: 'int8' }),
-  listPayloadStarts: many(PayloadStart, { ids: 'jsonb', bytes: 'int4' }),
+  listBeginnings: many(EventBeginning, { ids: 'jsonb', bytes: 'int4' }),
   listTypes: many(EventType, { provider: 'text?', limit: 'int8' }),
   matchTypes: one(TypeMatches, {
     provider: 'text?',

@@ -43,6 +43,19 @@ export type SchemeRow = Type.Static<typeof SchemeRow>
 const SchemeChanges = Type.Partial(SchemeRow)
 export type SchemeChanges = Type.Static<typeof SchemeChanges>
 
+/** A method of deliveries. */
+export const DeliveryMethod = Type.Enum(['DELETE', 'GET', 'PATCH', 'POST', 'PUT'])
+export type DeliveryMethod = Type.Static<typeof DeliveryMethod>
+
+/** The answer to a stored delivery that an operator has chosen. */
+export const ChosenAnswer = Type.Object({
+  status: Type.Integer(),
+  /** The media type of the body; null without a body. */
+  type: nullable(Type.Enum(['text/plain', 'application/json', 'application/xml'])),
+  body: Type.String(),
+})
+export type ChosenAnswer = Type.Static<typeof ChosenAnswer>
+
 /** Which of a provider's secrets a delivery was sent with. */
 const SecretName = Type.Enum(['current', 'previous'])
 export type SecretName = Type.Static<typeof SecretName>
@@ -55,6 +68,10 @@ const configured = {
   signing_secret: nullable(Bytes),
   scheme: nullable(Type.String()),
   scheme_row: nullable(SchemeChanges),
+  /** Null for POST alone. */
+  methods: nullable(Type.Array(DeliveryMethod)),
+  /** Null for the usual answer. */
+  answer: nullable(ChosenAnswer),
   previous_until: nullable(Timestamp),
   rotated_at: nullable(Timestamp),
 }
@@ -106,6 +123,8 @@ export const providerQueries = sqlFile('sql/hooks/providers.sql', {
     trust_mode: 'text',
     scheme: 'text?',
     scheme_row: 'jsonb?',
+    methods: 'jsonb?',
+    answer: 'jsonb?',
     enabled: 'bool',
     token_hash: 'bytea?',
     signing_secret: 'bytea?',
@@ -123,5 +142,6 @@ export const providerQueries = sqlFile('sql/hooks/providers.sql', {
   }),
   saveSecretUses: exec({ uses: 'jsonb' }),
   setAlarms: optional(Name, { name: 'text', alarms: 'jsonb', now: 'timestamptz' }),
+  setAnswers: optional(Name, { name: 'text', changes: 'jsonb' }),
   removeProvider: optional(Name, { name: 'text' }),
 })

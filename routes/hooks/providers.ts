@@ -16,6 +16,7 @@ import { formatDuration, INSTANT_FORM, readInstant } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { ActiveProvider } from '../../db/hooks/providers.ts'
 import { AlarmForm, alarmsOf } from '../../services/hooks/alarms.ts'
+import { AnswerFields, readAnswers } from '../../services/hooks/deliveries/answers.ts'
 import {
   createProvider,
   enableProvider,
@@ -27,6 +28,7 @@ import {
   removeProvider,
   rotateSecret,
   setAlarms,
+  setAnswers,
   type MadeProvider,
   type Proof,
   type ProviderTools,
@@ -66,6 +68,7 @@ const CreateForm = Type.Object({
     'must be the name of a sender, such as github, or hmac; see /providers/senders.',
   ),
   ...SchemeFields.properties,
+  ...AnswerFields.properties,
   name: withDefault(Type.String(), ''),
   acknowledge_open: field(withDefault(Type.Boolean(), false), 'must be ticked or not.'),
   secret,
@@ -104,6 +107,7 @@ export const providerEndpoints = [
         proof,
         // A form sends what it hides, too.
         row: readSchemeRow(proof, proof === 'hmac' ? body : placesIn(proof, body)),
+        answers: readAnswers(body),
         secret: proof === 'token' || proof === 'open' ? undefined : body.secret || undefined,
         acknowledgeOpen: body.acknowledge_open,
         enabled: false,
@@ -131,7 +135,24 @@ export const providerEndpoints = [
     async answer({ app, actor, params: { name }, body }) {
       await setAlarms(toolsOf(app, actor), name, body)
       await app.hooks.registry.refresh()
-      return cardView(app, name, (card) => providerCard({ ...card, saved: true }))
+      return cardView(app, name, (card) => {
+        return providerCard({ ...card, savedForm: 'alarms' })
+      })
+    },
+  }),
+
+  form({
+    path: '/providers/:name/answers',
+    params,
+    body: AnswerFields,
+    async answer({ app, actor, params: { name }, body }) {
+      // A browser sends nothing of boxes that are not ticked.
+      const { methods = [], ...fields } = body
+      await setAnswers(toolsOf(app, actor), name, readAnswers({ methods, ...fields }))
+      await app.hooks.registry.refresh()
+      return cardView(app, name, (card) => {
+        return providerCard({ ...card, savedForm: 'answers' })
+      })
     },
   }),
 
@@ -261,6 +282,7 @@ async function readCards(app: HooksRoutes): Promise<readonly ProviderCard[]> {
     return {
       ...provider,
       ...status,
+      methods: provider.methods,
       rejections: counts.find((count) => count.provider === name),
       url: status.path === null ? null : app.baseUrl() + status.path,
       isGiven: schemeOf(provider)?.isGiven === true,

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import {
   ActiveProvider,
+  DeliveryMethod,
   providerQueries as q,
   TrustMode,
   type SchemeChanges,
@@ -13,10 +14,11 @@ import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { makeChange, type ChangeNote, type ChangeTools } from '../audit.ts'
 import { rejectedSince, type AlarmForm } from './alarms.ts'
+import { checkMethods, type AnswerChanges } from './deliveries/answers.ts'
 import type { HooksParts } from './registry.ts'
 import { secretForm } from './schemes/describe.ts'
 import { isSecretText, keyOf, makeSigningSecret, makeToken } from './schemes/keys.ts'
-import { schemeNamed } from './schemes/schemes.ts'
+import { schemeNamed, schemeOf } from './schemes/schemes.ts'
 import {
   isGenericName,
   isSignedProvider,
@@ -36,6 +38,9 @@ export const ProviderStatus = Type.Object({
   secret_status: SecretStatus,
   path: nullable(Type.String()),
   channel: nullable(Type.String()),
+  /** Of a generic receiver for which an operator has chosen them. */
+  methods: Type.Optional(Type.Array(DeliveryMethod)),
+  answer_status: Type.Optional(Type.Integer()),
 })
 export type ProviderStatus = Type.Static<typeof ProviderStatus>
 
@@ -51,6 +56,8 @@ interface NewProvider {
   proof: Proof
   /** What an operator says in place of the scheme's own row. */
   row: SchemeChanges | null
+  /** What an operator chose beside POST and the usual answer. */
+  answers: AnswerChanges
   secret: string | undefined
   acknowledgeOpen: boolean
   enabled: boolean
@@ -62,6 +69,8 @@ export interface MadeProvider {
   trust_mode: TrustMode
   scheme: string | null
   scheme_row: SchemeChanges | null
+  /** Null for POST alone. */
+  methods: readonly DeliveryMethod[] | null
   /** The token or signing secret that was made, shown this one time; null when none was. */
   token: string | null
 }
@@ -83,7 +92,7 @@ export function readProviders(db: Database, now: Date): Promise<readonly ActiveP
 
 /** A provider as the API and the pages show it. */
 export function providerStatus(provider: ActiveProvider, secrets: SigningSecrets): ProviderStatus {
-  const { name, family, trust_mode } = provider
+  const { name, family, trust_mode, methods, answer } = provider
   return {
     name,
     family,
@@ -92,6 +101,8 @@ export function providerStatus(provider: ActiveProvider, secrets: SigningSecrets
     secret_status: secretStatus(provider, secrets),
     path: family === 'webhook' ? receiverPath(name) : null,
     channel: family === 'queue' ? name.slice('queue:'.length) : null,
+    ...(methods !== null && { methods }),
+    ...(answer !== null && { answer_status: answer.status }),
   }
 }
 
@@ -112,7 +123,7 @@ function storedAs(proof: Proof): Pick<MadeProvider, 'trust_mode' | 'scheme'> {
  */
 export async function createProvider(
   tools: ProviderTools,
-  { name: genericName, proof, row, secret, acknowledgeOpen, enabled }: NewProvider,
+  { name: genericName, proof, row, answers, secret, acknowledgeOpen, enabled }: NewProvider,
 ): Promise<MadeProvider> {
   checkName(genericName)
   if (proof === 'open' && !acknowledgeOpen) {
@@ -121,10 +132,13 @@ export async function createProvider(
       'acknowledge_open',
     )
   }
-  const made = { name: `generic:${genericName}`, ...storedAs(proof), scheme_row: row }
-  const { token, ...stored } = makeSecret(tools, made, secret)
+  const { methods = null, answer = null } = answers
+  const made = { name: `generic:${genericName}`, ...storedAs(proof), scheme_row: row, methods }
+  checkMethods(methods, made.trust_mode, schemeOf(made))
+  const { token, ...secrets } = makeSecret(tools, made, secret)
+  const stored = { ...made, answer, enabled, ...secrets }
   await makeChange(tools, noteOf('add', made.name), async (tx) => {
-    if ((await q.addProvider(tx, { ...made, enabled, ...stored })) === undefined) throw taken(made)
+    if ((await q.addProvider(tx, stored)) === undefined) throw taken(made)
   })
   return { ...made, token }
 }
@@ -177,14 +191,14 @@ export async function rotateSecret(
   const until = overlapSeconds === 0 ? null : new Date(now.getTime() + overlapSeconds * 1_000)
   const row = (await q.listProviders(tools.db, {})).find((candidate) => candidate.name === name)
   if (row === undefined || !hasStoredSecret(row)) throw noSecret(name)
-  const { trust_mode, scheme, scheme_row } = row
+  const { trust_mode, scheme, scheme_row, methods } = row
   const { token, ...stored } = makeSecret(tools, row, secret)
   const given = { name, trust_mode, ...stored, now, until, seen: seen ?? null }
   await makeChange(tools, noteOf('rotate', name), async (tx) => {
     if ((await q.rotateSecret(tx, given)) !== undefined) return
     throw seen === undefined ? noSecret(name) : rotatedSince(name)
   })
-  return { name, trust_mode, scheme, scheme_row, token }
+  return { name, trust_mode, scheme, scheme_row, methods, token }
 }
 
 function hasStoredSecret({ name, trust_mode }: Pick<MadeProvider, 'name' | 'trust_mode'>) {
@@ -256,6 +270,20 @@ export async function setAlarms(
   const row = { name, alarms, now: tools.now() }
   await makeChange(tools, noteOf('alarm', name), async (tx) => {
     if ((await q.setAlarms(tx, row)) === undefined) throw unknown(name)
+  })
+}
+
+/** Sets the methods and the answer of a generic receiver; what is absent stays. */
+export async function setAnswers(
+  tools: ProviderTools,
+  name: string,
+  changes: AnswerChanges,
+): Promise<void> {
+  const row = (await q.listProviders(tools.db, {})).find((candidate) => candidate.name === name)
+  if (row === undefined || !name.startsWith('generic:')) throw unknown(name)
+  checkMethods(changes.methods ?? null, row.trust_mode, schemeOf(row))
+  await makeChange(tools, noteOf('set', name), async (tx) => {
+    if ((await q.setAnswers(tx, { name, changes })) === undefined) throw unknown(name)
   })
 }
 

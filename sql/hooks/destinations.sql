@@ -254,7 +254,8 @@ select (select count(*) from step)::integer as looked_at, (select count(*) from 
 select c.tries, c.claimed_until,
        (c.event).id, (c.event).provider, (c.event).event_type, hooks.trust_mode((c.event).trust) as trust_mode,
        hooks.verified((c.event).trust) as verified, hooks.verify_detail((c.event).trust) as verify_detail, (c.event).external_id,
-       (c.event).content_type, (c.event).source_ip, (c.event).headers, (c.event).payload,
+       (c.event).content_type, (c.event).source_ip, (c.event).method, (c.event).query, (c.event).headers,
+       (c.event).payload,
        length((c.event).payload) as payload_size, 1 as attempts, (c.event).received_at
   from hooks.claim_deliveries(:name, :limit, :bytes, :seconds) c
  order by (c.event).id

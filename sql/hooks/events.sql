@@ -2,7 +2,7 @@
 -- Empty when no such event is stored, or retention removed it.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
-       e.headers, e.payload, length(e.payload) as payload_size,
+       e.method, e.query, e.headers, e.payload, length(e.payload) as payload_size,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
   left join hooks.repeats r on r.event_id = e.id
@@ -92,9 +92,9 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
  order by e.id desc
  limit :limit;
 
--- name: listPayloadStarts
--- The first :bytes bytes of the payloads of some events; :ids is a JSON list.
-select id, substring(payload from 1 for :bytes) as start
+-- name: listBeginnings
+-- Method, query and the first :bytes bytes of the payload of some events; :ids is a JSON list.
+select id, method, query, substring(payload from 1 for :bytes) as payload, length(payload) as payload_size
   from hooks.events
  where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb));
 
@@ -123,7 +123,7 @@ select (select count(*)
 -- Events with everything that is stored of them, newest first; :ids is a JSON list.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
-       e.headers, e.payload, length(e.payload) as payload_size,
+       e.method, e.query, e.headers, e.payload, length(e.payload) as payload_size,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
   left join hooks.repeats r on r.event_id = e.id
@@ -190,7 +190,7 @@ select id, provider, event_type, hooks.trust_mode(trust) as trust_mode, hooks.ve
 -- as in searchEvents. Empty when no event matches.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
-       e.headers, e.payload, length(e.payload) as payload_size,
+       e.method, e.query, e.headers, e.payload, length(e.payload) as payload_size,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
   left join hooks.repeats r on r.event_id = e.id

@@ -1,6 +1,6 @@
 -- name: listProviders
 -- What the receivers check of every provider, and whether an alarm is set.
-select name, trust_mode, scheme, scheme_row, enabled, token_hash, retired_hash as previous_hash,
+select name, trust_mode, scheme, scheme_row, methods, answer, enabled, token_hash, retired_hash as previous_hash,
        signing_secret, retired_signing_secret as previous_signing_secret,
        retired_until as previous_until, rotated_at,
        expected_interval_s is not null or rejection_burst is not null as watched
@@ -11,7 +11,7 @@ select name, trust_mode, scheme, scheme_row, enabled, token_hash, retired_hash a
 -- Every provider with its events and rejected deliveries since :recent_since and its last event, and with what its
 -- alarms check: when it delivered last, and the wrong secrets since :rejected_since. Counted from the minutes, as
 -- listStats does: retention of events changes no count. Where it removed the last event, its minute stands for it.
-select p.name, p.family, p.trust_mode, p.scheme, p.scheme_row, p.enabled, p.token_hash, p.signing_secret,
+select p.name, p.family, p.trust_mode, p.scheme, p.scheme_row, p.methods, p.answer, p.enabled, p.token_hash, p.signing_secret,
        p.retired_until as previous_until, p.rotated_at, p.last_secret, p.last_secret_at,
        p.expected_interval_s, p.rejection_burst, p.watched_since,
        coalesce(a.events, 0)::integer as recent_count,
@@ -43,8 +43,10 @@ select p.name, p.family, p.trust_mode, p.scheme, p.scheme_row, p.enabled, p.toke
 -- name: addProvider
 -- A new generic provider; empty when the name is taken.
 with added as (
-  insert into hooks.providers (name, family, trust_mode, scheme, scheme_row, enabled, token_hash, signing_secret)
-  values (:name, 'webhook', :trust_mode, :scheme, :scheme_row, :enabled, :token_hash, :signing_secret)
+  insert into hooks.providers (name, family, trust_mode, scheme, scheme_row, methods, answer, enabled, token_hash,
+                               signing_secret)
+  values (:name, 'webhook', :trust_mode, :scheme, :scheme_row, :methods, :answer, :enabled, :token_hash,
+          :signing_secret)
   on conflict (name) do nothing
   returning name
 ), notified as (
@@ -129,6 +131,23 @@ with given as (
                               then :now else watched_since end
     from given
    where name = :name
+  returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join notified on true;
+
+-- name: setAnswers
+-- Sets the methods and the answer of a generic receiver that :changes has; null stands for the usual ones. No row if no
+-- generic provider has this name.
+with given as (
+  select :changes::jsonb as changes
+), changed as (
+  update hooks.providers
+     set methods = case when changes ? 'methods' then nullif(changes -> 'methods', 'null') else methods end,
+         answer = case when changes ? 'answer' then nullif(changes -> 'answer', 'null') else answer end
+    from given
+   where name = :name and name like 'generic:%'
   returning name
 ), notified as (
   select pg_notify('hooks_config', '') as sent from changed

@@ -28,7 +28,12 @@ create table hooks.providers (
   last_secret_at         timestamptz(3),
   expected_interval_s    integer        check (expected_interval_s > 0), -- alarm "silent"
   rejection_burst        integer        check (rejection_burst > 0), -- alarm "burst", per 5 minutes
-  watched_since          timestamptz(3) -- silence counts from here: last enabled, or interval last changed
+  watched_since          timestamptz(3), -- silence counts from here: last enabled, or interval last changed
+  -- What an operator chose of a generic receiver: a list of methods, null for POST alone; and the members of its
+  -- answer to a stored delivery, null for the usual one.
+  methods                jsonb,
+  answer                 jsonb,
+  check (name like 'generic:%' or (methods is null and answer is null))
 );
 
 insert into hooks.providers (name, family, trust_mode, scheme, enabled)

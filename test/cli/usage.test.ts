@@ -242,6 +242,47 @@ t.test('wrong usage of provider', async (t) => {
     [['provider', 'alarm', 'a', '--burst', 'x'], 2, /--burst must be a whole number/],
     [['provider', 'alarm', 'a', '--off', '--burst', '1'], 2, /--off turns both alarms off/],
     [['provider', 'alarm', 'a', '--open'], 2, '"provider alarm" takes no --open'],
+    [
+      own('--header', 'Host'),
+      2,
+      /--header must be a header of this sender: every request has host/,
+    ],
+    [
+      add('--scheme', 'github', '--id-header', 'Content-Length'),
+      2,
+      /every request has content-len/,
+    ],
+    ...['add', 'set'].flatMap((action): RefusedCommand[] => {
+      const call = (...flags: string[]) => ['provider', action, 'a', ...flags]
+      const body = '--answer-body must be text of 4096 bytes at most'
+      return [
+        [call('--methods', 'GET,TRACE'), 2, /--methods must be some of GET, POST, PUT/],
+        [call('--methods', 'GET,,PUT'), 2, /--methods must be some of GET/],
+        [call('--methods', 'HEAD'), 2, /--methods must be some of GET/],
+        [call('--answer-status', '302'), 2, '--answer-status must be 200 to 299, or 400 to 599'],
+        [call('--answer-type', 'text/html'), 2, /--answer-type must be text\/plain, /],
+        [call('--answer-type', 'text/plain'), 2, /--answer-type needs --answer-body: /],
+        [call('--answer-status', '204', '--answer-body', 'x'), 2, /--answer-body must be empty/],
+        [{ args: call('--answer-body', '-'), input: 'x'.repeat(4_097) }, 2, body],
+        [{ args: call('--answer-body', '-'), input: 'a\0b' }, 2, body],
+      ]
+    }),
+    [['provider', 'set', 'a'], 2, 'Missing --methods, --answer-status, --answer-body or'],
+    [
+      ['provider', 'set', 'a', '--usual-answer', '--answer-status', '200'],
+      2,
+      /--usual-answer takes/,
+    ],
+    ...[
+      add('--scheme', 'github', '--secret', '-', '--answer-body', '-'),
+      ['destination', 'set', 'a', '--authorization', '-', '--headers', '-'],
+    ].map((args): RefusedCommand => {
+      return [
+        { args, input: 'text' },
+        2,
+        /^gatehouse: --\S+ and --\S+ can't all read standard input/,
+      ]
+    }),
   ])
 })
 

@@ -133,7 +133,7 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
   // Operators make providers and destinations, people share links and make tokens one by one, a batch answers row by row: these stay short.
   const bounded = [
     'saveDeliveries',
-    'listPayloadStarts', // of the events on a page
+    'listBeginnings', // of the events on a page
     'listStored', // of the events of a chunk
     'listProviders',
     'listProvidersWithActivity',

@@ -53,6 +53,9 @@ values ('replay:1f', 'planning', '{"text": "\\u00fc \\" ''"}', 9, 4, 2, sha256('
 insert into hooks.forwarders values ('laptop', ${events}, 3, now());
 insert into hooks.providers (name, family, trust_mode, enabled, token_hash)
 values ('generic:odd', 'webhook', 'token', true, sha256('odd'));
+update hooks.providers
+   set methods = '["GET", "PUT"]', answer = '{"status": 503, "type": "text/plain", "body": "\u00fc \\" ''\\n"}'
+ where name = 'generic:odd';
 insert into hooks.providers (name, family, trust_mode, scheme, scheme_row, enabled)
 values ('generic:own', 'webhook', 'signed', 'hmac', '{"prefix": "v1=", "signature": ["x-ü"], "timestamp": []}', true);
 insert into hooks.installation (name) values ('f00d')

@@ -60,6 +60,11 @@ await t.test('providers, endpoints and settings: each change, on each of its fac
       'operator: provider alarm generic:ci',
     ],
     [
+      'form: answers',
+      () => form('/providers/generic:ci/answers', { methods: 'GET' }),
+      'operator: provider set generic:ci',
+    ],
+    [
       'form: rotate',
       () => formOfAnn('/providers/generic:ci/rotate', { overlap: '0' }),
       'ann@example.com: provider rotate generic:ci',
@@ -88,6 +93,11 @@ await t.test('providers, endpoints and settings: each change, on each of its fac
       'command: alarm',
       () => command(env, 0, 'provider', 'alarm', 'lan', '--off'),
       'command: provider alarm generic:lan',
+    ],
+    [
+      'command: set',
+      () => command(env, 0, 'provider', 'set', 'lan', '--methods', 'GET,POST'),
+      'command: provider set generic:lan',
     ],
     [
       'form: endpoint',

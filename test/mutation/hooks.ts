@@ -241,6 +241,27 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/hooks/receivers-signed.test.ts',
   },
   {
+    why: 'a HEAD is stored',
+    path: 'services/hooks/deliveries/deliveries.ts',
+    find: "if (method === 'HEAD') return",
+    replace: "if (method === 'HEADER') return",
+    test: 'test/hooks/answers.test.ts',
+  },
+  {
+    why: 'a signature of the body alone makes any query verified',
+    path: 'services/hooks/deliveries/answers.ts',
+    find: 'if (bare === undefined) return',
+    replace: 'if (bare !== null) return',
+    test: 'test/hooks/answers.test.ts',
+  },
+  {
+    why: 'a sender of POST claims another method at a receiver',
+    path: 'services/hooks/replays/outgoing.ts',
+    find: 'name !== METHOD_MARK &&',
+    replace: "name !== '' &&",
+    test: 'test/hooks/answers.test.ts',
+  },
+  {
     why: 'the token in the query wins over the one in the header',
     path: 'services/hooks/schemes/secrets.ts',
     find: "  if (typeof header === 'string') return header\n  const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null\n  return query ?? path",

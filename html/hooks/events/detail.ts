@@ -131,14 +131,22 @@ function attempts(count: number): string {
   return count === 1 ? '1' : `${count} (delivered again with the same id, stored once)`
 }
 
+/** Parameters of a query that are shown one by one. */
+const MAX_PARAMETERS = 100
+
 /** The delivery in the order and case in which it was sent. */
 function requestSection({ method, path, query, headers }: EventRequest): Html {
   const caption = 'Request headers; secret values are redacted'
+  const parameters = [...new URLSearchParams(query ?? '')].slice(0, MAX_PARAMETERS)
   const content = html`${
     method !== null &&
     html`<p>
       <code>${method} <bdi>${path}${query !== null && `?${query}`}</bdi></code>
     </p>`
+  }
+  ${
+    parameters.length > 0 &&
+    namedRows('Query parameters; secret values are redacted', ['Parameter', 'Value'], parameters)
   }
   ${
     headers.length === 0

@@ -41,7 +41,7 @@ function eventRow(event: EventRow, isOpen: boolean): Html {
 }
 
 function previewText({ preview, payload_size }: EventRow): Printable {
-  if (payload_size === 0) return 'empty'
+  if (payload_size === 0 && preview === '') return 'empty'
   if (preview === null) return `binary, ${sizeText(payload_size)}`
   return html`<bdi>${preview}</bdi>`
 }

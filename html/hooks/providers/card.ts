@@ -18,12 +18,16 @@ import {
 import { attributes, breakable, disclosed, facts, saved, timeTag } from '../../parts.ts'
 import { alarmBadges, trustBadge } from '../layout.ts'
 import { logUrl } from '../events/filter.ts'
+import { answerFacts, answerForm } from './answers.ts'
 
 /** One provider as its row on `/providers` shows it. */
 export interface ProviderCard
   extends
-    ProviderStatus,
-    Pick<ActiveProvider, 'scheme' | 'recent_count' | 'last_event_at' | 'rejection_burst'> {
+    Omit<ProviderStatus, 'methods' | 'answer_status'>,
+    Pick<
+      ActiveProvider,
+      'scheme' | 'methods' | 'answer' | 'recent_count' | 'last_event_at' | 'rejection_burst'
+    > {
   rejections: RejectionCount | undefined
   /** Full URL a sender posts to. */
   url: string | null
@@ -50,8 +54,8 @@ export interface ProviderCard
   firing: readonly AlarmKind[]
   /** True for one that is shown whole. */
   open?: boolean
-  /** True right after the alarms were saved. */
-  saved?: boolean
+  /** The form that was saved just now. */
+  savedForm?: 'alarms' | 'answers'
 }
 
 /**
@@ -109,6 +113,7 @@ export function providerContent(card: ProviderCard): Html {
       URL: asCode(card.url),
       Path: asCode(card.path),
       Channel: asCode(card.channel),
+      ...answerFacts(card),
       Secret: secret_status.replaceAll('-', ' '),
       ...(secret_status === 'configured' && secretFacts(card)),
       'Last 24 hours': html`<a href="${logUrl({ provider: name })}">${card.recent_count}</a>`,
@@ -116,7 +121,8 @@ export function providerContent(card: ProviderCard): Html {
       Rejected: rejected(card),
       Alarms: alarms(card),
     })}
-    ${alarmForm(card, key)} ${name.includes(':') && changeForms(card, key)}
+    ${alarmForm(card, key)} ${name.startsWith('generic:') && answerForm(card, key)}
+    ${name.includes(':') && changeForms(card, key)}
   </div>`
 }
 
@@ -188,7 +194,8 @@ const BURST_TITLE =
  * The form that sets a provider's alarms; open right after it was saved, so that the focus stays.
  */
 function alarmForm(card: ProviderCard, key: string): Html {
-  const { name, secret_status, interval, rejection_burst, saved: isSaved = false } = card
+  const { name, secret_status, interval, rejection_burst, savedForm } = card
+  const isSaved = savedForm === 'alarms'
   const label = html`Save alarms <span class="hidden">of ${name}</span>`
   const typed = {
     expected_interval: interval ?? '',

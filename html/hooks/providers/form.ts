@@ -15,6 +15,7 @@ import {
 import { disclosed, section } from '../../parts.ts'
 import type { SenderInfo } from '../../../services/hooks/schemes/describe.ts'
 import { NAME } from '../layout.ts'
+import { answerFields } from './answers.ts'
 import { secretField } from './card.ts'
 
 interface CreateForm {
@@ -55,9 +56,16 @@ export function createForm({ form: state, baseUrl, canSign, senders }: CreateFor
     ${postForm(
       { id: 'create-provider', class: 'stack', action: '/providers', target: '#providers' },
       html`${refusal(form)} ${field(form, 'name', 'Name', { required: true, ...NAME })} ${trust}
+      ${disclosed('Methods and answer…', answerFields(form), { open: isAnswerTyped(form) })}
       ${submitLine('Add provider', 'create-button')}`,
     )}`
   return section('create-title', 'Add a generic provider', content, { class: 'panel' })
+}
+
+/** A refused form shows what was typed. */
+function isAnswerTyped({ typed = {} }: Form): boolean {
+  const { methods = 'POST', answer_status, answer_type, answer_body } = typed
+  return methods !== 'POST' || Boolean(answer_status || answer_type || answer_body)
 }
 
 /** What only a sender that signs has. */

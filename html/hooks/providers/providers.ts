@@ -77,12 +77,18 @@ function madeBox(made: Made): Html {
   )
 }
 
-function curl({ url, token }: Made): string {
+function curl({ url, token, methods }: Made): string {
   const bearer = token === null ? '' : `  -H 'Authorization: Bearer ${token}' \\\n`
   return (
-    `curl -X POST '${url}' \\\n${bearer}` +
+    `curl -X ${methodOf(methods)} '${url}' \\\n${bearer}` +
     `  -H 'Content-Type: application/json' \\\n  -d '{"hello": "world"}'`
   )
+}
+
+/** A method that the provider takes. */
+function methodOf(methods: Made['methods']): string {
+  const others = methods?.includes('POST') === false ? methods : []
+  return others[0] ?? 'POST'
 }
 
 const DIGITS: Readonly<Record<Scheme['encoding'], string>> = {
@@ -92,7 +98,7 @@ const DIGITS: Readonly<Record<Scheme['encoding'], string>> = {
 }
 
 /** Signs in a shell what a sender's library signs. */
-function signedCurl({ url, token }: Made, scheme: Scheme): string {
+function signedCurl({ url, token, methods }: Made, scheme: Scheme): string {
   const { algorithm, encoding, list, prefix, signed } = scheme
   const text = shellText(signed)
   const key = KEYS[scheme.secret ?? 'text']
@@ -108,7 +114,7 @@ function signedCurl({ url, token }: Made, scheme: Scheme): string {
     ...(scheme.secret === 'whsec' ? [KEY] : []),
     `SIGNATURE=$(printf %s "${text}" | openssl dgst -${algorithm} ${key} -binary \\`,
     `  | ${DIGITS[encoding]})`,
-    `curl -X POST '${url}' \\`,
+    `curl -X ${methodOf(methods)} '${url}' \\`,
     ...headers.map((header) => `  -H "${header}" \\`),
     `  -H 'Content-Type: application/json' --data-raw "$BODY"`,
   ].join('\n')

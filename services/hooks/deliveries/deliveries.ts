@@ -2,13 +2,21 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { SavedEvent } from '../../../db/hooks/deliveries.ts'
 import type { Provider, SecretName } from '../../../db/hooks/providers.ts'
 import { UNKNOWN_PROVIDER } from '../../../db/hooks/rejections.ts'
-import { badRequest, Fault, forbidden, notFound, unavailable } from '../../../kernel/fault.ts'
+import {
+  badRequest,
+  Fault,
+  forbidden,
+  notFound,
+  unavailable,
+  wrongMethod,
+} from '../../../kernel/fault.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
-import { cleanText, fieldsAt, readMembers, sha256Hex } from './fields.ts'
+import { allowOf, takesMethod, toAnswer } from './answers.ts'
+import { cleanText, fieldsAt, idOfBytes, readMembers } from './fields.ts'
 import { isLoop } from '../installation.ts'
 import type { Hooks } from '../open.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
-import { answerUnsigned, answerVerified, type Handshake } from '../schemes/handshakes.ts'
+import { answerUnsigned, answerVerified, type PlainAnswer } from '../schemes/handshakes.ts'
 import { withLikeness } from '../schemes/recognise.ts'
 import { needsJson, placesOf, presetNamed, schemeOf, type Scheme } from '../schemes/schemes.ts'
 import {
@@ -48,10 +56,13 @@ export interface Receiving {
   finish: (body: Buffer) => Promise<Received>
 }
 
-/** A delivery that was accepted; a handshake is answered and not stored. */
+/**
+ * What comes of an accepted request: a stored event that is acknowledged as the contract has it, or
+ * another answer, which an operator has chosen or a check of the address asks for.
+ */
 export type Received =
-  | { kind: 'stored'; saved: SavedEvent; status: 200 | 202 | 204 }
-  | { kind: 'handshake'; answer: Handshake }
+  | { kind: 'acknowledged'; saved: SavedEvent; status: 200 | 202 | 204 }
+  | { kind: 'answered'; answer: PlainAnswer }
 
 /** What is kept of a delivery that leads to no provider. */
 type RejectedPath = Pick<DeliveryHead, 'method' | 'path' | 'client' | 'receivedAt'>
@@ -112,10 +123,14 @@ export function startGeneric(
     throw rejected(receiver, head, disabled(provider), 'disabled')
   }
   refuseLoop(receiver, head)
+  if (head.method === 'OPTIONS' && row.methods !== null) {
+    return answering({ status: 204, headers: { allow: allowOf(row) } })
+  }
   const scheme = schemeOf(row)
   if (scheme !== undefined) {
     const answer = answerUnsigned(scheme.handshake, head)
     if (answer !== undefined) return answering(answer)
+    refuseMethod(head, row)
     return startVerified(receiver, head, row, scheme, {
       keys: keysAt(receiver.secrets, row, head.receivedAt),
       refusal: () => refusalOf(scheme.refusal, SIGNATURE_WRONG),
@@ -123,6 +138,7 @@ export function startGeneric(
       status: scheme.answer,
     })
   }
+  refuseMethod(head, row)
   const known = presetNamed(row.scheme)?.scheme
   return {
     update: () => undefined,
@@ -138,7 +154,7 @@ export function startGeneric(
       const members = (isRead ? readMembers(body, headers['content-type']) : undefined) ?? {}
       const name = known?.handshake
       const answer = answerUnsigned(name, head) ?? answerVerified(name, { headers, members })
-      if (answer !== undefined) return { kind: 'handshake', answer }
+      if (answer !== undefined) return { kind: 'answered', answer }
       return store(receiver, head, row, body, members, known?.answer)
     },
   }
@@ -148,8 +164,13 @@ function refusalOf(status: Scheme['refusal'], message: string): Fault {
   return status === 401 ? new Fault(401, 'UNAUTHORIZED', message) : forbidden(message)
 }
 
-function answering(answer: Handshake): Receiving {
-  return { update: () => undefined, finish: async () => ({ kind: 'handshake', answer }) }
+function answering(answer: PlainAnswer): Receiving {
+  return { update: () => undefined, finish: async () => ({ kind: 'answered', answer }) }
+}
+
+/** 405 for a method that this provider does not take. */
+function refuseMethod({ method }: DeliveryHead, row: Provider): void {
+  if (!takesMethod(row, method)) throw wrongMethod(allowOf(row))
 }
 
 /** A destination that leads back here would otherwise store and send the same event without end. */
@@ -200,7 +221,7 @@ function startVerified(
       }
       const key = keys.accepted[proof.secret === 'current' ? 0 : 1]
       const answer = answerVerified(scheme.handshake, { headers, members, key })
-      if (answer !== undefined) return { kind: 'handshake', answer }
+      if (answer !== undefined) return { kind: 'answered', answer }
       return store(receiver, head, row, body, members, how.status)
     },
   }
@@ -269,21 +290,26 @@ function proveCaller(
   return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
 }
 
-/** Stores a delivery. One that is signed and has no id is known by its bytes. */
+/**
+ * Stores a delivery, and nothing of a HEAD. One that is signed and has no id is known by its bytes.
+ */
 async function store(
   { ingest }: Receiver,
-  { provider, method, path, search, headers, rawHeaders, client }: DeliveryHead,
+  head: DeliveryHead,
   row: Provider,
   body: Buffer,
   members: JsonObject,
   status: 200 | 202 | 204 = 202,
 ): Promise<Received> {
+  const { provider, method, path, search, headers, rawHeaders, client } = head
+  const chosen = row.answer && toAnswer(row.answer)
+  if (method === 'HEAD') return { kind: 'answered', answer: chosen ?? { status } }
   const scheme = schemeOf(row)
   const { event_type, external_id } = fieldsAt(placesOf(row), headers, members)
   const saved = await ingest.save({
     provider,
     event_type,
-    external_id: external_id ?? (scheme === undefined ? null : `sha256:${sha256Hex(body)}`),
+    external_id: external_id ?? (scheme === undefined ? null : idOfBytes(method, search, body)),
     trust: trustOf(row, scheme),
     method,
     path: redactUrlTokens(path),
@@ -294,7 +320,8 @@ async function store(
     body,
   })
   if (saved === undefined) throw overloaded()
-  return { kind: 'stored', saved, status }
+  if (chosen !== null) return { kind: 'answered', answer: chosen }
+  return { kind: 'acknowledged', saved, status }
 }
 
 /** A signature that leaves out what may matter proves its caller, as a token does. */

@@ -59,6 +59,15 @@ export function sha256Hex(data: string | Buffer): string {
   return hash('sha256', data, 'hex')
 }
 
+/**
+ * The id of a delivery without one. Of other methods than POST the query is content, too: a GET has
+ * no other.
+ */
+export function idOfBytes(method: string, search: string, body: Buffer): string {
+  const hash = sha256Hex(body)
+  return `sha256:${method === 'POST' ? hash : sha256Hex(`${method} ${search}\n${hash}`)}`
+}
+
 /** The longest text of a sender that a column holds. */
 const MAX_TEXT = 255
 

@@ -161,7 +161,7 @@ const SUMMARY: readonly (readonly string[])[] = [
   ],
 ]
 
-/** A line about the event: well-known members, or the beginning of its payload. */
+/** A line about the event: well-known members, or its preview. */
 function summaryOf(event: StoredEvent, member: (path: string) => Value): string {
   const found = SUMMARY.map((paths) => {
     const values = paths.map(member).filter((value) => typeof value === 'string' && value !== '')
@@ -169,5 +169,5 @@ function summaryOf(event: StoredEvent, member: (path: string) => Value): string 
     return line.replace(/^refs\/(?:heads|tags)\//, '').trim()
   }).filter((text) => text !== '')
   if (found.length > 0) return found.join(' · ')
-  return previewOf(event.payload, event.payload.length) ?? ''
+  return previewOf(event) ?? ''
 }

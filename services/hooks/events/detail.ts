@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import Type from 'typebox'
 import type { Database } from '../../../db/client.ts'
+import { nullable } from '../../../db/sql-file.ts'
 import { eventQueries, type RequestLine, StoredEvent } from '../../../db/hooks/events.ts'
 import { notFound } from '../../../kernel/fault.ts'
 import { firstFields } from '../../../kernel/http/read-body.ts'
@@ -8,19 +9,29 @@ import { type JsonNode, readJson } from './json-nodes.ts'
 import { isRepeatable } from '../replays/outgoing.ts'
 import { headersByName, headersInOrder, REDACTED } from '../redact.ts'
 
-/** hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. */
+/**
+ * hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. An event of
+ * another method than POST has two members more: its query may be all that it says.
+ */
 export const EventDetail = Type.Object({
-  ...StoredEvent.properties,
+  ...Type.Omit(StoredEvent, ['method', 'query']).properties,
   headers: Type.Record(Type.String(), Type.String()),
   payload: Type.String(),
   payload_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
+  method: Type.Optional(Type.String({ description: 'Of a delivery by another method than POST' })),
+  query: Type.Optional(nullable(Type.String({ description: 'Its query, secrets redacted' }))),
 })
 export type EventDetail = Type.Static<typeof EventDetail>
 
-export function eventDetail(event: StoredEvent): EventDetail {
+export function eventDetail({ method, query, ...event }: StoredEvent): EventDetail {
   const payload_encoding = isUtf8(event.payload) ? 'utf8' : 'base64'
-  const headers = headersByName(event.headers)
-  return { ...event, headers, payload: event.payload.toString(payload_encoding), payload_encoding }
+  return {
+    ...event,
+    headers: headersByName(event.headers),
+    payload: event.payload.toString(payload_encoding),
+    payload_encoding,
+    ...(method !== null && method !== 'POST' && { method, query }),
+  }
 }
 
 /** The request of a delivery, as it was sent but for its secrets; of a queue the headers alone. */
@@ -30,7 +41,7 @@ export interface EventRequest extends RequestLine {
 
 /**
  * Reads an event without the rest of a long payload: cut between characters, with the number of
- * bytes that are left out. The request is no part of the details, whose members the contract names.
+ * bytes that are left out.
  */
 export async function readEventStart(db: Database, id: number, limit: number) {
   const found = await findEventStart(db, id, limit)
@@ -43,7 +54,8 @@ export async function findEventStart(db: Database, id: number, limit: number) {
   // A byte more shows whether the limit falls within a character.
   const found = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })
   if (found === undefined) return undefined
-  const { method, path, query, ...event } = found
+  const { path, ...event } = found
+  const { method, query } = event
   const payload = event.payload.subarray(0, cutAt(event.payload, limit))
   const omittedBytes = event.payload_size - payload.length
   const request: EventRequest = { method, path, query, headers: headersInOrder(event.headers) }
@@ -110,12 +122,16 @@ export function curlCommand(event: EventDetail, receiver: string, payloadUrl: st
     event.payload_encoding === 'utf8' &&
     event.payload_size <= MAX_INLINE &&
     !NOT_PASTED.test(event.payload)
-  const lines = [`${inline ? '' : `curl -sS ${quote(payloadUrl)} | `}curl -sS ${quote(receiver)}`]
+  const { method, query = null } = event
+  const address = query === null ? receiver : `${receiver}?${query}`
+  const command = method === undefined ? 'curl -sS' : `curl -sS -X ${method}`
+  const lines = [`${inline ? '' : `curl -sS ${quote(payloadUrl)} | `}${command} ${quote(address)}`]
   for (const [name, value] of Object.entries(event.headers)) {
     if (!isRepeatable(name) || SET_BY_CURL.test(name) || NOT_PASTED.test(value)) continue
     lines.push(`-H ${quote(`${name}: ${value === REDACTED ? placeholder(name) : value}`)}`)
   }
-  lines.push(inline ? `--data-raw ${quote(event.payload)}` : '--data-binary @-')
+  const isBare = method !== undefined && event.payload_size === 0
+  if (!isBare) lines.push(inline ? `--data-raw ${quote(event.payload)}` : '--data-binary @-')
   return lines.join(' \\\n  ')
 }
 

@@ -1,9 +1,16 @@
 import type { Database } from '../../../db/client.ts'
-import { eventQueries as q, type EventSummary } from '../../../db/hooks/events.ts'
+import {
+  eventQueries as q,
+  type EventBeginning,
+  type EventSummary,
+} from '../../../db/hooks/events.ts'
 
 /** An event as a row of a list on a page. */
 export interface EventRow extends EventSummary {
-  /** The beginning of the payload on one line; empty without any, null when it is not text. */
+  /**
+   * The beginning of the payload on one line; empty without any, null when it is not text. Of
+   * another method than POST its name and query come first.
+   */
   preview: string | null
 }
 
@@ -11,29 +18,40 @@ export interface EventRow extends EventSummary {
 const PREVIEW_BYTES = 300
 const PREVIEW_CHARACTERS = 120
 
-/** Adds to each event the beginning of its payload. */
+/** Adds to each event its preview. */
 export async function withPreviews(
   db: Database,
   events: readonly EventSummary[],
 ): Promise<readonly EventRow[]> {
   if (events.length === 0) return []
   const ids = events.map(({ id }) => id)
-  const starts = await q.listPayloadStarts(db, { ids, bytes: PREVIEW_BYTES })
-  const startOf = new Map(starts.map(({ id, start }) => [id, start]))
+  const beginnings = await q.listBeginnings(db, { ids, bytes: PREVIEW_BYTES })
+  const byId = new Map(beginnings.map((beginning) => [beginning.id, beginning]))
   return events.map((event) => {
     // Retention may just have removed the event.
-    const start = startOf.get(event.id)
-    return { ...event, preview: start === undefined ? '' : previewOf(start, event.payload_size) }
+    const beginning = byId.get(event.id)
+    return { ...event, preview: beginning === undefined ? '' : previewOf(beginning) }
   })
 }
 
-/** One line of a payload of `size` bytes that begins with these. */
-export function previewOf(start: Buffer, size: number): string | null {
-  const isCut = start.length < size
-  const text = readText(start, isCut)
+/** The preview of an event whose payload is here, or its beginning. */
+export function previewOf({
+  method,
+  query,
+  payload,
+  payload_size,
+}: Omit<EventBeginning, 'id'>): string | null {
+  const isCut = payload.length < payload_size
+  const text = readText(payload, isCut)
   if (text === null) return null
   const line = withoutBraces(text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim(), isCut)
-  // By characters, so that no character is cut in two.
+  const isPost = method === null || method === 'POST'
+  const request = isPost ? '' : `${method} ${query === null ? '' : `?${query}`}`
+  return shortened(`${request} ${line}`.trim(), isCut)
+}
+
+/** By characters, so that no character is cut in two. */
+function shortened(line: string, isCut: boolean): string {
   const shown = SHOWN.exec(line)?.[0] ?? ''
   return isCut || shown.length < line.length ? `${shown.trimEnd()}…` : shown
 }

@@ -52,6 +52,10 @@ const OF_ONE_CONNECTION =
 /** Headers that an HTTP client sets by itself; and no answer is unpacked here. */
 const OF_ONE_MESSAGE = /^(host|content-length|expect|accept-encoding)$/
 
+/** What a receiver is told of an event of another method than POST. */
+export const METHOD_MARK = 'x-gatehouse-method'
+export const QUERY_MARK = 'x-gatehouse-query'
+
 /** True for a header that the HTTP client alone may set. */
 export function isOfHttp(name: string): boolean {
   return OF_ONE_CONNECTION.test(name) || OF_ONE_MESSAGE.test(name)
@@ -73,6 +77,9 @@ export function outgoingHeaders(
   const kept = Object.entries(stored).filter(
     ([name, value]) =>
       isRepeatable(name) &&
+      // Else a provider could claim another method than its own.
+      name !== METHOD_MARK &&
+      name !== QUERY_MARK &&
       !named.includes(name) &&
       !isSensitiveName(name) &&
       !value.includes(REDACTED),

@@ -19,11 +19,11 @@ export type HandshakeName =
   | 'monday'
   | 'woocommerce'
 
-/** The answer to a check; without a body it is empty. */
-export interface Handshake {
-  status: 200 | 204
+/** An answer that is no acknowledgement of the contract; without a body it is empty. */
+export interface PlainAnswer {
+  status: number
   /** Of the body, or what the sender wants to see without one. */
-  type?: 'application/json' | 'text/plain'
+  type?: 'application/json' | 'application/xml' | 'text/plain' | 'text/plain; charset=utf-8'
   body?: string
   headers?: Readonly<Record<string, string>>
 }
@@ -36,7 +36,7 @@ interface VerifiedCheck {
   key?: Key | undefined
 }
 
-type Answer = (check: VerifiedCheck) => Handshake | undefined
+type Answer = (check: VerifiedCheck) => PlainAnswer | undefined
 
 const VERIFIED: Partial<Record<HandshakeName, Answer>> = {
   /** `url_verification` wants its challenge back. */
@@ -79,7 +79,7 @@ const VERIFIED: Partial<Record<HandshakeName, Answer>> = {
 export function answerVerified(
   name: HandshakeName | undefined,
   check: VerifiedCheck,
-): Handshake | undefined {
+): PlainAnswer | undefined {
   return name === undefined ? undefined : VERIFIED[name]?.(check)
 }
 
@@ -91,7 +91,7 @@ interface Unproven {
   search: string
 }
 
-const UNSIGNED: Partial<Record<HandshakeName, (check: Unproven) => Handshake | undefined>> = {
+const UNSIGNED: Partial<Record<HandshakeName, (check: Unproven) => PlainAnswer | undefined>> = {
   /** The verify token proves nothing that the signatures of the events do not. */
   meta({ method, search }) {
     const query = new URLSearchParams(search)
@@ -134,15 +134,15 @@ const UNSIGNED: Partial<Record<HandshakeName, (check: Unproven) => Handshake | u
 export function answerUnsigned(
   name: HandshakeName | undefined,
   check: Unproven,
-): Handshake | undefined {
+): PlainAnswer | undefined {
   return name === undefined ? undefined : UNSIGNED[name]?.(check)
 }
 
-function json(reply: JsonObject): Handshake {
+function json(reply: JsonObject): PlainAnswer {
   return { status: 200, type: 'application/json', body: JSON.stringify(reply) }
 }
 
-function plain(text: unknown): Handshake | undefined {
+function plain(text: unknown): PlainAnswer | undefined {
   return isShort(text) ? { status: 200, type: 'text/plain', body: text } : undefined
 }
 

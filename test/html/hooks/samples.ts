@@ -96,6 +96,8 @@ export function card(changes: Partial<ProviderCard> = {}): ProviderCard {
     family: 'webhook',
     trust_mode: 'token',
     scheme: null,
+    methods: null,
+    answer: null,
     schemeNote: null,
     isGiven: false,
     enabled: false,
