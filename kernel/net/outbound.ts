@@ -2,8 +2,9 @@ import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns'
 import {
   Agent as HttpAgent,
   request as httpRequest,
-  type RequestOptions,
+  type IncomingHttpHeaders,
   type IncomingMessage,
+  type RequestOptions,
 } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
@@ -38,8 +39,7 @@ export type OutboundResult =
       status: number
       ms: number
       body: Buffer
-      /** The header of this name. */
-      retryAfter: string | undefined
+      headers: IncomingHttpHeaders
     }
   | { kind: 'refused' | 'failed'; reason: string; ms: number }
 
@@ -104,11 +104,31 @@ const NOT_PUBLIC = 'the target is not on the public internet'
  * it, so a name that resolves to something else the second time gains nothing. Redirects are not
  * followed: their status is the answer. Never rejects.
  */
-export async function post(
+export function post(
   request: OutboundRequest,
+  resolveName?: ResolveName,
+): Promise<OutboundResult> {
+  return send({ ...request, method: 'POST' }, resolveName)
+}
+
+/** The same without a body. */
+export function get(
+  request: Omit<OutboundRequest, 'body'>,
+  resolveName?: ResolveName,
+): Promise<OutboundResult> {
+  return send({ ...request, method: 'GET', body: undefined }, resolveName)
+}
+
+interface Exchange extends Omit<OutboundRequest, 'body'> {
+  method: 'GET' | 'POST'
+  body: Buffer | undefined
+}
+
+async function send(
+  request: Exchange,
   resolveName: ResolveName = lookup,
 ): Promise<OutboundResult> {
-  const { url, headers, body, timeoutMs, trusted, signal, connections } = request
+  const { method, url, headers, body, timeoutMs, trusted, signal, connections } = request
   const started = performance.now()
   const elapsed = () => Math.round(performance.now() - started)
   // An address is connected to without any look-up, so it is checked here.
@@ -118,8 +138,8 @@ export async function post(
   }
   const resolve = connections?.resolveOnce(resolveName) ?? resolveName
   const options: RequestOptions = {
-    method: 'POST',
-    headers: { ...headers, 'content-length': body.length },
+    method,
+    headers: { ...headers, ...(body && { 'content-length': body.length }) },
     agent: connections?.agentOf(request) ?? false,
     signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
     lookup: trusted ? (resolve as LookupFunction) : publicOnly(resolve),
@@ -140,7 +160,7 @@ export async function post(
 
 /** Rejects without an answer, and for a header that HTTP can't carry. */
 function exchange(
-  request: OutboundRequest,
+  request: Exchange,
   options: RequestOptions,
   elapsed: () => number,
 ): Promise<OutboundResult> {
@@ -153,9 +173,8 @@ function exchange(
       const ms = elapsed()
       answered = true
       const { statusCode: status = 0, headers: answer } = response
-      const retryAfter = answer['retry-after']
       readStart(response, answerBytes, (start) =>
-        resolve({ kind: 'answered', status, ms, body: start, retryAfter }),
+        resolve({ kind: 'answered', status, ms, body: start, headers: answer }),
       )
     })
     outgoing.on('error', (error) => {
