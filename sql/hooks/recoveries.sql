@@ -2,7 +2,9 @@
 -- Takes a source for :lease_ms, if it is due; gives the problem of the look before. Empty if it is not due, also
 -- because another instance has it.
 insert into hooks.recoveries (source, next_at)
-values (:source, clock_timestamp() + :lease_ms::bigint * interval '1 ms')
+select :source, clock_timestamp() + :lease_ms::bigint * interval '1 ms'
+ -- A conflict locks the row, which is a write: this is asked every second.
+ where not exists (select from hooks.recoveries where source = :source and next_at > clock_timestamp())
 on conflict (source) do update
    set next_at = excluded.next_at
  where hooks.recoveries.next_at <= clock_timestamp()

@@ -24,7 +24,7 @@ export interface RecoveryOptions extends Outbound {
 
 type ScheduleOptions = RecoveryOptions & Pick<HooksParts, 'db' | 'clock' | 'log'>
 
-const POLL_MS = 5_000
+const POLL_MS = 1_000
 /** A claim outlasts the longest look. */
 const LEASE_MS = MAX_LOOK_MS + 60_000
 /** What fails as often will fail again: a wrong secret, or a body that is too large. */
