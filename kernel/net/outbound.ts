@@ -104,31 +104,21 @@ const NOT_PUBLIC = 'the target is not on the public internet'
  * it, so a name that resolves to something else the second time gains nothing. Redirects are not
  * followed: their status is the answer. Never rejects.
  */
-export function post(
-  request: OutboundRequest,
-  resolveName?: ResolveName,
-): Promise<OutboundResult> {
-  return send({ ...request, method: 'POST' }, resolveName)
+export function post(request: OutboundRequest, resolveName?: ResolveName) {
+  return send('POST', request, resolveName)
 }
 
 /** The same without a body. */
-export function get(
-  request: Omit<OutboundRequest, 'body'>,
-  resolveName?: ResolveName,
-): Promise<OutboundResult> {
-  return send({ ...request, method: 'GET', body: undefined }, resolveName)
-}
-
-interface Exchange extends Omit<OutboundRequest, 'body'> {
-  method: 'GET' | 'POST'
-  body: Buffer | undefined
+export function get(request: Omit<OutboundRequest, 'body'>, resolveName?: ResolveName) {
+  return send('GET', { ...request, body: Buffer.alloc(0) }, resolveName)
 }
 
 async function send(
-  request: Exchange,
+  method: 'GET' | 'POST',
+  request: OutboundRequest,
   resolveName: ResolveName = lookup,
 ): Promise<OutboundResult> {
-  const { method, url, headers, body, timeoutMs, trusted, signal, connections } = request
+  const { url, headers, body, timeoutMs, trusted, signal, connections } = request
   const started = performance.now()
   const elapsed = () => Math.round(performance.now() - started)
   // An address is connected to without any look-up, so it is checked here.
@@ -139,7 +129,7 @@ async function send(
   const resolve = connections?.resolveOnce(resolveName) ?? resolveName
   const options: RequestOptions = {
     method,
-    headers: { ...headers, ...(body && { 'content-length': body.length }) },
+    headers: method === 'GET' ? headers : { ...headers, 'content-length': body.length },
     agent: connections?.agentOf(request) ?? false,
     signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
     lookup: trusted ? (resolve as LookupFunction) : publicOnly(resolve),
@@ -160,7 +150,7 @@ async function send(
 
 /** Rejects without an answer, and for a header that HTTP can't carry. */
 function exchange(
-  request: Exchange,
+  request: OutboundRequest,
   options: RequestOptions,
   elapsed: () => number,
 ): Promise<OutboundResult> {

@@ -21,11 +21,11 @@ export const API_URLS: Readonly<Record<SenderName, string>> = {
   stripe: 'https://api.stripe.com',
 }
 
+const TARGET = /^[\w-]{1,100}(?:\/(?!\.{1,2}$)[\w.-]{1,100})?$/
+
 /** A repository or an organization. Names of GitHub are the same in upper and lower case. */
 export function githubSource(target: string): Source | undefined {
-  const name = '[\\w-]{1,100}'
-  const repository = '(?!\\.{1,2}$)[\\w.-]{1,100}'
-  if (!new RegExp(`^${name}(?:/${repository})?$`).test(target)) return undefined
+  if (!TARGET.test(target)) return undefined
   const small = target.toLowerCase()
   return { name: `github:${small}`, sender: 'github', target: small }
 }
