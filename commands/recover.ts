@@ -96,12 +96,12 @@ async function recover(
       url: api ?? apiOf(source, config),
       baseUrl: serviceUrl('hooks', config, addresses) ?? '',
       since: since === undefined ? undefined : instantOf(since, now()),
-      maxAttempts: Number.MAX_SAFE_INTEGER,
+      maxRefusals: Number.MAX_SAFE_INTEGER,
       signal: new AbortController().signal,
     },
   )
-  const { problem, deliveries } = found
-  const counts = countsOf(deliveries)
+  const { problem } = found
+  const counts = countsOf(found)
   if (!isDryRun) {
     await recoveryQueries.saveRecovery(db, { source: source.name, wait_ms: null, problem, counts })
   }
@@ -120,9 +120,7 @@ function print(output: Output, json: boolean, found: Found): void {
     STATUS: ({ status }) => status,
     OUTCOME: ({ outcome }) => outcome,
   })
-  const counts = countsOf(deliveries)
-  if (counts.length === 0) output.err('none failed at the sender')
-  for (const count of counts) output.err(`${count.provider}: ${describeCount(count)}`)
+  for (const count of countsOf(found)) output.err(`${count.provider}: ${describeCount(count)}`)
   for (const line of advice) output.err(line)
   if (problem !== null) output.err(`gatehouse: ${problem}`)
 }

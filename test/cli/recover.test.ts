@@ -103,7 +103,7 @@ await eachBackend(t, 'recover github', async (t: Test, backend) => {
 
   await t.test('--since leaves older failures alone', async (t) => {
     const run = await recoverGithub(hooks, github, 'octo/app', '--since', '2099-01-01T00:00:00Z')
-    t.same(run, { code: 0, stderr: 'none failed at the sender\n', stdout: run.stdout })
+    t.same(run, { code: 0, stderr: 'code_host: none failed at the sender\n', stdout: run.stdout })
     t.equal(run.stdout, 'PROVIDER  DELIVERY  TYPE  FAILED  STATUS  OUTCOME\n')
   })
 })
@@ -158,7 +158,11 @@ await onPostgres(t, 'recover: what a sender refuses', async (t: Test, backend) =
   )
 
   const rows: readonly (readonly [string, GithubApi['fault'], string | RegExp])[] = [
-    ['no webhook', () => false, /no webhook of octo\/app leads to http.*: HOOKS_BASE_URL must be/],
+    [
+      'no webhook',
+      () => false,
+      /no webhook of octo\/app leads to an enabled provider at http.*: HOOKS_BASE_URL must be/,
+    ],
     ['a wrong token', answering(401), `${host} does not accept the token (401)`],
     ['too few rights', answering(403), `${host} does not let the token do that (403)`],
     ['nothing to see', answering(404), /does not have it, or does not show it to the token \(404/],

@@ -58,7 +58,7 @@ await onPostgres(t, 'HOOKS_RECOVER', async (t: Test, backend: Backend) => {
   const second = await startHooks(t, backend, { ...hooks.env })
 
   await t.test('a failure is said once, and stands on the page', async (t) => {
-    await untilShown(hooks, /github:octo\/app:.*no webhook of octo\/app leads to http/s)
+    await untilShown(hooks, /github:octo\/app:.*no webhook of octo\/app leads to an enabled/s)
     await untilLooked(github)
     const lines = [...said(hooks), ...said(second)]
     t.same(lines, ['warn failed deliveries not recovered github:octo/app'])
@@ -84,10 +84,10 @@ await onPostgres(t, 'HOOKS_RECOVER', async (t: Test, backend: Backend) => {
     ])
   })
 
-  await t.test('what fails again and again is given up', async (t) => {
+  await t.test('what is refused again and again is given up', async (t) => {
     github.secret = secret('another-secret')
     const hook = github.addHook(`${hooks.base}/webhooks/code_host`)
-    for (let times = 0; times < 4; times++) github.addAttempt(hook, 'wrong', 500)
+    for (let times = 0; times < 4; times++) github.addAttempt(hook, 'wrong', 401)
     await untilShown(hooks, /4 failed at the sender, 3 redelivered, 1 not asked for/)
     t.equal(hook.attempts.length, 5)
     await untilLooked(github)
@@ -123,10 +123,19 @@ await onPostgres(t, 'HOOKS_RECOVER at the stop', async (t: Test, backend: Backen
 await onPostgres(t, 'HOOKS_RECOVER without a token', async (t: Test, backend: Backend) => {
   const github = await startGithub(t, REPO)
   const { HOOKS_RECOVER_GITHUB_TOKEN: _, ...env } = schedule(github)
-  const hooks = await startHooks(t, backend, { ...env, HOOKS_RECOVER: 'github:octo/app, stripe' })
+  const database = await backend.env(t)
+  await backend.query(
+    database,
+    "insert into hooks.recoveries values ('github:gone', now() - interval '31 days', null, 'x')",
+  )
+  const sources = { HOOKS_RECOVER: 'github:octo/app, stripe' }
+  const hooks = await startHooks(t, backend, { ...env, ...database, ...sources })
   await untilShown(hooks, /github:octo\/app:.*HOOKS_RECOVER_GITHUB_TOKEN is not set/s)
   t.match(await atSender(hooks, 'payments'), /stripe:.*HOOKS_RECOVER_STRIPE_KEY is not set/s)
   t.equal(github.requests.length, 0)
+  const gone = async () =>
+    (await backend.query(database, 'select from hooks.recoveries')).length === 2
+  await until(gone, 'the source of a month ago to be forgotten')
   const found = await check(hooks.env, ['hooks'])
   t.same(found.about('HOOKS_RECOVER'), [
     'warn github:octo/app is not looked up: set HOOKS_RECOVER_GITHUB_TOKEN',

@@ -27,6 +27,8 @@ interface Page<T> {
   next: URLSearchParams | undefined
 }
 
+/** How long one look may take. */
+export const MAX_LOOK_MS = 5 * 60_000
 const REQUEST_MS = 30_000
 /** Stripe lists whole events, 50 on a page. */
 const MAX_ANSWER = 8 * 1024 * 1024
@@ -98,6 +100,7 @@ type Answered = Extract<OutboundResult, { kind: 'answered' }>
 
 function acceptedAnswer(api: SenderApi, result: OutboundResult): Answered {
   const { host } = api.url
+  if (api.signal.aborted) throw apiFault(`${host} was asked for ${MAX_LOOK_MS / 60_000} minutes`)
   if (result.kind !== 'answered') throw apiFault(`${host} can't be reached: ${result.reason}`)
   const { status } = result
   if (status >= 200 && status < 300) return result

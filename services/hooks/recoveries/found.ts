@@ -1,7 +1,7 @@
 import { notFound } from '../../../kernel/fault.ts'
 import { receiverPath } from '../providers.ts'
 
-/** Where senders reach us: the public address, and the providers behind it. */
+/** Where senders reach us: the public address, and the enabled providers behind it. */
 export interface Receivers {
   baseUrl: string
   providers: readonly string[]
@@ -13,8 +13,8 @@ export interface Search {
   since: Date
   /** Finds, and asks for nothing. */
   isDryRun: boolean
-  /** A delivery that has failed this often is not asked for again. */
-  maxAttempts: number
+  /** A delivery that was refused here this often (4xx) is not asked for again. */
+  maxRefusals: number
 }
 
 /** A delivery that failed at its sender, and what becomes of it. */
@@ -33,6 +33,8 @@ export interface FailedDelivery {
 
 /** What was found at a sender. */
 export interface Found {
+  /** The providers that it delivers to. */
+  providers: readonly string[]
   deliveries: readonly FailedDelivery[]
   /** Why not all was done; null where it was. */
   problem: string | null
@@ -62,7 +64,7 @@ export function refuseNone(
   { baseUrl }: Receivers,
 ): void {
   if (found.length > 0) return
-  const address = baseUrl === '' ? 'here' : `to ${baseUrl}`
+  const address = baseUrl === '' ? '' : ` at ${baseUrl}`
   const advice = 'HOOKS_BASE_URL must be the address that it has there'
-  throw notFound(`no webhook of ${where} leads ${address}: ${advice}`)
+  throw notFound(`no webhook of ${where} leads to an enabled provider${address}: ${advice}`)
 }

@@ -71,6 +71,7 @@ export async function recoverFromGithub(
   const problem = search.isDryRun ? undefined : await askAll(api, failed, search)
   if (problem !== undefined) problems.push(problem.message)
   return {
+    providers: hooks.map(({ provider }) => provider),
     deliveries: failed.map(({ delivery }) => delivery),
     problem: problems.length === 0 ? null : problems.join('; '),
     waitMs: Number(problem?.headers['retry-after'] ?? 0) * 1_000,
@@ -112,7 +113,7 @@ async function listAttempts(api: SenderApi, { path }: OwnHook, since: Date) {
 interface Failed {
   delivery: FailedDelivery
   path: string
-  attempts: number
+  refusals: number
 }
 
 /** Deliveries with an attempt that failed, oldest first. */
@@ -130,7 +131,7 @@ function failedDeliveries({ provider, path }: OwnHook, attempts: readonly Attemp
       outcome: all.some(hasSucceeded) ? 'redelivered' : 'not asked for',
     }
     const attempt = `${path}/deliveries/${newest.id}/attempts`
-    failed.push({ delivery, path: attempt, attempts: all.length })
+    failed.push({ delivery, path: attempt, refusals: all.filter(wasRefused).length })
   }
   return failed.toReversed()
 }
@@ -140,15 +141,20 @@ function hasSucceeded({ status, status_code: code }: Attempt): boolean {
   return status === 'OK' || (code >= 200 && code < 300)
 }
 
+/** Whether the receiver refused it, and not something on the way. */
+function wasRefused({ status_code: code }: Attempt): boolean {
+  return code >= 400 && code < 500
+}
+
 /** Asks for each redelivery, oldest first. Gives why it has left off, if it has. */
 async function askAll(
   api: SenderApi,
   failed: readonly Failed[],
-  { maxAttempts }: Search,
+  { maxRefusals }: Search,
 ): Promise<Fault | undefined> {
   let isFirst = true
-  for (const { delivery, path, attempts } of failed) {
-    if (delivery.outcome === 'redelivered' || attempts >= maxAttempts) continue
+  for (const { delivery, path, refusals } of failed) {
+    if (delivery.outcome === 'redelivered' || refusals >= maxRefusals) continue
     if (!isFirst) await pause(PAUSE_MS, api.signal)
     isFirst = false
     try {

@@ -5,7 +5,7 @@ import {
   type Recovery,
   type RecoveryCount,
 } from '../../../db/hooks/recoveries.ts'
-import type { Outbound } from './api.ts'
+import { MAX_LOOK_MS, type Outbound } from './api.ts'
 import type { FailedDelivery, Found, Receivers, Search } from './found.ts'
 import { recoverFromGithub } from './github.ts'
 import type { Source } from './sources.ts'
@@ -13,11 +13,9 @@ import { recoverFromStripe } from './stripe.ts'
 
 /** The longest that a sender keeps what it failed to deliver; most keep less. */
 const KEPT_MS = 30 * 24 * 3_600_000
-/** How long one look may take. */
-export const MAX_LOOK_MS = 5 * 60_000
 
 /** One look at a sender. */
-export interface Look extends Pick<Search, 'isDryRun' | 'maxAttempts'> {
+export interface Look extends Pick<Search, 'isDryRun' | 'maxRefusals'> {
   source: Source
   /** The sender's API. */
   url: URL
@@ -38,14 +36,14 @@ export interface RecoveryTools extends Outbound {
 /** Looks up what a sender failed to deliver, and asks for it. Throws a `Fault` if it can't look. */
 export async function lookAt(tools: RecoveryTools, look: Look): Promise<Found> {
   const { db, now, get, post } = tools
-  const { source, url, token, baseUrl, isDryRun, maxAttempts } = look
+  const { source, url, token, baseUrl, isDryRun, maxRefusals } = look
   const signal = AbortSignal.any([look.signal, AbortSignal.timeout(MAX_LOOK_MS)])
   const api = { get, post, url, token, now, signal }
   const search = {
     receivers: await receiversAt(db, baseUrl),
     since: look.since ?? new Date(now().getTime() - KEPT_MS),
     isDryRun,
-    maxAttempts,
+    maxRefusals,
   }
   if (source.sender === 'github') return recoverFromGithub(api, source.target, search)
   return recoverFromStripe(api, search, async (provider, ids) => {
@@ -56,14 +54,14 @@ export async function lookAt(tools: RecoveryTools, look: Look): Promise<Found> {
 
 async function receiversAt(db: Database, baseUrl: string): Promise<Receivers> {
   const rows = await providerQueries.listProviders(db, {})
-  const webhooks = rows.filter(({ trust_mode }) => trust_mode !== 'queue')
+  const webhooks = rows.filter(({ trust_mode, enabled }) => enabled && trust_mode !== 'queue')
   return { baseUrl, providers: webhooks.map(({ name }) => name) }
 }
 
 /** How many deliveries of each provider failed, and what became of them. */
-export function countsOf(deliveries: readonly FailedDelivery[]): readonly RecoveryCount[] {
-  const byProvider = Map.groupBy(deliveries, ({ provider }) => provider)
-  return [...byProvider].map(([provider, failed]) => {
+export function countsOf({ providers, deliveries }: Found): readonly RecoveryCount[] {
+  return [...new Set(providers)].map((provider) => {
+    const failed = deliveries.filter((one) => one.provider === provider)
     const count = (wanted: FailedDelivery['outcome']): number =>
       failed.filter(({ outcome }) => outcome === wanted).length
     return {
@@ -78,6 +76,7 @@ export function countsOf(deliveries: readonly FailedDelivery[]): readonly Recove
 
 /** Such as "3 failed at the sender, redelivered". */
 export function describeCount({ failed, redelivered, asked, left }: RecoveryCount): string {
+  if (failed === 0) return 'none failed at the sender'
   const known = `${failed} failed at the sender`
   if (redelivered === failed) return `${known}, redelivered`
   const parts = [

@@ -3,8 +3,8 @@ import { Fault } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { HooksParts } from '../registry.ts'
-import type { Outbound } from './api.ts'
-import { countsOf, lookAt, MAX_LOOK_MS } from './recoveries.ts'
+import { MAX_LOOK_MS, type Outbound } from './api.ts'
+import { countsOf, lookAt } from './recoveries.ts'
 import { API_URLS, type SenderName, type Source } from './sources.ts'
 
 /** What is looked up, as the configuration has it now. */
@@ -27,8 +27,8 @@ type ScheduleOptions = RecoveryOptions & Pick<HooksParts, 'db' | 'clock' | 'log'
 const POLL_MS = 1_000
 /** A claim outlasts the longest look. */
 const LEASE_MS = MAX_LOOK_MS + 60_000
-/** What fails as often will fail again: a wrong secret, or a body that is too large. */
-const MAX_ATTEMPTS = 5
+/** What is refused this often will be refused again: by a wrong secret, or a bound of the body. */
+const MAX_REFUSALS = 5
 
 const TOKEN_VARIABLES: Readonly<Record<SenderName, string>> = {
   github: 'HOOKS_RECOVER_GITHUB_TOKEN',
@@ -109,8 +109,8 @@ async function outcomeOf(
   const look = { source, url, token, baseUrl: baseUrl(), signal, since: undefined }
   try {
     const tools = { ...options, now: () => clock.now() }
-    const found = await lookAt(tools, { ...look, isDryRun: false, maxAttempts: MAX_ATTEMPTS })
-    return { ...found, counts: countsOf(found.deliveries) }
+    const found = await lookAt(tools, { ...look, isDryRun: false, maxRefusals: MAX_REFUSALS })
+    return { ...found, counts: countsOf(found) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const waitMs = Number(error.headers['retry-after'] ?? 0) * 1_000

@@ -67,7 +67,8 @@ export async function recoverFromStripe(
     if (rows.length > 0) advice.push(adviceFor(endpoint))
   }
   const problem = isWhole ? null : `only the newest ${events.length} undelivered events were read`
-  return { deliveries, problem, waitMs: 0, advice }
+  const providers = endpoints.map(({ provider }) => provider)
+  return { providers, deliveries, problem, waitMs: 0, advice }
 }
 
 async function listEndpoints(api: SenderApi, receivers: Receivers) {
