@@ -53,8 +53,8 @@ await eachBackend(t, 'recover github', async (t: Test, backend) => {
   github.addAttempt(hook, 'old', 500, { delivered_at: '2020-01-01T00:00:00Z' })
   github.addAttempt(hook, 'down', 0)
   github.addAttempt(hook, 'again', 500)
-  github.addAttempt(hook, 'again', 503, { redelivery: true })
   github.addAttempt(hook, 'came', 502)
+  github.addAttempt(hook, 'again', 503, { redelivery: true })
   github.addAttempt(hook, 'came', 202, { redelivery: true })
   github.addAttempt(hook, 'fine', 200)
 

@@ -39,6 +39,7 @@ interface OwnHook {
   path: string
 }
 
+/** 1,000 webhooks. */
 const MAX_HOOK_PAGES = 10
 /** Of a webhook: 10,000 attempts. */
 const MAX_PAGES = 100
@@ -116,7 +117,7 @@ interface Failed {
   refusals: number
 }
 
-/** Deliveries with an attempt that failed, oldest first. */
+/** Deliveries with an attempt that failed, in the order in which they failed first. */
 function failedDeliveries({ provider, path }: OwnHook, attempts: readonly Attempt[]) {
   const byGuid = Map.groupBy(attempts, ({ guid }) => guid)
   const failed: Failed[] = []
@@ -133,10 +134,11 @@ function failedDeliveries({ provider, path }: OwnHook, attempts: readonly Attemp
     const attempt = `${path}/deliveries/${newest.id}/attempts`
     failed.push({ delivery, path: attempt, refusals: all.filter(wasRefused).length })
   }
-  return failed.toReversed()
+  const time = ({ delivery }: Failed) => new Date(delivery.at).getTime()
+  return failed.toReversed().toSorted((a, b) => time(a) - time(b))
 }
 
-/** Documents say that the status is "OK"; the code says so, too, whatever its name is. */
+/** GitHub documents the status "OK"; a code of success counts, whatever its text is. */
 function hasSucceeded({ status, status_code: code }: Attempt): boolean {
   return status === 'OK' || (code >= 200 && code < 300)
 }
@@ -146,7 +148,7 @@ function wasRefused({ status_code: code }: Attempt): boolean {
   return code >= 400 && code < 500
 }
 
-/** Asks for each redelivery, oldest first. Gives why it has left off, if it has. */
+/** Asks for each redelivery in turn. Gives why it has left off, if it has. */
 async function askAll(
   api: SenderApi,
   failed: readonly Failed[],
