@@ -10,7 +10,7 @@ import {
 } from './checks/configuration.ts'
 import { databaseFindings, inspectDatabase } from './checks/database.ts'
 import { reportFindings, type Findings } from './output.ts'
-import { agentFindings, queueFindings } from './checks/services.ts'
+import { agentFindings, queueFindings, recoveryFindings } from './checks/services.ts'
 import {
   command,
   JSON_FLAG,
@@ -70,6 +70,7 @@ async function checkAll(
     ),
     addressFindings(config, services),
     when(['HOOKS_QUEUE_URL'], () => queueFindings(config), 'hooks'),
+    when(['HOOKS_RECOVER'], () => recoveryFindings(config), 'hooks'),
     when(AGENT_VARIABLES, () => agentFindings(config, path), 'ops'),
   ])
   return groups.flat()

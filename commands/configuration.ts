@@ -4,6 +4,7 @@ import { EVENT_VARIABLES, hooksVariables } from '../services/hooks/variables.ts'
 import { linksVariables } from '../services/links/open.ts'
 import { opsVariables } from '../services/ops/variables.ts'
 import { isLoopbackName } from '../kernel/net/addresses.ts'
+import type { RecoverySchedule } from '../services/hooks/recoveries/schedule.ts'
 import type { OwnHosts } from '../services/links/links/loop.ts'
 
 /**
@@ -124,6 +125,19 @@ function firstLabel(address: string) {
   const { hostname = '' } = URL.parse(address) ?? {}
   const [label = ''] = hostname.split('.')
   return /^[\d.]+$|:/.test(hostname) ? hostname : label
+}
+
+/** What hooks looks up at senders. */
+export function recoverySchedule({ current }: ConfigSource): RecoverySchedule {
+  return {
+    sources: current.HOOKS_RECOVER ?? [],
+    intervalSeconds: current.HOOKS_RECOVER_INTERVAL_S,
+    githubApi: current.HOOKS_RECOVER_GITHUB_API,
+    tokens: {
+      github: current.HOOKS_RECOVER_GITHUB_TOKEN,
+      stripe: current.HOOKS_RECOVER_STRIPE_KEY,
+    },
+  }
 }
 
 /** Where each running service listens. */

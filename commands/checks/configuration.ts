@@ -44,6 +44,8 @@ export function waitingFindings(config: ConfigSource): Findings {
 const COMPANIONS = [
   ['HOOKS_QUEUE_URL', 'HOOKS_QUEUE_CHANNELS'],
   ['HOOKS_QUEUE_CHANNELS', 'HOOKS_QUEUE_URL'],
+  ['HOOKS_RECOVER_GITHUB_TOKEN', 'HOOKS_RECOVER'],
+  ['HOOKS_RECOVER_STRIPE_KEY', 'HOOKS_RECOVER'],
   ['OPS_MODEL_KEY', 'OPS_MODEL_URL'],
   ...SIGNED_PROVIDERS.map((provider) => {
     const variable = secretVariable(provider)

@@ -1,11 +1,12 @@
 import { messageOf } from '../../kernel/log.ts'
 import { findProgram } from '../../kernel/processes/run.ts'
+import { withoutToken } from '../../services/hooks/recoveries/schedule.ts'
 import { INVENTORY_FILE } from '../../services/ops/inventory/inventory.ts'
 import { readJsonFile, type FileKind } from '../../services/ops/inventory/json-file.ts'
 import { PRICES_FILE } from '../../services/ops/runners/budget.ts'
 import { probeSandbox } from '../../services/ops/tools/sandbox.ts'
 import { fail, ok, warn, type Findings } from '../output.ts'
-import type { ConfigSource } from '../configuration.ts'
+import { recoverySchedule, type ConfigSource } from '../configuration.ts'
 
 /** Checks the files of ops and the program or the model of its runner. */
 export async function agentFindings({ current }: ConfigSource, path: string) {
@@ -58,6 +59,13 @@ function runnerFindings(current: ConfigSource['current'], path: string) {
   if (found !== undefined) return [ok(what, `cli, ${found}`)]
   const problem = `cli, and no session can run: there is no program "${program}" in PATH`
   return [warn(what, `${problem}; install it, or set OPS_AGENT_COMMAND`)]
+}
+
+/** Senders whose failed deliveries are not looked up, for want of a token. */
+export function recoveryFindings(config: ConfigSource) {
+  return withoutToken(recoverySchedule(config)).map(({ name, variable }) =>
+    warn('HOOKS_RECOVER', `${name} is not looked up: set ${variable}`),
+  )
 }
 
 const ANSWER_MS = 2_000

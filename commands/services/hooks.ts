@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../kernel/time.ts'
-import { post } from '../../kernel/net/outbound.ts'
+import { get, post } from '../../kernel/net/outbound.ts'
 import { hooksFallback } from '../../routes/hooks/deliveries/deliveries.ts'
 import type { HooksRoutes } from '../../routes/hooks/kit.ts'
 import { hooksFault } from '../../routes/hooks/faults.ts'
@@ -9,16 +9,20 @@ import { createToolServers } from '../../services/hooks/endpoints/tools/server.t
 import { openHooks } from '../../services/hooks/open.ts'
 import type { QueueSource } from '../../services/hooks/queues/open.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
-import { describeConfiguration, runningServices } from '../configuration.ts'
+import { describeConfiguration, recoverySchedule, runningServices } from '../configuration.ts'
 
 /** The hooks service, made from the configuration. */
 export const openService: OpenService = async (context) => {
   const { config, version, addresses } = context
+  const baseUrl = () => config.current.HOOKS_BASE_URL ?? addresses().get('hooks') ?? ''
   const hooks = await openHooks({
     ...context,
     clock: systemClock,
     random: randomBytes,
+    get,
     post,
+    baseUrl,
+    recovery: () => recoverySchedule(config),
     replayTargets: () => config.current.HOOKS_REPLAY_TARGETS,
     maxBody: () => config.current.HOOKS_MAX_BODY,
     queueSource: queueSource(context),
@@ -28,7 +32,7 @@ export const openService: OpenService = async (context) => {
     toolServerOf: createToolServers(hooks, version),
     version,
     services: () => runningServices(config, addresses),
-    baseUrl: () => config.current.HOOKS_BASE_URL ?? addresses().get('hooks') ?? '',
+    baseUrl,
     maxBody: () => config.current.HOOKS_MAX_BODY,
     freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
     overlapSeconds: () => config.current.HOOKS_ROTATION_OVERLAP_S,

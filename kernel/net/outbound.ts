@@ -2,8 +2,9 @@ import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns'
 import {
   Agent as HttpAgent,
   request as httpRequest,
-  type RequestOptions,
+  type IncomingHttpHeaders,
   type IncomingMessage,
+  type RequestOptions,
 } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
@@ -38,8 +39,7 @@ export type OutboundResult =
       status: number
       ms: number
       body: Buffer
-      /** The header of this name. */
-      retryAfter: string | undefined
+      headers: IncomingHttpHeaders
     }
   | { kind: 'refused' | 'failed'; reason: string; ms: number }
 
@@ -104,7 +104,17 @@ const NOT_PUBLIC = 'the target is not on the public internet'
  * it, so a name that resolves to something else the second time gains nothing. Redirects are not
  * followed: their status is the answer. Never rejects.
  */
-export async function post(
+export function post(request: OutboundRequest, resolveName?: ResolveName) {
+  return send('POST', request, resolveName)
+}
+
+/** The same without a body. */
+export function get(request: Omit<OutboundRequest, 'body'>, resolveName?: ResolveName) {
+  return send('GET', { ...request, body: Buffer.alloc(0) }, resolveName)
+}
+
+async function send(
+  method: 'GET' | 'POST',
   request: OutboundRequest,
   resolveName: ResolveName = lookup,
 ): Promise<OutboundResult> {
@@ -118,8 +128,8 @@ export async function post(
   }
   const resolve = connections?.resolveOnce(resolveName) ?? resolveName
   const options: RequestOptions = {
-    method: 'POST',
-    headers: { ...headers, 'content-length': body.length },
+    method,
+    headers: method === 'GET' ? headers : { ...headers, 'content-length': body.length },
     agent: connections?.agentOf(request) ?? false,
     signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
     lookup: trusted ? (resolve as LookupFunction) : publicOnly(resolve),
@@ -153,9 +163,8 @@ function exchange(
       const ms = elapsed()
       answered = true
       const { statusCode: status = 0, headers: answer } = response
-      const retryAfter = answer['retry-after']
       readStart(response, answerBytes, (start) =>
-        resolve({ kind: 'answered', status, ms, body: start, retryAfter }),
+        resolve({ kind: 'answered', status, ms, body: start, headers: answer }),
       )
     })
     outgoing.on('error', (error) => {

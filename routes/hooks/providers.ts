@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { recoveryQueries } from '../../db/hooks/recoveries.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import {
   providerCard,
@@ -33,6 +34,7 @@ import {
   type Proof,
   type ProviderTools,
 } from '../../services/hooks/providers.ts'
+import { recoveriesOf } from '../../services/hooks/recoveries/recoveries.ts'
 import { readSchemeRow, SchemeFields } from '../../services/hooks/schemes/form.ts'
 import { listSenders, schemeNote, senderInfo } from '../../services/hooks/schemes/describe.ts'
 import {
@@ -268,9 +270,10 @@ async function cardView(
 async function readCards(app: HooksRoutes): Promise<readonly ProviderCard[]> {
   const { db, clock, secrets } = app.hooks
   const now = clock.now()
-  const [providers, counts] = await Promise.all([
+  const [providers, counts, recoveries] = await Promise.all([
     readProviders(db, now),
     rejectionQueries.listRejectionCounts(db, {}),
+    recoveryQueries.listRecoveries(db, {}),
   ])
   const overlap = app.overlapSeconds()
   const times = new Set([0, 3_600, 86_400, 7 * 86_400, overlap])
@@ -284,6 +287,7 @@ async function readCards(app: HooksRoutes): Promise<readonly ProviderCard[]> {
       ...status,
       methods: provider.methods,
       rejections: counts.find((count) => count.provider === name),
+      recoveries: recoveriesOf(recoveries, provider),
       url: status.path === null ? null : app.baseUrl() + status.path,
       isGiven: schemeOf(provider)?.isGiven === true,
       schemeNote: schemeNote(presetNamed(provider.scheme)),

@@ -4,6 +4,7 @@ import { createIngest } from './deliveries/ingest.ts'
 import { openQueue, type QueueSource } from './queues/open.ts'
 import { openRegistry, type HooksParts } from './registry.ts'
 import { openForwarders } from './forwarders/forwarders.ts'
+import { startRecoveries, type RecoveryOptions } from './recoveries/schedule.ts'
 import { startReplayPlanning } from './replays/planning.ts'
 import type { ReplayParts } from './replays/replays.ts'
 import { openRejections } from './rejections.ts'
@@ -14,7 +15,7 @@ import { openStatus } from './status.ts'
 import { openStream, type EventStream } from './stream.ts'
 
 /** What the hooks service is made from. */
-interface HooksOptions extends HooksParts, Pick<ReplayParts, 'post' | 'replayTargets'> {
+interface HooksOptions extends HooksParts, RecoveryOptions, Pick<ReplayParts, 'replayTargets'> {
   secrets: SigningSecrets
   /**
    * The largest payload of a queue entry, in bytes with the headers that its other fields become.
@@ -45,6 +46,7 @@ export async function openHooks(options: HooksOptions) {
   const forwarders = await openForwarders({ db, stream, registry, secrets, clock, log, metrics })
   const destinations = openDestinations({ ...options, registry, stream })
   const replayPlanning = startReplayPlanning(options)
+  const recoveries = startRecoveries(options)
   const retention = startRetention(options, registry, forwarders)
   registry.onChange(onChange)
   metrics.gauge(
@@ -67,7 +69,10 @@ export async function openHooks(options: HooksOptions) {
     retention,
     readStatus,
     /** Called once the listeners are up: starts upkeep, which no request waits for. */
-    begin: () => retention.prune(),
+    begin() {
+      retention.prune()
+      recoveries.begin()
+    },
     /**
      * Ends the streams and reads no more of the queue; the rest goes on until `close`, so that
      * running requests can finish.
@@ -75,6 +80,7 @@ export async function openHooks(options: HooksOptions) {
     endStreams() {
       stream.close()
       void replayPlanning.close()
+      void recoveries.close()
       void forwarders.close()
       void destinations.close()
       void queue.close()
@@ -83,6 +89,7 @@ export async function openHooks(options: HooksOptions) {
     async close() {
       status.close()
       await replayPlanning.close()
+      await recoveries.close()
       await forwarders.close()
       await destinations.close()
       await queue.close()

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { destinationQueries } from '../../db/hooks/destinations.ts'
 import { eventQueries } from '../../db/hooks/events.ts'
+import { recoveryQueries } from '../../db/hooks/recoveries.ts'
 import { replayQueries } from '../../db/hooks/replays.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { Settings, settingsQueries as q } from '../../db/hooks/settings.ts'
@@ -70,11 +71,13 @@ const ACTIVITY_DAYS = 2
 /** How long retention keeps an event that an enabled destination has not received. */
 const OWED_DAYS = 7
 const FORWARDER_DAYS = 90
+const RECOVERY_DAYS = 30
 /** Events that one statement counts at most: ten million would take longer than one may. */
 const COUNT_BATCH = 100_000
 
 /**
- * Removes the events that the settings do not keep, old counters, and forwarders that have gone.
+ * Removes the events that the settings do not keep, old counters, what was found at senders long
+ * ago, and forwarders that have gone.
  */
 export function startRetention(
   { db, clock, log }: HooksParts,
@@ -102,6 +105,7 @@ export function startRetention(
     await q.pruneActivity(db, { before })
     await replayQueries.pruneReplayJobs(db, {})
     await rejectionQueries.pruneRejectionMinutes(db, { before })
+    await recoveryQueries.pruneRecoveries(db, { before: new Date(now - RECOVERY_DAYS * DAY_MS) })
     if (removed > 0) log.info('pruned', { events: removed })
   }
 

@@ -1,5 +1,6 @@
 import { parseHosts } from '../../kernel/net/addresses.ts'
 import { integer, address, baseUrl, secret, type Variables } from '../../kernel/variables.ts'
+import { API_URL, API_URLS, readSources, SOURCES_FORM } from './recoveries/sources.ts'
 
 /** The variables that `forward --exec` gives a program, beside those of the service. */
 export const EVENT_VARIABLES = {
@@ -60,6 +61,19 @@ export const hooksVariables = {
     counts: 'from the next start',
     read: parseChannels,
   },
+  HOOKS_RECOVER: {
+    form: SOURCES_FORM,
+    counts: 'at once',
+    read: readSources,
+  },
+  HOOKS_RECOVER_INTERVAL_S: {
+    ...integer({ min: 1, max: 86_400, of: 'seconds' }),
+    counts: 'at once',
+    default: '900',
+  },
+  HOOKS_RECOVER_GITHUB_TOKEN: secret('a token that may read and redeliver webhooks'),
+  HOOKS_RECOVER_GITHUB_API: { ...API_URL, counts: 'at once', default: API_URLS.github },
+  HOOKS_RECOVER_STRIPE_KEY: secret('a restricted key that may read events and webhook endpoints'),
 } satisfies Variables
 
 /** A key: 32 bytes as base64. */

@@ -648,6 +648,18 @@ create table hooks.settings (
 );
 insert into hooks.settings default values;
 
+-- What senders failed to deliver, by where that is looked up: `github:owner/repo`, or `stripe`.
+create table hooks.recoveries (
+  source   text collate "C" primary key,
+  -- When the schedule looks again. One instance moves it and looks; if it dies, another one looks then.
+  next_at  timestamptz(3)   not null,
+  -- The newest look.
+  ended_at timestamptz(3),
+  problem  text,            -- why not all was done; null: it was
+  -- By provider, of the newest look that read the lists: failed, and of them redelivered, asked and left.
+  counts   jsonb            not null default '[]'
+);
+
 -- What this installation is called in all that it sends. The first start writes it, not this file: a database that is
 -- delivered ready to be copied must not give each copy the same name.
 create table hooks.installation (

@@ -146,6 +146,8 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'listRemovals',
     'lockDestinations',
     'findWork',
+    'listRecoveries', // operators name sources
+    'listMissing', // of the ids that it is given
     'listRunningJobs', // a hundred at most
     'endReplayJobs',
     'cancelReplayJobs',

@@ -266,7 +266,7 @@ t.test('kept connections serve targets that are trusted alike, and are replaced'
   t.teardown(connections.close)
   const kept = { connections, answerBytes: 1_024 }
   const first = await send(receiver.url, kept)
-  t.match(first, { kind: 'answered', status: 200, retryAfter: '7' })
+  t.match(first, { kind: 'answered', status: 200, headers: { 'retry-after': '7' } })
   t.match(await send(receiver.url, kept), { kind: 'answered' })
   t.equal(receiver.connections(), 1, 'both came on one')
   t.match(await send(receiver.url, kept), { kind: 'answered' }, 'sent again on a new one')

@@ -45,6 +45,27 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/hooks/schemes.test.ts',
   },
   {
+    why: 'what was delivered later is asked for again',
+    path: 'services/hooks/recoveries/github.ts',
+    find: "outcome: all.some(hasSucceeded) ? 'redelivered'",
+    replace: "outcome: all.every(hasSucceeded) ? 'redelivered'",
+    test: 'test/cli/recover.test.ts',
+  },
+  {
+    why: 'what webhooks deliver to others is asked for',
+    path: 'services/hooks/recoveries/found.ts',
+    find: 'if (url === null || url.origin !== URL.parse(baseUrl)?.origin) return',
+    replace: 'if (url === null) return',
+    test: 'test/cli/recover.test.ts',
+  },
+  {
+    why: 'a delivery that is refused here is asked for without end',
+    path: 'services/hooks/recoveries/github.ts',
+    find: 'refusals >= maxRefusals',
+    replace: 'refusals === Infinity',
+    test: 'test/hooks/recoveries.test.ts',
+  },
+  {
     why: '410 is tried again',
     path: 'services/hooks/destinations/attempt.ts',
     find: 'if (made.status === GONE) return',

@@ -2,6 +2,7 @@ import type { ActiveProvider, SecretName } from '../../../db/hooks/providers.ts'
 import type { RejectionCount } from '../../../db/hooks/rejections.ts'
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { AlarmKind } from '../../../services/hooks/alarms.ts'
+import type { ProviderRecovery } from '../../../services/hooks/recoveries/recoveries.ts'
 import type { ProviderStatus } from '../../../services/hooks/providers.ts'
 import {
   field,
@@ -29,6 +30,7 @@ export interface ProviderCard
       'scheme' | 'methods' | 'answer' | 'recent_count' | 'last_event_at' | 'rejection_burst'
     > {
   rejections: RejectionCount | undefined
+  recoveries: readonly ProviderRecovery[]
   /** Full URL a sender posts to. */
   url: string | null
   /** How its scheme is weaker than others; null where it is not. */
@@ -119,6 +121,7 @@ export function providerContent(card: ProviderCard): Html {
       'Last 24 hours': html`<a href="${logUrl({ provider: name })}">${card.recent_count}</a>`,
       'Last event': last === null ? 'never' : timeTag(last),
       Rejected: rejected(card),
+      'At the sender': card.recoveries.length > 0 && card.recoveries.map(recovery),
       Alarms: alarms(card),
     })}
     ${alarmForm(card, key)} ${name.startsWith('generic:') && answerForm(card, key)}
@@ -185,6 +188,13 @@ function rejected({ name, rejections }: ProviderCard): Printable {
   if (rejections === undefined || rejections.total === 0) return 'none'
   return html`<a href="${logUrl({ provider: name, rejected: '1' })}">${rejections.total}</a>
     ${rejections.last_reason !== null && html`<span>(last: ${rejections.last_reason})</span>`}`
+}
+
+function recovery({ source, at, text, problem }: ProviderRecovery): Html {
+  return html`<p>
+    <code>${source}</code>: ${text} ${problem !== null && html`<strong>${problem}</strong>`}
+    (${timeTag(at)})
+  </p>`
 }
 
 const BURST_TITLE =

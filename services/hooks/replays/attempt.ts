@@ -99,7 +99,7 @@ export async function makeAttempt(
     ...{ outcome, status, ms, at },
     detail: cleanText(detail),
     answer: isKept ? keptAnswer(result, url, signature, credentials) : null,
-    retryAfter: result.kind === 'answered' ? result.retryAfter : undefined,
+    retryAfter: result.kind === 'answered' ? result.headers['retry-after'] : undefined,
   }
 }
 

@@ -108,6 +108,7 @@ export function card(changes: Partial<ProviderCard> = {}): ProviderCard {
     last_event_at: null,
     rejection_burst: null,
     rejections: undefined,
+    recoveries: [],
     url: 'http://127.0.0.1:8080/webhooks/generic/ci',
     variable: null,
     lastSecret: null,
