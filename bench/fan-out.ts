@@ -12,10 +12,9 @@ import { cpuSeconds, startBenchServer } from './helpers/server.ts'
 const DESTINATIONS = 100
 /** Events that wait when the destinations are switched on. */
 const WAITING = 200
-/** Events that come while they are on, so many senders at a time. */
-const ARRIVING = 200
-const SENDERS = 8
 const ROUNDS = 3
+/** Events that come one by one: each when all have the one before. */
+const SINGLE = 20
 /** Deliveries that each destination is owed while they are listed: as many as are counted. */
 const OWED = 10_000
 const LISTS = 10
@@ -23,8 +22,8 @@ const SECRET = 'bench-code-host-secret'
 const BODY = JSON.stringify({ padding: 'x'.repeat(200) })
 
 /**
- * A hundred destinations that all want each event, to one receiver that verifies each delivery: of events that wait,
- * and of events that come one by one. Then the lists of these destinations, each of which is owed many deliveries.
+ * A hundred destinations that all want each event, to one receiver that verifies each delivery: of events that
+ * wait, and of one event at a time. Then the lists of these destinations, each of which is owed many deliveries.
  */
 export const fanOut: Part = {
   name: 'fan-out',
@@ -38,44 +37,58 @@ export const fanOut: Part = {
     const server = await startBenchServer(owner, env, ['hooks'])
     const { port } = await startBare(owner, 'bare-receiver.ts', SECRET)
     for (let n = 0; n < DESTINATIONS; n++) {
-      const { code, stderr } = await destination(env, 'add', `to-${n}`, `http://127.0.0.1:${port}/`)
+      const { code, stderr } = await destination(
+        env,
+        'add',
+        `to-${n}`,
+        `http://127.0.0.1:${port}/`,
+      )
       if (code !== 0) throw new Error(stderr)
     }
-    const agent = new Agent({ keepAlive: true, maxSockets: SENDERS })
+    const agent = new Agent({ keepAlive: true })
     owner.teardown(() => agent.destroy())
 
-    const waiting = await rounds(url, server.pid, WAITING, async () => {
+    const waiting = await rounds(url, server.pid, ROUNDS, WAITING, async () => {
       await enableAll(url, false)
       await store(url, WAITING)
       return () => enableAll(url, true)
     })
-    const arriving = await rounds(url, server.pid, ARRIVING, () => {
-      return Promise.resolve(() => postAll(server.hooks, agent, ARRIVING))
+    const single = await rounds(url, server.pid, SINGLE, 1, async () => {
+      return () => post(server.hooks, agent)
     })
     await owe(url)
     return [
-      ...figuresOf('waiting events', WAITING, waiting),
-      ...figuresOf('arriving events', ARRIVING, arriving),
+      { name: 'waiting events (median)', value: (WAITING * 1_000) / waiting.ms, unit: 'events/s' },
+      {
+        name: 'waiting events (median)',
+        value: (WAITING * DESTINATIONS * 1_000) / waiting.ms,
+        unit: 'deliveries/s',
+      },
+      { name: 'waiting events: processor time of Node', value: waiting.us, unit: 'µs a delivery' },
+      { name: 'one event, until all have it (median)', value: single.ms, unit: 'ms' },
+      { name: 'one event: processor time of Node', value: single.us, unit: 'µs a delivery' },
       ...(await listsOf(server.hooks, agent)),
     ]
   },
 }
 
-/** How long a round took, and the processor time of Node. */
-interface Round {
+/** The median of a round's milliseconds, and the mean processor time of Node for a delivery. */
+interface Rounds {
   readonly ms: number
-  readonly cpuS: number
+  readonly us: number
 }
 
 /** Rounds of so many events to all destinations; what `prepare` gives begins the measured time. */
 async function rounds(
   url: string,
   pid: number,
+  count: number,
   events: number,
   prepare: () => Promise<() => Promise<unknown>>,
-): Promise<readonly Round[]> {
-  const all: Round[] = []
-  for (let round = -1; round < ROUNDS; round++) {
+): Promise<Rounds> {
+  const all: number[] = []
+  let cpuS = 0
+  for (let round = -1; round < count; round++) {
     const begin = await prepare()
     const goal = (await delivered(url)) + events * DESTINATIONS
     const before = cpuSeconds(pid)
@@ -84,20 +97,11 @@ async function rounds(
       await until(async () => (await delivered(url)) === goal, `${goal} deliveries`, 300_000)
     })
     // The first round lets the code become fast: it is made, not measured.
-    if (round >= 0) all.push({ ms, cpuS: cpuSeconds(pid) - before })
+    if (round < 0) continue
+    all.push(ms)
+    cpuS += cpuSeconds(pid) - before
   }
-  return all
-}
-
-function figuresOf(what: string, events: number, all: readonly Round[]): readonly Figure[] {
-  const ms = median(all.map((round) => round.ms))
-  const cpuS = median(all.map((round) => round.cpuS))
-  const deliveries = events * DESTINATIONS
-  return [
-    { name: `${what} (median)`, value: (events * 1_000) / ms, unit: 'events/s' },
-    { name: `${what} (median)`, value: (deliveries * 1_000) / ms, unit: 'deliveries/s' },
-    { name: `${what}: processor time of Node`, value: (cpuS * 1e6) / deliveries, unit: 'µs a delivery' },
-  ]
+  return { ms: median(all), us: (cpuS * 1e6) / (count * events * DESTINATIONS) }
 }
 
 async function listsOf(base: string, agent: Agent): Promise<readonly Figure[]> {
@@ -154,15 +158,6 @@ async function delivered(url: string): Promise<number> {
   return Number(row?.['sum'])
 }
 
-/** Delivers signed events to the server, each with an id of its own. */
-async function postAll(base: string, agent: Agent, count: number): Promise<void> {
-  let left = count
-  async function work(): Promise<void> {
-    while (left-- > 0) await post(base, agent)
-  }
-  await Promise.all(Array.from({ length: SENDERS }, work))
-}
-
 const SIGNED = {
   'content-type': 'application/json',
   'content-length': BODY.length,
@@ -170,6 +165,7 @@ const SIGNED = {
   'x-hub-signature-256': `sha256=${createHmac('sha256', SECRET).update(BODY).digest('hex')}`,
 }
 
+/** Delivers a signed event to the server, with an id of its own. */
 function post(base: string, agent: Agent): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = { ...SIGNED, 'x-github-delivery': crypto.randomUUID() }

@@ -52,7 +52,7 @@ async function measure(owner: Owner, backend: Backend, rows: number): Promise<re
     figures.push(atMost(`${name} (longest)`, Math.max(...steps), DEADLINE_MS, 'ms'))
   }
   const work = { name: NAME, position: 0, behind: true, due: false, reads_payloads: false }
-  add('plan', await stepsOf(async () => (await planStep(db, work)).looked_at > 0))
+  add('plan', await stepsOf(async () => (await planStep(db, [work])).length > 0))
   await db.renewStatistics()
   const claim = { name: NAME, limit: 64, bytes: 4 * 1024 * 1024, seconds: 15 }
   add('claim of 64', await batches(() => q.claimDeliveries(db, claim)))
