@@ -381,7 +381,7 @@ create table hooks.rejection_writers (
   at     timestamptz(3) not null
 );
 
--- Sends of an event to another server, to a forwarder or to a destination; the newest 200 of each event are kept.
+-- Sends of an event to another server, to a forwarder or to a destination; about the newest 200 of each event are kept.
 create table hooks.attempts (
   id       bigint         generated always as identity primary key,
   event_id bigint         not null references hooks.events on delete cascade,
@@ -497,6 +497,29 @@ create table hooks.replay_jobs (
   ended_at      timestamptz(3),
   check ((ended_at is null) = (state in ('planning', 'sending')))
 );
+
+-- Ends those of the jobs that run. Its caller holds their destinations.
+create function hooks.end_replay_jobs(names text[], state_of text)
+returns table (destination text, state text, delivered bigint, failed bigint)
+language sql volatile
+begin atomic
+  with ended as (
+    update hooks.replay_jobs j
+       set state = state_of, ended_at = now()
+     where j.destination = any(names)
+       and j.ended_at is null
+    returning j.destination
+  ), disabled as (
+    update hooks.destinations d
+       set disabled_at = now(), disabled_by = 'job'
+      from ended e
+     where d.name = e.destination
+    returning d.name, d.delivered, d.died + d.gap as failed
+  ), notified as (
+    select pg_notify('hooks_config', '') as sent from disabled limit 1
+  )
+  select d.name, state_of, d.delivered, d.failed from disabled d left join notified on true;
+end;
 
 -- Whether a destination's filters want an event.
 create function hooks.is_wanted(d hooks.destinations, provider_of text, type_of text, body bytea) returns boolean

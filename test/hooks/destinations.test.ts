@@ -360,13 +360,13 @@ await onPostgres(t, 'receivers that hang', async (t: Test, backend) => {
     env,
     `insert into hooks.destinations
             (name, url, providers, event_types, members, ordered, timeout_s, position)
-     select 'hung-' || n, $1, '[]', '[]', '[]', false, 10, 0 from generate_series(1, 40) n`,
+     select 'hung-' || n, $1, '[]', '[]', '[]', false, 30, 0 from generate_series(1, 40) n`,
     [hanging.url],
   )
   // 2 MiB: a share of 64 MiB among 41 destinations is less, and far less than the 4 MiB of one alone.
   const body = JSON.stringify({ padding: 'x'.repeat(512 * 1024) })
   for (let n = 0; n < 8; n++) await post(base, 'generic/lan', body)
-  await until(() => hanging.received.length >= 40 * 4, 'each to use its share')
+  await until(() => hanging.received.length >= 40 * 4, 'each to use its share', 25_000)
   await untilListed(env, 'healthy', { delivered: 8, waiting: 0 })
   const claimed = `select count(*)::int as rows from hooks.destination_deliveries
                     where claimed_until is not null and destination like 'hung-%'`

@@ -61,7 +61,10 @@ export function openDestinations(options: DestinationsOptions) {
   }
   const measures = startMeasures(options)
   const removals = startRemovals(options)
-  registry.onChange(() => void state.rounds.now())
+  registry.onChange(() => {
+    void state.rounds.now()
+    void removals.now()
+  })
   return {
     /** Claims nothing more; resolves when what was sent is recorded or left to others. */
     async close(): Promise<void> {
