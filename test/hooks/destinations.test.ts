@@ -149,6 +149,12 @@ await eachBackend(t, 'delivery onwards', async (t: Test, backend) => {
 const INSTANCES = 4
 /** Requests to one destination that an instance has under way at a time. */
 const AT_A_TIME = 64
+/** More attempts of each event than are kept; those of one in 16 are looked at, by chance. */
+const ATTEMPTS = `
+insert into hooks.attempts (event_id, kind, target, outcome, ms, at)
+select id, 'replay', 'http://127.0.0.1:9/', 'failed', 1, now() from hooks.events, generate_series(1, 201)`
+/** The events that have as many as are kept. */
+const FULL = 'select event_id from hooks.attempts group by event_id having count(*) = 200'
 
 await onPostgres(t, 'destinations on several instances', async (t: Test, backend) => {
   const sender = createSender()
@@ -170,10 +176,12 @@ await onPostgres(t, 'destinations on several instances', async (t: Test, backend
   const sending = sendAll(t, [base], await sender.deliveries(400))
   const some = AT_A_TIME * (INSTANCES - 1)
   await until(() => held.length > some, 'each instance to send', 30_000)
+  await backend.query(env, ATTEMPTS)
   holds = false
   for (const answer of held) answer()
   const acked = await sending
   await untilListed(env, 'shared', { delivered: 400, waiting: 0 })
+  t.ok((await backend.query(env, FULL)).length > 0, 'older attempts of some events are removed')
   const ids = sorted(acked.map(({ id }) => id))
   t.same(sorted(idsOf(receiver)), ids, 'each one came once')
   for (const base of bases) {
