@@ -85,8 +85,8 @@ async function plan(state: DestinationsState, isStopped: () => boolean): Promise
     const work = await q.findWork(db, {})
     for (const { name, due } of work) if (due) workers.get(name)?.wake()
     goesOn = false
-    for (const names of groupsOf(work)) {
-      for (const { name, planned } of await planStep(db, names)) {
+    for (const group of groupsOf(work)) {
+      for (const { name, planned } of await planStep(db, group)) {
         if (planned > 0) workers.get(name)?.wake()
         goesOn = true
       }
