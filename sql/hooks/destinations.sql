@@ -285,15 +285,16 @@ with given as materialized (
     from (select event_id from given where outcome is not null order by event_id) g
    cross join lateral (select id from hooks.events where id = g.event_id for key share) e
    where exists (select from owner)
+), checked as materialized (
+  -- One event in 16, by chance: to look for its surplus reads what 100 destinations have tried before.
+  select id from event where random() < 1.0 / 16
 ), surplus as (
   delete from hooks.attempts
    where id in (select a.id
-                  from event e
+                  from checked e
                  cross join lateral (
                        select id from hooks.attempts where event_id = e.id order by id desc offset 199
-                       ) a
-                 -- By chance for one in 16: each look reads what 100 destinations have tried before.
-                 where random() < 1.0 / 16)
+                       ) a)
 ), noted as (
   insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, answer, at)
   select e.id, :kind, :target, g.outcome, g.status, g.ms, g.detail, g.answer, g.at
