@@ -88,7 +88,7 @@ async function store(url: string, count: number): Promise<void> {
     url,
     `insert into hooks.events (provider, event_type, trust, headers, payload, received_at)
      select 'code_host', 'push', 1, '[["Content-Type", "application/json"], ["X-GitHub-Event", "push"]]',
-            convert_to($1, 'UTF8'), at
+            convert_to($1, 'UTF8'), at.received_at
        from hooks.lock_log() at, generate_series(1, $2::integer)`,
     [BODY, count],
   )

@@ -4,6 +4,7 @@ import type { Part } from './helpers/measure.ts'
 import { recycleLog } from './helpers/database.ts'
 import { HAS_WRK } from './helpers/wrk.ts'
 import { destinations } from './destinations.ts'
+import { fanOut } from './fan-out.ts'
 import { flood } from './flood.ts'
 import { growth } from './growth.ts'
 import { executable } from './executable.ts'
@@ -38,6 +39,7 @@ const PARTS: readonly Part[] = [
   mcp,
   queue,
   destinations,
+  fanOut,
   memory,
   transfer,
 ]

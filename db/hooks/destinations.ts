@@ -144,7 +144,8 @@ const config = {
 
 const Name = Type.Pick(Destination, ['name'])
 const Enabled = Type.Pick(DestinationTarget, ['enabled'])
-const Planned = Type.Object({ looked_at: Type.Integer(), planned: Type.Integer() })
+/** A destination for which events were looked at. */
+const Planned = Type.Object({ name: Type.String(), planned: Type.Integer() })
 const Retried = Type.Object({
   retried: Type.Integer(),
   /** The event to go on from. */
@@ -179,7 +180,8 @@ export const destinationQueries = sqlFile('sql/hooks/destinations.sql', {
   retryChosen: one(Type.Pick(Retried, ['retried']), { name: 'text', events: 'jsonb' }),
   listDeliveries: many(Delivery, { name: 'text', dead: 'bool', after: 'int8', limit: 'int8' }),
   findWork: many(Work, {}),
-  planDeliveries: one(Planned, { name: 'text', last: 'int8', rows: 'int8' }),
+  lockToPlan: many(Type.Pick(Destination, ['name', 'position']), { names: 'jsonb' }),
+  planDeliveries: many(Planned, { names: 'jsonb', last: 'int8', rows: 'int8' }),
   claimDeliveries: many(ClaimedEvent, {
     name: 'text',
     limit: 'int4',

@@ -127,11 +127,17 @@ async function send(
     return { kind: 'refused', reason: NOT_PUBLIC, ms: elapsed() }
   }
   const resolve = connections?.resolveOnce(resolveName) ?? resolveName
+  // Taken back at the end: a timer for each of thousands of requests would outlive them.
+  const ending = new AbortController()
+  const end = () => ending.abort()
+  const timer = setTimeout(end, timeoutMs)
+  signal?.addEventListener('abort', end)
+  if (signal?.aborted === true) end()
   const options: RequestOptions = {
     method,
     headers: method === 'GET' ? headers : { ...headers, 'content-length': body.length },
     agent: connections?.agentOf(request) ?? false,
-    signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
+    signal: ending.signal,
     lookup: trusted ? (resolve as LookupFunction) : publicOnly(resolve),
   }
   try {
@@ -139,12 +145,14 @@ async function send(
   } catch (error) {
     const ms = elapsed()
     if (error instanceof RefusedAddress) return { kind: 'refused', reason: error.message, ms }
-    const late =
-      error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError')
+    const late = error instanceof Error && error.name === 'AbortError'
     const reason = late
       ? `no answer within ${signal?.aborted === true ? ms / 1000 : timeoutMs / 1000} s`
       : messageOf(error)
     return { kind: 'failed', reason, ms }
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
   }
 }
 

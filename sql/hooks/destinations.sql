@@ -224,29 +224,37 @@ select name, position, behind, due, reads_payloads
  where behind or due
  order by name;
 
+-- name: lockToPlan
+-- Holds those of :names that are enabled until the transaction ends. Deliveries are planned for them.
+select name, position
+  from hooks.destinations
+ where :names::jsonb ? name
+   and disabled_at is null
+ order by name
+   for no key update;
+
 -- name: planDeliveries
--- Looks at the next :rows events up to :last: a delivery for each one that is wanted, and the position moves behind
--- them. Its caller holds the destination. Ids become visible in order, so no event is skipped.
+-- Looks at the next :rows events of each destination, up to :last: a delivery for each one that is wanted, and the
+-- position moves behind them. Its caller holds the destinations. Ids become visible in order, so no event is skipped.
 with step as materialized (
-  select e.id, hooks.is_wanted(d, e.provider, e.event_type, e.payload) as wanted
+  select d.name, e.id, hooks.is_wanted(d, e.provider, e.event_type, e.payload) as wanted
     from hooks.destinations d
    cross join lateral (
          select * from hooks.events where id > d.position and id <= :last order by id limit :rows
          ) e
-   where d.name = :name
+   where :names::jsonb ? d.name
 ), planned as (
   insert into hooks.destination_deliveries (destination, event_id, next_at)
-  select :name, id, now() from step where wanted
+  select name, id, now() from step where wanted
   -- A delivery that exists already, because the position was moved back, stays as it is.
   on conflict do nothing
-  returning event_id
 ), moved as (
-  update hooks.destinations
-     set position = (select max(id) from step)
-   where name = :name
-     and exists (select from step)
+  update hooks.destinations d
+     set position = s.through
+    from (select name, max(id) as through from step group by name) s
+   where d.name = s.name
 )
-select (select count(*) from step)::integer as looked_at, (select count(*) from planned)::integer as planned;
+select name, count(*) filter (where wanted)::integer as planned from step group by name order by name;
 
 -- name: claimDeliveries
 -- Due deliveries with their events, which nobody else sends for :seconds: at most :limit, and until their payloads have

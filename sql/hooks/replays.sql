@@ -97,23 +97,9 @@ with over as materialized (
      and not exists (select from hooks.destination_deliveries where destination = d.name and next_at is not null)
    order by d.name
      for no key update of d
-), ended as (
-  update hooks.replay_jobs j
-     set state = 'finished', ended_at = now()
-    from over o
-   where j.destination = o.name
-     and j.state = 'sending'
-  returning j.destination, j.state
-), disabled as (
-  update hooks.destinations d
-     set disabled_at = now(), disabled_by = 'job'
-    from ended e
-   where d.name = e.destination
-  returning d.name, d.delivered, d.died + d.gap as failed
-), notified as (
-  select pg_notify('hooks_config', '') as sent from disabled limit 1
 )
-select disabled.name as destination, 'finished' as state, delivered, failed from disabled left join notified on true;
+select destination, state, delivered, failed
+  from hooks.end_replay_jobs(array(select name from over), 'finished');
 
 -- name: cancelReplayJobs
 -- Cancels a job, or all that the endpoint of a token has begun. What is being sent is sent. Empty for what has ended.
@@ -125,23 +111,9 @@ with running as materialized (
      and (j.destination = :destination::text or j.token_hash = :token_hash::bytea)
    order by d.name
      for no key update of d
-), ended as (
-  update hooks.replay_jobs j
-     set state = 'cancelled', ended_at = now()
-    from running r
-   where j.destination = r.name
-     and j.ended_at is null
-  returning j.destination
-), disabled as (
-  update hooks.destinations d
-     set disabled_at = now(), disabled_by = 'job'
-    from ended e
-   where d.name = e.destination
-  returning d.name, d.delivered, d.died + d.gap as failed
-), notified as (
-  select pg_notify('hooks_config', '') as sent from disabled limit 1
 )
-select disabled.name as destination, 'cancelled' as state, delivered, failed from disabled left join notified on true;
+select destination, state, delivered, failed
+  from hooks.end_replay_jobs(array(select name from running), 'cancelled');
 
 -- name: pruneReplayJobs
 -- Begins the removal of jobs that ended more than a week ago, and of all but the newest 100 that have ended.

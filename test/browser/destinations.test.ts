@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { onPostgres } from '../helpers/backends.ts'
-import { untilListed } from '../helpers/destinations.ts'
+import { destination, untilListed } from '../helpers/destinations.ts'
 import { addProvider, startHooks } from '../helpers/hooks.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secretKey, signingSecret } from '../helpers/senders.ts'
@@ -60,6 +60,11 @@ await onPostgres(t, 'the page of a destination', async (t: Test, backend) => {
     await untilText(page.locator('#deliveries tbody'), /push.*invoice.paid.*invoice.failed.*push/)
     t.equal(await page.inputValue('#set-rate'), '7', 'what is typed stays')
     t.ok(await page.isChecked('#deliveries input[type=checkbox] >> nth=0'), 'so does a tick')
+    for (const state of ['Disabled', 'Enabled']) {
+      await destination(env, state === 'Enabled' ? 'enable' : 'disable', 'erp')
+      await untilText(page.locator('#toggle-erp'), state)
+    }
+    t.ok(await page.isChecked('#deliveries input[type=checkbox] >> nth=0'), 'a tick stays')
     status = 204
     await page.click('#retry-chosen')
     await untilText(page.locator('.saved'), '1 delivery is tried again.')

@@ -145,6 +145,8 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'listDestinations',
     'listRemovals',
     'lockDestinations',
+    'lockToPlan',
+    'planDeliveries', // a row for each destination
     'findWork',
     'listRecoveries', // operators name sources
     'listMissing', // of the ids that it is given

@@ -100,11 +100,19 @@ await onPostgres(t, 'messages made of events', async (t: Test, backend) => {
       allowed_mentions: { parse: [] },
     })
     const card = jsonOf(await posted('teams', push))
-    const content = { type: 'AdaptiveCard', body: [{ text: title }, { text: summary }] }
+    const run = (text: string) => ({ type: 'RichTextBlock', inlines: [{ type: 'TextRun', text }] })
+    const content = { type: 'AdaptiveCard', body: [run(title), run(summary)] }
     t.match(card, {
       type: 'message',
       attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', content }],
     })
+    const link = () =>
+      post(base, 'generic/lan', '{"title": "[bank.example](https://evil.example)"}', {
+        'X-Event-Type': '[a](b)'.repeat(100),
+      })
+    const { content: shown } = jsonOf(await posted('discord', link)) as { content: string }
+    t.notMatch(shown, '](', 'no address hides behind another')
+    t.ok(shown.length <= 2_000, 'nor is it longer than Discord takes')
     // ntfy reads JSON at its root alone, with the topic in it.
     const notice = await posted('ntfy', push, {}, '/alerts?auth=geheimnis')
     t.same(jsonOf(notice), { topic: 'alerts', title, message: summary })

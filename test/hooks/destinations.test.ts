@@ -145,10 +145,25 @@ await eachBackend(t, 'delivery onwards', async (t: Test, backend) => {
   })
 })
 
+/** Instances that share the work. */
+const INSTANCES = 4
+/** Requests to one destination that an instance has under way at a time. */
+const AT_A_TIME = 64
+/** More attempts of each event than are kept; those of one in 16 are looked at, by chance. */
+const ATTEMPTS = `
+insert into hooks.attempts (event_id, kind, target, outcome, ms, at)
+select id, 'replay', 'http://127.0.0.1:9/', 'failed', 1, now() from hooks.events, generate_series(1, 201)`
+/** The events that have as many as are kept. */
+const FULL = 'select event_id from hooks.attempts group by event_id having count(*) = 200'
+
 await onPostgres(t, 'destinations on several instances', async (t: Test, backend) => {
   const sender = createSender()
   const { base, env, server } = await startHooks(t, backend, { ...LOCAL, ...sender.env })
-  const other = await startServer(t, { services: ['hooks'], env })
+  const instances = [server]
+  while (instances.length < INSTANCES) {
+    instances.push(await startServer(t, { services: ['hooks'], env }))
+  }
+  const bases = instances.map(({ hooks }) => hooks)
   const held: (() => void)[] = []
   let holds = true
   const receiver = await startReceiver(t, (_, response) => {
@@ -156,17 +171,21 @@ await onPostgres(t, 'destinations on several instances', async (t: Test, backend
     if (holds) held.push(answer)
     else answer()
   })
-  await addDestination(env, 'shared', receiver.url)
+  // A request that is held must not time out meanwhile: it would be sent again.
+  await addDestination(env, 'shared', receiver.url, '--timeout', '30')
   const sending = sendAll(t, [base], await sender.deliveries(400))
-  await until(() => held.length > 64, 'more than one instance sends at a time')
+  const some = AT_A_TIME * (INSTANCES - 1)
+  await until(() => held.length > some, 'each instance to send', 30_000)
+  await backend.query(env, ATTEMPTS)
   holds = false
   for (const answer of held) answer()
   const acked = await sending
   await untilListed(env, 'shared', { delivered: 400, waiting: 0 })
+  t.ok((await backend.query(env, FULL)).length > 0, 'older attempts of some events are removed')
   const ids = sorted(acked.map(({ id }) => id))
   t.same(sorted(idsOf(receiver)), ids, 'each one came once')
-  for (const { hooks } of [server, other]) {
-    const { text } = await request(`${hooks}/metrics`)
+  for (const base of bases) {
+    const { text } = await request(`${base}/metrics`)
     const line =
       /gatehouse_hooks_destination_attempts_total\{destination="shared",outcome="delivered"\} (\d+)/
     t.ok(Number(line.exec(text)?.[1]) > 0, 'each instance has sent some')
@@ -197,12 +216,12 @@ await onPostgres(t, 'destinations on several instances', async (t: Test, backend
     },
   )
 
-  await t.test('a rate is one bound for both', async (t) => {
+  await t.test('a rate is one bound for all', async (t) => {
     const [free, slow] = [await startReceiver(t), await startReceiver(t)]
     await addDestination(env, 'free', free.url)
     await addDestination(env, 'slow', slow.url, '--rate', '20/s')
     await destination(env, 'disable', 'slow')
-    await sendAll(t, [base, other.hooks], await sender.deliveries(60))
+    await sendAll(t, bases, await sender.deliveries(60))
     await untilListed(env, 'free', { delivered: 60 })
 
     // As if the clock had been set back by an hour: rate is used up to a later time than now.
@@ -360,13 +379,13 @@ await onPostgres(t, 'receivers that hang', async (t: Test, backend) => {
     env,
     `insert into hooks.destinations
             (name, url, providers, event_types, members, ordered, timeout_s, position)
-     select 'hung-' || n, $1, '[]', '[]', '[]', false, 10, 0 from generate_series(1, 40) n`,
+     select 'hung-' || n, $1, '[]', '[]', '[]', false, 30, 0 from generate_series(1, 40) n`,
     [hanging.url],
   )
   // 2 MiB: a share of 64 MiB among 41 destinations is less, and far less than the 4 MiB of one alone.
   const body = JSON.stringify({ padding: 'x'.repeat(512 * 1024) })
   for (let n = 0; n < 8; n++) await post(base, 'generic/lan', body)
-  await until(() => hanging.received.length >= 40 * 4, 'each to use its share')
+  await until(() => hanging.received.length >= 40 * 4, 'each to use its share', 25_000)
   await untilListed(env, 'healthy', { delivered: 8, waiting: 0 })
   const claimed = `select count(*)::int as rows from hooks.destination_deliveries
                     where claimed_until is not null and destination like 'hung-%'`

@@ -49,7 +49,7 @@ export function destinationFragment(view: DestinationView): Html {
   const { name } = destination
   return html`<div id="destination" data-destination="${name}">
     <p class="crumb"><a href="/destinations">Destinations</a> / ${name}</p>
-    <div class="title-line">
+    <div class="title-line" id="title">
       <h1 id="name-${name}">${name}</h1>
       ${switchForm(name, destination.disabled_by === null, {
         action: `${pathOf(destination)}/enabled`,
@@ -65,7 +65,11 @@ export function destinationFragment(view: DestinationView): Html {
 function stateSection(view: DestinationView): Html {
   const { destination, countedTo, state, cursor } = view
   const path = listUrl(destination, state, cursor)
-  const own = { id: 'state', class: 'panel', ...polled(path, 3, 'state') }
+  const own = {
+    ...{ id: 'state', class: 'panel', ...polled(path, 3, 'state') },
+    // The switch: failures or another person may disable the destination.
+    'hx-select-oob': '#title:outerMorph',
+  }
   const content = html`${destinationFacts(destination, countedTo)} ${deliveriesList(view)}`
   return section('state-title', 'State', content, own)
 }

@@ -1,9 +1,5 @@
 import type { Database, Executor } from '../../../db/client.ts'
-import {
-  destinationQueries as q,
-  type Destination,
-  type DestinationTarget,
-} from '../../../db/hooks/destinations.ts'
+import { destinationQueries as q, type Destination } from '../../../db/hooks/destinations.ts'
 import { eventQueries } from '../../../db/hooks/events.ts'
 import { providerQueries } from '../../../db/hooks/providers.ts'
 import { Fault, notFound } from '../../../kernel/fault.ts'
@@ -201,8 +197,7 @@ export async function retryDeliveries(
   { dead, since }: { dead: boolean; since: Since },
 ): Promise<number> {
   const { db } = tools
-  const isNamed = (one: DestinationTarget) => one.kind === 'standing' && one.name === name
-  if (!(await q.listTargets(db, {})).some(isNamed)) throw unknown(name)
+  await findDestination(db, name)
   const from =
     'id' in since ? since.id : (await eventQueries.firstIdSince(db, { since: since.time })).id
   // The line is written with the first step: each step is a transaction of its own.

@@ -32,7 +32,7 @@ interface DestinationsOptions extends Omit<
  */
 const POLL_MS = 1_000
 const MEASURE_MS = 10_000
-/** Events that one step of a destination examines. */
+/** Events that one step examines, of all its destinations together. */
 const STEP_EVENTS = 1_000
 
 /** What a process does for its destinations. */
@@ -61,7 +61,10 @@ export function openDestinations(options: DestinationsOptions) {
   }
   const measures = startMeasures(options)
   const removals = startRemovals(options)
-  registry.onChange(() => void state.rounds.now())
+  registry.onChange(() => {
+    void state.rounds.now()
+    void removals.now()
+  })
   return {
     /** Claims nothing more; resolves when what was sent is recorded or left to others. */
     async close(): Promise<void> {
@@ -77,32 +80,47 @@ async function plan(state: DestinationsState, isStopped: () => boolean): Promise
   const { db, workers } = state
   followRegistry(state)
   watchStream(state)
-  let behind = workers.size > 0
-  while (behind && !isStopped()) {
-    behind = false
-    for (const work of await q.findWork(db, {})) {
-      const step = work.behind ? await planStep(db, work) : { looked_at: 0, planned: 0 }
-      if (work.due || step.planned > 0) workers.get(work.name)?.wake()
-      behind ||= step.looked_at > 0
+  let goesOn = workers.size > 0
+  while (goesOn && !isStopped()) {
+    const work = await q.findWork(db, {})
+    for (const { name, due } of work) if (due) workers.get(name)?.wake()
+    goesOn = false
+    for (const group of groupsOf(work)) {
+      for (const { name, planned } of await planStep(db, group)) {
+        if (planned > 0) workers.get(name)?.wake()
+        goesOn = true
+      }
     }
   }
 }
 
+/** Those that are behind the log: together, but for those whose filters read payloads. */
+function groupsOf(work: readonly Work[]): readonly (readonly Work[])[] {
+  const behind = work.filter((one) => one.behind)
+  const alone = behind.filter((one) => one.reads_payloads).map((one) => [one])
+  const others = behind.filter((one) => !one.reads_payloads)
+  return others.length === 0 ? alone : [others, ...alone]
+}
+
 /**
- * Plans one step of a destination from its position towards the newest event: inserts its
- * deliveries and moves the position, in one transaction. An event is visible once all before it
- * are (decision 001), so none is skipped, on any number of instances.
+ * Plans one step of some destinations from their positions towards the newest event: inserts their
+ * deliveries and moves the positions, in one transaction. An event is visible once all before it
+ * are (decision 001), so none is skipped, on any number of instances. Gives the destinations that
+ * had events to look at.
  */
-export async function planStep(db: Database, { name, reads_payloads }: Work) {
+export async function planStep(db: Database, group: readonly Work[]) {
   return db.transaction(async (tx) => {
-    const owner = await q.lockDestination(tx, { name })
-    if (owner?.enabled !== true) return { looked_at: 0, planned: 0 }
-    const after = owner.position
+    const owners = await q.lockToPlan(tx, { names: group.map(({ name }) => name) })
+    const [first] = owners
+    if (first === undefined) return []
     let last = Number.MAX_SAFE_INTEGER
-    if (reads_payloads) {
-      last = (await eventQueries.searchWindowThrough(tx, { after, ...PAYLOAD_STEP }))?.id ?? last
+    // Such a destination is alone.
+    if (group.some((one) => one.reads_payloads)) {
+      const step = { after: first.position, ...PAYLOAD_STEP }
+      last = (await eventQueries.searchWindowThrough(tx, step))?.id ?? last
     }
-    return q.planDeliveries(tx, { name, last, rows: STEP_EVENTS })
+    const names = owners.map(({ name }) => name)
+    return q.planDeliveries(tx, { names, last, rows: Math.ceil(STEP_EVENTS / names.length) })
   })
 }
 

@@ -4,6 +4,7 @@
 // https://docs.discord.com/developers/resources/webhook#execute-webhook
 // https://docs.ntfy.sh/publish/#publish-as-json
 // https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
+// https://learn.microsoft.com/adaptive-cards/create/textfeatures
 
 /** A template with a name. */
 export interface Preset {
@@ -33,6 +34,7 @@ const PRESETS: Readonly<Record<PresetName, Preset>> = {
       content: '{{title}}: {{summary}}',
       allowed_mentions: { parse: [] },
     }),
+    escape: escapeDiscord,
   },
   ntfy: {
     template: JSON.stringify({ topic: '{{topic}}', title: '{{title}}', message: '{{summary}}' }),
@@ -49,9 +51,13 @@ const PRESETS: Readonly<Record<PresetName, Preset>> = {
             $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
             type: 'AdaptiveCard',
             version: '1.2',
+            // Of all texts of a card only that of a TextRun is not read as Markdown.
             body: [
-              { type: 'TextBlock', text: '{{title}}', weight: 'Bolder', wrap: true },
-              { type: 'TextBlock', text: '{{summary}}', wrap: true },
+              {
+                type: 'RichTextBlock',
+                inlines: [{ type: 'TextRun', text: '{{title}}', weight: 'Bolder' }],
+              },
+              { type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: '{{summary}}' }] },
             ],
           },
         },
@@ -63,4 +69,12 @@ const PRESETS: Readonly<Record<PresetName, Preset>> = {
 /** Slack reads `<!channel>` as a call to everybody. */
 function escapeSlack(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
+
+/**
+ * A link of Markdown shows another address than it leads to. Nothing more is escaped: a text of
+ * 500 characters would become one that Discord refuses as too long.
+ */
+function escapeDiscord(text: string): string {
+  return text.replaceAll('](', ']\\(')
 }

@@ -18,9 +18,10 @@ export async function removeStep(db: Executor, name: string, from: number) {
   return next_from
 }
 
-const POLL_MS = 1_000
+/** Finds the removals that a crash has left, and those of old replay jobs. */
+const POLL_MS = 10_000
 
-/** Goes on with removals, also with those that another instance has begun. */
+/** Goes on with removals, at the start and when it is asked to, on any number of instances. */
 export function startRemovals({
   db,
   clock,
@@ -44,6 +45,7 @@ export function startRemovals({
 
   const reports = reportsTo(log, 'destinations not removed', 'destinations are removed again')
   const removals = repeat(clock, POLL_MS, 'removal of destinations', work, reports)
+  void removals.now()
   return {
     now: removals.now,
     async stop() {
