@@ -1,79 +1,87 @@
-import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { connect, isIP } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import Type from 'typebox'
-import { readText } from '../../../kernel/text.ts'
-import { defineCheck, failed, passed } from './check.ts'
+import { redactLine } from '../redact.ts'
+import { CaFile, Days, daysLeft, trustOf } from './certificates.ts'
+import { defineCheck, failed, Host, passed, Port } from './check.ts'
 
-/** How much of a reply is searched for a text. */
-const BODY_BYTES = 256 * 1024
+/** Characters of what a port says that are read, and that are quoted. */
+const MAX_GREETING = 4_096
+const MAX_QUOTED = 100
+/** A port that has begun to speak and is silent for so long has said what it says. */
+const SILENCE_MS = 1_000
 const DEFAULT_TLS_PORT = 443
 const DEFAULT_DAYS = 14
-const DAY_MS = 86_400_000
 
-const Host = Type.String({ minLength: 1, maxLength: 253 })
-const Port = Type.Integer({ minimum: 1, maximum: 65_535 })
-
-/** An address replies with the expected status and text. Redirects are not followed. */
-export const httpCheck = defineCheck('http', {
-  takes: {
-    url: Type.String({ pattern: '^https?://' }),
-    /** Any of 200 to 399 when absent. */
-    status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
-    contains: Type.Optional(Type.String()),
-  },
-  level: 'critical',
-  nameOf: ({ url }) => `http ${url}`,
-  async run({ url, status, contains }, { signal }) {
-    const headers = { 'user-agent': 'gatehouse-probe' }
-    const response = await fetch(url, { signal, redirect: 'manual', headers })
-    const isExpected = status === undefined ? response.status < 400 : response.status === status
-    const isSearched = isExpected && contains !== undefined
-    const text = isSearched ? (await readText(response, BODY_BYTES)).text : ''
-    // The rest of the body may be endless.
-    await response.body?.cancel()
-    const answered = `answered ${response.status}`
-    if (!isExpected) return failed(`${answered}, expected ${status ?? '200 to 399'}`)
-    if (isSearched && !text.includes(contains)) return failed(`${answered} without "${contains}"`)
-    return passed(answered)
-  },
-})
-
-/** A port accepts connections. */
+/** A port accepts connections, and says what is expected. */
 export const tcpCheck = defineCheck('tcp', {
-  takes: { host: Host, port: Port },
+  takes: {
+    host: Host,
+    port: Port,
+    /** Sent first, for services that do not greet. */
+    send: Type.Optional(Type.String({ maxLength: 1_000 })),
+    contains: Type.Optional(Type.String({ minLength: 1, maxLength: 1_000 })),
+  },
   level: 'critical',
   nameOf: ({ host, port }) => `tcp ${host}:${port}`,
-  async run({ host, port }, { signal }) {
+  mistakeOf({ send, contains }) {
+    if (send === undefined || contains !== undefined) return undefined
+    return ['/contains', 'must be there with send']
+  },
+  async run({ host, port, send, contains }, { signal, redact }) {
     const socket = connect({ host, port })
     try {
       await once(socket, 'connect', { signal })
-      return passed('takes connections')
+      if (contains === undefined) return passed('takes connections')
+      if (send !== undefined) socket.write(send)
+      const text = await readGreeting(socket, contains)
+      const quoted = text === '' ? 'nothing' : `"${redactLine(text, MAX_QUOTED, redact)}"`
+      const message = `takes connections and says ${quoted}`
+      return text.includes(contains)
+        ? passed(message)
+        : failed(`${message}, expected "${contains}"`)
     } finally {
       socket.destroy()
     }
   },
 })
 
+/** What a port says until it has said what is wanted, or says no more. */
+function readGreeting(socket: Socket, wanted: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    socket.setEncoding('utf8')
+    socket.on('data', (more: string) => {
+      text += more
+      if (text.includes(wanted) || text.length >= MAX_GREETING) resolve(text)
+      socket.setTimeout(SILENCE_MS)
+    })
+    for (const event of ['timeout', 'end', 'close']) socket.on(event, () => resolve(text))
+    socket.on('error', reject)
+  })
+}
+
 /** A certificate is valid for its host, and for some days to come. */
 export const tlsCheck = defineCheck('tls', {
   takes: {
     host: Host,
     port: Type.Optional(Port),
-    /** How many days the certificate must still be valid. */
-    days: Type.Optional(Type.Integer({ minimum: 0 })),
+    days: Type.Optional(Days),
+    ca: Type.Optional(CaFile),
   },
   level: 'critical',
   nameOf: ({ host, port = DEFAULT_TLS_PORT }) => `tls ${host}:${port}`,
-  async run({ host, port = DEFAULT_TLS_PORT, days = DEFAULT_DAYS }, { signal }) {
+  async run({ host, port = DEFAULT_TLS_PORT, days = DEFAULT_DAYS, ca }, { signal }) {
+    const trust = await trustOf(ca)
+    if ('state' in trust) return trust
     // Otherwise a certificate that is not trusted would show no date.
-    const options = { host, port, rejectUnauthorized: false }
+    const options = { ...trust, host, port, rejectUnauthorized: false }
     // TLS takes names only as the server's name: Node throws for an address.
     const socket = connectTls(isIP(host) === 0 ? { ...options, servername: host } : options)
     try {
       await once(socket, 'secureConnect', { signal })
-      const left = (Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / DAY_MS
+      const left = daysLeft(socket.getPeerCertificate())
       if (left < 0) return failed('the certificate has expired')
       if (!socket.authorized) {
         return failed(`the certificate is not trusted: ${socket.authorizationError}`)
@@ -83,23 +91,5 @@ export const tlsCheck = defineCheck('tls', {
     } finally {
       socket.destroy()
     }
-  },
-})
-
-/** A name resolves, and to an expected address. */
-export const dnsCheck = defineCheck('dns', {
-  takes: {
-    host: Host,
-    /** Must be among the addresses found. */
-    address: Type.Optional(Type.String()),
-  },
-  level: 'critical',
-  nameOf: ({ host }) => `dns ${host}`,
-  async run({ host, address }) {
-    const found = await lookup(host, { all: true })
-    const addresses = found.map((entry) => entry.address)
-    const message = `resolves to ${addresses.join(', ')}`
-    if (address === undefined || addresses.includes(address)) return passed(message)
-    return failed(`${message}, expected ${address}`)
   },
 })

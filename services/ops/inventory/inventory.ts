@@ -1,5 +1,5 @@
 import type { Log } from '../../../kernel/log.ts'
-import { CHECK_SCHEMAS, nameOf, type Check } from '../checks/run.ts'
+import { mistakeIn, nameOf, type Check } from '../checks/run.ts'
 import { followJsonFile, type FileKind } from './json-file.ts'
 import Type from 'typebox'
 import { isObject } from '../../../kernel/json.ts'
@@ -117,18 +117,10 @@ function readInventory(value: unknown): Inventory {
 
 function refuseChecks({ checks }: Service, where: string): void {
   for (const [at, check] of checks.entries()) {
-    const schema = CHECK_SCHEMAS.get(check.type)
-    if (schema === undefined) {
-      throw wrong(`${where}/${at}/type must be one of ${[...CHECK_SCHEMAS.keys()].join(', ')}`)
-    }
-    refuseMismatch(`${where}/${at}`, schema, check)
-    if (check.type === 'http' && !isPlainUrl(check.url)) {
-      throw wrong(`${where}/${at}/url must be a URL without user and password`)
-    }
-    // It would pass for any process.
-    if (check.type === 'process' && check.match === undefined && check.program === undefined) {
-      throw wrong(`${where}/${at} must have match or program`)
-    }
+    const mistake = mistakeIn(check)
+    if (mistake === undefined) continue
+    const [path, expected] = mistake
+    throw wrong(`${where}/${at}${path} ${expected}`)
   }
 }
 
@@ -143,12 +135,6 @@ function refuseOperations({ name, checks, operations = [] }: Service): void {
     const missing = `has no check "${verify}" in service "${name}"`
     throw new SyntaxError(`${missing} to verify "${operation}"; there are: ${known}`)
   }
-}
-
-/** `fetch` refuses a URL with a password, and events would quote it. */
-function isPlainUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  return url !== undefined && url.username === '' && url.password === ''
 }
 
 function firstTwin(names: readonly string[]): string | undefined {
