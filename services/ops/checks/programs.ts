@@ -68,9 +68,11 @@ export const processCheck = defineCheck('process', {
     const note = isKnown ? undefined : processNote()
     if (note !== undefined) return unknown(note)
     if (count === 0 && min > 0) return failed(`no process ${wanted} runs`)
-    const message = count === 1 ? 'runs' : `${count || 'no'} processes run`
-    if (count < min) return failed(`${message} ${wanted}, expected ${min} or more`)
-    return count > max ? failed(`${message} ${wanted}, expected ${max} at most`) : passed(message)
+    const found = count === 1 ? `1 process ${wanted} runs` : `${count} processes ${wanted} run`
+    if (count < min) return failed(`${found}, expected ${min} or more`)
+    if (count > max) return failed(`${found}, expected ${max} at most`)
+    if (count === 0) return passed('does not run')
+    return passed(count === 1 ? 'runs' : `${count} processes run`)
   },
 })
 
