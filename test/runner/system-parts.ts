@@ -52,7 +52,11 @@ export const deploymentParts = {
   ping: { name: 'ping', debianPackage: 'iputils-ping', find: () => onPath('ping') },
   dnsmasq: { name: 'dnsmasq', debianPackage: 'dnsmasq-base', find: () => onPath('dnsmasq') },
   openssl: { name: 'OpenSSL', debianPackage: 'openssl', find: () => onPath('openssl') },
-  podman: { name: 'Podman', debianPackage: 'podman', find: () => onPath('podman') },
+  podman: {
+    name: 'Podman, runc and BusyBox',
+    debianPackage: 'podman runc busybox-static',
+    find: () => onPath('podman') && onPath('runc') && onPath('busybox'),
+  },
 } satisfies Readonly<Record<string, SystemPart>>
 
 /** For `skip`: why a test can't run without these parts; false when they are there. */

@@ -14,8 +14,8 @@ const LOG_BYTES = 64 * 1024
 const MAX_LINE = 200
 /** How many containers are named in a message. */
 const MAX_NAMED = 10
-/** Podman has no state for a container that ends again and again: it is running in between. */
-const LOOP_MS = 10_000
+/** Between its ends, a container that ends again and again is running; Podman says so always. */
+const JUST_MS = 10_000
 
 /** A container runs and is healthy; without a name, none is unhealthy, restarting or failed. */
 export const containerCheck = defineCheck('container', {
@@ -121,9 +121,9 @@ function conditionOf(json: unknown, redact: Redaction): { isGood: boolean; messa
     return bad(last === '' ? 'is unhealthy' : `is unhealthy: ${last}`)
   }
   const age = Date.now() - Date.parse(textAt('State.StartedAt'))
-  if (restarts > 0 && age < LOOP_MS) {
+  if (restarts > 0 && age < JUST_MS) {
     const seconds = Math.max(0, Math.round(age / 1_000))
-    return bad(`ends again and again: restarted ${restarts} times, the last one ${seconds} s ago`)
+    return bad(`has just restarted, ${seconds} s ago; restarts so far: ${restarts}`)
   }
   const known = health === '' || health === 'none' ? '' : `, its health is ${health}`
   return { isGood: true, message: `is running${known}` }

@@ -16,8 +16,11 @@ import {
 } from './check.ts'
 
 const MAX_LINE = 200
-/** How programs say that they may open neither a raw nor a datagram socket for ICMP. */
-const DENIED = /not permitted|permission denied|are you root/i
+/**
+ * How programs say that they may open neither a raw nor a datagram socket for ICMP. EPERM: the
+ * program itself has a capability that this process, such as one of the hardened unit, can't get.
+ */
+const DENIED = /not permitted|permission denied|are you root|\bEPERM\b/i
 const REMEDY =
   'install iputils-ping, and let the group of Gatehouse send by net.ipv4.ping_group_range; ' +
   'or give the check a port'
@@ -61,7 +64,8 @@ function ping(host: string, context: CheckContext): Promise<Pinged> {
 /** Why no packet could be sent; undefined if one was sent. */
 function obstacleOf({ code, output, problem, missing }: Pinged): string | undefined {
   if (missing !== null) return `ping can't be run: ${problem}`
-  return code !== 0 && DENIED.test(output) ? 'ping may not send ICMP here' : undefined
+  if (code === 0 || !DENIED.test(`${output}\n${problem}`)) return undefined
+  return 'ping may not send ICMP here'
 }
 
 function answered(output: string): Finding {
