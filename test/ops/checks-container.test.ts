@@ -186,6 +186,7 @@ t.test(
 t.test('container: a socket that is not there, refuses or is silent', async (t) => {
   const empty = { version: '1.51', list: [], unhealthy: [], containers: {}, logs: {} }
   const refusing = await startEngine(t, empty, 403)
+  const broken = await startEngine(t, empty, 500)
   const folder = await temporaryFolder(t, 'sockets')
   const silent = join(folder, 'silent.sock')
   const server = createServer(() => undefined)
@@ -198,12 +199,14 @@ t.test('container: a socket that is not there, refuses or is silent', async (t) 
   const { states, messages } = await lookAt([
     { ...check, name: 'absent', socket: join(folder, 'absent.sock') },
     { ...check, name: 'refusing', socket: refusing.socket },
+    { type: 'container', name: 'broken', socket: broken.socket, timeout_s: 30 },
     { ...check, name: 'silent', socket: silent, timeout_s: 0.5 },
   ])
-  t.same(states, { absent: 'unknown', refusing: 'unknown', silent: 'FAIL' })
+  t.same(states, { absent: 'unknown', refusing: 'unknown', broken: 'FAIL', silent: 'FAIL' })
   t.match(messages, [
     /^absent is unknown: not looked at: .*absent\.sock: no such file; name a socket that/,
     /^refusing is unknown: not looked at: GET \/containers\/web\/json was answered with 403; name a/,
+    'broken: GET /containers/json?all=1 was answered with 500',
     'silent: no answer within 0.5 s',
   ])
 })

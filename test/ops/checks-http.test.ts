@@ -22,10 +22,12 @@ t.test('http: a request is sent as it is written', async (t) => {
   const { good } = await lookAt([
     { ...check, name: 'plain' },
     { ...check, name: 'post', method: 'POST', headers, body: '{"ping":"é"}' },
+    { ...check, name: 'delete', method: 'DELETE', body: 'all' },
+    { ...check, name: 'empty', method: 'PUT' },
     { ...check, name: 'head', method: 'HEAD' },
     { ...check, name: 'agent', headers: { 'User-Agent': 'other' } },
   ])
-  t.same(good, { plain: true, post: true, head: true, agent: true })
+  t.match(good, { plain: true, post: true, delete: true, empty: true, head: true, agent: true })
   const byMethod = Map.groupBy(received, ({ method }) => method)
   t.match(byMethod.get('POST'), [
     {
@@ -33,6 +35,10 @@ t.test('http: a request is sent as it is written', async (t) => {
       body: Buffer.from('{"ping":"é"}'),
     },
   ])
+  t.match(byMethod.get('DELETE'), [
+    { headers: { 'content-length': '3' }, body: Buffer.from('all') },
+  ])
+  t.match(byMethod.get('PUT'), [{ body: Buffer.alloc(0) }])
   t.equal(byMethod.get('HEAD')?.length, 1)
   const agents = byMethod.get('GET')?.map((request) => request.headers['user-agent'])
   t.same(agents?.toSorted(), ['gatehouse-probe', 'other'])

@@ -41,7 +41,7 @@ const DEFAULT_RETRIES = 1
 
 /** Milliseconds between two runs of a check. */
 export function everyMs({ every = DEFAULT_EVERY_S }: { every?: number | string }): number {
-  return (secondsOf(every) ?? DEFAULT_EVERY_S) * 1_000
+  return Math.round((secondsOf(every) ?? DEFAULT_EVERY_S) * 1_000)
 }
 
 /** How often a check is tried again before it counts as failed. */

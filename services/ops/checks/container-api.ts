@@ -1,6 +1,6 @@
 import { codeOf } from '../../../kernel/log.ts'
 import { parseJson } from '../../../kernel/json.ts'
-import { unknown, type Finding } from './check.ts'
+import { failed, unknown, type Finding } from './check.ts'
 import { exchange, type CheckAnswer } from './exchange.ts'
 
 /** Where Docker and Podman listen. */
@@ -52,7 +52,8 @@ export function jsonOf(path: string, { status, body }: CheckAnswer): { json: unk
   const json = status === 200 ? parseJson(body.toString('utf8')) : undefined
   if (json !== undefined) return { json }
   const what = status === 200 ? 'without JSON that can be read' : `with ${status}`
-  return unknown(`GET ${path} was answered ${what}; ${REMEDY}`)
+  const answered = `GET ${path} was answered ${what}`
+  return status >= 500 ? failed(answered) : unknown(`${answered}; ${REMEDY}`)
 }
 
 /**

@@ -14,7 +14,7 @@ const LOG_BYTES = 64 * 1024
 const MAX_LINE = 200
 /** How many containers are named in a message. */
 const MAX_NAMED = 10
-/** Between its ends, a container that ends again and again is running; Podman says so always. */
+/** A container in a restart loop is running most of the time; Podman has no other state for it. */
 const JUST_MS = 10_000
 
 /** A container runs and is healthy; without a name, none is unhealthy, restarting or failed. */
@@ -36,7 +36,7 @@ export const containerCheck = defineCheck('container', {
     const [first, ...others] = found.bad
     if (first === undefined) return passed(`none of ${found.total} has failed`)
     if (others.length === 0) {
-      const { state, message } = await lookAt(api, first.name, log_lines, context)
+      const { state, message } = await lookAt(api, first.id, log_lines, context)
       return failed(`${first.name} ${state === 'fail' ? message : first.what}`)
     }
     const named = found.bad.slice(0, MAX_NAMED).map(({ name, what }) => `${name} ${what}`)
@@ -47,6 +47,7 @@ export const containerCheck = defineCheck('container', {
 
 /** A container that is not well, and what it does, to be read after its name. */
 interface BadContainer {
+  id: string
   name: string
   what: string
 }
@@ -63,8 +64,9 @@ async function findBad(
   const ids = new Set(unhealthy.all.map(({ Id }) => Id))
   const bad = list.all.flatMap((container) => {
     const what = badStateOf(container, ids.has(container['Id']))
-    const name = stringOf(memberAt(container, 'Names.0'))?.replace(/^\//, '')
-    return what === undefined ? [] : [{ name: name ?? 'one without a name', what }]
+    const id = stringOf(container['Id']) ?? ''
+    const name = stringOf(memberAt(container, 'Names.0'))?.replace(/^\//, '') ?? id.slice(0, 12)
+    return what === undefined ? [] : [{ id, name, what }]
   })
   return { bad, total: list.all.length }
 }
@@ -92,7 +94,7 @@ async function lookAt(
   logLines: number,
   { redact }: CheckContext,
 ): Promise<Finding> {
-  const path = `/containers/${name}/json`
+  const path = `/containers/${encodeURIComponent(name)}/json`
   const answer = await api.get(path, INSPECT_BYTES)
   if (answer.status === 404) return failed('there is no such container')
   const read = jsonOf(path, answer)
@@ -149,7 +151,7 @@ async function logOf(
   { lines, isTerminal, redact }: { lines: number; isTerminal: boolean; redact: Redaction },
 ): Promise<string> {
   if (lines === 0) return ''
-  const path = `/containers/${name}/logs?stdout=1&stderr=1&tail=${lines}`
+  const path = `/containers/${encodeURIComponent(name)}/logs?stdout=1&stderr=1&tail=${lines}`
   let answer
   try {
     answer = await api.get(path, LOG_BYTES)

@@ -3,15 +3,17 @@ import { urlToHttpOptions } from 'node:url'
 import Type from 'typebox'
 import { memberAt, parseJson, readMember } from '../../../kernel/json.ts'
 import { redactLine, type Redact } from '../redact.ts'
-import { CaFile, Days, daysLeft, trustOf } from './certificates.ts'
 import { defineCheck, failed, passed, type Mistake } from './check.ts'
 import { exchange } from './exchange.ts'
+import { CaFile, Days, daysLeft, trustOf } from './tls.ts'
 
 /** How much of a body is searched. */
 const BODY_BYTES = 256 * 1024
 /** Characters of a member's value in a message. */
 const MAX_VALUE = 100
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+/** Bodies are searched as they come, so they must not be compressed. */
+const HEADERS = { 'user-agent': 'gatehouse-probe', accept: '*/*', 'accept-encoding': 'identity' }
 const WITH_BODY = ['POST', 'PUT', 'PATCH', 'DELETE']
 
 type Status = number | string
@@ -58,8 +60,7 @@ export const httpCheck = defineCheck('http', {
       ...urlToHttpOptions(new URL(url)),
       ...trust,
       method,
-      // Bodies are searched as they come.
-      headers: { 'user-agent': 'gatehouse-probe', 'accept-encoding': 'identity', ...headers },
+      headers: { ...HEADERS, ...headers },
       rejectUnauthorized: insecure !== true,
       signal,
       body,
@@ -137,9 +138,9 @@ function addressMistake(check: HttpCheck): Mistake | undefined {
     return ['/url', 'must be a URL without user and password']
   }
   const { days, ca, insecure, headers = {} } = check
-  const ofTls = Object.entries({ days, ca, insecure }).find(([, value]) => value !== undefined)
+  const ofTls = firstGiven({ days, ca, insecure })
   if (url.protocol === 'http:' && ofTls !== undefined) {
-    return [`/${ofTls[0]}`, 'must not be there without https in the url']
+    return [`/${ofTls}`, 'must not be there without https in the url']
   }
   if (ca !== undefined && insecure === true) return ['/ca', 'must not be there with insecure']
   return Object.entries(headers).every(isHeader)
@@ -162,11 +163,14 @@ function bodyMistake({ method = 'GET', ...check }: HttpCheck): Mistake | undefin
     return ['/body', `must not be there without the method ${WITH_BODY.join(', ')}`]
   }
   const { contains, pattern, members } = check
-  const searched = Object.entries({ contains, pattern, members }).find(
-    ([, value]) => value !== undefined,
-  )
+  const searched = firstGiven({ contains, pattern, members })
   if (method !== 'HEAD' || searched === undefined) return undefined
-  return [`/${searched[0]}`, 'must not be there with the method HEAD, which has no body']
+  return [`/${searched}`, 'must not be there with the method HEAD, which has no body']
+}
+
+/** The name of the first property that is there. */
+function firstGiven(properties: object): string | undefined {
+  return Object.entries(properties).find(([, value]) => value !== undefined)?.[0]
 }
 
 function expectedMistake({ status, members = [] }: HttpCheck): Mistake | undefined {

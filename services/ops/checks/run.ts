@@ -16,9 +16,10 @@ import { containerCheck } from './container.ts'
 import { dnsCheck } from './dns.ts'
 import { diskCheck, fileAgeCheck, loadCheck, memoryCheck } from './host.ts'
 import { httpCheck } from './http.ts'
-import { tcpCheck, tlsCheck } from './network.ts'
 import { pingCheck } from './ping.ts'
 import { commandCheck, processCheck, unitCheck } from './programs.ts'
+import { tcpCheck } from './tcp.ts'
+import { tlsCheck } from './tls.ts'
 
 const DEFAULT_TIMEOUT_S = 10
 /** Programs get time to end when they are stopped. One that can't be ended is not waited for. */

@@ -1,9 +1,7 @@
 import { once } from 'node:events'
-import { connect, isIP, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import { connect, type Socket } from 'node:net'
 import Type from 'typebox'
 import { redactLine } from '../redact.ts'
-import { CaFile, Days, daysLeft, trustOf } from './certificates.ts'
 import { defineCheck, failed, Host, passed, Port } from './check.ts'
 
 /** Characters of what a port says that are read, and that are quoted. */
@@ -11,8 +9,6 @@ const MAX_GREETING = 4_096
 const MAX_QUOTED = 100
 /** A port that has begun to speak and is silent for so long has said what it says. */
 const SILENCE_MS = 1_000
-const DEFAULT_TLS_PORT = 443
-const DEFAULT_DAYS = 14
 
 /** A port accepts connections, and says what is expected. */
 export const tcpCheck = defineCheck('tcp', {
@@ -61,35 +57,3 @@ function readGreeting(socket: Socket, wanted: string): Promise<string> {
     socket.on('error', reject)
   })
 }
-
-/** A certificate is valid for its host, and for some days to come. */
-export const tlsCheck = defineCheck('tls', {
-  takes: {
-    host: Host,
-    port: Type.Optional(Port),
-    days: Type.Optional(Days),
-    ca: Type.Optional(CaFile),
-  },
-  level: 'critical',
-  nameOf: ({ host, port = DEFAULT_TLS_PORT }) => `tls ${host}:${port}`,
-  async run({ host, port = DEFAULT_TLS_PORT, days = DEFAULT_DAYS, ca }, { signal }) {
-    const trust = await trustOf(ca)
-    if ('state' in trust) return trust
-    // Otherwise a certificate that is not trusted would show no date.
-    const options = { ...trust, host, port, rejectUnauthorized: false }
-    // TLS takes names only as the server's name: Node throws for an address.
-    const socket = connectTls(isIP(host) === 0 ? { ...options, servername: host } : options)
-    try {
-      await once(socket, 'secureConnect', { signal })
-      const left = daysLeft(socket.getPeerCertificate())
-      if (left < 0) return failed('the certificate has expired')
-      if (!socket.authorized) {
-        return failed(`the certificate is not trusted: ${socket.authorizationError}`)
-      }
-      const message = `the certificate is valid for ${Math.floor(left)} more days`
-      return left >= days ? passed(message) : failed(`${message}, expected ${days}`)
-    } finally {
-      socket.destroy()
-    }
-  },
-})
