@@ -32,12 +32,21 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** The member at a path such as `event.type`, or `items.0.name` within a list. */
-export function memberAt(object: JsonObject, path: string): unknown {
-  return path.split('.').reduce<unknown>((outer, step) => {
-    if (isList(outer)) return /^\d{1,4}$/.test(step) ? outer[Number(step)] : undefined
-    return objectOf(outer)[step]
-  }, object)
+/** The member at a path such as `event.type` or `items.0.id`; undefined if there is none. */
+export function memberAt(value: unknown, path: string): unknown {
+  return path.split('.').reduce((outer, step) => {
+    if (isList(outer)) return /^\d{1,9}$/.test(step) ? outer[Number(step)] : undefined
+    return isObject(outer) && Object.hasOwn(outer, step) ? outer[step] : undefined
+  }, value)
+}
+
+/**
+ * Reads `data.object.id=evt_1`: steps of letters, digits, `_` and `-` between dots, then the
+ * value's text. Undefined for another form.
+ */
+export function readMember(text: string): readonly [path: string, value: string] | undefined {
+  const [, path, value] = /^([\w-]+(?:\.[\w-]+)*)=(.*)$/.exec(text) ?? []
+  return path === undefined || value === undefined ? undefined : [path, value]
 }
 
 /** The items of a list, each as an object; none if the value is no list. */

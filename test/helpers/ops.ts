@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiOf } from './api.ts'
 import type { Api } from './api.ts'
@@ -7,7 +7,6 @@ import type { Backend } from './backends.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import type { Env } from './program.ts'
-import { startReceiver } from './replays.ts'
 import { startServerProcess } from './server-process.ts'
 import type { ServerProcess } from './server-process.ts'
 import { startServer } from './server.ts'
@@ -230,35 +229,59 @@ export type Gate = {
   readonly inventory: string
   /** Sessions that wait now. */
   waiting(): number
-  /** Lets those go that wait, and all to come when `forGood`, with a status; 204 is well. */
-  open(forGood?: boolean, status?: number): void
+  /** Lets those go that wait, and all to come when `forGood`; unless `well`, the check fails. */
+  open(forGood?: boolean, well?: boolean): void
   /** Holds sessions up again. */
   shut(): void
 }
 
-/** An inventory with one check that is answered when the gate opens, 60 s later at most. */
+/**
+ * An inventory with one check, which holds sessions up until the gate opens. The rounds of checks
+ * learn nothing of it for a minute, so each session looks at it itself.
+ */
 export async function startGate(t: Owner): Promise<Gate> {
-  let held: (() => void)[] = []
-  let isOpen = false
-  let given = 204
-  const { url } = await startReceiver(t, (_, response) => {
-    const answer = (): void => void response.writeHead(given).end()
-    if (isOpen) answer()
-    else {
-      held.push(answer)
-      response.on('close', () => (held = held.filter((other) => other !== answer)))
-    }
-  })
-  const check = { type: 'http', name: 'gate', url, timeout_s: 60 }
+  const folder = await temporaryFolder(t, 'gate')
+  const file = (name: string): string => join(folder, name)
+  writeFileSync(
+    file('check'),
+    `#!/bin/sh
+     # A session marks what it starts.
+     [ -n "$STARTED_BY_GATEHOUSE" ] || exec sleep 60
+     : > "${folder}/waits-$$"
+     while [ -e "${folder}/waits-$$" ] && [ ! -e "${folder}/open" ]; do sleep 0.05; done
+     rm -f "${folder}/waits-$$"
+     exec cat "${folder}/well"`,
+    { mode: 0o755 },
+  )
+  writeFileSync(file('well'), '')
+  const check = {
+    type: 'command',
+    name: 'gate',
+    argv: [file('check')],
+    timeout_s: 60,
+    level: 'critical',
+  }
+  const waiting = (): readonly string[] =>
+    readdirSync(folder).filter((name) => name.startsWith('waits-') && isAlive(name.slice(6)))
   return {
     inventory: await inventoryFile(t, { services: [{ name: 'gate', checks: [check] }] }),
-    waiting: () => held.length,
-    open(forGood = false, status = 204) {
-      isOpen = forGood
-      given = status
-      for (const answer of held.splice(0)) answer()
+    waiting: () => waiting().length,
+    open(forGood = false, well = true) {
+      if (well) writeFileSync(file('well'), '')
+      else rmSync(file('well'), { force: true })
+      if (forGood) writeFileSync(file('open'), '')
+      for (const name of waiting()) rmSync(file(name), { force: true })
     },
-    shut: () => void (isOpen = false),
+    shut: () => rmSync(file('open'), { force: true }),
+  }
+}
+
+/** Whether a process runs: one that was ended leaves its file behind. */
+function isAlive(pid: string): boolean {
+  try {
+    return process.kill(Number(pid), 0)
+  } catch {
+    return false
   }
 }
 

@@ -90,12 +90,20 @@ t.test('process: a program is its executable, not a word of its arguments', asyn
     { type, program: 'no-program-has-this-name' },
     { type, name: 'not ASCII', match: foreign },
     { type, name: 'not ASCII, away', match: `${foreign}ß` },
+    { type, name: 'two', program: name, min: 2 },
+    { type, name: 'none', program: name, min: 0, max: 0 },
+    { type, name: 'one', program: name, max: 1 },
+    { type, name: 'away', program: 'no-program-has-this-name', min: 0, max: 0 },
   ])
   t.same(good, {
     ...{ name: true, path: true, link: true, script: true, both: true, argument: false },
     ...{ 'argument as match': true, 'path of no process': false, 'other arguments': false },
     ...{ 'process no-program-has-this-name': false, 'not ASCII': true, 'not ASCII, away': false },
+    ...{ two: false, none: false, one: true, away: true },
   })
+  const ofProgram = `1 process of program "${name}" runs, expected`
+  t.ok(messages.includes(`two: ${ofProgram} 2 or more`))
+  t.ok(messages.includes(`none: ${ofProgram} 0 at most`))
   t.ok(
     messages.includes(`other arguments: no process of program "${name}" with "${name} 61" runs`),
   )
@@ -121,6 +129,27 @@ t.test('file_age: a file may have to be of some size', async (t) => {
   })
   t.match(messages.join('\n'), /^empty: 0 bytes, expected 1 or more; written \d+ s ago$/m)
   t.match(messages.join('\n'), /^small: 5 bytes, expected 6 or more; /m)
+})
+
+t.test('file_age: a file may have to be there, or not to be', async (t) => {
+  const folder = await temporaryFolder(t, 'marks')
+  const [there, away] = [join(folder, 'there'), join(folder, 'away')]
+  writeFileSync(there, '12345')
+  utimesSync(there, 0, 0)
+  const check = { type: 'file_age' }
+  const { good, messages } = await lookAt([
+    { ...check, name: 'there', path: there, exists: true },
+    { ...check, name: 'small', path: there, exists: true, min_bytes: 6 },
+    { ...check, name: 'missing', path: away, exists: true },
+    { ...check, name: 'left', path: there, exists: false },
+    { ...check, name: 'gone', path: away, exists: false },
+  ])
+  t.same(good, { there: true, small: false, missing: false, left: false, gone: true })
+  t.match(messages, [
+    /^small: 5 bytes, expected 6 or more; /,
+    'missing: no such file',
+    'left: is there, expected not to be',
+  ])
 })
 
 t.test('command: a gatehouse that is run reads its configuration like any other', async (t) => {

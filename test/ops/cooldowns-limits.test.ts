@@ -123,8 +123,8 @@ await t.test('operations within their limits', async (t) => {
       )
       t.equal(messages.filter((line) => line === 'info Runs restart: it hangs').length, 3)
       t.equal(messages.filter((line) => /^warning .* was not run/.test(line)).length, 2)
-      const states = await postgres.query(ops.env, 'select service, state from ops.checks')
-      t.same(states, [{ service: 'shop', state: 'ok' }], 'what verified it is recorded')
+      const verified = `select state from ops.checks where service = 'shop'`
+      t.same(await postgres.query(ops.env, verified), [{ state: 'ok' }], 'it is recorded')
     },
   )
 

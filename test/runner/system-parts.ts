@@ -49,6 +49,14 @@ export const deploymentParts = {
     find: () => onPath('bwrap'),
   },
   caddy: { name: 'Caddy', debianPackage: 'caddy', find: () => onPath('caddy') },
+  ping: { name: 'ping', debianPackage: 'iputils-ping', find: () => onPath('ping') },
+  dnsmasq: { name: 'dnsmasq', debianPackage: 'dnsmasq-base', find: () => onPath('dnsmasq') },
+  openssl: { name: 'OpenSSL', debianPackage: 'openssl', find: () => onPath('openssl') },
+  podman: {
+    name: 'Podman, runc and BusyBox',
+    debianPackage: 'podman runc busybox-static',
+    find: () => onPath('podman') && onPath('runc') && onPath('busybox'),
+  },
 } satisfies Readonly<Record<string, SystemPart>>
 
 /** For `skip`: why a test can't run without these parts; false when they are there. */

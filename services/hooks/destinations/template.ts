@@ -1,5 +1,5 @@
 import type { StoredEvent } from '../../../db/hooks/events.ts'
-import { isList, isObject, parseJson } from '../../../kernel/json.ts'
+import { memberAt, parseJson } from '../../../kernel/json.ts'
 import { previewOf } from '../events/previews.ts'
 import { unprocessable } from './form.ts'
 import { presetOf, type Preset } from './presets.ts'
@@ -123,7 +123,9 @@ function valuesOf(event: StoredEvent, topic: string | undefined): (name: string)
   let read: { json: unknown } | undefined
   const member = (path: string): Value => {
     read ??= { json: jsonOf(event) }
-    return memberAt(read.json, path)
+    const value = memberAt(read.json, path)
+    const isPlain = ['string', 'number', 'boolean'].includes(typeof value)
+    return isPlain ? (value as Value) : null
   }
   return (name) => {
     if (name.startsWith('json.')) return member(name.slice('json.'.length))
@@ -137,17 +139,6 @@ function valuesOf(event: StoredEvent, topic: string | undefined): (name: string)
 
 function jsonOf({ payload }: StoredEvent): unknown {
   return payload.length > MAX_PAYLOAD ? undefined : parseJson(payload.toString('utf8'))
-}
-
-function memberAt(json: unknown, path: string): Value {
-  let value = json
-  for (const step of path.split('.')) {
-    if (isList(value)) value = /^\d+$/.test(step) ? value[Number(step)] : undefined
-    else if (isObject(value) && Object.hasOwn(value, step)) value = value[step]
-    else return null
-  }
-  const isPlain = ['string', 'number', 'boolean'].includes(typeof value)
-  return isPlain ? (value as Value) : null
 }
 
 /** Where senders have what a person asks for first: of each row the first member that is there. */

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { EventSummary } from '../../../db/hooks/events.ts'
+import { readMember } from '../../../kernel/json.ts'
 import { decodeCursor, encodeCursor } from '../../../kernel/text.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { parseDuration } from '../../../kernel/time.ts'
@@ -179,18 +180,15 @@ function storable(text: string): string {
 /** A member of JSON: its path, with dots between the steps, and the text of its value. */
 type Member = readonly [path: string, value: string]
 
-/**
- * Reads `data.object.id=evt_1`, a line for each member: steps of letters, digits, `_` and `-`
- * between dots, then the value's text. Undefined for another form.
- */
+/** Reads `data.object.id=evt_1`, a line for each member. Undefined for another form. */
 export function readMembers(text: string): readonly Member[] | undefined {
   const lines = storable(text).split(/\r?\n/)
   const members: Member[] = []
   for (const line of lines.map((one) => one.trim())) {
     if (line === '') continue
-    const [, path, value] = /^([\w-]+(?:\.[\w-]+)*)=(.*)$/.exec(line) ?? []
-    if (path === undefined || value === undefined) return undefined
-    members.push([path, value])
+    const member = readMember(line)
+    if (member === undefined) return undefined
+    members.push(member)
   }
   return members
 }

@@ -1,14 +1,14 @@
 import Type, { type Static, type TLiteral, type TObject, type TProperties } from 'typebox'
 import type { Beat, State } from '../../../db/ops/checks.ts'
 import { Level } from '../../../db/ops/events.ts'
-import { parseDuration } from '../../../kernel/time.ts'
+import { DURATION_FORM, parseDuration } from '../../../kernel/time.ts'
 import type { Redaction } from '../redact.ts'
 
 /** The result of a check, in one line for people. */
 export interface Finding {
   state: State
   message: string
-  /** How long it took, where that is not how long the look took. */
+  /** How long the answer took, if the check knows better than a clock around it. */
   ms?: number
 }
 
@@ -25,19 +25,46 @@ export interface CheckContext {
   now: () => Date
 }
 
-const DEFAULT_EVERY_S = 60
-const DEFAULT_RETRIES = 1
-
 /** What every check may have. */
 const COMMON = {
-  /** How often it looks: seconds, or a duration such as `5m`. */
-  every: Type.Optional(Type.Union([Type.Integer(), Type.String({ pattern: '^[0-9]+[smhd]$' })])),
-  /** Results in a row, after the first one, that must be bad too before it counts as failed. */
-  retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })),
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 60 })),
+  /** How often it runs: seconds, or a duration such as `5m`. */
+  every: Type.Optional(Type.Unsafe<number | string>({ type: ['number', 'string'] })),
+  /** How often a bad result is looked at again before it counts. */
+  retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })),
   /** Level of the event when the check is not as it should be; `warn` under `critical`. */
   level: Type.Optional(Level),
+}
+
+const DEFAULT_EVERY_S = 60
+const MIN_EVERY_S = 10
+const MAX_EVERY_S = 86_400
+const DEFAULT_RETRIES = 1
+
+/** Seconds between two looks. */
+export function everySeconds({ every = DEFAULT_EVERY_S }: { every?: number | string }): number {
+  return Math.round(secondsOf(every) ?? DEFAULT_EVERY_S)
+}
+
+/** How often a bad result is looked at again before it counts. */
+export function retriesOf({ retries = DEFAULT_RETRIES }: { retries?: number }): number {
+  return retries
+}
+
+function secondsOf(every: number | string): number | undefined {
+  return typeof every === 'number' ? every : parseDuration(every)
+}
+
+/** Where a check is wrong, such as `/url`, empty for the whole, and what is expected there. */
+export type Mistake = readonly [path: string, expected: string]
+
+/** What is wrong with the properties that every check may have, once they fit the schema. */
+export function commonMistake({ every }: { every?: number | string }): Mistake | undefined {
+  if (every === undefined) return undefined
+  const seconds = secondsOf(every)
+  if (seconds !== undefined && seconds >= MIN_EVERY_S && seconds <= MAX_EVERY_S) return undefined
+  return ['/every', `must be seconds or ${DURATION_FORM}, from 10s to 24h`]
 }
 
 type CheckSchema<T extends string, P extends TProperties> = TObject<
@@ -51,6 +78,8 @@ export interface CheckKind<T extends string, P extends TProperties> {
   level: Level
   /** Names a check that the inventory does not name, by what it checks. */
   nameOf: (check: Static<TObject<P>>) => string
+  /** What is wrong with a check that fits the schema, such as properties that exclude others. */
+  mistakeOf?: (check: Static<TObject<P>>) => Mistake | undefined
   /** Rejects with an error of the network, the file system or the signal. */
   run: (check: Static<TObject<P>>, context: CheckContext) => Promise<Finding>
 }
@@ -65,19 +94,6 @@ export function defineCheck<const T extends string, P extends TProperties>(
   const properties = { type: Type.Literal(type), ...takes, ...COMMON }
   const schema = Type.Object(properties, { additionalProperties: false })
   return { ...kind, schema: schema as unknown as CheckSchema<T, P> }
-}
-
-/** What checks of all kinds have. */
-type Common = Static<TObject<typeof COMMON>>
-
-/** How often a check looks, in seconds. */
-export function everySeconds({ every = DEFAULT_EVERY_S }: Common): number {
-  return typeof every === 'string' ? (parseDuration(every) ?? DEFAULT_EVERY_S) : every
-}
-
-/** How often a bad result is looked at again before it counts. */
-export function retriesOf({ retries = DEFAULT_RETRIES }: Common): number {
-  return retries
 }
 
 export function passed(message: string): Finding {
@@ -98,4 +114,7 @@ export function unknown(why: string): Finding {
 }
 
 export const Path = Type.String({ pattern: '^/' })
+/** A name or an address. A program must not take it for an option. */
+export const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[^-\\s]\\S*$' })
+export const Port = Type.Integer({ minimum: 1, maximum: 65_535 })
 export const Argv = Type.Array(Type.String(), { minItems: 1 })

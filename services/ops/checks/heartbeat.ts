@@ -23,6 +23,10 @@ export const heartbeatCheck = defineCheck('heartbeat', {
   },
   level: 'critical',
   nameOf: () => 'heartbeat',
+  mistakeOf({ token, token_sha256 }) {
+    const isOne = (token === undefined) !== (token_sha256 === undefined)
+    return isOne ? undefined : ['', 'must have token or token_sha256']
+  },
   async run({ period, grace = DEFAULT_GRACE }, { beat, now }) {
     return judgeBeat(await beat(), now(), secondsOf(period), secondsOf(grace))
   },

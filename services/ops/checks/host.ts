@@ -69,21 +69,33 @@ export const loadCheck = defineCheck('load', {
   },
 })
 
-/** A file was written lately, such as a backup. */
+/** A file was written lately, such as a backup; or it is there, or is not. */
 export const fileAgeCheck = defineCheck('file_age', {
   takes: {
     path: Path,
-    max_age_s: Type.Number({ exclusiveMinimum: 0 }),
+    max_age_s: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
     min_bytes: Type.Optional(Type.Integer({ minimum: 0 })),
+    /** False for a file that must not be there, such as `/run/reboot-required`. */
+    exists: Type.Optional(Type.Boolean()),
   },
   level: 'warning',
   nameOf: ({ path }) => `file_age ${path}`,
-  async run({ path, max_age_s, min_bytes = 0 }) {
+  mistakeOf({ max_age_s, min_bytes, exists }) {
+    if (exists === undefined && max_age_s === undefined) {
+      return ['', 'must have max_age_s or exists']
+    }
+    const isAsked = max_age_s !== undefined || min_bytes !== undefined
+    return exists === false && isAsked
+      ? ['/exists', 'must not be false with max_age_s or min_bytes']
+      : undefined
+  },
+  async run({ path, max_age_s = Infinity, min_bytes = 0, exists = true }) {
     const note = await homeNote(path)
     if (note !== undefined) return unknown(note)
+    if (!exists) return absenceOf(path)
     const file = await stat(path)
     const age = Math.round((Date.now() - file.mtimeMs) / 1_000)
-    if (age < -MAX_AHEAD_S) {
+    if (age < -MAX_AHEAD_S && max_age_s !== Infinity) {
       return unknown(
         `its time is ${-age} s ahead; set the clocks of this machine and of its writer`,
       )
@@ -99,6 +111,18 @@ export const fileAgeCheck = defineCheck('file_age', {
     return passed(message)
   },
 })
+
+/** A file whose folder may not be entered is not known to be absent: that error says so. */
+async function absenceOf(path: string): Promise<Finding> {
+  const isThere = await stat(path).then(
+    () => true,
+    (error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return false
+      throw error
+    },
+  )
+  return isThere ? failed('is there, expected not to be') : passed('is not there')
+}
 
 function usage(used: number, most: number, what: string): Finding {
   const message = `${used} % ${what} used`

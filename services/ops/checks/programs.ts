@@ -41,24 +41,37 @@ export const unitCheck = defineCheck('unit', {
   },
 })
 
-/** A process runs. One of `match` and `program` must be given. */
+/** As many processes run as expected. One of `match` and `program` must be given. */
 export const processCheck = defineCheck('process', {
   takes: {
     /** Text in its command line. */
     match: Type.Optional(Type.String({ minLength: 1 })),
     /** Name or path of its executable, which its arguments can't fake. */
     program: Type.Optional(Type.String({ minLength: 1 })),
+    min: Type.Optional(Type.Integer({ minimum: 0 })),
+    max: Type.Optional(Type.Integer({ minimum: 0 })),
   },
   level: 'critical',
   nameOf: ({ match, program }) => ['process', program, match].filter(Boolean).join(' '),
+  mistakeOf({ match, program, min = 1, max = Infinity }) {
+    // It would pass for any process.
+    if (match === undefined && program === undefined) return ['', 'must have match or program']
+    return min > max ? ['/max', `must be ${min} or more, as min is`] : undefined
+  },
   async run(check) {
-    const { match, program } = check
+    const { match, program, min = 1, max = Infinity } = check
     const count = countProcesses(check)
     const words = [program && `of program "${program}"`, match && `with "${match}"`]
     const wanted = words.filter(Boolean).join(' ')
-    const note = count === 0 ? processNote() : undefined
+    // Further ones may be hidden.
+    const isKnown = count > max || (count >= min && max === Infinity)
+    const note = isKnown ? undefined : processNote()
     if (note !== undefined) return unknown(note)
-    if (count === 0) return failed(`no process ${wanted} runs`)
+    if (count === 0 && min > 0) return failed(`no process ${wanted} runs`)
+    const found = count === 1 ? `1 process ${wanted} runs` : `${count} processes ${wanted} run`
+    if (count < min) return failed(`${found}, expected ${min} or more`)
+    if (count > max) return failed(`${found}, expected ${max} at most`)
+    if (count === 0) return passed('does not run')
     return passed(count === 1 ? 'runs' : `${count} processes run`)
   },
 })

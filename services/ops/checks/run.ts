@@ -2,19 +2,34 @@ import type Type from 'typebox'
 import type { Level } from '../../../db/ops/events.ts'
 import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
 import { MAX_STOP_MS } from '../../../kernel/processes/run.ts'
-import { failed, unknown, type CheckContext, type CheckKind, type Finding } from './check.ts'
+import { fits, mismatchOf } from '../../../kernel/validate.ts'
+import {
+  commonMistake,
+  failed,
+  unknown,
+  type CheckContext,
+  type CheckKind,
+  type Finding,
+  type Mistake,
+} from './check.ts'
+import { containerCheck } from './container.ts'
+import { dnsCheck } from './dns.ts'
 import { diskCheck, fileAgeCheck, loadCheck, memoryCheck } from './host.ts'
 import { heartbeatCheck } from './heartbeat.ts'
-import { dnsCheck, httpCheck, tcpCheck, tlsCheck } from './network.ts'
+import { httpCheck } from './http.ts'
+import { pingCheck } from './ping.ts'
 import { commandCheck, processCheck, unitCheck } from './programs.ts'
+import { tcpCheck } from './tcp.ts'
+import { tlsCheck } from './tls.ts'
 
 const DEFAULT_TIMEOUT_S = 10
 /** Programs get time to end when they are stopped. One that can't be ended is not waited for. */
 const PROGRAM_STOP_MS = MAX_STOP_MS + 500
 
 const KINDS = [
-  ...[httpCheck, tcpCheck, tlsCheck, dnsCheck, unitCheck, processCheck],
-  ...[diskCheck, memoryCheck, loadCheck, fileAgeCheck, commandCheck, heartbeatCheck],
+  ...[httpCheck, tcpCheck, tlsCheck, dnsCheck, pingCheck, unitCheck, processCheck],
+  ...[diskCheck, memoryCheck, loadCheck, fileAgeCheck, commandCheck],
+  ...[containerCheck, heartbeatCheck],
 ]
 /** What the inventory says of a check, by its type. */
 export const CHECK_SCHEMAS = new Map(
@@ -27,6 +42,19 @@ export type Check = Type.Static<(typeof KINDS)[number]['schema']>
 /** The name of a check: its own, or what it looks at. */
 export function nameOf(check: Check): string {
   return check.name ?? kindOf(check).nameOf(check)
+}
+
+/** Where a check is wrong and what is expected there; undefined for one that can run. */
+export function mistakeIn(check: Check): Mistake | undefined {
+  const schema = CHECK_SCHEMAS.get(check.type)
+  if (schema === undefined) {
+    return ['/type', `must be one of ${[...CHECK_SCHEMAS.keys()].join(', ')}`]
+  }
+  if (!fits(schema, check)) {
+    const { path, message } = mismatchOf(schema, check)
+    return [path, message]
+  }
+  return commonMistake(check) ?? kindOf(check).mistakeOf?.(check)
 }
 
 /** What a check found, how long it took, and the level of an event if it is not ok. */
@@ -55,7 +83,7 @@ export async function runCheck(
     if (isLate(context.signal)) return failed(`no answer within ${timeoutMs / 1_000} s`)
     return signal.aborted ? unknown('the session has ended') : findingOf(error)
   })
-  const ms = finding.ms ?? Math.round(performance.now() - started)
+  const ms = Math.round(finding.ms ?? performance.now() - started)
   const level = levelOf(check)
   const isWarning = finding.state === 'fail' && level !== 'critical'
   const state = isWarning ? 'warn' : finding.state
@@ -89,7 +117,7 @@ async function runUntilAbort(check: Check, context: CheckContext): Promise<Findi
     hanging.set(id, begun)
     const end = (): void => void hanging.delete(id)
     finding.then(end, end)
-    const isProgram = check.type === 'unit' || check.type === 'command'
+    const isProgram = ['unit', 'command', 'ping'].includes(check.type)
     timer = setTimeout(() => reject(signal.reason), isProgram ? PROGRAM_STOP_MS : 0)
   }
   signal.addEventListener('abort', giveUp, { once: true })
@@ -110,7 +138,7 @@ function hangingFinding(ms: number, timeoutMs: number): Finding {
   return ms < timeoutMs ? unknown(`${hangs}; look again`) : failed(`no answer: ${hangs}`)
 }
 
-type Kind = Pick<CheckKind<string, Type.TProperties>, 'level' | 'nameOf' | 'run'>
+type Kind = Pick<CheckKind<string, Type.TProperties>, 'level' | 'nameOf' | 'mistakeOf' | 'run'>
 
 /** The kind of a check, whose functions take this check. */
 function kindOf({ type }: Check): Kind {

@@ -1,15 +1,12 @@
 import type { Log } from '../../../kernel/log.ts'
-import { CHECK_SCHEMAS, nameOf, type Check } from '../checks/run.ts'
+import { mistakeIn, nameOf, type Check } from '../checks/run.ts'
 import { followJsonFile, type FileKind } from './json-file.ts'
 import Type from 'typebox'
 import { isObject } from '../../../kernel/json.ts'
 import { fits, mismatchOf } from '../../../kernel/validate.ts'
-import { Argv, everySeconds, Path } from '../checks/check.ts'
+import { Argv, Path } from '../checks/check.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
-/** A check must not load what it looks at; one that looks less than daily sees nothing. */
-const MIN_EVERY_S = 10
-const MAX_EVERY_S = 86_400
 const closed = { additionalProperties: false }
 
 /** Something that tier 3 may do to a service. */
@@ -120,28 +117,10 @@ function readInventory(value: unknown): Inventory {
 
 function refuseChecks({ checks }: Service, where: string): void {
   for (const [at, check] of checks.entries()) {
-    const schema = CHECK_SCHEMAS.get(check.type)
-    if (schema === undefined) {
-      throw wrong(`${where}/${at}/type must be one of ${[...CHECK_SCHEMAS.keys()].join(', ')}`)
-    }
-    refuseMismatch(`${where}/${at}`, schema, check)
-    const seconds = everySeconds(check)
-    if (seconds < MIN_EVERY_S || seconds > MAX_EVERY_S) {
-      throw wrong(`${where}/${at}/every must be 10s to 24h`)
-    }
-    if (check.type === 'http' && !isPlainUrl(check.url)) {
-      throw wrong(`${where}/${at}/url must be a URL without user and password`)
-    }
-    if (
-      check.type === 'heartbeat' &&
-      (check.token === undefined) === (check.token_sha256 === undefined)
-    ) {
-      throw wrong(`${where}/${at} must have token or token_sha256`)
-    }
-    // It would pass for any process.
-    if (check.type === 'process' && check.match === undefined && check.program === undefined) {
-      throw wrong(`${where}/${at} must have match or program`)
-    }
+    const mistake = mistakeIn(check)
+    if (mistake === undefined) continue
+    const [path, expected] = mistake
+    throw wrong(`${where}/${at}${path} ${expected}`)
   }
 }
 
@@ -156,12 +135,6 @@ function refuseOperations({ name, checks, operations = [] }: Service): void {
     const missing = `has no check "${verify}" in service "${name}"`
     throw new SyntaxError(`${missing} to verify "${operation}"; there are: ${known}`)
   }
-}
-
-/** `fetch` refuses a URL with a password, and events would quote it. */
-function isPlainUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  return url !== undefined && url.username === '' && url.password === ''
 }
 
 function firstTwin(names: readonly string[]): string | undefined {

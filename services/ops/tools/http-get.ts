@@ -60,7 +60,7 @@ function hostsOf({ services }: Inventory) {
   return new Set(
     checks.flatMap((check) => {
       if (check.type === 'http') return [hostOf(new URL(check.url))]
-      if (!('host' in check)) return []
+      if (!('host' in check) || check.type === 'ping') return []
       const ports = check.type === 'dns' ? [80, 443] : [check.port ?? 443]
       return ports.map((port) => hostWithPort(check.host, port))
     }),

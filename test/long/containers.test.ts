@@ -1,0 +1,122 @@
+import { execFile, spawn } from 'node:child_process'
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { t } from 'tap'
+import { messageOf } from '../../kernel/log.ts'
+import { startProbe } from '../helpers/ops.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import type { Owner } from '../helpers/owner.ts'
+import { recordProcess, runFolder } from '../helpers/program.ts'
+import { until } from '../helpers/until.ts'
+import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
+
+/** A container that does nothing for long, and ends at once when it is told to. */
+const WAIT = 'trap exit TERM; while :; do sleep 0.2; done'
+
+/** A runtime that sets no limits of processes: only root with all capabilities may raise them. */
+const RUNTIME = `#!${process.execPath}
+const { readFileSync, writeFileSync } = require('node:fs')
+const { spawnSync } = require('node:child_process')
+const args = process.argv.slice(2)
+const at = args.indexOf('--bundle')
+if (at >= 0) {
+  const file = args[at + 1] + '/config.json'
+  const config = JSON.parse(readFileSync(file, 'utf8'))
+  delete config.process.rlimits
+  writeFileSync(file, JSON.stringify(config))
+}
+const { status } = spawnSync('${onPath('runc')}', args, { stdio: 'inherit' })
+process.exitCode = status ?? 1
+`
+
+/** A Podman with a store of its own, and an image of BusyBox. */
+async function startPodman(t: Owner) {
+  const folder = await temporaryFolder(t, 'podman')
+  const [runtime, settings] = [join(folder, 'runc'), join(folder, 'containers.conf')]
+  writeFileSync(runtime, RUNTIME, { mode: 0o755 })
+  writeFileSync(settings, `[engine]\nruntime = "runc"\n[engine.runtimes]\nrunc = ["${runtime}"]\n`)
+  const place = ['--root', join(folder, 'store'), '--runroot', join(folder, 'run')]
+  const plain = ['--storage-driver', 'vfs', '--cgroup-manager', 'cgroupfs']
+  const options = [...place, ...plain, '--events-backend', 'file']
+  const env = { ...process.env, CONTAINERS_CONF: settings }
+  const podman = async (...args: readonly string[]): Promise<string> => {
+    const { stdout } = await promisify(execFile)('podman', [...options, ...args], { env })
+    return stdout
+  }
+  const bin = join(folder, 'image', 'bin')
+  mkdirSync(bin, { recursive: true })
+  copyFileSync(onPath('busybox') ?? '', join(bin, 'busybox'))
+  for (const name of ['sh', 'sleep', 'true']) symlinkSync('busybox', join(bin, name))
+  const tar = join(folder, 'image.tar')
+  await promisify(execFile)('tar', ['-C', join(folder, 'image'), '-cf', tar, '.'])
+  await podman('import', tar, 'localhost/busybox:test')
+  t.teardown(() => podman('rm', '--force', '--all', '--time', '1').catch(() => undefined))
+
+  const socket = join(folder, 'podman.sock')
+  const service = spawn('podman', [...options, 'system', 'service', '-t0', `unix://${socket}`], {
+    env,
+    stdio: 'ignore',
+  })
+  recordProcess(runFolder(), service.pid ?? 0)
+  t.teardown(() => void service.kill())
+  return {
+    podman,
+    socket,
+    run: (name: string, script: string, ...more: readonly string[]) =>
+      podman(
+        ...['run', '--detach', '--network', 'none', '--name', name, ...more],
+        ...['localhost/busybox:test', '/bin/sh', '-c', script],
+      ),
+  }
+}
+
+await t.test('containers of Podman', { skip: lacks(deploymentParts.podman) }, async (t) => {
+  const { podman, run, socket } = await startPodman(t)
+  const first = await run('web', `echo started; ${WAIT}`).then(() => undefined, messageOf)
+  if (first !== undefined) {
+    t.pass('a container runs', { skip: `none can run here: ${first}` })
+    return
+  }
+  await run('db', `echo no disk; ${WAIT}`, '--health-cmd=exit 1', '--health-retries=1')
+  await run('cache', WAIT, '--health-cmd=true', '--health-retries=1')
+  await run('worker', 'echo out; echo err >&2; exit 3')
+  await run('terminal', 'echo hello; exit 4', '--tty')
+  await run('held', WAIT)
+  await podman('pause', 'held')
+  await run('looping', 'sleep 1; exit 1', '--restart=on-failure')
+  await podman('create', '--name', 'made', 'localhost/busybox:test', '/bin/true')
+  await podman('healthcheck', 'run', 'db').catch(() => undefined)
+
+  const { lookAt } = await startProbe(t, { OPS_RUNNER: 'probe' })
+  const named = (name: string): object => {
+    return { type: 'container', name, container: name, socket, timeout_s: 60 }
+  }
+  const names = ['web', 'db', 'worker', 'terminal', 'held', 'made', 'nobody']
+  await until(async () => {
+    const { messages } = await lookAt([named('looping')])
+    return messages.some((message) => message.startsWith('looping: has just restarted'))
+  }, 'a container that has restarted')
+  const { good, messages } = await lookAt(names.map(named))
+  t.equal(good['web'], true)
+  t.match(messages.toSorted(), [
+    'db: is unhealthy; its log ends with: no disk',
+    'held: is paused',
+    'made: was never started',
+    'nobody: there is no such container',
+    'terminal: has exited with 4; its log ends with: hello',
+    'worker: has exited with 3; its log ends with: out | err',
+  ])
+  const all = { type: 'container', socket, timeout_s: 60 }
+  const { messages: found } = await lookAt([all])
+  t.equal(found.length, 1)
+  for (const part of [
+    'db is unhealthy',
+    'worker has exited with 3',
+    'terminal has exited with 4',
+  ]) {
+    t.match(found[0], part)
+  }
+  await podman('rm', '--force', '--time', '1', 'db', 'worker', 'terminal', 'looping')
+  t.equal((await lookAt([all])).good['containers'], true)
+})
