@@ -3,31 +3,35 @@ import { join } from 'node:path'
 import { databaseAnswers } from '../../db/server.ts'
 import type { Executor } from '../../db/client.ts'
 import { configQueries } from '../../db/ops/config.ts'
-import { percentDecoded } from '../../kernel/text.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { opsFault } from '../../routes/ops/faults.ts'
 import type { OpsApp } from '../../routes/ops/kit.ts'
 import { opsRoutes, opsFallback } from '../../routes/ops/routes.ts'
 import type { Config } from '../../services/ops/config.ts'
+import { openCheckRegistry } from '../../services/ops/checks/registry.ts'
 import { openInventory, type InventorySource } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { openPrices, type PriceSource } from '../../services/ops/runners/budget.ts'
-import { AGENT_SECRETS, createCliRunner } from '../../services/ops/runners/cli.ts'
+import { createCliRunner } from '../../services/ops/runners/cli.ts'
 import type { Endpoint } from '../../services/ops/runners/model-chat.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import { openSandbox, type Sandbox } from '../../services/ops/tools/sandbox.ts'
 import { ownHosts, runningServices, type ConfigSource } from '../configuration.ts'
+import { followSecrets } from '../secrets.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
 
 /** The ops service, made from the configuration. */
 export const openService: OpenService = async (context) => {
   const { db, log, config, version, addresses } = context
+  const { box } = context.secrets
+  const registry = await openCheckRegistry({ db, clock: systemClock, log, box })
   const inventory = await openInventory({
     file: () => config.current.OPS_INVENTORY,
     addresses,
+    byHand: registry.services,
     isOurs: ownHosts(() => [...addresses().values()]),
     dataDirectory: config.current.GATEHOUSE_DATA_DIR,
     log,
@@ -51,6 +55,8 @@ export const openService: OpenService = async (context) => {
       idleMs: () => config.current.OPS_IDLE_S * 1_000,
     },
     secrets,
+    box,
+    registry,
     inventory,
     keptDays: () => ({
       sessions: config.current.OPS_RETENTION_DAYS,
@@ -74,6 +80,7 @@ export const openService: OpenService = async (context) => {
       // Logs at the start if the commands of the inventory are off.
       if (commands.length > 0) void sandbox.prepare()
     },
+    refresh: registry.refresh,
     endStreams() {
       ops.lines.close()
       // Before sessions: an alert whose session can't start any more must not be acknowledged.
@@ -126,31 +133,6 @@ function configured({ current }: ConfigSource): Config {
     results_dir: current.OPS_RESULTS_DIR ?? within('results'),
     repos_dir: current.OPS_REPOS_DIR ?? within('repos'),
   }
-}
-
-/** The current secrets: the same array until the configuration is re-read. */
-function followSecrets(config: ConfigSource): () => readonly string[] {
-  let { origins } = config
-  let secrets = secretsOf(config)
-  return () => {
-    if (config.origins !== origins) secrets = secretsOf(config)
-    origins = config.origins
-    return secrets
-  }
-}
-
-/**
- * The text of every secret variable that is set, passwords in their URLs, and the agent's keys.
- */
-function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
-  const secrets = AGENT_SECRETS.flatMap((name) => environment[name] ?? [])
-  for (const { secret, text } of origins.values()) {
-    if (!secret) continue
-    secrets.push(text)
-    const { password = '' } = URL.parse(text) ?? {}
-    if (password !== '') secrets.push(password, percentDecoded(password) ?? password)
-  }
-  return secrets
 }
 
 /** Chooses the runner when a session starts, so that it follows the configuration. */

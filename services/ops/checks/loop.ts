@@ -125,8 +125,8 @@ async function look(rounds: Rounds, claimed: ClaimedCheck): Promise<void> {
   const result = await runCheck(listed.check, { signal, marker: undefined, redact })
   rounds.running--
   if (signal.aborted) return
-  const { service, name, claimed_until } = claimed
-  const claim = { until: claimed_until, retries: retriesOf(listed.check) }
+  const { service, name, claimed_until, asked } = claimed
+  const claim = { until: claimed_until, retries: retriesOf(listed.check), asked }
   rounds.results.push({ ...result, service, name, claim })
 }
 

@@ -1,15 +1,13 @@
 import type { Log } from '../../../kernel/log.ts'
-import { CHECK_SCHEMAS, nameOf, type Check } from '../checks/run.ts'
+import { mismatchOfCheck } from '../checks/rules.ts'
+import { nameOf, type Check } from '../checks/run.ts'
 import { followJsonFile, type FileKind } from './json-file.ts'
 import Type from 'typebox'
 import { isObject } from '../../../kernel/json.ts'
 import { fits, mismatchOf } from '../../../kernel/validate.ts'
-import { Argv, everySeconds, Path } from '../checks/check.ts'
+import { Argv, Path } from '../checks/check.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
-/** A check must not load what it looks at; one that looks less than daily sees nothing. */
-const MIN_EVERY_S = 10
-const MAX_EVERY_S = 86_400
 const closed = { additionalProperties: false }
 
 /** Something that tier 3 may do to a service. */
@@ -70,8 +68,9 @@ export const Inventory = Type.Object(
 )
 export type Inventory = Type.Static<typeof Inventory>
 
-/** The current inventory; its file is read again when it changes. */
+/** The current inventory: what its file has, which is read again when it changes, and more. */
 export interface InventorySource extends Pick<InventoryOptions, 'isOurs'> {
+  /** With the checks that were made by hand. */
   current(): Promise<Inventory>
 }
 
@@ -85,6 +84,8 @@ export interface InventoryOptions {
   file: () => string | undefined
   /** Where each running service listens. */
   addresses: () => ReadonlyMap<string, string>
+  /** Services with the checks that were made by hand. */
+  byHand: () => readonly Service[]
   dataDirectory: string
   log: Log
 }
@@ -95,8 +96,27 @@ export const INVENTORY_FILE: FileKind<Inventory> = { what: 'Inventory', read: re
 /** Follows the inventory's file. Throws if it can't be read or is wrong at the start. */
 export async function openInventory(options: InventoryOptions): Promise<InventorySource> {
   const ofFile = await followJsonFile(INVENTORY_FILE, options.file, options.log)
-  const { isOurs } = options
-  return { isOurs, current: async () => (await ofFile()) ?? defaultInventory(options) }
+  const { isOurs, byHand } = options
+  return {
+    isOurs,
+    current: async () => merged((await ofFile()) ?? defaultInventory(options), byHand()),
+  }
+}
+
+/** An inventory with what was made by hand; the file wins where both have a name. */
+function merged(inventory: Inventory, byHand: readonly Service[]): Inventory {
+  if (byHand.length === 0) return inventory
+  const added = new Map(byHand.map((service) => [service.name, service.checks]))
+  const services = inventory.services.map((service): Service => {
+    const names = new Set(service.checks.map(nameOf))
+    const more = (added.get(service.name) ?? []).filter((check) => !names.has(nameOf(check)))
+    return more.length === 0 ? service : { ...service, checks: [...service.checks, ...more] }
+  })
+  const known = new Set(services.map(({ name }) => name))
+  return {
+    ...inventory,
+    services: [...services, ...byHand.filter(({ name }) => !known.has(name))],
+  }
 }
 
 function readInventory(value: unknown): Inventory {
@@ -120,22 +140,8 @@ function readInventory(value: unknown): Inventory {
 
 function refuseChecks({ checks }: Service, where: string): void {
   for (const [at, check] of checks.entries()) {
-    const schema = CHECK_SCHEMAS.get(check.type)
-    if (schema === undefined) {
-      throw wrong(`${where}/${at}/type must be one of ${[...CHECK_SCHEMAS.keys()].join(', ')}`)
-    }
-    refuseMismatch(`${where}/${at}`, schema, check)
-    const seconds = everySeconds(check)
-    if (seconds < MIN_EVERY_S || seconds > MAX_EVERY_S) {
-      throw wrong(`${where}/${at}/every must be 10s to 24h`)
-    }
-    if (check.type === 'http' && !isPlainUrl(check.url)) {
-      throw wrong(`${where}/${at}/url must be a URL without user and password`)
-    }
-    // It would pass for any process.
-    if (check.type === 'process' && check.match === undefined && check.program === undefined) {
-      throw wrong(`${where}/${at} must have match or program`)
-    }
+    const mismatch = mismatchOfCheck(check)
+    if (mismatch !== undefined) throw wrong(`${where}/${at}${mismatch.path} ${mismatch.message}`)
   }
 }
 
@@ -150,12 +156,6 @@ function refuseOperations({ name, checks, operations = [] }: Service): void {
     const missing = `has no check "${verify}" in service "${name}"`
     throw new SyntaxError(`${missing} to verify "${operation}"; there are: ${known}`)
   }
-}
-
-/** `fetch` refuses a URL with a password, and events would quote it. */
-function isPlainUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  return url !== undefined && url.username === '' && url.password === ''
 }
 
 function firstTwin(names: readonly string[]): string | undefined {

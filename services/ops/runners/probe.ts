@@ -40,7 +40,11 @@ async function probe(options: ProbeOptions, job: Job): Promise<Outcome> {
   const { session, output, signal } = job
   const listed = await listChecks(options)
   output.write('system', `${listed.length} checks of ${services.length} services\n`)
-  const states = await checkQueries.listChecks(db, { now: clock.now(), limit: MAX_STATES })
+  const states = await checkQueries.listChecks(db, {
+    id: null,
+    now: clock.now(),
+    limit: MAX_STATES,
+  })
   const isAsked = session.trigger === 'manual' || session.trigger === 'api'
   const now = clock.now()
   const parts = listed.map((one) => {
