@@ -49,6 +49,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   'send-sample': async () => await import('./send-sample.ts'),
   user: async () => await import('./users.ts'),
   token: async () => await import('./users.ts'),
+  checks: async () => await import('./ops-checks.ts'),
   import: async () => await import('./links.ts'),
   export: async () => await import('./links.ts'),
   audit: async () => await import('./audit.ts'),
