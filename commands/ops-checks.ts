@@ -1,6 +1,7 @@
 import type { Definition } from '../db/ops/checks.ts'
+import type { MuteScope } from '../db/ops/mutes.ts'
 import { parseObject } from '../kernel/json.ts'
-import { formatDuration } from '../kernel/time.ts'
+import { DURATION_FORM, formatDuration, INSTANT_FORM } from '../kernel/time.ts'
 import { validate } from '../kernel/validate.ts'
 import { accepted, oneOf } from '../kernel/variables.ts'
 import { lookNow } from '../services/ops/checks/asked.ts'
@@ -8,6 +9,7 @@ import {
   addCheck,
   changeCheck,
   findCheck,
+  findReference,
   NewCheck,
   referenceOf,
   refuseMismatch,
@@ -26,6 +28,7 @@ import {
   type Member,
 } from '../services/ops/checks/members.ts'
 import { STATE_WORDS } from '../services/ops/checks/states.ts'
+import { addMute, endMutesOf, MuteRequest, scopeText } from '../services/ops/mutes.ts'
 import { createRedact } from '../services/ops/redact.ts'
 import {
   command,
@@ -67,6 +70,15 @@ const ADD_FLAGS = {
 const SET_FLAGS = {
   ...DEFINITION_FLAGS,
   without: lines('MEMBER', 'take a member out of the check, such as retries'),
+  json: JSON_FLAG,
+}
+
+const SCOPE_ARGS = { scope: text('SERVICE[/NAME]', 'a check, or a service for all of its checks') }
+const MUTE_FLAGS = {
+  for: text('DURATION', `how long it is muted: ${DURATION_FORM}`),
+  from: text('TIME', `when it begins, instead of now: ${INSTANT_FORM}`),
+  until: text('TIME', 'when it ends, instead of --for'),
+  reason: text('TEXT', 'why, for those who see the mute'),
   json: JSON_FLAG,
 }
 
@@ -155,7 +167,46 @@ export const commands = [
       tools.output.err(`${args.check} is removed`)
     },
   }),
+  command({
+    name: 'checks mute',
+    summary: 'tell of no failures for a time, or in a maintenance window to come',
+    args: SCOPE_ARGS,
+    flags: MUTE_FLAGS,
+    needs: 'database',
+    check: (call) => void readMute(call, null),
+    async run(call, tools) {
+      const scope = await findScope(tools.db, call.args.scope)
+      const mute = await addMute(tools, readMute(call, scope), tools.now())
+      tools.output.err(`${scopeText(mute)} is muted until ${mute.ends_at.toISOString()}`)
+      if (call.flags.json) tools.output.out(JSON.stringify(mute))
+    },
+  }),
+  command({
+    name: 'checks unmute',
+    summary: 'end the mutes of a check or of a service, also those to come',
+    args: SCOPE_ARGS,
+    needs: 'database',
+    async run({ args }, tools) {
+      const scope = await findScope(tools.db, args.scope)
+      await endMutesOf(tools, scope, tools.now())
+      tools.output.err(`${scopeText(scope)} is not muted any more`)
+    },
+  }),
 ]
+
+/** The check, or the service, that a text means. */
+async function findScope(db: DatabaseTools['db'], reference: string): Promise<MuteScope> {
+  const found = await findReference(db, reference)
+  return { service: found.service, check_name: found.exact ? found.name : null }
+}
+
+function readMute(
+  { flags: { json: _, ...times } }: Call<typeof SCOPE_ARGS, typeof MUTE_FLAGS>,
+  scope: MuteScope | null,
+) {
+  const { service = null, check_name: check = null } = scope ?? {}
+  return readFields(() => validate(MuteRequest, { service, check, ...times }))
+}
 
 function flagName({ name }: Member): string {
   return flagOf(name).slice('--'.length)

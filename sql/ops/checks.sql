@@ -1,6 +1,6 @@
 -- name: syncChecks
 -- Makes the table list the checks of the inventory. What it has no longer keeps its history. One that is new, or that
--- looks at something else now, is due at once.
+-- looks at something else now, is due at once. An instance may not know yet what was made or removed by hand: that stays.
 with given as materialized (
   select service, name, type, every_s, version, source
     from jsonb_to_recordset(:checks::jsonb)
@@ -13,13 +13,15 @@ with given as materialized (
   on conflict (service, name) do update
      set type = excluded.type, every_s = excluded.every_s, version = excluded.version, source = excluded.source,
          removed_at = null, next_at = excluded.next_at
-   where ops.checks.removed_at is not null
-      or ops.checks.version <> excluded.version
-      or ops.checks.source <> excluded.source
+   where (excluded.source = 'file' or ops.checks.definition is not null)
+     and (ops.checks.removed_at is not null
+          or ops.checks.version <> excluded.version
+          or ops.checks.source <> excluded.source)
 )
 update ops.checks c
    set removed_at = :now
  where removed_at is null
+   and definition is null
    and not exists (select from given g where g.service = c.service and g.name = c.name);
 
 -- name: claimChecks

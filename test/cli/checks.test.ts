@@ -17,6 +17,8 @@ type Shown = Listed & {
   readonly definition: object | null
 }
 
+type Muted = Listed & { readonly muted_until: string | null }
+
 /** What `checks ACTION … --json` prints. */
 async function json<T>(env: Env, ...words: readonly string[]): Promise<T> {
   const { stdout, stderr } = await runCli(['checks', ...words, '--json'], { env })
@@ -179,4 +181,76 @@ t.test('without a server nobody looks', async (t) => {
   await server.stop()
   const { code, stderr } = await checks('run store/db')
   t.match([code, stderr], [1, /^gatehouse: no server has begun to look/])
+})
+
+t.test('mute, a window to come, and unmute', async (t) => {
+  const { env, checks } = await start(t, backends[1])
+  const mutedUntil = async () =>
+    (await json<readonly Muted[]>(env, 'list'))[0]?.muted_until ?? null
+  t.equal(await mutedUntil(), null)
+  const windows = async (): Promise<unknown> =>
+    await backends[1].query(env, 'select service, check_name, reason, author from ops.mutes')
+  const mute = (...words: readonly string[]) =>
+    runCli(['checks', 'mute', ...words, '--reason', 'we move'], { env })
+  t.match(await mute('shop/front', '--for', '1h'), {
+    code: 0,
+    stdout: '',
+    stderr: /^shop\/front is muted until \S+Z$/m,
+  })
+  t.same(await windows(), [
+    { service: 'shop', check_name: 'front', reason: 'we move', author: 'command' },
+  ])
+  const until = new Date((await mutedUntil()) ?? 0).getTime() - Date.now()
+  t.ok(until > 3_000_000 && until <= 3_600_000)
+  t.match(await checks('unmute shop'), {
+    code: 1,
+    stderr: 'gatehouse: shop is not muted\n',
+  })
+  t.match(await checks('unmute shop/front'), { code: 0, stderr: /is not muted any more/ })
+  t.equal(await mutedUntil(), null)
+
+  const [from, end] = ['2099-01-01T00:00:00Z', '2099-01-01T02:00:00Z']
+  const coming = await mute('shop', '--from', from, '--until', end, '--json')
+  t.match(JSON.parse(coming.stdout), { service: 'shop', check_name: null, reason: 'we move' })
+  t.equal(await mutedUntil(), null, 'not yet')
+  t.match(await mute('shop', '--for', '2h'), { code: 0 })
+  t.match(await checks('unmute shop/front'), {
+    code: 1,
+    stderr: 'gatehouse: shop/front is not muted by itself: shop is\n',
+  })
+
+  const bad = (...words: readonly string[]) => ['checks', 'mute', ...words]
+  const why = ['--reason', 'r']
+  const ends = ['--until', '2020-01-01T00:00:00Z', ...why]
+  await refuseCommands(t, { env, state: windows }, [
+    [bad('shop', ...ends), 1, 'until must end in the future'],
+    [bad('shop', '--for', '0', ...why), 1, 'for must end in the future'],
+    [bad('shop', '--for', '9999d', ...why), 1, 'for must end within a year'],
+    [bad('shop', '--from', end, '--until', from, ...why), 1, 'until must end after from'],
+    [bad('shop', ...why), 1, 'for or until must be given, and not both'],
+    [bad('shop', '--for', '1x', ...why), 2, /^gatehouse: --for must be a whole number with/],
+    [
+      bad('shop', '--until', 'noon', ...why),
+      2,
+      /^gatehouse: --until must be a time with its zone/,
+    ],
+    [bad('shop', '--for', '1h'), 2, /^gatehouse: --reason is required/],
+    [bad('shop', '--for', '1h', '--reason', ' '), 2, /^gatehouse: --reason must say why/],
+    [bad('none', '--for', '1h', ...why), 1, /^gatehouse: there is no check "none"/],
+    [bad('shop/none', '--for', '1h', ...why), 1, /there is no check "shop\/none"/],
+  ])
+
+  await changesLeave(t, env, 'ops', [
+    [
+      'mute',
+      () => command(env, 0, 'checks', 'mute', 'shop/front', '--for', '1m', ...why),
+      'command: checks mute shop/front',
+    ],
+    [
+      'unmute',
+      () => command(env, 0, 'checks', 'unmute', 'shop'),
+      'command: checks unmute shop',
+      'command: checks unmute shop',
+    ],
+  ])
 })

@@ -176,9 +176,20 @@ function conflict(message: string, member?: string): Fault {
 
 /** The check that SERVICE/NAME means; throws 404. */
 export async function findCheck(db: Executor, reference: string) {
+  const known = await findReference(db, reference)
+  if (known.exact) return known
+  throw unknownCheck(reference)
+}
+
+/** The same, or a check of the service that a text means: then it is not `exact`. */
+export async function findReference(db: Executor, reference: string) {
   const [known] = await q.findByReference(db, { reference, limit: 1 })
-  if (known?.exact === true) return known
-  throw notFound(`there is no check "${reference}": checks list shows all as SERVICE/NAME`)
+  if (known !== undefined) return known
+  throw unknownCheck(reference)
+}
+
+function unknownCheck(reference: string): Fault {
+  return notFound(`there is no check "${reference}": checks list shows all as SERVICE/NAME`)
 }
 
 /** How people name a check. */

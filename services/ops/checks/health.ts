@@ -7,12 +7,14 @@ import {
   type Definition,
   type State,
 } from '../../../db/ops/checks.ts'
+import type { Mute } from '../../../db/ops/mutes.ts'
 import { nullable } from '../../../db/sql-file.ts'
 import { found } from '../../../kernel/fault.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
+import { listMutes, muteOf } from '../mutes.ts'
 import { findDefinition } from './definitions.ts'
 import type { CheckSources } from './states.ts'
 
@@ -20,6 +22,8 @@ import type { CheckSources } from './states.ts'
 export interface CheckHealth extends CheckState {
   /** Whether its state was looked at lately. */
   fresh: boolean
+  /** What mutes it now. */
+  mute: Mute | undefined
 }
 
 /** A service with its checks, the worst first. Nothing is known of one without checks. */
@@ -58,14 +62,17 @@ const LONG_AGO = 'not looked at lately; the log says why. It was ok then'
 
 /** What is known of all checks, by service and name. */
 export async function listHealth(db: Executor, now: Date): Promise<readonly CheckHealth[]> {
-  const states = await q.listChecks(db, { id: null, now, limit: MAX_STATES })
-  return states.map((state) => checkHealth(state, now))
+  const [states, mutes] = await Promise.all([
+    q.listChecks(db, { id: null, now, limit: MAX_STATES }),
+    listMutes(db, now),
+  ])
+  return states.map((state) => checkHealth(state, mutes, now))
 }
 
 /** The same of one check; throws 404. */
 export async function findHealth(db: Executor, id: number, now: Date): Promise<CheckHealth> {
   const [state] = await q.listChecks(db, { id, now, limit: 1 })
-  return checkHealth(found(state, 'check'), now)
+  return checkHealth(found(state, 'check'), await listMutes(db, now), now)
 }
 
 /** Reads what is known of all checks in the inventory. */
@@ -95,11 +102,12 @@ function serviceHealth(name: string, known: readonly CheckHealth[]): ServiceHeal
 }
 
 /** What is known now: that a check was ok long ago says nothing. */
-function checkHealth(known: CheckState, now: Date): CheckHealth {
+function checkHealth(known: CheckState, mutes: readonly Mute[], now: Date): CheckHealth {
   const fresh = isFresh(known, now)
-  if (known.checked_at === null) return { ...known, fresh, message: NEVER }
-  if (fresh || known.state !== 'ok') return { ...known, fresh }
-  return { ...known, fresh, state: 'unknown', message: `${LONG_AGO}: ${known.message}` }
+  const mute = muteOf(mutes, known, now)
+  if (known.checked_at === null) return { ...known, fresh, mute, message: NEVER }
+  if (fresh || known.state !== 'ok') return { ...known, fresh, mute }
+  return { ...known, fresh, mute, state: 'unknown', message: `${LONG_AGO}: ${known.message}` }
 }
 
 /** Whether a check was looked at within two of its intervals. */
