@@ -8,7 +8,7 @@ import type {
   ServiceHealth,
 } from '../../services/ops/checks/health.ts'
 import { countLine, countText, listTable, nextLink, polled } from '../parts.ts'
-import { section, startHere, tableRow, timeTag } from '../parts.ts'
+import { rowLink, section, startHere, tableRow, timeTag } from '../parts.ts'
 import { opsView, shortText } from './layout.ts'
 
 /** What `/checks` shows. */
@@ -58,7 +58,10 @@ const EXAMPLE = `{
 
 /** `/checks`: each service of the inventory with its checks. */
 export function checksView(view: ChecksView): View {
-  return opsView('Checks', checksFragment(view))
+  const above = html`<p class="actions">
+    <a href="/checks/new">Add a check</a> <a href="/mutes">Mutes and maintenance windows</a>
+  </p>`
+  return opsView('Checks', checksFragment(view), { above })
 }
 
 /** Whether all is well, in a sentence. */
@@ -169,12 +172,13 @@ function checkTable(bodyId: string, service: string, checks: readonly CheckHealt
 }
 
 function checkRow(check: CheckHealth): Html {
-  const { name, type, state, message, since, checked_at, ms } = check
+  const { id, name, type, state, message, since, checked_at, ms, source } = check
   return tableRow(
     {},
     {
-      type: html`<bdi>${name}</bdi> <span class="detail">${type}</span>`,
-      verify: html`${stateBadge(state)} ${mutedBadge(check)}`,
+      type: html`${rowLink(`/checks/${id}`, html`<bdi>${name}</bdi>`)}
+        <span class="detail">${type}${source === 'hand' && ', made by hand'}</span>`,
+      verify: html`${stateBadge(state)} ${muteBadge(check)}`,
       message: shortText(message, 300),
       when: checked_at && timeTag(since),
       'when checked': checked_at && timeTag(checked_at),
@@ -183,11 +187,13 @@ function checkRow(check: CheckHealth): Html {
   )
 }
 
-/** Until when failures of a check are not told; nothing for one that is not muted. */
-function mutedBadge({ muted_until }: CheckHealth): Html | false {
-  return (
-    muted_until !== null && html`<span class="badge">muted until ${timeTag(muted_until)}</span>`
-  )
+/** What mutes a check, until when, why and by whom; nothing for one that is not muted. */
+export function muteBadge({ mute }: CheckHealth): Html | false {
+  if (mute === undefined) return false
+  const { ends_at, reason, author, check_name } = mute
+  const scope = check_name === null && `with ${mute.service ?? 'everything'} `
+  return html`<span class="badge">muted ${scope}until ${timeTag(ends_at)}</span>
+    <span class="detail"><bdi>${shortText(reason, 100)}</bdi> (<bdi>${author}</bdi>)</span>`
 }
 
 /** A state in its colour and its own word. */

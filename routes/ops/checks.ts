@@ -1,11 +1,51 @@
 import Type from 'typebox'
+import type { Definition } from '../../db/ops/checks.ts'
 import { checksView, type ChecksView } from '../../html/ops/checks.ts'
-import { readHealth, type Health } from '../../services/ops/checks/health.ts'
-import { page } from './kit.ts'
-import { Filter, paging, readPage, type Paging } from './paging.ts'
+import { checkView } from '../../html/ops/checks/check.ts'
+import { newCheckView, type CheckFields } from '../../html/ops/checks/form.ts'
+import { badRequest } from '../../kernel/fault.ts'
+import { newForm, type FormState, type Typed, type View } from '../../kernel/http/view.ts'
+import { validate } from '../../kernel/validate.ts'
+import { lookNow } from '../../services/ops/checks/asked.ts'
+import {
+  addCheck,
+  changeCheck,
+  CheckUpdate,
+  findDefinition,
+  NewCheck,
+  removeCheck,
+} from '../../services/ops/checks/definitions.ts'
+import {
+  findHealth,
+  ListedHealth,
+  listHealth,
+  readHealth,
+  showHealth,
+  ShownHealth,
+  toListed,
+  type Health,
+} from '../../services/ops/checks/health.ts'
+import {
+  membersOf,
+  readMember,
+  TYPES_BY_HAND,
+  writeMember,
+} from '../../services/ops/checks/members.ts'
+import { CHECK_SCHEMAS } from '../../services/ops/checks/run.ts'
+import { action, api, idOf, page, type OpsApp } from './kit.ts'
+import { MuteForm } from './mutes.ts'
+import { Filter, listApi, paging, readPage, type Paging } from './paging.ts'
 
 const PATH = '/checks'
+const params = { id: idOf('check') }
 const MAX_SERVICES = 50
+const Text = Type.Optional(Type.String({ maxLength: 16_384 }))
+
+/** What the forms of checks of all types have; each has the members of its own type. */
+const CheckForm = Type.Object({
+  ...{ service: Text, name: Text, type: Text },
+  ...Object.fromEntries(membersOf().map(({ name }) => [name, Text])),
+})
 
 /** What is checked, and what came of it. */
 export const checkEndpoints = [
@@ -16,7 +56,170 @@ export const checkEndpoints = [
       return checksView(await pageOfChecks(await readHealth(ops, now), query))
     },
   }),
+
+  listApi('Checks', {
+    summary: 'List the checks with their states, by service and name.',
+    row: ListedHealth,
+    list: async ({ app: { ops }, now }) => (await listHealth(ops.db, now)).map(toListed),
+  }),
+
+  api({
+    method: 'GET',
+    path: '/api/v1/checks/:id',
+    id: 'getCheck',
+    tag: 'Checks',
+    summary: 'Get a check, and what it looks at where it was made by hand.',
+    params,
+    returns: { description: 'The check', schema: ShownHealth },
+    answer: ({ app: { ops }, params: { id }, now }) => showHealth(ops.db, id, now),
+  }),
+
+  ...action({
+    body: NewCheck,
+    async act({ app: { ops }, actor, body, now }) {
+      const id = await addCheck({ ...ops, actor }, body, now)
+      await ops.registry.refresh()
+      return showHealth(ops.db, id, now)
+    },
+    api: {
+      method: 'POST',
+      path: '/api/v1/checks',
+      id: 'createCheck',
+      tag: 'Checks',
+      summary: 'Add a check beside those of the inventory file.',
+      refuses: [409],
+      returns: { status: 201, description: 'The new check', schema: ShownHealth },
+    },
+    form: {
+      path: PATH,
+      body: CheckForm,
+      toBody: ({ body }) => validate(NewCheck, { service: body.service, check: checkIn(body) }),
+      answer: (_call, { id }) => ({ location: `${PATH}/${id}` }),
+      refused: (_call, form) => showNew(form.typed['type'] ?? '', form),
+    },
+  }),
+
+  ...action({
+    params,
+    body: CheckUpdate,
+    async act({ app: { ops }, actor, params: { id }, body, now }) {
+      await changeCheck({ ...ops, actor }, id, body.check, now)
+      await ops.registry.refresh()
+      return showHealth(ops.db, id, now)
+    },
+    api: {
+      method: 'PUT',
+      path: '/api/v1/checks/:id',
+      id: 'updateCheck',
+      tag: 'Checks',
+      summary: 'Change what a check that was made by hand looks at; service and name stay.',
+      refuses: [409],
+      returns: { description: 'The check as it is now', schema: ShownHealth },
+    },
+    form: {
+      path: `${PATH}/:id`,
+      body: CheckForm,
+      toBody: ({ body }) => ({ check: checkIn(body) }),
+      answer: ({ params: { id } }) => ({ location: `${PATH}/${id}` }),
+      refused: ({ app, params: { id }, now }, form) => showCheck(app, id, now, form),
+    },
+  }),
+
+  ...action({
+    params,
+    async act({ app: { ops }, actor, params: { id }, now }) {
+      await removeCheck({ ...ops, actor }, id, now)
+      await ops.registry.refresh()
+    },
+    api: {
+      method: 'DELETE',
+      path: '/api/v1/checks/:id',
+      id: 'deleteCheck',
+      tag: 'Checks',
+      summary: 'Remove a check that was made by hand; its history stays.',
+      refuses: [409],
+      returns: { description: 'It is gone' },
+    },
+    form: { path: `${PATH}/:id/delete`, answer: () => ({ location: PATH }) },
+  }),
+
+  ...action({
+    params,
+    async act({ app: { ops }, params: { id } }) {
+      await lookNow(ops.db, id, ops.clock.now)
+      return showHealth(ops.db, id, ops.clock.now())
+    },
+    api: {
+      method: 'POST',
+      path: '/api/v1/checks/:id/run',
+      id: 'runCheck',
+      tag: 'Checks',
+      summary: 'Look at a check now; the result counts at once.',
+      returns: { description: 'The check with what was found', schema: ShownHealth },
+    },
+    form: {
+      path: `${PATH}/:id/run`,
+      async answer({ app, params: { id } }) {
+        const view = await showCheck(app, id, app.ops.clock.now())
+        return { ...view, location: `${PATH}/${id}` }
+      },
+    },
+  }),
+
+  page({
+    path: `${PATH}/new`,
+    query: Type.Object({ type: Filter }),
+    answer: ({ query }) => showNew(query.type ?? ''),
+  }),
+
+  page({
+    path: `${PATH}/:id`,
+    params,
+    answer: ({ app, params: { id }, now }) => showCheck(app, id, now),
+  }),
 ]
+
+type Fields = Readonly<Record<string, string | undefined>>
+
+/** The check that the fields of a form describe; an empty field is one that is left out. */
+function checkIn({ type = '', name = '', ...fields }: Fields): Definition {
+  if (!TYPES_BY_HAND.some((known) => known === type)) {
+    throw badRequest(`type must be one of ${TYPES_BY_HAND.join(', ')}`, 'type')
+  }
+  const members = membersOf(type).flatMap((member) => {
+    const text = fields[member.name]?.trim() ?? ''
+    return text === '' ? [] : [[member.name, readMember(member, text)] as const]
+  })
+  return { type, ...(name.trim() !== '' && { name }), ...Object.fromEntries(members) }
+}
+
+function showNew(type: string, form: FormState = newForm(CheckForm)): View {
+  return newCheckView({ types: TYPES_BY_HAND, fields: fieldsOf(type, form) })
+}
+
+/** The fields of a type; undefined for one that can't be made by hand. */
+function fieldsOf(type: string, form: FormState): CheckFields | undefined {
+  const known = TYPES_BY_HAND.find((one) => one === type)
+  const schema = known && CHECK_SCHEMAS.get(known)
+  return schema && { type, members: membersOf(type), schema, form }
+}
+
+async function showCheck(
+  { ops }: OpsApp,
+  id: number,
+  now: Date,
+  refused?: FormState,
+): Promise<View> {
+  const check = await findHealth(ops.db, id, now)
+  const definition = await findDefinition(ops.db, id)
+  const stored = Object.entries(definition ?? {}).map(([name, value]) => {
+    return [name, writeMember(value)] as const
+  })
+  const typed: Typed = refused?.typed ?? Object.fromEntries(stored)
+  const form = { schema: CheckForm, fault: refused?.fault, typed }
+  const fields = definition === null ? undefined : fieldsOf(check.type, form)
+  return checkView({ check, fields, mute: newForm(MuteForm) })
+}
 
 /** The beginning of the services, as the dashboard shows it. */
 export function firstChecks(health: Health): Promise<ChecksView> {

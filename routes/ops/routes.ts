@@ -17,6 +17,7 @@ import { eventEndpoints } from './events.ts'
 import { opsFault } from './faults.ts'
 import type { OpsApp } from './kit.ts'
 import { memoryEndpoints } from './memories.ts'
+import { muteEndpoints } from './mutes.ts'
 import { operationEndpoints } from './operations.ts'
 import { sessionEndpoints } from './sessions.ts'
 import { waitingEndpoints } from './waiting.ts'
@@ -44,6 +45,7 @@ const HEALTH: Operation = {
 const ENDPOINTS = [
   ...dashboardEndpoints,
   ...checkEndpoints,
+  ...muteEndpoints,
   ...waitingEndpoints,
   ...sessionEndpoints,
   ...eventEndpoints,

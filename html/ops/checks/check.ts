@@ -1,0 +1,78 @@
+import { html, type Html } from '../../../kernel/html.ts'
+import type { FormState, View } from '../../../kernel/http/view.ts'
+import type { CheckHealth } from '../../../services/ops/checks/health.ts'
+import { formatDuration } from '../../../kernel/time.ts'
+import { postForm, removalForm, submit } from '../../form.ts'
+import { contentView } from '../../layout.ts'
+import { disclosed, facts, timeTag } from '../../parts.ts'
+import { muteBadge, stateBadge } from '../checks.ts'
+import { sessionLink } from '../layout.ts'
+import { muteForm } from '../mutes.ts'
+import { changeForm, type CheckFields } from './form.ts'
+
+/** What `/checks/{id}` shows. */
+export interface CheckView {
+  check: CheckHealth
+  /** What it looks at, to be changed; undefined where the inventory file has it. */
+  fields: CheckFields | undefined
+  mute: FormState
+}
+
+/** A check: what is known of it, and what may be done with it. */
+export function checkView(view: CheckView): View {
+  const { service, name } = view.check
+  const title = `${service}: ${name}`
+  const list = `/checks?service=${encodeURIComponent(service.toWellFormed())}`
+  const above = html`<p class="crumb">
+      <a href="/checks">Checks</a> / <a href="${list}"><bdi>${service}</bdi></a>
+    </p>
+    <h1><bdi>${title}</bdi></h1>`
+  return contentView({ title, section: 'checks', above }, checkContent(view))
+}
+
+function checkContent({ check, fields, mute }: CheckView): Html {
+  const { id, service, name } = check
+  const isChanged = fields?.form.fault !== undefined
+  return html`<div id="check-page">
+    <div class="panel">
+      ${checkFacts(check)}
+      <div class="actions">
+        ${postForm(
+          { action: `/checks/${id}/run`, target: '#check-page' },
+          submit('Run now', { id: 'run-now', class: 'primary' }),
+        )}
+      </div>
+      ${disclosed('Mute…', muteForm(mute, { service, check: name }), {
+        id: 'mute',
+        open: mute.fault !== undefined,
+      })}
+      ${
+        fields !== undefined &&
+        html`${disclosed('Edit…', changeForm(id, fields), { id: 'edit', open: isChanged })}
+        ${disclosed('Remove…', removal(check))}`
+      }
+    </div>
+  </div>`
+}
+
+function checkFacts(check: CheckHealth): Html {
+  const { type, state, message, since, checked_at, every_s, ms, session_id, source } = check
+  return facts({
+    State: html`${stateBadge(state)} ${muteBadge(check)}`,
+    'Last message': html`<bdi>${message}</bdi>`,
+    Since: checked_at !== null && timeTag(since),
+    Checked: checked_at === null ? 'not yet' : html`${timeTag(checked_at)}, took ${ms} ms`,
+    'Looked at by': session_id !== null && sessionLink(session_id),
+    Type: type,
+    Every: formatDuration(every_s),
+    'Defined in': source === 'hand' ? 'made by hand' : 'the inventory file: change it there',
+  })
+}
+
+function removal({ id, service, name }: CheckHealth): Html {
+  const effect = 'Nobody looks at it any more. Its history stays, for a check of the same name.'
+  return removalForm('Remove', `${service}: ${name}`, effect, {
+    action: `/checks/${id}/delete`,
+    target: '#check-page',
+  })
+}
