@@ -200,10 +200,9 @@ async function findScope(db: DatabaseTools['db'], reference: string): Promise<Mu
   return { service: found.service, check_name: found.exact ? found.name : null }
 }
 
-function readMute(
-  { flags: { json: _, ...times } }: Call<typeof SCOPE_ARGS, typeof MUTE_FLAGS>,
-  scope: MuteScope | null,
-) {
+function readMute({ flags }: Call<typeof SCOPE_ARGS, typeof MUTE_FLAGS>, scope: MuteScope | null) {
+  const { from, until, reason } = flags
+  const times = { for: flags.for, from, until, reason }
   const { service = null, check_name: check = null } = scope ?? {}
   return readFields(() => validate(MuteRequest, { service, check, ...times }))
 }

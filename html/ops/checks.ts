@@ -192,7 +192,7 @@ export function muteBadge({ mute }: CheckHealth): Html | false {
   if (mute === undefined) return false
   const { ends_at, reason, author, check_name } = mute
   const scope = check_name === null && `with ${mute.service ?? 'everything'} `
-  return html`<span class="badge">muted ${scope}until ${timeTag(ends_at)}</span>
+  return html`<span class="badge">muted ${scope}until ${timeTag(ends_at, 'exact')}</span>
     <span class="detail"><bdi>${shortText(reason, 100)}</bdi> (<bdi>${author}</bdi>)</span>`
 }
 

@@ -3,7 +3,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import { field, hiddenField, postForm, refusal, submit, submitLine, VERBATIM } from '../form.ts'
 import { contentView } from '../layout.ts'
-import { emptyState, listTable, section, tableRow, timeTag } from '../parts.ts'
+import { cards, section, timeTag } from '../parts.ts'
 
 /** What `/mutes` shows. */
 export interface MutesView {
@@ -29,41 +29,33 @@ export function mutesView({ mutes, form, now }: MutesView): View {
       what was found.
     </p>`
   const content = html`<div id="mutes">
-    ${mutes.length === 0 ? emptyState('Nothing is muted.') : muteTable(mutes, now)}
+    ${cards(
+      mutes.map((mute) => muteCard(mute, now)),
+      'Nothing is muted.',
+    )}
     ${section('new-mute-title', 'New mute', muteForm(form), { class: 'panel' })}
   </div>`
   return contentView({ title, section: 'checks', above }, content)
 }
 
-function muteTable(mutes: readonly ShownMute[], now: Date): Html {
-  return listTable({
-    bodyId: 'mute-rows',
-    caption: 'Mutes and maintenance windows',
-    kind: 'feed',
-    columns: ['Muted', 'State', 'From', 'Until', 'Reason', 'By', 'Actions'],
-    rows: mutes.map((mute) => muteRow(mute, now)),
-  })
-}
-
-function muteRow(mute: ShownMute, now: Date): Html {
+function muteCard(mute: ShownMute, now: Date): Html {
   const { id, starts_at, ends_at, reason, author, scope } = mute
   const isOn = starts_at <= now
   const label = html`${isOn ? 'End now' : 'Cancel'} <span class="hidden">${scope}</span>`
-  return tableRow(
-    {},
-    {
-      type: html`<bdi>${scope}</bdi>`,
-      verify: html`<span class="badge">${isOn ? 'now' : 'to come'}</span>`,
-      when: timeTag(starts_at, 'exact'),
-      'when until': timeTag(ends_at, 'exact'),
-      message: html`<bdi>${reason}</bdi>`,
-      by: html`<bdi>${author}</bdi>`,
-      actions: postForm(
-        { action: `/mutes/${id}/delete`, target: '#mutes' },
-        submit(label, { id: `end-${id}` }),
-      ),
-    },
-  )
+  return html`<article class="panel card" aria-labelledby="mute-${id}">
+    <div class="title-line">
+      <h2 id="mute-${id}"><bdi>${scope}</bdi></h2>
+      <span class="badge">${isOn ? 'muted now' : 'to come'}</span>
+    </div>
+    <p><bdi>${reason}</bdi></p>
+    <p class="muted">
+      ${timeTag(starts_at, 'exact')} to ${timeTag(ends_at, 'exact')} · by <bdi>${author}</bdi>
+    </p>
+    ${postForm(
+      { action: `/mutes/${id}/delete`, target: '#mutes' },
+      submit(label, { id: `end-${id}` }),
+    )}
+  </article>`
 }
 
 /** The form that mutes: what `scope` names, or what is typed. */

@@ -5,6 +5,7 @@ import { checkView } from '../../html/ops/checks/check.ts'
 import { newCheckView, type CheckFields } from '../../html/ops/checks/form.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { newForm, type FormState, type Typed, type View } from '../../kernel/http/view.ts'
+import { formatDuration } from '../../kernel/time.ts'
 import { validate } from '../../kernel/validate.ts'
 import { lookNow } from '../../services/ops/checks/asked.ts'
 import {
@@ -218,7 +219,8 @@ async function showCheck(
   const typed: Typed = refused?.typed ?? Object.fromEntries(stored)
   const form = { schema: CheckForm, fault: refused?.fault, typed }
   const fields = definition === null ? undefined : fieldsOf(check.type, form)
-  return checkView({ check, fields, mute: newForm(MuteForm) })
+  const every = formatDuration(check.every_s)
+  return checkView({ check, fields, every, mute: newForm(MuteForm) })
 }
 
 /** The beginning of the services, as the dashboard shows it. */

@@ -1,7 +1,6 @@
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState, View } from '../../../kernel/http/view.ts'
 import type { CheckHealth } from '../../../services/ops/checks/health.ts'
-import { formatDuration } from '../../../kernel/time.ts'
 import { postForm, removalForm, submit } from '../../form.ts'
 import { contentView } from '../../layout.ts'
 import { disclosed, facts, timeTag } from '../../parts.ts'
@@ -15,6 +14,8 @@ export interface CheckView {
   check: CheckHealth
   /** What it looks at, to be changed; undefined where the inventory file has it. */
   fields: CheckFields | undefined
+  /** How often it looks, such as `5m`. */
+  every: string
   mute: FormState
 }
 
@@ -30,13 +31,13 @@ export function checkView(view: CheckView): View {
   return contentView({ title, section: 'checks', above }, checkContent(view))
 }
 
-function checkContent({ check, fields, mute }: CheckView): Html {
+function checkContent({ check, fields, every, mute }: CheckView): Html {
   const { id, service, name } = check
   const isChanged = fields?.form.fault !== undefined
   return html`<div id="check-page">
     <div class="panel">
-      ${checkFacts(check)}
-      <div class="actions">
+      ${checkFacts(check, every)}
+      <div class="field">
         ${postForm(
           { action: `/checks/${id}/run`, target: '#check-page' },
           submit('Run now', { id: 'run-now', class: 'primary' }),
@@ -55,8 +56,8 @@ function checkContent({ check, fields, mute }: CheckView): Html {
   </div>`
 }
 
-function checkFacts(check: CheckHealth): Html {
-  const { type, state, message, since, checked_at, every_s, ms, session_id, source } = check
+function checkFacts(check: CheckHealth, every: string): Html {
+  const { type, state, message, since, checked_at, ms, session_id, source } = check
   return facts({
     State: html`${stateBadge(state)} ${muteBadge(check)}`,
     'Last message': html`<bdi>${message}</bdi>`,
@@ -64,8 +65,8 @@ function checkFacts(check: CheckHealth): Html {
     Checked: checked_at === null ? 'not yet' : html`${timeTag(checked_at)}, took ${ms} ms`,
     'Looked at by': session_id !== null && sessionLink(session_id),
     Type: type,
-    Every: formatDuration(every_s),
-    'Defined in': source === 'hand' ? 'made by hand' : 'the inventory file: change it there',
+    Every: every,
+    Definition: source === 'hand' ? 'made by hand' : 'in the inventory file: change it there',
   })
 }
 

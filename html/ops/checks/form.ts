@@ -37,7 +37,7 @@ export interface NewCheckView {
 const HINTS: Readonly<Record<string, string>> = {
   every: 'Such as 10s, 5m or 24h; 60s without it.',
   retries: 'How often a bad result is looked at again before it counts; 1 without it.',
-  timeout_s: 'Seconds after which the look has failed; 10 without it.',
+  timeout_s: 'A look that takes longer has failed; 10 without it.',
 }
 
 /** A check to be added: first its type, then what it takes. */
@@ -91,7 +91,7 @@ function memberFields(form: Form, members: readonly Member[]): readonly Html[] {
 
 /** What a member is written with, by its schema. */
 function memberField(form: Form, { name, writing, isRequired, schema }: Member): Html {
-  const label = capitalized(name.replaceAll('_', ' '))
+  const label = capitalized(name.replace(/_s$/, ' (seconds)').replaceAll('_', ' '))
   const { enum: values } = schema as { enum?: readonly string[] }
   const hint = HINTS[name]
   if (writing === 'switch') return checkbox(form, name, label)
