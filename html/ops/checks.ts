@@ -190,8 +190,9 @@ function checkRow(check: CheckHealth): Html {
 /** What mutes a check, until when, why and by whom; nothing for one that is not muted. */
 export function muteBadge({ mute }: CheckHealth): Html | false {
   if (mute === undefined) return false
-  const { ends_at, reason, author, check_name } = mute
-  const scope = check_name === null && `with ${mute.service ?? 'everything'} `
+  const { ends_at, reason, author, service, check_name } = mute
+  const wider = service === null ? 'with everything ' : 'with its service '
+  const scope = check_name === null && wider
   return html`<span class="badge">muted ${scope}until ${timeTag(ends_at, 'exact')}</span>
     <span class="detail"><bdi>${shortText(reason, 100)}</bdi> (<bdi>${author}</bdi>)</span>`
 }

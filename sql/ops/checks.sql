@@ -203,21 +203,21 @@ with added as (
 select added.id from added left join notified on true;
 
 -- name: readAsked
--- When somebody asked for a look that has not ended, and whether it has begun.
+-- When somebody asked for a look that has not ended, and whether it has begun. Empty for an unknown id.
 select asked_at, coalesce(claimed_until > :now, false) as running
   from ops.checks
  where id = :id
    and removed_at is null;
 
 -- name: findDefinition
--- A check of the inventory with what was made by hand of it.
+-- A check of the inventory with what was made by hand of it. Empty for an unknown id.
 select id, service, name, source, definition, headers
   from ops.checks
  where id = :id
    and (removed_at is null or definition is not null);
 
 -- name: lockDefinition
--- The same, held until the transaction ends.
+-- The same, held until the transaction ends. Empty for an unknown id.
 select id, service, name, source, definition, headers
   from ops.checks
  where id = :id
