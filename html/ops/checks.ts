@@ -167,19 +167,20 @@ function checkTable(bodyId: string, service: string, checks: readonly CheckHealt
     caption: `Checks of ${service}`,
     kind: 'feed',
     columns: ['Check', 'State', 'Last message', 'Since', 'Checked', { number: 'Took' }],
-    rows: checks.map(checkRow),
+    rows: checks.map((check) => checkRow(check, bodyId)),
   })
 }
 
-function checkRow(check: CheckHealth): Html {
+/** The link keeps the focus while its service stays open or folded. */
+function checkRow(check: CheckHealth, bodyId: string): Html {
   const { id, name, type, state, message, since, checked_at, ms, source } = check
   return tableRow(
     {},
     {
-      type: html`${rowLink(`/checks/${id}`, html`<bdi>${name}</bdi>`)}
+      type: html`${rowLink(`/checks/${id}`, html`<bdi>${name}</bdi>`, { id: `${bodyId}-${id}` })}
         <span class="detail">${type}${source === 'hand' && ', made by hand'}</span>`,
-      verify: html`${stateBadge(state)} ${muteBadge(check)}`,
-      message: shortText(message, 300),
+      verify: html`${stateBadge(state)} ${mutedBadge(check)}`,
+      message: html`${shortText(message, 300)} ${mutedLine(check)}`,
       when: checked_at && timeTag(since),
       'when checked': checked_at && timeTag(checked_at),
       number: checked_at && `${ms} ms`,
@@ -187,14 +188,21 @@ function checkRow(check: CheckHealth): Html {
   )
 }
 
+function mutedBadge({ mute }: CheckHealth): Html | false {
+  return mute !== undefined && html`<span class="badge">muted</span>`
+}
+
+function mutedLine(check: CheckHealth): Html | false {
+  return check.mute !== undefined && html`<span class="detail">${muteText(check)}</span>`
+}
+
 /** What mutes a check, until when, why and by whom; nothing for one that is not muted. */
-export function muteBadge({ mute }: CheckHealth): Html | false {
+export function muteText({ mute }: CheckHealth): Html | false {
   if (mute === undefined) return false
   const { ends_at, reason, author, service, check_name } = mute
-  const wider = service === null ? 'with everything ' : 'with its service '
-  const scope = check_name === null && wider
-  return html`<span class="badge">muted ${scope}until ${timeTag(ends_at, 'exact')}</span>
-    <span class="detail"><bdi>${shortText(reason, 100)}</bdi> (<bdi>${author}</bdi>)</span>`
+  const wider = service === null ? ' with everything' : ' with its service'
+  return html`Muted${check_name === null && wider} until ${timeTag(ends_at, 'exact')}:
+    <bdi>${shortText(reason, 100)}</bdi> (<bdi>${author}</bdi>)`
 }
 
 /** A state in its colour and its own word. */

@@ -4,7 +4,7 @@ import type { CheckHealth } from '../../../services/ops/checks/health.ts'
 import { postForm, removalForm, submit } from '../../form.ts'
 import { contentView } from '../../layout.ts'
 import { disclosed, facts, timeTag } from '../../parts.ts'
-import { muteBadge, stateBadge } from '../checks.ts'
+import { muteText, stateBadge } from '../checks.ts'
 import { sessionLink } from '../layout.ts'
 import { muteForm } from '../mutes.ts'
 import { changeForm, type CheckFields } from './form.ts'
@@ -59,7 +59,8 @@ function checkContent({ check, fields, every, mute }: CheckView): Html {
 function checkFacts(check: CheckHealth, every: string): Html {
   const { type, state, message, since, checked_at, ms, session_id, source } = check
   return facts({
-    State: html`${stateBadge(state)} ${muteBadge(check)}`,
+    State: stateBadge(state),
+    Muted: muteText(check),
     'Last message': html`<bdi>${message}</bdi>`,
     Since: checked_at !== null && timeTag(since),
     Checked: checked_at === null ? 'not yet' : html`${timeTag(checked_at)}, took ${ms} ms`,
