@@ -36,7 +36,7 @@ export const openService: OpenService = async (context) => {
     dataDirectory: config.current.GATEHOUSE_DATA_DIR,
     log,
   })
-  const secrets = followSecrets(config)
+  const secrets = joined(followSecrets(config), registry.secrets)
   const prices = await openPrices(() => config.current.OPS_PRICES, log)
   const baseUrl = () => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
   const chatKey = () => config.current.OPS_CHAT_API_KEY
@@ -132,6 +132,19 @@ function configured({ current }: ConfigSource): Config {
     state_dir: current.OPS_STATE_DIR ?? within('state'),
     results_dir: current.OPS_RESULTS_DIR ?? within('results'),
     repos_dir: current.OPS_REPOS_DIR ?? within('repos'),
+  }
+}
+
+/** The secrets of both lists: the same array until one of them is another one. */
+function joined(first: () => readonly string[], second: () => readonly string[]) {
+  let seen = { first: first(), second: second() }
+  let all = [...seen.first, ...seen.second]
+  return () => {
+    const present = { first: first(), second: second() }
+    if (present.first === seen.first && present.second === seen.second) return all
+    seen = present
+    all = [...seen.first, ...seen.second]
+    return all
   }
 }
 

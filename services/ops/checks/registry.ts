@@ -1,5 +1,6 @@
 import type { Database } from '../../../db/client.ts'
 import { checkQueries as q, type StoredDefinition } from '../../../db/ops/checks.ts'
+import { objectOf } from '../../../kernel/json.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { SecretBox } from '../../../kernel/secret-box.ts'
@@ -28,12 +29,14 @@ export async function openCheckRegistry({ db, clock, log, box }: RegistryOptions
   let seen = ''
   let seenBox: SecretBox | undefined
   let services: readonly Service[] = []
+  let secrets: readonly string[] = []
 
   async function refresh(): Promise<void> {
     const rows = await q.listDefinitions(db, { limit: MAX_BY_HAND })
     const text = JSON.stringify(rows)
     if (text === seen && box() === seenBox) return
     services = servicesOf(rows, box, log)
+    secrets = services.flatMap(({ checks }) => checks.flatMap(headerValues))
     seen = text
     seenBox = box()
   }
@@ -45,6 +48,8 @@ export async function openCheckRegistry({ db, clock, log, box }: RegistryOptions
   return {
     /** Their services, with these checks alone. */
     services: () => services,
+    /** The values of their headers, the same array until they change. */
+    secrets: () => secrets,
     /** Reads all again; awaited after a change of our own, so that the next request sees it. */
     refresh: polls.now,
     close: polls.stop,
@@ -78,4 +83,8 @@ function checkOf(row: StoredDefinition, box: RegistryOptions['box']): Check {
   const obstacle = 'obstacle' in opened ? opened.obstacle : undefined
   const headers = 'headers' in opened && Object.keys(sealed).length > 0 ? opened : {}
   return { ...(definition as Check), ...headers, [BY_HAND]: { obstacle } }
+}
+
+function headerValues(check: Check): readonly string[] {
+  return 'headers' in check ? Object.values(objectOf(check.headers)).map(String) : []
 }
