@@ -264,8 +264,8 @@ async function showCheck(
   const past = { history, bar: barOf(history.days, now), line: lineOf(history.hours, now) }
   const check = await findHealth(ops.db, id, now)
   const definition = await findDefinition(ops.db, id)
-  const stored = Object.entries(definition ?? {}).map(([name, value]) => {
-    return [name, writeMember(value)] as const
+  const stored = membersOf(check.type).map((member) => {
+    return [member.name, writeMember(member, definition?.[member.name])] as const
   })
   const typed: Typed = refused?.typed ?? Object.fromEntries(stored)
   const form = { schema: CheckForm, fault: refused?.fault, typed }

@@ -262,7 +262,7 @@ create table ops.check_periods (
   message      text           not null,
   last_message text
 );
-create index check_periods_by_check on ops.check_periods (check_id, began_at desc, id desc);
+create index check_periods_by_check on ops.check_periods (check_id, id desc);
 create index check_periods_by_start on ops.check_periods (began_at desc, id desc);
 -- At most one lasts.
 create unique index check_periods_lasting on ops.check_periods (check_id) where ended_at is null;

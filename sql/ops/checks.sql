@@ -1,6 +1,6 @@
 -- name: syncChecks
 -- Makes the table list the checks of the inventory. What it has no longer keeps its history. One that is new, or that
--- looks at something else now, is due at once. An instance may not know yet what was made or removed by hand: that stays.
+-- looks at something else now, is due at once, and a look that is under way does not count. An instance may not know yet what was made or removed by hand: that stays.
 with given as materialized (
   select service, name, type, every_s, version, source
     from jsonb_to_recordset(:checks::jsonb)
@@ -12,7 +12,7 @@ with given as materialized (
    order by service, name
   on conflict (service, name) do update
      set type = excluded.type, every_s = excluded.every_s, version = excluded.version, source = excluded.source,
-         removed_at = null, next_at = excluded.next_at
+         removed_at = null, next_at = excluded.next_at, claimed_until = null
    where (excluded.source = 'file' or ops.checks.definition is not null)
      and (ops.checks.removed_at is not null
           or ops.checks.version <> excluded.version
@@ -69,9 +69,8 @@ select c.id, c.service, c.name, c.state, c.checked_at, c.opposing, c.told_event,
                   and (m.service is null or m.service = c.service)
                   and (m.check_name is null or m.check_name = c.name)) as muted,
        (select count(*)
-          from ops.check_periods p
-         where p.check_id = c.id
-           and p.state = 'fail'
+          from (select state, began_at from ops.check_periods where check_id = c.id order by id desc limit 20) p
+         where p.state = 'fail'
            and p.began_at > :now::timestamptz - interval '1 hour')::integer as begun
   from held c
  limit :limit;
@@ -161,7 +160,7 @@ select c.service, c.name, p.state as before, c.state
                   from ops.check_periods
                  where check_id = c.id
                    and began_at <= :since
-                 order by began_at desc, id desc
+                 order by id desc
                  limit 1) p on p.state <> c.state
  where c.removed_at is null
    and c.since > :since
@@ -184,6 +183,7 @@ update ops.checks
 returning id;
 
 -- name: findBeat
+-- What the job of a heartbeat last said. Empty for a check that is gone.
 select beat_at, beat_failed, beat_ms, begun_at
   from ops.checks
  where service = :service
@@ -206,7 +206,7 @@ select id, state, began_at, ended_at, message, last_message
   from ops.check_periods
  where check_id = :id
    and (:before::bigint is null or id < :before)
- order by began_at desc, id desc
+ order by id desc
  limit :limit;
 
 -- name: listFailures
@@ -278,11 +278,11 @@ select id, service, name, source, definition, headers
    for no key update;
 
 -- name: setDefinition
--- The check is due at once.
+-- The check is due at once; a look that is under way does not count.
 with changed as (
   update ops.checks
      set type = :type, every_s = :every_s, version = :version, definition = :definition, headers = :headers,
-         next_at = :now
+         next_at = :now, claimed_until = null
    where id = :id
   returning id
 )

@@ -19,7 +19,7 @@ const OPERATIONS = [
   ...['GET /events', 'GET /memories', 'POST /memories', 'PUT /memories/{id}'],
   ...['DELETE /memories/{id}', 'GET /cooldowns', 'GET /config', 'PUT /config', 'POST /webhook'],
   ...['GET /checks', 'POST /checks', 'GET /checks/{id}', 'PUT /checks/{id}'],
-  ...['DELETE /checks/{id}', 'POST /checks/{id}/run'],
+  ...['DELETE /checks/{id}', 'POST /checks/{id}/run', 'GET /checks/{id}/history'],
   ...['GET /mutes', 'POST /mutes', 'DELETE /mutes/{id}'],
 ]
 const SCHEMAS = ['Session', 'Event', 'Memory', 'Cooldown', 'Config', 'Error']

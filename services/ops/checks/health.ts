@@ -162,19 +162,32 @@ export async function showHealth(db: Executor, id: number, now: Date): Promise<S
   return { ...toListed(check), source: check.source, definition: await findDefinition(db, id) }
 }
 
-/** What the gauge of checks is made of. */
+function isKnown({ state }: CheckHealth): boolean {
+  return state !== 'unknown'
+}
+
+/** What the gauges of checks are made of. */
 interface MeasureOptions extends CheckSources {
   clock: Clock
   log: Log
   metrics: Metrics
 }
 
-/** Counts the checks by state now and then, for the gauge. */
+/** Reads the states of checks now and then, for the gauges. */
 export function startCheckMeasures(options: MeasureOptions): Repeat {
   const { clock, log, metrics } = options
   let measured: Health['checks'] | undefined
   metrics.gauge('gatehouse_ops_checks', 'Checks of the inventory by what is known of them.', () =>
     Object.entries(measured ?? {}).map(([state, { length }]) => [{ state }, length]),
+  )
+  const known = () => Object.values(measured ?? {}).flatMap((checks) => checks.filter(isKnown))
+  metrics.gauge(
+    'gatehouse_ops_check_up',
+    'Whether a check did not fail; none while unknown.',
+    () => known().map(({ service, name, state }) => [{ service, name }, state === 'fail' ? 0 : 1]),
+  )
+  metrics.gauge('gatehouse_ops_check_seconds', 'How long the last look of a check took.', () =>
+    known().map(({ service, name, ms }) => [{ service, name }, ms / 1_000]),
   )
   async function measure(): Promise<void> {
     try {

@@ -19,8 +19,7 @@ export interface Member {
 
 /** What JSON Schema says of a member. */
 interface Shape {
-  type?: string
-  anyOf?: readonly Shape[]
+  type?: string | readonly string[]
 }
 
 /** Members that are no settings: who a check is. */
@@ -63,14 +62,21 @@ function writingOf(schema: Shape): Writing {
 }
 
 /** The value that a text means; a text that is not of its type stays, and its schema refuses it. */
-export function readMember({ writing, schema }: Member, text: string): unknown {
+export function readMember(
+  { writing, schema }: Pick<Member, 'writing' | 'schema'>,
+  text: string,
+): unknown {
   const isNumber = text.trim() !== '' && Number.isFinite(Number(text))
   if (writing === 'number') return isNumber ? Number(text) : text
   if (writing === 'switch') return text === 'true' || text === 'on'
   if (writing === 'lines') return text.split('\n').filter((line) => line.trim() !== '')
   if (writing === 'pairs') return readPairs(text)
-  const { anyOf = [] } = schema as Shape
-  return isNumber && anyOf.some(({ type }) => type === 'integer') ? Number(text) : text
+  const { type = '' } = schema as Shape
+  if (type.includes('array') && text.includes(',')) {
+    return text.split(',').map((part) => readMember({ writing, schema }, part.trim()))
+  }
+  const takesNumber = type.includes('number') || type.includes('integer')
+  return isNumber && takesNumber ? Number(text) : text
 }
 
 /** `Name: value` on a line each; a line without a colon stays, to be refused. */
@@ -85,9 +91,9 @@ function readPairs(text: string): unknown {
 }
 
 /** A value as the text that `readMember` reads. */
-export function writeMember(value: unknown): string {
+export function writeMember({ writing }: Pick<Member, 'writing'>, value: unknown): string {
   if (value === undefined) return ''
-  if (Array.isArray(value)) return value.join('\n')
+  if (Array.isArray(value)) return value.join(writing === 'lines' ? '\n' : ', ')
   if (typeof value !== 'object' || value === null) return String(value)
   return Object.entries(value)
     .map(([name, one]) => `${name}: ${one}`)
