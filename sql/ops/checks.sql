@@ -1,6 +1,7 @@
 -- name: syncChecks
 -- Makes the table list the checks of the inventory. What it has no longer keeps its history. One that is new, or that
--- looks at something else now, is due at once, and a look that is under way does not count. An instance may not know yet what was made or removed by hand: that stays.
+-- looks at something else now, is due at once, and a look that is under way does not count. An instance may not know
+-- yet what was made or removed by hand: that stays.
 with given as materialized (
   select service, name, type, every_s, version, source
     from jsonb_to_recordset(:checks::jsonb)

@@ -110,9 +110,18 @@ await t.test('the history of a check', async (t) => {
   t.match(text, /\d\d:00 UTC: 10 ms, from 5 to 20/, 'an hour of the line')
   t.match(text, /not looked at/, 'and those without a look')
   t.match(await page('/checks?service=host'), /90 days .*75\.\d\d %/)
-  const { text: metrics } = await request(`${base}/metrics`)
-  t.match(metrics, /gatehouse_ops_check_up\{service="jobs",name="backup"\} 1/)
-  t.match(metrics, /gatehouse_ops_check_seconds\{service="shop",name="front"\} \d/)
+  const figures = [
+    /gatehouse_ops_check_up\{service="jobs",name="backup"\} 1/,
+    /gatehouse_ops_check_seconds\{service="shop",name="front"\} \d/,
+  ]
+  await until(
+    async () => {
+      const { text: metrics } = await request(`${base}/metrics`)
+      return figures.every((figure) => figure.test(metrics))
+    },
+    'the figures to follow',
+    30_000,
+  )
 })
 
 await t.test('what is no history', async (t) => {

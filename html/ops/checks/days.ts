@@ -7,9 +7,9 @@ export function dayBar(name: string, { days, up }: Bar): Html {
   return uptimeChart(`${name}: ${uptimeText(up)} in ${days.length} days`, days)
 }
 
-/** The same in a row of a list, with the part that was up. */
+/** The same in a row of a list, below the part that was up. */
 export function dayCell(name: string, bar: Bar): Html {
-  return html`${dayBar(name, bar)} <span class="detail">${uptimeText(bar.up)}</span>`
+  return html`${uptimeText(bar.up)} ${dayBar(name, bar)}`
 }
 
 /** A part in percent; null: nobody has looked. */

@@ -43,7 +43,7 @@ function periodTable({ check, periods, older }: CheckHistory): Html {
     bodyId: 'period-rows',
     caption: 'Changes of its state',
     kind: 'feed',
-    columns: ['State', 'Began', 'Lasted', 'Message'],
+    columns: ['State', 'Began', { number: 'Lasted' }, 'Message'],
     rows: periods.map(periodRow),
   })
   const next = older === null ? undefined : `/checks/${check.id}?before=${older}`
