@@ -169,8 +169,8 @@ select c.service, c.name, p.state as before, c.state
  limit :limit;
 
 -- name: saveBeat
--- What a job said of itself: `begun`, `ok` or `failed`. Its check looks at it in the next round. Empty when the check
--- is gone.
+-- What a job said of itself: `begun`, `ok` or `failed`. Its check looks at it in the next round; a look that is under
+-- way does not count. Empty when the check is gone.
 update ops.checks
    set begun_at = case when :beat = 'begun' then :now else begun_at end,
        beat_ms = case when :beat = 'begun' then beat_ms
@@ -178,7 +178,7 @@ update ops.checks
                       then least(2147483647, extract(epoch from :now::timestamptz - begun_at) * 1000)::integer end,
        beat_at = case when :beat = 'begun' then beat_at else :now end,
        beat_failed = case when :beat = 'begun' then beat_failed else :beat = 'failed' end,
-       next_at = :now
+       next_at = :now, claimed_until = null
  where service = :service
    and name = :name
 returning id;
