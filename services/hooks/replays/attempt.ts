@@ -189,8 +189,8 @@ export function unsignedHeaders(
 }
 
 /**
- * Every event is sent by POST: else whoever may deliver would choose what is done at a receiver,
- * with the credentials of a destination. Two headers tell a receiver of another method and its query.
+ * The original method and query of an event, as two headers. Every event is sent by POST: otherwise
+ * a provider could choose DELETE, and a destination would send that with its credentials.
  */
 function requestMarks({ method, query }: StoredEvent): Readonly<Record<string, string>> {
   if (method === null || method === 'POST') return {}

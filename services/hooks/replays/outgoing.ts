@@ -52,7 +52,7 @@ const OF_ONE_CONNECTION =
 /** Headers that an HTTP client sets by itself; and no answer is unpacked here. */
 const OF_ONE_MESSAGE = /^(host|content-length|expect|accept-encoding)$/
 
-/** What a receiver is told of an event of another method than POST. */
+/** Headers with the original method and query of an event that did not come by POST. */
 export const METHOD_MARK = 'x-gatehouse-method'
 export const QUERY_MARK = 'x-gatehouse-query'
 
@@ -77,7 +77,7 @@ export function outgoingHeaders(
   const kept = Object.entries(stored).filter(
     ([name, value]) =>
       isRepeatable(name) &&
-      // Else a provider could claim another method than its own.
+      // A provider must not claim another method than its own.
       name !== METHOD_MARK &&
       name !== QUERY_MARK &&
       !named.includes(name) &&
