@@ -9,7 +9,8 @@ import { headersByName } from '../redact.ts'
 import type { Registry } from '../registry.ts'
 import { schemeOf } from '../schemes/schemes.ts'
 import { isSignedProvider, type SigningSecrets } from '../schemes/secrets.ts'
-import { signDelivery, type Key } from '../schemes/signatures.ts'
+import type { Key } from '../schemes/signatures.ts'
+import { signDelivery } from '../schemes/signing.ts'
 import {
   ANSWER_BYTES,
   isSuccess,
