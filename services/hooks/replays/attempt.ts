@@ -11,14 +11,7 @@ import { schemeOf } from '../schemes/schemes.ts'
 import { isSignedProvider, type SigningSecrets } from '../schemes/secrets.ts'
 import type { Key } from '../schemes/signatures.ts'
 import { signDelivery } from '../schemes/signing.ts'
-import {
-  ANSWER_BYTES,
-  isSuccess,
-  keptAnswer,
-  METHOD_MARK,
-  outgoingHeaders,
-  QUERY_MARK,
-} from './outgoing.ts'
+import { ANSWER_BYTES, isSuccess, keptAnswer, outgoingHeaders, requestMarks } from './outgoing.ts'
 
 /** What attempts are made with. */
 export interface AttemptParts extends Signers {
@@ -187,16 +180,6 @@ export function unsignedHeaders(
     ...requestMarks(event),
     ...loopMark(event, signers),
   }
-}
-
-/**
- * The original method and query of an event, as two headers. Every event is sent by POST: otherwise
- * a provider could choose DELETE, and a destination would send that with its credentials.
- */
-function requestMarks({ method, query }: StoredEvent): Readonly<Record<string, string>> {
-  if (method === null || method === 'POST') return {}
-  const text = query?.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent)
-  return { [METHOD_MARK]: method, ...(text && { [QUERY_MARK]: text }) }
 }
 
 /** The header by which a loop is found. */
