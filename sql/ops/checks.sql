@@ -176,12 +176,14 @@ update ops.checks
 returning id;
 
 -- name: findBeat
+-- What its job said last. Empty when no check of the inventory has this name.
 select beat_at, beat_failed, beat_ms, begun_at
   from ops.checks
  where service = :service
    and name = :name;
 
 -- name: findCheck
+-- Empty when no check has this id, or retention has removed it.
 select id, service, name, type, every_s, state, since, message, ms, checked_at, session_id, removed_at
   from ops.checks
  where id = :id;
