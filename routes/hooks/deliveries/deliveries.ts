@@ -46,8 +46,8 @@ function genericRoutes(receiver: Receivers): readonly Operation[] {
 
 /**
  * A request below `/webhooks/` that no route takes is answered as everywhere. It is also kept among
- * the rejections: it may be a delivery to a mistyped address. Other methods than POST reach a
- * generic receiver if an operator chose methods, or if its sender checks the address by GET or HEAD.
+ * the rejections: it may be a delivery to a mistyped address. A generic receiver gets methods that an
+ * operator chose, and the GET or HEAD by which its sender checks the address.
  */
 export function hooksFallback(app: HooksRoutes): Fallback {
   const { hooks } = app
