@@ -3,6 +3,7 @@ import { makeServerTemplate, SHARED_POSTGRES, startPostgres } from '../test/help
 import type { Part } from './helpers/measure.ts'
 import { recycleLog } from './helpers/database.ts'
 import { HAS_WRK } from './helpers/wrk.ts'
+import { checks } from './checks.ts'
 import { destinations } from './destinations.ts'
 import { fanOut } from './fan-out.ts'
 import { flood } from './flood.ts'
@@ -34,6 +35,7 @@ const PARTS: readonly Part[] = [
   names,
   linkLists,
   opsHealth,
+  checks,
   flood,
   streams,
   mcp,

@@ -213,20 +213,25 @@ const FLAG_NAMES: Readonly<Record<string, string>> = {
   events: '--event',
 }
 
+/** The flag that stands for a field. */
+export function flagOf(field: string): string {
+  return FLAG_NAMES[field] ?? `--${field.replaceAll('_', '-')}`
+}
+
 /**
  * Reads flags and arguments as the fields of a form. A `Fault` becomes a `UsageError` that says the
  * flag for the field, and an argument in capitals.
  */
 export function readFields<T>(read: () => T, args: readonly string[] = []): T {
   function shown(field: string) {
-    if (args.includes(field)) return field.toUpperCase()
-    return FLAG_NAMES[field] ?? `--${field.replaceAll('_', '-')}`
+    return args.includes(field) ? field.toUpperCase() : flagOf(field)
   }
   try {
     return read()
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const [field = ''] = error.message.split(' ', 1)
+    if (error.field !== field) throw new UsageError(error.message)
     const reason = error.message.slice(field.length).replace(/\.$/, '')
     throw new UsageError(shown(field) + reason.replace(/\b[a-z]+(_[a-z]+)+\b/g, shown))
   }

@@ -50,6 +50,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   recover: async () => await import('./recover.ts'),
   user: async () => await import('./users.ts'),
   token: async () => await import('./users.ts'),
+  checks: async () => await import('./ops-checks.ts'),
   import: async () => await import('./links.ts'),
   export: async () => await import('./links.ts'),
   audit: async () => await import('./audit.ts'),

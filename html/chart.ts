@@ -110,6 +110,13 @@ export interface Point {
 
 const LINE_HEIGHT = 60
 
+/** A single place becomes a short line, which can be seen. */
+function withLength(line: string): string {
+  const [x = '', y = '', more] = line.split(/[, ]/)
+  if (x === '' || more !== undefined) return line
+  return `${Number(x) - STEP / 2},${y} ${Number(x) + STEP / 2},${y}`
+}
+
 /**
  * A line through values, in the order given, with a gap where there is none. Each has its title as
  * hover text over its whole height; `label` says the whole to people who don't see it.
@@ -121,7 +128,7 @@ export function lineChart(label: string, points: readonly Point[]): Html {
     return `${at * STEP + STEP / 2},${y.toFixed(1)}`
   }
   const places = points.map(({ value }, at) => (value === null ? '' : place(value, at)))
-  const lines = places.join(' ').trim().split(/ {2,}/)
+  const lines = places.join(' ').trim().split(/ {2,}/).map(withLength)
   return html`<svg
     class="chart line"
     viewBox="0 0 ${points.length * STEP} ${LINE_HEIGHT}"

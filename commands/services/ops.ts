@@ -3,36 +3,40 @@ import { join } from 'node:path'
 import { databaseAnswers } from '../../db/server.ts'
 import type { Executor } from '../../db/client.ts'
 import { configQueries } from '../../db/ops/config.ts'
-import { percentDecoded } from '../../kernel/text.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { opsFault } from '../../routes/ops/faults.ts'
 import type { OpsApp } from '../../routes/ops/kit.ts'
 import { opsRoutes, opsFallback } from '../../routes/ops/routes.ts'
 import type { Config } from '../../services/ops/config.ts'
+import { openCheckRegistry } from '../../services/ops/checks/registry.ts'
 import { openInventory, type InventorySource } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { openPrices, type PriceSource } from '../../services/ops/runners/budget.ts'
-import { AGENT_SECRETS, createCliRunner } from '../../services/ops/runners/cli.ts'
+import { createCliRunner } from '../../services/ops/runners/cli.ts'
 import type { Endpoint } from '../../services/ops/runners/model-chat.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import { openSandbox, type Sandbox } from '../../services/ops/tools/sandbox.ts'
 import { ownHosts, runningServices, type ConfigSource } from '../configuration.ts'
+import { followSecrets } from '../secrets.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
 
 /** The ops service, made from the configuration. */
 export const openService: OpenService = async (context) => {
   const { db, log, config, version, addresses } = context
+  const { box } = context.secrets
+  const registry = await openCheckRegistry({ db, clock: systemClock, log, box })
   const inventory = await openInventory({
     file: () => config.current.OPS_INVENTORY,
     addresses,
+    byHand: registry.services,
     isOurs: ownHosts(() => [...addresses().values()]),
     dataDirectory: config.current.GATEHOUSE_DATA_DIR,
     log,
   })
-  const secrets = followSecrets(config)
+  const secrets = joined(followSecrets(config), registry.secrets)
   const prices = await openPrices(() => config.current.OPS_PRICES, log)
   const baseUrl = () => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
   const chatKey = () => config.current.OPS_CHAT_API_KEY
@@ -51,6 +55,8 @@ export const openService: OpenService = async (context) => {
       idleMs: () => config.current.OPS_IDLE_S * 1_000,
     },
     secrets,
+    box,
+    registry,
     inventory,
     keptDays: () => ({
       sessions: config.current.OPS_RETENTION_DAYS,
@@ -76,6 +82,7 @@ export const openService: OpenService = async (context) => {
       // Logs at the start if the commands of the inventory are off.
       if (commands.length > 0) void sandbox.prepare()
     },
+    refresh: registry.refresh,
     endStreams() {
       ops.lines.close()
       // Before sessions: an alert whose session can't start any more must not be acknowledged.
@@ -130,29 +137,17 @@ function configured({ current }: ConfigSource): Config {
   }
 }
 
-/** The current secrets: the same array until the configuration is re-read. */
-function followSecrets(config: ConfigSource): () => readonly string[] {
-  let { origins } = config
-  let secrets = secretsOf(config)
+/** The secrets of both lists: the same array until one of them is another one. */
+function joined(first: () => readonly string[], second: () => readonly string[]) {
+  let seen = { first: first(), second: second() }
+  let all = [...seen.first, ...seen.second]
   return () => {
-    if (config.origins !== origins) secrets = secretsOf(config)
-    origins = config.origins
-    return secrets
+    const present = { first: first(), second: second() }
+    if (present.first === seen.first && present.second === seen.second) return all
+    seen = present
+    all = [...seen.first, ...seen.second]
+    return all
   }
-}
-
-/**
- * The text of every secret variable that is set, passwords in their URLs, and the agent's keys.
- */
-function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
-  const secrets = AGENT_SECRETS.flatMap((name) => environment[name] ?? [])
-  for (const { secret, text } of origins.values()) {
-    if (!secret) continue
-    secrets.push(text)
-    const { password = '' } = URL.parse(text) ?? {}
-    if (password !== '') secrets.push(password, percentDecoded(password) ?? password)
-  }
-  return secrets
 }
 
 /** Chooses the runner when a session starts, so that it follows the configuration. */

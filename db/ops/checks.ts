@@ -8,6 +8,10 @@ import { nullable, Timestamp, exec, many, optional, sqlFile } from '../sql-file.
 export const State = Type.Enum(['ok', 'warn', 'fail', 'unknown'])
 export type State = Type.Static<typeof State>
 
+/** What defines a check: the inventory file, or what was made by hand. */
+export const Source = Type.Enum(['file', 'hand'])
+export type Source = Type.Static<typeof Source>
+
 const Id = Type.Integer()
 const Named = { service: Type.String(), name: Type.String() }
 
@@ -17,21 +21,24 @@ export const CheckState = Type.Object({
   ...Named,
   type: Type.String(),
   every_s: Type.Integer(),
+  source: Source,
   state: State,
   since: Timestamp,
   message: Type.String(),
   ms: Type.Integer(),
   checked_at: nullable(Timestamp),
+  asked_at: nullable(Timestamp),
   session_id: nullable(Type.Integer()),
   muted_until: nullable(Timestamp),
 })
 export type CheckState = Type.Static<typeof CheckState>
 
-/** A check that this instance runs now. */
+/** A check that this instance runs now. `asked`: somebody has asked for this look. */
 const ClaimedCheck = Type.Object({
   id: Id,
   ...Named,
   claimed_until: Timestamp,
+  asked: Type.Boolean(),
   late_s: Type.Number(),
 })
 export type ClaimedCheck = Type.Static<typeof ClaimedCheck>
@@ -62,12 +69,6 @@ export const Beat = Type.Object({
   begun_at: nullable(Timestamp),
 })
 export type Beat = Type.Static<typeof Beat>
-
-const FoundCheck = Type.Object({
-  ...Type.Omit(CheckState, ['muted_until']).properties,
-  removed_at: nullable(Timestamp),
-})
-export type FoundCheck = Type.Static<typeof FoundCheck>
 
 /** Results of an hour or a day. The times are of looks that found something. */
 export const Count = Type.Object({
@@ -103,6 +104,46 @@ const Failure = Type.Object({
 })
 export type Failure = Type.Static<typeof Failure>
 
+/** Encrypted values in base64, by the names of their headers. */
+const SealedHeaders = Type.Record(Type.String(), Type.String())
+export type SealedHeaders = Type.Static<typeof SealedHeaders>
+
+/** What a check looks at, as the inventory file would have it. */
+const Definition = Type.Record(Type.String(), Type.Unknown())
+export type Definition = Readonly<Type.Static<typeof Definition>>
+
+/** A check that was made by hand, without its state. */
+const StoredDefinition = Type.Object({
+  id: Id,
+  ...Named,
+  definition: Definition,
+  headers: SealedHeaders,
+})
+export type StoredDefinition = Type.Static<typeof StoredDefinition>
+
+/** A check with what was made by hand of it, if anything was. */
+const HeldDefinition = Type.Object({
+  ...StoredDefinition.properties,
+  source: Source,
+  definition: nullable(Definition),
+})
+export type HeldDefinition = Type.Static<typeof HeldDefinition>
+
+/** A check, or one of a service, that a text refers to. */
+const Reference = Type.Object({ id: Id, ...Named, exact: Type.Boolean() })
+
+/** A look that somebody has asked for; null once it has ended. */
+const Asked = Type.Object({ asked_at: nullable(Timestamp), running: Type.Boolean() })
+
+const written = {
+  type: 'text',
+  every_s: 'int4',
+  version: 'text',
+  definition: 'jsonb',
+  headers: 'jsonb',
+  now: 'timestamptz',
+} as const
+
 export const checkQueries = sqlFile('sql/ops/checks.sql', {
   syncChecks: exec({ checks: 'jsonb', now: 'timestamptz' }),
   claimChecks: many(ClaimedCheck, { now: 'timestamptz', seconds: 'int4', limit: 'int8' }),
@@ -110,7 +151,7 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
   saveResults: exec({ results: 'jsonb', now: 'timestamptz', session: 'int8?' }),
   beginPeriods: exec({ ids: 'jsonb' }),
   saveNotifiedEvent: exec({ id: 'int8', event: 'int8?' }),
-  listChecks: many(CheckState, { now: 'timestamptz', limit: 'int8' }),
+  listChecks: many(CheckState, { id: 'int8?', now: 'timestamptz', limit: 'int8' }),
   saveBeat: optional(Type.Object({ id: Id }), {
     service: 'text',
     name: 'text',
@@ -118,7 +159,6 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
     now: 'timestamptz',
   }),
   findBeat: optional(Beat, { service: 'text', name: 'text' }),
-  findCheck: optional(FoundCheck, { id: 'int8' }),
   listCounts: many(CountOfCheck, {
     ids: 'jsonb',
     span: 'text',
@@ -128,4 +168,16 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
   listPeriods: many(Period, { id: 'int8', before: 'int8?', limit: 'int8' }),
   listFailures: many(Failure, { services: 'jsonb', since: 'timestamptz', limit: 'int8' }),
   listChanges: many(Change, { since: 'timestamptz', limit: 'int8' }),
+  askCheck: optional(Type.Object({ id: Id }), { id: 'int8', now: 'timestamptz' }),
+  listDefinitions: many(StoredDefinition, { limit: 'int8' }),
+  addDefinition: optional(Type.Object({ id: Id }), {
+    ...{ service: 'text', name: 'text', most: 'int8' },
+    ...written,
+  }),
+  readAsked: optional(Asked, { id: 'int8', now: 'timestamptz' }),
+  findDefinition: optional(HeldDefinition, { id: 'int8' }),
+  lockDefinition: optional(HeldDefinition, { id: 'int8' }),
+  setDefinition: exec({ id: 'int8', ...written }),
+  removeDefinition: exec({ id: 'int8', now: 'timestamptz' }),
+  findByReference: many(Reference, { reference: 'text', limit: 'int8' }),
 })

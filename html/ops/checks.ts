@@ -7,8 +7,10 @@ import type {
   HealthState,
   ServiceHealth,
 } from '../../services/ops/checks/health.ts'
+import type { Bar } from '../../services/ops/checks/history.ts'
 import { countLine, countText, listTable, nextLink, polled } from '../parts.ts'
-import { section, startHere, tableRow, timeTag } from '../parts.ts'
+import { rowLink, section, startHere, tableRow, timeTag } from '../parts.ts'
+import { dayCell } from './checks/days.ts'
 import { opsView, shortText } from './layout.ts'
 
 /** What `/checks` shows. */
@@ -20,8 +22,8 @@ export interface ChecksView {
   path: string
   /** The address of the next page, if there is one. */
   older: string | undefined
-  /** Whether every check is listed, however many a service has. */
-  isWhole: boolean
+  /** Where every check is listed, however many a service has: their bars, by the check's id. */
+  bars: ReadonlyMap<number, Bar> | undefined
 }
 
 /** Checks of a service that a page of all services lists; the worst come first. */
@@ -58,7 +60,10 @@ const EXAMPLE = `{
 
 /** `/checks`: each service of the inventory with its checks. */
 export function checksView(view: ChecksView): View {
-  return opsView('Checks', checksFragment(view))
+  const above = html`<p class="actions">
+    <a href="/checks/new">Add a check</a> <a href="/mutes">Mutes and maintenance windows</a>
+  </p>`
+  return opsView('Checks', checksFragment(view), { above })
 }
 
 /** Whether all is well, in a sentence. */
@@ -103,10 +108,10 @@ function named(names: readonly string[]): string {
 
 /** The services alone; an open page polls them. */
 export function checksFragment(view: ChecksView): Html {
-  const { health, services, path, older, isWhole } = view
+  const { health, services, path, older, bars } = view
   const isEmpty = health.state === 'empty'
   const total = countText(health.total, 'check')
-  const boxes = isEmpty ? noChecks() : services.map((service) => serviceBox(service, isWhole))
+  const boxes = isEmpty ? noChecks() : services.map((service) => serviceBox(service, bars))
   const content = html`${boxes} ${nextLink(older, 'More services')}`
   const own = { id: 'checks', ...(!isEmpty && polled(path, 10, 'checks')) }
   const count = countLine(`${countText(health.services.length, 'service')}, ${total}`)
@@ -129,14 +134,17 @@ function noChecks(): Html {
  * A service with its checks, open if one of them has run and is not ok. The id depends on that: to
  * htmx, a service that begins to fail is another element, so it opens.
  */
-function serviceBox({ name, checks }: ServiceHealth, isWhole: boolean): Html {
-  const isOpen = isWhole || checks.some(isBad)
+function serviceBox(
+  { name, checks }: ServiceHealth,
+  bars: ReadonlyMap<number, Bar> | undefined,
+): Html {
+  const isOpen = bars !== undefined || checks.some(isBad)
   const id = `${isOpen ? 'open' : 'folded'}-${encodeURIComponent(name.toWellFormed())}`
-  const shown = isWhole ? checks : checks.slice(0, MAX_CHECKS)
+  const shown = bars === undefined ? checks.slice(0, MAX_CHECKS) : checks
   const href = `/checks?service=${encodeURIComponent(name.toWellFormed())}`
   return html`<details class="panel service" id="${id}" ${isOpen && html`open`}>
     <summary><bdi>${name}</bdi> ${serviceBadges(checks)}</summary>
-    ${checks.length === 0 ? NO_CHECKS : checkTable(`${id}-rows`, name, shown)}
+    ${checks.length === 0 ? NO_CHECKS : checkTable(`${id}-rows`, name, shown, bars)}
     ${nextLink(shown.length < checks.length ? href : undefined, `All ${checks.length} checks`)}
   </details>`
 }
@@ -158,24 +166,38 @@ function serviceBadges(checks: readonly CheckHealth[]): Html | readonly Html[] {
   })
 }
 
-function checkTable(bodyId: string, service: string, checks: readonly CheckHealth[]): Html {
+function checkTable(
+  bodyId: string,
+  service: string,
+  checks: readonly CheckHealth[],
+  bars: ReadonlyMap<number, Bar> | undefined,
+): Html {
+  const days = bars === undefined ? [] : ['90 days']
   return listTable({
     bodyId,
     caption: `Checks of ${service}`,
     kind: 'feed',
-    columns: ['Check', 'State', 'Last message', 'Since', 'Checked', { number: 'Took' }],
-    rows: checks.map(checkRow),
+    columns: ['Check', 'State', ...days, 'Last message', 'Since', 'Checked', { number: 'Took' }],
+    rows: checks.map((check) => checkRow(check, bodyId, bars)),
   })
 }
 
-function checkRow(check: CheckHealth): Html {
-  const { name, type, state, message, since, checked_at, ms } = check
+/** The link keeps the focus while its service stays open or folded. */
+function checkRow(
+  check: CheckHealth,
+  bodyId: string,
+  bars: ReadonlyMap<number, Bar> | undefined,
+): Html {
+  const { id, name, type, state, message, since, checked_at, ms, source } = check
+  const bar = bars?.get(id)
   return tableRow(
     {},
     {
-      type: html`<bdi>${name}</bdi> <span class="detail">${type}</span>`,
+      type: html`${rowLink(`/checks/${id}`, html`<bdi>${name}</bdi>`, { id: `${bodyId}-${id}` })}
+        <span class="detail">${type}${source === 'hand' && ', made by hand'}</span>`,
       verify: html`${stateBadge(state)} ${mutedBadge(check)}`,
-      message: shortText(message, 300),
+      ...(bar !== undefined && { days: dayCell(name, bar) }),
+      message: html`${shortText(message, 300)} ${mutedLine(check)}`,
       when: checked_at && timeTag(since),
       'when checked': checked_at && timeTag(checked_at),
       number: checked_at && `${ms} ms`,
@@ -183,11 +205,21 @@ function checkRow(check: CheckHealth): Html {
   )
 }
 
-/** Until when failures of a check are not told; nothing for one that is not muted. */
-function mutedBadge({ muted_until }: CheckHealth): Html | false {
-  return (
-    muted_until !== null && html`<span class="badge">muted until ${timeTag(muted_until)}</span>`
-  )
+function mutedBadge({ mute }: CheckHealth): Html | false {
+  return mute !== undefined && html`<span class="badge">muted</span>`
+}
+
+function mutedLine(check: CheckHealth): Html | false {
+  return check.mute !== undefined && html`<span class="detail">${muteText(check)}</span>`
+}
+
+/** What mutes a check, until when, why and by whom; nothing for one that is not muted. */
+export function muteText({ mute }: CheckHealth): Html | false {
+  if (mute === undefined) return false
+  const { ends_at, reason, author, service, check_name } = mute
+  const wider = service === null ? ' with everything' : ' with its service'
+  return html`Muted${check_name === null && wider} until ${timeTag(ends_at, 'exact')}:
+    <bdi>${shortText(reason, 100)}</bdi> (<bdi>${author}</bdi>)`
 }
 
 /** A state in its colour and its own word. */

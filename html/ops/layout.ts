@@ -20,6 +20,7 @@ const SITE = {
   audit: '/audit',
   navigation: entriesOf(
     'dashboard',
+    'checks',
     'sessions',
     'events',
     'alerts',

@@ -97,6 +97,6 @@ async function dashboardView(
     eventQueries.listEvents(db, { ...ANY_EVENT, offset: 0, limit: MAX_EVENTS }),
     q.listDays(db, { since, until: today, limit: DAYS }),
   ])
-  const checks = await firstChecks(now.health)
+  const checks = await firstChecks(app, now.health, today)
   return { now, waiting, checks, events, days, trigger }
 }

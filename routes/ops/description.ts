@@ -19,7 +19,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   401: 'The key is missing or wrong',
   403: 'Called by another name, or by a page of another site',
   404: 'There is no such thing',
-  409: 'A session is running',
+  409: 'A session is running, or what is there already does not allow it',
   413: 'The body is too large',
   415: 'The body is not said to be JSON',
   500: 'It failed; the log says why',

@@ -18,6 +18,7 @@ import { eventEndpoints } from './events.ts'
 import { opsFault } from './faults.ts'
 import type { OpsApp } from './kit.ts'
 import { memoryEndpoints } from './memories.ts'
+import { muteEndpoints } from './mutes.ts'
 import { operationEndpoints } from './operations.ts'
 import { sessionEndpoints } from './sessions.ts'
 import { statusEndpoints } from './status.ts'
@@ -48,6 +49,7 @@ const ENDPOINTS = [
   ...checkEndpoints,
   ...beatEndpoints,
   ...statusEndpoints,
+  ...muteEndpoints,
   ...waitingEndpoints,
   ...sessionEndpoints,
   ...eventEndpoints,

@@ -2,11 +2,13 @@ import { memoryQueries } from '../../db/ops/memories.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
 import { holderOf, machineId, seesProcesses } from '../../kernel/processes/proc.ts'
 import { openSteadyTime, repeat, reportsTo } from '../../kernel/repeat.ts'
+import type { SecretBox } from '../../kernel/secret-box.ts'
 import { openAlerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
 import { openRunningConfig, type Config } from './config.ts'
 import { createBeats } from './beats.ts'
 import { startCheckMeasures } from './checks/health.ts'
+import type { CheckRegistry } from './checks/registry.ts'
 import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
 import { startWatch, type WatchOptions } from './checks/watch.ts'
 import { startNotifier, type NotifyOptions } from './events.ts'
@@ -26,6 +28,10 @@ export interface OpsOptions
   configured: () => Config
   /** Every configured secret: sessions must not put one out. */
   secrets: () => readonly string[]
+  /** Encrypts what is stored; undefined without a key. */
+  box: () => SecretBox | undefined
+  /** The checks that were made by hand. */
+  registry: CheckRegistry
   patience: Patience
   /** The runner of new sessions. */
   runner: () => Runner
@@ -64,6 +70,7 @@ export async function openOps(options: OpsOptions) {
   const fading = repeat(clock, FADE_MS, 'fading of memories', fade, reports)
   const retention = startRetention(options, resultsDir)
   const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
+  stops.push(options.registry.close)
   const measures = startCheckMeasures({ ...options, redact })
   sessions.onChange(() => void measures.now())
   stops.push(measures.stop)

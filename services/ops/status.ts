@@ -1,20 +1,16 @@
 import type { Database } from '../../db/client.ts'
-import { checkQueries as q, type CountOfCheck, type State } from '../../db/ops/checks.ts'
+import { checkQueries as q, type State } from '../../db/ops/checks.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { readHealth } from './checks/health.ts'
-import { barDays, readDays, upPart } from './checks/history.ts'
+import { barOf, readDays, type Bar } from './checks/history.ts'
 import type { CheckSources } from './checks/states.ts'
 
 /** What others see of a service: nothing of its checks. */
-export interface ServiceStatus {
+export interface ServiceStatus extends Bar {
   name: string
   state: State
   /** Whether its failures are expected now: all its checks are muted. */
   maintenance: boolean
-  /** Of 90 days, the oldest first: the part of the looks that did not fail; null without any. */
-  days: readonly { day: Date; up: number | null }[]
-  /** The same over all these days. */
-  up: number | null
 }
 
 /** A time in which a service had a check that failed. `ended_at` is null while it lasts. */
@@ -84,20 +80,11 @@ async function readStatus(
       const own = checks.flatMap(({ id }) => counts.get(id) ?? [])
       const maintenance =
         checks.length > 0 && checks.every(({ muted_until }) => muted_until !== null)
-      return { name, state, maintenance, ...daysOf(own, now) }
+      return { name, state, maintenance, ...barOf(own, now) }
     }),
     incidents: mergeFailures(failures).slice(0, MAX_INCIDENTS),
     readAt: now,
   }
-}
-
-/** The days of a service, of which each check counts alike. */
-function daysOf(counts: readonly CountOfCheck[], now: Date): Pick<ServiceStatus, 'days' | 'up'> {
-  const byDay = Map.groupBy(counts, ({ start }) => start.getTime())
-  const days = barDays([], now).map(({ day }) => {
-    return { day, up: upPart(byDay.get(day.getTime()) ?? []) }
-  })
-  return { days, up: upPart(counts) }
 }
 
 /** Failures of a service that overlap are one incident. They come and go newest first. */

@@ -197,7 +197,11 @@ create table ops.checks (
   type          text collate "C" not null,
   every_s       integer        not null check (every_s >= 10),
   version       text           not null, -- hash of its definition
+  source        text collate "C" not null default 'file' check (source in ('file', 'hand')), -- which definition counts
+  definition    jsonb,          -- made by hand: as the inventory file would have it, without headers; null: none
+  headers       jsonb          not null default '{}', -- those of the definition, encrypted, in base64
   removed_at    timestamptz(3), -- since when the inventory lacks it; null: it has it
+  asked_at      timestamptz(3), -- somebody has asked for a look, whose result counts at once
   next_at       timestamptz(3) not null, -- when it is due
   claimed_until timestamptz(3), -- until then one instance runs it
   -- `unknown`: it had no means to look, or has not looked yet.
@@ -217,6 +221,7 @@ create table ops.checks (
   constraint checks_name unique (service, name)
 );
 create index checks_due on ops.checks (next_at) where removed_at is null;
+create index checks_by_hand on ops.checks (id) where definition is not null;
 create index checks_by_session on ops.checks (session_id);
 
 -- Every result of two days.
@@ -257,7 +262,7 @@ create table ops.check_periods (
   message      text           not null,
   last_message text
 );
-create index check_periods_by_check on ops.check_periods (check_id, began_at desc, id desc);
+create index check_periods_by_check on ops.check_periods (check_id, id desc);
 create index check_periods_by_start on ops.check_periods (began_at desc, id desc);
 -- At most one lasts.
 create unique index check_periods_lasting on ops.check_periods (check_id) where ended_at is null;

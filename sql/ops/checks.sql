@@ -1,24 +1,28 @@
 -- name: syncChecks
 -- Makes the table list the checks of the inventory. What it has no longer keeps its history. One that is new, or that
--- looks at something else now, is due at once.
+-- looks at something else now, is due at once, and a look that is under way does not count. An instance may not know
+-- yet what was made or removed by hand: that stays.
 with given as materialized (
-  select service, name, type, every_s, version
+  select service, name, type, every_s, version, source
     from jsonb_to_recordset(:checks::jsonb)
-      as given(service text, name text, type text, every_s integer, version text)
+      as given(service text, name text, type text, every_s integer, version text, source text)
 ), saved as (
-  insert into ops.checks (service, name, type, every_s, version, next_at, since)
-  select service, name, type, every_s, version, :now, :now
+  insert into ops.checks (service, name, type, every_s, version, source, next_at, since)
+  select service, name, type, every_s, version, source, :now, :now
     from given
    order by service, name
   on conflict (service, name) do update
-     set type = excluded.type, every_s = excluded.every_s, version = excluded.version, removed_at = null,
-         next_at = excluded.next_at
-   where ops.checks.removed_at is not null
-      or ops.checks.version <> excluded.version
+     set type = excluded.type, every_s = excluded.every_s, version = excluded.version, source = excluded.source,
+         removed_at = null, next_at = excluded.next_at, claimed_until = null
+   where (excluded.source = 'file' or ops.checks.definition is not null)
+     and (ops.checks.removed_at is not null
+          or ops.checks.version <> excluded.version
+          or ops.checks.source <> excluded.source)
 )
 update ops.checks c
    set removed_at = :now
  where removed_at is null
+   and definition is null
    and not exists (select from given g where g.service = c.service and g.name = c.name);
 
 -- name: claimChecks
@@ -39,10 +43,10 @@ with due as materialized (
      set claimed_until = :now::timestamptz + :seconds * interval '1 s'
     from due
    where c.id = due.id
-  returning c.id, c.service, c.name, c.claimed_until,
+  returning c.id, c.service, c.name, c.claimed_until, c.asked_at is not null as asked,
             greatest(0, extract(epoch from :now::timestamptz - c.next_at))::float8 as late_s
 )
-select id, service, name, claimed_until, late_s
+select id, service, name, claimed_until, asked, late_s
   from claimed
  limit :limit;
 
@@ -66,21 +70,21 @@ select c.id, c.service, c.name, c.state, c.checked_at, c.opposing, c.told_event,
                   and (m.service is null or m.service = c.service)
                   and (m.check_name is null or m.check_name = c.name)) as muted,
        (select count(*)
-          from ops.check_periods p
-         where p.check_id = c.id
-           and p.state = 'fail'
+          from (select state, began_at from ops.check_periods where check_id = c.id order by id desc limit 20) p
+         where p.state = 'fail'
            and p.began_at > :now::timestamptz - interval '1 hour')::integer as begun
   from held c
  limit :limit;
 
 -- name: saveResults
 -- Stores results, and the state of each check after its result. `found` is what it found, `state` what counts;
--- `changed`: the state is another one than before. `soon`: it looks again after ten seconds.
+-- `changed`: the state is another one than before. `soon`: it looks again after ten seconds. `asked`: somebody had asked
+-- for the look; what was asked for meanwhile stays due.
 with given as materialized (
-  select id, found, state, changed, soon, opposing, message, ms
+  select id, found, state, changed, soon, asked, opposing, message, ms
     from jsonb_to_recordset(:results::jsonb)
-      as given(id bigint, found text, state text, changed boolean, soon boolean, opposing smallint, message text,
-               ms integer)
+      as given(id bigint, found text, state text, changed boolean, soon boolean, asked boolean, opposing smallint,
+               message text, ms integer)
 ), noted as (
   insert into ops.check_results (check_id, at, state, ms, message)
   select id, :now, found, ms, message from given
@@ -110,7 +114,9 @@ update ops.checks c
    set state = g.state, opposing = g.opposing, checked_at = :now, ms = g.ms, claimed_until = null,
        message = case when g.found = g.state then g.message else c.message end,
        since = case when g.changed then :now else c.since end,
-       next_at = case when g.soon then :now::timestamptz + least(10, c.every_s) * interval '1 s'
+       asked_at = case when not g.asked then c.asked_at end,
+       next_at = case when c.asked_at is not null and not g.asked then c.next_at
+                      when g.soon then :now::timestamptz + least(10, c.every_s) * interval '1 s'
                       else ops.next_look(c.id, c.every_s, :now) end,
        session_id = :session
   from given g
@@ -131,8 +137,9 @@ update ops.checks
  where id = :id;
 
 -- name: listChecks
--- The checks of the inventory. `muted_until`: until when failures are not told.
-select c.id, c.service, c.name, c.type, c.every_s, c.state, c.since, c.message, c.ms, c.checked_at, c.session_id,
+-- The checks of the inventory, or the one of an id. `muted_until`: until when failures are not told.
+select c.id, c.service, c.name, c.type, c.every_s, c.source, c.state, c.since, c.message, c.ms, c.checked_at,
+       c.asked_at, c.session_id,
        (select max(m.ends_at)
           from ops.mutes m
          where m.starts_at <= :now
@@ -141,6 +148,7 @@ select c.id, c.service, c.name, c.type, c.every_s, c.state, c.since, c.message, 
            and (m.check_name is null or m.check_name = c.name)) as muted_until
   from ops.checks c
  where c.removed_at is null
+   and (:id::bigint is null or c.id = :id)
  order by c.service, c.name
  limit :limit;
 
@@ -153,7 +161,7 @@ select c.service, c.name, p.state as before, c.state
                   from ops.check_periods
                  where check_id = c.id
                    and began_at <= :since
-                 order by began_at desc, id desc
+                 order by id desc
                  limit 1) p on p.state <> c.state
  where c.removed_at is null
    and c.since > :since
@@ -176,17 +184,11 @@ update ops.checks
 returning id;
 
 -- name: findBeat
--- What its job said last. Empty when no check of the inventory has this name.
+-- What the job of a heartbeat last said. Empty for a check that is gone.
 select beat_at, beat_failed, beat_ms, begun_at
   from ops.checks
  where service = :service
    and name = :name;
-
--- name: findCheck
--- Empty when no check has this id, or retention has removed it.
-select id, service, name, type, every_s, state, since, message, ms, checked_at, session_id, removed_at
-  from ops.checks
- where id = :id;
 
 -- name: listCounts
 -- The results of checks by hour or by day since a time, the oldest first.
@@ -205,7 +207,7 @@ select id, state, began_at, ended_at, message, last_message
   from ops.check_periods
  where check_id = :id
    and (:before::bigint is null or id < :before)
- order by began_at desc, id desc
+ order by id desc
  limit :limit;
 
 -- name: listFailures
@@ -218,4 +220,90 @@ select c.service, p.began_at, p.ended_at
    and c.removed_at is null
    and c.service in (select jsonb_array_elements_text(:services::jsonb))
  order by p.began_at desc, p.id desc
+ limit :limit;
+
+-- name: askCheck
+-- Makes a check due at once. Empty for an unknown id.
+update ops.checks
+   set asked_at = :now, next_at = :now
+ where id = :id
+   and removed_at is null
+returning id;
+
+-- name: listDefinitions
+-- What was made by hand.
+select id, service, name, definition, headers
+  from ops.checks
+ where definition is not null
+ order by service, name
+ limit :limit;
+
+-- name: addDefinition
+-- A check made by hand. Empty when the inventory has one of this name, or when :most were made by hand already. One that
+-- was removed has its history again.
+with added as (
+  insert into ops.checks (service, name, type, every_s, version, source, definition, headers, next_at, since)
+  select :service, :name, :type, :every_s, :version, 'hand', :definition, :headers, :now, :now
+   where (select count(*) from ops.checks where definition is not null) < :most
+  on conflict (service, name) do update
+     set type = excluded.type, every_s = excluded.every_s, version = excluded.version, source = excluded.source,
+         definition = excluded.definition, headers = excluded.headers, removed_at = null, next_at = excluded.next_at
+   where ops.checks.removed_at is not null
+     and ops.checks.definition is null
+  returning id
+), notified as (
+  select pg_notify('ops_checks', '') as sent from added
+)
+select added.id from added left join notified on true;
+
+-- name: readAsked
+-- When somebody asked for a look that has not ended, and whether it has begun. Empty for an unknown id.
+select asked_at, coalesce(claimed_until > :now, false) as running
+  from ops.checks
+ where id = :id
+   and removed_at is null;
+
+-- name: findDefinition
+-- A check of the inventory with what was made by hand of it. Empty for an unknown id.
+select id, service, name, source, definition, headers
+  from ops.checks
+ where id = :id
+   and (removed_at is null or definition is not null);
+
+-- name: lockDefinition
+-- The same, held until the transaction ends. Empty for an unknown id.
+select id, service, name, source, definition, headers
+  from ops.checks
+ where id = :id
+   and (removed_at is null or definition is not null)
+   for no key update;
+
+-- name: setDefinition
+-- The check is due at once; a look that is under way does not count.
+with changed as (
+  update ops.checks
+     set type = :type, every_s = :every_s, version = :version, definition = :definition, headers = :headers,
+         next_at = :now, claimed_until = null
+   where id = :id
+  returning id
+)
+select pg_notify('ops_checks', '') from changed;
+
+-- name: removeDefinition
+-- The history stays.
+with changed as (
+  update ops.checks
+     set definition = null, headers = '{}', removed_at = :now
+   where id = :id
+  returning id
+)
+select pg_notify('ops_checks', '') from changed;
+
+-- name: findByReference
+-- The checks of the inventory that SERVICE/NAME means, and those of a service that is called so.
+select c.id, c.service, c.name, c.service || '/' || c.name = :reference as exact
+  from ops.checks c
+ where c.removed_at is null
+   and (c.service || '/' || c.name = :reference or c.service = :reference)
+ order by exact desc, c.id
  limit :limit;

@@ -111,6 +111,9 @@ await t.test('the dashboard keeps up by itself', async (t: Test) => {
   await untilText(page.locator('#now .health'), /^1 check fails: gate: gate, last checked/)
   await page.locator('#open-gate[open]').waitFor()
   await untilText(page.locator('#open-gate .type'), /^gate command$/)
+  await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`${ops.base}/checks/1`)
   gate.open(true)
   await ended(ops, (await trigger(ops)).id)
 

@@ -211,6 +211,9 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
   const memory = { category: long.slice(0, 90), observation: long, service: long }
   await ops.api('POST', '/memories', memory)
   await ops.api('POST', '/memories', { category: 'timing', observation: 'slow', active: false })
+  const check = { type: 'tcp', name: long, host: '127.0.0.1', port: 1 }
+  const made = await ops.api<{ readonly id: number }>('POST', '/checks', { service: long, check })
+  await ops.api('POST', '/mutes', { service: long, for: '1d', reason: long })
   await postgres.query(
     ops.env,
     `with action as (insert into ops.actions (service, action_type, operation, at) values ($1, 'restart', 'o', now())),
@@ -237,7 +240,13 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
   return {
     kinds: [
       ...['/', ...lists, '/config', `/sessions/${session}`, '/sessions/1'],
-      ...['/alerts/1', '/memories/1'],
+      ...[
+        '/alerts/1',
+        '/memories/1',
+        `/checks/${made.json.id}`,
+        '/checks/new?type=http',
+        '/mutes',
+      ],
     ],
     states: [
       '/sessions/1/calls/1',

@@ -148,7 +148,7 @@ export type Found = {
   readonly events: readonly Event[]
   /** Their messages. */
   readonly messages: readonly string[]
-  /** What each check that is not good said, as `name: message`. */
+  /** What each check that is not good said, as `name: message`, in the order of the inventory. */
   readonly said: readonly string[]
 }
 
@@ -185,7 +185,11 @@ export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
   const ops = await startOps(t, backends[1], { ...env, OPS_INVENTORY: file })
   await ended(ops)
   await holdChecks(ops.env)
-  const write = (inventory: object): void => writeFileSync(file, JSON.stringify(inventory))
+  let written: object = {}
+  const write = (inventory: object): void => {
+    written = inventory
+    writeFileSync(file, JSON.stringify(inventory))
+  }
   const look = async (): Promise<Found> => {
     const session = await ended(ops, (await trigger(ops)).id)
     const events = (await eventsOf(ops, '?limit=1000'))
@@ -198,7 +202,9 @@ export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
       session,
       events,
       messages: events.map(({ message }) => message),
-      said: bad.map(([, , name, message]) => `${name}: ${message}`),
+      said: bad
+        .toSorted((a, b) => placeOf(written, a[2]) - placeOf(written, b[2]))
+        .map(([, , name, message]) => `${name}: ${message}`),
       good: Object.fromEntries(results.map(([, word, name]) => [name, word === 'ok'])),
       states: Object.fromEntries(results.map(([, word, name]) => [name, word])),
     }
@@ -212,6 +218,18 @@ export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
       return look()
     },
   }
+}
+
+/** Where a check stands in an inventory; one without a name is known by its type. */
+function placeOf(inventory: object, name = ''): number {
+  const { services = [] } = inventory as {
+    services?: { checks: { name?: string; type: string }[] }[]
+  }
+  const checks = services.flatMap((service) => service.checks)
+  return checks.findIndex(
+    (check) =>
+      (check.name ?? name) === name && (check.name !== undefined || name.startsWith(check.type)),
+  )
 }
 
 /** The output of a session that has ended, from its file. */

@@ -141,4 +141,11 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     replace: '/^(\\d{1,9})([smhdw])$/',
     test: 'test/kernel/text-forms.test.ts',
   },
+  {
+    why: 'a sealed secret opens for another name',
+    path: 'kernel/secret-box.ts',
+    find: 'Buffer.concat([mark, Buffer.from(name)])',
+    replace: 'Buffer.concat([mark, Buffer.from(name.slice(0, 0))])',
+    test: 'test/kernel/secret-box.test.ts',
+  },
 ]

@@ -18,6 +18,9 @@ const OPERATIONS = [
   ...['GET /health', 'GET /sessions', 'GET /sessions/{id}', 'POST /sessions/trigger'],
   ...['GET /events', 'GET /memories', 'POST /memories', 'PUT /memories/{id}'],
   ...['DELETE /memories/{id}', 'GET /cooldowns', 'GET /config', 'PUT /config', 'POST /webhook'],
+  ...['GET /checks', 'POST /checks', 'GET /checks/{id}', 'PUT /checks/{id}'],
+  ...['DELETE /checks/{id}', 'POST /checks/{id}/run', 'GET /checks/{id}/history'],
+  ...['GET /mutes', 'POST /mutes', 'DELETE /mutes/{id}'],
 ]
 const SCHEMAS = ['Session', 'Event', 'Memory', 'Cooldown', 'Config', 'Error']
 
@@ -82,7 +85,15 @@ await t.test('HEAD is GET without its body', async (t) => {
 
 await t.test('no page of another site loads a page unseen; it may follow a link', async (t) => {
   const from = { 'sec-fetch-site': 'cross-site', accept: 'text/html' }
-  for (const path of ['/', '/sessions', '/sessions/1', '/events', '/memories', '/alerts']) {
+  for (const path of [
+    '/',
+    '/sessions',
+    '/sessions/1',
+    '/events',
+    '/memories',
+    '/alerts',
+    '/mutes',
+  ]) {
     const load = (dest: string) =>
       request(base + path, { headers: { ...from, 'sec-fetch-dest': dest } })
     t.equal((await load('image')).status, 403, path)
@@ -94,7 +105,7 @@ await t.test('403 by a foreign name and from another site; the health is open', 
   const body = { category: 'c', observation: 'o', prompt: 'look' }
   const changes = [
     ...['POST /memories', 'POST /sessions/trigger', 'PUT /config', 'PUT /memories/1'],
-    'DELETE /memories/1',
+    ...['DELETE /memories/1', 'POST /checks', 'POST /checks/1/run', 'POST /mutes'],
   ]
   const sites = [
     { 'sec-fetch-site': 'cross-site' },

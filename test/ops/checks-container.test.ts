@@ -84,12 +84,12 @@ t.test('container: what Podman says of containers', async (t) => {
   })
   const names = ['web', 'db', 'worker', 'tty', 'made', 'held', 'looping', 'done', 'stopped', 'no']
   const checks = names.map((name) => ({ type: 'container', name, container: name, socket }))
-  const { good, messages } = await lookAt(checks)
+  const { good, said } = await lookAt(checks)
   t.same(
     Object.entries(good).filter(([, isGood]) => isGood === true),
     [['web', true]],
   )
-  t.match(messages, [
+  t.match(said, [
     'db: is unhealthy; its log ends with: database up',
     'worker: has exited with 3; its log ends with: out line | err line',
     'tty: has exited with 4; its log ends with: tty line',
@@ -100,14 +100,14 @@ t.test('container: what Podman says of containers', async (t) => {
     'stopped: has exited with 137',
     'no: there is no such container',
   ])
-  t.equal(messages.length, 9)
+  t.equal(said.length, 9)
   t.ok(
     requests.every((request) => request.startsWith('GET ')),
     'nothing but GET is sent',
   )
 
   const all = await lookAt([{ type: 'container', socket }])
-  t.same(all.messages, [
+  t.same(all.said, [
     'containers: db is unhealthy, worker has exited with 3, tty has exited with 4, stopped has exited with 137',
   ])
 })
@@ -138,19 +138,19 @@ t.test('container: what Docker says of containers', async (t) => {
   const engine = { version: '1.51', list: [], unhealthy: [], containers, logs }
   const { socket } = await startEngine(t, engine)
   const named = (name: string): object => ({ type: 'container', name, container: name, socket })
-  const { good, messages } = await lookAt([
+  const { good, said } = await lookAt([
     ...Object.keys(containers).map(named),
     { ...named('restarting'), name: 'quiet', log_lines: 0 },
   ])
   t.match(good, { fresh: true, well: true })
-  t.same(messages, [
+  t.same(said, [
     'restarting: is restarting after it has ended with 1; its log ends with: first | key «redacted» | red',
     'dead: is dead; its log ends with: hi',
     'killed: has exited with 137: it was out of memory, no space; its log ends with: (a line that is too long)',
     'ill: is unhealthy: connection refused',
     'quiet: is restarting after it has ended with 1',
   ])
-  t.notMatch(messages.join(), 'hidden', 'variables are shown nowhere')
+  t.notMatch(said.join(), 'hidden', 'variables are shown nowhere')
 
   t.same((await lookAt([{ type: 'container', socket }])).good, { containers: true })
 })
@@ -173,11 +173,11 @@ t.test(
     }
     const { socket } = await startEngine(t, single)
     const check = { type: 'container', socket }
-    t.same((await lookAt([check])).messages, [
+    t.same((await lookAt([check])).said, [
       'containers: a is unhealthy; its log ends with: no disk',
     ])
     const crowd = await startEngine(t, { ...single, list: many, unhealthy: [] })
-    t.match((await lookAt([{ ...check, name: 'crowd', socket: crowd.socket }])).messages, [
+    t.match((await lookAt([{ ...check, name: 'crowd', socket: crowd.socket }])).said, [
       /^crowd: c0 is restarting, .*c9 is restarting, and 2 more$/,
     ])
   },
@@ -196,16 +196,16 @@ t.test('container: a socket that is not there, refuses or is silent', async (t) 
     server.close()
   })
   const check = { type: 'container', container: 'web', timeout_s: 30 }
-  const { states, messages } = await lookAt([
+  const { states, said } = await lookAt([
     { ...check, name: 'absent', socket: join(folder, 'absent.sock') },
     { ...check, name: 'refusing', socket: refusing.socket },
     { type: 'container', name: 'broken', socket: broken.socket, timeout_s: 30 },
     { ...check, name: 'silent', socket: silent, timeout_s: 0.5 },
   ])
   t.same(states, { absent: 'unknown', refusing: 'unknown', broken: 'FAIL', silent: 'FAIL' })
-  t.match(messages, [
-    /^absent is unknown: not looked at: .*absent\.sock: no such file; name a socket that/,
-    /^refusing is unknown: not looked at: GET \/containers\/web\/json was answered with 403; name a/,
+  t.match(said, [
+    /^absent: not looked at: .*absent\.sock: no such file; name a socket that/,
+    /^refusing: not looked at: GET \/containers\/web\/json was answered with 403; name a/,
     'broken: GET /containers/json?all=1 was answered with 500',
     'silent: no answer within 0.5 s',
   ])

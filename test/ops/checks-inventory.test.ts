@@ -16,9 +16,7 @@ const dns = { type: 'dns', host: 'shop.test' }
 const program = { type: 'process', program: 'node' }
 const age = { type: 'file_age', path: '/backup' }
 
-const EVERY =
-  'every must be seconds or a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, ' +
-  'from 10s to 24h'
+const EVERY = 'every must be 10s to 24h'
 const STATUS = 'status must be such as 200, "200-299", or a list of these'
 const MEMBERS = 'members/0 must be path=value, such as db.state=up'
 const HEADERS = 'headers must be names of HTTP headers with values of one line'

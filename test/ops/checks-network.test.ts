@@ -46,7 +46,7 @@ t.test('tcp: what a port says', async (t) => {
   })
   const endless = await startTcp(t, (socket) => void socket.write('x'.repeat(100_000)))
   const check = { type: 'tcp', host: '127.0.0.1', timeout_s: 30 }
-  const { good, messages } = await lookAt([
+  const { good, said } = await lookAt([
     { ...check, name: 'greets', port: greeting, contains: '220 ' },
     { ...check, name: 'other', port: greeting, contains: 'SSH-2.0' },
     { ...check, name: 'closes', port: closing, contains: '220 ' },
@@ -56,7 +56,7 @@ t.test('tcp: what a port says', async (t) => {
     { ...check, name: 'open', port: silent },
   ])
   t.match(good, { greets: true, asked: true, open: true })
-  t.same(messages, [
+  t.same(said, [
     'other: takes connections and says "220 mail ready", expected "SSH-2.0"',
     'closes: takes connections and says "421 busy", expected "220 "',
     'silent: no answer within 0.5 s',
@@ -98,7 +98,7 @@ t.test('dns: records of a name server', { skip: lacks(deploymentParts.dnsmasq) }
     async () => (await lookAt([four])).good[`dns four.shop.test at ${server}`] === true,
     `dnsmasq to answer ${words}`,
   )
-  const { good, messages } = await lookAt([
+  const { good, said } = await lookAt([
     { ...four, name: 'A', record: 'A', value: '192.0.2.10' },
     { ...four, name: 'either', value: '192.0.2.10' },
     { ...four, name: 'other', value: '192.0.2.99' },
@@ -113,7 +113,7 @@ t.test('dns: records of a name server', { skip: lacks(deploymentParts.dnsmasq) }
     { ...check, name: 'refused', host: 'elsewhere.test' },
   ])
   t.match(good, { A: true, either: true, AAAA: true, CNAME: true, MX: true, TXT: true, NS: true })
-  t.same(messages, [
+  t.same(said, [
     'other: resolves to 192.0.2.10, expected 192.0.2.99',
     'no AAAA: has no such record',
     'TXT case: resolves to v=spf1 -all, expected V=spf1 -all',
@@ -136,12 +136,12 @@ t.test('dns: many queries of a silent name server hold up nothing else', async (
   const first = await lookAt([...queries, disk])
   t.equal(first.good['disk /'], true)
   t.same(
-    first.messages,
+    first.said,
     queries.map(({ name }) => `${name}: no answer within 3 s`),
   )
   const closed = await freePort()
   const none = { type: 'dns', host: 'shop.test', server: `127.0.0.1:${closed}`, timeout_s: 30 }
-  t.same((await lookAt([none])).messages, [
+  t.same((await lookAt([none])).said, [
     `dns shop.test at 127.0.0.1:${closed}: the name server does not answer`,
   ])
 })
@@ -158,13 +158,13 @@ async function replacePing(t: Test, script?: string): Promise<void> {
 }
 
 t.test('ping: this machine answers', { skip: lacks(deploymentParts.ping) }, async (t) => {
-  const { good, messages } = await lookAt([
+  const { good, said } = await lookAt([
     { type: 'ping', host: '127.0.0.1', timeout_s: 30 },
     { type: 'ping', host: 'localhost', timeout_s: 30 },
     { type: 'ping', name: 'nobody', host: 'nobody.invalid', timeout_s: 30 },
   ])
   t.match(good, { 'ping 127.0.0.1': true, 'ping localhost': true })
-  t.match(messages, [/^nobody: ping: nobody\.invalid: /])
+  t.match(said, [/^nobody: ping: nobody\.invalid: /])
   t.match(await messageOf('ping 127.0.0.1'), /^answers the ping in [\d.]+ ms$/)
 })
 
@@ -172,10 +172,10 @@ t.test('ping: hosts that do not answer', async (t) => {
   const check = { type: 'ping', host: '127.0.0.1', timeout_s: 30 }
   const given = join(await temporaryFolder(t, 'given'), 'arguments')
   await replacePing(t, `echo "$LC_ALL $@" >> ${given}; echo "1 packets transmitted"; exit 1`)
-  t.same((await lookAt([check])).messages, ['ping 127.0.0.1: no answer to the ping'])
+  t.same((await lookAt([check])).said, ['ping 127.0.0.1: no answer to the ping'])
   t.equal(readFileSync(given, 'utf8'), 'C -n -c 1 -W 30 127.0.0.1\n')
   await replacePing(t, 'exec sleep 60')
-  t.same((await lookAt([{ ...check, name: 'late', timeout_s: 0.3 }])).messages, [
+  t.same((await lookAt([{ ...check, name: 'late', timeout_s: 0.3 }])).said, [
     'late: no answer within 0.3 s',
   ])
 })

@@ -169,6 +169,7 @@ await t.test('operations within their limits', async (t) => {
     const inventory = await openInventory({
       ...{ file: () => file, addresses: () => new Map(), dataDirectory, log },
       isOurs: () => false,
+      byHand: () => [],
     })
     const config = (await ops.api<ToolContext['job']['config']>('GET', '/config')).json
     const session = { ...first, id: await beginByHand(postgres, ops.env), tier: 3 }

@@ -1,9 +1,10 @@
 import type { SealedCredentials } from '../../../db/hooks/destinations.ts'
+import type { SecretBox } from '../../../kernel/secret-box.ts'
 import { isOfHttp } from '../replays/outgoing.ts'
 import { secretForm } from '../schemes/describe.ts'
 import { keyOf } from '../schemes/keys.ts'
 import { schemeNamed, type Scheme } from '../schemes/schemes.ts'
-import type { SecretBox, SigningSecrets } from '../schemes/secrets.ts'
+import type { SigningSecrets } from '../schemes/secrets.ts'
 import type { Key } from '../schemes/signatures.ts'
 import { CONFIGURED, unprocessable, type GivenCredentials } from './form.ts'
 

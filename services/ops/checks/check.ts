@@ -1,7 +1,7 @@
 import Type, { type Static, type TLiteral, type TObject, type TProperties } from 'typebox'
 import type { Beat, State } from '../../../db/ops/checks.ts'
 import { Level } from '../../../db/ops/events.ts'
-import { DURATION_FORM, parseDuration } from '../../../kernel/time.ts'
+import { parseDuration } from '../../../kernel/time.ts'
 import type { Redaction } from '../redact.ts'
 
 /** The result of a check, in one line for people. */
@@ -64,7 +64,7 @@ export function commonMistake({ every }: { every?: number | string }): Mistake |
   if (every === undefined) return undefined
   const seconds = secondsOf(every)
   if (seconds !== undefined && seconds >= MIN_EVERY_S && seconds <= MAX_EVERY_S) return undefined
-  return ['/every', `must be seconds or ${DURATION_FORM}, from 10s to 24h`]
+  return ['/every', 'must be 10s to 24h']
 }
 
 type CheckSchema<T extends string, P extends TProperties> = TObject<

@@ -1,14 +1,29 @@
-import { checkQueries as q, type CheckState, type State } from '../../../db/ops/checks.ts'
+import Type from 'typebox'
+import type { Executor } from '../../../db/client.ts'
+import {
+  checkQueries as q,
+  CheckState,
+  Source,
+  type Definition,
+  type State,
+} from '../../../db/ops/checks.ts'
+import type { Mute } from '../../../db/ops/mutes.ts'
+import { nullable } from '../../../db/sql-file.ts'
+import { found } from '../../../kernel/fault.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
+import { listMutes, muteOf } from '../mutes.ts'
+import { findDefinition } from './definitions.ts'
 import type { CheckSources } from './states.ts'
 
 /** A check of the inventory, and what is known of it now. */
 export interface CheckHealth extends CheckState {
   /** Whether its state was looked at lately. */
   fresh: boolean
+  /** What mutes it now. */
+  mute: Mute | undefined
 }
 
 /** A service with its checks, the worst first. Nothing is known of one without checks. */
@@ -45,14 +60,29 @@ const MEASURE_MS = 15_000
 const NEVER = 'not looked at yet'
 const LONG_AGO = 'not looked at lately; the log says why. It was ok then'
 
+/** What is known of all checks, by service and name. */
+export async function listHealth(db: Executor, now: Date): Promise<readonly CheckHealth[]> {
+  const [states, mutes] = await Promise.all([
+    q.listChecks(db, { id: null, now, limit: MAX_STATES }),
+    listMutes(db, now),
+  ])
+  return states.map((state) => checkHealth(state, mutes, now))
+}
+
+/** The same of one check; throws 404. */
+export async function findHealth(db: Executor, id: number, now: Date): Promise<CheckHealth> {
+  const [state] = await q.listChecks(db, { id, now, limit: 1 })
+  return checkHealth(found(state, 'check'), await listMutes(db, now), now)
+}
+
 /** Reads what is known of all checks in the inventory. */
 export async function readHealth(sources: CheckSources, now: Date): Promise<Health> {
-  const [{ services }, states] = await Promise.all([
+  const [{ services }, known] = await Promise.all([
     sources.inventory.current(),
-    q.listChecks(sources.db, { now, limit: MAX_STATES }),
+    listHealth(sources.db, now),
   ])
-  const byService = Map.groupBy(states, ({ service }) => service)
-  const all = services.map(({ name }) => serviceHealth(name, byService.get(name) ?? [], now))
+  const byService = Map.groupBy(known, ({ service }) => service)
+  const all = services.map(({ name }) => serviceHealth(name, byService.get(name) ?? []))
   const checks = all.flatMap((service) => service.checks)
   const times = checks.flatMap(({ checked_at }) => checked_at?.getTime() ?? [])
   return {
@@ -66,17 +96,18 @@ export async function readHealth(sources: CheckSources, now: Date): Promise<Heal
 
 const NO_CHECKS: Health['checks'] = { ok: [], warn: [], fail: [], unknown: [] }
 
-function serviceHealth(name: string, states: readonly CheckState[], now: Date): ServiceHealth {
-  const checks = states.map((state) => checkHealth(state, now)).toSorted(byState)
+function serviceHealth(name: string, known: readonly CheckHealth[]): ServiceHealth {
+  const checks = known.toSorted(byState)
   return { name, state: worstOf(checks), checks }
 }
 
 /** What is known now: that a check was ok long ago says nothing. */
-function checkHealth(known: CheckState, now: Date): CheckHealth {
+function checkHealth(known: CheckState, mutes: readonly Mute[], now: Date): CheckHealth {
   const fresh = isFresh(known, now)
-  if (known.checked_at === null) return { ...known, fresh, message: NEVER }
-  if (fresh || known.state !== 'ok') return { ...known, fresh }
-  return { ...known, fresh, state: 'unknown', message: `${LONG_AGO}: ${known.message}` }
+  const mute = muteOf(mutes, known, now)
+  if (known.checked_at === null) return { ...known, fresh, mute, message: NEVER }
+  if (fresh || known.state !== 'ok') return { ...known, fresh, mute }
+  return { ...known, fresh, mute, state: 'unknown', message: `${LONG_AGO}: ${known.message}` }
 }
 
 /** Whether a check was looked at within two of its intervals. */
@@ -98,19 +129,65 @@ function stateOf(services: readonly ServiceHealth[], checks: readonly CheckHealt
   return checks.some(({ fresh }) => fresh) ? worstOf(services) : 'unchecked'
 }
 
-/** What the gauge of checks is made of. */
+const { id, service, name, type, state, since, message, every_s, muted_until } =
+  CheckState.properties
+
+/** A check as the API and the command line list it. */
+export const ListedHealth = Type.Object({
+  ...{ id, service, name, type, state, since },
+  last_message: message,
+  ...{ every_s, muted_until },
+})
+export type ListedHealth = Type.Static<typeof ListedHealth>
+
+/** The same with what defines it. */
+export const ShownHealth = Type.Object({
+  ...ListedHealth.properties,
+  source: Source,
+  definition: nullable(
+    Type.Unsafe<Definition>({ type: 'object', description: 'null: the inventory file has it' }),
+  ),
+})
+export type ShownHealth = Type.Static<typeof ShownHealth>
+
+export function toListed(check: CheckHealth): ListedHealth {
+  const { id, service, name, type, state, since, message, every_s, muted_until } = check
+  const about = { id, service, name, type, state, since }
+  return { ...about, last_message: message, every_s, muted_until }
+}
+
+/** One of them with what defines it; throws 404. */
+export async function showHealth(db: Executor, id: number, now: Date): Promise<ShownHealth> {
+  const check = await findHealth(db, id, now)
+  return { ...toListed(check), source: check.source, definition: await findDefinition(db, id) }
+}
+
+function isKnown({ state }: CheckHealth): boolean {
+  return state !== 'unknown'
+}
+
+/** What the gauges of checks are made of. */
 interface MeasureOptions extends CheckSources {
   clock: Clock
   log: Log
   metrics: Metrics
 }
 
-/** Counts the checks by state now and then, for the gauge. */
+/** Reads the states of checks now and then, for the gauges. */
 export function startCheckMeasures(options: MeasureOptions): Repeat {
   const { clock, log, metrics } = options
   let measured: Health['checks'] | undefined
   metrics.gauge('gatehouse_ops_checks', 'Checks of the inventory by what is known of them.', () =>
     Object.entries(measured ?? {}).map(([state, { length }]) => [{ state }, length]),
+  )
+  const known = () => Object.values(measured ?? {}).flatMap((checks) => checks.filter(isKnown))
+  metrics.gauge(
+    'gatehouse_ops_check_up',
+    'Whether a check did not fail; none while unknown.',
+    () => known().map(({ service, name, state }) => [{ service, name }, state === 'fail' ? 0 : 1]),
+  )
+  metrics.gauge('gatehouse_ops_check_seconds', 'How long the last look of a check took.', () =>
+    known().map(({ service, name, ms }) => [{ service, name }, ms / 1_000]),
   )
   async function measure(): Promise<void> {
     try {

@@ -1,36 +1,47 @@
 import type { Database } from '../../../db/client.ts'
-import {
-  checkQueries as q,
-  type Count,
-  type CountOfCheck,
-  type FoundCheck,
-  type Period,
-} from '../../../db/ops/checks.ts'
+import Type from 'typebox'
+import { checkQueries as q, CheckState, Count, Period } from '../../../db/ops/checks.ts'
+import type { CountOfCheck } from '../../../db/ops/checks.ts'
+import { nullable } from '../../../db/sql-file.ts'
 import { notFound } from '../../../kernel/fault.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Days that a bar has. */
-export const BAR_DAYS = 90
+const BAR_DAYS = 90
 /** Hours that the line of times has. */
-export const LINE_HOURS = 7 * 24
-export const MAX_PERIODS = 50
+const LINE_HOURS = 7 * 24
+const MAX_PERIODS = 50
 
 /** The days over which uptime is given. */
 export const UPTIME_DAYS = [1, 7, 30, 90] as const
 /** The part of the looks, of those that found something, that did not fail; null without any. */
-export type Uptime = Readonly<Record<(typeof UPTIME_DAYS)[number], number | null>>
+export type Uptime = Type.Static<typeof Uptime>
+const Part = nullable(Type.Number())
+const Uptime = Type.Object({ 1: Part, 7: Part, 30: Part, 90: Part })
+
+/** The history of a check as the API gives it. */
+export const History = Type.Object({
+  ...Type.Pick(CheckState, ['id', 'service', 'name', 'type', 'state', 'since']).properties,
+  uptime: Uptime,
+  hours: Type.Array(Count),
+  days: Type.Array(Count),
+  changes: Type.Array(Period),
+  older: nullable(Type.Integer({ description: 'Give it as before for older changes' })),
+})
 
 /** What is known of a check from before. */
 export interface CheckHistory {
-  check: FoundCheck
+  check: CheckState
   uptime: Uptime
-  /** Of the last `LINE_HOURS`, the oldest first; hours without a look are left out. */
+  /** Hours of the last week with a look, the oldest first. */
   hours: readonly Count[]
-  /** Of the last `BAR_DAYS`, the oldest first; days without a look are left out. */
+  /** Of the last 90 days those with a look, the oldest first. */
   days: readonly Count[]
   /** What its state was, the newest first. */
   periods: readonly Period[]
+  /** Below which id older periods are; null if there are none. */
+  older: number | null
 }
 
 /** Reads the history of a check. Throws 404 for an unknown id. */
@@ -40,7 +51,7 @@ export async function readHistory(
   now: Date,
   before: number | null = null,
 ): Promise<CheckHistory> {
-  const check = await q.findCheck(db, { id })
+  const [check] = await q.listChecks(db, { id, now, limit: 1 })
   if (check === undefined) throw notFound('check not found')
   const hoursSince = new Date(now.getTime() - LINE_HOURS * HOUR_MS)
   const ids = [id]
@@ -49,10 +60,43 @@ export async function readHistory(
     q.listCounts(db, { ids, span: 'day', since: firstDay(now), limit: BAR_DAYS }),
     q.listPeriods(db, { id, before, limit: MAX_PERIODS }),
   ])
-  return { check, uptime: uptimeOf(hours, days, now), hours, days, periods }
+  const older = periods.length === MAX_PERIODS ? (periods.at(-1)?.id ?? null) : null
+  return { check, uptime: uptimeOf(hours, days, now), hours, days, periods, older }
 }
 
-/** The days of checks, by the check's id, for their bars. */
+/** A history as the API gives it. */
+export function toHistory({ check, periods, ...rest }: CheckHistory): Type.Static<typeof History> {
+  const { id, service, name, type, state, since } = check
+  const [hours, days] = [rest.hours.map(withoutCheck), rest.days.map(withoutCheck)]
+  return { id, service, name, type, state, since, ...rest, hours, days, changes: [...periods] }
+}
+
+function withoutCheck({
+  start,
+  runs,
+  failures,
+  warnings,
+  unknown,
+  ms_min,
+  ms_mean,
+  ms_max,
+}: Count) {
+  return { start, runs, failures, warnings, unknown, ms_min, ms_mean, ms_max }
+}
+
+/** The bar of a check or of a service: each of its days, the oldest first, and all together. */
+export interface Bar {
+  days: readonly UptimeDay[]
+  up: number | null
+}
+
+/** A day, and the part of its looks that did not fail; null without any. */
+export interface UptimeDay {
+  day: Date
+  up: number | null
+}
+
+/** The days of checks, by the check's id. */
 export async function readDays(
   db: Database,
   ids: readonly number[],
@@ -63,21 +107,35 @@ export async function readDays(
   return Map.groupBy(rows, ({ check_id }) => check_id)
 }
 
+/** The bar of the days of one check, or of several, each of which counts alike. */
+export function barOf(counts: readonly Count[], now: Date): Bar {
+  const first = firstDay(now).getTime()
+  const byDay = Map.groupBy(counts, ({ start }) => start.getTime())
+  const days = Array.from({ length: BAR_DAYS }, (_, at) => {
+    const day = first + at * DAY_MS
+    return { day: new Date(day), up: upPart(byDay.get(day) ?? []) }
+  })
+  return { days, up: upPart(counts) }
+}
+
 /** The beginning of the first day (UTC) of a bar that ends today. */
-export function firstDay(now: Date): Date {
+function firstDay(now: Date): Date {
   return new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS - (BAR_DAYS - 1) * DAY_MS)
 }
 
-/** The days of a bar, the oldest first: each with its results, if there are any. */
-export function barDays(
-  counts: readonly Count[],
-  now: Date,
-): readonly { day: Date; count: Count | undefined }[] {
-  const first = firstDay(now).getTime()
-  const byDay = new Map(counts.map((count) => [count.start.getTime(), count]))
-  return Array.from({ length: BAR_DAYS }, (_, at) => {
-    const day = first + at * DAY_MS
-    return { day: new Date(day), count: byDay.get(day) }
+/** An hour, and its results, if there are any. */
+export interface Hour {
+  hour: Date
+  count: Count | undefined
+}
+
+/** The hours of a line, the oldest first. */
+export function lineOf(counts: readonly Count[], now: Date): readonly Hour[] {
+  const last = Math.floor(now.getTime() / HOUR_MS) * HOUR_MS
+  const byHour = new Map(counts.map((count) => [count.start.getTime(), count]))
+  return Array.from({ length: LINE_HOURS }, (_, at) => {
+    const hour = last - (LINE_HOURS - 1 - at) * HOUR_MS
+    return { hour: new Date(hour), count: byHour.get(hour) }
   })
 }
 
@@ -96,7 +154,7 @@ function uptimeOf(hours: readonly Count[], days: readonly Count[], now: Date): U
 }
 
 /** The part of the looks that did not fail; null if none found anything. */
-export function upPart(counts: readonly Count[]): number | null {
+function upPart(counts: readonly Count[]): number | null {
   const looks = counts.reduce((sum, { runs, unknown }) => sum + runs - unknown, 0)
   const failures = counts.reduce((sum, count) => sum + count.failures, 0)
   return looks === 0 ? null : (looks - failures) / looks

@@ -134,8 +134,8 @@ async function look(rounds: Rounds, claimed: ClaimedCheck): Promise<void> {
   const result = await lookAt(rounds, listed, { signal, marker: undefined })
   rounds.running--
   if (signal.aborted) return
-  const { service, name, claimed_until } = claimed
-  const claim = { until: claimed_until, ...resultsThatCount(listed.check) }
+  const { service, name, claimed_until, asked } = claimed
+  const claim = { until: claimed_until, ...resultsThatCount(listed.check), asked }
   rounds.results.push({ ...result, service, name, claim })
 }
 

@@ -1,13 +1,19 @@
 import { hash } from 'node:crypto'
 import type { Database, Executor } from '../../../db/client.ts'
-import { checkQueries as q, type HeldCheck, type State } from '../../../db/ops/checks.ts'
+import {
+  checkQueries as q,
+  type HeldCheck,
+  type Source,
+  type State,
+} from '../../../db/ops/checks.ts'
 import { eventQueries, type Level } from '../../../db/ops/events.ts'
+import { objectOf } from '../../../kernel/json.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Redact, Redaction } from '../redact.ts'
 import { addEvent } from '../events.ts'
 import type { InventorySource } from '../inventory/inventory.ts'
 import { everySeconds, type CheckContext } from './check.ts'
-import { nameOf, runCheck, type Check, type CheckResult } from './run.ts'
+import { BY_HAND, nameOf, runCheck, type Check, type CheckResult } from './run.ts'
 
 /** Characters of a check's name. */
 const MAX_NAME = 200
@@ -36,6 +42,8 @@ interface Claim {
   bad: number
   /** Good results in a row that end a failure, at most. */
   good: number
+  /** Somebody has asked for the look. */
+  asked: boolean
 }
 
 /** Who looked, and when. A session is null for the round of all checks. */
@@ -68,20 +76,24 @@ export interface ListedCheck {
   service: string
   name: string
   check: Check
+  source: Source
 }
 
 /** All checks of the inventory. */
 export async function listChecks(sources: CheckSources): Promise<readonly ListedCheck[]> {
   const { services } = await sources.inventory.current()
   return services.flatMap(({ name: service, checks }) =>
-    checks.map((check) => ({ service, name: storedName(check, sources.redact), check })),
+    checks.map((check) => {
+      const source = check[BY_HAND] === undefined ? 'file' : 'hand'
+      return { service, name: storedName(check, sources.redact), check, source }
+    }),
   )
 }
 
 /** Runs a check of the inventory. Never rejects: an error is a finding. */
 export function lookAt(
   { db, clock, redact }: CheckSources & { clock: Clock },
-  { service, name, check }: ListedCheck,
+  { service, name, check }: Omit<ListedCheck, 'source'>,
   { signal, marker }: Pick<CheckContext, 'signal' | 'marker'>,
 ): Promise<CheckResult> {
   const beat = () => q.findBeat(db, { service, name })
@@ -94,11 +106,17 @@ export async function syncChecks(
   listed: readonly ListedCheck[],
   now: Date,
 ): Promise<void> {
-  const checks = listed.map(({ service, name, check }) => {
-    const version = hash('sha256', JSON.stringify(check)).slice(0, 16)
-    return { service, name, type: check.type, every_s: everySeconds(check), version }
+  const checks = listed.map(({ service, name, check, source }) => {
+    return { service, name, source, ...columnsOf(check) }
   })
   await q.syncChecks(db, { checks, now })
+}
+
+/** What the table has of a definition. Values of headers may be secrets: no hash of them is kept. */
+export function columnsOf(check: Check) {
+  const headers = 'headers' in check ? Object.keys(objectOf(check.headers)) : undefined
+  const version = hash('sha256', JSON.stringify({ ...check, headers })).slice(0, 16)
+  return { type: check.type, every_s: everySeconds(check), version }
 }
 
 /** What becomes of a check by a result. */
@@ -120,7 +138,7 @@ function judge(held: HeldCheck, { state, claim }: NamedResult): Verdict {
   if (held.checked_at === null) return { state, changed: true, opposing: 0, soon: false }
   if (state === held.state) return { state, changed: false, opposing: 0, soon: false }
   const opposing = held.opposing + 1
-  if (claim === undefined || opposing >= resultsNeeded(state, claim, held)) {
+  if (claim === undefined || claim.asked || opposing >= resultsNeeded(state, claim, held)) {
     return { state, changed: true, opposing: 0, soon: false }
   }
   return { state: held.state, changed: false, opposing, soon: true }
@@ -151,8 +169,9 @@ export async function recordResults(
     return [{ result, check, verdict: judge(check, result) }]
   })
   if (judged.length === 0) return
-  const rows = judged.map(({ result: { state: found, message, ms }, check: { id }, verdict }) => {
-    return { id, found, message, ms, ...verdict }
+  const rows = judged.map(({ result, check: { id }, verdict }) => {
+    const { state: found, message, ms, claim } = result
+    return { id, found, message, ms, asked: claim?.asked === true, ...verdict }
   })
   await q.saveResults(tx, { results: rows, now, session })
   const changed = rows.filter((row) => row.changed)

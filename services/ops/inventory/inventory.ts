@@ -67,8 +67,9 @@ export const Inventory = Type.Object(
 )
 export type Inventory = Type.Static<typeof Inventory>
 
-/** The current inventory; its file is read again when it changes. */
+/** The current inventory: what its file has, which is read again when it changes, and more. */
 export interface InventorySource extends Pick<InventoryOptions, 'isOurs'> {
+  /** With the checks that were made by hand. */
   current(): Promise<Inventory>
 }
 
@@ -82,6 +83,8 @@ export interface InventoryOptions {
   file: () => string | undefined
   /** Where each running service listens. */
   addresses: () => ReadonlyMap<string, string>
+  /** Services with the checks that were made by hand. */
+  byHand: () => readonly Service[]
   dataDirectory: string
   log: Log
 }
@@ -92,8 +95,27 @@ export const INVENTORY_FILE: FileKind<Inventory> = { what: 'Inventory', read: re
 /** Follows the inventory's file. Throws if it can't be read or is wrong at the start. */
 export async function openInventory(options: InventoryOptions): Promise<InventorySource> {
   const ofFile = await followJsonFile(INVENTORY_FILE, options.file, options.log)
-  const { isOurs } = options
-  return { isOurs, current: async () => (await ofFile()) ?? defaultInventory(options) }
+  const { isOurs, byHand } = options
+  return {
+    isOurs,
+    current: async () => merged((await ofFile()) ?? defaultInventory(options), byHand()),
+  }
+}
+
+/** An inventory with what was made by hand; the file wins where both have a name. */
+function merged(inventory: Inventory, byHand: readonly Service[]): Inventory {
+  if (byHand.length === 0) return inventory
+  const added = new Map(byHand.map((service) => [service.name, service.checks]))
+  const services = inventory.services.map((service): Service => {
+    const names = new Set(service.checks.map(nameOf))
+    const more = (added.get(service.name) ?? []).filter((check) => !names.has(nameOf(check)))
+    return more.length === 0 ? service : { ...service, checks: [...service.checks, ...more] }
+  })
+  const known = new Set(services.map(({ name }) => name))
+  return {
+    ...inventory,
+    services: [...services, ...byHand.filter(({ name }) => !known.has(name))],
+  }
 }
 
 function readInventory(value: unknown): Inventory {

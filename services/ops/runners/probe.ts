@@ -45,7 +45,11 @@ async function probe(options: ProbeOptions, job: Job): Promise<Outcome> {
   const { session, output, signal } = job
   const listed = await listChecks(options)
   output.write('system', `${listed.length} checks of ${services.length} services\n`)
-  const states = await checkQueries.listChecks(db, { now: clock.now(), limit: MAX_STATES })
+  const states = await checkQueries.listChecks(db, {
+    id: null,
+    now: clock.now(),
+    limit: MAX_STATES,
+  })
   // An alert says that something is wrong now, and so may a person who starts a session.
   const isAsked = session.trigger !== 'scheduled'
   const now = clock.now()

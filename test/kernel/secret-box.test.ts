@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { t } from 'tap'
 import { parseSecretKey } from '../../services/hooks/variables.ts'
-import { createSecretBox } from '../../services/hooks/schemes/secrets.ts'
+import { createSecretBox } from '../../kernel/secret-box.ts'
 
 const key = randomBytes(32)
 const box = createSecretBox(key, randomBytes)

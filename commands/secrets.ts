@@ -1,0 +1,28 @@
+import { percentDecoded } from '../kernel/text.ts'
+import { AGENT_SECRETS } from '../services/ops/runners/cli.ts'
+import type { ConfigSource } from './configuration.ts'
+
+/** The current secrets: the same array until the configuration is re-read. */
+export function followSecrets(config: ConfigSource): () => readonly string[] {
+  let { origins } = config
+  let secrets = secretsOf(config)
+  return () => {
+    if (config.origins !== origins) secrets = secretsOf(config)
+    origins = config.origins
+    return secrets
+  }
+}
+
+/**
+ * The text of every secret variable that is set, passwords in their URLs, and the agent's keys.
+ */
+function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
+  const secrets = AGENT_SECRETS.flatMap((name) => environment[name] ?? [])
+  for (const { secret, text } of origins.values()) {
+    if (!secret) continue
+    secrets.push(text)
+    const { password = '' } = URL.parse(text) ?? {}
+    if (password !== '') secrets.push(password, percentDecoded(password) ?? password)
+  }
+  return secrets
+}

@@ -1,0 +1,34 @@
+import Type from 'typebox'
+import { nullable, Timestamp, many, one, optional, sqlFile } from '../sql-file.ts'
+
+/** What is muted: a check, all checks of a service, or, with neither, everything. */
+const Scope = {
+  service: nullable(Type.String()),
+  check_name: nullable(Type.String()),
+}
+const MuteScope = Type.Object(Scope)
+export type MuteScope = Type.Static<typeof MuteScope>
+
+/** A time in which failures are not told. */
+export const Mute = Type.Object({
+  id: Type.Integer(),
+  ...Scope,
+  starts_at: Timestamp,
+  ends_at: Timestamp,
+  reason: Type.String(),
+  author: Type.String(),
+})
+export type Mute = Type.Static<typeof Mute>
+
+const Count = Type.Object({ checks: Type.Integer() })
+
+export const muteQueries = sqlFile('sql/ops/mutes.sql', {
+  listMutes: many(Mute, { now: 'timestamptz', limit: 'int8' }),
+  addMute: optional(Mute, {
+    ...{ service: 'text?', check_name: 'text?', starts_at: 'timestamptz' },
+    ...{ ends_at: 'timestamptz', reason: 'text', author: 'text' },
+    ...{ now: 'timestamptz', most: 'int8' },
+  }),
+  endMute: optional(MuteScope, { id: 'int8', now: 'timestamptz' }),
+  countScope: one(Count, { service: 'text', check_name: 'text?' }),
+})

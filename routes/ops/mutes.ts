@@ -1,0 +1,72 @@
+import Type from 'typebox'
+import { Mute } from '../../db/ops/mutes.ts'
+import { mutesView } from '../../html/ops/mutes.ts'
+import { newForm, type FormState } from '../../kernel/http/view.ts'
+import { validate } from '../../kernel/validate.ts'
+import { addMute, endMute, listMutes, MuteRequest, scopeText } from '../../services/ops/mutes.ts'
+import { action, idOf, page, type OpsApp } from './kit.ts'
+import { listApi } from './paging.ts'
+
+const PATH = '/mutes'
+const params = { id: idOf('mute') }
+const Text = Type.Optional(Type.String({ maxLength: 500 }))
+
+/** The form, in which a field may be left empty. */
+export const MuteForm = Type.Object({
+  ...{ service: Text, check: Text, for: Text, from: Text, until: Text, reason: Text },
+})
+
+/** Times in which failures are not told (decisions.md section 7, Checks). */
+export const muteEndpoints = [
+  listApi('Mutes', {
+    summary: 'List what is muted now, and the windows to come, the next to begin first.',
+    row: Mute,
+    list: ({ app: { ops }, now }) => listMutes(ops.db, now),
+  }),
+
+  ...action({
+    body: MuteRequest,
+    act: ({ app: { ops }, actor, body, now }) => addMute({ ...ops, actor }, body, now),
+    api: {
+      method: 'POST',
+      path: '/api/v1/mutes',
+      id: 'createMute',
+      tag: 'Mutes',
+      summary: 'Mute a check, a service or everything, from now on or later.',
+      refuses: [404, 409],
+      returns: { status: 201, description: 'The mute', schema: Mute },
+    },
+    form: {
+      path: PATH,
+      body: MuteForm,
+      toBody({ body }) {
+        const filled = Object.entries(body).filter(([, text]) => text.trim() !== '')
+        return validate(MuteRequest, Object.fromEntries(filled))
+      },
+      answer: () => ({ location: PATH }),
+      refused: ({ app, now }, refused) => showMutes(app, now, refused),
+    },
+  }),
+
+  ...action({
+    params,
+    act: ({ app: { ops }, actor, params: { id }, now }) => endMute({ ...ops, actor }, id, now),
+    api: {
+      method: 'DELETE',
+      path: '/api/v1/mutes/:id',
+      id: 'deleteMute',
+      tag: 'Mutes',
+      summary: 'End a mute now, or cancel one to come.',
+      returns: { description: 'It is over' },
+    },
+    form: { path: `${PATH}/:id/delete`, answer: () => ({ location: PATH }) },
+  }),
+
+  page({ path: PATH, answer: ({ app, now }) => showMutes(app, now) }),
+]
+
+async function showMutes({ ops }: OpsApp, now: Date, form: FormState = newForm(MuteForm)) {
+  const mutes = await listMutes(ops.db, now)
+  const shown = mutes.map((mute) => ({ ...mute, scope: scopeText(mute) }))
+  return mutesView({ mutes: shown, form, now })
+}

@@ -1,0 +1,222 @@
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { createSecretBox } from '../../kernel/secret-box.ts'
+import { openHeaders, sealHeaders } from '../../services/ops/checks/headers.ts'
+import { backends } from '../helpers/backends.ts'
+import { postForm } from '../helpers/hooks.ts'
+import { request } from '../helpers/http.ts'
+import { NAVIGATION } from '../helpers/links.ts'
+import { inventoryFile, startOps } from '../helpers/ops.ts'
+import { refuseAll, type Refusal } from '../helpers/refusals.ts'
+import { secret } from '../helpers/secrets.ts'
+import { until } from '../helpers/until.ts'
+
+type Check = {
+  readonly id: number
+  readonly service: string
+  readonly name: string
+  readonly type: string
+  readonly state: string
+  readonly last_message: string
+  readonly every_s: number
+  readonly muted_until: string | null
+  readonly source?: string
+  readonly definition?: object | null
+}
+type Mute = { readonly id: number }
+
+const [, postgres] = backends
+const HTML = { accept: 'text/html' }
+const MEMBERS = [
+  ...['id', 'service', 'name', 'type', 'state', 'since', 'last_message', 'every_s'],
+  'muted_until',
+]
+
+const FRONT = { name: 'front', type: 'tcp', host: '127.0.0.1', port: 1 }
+const file = await inventoryFile(t, { services: [{ name: 'shop', checks: [FRONT] }] })
+const ops = await startOps(t, postgres, { OPS_INVENTORY: file })
+const { api, base, env } = ops
+const open = createServer((socket) => socket.destroy())
+await new Promise<void>((resolve) => open.listen(0, '127.0.0.1', resolve))
+t.teardown(() => void open.close())
+const { port } = open.address() as AddressInfo
+
+const list = async (): Promise<readonly Check[]> =>
+  (await api<{ checks: readonly Check[] }>('GET', '/checks')).json.checks
+const named = async (name: string): Promise<Check | undefined> =>
+  (await list()).find((check) => `${check.service}/${check.name}` === name)
+const front = await until(() => named('shop/front'), 'the check of the file')
+const page = async (path: string): Promise<string> =>
+  (await request(base + path, { headers: HTML })).text
+
+await t.test('the API: a check is added, changed, run and removed', async (t: Test) => {
+  t.same(Object.keys(front).toSorted(), MEMBERS.toSorted())
+  const check = { type: 'tcp', host: '127.0.0.1', port, every: '10m' }
+  const added = await api<Check>('POST', '/checks', { service: 'store', check })
+  t.equal(added.status, 201)
+  const name = `tcp 127.0.0.1:${port}`
+  t.match(added.json, { name, source: 'hand', definition: { ...check, name } })
+  const path = `/checks/${added.json.id}`
+  const ran = await api<Check>('POST', `${path}/run`)
+  t.match([ran.status, ran.json], [200, { state: 'ok', last_message: 'takes connections' }])
+  const changed = await api<Check>('PUT', path, { check: { ...check, port: 1, retries: 9 } })
+  t.match([changed.status, changed.json.name], [200, name], 'it keeps its name')
+  t.match((await api<Check>('POST', `${path}/run`)).json, { state: 'fail' }, 'it counts at once')
+  t.match((await api<Check>('GET', path)).json, { definition: { port: 1, retries: 9 } })
+  t.match((await api<Check>('GET', `/checks/${front.id}`)).json, {
+    source: 'file',
+    definition: null,
+  })
+  t.equal((await api('DELETE', path)).status, 204)
+  t.equal((await list()).length, 1)
+})
+
+await t.test('the API: what is refused', async (t: Test) => {
+  const { json: held } = await api<Check>('POST', '/checks', {
+    service: 'store',
+    check: { type: 'memory', name: 'held' },
+  })
+  const add = 'POST /api/v1/checks'
+  const of = (check: object, more = {}) => ({ call: add, body: { service: 's', check, ...more } })
+  const put = (id: number, check: object) => ({
+    call: `PUT /api/v1/checks/${id}`,
+    body: { check },
+  })
+  const mute = (body: object) => ({ call: 'POST /api/v1/mutes', body })
+  const memory = { type: 'memory' }
+  const reason = 'r'
+  const ofFile = 'shop/front stands in the inventory file: change it there'
+  const rows: readonly Refusal[] = [
+    [of({ type: 'none' }), 400, undefined, /^type must be one of http, tcp, /],
+    [of({}), 400, undefined, /^type must be one of/],
+    [of({ ...memory, colour: 1 }), 400, undefined, 'colour is not known'],
+    [of({ ...memory, every: '9s' }), 400, undefined, 'every must be 10s to 24h'],
+    [of({ type: 'tcp', host: 'h' }), 400, undefined, 'port is required'],
+    [of({ type: 'command', argv: ['true'] }), 400, undefined, /^type must not be command/],
+    [of({ ...memory, name: 'a\0b\ud800' }), 400, undefined, /^name must have no NUL/],
+    [of({ type: 'disk', path: `/${'x'.repeat(16_384)}` }), 400, undefined, /16384 characters/],
+    [of(memory, { colour: 1 }), 400, undefined, /^colour is not known/],
+    [{ call: add, body: { check: memory } }, 400, undefined, /^service is required/],
+    [
+      { call: add, body: { service: 's', check: [] } },
+      400,
+      undefined,
+      /^check must be a JSON obj/,
+    ],
+    [{ call: add, body: { service: 'a\nb', check: memory } }, 400, undefined, /^service must be/],
+    [
+      { call: add, body: { service: 'shop', check: { ...memory, name: 'front' } } },
+      409,
+      undefined,
+      'there is a check shop/front already: choose another name',
+    ],
+    [
+      { call: add, body: { service: 'store', check: { ...memory, name: 'held' } } },
+      409,
+      undefined,
+      /^there is a check store\/held already/,
+    ],
+    [put(front.id, memory), 409, undefined, ofFile],
+    [put(held.id, { ...memory, name: 'x' }), 400, undefined, /^name must stay/],
+    [put(held.id, { ...memory, every: 1 }), 400, undefined, 'every must be 10s to 24h'],
+    [put(999, memory), 404, undefined, 'check not found'],
+    [`DELETE /api/v1/checks/${front.id}`, 409, undefined, ofFile],
+    ['DELETE /api/v1/checks/999', 404, undefined, 'check not found'],
+    ['DELETE /api/v1/checks/x', 400, undefined, 'the check id must be an integer'],
+    ['GET /api/v1/checks/999', 404, undefined, 'check not found'],
+    ['POST /api/v1/checks/999/run', 404, undefined, 'check not found'],
+    [mute({ service: 'none', for: '1h', reason }), 404, undefined, /no service "none"/],
+    [mute({ service: 'shop', check: 'none', for: '1h', reason }), 404, undefined, /"shop\/none"/],
+    [mute({ check: 'front', for: '1h', reason }), 400, undefined, /^service must be given/],
+    [mute({ until: '2020-01-01T00:00:00Z', reason }), 400, undefined, /^until must end in the fu/],
+    [mute({ until: 'noon', reason }), 400, undefined, /^until must be a time/],
+    [mute({ for: '1h' }), 400, undefined, /^reason is required/],
+    [mute({ for: '1h', reason, colour: 1 }), 400, undefined, /^colour is not known/],
+    ['DELETE /api/v1/mutes/999', 404, undefined, 'mute not found'],
+  ]
+  const state = async (): Promise<unknown> => [
+    await postgres.query(env, 'select service, name, definition from ops.checks order by id'),
+    await postgres.query(env, 'select * from ops.mutes'),
+  ]
+  await refuseAll(t, { service: 'ops', base, state }, rows)
+  t.equal((await api('DELETE', `/checks/${held.id}`)).status, 204)
+})
+
+await t.test('the file wins, and what it leaves is there again', async (t: Test) => {
+  const check = { type: 'tcp', name: 'both', host: '127.0.0.1', port }
+  const { json: made } = await api<Check>('POST', '/checks', { service: 'shop', check })
+  const sourceOf = async () => (await api<Check>('GET', `/checks/${made.id}`)).json.source
+  const both = { ...check, port: 1 }
+  writeFileSync(file, JSON.stringify({ services: [{ name: 'shop', checks: [FRONT, both] }] }))
+  await until(async () => (await sourceOf()) === 'file' || undefined, 'that the file counts')
+  t.match((await api('DELETE', `/checks/${made.id}`)).status, 409)
+  writeFileSync(file, JSON.stringify({ services: [{ name: 'shop', checks: [FRONT] }] }))
+  await until(async () => (await sourceOf()) === 'hand' || undefined, 'that it counts again')
+  t.equal((await api('DELETE', `/checks/${made.id}`)).status, 204)
+})
+
+await t.test('pages, without script', async (t: Test) => {
+  const post = (path: string, fields = {}) => postForm(base, path, fields, NAVIGATION)
+  t.match(await page('/checks'), /href="\/checks" aria-current="page"/)
+  t.match(await page('/checks/new'), /<option value="tcp">[\s\S]*Choose type/)
+  t.notMatch(await page('/checks/new'), /value="command"/)
+  t.match(await page('/checks/new?type=tcp'), /name="host"[\s\S]*name="port"/)
+  const fields = { type: 'tcp', service: 'store', name: 'web', host: '127.0.0.1', every: '10m' }
+  const refused = await post('/checks', { ...fields, port: '0' })
+  t.equal(refused.status, 400)
+  t.match(refused.text, /Port must be &gt;= 1[\s\S]*value="127\.0\.0\.1"/, 'with what was typed')
+  const added = await post('/checks', { ...fields, port: String(port) })
+  const path = String(added.headers['location'])
+  t.match([added.status, path], [303, /^\/checks\/\d+$/])
+  t.match(await page(path), /made by hand[\s\S]*Run now[\s\S]*value="10m"/)
+  t.equal((await post(`${path}/run`)).status, 303)
+  t.match(await page(path), /takes connections/)
+  t.equal((await post(path, { ...fields, port: '1', every: '5m' })).status, 303)
+  t.match((await named('store/web'))?.every_s, 300)
+  t.match(await page('/checks'), new RegExp(`href="${path}"[\\s\\S]*made by hand`))
+  const ofFile = await page(`/checks/${front.id}`)
+  t.match(ofFile, /the inventory file/)
+  t.notMatch(ofFile, /Edit…|Remove…/)
+
+  const scope = { service: 'store', check: 'web' }
+  const bad = await post('/mutes', { ...scope, for: '1h', reason: '' })
+  t.match([bad.status, bad.text], [400, /Reason is required/])
+  const muted = await post('/mutes', { ...scope, for: '1h', from: '', reason: 'it moves' })
+  t.match([muted.status, muted.headers['location']], [303, '/mutes'])
+  await post('/mutes', { for: '1h', from: '2099-01-01T00:00:00Z', reason: 'all of it' })
+  for (const shown of ['/', '/checks', path, '/mutes']) {
+    t.match(await page(shown), /it moves[\s\S]*operator/, shown)
+  }
+  t.match(await page('/mutes'), /everything[\s\S]*to come[\s\S]*all of it[\s\S]*Cancel/)
+  const { json } = await api<{ mutes: readonly Mute[] }>('GET', '/mutes')
+  for (const { id } of json.mutes) t.equal((await post(`/mutes/${id}/delete`)).status, 303)
+  t.match(await page('/mutes'), /Nothing is muted/)
+  t.equal((await named('store/web'))?.muted_until, null)
+
+  t.match((await post(`${path}/delete`)).headers['location'], '/checks')
+  t.equal(await named('store/web'), undefined)
+})
+
+t.test('headers are stored encrypted, bound to their check', async (t: Test) => {
+  const token = secret('check-header')
+  const sealer = createSecretBox(randomBytes(32), randomBytes)
+  const box = () => sealer
+  const place = { service: 'shop', name: 'web' }
+  const sealed = sealHeaders(box, place, { 'X-Token': token }, {})
+  t.notMatch(JSON.stringify(sealed), token)
+  t.same(openHeaders(box, place, sealed), { headers: { 'X-Token': token } })
+  t.same(sealHeaders(box, place, { 'X-Token': 'configured' }, sealed), sealed, 'it stays')
+  const elsewhere = openHeaders(box, { ...place, name: 'other' }, sealed)
+  t.same(elsewhere, { obstacle: "its headers can't be read: damaged" })
+  const without = openHeaders(() => undefined, place, sealed)
+  t.match(without, { obstacle: /GATEHOUSE_SECRET_KEY is not set/ })
+  const refuse = (headers: object, text: RegExp, by: typeof box | (() => undefined) = box) =>
+    t.throws(() => sealHeaders(by, place, headers, {}), { status: 400, message: text })
+  refuse({ 'X-Token': token }, /set GATEHOUSE_SECRET_KEY/, () => undefined)
+  refuse({ 'X-Token': 'configured' }, /no value yet for X-Token/)
+  refuse({ 'X Token': 'a' }, /names that HTTP knows/)
+  refuse({ 'X-Token': 'a\nb' }, /printable ASCII/)
+})
