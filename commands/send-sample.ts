@@ -17,7 +17,7 @@ import {
   isSignedProvider,
   secretVariable,
 } from '../services/hooks/schemes/secrets.ts'
-import { isSignable, signDelivery } from '../services/hooks/schemes/signatures.ts'
+import { isSignable, signDelivery } from '../services/hooks/schemes/signing.ts'
 import { serviceUrl } from './configuration.ts'
 import { command, UsageError, value, type ConfiguredTools } from './command.ts'
 import { DONE, FAILED, type Output } from './output.ts'

@@ -32,7 +32,7 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** The member at a path such as `event.type` or `items.0.id`; undefined if there is none. */
+/** The member at a path such as `event.type` or `items.0.id`; undefined if it is missing. */
 export function memberAt(value: unknown, path: string): unknown {
   return path.split('.').reduce((outer, step) => {
     if (isList(outer)) return /^\d{1,9}$/.test(step) ? outer[Number(step)] : undefined

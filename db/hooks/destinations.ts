@@ -144,7 +144,7 @@ const config = {
 
 const Name = Type.Pick(Destination, ['name'])
 const Enabled = Type.Pick(DestinationTarget, ['enabled'])
-/** A destination for which events were looked at. */
+/** A destination whose position moved, and how many deliveries were planned for it. */
 const Planned = Type.Object({ name: Type.String(), planned: Type.Integer() })
 const Retried = Type.Object({
   retried: Type.Integer(),

@@ -23,7 +23,7 @@ export const StoredEvent = Type.Object({
   source_ip: nullable(Type.String()),
   /** Null for an event of a queue. */
   method: nullable(Type.String()),
-  /** Without secrets; null where there is none. */
+  /** Secrets are redacted; null without a query. */
   query: nullable(Type.String()),
   /** JSON: a list of [name, value], in the order and case in which they came. */
   headers: Type.String(),
@@ -32,7 +32,7 @@ export const StoredEvent = Type.Object({
 })
 export type StoredEvent = Type.Static<typeof StoredEvent>
 
-/** An event as its page shows it: also with the path of its delivery, null for one of a queue. */
+/** An event with the path of its delivery; null for an event of a queue. */
 const EventStart = Type.Object({ ...StoredEvent.properties, path: nullable(Type.String()) })
 export type RequestLine = Pick<Type.Static<typeof EventStart>, 'method' | 'path' | 'query'>
 
@@ -53,7 +53,7 @@ const StreamBounds = Type.Object({
 
 const Id = Type.Object({ id: Type.Integer() })
 const PayloadPart = Type.Object({ part: Bytes, payload_size: Type.Integer() })
-/** What an event begins with. */
+/** What the preview of an event is made from. */
 const EventBeginning = Type.Pick(StoredEvent, ['id', 'method', 'query', 'payload', 'payload_size'])
 export type EventBeginning = Type.Static<typeof EventBeginning>
 /** Where a step of a search ended. */

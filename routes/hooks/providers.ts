@@ -43,7 +43,7 @@ import {
   schemeNamed,
   schemeOf,
 } from '../../services/hooks/schemes/schemes.ts'
-import { isSignable } from '../../services/hooks/schemes/signatures.ts'
+import { isSignable } from '../../services/hooks/schemes/signing.ts'
 import {
   isSignedProvider,
   secretVariable,

@@ -1,7 +1,5 @@
 import { sendersPage } from '../../html/hooks/schemes.ts'
-import type { Reply } from '../../kernel/http/reply.ts'
 import { listSenders } from '../../services/hooks/schemes/describe.ts'
-import type { PlainAnswer } from '../../services/hooks/schemes/handshakes.ts'
 import { page } from './kit.ts'
 
 /** `/providers/senders`: what is known of senders. */
@@ -14,20 +12,3 @@ export const schemeEndpoints = [
     },
   }),
 ]
-
-/**
- * What strangers or operators chose is sent as text or data alone, never as a page of this origin.
- */
-export function plainReply({ status, type, body, headers }: PlainAnswer): Reply {
-  return {
-    status,
-    headers: {
-      ...(type !== undefined && { 'content-type': type }),
-      'x-content-type-options': 'nosniff',
-      'content-security-policy': 'sandbox',
-      'cache-control': 'no-store',
-      ...headers,
-    },
-    body: body ?? null,
-  }
-}

@@ -76,8 +76,8 @@ const RECOVERY_DAYS = 30
 const COUNT_BATCH = 100_000
 
 /**
- * Removes the events that the settings do not keep, old counters, what was found at senders long
- * ago, and forwarders that have gone.
+ * Removes the events that the settings do not keep, old counters, old findings at senders, and
+ * forwarders that have gone.
  */
 export function startRetention(
   { db, clock, log }: HooksParts,

@@ -88,19 +88,15 @@ function connectionOf(rows: readonly ActiveProvider[], now: Date) {
   return now.getTime() - last <= RECEIVING_MS ? 'receiving' : 'idle'
 }
 
-const { name, trust_mode, recent_count, recent_rejections, last_event_at } =
-  ActiveProvider.properties
+const COUNTS = ['recent_count', 'recent_rejections', 'last_event_at'] as const
 
 /** Whether a provider's deliveries can come in, and whether they did. */
 export const ProviderHealth = Type.Object({
-  name,
-  trust_mode,
+  ...Type.Pick(ActiveProvider, ['name', 'trust_mode']).properties,
   state: Type.Enum(['ready', 'alarm', 'disabled', 'secret_missing', 'broker_out_of_reach'], {
     description: 'alarm: deliveries can come in, and an alarm fires',
   }),
-  recent_count,
-  recent_rejections,
-  last_event_at,
+  ...Type.Pick(ActiveProvider, COUNTS).properties,
   /** Those that an operator has set. */
   alarms: Type.Array(
     Type.Object({ kind: Type.Enum(['silent', 'burst']), fires: Type.Boolean() }),

@@ -3,6 +3,9 @@
 const FOCUSABLE =
   'a[href], button:not(:disabled), input:not([type="hidden"]), select, summary, [tabindex="0"]'
 
+/** Elements that had the focus. A mark in the page would go when htmx renews a part of it. */
+const visited = new Set()
+
 /** A short name of an element, for messages. */
 function nameOf(element) {
   const { localName, id, className } = element
@@ -121,9 +124,8 @@ globalThis.inPage = {
   /** Notes the focused element; gives what is wrong with how its focus shows, or null at the end. */
   visit() {
     const element = document.activeElement
-    if (element === null || element === document.body || element.dataset.visited === '1')
-      return null
-    element.dataset.visited = '1'
+    if (element === null || element === document.body || visited.has(element)) return null
+    visited.add(element)
     const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(element)
     if (outlineStyle === 'none' || Number.parseFloat(outlineWidth) < 2) {
       return `${nameOf(element)} shows no focus`
@@ -138,7 +140,7 @@ globalThis.inPage = {
   unvisited() {
     const missed = [...document.querySelectorAll(FOCUSABLE)].filter(
       // Of a group of radio buttons only one is in the order of Tab.
-      (element) => isShown(element) && !element.dataset.visited && element.type !== 'radio',
+      (element) => isShown(element) && !visited.has(element) && element.type !== 'radio',
     )
     return missed.map(nameOf)
   },

@@ -267,7 +267,7 @@ await onPostgres(t, 'credentials: faces and refusals', async (t: Test, backend) 
       [header('X-Key', 'configured'), 422, undefined, /no secret that "configured" stands for/],
       [header('X-Key', 5), 400, undefined, /^headers must be an object/],
       [put({ headers: ['X-Key'] }), 400],
-      [header('X Key'), 422, undefined, /^headers must have names that HTTP knows/],
+      [header('X Key'), 422, undefined, /^headers must have names such as X-Tenant/],
       [put(JSON.parse('{"headers": {"__proto__": "v"}}') as object), 422],
       [header('X-Key', 'a\r\nX-Evil: 1'), 422, undefined, /printable ASCII/],
       [header('X-Key', ''), 422],

@@ -2,11 +2,8 @@ import { t, type Test } from 'tap'
 import { keyOf } from '../../services/hooks/schemes/keys.ts'
 import { PRESETS } from '../../services/hooks/schemes/presets/presets.ts'
 import { schemeNamed } from '../../services/hooks/schemes/schemes.ts'
-import {
-  isSignable,
-  signDelivery,
-  verifySignature,
-} from '../../services/hooks/schemes/signatures.ts'
+import { verifySignature } from '../../services/hooks/schemes/signatures.ts'
+import { isSignable, signDelivery } from '../../services/hooks/schemes/signing.ts'
 import { LIBRARY_VECTORS } from '../fixtures/library-vectors.ts'
 import { PRESET_VECTORS } from '../fixtures/preset-vectors.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'

@@ -3,11 +3,8 @@ import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
 import { makeSigningSecret, signingKey } from '../../services/hooks/schemes/keys.ts'
 import { BUILT_IN, schemeNamed, type Scheme } from '../../services/hooks/schemes/schemes.ts'
-import {
-  signDelivery,
-  verifySignature,
-  type Verification,
-} from '../../services/hooks/schemes/signatures.ts'
+import { signDelivery } from '../../services/hooks/schemes/signing.ts'
+import { verifySignature, type Verification } from '../../services/hooks/schemes/signatures.ts'
 import { dice, hmac, type Signed } from '../helpers/hooks.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
 

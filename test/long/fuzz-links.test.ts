@@ -62,6 +62,7 @@ await eachBackend(
         await root.api('PUT', `/links/${id}`, { url, tags: ['kept'], visibility })
         await root.api('POST', `/links/${id}/owners`, { email: ann.email })
         await root.api('POST', `/links/${id}/shares`, { email: bob.email })
+        await root.api('DELETE', `/links/${id}/shares/${ann.id}`)
       }
       kept = found.map(({ id }) => id)
       slugs = found.map(({ slug }) => slug)

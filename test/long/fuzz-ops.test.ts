@@ -54,13 +54,19 @@ await eachBackend(
       return 'All is well.'
     })
     const { url } = await startReceiver(t)
-    const services = [{ name: 'shop', checks: [{ type: 'http', name: 'page', url }] }]
+    const job = secret('heartbeat-token')
+    const checks = [
+      { type: 'http', name: 'page', url },
+      { type: 'heartbeat', name: 'backup', period: '1h', token: job },
+    ]
+    const services = [{ name: 'shop', checks }]
     const ops = await startOpsProcess(t, backend, {
       ...(await backend.env(t)),
       ...model.env,
       ...UNWATCHED,
       OPS_CHAT_API_KEY: CHAT_KEY,
       OPS_INVENTORY: await inventoryFile(t, { services }),
+      OPS_STATUS_SERVICES: 'shop',
     })
     const { api, base, server } = ops
     const wrong = secret('no-key')
@@ -93,6 +99,7 @@ await eachBackend(
       known: {
         ...{ 'sessions/:id': oneOf(() => sessions), 'memories/:id': oneOf(() => memories) },
         ...{ 'alerts/:id': oneOf(() => alerts), 'calls/:call': fc.constant('1') },
+        'beat/:token': fc.constant(job),
         ...{
           model: fc.constantFrom('gatehouse', 'tier1'),
           role: fc.constantFrom('user', 'system'),
@@ -108,7 +115,7 @@ await eachBackend(
       },
       best: () => 'key',
       faults: (path) => ({ 'application/json': path.startsWith('/v1/') ? CHAT_FAULT : FAULT }),
-      secrets: [CHAT_KEY, MODEL_KEY, wrong],
+      secrets: [CHAT_KEY, MODEL_KEY, wrong, job],
     })
   },
 )

@@ -147,6 +147,7 @@ export async function fuzz(
   const seed = newSeed()
   const succeeded = new Set<Route>()
   let [requests, plays, last] = [0, 0, '']
+  let statuses: number[] = []
 
   async function play(all: readonly Sent[]): Promise<void> {
     if (plays++ % 10 === 0) await subject.refresh()
@@ -156,6 +157,7 @@ export async function fuzz(
         const answer = await send(sent, subject)
         const broken = [...brokenPromises(answer, sent, subject)]
         last = `${describe(sent)} answered ${answer.status}: ${answer.text.slice(0, 500)}`
+        statuses.push(answer.status)
         if (broken.length > 0) throw new Error(`${broken.join('; ')}: ${last}`)
         if (answer.status < 400) succeeded.add(sent.route)
       }),
@@ -169,10 +171,12 @@ export async function fuzz(
 
   for (const route of subject.routes.filter(({ webSocketOf }) => webSocketOf === undefined)) {
     const property = fc.asyncProperty(validRequest(route, subject), (sent) => play([sent]))
+    statuses = []
     for (let tries = 0; tries < MAX_TRIES && !succeeded.has(route); tries++) {
       await hold(property, 1, seed + tries)
     }
-    const more = succeeded.has(route) ? '' : `; the last: ${last}`
+    const answers = `seed ${seed}: ${statuses.join()}; the last: ${last}`
+    const more = succeeded.has(route) ? '' : `; ${answers}`
     t.ok(succeeded.has(route), `a valid ${route.method} ${route.path} succeeds${more}`)
   }
   const nearly = fc.oneof(...subject.routes.map((route) => nearlyValidRequest(route, subject)))

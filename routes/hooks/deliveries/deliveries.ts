@@ -1,7 +1,7 @@
 import { badRequest, Fault, NO_ROUTE } from '../../../kernel/fault.ts'
 import type { BodyResult } from '../../../kernel/http/body.ts'
 import type { Context } from '../../../kernel/http/context.ts'
-import { jsonReply } from '../../../kernel/http/reply.ts'
+import { jsonReply, type Reply } from '../../../kernel/http/reply.ts'
 import { createRouter, noRoute, type Fallback, type Route } from '../../../kernel/http/router.ts'
 import type { Operation } from '../../../kernel/openapi.ts'
 import {
@@ -14,10 +14,10 @@ import {
   type Receiver,
   type Receiving,
 } from '../../../services/hooks/deliveries/deliveries.ts'
+import type { PlainAnswer } from '../../../services/hooks/schemes/handshakes.ts'
 import { schemeOf } from '../../../services/hooks/schemes/schemes.ts'
 import { mayDeliver } from '../../../services/hooks/schemes/secrets.ts'
 import type { HooksRoutes } from '../kit.ts'
-import { plainReply } from '../schemes.ts'
 import { BY_NAME, BY_PATH, SIGNED } from './operations.ts'
 
 type Receivers = Receiver & Pick<HooksRoutes, 'maxBody'>
@@ -45,9 +45,9 @@ function genericRoutes(receiver: Receivers): readonly Operation[] {
 }
 
 /**
- * A request below `/webhooks/` that no route takes is answered as everywhere, and kept among the
- * rejections: it may be a delivery to a mistyped address. A generic receiver gets other methods than
- * POST where an operator has chosen some, and a GET or HEAD by which its sender checks the address.
+ * A request below `/webhooks/` that no route takes is answered as everywhere. It is also kept among
+ * the rejections: it may be a delivery to a mistyped address. A generic receiver gets methods that an
+ * operator chose, and the GET or HEAD by which its sender checks the address.
  */
 export function hooksFallback(app: HooksRoutes): Fallback {
   const { hooks } = app
@@ -105,6 +105,21 @@ async function receive(
   if (status === 204) return { status, headers: {}, body: null }
   const { id, trust_mode, verified, received_at } = saved
   return jsonReply({ id, provider: head.provider, trust_mode, verified, received_at }, status)
+}
+
+/** Sends what a stranger or an operator chose as text or data, never as a page of this origin. */
+function plainReply({ status, type, body, headers }: PlainAnswer): Reply {
+  return {
+    status,
+    headers: {
+      ...(type !== undefined && { 'content-type': type }),
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': 'sandbox',
+      'cache-control': 'no-store',
+      ...headers,
+    },
+    body: body ?? null,
+  }
 }
 
 function unreadBody(receiver: Receivers, head: DeliveryHead, { reason }: Unread) {

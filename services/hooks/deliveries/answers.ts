@@ -10,8 +10,8 @@ import { field } from '../../../kernel/validate.ts'
 import type { PlainAnswer } from '../schemes/handshakes.ts'
 import type { Scheme } from '../schemes/schemes.ts'
 
-// Which methods a generic receiver takes and what it answers to a stored delivery, where an
-// operator has chosen that.
+// The methods that a generic receiver takes, and its answer to a stored delivery. An operator
+// chooses both.
 
 /** The methods that may be chosen, in the order of a list. */
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -41,13 +41,13 @@ export const AnswerFields = Type.Object({
 })
 export type AnswerFields = Type.Static<typeof AnswerFields>
 
-/** What an operator has chosen; null stands for what is usual, an absent member stays. */
+/** What an operator has chosen. Null restores what is usual; an absent member changes nothing. */
 export interface AnswerChanges {
   methods?: readonly DeliveryMethod[] | null
   answer?: ChosenAnswer | null
 }
 
-/** Reads what an operator has chosen. Throws a fault that names the field that has no effect. */
+/** Reads what an operator has chosen. Throws a fault that names a field without effect. */
 export function readAnswers(fields: AnswerFields): AnswerChanges {
   const { methods, answer_status, answer_type, answer_body } = fields
   const isAnswered = [answer_status, answer_type, answer_body].some((text) => text !== undefined)
@@ -80,8 +80,8 @@ function chosenAnswer(fields: AnswerFields): ChosenAnswer | null {
 type Signed = Pick<Scheme, 'signed' | 'covers'>
 
 /**
- * Refuses methods whose deliveries have their content in the address, where a signature does not
- * cover that: whoever sees one such delivery could change its query, and it would be verified.
+ * Refuses GET and DELETE for a scheme that does not sign the address. Their content is the query:
+ * the signature of one delivery would verify any other query.
  */
 export function checkMethods(
   methods: readonly DeliveryMethod[] | null,

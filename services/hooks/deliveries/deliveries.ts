@@ -57,8 +57,8 @@ export interface Receiving {
 }
 
 /**
- * What comes of an accepted request: a stored event that is acknowledged as the contract has it, or
- * another answer, which an operator has chosen or a check of the address asks for.
+ * An accepted request: `acknowledged` is a stored event with the answer of the contract. `answered`
+ * has another answer: an operator chose it, or the request checks the address.
  */
 export type Received =
   | { kind: 'acknowledged'; saved: SavedEvent; status: 200 | 202 | 204 }
@@ -290,9 +290,7 @@ function proveCaller(
   return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
 }
 
-/**
- * Stores a delivery, and nothing of a HEAD. One that is signed and has no id is known by its bytes.
- */
+/** Stores a delivery, but not a HEAD. A signed delivery without an id is known by its bytes. */
 async function store(
   { ingest }: Receiver,
   head: DeliveryHead,
@@ -324,7 +322,7 @@ async function store(
   return { kind: 'acknowledged', saved, status }
 }
 
-/** A signature that leaves out what may matter proves its caller, as a token does. */
+/** A signature that does not cover the whole event proves its caller alone, as a token does. */
 function trustOf({ trust_mode }: Provider, scheme: Scheme | undefined) {
   if (scheme === undefined) return trust_mode === 'token' ? 'token' : 'open'
   return scheme.covers === undefined ? scheme.algorithm : 'token'

@@ -60,8 +60,8 @@ export function sha256Hex(data: string | Buffer): string {
 }
 
 /**
- * The id of a delivery without one. Of other methods than POST the query is content, too: a GET has
- * no other.
+ * The id of a delivery whose sender gives none. For methods other than POST it covers the method and
+ * the query, too: a GET has no other content.
  */
 export function idOfBytes(method: string, search: string, body: Buffer): string {
   const hash = sha256Hex(body)

@@ -140,7 +140,9 @@ function sealHeaders(
 }
 
 function refuseName(name: string): void {
-  if (!NAME.test(name)) throw unprocessable('headers must have names that HTTP knows.', 'headers')
+  if (!NAME.test(name)) {
+    throw unprocessable('headers must have names such as X-Tenant, without spaces.', 'headers')
+  }
   if (name === 'authorization') {
     throw unprocessable(
       'headers must not have authorization: it has a field of its own.',

@@ -6,7 +6,7 @@ import { memberName, readMembers, readSince, SINCE_FORM } from '../events/filter
 import { parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
 import { SCHEME_NAMES, schemeNamed } from '../schemes/schemes.ts'
 import { isGenericName } from '../schemes/secrets.ts'
-import { isSignable } from '../schemes/signatures.ts'
+import { isSignable } from '../schemes/signing.ts'
 
 // What is configured of a destination: the fields of the pages, the members of the API and the
 // flags of the command, as one schema.

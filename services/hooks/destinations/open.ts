@@ -94,7 +94,7 @@ async function plan(state: DestinationsState, isStopped: () => boolean): Promise
   }
 }
 
-/** Those that are behind the log: together, but for those whose filters read payloads. */
+/** The destinations to plan, in groups: each one whose filters read payloads is alone. */
 function groupsOf(work: readonly Work[]): readonly (readonly Work[])[] {
   const behind = work.filter((one) => one.behind)
   const alone = behind.filter((one) => one.reads_payloads).map((one) => [one])
@@ -114,7 +114,7 @@ export async function planStep(db: Database, group: readonly Work[]) {
     const [first] = owners
     if (first === undefined) return []
     let last = Number.MAX_SAFE_INTEGER
-    // Such a destination is alone.
+    // It is alone in its group.
     if (group.some((one) => one.reads_payloads)) {
       const step = { after: first.position, ...PAYLOAD_STEP }
       last = (await eventQueries.searchWindowThrough(tx, step))?.id ?? last

@@ -9,7 +9,7 @@ import {
   type Problem,
   type Signers,
 } from '../replays/attempt.ts'
-import { signDelivery } from '../schemes/signatures.ts'
+import { signDelivery } from '../schemes/signing.ts'
 import { openCredentials, type Credentials } from './credentials.ts'
 import { fillTemplate } from './template.ts'
 

@@ -10,8 +10,8 @@ import { isRepeatable } from '../replays/outgoing.ts'
 import { headersByName, headersInOrder, REDACTED } from '../redact.ts'
 
 /**
- * hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. An event of
- * another method than POST has two members more: its query may be all that it says.
+ * hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. An event
+ * that came by another method than POST also has `method` and `query`: a GET has no other content.
  */
 export const EventDetail = Type.Object({
   ...Type.Omit(StoredEvent, ['method', 'query']).properties,

@@ -51,8 +51,8 @@ export function listNewest(db: Database, limit: number): Promise<readonly EventS
 
 /**
  * A page of the log: by its indexes or, for filters that no index has, by reading the events in
- * steps for a bounded time. A search may end with few events and a cursor to continue from. So it
- * does when its client is `gone`. It is refused when it can't begin in time.
+ * steps for a bounded time. A search may end with few events and a cursor to continue from, also
+ * because its client is `gone`. It is refused when it can't begin in time.
  */
 export async function findEvents(
   db: Database,

@@ -8,8 +8,8 @@ import {
 /** An event as a row of a list on a page. */
 export interface EventRow extends EventSummary {
   /**
-   * The beginning of the payload on one line; empty without any, null when it is not text. Of
-   * another method than POST its name and query come first.
+   * The beginning of the payload on one line: empty without a payload, null when it is not text. A
+   * method other than POST and its query come first.
    */
   preview: string | null
 }

@@ -36,7 +36,7 @@ const MIB = 1024 * 1024
 /** What GitHub's documentation asks for where an answer does not say how long to wait. */
 const LIMITED_S = 60
 
-/** Reads a page of a list. Throws a `Fault` for whatever is no such page. */
+/** Reads a page of a list. Throws a `Fault` if the answer has another form. */
 export async function readPage<S extends TSchema>(
   api: SenderApi,
   schema: S,

@@ -49,8 +49,8 @@ const MAX_STATUS = 200
 const PAUSE_MS = 1_000
 
 /**
- * Finds what the webhooks of a repository or an organization that lead here failed to deliver, and
- * asks for its redelivery. An attempt that succeeded later counts for its delivery.
+ * Looks at the webhooks of a repository or an organization that lead here. Finds what they failed to
+ * deliver, and asks for it again. An attempt that succeeded later counts for its delivery.
  */
 export async function recoverFromGithub(
   api: SenderApi,

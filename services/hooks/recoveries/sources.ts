@@ -42,7 +42,7 @@ function readSource(text: string): Source {
   const [sender, target = ''] = text.split(':', 2)
   const source = text === 'stripe' ? STRIPE : sender === 'github' && githubSource(target)
   if (source === false || source === undefined) {
-    throw new SyntaxError('an entry of it has another form')
+    throw new SyntaxError('an entry has another form')
   }
   return source
 }

@@ -9,15 +9,9 @@ import { headersByName } from '../redact.ts'
 import type { Registry } from '../registry.ts'
 import { schemeOf } from '../schemes/schemes.ts'
 import { isSignedProvider, type SigningSecrets } from '../schemes/secrets.ts'
-import { signDelivery, type Key } from '../schemes/signatures.ts'
-import {
-  ANSWER_BYTES,
-  isSuccess,
-  keptAnswer,
-  METHOD_MARK,
-  outgoingHeaders,
-  QUERY_MARK,
-} from './outgoing.ts'
+import type { Key } from '../schemes/signatures.ts'
+import { signDelivery } from '../schemes/signing.ts'
+import { ANSWER_BYTES, isSuccess, keptAnswer, outgoingHeaders, requestMarks } from './outgoing.ts'
 
 /** What attempts are made with. */
 export interface AttemptParts extends Signers {
@@ -186,16 +180,6 @@ export function unsignedHeaders(
     ...requestMarks(event),
     ...loopMark(event, signers),
   }
-}
-
-/**
- * Every event is sent by POST: else whoever may deliver would choose what is done at a receiver,
- * with the credentials of a destination. Two headers tell a receiver of another method and its query.
- */
-function requestMarks({ method, query }: StoredEvent): Readonly<Record<string, string>> {
-  if (method === null || method === 'POST') return {}
-  const text = query?.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent)
-  return { [METHOD_MARK]: method, ...(text && { [QUERY_MARK]: text }) }
 }
 
 /** The header by which a loop is found. */

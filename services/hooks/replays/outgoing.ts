@@ -1,3 +1,4 @@
+import type { StoredEvent } from '../../../db/hooks/events.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { OutboundResult } from '../../../kernel/net/outbound.ts'
@@ -52,9 +53,21 @@ const OF_ONE_CONNECTION =
 /** Headers that an HTTP client sets by itself; and no answer is unpacked here. */
 const OF_ONE_MESSAGE = /^(host|content-length|expect|accept-encoding)$/
 
-/** What a receiver is told of an event of another method than POST. */
-export const METHOD_MARK = 'x-gatehouse-method'
-export const QUERY_MARK = 'x-gatehouse-query'
+const METHOD_MARK = 'x-gatehouse-method'
+const QUERY_MARK = 'x-gatehouse-query'
+
+/**
+ * Headers with the original method and query of an event that did not come by POST. It is sent by
+ * POST: otherwise a provider could choose DELETE, with the credentials of a destination.
+ */
+export function requestMarks({
+  method,
+  query,
+}: Pick<StoredEvent, 'method' | 'query'>): Readonly<Record<string, string>> {
+  if (method === null || method === 'POST') return {}
+  const text = query?.toWellFormed().replace(/[^\x21-\x7e]/gu, encodeURIComponent)
+  return { [METHOD_MARK]: method, ...(text && { [QUERY_MARK]: text }) }
+}
 
 /** True for a header that the HTTP client alone may set. */
 export function isOfHttp(name: string): boolean {
@@ -77,7 +90,7 @@ export function outgoingHeaders(
   const kept = Object.entries(stored).filter(
     ([name, value]) =>
       isRepeatable(name) &&
-      // Else a provider could claim another method than its own.
+      // A provider must not claim another method than its own.
       name !== METHOD_MARK &&
       name !== QUERY_MARK &&
       !named.includes(name) &&

@@ -19,7 +19,7 @@ export interface Scheme extends SchemeRow {
   isGiven?: true
   /** The receiver's status without a time; that of a missing signature when absent. */
   timeMissing?: 400
-  /** The signature covers nothing of the event, or a few members: it counts as a token. */
+  /** The signature covers nothing of the event, or a few members only: it counts as a token. */
   covers?: 'caller' | 'members'
   /** A list whose first item is signed: a delivery with a second one is refused. */
   single?: string

@@ -30,8 +30,6 @@ export interface Keys {
   retired: readonly Key[]
 }
 
-type Headers = Readonly<Record<string, string>>
-
 /** Why a delivery is not verified. */
 export interface Unverified {
   status: 400 | 401
@@ -166,42 +164,6 @@ export function bodyStaleness(
     : undefined
 }
 
-/** Whether a delivery can be signed here: not by a public key, nor where its way is signed. */
-export function isSignable({ algorithm, signed }: Scheme): boolean {
-  const isHmac = algorithm !== 'ed25519' && algorithm !== 'p256'
-  return isHmac && !/\{(?!body\}|id\}|timestamp\})/.test(signed)
-}
-
-/**
- * Signs a delivery at a time, as its sender would, and returns the headers that prove it. Only
- * some schemes sign its id. No headers where only the sender can sign.
- */
-export function signDelivery(
-  scheme: Scheme,
-  { id, body }: { id: string; body: Buffer },
-  key: Key,
-  at: Date,
-): Headers {
-  const { algorithm, signature, prefix, encoding, list, timestamp } = scheme
-  if (!isSignable(scheme) || algorithm === 'ed25519' || algorithm === 'p256') return {}
-  const stamp = { id, time: timeText(at, scheme) }
-  const [before = '', after = ''] = signedTexts(scheme, stamp, { headers: {}, receivedAt: at })
-  const hmac = createHmac(algorithm, key).update(before).update(body).update(after)
-  const made = prefix + hmac.digest(encoding)
-  const time = list?.time
-  const value = time === undefined ? made : time + stamp.time + list?.separator + made
-  const ids = scheme.signed.includes('{id}') ? scheme.id.headers : []
-  return {
-    ...sameValue(ids, id),
-    ...sameValue(timestamp, stamp.time),
-    ...sameValue(signature, value),
-  }
-}
-
-function sameValue(names: readonly string[], value: string): Headers {
-  return Object.fromEntries(names.map((name) => [name, value]))
-}
-
 /** Reads the stamp and all well-formed signatures, or says what is wrong with the headers. */
 function read(scheme: Scheme, head: ReadHead): Signed | Unverified {
   const { list, timestamp, signed } = scheme
@@ -288,11 +250,6 @@ function secondsOf(time: string, { clock }: Scheme): number {
   if (clock === undefined) return Number(time)
   const ms = clock === 'milliseconds' ? Number(time) : Date.parse(time)
   return Math.floor(ms / 1000)
-}
-
-function timeText(at: Date, { clock }: Scheme): string {
-  if (clock === 'RFC 3339') return at.toISOString()
-  return String(clock === 'milliseconds' ? at.getTime() : Math.floor(at.getTime() / 1000))
 }
 
 /**

@@ -62,10 +62,8 @@ export function searchTool({ db, clock }: Hooks): Tool {
         const problem = 'Give text, members or header; list_webhook_events lists all events.'
         throw new CallError('invalid_argument', problem)
       }
-      const texts: Readonly<Record<string, unknown>> = {
-        ...{ ...filters, limit },
-        json: memberLines(members ?? {}),
-      }
+      const json = memberLines(members ?? {})
+      const texts: Readonly<Record<string, unknown>> = { ...filters, limit, json }
       const query = validateTexts(EventQuery, (name) => texts[name]?.toString())
       const { events, next_cursor, searchedTo } = await findEvents(db, clock, query, call)
       const found = await withPreviews(db, events)
