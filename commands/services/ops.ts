@@ -59,7 +59,7 @@ export const openService: OpenService = async (context) => {
     runner: openRunners(context, inventory, secrets, sandbox, prices),
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     random: randomBytes,
-    notifyUrl: () => config.current.OPS_NOTIFY_URL,
+    notifyUrls: () => config.current.OPS_NOTIFY_URL ?? [],
     statusServices: () => config.current.OPS_STATUS_SERVICES,
     heartbeatUrl: () => config.current.GATEHOUSE_HEARTBEAT_URL,
     baseUrl,
@@ -144,8 +144,10 @@ function followSecrets(config: ConfigSource): () => readonly string[] {
 /**
  * The text of every secret variable that is set, passwords in their URLs, and the agent's keys.
  */
-function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
+function secretsOf({ origins, environment, current }: ConfigSource): readonly string[] {
   const secrets = AGENT_SECRETS.flatMap((name) => environment[name] ?? [])
+  // The variable has several: each is a secret by itself.
+  secrets.push(...(current.OPS_NOTIFY_URL ?? []).map(({ url }) => url))
   for (const { secret, text } of origins.values()) {
     if (!secret) continue
     secrets.push(text)

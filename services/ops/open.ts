@@ -9,7 +9,7 @@ import { createBeats } from './beats.ts'
 import { startCheckMeasures } from './checks/health.ts'
 import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
 import { startWatch, type WatchOptions } from './checks/watch.ts'
-import { startNotifier, type NotifyOptions } from './events.ts'
+import { startNotifier, type NotifyOptions } from './notices/sender.ts'
 import { createRedact } from './redact.ts'
 import { createPublicStatus, type StatusOptions } from './status.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
@@ -63,7 +63,13 @@ export async function openOps(options: OpsOptions) {
   const reports = reportsTo(log, 'memories not faded', 'memories fade again')
   const fading = repeat(clock, FADE_MS, 'fading of memories', fade, reports)
   const retention = startRetention(options, resultsDir)
-  const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
+  const stops = [
+    fading.stop,
+    retention.close,
+    startNotifier(options).close,
+    config.close,
+    alerts.close,
+  ]
   const measures = startCheckMeasures({ ...options, redact })
   sessions.onChange(() => void measures.now())
   stops.push(measures.stop)

@@ -1,0 +1,182 @@
+import type { Database, Transaction } from '../../../db/client.ts'
+import { noticeQueries as q, type Notice } from '../../../db/ops/notices.ts'
+import { causeOf, codeOf, type Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
+import { repeat, reportsTo } from '../../../kernel/repeat.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { Address } from './address.ts'
+import { requestOf } from './kinds.ts'
+import { beginNotice, endNotice } from './notices.ts'
+
+/** Where notices go. */
+export interface Target {
+  /** As pages, logs and other targets name it. */
+  name: string
+  address: Address
+}
+
+export interface NotifyOptions {
+  db: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  /** The addresses of the configuration, read for each round. */
+  notifyUrls: () => readonly Address[]
+  /** Public address of the service, for links to sessions. */
+  baseUrl: () => string
+}
+
+const ROUND_MS = 1_000
+const TIMEOUT_MS = 10_000
+/** What is older is no news to a target that is new. */
+const NEWS_MS = 24 * 3_600_000
+/** The others hear of a target that has failed for this long. */
+const FAILING_MS = 10 * 60_000
+const MAX_CHANGES = 100
+
+/** The targets of the configuration. */
+export function configuredTargets(urls: readonly Address[]): readonly Target[] {
+  return urls.map((address, at) => {
+    return { name: at === 0 ? 'OPS_NOTIFY_URL' : `OPS_NOTIFY_URL ${at + 1}`, address }
+  })
+}
+
+/**
+ * Sends the notices of all instances to each target. What a target gets is a row: claimed, sent,
+ * and marked as sent; one that is not taken is sent again until it is. A notice whose
+ * acknowledgement is lost is sent again, with the same idempotency key. A target that hangs holds
+ * up no other.
+ */
+export function startNotifier(options: NotifyOptions) {
+  const { db, clock, log, metrics, notifyUrls, baseUrl } = options
+  const sent = metrics.counter('gatehouse_ops_notices', 'Notices by what came of a try.')
+  const stopping = new AbortController()
+  /** The targets that are sent to now. */
+  const sending = new Map<string, Promise<void>>()
+  /** The targets that took nothing at the last try. */
+  const refusing = new Set<string>()
+  /** Why what is due could not be read or recorded since the last round. */
+  let failure: unknown
+
+  /** Sends the notices that are due to a target, until one is not taken. */
+  async function sendDue({ name: target, address }: Target): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const notice = await q.claimSend(db, { target, now: clock.now() })
+      if (notice === undefined) return
+      const problem = await send(address, notice, baseUrl(), stopping.signal)
+      sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
+      // What a stop has interrupted is no problem of the receiver.
+      if (problem !== undefined && stopping.signal.aborted) return
+      logOutcome(target, notice.id, problem)
+      const outcome = { notice: notice.id, target, problem: problem ?? null, now: clock.now() }
+      await q.finishSend(db, outcome)
+      if (problem !== undefined) return
+    }
+  }
+
+  /** Logs once when a target stops taking notices, and once when it takes one again. */
+  function logOutcome(target: string, notice: number, problem: string | undefined): void {
+    if (problem !== undefined && !refusing.has(target)) {
+      log.warn('notice not taken, tried again later', { target, notice, problem })
+    }
+    if (problem === undefined && refusing.has(target)) {
+      log.info('notices are taken again', { target })
+    }
+    if (problem === undefined) refusing.delete(target)
+    else refusing.add(target)
+  }
+
+  function begin(target: Target): void {
+    if (sending.has(target.name)) return
+    const job = sendDue(target)
+      .catch((error: unknown) => void (failure = error))
+      .finally(() => sending.delete(target.name))
+    sending.set(target.name, job)
+  }
+
+  async function round(): Promise<void> {
+    const targets = configuredTargets(notifyUrls())
+    const now = clock.now()
+    await notifyOfTargets(db, targets, now)
+    const since = new Date(now.getTime() - NEWS_MS)
+    const planned = targets.map(({ name }) => ({ name, since }))
+    if (targets.length > 0) await q.planSends(db, { targets: planned, now })
+    for (const target of targets) begin(target)
+    if (failure === undefined) return
+    const error = failure
+    failure = undefined
+    throw error
+  }
+
+  const reports = reportsTo(log, 'notices not looked up', 'notices are looked up again')
+  const rounds = repeat(clock, ROUND_MS, 'notices', round, reports)
+  return {
+    /** Plans and begins now what is due. */
+    round: rounds.now,
+    /** Resolves when nothing is being sent. */
+    async settled(): Promise<void> {
+      await Promise.all(sending.values())
+    },
+    async close(): Promise<void> {
+      stopping.abort()
+      await rounds.stop()
+      await Promise.all(sending.values())
+    },
+  }
+}
+
+/** Notifies the other targets once that a target fails, and once that it works again. */
+async function notifyOfTargets(db: Database, targets: readonly Target[], now: Date) {
+  const names = targets.map(({ name }) => name)
+  const since = new Date(now.getTime() - FAILING_MS)
+  const asked = { since, names, limit: MAX_CHANGES }
+  const changes = await q.listTargetChanges(db, asked)
+  if (changes.length === 0) return
+  await db.transaction(async (tx) => {
+    // Another instance may have found the same.
+    await q.lockNotices(tx, {})
+    for (const change of await q.listTargetChanges(tx, asked)) await noteChange(tx, change, now)
+  })
+}
+
+async function noteChange(
+  tx: Transaction,
+  { target, fails }: { target: string; fails: boolean },
+  now: Date,
+): Promise<void> {
+  const about = { session: null, service: 'gatehouse', now }
+  const key = `target ${target}`
+  if (fails) {
+    const message = `Notices are not taken by ${target}: they are tried again`
+    await beginNotice(tx, { ...about, level: 'critical', message }, key, target)
+  } else {
+    const message = `Notices are taken again by ${target}, or no longer sent there`
+    await endNotice(tx, { ...about, level: 'info', message }, key)
+  }
+}
+
+/** Why sending failed, or undefined. Never quotes the receiver's address: it may contain a key. */
+async function send(
+  address: Address,
+  notice: Notice,
+  baseUrl: string,
+  stopping: AbortSignal,
+): Promise<string | undefined> {
+  const { session_id } = notice
+  const link = session_id === null ? `${baseUrl}/events` : `${baseUrl}/sessions/${session_id}`
+  const { url, headers, body } = requestOf(address, notice, link)
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { ...headers, 'user-agent': 'gatehouse', 'idempotency-key': `notice-${notice.id}` },
+      body,
+      redirect: 'error',
+      signal: AbortSignal.any([stopping, AbortSignal.timeout(TIMEOUT_MS)]),
+    })
+    await response.body?.cancel()
+    return response.ok ? undefined : `the receiver answered ${response.status}`
+  } catch (error) {
+    const cause = causeOf(error)
+    return codeOf(cause) ?? (cause instanceof Error ? cause.name : 'no connection')
+  }
+}
