@@ -1,12 +1,13 @@
 import type { Database, Transaction } from '../../../db/client.ts'
 import { noticeQueries as q, type Notice } from '../../../db/ops/notices.ts'
-import { causeOf, codeOf, type Log } from '../../../kernel/log.ts'
+import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Address } from './address.ts'
-import { requestOf } from './kinds.ts'
+import type { Message } from './kinds.ts'
 import { beginNotice, endNotice } from './notices.ts'
+import { sendMessage } from './send.ts'
 
 /** Where notices go. */
 export interface Target {
@@ -27,7 +28,6 @@ export interface NotifyOptions {
 }
 
 const ROUND_MS = 1_000
-const TIMEOUT_MS = 10_000
 /** What is older is no news to a target that is new. */
 const NEWS_MS = 24 * 3_600_000
 /** The others hear of a target that has failed for this long. */
@@ -63,7 +63,7 @@ export function startNotifier(options: NotifyOptions) {
     while (!stopping.signal.aborted) {
       const notice = await q.claimSend(db, { target, now: clock.now() })
       if (notice === undefined) return
-      const problem = await send(address, notice, baseUrl(), stopping.signal)
+      const problem = await sendMessage(address, messageOf(notice, baseUrl()), stopping.signal)
       sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
       // What a stop has interrupted is no problem of the receiver.
       if (problem !== undefined && stopping.signal.aborted) return
@@ -155,28 +155,9 @@ async function noteChange(
   }
 }
 
-/** Why sending failed, or undefined. Never quotes the receiver's address: it may contain a key. */
-async function send(
-  address: Address,
-  notice: Notice,
-  baseUrl: string,
-  stopping: AbortSignal,
-): Promise<string | undefined> {
-  const { session_id } = notice
+/** A notice as it is sent, with the link to what it is about. */
+function messageOf(notice: Notice, baseUrl: string): Message {
+  const { id, session_id } = notice
   const link = session_id === null ? `${baseUrl}/events` : `${baseUrl}/sessions/${session_id}`
-  const { url, headers, body } = requestOf(address, notice, link)
-  try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { ...headers, 'user-agent': 'gatehouse', 'idempotency-key': `notice-${notice.id}` },
-      body,
-      redirect: 'error',
-      signal: AbortSignal.any([stopping, AbortSignal.timeout(TIMEOUT_MS)]),
-    })
-    await response.body?.cancel()
-    return response.ok ? undefined : `the receiver answered ${response.status}`
-  } catch (error) {
-    const cause = causeOf(error)
-    return codeOf(cause) ?? (cause instanceof Error ? cause.name : 'no connection')
-  }
+  return { notice, link, site: baseUrl, key: `notice-${id}` }
 }
