@@ -60,6 +60,7 @@ export const openService: OpenService = async (context) => {
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     random: randomBytes,
     notifyUrls: () => config.current.OPS_NOTIFY_URL ?? [],
+    secretBox: context.secrets.box,
     statusServices: () => config.current.OPS_STATUS_SERVICES,
     heartbeatUrl: () => config.current.GATEHOUSE_HEARTBEAT_URL,
     baseUrl,

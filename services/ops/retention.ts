@@ -6,10 +6,11 @@ import { noticeQueries } from '../../db/ops/notices.ts'
 import { retentionQueries as q } from '../../db/ops/retention.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
 import type { InventorySource } from './inventory/inventory.ts'
-import { configuredTargets, type NotifyOptions } from './notices/sender.ts'
+import type { NotifyOptions } from './notices/sender.ts'
+import { readTargets } from './notices/targets.ts'
 import { cooldownOf } from './operations/operations.ts'
 
-type Basis = Pick<NotifyOptions, 'db' | 'clock' | 'log' | 'notifyUrls'>
+type Basis = Pick<NotifyOptions, 'db' | 'clock' | 'log' | 'notifyUrls' | 'secretBox'>
 
 export interface RetentionOptions extends Basis {
   /** How many days to keep things; 0 for ever. */
@@ -35,7 +36,7 @@ const SESSION_FILE = /^session-\d+\.ndjson$/
  * of the last one in its escalation chain. A running session has no age.
  */
 export function startRetention(options: RetentionOptions, folder: string) {
-  const { db, clock, log, keptDays, inventory, notifyUrls } = options
+  const { db, clock, log, keptDays, inventory, notifyUrls, secretBox } = options
   const steadyNow = openSteadyTime(clock)
 
   async function run(inBatches: InBatches) {
@@ -67,7 +68,8 @@ export function startRetention(options: RetentionOptions, folder: string) {
     const actions = await prune(q.pruneActions, Math.max(keptMs, cooldownMs))
     const checks = await pruneChecks(prune)
     const before = new Date(now - NOTICES_MS)
-    const names = configuredTargets(notifyUrls()).map(({ name }) => name)
+    const targets = await readTargets(db, notifyUrls(), secretBox)
+    const names = targets.map(({ name }) => name)
     await noticeQueries.pruneNotices(db, { before, names })
     if (lines + sessions + events + alerts + actions + checks + files === 0) return
     log.info('pruned', { lines, sessions, events, alerts, actions, checks, files })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/client.ts'
 import { Unavailable } from '../../kernel/fault.ts'
@@ -7,6 +8,8 @@ import type { Clock } from '../../kernel/time.ts'
 import { readAddress } from '../../services/ops/notices/address.ts'
 import { beginNotice, endNotice } from '../../services/ops/notices/notices.ts'
 import { startNotifier } from '../../services/ops/notices/sender.ts'
+import { addTarget, type TargetForm } from '../../services/ops/notices/targets.ts'
+import { createSecretBox } from '../../services/hooks/schemes/secrets.ts'
 import type { Level } from '../../db/ops/events.ts'
 import type { Backend, Row } from './backends.ts'
 import type { Owner } from './owner.ts'
@@ -18,6 +21,7 @@ export type Told = {
   readonly key: string
   readonly id: number
   readonly begin_id: number | null
+  readonly reminder: number
   readonly level: string
   readonly message: string
   /** When it came, by the clock of the test. */
@@ -38,6 +42,8 @@ export type Notified = {
   pass(seconds: number, step?: number): Promise<void>
   begin(key: string, level?: Level): Promise<void>
   end(key: string): Promise<void>
+  /** Adds a target of the database, at this path. */
+  add(name: string, path: string, form?: TargetForm): Promise<void>
   query(text: string): Promise<readonly Row[]>
   logged(): string
 }
@@ -83,7 +89,15 @@ export async function openNotified(
     transaction: (work) => (reached ? opened.db.transaction(work) : Promise.reject(away())),
   }
   const addresses = paths.map((path) => readAddress(`${url}${path}`))
-  const options = { db, clock, log, notifyUrls: () => addresses, baseUrl: () => 'http://ops' }
+  const box = createSecretBox(Buffer.alloc(32, 1), randomBytes)
+  const options = {
+    db,
+    clock,
+    log,
+    notifyUrls: () => addresses,
+    baseUrl: () => 'http://ops',
+    secretBox: () => box,
+  }
   const notifiers = [0, 1].map(() => startNotifier({ ...options, metrics: createMetrics() }))
   t.teardown(async () => {
     for (const notifier of notifiers) await notifier.close()
@@ -113,6 +127,12 @@ export async function openNotified(
       const event = { ...about, level: 'info', message: `${key} ends`, now: clock.now() } as const
       await opened.db.transaction((tx) => endNotice(tx, event, key))
     },
+    add: (name, path, form = {}) =>
+      addTarget(
+        { db: opened.db, actor: { kind: 'command' }, box: () => box, now: clock.now },
+        name,
+        { ...form, url: `${url}${path}` },
+      ),
     query: (text) =>
       opened.db.run({ name: text.slice(0, 60), text }, []) as Promise<readonly Row[]>,
     logged: () => logged,

@@ -17,7 +17,7 @@ const LINK = `${SITE}/sessions/3`
 const begin: Notice = {
   ...{ id: 7, session_id: 3, kind: 'event', level: 'critical', service: 'shop' },
   message: 'front <!channel> & [a](https://b.example/) @everyone',
-  ...{ created_at: new Date('2026-05-04T08:30:00Z'), lasts: true, begin_id: null },
+  ...{ created_at: new Date('2026-05-04T08:30:00Z'), lasts: true, begin_id: null, reminder: 0 },
 }
 const end: Notice = { ...begin, id: 9, level: 'info', message: 'good', lasts: false, begin_id: 7 }
 

@@ -61,3 +61,77 @@ await t.test('a target that fails is told to the others, once, and that it works
   const [end] = one.taken('/b').slice(2)
   t.equal(end?.begin_id, one.taken('/b')[1]?.id, 'the end names its beginning')
 })
+
+/** Eleven in the evening, by the clock of this machine. */
+const EVENING = new Date(2026, 4, 4, 23, 0).getTime()
+
+await t.test('what lasts shorter than a target asks is not told to it', async (t) => {
+  const one = await openNotified(t, postgres, ['/all'])
+  await one.add('slow', '/slow', { after_s: 300 })
+  await one.begin('short')
+  await one.pass(240)
+  await one.end('short')
+  await one.pass(600)
+  await one.begin('long')
+  await one.pass(240)
+  t.same(messages(one.taken('/slow')), [])
+  await one.pass(120)
+  t.same(messages(one.taken('/slow')), ['long fails'])
+  await one.end('long')
+  await one.pass(60)
+  t.same(messages(one.taken('/slow')), ['long fails', 'long ends'])
+  const all = ['short fails', 'short ends', 'long fails', 'long ends']
+  t.same(messages(one.taken('/all')), all)
+  one.reach(false)
+  await one.begin('unseen')
+  await one.pass(600)
+  await one.end('unseen')
+  one.reach(true)
+  await one.pass(60)
+  t.same(messages(one.taken('/slow')).slice(2), ['unseen ends'], 'it lasted over five minutes')
+})
+
+await t.test('services, levels and quiet hours of a target', async (t) => {
+  const one = await openNotified(t, postgres, [], EVENING)
+  await one.add('quiet', '/quiet', { quiet: '22:00-07:00' })
+  await one.add('levels', '/levels', { levels: ['critical'] })
+  await one.add('services', '/services', { services: ['other'] })
+  await one.begin('warned', 'warning')
+  await one.begin('broken', 'critical')
+  await one.begin('over', 'warning')
+  await one.pass(HOUR_S)
+  await one.end('broken')
+  await one.end('over')
+  await one.pass(HOUR_S)
+  t.same(messages(one.taken('/quiet')), ['broken fails', 'broken ends'])
+  await one.pass(7 * HOUR_S, 600)
+  t.same(messages(one.taken('/quiet')).slice(2).toSorted(), ['over ends', 'warned fails'])
+  t.ok(
+    one
+      .taken('/quiet')
+      .slice(2)
+      .every(({ at }) => at.getHours() === 7),
+  )
+  t.same(messages(one.taken('/levels')), ['broken fails', 'broken ends'])
+  t.same(messages(one.taken('/services')), [])
+})
+
+await t.test('a reminder every few hours, until it is over', async (t) => {
+  const one = await openNotified(t, postgres, ['/once'])
+  await one.add('reminded', '/reminded', { remind_s: 4 * HOUR_S })
+  await one.begin('check')
+  await one.pass(13 * HOUR_S, 600)
+  t.match(one.taken('/reminded'), [
+    { reminder: 0 },
+    { reminder: 1 },
+    { reminder: 2 },
+    { reminder: 3 },
+  ])
+  const keys = one.taken('/reminded').map(({ key }) => key)
+  t.equal(new Set(keys).size, 4, 'each is another notice')
+  await one.end('check')
+  await one.pass(13 * HOUR_S, 600)
+  t.equal(one.taken('/reminded').length, 5)
+  t.equal(messages(one.taken('/reminded')).at(-1), 'check ends')
+  t.same(messages(one.taken('/once')), ['check fails', 'check ends'])
+})

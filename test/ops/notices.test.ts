@@ -55,8 +55,8 @@ await t.test('notices of one probe', async (t) => {
       'idempotency-key': /^notice-\d+$/,
     })
     t.same(Object.keys(notice ?? {}).toSorted(), [
-      ...['begin_id', 'created_at', 'id', 'kind', 'lasts', 'level', 'message', 'service'],
-      ...['session_id', 'url'],
+      ...['begin_id', 'created_at', 'id', 'kind', 'lasts', 'level', 'message', 'reminder'],
+      ...['service', 'session_id', 'url'],
     ])
     t.match(notice, {
       kind: 'event',

@@ -71,11 +71,6 @@ export const ADDRESS_FORM = `an http:// or https:// URL for notices as JSON, or 
   .map((kind) => FORMS[kind].form)
   .join(', ')}`
 
-/** The accepted form of an address of a kind, in words. */
-export function formOf(kind: Kind): string {
-  return FORMS[kind].form
-}
-
 /** Reads an address. Throws an error whose message quotes no part of it. */
 export function readAddress(text: string, token?: string): Address {
   const [, prefix = '', scheme = ''] = /^(?:([a-z]+)\+)?([a-z]+):\/\//.exec(text) ?? []

@@ -136,8 +136,9 @@ export function mailOf(message: Message): Mail {
   return { subject, text: `${notice.message}\n\n${notice.created_at.toISOString()}\n${link}\n` }
 }
 
-function titleOf({ notice: { service, level, begin_id } }: Message): string {
-  return `Gatehouse: ${service} (${begin_id === null ? level : 'over'})`
+function titleOf({ notice: { service, level, begin_id, reminder } }: Message): string {
+  const state = begin_id === null ? level : 'over'
+  return `Gatehouse: ${service} (${state}${reminder === 0 ? '' : `, reminder ${reminder}`})`
 }
 
 /** Title, text and link; the link always fits. */

@@ -5,16 +5,11 @@ import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Address } from './address.ts'
+import { isQuiet } from './quiet.ts'
 import type { Message } from './kinds.ts'
 import { beginNotice, endNotice } from './notices.ts'
 import { sendMessage } from './send.ts'
-
-/** Where notices go. */
-export interface Target {
-  /** As pages, logs and other targets name it. */
-  name: string
-  address: Address
-}
+import { readTargets, type SecretBox, type Target } from './targets.ts'
 
 export interface NotifyOptions {
   db: Database
@@ -23,6 +18,8 @@ export interface NotifyOptions {
   metrics: Metrics
   /** The addresses of the configuration, read for each round. */
   notifyUrls: () => readonly Address[]
+  /** Opens the targets of the database; undefined without a key. */
+  secretBox: () => SecretBox | undefined
   /** Public address of the service, for links to sessions. */
   baseUrl: () => string
 }
@@ -34,13 +31,6 @@ const NEWS_MS = 24 * 3_600_000
 const FAILING_MS = 10 * 60_000
 const MAX_CHANGES = 100
 
-/** The targets of the configuration. */
-export function configuredTargets(urls: readonly Address[]): readonly Target[] {
-  return urls.map((address, at) => {
-    return { name: at === 0 ? 'OPS_NOTIFY_URL' : `OPS_NOTIFY_URL ${at + 1}`, address }
-  })
-}
-
 /**
  * Sends the notices of all instances to each target. What a target gets is a row: claimed, sent,
  * and marked as sent; one that is not taken is sent again until it is. A notice whose
@@ -48,7 +38,7 @@ export function configuredTargets(urls: readonly Address[]): readonly Target[] {
  * up no other.
  */
 export function startNotifier(options: NotifyOptions) {
-  const { db, clock, log, metrics, notifyUrls, baseUrl } = options
+  const { db, clock, log, metrics, notifyUrls, secretBox, baseUrl } = options
   const sent = metrics.counter('gatehouse_ops_notices', 'Notices by what came of a try.')
   const stopping = new AbortController()
   /** The targets that are sent to now. */
@@ -59,17 +49,24 @@ export function startNotifier(options: NotifyOptions) {
   let failure: unknown
 
   /** Sends the notices that are due to a target, until one is not taken. */
-  async function sendDue({ name: target, address }: Target): Promise<void> {
+  async function sendDue({ name: target, address, quiet: hours }: Target): Promise<void> {
     while (!stopping.signal.aborted) {
-      const notice = await q.claimSend(db, { target, now: clock.now() })
+      const now = clock.now()
+      const quiet = hours !== null && isQuiet(hours, now)
+      const notice = await q.claimSend(db, { target, now, quiet })
       if (notice === undefined) return
-      const problem = await sendMessage(address, messageOf(notice, baseUrl()), stopping.signal)
+      const message = messageOf(notice, baseUrl())
+      const problem =
+        'problem' in address
+          ? address.problem
+          : await sendMessage(address, message, stopping.signal)
       sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
       // What a stop has interrupted is no problem of the receiver.
       if (problem !== undefined && stopping.signal.aborted) return
       logOutcome(target, notice.id, problem)
-      const outcome = { notice: notice.id, target, problem: problem ?? null, now: clock.now() }
-      await q.finishSend(db, outcome)
+      const { id, reminder: number } = notice
+      const outcome = { notice: id, target, number, problem: problem ?? null }
+      await q.finishSend(db, { ...outcome, now: clock.now() })
       if (problem !== undefined) return
     }
   }
@@ -94,13 +91,23 @@ export function startNotifier(options: NotifyOptions) {
     sending.set(target.name, job)
   }
 
+  async function plan(targets: readonly Target[], now: Date): Promise<void> {
+    const aDayAgo = new Date(now.getTime() - NEWS_MS)
+    const planned = targets.map(({ name, services, levels, after_s, since = aDayAgo }) => {
+      return { name, services, levels, after_s, since: since > aDayAgo ? since : aDayAgo }
+    })
+    if (planned.length > 0) await q.planSends(db, { targets: planned, now })
+    const reminded = targets.filter(({ remind_s }) => remind_s !== null)
+    if (reminded.length === 0) return
+    const reminders = reminded.map(({ name, remind_s }) => ({ name, remind_s }))
+    await q.planReminders(db, { targets: reminders, now })
+  }
+
   async function round(): Promise<void> {
-    const targets = configuredTargets(notifyUrls())
+    const targets = await readTargets(db, notifyUrls(), secretBox)
     const now = clock.now()
     await notifyOfTargets(db, targets, now)
-    const since = new Date(now.getTime() - NEWS_MS)
-    const planned = targets.map(({ name }) => ({ name, since }))
-    if (targets.length > 0) await q.planSends(db, { targets: planned, now })
+    await plan(targets, now)
     for (const target of targets) begin(target)
     if (failure === undefined) return
     const error = failure
@@ -157,7 +164,28 @@ async function noteChange(
 
 /** A notice as it is sent, with the link to what it is about. */
 function messageOf(notice: Notice, baseUrl: string): Message {
-  const { id, session_id } = notice
+  const { id, session_id, reminder } = notice
   const link = session_id === null ? `${baseUrl}/events` : `${baseUrl}/sessions/${session_id}`
-  return { notice, link, site: baseUrl, key: `notice-${id}` }
+  return {
+    notice,
+    link,
+    site: baseUrl,
+    key: reminder === 0 ? `notice-${id}` : `notice-${id}-${reminder}`,
+  }
+}
+
+/** Sends a notice that is stored nowhere. Gives why it was not taken, or undefined. */
+export async function testTarget(
+  { address }: Target,
+  now: Date,
+  baseUrl: string,
+): Promise<string | undefined> {
+  if ('problem' in address) return address.problem
+  const notice: Notice = {
+    ...{ id: 0, session_id: null, kind: 'event', level: 'info', service: 'gatehouse' },
+    message: 'A test of `gatehouse notify test`: nothing has happened.',
+    ...{ created_at: now, lasts: false, begin_id: null, reminder: 0 },
+  }
+  const message = { ...messageOf(notice, baseUrl), key: `notice-test-${now.getTime()}` }
+  return sendMessage(address, message, new AbortController().signal)
 }
