@@ -48,6 +48,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   forward: async () => await import('./forward.ts'),
   'send-sample': async () => await import('./send-sample.ts'),
   recover: async () => await import('./recover.ts'),
+  notify: async () => await import('./notify.ts'),
   user: async () => await import('./users.ts'),
   token: async () => await import('./users.ts'),
   checks: async () => await import('./ops-checks.ts'),

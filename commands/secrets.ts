@@ -16,8 +16,10 @@ export function followSecrets(config: ConfigSource): () => readonly string[] {
 /**
  * The text of every secret variable that is set, passwords in their URLs, and the agent's keys.
  */
-function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
+function secretsOf({ origins, environment, current }: ConfigSource): readonly string[] {
   const secrets = AGENT_SECRETS.flatMap((name) => environment[name] ?? [])
+  // The variable has several: each is a secret by itself.
+  secrets.push(...(current.OPS_NOTIFY_URL ?? []).map(({ url }) => url))
   for (const { secret, text } of origins.values()) {
     if (!secret) continue
     secrets.push(text)

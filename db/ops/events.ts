@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp, exec, many, one, sqlFile, optional } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, sqlFile } from '../sql-file.ts'
 
 export const Level = Type.Enum(['info', 'warning', 'critical'])
 export type Level = Type.Static<typeof Level>
@@ -14,14 +14,6 @@ export const Event = Type.Object({
   created_at: Timestamp,
 })
 export type Event = Type.Static<typeof Event>
-
-/** An event, or a session that failed or ran out of time, that operators are notified of. */
-const Notice = Type.Object({
-  ...Event.properties,
-  kind: Type.Enum(['event', 'session']),
-  service: Type.String(),
-})
-export type Notice = Type.Static<typeof Notice>
 
 const newEvent = {
   session: 'int8?',
@@ -38,15 +30,6 @@ export const eventQueries = sqlFile('sql/ops/events.sql', {
   addEvent: one(Event, { ...newEvent, notify: 'bool', waits: 'bool' }),
   addEventOnce: exec(newEvent),
   listEvents: many(Event, { ...filter, offset: 'int8', limit: 'int8' }),
-  claimNotice: optional(Notice, {}),
-  countNotices: one(Type.Object({ notices: Type.Integer(), same: Type.Boolean() }), {
-    session: 'int8',
-    service: 'text?',
-    message: 'text',
-  }),
-  withdrawNotice: exec({ event: 'int8' }),
-  finishNotice: exec({ id: 'int8', problem: 'text?' }),
-  pruneNotices: exec({ before: 'timestamptz', wanted: 'bool' }),
   countEvents: one(Type.Object({ count: Type.Integer() }), {
     level: 'text?',
     service: 'text?',

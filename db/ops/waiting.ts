@@ -16,13 +16,6 @@ const WaitingSession = Type.Object({
 })
 export type WaitingSession = Type.Static<typeof WaitingSession>
 
-/** Notices that could not be sent so far. */
-const Unsent = Type.Object({
-  count: Type.Integer(),
-  newest: nullable(Timestamp),
-  problem: nullable(Type.String()),
-})
-
 /** What happened after a time. */
 const listed = { since: 'timestamptz', limit: 'int8' } as const
 
@@ -32,5 +25,4 @@ export const waitingQueries = sqlFile('sql/ops/waiting.sql', {
   listWaitingEvents: many(Event, listed),
   listWaitingAlerts: many(WaitingAlert, listed),
   listWaitingSessions: many(WaitingSession, listed),
-  countUnsent: one(Unsent, {}),
 })

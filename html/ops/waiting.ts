@@ -130,12 +130,14 @@ function describe(item: WaitingItem): Description {
         badge: stateBadge(state),
       }
     }
-    case 'notices':
+    case 'notices': {
+      const { target, count, problem } = item.unsent
       return {
         href: '/events?level=critical',
-        title: `${countText(item.count, 'notice')} could not be sent`,
-        detail: `${item.problem ?? 'not known why'}; tried again until they are taken`,
+        title: `${countText(count, 'notice')} could not be sent to ${target}`,
+        detail: `${problem ?? 'not known why'}; tried again until they are taken`,
         badge: html`<span class="badge bad">not sent</span>`,
       }
+    }
   }
 }

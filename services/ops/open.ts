@@ -11,7 +11,7 @@ import { startCheckMeasures } from './checks/health.ts'
 import type { CheckRegistry } from './checks/registry.ts'
 import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
 import { startWatch, type WatchOptions } from './checks/watch.ts'
-import { startNotifier, type NotifyOptions } from './events.ts'
+import { startNotifier, type NotifyOptions } from './notices/sender.ts'
 import { createRedact } from './redact.ts'
 import { createPublicStatus, type StatusOptions } from './status.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
@@ -69,7 +69,13 @@ export async function openOps(options: OpsOptions) {
   const reports = reportsTo(log, 'memories not faded', 'memories fade again')
   const fading = repeat(clock, FADE_MS, 'fading of memories', fade, reports)
   const retention = startRetention(options, resultsDir)
-  const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
+  const stops = [
+    fading.stop,
+    retention.close,
+    startNotifier(options).close,
+    config.close,
+    alerts.close,
+  ]
   stops.push(options.registry.close)
   const measures = startCheckMeasures({ ...options, redact })
   sessions.onChange(() => void measures.now())

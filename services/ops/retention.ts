@@ -2,14 +2,15 @@ import { existsSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Executor } from '../../db/client.ts'
-import { eventQueries } from '../../db/ops/events.ts'
+import { noticeQueries } from '../../db/ops/notices.ts'
 import { retentionQueries as q } from '../../db/ops/retention.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
-import type { NotifyOptions } from './events.ts'
 import type { InventorySource } from './inventory/inventory.ts'
+import type { NotifyOptions } from './notices/sender.ts'
+import { readTargets } from './notices/targets.ts'
 import { cooldownOf } from './operations/operations.ts'
 
-type Basis = Pick<NotifyOptions, 'db' | 'clock' | 'log' | 'notifyUrl'>
+type Basis = Pick<NotifyOptions, 'db' | 'clock' | 'log' | 'notifyUrls' | 'secretBox'>
 
 export interface RetentionOptions extends Basis {
   /** How many days to keep things; 0 for ever. */
@@ -35,7 +36,7 @@ const SESSION_FILE = /^session-\d+\.ndjson$/
  * of the last one in its escalation chain. A running session has no age.
  */
 export function startRetention(options: RetentionOptions, folder: string) {
-  const { db, clock, log, keptDays, inventory, notifyUrl } = options
+  const { db, clock, log, keptDays, inventory, notifyUrls, secretBox } = options
   const steadyNow = openSteadyTime(clock)
 
   async function run(inBatches: InBatches) {
@@ -67,7 +68,9 @@ export function startRetention(options: RetentionOptions, folder: string) {
     const actions = await prune(q.pruneActions, Math.max(keptMs, cooldownMs))
     const checks = await pruneChecks(prune)
     const before = new Date(now - NOTICES_MS)
-    await eventQueries.pruneNotices(db, { before, wanted: notifyUrl() !== undefined })
+    const targets = await readTargets(db, notifyUrls(), secretBox)
+    const names = targets.map(({ name }) => name)
+    await noticeQueries.pruneNotices(db, { before, names })
     if (lines + sessions + events + alerts + actions + checks + files === 0) return
     log.info('pruned', { lines, sessions, events, alerts, actions, checks, files })
   }

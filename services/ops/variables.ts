@@ -10,6 +10,7 @@ import {
   secret,
   type Variables,
 } from '../../kernel/variables.ts'
+import { ADDRESS_FORM, readAddresses } from './notices/address.ts'
 
 const modelName = { form: 'the name of a model', counts: 'at once', read: readModelName } as const
 const tierModel = { ...modelName, default: 'default' }
@@ -94,10 +95,10 @@ export const opsVariables = {
     read: readNames,
   },
   OPS_NOTIFY_URL: {
-    form: 'an http:// or https:// URL for notices as JSON, or ntfy+https://HOST/TOPIC',
+    form: `${ADDRESS_FORM}; several with spaces between them`,
     counts: 'at once',
     secret: true,
-    read: readNotifyUrl,
+    read: readAddresses,
   },
 } satisfies Variables
 
@@ -138,11 +139,4 @@ function readCommand(text: string): readonly string[] {
   const words = [...text.matchAll(/"([^"]*)"|[^\s"]+/g)].map(([word, quoted]) => quoted ?? word)
   if (words.length === 0) throw new SyntaxError('it is empty')
   return words
-}
-
-function readNotifyUrl(text: string): string {
-  const plain = text.replace(/^ntfy\+/, '')
-  const url = readWebUrl(plain)
-  if (text !== plain && !/^\/[^/]+$/.test(url.pathname)) throw new SyntaxError('it names no topic')
-  return text
 }

@@ -5,6 +5,7 @@ import {
   type WaitingSession,
 } from '../../db/ops/waiting.ts'
 import type { CheckState } from '../../db/ops/checks.ts'
+import { noticeQueries, type Unsent } from '../../db/ops/notices.ts'
 import { makeChange, type ChangeTools } from '../audit.ts'
 import { readHealth, type Health } from './checks/health.ts'
 import type { CheckSources } from './checks/states.ts'
@@ -16,7 +17,8 @@ export type WaitingItem = { at: Date } & (
   | { kind: 'session'; session: WaitingSession }
   /** It has not been ok, or not been known, for long. */
   | { kind: 'check'; check: CheckState }
-  | { kind: 'notices'; count: number; problem: string | null }
+  /** What a target of notices has not taken. */
+  | { kind: 'notices'; unsent: Unsent }
 )
 
 /** What waits for a person, newest first. */
@@ -49,7 +51,7 @@ export async function readWaiting(
     q.listWaitingEvents(db, { since, limit: MAX_ROWS }),
     q.listWaitingAlerts(db, listed),
     q.listWaitingSessions(db, listed),
-    q.countUnsent(db, {}),
+    noticeQueries.listUnsent(db, { limit: MAX_ROWS }),
     readHealth(sources, now),
   ])
   const all: readonly WaitingItem[] = [
@@ -57,7 +59,7 @@ export async function readWaiting(
     ...alerts.map((alert) => ({ kind: 'alert', at: alert.last_seen, alert }) as const),
     ...sessions.map((session) => ({ kind: 'session', at: session.ended_at, session }) as const),
     ...lastingChecks(health, now),
-    ...unsentItem(unsent),
+    ...unsent.map((one) => ({ kind: 'notices', at: one.newest, unsent: one }) as const),
   ]
   const items = all.toSorted((a, b) => b.at.getTime() - a.at.getTime())
   return { items: items.slice(0, limit), readAt: now, isCut: items.length > limit }
@@ -88,8 +90,4 @@ function withoutRepeats(events: readonly Event[]): readonly WaitingItem[] {
     if (event === undefined) return []
     return { kind: 'event', at: event.created_at, event, times: others.length + 1 } as const
   })
-}
-
-function unsentItem({ count, newest, problem }: Awaited<ReturnType<typeof q.countUnsent>>) {
-  return newest === null ? [] : [{ kind: 'notices', at: newest, count, problem } as const]
 }

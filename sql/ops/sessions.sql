@@ -30,7 +30,7 @@ update ops.sessions
 returning stop_asked;
 
 -- name: finishSession
--- Tells every instance. One that failed or ran out of time is notified at once. Empty when the session has ended
+-- Tells every instance. Operators are notified of one that failed or ran out of time. Empty when the session has ended
 -- already, for example because its lease expired.
 with ended as (
   update ops.sessions
@@ -42,8 +42,8 @@ with ended as (
      and status = 'running'
   returning id, status, ended_at
 ), due as (
-  insert into ops.notices (session_id, created_at, next_at)
-  select id, ended_at, now()
+  insert into ops.notices (session_id, created_at)
+  select id, ended_at
     from ended
    where status in ('failed', 'timed_out')
 )

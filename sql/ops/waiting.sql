@@ -53,10 +53,3 @@ select s.id, s.tier, s.status, s.ended_at,
    and next.id is null
  order by s.ended_at desc, s.id desc
  limit :limit;
-
--- name: countUnsent
--- Notices whose first attempt failed and that are not sent yet, with why the newest of them is not.
-select count(*) as count, max(created_at) as newest, (array_agg(problem order by created_at desc))[1] as problem
-  from ops.notices
- where sent_at is null
-   and problem is not null;

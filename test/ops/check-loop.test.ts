@@ -92,8 +92,6 @@ async function openChecked(
         `select count(*)::integer as count from ops.checks
           where removed_at is null and (next_at <= '${now}' or claimed_until > '${now}')`,
       )
-      // Somebody takes every notice at once: none is withdrawn.
-      await query('update ops.notices set sent_at = now() where sent_at is null')
       return left?.['count'] === 0
     }, 'all that is due to be looked at')
   }

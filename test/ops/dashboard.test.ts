@@ -222,10 +222,12 @@ await t.test('what waits for a person', async (t: Test) => {
          insert into ops.checks (service, name, type, every_s, version, next_at, state, since, message, ms, checked_at)
          values ('shop', 'busy', 'load', 86400, '', now() + interval '1 day', 'warn', now() - interval '2 hours',
                  'load of 9', 1, now())
+       ), notices as (
+         insert into ops.notices (session_id, created_at)
+         select id, now() - interval '1 hour' from failed where status = 'failed' returning id
        )
-       insert into ops.notices (session_id, created_at, next_at, attempts, problem)
-       select id, now() - interval '1 hour', now() + interval '1 hour', 3, 'the receiver answered 503'
-         from failed where status = 'failed'`,
+       insert into ops.notice_sends (notice_id, target, next_at, attempts, problem)
+       select id, 'pager', now() + interval '1 hour', 3, 'the receiver answered 503' from notices`,
     )
     await query(
       `update ops.sessions s set alert_id = a.id from ops.alerts a where a.session_id = s.id`,
@@ -239,7 +241,7 @@ await t.test('what waits for a person', async (t: Test) => {
     t.match(rows[1], /Session \d+, tier 1 Session failed: no model failed/)
     t.match(rows.slice(2, 4).toSorted(), [/alert w1 .*a session was running/, /alert w2/])
     t.match(rows[4], /the till is stuck shop, 2 times critical/)
-    t.match(rows[5], /1 notice could not be sent the receiver answered 503/)
+    t.match(rows[5], /1 notice could not be sent to pager the receiver answered 503/)
     t.match(rows[6], /shop: busy load of 9 warn/)
     t.notMatch(text, /told by its check|alert w3|alert w4/)
     t.match(text, /class="row-link" href="\/alerts\/\d+"/)

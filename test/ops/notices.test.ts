@@ -55,7 +55,8 @@ await t.test('notices of one probe', async (t) => {
       'idempotency-key': /^notice-\d+$/,
     })
     t.same(Object.keys(notice ?? {}).toSorted(), [
-      ...['created_at', 'id', 'kind', 'level', 'message', 'service', 'session_id', 'url'],
+      ...['begin_id', 'created_at', 'id', 'kind', 'lasts', 'level', 'message', 'reminder'],
+      ...['service', 'session_id', 'url'],
     ])
     t.match(notice, {
       kind: 'event',
@@ -103,7 +104,8 @@ await t.test('notices of one probe', async (t) => {
     writeFileSync(file, '')
     await ops.look()
     t.match((await told(2, first))[1], { level: 'info', message: /^missed is good again/ })
-    const due = `select count(*)::int as due from ops.notices where sent_at is null`
+    const due = `select count(*)::int as due from ops.notice_sends s join ops.notices n on n.id = s.notice_id
+      where sent_at is null and n.ended_at is null`
     const isDone = async () => (await postgres.query(ops.env, due))[0]?.['due'] === 0
     await until(isDone, 'nothing to be due')
   })
@@ -121,7 +123,8 @@ await t.test('notices of one probe', async (t) => {
     await until(async () => unsent.test(await waiting()), 'the dashboard to say so')
     status = 200
     // As if the ten seconds were over after which it is tried again.
-    const later = `update ops.notices set next_at = next_at - interval '10 s' where sent_at is null`
+    const later = `update ops.notice_sends
+      set next_at = next_at - interval '10 s' where sent_at is null`
     await postgres.query(ops.env, later)
     await told(2, first)
     const keys = receiver.received.slice(first).map(({ headers }) => headers['idempotency-key'])
@@ -150,8 +153,9 @@ await t.test('notices of one probe', async (t) => {
     status = 503
     await ops.lookAt([{ ...DOOR, name: 'third door' }])
     await tried(1)
-    const due = `update ops.notices
-      set created_at = now() - interval '8 days', next_at = now() where sent_at is null`
+    const due = `update ops.notice_sends set next_at = now() where sent_at is null;
+      update ops.notices n set created_at = now() - interval '8 days'
+       where exists (select from ops.notice_sends s where s.notice_id = n.id and s.sent_at is null)`
     await postgres.query(ops.env, due)
     await tried(2)
     t.equal(said('notice not taken'), logged + 1, 'the log says it once')
@@ -162,15 +166,15 @@ await t.test('notices of one probe', async (t) => {
       `with old as (
          insert into ops.events (level, message, created_at) values ('critical', 'old', now()) returning id
        )
-       insert into ops.notices (event_id, created_at, next_at)
-       select id, now() - interval '8 days', now() + interval '30 minutes' from old`,
+       insert into ops.notices (event_id, created_at) select id, now() - interval '8 days' from old`,
     )
-    await postgres.query(ops.env, 'update ops.notices set next_at = now() where attempts > 0')
+    await postgres.query(ops.env, 'update ops.notice_sends set next_at = now()')
     status = 200
     const again = await startOps(t, postgres, ops.env)
     const messages = (await told(3, first)).map(({ message }) => message)
     t.match(messages, [/^third door/, /^third door/, /^third door/])
-    const unsent = 'select count(*)::int as count from ops.notices where sent_at is null'
+    const unsent = `select count(*)::int as count from ops.notices n join ops.events e on e.id = n.event_id
+      where e.message = 'old'`
     const isEmpty = async () => (await postgres.query(ops.env, unsent))[0]?.['count'] === 0
     await until(isEmpty, 'the notice that nobody was there to take to be removed')
     await again.server.stop()
@@ -267,8 +271,38 @@ await t.test(
   },
 )
 
+await t.test('of several targets, one that hangs holds up no other', async (t) => {
+  const hanging = await startReceiver(t, () => undefined)
+  const receiver = await startReceiver(t)
+  const targets = `${hanging.url}/hangs ${receiver.url}/works`
+  const ops = await startOps(t, postgres, { OPS_NOTIFY_URL: targets })
+  const events = (count: number): Promise<unknown> =>
+    postgres.query(
+      ops.env,
+      `with added as (
+         insert into ops.events (level, message, created_at)
+         select 'critical', 'event ' || n, now() from generate_series(1, ${count}) n returning id
+       )
+       insert into ops.notices (event_id, created_at) select id, now() from added`,
+    )
+  await events(1)
+  await until(() => hanging.received.length === 1, 'a request that is not answered')
+  await events(3)
+  await until(() => receiver.received.length === 4, 'all notices at the other one')
+  t.equal(hanging.received.length, 1)
+  await ops.server.stop()
+  t.notOk(ops.server.logs().some((line) => /hangs|works/.test(line)))
+})
+
 await t.test('a wrong address stops the start with one line', async (t) => {
-  for (const url of ['nonsense', 'ftp://x/', 'http://u:p@x/', 'ntfy+https://ntfy.example/']) {
+  for (const url of [
+    'nonsense',
+    'ftp://x/',
+    'http://u:p@x/',
+    'ntfy+https://ntfy.example/',
+    ' ',
+    'http://x/ x',
+  ]) {
     const { code, stderr } = await runCli(['migrate'], { env: { OPS_NOTIFY_URL: url } })
     t.equal(code, 1, url)
     t.match(stderr, /^gatehouse: OPS_NOTIFY_URL is not valid .*expected an http:\/\//, url)

@@ -6,6 +6,8 @@
 // https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
 // https://learn.microsoft.com/adaptive-cards/create/textfeatures
 
+import { escapeDiscord, escapeSlack } from '../../../kernel/markup.ts'
+
 /** A template with a name. */
 export interface Preset {
   template: string
@@ -64,17 +66,4 @@ const PRESETS: Readonly<Record<PresetName, Preset>> = {
       ],
     }),
   },
-}
-
-/** Slack reads `<!channel>` as a call to everybody. */
-function escapeSlack(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-}
-
-/**
- * A link of Markdown shows another address than it leads to. Nothing more is escaped: a text of
- * 500 characters would become one that Discord refuses as too long.
- */
-function escapeDiscord(text: string): string {
-  return text.replaceAll('](', ']\\(')
 }

@@ -6,12 +6,13 @@ import {
   type Source,
   type State,
 } from '../../../db/ops/checks.ts'
-import { eventQueries, type Level } from '../../../db/ops/events.ts'
+import type { Level } from '../../../db/ops/events.ts'
 import { objectOf } from '../../../kernel/json.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Redact, Redaction } from '../redact.ts'
 import { addEvent } from '../events.ts'
 import type { InventorySource } from '../inventory/inventory.ts'
+import { beginNotice, endNotice } from '../notices/notices.ts'
 import { everySeconds, type CheckContext } from './check.ts'
 import { BY_HAND, nameOf, runCheck, type Check, type CheckResult } from './run.ts'
 
@@ -206,19 +207,23 @@ async function recordEvent(
     const notify = level === 'critical' && told === null && !muted
     if (!notify && wasBad) return
     const event = { ...about, level, message: `${name}: ${message}` }
-    const { id } = await addEvent(tx, event, { notify, waits: false })
-    if (notify) await q.saveNotifiedEvent(tx, { id: check, event: id })
+    if (notify) {
+      const { id } = await beginNotice(tx, event, keyOf(check))
+      await q.saveNotifiedEvent(tx, { id: check, event: id })
+    } else await addEvent(tx, event, { notify: false, waits: false })
     return
   }
   if (isFirst || before === 'ok') return
   // Operators were notified of a failure that may have become unknown since.
   const end = wasBad || told !== null ? 'is good again' : 'is known again'
   const event = { ...about, level: 'info', message: `${name} ${end}: ${message}` } as const
-  await addEvent(tx, event, { notify: told !== null })
-  if (told === null) return
-  await q.saveNotifiedEvent(tx, { id: check, event: null })
-  // A receiver that was away must not get the beginning after the end.
-  await eventQueries.withdrawNotice(tx, { event: told })
+  await endNotice(tx, event, keyOf(check))
+  if (told !== null) await q.saveNotifiedEvent(tx, { id: check, event: null })
+}
+
+/** The key of the notice that a check fails. */
+function keyOf(check: number): string {
+  return `check ${check}`
 }
 
 /** What a session looks with. */

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { alertQueries } from '../../../db/ops/alerts.ts'
 import { eventQueries, type Event } from '../../../db/ops/events.ts'
 import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
+import { noticeQueries } from '../../../db/ops/notices.ts'
 import { addEvent, levelOf } from '../events.ts'
 import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
 import { defineTool, done, Text } from './tool.ts'
@@ -74,7 +75,7 @@ export const recordEventTool = defineTool({
     const level = levelOf(word)
     const session = job.session.id
     const event = { session, level, service, message, now: clock.now() }
-    const { notices, same } = await eventQueries.countNotices(db, event)
+    const { notices, same } = await noticeQueries.countNotices(db, event)
     const isCritical = level === 'critical'
     const isSent = isCritical && !same && notices < MAX_NOTICES
     const { id } = await addEvent(db, event, { notify: isSent })

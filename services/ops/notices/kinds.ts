@@ -1,0 +1,169 @@
+import type { Notice } from '../../../db/ops/notices.ts'
+import { escapeDiscord, escapeSlack, shorten } from '../../../kernel/markup.ts'
+import { cutBytes } from '../../../kernel/text.ts'
+import type { Address, Kind } from './address.ts'
+
+// The forms are those of the services' documents of 2026:
+// https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
+// https://docs.discord.com/developers/resources/webhook#execute-webhook
+// https://core.telegram.org/bots/api#sendmessage
+// https://docs.ntfy.sh/publish/
+// https://developer.pagerduty.com/docs/send-alert-event
+// https://github.com/caronc/apprise-api
+
+/** A notice with what all forms say of it. */
+export interface Message {
+  notice: Notice
+  /** Leads to what it is about. */
+  link: string
+  /** The address of this installation. */
+  site: string
+  /** The same at each try, and of no other notice. */
+  key: string
+}
+
+/** A request over HTTP. */
+export interface WebRequest {
+  url: string
+  headers: Readonly<Record<string, string>>
+  body: string
+  /** Whether an answer means that the notice is taken. */
+  takes: (status: number) => boolean
+}
+
+type Form = (address: Address, message: Message) => WebRequest
+
+/** What a target of mail gets. */
+export interface Mail {
+  subject: string
+  text: string
+}
+
+const NTFY_PRIORITY = { critical: 'urgent', warning: 'high', info: 'default' } as const
+const APPRISE_TYPE = { critical: 'failure', warning: 'warning', info: 'info' } as const
+
+// Limits of the services in characters, those of ntfy in bytes. A longer text is refused, or kept
+// as a file.
+/** Of the text in a chat: with title and link it fits in 2,000. */
+const MAX_CHAT = 1_500
+const MAX_DISCORD = 2_000
+const MAX_NTFY = 4_000
+const MAX_SUMMARY = 1_024
+const MAX_DETAILS = 20_000
+const MAX_SUBJECT = 150
+
+const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
+  json: (address, { notice, link }) => jsonTo(address, { ...notice, url: link }, bearer(address)),
+  slack: (address, message) => jsonTo(address, { text: escapeSlack(plainText(message)) }),
+  discord: (address, message) => {
+    // What a checked service says must not call everybody of the channel.
+    const mentions = { allowed_mentions: { parse: [] } }
+    const content = shorten(escapeDiscord(plainText(message)), MAX_DISCORD)
+    return jsonTo(address, { content, ...mentions })
+  },
+  telegram: ({ url, token }, message) => {
+    const target = new URL(url)
+    const chat_id = target.searchParams.get('chat_id')
+    if (token !== undefined) target.pathname = `/bot${token}/sendMessage`
+    target.search = ''
+    // Without `parse_mode` a text has no markup.
+    const preview = { link_preview_options: { is_disabled: true } }
+    return jsonTo({ url: target.href }, { chat_id, text: plainText(message), ...preview })
+  },
+  ntfy: (address, { notice: { level, service, message }, link }) => ({
+    url: address.url,
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      // Headers take printable ASCII only.
+      title: `Gatehouse: ${service}`.replaceAll(/[^ -~]/g, '?'),
+      priority: NTFY_PRIORITY[level],
+      tags: level,
+      click: link,
+      ...bearer(address),
+    },
+    body: cutBytes(message, MAX_NTFY),
+    takes: isSuccess,
+  }),
+  pagerduty: ({ url, token }, { notice, link, site }) => {
+    const target = new URL(url)
+    const routing_key = token ?? target.searchParams.get('routing_key')
+    target.search = ''
+    const { id, begin_id, service, level, message: text } = notice
+    const dedup_key = `${site} notice ${begin_id ?? id}`.slice(-255)
+    if (begin_id !== null) {
+      return jsonTo({ url: target.href }, { routing_key, event_action: 'resolve', dedup_key })
+    }
+    const summary = shorten(text, MAX_SUMMARY)
+    const custom_details = { message: shorten(text, MAX_DETAILS) }
+    return jsonTo(
+      { url: target.href },
+      {
+        ...{ routing_key, event_action: 'trigger', dedup_key, client: 'Gatehouse' },
+        links: [{ href: link, text: 'Gatehouse' }],
+        payload: { summary, source: service, severity: level, custom_details },
+      },
+    )
+  },
+  apprise: (address, message) => {
+    const target = new URL(address.url)
+    const { searchParams } = target
+    const urls = searchParams.get('urls')
+    // Without a tag Apprise leaves out all that have one.
+    const to = urls === null ? { tag: searchParams.get('tag') ?? 'all' } : { urls }
+    target.search = ''
+    const { level, begin_id } = message.notice
+    const type = begin_id === null ? APPRISE_TYPE[level] : 'success'
+    const body = `${message.notice.message}\n${message.link}`
+    const text = { title: titleOf(message), body, type, format: 'text' }
+    // It answers 204 where the key has no configuration.
+    return {
+      ...jsonTo({ url: target.href }, { ...text, ...to }, bearer(address)),
+      takes: (status) => status === 200,
+    }
+  },
+}
+
+/** The request by which an address gets a message. */
+export function requestOf(address: Address & { kind: keyof typeof FORMS }, message: Message) {
+  return FORMS[address.kind](address, message)
+}
+
+/** The mail of a message. */
+export function mailOf(message: Message): Mail {
+  const { notice, link } = message
+  const [first = ''] = notice.message.split('\n')
+  const subject = shorten(`${titleOf(message)} ${first}`, MAX_SUBJECT)
+  return { subject, text: `${notice.message}\n\n${notice.created_at.toISOString()}\n${link}\n` }
+}
+
+function titleOf({ notice: { service, level, begin_id, reminder } }: Message): string {
+  const state = begin_id === null ? level : 'over'
+  return `Gatehouse: ${service} (${state}${reminder === 0 ? '' : `, reminder ${reminder}`})`
+}
+
+/** Title, text and link; the link always fits. */
+function plainText(message: Message): string {
+  const text = shorten(message.notice.message, MAX_CHAT)
+  return `${titleOf(message)}\n${text}\n${message.link}`
+}
+
+function jsonTo(
+  { url }: Pick<Address, 'url'>,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): WebRequest {
+  return {
+    url,
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+    takes: isSuccess,
+  }
+}
+
+function bearer({ token }: Address): Readonly<Record<string, string>> {
+  return token === undefined ? {} : { authorization: `Bearer ${token}` }
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status <= 299
+}

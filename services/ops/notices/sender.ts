@@ -1,0 +1,191 @@
+import type { Database, Transaction } from '../../../db/client.ts'
+import { noticeQueries as q, type Notice } from '../../../db/ops/notices.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
+import { repeat, reportsTo } from '../../../kernel/repeat.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { Address } from './address.ts'
+import { isQuiet } from './quiet.ts'
+import type { Message } from './kinds.ts'
+import { beginNotice, endNotice } from './notices.ts'
+import { sendMessage } from './send.ts'
+import { readTargets, type SecretBox, type Target } from './targets.ts'
+
+export interface NotifyOptions {
+  db: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  /** The addresses of the configuration, read for each round. */
+  notifyUrls: () => readonly Address[]
+  /** Opens the targets of the database; undefined without a key. */
+  secretBox: () => SecretBox | undefined
+  /** Public address of the service, for links to sessions. */
+  baseUrl: () => string
+}
+
+const ROUND_MS = 1_000
+/** What is older is no news to a target that is new. */
+const NEWS_MS = 24 * 3_600_000
+/** The others hear of a target that has failed for this long. */
+const FAILING_MS = 10 * 60_000
+const MAX_CHANGES = 100
+
+/**
+ * Sends the notices of all instances to each target. What a target gets is a row: claimed, sent,
+ * and marked as sent; one that is not taken is sent again until it is. A notice whose
+ * acknowledgement is lost is sent again, with the same idempotency key. A target that hangs holds
+ * up no other.
+ */
+export function startNotifier(options: NotifyOptions) {
+  const { db, clock, log, metrics, notifyUrls, secretBox, baseUrl } = options
+  const sent = metrics.counter('gatehouse_ops_notices', 'Notices by what came of a try.')
+  const stopping = new AbortController()
+  /** The targets that are sent to now. */
+  const sending = new Map<string, Promise<void>>()
+  /** The targets that took nothing at the last try. */
+  const refusing = new Set<string>()
+  /** Why what is due could not be read or recorded since the last round. */
+  let failure: unknown
+
+  /** Sends the notices that are due to a target, until one is not taken. */
+  async function sendDue({ name: target, address, quiet: hours }: Target): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const now = clock.now()
+      const quiet = hours !== null && isQuiet(hours, now)
+      const notice = await q.claimSend(db, { target, now, quiet })
+      if (notice === undefined) return
+      const message = messageOf(notice, baseUrl())
+      const problem =
+        'problem' in address
+          ? address.problem
+          : await sendMessage(address, message, stopping.signal)
+      sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
+      // What a stop has interrupted is no problem of the receiver.
+      if (problem !== undefined && stopping.signal.aborted) return
+      logOutcome(target, notice.id, problem)
+      const { id, reminder: number } = notice
+      const outcome = { notice: id, target, number, problem: problem ?? null }
+      await q.finishSend(db, { ...outcome, now: clock.now() })
+      if (problem !== undefined) return
+    }
+  }
+
+  /** Logs once when a target stops taking notices, and once when it takes one again. */
+  function logOutcome(target: string, notice: number, problem: string | undefined): void {
+    if (problem !== undefined && !refusing.has(target)) {
+      log.warn('notice not taken, tried again later', { target, notice, problem })
+    }
+    if (problem === undefined && refusing.has(target)) {
+      log.info('notices are taken again', { target })
+    }
+    if (problem === undefined) refusing.delete(target)
+    else refusing.add(target)
+  }
+
+  function begin(target: Target): void {
+    if (sending.has(target.name)) return
+    const job = sendDue(target)
+      .catch((error: unknown) => void (failure = error))
+      .finally(() => sending.delete(target.name))
+    sending.set(target.name, job)
+  }
+
+  async function plan(targets: readonly Target[], now: Date): Promise<void> {
+    const aDayAgo = new Date(now.getTime() - NEWS_MS)
+    const planned = targets.map(({ name, services, levels, after_s, since = aDayAgo }) => {
+      return { name, services, levels, after_s, since: since > aDayAgo ? since : aDayAgo }
+    })
+    if (planned.length > 0) await q.planSends(db, { targets: planned, now })
+    const reminded = targets.filter(({ remind_s }) => remind_s !== null)
+    if (reminded.length === 0) return
+    const reminders = reminded.map(({ name, remind_s }) => ({ name, remind_s }))
+    await q.planReminders(db, { targets: reminders, now })
+  }
+
+  async function round(): Promise<void> {
+    const targets = await readTargets(db, notifyUrls(), secretBox)
+    const now = clock.now()
+    await notifyOfTargets(db, targets, now)
+    await plan(targets, now)
+    for (const target of targets) begin(target)
+    if (failure === undefined) return
+    const error = failure
+    failure = undefined
+    throw error
+  }
+
+  const reports = reportsTo(log, 'notices not looked up', 'notices are looked up again')
+  const rounds = repeat(clock, ROUND_MS, 'notices', round, reports)
+  return {
+    /** Plans and begins now what is due. */
+    round: rounds.now,
+    /** Resolves when nothing is being sent. */
+    async settled(): Promise<void> {
+      await Promise.all(sending.values())
+    },
+    async close(): Promise<void> {
+      stopping.abort()
+      await rounds.stop()
+      await Promise.all(sending.values())
+    },
+  }
+}
+
+/** Notifies the other targets once that a target fails, and once that it works again. */
+async function notifyOfTargets(db: Database, targets: readonly Target[], now: Date) {
+  const names = targets.map(({ name }) => name)
+  const since = new Date(now.getTime() - FAILING_MS)
+  const asked = { since, names, limit: MAX_CHANGES }
+  const changes = await q.listTargetChanges(db, asked)
+  if (changes.length === 0) return
+  await db.transaction(async (tx) => {
+    // Another instance may have found the same.
+    await q.lockNotices(tx, {})
+    for (const change of await q.listTargetChanges(tx, asked)) await noteChange(tx, change, now)
+  })
+}
+
+async function noteChange(
+  tx: Transaction,
+  { target, fails }: { target: string; fails: boolean },
+  now: Date,
+): Promise<void> {
+  const about = { session: null, service: 'gatehouse', now }
+  const key = `target ${target}`
+  if (fails) {
+    const message = `Notices are not taken by ${target}: they are tried again`
+    await beginNotice(tx, { ...about, level: 'critical', message }, key, target)
+  } else {
+    const message = `Notices are taken again by ${target}, or no longer sent there`
+    await endNotice(tx, { ...about, level: 'info', message }, key)
+  }
+}
+
+/** A notice as it is sent, with the link to what it is about. */
+function messageOf(notice: Notice, baseUrl: string): Message {
+  const { id, session_id, reminder } = notice
+  const link = session_id === null ? `${baseUrl}/events` : `${baseUrl}/sessions/${session_id}`
+  return {
+    notice,
+    link,
+    site: baseUrl,
+    key: reminder === 0 ? `notice-${id}` : `notice-${id}-${reminder}`,
+  }
+}
+
+/** Sends a notice that is stored nowhere. Gives why it was not taken, or undefined. */
+export async function testTarget(
+  { address }: Target,
+  now: Date,
+  baseUrl: string,
+): Promise<string | undefined> {
+  if ('problem' in address) return address.problem
+  const notice: Notice = {
+    ...{ id: 0, session_id: null, kind: 'event', level: 'info', service: 'gatehouse' },
+    message: 'A test of `gatehouse notify test`: nothing has happened.',
+    ...{ created_at: now, lasts: false, begin_id: null, reminder: 0 },
+  }
+  const message = { ...messageOf(notice, baseUrl), key: `notice-test-${now.getTime()}` }
+  return sendMessage(address, message, new AbortController().signal)
+}

@@ -1,0 +1,260 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { t } from 'tap'
+import type { Notice } from '../../db/ops/notices.ts'
+import { readAddress } from '../../services/ops/notices/address.ts'
+import type { Message } from '../../services/ops/notices/kinds.ts'
+import { sendMessage } from '../../services/ops/notices/send.ts'
+import type { Owner } from '../helpers/owner.ts'
+import { startReceiver } from '../helpers/replays.ts'
+import { secret } from '../helpers/secrets.ts'
+
+const NEVER = new AbortController().signal
+const SITE = 'https://ops.example'
+const LINK = `${SITE}/sessions/3`
+const begin: Notice = {
+  ...{ id: 7, session_id: 3, kind: 'event', level: 'critical', service: 'shop' },
+  message: 'front <!channel> & [a](https://b.example/) @everyone',
+  ...{ created_at: new Date('2026-05-04T08:30:00Z'), lasts: true, begin_id: null, reminder: 0 },
+}
+const end: Notice = { ...begin, id: 9, level: 'info', message: 'good', lasts: false, begin_id: 7 }
+
+function messageOf(notice: Notice): Message {
+  return { notice, link: LINK, site: SITE, key: `notice-${notice.id}` }
+}
+
+const title = 'Gatehouse: shop (critical)'
+const json = { 'content-type': 'application/json', 'idempotency-key': 'notice-7' }
+const token = secret('notify')
+
+function ok(_request: unknown, response: ServerResponse): void {
+  response.writeHead(200).end()
+}
+
+/** What each kind sends for a beginning, and for an end where that differs in more than its text. */
+const KINDS: readonly (readonly [
+  name: string,
+  address: string,
+  path: string,
+  body: unknown,
+  end?: unknown,
+])[] = [
+  ['json', '/a?b=1', '/a?b=1', { id: 7, message: begin.message, url: LINK, lasts: true }],
+  [
+    'slack',
+    '/services/T/B/x',
+    '/services/T/B/x',
+    {
+      text: `${title}\nfront &lt;!channel&gt; &amp; [a](https://b.example/) @everyone\n${LINK}`,
+    },
+  ],
+  [
+    'discord',
+    '/api/webhooks/1/x',
+    '/api/webhooks/1/x',
+    {
+      content: `${title}\nfront <!channel> & [a]\\(https://b.example/) @everyone\n${LINK}`,
+      allowed_mentions: { parse: [] },
+    },
+  ],
+  [
+    'telegram',
+    '/bot1:x/sendMessage?chat_id=-5',
+    '/bot1:x/sendMessage',
+    {
+      chat_id: '-5',
+      text: `${title}\n${begin.message}\n${LINK}`,
+      link_preview_options: { is_disabled: true },
+    },
+  ],
+  [
+    'pagerduty',
+    '/v2/enqueue?routing_key=r',
+    '/v2/enqueue',
+    {
+      ...{ routing_key: 'r', event_action: 'trigger', dedup_key: `${SITE} notice 7` },
+      payload: { summary: begin.message, source: 'shop', severity: 'critical' },
+      links: [{ href: LINK }],
+    },
+    { routing_key: 'r', event_action: 'resolve', dedup_key: `${SITE} notice 7` },
+  ],
+  [
+    'apprise',
+    '/notify/home',
+    '/notify/home',
+    { title, body: `${begin.message}\n${LINK}`, type: 'failure', format: 'text', tag: 'all' },
+    { title: 'Gatehouse: shop (over)', body: `good\n${LINK}`, type: 'success', tag: 'all' },
+  ],
+  [
+    'apprise',
+    '/notify/?urls=json%3A%2F%2Fx',
+    '/notify/',
+    { title, type: 'failure', urls: 'json://x' },
+  ],
+]
+
+await t.test('each kind sends what its service takes', async (t) => {
+  const { url, received } = await startReceiver(t, ok)
+  for (const [kind, address, path, body, endBody] of KINDS) {
+    const target = readAddress(`${kind === 'json' ? '' : `${kind}+`}${url}${address}`)
+    t.equal(await sendMessage(target, messageOf(begin), NEVER), undefined, kind)
+    const request = received.at(-1)
+    t.match(request, { method: 'POST', path, headers: json }, kind)
+    t.match(JSON.parse(String(request?.body)), body as object, kind)
+    if (endBody === undefined) continue
+    t.equal(await sendMessage(target, messageOf(end), NEVER), undefined, `${kind}: end`)
+    t.match(JSON.parse(String(received.at(-1)?.body)), endBody as object, `${kind}: end`)
+  }
+})
+
+await t.test('a token beside the address goes where the service wants it', async (t) => {
+  const { url, received } = await startReceiver(t, ok)
+  const send = async (address: string): Promise<unknown> => {
+    t.equal(await sendMessage(readAddress(address, token), messageOf(begin), NEVER), undefined)
+    const { path, headers, body = '' } = received.at(-1) ?? {}
+    return { path, authorization: headers?.authorization, body: String(body) }
+  }
+  const authorization = `Bearer ${token}`
+  t.match(await send(`${url}/json`), { authorization })
+  t.match(await send(`ntfy+${url}/topic`), { authorization, body: begin.message })
+  t.match(await send(`apprise+${url}/notify/home`), { authorization })
+  t.match(await send(`telegram+${url}/sendMessage?chat_id=5`), {
+    path: `/bot${token}/sendMessage`,
+  })
+  t.match(await send(`pagerduty+${url}/v2/enqueue`), {
+    body: new RegExp(`"routing_key":"${token}"`),
+  })
+})
+
+await t.test('a long text is cut to what each service takes', async (t) => {
+  const { url, received } = await startReceiver(t)
+  const long = { ...begin, message: `${'](😀'.repeat(5_000)}` }
+  const bodyOf = async (address: string): Promise<string> => {
+    const sent = await sendMessage(readAddress(address), messageOf(long), NEVER)
+    t.equal(sent, undefined)
+    return String(received.at(-1)?.body)
+  }
+  const { content } = JSON.parse(await bodyOf(`discord+${url}/x`)) as { content: string }
+  t.ok(content.length <= 2_000)
+  t.ok(content.isWellFormed())
+  const { text } = JSON.parse(await bodyOf(`telegram+${url}/bot1/sendMessage?chat_id=1`)) as {
+    text: string
+  }
+  t.ok(text.length <= 4_096)
+  t.ok(text.endsWith(LINK), 'the link stays whole')
+  t.ok(Buffer.byteLength(await bodyOf(`ntfy+${url}/topic`)) <= 4_096)
+  const { payload } = JSON.parse(await bodyOf(`pagerduty+${url}/v2?routing_key=r`)) as {
+    payload: { summary: string }
+  }
+  t.ok(payload.summary.length <= 1_024)
+})
+
+await t.test('what is not taken has a reason without the address', async (t) => {
+  let status = 403
+  const { url } = await startReceiver(t, (_request, response) => {
+    response.writeHead(status).end()
+  })
+  const slack = readAddress(`slack+${url}/${token}`)
+  t.equal(await sendMessage(slack, messageOf(begin), NEVER), 'the receiver answered 403')
+  status = 204
+  const apprise = readAddress(`apprise+${url}/notify/${token}`)
+  const unconfigured = await sendMessage(apprise, messageOf(begin), NEVER)
+  t.equal(unconfigured, 'the receiver answered 204', 'Apprise has no configuration')
+  const nobody = readAddress('http://127.0.0.1:2/x')
+  t.equal(await sendMessage(nobody, messageOf(begin), NEVER), 'ECONNREFUSED')
+})
+
+/** A mail as the server got it. */
+type Got = { from: string; to: readonly string[]; text: string; secure: boolean; user: unknown }
+
+async function startMailServer(t: Owner, options: SMTPServerOptions = {}) {
+  const mails: Got[] = []
+  const server = new SMTPServer({
+    allowInsecureAuth: true,
+    onAuth: ({ username, password }, _session, done) => {
+      if (password === token) done(null, { user: username })
+      else done(new Error('wrong password'))
+    },
+    onData(stream, { envelope, secure, user }, done) {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+      stream.on('end', () => {
+        const { mailFrom, rcptTo } = envelope
+        const from = mailFrom === false ? '' : mailFrom.address
+        const text = Buffer.concat(chunks).toString()
+        mails.push({ from, to: rcptTo.map(({ address }) => address), text, secure, user })
+        done()
+      })
+    },
+    ...options,
+  })
+  server.on('error', () => undefined)
+  server.listen(0, '127.0.0.1')
+  await once(server.server, 'listening')
+  t.teardown(() => new Promise<void>((resolve) => server.close(() => resolve())))
+  const { port } = server.server.address() as AddressInfo
+  return { mails, port }
+}
+
+const MAILBOXES = 'from=gatehouse@example.com&to=a@example.com,b@example.com'
+
+await t.test('mail: a real server takes it, with a password', async (t) => {
+  const { mails, port } = await startMailServer(t)
+  const message = messageOf({ ...begin, message: 'Tür offen\r\nBcc: x@example.com' })
+  const send = (user: string, more: string) =>
+    sendMessage(readAddress(`smtp://${user}127.0.0.1:${port}?${MAILBOXES}${more}`), message, NEVER)
+  t.equal(await send(`me:${token}@`, '&tls=no'), undefined)
+  t.match(mails, [
+    { from: 'gatehouse@example.com', to: ['a@example.com', 'b@example.com'], user: 'me' },
+  ])
+  const [head = ''] = mails[0]?.text.split('\r\n\r\n') ?? []
+  t.match(head, /^Message-ID: <notice-7\.gatehouse@example\.com>$/m)
+  t.notMatch(head, /^Bcc/m, 'a line of the text is no header')
+  t.match(head, /^Subject: =\?UTF-8\?Q\?Gatehouse=3A_shop/m)
+  t.equal(await send('me:wrong@', '&tls=no'), 'the mail server answered 535')
+  const untrusted = await send(`me:${token}@`, '')
+  t.match(untrusted, /SELF_SIGNED|ESOCKET|ETLS|CERT/, 'its certificate is not trusted')
+  t.equal(mails.length, 1)
+})
+
+await t.test('mail: without TLS nothing is sent, unless the address says so', async (t) => {
+  const options = { disabledCommands: ['STARTTLS', 'AUTH'], authOptional: true }
+  const { mails, port } = await startMailServer(t, options)
+  const address = `smtp://127.0.0.1:${port}?${MAILBOXES}`
+  t.match(
+    await sendMessage(readAddress(address), messageOf(begin), NEVER),
+    /ETLS|mail server answered/,
+  )
+  t.equal(mails.length, 0)
+  t.equal(await sendMessage(readAddress(`${address}&tls=no`), messageOf(begin), NEVER), undefined)
+  t.match(mails, [{ secure: false }])
+  const nobody = readAddress(`smtp://127.0.0.1:1?${MAILBOXES}`)
+  t.match(await sendMessage(nobody, messageOf(begin), NEVER), /^ECONN|^ESOCKET/)
+})
+
+await t.test('an address that no kind has is refused, and not quoted', async (t) => {
+  for (const address of [
+    'nonsense',
+    `pigeon+https://x/${token}`,
+    'mail+https://x/',
+    'ftp://x/',
+    'slack+http://u:p@x/',
+    'telegram+https://x/sendMessage?chat_id=1',
+    'telegram+https://x/bot1/sendMessage',
+    'pagerduty+https://x/v2/enqueue',
+    'apprise+https://x/other',
+    'smtp://host?from=a@b',
+    'smtp://host?from=a@b&to=nobody',
+    'smtp://u:%zz@host?from=a@b&to=c@d',
+    'smtp://host?from=a@b&to=c@d&tls=maybe',
+  ]) {
+    t.throws(() => readAddress(address), SyntaxError, address)
+    try {
+      readAddress(address)
+    } catch (error) {
+      t.notMatch(String(error), token)
+    }
+  }
+})
