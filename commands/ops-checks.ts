@@ -5,7 +5,7 @@ import { parseObject } from '../kernel/json.ts'
 import { DURATION_FORM, formatDuration, INSTANT_FORM } from '../kernel/time.ts'
 import { validate } from '../kernel/validate.ts'
 import { accepted, oneOf } from '../kernel/variables.ts'
-import { lookNow } from '../services/ops/checks/asked.ts'
+import { runNow } from '../services/ops/checks/asked.ts'
 import {
   addCheck,
   changeCheck,
@@ -65,7 +65,7 @@ const DEFINITION_FLAGS = {
 } as const
 const ADD_ARGS = { name: text('NAME', 'the name of the check') }
 const ADD_FLAGS = {
-  service: text('SERVICE', 'the service that it looks at'),
+  service: text('SERVICE', 'the service that it is about'),
   ...DEFINITION_FLAGS,
   json: JSON_FLAG,
 }
@@ -84,7 +84,7 @@ const MUTE_FLAGS = {
   json: JSON_FLAG,
 }
 
-/** `gatehouse checks …`: what is looked at, and the checks that are made by hand. */
+/** `gatehouse checks …`: their states, and the checks that are made by hand. */
 export const commands = [
   command({
     name: 'checks list',
@@ -105,7 +105,7 @@ export const commands = [
   }),
   command({
     name: 'checks show',
-    summary: 'show a check and what it looks at',
+    summary: 'show a check and its definition',
     args: CHECK_ARGS,
     flags: { json: JSON_FLAG },
     needs: 'database',
@@ -125,7 +125,7 @@ export const commands = [
       const { service, check } = readNew(call)
       const owned = { ...toolsOf(tools), random: randomBytes }
       const { id, token } = await addCheck(owned, { service, check }, tools.now())
-      tools.output.err(`${service}/${call.args.name} is looked at from now on`)
+      tools.output.err(`${service}/${call.args.name} runs from now on`)
       if (token !== null) printAddress(tools, token)
       if (call.flags.json) await printCheck(tools, id, true)
     },
@@ -148,13 +148,13 @@ export const commands = [
   }),
   command({
     name: 'checks run',
-    summary: 'have the server look at a check now; exit code 1 when it is not ok',
+    summary: 'have the server run a check now; exit code 1 when it is not ok',
     args: CHECK_ARGS,
     flags: { json: JSON_FLAG },
     needs: 'database',
     async run({ args, flags }, { db, now, output }) {
       const { id } = await findCheck(db, args.check)
-      await lookNow(db, id, now)
+      await runNow(db, id, now)
       const found = await showHealth(db, id, now())
       output.out(flags.json ? JSON.stringify(found) : foundLine(found))
       return found.state === 'ok' ? DONE : FAILED

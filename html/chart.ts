@@ -74,7 +74,7 @@ function rectangle(kind: string, x: number, y: number, height: number): Html {
   return html`<rect${attributes(box)}></rect>`
 }
 
-/** A day of a service: the part of its looks that did not fail; null without any. */
+/** A day of a service: the part of its runs that did not fail; null without any. */
 export interface UptimeDay {
   day: Date
   up: number | null
@@ -86,7 +86,7 @@ const UPTIME_HEIGHT = 28
 export function uptimeChart(label: string, days: readonly UptimeDay[]): Html {
   const bars = days.map(({ day, up }): Bar => {
     const date = day.toISOString().slice(0, 10)
-    if (up === null) return { label: date, title: `${date}: not looked at`, parts: [] }
+    if (up === null) return { label: date, title: `${date}: not checked`, parts: [] }
     const parts = [
       { kind: 'up', value: up },
       { kind: 'down', value: 1 - up },

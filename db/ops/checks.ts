@@ -33,7 +33,7 @@ export const CheckState = Type.Object({
 })
 export type CheckState = Type.Static<typeof CheckState>
 
-/** A check that this instance runs now. `asked`: somebody has asked for this look. */
+/** A check that this instance runs now. `asked`: somebody has asked for this run. */
 const ClaimedCheck = Type.Object({
   id: Id,
   ...Named,
@@ -70,7 +70,7 @@ export const Beat = Type.Object({
 })
 export type Beat = Type.Static<typeof Beat>
 
-/** Results of an hour or a day. The times are of looks that found something. */
+/** Results of an hour or a day. The times are of runs that found something. */
 export const Count = Type.Object({
   start: Timestamp,
   runs: Type.Integer(),
@@ -108,7 +108,7 @@ export type Failure = Type.Static<typeof Failure>
 const SealedHeaders = Type.Record(Type.String(), Type.String())
 export type SealedHeaders = Type.Static<typeof SealedHeaders>
 
-/** What a check looks at, as the inventory file would have it. */
+/** The definition of a check, as the inventory file would have it. */
 const Definition = Type.Record(Type.String(), Type.Unknown())
 export type Definition = Readonly<Type.Static<typeof Definition>>
 
@@ -132,7 +132,7 @@ export type HeldDefinition = Type.Static<typeof HeldDefinition>
 /** A check, or one of a service, that a text refers to. */
 const Reference = Type.Object({ id: Id, ...Named, exact: Type.Boolean() })
 
-/** A look that somebody has asked for; null once it has ended. */
+/** A run that somebody has asked for; null once it has ended. */
 const Asked = Type.Object({ asked_at: nullable(Timestamp), running: Type.Boolean() })
 
 const written = {

@@ -149,7 +149,7 @@ function serviceBox(
   </details>`
 }
 
-/** Whether a look has found that it is not ok. */
+/** Whether a run has found that it is not ok. */
 function isBad({ state, checked_at }: CheckHealth): boolean {
   return state !== 'ok' && checked_at !== null
 }
@@ -213,7 +213,7 @@ function mutedLine(check: CheckHealth): Html | false {
   return check.mute !== undefined && html`<span class="detail">${muteText(check)}</span>`
 }
 
-/** What mutes a check, until when, why and by whom; nothing for one that is not muted. */
+/** What mutes a check, until when, why and by whom; empty unless it is muted. */
 export function muteText({ mute }: CheckHealth): Html | false {
   if (mute === undefined) return false
   const { ends_at, reason, author, service, check_name } = mute

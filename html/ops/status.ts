@@ -41,7 +41,7 @@ function statusPage({ services, incidents, readAt }: PublicStatus): Page {
   return { title: 'Status', section: 'none', body }
 }
 
-/** Something that is down stands before what is only not known. */
+/** A service that is down decides before one that is not known. */
 function lookOf(services: readonly ServiceStatus[]): string {
   const has = (wanted: ServiceStatus['state']) => services.some(({ state }) => state === wanted)
   if (has('fail')) return 'bad'
@@ -59,7 +59,7 @@ function sentenceOf(services: readonly ServiceStatus[]): string {
 }
 
 function serviceRow({ name, state, maintenance, days, up }: ServiceStatus): Html {
-  const uptime = up === null ? 'not looked at' : `${percentText(up)} up`
+  const uptime = up === null ? 'not checked' : `${percentText(up)} up`
   return html`<section class="panel status">
     <div class="title-line">
       <h2><bdi>${name}</bdi></h2>

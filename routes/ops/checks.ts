@@ -8,7 +8,7 @@ import { badRequest } from '../../kernel/fault.ts'
 import { newForm, type FormState, type Typed, type View } from '../../kernel/http/view.ts'
 import { formatDuration } from '../../kernel/time.ts'
 import { field, validate } from '../../kernel/validate.ts'
-import { lookNow } from '../../services/ops/checks/asked.ts'
+import { runNow } from '../../services/ops/checks/asked.ts'
 import {
   addCheck,
   changeCheck,
@@ -87,7 +87,7 @@ export const checkEndpoints = [
     path: '/api/v1/checks/:id',
     id: 'getCheck',
     tag: 'Checks',
-    summary: 'Get a check, and what it looks at where it was made by hand.',
+    summary: 'Get a check, with its definition if it was made by hand.',
     params,
     returns: { description: 'The check', schema: ShownHealth },
     answer: ({ app: { ops }, params: { id }, now }) => showHealth(ops.db, id, now),
@@ -137,7 +137,7 @@ export const checkEndpoints = [
       path: '/api/v1/checks/:id',
       id: 'updateCheck',
       tag: 'Checks',
-      summary: 'Change what a check that was made by hand looks at; service and name stay.',
+      summary: 'Change the definition of a check that was made by hand; service and name stay.',
       refuses: [409],
       returns: { description: 'The check as it is now', schema: ShownHealth },
     },
@@ -171,7 +171,7 @@ export const checkEndpoints = [
   ...action({
     params,
     async act({ app: { ops }, params: { id } }) {
-      await lookNow(ops.db, id, ops.clock.now)
+      await runNow(ops.db, id, ops.clock.now)
       return showHealth(ops.db, id, ops.clock.now())
     },
     api: {
@@ -179,7 +179,7 @@ export const checkEndpoints = [
       path: '/api/v1/checks/:id/run',
       id: 'runCheck',
       tag: 'Checks',
-      summary: 'Look at a check now; the result counts at once.',
+      summary: 'Run a check now; the result counts at once.',
       returns: { description: 'The check with what was found', schema: ShownHealth },
     },
     form: {

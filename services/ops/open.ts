@@ -105,7 +105,7 @@ export async function openOps(options: OpsOptions) {
       retention.prune()
       void startFirstSession()
     },
-    /** Why states of checks may be old, in a line; undefined while all are looked at in time. */
+    /** Why states of checks may be old, in a line; undefined while all run in time. */
     checksProblem: () => loop?.problem(),
     /** What `/status` shows; undefined while it is off. */
     publicStatus: createPublicStatus({ ...options, redact }),

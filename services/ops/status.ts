@@ -42,7 +42,7 @@ const INCIDENTS_MS = 14 * 86_400_000
 const MAX_FAILURES = 1_000
 const MAX_INCIDENTS = 50
 
-/** Reads the public status, once in ten seconds for all who ask; undefined while it is off. */
+/** Reads the public status, once in ten seconds for everybody; undefined while it is off. */
 export function createPublicStatus(options: StatusOptions) {
   const { clock, statusServices } = options
   let kept: { at: number; names: string; status: Promise<PublicStatus> } | undefined

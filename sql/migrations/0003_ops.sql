@@ -319,7 +319,7 @@ create table ops.mutes (
 create index mutes_by_end on ops.mutes (ends_at);
 
 -- When a check is due next, after a moment: at its own second within its interval, so that checks are spread.
-create function ops.next_look(check_id bigint, every_s integer, after timestamptz) returns timestamptz
+create function ops.next_run(check_id bigint, every_s integer, after timestamptz) returns timestamptz
 language sql immutable
 return to_timestamp((floor((extract(epoch from after) - check_id * 7919 % every_s) / every_s) + 1) * every_s
                     + check_id * 7919 % every_s);

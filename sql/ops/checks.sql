@@ -1,6 +1,6 @@
 -- name: syncChecks
 -- Makes the table list the checks of the inventory. What it has no longer keeps its history. One that is new, or that
--- looks at something else now, is due at once, and a look that is under way does not count. An instance may not know
+-- has another definition now, is due at once, and a run that is under way does not count. An instance may not know
 -- yet what was made or removed by hand: that stays.
 with given as materialized (
   select service, name, type, every_s, version, source
@@ -78,8 +78,8 @@ select c.id, c.service, c.name, c.state, c.checked_at, c.opposing, c.told_event,
 
 -- name: saveResults
 -- Stores results, and the state of each check after its result. `found` is what it found, `state` what counts;
--- `changed`: the state is another one than before. `soon`: it looks again after ten seconds. `asked`: somebody had asked
--- for the look; what was asked for meanwhile stays due.
+-- `changed`: the state is another one than before. `soon`: it runs again after ten seconds. `asked`: somebody had asked
+-- for the run; what was asked for meanwhile stays due.
 with given as materialized (
   select id, found, state, changed, soon, asked, opposing, message, ms
     from jsonb_to_recordset(:results::jsonb)
@@ -117,7 +117,7 @@ update ops.checks c
        asked_at = case when not g.asked then c.asked_at end,
        next_at = case when c.asked_at is not null and not g.asked then c.next_at
                       when g.soon then :now::timestamptz + least(10, c.every_s) * interval '1 s'
-                      else ops.next_look(c.id, c.every_s, :now) end,
+                      else ops.next_run(c.id, c.every_s, :now) end,
        session_id = :session
   from given g
  where c.id = g.id;
@@ -169,7 +169,7 @@ select c.service, c.name, p.state as before, c.state
  limit :limit;
 
 -- name: saveBeat
--- What a job said of itself: `begun`, `ok` or `failed`. Its check looks at it in the next round; a look that is under
+-- What a job said of itself: `begun`, `ok` or `failed`. Its check runs in the next round; a run that is under
 -- way does not count. Empty when the check is gone.
 update ops.checks
    set begun_at = case when :beat = 'begun' then :now else begun_at end,
@@ -257,7 +257,7 @@ with added as (
 select added.id from added left join notified on true;
 
 -- name: readAsked
--- When somebody asked for a look that has not ended, and whether it has begun. Empty for an unknown id.
+-- When somebody asked for a run that has not ended, and whether it has begun. Empty for an unknown id.
 select asked_at, coalesce(claimed_until > :now, false) as running
   from ops.checks
  where id = :id
@@ -279,7 +279,7 @@ select id, service, name, source, definition, headers
    for no key update;
 
 -- name: setDefinition
--- The check is due at once; a look that is under way does not count.
+-- The check is due at once; a run that is under way does not count.
 with changed as (
   update ops.checks
      set type = :type, every_s = :every_s, version = :version, definition = :definition, headers = :headers,

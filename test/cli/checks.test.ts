@@ -50,7 +50,7 @@ await eachBackend(t, 'a check that is made by hand', async (t: Test, backend) =>
   const made = await checks(
     `add db --service store --type tcp --host 127.0.0.1 --port ${port} --every 10m --retries 0`,
   )
-  t.same(made, { code: 0, stdout: '', stderr: 'store/db is looked at from now on\n' })
+  t.same(made, { code: 0, stdout: '', stderr: 'store/db runs from now on\n' })
   t.same(await namesOf(env), ['shop/front', 'store/db'])
   const seen = await until(async () => {
     const shown = await json<Shown>(env, 'show', 'store/db')
@@ -88,7 +88,7 @@ await eachBackend(t, 'a check that is made by hand', async (t: Test, backend) =>
   await t.test('from JSON, by standard input', async (t) => {
     const input = JSON.stringify({ type: 'disk', path: '/', max_percent: 99.5 })
     const added = await checks('add root --service host --from - --every 60 --json', { input })
-    t.match(added, { code: 0, stderr: 'host/root is looked at from now on\n' })
+    t.match(added, { code: 0, stderr: 'host/root runs from now on\n' })
     const { definition: kept } = JSON.parse(added.stdout) as Shown
     t.same(kept, { type: 'disk', path: '/', max_percent: 99.5, every: 60, name: 'root' })
     t.match(await checks('remove host/root'), { code: 0, stderr: 'host/root is removed\n' })
@@ -180,7 +180,7 @@ t.test('without a server nobody looks', async (t) => {
   await checks('add db --service store --type memory')
   await server.stop()
   const { code, stderr } = await checks('run store/db')
-  t.match([code, stderr], [1, /^gatehouse: no server has begun to look/])
+  t.match([code, stderr], [1, /^gatehouse: no server has begun it/])
 })
 
 t.test('mute, a window to come, and unmute', async (t) => {

@@ -108,7 +108,7 @@ await t.test('the history of a check', async (t) => {
   t.match(text, /fail .* 5 min 0 s 97 % of the memory used; at its end: 99 % of the memory used/)
   t.match(text, /\d{4}-\d\d-\d\d: 75\.00 % up/, 'a day of the bar')
   t.match(text, /\d\d:00 UTC: 10 ms, from 5 to 20/, 'an hour of the line')
-  t.match(text, /not looked at/, 'and those without a look')
+  t.match(text, /not checked/, 'and those without a look')
   t.match(await page('/checks?service=host'), /90 days .*75\.\d\d %/)
   const figures = [
     /gatehouse_ops_check_up\{service="jobs",name="backup"\} 1/,

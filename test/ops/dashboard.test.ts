@@ -62,7 +62,7 @@ await t.test('is all well?', async (t: Test) => {
     write(services(front, back))
     await shows(/Nothing has been checked lately/)
     t.match((await get('/', HTMX)).text, /health bad">.*Nothing has been checked lately/s)
-    t.match(await read('/'), /shop 2 unknown .*front http unknown not looked at yet/)
+    t.match(await read('/'), /shop 2 unknown .*front http unknown not checked yet/)
     t.notMatch((await get('/checks', HTMX)).text, 'start-here')
   })
 
@@ -107,7 +107,7 @@ await t.test('is all well?', async (t: Test) => {
     await shows(/All well: 2 of 2/)
     await query(`update ops.checks set checked_at = now() - interval '3 hours'`)
     await shows(/Nothing has been checked lately/)
-    t.match(await read('/checks'), /front http unknown not looked at lately; .*: answered 200/)
+    t.match(await read('/checks'), /front http unknown not checked lately; .*: answered 200/)
   })
 
   await t.test('what nobody has looked at is not well, anywhere', async (t) => {

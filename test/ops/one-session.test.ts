@@ -85,7 +85,7 @@ t.test('two schedulers start one session an interval', async (t) => {
     ).length
   const before = tries()
   gate.shut()
-  // A scheduled session looks only at what was not looked at lately.
+  // A scheduled session runs only what was not run lately.
   await postgres.query(one.env, `update ops.checks set checked_at = now() - interval '1 hour'`)
   await one.api('PUT', '/config', { interval: 1 })
   await until(() => gate.waiting() > 0, 'the first scheduled session')

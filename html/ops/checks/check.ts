@@ -13,9 +13,9 @@ import { historySection, type HistoryView } from './history.ts'
 /** What `/checks/{id}` shows. */
 export interface CheckView {
   check: CheckHealth
-  /** What it looks at, to be changed; undefined where the inventory file has it. */
+  /** Its definition, to be changed; undefined where the inventory file has it. */
   fields: CheckFields | undefined
-  /** How often it looks, such as `5m`. */
+  /** How often it runs, such as `5m`. */
   every: string
   mute: FormState
   past: HistoryView
@@ -79,7 +79,7 @@ function checkFacts(check: CheckHealth, every: string): Html {
     'Last message': html`<bdi>${message}</bdi>`,
     Since: checked_at !== null && timeTag(since),
     Checked: checked_at === null ? 'not yet' : html`${timeTag(checked_at)}, took ${ms} ms`,
-    'Looked at by': session_id !== null && sessionLink(session_id),
+    'Run by': session_id !== null && sessionLink(session_id),
     Type: type,
     Every: every,
     Definition: source === 'hand' ? 'made by hand' : 'in the inventory file: change it there',
@@ -87,7 +87,7 @@ function checkFacts(check: CheckHealth, every: string): Html {
 }
 
 function removal({ id, service, name }: CheckHealth): Html {
-  const effect = 'Nobody looks at it any more. Its history stays, for a check of the same name.'
+  const effect = 'It does not run any more. Its history stays, for a check of the same name.'
   return removalForm('Remove', `${service}: ${name}`, effect, {
     action: `/checks/${id}/delete`,
     target: '#check-page',

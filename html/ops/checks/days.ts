@@ -12,9 +12,9 @@ export function dayCell(name: string, bar: Bar): Html {
   return html`${uptimeText(bar.up)} ${dayBar(name, bar)}`
 }
 
-/** A part in percent; null: nobody has looked. */
+/** A part in percent; null: it was not run. */
 export function uptimeText(part: number | null): string {
-  return part === null ? 'not looked at' : percentText(part)
+  return part === null ? 'not checked' : percentText(part)
 }
 
 /** What stands under a bar or a line. */

@@ -36,8 +36,8 @@ export interface NewCheckView {
 
 const HINTS: Readonly<Record<string, string>> = {
   every: 'Such as 10s, 5m or 24h; 60s without it.',
-  retries: 'How often a bad result is looked at again before it counts; 1 without it.',
-  timeout_s: 'A look that takes longer has failed; 10 without it.',
+  retries: 'How often a bad result is tried again before it counts; 1 without it.',
+  timeout_s: 'A run that takes longer has failed; 10 without it.',
 }
 
 /** A check to be added: first its type, then what it takes. */
@@ -46,8 +46,8 @@ export function newCheckView({ types, fields }: NewCheckView): View {
   const above = html`<p class="crumb"><a href="/checks">Checks</a> / new</p>
     <h1>${title}</h1>
     <p class="muted">
-      It is looked at from now on, beside the checks of the inventory file. A check that runs a
-      program stands in that file alone.
+      It runs from now on, beside the checks of the inventory file. A check that runs a program
+      stands in that file alone.
     </p>`
   const content = html`<div id="new-check">
     ${typeForm(types, fields?.type)} ${fields !== undefined && creationForm(fields)}

@@ -32,7 +32,7 @@ function timeLine(line: readonly Hour[]): Html {
   const points = line.map(({ hour, count }) => {
     const at = `${hour.toISOString().slice(0, 13).replace('T', ' ')}:00 UTC`
     const { ms_mean = null, ms_min = null, ms_max = null } = count ?? {}
-    if (ms_mean === null) return { title: `${at}: not looked at`, value: null }
+    if (ms_mean === null) return { title: `${at}: not checked`, value: null }
     return { title: `${at}: ${ms_mean} ms, from ${ms_min} to ${ms_max}`, value: ms_mean }
   })
   return lineChart(`How long it took in ${line.length} hours, at most ${longest} ms`, points)

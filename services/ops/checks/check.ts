@@ -31,7 +31,7 @@ const COMMON = {
   timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 60 })),
   /** How often it runs: seconds, or a duration such as `5m`. */
   every: Type.Optional(Type.Unsafe<number | string>({ type: ['number', 'string'] })),
-  /** How often a bad result is looked at again before it counts. */
+  /** How often a bad result is tried again before it counts. */
   retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })),
   /** Level of the event when the check is not as it should be; `warn` under `critical`. */
   level: Type.Optional(Level),
@@ -42,12 +42,12 @@ const MIN_EVERY_S = 10
 const MAX_EVERY_S = 86_400
 const DEFAULT_RETRIES = 1
 
-/** Seconds between two looks. */
+/** Seconds between two runs. */
 export function everySeconds({ every = DEFAULT_EVERY_S }: { every?: number | string }): number {
   return Math.round(secondsOf(every) ?? DEFAULT_EVERY_S)
 }
 
-/** How often a bad result is looked at again before it counts. */
+/** How often a bad result is tried again before it counts. */
 export function retriesOf({ retries = DEFAULT_RETRIES }: { retries?: number }): number {
   return retries
 }

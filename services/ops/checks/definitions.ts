@@ -101,7 +101,7 @@ function withTokenHash(check: Definition, token: string | null): Definition {
   return { ...rest, token_sha256: hashToken(token).toString('hex') }
 }
 
-/** Changes what a check looks at. Throws 404, and 409 for one of the inventory file. */
+/** Changes the definition of a check. Throws 404, and 409 for one of the inventory file. */
 export async function changeCheck(
   tools: DefinitionTools,
   id: number,

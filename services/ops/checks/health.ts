@@ -20,7 +20,7 @@ import type { CheckSources } from './states.ts'
 
 /** A check of the inventory, and what is known of it now. */
 export interface CheckHealth extends CheckState {
-  /** Whether its state was looked at lately. */
+  /** Whether it was run lately. */
   fresh: boolean
   /** What mutes it now. */
   mute: Mute | undefined
@@ -35,7 +35,7 @@ export interface ServiceHealth {
 
 /**
  * The state of everything in the inventory: the worst of its services. `empty`: no service has
- * checks. `unchecked`: no check was looked at lately.
+ * checks. `unchecked`: no check was run lately.
  */
 export type HealthState = State | 'empty' | 'unchecked'
 
@@ -54,11 +54,11 @@ export interface Health {
 const WORST_FIRST = ['fail', 'warn', 'unknown', 'ok'] as const
 /** More than an inventory has. */
 export const MAX_STATES = 20_000
-/** A look may wait for others and take its time. */
+/** A run may wait for others and take its time. */
 const SLACK_MS = 120_000
 const MEASURE_MS = 15_000
-const NEVER = 'not looked at yet'
-const LONG_AGO = 'not looked at lately; the log says why. It was ok then'
+const NEVER = 'not checked yet'
+const LONG_AGO = 'not checked lately; the log says why. It was ok then'
 
 /** What is known of all checks, by service and name. */
 export async function listHealth(db: Executor, now: Date): Promise<readonly CheckHealth[]> {
@@ -110,7 +110,7 @@ function checkHealth(known: CheckState, mutes: readonly Mute[], now: Date): Chec
   return { ...known, fresh, mute, state: 'unknown', message: `${LONG_AGO}: ${known.message}` }
 }
 
-/** Whether a check was looked at within two of its intervals. */
+/** Whether a check was run within two of its intervals. */
 export function isFresh({ checked_at, every_s }: CheckState, now: Date): boolean {
   if (checked_at === null) return false
   return now.getTime() - checked_at.getTime() <= 2 * every_s * 1_000 + SLACK_MS
@@ -186,7 +186,7 @@ export function startCheckMeasures(options: MeasureOptions): Repeat {
     'Whether a check did not fail; none while unknown.',
     () => known().map(({ service, name, state }) => [{ service, name }, state === 'fail' ? 0 : 1]),
   )
-  metrics.gauge('gatehouse_ops_check_seconds', 'How long the last look of a check took.', () =>
+  metrics.gauge('gatehouse_ops_check_seconds', 'How long the last run of a check took.', () =>
     known().map(({ service, name, ms }) => [{ service, name }, ms / 1_000]),
   )
   async function measure(): Promise<void> {

@@ -28,7 +28,7 @@ export const heartbeatCheck = defineCheck('heartbeat', {
     return isOne ? undefined : ['', 'must have token or token_sha256']
   },
   async run({ period, grace = DEFAULT_GRACE }, { beat, now }) {
-    return judgeBeat(await beat(), now(), secondsOf(period), secondsOf(grace))
+    return findingOf(await beat(), now(), secondsOf(period), secondsOf(grace))
   },
 })
 
@@ -44,7 +44,7 @@ function secondsOf(duration: string): number {
   return parseDuration(duration) ?? 0
 }
 
-function judgeBeat(beat: Beat | undefined, now: Date, period_s: number, grace_s: number): Finding {
+function findingOf(beat: Beat | undefined, now: Date, period_s: number, grace_s: number): Finding {
   const { beat_at = null, beat_failed = false, beat_ms = null, begun_at = null } = beat ?? {}
   const ago = (at: Date) => Math.max(0, Math.round((now.getTime() - at.getTime()) / 1_000))
   const runs_s =

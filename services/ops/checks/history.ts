@@ -15,7 +15,7 @@ const MAX_PERIODS = 50
 
 /** The days over which uptime is given. */
 export const UPTIME_DAYS = [1, 7, 30, 90] as const
-/** The part of the looks, of those that found something, that did not fail; null without any. */
+/** The part of the runs, of those that found something, that did not fail; null without any. */
 export type Uptime = Type.Static<typeof Uptime>
 const Part = nullable(Type.Number())
 const Uptime = Type.Object({ 1: Part, 7: Part, 30: Part, 90: Part })
@@ -34,13 +34,13 @@ export const History = Type.Object({
 export interface CheckHistory {
   check: CheckState
   uptime: Uptime
-  /** Hours of the last week with a look, the oldest first. */
+  /** Hours of the last week with a run, the oldest first. */
   hours: readonly Count[]
-  /** Of the last 90 days those with a look, the oldest first. */
+  /** Of the last 90 days those with a run, the oldest first. */
   days: readonly Count[]
   /** What its state was, the newest first. */
   periods: readonly Period[]
-  /** Below which id older periods are; null if there are none. */
+  /** The id below which older periods are; null if there are none. */
   older: number | null
 }
 
@@ -90,7 +90,7 @@ export interface Bar {
   up: number | null
 }
 
-/** A day, and the part of its looks that did not fail; null without any. */
+/** A day, and the part of its runs that did not fail; null without any. */
 export interface UptimeDay {
   day: Date
   up: number | null
@@ -139,7 +139,7 @@ export function lineOf(counts: readonly Count[], now: Date): readonly Hour[] {
   })
 }
 
-/** The last day is read from its hours; longer times are whole days with the present one. */
+/** The last day is the sum of its hours. Longer times are whole days, with the present one. */
 function uptimeOf(hours: readonly Count[], days: readonly Count[], now: Date): Uptime {
   const over = (counts: readonly Count[], ms: number) => {
     const since = now.getTime() - ms
@@ -153,9 +153,9 @@ function uptimeOf(hours: readonly Count[], days: readonly Count[], now: Date): U
   }
 }
 
-/** The part of the looks that did not fail; null if none found anything. */
+/** The part of the runs that did not fail; null if none found anything. */
 function upPart(counts: readonly Count[]): number | null {
-  const looks = counts.reduce((sum, { runs, unknown }) => sum + runs - unknown, 0)
+  const known = counts.reduce((sum, { runs, unknown }) => sum + runs - unknown, 0)
   const failures = counts.reduce((sum, count) => sum + count.failures, 0)
-  return looks === 0 ? null : (looks - failures) / looks
+  return known === 0 ? null : (known - failures) / known
 }

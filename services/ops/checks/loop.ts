@@ -7,7 +7,7 @@ import { retriesOf } from './check.ts'
 import { beatHash } from './heartbeat.ts'
 import {
   listChecks,
-  lookAt,
+  runListed,
   recordResults,
   syncChecks,
   type CheckSources,
@@ -57,7 +57,7 @@ interface Rounds extends CheckLoopOptions {
 
 /**
  * Runs the checks of the inventory by themselves, each on its own interval. Of several instances
- * one claims a check that is due. What was due while nothing ran is looked at once.
+ * one claims a check that is due. A check that was due while nothing ran is run once.
  */
 export function startCheckLoop(options: CheckLoopOptions) {
   const { clock, log } = options
@@ -77,9 +77,9 @@ export function startCheckLoop(options: CheckLoopOptions) {
     round: repeated.now,
     /** The heartbeat whose token has this hash in hex. */
     heartbeat: (hash: string) => rounds.heartbeats.get(hash),
-    /** Why states of checks may be old, in a line; undefined while all are looked at in time. */
+    /** Why states of checks may be old, in a line; undefined while all run in time. */
     problem: () => problemOf(rounds),
-    /** Resolves when nothing more is stored. Looks that have not ended are dropped. */
+    /** Resolves when nothing more is stored. Runs that have not ended are dropped. */
     close() {
       stopping.abort()
       return repeated.stop()
@@ -96,7 +96,7 @@ async function round(rounds: Rounds): Promise<void> {
   if (limit > 0) {
     const claimed = await q.claimChecks(db, { now: clock.now(), seconds: CLAIM_S, limit })
     rounds.late_s = Math.max(0, ...claimed.map(({ late_s }) => late_s))
-    for (const check of claimed) void look(rounds, check)
+    for (const check of claimed) void runClaimed(rounds, check)
   }
   rounds.succeeded = clock.elapsed()
 }
@@ -125,13 +125,13 @@ async function store(rounds: Rounds): Promise<void> {
   results.splice(0, given.length)
 }
 
-async function look(rounds: Rounds, claimed: ClaimedCheck): Promise<void> {
+async function runClaimed(rounds: Rounds, claimed: ClaimedCheck): Promise<void> {
   const { signal } = rounds
   const listed = rounds.known.get(keyOf(claimed))
   // The inventory of another instance has it; the claim lapses.
   if (listed === undefined) return
   rounds.running++
-  const result = await lookAt(rounds, listed, { signal, marker: undefined })
+  const result = await runListed(rounds, listed, { signal, marker: undefined })
   rounds.running--
   if (signal.aborted) return
   const { service, name, claimed_until, asked } = claimed

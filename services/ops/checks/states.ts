@@ -31,7 +31,7 @@ export const STATE_WORDS: Readonly<Record<State, string>> = {
 export interface NamedResult extends CheckResult {
   service: string
   name: string
-  /** Of a look in a round; undefined for one that somebody asked for. */
+  /** Of a run in a round; undefined for one that a session made. */
   claim?: Claim
 }
 
@@ -43,11 +43,11 @@ interface Claim {
   bad: number
   /** Good results in a row that end a failure, at most. */
   good: number
-  /** Somebody has asked for the look. */
+  /** Somebody has asked for the run. */
   asked: boolean
 }
 
-/** Who looked, and when. A session is null for the round of all checks. */
+/** Who ran the checks, and when. A session is null for the round of all checks. */
 interface Occasion {
   session: number | null
   now: Date
@@ -92,7 +92,7 @@ export async function listChecks(sources: CheckSources): Promise<readonly Listed
 }
 
 /** Runs a check of the inventory. Never rejects: an error is a finding. */
-export function lookAt(
+export function runListed(
   { db, clock, redact }: CheckSources & { clock: Clock },
   { service, name, check }: Omit<ListedCheck, 'source'>,
   { signal, marker }: Pick<CheckContext, 'signal' | 'marker'>,
@@ -121,21 +121,21 @@ export function columnsOf(check: Check) {
 }
 
 /** What becomes of a check by a result. */
-interface Verdict {
+interface Decision {
   state: State
   changed: boolean
   opposing: number
-  /** Another look follows soon: the result contradicts the state, and does not count alone. */
+  /** Another run follows soon: the result contradicts the state, and does not count alone. */
   soon: boolean
 }
 
 /**
- * What a result makes of a check. A bad result counts when the retries were bad, too. A failure
- * ends by one good result, and by one more for each time that it has begun again within an hour:
- * a check that flaps has failed all the while. A look that was asked for counts at once: whoever
- * asked acts on it.
+ * Decides what state a check has after a result. A bad result counts once the retries were bad, too.
+ * A failure ends by one good result, and one more for each time that it began within the last hour:
+ * a check that flaps counts as failed. A run that was asked for counts at once: whoever asked acts
+ * on it.
  */
-function judge(held: HeldCheck, { state, claim }: NamedResult): Verdict {
+function decide(held: HeldCheck, { state, claim }: NamedResult): Decision {
   if (held.checked_at === null) return { state, changed: true, opposing: 0, soon: false }
   if (state === held.state) return { state, changed: false, opposing: 0, soon: false }
   const opposing = held.opposing + 1
@@ -167,18 +167,18 @@ export async function recordResults(
     const check = held.find((one) => one.service === service && one.name === name)
     // A check that the inventory has lost meanwhile.
     if (check === undefined || !isCurrent(check, result)) return []
-    return [{ result, check, verdict: judge(check, result) }]
+    return [{ result, check, decision: decide(check, result) }]
   })
   if (judged.length === 0) return
-  const rows = judged.map(({ result, check: { id }, verdict }) => {
+  const rows = judged.map(({ result, check: { id }, decision }) => {
     const { state: found, message, ms, claim } = result
-    return { id, found, message, ms, asked: claim?.asked === true, ...verdict }
+    return { id, found, message, ms, asked: claim?.asked === true, ...decision }
   })
   await q.saveResults(tx, { results: rows, now, session })
   const changed = rows.filter((row) => row.changed)
   if (changed.length > 0) await q.beginPeriods(tx, { ids: changed.map(({ id }) => id) })
-  for (const { result, check, verdict } of judged) {
-    if (result.state === verdict.state) await recordEvent(tx, result, check, occasion)
+  for (const { result, check, decision } of judged) {
+    if (result.state === decision.state) await recordEvent(tx, result, check, occasion)
   }
 }
 
@@ -197,7 +197,7 @@ async function recordEvent(
   const isFirst = checked_at === null
   const wasBad = before === 'fail' || before === 'warn'
   if (state === 'unknown') {
-    // It lasts until somebody mends it: an event for each look would bury the others.
+    // It lasts until somebody mends it: an event for each run would bury the others.
     if (before === 'unknown' && !isFirst) return
     const known: Level = level === 'critical' ? 'warning' : level
     await addEvent(tx, { ...about, level: known, message: `${name} is unknown: ${message}` })
@@ -226,21 +226,22 @@ function keyOf(check: number): string {
   return `check ${check}`
 }
 
-/** What a session looks with. */
-interface Looker extends CheckSources {
+/** A session that runs checks. */
+interface CheckingSession {
   clock: Clock
   job: { session: { id: number }; signal: AbortSignal }
 }
 
-/**
- * Records what a session has looked at. An interrupted check says nothing about its service.
- */
-export async function saveResults(looker: Looker, results: readonly NamedResult[]): Promise<void> {
-  const { db, clock, job } = looker
+/** Records the checks that a session ran. An interrupted check says nothing about its service. */
+export async function saveResults(
+  sources: CheckSources & CheckingSession,
+  results: readonly NamedResult[],
+): Promise<void> {
+  const { db, clock, job } = sources
   if (job.signal.aborted) return
   const now = clock.now()
   // The inventory may have changed since the last round.
-  const listed = await listChecks(looker)
+  const listed = await listChecks(sources)
   await db.transaction(async (tx) => {
     await syncChecks(tx, listed, now)
     await recordResults(tx, results, { session: job.session.id, now })

@@ -4,7 +4,7 @@ import { messageOf } from '../../../kernel/log.ts'
 import { retryWhileUnavailable } from '../../../kernel/repeat.ts'
 import { pause } from '../../../kernel/time.ts'
 import { noteChange } from '../../audit.ts'
-import { lookAt, saveResults, storedName } from '../checks/states.ts'
+import { runListed, saveResults, storedName } from '../checks/states.ts'
 import { nameOf, type Check } from '../checks/run.ts'
 import { addEvent } from '../events.ts'
 import { hardeningNote } from '../checks/hardening.ts'
@@ -180,7 +180,7 @@ async function verify(service: Service, check: Check, context: ToolContext): Pro
   const listed = { service: service.name, name: storedName(check, redact), check }
   const until = performance.now() + VERIFY_MS
   for (;;) {
-    const result = await lookAt(context, listed, job)
+    const result = await runListed(context, listed, job)
     const { state, message } = result
     const ok = state === 'ok'
     // An interrupted check says nothing about the service.

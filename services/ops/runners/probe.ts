@@ -4,7 +4,7 @@ import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { isFresh, MAX_STATES } from '../checks/health.ts'
 import {
   listChecks,
-  lookAt,
+  runListed,
   saveResults,
   STATE_WORDS,
   type ListedCheck,
@@ -16,7 +16,7 @@ import { NO_OUTCOME, type Job, type Outcome, type Runner } from './runner.ts'
 
 export type ProbeOptions = Pick<ToolOptions, 'db' | 'clock' | 'inventory' | 'redact'>
 
-/** A check with its state, which was read, or which this session has looked at. */
+/** A check with its state, which was read, or found by this session. */
 interface Checked extends Pick<CheckState, 'service' | 'name' | 'type' | 'state' | 'message'> {
   ms: number
 }
@@ -32,8 +32,7 @@ const MAX_CHANGES = 1_000
 /**
  * The runner without a model (decisions.md sections 5 and 7): it reports the state of every check
  * of the inventory, and what has changed since the session before; memories of typical times. It
- * looks itself where a state is old, and everywhere in a session that was asked for. It never
- * escalates.
+ * runs the checks whose state is old, and all in a session that was asked for. It never escalates.
  */
 export function createProbe(options: ProbeOptions): Runner {
   return { modelOf: () => 'none', run: (job) => probe(options, job) }
@@ -61,11 +60,11 @@ async function probe(options: ProbeOptions, job: Job): Promise<Outcome> {
     known === undefined ? [] : [reported(job, known, now)],
   )
   const stale = parts.flatMap(({ one, known }) => (known === undefined ? [one] : []))
-  const looked = await Promise.all(stale.map((one) => look(options, job, one)))
+  const ran = await Promise.all(stale.map((one) => run(options, job, one)))
   if (signal.aborted) return NO_OUTCOME
 
-  await saveResults({ ...options, job }, looked)
-  const results = [...read, ...looked]
+  await saveResults({ ...options, job }, ran)
+  const results = [...read, ...ran]
   await rememberTimes(options, job, results)
   const summary = summaryOf(services, results, await changesSince(options, session.id))
   output.write('text', `${summary}\n`)
@@ -84,9 +83,9 @@ function reported({ output }: Job, known: CheckState, now: Date): Checked {
 }
 
 /** Runs a check, and puts out what it found. */
-async function look(options: ProbeOptions, job: Job, listed: ListedCheck) {
+async function run(options: ProbeOptions, job: Job, listed: ListedCheck) {
   const { service, name, check } = listed
-  const result = await lookAt(options, listed, job)
+  const result = await runListed(options, listed, job)
   const { state, message, ms } = result
   job.output.write('result', `${wordOf(state)} ${service}: ${name}: ${message} (${ms} ms)\n`)
   return { ...result, service, name, type: check.type }

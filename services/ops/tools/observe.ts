@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { lookAt, saveResults, STATE_WORDS, storedName } from '../checks/states.ts'
+import { runListed, saveResults, STATE_WORDS, storedName } from '../checks/states.ts'
 import { nameOf } from '../checks/run.ts'
 import type { Operation, Service } from '../inventory/inventory.ts'
 import { cooldownOf } from '../operations/operations.ts'
@@ -80,7 +80,7 @@ export const runCheckTool = defineTool({
     const results = await Promise.all(
       checks.map(async (check) => {
         const listed = { service: wanted, name: storedName(check, redact), check }
-        const result = await lookAt(context, listed, job)
+        const result = await runListed(context, listed, job)
         return { ...result, ...listed, called: nameOf(check) }
       }),
     )
