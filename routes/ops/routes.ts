@@ -18,6 +18,7 @@ import { eventEndpoints } from './events.ts'
 import { opsFault } from './faults.ts'
 import type { OpsApp } from './kit.ts'
 import { memoryEndpoints } from './memories.ts'
+import { noticeEndpoints } from './notices.ts'
 import { operationEndpoints } from './operations.ts'
 import { sessionEndpoints } from './sessions.ts'
 import { statusEndpoints } from './status.ts'
@@ -51,6 +52,7 @@ const ENDPOINTS = [
   ...waitingEndpoints,
   ...sessionEndpoints,
   ...eventEndpoints,
+  ...noticeEndpoints,
   ...alertEndpoints,
   ...memoryEndpoints,
   ...operationEndpoints,

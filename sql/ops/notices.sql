@@ -238,3 +238,32 @@ select name, kind, host, address, token, services, levels, quiet, after_s, remin
   from ops.notice_targets
  order by name
  limit :limit;
+
+-- name: findNotice
+-- Empty if it does not exist.
+select n.id, n.created_at, n.key is not null as lasts, n.ended_at, n.begin_id, n.acknowledged_at, n.acknowledged_by,
+       coalesce(n.session_id, e.session_id) as session_id, coalesce(e.level, 'critical') as level,
+       coalesce(e.service, 'gatehouse') as service,
+       coalesce(e.message, 'Session ' || n.session_id || ' ' || s.status) as message
+  from ops.notices n
+  left join ops.events e on e.id = n.event_id
+  left join ops.sessions s on s.id = n.session_id
+ where n.id = :id;
+
+-- name: listSends
+-- What each target got of a notice, reminders last.
+select target, number, attempts, sent_at, problem
+  from ops.notice_sends
+ where notice_id = :notice
+ order by number desc, target
+ limit :limit;
+
+-- name: acknowledgeNotice
+-- Of what lasts. Empty if it is over, was acknowledged before, or does not last.
+update ops.notices
+   set acknowledged_at = :now, acknowledged_by = :by
+ where id = :id
+   and key is not null
+   and ended_at is null
+   and acknowledged_at is null
+returning id;
