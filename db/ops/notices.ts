@@ -84,7 +84,6 @@ const TargetChange = Type.Object({ target: Type.String(), fails: Type.Boolean() 
 
 export const noticeQueries = sqlFile('sql/ops/notices.sql', {
   lockNotices: exec({}),
-  findLasting: one(Type.Object({ lasts: Type.Boolean() }), { key: 'text' }),
   beginNotice: exec({ event: 'int8', now: 'timestamptz', key: 'text', about_target: 'text?' }),
   endNotice: exec({ event: 'int8', now: 'timestamptz', key: 'text' }),
   countNotices: one(Type.Object({ notices: Type.Integer(), same: Type.Boolean() }), {

@@ -2,10 +2,6 @@
 -- Serializes those that may find the same beginning or end.
 select pg_advisory_xact_lock(7203007);
 
--- name: findLasting
--- Whether something was notified that lasts still.
-select exists (select from ops.notices where key = :key and ended_at is null) as lasts;
-
 -- name: beginNotice
 -- Of an event with which something begins.
 insert into ops.notices (event_id, created_at, key, about_target)
@@ -60,7 +56,8 @@ select n.id, t.name, :now
 on conflict do nothing;
 
 -- name: planReminders
--- Of what lasts, for targets that want them, until it is acknowledged.
+-- Of what lasts, for targets that want them, until it is acknowledged. A check that the inventory has lost is not
+-- looked at any more: nobody knows whether it still fails.
 insert into ops.notice_sends (notice_id, target, number, next_at)
 select s.notice_id, s.target, s.number + 1, :now
   from jsonb_to_recordset(:targets::jsonb) as t(name text, remind_s integer)
@@ -69,6 +66,7 @@ select s.notice_id, s.target, s.number + 1, :now
  where n.key is not null
    and n.ended_at is null
    and n.acknowledged_at is null
+   and not exists (select from ops.checks c where 'check ' || c.id = n.key and c.removed_at is not null)
    and not exists (select
                      from ops.notice_sends l
                     where l.notice_id = s.notice_id

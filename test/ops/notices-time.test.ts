@@ -154,3 +154,16 @@ await t.test('what is acknowledged is reminded of no more, and its end is told',
   const rows = await one.query(`select acknowledged_by from ops.notices where id = ${id}`)
   t.same([...rows], [{ acknowledged_by: 'ann@example.com' }], 'the first one counts')
 })
+
+await t.test('a check that the inventory has lost is reminded of no more', async (t) => {
+  const one = await openNotified(t, postgres, [])
+  await one.add('reminded', '/reminded', { remind_s: HOUR_S })
+  await one.query(
+    `insert into ops.checks (service, name, type, every_s, version, next_at, since, removed_at)
+     values ('shop', 'gone', 'http', 60, '', now(), now(), now())`,
+  )
+  const [row] = await one.query('select id from ops.checks')
+  await one.begin(`check ${String(row?.['id'])}`)
+  await one.pass(5 * HOUR_S, 600)
+  t.equal(one.taken('/reminded').length, 1)
+})
