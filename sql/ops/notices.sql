@@ -121,13 +121,15 @@ select n.id, case when n.event_id is null then 'session' else 'event' end as kin
   left join ops.sessions s on s.id = n.session_id;
 
 -- name: finishSend
--- Null for the problem of a notice that was sent. A target that was removed meanwhile does not fail.
+-- Null for the problem of a notice that was sent. A target that was removed meanwhile does not fail, and what another
+-- instance has sent meanwhile stays sent.
 with finished as (
   update ops.notice_sends
      set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem
    where notice_id = :notice
      and target = :target
      and number = :number
+     and sent_at is null
   returning target
 ), failing as (
   insert into ops.failing_targets (target, since)

@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
+import { noticeQueries } from '../../db/ops/notices.ts'
 import { acknowledgeNotice } from '../../services/ops/notices/acknowledge.ts'
 import { openNotified, type Told } from '../helpers/notices.ts'
 
@@ -167,3 +168,18 @@ await t.test('a check that the inventory has lost is reminded of no more', async
   await one.pass(5 * HOUR_S, 600)
   t.equal(one.taken('/reminded').length, 1)
 })
+
+await t.test(
+  'what one instance has sent is not due again because another one failed',
+  async (t) => {
+    const one = await openNotified(t, postgres, ['/a'])
+    await one.begin('check')
+    await one.pass(60)
+    const [{ id: notice = 0 } = {}] = one.taken('/a')
+    const late = { notice, target: 'OPS_NOTIFY_URL', number: 0, problem: 'TimeoutError' }
+    await noticeQueries.finishSend(one.db, { ...late, now: one.now() })
+    await one.pass(HOUR_S)
+    t.same(messages(one.taken('/a')), ['check fails'])
+    t.same([...(await one.query('select * from ops.failing_targets'))], [])
+  },
+)
