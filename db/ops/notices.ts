@@ -16,6 +16,25 @@ const Notice = Type.Object({
 })
 export type Notice = Type.Static<typeof Notice>
 
+/** A notice as its page shows it. */
+const ShownNotice = Type.Object({
+  ...Type.Omit(Notice, ['kind', 'reminder']).properties,
+  ended_at: nullable(Timestamp),
+  acknowledged_at: nullable(Timestamp),
+  acknowledged_by: nullable(Type.String()),
+})
+export type ShownNotice = Type.Static<typeof ShownNotice>
+
+/** What a target got of a notice. */
+const Send = Type.Object({
+  target: Type.String(),
+  number: Type.Integer(),
+  attempts: Type.Integer(),
+  sent_at: nullable(Timestamp),
+  problem: nullable(Type.String()),
+})
+export type Send = Type.Static<typeof Send>
+
 /** A target that has not taken everything. */
 const Unsent = Type.Object({
   target: Type.String(),
@@ -65,7 +84,6 @@ const TargetChange = Type.Object({ target: Type.String(), fails: Type.Boolean() 
 
 export const noticeQueries = sqlFile('sql/ops/notices.sql', {
   lockNotices: exec({}),
-  findLasting: one(Type.Object({ lasts: Type.Boolean() }), { key: 'text' }),
   beginNotice: exec({ event: 'int8', now: 'timestamptz', key: 'text', about_target: 'text?' }),
   endNotice: exec({ event: 'int8', now: 'timestamptz', key: 'text' }),
   countNotices: one(Type.Object({ notices: Type.Integer(), same: Type.Boolean() }), {
@@ -98,5 +116,12 @@ export const noticeQueries = sqlFile('sql/ops/notices.sql', {
   removeNoticeTarget: optional(Type.Object({ name: Type.String() }), { name: 'text' }),
   findNoticeTarget: optional(StoredTarget, { name: 'text' }),
   listNoticeTargets: many(StoredTarget, { limit: 'int8' }),
+  findNotice: optional(ShownNotice, { id: 'int8' }),
+  listSends: many(Send, { notice: 'int8', limit: 'int8' }),
+  acknowledgeNotice: optional(Type.Object({ id: Type.Integer() }), {
+    id: 'int8',
+    now: 'timestamptz',
+    by: 'text',
+  }),
   pruneNotices: exec({ before: 'timestamptz', names: 'jsonb' }),
 })

@@ -19,6 +19,7 @@ import { opsFault } from './faults.ts'
 import type { OpsApp } from './kit.ts'
 import { memoryEndpoints } from './memories.ts'
 import { muteEndpoints } from './mutes.ts'
+import { noticeEndpoints } from './notices.ts'
 import { operationEndpoints } from './operations.ts'
 import { sessionEndpoints } from './sessions.ts'
 import { statusEndpoints } from './status.ts'
@@ -53,6 +54,7 @@ const ENDPOINTS = [
   ...waitingEndpoints,
   ...sessionEndpoints,
   ...eventEndpoints,
+  ...noticeEndpoints,
   ...alertEndpoints,
   ...memoryEndpoints,
   ...operationEndpoints,

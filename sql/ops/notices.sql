@@ -2,10 +2,6 @@
 -- Serializes those that may find the same beginning or end.
 select pg_advisory_xact_lock(7203007);
 
--- name: findLasting
--- Whether something was notified that lasts still.
-select exists (select from ops.notices where key = :key and ended_at is null) as lasts;
-
 -- name: beginNotice
 -- Of an event with which something begins.
 insert into ops.notices (event_id, created_at, key, about_target)
@@ -60,7 +56,8 @@ select n.id, t.name, :now
 on conflict do nothing;
 
 -- name: planReminders
--- Of what lasts, for targets that want them, until it is acknowledged.
+-- Of what lasts, for targets that want them, until it is acknowledged. A check that the inventory has lost is not
+-- looked at any more: nobody knows whether it still fails.
 insert into ops.notice_sends (notice_id, target, number, next_at)
 select s.notice_id, s.target, s.number + 1, :now
   from jsonb_to_recordset(:targets::jsonb) as t(name text, remind_s integer)
@@ -69,6 +66,7 @@ select s.notice_id, s.target, s.number + 1, :now
  where n.key is not null
    and n.ended_at is null
    and n.acknowledged_at is null
+   and not exists (select from ops.checks c where 'check ' || c.id = n.key and c.removed_at is not null)
    and not exists (select
                      from ops.notice_sends l
                     where l.notice_id = s.notice_id
@@ -123,13 +121,15 @@ select n.id, case when n.event_id is null then 'session' else 'event' end as kin
   left join ops.sessions s on s.id = n.session_id;
 
 -- name: finishSend
--- Null for the problem of a notice that was sent. A target that was removed meanwhile does not fail.
+-- Null for the problem of a notice that was sent. A target that was removed meanwhile does not fail, and what another
+-- instance has sent meanwhile stays sent.
 with finished as (
   update ops.notice_sends
      set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem
    where notice_id = :notice
      and target = :target
      and number = :number
+     and sent_at is null
   returning target
 ), failing as (
   insert into ops.failing_targets (target, since)
@@ -238,3 +238,32 @@ select name, kind, host, address, token, services, levels, quiet, after_s, remin
   from ops.notice_targets
  order by name
  limit :limit;
+
+-- name: findNotice
+-- Empty if it does not exist.
+select n.id, n.created_at, n.key is not null as lasts, n.ended_at, n.begin_id, n.acknowledged_at, n.acknowledged_by,
+       coalesce(n.session_id, e.session_id) as session_id, coalesce(e.level, 'critical') as level,
+       coalesce(e.service, 'gatehouse') as service,
+       coalesce(e.message, 'Session ' || n.session_id || ' ' || s.status) as message
+  from ops.notices n
+  left join ops.events e on e.id = n.event_id
+  left join ops.sessions s on s.id = n.session_id
+ where n.id = :id;
+
+-- name: listSends
+-- What each target got of a notice, reminders last.
+select target, number, attempts, sent_at, problem
+  from ops.notice_sends
+ where notice_id = :notice
+ order by number desc, target
+ limit :limit;
+
+-- name: acknowledgeNotice
+-- Of what lasts. Empty if it is over, was acknowledged before, or does not last.
+update ops.notices
+   set acknowledged_at = :now, acknowledged_by = :by
+ where id = :id
+   and key is not null
+   and ended_at is null
+   and acknowledged_at is null
+returning id;

@@ -234,6 +234,16 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
                     (6, 'tool', 3), (7, 'system', null), (8, 'turn', null)) as line(n, kind, call)`,
     [long],
   )
+  await postgres.query(
+    ops.env,
+    `with notice as (insert into ops.notices (event_id, created_at, key)
+                     select max(id), now(), 'check 1' from ops.events returning id)
+     insert into ops.notice_sends (notice_id, target, number, next_at, sent_at, problem)
+     select id, $1, 0, now(), now(), null from notice
+     union all select id, $1, 1, now() + interval '1 day', null, 'the receiver answered 503' from notice`,
+    [long.slice(0, 64)],
+  )
+  const [notice] = await postgres.query(ops.env, 'select max(id) as id from ops.notices')
   const session = await beginByHand(postgres, ops.env, long)
   await storeLines(postgres, ops.env, session, 1, 60, { text: long })
   const lists = ['/sessions', '/events', '/memories', '/cooldowns', '/alerts']
@@ -247,6 +257,7 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
         '/checks/new?type=http',
         '/mutes',
       ],
+      `/notices/${String(notice?.['id'])}`,
     ],
     states: [
       '/sessions/1/calls/1',

@@ -14,6 +14,7 @@ import { secret } from '../helpers/secrets.ts'
 const NEVER = new AbortController().signal
 const SITE = 'https://ops.example'
 const LINK = `${SITE}/sessions/3`
+const LINKS = `${LINK}\nAcknowledge: ${SITE}/notices/7`
 const begin: Notice = {
   ...{ id: 7, session_id: 3, kind: 'event', level: 'critical', service: 'shop' },
   message: 'front <!channel> & [a](https://b.example/) @everyone',
@@ -22,7 +23,8 @@ const begin: Notice = {
 const end: Notice = { ...begin, id: 9, level: 'info', message: 'good', lasts: false, begin_id: 7 }
 
 function messageOf(notice: Notice): Message {
-  return { notice, link: LINK, site: SITE, key: `notice-${notice.id}` }
+  const acknowledge = notice.lasts ? `${SITE}/notices/${notice.id}` : null
+  return { notice, link: LINK, acknowledge, site: SITE, key: `notice-${notice.id}` }
 }
 
 const title = 'Gatehouse: shop (critical)'
@@ -41,13 +43,18 @@ const KINDS: readonly (readonly [
   body: unknown,
   end?: unknown,
 ])[] = [
-  ['json', '/a?b=1', '/a?b=1', { id: 7, message: begin.message, url: LINK, lasts: true }],
+  [
+    'json',
+    '/a?b=1',
+    '/a?b=1',
+    { id: 7, message: begin.message, url: LINK, acknowledge_url: `${SITE}/notices/7` },
+  ],
   [
     'slack',
     '/services/T/B/x',
     '/services/T/B/x',
     {
-      text: `${title}\nfront &lt;!channel&gt; &amp; [a](https://b.example/) @everyone\n${LINK}`,
+      text: `${title}\nfront &lt;!channel&gt; &amp; [a](https://b.example/) @everyone\n${LINKS}`,
     },
   ],
   [
@@ -55,7 +62,7 @@ const KINDS: readonly (readonly [
     '/api/webhooks/1/x',
     '/api/webhooks/1/x',
     {
-      content: `${title}\nfront <!channel> & [a]\\(https://b.example/) @everyone\n${LINK}`,
+      content: `${title}\nfront <!channel> & [a]\\(https://b.example/) @everyone\n${LINKS}`,
       allowed_mentions: { parse: [] },
     },
   ],
@@ -65,7 +72,7 @@ const KINDS: readonly (readonly [
     '/bot1:x/sendMessage',
     {
       chat_id: '-5',
-      text: `${title}\n${begin.message}\n${LINK}`,
+      text: `${title}\n${begin.message}\n${LINKS}`,
       link_preview_options: { is_disabled: true },
     },
   ],
@@ -84,7 +91,7 @@ const KINDS: readonly (readonly [
     'apprise',
     '/notify/home',
     '/notify/home',
-    { title, body: `${begin.message}\n${LINK}`, type: 'failure', format: 'text', tag: 'all' },
+    { title, body: `${begin.message}\n${LINKS}`, type: 'failure', format: 'text', tag: 'all' },
     { title: 'Gatehouse: shop (over)', body: `good\n${LINK}`, type: 'success', tag: 'all' },
   ],
   [
@@ -143,7 +150,7 @@ await t.test('a long text is cut to what each service takes', async (t) => {
     text: string
   }
   t.ok(text.length <= 4_096)
-  t.ok(text.endsWith(LINK), 'the link stays whole')
+  t.ok(text.endsWith(LINKS), 'the link stays whole')
   t.ok(Buffer.byteLength(await bodyOf(`ntfy+${url}/topic`)) <= 4_096)
   const { payload } = JSON.parse(await bodyOf(`pagerduty+${url}/v2?routing_key=r`)) as {
     payload: { summary: string }

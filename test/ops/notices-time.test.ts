@@ -1,6 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
+import { noticeQueries } from '../../db/ops/notices.ts'
+import { acknowledgeNotice } from '../../services/ops/notices/acknowledge.ts'
 import { openNotified, type Told } from '../helpers/notices.ts'
 
 const [, postgres] = backends
@@ -135,3 +137,49 @@ await t.test('a reminder every few hours, until it is over', async (t) => {
   t.equal(messages(one.taken('/reminded')).at(-1), 'check ends')
   t.same(messages(one.taken('/once')), ['check fails', 'check ends'])
 })
+
+await t.test('what is acknowledged is reminded of no more, and its end is told', async (t) => {
+  const one = await openNotified(t, postgres, [])
+  await one.add('reminded', '/reminded', { remind_s: HOUR_S })
+  await one.begin('check')
+  await one.pass(1.5 * HOUR_S, 600)
+  t.equal(one.taken('/reminded').length, 2)
+  const [{ id = 0 } = {}] = one.taken('/reminded')
+  const tools = { db: one.db, actor: { kind: 'user', email: 'ann@example.com' } } as const
+  await acknowledgeNotice(tools, id, one.now())
+  await acknowledgeNotice({ ...tools, actor: { kind: 'operator' } }, id, one.now())
+  await one.pass(5 * HOUR_S, 600)
+  await one.end('check')
+  await one.pass(60)
+  t.same(messages(one.taken('/reminded')), ['check fails', 'check fails', 'check ends'])
+  const rows = await one.query(`select acknowledged_by from ops.notices where id = ${id}`)
+  t.same([...rows], [{ acknowledged_by: 'ann@example.com' }], 'the first one counts')
+})
+
+await t.test('a check that the inventory has lost is reminded of no more', async (t) => {
+  const one = await openNotified(t, postgres, [])
+  await one.add('reminded', '/reminded', { remind_s: HOUR_S })
+  await one.query(
+    `insert into ops.checks (service, name, type, every_s, version, next_at, since, removed_at)
+     values ('shop', 'gone', 'http', 60, '', now(), now(), now())`,
+  )
+  const [row] = await one.query('select id from ops.checks')
+  await one.begin(`check ${String(row?.['id'])}`)
+  await one.pass(5 * HOUR_S, 600)
+  t.equal(one.taken('/reminded').length, 1)
+})
+
+await t.test(
+  'what one instance has sent is not due again because another one failed',
+  async (t) => {
+    const one = await openNotified(t, postgres, ['/a'])
+    await one.begin('check')
+    await one.pass(60)
+    const [{ id: notice = 0 } = {}] = one.taken('/a')
+    const late = { notice, target: 'OPS_NOTIFY_URL', number: 0, problem: 'TimeoutError' }
+    await noticeQueries.finishSend(one.db, { ...late, now: one.now() })
+    await one.pass(HOUR_S)
+    t.same(messages(one.taken('/a')), ['check fails'])
+    t.same([...(await one.query('select * from ops.failing_targets'))], [])
+  },
+)

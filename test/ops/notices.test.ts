@@ -55,7 +55,17 @@ await t.test('notices of one probe', async (t) => {
       'idempotency-key': /^notice-\d+$/,
     })
     t.same(Object.keys(notice ?? {}).toSorted(), [
-      ...['begin_id', 'created_at', 'id', 'kind', 'lasts', 'level', 'message', 'reminder'],
+      ...[
+        'acknowledge_url',
+        'begin_id',
+        'created_at',
+        'id',
+        'kind',
+        'lasts',
+        'level',
+        'message',
+        'reminder',
+      ],
       ...['service', 'session_id', 'url'],
     ])
     t.match(notice, {
@@ -270,6 +280,35 @@ await t.test(
     t.match(request?.body.toString(), /^door: no process/)
   },
 )
+
+await t.test('who acknowledges is shown, and looking changes nothing', async (t) => {
+  const receiver = await startReceiver(t)
+  const ops = await startProbe(t, { OPS_NOTIFY_URL: receiver.url })
+  await ops.lookAt([DOOR])
+  const [notice] = await until(() => receiver.received.length > 0 && bodies(receiver), 'a notice')
+  const link = String(notice?.['acknowledge_url'])
+  t.match(link, `${ops.base}/notices/`)
+  const read = async (): Promise<string> => (await fetch(link)).text()
+  const state = async (): Promise<unknown> => [
+    ...(await postgres.query(ops.env, 'select acknowledged_by from ops.notices')),
+  ]
+  t.match(await read(), /door: no process[\s\S]*>Acknowledge<\/button>/)
+  const get = await fetch(`${link}/acknowledge`)
+  t.ok(get.status === 404 || get.status === 405, 'a GET acknowledges nothing')
+  t.same(await state(), [{ acknowledged_by: null }])
+  const press = (more: object): Promise<Response> =>
+    fetch(`${link}/acknowledge`, { method: 'POST', redirect: 'manual', ...more })
+  const forged = await press({ headers: { 'sec-fetch-site': 'cross-site' } })
+  t.equal(forged.status, 403, 'another site presses nothing')
+  t.same(await state(), [{ acknowledged_by: null }])
+  t.equal((await press({})).status, 303)
+  t.same(await state(), [{ acknowledged_by: 'operator' }])
+  const shown = await read()
+  t.match(shown, /Acknowledged[\s\S]*by <bdi>operator<\/bdi>/)
+  t.notMatch(shown, />Acknowledge<\/button>/)
+  t.match(shown, /OPS_NOTIFY_URL[\s\S]*sent/)
+  t.equal((await fetch(`${ops.base}/notices/999999`)).status, 404)
+})
 
 await t.test('of several targets, one that hangs holds up no other', async (t) => {
   const hanging = await startReceiver(t, () => undefined)

@@ -30,8 +30,8 @@ interface AddressForm {
 
 const FORMS: Readonly<Record<Kind, AddressForm>> = {
   json: { form: 'https://HOST/PATH for JSON', fits: () => true },
-  slack: { form: 'slack+https://hooks.slack.com/services/…', fits: () => true },
-  discord: { form: 'discord+https://discord.com/api/webhooks/…', fits: () => true },
+  slack: { form: 'slack+https://hooks.slack.com/services/PATH', fits: () => true },
+  discord: { form: 'discord+https://discord.com/api/webhooks/ID/TOKEN', fits: () => true },
   telegram: {
     form: 'telegram+https://api.telegram.org/botTOKEN/sendMessage?chat_id=ID',
     fits: ({ pathname, searchParams }, hasToken) =>
@@ -47,7 +47,7 @@ const FORMS: Readonly<Record<Kind, AddressForm>> = {
     fits: ({ searchParams }, hasToken) => hasToken || searchParams.has('routing_key'),
   },
   apprise: {
-    form: 'apprise+https://HOST/notify/KEY, or …/notify/?urls=URLS',
+    form: 'apprise+https://HOST/notify/KEY, or apprise+https://HOST/notify/?urls=URLS',
     fits: ({ pathname, searchParams }) =>
       searchParams.has('urls')
         ? /\/notify\/?$/.test(pathname)

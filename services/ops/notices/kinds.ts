@@ -16,6 +16,8 @@ export interface Message {
   notice: Notice
   /** Leads to what it is about. */
   link: string
+  /** The page with the button that acknowledges it; null for what does not last. */
+  acknowledge: string | null
   /** The address of this installation. */
   site: string
   /** The same at each try, and of no other notice. */
@@ -53,7 +55,10 @@ const MAX_DETAILS = 20_000
 const MAX_SUBJECT = 150
 
 const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
-  json: (address, { notice, link }) => jsonTo(address, { ...notice, url: link }, bearer(address)),
+  json: (address, { notice, link, acknowledge }) => {
+    const body = { ...notice, url: link, acknowledge_url: acknowledge }
+    return jsonTo(address, body, bearer(address))
+  },
   slack: (address, message) => jsonTo(address, { text: escapeSlack(plainText(message)) }),
   discord: (address, message) => {
     // What a checked service says must not call everybody of the channel.
@@ -70,7 +75,7 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
     const preview = { link_preview_options: { is_disabled: true } }
     return jsonTo({ url: target.href }, { chat_id, text: plainText(message), ...preview })
   },
-  ntfy: (address, { notice: { level, service, message }, link }) => ({
+  ntfy: (address, { notice: { level, service, message }, link, acknowledge }) => ({
     url: address.url,
     headers: {
       'content-type': 'text/plain; charset=utf-8',
@@ -79,6 +84,7 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
       priority: NTFY_PRIORITY[level],
       tags: level,
       click: link,
+      ...(acknowledge !== null && { actions: `view, Acknowledge, ${acknowledge}` }),
       ...bearer(address),
     },
     body: cutBytes(message, MAX_NTFY),
@@ -113,7 +119,7 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
     target.search = ''
     const { level, begin_id } = message.notice
     const type = begin_id === null ? APPRISE_TYPE[level] : 'success'
-    const body = `${message.notice.message}\n${message.link}`
+    const body = `${message.notice.message}\n${linksOf(message)}`
     const text = { title: titleOf(message), body, type, format: 'text' }
     // It answers 204 where the key has no configuration.
     return {
@@ -130,10 +136,13 @@ export function requestOf(address: Address & { kind: keyof typeof FORMS }, messa
 
 /** The mail of a message. */
 export function mailOf(message: Message): Mail {
-  const { notice, link } = message
+  const { notice } = message
   const [first = ''] = notice.message.split('\n')
   const subject = shorten(`${titleOf(message)} ${first}`, MAX_SUBJECT)
-  return { subject, text: `${notice.message}\n\n${notice.created_at.toISOString()}\n${link}\n` }
+  return {
+    subject,
+    text: `${notice.message}\n\n${notice.created_at.toISOString()}\n${linksOf(message)}\n`,
+  }
 }
 
 function titleOf({ notice: { service, level, begin_id, reminder } }: Message): string {
@@ -144,7 +153,11 @@ function titleOf({ notice: { service, level, begin_id, reminder } }: Message): s
 /** Title, text and link; the link always fits. */
 function plainText(message: Message): string {
   const text = shorten(message.notice.message, MAX_CHAT)
-  return `${titleOf(message)}\n${text}\n${message.link}`
+  return `${titleOf(message)}\n${text}\n${linksOf(message)}`
+}
+
+function linksOf({ link, acknowledge }: Message): string {
+  return acknowledge === null ? link : `${link}\nAcknowledge: ${acknowledge}`
 }
 
 function jsonTo(

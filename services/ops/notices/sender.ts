@@ -164,14 +164,11 @@ async function noteChange(
 
 /** A notice as it is sent, with the link to what it is about. */
 function messageOf(notice: Notice, baseUrl: string): Message {
-  const { id, session_id, reminder } = notice
+  const { id, session_id, reminder, lasts } = notice
   const link = session_id === null ? `${baseUrl}/events` : `${baseUrl}/sessions/${session_id}`
-  return {
-    notice,
-    link,
-    site: baseUrl,
-    key: reminder === 0 ? `notice-${id}` : `notice-${id}-${reminder}`,
-  }
+  const acknowledge = lasts ? `${baseUrl}/notices/${id}` : null
+  const key = reminder === 0 ? `notice-${id}` : `notice-${id}-${reminder}`
+  return { notice, link, acknowledge, site: baseUrl, key }
 }
 
 /** Sends a notice that is stored nowhere. Gives why it was not taken, or undefined. */
