@@ -34,7 +34,8 @@ await onPostgres(
       does('stuck', 'SLEEP & setsid SLEEP & (setsid sh -c "SLEEP; :" &) ; SLEEP; :'),
       { ...does('checked', 'SLEEP & setsid SLEEP &'), verify: 'web' },
     ]
-    const checks = [{ type: 'http', name: 'web', url: web.url, timeout_s: 30 }]
+    // By itself it runs at the start alone.
+    const checks = [{ type: 'http', name: 'web', url: web.url, timeout_s: 30, every: '24h' }]
     const model = await startModel(t)
     const ops = await startOpsProcess(t, backend, {
       ...model.env,
@@ -65,7 +66,8 @@ await onPostgres(
     t.same(sleepers('stuck'), [], 'an operation that ran')
     t.equal(sleepers('up').length, 2, 'one that had ended well')
 
-    const third = await crash(second, ['checked'], () => looks > 0)
+    const before = looks
+    const third = await crash(second, ['checked'], () => looks > before)
     t.equal(sleepers('checked').length, 2, 'one whose check was made')
     t.equal(sleepers('up').length, 2, 'and that of the session before')
 
