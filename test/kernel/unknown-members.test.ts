@@ -66,6 +66,34 @@ await t.test('hooks: each body is refused with 422 and the name of the member', 
   ])
 })
 
+/** The same of ops, where a wrong member is 400, as anything else that is wrong in a body. */
+const REFUSED_BY_OPS: readonly (readonly [call: string, body: object])[] = [
+  ['POST /api/v1/checks', { service: 'shop', check: { type: 'memory' }, evnt_types: 1 }],
+  ['PUT /api/v1/checks/1', { check: { type: 'memory' }, evnt_types: 1 }],
+  ['POST /api/v1/mutes', { for: '1h', reason: 'moving', evnt_types: 1 }],
+]
+
+await t.test('ops: each body is refused with 400 and the name of the member', async (t) => {
+  const made = await apiOf(ops)('POST', '/checks', { service: 'shop', check: { type: 'memory' } })
+  t.equal(made.status, 201, 'without it')
+  const state = async () => [
+    (await apiOf(ops)('GET', '/mutes')).json,
+    (await apiOf(ops)('GET', '/checks/1')).status,
+  ]
+  await refuseAll(
+    t,
+    { service: 'ops', base: ops, state },
+    REFUSED_BY_OPS.map(([call, body]): Refusal => {
+      return [
+        { call, body },
+        400,
+        undefined,
+        /^evnt_types is not known; the body takes [a-z_, ]+\.?$/,
+      ]
+    }),
+  )
+})
+
 await t.test('the documents say which bodies take no other members', async (t) => {
   const strict: string[] = []
   for (const base of [hooks, links, ops]) {
@@ -78,11 +106,15 @@ await t.test('the documents say which bodies take no other members', async (t) =
       const shown = (document.components.schemas[name] ?? schema) as Closed | undefined
       if (shown?.additionalProperties !== false) continue
       strict.push(`${method} ${path}`)
-      t.ok('422' in operation.responses, `${method} ${path} names 422`)
+      const status = base === ops ? '400' : '422'
+      t.ok(status in operation.responses, `${method} ${path} names ${status}`)
     }
   }
-  const named = REFUSED.map(([call]) =>
-    call.replace(/\/erp\b/, '/{name}').replace(`/${event}/`, '/{id}/'),
+  const named = [...REFUSED, ...REFUSED_BY_OPS].map(([call]) =>
+    call
+      .replace(/\/erp\b/, '/{name}')
+      .replace(`/${event}/`, '/{id}/')
+      .replace(/\/1$/, '/{id}'),
   )
   t.same(strict.toSorted(), named.toSorted())
 })

@@ -192,7 +192,9 @@ await t.test('pages, without script', async (t: Test) => {
   }
   t.match(await page('/mutes'), /everything[\s\S]*to come[\s\S]*all of it[\s\S]*Cancel/)
   const { json } = await api<{ mutes: readonly Mute[] }>('GET', '/mutes')
-  for (const { id } of json.mutes) t.equal((await post(`/mutes/${id}/delete`)).status, 303)
+  const [first, ...others] = json.mutes
+  t.equal((await api('DELETE', `/mutes/${first?.id}`)).status, 204)
+  for (const { id } of others) t.equal((await post(`/mutes/${id}/delete`)).status, 303)
   t.match(await page('/mutes'), /Nothing is muted/)
   t.equal((await named('store/web'))?.muted_until, null)
 

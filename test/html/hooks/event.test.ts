@@ -24,7 +24,8 @@ t.test('the request stands as it was sent', async (t) => {
   const rows = [...text.matchAll(/<th scope="row">([^<]*)<\/th>\s*<td>([^<]*)</g)]
   t.same(
     rows.map(([, name, value]) => [name, value]),
-    headers,
+    [['a', 'b'], ['c', ''], ...headers],
+    'the members of the query, then the headers',
   )
   const queued = { method: null, path: null, query: null, headers: [] }
   t.match(shown(eventPage({ ...eventView(), request: queued })), 'No headers are stored.')
