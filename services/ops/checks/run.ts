@@ -89,9 +89,9 @@ export async function runCheck(
   const context = { ...given, signal: AbortSignal.any([signal, deadline]), timeoutMs }
   const started = performance.now()
   const obstacle = check[BY_HAND]?.obstacle
-  const looked =
+  const found =
     obstacle === undefined ? runUntilAbort(check, context) : Promise.resolve(unknown(obstacle))
-  const finding = await looked.catch((error: unknown) => {
+  const finding = await found.catch((error: unknown) => {
     if (isLate(context.signal)) return failed(`no answer within ${timeoutMs / 1_000} s`)
     return signal.aborted ? unknown('the session has ended') : findingOf(error)
   })
