@@ -20,8 +20,8 @@ import { cpuSeconds, residentBytes, startBenchServer } from './helpers/server.ts
 /** Checks that look once a minute. */
 const CHECKS = 500
 /** The first looks, which come together, are not measured. */
-const SETTLE_MS = 90_000
-const MEASURE_MS = 120_000
+const SETTLE_MS = 75_000
+const MEASURE_MS = 60_000
 const MAX_PERCENT = 3
 const MAX_MIB = 20
 
