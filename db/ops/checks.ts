@@ -163,6 +163,7 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
     ids: 'jsonb',
     span: 'text',
     since: 'timestamptz',
+    each: 'int8',
     limit: 'int8',
   }),
   listPeriods: many(Period, { id: 'int8', before: 'int8?', limit: 'int8' }),

@@ -191,14 +191,21 @@ select beat_at, beat_failed, beat_ms, begun_at
    and name = :name;
 
 -- name: listCounts
--- The results of checks by hour or by day since a time, the oldest first.
-select check_id, start, runs, failures, warnings, unknown, ms_min, ms_max,
-       case when runs > unknown then (ms_sum / (runs - unknown))::integer end as ms_mean
-  from ops.check_counts
- where check_id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb))
-   and span = :span
-   and start >= :since
- order by check_id, start
+-- The results of checks by hour or by day since a time, at most :each of a check, the oldest first. The checks are
+-- looked up one by one: for a list of unknown length the planner would read the counts of all checks.
+select c.check_id, c.start, c.runs, c.failures, c.warnings, c.unknown, c.ms_min, c.ms_max,
+       case when c.runs > c.unknown then (c.ms_sum / (c.runs - c.unknown))::integer end as ms_mean
+  from jsonb_array_elements_text(:ids::jsonb) as given(id)
+ cross join lateral (
+       select *
+         from ops.check_counts
+        where check_id = given.id::bigint
+          and span = :span
+          and start >= :since
+        order by start
+        limit :each
+       ) c
+ order by c.check_id, c.start
  limit :limit;
 
 -- name: listPeriods

@@ -56,8 +56,8 @@ export async function readHistory(
   const hoursSince = new Date(now.getTime() - LINE_HOURS * HOUR_MS)
   const ids = [id]
   const [hours, days, periods] = await Promise.all([
-    q.listCounts(db, { ids, span: 'hour', since: hoursSince, limit: LINE_HOURS + 1 }),
-    q.listCounts(db, { ids, span: 'day', since: firstDay(now), limit: BAR_DAYS }),
+    countsOf(db, ids, 'hour', hoursSince, LINE_HOURS + 1),
+    countsOf(db, ids, 'day', firstDay(now), BAR_DAYS),
     q.listPeriods(db, { id, before, limit: MAX_PERIODS }),
   ])
   const older = periods.length === MAX_PERIODS ? (periods.at(-1)?.id ?? null) : null
@@ -102,9 +102,19 @@ export async function readDays(
   ids: readonly number[],
   now: Date,
 ): Promise<ReadonlyMap<number, readonly CountOfCheck[]>> {
-  const asked = { ids, span: 'day', since: firstDay(now), limit: ids.length * BAR_DAYS }
-  const rows = ids.length === 0 ? [] : await q.listCounts(db, asked)
+  const rows = ids.length === 0 ? [] : await countsOf(db, ids, 'day', firstDay(now), BAR_DAYS)
   return Map.groupBy(rows, ({ check_id }) => check_id)
+}
+
+/** The counts of checks since a time, at most `each` of a check. */
+function countsOf(
+  db: Database,
+  ids: readonly number[],
+  span: 'hour' | 'day',
+  since: Date,
+  each: number,
+): Promise<readonly CountOfCheck[]> {
+  return q.listCounts(db, { ids, span, since, each, limit: ids.length * each })
 }
 
 /** The bar of the days of one check, or of several, each of which counts alike. */
