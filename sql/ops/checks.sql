@@ -123,7 +123,7 @@ update ops.checks c
  where c.id = g.id;
 
 -- name: beginPeriods
--- The state of each of these checks begins now. In a statement of its own: the one before it has ended the last period.
+-- Begins a period for each of these checks. saveResults has ended the last one: one statement can't do both.
 insert into ops.check_periods (check_id, state, began_at, message)
 select c.id, c.state, c.since, c.message
   from ops.checks c

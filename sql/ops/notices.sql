@@ -56,8 +56,8 @@ select n.id, t.name, :now
 on conflict do nothing;
 
 -- name: planReminders
--- Of what lasts, for targets that want them, until it is acknowledged. A check that the inventory has lost is not
--- looked at any more: nobody knows whether it still fails.
+-- Plans reminders of failures that last, until somebody acknowledges them. A check that has left the inventory gets
+-- none: it does not run any more, so nobody knows whether it still fails.
 insert into ops.notice_sends (notice_id, target, number, next_at)
 select s.notice_id, s.target, s.number + 1, :now
   from jsonb_to_recordset(:targets::jsonb) as t(name text, remind_s integer)

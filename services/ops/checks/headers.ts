@@ -25,7 +25,7 @@ const NO_KEY =
   'headers are stored encrypted: set GATEHOUSE_SECRET_KEY, as openssl rand -base64 32 prints ' +
   'one, and start again'
 
-/** Encrypts the values that are given. Throws 400 without a key, and for what is no header. */
+/** Encrypts the given values. Throws 400 without a key, and for an invalid header. */
 export function sealHeaders(
   box: Box,
   place: HeaderPlace,

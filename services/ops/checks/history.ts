@@ -40,7 +40,7 @@ export interface CheckHistory {
   days: readonly Count[]
   /** What its state was, the newest first. */
   periods: readonly Period[]
-  /** The id below which older periods are; null if there are none. */
+  /** Older periods have ids below this one; null if there are none. */
   older: number | null
 }
 
@@ -149,7 +149,7 @@ export function lineOf(counts: readonly Count[], now: Date): readonly Hour[] {
   })
 }
 
-/** The last day is the sum of its hours. Longer times are whole days, with the present one. */
+/** One day is the last 24 hours. Longer times are whole days (UTC), today included. */
 function uptimeOf(hours: readonly Count[], days: readonly Count[], now: Date): Uptime {
   const over = (counts: readonly Count[], ms: number) => {
     const since = now.getTime() - ms

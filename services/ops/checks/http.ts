@@ -106,7 +106,7 @@ function bodyProblem(check: HttpCheck, text: string, redact: Redact): string {
   return ''
 }
 
-/** Each piece is searched once, after the one before: a regular expression may take for ever. */
+/** Searches each piece once, after the one before. A regular expression could stall the thread. */
 function matches(text: string, pattern: string): boolean {
   let at = 0
   return pattern.split('*').every((piece) => {

@@ -131,9 +131,8 @@ interface Decision {
 
 /**
  * Decides what state a check has after a result. A bad result counts once the retries were bad, too.
- * A failure ends by one good result, and one more for each time that it began within the last hour:
- * a check that flaps counts as failed. A run that was asked for counts at once: whoever asked acts
- * on it.
+ * A failure ends by as many good results in a row as it has begun within the last hour, so that a
+ * check that flaps counts as failed. A run that was asked for counts at once: its result is acted on.
  */
 function decide(held: HeldCheck, { state, claim }: NamedResult): Decision {
   if (held.checked_at === null) return { state, changed: true, opposing: 0, soon: false }

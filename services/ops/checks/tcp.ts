@@ -7,7 +7,7 @@ import { defineCheck, failed, Host, passed, Port } from './check.ts'
 /** Characters of what a port says that are read, and that are quoted. */
 const MAX_GREETING = 4_096
 const MAX_QUOTED = 100
-/** A port that has begun to speak and is silent for so long has said what it says. */
+/** A greeting is complete after this much silence. */
 const SILENCE_MS = 1_000
 
 /** A port accepts connections, and says what is expected. */

@@ -21,7 +21,7 @@ export function daysLeft({ valid_to }: { valid_to: string }): number {
   return (Date.parse(valid_to) - Date.now()) / DAY_MS
 }
 
-/** The authorities of a file; a finding if it has none, because OpenSSL would say nothing. */
+/** Reads authorities from a file. Gives a finding if it has none: OpenSSL accepts such a file. */
 export async function trustOf(ca: string | undefined): Promise<{ ca?: string } | Finding> {
   if (ca === undefined) return {}
   try {
