@@ -5,6 +5,7 @@ import { badRequest } from '../../kernel/fault.ts'
 import { anyone, endpointsOf, visitor } from '../../kernel/http/endpoint.ts'
 import { parsed } from '../../kernel/validate.ts'
 import type { Ops } from '../../services/ops/open.ts'
+import type { Offer, Offers } from '../../services/ops/tools/offers.ts'
 import { opsFault } from './faults.ts'
 
 /** What the endpoints of the ops listener work with. */
@@ -17,12 +18,17 @@ export interface OpsApp {
   baseUrl: () => string
   /** The key of the alert webhook and the chat API, as configured now. */
   chatKey: () => string | undefined
+  /** The tools of the sessions that agents run in this process. */
+  offers: Offers
 }
 
 const MIB = 1024 * 1024
 
+/** Who calls: the agent of a session, by its offer; of all others nothing is known. */
+export type Caller = Offer | undefined
+
 /** Ops has no sign-in: pages and API are for `anyone` (ops.md section 5). */
-export const { api, page, form, raw, action } = endpointsOf<OpsApp, undefined>({
+export const { api, page, form, raw, action } = endpointsOf<OpsApp, Caller>({
   access: anyone,
   pageAccess: visitor,
   bodyLimit: MIB,

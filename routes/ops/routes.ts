@@ -23,6 +23,7 @@ import { noticeEndpoints } from './notices.ts'
 import { operationEndpoints } from './operations.ts'
 import { sessionEndpoints } from './sessions.ts'
 import { statusEndpoints } from './status.ts'
+import { toolEndpoints } from './tools.ts'
 import { waitingEndpoints } from './waiting.ts'
 
 const API = '/api/v1/'
@@ -61,6 +62,7 @@ const ENDPOINTS = [
   ...configEndpoints,
   ...auditEndpoints,
   ...chatEndpoints,
+  ...toolEndpoints,
 ]
 
 /** The routes of the ops listener; `databaseAnswers` is the health probe. */
