@@ -93,11 +93,18 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     test: 'test/ops/cli-process.test.ts',
   },
   {
-    why: 'a session that was stopped goes on recording its report',
+    why: 'the token of an agent counts after its session',
+    path: 'services/ops/tools/offers.ts',
+    find: 'withdraw: () => void offers.delete(keyOf(token))',
+    replace: 'withdraw: () => undefined',
+    test: 'test/ops/cli-tools.test.ts',
+  },
+  {
+    why: 'an agent that never came for its tools has looked',
     path: 'services/ops/runners/cli.ts',
-    find: '    if (job.signal.aborted) return\n',
-    replace: '',
-    test: 'test/ops/deadlines.test.ts',
+    find: 'isBlind ? NEVER_CAME : outcome.problem',
+    replace: 'outcome.problem',
+    test: 'test/ops/cli-tools.test.ts',
   },
   {
     why: 'Retry-After of a model endpoint is not obeyed',

@@ -97,12 +97,21 @@ const OPENCODE: Agent = {
 
 /** Without a person it has no tools that write or run programs, unless its own settings say so. */
 const GEMINI: Agent = {
-  variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_VERTEXAI'],
+  variables: [
+    'GEMINI_API_KEY',
+    'GOOGLE_API_KEY',
+    'GOOGLE_GEMINI_BASE_URL',
+    'GOOGLE_GENAI_USE_VERTEXAI',
+    'GOOGLE_CLOUD_PROJECT',
+    'GOOGLE_CLOUD_LOCATION',
+  ],
   args: ({ prompt, model }) => [
-    ...['-o', 'stream-json', '--skip-trust', '--allowed-mcp-server-names', SERVER],
+    ...['-o', 'stream-json', '--allowed-mcp-server-names', SERVER],
     ...option('-m', model),
     ...['-p', prompt],
   ],
+  // Otherwise it does not read the settings of its folder.
+  env: () => ({ GEMINI_CLI_TRUST_WORKSPACE: 'true' }),
   files({ toolsUrl: httpUrl }) {
     const headers = { Authorization: `Bearer $${TOKEN_VARIABLE}` }
     const server = { httpUrl, headers, timeout: TOOL_TIMEOUT_S * 1_000, trust: true }

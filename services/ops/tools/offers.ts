@@ -101,7 +101,7 @@ function serverOf(context: AgentContext, version: string, use: Use): McpServer {
     resources: [],
     templates: [],
     onFault(tool, error) {
-      log.error('tool failed', { tool, error: redact(messageOf(error)) })
+      log.warn('tool failed', { tool, error: redact(messageOf(error)) })
     },
   }
 }
