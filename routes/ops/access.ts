@@ -1,6 +1,7 @@
+import { assistantQueries, type AssistantCaller } from '../../db/ops/assistants.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
-import { bearerToken, bearsKey } from '../../kernel/tokens.ts'
+import { bearerToken, bearsKey, hashToken } from '../../kernel/tokens.ts'
 import type { Offer } from '../../services/ops/tools/offers.ts'
 import type { OpsApp } from './kit.ts'
 
@@ -33,5 +34,22 @@ export const sessionAgent: Access<OpsApp, Offer> = {
   },
 }
 
+/** A person's own assistant, by its token, which is looked up at each request. */
+export const assistant: Access<OpsApp, AssistantCaller> = {
+  guard: 'strict',
+  needsToken: true,
+  async identify({ ops: { db, clock } }, context) {
+    const token = bearerToken(context.headers)
+    const token_hash = hashToken(token ?? '')
+    const found = token && (await assistantQueries.findAssistant(db, { token_hash }))
+    if (!found) throw new Fault(401, 'UNAUTHORIZED', NO_ASSISTANT, { headers: BEARER })
+    const { name } = found
+    await assistantQueries.touchAssistant(db, { name, now: clock.now() })
+    context.actor = { kind: 'token', name }
+    return found
+  },
+}
+
+const NO_ASSISTANT = 'no assistant has this token: send Authorization: Bearer TOKEN'
 const NO_SESSION = 'no session that runs here has this token'
 const BEARER = { 'www-authenticate': 'Bearer' }

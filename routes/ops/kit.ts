@@ -1,8 +1,10 @@
 import Type from 'typebox'
+import type { AssistantCaller } from '../../db/ops/assistants.ts'
 import type { ServiceLink } from '../../html/layout.ts'
 import { opsFrame } from '../../html/ops/layout.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { anyone, endpointsOf, visitor } from '../../kernel/http/endpoint.ts'
+import type { McpServer } from '../../kernel/mcp/server.ts'
 import { parsed } from '../../kernel/validate.ts'
 import type { Ops } from '../../services/ops/open.ts'
 import type { Offer, Offers } from '../../services/ops/tools/offers.ts'
@@ -20,12 +22,14 @@ export interface OpsApp {
   chatKey: () => string | undefined
   /** The tools of the sessions that agents run in this process. */
   offers: Offers
+  /** What an assistant may call. */
+  assistantServerOf: (caller: AssistantCaller) => McpServer
 }
 
 const MIB = 1024 * 1024
 
-/** Who calls: the agent of a session, by its offer; of all others nothing is known. */
-export type Caller = Offer | undefined
+/** Who calls: the agent of a session, an assistant, or somebody of whom nothing is known. */
+export type Caller = Offer | AssistantCaller | undefined
 
 /** Ops has no sign-in: pages and API are for `anyone` (ops.md section 5). */
 export const { api, page, form, raw, action } = endpointsOf<OpsApp, Caller>({

@@ -7,6 +7,7 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { alertEndpoints } from './alerts.ts'
+import { assistantEndpoints } from './assistants.ts'
 import { auditEndpoints } from './audit.ts'
 import { beatEndpoints } from './beats.ts'
 import { chatEndpoints } from './chat.ts'
@@ -63,6 +64,7 @@ const ENDPOINTS = [
   ...auditEndpoints,
   ...chatEndpoints,
   ...toolEndpoints,
+  ...assistantEndpoints,
 ]
 
 /** The routes of the ops listener; `databaseAnswers` is the health probe. */
