@@ -7,7 +7,7 @@ import { systemClock } from '../../kernel/time.ts'
 import { opsFault } from '../../routes/ops/faults.ts'
 import type { OpsApp } from '../../routes/ops/kit.ts'
 import { opsRoutes, opsFallback } from '../../routes/ops/routes.ts'
-import { createAssistantServer } from '../../services/ops/assistants/tools.ts'
+import { openAssistants } from '../../services/ops/assistants/tools.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { openCheckRegistry } from '../../services/ops/checks/registry.ts'
 import { openInventory, type InventorySource } from '../../services/ops/inventory/inventory.ts'
@@ -75,10 +75,8 @@ export const openService: OpenService = async (context) => {
     baseUrl,
   })
   const services = () => runningServices(config, addresses)
-  const app: OpsApp = {
-    ...{ ops, version, services, baseUrl, chatKey, offers },
-    assistantServerOf: createAssistantServer(ops, version),
-  }
+  const assistants = openAssistants(ops, version)
+  const app: OpsApp = { ops, version, services, baseUrl, chatKey, offers, assistants }
   return {
     name: 'ops',
     routes: opsRoutes(app, () => databaseAnswers(db)),

@@ -1,7 +1,7 @@
-import { assistantQueries, type AssistantCaller } from '../../db/ops/assistants.ts'
+import type { AssistantCaller } from '../../db/ops/assistants.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
-import { bearerToken, bearsKey, hashToken } from '../../kernel/tokens.ts'
+import { bearerToken, bearsKey } from '../../kernel/tokens.ts'
 import type { Offer } from '../../services/ops/tools/offers.ts'
 import type { OpsApp } from './kit.ts'
 
@@ -38,14 +38,12 @@ export const sessionAgent: Access<OpsApp, Offer> = {
 export const assistant: Access<OpsApp, AssistantCaller> = {
   guard: 'strict',
   needsToken: true,
-  async identify({ ops: { db, clock } }, context) {
-    const token = bearerToken(context.headers)
-    const token_hash = hashToken(token ?? '')
-    const found = token && (await assistantQueries.findAssistant(db, { token_hash }))
-    if (!found) throw new Fault(401, 'UNAUTHORIZED', NO_ASSISTANT, { headers: BEARER })
-    const { name } = found
-    await assistantQueries.touchAssistant(db, { name, now: clock.now() })
-    context.actor = { kind: 'token', name }
+  async identify({ assistants }, context) {
+    const found = await assistants.find(bearerToken(context.headers) ?? '')
+    if (found === undefined) {
+      throw new Fault(401, 'UNAUTHORIZED', NO_ASSISTANT, { headers: BEARER })
+    }
+    context.actor = { kind: 'token', name: found.name }
     return found
   },
 }

@@ -11,8 +11,8 @@ export const assistantEndpoints = [
     method: 'POST',
     path: '/mcp/ops',
     access: assistant,
-    answer({ app: { ops, assistantServerOf }, caller, context }) {
-      return postMcp(assistantServerOf(caller), context, { clock: ops.clock, signal: NEVER })
+    answer({ app: { ops, assistants }, caller, context }) {
+      return postMcp(assistants.serverOf(caller), context, { clock: ops.clock, signal: NEVER })
     },
   }),
 ]

@@ -4,8 +4,8 @@ import type { ServiceLink } from '../../html/layout.ts'
 import { opsFrame } from '../../html/ops/layout.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { anyone, endpointsOf, visitor } from '../../kernel/http/endpoint.ts'
-import type { McpServer } from '../../kernel/mcp/server.ts'
 import { parsed } from '../../kernel/validate.ts'
+import type { Assistants } from '../../services/ops/assistants/tools.ts'
 import type { Ops } from '../../services/ops/open.ts'
 import type { Offer, Offers } from '../../services/ops/tools/offers.ts'
 import { opsFault } from './faults.ts'
@@ -22,8 +22,8 @@ export interface OpsApp {
   chatKey: () => string | undefined
   /** The tools of the sessions that agents run in this process. */
   offers: Offers
-  /** What an assistant may call. */
-  assistantServerOf: (caller: AssistantCaller) => McpServer
+  /** Who calls `/mcp/ops`, and what is offered there. */
+  assistants: Assistants
 }
 
 const MIB = 1024 * 1024

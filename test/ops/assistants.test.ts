@@ -50,7 +50,7 @@ t.test('an assistant reads checks, sessions, events, alerts and memories', async
     return String(found?.['total']) === '1' ? found : undefined
   }, 'the check to be well')
   t.match(states, { checks: [{ service: 'shop', name: 'page', state: 'ok' }] })
-  const check = (states?.['checks'] as unknown as readonly { id: number }[])[0]
+  const [check] = states['checks'] as unknown as readonly { id: number }[]
   t.match(await valueOf(reader, 'get_check_history', { id: check?.id }), { name: 'page' })
   t.match(await valueOf(reader, 'list_checks', { state: 'fail' }), { total: 0, checks: [] })
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { alertQueries } from '../../../db/ops/alerts.ts'
-import type { AssistantCaller } from '../../../db/ops/assistants.ts'
+import { assistantQueries, type AssistantCaller } from '../../../db/ops/assistants.ts'
 import { eventQueries, Level } from '../../../db/ops/events.ts'
 import { memoryQueries } from '../../../db/ops/memories.ts'
 import { sessionQueries, Status } from '../../../db/ops/sessions.ts'
@@ -13,6 +13,7 @@ import {
   type McpServer,
   type Tool,
 } from '../../../kernel/mcp/server.ts'
+import { hashToken } from '../../../kernel/tokens.ts'
 import { listHealth, toListed } from '../checks/health.ts'
 import { readHistory, toHistory } from '../checks/history.ts'
 import type { Ops } from '../open.ts'
@@ -40,19 +41,34 @@ const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_ROWS, defaul
 const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 const Name = Type.String({ minLength: 1, maxLength: 2_000 })
 
-/** What `/mcp/ops` offers to people's own assistants (decisions.md section 7, New open paths). */
-export function createAssistantServer(ops: Ops, version: string) {
+/** The assistants that call `/mcp/ops`, and what they are offered. */
+export type Assistants = ReturnType<typeof openAssistants>
+
+/**
+ * Opens `/mcp/ops`, which people's own assistants call (decisions.md section 7, New open paths).
+ */
+export function openAssistants(ops: Ops, version: string) {
+  const { db, clock } = ops
   const reading = [...checkTools(ops), ...sessionTools(ops), ...recordTools(ops)]
   const starting = [...reading, startTool(ops)]
   const bounded = boundCalls(ops)
-  return ({ may_start }: AssistantCaller): McpServer => ({
-    ...{ name: 'gatehouse-ops', title: 'Gatehouse operations', version },
-    instructions: INSTRUCTIONS,
-    tools: (may_start ? starting : reading).map(bounded),
-    resources: [],
-    templates: [],
-    onFault: (tool, error) => ops.log.warn('tool failed', { tool, error: messageOf(error) }),
-  })
+  return {
+    /** The assistant with this token, whose use is noted; undefined if there is none. */
+    async find(token: string): Promise<AssistantCaller | undefined> {
+      const found = await assistantQueries.findAssistant(db, { token_hash: hashToken(token) })
+      if (found === undefined) return undefined
+      await assistantQueries.touchAssistant(db, { name: found.name, now: clock.now() })
+      return found
+    },
+    serverOf: ({ may_start }: AssistantCaller): McpServer => ({
+      ...{ name: 'gatehouse-ops', title: 'Gatehouse operations', version },
+      instructions: INSTRUCTIONS,
+      tools: (may_start ? starting : reading).map(bounded),
+      resources: [],
+      templates: [],
+      onFault: (tool, error) => ops.log.warn('tool failed', { tool, error: messageOf(error) }),
+    }),
+  }
 }
 
 function checkTools({ db, clock }: Ops): readonly Tool[] {
