@@ -16,9 +16,9 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     test: 'test/ops/alert-senders.test.ts',
   },
   {
-    why: 'a redacted label of an alert has a secret in its name',
+    why: 'a label of an alert has a secret in its name',
     path: 'services/ops/alerts/payload.ts',
-    find: '[name, String(value)].map((part) => shorten(part, redact))',
+    find: '[shorten(name, redact), shorten(String(value), redact)]',
     replace: '[name, shorten(String(value), redact)]',
     test: 'test/ops/alert-senders.test.ts',
   },

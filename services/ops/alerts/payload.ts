@@ -5,8 +5,7 @@ import { contentOf, fingerprintOf } from './fingerprint.ts'
 import { readAlertmanager } from './senders/alertmanager.ts'
 import { openEnvelope, readCloudWatch, readSubscription } from './senders/amazon.ts'
 import { readPlain } from './senders/plain.ts'
-import { textOf } from './senders/sender.ts'
-import type { AlertStatus, Body, FoundAlert, FoundMember } from './senders/sender.ts'
+import type { AlertStatus, Body, FoundAlert, FoundLabel, FoundMember } from './senders/sender.ts'
 import { readSentry } from './senders/sentry.ts'
 import { readUptimeKuma } from './senders/uptime-kuma.ts'
 
@@ -49,6 +48,8 @@ const FIRST_TIER = 1
 const LAST_TIER = 3
 const MAX_TITLE = 200
 const MAX_LABELS = 64
+/** So that blank labels, which do not count, take no time either. */
+const MAX_LOOKED_AT = 1_000
 /** Of a name, and of a value. */
 const MAX_BYTES = 256
 /** Silences match these most often: they are kept where an alert has too many. */
@@ -89,7 +90,9 @@ export function readAlert(payload: Payload, redact: Redact): ReadAlert {
   const title = found.title ?? body.text
   const content = contentOf(payload.text)
   const key = found.key ?? (body === payload ? content : contentOf(body.text))
-  const alert = toMember({ ...found, title, key, labels: withName(found, title) }, redact)
+  // Each alert has a name that silences can match; a group has the one that its alerts share.
+  const name = found.members.length === 0 ? [['alertname', title] as const] : []
+  const alert = toMember({ ...found, title, key, labels: [...found.labels, ...name] }, redact)
   return {
     ...alert,
     content,
@@ -105,12 +108,6 @@ function readBody(body: Body): FoundAlert {
     if (found !== undefined) return found
   }
   return readPlain(body)
-}
-
-/** Each alert has a name that silences can match; a group has the one that its alerts share. */
-function withName({ labels, members }: FoundAlert, title: string) {
-  if (members.length > 0 || textOf(labels['alertname']) !== undefined) return labels
-  return { ...labels, alertname: title }
 }
 
 function toMember(found: FoundMember, redact: Redact): AlertMember {
@@ -132,18 +129,15 @@ function titleOf(text: string, redact: Redact): string {
   return title || 'an alert without text'
 }
 
-/** The first labels of an alert, in short and without secrets; values other than text are skipped. */
-function readLabels(given: JsonObject, redact: Redact): Labels {
-  const first = FIRST.filter((name) => Object.hasOwn(given, name))
-  const labels: [string, string][] = []
-  for (const name of new Set([...first, ...Object.keys(given)])) {
-    const value = given[name]
-    if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
-      continue
-    }
-    const [short, text] = [name, String(value)].map((part) => shorten(part, redact))
-    if (short && text) labels.push([short, text])
-    if (labels.length === MAX_LABELS) break
+/** The first labels of an alert, in short and without secrets. */
+function readLabels(given: readonly FoundLabel[], redact: Redact): Labels {
+  const labels = new Map<string, string>()
+  const usual = given.filter(([name]) => FIRST.includes(name))
+  for (const [name, value] of [...usual, ...given].slice(0, MAX_LOOKED_AT)) {
+    if (!['string', 'number', 'boolean'].includes(typeof value)) continue
+    const [short, text] = [shorten(name, redact), shorten(String(value), redact)]
+    if (short && text && !labels.has(short)) labels.set(short, text)
+    if (labels.size === MAX_LABELS) break
   }
   return Object.fromEntries(labels)
 }

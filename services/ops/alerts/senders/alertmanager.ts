@@ -1,7 +1,7 @@
-import { isList, memberAt, objectOf, objectsOf } from '../../../../kernel/json.ts'
+import { isList, memberAt, objectsOf } from '../../../../kernel/json.ts'
 import type { JsonObject } from '../../../../kernel/json.ts'
 import { plainKey, plainTitle, statusOf } from './plain.ts'
-import { keyOf, textOf, timeOf } from './sender.ts'
+import { keyOf, labelsOf, textOf, timeOf } from './sender.ts'
 import type { AlertStatus, Body, FoundAlert, FoundMember } from './sender.ts'
 
 /** A larger group is read by its status and common labels all the same. */
@@ -22,7 +22,7 @@ export function readAlertmanager({ value }: Body): FoundAlert | undefined {
     status: groupStatus(memberAt(value, 'status'), alerts),
     key: keyOf(group) ?? (alerts.length === 1 ? members[0]?.key : undefined) ?? plainKey(value),
     title: plainTitle(value),
-    labels: objectOf(memberAt(value, 'commonLabels') ?? memberAt(value, 'groupLabels')),
+    labels: labelsOf(memberAt(value, 'commonLabels') ?? memberAt(value, 'groupLabels')),
     startsAt: inOrder(members.map(({ startsAt }) => startsAt)).at(0) ?? null,
     endsAt: inOrder(members.map(({ endsAt }) => endsAt)).at(-1) ?? null,
     members,
@@ -46,7 +46,7 @@ function readMember(alert: JsonObject): FoundMember {
     title:
       textOf(memberAt(alert, 'annotations.summary')) ??
       textOf(memberAt(alert, 'labels.alertname')),
-    labels: objectOf(alert['labels']),
+    labels: labelsOf(alert['labels']),
     startsAt: timeOf(alert['startsAt']),
     endsAt: timeOf(alert['endsAt']),
   }

@@ -1,5 +1,5 @@
 import { memberAt, objectsOf, parseJson, stringOf } from '../../../../kernel/json.ts'
-import { changedAt, textOf, timeOf } from './sender.ts'
+import { changedAt, textOf, timeOf, toLabel } from './sender.ts'
 import type { Body, FoundAlert } from './sender.ts'
 
 /** What the messages that SNS sends of itself mean. */
@@ -31,7 +31,10 @@ export function readSubscription(body: Body): FoundAlert | undefined {
     status: 'firing',
     key: `sns:${topic}`,
     title: `${title} ${topic}`,
-    labels: { alertname: typeOf(body), topic },
+    labels: [
+      ['alertname', typeOf(body)],
+      ['topic', topic],
+    ],
     startsAt: timeOf(memberAt(body.value, 'Timestamp')),
     endsAt: null,
     members: [],
@@ -54,22 +57,17 @@ export function readCloudWatch({ value }: Body): FoundAlert | undefined {
     status,
     key: stringOf(memberAt(value, 'AlarmArn')) ?? `cloudwatch:${account}:${region}:${name}`,
     title: name,
-    labels: {
-      alertname: name,
-      region,
-      account,
-      namespace: memberAt(value, 'Trigger.Namespace'),
-      metric: memberAt(value, 'Trigger.MetricName'),
-      ...dimensionsOf(value),
-    },
+    labels: [
+      ['alertname', name],
+      ['region', region],
+      ['account', account],
+      ['namespace', memberAt(value, 'Trigger.Namespace')],
+      ['metric', memberAt(value, 'Trigger.MetricName')],
+      ...objectsOf(memberAt(value, 'Trigger.Dimensions')).map(toLabel),
+    ],
     ...changedAt(status, memberAt(value, 'StateChangeTime')),
     members: [],
   }
-}
-
-function dimensionsOf(alarm: unknown) {
-  const dimensions = objectsOf(memberAt(alarm, 'Trigger.Dimensions'))
-  return Object.fromEntries(dimensions.map(({ name, value }) => [stringOf(name) ?? '', value]))
 }
 
 /** The type of a message of SNS. */

@@ -1,5 +1,5 @@
-import { memberAt, objectOf, stringOf } from '../../../../kernel/json.ts'
-import { keyOf, textOf, timeOf } from './sender.ts'
+import { memberAt, stringOf } from '../../../../kernel/json.ts'
+import { keyOf, labelsOf, textOf, timeOf } from './sender.ts'
 import type { AlertStatus, Body, FoundAlert } from './sender.ts'
 import { monitorKey } from './uptime-kuma.ts'
 
@@ -45,15 +45,13 @@ const LABELS = ['alertname', 'service', 'instance', 'severity', 'host']
 export function readPlain({ value }: Body): FoundAlert {
   const source = stringOf(memberAt(value, 'source'))?.toLowerCase()
   const own = LABELS.map((name) => [name, memberAt(value, name)] as const)
+  const labels = labelsOf(memberAt(value, 'labels'))
   return {
     source: source !== undefined && TEMPLATED.includes(source) ? source : null,
     status: statusOf(memberAt(value, 'status')) ?? statusOf(memberAt(value, 'state')) ?? 'firing',
     key: plainKey(value),
     title: plainTitle(value),
-    labels: {
-      ...objectOf(memberAt(value, 'labels')),
-      ...Object.fromEntries(own.filter(([, label]) => label !== undefined)),
-    },
+    labels: [...own, ...labels],
     startsAt: timeOf(memberAt(value, 'starts_at')),
     endsAt: timeOf(memberAt(value, 'ends_at')),
     members: [],

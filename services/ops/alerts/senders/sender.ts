@@ -1,4 +1,4 @@
-import { stringOf, type JsonObject } from '../../../../kernel/json.ts'
+import { isObject, stringOf, type JsonObject } from '../../../../kernel/json.ts'
 
 export type AlertStatus = 'firing' | 'resolved'
 
@@ -8,13 +8,17 @@ export interface Body {
   value: unknown
 }
 
+/** A label as it stands in the body: values other than text, numbers and booleans do not count. */
+export type FoundLabel = readonly [name: string, value: unknown]
+
 /** What a sender says of one alert, as it stands in the body: neither bounded nor redacted. */
 export interface FoundMember {
   status: AlertStatus
   /** The sender's own key of the alert; undefined where it has none: then its text is its key. */
   key: string | undefined
   title: string | undefined
-  labels: JsonObject
+  /** Of two with one name the first counts. */
+  labels: readonly FoundLabel[]
   startsAt: Date | null
   endsAt: Date | null
 }
@@ -58,4 +62,14 @@ export function keyOf(value: unknown): string | undefined {
 /** A text that says something; undefined for any other value. */
 export function textOf(value: unknown): string | undefined {
   return stringOf(value)?.trim() ? stringOf(value) : undefined
+}
+
+/** The members of an object as labels; none for any other value. */
+export function labelsOf(value: unknown): readonly FoundLabel[] {
+  return isObject(value) ? Object.entries(value) : []
+}
+
+/** A tag or a dimension as a label. */
+export function toLabel({ name, value }: JsonObject): FoundLabel {
+  return [stringOf(name) ?? '', value]
 }

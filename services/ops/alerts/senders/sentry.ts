@@ -1,6 +1,6 @@
-import { memberAt, objectOf, stringOf } from '../../../../kernel/json.ts'
+import { isList, memberAt, objectOf, stringOf } from '../../../../kernel/json.ts'
 import { textOf, timeOf } from './sender.ts'
-import type { Body, FoundAlert } from './sender.ts'
+import type { Body, FoundAlert, FoundLabel } from './sender.ts'
 
 /** Actions after which nobody has to look: an archived issue was put aside by a person. */
 const RESOLVED = ['resolved', 'archived', 'ignored']
@@ -36,12 +36,12 @@ function readMetric(data: unknown, action: string) {
   return {
     key: `sentry:rule:${organization}:${id}`,
     title: textOf(memberAt(data, 'description_title')) ?? name,
-    labels: {
-      alertname: name,
-      service: memberAt(data, 'metric_alert.projects.0'),
-      severity: action === 'resolved' ? undefined : action,
-      environment: memberAt(data, 'metric_alert.alert_rule.environment'),
-    },
+    labels: [
+      ['alertname', name],
+      ['service', memberAt(data, 'metric_alert.projects.0')],
+      ['severity', action === 'resolved' ? undefined : action],
+      ['environment', memberAt(data, 'metric_alert.alert_rule.environment')],
+    ] satisfies FoundLabel[],
     startsAt: timeOf(memberAt(data, 'metric_alert.date_started')),
     endsAt: timeOf(memberAt(data, 'metric_alert.date_closed')),
   }
@@ -56,12 +56,12 @@ function readEvent(data: unknown) {
   return {
     key: issueKey(issue),
     title: textOf(memberAt(data, 'event.title')),
-    labels: {
-      alertname: memberAt(data, 'triggered_rule'),
-      service: project,
-      severity: memberAt(data, 'event.level'),
-      ...tagsOf(tags),
-    },
+    labels: [
+      ['alertname', memberAt(data, 'triggered_rule')],
+      ['service', project],
+      ['severity', memberAt(data, 'event.level')],
+      ...(isList(tags) ? tags.map(tagToLabel) : []),
+    ] satisfies FoundLabel[],
     startsAt: timeOf(memberAt(data, 'event.datetime')),
   }
 }
@@ -73,7 +73,10 @@ function readIssue(data: unknown) {
   return {
     key: issueKey(id),
     title: textOf(issue['title']),
-    labels: { service: memberAt(issue, 'project.slug'), severity: issue['level'] },
+    labels: [
+      ['service', memberAt(issue, 'project.slug')],
+      ['severity', issue['level']],
+    ] satisfies FoundLabel[],
     startsAt: timeOf(issue['firstSeen']),
   }
 }
@@ -82,10 +85,7 @@ function issueKey(id: string) {
   return `sentry:issue:${id}`
 }
 
-/** Tags are a list of lists: a name and a value each. */
-function tagsOf(tags: unknown) {
-  if (!Array.isArray(tags)) return {}
-  return Object.fromEntries(
-    tags.map((tag) => [stringOf(memberAt(tag, '0')) ?? '', memberAt(tag, '1')]),
-  )
+/** A tag is a list of its name and its value. */
+function tagToLabel(tag: unknown): FoundLabel {
+  return [stringOf(memberAt(tag, '0')) ?? '', memberAt(tag, '1')]
 }

@@ -1,5 +1,5 @@
-import { memberAt, objectsOf, stringOf } from '../../../../kernel/json.ts'
-import { changedAt, textOf } from './sender.ts'
+import { memberAt, objectsOf } from '../../../../kernel/json.ts'
+import { changedAt, textOf, toLabel } from './sender.ts'
 import type { Body, FoundAlert } from './sender.ts'
 
 /** The status of a heartbeat that found its monitor up; 0 is down, 2 pending, 3 maintenance. */
@@ -19,13 +19,13 @@ export function readUptimeKuma({ value }: Body): FoundAlert | undefined {
     status,
     key: monitorKey(value),
     title: name ?? textOf(memberAt(value, 'msg')),
-    labels: {
-      alertname: name,
-      service: name,
-      instance: textOf(memberAt(monitor, 'hostname')) ?? textOf(memberAt(monitor, 'url')),
-      type: memberAt(monitor, 'type'),
-      ...tagsOf(monitor),
-    },
+    labels: [
+      ['alertname', name],
+      ['service', name],
+      ['instance', textOf(memberAt(monitor, 'hostname')) ?? memberAt(monitor, 'url')],
+      ['type', memberAt(monitor, 'type')],
+      ...objectsOf(memberAt(monitor, 'tags')).map(toLabel),
+    ],
     ...changedAt(status, memberAt(heartbeat, 'time')),
     members: [],
   }
@@ -35,9 +35,4 @@ export function readUptimeKuma({ value }: Body): FoundAlert | undefined {
 export function monitorKey(value: unknown) {
   const [id, name] = [memberAt(value, 'monitor.id'), textOf(memberAt(value, 'monitor.name'))]
   return typeof id === 'number' && name !== undefined ? `monitor:${id}:${name}` : undefined
-}
-
-function tagsOf(monitor: unknown) {
-  const tags = objectsOf(memberAt(monitor, 'tags'))
-  return Object.fromEntries(tags.map(({ name, value }) => [stringOf(name) ?? '', value]))
 }
