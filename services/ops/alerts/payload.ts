@@ -48,7 +48,7 @@ const FIRST_TIER = 1
 const LAST_TIER = 3
 const MAX_TITLE = 200
 const MAX_LABELS = 64
-/** So that blank labels, which do not count, take no time either. */
+/** Bounds the time that labels take which do not count, such as blank ones. */
 const MAX_LOOKED_AT = 1_000
 /** Of a name, and of a value. */
 const MAX_BYTES = 256

@@ -14,7 +14,7 @@ export type FoundLabel = readonly [name: string, value: unknown]
 /** What a sender says of one alert, as it stands in the body: neither bounded nor redacted. */
 export interface FoundMember {
   status: AlertStatus
-  /** The sender's own key of the alert; undefined where it has none: then its text is its key. */
+  /** The sender's own key of the alert. Undefined where it has none: its text identifies it. */
   key: string | undefined
   title: string | undefined
   /** Of two with one name the first counts. */

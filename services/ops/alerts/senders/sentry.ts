@@ -27,7 +27,7 @@ export function readSentry({ value }: Body): FoundAlert | undefined {
   }
 }
 
-/** A metric alert, by its rule: each time that the rule fires has another id. */
+/** A metric alert. Its key is the rule's: each time the rule fires, the alert has another id. */
 function readMetric(data: unknown, action: string) {
   const id = stringOf(memberAt(data, 'metric_alert.alert_rule.id'))
   if (id === undefined) return undefined
