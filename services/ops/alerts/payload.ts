@@ -87,7 +87,7 @@ function toText(members: JsonObject): string {
 export function readAlert(payload: Payload, redact: Redact): ReadAlert {
   const body = openEnvelope(payload)
   const found = readBody(body)
-  const title = found.title ?? body.text
+  const title = titleOf(found.title ?? body.text, redact)
   const content = contentOf(payload.text)
   const key = found.key ?? (body === payload ? content : contentOf(body.text))
   // Each alert has a name that silences can match; a group has the one that its alerts share.
