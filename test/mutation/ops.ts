@@ -4,9 +4,23 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'an alert with the same key and another time is a new one',
     path: 'services/ops/alerts/payload.ts',
-    find: 'fingerprint: own ?? content,',
-    replace: 'fingerprint: content,',
+    find: 'const key = found.key ?? (body',
+    replace: 'const key = (body',
     test: 'test/ops/webhook.test.ts',
+  },
+  {
+    why: 'a group is resolved once one of its alerts is',
+    path: 'services/ops/alerts/senders/alertmanager.ts',
+    find: 'const isResolved = alerts.length > 0 && !states.includes',
+    replace: "const isResolved = states.includes('resolved') || !states.includes",
+    test: 'test/ops/alert-senders.test.ts',
+  },
+  {
+    why: 'a label of an alert has a secret in its name',
+    path: 'services/ops/alerts/payload.ts',
+    find: '[shorten(name, redact), shorten(String(value), redact)]',
+    replace: '[name, shorten(String(value), redact)]',
+    test: 'test/ops/alert-senders.test.ts',
   },
   {
     why: 'a brief of an interrupted alert is paid for while a session runs',
