@@ -37,6 +37,8 @@ export interface OpsOptions
   runner: () => Runner
   /** The model that writes briefs of alerts: its endpoint, name and prompt. */
   synthesis: (config: Config) => Promise<SynthesisConfig>
+  /** The highest tier that the sender of an alert may ask for. */
+  alertMaxTier: () => number
   random: RandomBytes
 }
 

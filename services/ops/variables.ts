@@ -58,6 +58,7 @@ export const opsVariables = {
     default: '3600',
   },
   OPS_MAX_TIER: { ...integer({ min: 1, max: 3 }), counts: 'at once', default: '3' },
+  OPS_ALERT_MAX_TIER: { ...integer({ min: 1, max: 3 }), counts: 'at once' },
   OPS_DRY_RUN: { ...trueOrFalse, counts: 'at once', default: 'false' },
   OPS_STATE_DIR: folder,
   OPS_RESULTS_DIR: folder,

@@ -23,6 +23,8 @@ interface AlertsOptions extends BriefOptions {
   sessions: Pick<Sessions, 'start'>
   /** The model's configuration, read for every delivery. */
   synthesis: () => Promise<SynthesisConfig>
+  /** The highest tier that a sender may ask for, as configured now. */
+  alertMaxTier: () => number
 }
 
 /** The result of a delivery. The alert is kept in every case. */
@@ -160,7 +162,8 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
     prompt: string,
     about: Pick<Triggered, 'problem' | 'noBrief'>,
   ): Promise<DeliveryResult> {
-    const { alert, tier } = work
+    const { alert } = work
+    const tier = Math.min(work.tier, options.alertMaxTier())
     if (await hasSession(work)) return { kind: 'acknowledged' }
     const started = await sessions.start({ tier, trigger: 'alert', prompt, alert })
     if (started === undefined) return { kind: 'acknowledged' }
