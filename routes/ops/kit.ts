@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import type { ServiceLink } from '../../html/layout.ts'
 import { opsFrame } from '../../html/ops/layout.ts'
+import { pauseBanner } from '../../html/ops/pause.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { anyone, endpointsOf, visitor } from '../../kernel/http/endpoint.ts'
 import { parsed } from '../../kernel/validate.ts'
@@ -28,7 +29,7 @@ export const { api, page, form, raw, action } = endpointsOf<OpsApp, undefined>({
   bodyLimit: MIB,
   alwaysRefuses: [500, 503],
   faultReply: opsFault,
-  frame: ({ services }, page) => opsFrame(page, services()),
+  frame: ({ ops, services }, page) => opsFrame(page, services(), pauseBanner(ops.pause.current)),
 })
 
 /** For forms with a long text: 100,000 characters take up to 900,000 bytes in a form. */

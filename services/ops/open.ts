@@ -12,6 +12,7 @@ import type { CheckRegistry } from './checks/registry.ts'
 import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
 import { startWatch, type WatchOptions } from './checks/watch.ts'
 import { startNotifier, type NotifyOptions } from './notices/sender.ts'
+import { openPause } from './pause.ts'
 import { createRedact } from './redact.ts'
 import { createPublicStatus, type StatusOptions } from './status.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
@@ -51,6 +52,7 @@ const FADE_MS = 3_600_000
 export async function openOps(options: OpsOptions) {
   const { db, clock, log } = options
   const config = await openRunningConfig(db, clock, log, options.configured)
+  const pause = await openPause(db, clock, log)
   const redact = createRedact(options.secrets)
   if (!seesProcesses()) {
     log.warn('no /proc: what a session starts is ended with its process group, and not looked for')
@@ -76,6 +78,7 @@ export async function openOps(options: OpsOptions) {
     retention.close,
     startNotifier(options).close,
     config.close,
+    pause.close,
     alerts.close,
   ]
   stops.push(options.registry.close)
@@ -94,6 +97,7 @@ export async function openOps(options: OpsOptions) {
     ...options,
     redact,
     config,
+    pause,
     sessions,
     lines,
     alerts,

@@ -168,10 +168,17 @@ create table ops.settings (
   dry_run       boolean,
   scheduled_at  timestamptz(3), -- when an instance last claimed a scheduled session, by the database's clock
   seen_until    timestamptz(3), -- what happened before waits for nobody: a person has seen it
+  -- Since when no session starts by itself and no operation runs, and who has paused them; null: they go on.
+  investigations_paused_at timestamptz(3),
+  investigations_paused_by text,
+  repairs_paused_at        timestamptz(3),
+  repairs_paused_by        text,
   -- The process in which a model writes a brief: one at a time, over all instances.
   brief_holder  text,
   brief_machine text,
-  brief_until   timestamptz(3) -- when it gives up, by the database's clock; from then on another one may begin
+  brief_until   timestamptz(3), -- when it gives up, by the database's clock; from then on another one may begin
+  check ((investigations_paused_at is null) = (investigations_paused_by is null)),
+  check ((repairs_paused_at is null) = (repairs_paused_by is null))
 );
 insert into ops.settings (only_row) values (true);
 

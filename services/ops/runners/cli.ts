@@ -34,7 +34,7 @@ interface AgentRequest extends Limits {
   prompt: string
   /** Undefined if the agent chooses. */
   model: string | undefined
-  /** Whether it may change files: tier 3, and no dry run. */
+  /** Whether it may change files: tier 3, unless repairs are paused or the run is dry. */
   mayChange: boolean
   /**
    * Whether it may run the commands that its own settings allow: tier 2 and up, and no dry run.
@@ -120,7 +120,7 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
     readBriefing(options, job),
     options.inventory.current(),
   ])
-  const { dryRun, budgets, spent } = briefing
+  const { dryRun, pause, budgets, spent } = briefing
   const problem = spentProblem(budgets, spent, 0)
   if (problem !== undefined) return failedOutcome(problem)
   const limits = { turns: options.maxTurns(), budget: budgetLeft(budgets, spent) }
@@ -132,7 +132,7 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
     prompt: options.redact(agentPrompt(briefing, inventory, options.random, reportKey)),
     model: session.model === AGENTS_CHOICE ? undefined : session.model,
     mayRun: session.tier >= 2 && !dryRun,
-    mayChange: session.tier >= 3 && !dryRun,
+    mayChange: session.tier >= 3 && !dryRun && !pause.repairs.paused,
     ...limits,
   })
   const folder = join(config.state_dir, 'sessions', String(session.id))

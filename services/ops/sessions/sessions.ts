@@ -5,6 +5,7 @@ import type { Actor } from '../../../kernel/actor.ts'
 import { noteChange, type ChangeNote } from '../../audit.ts'
 import type { RunningConfig } from '../config.ts'
 import { addEvent } from '../events.ts'
+import { holdPause, pauseProblem } from '../pause.ts'
 import type { Runner } from '../runners/runner.ts'
 import { watchLeases, type LeaseOptions } from './leases.ts'
 import { supervise, type Cause, type Supervised, type SupervisorOptions } from './supervisor.ts'
@@ -16,6 +17,9 @@ interface StartRequest extends Pick<Session, 'tier' | 'trigger'> {
   /** Who asks for it; scheduled sessions have no actor. */
   actor?: Actor
 }
+
+/** Nobody is there who starts them: while investigations are paused, none begins. */
+const BY_ITSELF: readonly Session['trigger'][] = ['scheduled', 'alert', 'escalation']
 
 /** The sessions: one at a time, over all start paths and instances. */
 export type Sessions = Awaited<ReturnType<typeof openSessions>>
@@ -58,7 +62,10 @@ export async function openSessions(options: SessionsOptions) {
   })
 
   return {
-    /** The session that began; undefined while another one runs. */
+    /**
+     * The session that began; undefined while another one runs, or while investigations are paused
+     * and nobody asks for it.
+     */
     async start(request: StartRequest): Promise<Session | undefined> {
       if (own.closed) return undefined
       const tier = Math.min(request.tier, config.current.max_tier)
@@ -119,7 +126,7 @@ async function transact(own: OwnState, work: (tx: Executor) => ReturnType<typeof
   }
 }
 
-/** The session with the runner whose model its row shows; undefined while another one runs. */
+/** The session with the runner whose model its row shows; undefined if it may not begin. */
 async function begin(
   tx: Executor,
   options: SessionsOptions,
@@ -129,6 +136,7 @@ async function begin(
   const { clock, config, holder, machine, redact } = options
   const runner = options.runner()
   await q.lockStarts(tx, {})
+  if (BY_ITSELF.includes(trigger) && (await holdPause(tx)).investigations.paused) return undefined
   const session = await q.startSession(tx, {
     tier,
     model: runner.modelOf(config.current, tier),
@@ -169,13 +177,17 @@ async function finish(
     if (cause.status !== 'escalated') return undefined
     const { reason, findings, prompt } = cause.next
     const higher = tier + 1
-    const told = own.closed
-      ? `, and the server stopped before tier ${higher} began: ${reason}\n${findings}`
-      : ` to tier ${higher}: ${reason}`
+    const obstacle = own.closed
+      ? `the server stopped before tier ${higher} began`
+      : pauseProblem(await holdPause(tx), 'investigations')
+    const told =
+      obstacle === undefined
+        ? ` to tier ${higher}: ${reason}`
+        : `, and ${obstacle}: ${reason}\n${findings}`
     const message = redact(`Session ${id} escalated${told}`)
-    const level = own.closed ? 'warning' : 'info'
+    const level = obstacle === undefined ? 'info' : 'warning'
     await addEvent(tx, { session: id, level, service: null, message, now })
-    if (own.closed) return undefined
+    if (obstacle !== undefined) return undefined
     return begin(tx, options, { tier: higher, trigger: 'escalation', prompt }, id)
   })
 }

@@ -1,0 +1,33 @@
+import { Pause, PauseRequest, setPause } from '../../services/ops/pause.ts'
+import { action, api } from './kit.ts'
+
+/** The switch that stops what the agent does by itself. */
+export const pauseEndpoints = [
+  api({
+    method: 'GET',
+    path: '/api/v1/pause',
+    id: 'getPause',
+    tag: 'Pause',
+    summary: 'Say whether investigations and repairs are paused, since when and by whom.',
+    returns: { description: 'What is paused', schema: Pause },
+    answer: ({ app: { ops } }) => ops.pause.read(),
+  }),
+
+  ...action({
+    body: PauseRequest,
+    async act({ app: { ops }, actor, body, now }) {
+      const pause = await setPause({ ...ops, actor }, body, now)
+      await ops.pause.refresh()
+      return pause
+    },
+    api: {
+      method: 'PUT',
+      path: '/api/v1/pause',
+      id: 'setPause',
+      tag: 'Pause',
+      summary: 'Pause or resume investigations, repairs or both; what is left out stays.',
+      returns: { description: 'What is paused now', schema: Pause },
+    },
+    form: { path: '/pause', answer: () => ({ location: '/' }) },
+  }),
+]
