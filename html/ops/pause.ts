@@ -47,7 +47,7 @@ export function pausePanel(pause: Pause): Html {
       </p>
       ${postForm(
         { action: '/pause' },
-        html`${hiddenField(what, String(!paused))}
+        html`${hiddenField('what', what)} ${hiddenField('paused', String(!paused))}
         ${submit(`${paused ? 'Resume' : 'Pause'} ${what}`, {
           id: `pause-${what}`,
           class: paused ? 'primary' : 'danger',

@@ -1,5 +1,13 @@
-import { Pause, PauseRequest, setPause } from '../../services/ops/pause.ts'
+import Type from 'typebox'
+import { field } from '../../kernel/validate.ts'
+import { PAUSABLE, Pause, PauseRequest, setPause } from '../../services/ops/pause.ts'
 import { action, api } from './kit.ts'
+
+/** One of the two buttons. */
+const PauseForm = Type.Object({
+  what: field(Type.Enum([...PAUSABLE]), `must be ${PAUSABLE.join(' or ')}`),
+  paused: field(Type.Boolean(), 'must be true or false'),
+})
 
 /** The switch that stops what the agent does by itself. */
 export const pauseEndpoints = [
@@ -28,6 +36,11 @@ export const pauseEndpoints = [
       summary: 'Pause or resume investigations, repairs or both; what is left out stays.',
       returns: { description: 'What is paused now', schema: Pause },
     },
-    form: { path: '/pause', answer: () => ({ location: '/' }) },
+    form: {
+      path: '/pause',
+      body: PauseForm,
+      toBody: ({ body: { what, paused } }) => ({ [what]: paused }),
+      answer: () => ({ location: '/' }),
+    },
   }),
 ]

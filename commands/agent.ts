@@ -23,10 +23,10 @@ const WHAT: Repeated<What> = {
 const ARGS = { what: WHAT }
 const FLAGS = { json: JSON_FLAG }
 
-/** `gatehouse ops …`: the switch that stops what the agent does by itself. */
+/** `gatehouse agent …`: the switch that stops what the agent does by itself. */
 export const commands = [
   command({
-    name: 'ops pause',
+    name: 'agent pause',
     summary: 'start no sessions and run no operations until they are resumed',
     args: ARGS,
     flags: FLAGS,
@@ -34,7 +34,7 @@ export const commands = [
     run: ({ args, flags }, tools) => change(tools, args.what, true, flags.json),
   }),
   command({
-    name: 'ops resume',
+    name: 'agent resume',
     summary: 'resume what is paused',
     args: ARGS,
     flags: FLAGS,
@@ -42,7 +42,7 @@ export const commands = [
     run: ({ args, flags }, tools) => change(tools, args.what, false, flags.json),
   }),
   command({
-    name: 'ops paused',
+    name: 'agent paused',
     summary: 'say what is paused, since when and by whom',
     flags: FLAGS,
     needs: 'database',
