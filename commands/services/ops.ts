@@ -65,6 +65,8 @@ export const openService: OpenService = async (context) => {
     runner: openRunners(context, inventory, secrets, sandbox, prices),
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     alertMaxTier: () => config.current.OPS_ALERT_MAX_TIER ?? config.current.OPS_MAX_TIER,
+    investigateCooldownS: () => config.current.OPS_INVESTIGATE_COOLDOWN_S,
+    dayBudget: () => config.current.OPS_DAY_BUDGET_USD,
     random: randomBytes,
     notifyUrls: () => config.current.OPS_NOTIFY_URL ?? [],
     secretBox: context.secrets.box,

@@ -4,6 +4,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
 import type { Health } from '../../services/ops/checks/health.ts'
 import type { Config } from '../../services/ops/config.ts'
+import type { Waits } from '../../services/ops/investigations/waiting.ts'
 import type { Pause } from '../../services/ops/pause.ts'
 import { barChart } from '../chart.ts'
 import { markdown } from '../markdown.ts'
@@ -11,6 +12,7 @@ import { field, postForm, refusal, select, submitLine } from '../form.ts'
 import { attributes, polled, saved, section, startHere, timeTag } from '../parts.ts'
 import { checksFragment, healthLine, type ChecksView } from './checks.ts'
 import { eventTable } from './events.ts'
+import { waitsLine } from './investigations.ts'
 import { costText, modelText, sessionLink, shortText, statusBadge } from './layout.ts'
 import { askedLine } from './sessions/prompt.ts'
 import { pausedOf, pausePanel } from './pause.ts'
@@ -27,6 +29,7 @@ export interface NowView {
   summary: Summary | undefined
   config: Config
   pause: Pause
+  waits: readonly Waits[]
   baseUrl: string
 }
 
@@ -95,7 +98,7 @@ export function nowFragment(now: NowView): Html {
   // Polled often, so that a session that begins is shown soon.
   const own = { id: 'now', 'aria-label': 'Now', ...(!isFirst && polled('/', 2, 'now')) }
   return html`<section${attributes(own)}>
-    ${healthLine(health)} ${content}
+    ${healthLine(health)} ${waitsLine(now.waits)} ${content}
   </section>`
 }
 

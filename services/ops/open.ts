@@ -11,6 +11,8 @@ import { startCheckMeasures } from './checks/health.ts'
 import type { CheckRegistry } from './checks/registry.ts'
 import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
 import { startWatch, type WatchOptions } from './checks/watch.ts'
+import { startInvestigations } from './investigations/investigations.ts'
+import type { InvestigationSettings } from './investigations/waiting.ts'
 import { startNotifier, type NotifyOptions } from './notices/sender.ts'
 import { openPause } from './pause.ts'
 import { createRedact } from './redact.ts'
@@ -24,7 +26,12 @@ import type { Patience } from './sessions/supervisor.ts'
 
 /** What the ops service is made from. */
 export interface OpsOptions
-  extends NotifyOptions, RetentionOptions, WatchOptions, Pick<StatusOptions, 'statusServices'> {
+  extends
+    NotifyOptions,
+    RetentionOptions,
+    WatchOptions,
+    InvestigationSettings,
+    Pick<StatusOptions, 'statusServices'> {
   /** The configuration by flags, environment and defaults. */
   configured: () => Config
   /** Every configured secret: sessions must not put one out. */
@@ -107,6 +114,7 @@ export async function openOps(options: OpsOptions) {
     begin(): void {
       loop = startCheckLoop({ ...options, redact })
       stops.push(loop.close, startWatch(options, loop))
+      stops.push(startInvestigations({ ...options, redact, sessions }).stop)
       void fading.now()
       retention.prune()
       void startFirstSession()

@@ -90,6 +90,11 @@ export const opsVariables = {
   OPS_IDLE_S: { ...silence, default: '180' },
   OPS_RETENTION_DAYS: { ...days, default: '90' },
   OPS_LINES_RETENTION_DAYS: { ...days, default: '30' },
+  OPS_INVESTIGATE_COOLDOWN_S: {
+    ...integer({ min: 0, max: 604_800, of: 'seconds' }),
+    counts: 'at once',
+    default: '3600',
+  },
   OPS_STATUS_SERVICES: {
     form: 'a comma-separated list of services that the page /status shows to anybody',
     counts: 'at once',

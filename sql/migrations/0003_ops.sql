@@ -257,6 +257,8 @@ create table ops.checks (
   ms            integer        not null default 0, -- how long the last look took
   checked_at    timestamptz(3), -- the last look; null: none yet
   opposing      smallint       not null default 0, -- results in a row that contradict the state
+  -- The tier of the session that its failure starts; null: none.
+  investigate   smallint       check (investigate between 1 and 3),
   told_event    bigint,        -- event of the sent notice that the check fails; null once its end was sent
   session_id    bigint         references ops.sessions (id) on delete set null, -- the one that looked last
   -- Of a heartbeat: when its job last said that it ended, whether it failed, and how long it took; when it last began.
@@ -269,6 +271,15 @@ create table ops.checks (
 create index checks_due on ops.checks (next_at) where removed_at is null;
 create index checks_by_hand on ops.checks (id) where definition is not null;
 create index checks_by_session on ops.checks (session_id);
+
+-- The last session that was started for each check that failed.
+create table ops.investigations (
+  check_id   bigint         primary key references ops.checks on delete cascade,
+  event_id   bigint         not null, -- that told the failure, as ops.checks.told_event
+  at         timestamptz(3) not null,
+  session_id bigint         references ops.sessions (id) on delete set null
+);
+create index investigations_by_session on ops.investigations (session_id);
 
 -- Every result of two days.
 create table ops.check_results (

@@ -1,5 +1,6 @@
 import type { Executor } from '../../../db/client.ts'
 import { alertQueries } from '../../../db/ops/alerts.ts'
+import { investigationQueries } from '../../../db/ops/investigations.ts'
 import { sessionQueries as q, type Ending, type Session } from '../../../db/ops/sessions.ts'
 import type { Actor } from '../../../kernel/actor.ts'
 import { noteChange, type ChangeNote } from '../../audit.ts'
@@ -16,6 +17,12 @@ interface StartRequest extends Pick<Session, 'tier' | 'trigger'> {
   alert?: number
   /** Who asks for it; scheduled sessions have no actor. */
   actor?: Actor
+}
+
+/** What a session is started for, as it was found in the transaction that starts it. */
+export interface FoundRequest extends StartRequest {
+  /** Notes in the same transaction which session has begun. */
+  note: (session: number) => Promise<void>
 }
 
 /** Nobody is there who starts them: while investigations are paused, none begins. */
@@ -46,6 +53,9 @@ export async function openSessions(options: SessionsOptions) {
   const { db, config } = options
   const own: OwnState = { options, newest: undefined, beginning: 0, closed: false }
   const callbacks = new Set<() => void>()
+  const withinTiers = (request: StartRequest): StartRequest => {
+    return { ...request, tier: Math.min(request.tier, config.current.max_tier) }
+  }
 
   const leases = await watchLeases(options, {
     runs: (id) => own.newest?.id === id && !own.newest.isOver(),
@@ -68,8 +78,7 @@ export async function openSessions(options: SessionsOptions) {
      */
     async start(request: StartRequest): Promise<Session | undefined> {
       if (own.closed) return undefined
-      const tier = Math.min(request.tier, config.current.max_tier)
-      const attempt = () => transact(own, (tx) => begin(tx, options, { ...request, tier }))
+      const attempt = () => transact(own, (tx) => begin(tx, options, withinTiers(request)))
       let begun = await attempt()
       if (begun === undefined) {
         // The session in the way may be one that nobody runs any more.
@@ -79,6 +88,20 @@ export async function openSessions(options: SessionsOptions) {
       if (begun === undefined) return undefined
       const { marker: _marker, ...session } = begun
       return session
+    },
+    /**
+     * Starts a session for what `find` gives, which no other start can find meanwhile; none for
+     * undefined.
+     */
+    async startFound(find: (tx: Executor) => Promise<FoundRequest | undefined>): Promise<void> {
+      if (own.closed) return
+      await transact(own, async (tx) => {
+        await q.lockStarts(tx, {})
+        const request = await find(tx)
+        const begun = request && (await begin(tx, options, withinTiers(request)))
+        if (begun !== undefined) await request?.note(begun.session.id)
+        return begun
+      })
     },
     /** Asks a session to stop, whichever instance runs it; false if it does not run. */
     stop: (id: number, actor: Actor) =>
@@ -170,10 +193,7 @@ async function finish(
   await transact(own, async (tx) => {
     const finished = await q.finishSession(tx, { id, holder, now, ...ending })
     if (finished === undefined || cause === undefined) return undefined
-    if (endsWithServer(own, cause)) {
-      const problem = `its session ${id} ended with the server, so it is read again`
-      await alertQueries.reopenAlert(tx, { session: id, problem })
-    }
+    if (endsWithServer(own, cause)) await giveBack(tx, id)
     if (cause.status !== 'escalated') return undefined
     const { reason, findings, prompt } = cause.next
     const higher = tier + 1
@@ -190,6 +210,14 @@ async function finish(
     if (obstacle !== undefined) return undefined
     return begin(tx, options, { tier: higher, trigger: 'escalation', prompt }, id)
   })
+}
+
+/** What the chain of a session looked into starts another one: its checks, or its alert. */
+async function giveBack(tx: Executor, session: number): Promise<void> {
+  const { checks } = await investigationQueries.forgetSession(tx, { session })
+  if (checks > 0) return
+  const problem = `its session ${session} ended with the server, so it is read again`
+  await alertQueries.reopenAlert(tx, { session, problem })
 }
 
 function endsWithServer(own: OwnState, cause: Cause): boolean {
