@@ -64,11 +64,13 @@ async function claim(
   if (due.length === 0) return undefined
   const { title, text } = await reportOf(tx, due, options.redact, now)
   const tier = Math.max(...due.map((check) => check.tier))
+  const fingerprint = fingerprintOf(due)
   const { id: alert } = await alertQueries.saveAlert(tx, {
-    ...{ fingerprint: fingerprintOf(due), source: SOURCE, title, payload: text, tier, now },
-    ...{ content: digest(text), holder: '', machine: '' },
+    ...{ fingerprint, source: SOURCE, title, payload: text, tier, now },
+    // The texts of an alert differ in times and figures: the newest is kept.
+    content: digest(fingerprint),
     // Until its session has begun.
-    outcome: 'acknowledged',
+    ...{ outcome: 'acknowledged', holder: '', machine: '' },
   })
   const checks = due.map(({ id, event_id }) => ({ id, event_id }))
   return {

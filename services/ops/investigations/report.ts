@@ -34,10 +34,13 @@ const MAX_NAMED = 3
 const MAX_TEXT_BYTES = 64 * 1024
 const AUDIT_ROWS = 100
 const LAST = Number.MAX_SAFE_INTEGER
-/** Changes that say nothing about why a service fails. */
-const NO_CHANGE = ['session start', 'session stop', 'waiting seen', 'notice acknowledge']
-/** It is among the operations. */
-const OPERATION = 'operation run'
+/**
+ * Changes that say nothing about why a service fails, as those of links, which name people; and
+ * operations, which are told with their outcome.
+ */
+const NO_CHANGE = [
+  ...['session start', 'session stop', 'waiting seen', 'notice acknowledge', 'operation run'],
+]
 
 /** Writes what is known of checks that fail, and of what changed lately. */
 export async function reportOf(
@@ -96,7 +99,9 @@ async function changesBefore(
   const actions = await q.listLastActions(tx, { since, limit })
   const asked = { before: LAST, service: null, since, limit: AUDIT_ROWS }
   const noted = await auditQueries.listChanges(tx, asked)
-  const settings = noted.filter(({ action }) => ![...NO_CHANGE, OPERATION].includes(action))
+  const settings = noted.filter(({ service, action }) => {
+    return service !== 'links' && !NO_CHANGE.includes(action)
+  })
   const others = await q.listOtherChanges(tx, { since, ids, limit })
   const all = [
     ...actions.map(({ at, service, operation, outcome }) => {

@@ -39,9 +39,8 @@ export function listWaiting(
 export function dueOf(waiting: readonly WaitingCheck[], now: Date): readonly WaitingCheck[] {
   const free = waiting.filter(({ cools_until }) => cools_until === null)
   const isGathered = free.some(({ told_at }) => {
-    const ms = now.getTime() - told_at.getTime()
-    // Told in the future: the clock was set back.
-    return ms < 0 || ms >= GATHER_MS
+    // One that was told long after now was told before the clock was set back.
+    return Math.abs(now.getTime() - told_at.getTime()) >= GATHER_MS
   })
   return isGathered ? free : []
 }
