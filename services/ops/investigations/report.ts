@@ -57,7 +57,8 @@ export async function reportOf(
     `What changed in the last ${LATELY_H} hours, newest first:`,
     ...(await changesBefore(tx, checks, line, now)),
     ...(await histories(tx, checks.slice(0, MAX_DETAILED), line, now)),
-  ]
+    checks.length > MAX_DETAILED && `\n(The first ${MAX_DETAILED} of ${checks.length} checks.)`,
+  ].filter((part) => part !== false)
   const text = cutBytes(redact(parts.join('\n')), MAX_TEXT_BYTES)
   return { title: titleOf(checks, line), text }
 }
