@@ -260,6 +260,7 @@ create table ops.checks (
   -- The tier of the session that its failure starts; null: none.
   investigate   smallint       check (investigate between 1 and 3),
   told_event    bigint,        -- event of the sent notice that the check fails; null once its end was sent
+  told_at       timestamptz(3), -- when that was
   session_id    bigint         references ops.sessions (id) on delete set null, -- the one that looked last
   -- Of a heartbeat: when its job last said that it ended, whether it failed, and how long it took; when it last began.
   beat_at       timestamptz(3),

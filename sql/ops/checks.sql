@@ -134,7 +134,7 @@ select c.id, c.state, c.since, c.message
 -- name: saveNotifiedEvent
 -- The event whose notice reported the failure of a check; null once its recovery is reported.
 update ops.checks
-   set told_event = :event
+   set told_event = :event, told_at = case when :event::bigint is not null then :now::timestamptz end
  where id = :id;
 
 -- name: listChecks

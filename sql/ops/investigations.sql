@@ -3,12 +3,11 @@
 -- looked into this failure. `told_at`: since when. `cools_until`: when the cooldown after its last session ends. A time
 -- that is ahead was written before the clock was set back.
 select c.id, c.service, c.name, c.type, c.every_s, c.investigate as tier, c.since, c.message,
-       c.told_event as event_id, coalesce(e.created_at, c.since) as told_at,
-       case when i.at > :now::timestamptz - :cooldown_s * interval '1 s' and i.at <= :now
-            then i.at + :cooldown_s * interval '1 s' end as cools_until
+       c.told_event as event_id, c.told_at,
+       case when i.at > :now::timestamptz - :cooldown_s::integer * interval '1 s' and i.at <= :now
+            then i.at + :cooldown_s::integer * interval '1 s' end as cools_until
   from ops.checks c
   left join ops.investigations i on i.check_id = c.id
-  left join ops.events e on e.id = c.told_event
  where c.removed_at is null
    and c.investigate is not null
    and c.state = 'fail'
@@ -21,7 +20,7 @@ select c.id, c.service, c.name, c.type, c.every_s, c.investigate as tier, c.sinc
                       and m.ends_at > :now
                       and (m.service is null or m.service = c.service)
                       and (m.check_name is null or m.check_name = c.name))
- order by cools_until nulls first, told_at, c.id
+ order by cools_until nulls first, c.told_at, c.id
  limit :limit;
 
 -- name: saveInvestigations

@@ -131,14 +131,15 @@ async function openWatched(
              values ('critical', 'shop', '${name}: connection refused', ${at()})
              returning id
            )
-           update ops.checks set state = 'fail', since = ${at()}, message = 'connection refused', told_event = told.id
+           update ops.checks set state = 'fail', since = ${at()}, message = 'connection refused', told_event = told.id,
+                  told_at = ${at()}
              from told where name = '${name}'`,
         )
       }
     },
     async mend(...names) {
       await query(
-        `update ops.checks set state = 'ok', since = ${at()}, told_event = null where name in (${listed(names)})`,
+        `update ops.checks set state = 'ok', since = ${at()}, told_event = null, told_at = null where name in (${listed(names)})`,
       )
     },
     async pass(seconds) {

@@ -216,7 +216,7 @@ async function recordEvent(
     const event = { ...about, level, message: `${name}: ${message}` }
     if (notify) {
       const { id } = await beginNotice(tx, event, keyOf(check))
-      await q.saveNotifiedEvent(tx, { id: check, event: id })
+      await q.saveNotifiedEvent(tx, { id: check, event: id, now })
     } else await addEvent(tx, event, { notify: false, waits: false })
     return
   }
@@ -225,7 +225,7 @@ async function recordEvent(
   const end = wasBad || told !== null ? 'is good again' : 'is known again'
   const event = { ...about, level: 'info', message: `${name} ${end}: ${message}` } as const
   await endNotice(tx, event, keyOf(check))
-  if (told !== null) await q.saveNotifiedEvent(tx, { id: check, event: null })
+  if (told !== null) await q.saveNotifiedEvent(tx, { id: check, event: null, now })
 }
 
 /** The key of the notice that a check fails. */
