@@ -5,12 +5,12 @@ import { section, timeTag } from '../parts.ts'
 
 const ALL = ['investigations', 'repairs'] as const
 
-/** What stops while it is paused, and what goes on. */
+/** What does not happen while it is paused, and what does. */
 const EFFECTS: Readonly<Record<Pausable, string>> = {
   investigations:
-    'No session starts by schedule, alert, failing check or escalation. One that runs goes on, ' +
+    'no session starts by schedule, alert, failing check or escalation. One that runs goes on, ' +
     'and you can start one.',
-  repairs: 'No operation runs, whatever a session asks for.',
+  repairs: 'no operation runs, whatever a session asks for.',
 }
 
 /** What is paused. */
@@ -43,7 +43,9 @@ export function pausePanel(pause: Pause): Html {
     const { paused } = pause[what]
     return html`<p>
         ${paused ? pausedLine(pause, what) : html`${capitalized(what)} go on. `}
-        <span class="muted">${paused ? '' : 'Paused: '}${EFFECTS[what]}</span>
+        <span class="muted"
+          >${paused ? 'Meanwhile' : 'While they are paused,'} ${EFFECTS[what]}</span
+        >
       </p>
       ${postForm(
         { action: '/pause' },

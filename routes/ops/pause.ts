@@ -31,7 +31,7 @@ export const pauseEndpoints = [
     api: {
       method: 'PUT',
       path: '/api/v1/pause',
-      id: 'setPause',
+      id: 'updatePause',
       tag: 'Pause',
       summary: 'Pause or resume investigations, repairs or both; what is left out stays.',
       returns: { description: 'What is paused now', schema: Pause },

@@ -27,8 +27,8 @@ const MAX_LATELY = 10
 const MAX_EACH = 5
 /** Checks of which the history is told; of the others the last message. */
 const MAX_DETAILED = 20
-/** Characters of a message. */
-const MAX_MESSAGE = 200
+/** Characters of a line without its time. */
+const MAX_LINE = 300
 /** Names in a title. */
 const MAX_NAMED = 3
 const MAX_TEXT_BYTES = 64 * 1024
@@ -39,7 +39,11 @@ const LAST = Number.MAX_SAFE_INTEGER
  * operations, which are told with their outcome.
  */
 const NO_CHANGE = [
-  ...['session start', 'session stop', 'waiting seen', 'notice acknowledge', 'operation run'],
+  'session start',
+  'session stop',
+  'waiting seen',
+  'notice acknowledge',
+  'operation run',
 ]
 
 /** Writes what is known of checks that fail, and of what changed lately. */
@@ -49,10 +53,12 @@ export async function reportOf(
   redact: Redact,
   now: Date,
 ): Promise<Report> {
-  const line = (text: string) => redactLine(text, MAX_MESSAGE, redact)
+  const line = (text: string) => redactLine(text, MAX_LINE, redact)
   const parts = [
     `${countOf(checks)} told as failing:`,
-    ...checks.map((check) => `- ${nameOf(check)}: ${line(check.message)} ${sinceOf(check)}`),
+    ...checks.map((check) => {
+      return `- ${line(`${nameOf(check)}: ${check.message}`)} (since ${check.since.toISOString()})`
+    }),
     '',
     `What changed in the last ${LATELY_H} hours, newest first:`,
     ...(await changesBefore(tx, checks, line, now)),
@@ -71,10 +77,6 @@ function nameOf({ service, name }: Pick<WaitingCheck, 'service' | 'name'>): stri
 
 function countOf({ length }: readonly WaitingCheck[]): string {
   return length === 1 ? '1 check is' : `${length} checks are`
-}
-
-function sinceOf({ since }: WaitingCheck): string {
-  return `(since ${since.toISOString()})`
 }
 
 function titleOf(checks: readonly WaitingCheck[], line: Line): string {
@@ -136,7 +138,7 @@ async function histories(
   const uptimes = await readUptimes(tx, ids, now)
   return checks.flatMap((check) => [
     '',
-    `${nameOf(check)}: ${check.type}, every ${formatDuration(check.every_s)}`,
+    `${line(nameOf(check))}: ${check.type}, every ${formatDuration(check.every_s)}`,
     `Up: ${uptimeText(uptimes.get(check.id))}`,
     'Last results:',
     ...(results.get(check.id) ?? []).map((result) => resultLine(result, line)),
