@@ -53,6 +53,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   token: async () => await import('./users.ts'),
   checks: async () => await import('./ops-checks.ts'),
   assistant: async () => await import('./assistant.ts'),
+  agent: async () => await import('./agent.ts'),
   import: async () => await import('./links.ts'),
   export: async () => await import('./links.ts'),
   audit: async () => await import('./audit.ts'),

@@ -150,7 +150,7 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
   lockChecks: many(HeldCheck, { checks: 'jsonb', now: 'timestamptz', limit: 'int8' }),
   saveResults: exec({ results: 'jsonb', now: 'timestamptz', session: 'int8?' }),
   beginPeriods: exec({ ids: 'jsonb' }),
-  saveNotifiedEvent: exec({ id: 'int8', event: 'int8?' }),
+  saveNotifiedEvent: exec({ id: 'int8', event: 'int8?', now: 'timestamptz' }),
   listChecks: many(CheckState, { id: 'int8?', now: 'timestamptz', limit: 'int8' }),
   saveBeat: optional(Type.Object({ id: Id }), {
     service: 'text',

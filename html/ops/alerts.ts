@@ -21,7 +21,7 @@ export const MAX_CHARACTERS = 20_000
 /** The badge of each outcome, and what it means. */
 const OUTCOMES: Readonly<Record<AlertOutcome, readonly [string, string]>> = {
   received: ['token', 'being read'],
-  acknowledged: ['open', 'kept: a session was running'],
+  acknowledged: ['open', 'kept: nothing was started'],
   failed: ['bad', 'kept: no brief could be written'],
   triggered: ['verified', 'started a session'],
 }

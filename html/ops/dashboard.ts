@@ -4,14 +4,18 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
 import type { Health } from '../../services/ops/checks/health.ts'
 import type { Config } from '../../services/ops/config.ts'
+import type { Waits } from '../../services/ops/investigations/waiting.ts'
+import type { Pause } from '../../services/ops/pause.ts'
 import { barChart } from '../chart.ts'
 import { markdown } from '../markdown.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
 import { attributes, polled, saved, section, startHere, timeTag } from '../parts.ts'
 import { checksFragment, healthLine, type ChecksView } from './checks.ts'
 import { eventTable } from './events.ts'
+import { waitsLine } from './investigations.ts'
 import { costText, modelText, sessionLink, shortText, statusBadge } from './layout.ts'
 import { askedLine } from './sessions/prompt.ts'
+import { pausedOf, pausePanel } from './pause.ts'
 import { waitingFragment, type WaitingView } from './waiting.ts'
 
 /** The current state. */
@@ -24,6 +28,8 @@ export interface NowView {
   last: Session | undefined
   summary: Summary | undefined
   config: Config
+  pause: Pause
+  waits: readonly Waits[]
   baseUrl: string
 }
 
@@ -45,6 +51,8 @@ export interface TriggerView {
   maxTier: number
   /** The session that was just started. */
   started?: number
+  /** Whether nothing starts by itself. */
+  isPaused: boolean
 }
 
 /** Characters of a summary; the session's page has the whole one. */
@@ -66,7 +74,7 @@ export function dashboardPage(view: DashboardView): Page {
     section: 'dashboard',
     body: html`<h1 class="hidden">Dashboard</h1>
       ${nowFragment(view.now)} ${checksFragment(view.checks)} ${waitingFragment(view.waiting)}
-      ${triggerForm(view.trigger)}
+      ${triggerForm(view.trigger)} ${pausePanel(view.now.pause)}
       <section aria-labelledby="days-title">
         <h2 id="days-title" class="hidden">Last days</h2>
         <div class="tiles">
@@ -90,7 +98,7 @@ export function nowFragment(now: NowView): Html {
   // Polled often, so that a session that begins is shown soon.
   const own = { id: 'now', 'aria-label': 'Now', ...(!isFirst && polled('/', 2, 'now')) }
   return html`<section${attributes(own)}>
-    ${healthLine(health)} ${content}
+    ${healthLine(health)} ${waitsLine(now.waits)} ${content}
   </section>`
 }
 
@@ -106,7 +114,7 @@ function firstSession({ baseUrl }: NowView): Html {
 }
 
 /** Whether a session runs, and when the next one comes. */
-function activityLine({ running, last, config }: NowView): Html {
+function activityLine({ running, last, config, pause }: NowView): Html {
   const state = running === undefined ? 'idle' : 'running'
   return html`<div class="strip">
     <p class="activity" role="status">${state}</p>
@@ -119,6 +127,7 @@ function activityLine({ running, last, config }: NowView): Html {
       </p>`
     }
     <p class="muted">one every ${intervalText(config.interval)}</p>
+    ${pausedOf(pause).map((what) => html`<p><span class="badge bad">${what} paused</span></p>`)}
     ${config.dry_run && html`<p><span class="badge open">dry run</span></p>`}
   </div>`
 }
@@ -146,7 +155,7 @@ function runningPanel(session: Session, lines: readonly Line[]): Html {
 }
 
 /** The form alone: the reply to `POST /sessions/trigger`. */
-export function triggerForm({ form: state, maxTier, started }: TriggerView): Html {
+export function triggerForm({ form: state, maxTier, started, isPaused }: TriggerView): Html {
   const form = { id: 'trigger', ...state }
   return postForm(
     {
@@ -159,7 +168,10 @@ export function triggerForm({ form: state, maxTier, started }: TriggerView): Htm
     html`${refusal(form)}
       ${
         started !== undefined &&
-        saved(html`<a href="/sessions/${started}" autofocus>Session ${started}</a> has begun.`)
+        saved(
+          html`<a href="/sessions/${started}" autofocus>Session ${started}</a> has
+            begun.${isPaused && ' Investigations are paused: it escalates to nobody.'}`,
+        )
       }
       <h2 id="trigger-title">Start a session</h2>
       ${field(form, 'prompt', 'What to look into', { rows: 3 })}

@@ -36,9 +36,13 @@ export interface Listed<Row> {
   older: string | undefined
 }
 
-/** What stands around each page of the ops service. */
-export function opsFrame(page: Page, services: readonly ServiceLink[]): Html {
-  return layout({ ...SITE, services }, page)
+/** What stands around each page of the ops service; `banner` stands above it. */
+export function opsFrame(
+  page: Page,
+  services: readonly ServiceLink[],
+  banner: Html | false = false,
+): Html {
+  return layout({ ...SITE, services }, { ...page, body: html`${banner} ${page.body}` })
 }
 
 /** A page of the navigation, of which htmx replaces the content. */

@@ -139,7 +139,9 @@ function receiptOf(result: DeliveryResult): Type.Static<typeof AlertReceipt> {
     const { session, tier } = result
     return { session_id: session, status: 'triggered', tier }
   }
-  const message =
-    'a session is running or has just run; the alert is kept, and nothing was started'
+  // Not the whole reason: it names who paused them.
+  const isPaused = result.problem !== undefined
+  const why = isPaused ? 'investigations are paused' : 'a session is running or has just run'
+  const message = `${why}; the alert is kept, and nothing was started`
   return { session_id: null, status: 'acknowledged', message }
 }

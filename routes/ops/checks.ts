@@ -42,6 +42,7 @@ import {
   writeMember,
 } from '../../services/ops/checks/members.ts'
 import { CHECK_SCHEMAS } from '../../services/ops/checks/run.ts'
+import { findInvestigation } from '../../services/ops/investigations/waiting.ts'
 import { action, api, idOf, page, type OpsApp } from './kit.ts'
 import { MuteForm } from './mutes.ts'
 import { Filter, listApi, paging, readPage, type Paging } from './paging.ts'
@@ -263,6 +264,7 @@ async function showCheck(
   const history = await readHistory(ops.db, id, now, before)
   const past = { history, bar: barOf(history.days, now), line: lineOf(history.hours, now) }
   const check = await findHealth(ops.db, id, now)
+  const investigation = await findInvestigation(ops.db, ops, id, now)
   const definition = await findDefinition(ops.db, id)
   const stored = membersOf(check.type).map((member) => {
     return [member.name, writeMember(member, definition?.[member.name])] as const
@@ -271,7 +273,7 @@ async function showCheck(
   const form = { schema: CheckForm, fault: refused?.fault, typed }
   const fields = definition === null ? undefined : fieldsOf(check.type, form)
   const every = formatDuration(check.every_s)
-  return checkView({ check, fields, every, mute: newForm(MuteForm), past, address })
+  return checkView({ check, investigation, fields, every, mute: newForm(MuteForm), past, address })
 }
 
 /** The beginning of the services, as the dashboard shows it. */

@@ -13,6 +13,8 @@ import { newForm } from '../../kernel/http/view.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { Prompt } from '../../services/ops/sessions/prompt.ts'
 import { readHealth } from '../../services/ops/checks/health.ts'
+import { readWaits } from '../../services/ops/investigations/waiting.ts'
+import { readPause } from '../../services/ops/pause.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { firstChecks } from './checks.ts'
 import { started } from './faults.ts'
@@ -65,22 +67,26 @@ export const dashboardEndpoints = [
 
 /** The form as it is at first. */
 function newTrigger({ ops }: OpsApp): TriggerView {
-  return { form: newForm(TriggerForm), maxTier: ops.config.current.max_tier }
+  const { config, pause } = ops
+  const isPaused = pause.current.investigations.paused
+  return { form: newForm(TriggerForm), maxTier: config.current.max_tier, isPaused }
 }
 
 /** The part that open pages poll. It reads no long lists. */
 async function nowView({ ops, baseUrl }: OpsApp, now: Date): Promise<NowView> {
   const { db, config } = ops
-  const [health, running, [last], summary] = await Promise.all([
+  const [health, running, [last], summary, pause, waits] = await Promise.all([
     readHealth(ops, now),
     q.findRunning(db, {}),
     q.listSessions(db, { offset: 0, limit: 1 }),
     q.findSummary(db, {}),
+    readPause(db),
+    readWaits(db, ops, now),
   ])
   const page = running && { session: running.id, before: MAX_SEQ, limit: MAX_LINES }
   const lines = page === undefined ? [] : await q.listLinesBefore(db, page)
   const shown = { health, running, last, summary, lines: lines.toReversed() }
-  return { ...shown, config: config.current, baseUrl: baseUrl() }
+  return { ...shown, config: config.current, pause, waits, baseUrl: baseUrl() }
 }
 
 async function dashboardView(

@@ -46,6 +46,7 @@ export function describeOps(
       Memories: 'What was learned',
       Cooldowns: 'What was done to services lately',
       Config: 'The configuration that runs',
+      Pause: 'The switch that stops what the agent does by itself',
       Alerts: 'Where monitoring tools deliver',
     },
     operations,

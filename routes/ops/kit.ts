@@ -2,6 +2,7 @@ import Type from 'typebox'
 import type { AssistantCaller } from '../../db/ops/assistants.ts'
 import type { ServiceLink } from '../../html/layout.ts'
 import { opsFrame } from '../../html/ops/layout.ts'
+import { pauseBanner } from '../../html/ops/pause.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { anyone, endpointsOf, visitor } from '../../kernel/http/endpoint.ts'
 import { parsed } from '../../kernel/validate.ts'
@@ -38,7 +39,7 @@ export const { api, page, form, raw, action } = endpointsOf<OpsApp, Caller>({
   bodyLimit: MIB,
   alwaysRefuses: [500, 503],
   faultReply: opsFault,
-  frame: ({ services }, page) => opsFrame(page, services()),
+  frame: ({ ops, services }, page) => opsFrame(page, services(), pauseBanner(ops.pause.current)),
 })
 
 /** For forms with a long text: 100,000 characters take up to 900,000 bytes in a form. */

@@ -22,6 +22,7 @@ import { memoryEndpoints } from './memories.ts'
 import { muteEndpoints } from './mutes.ts'
 import { noticeEndpoints } from './notices.ts'
 import { operationEndpoints } from './operations.ts'
+import { pauseEndpoints } from './pause.ts'
 import { sessionEndpoints } from './sessions.ts'
 import { statusEndpoints } from './status.ts'
 import { toolEndpoints } from './tools.ts'
@@ -54,6 +55,7 @@ const ENDPOINTS = [
   ...statusEndpoints,
   ...muteEndpoints,
   ...waitingEndpoints,
+  ...pauseEndpoints,
   ...sessionEndpoints,
   ...eventEndpoints,
   ...noticeEndpoints,

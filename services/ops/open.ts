@@ -11,7 +11,10 @@ import { startCheckMeasures } from './checks/health.ts'
 import type { CheckRegistry } from './checks/registry.ts'
 import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
 import { startWatch, type WatchOptions } from './checks/watch.ts'
+import { startInvestigations } from './investigations/investigations.ts'
+import type { InvestigationSettings } from './investigations/waiting.ts'
 import { startNotifier, type NotifyOptions } from './notices/sender.ts'
+import { openPause } from './pause.ts'
 import { createRedact } from './redact.ts'
 import { createPublicStatus, type StatusOptions } from './status.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
@@ -23,7 +26,12 @@ import type { Patience } from './sessions/supervisor.ts'
 
 /** What the ops service is made from. */
 export interface OpsOptions
-  extends NotifyOptions, RetentionOptions, WatchOptions, Pick<StatusOptions, 'statusServices'> {
+  extends
+    NotifyOptions,
+    RetentionOptions,
+    WatchOptions,
+    InvestigationSettings,
+    Pick<StatusOptions, 'statusServices'> {
   /** The configuration by flags, environment and defaults. */
   configured: () => Config
   /** Every configured secret: sessions must not put one out. */
@@ -37,6 +45,8 @@ export interface OpsOptions
   runner: () => Runner
   /** The model that writes briefs of alerts: its endpoint, name and prompt. */
   synthesis: (config: Config) => Promise<SynthesisConfig>
+  /** The highest tier that the sender of an alert may ask for. */
+  alertMaxTier: () => number
   random: RandomBytes
 }
 
@@ -49,6 +59,7 @@ const FADE_MS = 3_600_000
 export async function openOps(options: OpsOptions) {
   const { db, clock, log } = options
   const config = await openRunningConfig(db, clock, log, options.configured)
+  const pause = await openPause(db, clock, log)
   const redact = createRedact(options.secrets)
   if (!seesProcesses()) {
     log.warn('no /proc: what a session starts is ended with its process group, and not looked for')
@@ -74,6 +85,7 @@ export async function openOps(options: OpsOptions) {
     retention.close,
     startNotifier(options).close,
     config.close,
+    pause.close,
     alerts.close,
   ]
   stops.push(options.registry.close)
@@ -92,6 +104,7 @@ export async function openOps(options: OpsOptions) {
     ...options,
     redact,
     config,
+    pause,
     sessions,
     lines,
     alerts,
@@ -101,6 +114,7 @@ export async function openOps(options: OpsOptions) {
     begin(): void {
       loop = startCheckLoop({ ...options, redact })
       stops.push(loop.close, startWatch(options, loop))
+      stops.push(startInvestigations({ ...options, redact, sessions }).stop)
       void fading.now()
       retention.prune()
       void startFirstSession()

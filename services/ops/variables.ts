@@ -58,6 +58,7 @@ export const opsVariables = {
     default: '3600',
   },
   OPS_MAX_TIER: { ...integer({ min: 1, max: 3 }), counts: 'at once', default: '3' },
+  OPS_ALERT_MAX_TIER: { ...integer({ min: 1, max: 3 }), counts: 'at once' },
   OPS_DRY_RUN: { ...trueOrFalse, counts: 'at once', default: 'false' },
   OPS_STATE_DIR: folder,
   OPS_RESULTS_DIR: folder,
@@ -89,6 +90,11 @@ export const opsVariables = {
   OPS_IDLE_S: { ...silence, default: '180' },
   OPS_RETENTION_DAYS: { ...days, default: '90' },
   OPS_LINES_RETENTION_DAYS: { ...days, default: '30' },
+  OPS_INVESTIGATE_COOLDOWN_S: {
+    ...integer({ min: 0, max: 604_800, of: 'seconds' }),
+    counts: 'at once',
+    default: '3600',
+  },
   OPS_STATUS_SERVICES: {
     form: 'a comma-separated list of services that the page /status shows to anybody',
     counts: 'at once',

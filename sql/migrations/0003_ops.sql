@@ -177,10 +177,17 @@ create table ops.settings (
   dry_run       boolean,
   scheduled_at  timestamptz(3), -- when an instance last claimed a scheduled session, by the database's clock
   seen_until    timestamptz(3), -- what happened before waits for nobody: a person has seen it
+  -- Since when no session starts by itself and no operation runs, and who has paused them; null: they go on.
+  investigations_paused_at timestamptz(3),
+  investigations_paused_by text,
+  repairs_paused_at        timestamptz(3),
+  repairs_paused_by        text,
   -- The process in which a model writes a brief: one at a time, over all instances.
   brief_holder  text,
   brief_machine text,
-  brief_until   timestamptz(3) -- when it gives up, by the database's clock; from then on another one may begin
+  brief_until   timestamptz(3), -- when it gives up, by the database's clock; from then on another one may begin
+  check ((investigations_paused_at is null) = (investigations_paused_by is null)),
+  check ((repairs_paused_at is null) = (repairs_paused_by is null))
 );
 insert into ops.settings (only_row) values (true);
 
@@ -259,7 +266,10 @@ create table ops.checks (
   ms            integer        not null default 0, -- how long the last look took
   checked_at    timestamptz(3), -- the last look; null: none yet
   opposing      smallint       not null default 0, -- results in a row that contradict the state
+  -- The tier of the session that its failure starts; null: none.
+  investigate   smallint       check (investigate between 1 and 3),
   told_event    bigint,        -- event of the sent notice that the check fails; null once its end was sent
+  told_at       timestamptz(3), -- when that was
   session_id    bigint         references ops.sessions (id) on delete set null, -- the one that looked last
   -- Of a heartbeat: when its job last said that it ended, whether it failed, and how long it took; when it last began.
   beat_at       timestamptz(3),
@@ -271,6 +281,15 @@ create table ops.checks (
 create index checks_due on ops.checks (next_at) where removed_at is null;
 create index checks_by_hand on ops.checks (id) where definition is not null;
 create index checks_by_session on ops.checks (session_id);
+
+-- The last session that was started for each check that failed.
+create table ops.investigations (
+  check_id   bigint         primary key references ops.checks on delete cascade,
+  event_id   bigint         not null, -- that told the failure, as ops.checks.told_event
+  at         timestamptz(3) not null,
+  session_id bigint         references ops.sessions (id) on delete set null
+);
+create index investigations_by_session on ops.investigations (session_id);
 
 -- Every result of two days.
 create table ops.check_results (

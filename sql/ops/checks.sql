@@ -3,21 +3,22 @@
 -- has another definition now, is due at once, and a run that is under way does not count. An instance may not know
 -- yet what was made or removed by hand: that stays.
 with given as materialized (
-  select service, name, type, every_s, version, source
+  select service, name, type, every_s, version, source, investigate
     from jsonb_to_recordset(:checks::jsonb)
-      as given(service text, name text, type text, every_s integer, version text, source text)
+      as given(service text, name text, type text, every_s integer, version text, source text, investigate smallint)
 ), saved as (
-  insert into ops.checks (service, name, type, every_s, version, source, next_at, since)
-  select service, name, type, every_s, version, source, :now, :now
+  insert into ops.checks (service, name, type, every_s, version, source, investigate, next_at, since)
+  select service, name, type, every_s, version, source, investigate, :now, :now
     from given
    order by service, name
   on conflict (service, name) do update
      set type = excluded.type, every_s = excluded.every_s, version = excluded.version, source = excluded.source,
-         removed_at = null, next_at = excluded.next_at, claimed_until = null
+         investigate = excluded.investigate, removed_at = null, next_at = excluded.next_at, claimed_until = null
    where (excluded.source = 'file' or ops.checks.definition is not null)
      and (ops.checks.removed_at is not null
           or ops.checks.version <> excluded.version
-          or ops.checks.source <> excluded.source)
+          or ops.checks.source <> excluded.source
+          or ops.checks.investigate is distinct from excluded.investigate)
 )
 update ops.checks c
    set removed_at = :now
@@ -133,7 +134,7 @@ select c.id, c.state, c.since, c.message
 -- name: saveNotifiedEvent
 -- The event whose notice reported the failure of a check; null once its recovery is reported.
 update ops.checks
-   set told_event = :event
+   set told_event = :event, told_at = case when :event::bigint is not null then :now::timestamptz end
  where id = :id;
 
 -- name: listChecks

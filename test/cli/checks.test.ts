@@ -123,6 +123,12 @@ await eachBackend(t, 'checks: what is refused', async (t: Test, backend) => {
     [add('--service s --type tcp --host h --port x'), 2, /^gatehouse: --port must be integer$/],
     [add('--service s --type tcp --host h --port 1 --path /'), 2, '--path is not known'],
     [add('--service s --type memory --every 9s'), 2, '--every must be 10s to 24h'],
+    [add('--service s --type tcp --host h --port 1 --investigate 4'), 2, /--investigate must be /],
+    [
+      add('--service s --type memory --investigate true'),
+      2,
+      '--investigate must not be there without the level critical',
+    ],
     [add('--service s --type memory --retries 11'), 2, /^gatehouse: --retries must be <= 10$/],
     [add('--service s --type process'), 2, 'the check must have match or program'],
     [add('--service s --type http --url http://a:b@c/'), 2, /--url must be a URL without user/],

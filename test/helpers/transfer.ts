@@ -124,6 +124,7 @@ values ('chat', 'slack', 'hooks.slack.com', '\\x0102', '["web"]', null, now());
 insert into ops.failing_targets values ('OPS_NOTIFY_URL', now());
 insert into ops.checks (service, name, type, every_s, version, next_at, state, since, message, ms, checked_at)
 values ('web', 'http', 'http', 60, 'v', now(), 'fail', now(), 'answered 503', 12, now());
+insert into ops.investigations select id, 1, now(), 1 from ops.checks;
 insert into ops.check_results select id, now(), 'fail', 12, 'answered 503' from ops.checks;
 insert into ops.check_counts select id, 'hour', date_trunc('hour', now()), 2, 1, 0, 1, 12, 12, 12 from ops.checks;
 insert into ops.check_periods (check_id, state, began_at, message) select id, 'fail', now(), 'answered 503' from ops.checks;

@@ -70,6 +70,7 @@ await t.test('hooks: each body is refused with 422 and the name of the member', 
 const REFUSED_BY_OPS: readonly (readonly [call: string, body: object])[] = [
   ['POST /api/v1/checks', { service: 'shop', check: { type: 'memory' }, evnt_types: 1 }],
   ['PUT /api/v1/checks/1', { check: { type: 'memory' }, evnt_types: 1 }],
+  ['PUT /api/v1/pause', { repairs: true, evnt_types: 1 }],
   ['POST /api/v1/mutes', { for: '1h', reason: 'moving', evnt_types: 1 }],
 ]
 

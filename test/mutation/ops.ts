@@ -65,6 +65,41 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     test: 'test/ops/cooldowns-limits.test.ts',
   },
   {
+    why: 'an operation runs while repairs are paused',
+    path: 'services/ops/operations/operations.ts',
+    find: 'if (paused !== undefined) {',
+    replace: 'if (paused === "") {',
+    test: 'test/ops/pause.test.ts',
+  },
+  {
+    why: 'scheduled sessions start while investigations are paused',
+    path: 'services/ops/sessions/sessions.ts',
+    find: "['scheduled', 'alert', 'escalation']",
+    replace: "['alert', 'escalation']",
+    test: 'test/ops/pause.test.ts',
+  },
+  {
+    why: 'a failing check starts a session again and again',
+    path: 'sql/ops/investigations.sql',
+    find: '   and i.event_id is distinct from c.told_event\n',
+    replace: '',
+    test: 'test/ops/investigations.test.ts',
+  },
+  {
+    why: 'an instance writes over the alert of a session that another one has just started',
+    path: 'services/ops/sessions/sessions.ts',
+    find: '        await q.lockStarts(tx, {})\n        const request',
+    replace: '        const request',
+    test: 'test/ops/investigations.test.ts',
+  },
+  {
+    why: 'the sender of an alert chooses any tier',
+    path: 'services/ops/alerts/receive.ts',
+    find: 'Math.min(work.tier, options.alertMaxTier())',
+    replace: 'work.tier',
+    test: 'test/ops/webhook-briefs.test.ts',
+  },
+  {
     why: 'secrets in base64 are shown',
     path: 'services/ops/redact.ts',
     find: '    ...[0, 1, 2].flatMap((before) => base64At(bytes, before)),\n',
@@ -172,8 +207,8 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a session starts above the highest tier',
     path: 'services/ops/sessions/sessions.ts',
-    find: 'const tier = Math.min(request.tier, config.current.max_tier)',
-    replace: 'const tier = request.tier',
+    find: 'tier: Math.min(request.tier, config.current.max_tier)',
+    replace: 'tier: request.tier',
     test: 'test/ops/webhook-briefs.test.ts',
   },
   {

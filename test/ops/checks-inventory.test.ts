@@ -23,6 +23,7 @@ const HEADERS = 'headers must be names of HTTP headers with values of one line'
 const NO_TLS = 'must not be there without https in the url'
 const HEAD = 'must not be there with the method HEAD, which has no body'
 const SERVER = 'server must be an IP address with or without a port, such as 192.0.2.53:5353'
+const NOT_TOLD = 'investigate must not be there without the level critical'
 const ALONE = 'exists must not be false with max_age_s or min_bytes'
 
 /** Wrong checks, and what is said after their place in the file. */
@@ -82,6 +83,11 @@ const REFUSED = [
   [{ type: 'container', container: '../json' }, /^container must match pattern/],
   [{ type: 'container', socket: 'docker.sock' }, /^socket must match pattern/],
   [{ type: 'container', log_lines: 21 }, 'log_lines must be <= 20'],
+  [{ ...tcp, investigate: 4 }, /^investigate must be equal to one of/],
+  [{ ...tcp, investigate: 0 }, /^investigate must be equal to one of/],
+  [{ ...tcp, investigate: 'true' }, /^investigate must be equal to one of/],
+  [{ ...tcp, investigate: true, level: 'warning' }, NOT_TOLD],
+  [{ ...disk, investigate: 2 }, NOT_TOLD],
 ] as const
 
 t.test('a wrong check is refused with its place and what is expected there', async (t) => {
@@ -112,6 +118,9 @@ t.test('checks of all kinds are taken', async (t) => {
     { ...age, exists: false },
     { ...age, name: 'there', exists: true, min_bytes: 1 },
     { type: 'container' },
+    { ...tcp, name: 'told', investigate: true },
+    { ...disk, name: 'full', level: 'critical', investigate: 3 },
+    { ...disk, name: 'quiet', investigate: false },
     { type: 'container', container: 'shop-web_1.a', log_lines: 0, socket: '/run/x.sock' },
   ]
   const OPS_INVENTORY = await inventoryFile(t, { services: [{ name: 'shop', checks }] })

@@ -90,6 +90,19 @@ cat; echo '${result}'
   },
 )
 
+t.test('while repairs are paused, an agent of tier 3 is told so', async (t) => {
+  agent.does(`printf '%s\\n' "$@" > ${agent.folder}/arguments\necho '${result}'\n`)
+  for (const repairs of [true, false]) {
+    await api('PUT', '/pause', { repairs })
+    const body = new URLSearchParams({ prompt: 'mend it', tier: '3' })
+    const form = { method: 'POST', redirect: 'manual', body } as const
+    t.equal((await fetch(`${ops.base}/sessions/trigger`, form)).status, 303)
+    t.match(await ended(ops), { tier: 3, status: 'completed' })
+    const text = readFileSync(join(agent.folder, 'arguments'), 'utf8')
+    t.equal(text.includes('Repairs are paused: change nothing'), repairs)
+  }
+})
+
 t.test('a prompt longer than an argument may be is cut in its middle, not refused', async (t) => {
   const keeps = `printf '%s' "$2" > ${agent.folder}/prompt\n`
   const read = (): string => readFileSync(join(agent.folder, 'prompt'), 'utf8')

@@ -338,6 +338,26 @@ await t.test('tier: read, clamped and taken out', async (t) => {
   await two.server.stop()
 })
 
+await t.test('OPS_ALERT_MAX_TIER bounds what a sender asks for, and nobody else', async (t) => {
+  const tierOf = async (): Promise<number | undefined> => {
+    const { json } = await deliverAlert(ops.base, '{"tier":3,"text":"down"}')
+    await ended(ops, json.session_id ?? undefined)
+    return json.tier
+  }
+  t.equal(await tierOf(), 3, 'without it')
+  configure({ OPS_CHAT_API_KEY: CHAT_KEY, OPS_ALERT_MAX_TIER: '2' })
+  await until(async () => (await tierOf()) === 2, 'the bound')
+  const form = await fetch(`${ops.base}/sessions/trigger`, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({ prompt: 'look', tier: '3' }),
+  })
+  t.equal(form.status, 303)
+  t.match(await ended(ops), { trigger: 'manual', tier: 3 })
+  configure({ OPS_CHAT_API_KEY: CHAT_KEY })
+  await until(async () => (await tierOf()) === 3, 'the maximum tier again')
+})
+
 await t.test('model, prompt and endpoint are looked up on every request', async (t) => {
   await ops.api('PUT', '/config', { tier1_model: 'saved' })
   await deliverAlert(ops.base, 'down')

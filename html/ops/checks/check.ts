@@ -1,10 +1,12 @@
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState, View } from '../../../kernel/http/view.ts'
 import type { CheckHealth } from '../../../services/ops/checks/health.ts'
+import type { CheckInvestigation } from '../../../services/ops/investigations/waiting.ts'
 import { postForm, removalForm, submit } from '../../form.ts'
 import { contentView } from '../../layout.ts'
 import { disclosed, facts, secretBox, timeTag } from '../../parts.ts'
 import { muteText, stateBadge } from '../checks.ts'
+import { investigationText } from '../investigations.ts'
 import { sessionLink } from '../layout.ts'
 import { muteForm } from '../mutes.ts'
 import { changeForm, type CheckFields } from './form.ts'
@@ -13,6 +15,7 @@ import { historySection, type HistoryView } from './history.ts'
 /** What `/checks/{id}` shows. */
 export interface CheckView {
   check: CheckHealth
+  investigation: CheckInvestigation
   /** Its definition, to be changed; undefined where the inventory file has it. */
   fields: CheckFields | undefined
   /** How often it runs, such as `5m`. */
@@ -36,13 +39,13 @@ export function checkView(view: CheckView): View {
 }
 
 function checkContent(view: CheckView): Html {
-  const { check, fields, every, mute, past, address } = view
+  const { check, investigation, fields, every, mute, past, address } = view
   const { id, service, name } = check
   const isChanged = fields?.form.fault !== undefined
   return html`<div id="check-page">
     ${address !== null && addressBox(address)}
     <div class="panel">
-      ${checkFacts(check, every)}
+      ${checkFacts(check, every, investigation)}
       <div class="field">
         ${postForm(
           { action: `/checks/${id}/run`, target: '#check-page' },
@@ -71,7 +74,7 @@ function addressBox(address: string): Html {
   return secretBox('Address of the heartbeat', { what: 'address', secret: address }, use)
 }
 
-function checkFacts(check: CheckHealth, every: string): Html {
+function checkFacts(check: CheckHealth, every: string, investigation: CheckInvestigation): Html {
   const { type, state, message, since, checked_at, ms, session_id, source } = check
   return facts({
     State: stateBadge(state),
@@ -80,6 +83,7 @@ function checkFacts(check: CheckHealth, every: string): Html {
     Since: checked_at !== null && timeTag(since),
     Checked: checked_at === null ? 'not yet' : html`${timeTag(checked_at)}, took ${ms} ms`,
     'Run by': session_id !== null && sessionLink(session_id),
+    Investigation: investigationText(investigation),
     Type: type,
     Every: every,
     Definition: source === 'hand' ? 'made by hand' : 'in the inventory file: change it there',

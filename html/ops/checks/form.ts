@@ -92,11 +92,11 @@ function memberFields(form: Form, members: readonly Member[]): readonly Html[] {
 /** What a member is written with, by its schema. */
 function memberField(form: Form, { name, writing, isRequired, schema }: Member): Html {
   const label = capitalized(name.replace(/_s$/, ' (seconds)').replaceAll('_', ' '))
-  const { enum: values } = schema as { enum?: readonly string[] }
+  const { enum: values } = schema as { enum?: readonly unknown[] }
   const hint = HINTS[name]
   if (writing === 'switch') return checkbox(form, name, label)
   if (values !== undefined) {
-    const options = values.map((value) => [value, value] as const)
+    const options = values.map((value) => [String(value), String(value)] as const)
     return select(form, name, label, [['', 'Default'], ...options])
   }
   if (writing === 'pairs' || writing === 'lines') {

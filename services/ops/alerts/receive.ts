@@ -4,6 +4,7 @@ import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import { isAlive } from '../../../kernel/processes/proc.ts'
 import { addEvent } from '../events.ts'
+import { pauseProblem, readPause } from '../pause.ts'
 import { spentProblem, spentToday } from '../runners/budget.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import {
@@ -23,13 +24,15 @@ interface AlertsOptions extends BriefOptions {
   sessions: Pick<Sessions, 'start'>
   /** The model's configuration, read for every delivery. */
   synthesis: () => Promise<SynthesisConfig>
+  /** The highest tier that a sender may ask for, as configured now. */
+  alertMaxTier: () => number
 }
 
 /** The result of a delivery. The alert is kept in every case. */
 export type DeliveryResult =
   | Triggered
-  /** A session runs, or ran meanwhile. */
-  | { kind: 'acknowledged' }
+  /** A session runs, or ran meanwhile; or `problem` says why none may begin. */
+  | { kind: 'acknowledged'; problem?: string }
   /** There is no brief, and no session. */
   | NoBrief
   /** The server stops. A session that had just begun is stopped with it, and its alert reopened. */
@@ -149,10 +152,12 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
   const { db, clock, sessions, synthesis } = options
   const withLock = openBriefLock(options)
 
-  /** Whether a session has begun since the delivery. */
-  async function hasSession(work: Work): Promise<boolean> {
+  /** Why no session begins: they are paused, or one has begun since the delivery. */
+  async function obstacleTo(work: Work): Promise<DeliveryResult | undefined> {
+    const problem = pauseProblem(await readPause(db), 'investigations')
+    if (problem !== undefined) return { kind: 'acknowledged', problem }
     const { newest, running } = await sessionQueries.readSessionState(db, {})
-    return running || newest > work.newest
+    return running || newest > work.newest ? { kind: 'acknowledged' } : undefined
   }
 
   async function begin(
@@ -160,8 +165,10 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
     prompt: string,
     about: Pick<Triggered, 'problem' | 'noBrief'>,
   ): Promise<DeliveryResult> {
-    const { alert, tier } = work
-    if (await hasSession(work)) return { kind: 'acknowledged' }
+    const { alert } = work
+    const tier = Math.min(work.tier, options.alertMaxTier())
+    const obstacle = await obstacleTo(work)
+    if (obstacle !== undefined) return obstacle
     const started = await sessions.start({ tier, trigger: 'alert', prompt, alert })
     if (started === undefined) return { kind: 'acknowledged' }
     return { kind: 'triggered', session: started.id, tier: started.tier, ...about }
@@ -176,7 +183,8 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
   }
 
   async function read(work: Work, deadline: Deadline): Promise<DeliveryResult> {
-    if (await hasSession(work)) return { kind: 'acknowledged' }
+    const obstacle = await obstacleTo(work)
+    if (obstacle !== undefined) return obstacle
     const config = await synthesis()
     const spent = await spentBudget(options, config)
     // A session would be refused for the same reason.
@@ -255,7 +263,7 @@ async function tell(
 function reasonOf(result: DeliveryResult): string | undefined {
   if (result.kind === 'failed') return result.detail
   if (result.kind === 'stopping') return STOPPED
-  return result.kind === 'triggered' ? result.problem : undefined
+  return result.problem
 }
 
 /** Takes an alert over if no process reads it, or its process is dead or silent for too long. */

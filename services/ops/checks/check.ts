@@ -25,6 +25,13 @@ export interface CheckContext {
   now: () => Date
 }
 
+/** Whether a failure starts a session: no, at tier 1, or at this tier. */
+export type Investigate = boolean | 1 | 2 | 3
+export const Investigate = Type.Unsafe<Investigate>({
+  enum: [true, false, 1, 2, 3],
+  description: 'whether a failure starts a session: true, false, or its tier',
+})
+
 /** What every check may have. */
 const COMMON = {
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
@@ -35,6 +42,7 @@ const COMMON = {
   retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })),
   /** Level of the event when the check is not as it should be; `warn` under `critical`. */
   level: Type.Optional(Level),
+  investigate: Type.Optional(Investigate),
 }
 
 const DEFAULT_EVERY_S = 60

@@ -1,4 +1,4 @@
-import type { Database } from '../../../db/client.ts'
+import type { Database, Executor } from '../../../db/client.ts'
 import Type from 'typebox'
 import { checkQueries as q, CheckState, Count, Period } from '../../../db/ops/checks.ts'
 import type { CountOfCheck } from '../../../db/ops/checks.ts'
@@ -106,9 +106,27 @@ export async function readDays(
   return Map.groupBy(rows, ({ check_id }) => check_id)
 }
 
+/** The uptime of checks, by the check's id; without the checks that never ran. */
+export async function readUptimes(
+  db: Executor,
+  ids: readonly number[],
+  now: Date,
+): Promise<ReadonlyMap<number, Uptime>> {
+  const since = new Date(now.getTime() - DAY_MS)
+  const hours = await countsOf(db, ids, 'hour', since, 24)
+  const days = await countsOf(db, ids, 'day', firstDay(now), BAR_DAYS)
+  const byCheck = Map.groupBy(days, ({ check_id }) => check_id)
+  return new Map(
+    [...byCheck].map(([id, ofCheck]) => {
+      const lately = hours.filter(({ check_id }) => check_id === id)
+      return [id, uptimeOf(lately, ofCheck, now)] as const
+    }),
+  )
+}
+
 /** The counts of checks since a time, at most `each` of a check. */
 function countsOf(
-  db: Database,
+  db: Executor,
   ids: readonly number[],
   span: 'hour' | 'day',
   since: Date,

@@ -20,6 +20,7 @@ export interface Member {
 /** What JSON Schema says of a member. */
 interface Shape {
   type?: string | readonly string[]
+  enum?: readonly unknown[]
 }
 
 /** Members that are no settings: who a check is. */
@@ -71,7 +72,9 @@ export function readMember(
   if (writing === 'switch') return text === 'true' || text === 'on'
   if (writing === 'lines') return text.split('\n').filter((line) => line.trim() !== '')
   if (writing === 'pairs') return readPairs(text)
-  const { type = '' } = schema as Shape
+  const { type = '', enum: values = [] } = schema as Shape
+  const chosen = values.find((value) => String(value) === text)
+  if (chosen !== undefined) return chosen
   if (type.includes('array') && text.includes(',')) {
     return text.split(',').map((part) => readMember({ writing, schema }, part.trim()))
   }

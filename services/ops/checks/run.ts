@@ -63,7 +63,14 @@ export function mistakeIn(check: Check): Mistake | undefined {
     const { path, message } = mismatchOf(schema, check)
     return [path, message]
   }
-  return commonMistake(check) ?? kindOf(check).mistakeOf?.(check)
+  return commonMistake(check) ?? levelMistake(check) ?? kindOf(check).mistakeOf?.(check)
+}
+
+/** A session starts for what is told, and only critical failures are. */
+function levelMistake(check: Check): Mistake | undefined {
+  const { investigate = false } = check
+  if (investigate === false || levelOf(check) === 'critical') return undefined
+  return ['/investigate', 'must not be there without the level critical']
 }
 
 /** What a check found, how long it took, and the level of an event if it is not ok. */

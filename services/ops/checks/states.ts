@@ -13,7 +13,7 @@ import type { Redact, Redaction } from '../redact.ts'
 import { addEvent } from '../events.ts'
 import type { InventorySource } from '../inventory/inventory.ts'
 import { beginNotice, endNotice } from '../notices/notices.ts'
-import { everySeconds, type CheckContext } from './check.ts'
+import { everySeconds, type CheckContext, type Investigate } from './check.ts'
 import { BY_HAND, nameOf, runCheck, type Check, type CheckResult } from './run.ts'
 
 /** Characters of a check's name. */
@@ -78,23 +78,31 @@ export interface ListedCheck {
   name: string
   check: Check
   source: Source
+  /** The tier of the session that its failure starts; null: none. */
+  investigate: number | null
 }
 
 /** All checks of the inventory. */
 export async function listChecks(sources: CheckSources): Promise<readonly ListedCheck[]> {
   const { services } = await sources.inventory.current()
-  return services.flatMap(({ name: service, checks }) =>
+  return services.flatMap(({ name: service, checks, investigate: ofService }) =>
     checks.map((check) => {
       const source = check[BY_HAND] === undefined ? 'file' : 'hand'
-      return { service, name: storedName(check, sources.redact), check, source }
+      const investigate = tierOf(check.investigate ?? ofService)
+      return { service, name: storedName(check, sources.redact), check, source, investigate }
     }),
   )
+}
+
+function tierOf(investigate: Investigate = false): number | null {
+  if (typeof investigate === 'number') return investigate
+  return investigate ? 1 : null
 }
 
 /** Runs a check of the inventory. Never rejects: an error is a finding. */
 export function runListed(
   { db, clock, redact }: CheckSources & { clock: Clock },
-  { service, name, check }: Omit<ListedCheck, 'source'>,
+  { service, name, check }: Pick<ListedCheck, 'service' | 'name' | 'check'>,
   { signal, marker }: Pick<CheckContext, 'signal' | 'marker'>,
 ): Promise<CheckResult> {
   const beat = () => q.findBeat(db, { service, name })
@@ -107,8 +115,8 @@ export async function syncChecks(
   listed: readonly ListedCheck[],
   now: Date,
 ): Promise<void> {
-  const checks = listed.map(({ service, name, check, source }) => {
-    return { service, name, source, ...columnsOf(check) }
+  const checks = listed.map(({ service, name, check, source, investigate }) => {
+    return { service, name, source, investigate, ...columnsOf(check) }
   })
   await q.syncChecks(db, { checks, now })
 }
@@ -208,7 +216,7 @@ async function recordEvent(
     const event = { ...about, level, message: `${name}: ${message}` }
     if (notify) {
       const { id } = await beginNotice(tx, event, keyOf(check))
-      await q.saveNotifiedEvent(tx, { id: check, event: id })
+      await q.saveNotifiedEvent(tx, { id: check, event: id, now })
     } else await addEvent(tx, event, { notify: false, waits: false })
     return
   }
@@ -217,7 +225,7 @@ async function recordEvent(
   const end = wasBad || told !== null ? 'is good again' : 'is known again'
   const event = { ...about, level: 'info', message: `${name} ${end}: ${message}` } as const
   await endNotice(tx, event, keyOf(check))
-  if (told !== null) await q.saveNotifiedEvent(tx, { id: check, event: null })
+  if (told !== null) await q.saveNotifiedEvent(tx, { id: check, event: null, now })
 }
 
 /** The key of the notice that a check fails. */

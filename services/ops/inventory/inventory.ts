@@ -4,7 +4,7 @@ import { followJsonFile, type FileKind } from './json-file.ts'
 import Type from 'typebox'
 import { isObject } from '../../../kernel/json.ts'
 import { fits, mismatchOf } from '../../../kernel/validate.ts'
-import { Argv, Path } from '../checks/check.ts'
+import { Argv, Investigate, Path } from '../checks/check.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 const closed = { additionalProperties: false }
@@ -38,6 +38,8 @@ export const Service = Type.Object(
     /** Each by the schema of its type. */
     checks: Type.Array(Type.Unsafe<Check>({ type: 'object' }), { maxItems: 200 }),
     operations: Type.Optional(Type.Array(Operation, { maxItems: 50 })),
+    /** Of its critical checks, unless they say otherwise. */
+    investigate: Type.Optional(Investigate),
   },
   closed,
 )

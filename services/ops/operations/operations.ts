@@ -8,6 +8,7 @@ import { runListed, saveResults, storedName } from '../checks/states.ts'
 import { nameOf, type Check } from '../checks/run.ts'
 import { addEvent } from '../events.ts'
 import { hardeningNote } from '../checks/hardening.ts'
+import { holdPause, pauseProblem } from '../pause.ts'
 import type { Operation, Service } from '../inventory/inventory.ts'
 import { runCommand } from '../../../kernel/processes/run.ts'
 import { redactCut } from '../redact.ts'
@@ -66,7 +67,7 @@ export const runOperationTool = defineTool({
 })
 
 /**
- * Checks dry run and cooldown, and counts the action if this process still runs the session. It is
+ * Checks pause, dry run and cooldown, and counts the action if this process still runs the session. It is
  * one transaction: no other instance admits an operation meanwhile. Gives the id of the action, or
  * a refusal.
  */
@@ -84,6 +85,12 @@ function admit(
     // Read the clock after waiting for the lock: another instance may just have counted an action.
     const now = clock.now()
     const event = { session: session.id, service, now }
+    const paused = pauseProblem(await holdPause(tx), 'repairs')
+    if (paused !== undefined) {
+      const message = `${name} was not run: ${paused}`
+      await addEvent(tx, { ...event, level: 'warning', message })
+      return refused(`Paused: ${message}.`)
+    }
     if (await dryRun(tx)) {
       const message = `Dry run: would run ${name} (${commandText(operation.argv)}): ${reason}`
       await addEvent(tx, { ...event, level: 'info', message: redact(message) })

@@ -1,6 +1,7 @@
 import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
 import { cutBytes } from '../../../kernel/text.ts'
 import { authorOf } from '../memories.ts'
+import { readPause } from '../pause.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { ESCALATION_BYTES, fenced, promptFor } from '../sessions/prompt.ts'
 import type { ToolOptions } from '../tools/tool.ts'
@@ -38,13 +39,15 @@ export async function readBriefing(options: AgentOptions, job: Job) {
   const { db, clock } = options
   const { session, config } = job
   const now = clock.now()
-  const [memories, dryRun, spent] = await Promise.all([
+  const [memories, dryRun, pause, spent] = await Promise.all([
     memoryQueries.listActiveMemories(db, { service: null, category: null, limit: MAX_MEMORIES }),
     options.dryRun(db),
+    readPause(db),
     spentBefore(db, session.id, now),
   ])
   const maxTier = config.max_tier
-  return { session, now, maxTier, dryRun, memories, spent, budgets: options.budgets() }
+  const budgets = options.budgets()
+  return { session, now, maxTier, dryRun, pause, memories, spent, budgets }
 }
 
 function introduction({ session, now }: Briefing): string {
@@ -53,10 +56,13 @@ function introduction({ session, now }: Briefing): string {
 }
 
 /** `dryMeaning` says what a dry run means to the agent. */
-function limitsOf({ session, maxTier, dryRun }: Briefing, dryMeaning: string) {
-  const isHighest = session.tier >= maxTier
+function limitsOf({ session, maxTier, dryRun, pause }: Briefing, dryMeaning: string) {
+  const isHighest = session.tier >= maxTier || pause.investigations.paused
   return [
     isHighest ? 'No higher tier is allowed: escalating only records an event.' : undefined,
+    pause.repairs.paused
+      ? 'Repairs are paused: change nothing, say what should be done.'
+      : undefined,
     dryRun ? `This is a dry run: ${dryMeaning}` : undefined,
   ]
 }

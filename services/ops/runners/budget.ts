@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Database } from '../../../db/client.ts'
+import type { Database, Executor } from '../../../db/client.ts'
 import { sessionQueries as q } from '../../../db/ops/sessions.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { firstMismatch, fits } from '../../../kernel/validate.ts'
@@ -76,7 +76,7 @@ export async function spentBefore(db: Database, id: number, now: Date) {
 }
 
 /** US dollars that sessions and alert briefs have cost on the current day (UTC). */
-export async function spentToday(db: Database, now: Date): Promise<number> {
+export async function spentToday(db: Executor, now: Date): Promise<number> {
   const since = new Date(now)
   since.setUTCHours(0, 0, 0, 0)
   return (await q.costSince(db, { since })).cost_usd

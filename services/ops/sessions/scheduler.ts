@@ -2,6 +2,7 @@ import { sessionQueries as q } from '../../../db/ops/sessions.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import { addEvent } from '../events.ts'
+import { readPause } from '../pause.ts'
 import type { Sessions, SessionsOptions } from './sessions.ts'
 
 type Basis = Pick<SessionsOptions, 'db' | 'clock' | 'log' | 'config' | 'redact'>
@@ -51,7 +52,7 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
     if (last !== undefined && now - last < interval) return
     if (await claimIt(interval)) {
       const started = await sessions.start({ tier: 1, trigger: 'scheduled', prompt: null })
-      if (started === undefined) log.info('scheduled session left out: another one runs')
+      if (started === undefined) await logLeftOut(options)
     }
     claimedAt = undefined
     last = now
@@ -74,6 +75,12 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
   return async () => {
     await Promise.all([ticks.stop(), watch.stop()])
   }
+}
+
+async function logLeftOut({ db, log }: SchedulerOptions): Promise<void> {
+  const { investigations } = await readPause(db)
+  if (investigations.paused) log.info('scheduled session left out: investigations are paused')
+  else log.info('scheduled session left out: another one runs')
 }
 
 /**

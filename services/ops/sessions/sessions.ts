@@ -1,10 +1,12 @@
 import type { Executor } from '../../../db/client.ts'
 import { alertQueries } from '../../../db/ops/alerts.ts'
+import { investigationQueries } from '../../../db/ops/investigations.ts'
 import { sessionQueries as q, type Ending, type Session } from '../../../db/ops/sessions.ts'
 import type { Actor } from '../../../kernel/actor.ts'
 import { noteChange, type ChangeNote } from '../../audit.ts'
 import type { RunningConfig } from '../config.ts'
 import { addEvent } from '../events.ts'
+import { holdPause, pauseProblem } from '../pause.ts'
 import type { Runner } from '../runners/runner.ts'
 import { watchLeases, type LeaseOptions } from './leases.ts'
 import { supervise, type Cause, type Supervised, type SupervisorOptions } from './supervisor.ts'
@@ -16,6 +18,15 @@ interface StartRequest extends Pick<Session, 'tier' | 'trigger'> {
   /** Who asks for it; scheduled sessions have no actor. */
   actor?: Actor
 }
+
+/** What a session is started for, as it was found in the transaction that starts it. */
+export interface FoundRequest extends StartRequest {
+  /** Notes in the same transaction which session has begun. */
+  note: (session: number) => Promise<void>
+}
+
+/** Nobody is there who starts them: while investigations are paused, none begins. */
+const BY_ITSELF: readonly Session['trigger'][] = ['scheduled', 'alert', 'escalation']
 
 /** The sessions: one at a time, over all start paths and instances. */
 export type Sessions = Awaited<ReturnType<typeof openSessions>>
@@ -42,6 +53,9 @@ export async function openSessions(options: SessionsOptions) {
   const { db, config } = options
   const own: OwnState = { options, newest: undefined, beginning: 0, closed: false }
   const callbacks = new Set<() => void>()
+  const withinTiers = (request: StartRequest): StartRequest => {
+    return { ...request, tier: Math.min(request.tier, config.current.max_tier) }
+  }
 
   const leases = await watchLeases(options, {
     runs: (id) => own.newest?.id === id && !own.newest.isOver(),
@@ -58,11 +72,13 @@ export async function openSessions(options: SessionsOptions) {
   })
 
   return {
-    /** The session that began; undefined while another one runs. */
+    /**
+     * The session that began; undefined while another one runs, or while investigations are paused
+     * and nobody asks for it.
+     */
     async start(request: StartRequest): Promise<Session | undefined> {
       if (own.closed) return undefined
-      const tier = Math.min(request.tier, config.current.max_tier)
-      const attempt = () => transact(own, (tx) => begin(tx, options, { ...request, tier }))
+      const attempt = () => transact(own, (tx) => begin(tx, options, withinTiers(request)))
       let begun = await attempt()
       if (begun === undefined) {
         // The session in the way may be one that nobody runs any more.
@@ -72,6 +88,20 @@ export async function openSessions(options: SessionsOptions) {
       if (begun === undefined) return undefined
       const { marker: _marker, ...session } = begun
       return session
+    },
+    /**
+     * Starts a session for what `find` gives, which no other start can find meanwhile; none for
+     * undefined.
+     */
+    async startFound(find: (tx: Executor) => Promise<FoundRequest | undefined>): Promise<void> {
+      if (own.closed) return
+      await transact(own, async (tx) => {
+        await q.lockStarts(tx, {})
+        const request = await find(tx)
+        const begun = request && (await begin(tx, options, withinTiers(request)))
+        if (begun !== undefined) await request?.note(begun.session.id)
+        return begun
+      })
     },
     /** Asks a session to stop, whichever instance runs it; false if it does not run. */
     stop: (id: number, actor: Actor) =>
@@ -119,7 +149,7 @@ async function transact(own: OwnState, work: (tx: Executor) => ReturnType<typeof
   }
 }
 
-/** The session with the runner whose model its row shows; undefined while another one runs. */
+/** The session with the runner whose model its row shows; undefined if it may not begin. */
 async function begin(
   tx: Executor,
   options: SessionsOptions,
@@ -129,6 +159,7 @@ async function begin(
   const { clock, config, holder, machine, redact } = options
   const runner = options.runner()
   await q.lockStarts(tx, {})
+  if (BY_ITSELF.includes(trigger) && (await holdPause(tx)).investigations.paused) return undefined
   const session = await q.startSession(tx, {
     tier,
     model: runner.modelOf(config.current, tier),
@@ -162,22 +193,31 @@ async function finish(
   await transact(own, async (tx) => {
     const finished = await q.finishSession(tx, { id, holder, now, ...ending })
     if (finished === undefined || cause === undefined) return undefined
-    if (endsWithServer(own, cause)) {
-      const problem = `its session ${id} ended with the server, so it is read again`
-      await alertQueries.reopenAlert(tx, { session: id, problem })
-    }
+    if (endsWithServer(own, cause)) await giveBack(tx, id)
     if (cause.status !== 'escalated') return undefined
     const { reason, findings, prompt } = cause.next
     const higher = tier + 1
-    const told = own.closed
-      ? `, and the server stopped before tier ${higher} began: ${reason}\n${findings}`
-      : ` to tier ${higher}: ${reason}`
+    const obstacle = own.closed
+      ? `the server stopped before tier ${higher} began`
+      : pauseProblem(await holdPause(tx), 'investigations')
+    const told =
+      obstacle === undefined
+        ? ` to tier ${higher}: ${reason}`
+        : `, and ${obstacle}: ${reason}\n${findings}`
     const message = redact(`Session ${id} escalated${told}`)
-    const level = own.closed ? 'warning' : 'info'
+    const level = obstacle === undefined ? 'info' : 'warning'
     await addEvent(tx, { session: id, level, service: null, message, now })
-    if (own.closed) return undefined
+    if (obstacle !== undefined) return undefined
     return begin(tx, options, { tier: higher, trigger: 'escalation', prompt }, id)
   })
+}
+
+/** What the chain of a session looked into starts another one: its checks, or its alert. */
+async function giveBack(tx: Executor, session: number): Promise<void> {
+  const { checks } = await investigationQueries.forgetSession(tx, { session })
+  if (checks > 0) return
+  const problem = `its session ${session} ended with the server, so it is read again`
+  await alertQueries.reopenAlert(tx, { session, problem })
 }
 
 function endsWithServer(own: OwnState, cause: Cause): boolean {

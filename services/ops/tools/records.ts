@@ -4,6 +4,7 @@ import { eventQueries, type Event } from '../../../db/ops/events.ts'
 import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
 import { noticeQueries } from '../../../db/ops/notices.ts'
 import { addEvent, levelOf } from '../events.ts'
+import { pauseProblem, readPause } from '../pause.ts'
 import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
 import { defineTool, done, Text } from './tool.ts'
 
@@ -146,11 +147,13 @@ export const escalateTool = defineTool({
   async run({ reason, findings }, { db, clock, dryRun, job }) {
     const { session, config } = job
     const dry = await dryRun(db)
-    if (session.tier < config.max_tier && !dry) {
+    const paused = pauseProblem(await readPause(db), 'investigations')
+    if (session.tier < config.max_tier && !dry && paused === undefined) {
       job.escalate(reason, findings)
       return done(`The session goes on in tier ${session.tier + 1}.`)
     }
-    const why = dry ? 'dry run' : `tier ${session.tier} is the highest that is allowed`
+    const highest = `tier ${session.tier} is the highest that is allowed`
+    const why = dry ? 'dry run' : (paused ?? highest)
     const { id } = session
     const asked = `Session ${id} asked to escalate and did not (${why})`
     const message = `${asked}: ${reason}\n${findings}`
