@@ -62,6 +62,7 @@ export const openService: OpenService = async (context) => {
       sessions: config.current.OPS_RETENTION_DAYS,
       lines: config.current.OPS_LINES_RETENTION_DAYS,
     }),
+    dryRun: dryRunOf(config),
     runner: openRunners(context, inventory, secrets, sandbox, prices),
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     random: randomBytes,
@@ -90,6 +91,7 @@ export const openService: OpenService = async (context) => {
       void ops.alerts.close()
       // Stopping child processes takes seconds; meanwhile the listeners finish.
       void ops.sessions.close()
+      void ops.approvals.close()
     },
     close: () => ops.close(),
   }
@@ -151,6 +153,14 @@ function joined(first: () => readonly string[], second: () => readonly string[])
   }
 }
 
+/** Whether operations are only recorded: as saved, or as configured. */
+function dryRunOf(config: ConfigSource) {
+  return async (tx: Executor): Promise<boolean> => {
+    const { dry_run } = await configQueries.readSettings(tx, {})
+    return dry_run ?? config.current.OPS_DRY_RUN
+  }
+}
+
 /** Chooses the runner when a session starts, so that it follows the configuration. */
 function openRunners(
   { db, log, config }: ServiceContext,
@@ -168,10 +178,7 @@ function openRunners(
     clock: systemClock,
     redact,
     sandbox,
-    async dryRun(tx: Executor) {
-      const { dry_run } = await configQueries.readSettings(tx, {})
-      return dry_run ?? config.current.OPS_DRY_RUN
-    },
+    dryRun: dryRunOf(config),
     budgets: () => ({
       session: config.current.OPS_SESSION_BUDGET_USD,
       day: config.current.OPS_DAY_BUDGET_USD,

@@ -25,6 +25,7 @@ const SITE = {
     'events',
     'alerts',
     'memories',
+    'approvals',
     'cooldowns',
     'config',
   ),

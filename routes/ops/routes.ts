@@ -7,6 +7,7 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { alertEndpoints } from './alerts.ts'
+import { approvalEndpoints } from './approvals.ts'
 import { auditEndpoints } from './audit.ts'
 import { beatEndpoints } from './beats.ts'
 import { chatEndpoints } from './chat.ts'
@@ -58,6 +59,7 @@ const ENDPOINTS = [
   ...alertEndpoints,
   ...memoryEndpoints,
   ...operationEndpoints,
+  ...approvalEndpoints,
   ...configEndpoints,
   ...auditEndpoints,
   ...chatEndpoints,

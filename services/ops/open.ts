@@ -4,6 +4,7 @@ import { holderOf, machineId, seesProcesses } from '../../kernel/processes/proc.
 import { openSteadyTime, repeat, reportsTo } from '../../kernel/repeat.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { openAlerts } from './alerts/receive.ts'
+import { startApprovals, type ApprovalOptions } from './approvals/run.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
 import { openRunningConfig, type Config } from './config.ts'
 import { createBeats } from './beats.ts'
@@ -23,7 +24,12 @@ import type { Patience } from './sessions/supervisor.ts'
 
 /** What the ops service is made from. */
 export interface OpsOptions
-  extends NotifyOptions, RetentionOptions, WatchOptions, Pick<StatusOptions, 'statusServices'> {
+  extends
+    NotifyOptions,
+    RetentionOptions,
+    WatchOptions,
+    Pick<StatusOptions, 'statusServices'>,
+    Pick<ApprovalOptions, 'dryRun'> {
   /** The configuration by flags, environment and defaults. */
   configured: () => Config
   /** Every configured secret: sessions must not put one out. */
@@ -63,6 +69,8 @@ export async function openOps(options: OpsOptions) {
     reader,
     synthesis: () => options.synthesis(config.current),
   })
+  const maxTier = () => config.current.max_tier
+  const approvals = await startApprovals({ ...options, ...reader, redact, maxTier })
   const lines = await openLineStream(options, sessions)
   const steadyNow = openSteadyTime(clock)
   const fade = () => memoryQueries.fadeMemories(db, { now: steadyNow() })
@@ -75,6 +83,7 @@ export async function openOps(options: OpsOptions) {
     startNotifier(options).close,
     config.close,
     alerts.close,
+    approvals.close,
   ]
   stops.push(options.registry.close)
   const measures = startCheckMeasures({ ...options, redact })
@@ -95,6 +104,7 @@ export async function openOps(options: OpsOptions) {
     sessions,
     lines,
     alerts,
+    approvals,
     /**
      * Call it once the listeners are up: starts the first session, and then one every interval.
      */
@@ -102,6 +112,7 @@ export async function openOps(options: OpsOptions) {
       loop = startCheckLoop({ ...options, redact })
       stops.push(loop.close, startWatch(options, loop))
       void fading.now()
+      approvals.begin()
       retention.prune()
       void startFirstSession()
     },

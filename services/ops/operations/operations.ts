@@ -1,4 +1,6 @@
 import Type from 'typebox'
+import type { Executor } from '../../../db/client.ts'
+import type { Approval } from '../../../db/ops/approvals.ts'
 import { operationQueries as q } from '../../../db/ops/operations.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { retryWhileUnavailable } from '../../../kernel/repeat.ts'
@@ -6,6 +8,7 @@ import { pause } from '../../../kernel/time.ts'
 import { noteChange } from '../../audit.ts'
 import { runListed, saveResults, storedName } from '../checks/states.ts'
 import { nameOf, type Check } from '../checks/run.ts'
+import { askApproval, nameOfApproval } from '../approvals/approvals.ts'
 import { addEvent } from '../events.ts'
 import { hardeningNote } from '../checks/hardening.ts'
 import type { Operation, Service } from '../inventory/inventory.ts'
@@ -60,10 +63,21 @@ export const runOperationTool = defineTool({
     const operation = service.operations?.find(({ name }) => name === named)
     if (operation === undefined) return refused(`Service "${wanted}" has no operation "${named}".`)
     const admission = await admit(context, service, operation, reason)
-    if ('action' in admission) return runAdmitted(context, service, operation, admission.action)
-    return admission
+    if (!('action' in admission)) return admission
+    const { ok, outcome, output } = await runAdmitted(
+      context,
+      service,
+      operation,
+      admission.action,
+    )
+    return { ok, text: `${named}: ${outcome}\n${output}`.trim() }
   },
 })
+
+/** What runs an operation: a session, or an instance after a person's approval. */
+export interface OperationContext extends Omit<ToolContext, 'job' | 'sandbox'> {
+  job: { session: { id: number | null }; marker: string; signal: AbortSignal }
+}
 
 /**
  * Checks dry run and cooldown, and counts the action if this process still runs the session. It is
@@ -77,7 +91,6 @@ function admit(
   reason: string,
 ) {
   const { name, action_type } = operation
-  const { count: most, window_s } = cooldownOf(operation)
   return db.transaction(async (tx) => {
     await q.lockAdmission(tx, {})
     if (signal.aborted) return refused(SESSION_ENDED)
@@ -89,14 +102,16 @@ function admit(
       await addEvent(tx, { ...event, level: 'info', message: redact(message) })
       return done(`Dry run: ${name} was recorded and not run.`)
     }
-    // The upper bound ignores actions in the future, of before the clock was set back.
-    const since = new Date(now.getTime() - window_s * 1_000)
-    const { count } = await q.countActions(tx, { service, action_type, since, until: now })
-    if (count >= most) {
-      const times = `${count} times within ${window_s} s, ${most} at most`
-      const message = `${name} was not run: ${action_type} of ${service} was done ${times}`
+    const spent = await cooldownProblem(tx, service, operation, now)
+    if (spent !== undefined) {
+      const message = `${name} was not run: ${spent}`
       await addEvent(tx, { ...event, level: 'warning', message })
       return refused(`Cooldown: ${message}.`)
+    }
+    if (operation.approval === true) {
+      const command = commandText(operation.argv)
+      const request = { session: session.id, service, operation, command, reason, now }
+      return waitsFor(await askApproval(tx, request, redact))
     }
     const asked = { session: session.id, holder, service, action_type, operation: name, now }
     const action = await q.addAction(tx, asked)
@@ -112,16 +127,47 @@ function admit(
   })
 }
 
+/** Why an operation may not run for now; undefined if it may. Call it with the lock of admission. */
+export async function cooldownProblem(
+  tx: Executor,
+  service: string,
+  operation: Operation,
+  now: Date,
+): Promise<string | undefined> {
+  const { action_type } = operation
+  const { count: most, window_s } = cooldownOf(operation)
+  // The upper bound ignores actions in the future, of before the clock was set back.
+  const since = new Date(now.getTime() - window_s * 1_000)
+  const { count } = await q.countActions(tx, { service, action_type, since, until: now })
+  if (count >= most) {
+    const times = `${count} times within ${window_s} s, ${most} at most`
+    return `${action_type} of ${service} was done ${times}`
+  }
+  return undefined
+}
+
+/** What the model is told of an operation that a person must approve, or has approved. */
+function waitsFor(approval: Approval): ToolResult {
+  const { id, status, expires_at } = approval
+  const name = nameOfApproval(approval)
+  if (status !== 'pending')
+    return done(`${name} was approved, and its server runs it: approval ${id}.`)
+  return done(
+    `${name} is not run yet: approval ${id} waits for a person until ${expires_at.toISOString()}, ` +
+      'so do not call it again, and say in the summary that it waits.',
+  )
+}
+
 /** Runs an admitted operation, then the check that verifies its effect. */
-async function runAdmitted(
-  context: ToolContext,
+export async function runAdmitted(
+  context: OperationContext,
   service: Service,
   operation: Operation,
   action: number,
-): Promise<ToolResult> {
+): Promise<{ ok: boolean; outcome: string; output: string }> {
   const { redact, job } = context
   const record = recorderOf(context, action, service, operation)
-  const { name, argv, timeout_s = DEFAULT_TIMEOUT_S } = operation
+  const { argv, timeout_s = DEFAULT_TIMEOUT_S } = operation
   const marker = operationMarker(job.marker, action)
   const marked = { marker, ownsMarker: true, leaves: true }
   const options = { ...marked, signal: job.signal, timeoutMs: timeout_s * 1_000 }
@@ -137,7 +183,7 @@ async function runAdmitted(
   const ok = code === 0 && verified?.ok !== false
   const outcome = redact(verified === undefined ? ending : `${ending}; ${verified.text}`)
   await record(outcome, ok ? 'info' : 'warning')
-  return { ok, text: `${name}: ${outcome}\n${redactCut(output, isCut, redact)}`.trim() }
+  return { ok, outcome, output: redactCut(output, isCut, redact) }
 }
 
 /**
@@ -145,7 +191,7 @@ async function runAdmitted(
  * failed, the model would run the operation again.
  */
 function recorderOf(
-  { db, clock, log, redact, job }: ToolContext,
+  { db, clock, log, redact, job }: OperationContext,
   action: number,
   { name: service }: Service,
   { name: operation }: Operation,
@@ -174,7 +220,11 @@ function recorderOf(
 const VERIFIED = { ok: 'is good', warn: 'fails', fail: 'fails', unknown: 'is unknown' } as const
 
 /** Repeats a check until it passes or time is up, and records how it ended. */
-async function verify(service: Service, check: Check, context: ToolContext): Promise<ToolResult> {
+async function verify(
+  service: Service,
+  check: Check,
+  context: OperationContext,
+): Promise<ToolResult> {
   const { redact, job, log } = context
   const { signal } = job
   const listed = { service: service.name, name: storedName(check, redact), check }
