@@ -6,7 +6,7 @@ returning id, status, service, operation, argv, reason, session_id, created_at, 
           outcome;
 
 -- name: findOpenApproval
--- The one that waits, or that is about to run, or runs. At most one is open.
+-- The one that waits, or that is about to run, or runs: at most one is open. Empty if none is.
 select id, status, service, operation, argv, reason, session_id, created_at, expires_at, decided_at, decided_by,
        outcome
   from ops.approvals
@@ -56,18 +56,27 @@ select decided.*
 
 -- name: expireApprovals
 -- Ends those that nobody has decided, or no instance has run, in time. Each is given to one caller.
-update ops.approvals
-   set status = 'expired', outcome = case when decided_at is null then 'nobody decided in time'
-                                          else 'approved, and no server ran it in time' end
- where id in (select id
-                from ops.approvals
-               where status in ('pending', 'approved')
-                 and expires_at <= clock_timestamp()
-               order by id
-               limit :limit
-                 for update skip locked)
-returning id, status, service, operation, argv, reason, session_id, created_at, expires_at, decided_at, decided_by,
-          outcome;
+with due as (
+  select id
+    from ops.approvals
+   where status in ('pending', 'approved')
+     and expires_at <= clock_timestamp()
+   order by id
+   limit :limit
+     for update skip locked
+), expired as (
+  update ops.approvals p
+     set status = 'expired',
+         outcome = case when decided_at is null then 'nobody decided in time'
+                        else 'approved, and no server ran it in time' end
+    from due
+   where p.id = due.id
+  returning p.*
+)
+select id, status, service, operation, argv, reason, session_id, created_at, expires_at, decided_at, decided_by, outcome
+  from expired
+ order by id
+ limit :limit;
 
 -- name: claimApproval
 -- Takes the first approved one, for one process. Empty if there is none.
