@@ -3,6 +3,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import type { OperationLimit } from '../../services/ops/operations/limits.ts'
 import { hiddenField, postForm, refusal, submit } from '../form.ts'
+import { contentView } from '../layout.ts'
 import {
   cards,
   copyBox,
@@ -17,7 +18,7 @@ import {
   timeTag,
 } from '../parts.ts'
 import { limitBadge } from './operations.ts'
-import { opsView, sessionLink, shortText } from './layout.ts'
+import { sessionLink, shortText } from './layout.ts'
 
 /** An approval with the limit of its operation; without one the inventory has it no more. */
 export interface ShownApproval {
@@ -27,10 +28,12 @@ export interface ShownApproval {
   limit: OperationLimit | undefined
 }
 
-const ABOVE = html`<p class="muted">
-  Operations that a session asked for and that do not run before a person approves them. Before one
-  runs, its command, its cooldown and dry run are checked again.
-</p>`
+const ABOVE = html`<p class="crumb"><a href="/cooldowns">Cooldowns</a> / approvals</p>
+  <h1>Approvals</h1>
+  <p class="muted">
+    Operations that a session asked for and that do not run before a person approves them. Before
+    one runs, its command, its cooldown and dry run are checked again.
+  </p>`
 const NOTHING = 'Nothing waits for approval.'
 const LOOKS: Readonly<Record<ApprovalStatus, string>> = {
   pending: 'open',
@@ -46,7 +49,8 @@ const LOOKS: Readonly<Record<ApprovalStatus, string>> = {
 
 /** `/approvals`: what waits for a person, and what became of the rest. */
 export function approvalsView(shown: readonly ShownApproval[], form: FormState): View {
-  return opsView('Approvals', approvalsFragment(shown, form), { above: ABOVE })
+  const page = { title: 'Approvals', section: 'cooldowns', above: ABOVE }
+  return contentView(page, approvalsFragment(shown, form))
 }
 
 /** The lists alone; an open page polls them. */
@@ -82,7 +86,7 @@ function approvalCard({ approval, command, limit }: ShownApproval): Html {
       Expires: timeTag(expires_at),
       Cooldown: limit === undefined ? 'the inventory has it no more' : cooldownText(limit),
     })}
-    <div class="actions">
+    <div class="field actions">
       ${decisionForm(id, name, 'approve', 'Approve')} ${decisionForm(id, name, 'reject', 'Reject')}
     </div>
   </article>`

@@ -25,7 +25,6 @@ const SITE = {
     'events',
     'alerts',
     'memories',
-    'approvals',
     'cooldowns',
     'config',
   ),

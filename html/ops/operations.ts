@@ -7,7 +7,7 @@ import { opsView } from './layout.ts'
 
 const ABOVE = html`<p class="muted">
   What tier 3 may do to services. An operation that has run as often as its limit allows is refused
-  until the time below.
+  until the time below. What waits for a person is under <a href="/approvals">approvals</a>.
 </p>`
 const NO_OPERATIONS = emptyState(
   html`No service of the inventory has operations, so nothing is ever done to one.`,
