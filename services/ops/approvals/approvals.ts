@@ -45,6 +45,17 @@ export function nameOfApproval({ service, operation }: Approval): string {
   return `${operation} of ${service}`
 }
 
+/** What a model is told of an operation that a person must approve, or has approved. */
+export function waitsText(approval: Approval): string {
+  const { id, status, expires_at } = approval
+  const name = nameOfApproval(approval)
+  if (status !== 'pending') return `${name} was approved, and a server runs it: approval ${id}.`
+  return (
+    `${name} is not run yet: approval ${id} waits for a person until ${expires_at.toISOString()}, ` +
+    'so do not call it again, and say in the summary that it waits.'
+  )
+}
+
 /**
  * Asks people for an operation, or joins the approval that is open. Gives it. Call it with the lock
  * of admission.

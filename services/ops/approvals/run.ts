@@ -1,37 +1,17 @@
-import type { Transaction } from '../../../db/client.ts'
-import { approvalQueries as q, type Claimed, type Running } from '../../../db/ops/approvals.ts'
-import { operationQueries } from '../../../db/ops/operations.ts'
+import { approvalQueries as q, type Running } from '../../../db/ops/approvals.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { endMarked, isAlive } from '../../../kernel/processes/proc.ts'
 import { repeat, reportsTo, retryWhileUnavailable } from '../../../kernel/repeat.ts'
-import { addEvent } from '../events.ts'
-import type { Operation, Service } from '../inventory/inventory.ts'
-import { cooldownProblem, runAdmitted, type OperationContext } from '../operations/operations.ts'
-import { operationMarker, type LeaseOptions } from '../sessions/leases.ts'
-import { expireApprovals, isOf, tellProblem } from './approvals.ts'
-
-/** What approved operations are run with. */
-export interface ApprovalOptions
-  extends Omit<OperationContext, 'job'>, Pick<LeaseOptions, 'holder' | 'machine'> {
-  /** The highest tier that sessions may have now. */
-  maxTier: () => number
-}
-
-/** An operation that this process has taken. */
-interface Taken {
-  approval: Claimed
-  service: Service
-  operation: Operation
-  action: number
-}
+import { runAdmitted } from '../operations/run.ts'
+import { operationMarker } from '../sessions/leases.ts'
+import { expireApprovals, tellProblem } from './approvals.ts'
+import { take, type ApprovalOptions, type Taken } from './take.ts'
 
 /** What this process knows of the operations that it runs. */
 interface Own {
   options: ApprovalOptions
-  /** The approval that it runs. */
-  current: number | undefined
-  /** It takes one, and its row may say so already. */
-  taking: boolean
+  /** The approval that it runs. `taking`: it may have one already, and does not know which. */
+  current: number | 'taking' | undefined
   /** Aborted when the program stops. */
   stop: AbortController
 }
@@ -43,13 +23,11 @@ const MAX_RUNNING = 100
 const INTERRUPTED = 'was interrupted, and does not run again by itself'
 const GONE = 'the process that ran it is gone'
 const RECORD_TRIES = { tries: 5, pauseMs: 2_000 }
-/** The tier that operations need. */
-const OPERATING_TIER = 3
 
 /** Runs what people have approved, one after the other, and ends what is over. */
 export async function startApprovals(options: ApprovalOptions) {
   const { db, clock, log } = options
-  const own: Own = { options, current: undefined, taking: false, stop: new AbortController() }
+  const own: Own = { options, current: undefined, stop: new AbortController() }
   const runs = repeat(
     clock,
     ROUND_MS,
@@ -85,72 +63,16 @@ export async function startApprovals(options: ApprovalOptions) {
 async function runNext(own: Own): Promise<boolean> {
   const { db, inventory } = own.options
   const { services } = await inventory.current()
-  own.taking = true
+  own.current = 'taking'
   try {
     const taken = await db.transaction((tx) => take(tx, own.options, services))
     if (taken === undefined || taken === 'refused') return taken === 'refused'
     own.current = taken.approval.id
-    own.taking = false
     await run(own, taken)
     return true
   } finally {
     own.current = undefined
-    own.taking = false
   }
-}
-
-/**
- * Takes an approved operation for this process, unless it may not run any more. It is one
- * transaction: two processes never take the same one, and no cooldown is exceeded.
- */
-async function take(
-  tx: Transaction,
-  options: ApprovalOptions,
-  services: readonly Service[],
-): Promise<Taken | 'refused' | undefined> {
-  const { clock, holder, machine } = options
-  await operationQueries.lockAdmission(tx, {})
-  const approval = await q.claimApproval(tx, { holder, machine })
-  if (approval === undefined) return undefined
-  // Read the clock after waiting for the lock: another instance may just have counted an action.
-  const now = clock.now()
-  const allowed = await findAllowed(tx, options, approval, services, now)
-  if (typeof allowed === 'string') {
-    await q.endApproval(tx, { id: approval.id, status: 'refused', outcome: allowed })
-    await tellProblem(tx, approval, 'warning', `was not run: ${allowed}`, now)
-    return 'refused'
-  }
-  const { service, operation } = allowed
-  const { session_id: session, decided_by } = approval
-  const { name, action_type } = operation
-  const event = { session, service: service.name, now }
-  const { id: action } = await operationQueries.addApprovedAction(tx, {
-    ...event,
-    action_type,
-    operation: name,
-  })
-  await q.setApprovalAction(tx, { id: approval.id, action })
-  const message = `Runs ${name}: approved by ${decided_by}`
-  await addEvent(tx, { ...event, level: 'info', message })
-  return { approval, service, operation, action }
-}
-
-/** The operation as the inventory has it now, or why it must not run. */
-async function findAllowed(
-  tx: Transaction,
-  { redact, dryRun, maxTier }: ApprovalOptions,
-  approval: Claimed,
-  services: readonly Service[],
-  now: Date,
-): Promise<Pick<Taken, 'service' | 'operation'> | string> {
-  const service = services.find(({ name }) => name === approval.service)
-  const operation = service?.operations?.find(({ name }) => name === approval.operation)
-  if (service === undefined || operation === undefined) return 'the inventory has it no more'
-  if (!isOf(approval, operation, redact)) return 'the inventory has another command for it now'
-  if (maxTier() < OPERATING_TIER) return `tier ${OPERATING_TIER} is not allowed any more`
-  if (await dryRun(tx)) return 'dry run: nothing runs'
-  const spent = await cooldownProblem(tx, service.name, operation, now)
-  return spent === undefined ? { service, operation } : `cooldown: ${spent}`
 }
 
 /** Runs what was taken, and records its end. */
@@ -196,7 +118,7 @@ function leftProblem(own: Own, running: Running): string | undefined {
   const { holder, machine } = own.options
   const isHere = running.machine === machine
   if (isHere && running.holder === holder) {
-    const isRun = own.taking || own.current === running.id
+    const isRun = own.current === 'taking' || own.current === running.id
     return isRun ? undefined : 'its outcome could not be recorded'
   }
   const isDead = isHere && !isAlive(running.holder)

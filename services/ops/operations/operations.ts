@@ -1,40 +1,19 @@
 import Type from 'typebox'
 import type { Executor } from '../../../db/client.ts'
-import type { Approval } from '../../../db/ops/approvals.ts'
 import { operationQueries as q } from '../../../db/ops/operations.ts'
-import { messageOf } from '../../../kernel/log.ts'
-import { retryWhileUnavailable } from '../../../kernel/repeat.ts'
-import { pause } from '../../../kernel/time.ts'
 import { noteChange } from '../../audit.ts'
-import { runListed, saveResults, storedName } from '../checks/states.ts'
-import { nameOf, type Check } from '../checks/run.ts'
-import { askApproval, nameOfApproval } from '../approvals/approvals.ts'
+import { askApproval, waitsText } from '../approvals/approvals.ts'
 import { addEvent } from '../events.ts'
-import { hardeningNote } from '../checks/hardening.ts'
 import type { Operation, Service } from '../inventory/inventory.ts'
-import { runCommand } from '../../../kernel/processes/run.ts'
-import { redactCut } from '../redact.ts'
-import { operationMarker } from '../sessions/leases.ts'
 import { commandText } from '../tools/programs.ts'
-import {
-  defineTool,
-  done,
-  refused,
-  Text,
-  type ToolContext,
-  type ToolResult,
-} from '../tools/tool.ts'
+import { defineTool, done, refused, Text, type ToolContext } from '../tools/tool.ts'
+import { runAdmitted } from './run.ts'
 
 /** How often a type of action may be done to a service. */
 type Cooldown = NonNullable<Operation['cooldown']>
 
 const HOUR_S = 3_600
-const DEFAULT_TIMEOUT_S = 120
-/** A service that was just started may need this long until its check passes. */
-const VERIFY_MS = 15_000
-const VERIFY_PAUSE_MS = 1_000
 const SESSION_ENDED = 'It was not run: the session has ended.'
-const FINISH_TRIES = { tries: 5, pauseMs: 2_000 }
 /** Also for action types that have no cooldown of their own. */
 const RESTARTS = { count: 2, window_s: 4 * HOUR_S }
 const REDEPLOYMENTS = { count: 1, window_s: 24 * HOUR_S }
@@ -48,7 +27,7 @@ export const runOperationTool = defineTool({
   name: 'run_operation',
   description:
     'Runs an operation of a service, such as a restart, and then its check. ' +
-    'Cooldowns limit how often.',
+    'Cooldowns limit how often. Some wait for the approval of a person.',
   tier: 3,
   effect: 'acts',
   takes: {
@@ -73,11 +52,6 @@ export const runOperationTool = defineTool({
     return { ok, text: `${named}: ${outcome}\n${output}`.trim() }
   },
 })
-
-/** What runs an operation: a session, or an instance after a person's approval. */
-export interface OperationContext extends Omit<ToolContext, 'job' | 'sandbox'> {
-  job: { session: { id: number | null }; marker: string; signal: AbortSignal }
-}
 
 /**
  * Checks dry run and cooldown, and counts the action if this process still runs the session. It is
@@ -111,7 +85,7 @@ function admit(
     if (operation.approval === true) {
       const command = commandText(operation.argv)
       const request = { session: session.id, service, operation, command, reason, now }
-      return waitsFor(await askApproval(tx, request, redact))
+      return done(waitsText(await askApproval(tx, request, redact)))
     }
     const asked = { session: session.id, holder, service, action_type, operation: name, now }
     const action = await q.addAction(tx, asked)
@@ -144,106 +118,4 @@ export async function cooldownProblem(
     return `${action_type} of ${service} was done ${times}`
   }
   return undefined
-}
-
-/** What the model is told of an operation that a person must approve, or has approved. */
-function waitsFor(approval: Approval): ToolResult {
-  const { id, status, expires_at } = approval
-  const name = nameOfApproval(approval)
-  if (status !== 'pending')
-    return done(`${name} was approved, and its server runs it: approval ${id}.`)
-  return done(
-    `${name} is not run yet: approval ${id} waits for a person until ${expires_at.toISOString()}, ` +
-      'so do not call it again, and say in the summary that it waits.',
-  )
-}
-
-/** Runs an admitted operation, then the check that verifies its effect. */
-export async function runAdmitted(
-  context: OperationContext,
-  service: Service,
-  operation: Operation,
-  action: number,
-): Promise<{ ok: boolean; outcome: string; output: string }> {
-  const { redact, job } = context
-  const record = recorderOf(context, action, service, operation)
-  const { argv, timeout_s = DEFAULT_TIMEOUT_S } = operation
-  const marker = operationMarker(job.marker, action)
-  const marked = { marker, ownsMarker: true, leaves: true }
-  const options = { ...marked, signal: job.signal, timeoutMs: timeout_s * 1_000 }
-  const { code, output, isCut, problem } = await runCommand(argv, options)
-  const note = code === 0 ? undefined : hardeningNote(output)
-  const ending = [problem ?? `ended with ${code}`, note].filter(Boolean).join('; ')
-  const checks = code === 0 ? service.checks : []
-  const check = checks.find((one) => nameOf(one) === operation.verify)
-  // The check takes a while, and a crash meanwhile would end what an operation without outcome
-  // left.
-  if (check !== undefined) await record(redact(ending))
-  const verified = check && (await verify(service, check, context))
-  const ok = code === 0 && verified?.ok !== false
-  const outcome = redact(verified === undefined ? ending : `${ending}; ${verified.text}`)
-  await record(outcome, ok ? 'info' : 'warning')
-  return { ok, outcome, output: redactCut(output, isCut, redact) }
-}
-
-/**
- * Writes the outcome of an action, with an event of a level. It never rejects: told that recording
- * failed, the model would run the operation again.
- */
-function recorderOf(
-  { db, clock, log, redact, job }: OperationContext,
-  action: number,
-  { name: service }: Service,
-  { name: operation }: Operation,
-) {
-  const session = job.session.id
-  return async (outcome: string, level?: 'info' | 'warning'): Promise<void> => {
-    try {
-      // An outage must not leave an action without an outcome: that counts as interrupted.
-      const retry = retryWhileUnavailable({ signal: job.signal, ...FINISH_TRIES })
-      await retry(() => q.finishAction(db, { id: action, outcome }))
-      if (level === undefined) return
-      const message = `${operation}: ${outcome}`
-      await addEvent(db, { session, service, level, message, now: clock.now() })
-    } catch (error) {
-      log.warn('outcome of an operation not recorded', {
-        session,
-        service,
-        operation,
-        outcome,
-        error: redact(messageOf(error)),
-      })
-    }
-  }
-}
-
-const VERIFIED = { ok: 'is good', warn: 'fails', fail: 'fails', unknown: 'is unknown' } as const
-
-/** Repeats a check until it passes or time is up, and records how it ended. */
-async function verify(
-  service: Service,
-  check: Check,
-  context: OperationContext,
-): Promise<ToolResult> {
-  const { redact, job, log } = context
-  const { signal } = job
-  const listed = { service: service.name, name: storedName(check, redact), check }
-  const until = performance.now() + VERIFY_MS
-  for (;;) {
-    const result = await runListed(context, listed, job)
-    const { state, message } = result
-    const ok = state === 'ok'
-    // An interrupted check says nothing about the service.
-    if (!ok && signal.aborted) return done('not verified: the session has ended')
-    if (!ok && performance.now() < until) {
-      await pause(VERIFY_PAUSE_MS, signal)
-      continue
-    }
-    // The operation has run, whatever becomes of this.
-    await saveResults(context, [{ ...result, ...listed }]).catch((error: unknown) => {
-      log.warn('result of a check not recorded', { error: redact(messageOf(error)) })
-    })
-    const text = `check ${nameOf(check)} ${VERIFIED[state]}: ${message}`
-    return ok ? done(text) : refused(text)
-  }
 }
