@@ -26,7 +26,7 @@ const OF_SESSION = forbidden(
 const GONE = forbidden('The program that asks is gone, so it can not be seen who it was.')
 
 /** Everybody that the listener's guard lets in, but no process of a session. */
-export const person: Access<unknown, undefined> = {
+export const outsideSessions: Access<unknown, undefined> = {
   guard: 'guarded',
   needsToken: false,
   identify(_app, context) {

@@ -6,7 +6,7 @@ import { newForm, type FormState } from '../../kernel/http/view.ts'
 import { decideApproval, Decision } from '../../services/ops/approvals/approvals.ts'
 import { readLimits } from '../../services/ops/operations/limits.ts'
 import { commandText } from '../../services/ops/tools/programs.ts'
-import { person } from './access.ts'
+import { outsideSessions } from './access.ts'
 import { action, idOf, page, type OpsApp } from './kit.ts'
 import { listApi, paging } from './paging.ts'
 
@@ -35,7 +35,7 @@ export const approvalEndpoints = [
     act: ({ app: { ops }, actor, params: { id }, body: { decision }, now }) =>
       decideApproval({ ...ops, actor }, id, decision, now),
     api: {
-      access: person,
+      access: outsideSessions,
       method: 'POST',
       path: '/api/v1/approvals/:id',
       id: 'decideApproval',
@@ -45,7 +45,7 @@ export const approvalEndpoints = [
       returns: { description: 'The approval', schema: Approval },
     },
     form: {
-      access: person,
+      access: outsideSessions,
       path: `${PATH}/:id`,
       answer: async ({ app, now }) => ({ ...(await showApprovals(app, now)), location: PATH }),
       refused: ({ app, now }, refused) => showApprovals(app, now, refused),

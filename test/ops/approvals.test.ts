@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { processesWith } from '../helpers/agents.ts'
 import { auditOf } from '../helpers/audit.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
@@ -16,17 +17,20 @@ import {
   eventsOf,
   inventoryFile,
   startOps,
+  startOpsProcess,
   trigger,
   type OpsServer,
 } from '../helpers/ops.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import { startReceiver } from '../helpers/replays.ts'
+import { secret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 
 // Operations that wait for a person (decisions.md section 7): nothing runs without the yes, and all runs once.
 
 const [, postgres] = backends
+const KEY = secret('chat-key')
 const MARKER = 'STARTED_BY_GATEHOUSE'
 
 type Approval = {
@@ -55,6 +59,7 @@ async function makePlant(t: Owner) {
     one('move'),
     one('flush', { cooldown: { count: 1, window_s: 3_600 } }),
     one('clean'),
+    one('secret', { argv: writes(KEY) }),
     one('broken', { argv: ['sh', '-c', 'exit 3'] }),
     one('free', {
       approval: false,
@@ -97,9 +102,11 @@ async function ask(
       return step === 0 ? calls(...names.map(operation)) : says('It waits.')
     }),
   )
-  const { id } = await trigger(ops)
+  await trigger(ops)
   const session = await ended(ops)
-  return { told, first: id, session }
+  const { tier, status } = session
+  if (tier !== 3 || status !== 'completed') throw new Error(`tier ${tier} has ${status}`)
+  return { told, session }
 }
 
 async function approvalsOf({ api }: Pick<OpsServer, 'api'>): Promise<readonly Approval[]> {
@@ -137,9 +144,11 @@ const ops = await startOps(t, postgres, {
   ...model.env,
   OPS_INVENTORY: plant.path,
   OPS_NOTIFY_URL: receiver.url,
+  OPS_CHAT_API_KEY: KEY,
 })
 await ended(ops)
-const other = await startOps(t, postgres, ops.env)
+// Of the same process it would take the sessions of the first for its own.
+const other = await startOpsProcess(t, postgres, ops.env)
 const messages = () =>
   receiver.received.map(({ body }): string => JSON.parse(body.toString()).message)
 const notified = (pattern: RegExp) =>
@@ -331,6 +340,33 @@ await t.test('expired: it can not be approved, and people hear of it once', asyn
   t.not((await approvalOf(ops, 'move')).id, id)
 })
 
+await t.test('approved, and no server ran it in time: expired, and told', async (t) => {
+  const { id } = await approvalOf(ops, 'move')
+  await postgres.query(
+    ops.env,
+    `update ops.approvals
+        set status = 'approved', decided_at = now(), decided_by = 'ann', expires_at = clock_timestamp()
+      where id = $1`,
+    [id],
+  )
+  await reaches(ops, 'move', 'expired')
+  await notified(
+    new RegExp(`^Approval ${id} .* is expired: approved, and no server ran it in time`),
+  )
+  t.notMatch(plant.ran(), ['move'])
+  await ask(ops, model, 'move')
+})
+
+await t.test('a secret in a command is shown nowhere, and the command runs with it', async (t) => {
+  await ask(ops, model, 'secret')
+  t.match(await approvalOf(ops, 'secret'), {
+    argv: ['sh', '-c', /echo/, 'sh', /ran/, '«redacted»'],
+  })
+  await decide(ops, (await approvalOf(ops, 'secret')).id)
+  await reaches(ops, 'secret', 'done')
+  t.equal(plant.ran().at(-1), KEY)
+})
+
 /** Approves what waits, and expects that it does not run. */
 async function isRefused(t: Test, name: string, outcome: RegExp) {
   const before = plant.ran()
@@ -375,6 +411,38 @@ await t.test('one that fails is told', async (t) => {
   t.match(await reaches(ops, 'broken', 'failed'), { outcome: 'ended with 3' })
   await notified(/^Approval \d+ \(broken of shop\) failed: ended with 3$/)
   t.match(await page('/waiting'), /broken of shop\) failed: ended with 3/)
+})
+
+await t.test('what a silent server of another machine ran is interrupted', async (t) => {
+  await postgres.query(
+    ops.env,
+    `insert into ops.approvals (service, operation, argv, reason, status, created_at, expires_at,
+                                holder, machine, heartbeat_at)
+     values ('shop', 'far', '[]', '', 'running', now(), now(), '1/1', 'elsewhere',
+             clock_timestamp() - interval '31 seconds'),
+            ('shop', 'near', '[]', '', 'running', now(), now(), '1/1', 'elsewhere', clock_timestamp() + interval '1 hour')`,
+  )
+  t.match(await reaches(ops, 'far', 'interrupted'), { outcome: /process that ran it is gone/ })
+  t.match(await approvalOf(ops, 'near'), { status: 'running' }, 'one that is alive')
+  await notified(/^Approval \d+ \(far of shop\) was interrupted, and does not run again by itself/)
+})
+
+await t.test('a server that stops interrupts what it runs', async (t) => {
+  const long = `${700_000 + process.pid}`
+  const stays = { name: 'long', action_type: 'long', approval: true, argv: ['sleep', long] }
+  const services = [{ name: 'shop', checks: [], operations: [stays] }]
+  const file = await inventoryFile(t, { services })
+  const own = await startOps(t, postgres, { ...model.env, OPS_INVENTORY: file })
+  await ended(own)
+  await ask(own, model, 'long')
+  await decide(own, (await approvalOf(own, 'long')).id)
+  await until(() => processesWith(`sleep ${long}`).length > 0, 'the operation')
+  await own.server.stop()
+  t.same(processesWith(`sleep ${long}`), [])
+  const rows = await postgres.query(own.env, 'select status, outcome from ops.approvals')
+  t.same(rows, [{ status: 'interrupted', outcome: 'it was stopped' }])
+  const critical = `select message from ops.events where level = 'critical'`
+  t.match(await postgres.query(own.env, critical), [{ message: /does not run again by itself/ }])
 })
 
 await eachBackend(t, 'by the command line', async (t: Test, backend) => {

@@ -32,12 +32,12 @@ const MAX_EXPIRED = 100
 const STATUSES = { approve: 'approved', reject: 'rejected' } as const
 
 /** The arguments of an operation as an approval keeps and compares them. */
-export function shownArgv({ argv }: Operation, redact: Redact): readonly string[] {
+function shownArgv({ argv }: Operation, redact: Redact): readonly string[] {
   return argv.map((word) => redact(word))
 }
 
-/** Whether an approval is of this command. */
-export function isOf({ argv }: Approval, operation: Operation, redact: Redact): boolean {
+/** Whether an approval shows the command that the operation has. */
+export function hasCommandOf({ argv }: Approval, operation: Operation, redact: Redact): boolean {
   return JSON.stringify(argv) === JSON.stringify(shownArgv(operation, redact))
 }
 
@@ -67,7 +67,8 @@ export async function askApproval(
 ): Promise<Approval> {
   await expireApprovals(tx, now)
   const open = await q.findOpenApproval(tx, { service, operation: operation.name })
-  const joined = open !== undefined && (open.status !== 'pending' || isOf(open, operation, redact))
+  const joined =
+    open !== undefined && (open.status !== 'pending' || hasCommandOf(open, operation, redact))
   if (joined) return open
   if (open !== undefined) {
     const outcome = 'the inventory has another command for it by now'
@@ -115,19 +116,19 @@ export function decideApproval(
 }
 
 function alreadyOver({ id, status, decided_by }: Approval): Fault {
-  const isDecided = decided_by !== null
-  const state = isDecided ? `was decided by ${decided_by}, and is ${status}` : 'is expired'
-  const ended = status === 'refused' && !isDecided ? 'is refused' : state
-  return new Fault(409, 'CONFLICT', `approval ${id} ${ended}`)
+  // Its time is over, and the next round will say so.
+  const state = status === 'pending' ? 'expired' : status
+  const decision = decided_by === null ? '' : `was decided by ${decided_by}, and `
+  return new Fault(409, 'CONFLICT', `approval ${id} ${decision}is ${state}`)
 }
 
 /** Ends what nobody has decided, or no instance has run, in time. */
 export async function expireApprovals(tx: Executor, now: Date): Promise<void> {
   for (const approval of await q.expireApprovals(tx, { limit: MAX_EXPIRED })) {
-    const isApproved = approval.decided_at !== null
-    await tellEnd(tx, approval, `is expired: ${approval.outcome}`, now)
+    const what = `is expired: ${approval.outcome}`
+    if (approval.decided_at === null) await tellEnd(tx, approval, what, now)
     // Who approved it believes that it runs.
-    if (isApproved) await tellProblem(tx, approval, 'warning', `was not run: it expired`, now)
+    else await tellProblem(tx, approval, 'warning', what, now)
   }
 }
 

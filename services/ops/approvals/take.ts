@@ -6,7 +6,7 @@ import type { Operation, Service } from '../inventory/inventory.ts'
 import { cooldownProblem } from '../operations/operations.ts'
 import type { OperationContext } from '../operations/run.ts'
 import type { LeaseOptions } from '../sessions/leases.ts'
-import { isOf, tellProblem } from './approvals.ts'
+import { hasCommandOf, tellProblem } from './approvals.ts'
 
 /** What approved operations are run with. */
 export interface ApprovalOptions
@@ -73,7 +73,8 @@ async function findAllowed(
   const service = services.find(({ name }) => name === approval.service)
   const operation = service?.operations?.find(({ name }) => name === approval.operation)
   if (service === undefined || operation === undefined) return 'the inventory has it no more'
-  if (!isOf(approval, operation, redact)) return 'the inventory has another command for it now'
+  if (!hasCommandOf(approval, operation, redact))
+    return 'the inventory has another command for it now'
   if (maxTier() < OPERATING_TIER) return `tier ${OPERATING_TIER} is not allowed any more`
   if (await dryRun(tx)) return 'dry run: nothing runs'
   const spent = await cooldownProblem(tx, service.name, operation, now)
