@@ -116,7 +116,7 @@ function historyTable(approvals: readonly ShownApproval[]): Html {
     kind: 'feed',
     columns: ['Operation', 'State', 'Session', 'When'],
     rows: approvals.map(historyRow),
-    whenEmpty: emptyState('Nothing was decided yet.'),
+    whenEmpty: emptyState('No decisions yet.'),
   })
 }
 

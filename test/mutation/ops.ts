@@ -67,8 +67,8 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'another command runs than the one that was approved',
     path: 'services/ops/approvals/take.ts',
-    find: 'if (!hasCommandOf(approval, operation, redact)) {',
-    replace: 'if (!hasCommandOf(approval, operation, redact) && now.getTime() === 0) {',
+    find: 'if (!isSame) return',
+    replace: 'if (!isSame && now.getTime() === 0) return',
     test: 'test/ops/approvals.test.ts',
   },
   {

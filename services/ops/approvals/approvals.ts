@@ -17,7 +17,7 @@ export const Decision = Type.Object(
 export type Decision = Type.Static<typeof Decision>['decision']
 
 /** An operation that a session asks for. */
-interface Request {
+interface ApprovalRequest {
   session: number
   service: string
   operation: Operation
@@ -62,7 +62,7 @@ export function waitsText(approval: Approval): string {
  */
 export async function askApproval(
   tx: Executor,
-  { session, service, operation, command, reason, now }: Request,
+  { session, service, operation, command, reason, now }: ApprovalRequest,
   redact: Redact,
 ): Promise<Approval> {
   await expireApprovals(tx, now)

@@ -63,6 +63,7 @@ export async function startApprovals(options: ApprovalOptions) {
 async function runNext(own: Own): Promise<boolean> {
   const { db, inventory } = own.options
   const { services } = await inventory.current()
+  if (own.stop.signal.aborted) return false
   own.current = 'taking'
   try {
     const taken = await db.transaction((tx) => take(tx, own.options, services))

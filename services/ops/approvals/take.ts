@@ -73,8 +73,8 @@ async function findAllowed(
   const service = services.find(({ name }) => name === approval.service)
   const operation = service?.operations?.find(({ name }) => name === approval.operation)
   if (service === undefined || operation === undefined) return 'the inventory has it no more'
-  if (!hasCommandOf(approval, operation, redact))
-    return 'the inventory has another command for it now'
+  const isSame = hasCommandOf(approval, operation, redact)
+  if (!isSame) return 'the inventory has another command for it now'
   if (maxTier() < OPERATING_TIER) return `tier ${OPERATING_TIER} is not allowed any more`
   if (await dryRun(tx)) return 'dry run: nothing runs'
   const spent = await cooldownProblem(tx, service.name, operation, now)
