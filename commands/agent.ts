@@ -7,7 +7,14 @@ import {
   type Pausable,
   type Pause,
 } from '../services/ops/pause.ts'
-import { command, JSON_FLAG, value, type DatabaseTools, type Repeated } from './command.ts'
+import {
+  command,
+  JSON_FLAG,
+  refuseSessions,
+  value,
+  type DatabaseTools,
+  type Repeated,
+} from './command.ts'
 import { printRows, type Output } from './output.ts'
 
 type What = Pausable | 'all'
@@ -31,6 +38,7 @@ export const commands = [
     args: ARGS,
     flags: FLAGS,
     needs: 'database',
+    check: refuseSessions,
     run: ({ args, flags }, tools) => change(tools, args.what, true, flags.json),
   }),
   command({
@@ -39,6 +47,7 @@ export const commands = [
     args: ARGS,
     flags: FLAGS,
     needs: 'database',
+    check: refuseSessions,
     run: ({ args, flags }, tools) => change(tools, args.what, false, flags.json),
   }),
   command({

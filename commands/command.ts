@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
-import { Fault } from '../kernel/fault.ts'
+import { Fault, forbidden } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Actor } from '../kernel/actor.ts'
+import { isMarked } from '../kernel/processes/proc.ts'
 import { anyText, oneOf, type Reading } from '../kernel/variables.ts'
 import type { RandomBytes } from '../kernel/tokens.ts'
 import type { SigningSecrets } from '../services/hooks/schemes/secrets.ts'
@@ -240,4 +241,10 @@ export function readFields<T>(read: () => T, args: readonly string[] = []): T {
 /** Thrown for wrong arguments; the exit code is 2. */
 export class UsageError extends Error {
   override name = 'UsageError'
+}
+
+/** What a session asks for, or what holds it back, none of its programs may decide. */
+export function refuseSessions(): void {
+  if (!isMarked()) return
+  throw forbidden('a program that a session or an operation has started may not do this')
 }

@@ -51,6 +51,8 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   notify: async () => await import('./notify.ts'),
   user: async () => await import('./users.ts'),
   token: async () => await import('./users.ts'),
+  approvals: async () => await import('./approvals.ts'),
+  approve: async () => await import('./approvals.ts'),
   checks: async () => await import('./ops-checks.ts'),
   assistant: async () => await import('./assistant.ts'),
   agent: async () => await import('./agent.ts'),

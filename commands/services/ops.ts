@@ -65,6 +65,7 @@ export const openService: OpenService = async (context) => {
       sessions: config.current.OPS_RETENTION_DAYS,
       lines: config.current.OPS_LINES_RETENTION_DAYS,
     }),
+    dryRun: dryRunOf(config),
     runner: openRunners(context, inventory, secrets, sandbox, prices, offers),
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     alertMaxTier: () => config.current.OPS_ALERT_MAX_TIER ?? config.current.OPS_MAX_TIER,
@@ -97,6 +98,7 @@ export const openService: OpenService = async (context) => {
       void ops.alerts.close()
       // Stopping child processes takes seconds; meanwhile the listeners finish.
       void ops.sessions.close()
+      void ops.approvals.close()
     },
     close: () => ops.close(),
   }
@@ -158,6 +160,14 @@ function joined(first: () => readonly string[], second: () => readonly string[])
   }
 }
 
+/** Whether operations are only recorded: as saved, or as configured. */
+function dryRunOf(config: ConfigSource) {
+  return async (tx: Executor): Promise<boolean> => {
+    const { dry_run } = await configQueries.readSettings(tx, {})
+    return dry_run ?? config.current.OPS_DRY_RUN
+  }
+}
+
 /** Chooses the runner when a session starts, so that it follows the configuration. */
 function openRunners(
   { db, log, config, addresses }: ServiceContext,
@@ -176,10 +186,7 @@ function openRunners(
     clock: systemClock,
     redact,
     sandbox,
-    async dryRun(tx: Executor) {
-      const { dry_run } = await configQueries.readSettings(tx, {})
-      return dry_run ?? config.current.OPS_DRY_RUN
-    },
+    dryRun: dryRunOf(config),
     budgets: () => ({
       session: config.current.OPS_SESSION_BUDGET_USD,
       day: config.current.OPS_DAY_BUDGET_USD,

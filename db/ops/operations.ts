@@ -39,6 +39,13 @@ export const operationQueries = sqlFile('sql/ops/operations.sql', {
     operation: 'text',
     now: 'timestamptz',
   }),
+  addApprovedAction: one(Id, {
+    session: 'int8?',
+    service: 'text',
+    action_type: 'text',
+    operation: 'text',
+    now: 'timestamptz',
+  }),
   finishAction: exec({ id: 'int8', outcome: 'text' }),
   listOpenActions: many(Id, { session: 'int8', limit: 'int8' }),
   endActions: exec({ session: 'int8', outcome: 'text' }),

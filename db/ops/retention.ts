@@ -16,6 +16,7 @@ export const retentionQueries = sqlFile('sql/ops/retention.sql', {
   pruneSessions: prune,
   pruneEvents: prune,
   pruneActions: prune,
+  pruneApprovals: prune,
   pruneAlerts: prune,
   pruneCheckResults: prune,
   pruneCheckHours: prune,

@@ -7,7 +7,7 @@ import { opsView } from './layout.ts'
 
 const ABOVE = html`<p class="muted">
   What tier 3 may do to services. An operation that has run as often as its limit allows is refused
-  until the time below.
+  until the time below. What waits for a person is under <a href="/approvals">approvals</a>.
 </p>`
 const NO_OPERATIONS = emptyState(
   html`No service of the inventory has operations, so nothing is ever done to one.`,
@@ -36,7 +36,8 @@ function limitRow(limit: OperationLimit): Html {
     {},
     {
       type: html`<bdi>${name}</bdi> <span class="detail"><bdi>${service}</bdi></span>`,
-      verify: stateOf(limit),
+      verify: html`${limitBadge(limit)}
+      ${limit.approval && html`<span class="detail">after approval</span>`}`,
       action: action_type,
       used: html`${count} of ${most} <span class="detail">at most ${times} in ${window}</span>`,
       when: last_action === null ? 'never' : timeTag(last_action),
@@ -44,7 +45,8 @@ function limitRow(limit: OperationLimit): Html {
   )
 }
 
-function stateOf({ most, freeAt }: OperationLimit): Html {
+/** Whether an operation may run by its cooldown. */
+export function limitBadge({ most, freeAt }: OperationLimit): Html {
   if (most === 0) return html`<span class="badge bad">never allowed</span>`
   if (freeAt === null) return html`<span class="badge verified">allowed</span>`
   return html`<span class="badge open">cooling down</span>

@@ -56,7 +56,7 @@ export function waitingFragment({ waiting, path, all }: WaitingView): Html {
 
 /** Whether it disappears once a person has seen it; a lasting condition does not. */
 function isSeen({ kind }: WaitingItem): boolean {
-  return kind !== 'check' && kind !== 'notices'
+  return kind !== 'check' && kind !== 'notices' && kind !== 'approvals'
 }
 
 function seenForm(readAt: Date): Html {
@@ -128,6 +128,17 @@ function describe(item: WaitingItem): Description {
         title: `${service}: ${name}`,
         detail: message,
         badge: stateBadge(state),
+      }
+    }
+    case 'approvals': {
+      const { approvals } = item
+      const waits = approvals.length === 1 ? 'waits' : 'wait'
+      const names = approvals.map(({ service, operation }) => `${operation} of ${service}`)
+      return {
+        href: '/approvals',
+        title: `${countText(approvals.length, 'operation')} ${waits} for approval`,
+        detail: names.join(', '),
+        badge: html`<span class="badge open">approve or reject</span>`,
       }
     }
     case 'notices': {

@@ -32,6 +32,11 @@ export interface Context {
    * gets the bytes as they arrive.
    */
   body(limit: number, eachPart?: (part: Buffer) => void): Promise<BodyResult>
+  /**
+   * Looks who is connected (`kernel/processes/proc.ts`); undefined where that can't be seen, such as
+   * over a unix socket or from another machine.
+   */
+  peerProcess(): 'marked' | 'gone' | undefined
   /** Aborted when the client has its answer or has gone. */
   gone(): AbortSignal
 }

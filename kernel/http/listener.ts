@@ -17,6 +17,7 @@ import { sameOriginOnly, type FaultRequest } from './reply.ts'
 import { createLogLimit, createRequestLog, type HttpMetrics } from './request-log.ts'
 import { errorReply, respond, type Exchange, type Responder } from './respond.ts'
 import type { Answer, FindRoute, Match } from './router.ts'
+import { peerProcess } from '../processes/proc.ts'
 import { noteBegun } from '../processes/watchdog.ts'
 import type { RequestLevel, WaitingRequests } from './waiting.ts'
 import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './websocket.ts'
@@ -210,6 +211,7 @@ function serve(parts: Parts, arrival: Arrival, peer: string, begun: () => void) 
         proceed: () => waits === true && response.writeContinue(),
         eachPart,
       }),
+    peerProcess: () => peerProcessOf(peer, request.socket),
     gone: () => endOf(response),
   }
   const exchange: Exchange = { request, response, upgrade, context, isLast, started }
@@ -221,6 +223,14 @@ function serve(parts: Parts, arrival: Arrival, peer: string, begun: () => void) 
   // A refusal goes out before what follows is read; a body must be read from its first bytes on.
   if (unclear !== undefined || bringsBody(request)) handle()
   else parts.batch.handle(handle)
+}
+
+function peerProcessOf(peer: string, { remotePort, localPort }: Socket) {
+  // A unix socket has no ports.
+  if (remotePort === undefined) return undefined
+  const found = localPort === undefined ? 'none' : peerProcess(remotePort, localPort)
+  if (found !== 'none') return found
+  return isLoopback(peer) ? 'gone' : undefined
 }
 
 /** Runs the handler, unless the request is refused before. */

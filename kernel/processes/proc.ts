@@ -141,22 +141,31 @@ function attempt<T>(work: () => T): T | undefined {
 export async function endMarked(marker: string): Promise<void> {
   for (let sweep = 0, clear = 0; sweep < MAX_SWEEPS && clear < CLEAR_SWEEPS; sweep++) {
     if (sweep > 0) await new Promise((resolve) => setTimeout(resolve, clear > 0 ? PAUSE_MS : 1))
-    const pids = findMarked(marker)
+    const pids = findMarked(carrying(marker), process.pid)
     clear = pids.length === 0 ? clear + 1 : 0
     for (const pid of pids) kill(pid)
   }
 }
 
+function carrying(marker: string) {
+  const wanted = `${MARKER}=${marker}`
+  return (variable: string) => variable === wanted
+}
+
+/** Whether a variable of an environment is a marker, whichever. */
+function isMarker(variable: string): boolean {
+  return variable.startsWith(`${MARKER}=`)
+}
+
 /**
- * The processes of this user that carry a marker, except this one. A process that has cleared its
+ * The processes of this user that carry a marker, except one. A process that has cleared its
  * environment is found as long as its parent or its terminal session is.
  */
-function findMarked(marker: string): readonly number[] {
-  const wanted = `${MARKER}=${marker}`
-  const others = listProcesses().filter(({ pid, state }) => pid !== process.pid && state !== 'Z')
+function findMarked(isWanted: (variable: string) => boolean, except?: number): readonly number[] {
+  const others = listProcesses().filter(({ pid, state }) => pid !== except && state !== 'Z')
   const found = new Set<number>()
   const sessions = new Set<number>()
-  let more = others.filter(({ pid }) => environmentOf(pid).includes(wanted))
+  let more = others.filter(({ pid }) => environmentOf(pid).some(isWanted))
   while (more.length > 0) {
     for (const { pid, session } of more) {
       found.add(pid)
@@ -174,7 +183,43 @@ function findMarked(marker: string): readonly number[] {
  * descriptors left.
  */
 export function markedNow(marker: string): readonly string[] {
-  return attempt(() => findMarked(marker).map((pid) => holderOf(pid))) ?? []
+  return attempt(() => findMarked(carrying(marker), process.pid).map(holderOf)) ?? []
+}
+
+/** Whether this process, or one that has started it, carries a marker, whichever. */
+export function isMarked(): boolean {
+  return process.env[MARKER] !== undefined || findMarked(isMarker).includes(process.pid)
+}
+
+/**
+ * Who has the other end of a TCP connection, by the port of each end. `marked`: a process of this
+ * machine that carries a marker, or was started by one that does. `none`: no process of this
+ * machine. Undefined where that can't be seen, such as for another user's process.
+ */
+export function peerProcess(port: number, ownPort: number): 'marked' | 'none' | undefined {
+  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(read)
+  const rows = tables.flatMap((table) => table.split('\n').map((row) => row.trim().split(/\s+/)))
+  const sockets = rows.flatMap(([, local = '', remote = '', , , , , , , inode = '']) => {
+    return /^[1-9]\d*$/.test(inode) ? [{ local, remote, file: `socket:[${inode}]` }] : []
+  })
+  if (sockets.length === 0) return undefined
+  const [end, ownEnd] = [port, ownPort].map((one) => {
+    return `:${one.toString(16).toUpperCase().padStart(4, '0')}`
+  }) as [string, string]
+  const ends = sockets.filter(
+    ({ local, remote }) => local.endsWith(end) && remote.endsWith(ownEnd),
+  )
+  if (ends.length === 0) return 'none'
+  const files = new Set(ends.map(({ file }) => file))
+  const hasEnd = (pid: number) => openFilesOf(pid).some((file) => files.has(file))
+  return findMarked(isMarker, process.pid).some(hasEnd) ? 'marked' : undefined
+}
+
+/** What a process has open; nothing if it is gone or another user's. */
+function openFilesOf(pid: number): readonly string[] {
+  const folder = `/proc/${pid}/fd`
+  const names = attempt(() => readdirSync(folder)) ?? []
+  return names.map((name) => followLink(`${folder}/${name}`) ?? '')
 }
 
 /** Kills those of the processes that still live. */

@@ -1,5 +1,5 @@
 import type { AssistantCaller } from '../../db/ops/assistants.ts'
-import { Fault } from '../../kernel/fault.ts'
+import { Fault, forbidden } from '../../kernel/fault.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
 import { bearerToken, bearsKey } from '../../kernel/tokens.ts'
 import type { Offer } from '../../services/ops/tools/offers.ts'
@@ -51,3 +51,21 @@ export const assistant: Access<OpsApp, AssistantCaller> = {
 const NO_ASSISTANT = 'no assistant has this token: send Authorization: Bearer TOKEN'
 const NO_SESSION = 'no session that runs here has this token'
 const BEARER = { 'www-authenticate': 'Bearer' }
+
+const OF_SESSION = forbidden(
+  'A program that a session or an operation has started may not do this: a person must.',
+)
+const GONE = forbidden('The program that asks is gone, so it can not be seen who it was.')
+
+/** Everybody that the listener's guard lets in, but no process of a session. */
+export const outsideSessions: Access<unknown, undefined> = {
+  guard: 'guarded',
+  needsToken: false,
+  identify(_app, context) {
+    const process = context.peerProcess()
+    if (process === 'marked') throw OF_SESSION
+    // A session's process could send its request and end before it is looked for.
+    if (process === 'gone') throw GONE
+    return undefined
+  },
+}

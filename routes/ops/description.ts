@@ -17,7 +17,7 @@ const ErrorBody = Type.Object({
 const REFUSALS: Readonly<Record<number, string>> = {
   400: 'Something in the path, the query or the body is not as it must be',
   401: 'The key is missing or wrong',
-  403: 'Called by another name, or by a page of another site',
+  403: 'Called by another name, by a page of another site, or by a process of a session',
   404: 'There is no such thing',
   409: 'A session is running, or what is there already does not allow it',
   413: 'The body is too large',
@@ -44,6 +44,7 @@ export function describeOps(
       Sessions: 'What the agent does and did',
       Events: 'What was found',
       Memories: 'What was learned',
+      Approvals: 'What waits for the yes of a person',
       Cooldowns: 'What was done to services lately',
       Config: 'The configuration that runs',
       Pause: 'The switch that stops what the agent does by itself',

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { field } from '../../kernel/validate.ts'
 import { PAUSABLE, Pause, PauseRequest, setPause } from '../../services/ops/pause.ts'
+import { outsideSessions } from './access.ts'
 import { action, api } from './kit.ts'
 
 /** One of the two buttons. */
@@ -29,6 +30,7 @@ export const pauseEndpoints = [
       return pause
     },
     api: {
+      access: outsideSessions,
       method: 'PUT',
       path: '/api/v1/pause',
       id: 'updatePause',
@@ -37,6 +39,7 @@ export const pauseEndpoints = [
       returns: { description: 'What is paused now', schema: Pause },
     },
     form: {
+      access: outsideSessions,
       path: '/pause',
       body: PauseForm,
       toBody: ({ body: { what, paused } }) => ({ [what]: paused }),

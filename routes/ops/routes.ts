@@ -7,6 +7,7 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { alertEndpoints } from './alerts.ts'
+import { approvalEndpoints } from './approvals.ts'
 import { assistantEndpoints } from './assistants.ts'
 import { auditEndpoints } from './audit.ts'
 import { beatEndpoints } from './beats.ts'
@@ -62,6 +63,7 @@ const ENDPOINTS = [
   ...alertEndpoints,
   ...memoryEndpoints,
   ...operationEndpoints,
+  ...approvalEndpoints,
   ...configEndpoints,
   ...auditEndpoints,
   ...chatEndpoints,

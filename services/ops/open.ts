@@ -4,6 +4,8 @@ import { holderOf, machineId, seesProcesses } from '../../kernel/processes/proc.
 import { openSteadyTime, repeat, reportsTo } from '../../kernel/repeat.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { openAlerts } from './alerts/receive.ts'
+import { startApprovals } from './approvals/run.ts'
+import type { ApprovalOptions } from './approvals/take.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
 import { openRunningConfig, type Config } from './config.ts'
 import { createBeats } from './beats.ts'
@@ -31,7 +33,8 @@ export interface OpsOptions
     RetentionOptions,
     WatchOptions,
     InvestigationSettings,
-    Pick<StatusOptions, 'statusServices'> {
+    Pick<StatusOptions, 'statusServices'>,
+    Pick<ApprovalOptions, 'dryRun'> {
   /** The configuration by flags, environment and defaults. */
   configured: () => Config
   /** Every configured secret: sessions must not put one out. */
@@ -74,6 +77,8 @@ export async function openOps(options: OpsOptions) {
     reader,
     synthesis: () => options.synthesis(config.current),
   })
+  const maxTier = () => config.current.max_tier
+  const approvals = await startApprovals({ ...options, ...reader, redact, maxTier })
   const lines = await openLineStream(options, sessions)
   const steadyNow = openSteadyTime(clock)
   const fade = () => memoryQueries.fadeMemories(db, { now: steadyNow() })
@@ -87,6 +92,7 @@ export async function openOps(options: OpsOptions) {
     config.close,
     pause.close,
     alerts.close,
+    approvals.close,
   ]
   stops.push(options.registry.close)
   const measures = startCheckMeasures({ ...options, redact })
@@ -108,6 +114,7 @@ export async function openOps(options: OpsOptions) {
     sessions,
     lines,
     alerts,
+    approvals,
     /**
      * Call it once the listeners are up: starts the first session, and then one every interval.
      */
@@ -116,6 +123,7 @@ export async function openOps(options: OpsOptions) {
       stops.push(loop.close, startWatch(options, loop))
       stops.push(startInvestigations({ ...options, redact, sessions }).stop)
       void fading.now()
+      approvals.begin()
       retention.prune()
       void startFirstSession()
     },

@@ -66,13 +66,15 @@ export function startRetention(options: RetentionOptions, folder: string) {
     const alerts = await prune(q.pruneAlerts, keptMs, SMALL_BATCH)
     const cooldownMs = await longestCooldown(inventory)
     const actions = await prune(q.pruneActions, Math.max(keptMs, cooldownMs))
+    const approvals = await prune(q.pruneApprovals, keptMs)
     const checks = await pruneChecks(prune)
     const before = new Date(now - NOTICES_MS)
     const targets = await readTargets(db, notifyUrls(), secretBox)
     const names = targets.map(({ name }) => name)
     await noticeQueries.pruneNotices(db, { before, names })
-    if (lines + sessions + events + alerts + actions + checks + files === 0) return
-    log.info('pruned', { lines, sessions, events, alerts, actions, checks, files })
+    const removed = { lines, sessions, events, alerts, actions, approvals, checks, files }
+    if (Object.values(removed).every((count) => count === 0)) return
+    log.info('pruned', removed)
   }
 
   return startPruning(clock, log, run)

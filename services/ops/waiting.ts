@@ -1,3 +1,4 @@
+import { approvalQueries, type Approval } from '../../db/ops/approvals.ts'
 import type { Event } from '../../db/ops/events.ts'
 import {
   waitingQueries as q,
@@ -17,6 +18,8 @@ export type WaitingItem = { at: Date } & (
   | { kind: 'session'; session: WaitingSession }
   /** It has not been ok, or not been known, for long. */
   | { kind: 'check'; check: CheckState }
+  /** Operations that wait for approval, the oldest first. */
+  | { kind: 'approvals'; approvals: readonly Approval[] }
   /** What a target of notices has not taken. */
   | { kind: 'notices'; unsent: Unsent }
 )
@@ -47,11 +50,12 @@ export async function readWaiting(
   const { seen_until: seen } = await q.readSeen(db, {})
   const since = new Date(Math.max(now.getTime() - WAITING_MS, seen?.getTime() ?? 0))
   const listed = { since, limit: Math.min(limit, MAX_ROWS) + 1 }
-  const [events, alerts, sessions, unsent, health] = await Promise.all([
+  const [events, alerts, sessions, unsent, approvals, health] = await Promise.all([
     q.listWaitingEvents(db, { since, limit: MAX_ROWS }),
     q.listWaitingAlerts(db, listed),
     q.listWaitingSessions(db, listed),
     noticeQueries.listUnsent(db, { limit: MAX_ROWS }),
+    approvalQueries.listPendingApprovals(db, { limit: MAX_ROWS }),
     readHealth(sources, now),
   ])
   const all: readonly WaitingItem[] = [
@@ -59,10 +63,17 @@ export async function readWaiting(
     ...alerts.map((alert) => ({ kind: 'alert', at: alert.last_seen, alert }) as const),
     ...sessions.map((session) => ({ kind: 'session', at: session.ended_at, session }) as const),
     ...lastingChecks(health, now),
+    ...pendingApprovals(approvals),
     ...unsent.map((one) => ({ kind: 'notices', at: one.newest, unsent: one }) as const),
   ]
   const items = all.toSorted((a, b) => b.at.getTime() - a.at.getTime())
   return { items: items.slice(0, limit), readAt: now, isCut: items.length > limit }
+}
+
+/** One thing for all of them: a person decides on one page. */
+function pendingApprovals(approvals: readonly Approval[]): readonly WaitingItem[] {
+  const newest = approvals.at(-1)
+  return newest === undefined ? [] : [{ kind: 'approvals', at: newest.created_at, approvals }]
 }
 
 function lastingChecks({ checks }: Health, now: Date): readonly WaitingItem[] {

@@ -113,6 +113,43 @@ create index actions_by_service on ops.actions (service, action_type, at desc);
 create index actions_by_time on ops.actions (at desc);
 create index actions_by_session on ops.actions (session_id);
 
+-- Operations that a person must approve: a session asks, a person decides, and an instance runs it, once.
+create table ops.approvals (
+  id           bigint         generated always as identity primary key,
+  session_id   bigint         references ops.sessions (id) on delete set null, -- that asks for it
+  service      text collate "C" not null,
+  operation    text collate "C" not null,
+  argv         jsonb          not null, -- what is approved, without secrets
+  reason       text           not null, -- of the session
+  status       text collate "C" not null default 'pending'
+               check (status in ('pending',
+                                 'approved',    -- an instance is about to run it
+                                 'rejected', 'expired',
+                                 'running', 'done', 'failed',
+                                 'refused',     -- not run: it was not allowed any more
+                                 'interrupted')), -- its process has ended, or was stopped
+  -- By the database's clock.
+  created_at   timestamptz(3) not null,
+  expires_at   timestamptz(3) not null,
+  decided_at   timestamptz(3),
+  decided_by   text,          -- the actor
+  outcome      text,          -- one line; null before its end
+  action_id    bigint         references ops.actions (id) on delete set null, -- once it runs
+  marker       uuid           not null default gen_random_uuid(), -- in the environment of its processes
+  -- The process that runs it, as in ops.sessions.
+  holder       text,
+  machine      text,
+  heartbeat_at timestamptz(3),
+  check ((decided_at is null) = (decided_by is null)),
+  check (status <> 'running' or holder is not null)
+);
+-- The same call again joins the one that is open.
+create unique index approvals_open on ops.approvals (service, operation)
+  where status in ('pending', 'approved', 'running');
+create index approvals_by_session on ops.approvals (session_id);
+create index approvals_by_action on ops.approvals (action_id);
+create index approvals_by_time on ops.approvals (created_at);
+
 -- Deliveries to the alert webhook, grouped by fingerprint. Every delivery is kept, whatever its outcome.
 create table ops.alerts (
   id            bigint           generated always as identity primary key,

@@ -53,17 +53,25 @@ select id, :service, :action_type, :operation, :now
    for share
 returning id;
 
+-- name: addApprovedAction
+-- Of an operation that a person has approved: no session runs it.
+insert into ops.actions (session_id, service, action_type, operation, at)
+values (:session, :service, :action_type, :operation, :now)
+returning id;
+
 -- name: finishAction
 update ops.actions
    set outcome = :outcome
  where id = :id;
 
 -- name: listOpenActions
--- Operations of a session that run, or that a crash left without an outcome.
+-- Operations of a session that run, or that a crash left without an outcome. One that a person approved is not run by
+-- the session.
 select id
   from ops.actions
  where session_id = :session
    and outcome is null
+   and not exists (select from ops.approvals p where p.action_id = actions.id)
  order by id
  limit :limit;
 
@@ -72,4 +80,5 @@ select id
 update ops.actions
    set outcome = :outcome
  where session_id = :session
-   and outcome is null;
+   and outcome is null
+   and not exists (select from ops.approvals p where p.action_id = actions.id);

@@ -65,6 +65,20 @@ with removed as (
 )
 select count(*)::integer as removed from removed;
 
+-- name: pruneApprovals
+-- Those that are open are never removed.
+with removed as (
+  delete from ops.approvals
+   where id in (select id
+                  from ops.approvals
+                 where created_at < :before
+                   and status not in ('pending', 'approved', 'running')
+                 order by created_at
+                 limit :limit)
+  returning id
+)
+select count(*)::integer as removed from removed;
+
 -- name: pruneAlerts
 with removed as (
   delete from ops.alerts

@@ -243,10 +243,17 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
      union all select id, $1, 1, now() + interval '1 day', null, 'the receiver answered 503' from notice`,
     [long.slice(0, 64)],
   )
+  await postgres.query(
+    ops.env,
+    `insert into ops.approvals (service, operation, argv, reason, status, created_at, expires_at, outcome)
+     select $1, status, jsonb_build_array('echo', $1::text), $1, status, now(), now() + interval '1 hour', $1
+       from unnest(array['pending', 'failed']) as status`,
+    [long],
+  )
   const [notice] = await postgres.query(ops.env, 'select max(id) as id from ops.notices')
   const session = await beginByHand(postgres, ops.env, long)
   await storeLines(postgres, ops.env, session, 1, 60, { text: long })
-  const lists = ['/sessions', '/events', '/memories', '/cooldowns', '/alerts']
+  const lists = ['/sessions', '/events', '/memories', '/cooldowns', '/alerts', '/approvals']
   return {
     kinds: [
       ...['/', ...lists, '/config', `/sessions/${session}`, '/sessions/1'],

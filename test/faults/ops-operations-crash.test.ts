@@ -83,3 +83,54 @@ await onPostgres(
     ])
   },
 )
+
+await onPostgres(
+  t,
+  'kill -9 of the server during an approved operation: it does not run again, and a person hears of it',
+  async (t: Test, backend: Backend) => {
+    t.teardown(() => sleepers('approved').forEach((pid) => process.kill(pid, 'SIGKILL')))
+    const receiver = await startReceiver(t)
+    const sleep = `sleep ${long('approved')}`
+    const operation = {
+      ...{ name: 'long', action_type: 'long', approval: true, timeout_s: 600 },
+      argv: ['sh', '-c', `${sleep} & setsid ${sleep} & ${sleep}; :`],
+    }
+    const services = [{ name: 'shop', checks: [], operations: [operation] }]
+    const model = await startModel(t)
+    const ops = await startOpsProcess(t, backend, {
+      ...{ ...model.env, OPS_NOTIFY_URL: receiver.url },
+      OPS_INVENTORY: await inventoryFile(t, { services }),
+    })
+    await ended(ops)
+    const call = [
+      'run_operation',
+      { service: 'shop', operation: 'long', reason: 'it hangs' },
+    ] as const
+    model.answer(inTier(3, ({ step }) => (step === 0 ? calls(call) : says('It waits.'))))
+    await trigger(ops)
+    await ended(ops)
+    await ops.api('POST', '/approvals/1', { decision: 'approve' })
+    await until(() => sleepers('approved').length > 2, 'the operation', 30_000)
+    await ops.server.kill()
+    const again = await startOpsProcess(t, backend, ops.env)
+    const [approval] = await until(async () => {
+      const { json } = await again.api<{ approvals: readonly { status: string }[] }>(
+        'GET',
+        '/approvals',
+      )
+      return json.approvals.every(({ status }) => status !== 'running') && json.approvals
+    }, 'the end of the approval')
+    t.match(approval, { status: 'interrupted', outcome: 'the process that ran it is gone' })
+    t.same(sleepers('approved'), [], 'nothing of it is left')
+    const told = () => receiver.received.map(({ body }) => JSON.parse(body.toString()))
+    const lost = /^Approval 1 .* was interrupted, and does not run again by itself/
+    await until(() => told().some(({ message }) => lost.test(message)), 'the notice')
+    await again.server.stop()
+    const rows = await backend.query(ops.env, 'select operation, outcome from ops.actions')
+    t.same(
+      rows,
+      [{ operation: 'long', outcome: 'the process that ran it is gone' }],
+      'it ran once',
+    )
+  },
+)

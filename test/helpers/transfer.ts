@@ -110,6 +110,8 @@ insert into ops.memories (service, category, observation, confidence, active, cr
 select 'web', 'timing', 'slow ' || id, 0.1 + 0.2, true, now(), now(), now(), id, 1 from ops.sessions;
 insert into ops.actions (session_id, service, action_type, operation, at, outcome)
 select id, 'web', 'restart', 'restart', started_at, null from ops.sessions limit 3;
+insert into ops.approvals (session_id, service, operation, argv, reason, status, created_at, expires_at, decided_at, decided_by, action_id)
+select session_id, service, operation || id, '["sh", "-c", "echo \\u00fc \\" ''"]', 'It hangs.', 'rejected', at, at, at, 'operator', id from ops.actions;
 insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, session_id)
 select 'print-' || id, null, 'one', now(), now(), 'triggered', id from ops.sessions;
 update ops.sessions s set alert_id = a.id from ops.alerts a where a.session_id = s.id;

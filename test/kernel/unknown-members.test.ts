@@ -71,15 +71,22 @@ const REFUSED_BY_OPS: readonly (readonly [call: string, body: object])[] = [
   ['POST /api/v1/checks', { service: 'shop', check: { type: 'memory' }, evnt_types: 1 }],
   ['PUT /api/v1/checks/1', { check: { type: 'memory' }, evnt_types: 1 }],
   ['PUT /api/v1/pause', { repairs: true, evnt_types: 1 }],
+  ['POST /api/v1/approvals/1', { decision: 'approve', evnt_types: 1 }],
   ['POST /api/v1/mutes', { for: '1h', reason: 'moving', evnt_types: 1 }],
 ]
 
 await t.test('ops: each body is refused with 400 and the name of the member', async (t) => {
+  await postgres.query(
+    env,
+    `insert into ops.approvals (service, operation, argv, reason, created_at, expires_at)
+     values ('shop', 'restart', '[]', '', now(), now() + interval '1 hour')`,
+  )
   const made = await apiOf(ops)('POST', '/checks', { service: 'shop', check: { type: 'memory' } })
   t.equal(made.status, 201, 'without it')
   const state = async () => [
     (await apiOf(ops)('GET', '/mutes')).json,
     (await apiOf(ops)('GET', '/checks/1')).status,
+    (await apiOf(ops)('GET', '/approvals')).json,
   ]
   await refuseAll(
     t,

@@ -168,11 +168,13 @@ await eachBackend(
 
 const [, postgres] = backends
 
-await t.test('the history of checks is kept as long as pages show it', async (t) => {
-  const env = await postgres.env(t)
-  await postgres.query(
-    env,
-    `with kept as (
+await t.test(
+  'the history of checks is kept as long as pages show it; decided operations as sessions',
+  async (t) => {
+    const env = await postgres.env(t)
+    await postgres.query(
+      env,
+      `with kept as (
        insert into ops.checks (service, name, type, every_s, version, next_at, since, removed_at)
        select 's', n, 'load', 60, 'v', now(), now(), now() - n * interval '1 day'
          from unnest(array[99, 101]) as n
@@ -189,24 +191,32 @@ await t.test('the history of checks is kept as long as pages show it', async (t)
        insert into ops.check_periods (check_id, state, began_at, ended_at, message)
        select id, 'ok', now() - (n + 1) * interval '1 day', case when n > 0 then now() - n * interval '1 day' end, 'x'
          from check_of, unnest(array[0, 700, 900]) as n
+     ), approvals as (
+       insert into ops.approvals (service, operation, argv, reason, status, created_at, expires_at)
+       select 's', 'o', '[]', '', 'rejected', now() - n * interval '1 day', now() - n * interval '1 day'
+         from unnest(array[89, 91]) as n
      )
      insert into ops.mutes (service, starts_at, ends_at, reason, author)
      select 's', now() - 200 * interval '1 day', now() - n * interval '1 day', 'x', 'command'
        from unnest(array[99, 101]) as n`,
-  )
-  const { server } = await startOps(t, postgres, env)
-  t.match(await pruned(server), { checks: 3_953 + 1_101 + 401 + 1 + 1 + 1 })
-  const left = await postgres.query(
-    env,
-    `select (select count(*)::integer from ops.check_results) as results,
+    )
+    const { server } = await startOps(t, postgres, env)
+    t.match(await pruned(server), { approvals: 1, checks: 3_953 + 1_101 + 401 + 1 + 1 + 1 })
+    const left = await postgres.query(
+      env,
+      `select (select count(*)::integer from ops.check_results) as results,
             (select count(*)::integer from ops.check_counts where span = 'hour') as hours,
             (select count(*)::integer from ops.check_counts where span = 'day') as days,
             (select count(*)::integer from ops.check_periods) as periods,
             (select count(*)::integer from ops.checks) as checks,
-            (select count(*)::integer from ops.mutes) as mutes`,
-  )
-  t.same(left, [{ results: 47, hours: 99, days: 799, periods: 2, checks: 1, mutes: 1 }])
-})
+            (select count(*)::integer from ops.mutes) as mutes,
+            (select count(*)::integer from ops.approvals) as approvals`,
+    )
+    t.same(left, [
+      { results: 47, hours: 99, days: 799, periods: 2, checks: 1, mutes: 1, approvals: 1 },
+    ])
+  },
+)
 
 t.test('0 keeps sessions for ever; output has its own time; what runs stays', async (t) => {
   const env = {

@@ -51,7 +51,7 @@ await t.test('pages and forms', async (t: Test) => {
     for (const path of ['/', '/sessions', '/sessions/1', '/events', '/memories', '/cooldowns']) {
       isPage(t, await get(path), 200)
     }
-    for (const path of ['/alerts', '/config', '/checks', '/waiting']) {
+    for (const path of ['/alerts', '/config', '/checks', '/waiting', '/approvals']) {
       isPage(t, await get(path), 200)
     }
     for (const path of ['/checks?service=gate', '/checks?service=none', '/checks?offset=9']) {

@@ -233,13 +233,13 @@ function keyOf(check: number): string {
   return `check ${check}`
 }
 
-/** A session that runs checks. */
+/** What runs checks: a session, or an operation after one, whose session may be removed. */
 interface CheckingSession {
   clock: Clock
-  job: { session: { id: number }; signal: AbortSignal }
+  job: { session: { id: number | null }; signal: AbortSignal }
 }
 
-/** Records the checks that a session ran. An interrupted check says nothing about its service. */
+/** Records the checks that it ran. An interrupted check says nothing about its service. */
 export async function saveResults(
   sources: CheckSources & CheckingSession,
   results: readonly NamedResult[],

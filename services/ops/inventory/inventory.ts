@@ -26,6 +26,8 @@ export const Operation = Type.Object(
     /** Name of a check of the service that must pass afterwards. */
     verify: Type.Optional(Name),
     timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 600 })),
+    /** Whether a person must say yes each time; false when absent. */
+    approval: Type.Optional(Type.Boolean()),
   },
   closed,
 )

@@ -9,6 +9,8 @@ export interface OperationLimit {
   service: string
   name: string
   action_type: string
+  /** Whether a person must say yes each time. */
+  approval: boolean
   /** How many actions in how long, such as `4h`. */
   most: number
   window: string
@@ -58,11 +60,11 @@ export async function readLimits(
       const operation = operations[position]
       if (operation === undefined) return []
       const { service, count: most, window_s } = operation
-      const { name, action_type } = operation.operation
+      const { name, action_type, approval = false } = operation.operation
       const isFree = count < most || most === 0 || blocks === null
       const freeAt = isFree ? null : new Date(blocks.getTime() + window_s * 1_000)
       const window = formatDuration(window_s)
-      return { service, name, action_type, most, window, count, last_action, freeAt }
+      return { service, name, action_type, approval, most, window, count, last_action, freeAt }
     }),
     others: done.filter(
       (one) => !limits.some((l) => l.service === one.service && l.action_type === one.action_type),

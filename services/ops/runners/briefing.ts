@@ -123,7 +123,9 @@ When a repair is needed that an operation of the inventory can do, escalate.`,
 then run the one operation that mends it, if there is one;
 its check tells whether it has helped. Do nothing that is not needed.
 A cooldown is no obstacle to get around: when an operation is refused,
-record a critical event that says what people have to do.`,
+record a critical event that says what people have to do.
+An operation that waits for a person's approval has not run:
+end, and say so in the summary.`,
 }
 
 const MODEL_RULES = `Rules:

@@ -93,10 +93,11 @@ export const runCheckTool = defineTool({
 })
 
 function describeOperation(operation: Operation): string {
-  const { name, action_type } = operation
+  const { name, action_type, approval } = operation
   const { count, window_s } = cooldownOf(operation)
   const limit = `${count} within ${window_s} s`
-  return `operation "${name}": ${action_type}, ${limit}`
+  const person = approval === true ? ', after a person has approved it' : ''
+  return `operation "${name}": ${action_type}, ${limit}${person}`
 }
 
 /** The lines of a service in the list; those of its parts are indented. */
