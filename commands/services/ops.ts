@@ -64,6 +64,11 @@ export const openService: OpenService = async (context) => {
     }),
     runner: openRunners(context, inventory, secrets, sandbox, prices),
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
+    alertRules: () => ({
+      hold: config.current.OPS_ALERT_HOLD_S,
+      dedup: config.current.OPS_ALERT_DEDUP_S,
+      queue: config.current.OPS_ALERT_QUEUE,
+    }),
     random: randomBytes,
     notifyUrls: () => config.current.OPS_NOTIFY_URL ?? [],
     secretBox: context.secrets.box,

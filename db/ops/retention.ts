@@ -23,4 +23,5 @@ export const retentionQueries = sqlFile('sql/ops/retention.sql', {
   pruneCheckPeriods: prune,
   pruneChecks: prune,
   pruneMutes: prune,
+  pruneSilences: prune,
 })

@@ -22,6 +22,7 @@ import { muteEndpoints } from './mutes.ts'
 import { noticeEndpoints } from './notices.ts'
 import { operationEndpoints } from './operations.ts'
 import { sessionEndpoints } from './sessions.ts'
+import { silenceEndpoints } from './silences.ts'
 import { statusEndpoints } from './status.ts'
 import { waitingEndpoints } from './waiting.ts'
 
@@ -56,6 +57,7 @@ const ENDPOINTS = [
   ...eventEndpoints,
   ...noticeEndpoints,
   ...alertEndpoints,
+  ...silenceEndpoints,
   ...memoryEndpoints,
   ...operationEndpoints,
   ...configEndpoints,

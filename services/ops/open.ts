@@ -5,6 +5,7 @@ import { openSteadyTime, repeat, reportsTo } from '../../kernel/repeat.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import { openAlerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
+import type { AlertRules } from './alerts/outcome.ts'
 import { openRunningConfig, type Config } from './config.ts'
 import { createBeats } from './beats.ts'
 import { startCheckMeasures } from './checks/health.ts'
@@ -37,6 +38,7 @@ export interface OpsOptions
   runner: () => Runner
   /** The model that writes briefs of alerts: its endpoint, name and prompt. */
   synthesis: (config: Config) => Promise<SynthesisConfig>
+  alertRules: () => AlertRules
   random: RandomBytes
 }
 

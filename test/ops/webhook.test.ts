@@ -150,7 +150,8 @@ await onPostgres(t, 'the order of refusals', async (t: Test, backend) => {
   await t.test('each that was let in is kept, with what came of it', async (t) => {
     const rows = await backend.query(
       ops.env,
-      `select t.payload, a.count, outcome, problem, session_id
+      `select t.payload, a.count, outcome, problem,
+              (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
          from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`,
     )
     const nothing = { problem: null, session_id: null }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { isObject, parseJson, stringOf, type JsonObject } from '../../../kernel/json.ts'
+import { readInstant } from '../../../kernel/time.ts'
 import { redactLine, type Redact } from '../redact.ts'
 
 /**
@@ -116,6 +117,42 @@ export function identify({ text, value }: Payload, redact: Redact) {
     content,
     source: sourceOf(value),
     title: titleOf(text, value, redact),
+  }
+}
+
+/** What a delivery says of its alert. */
+export interface ReadAlert {
+  status: 'firing' | 'resolved'
+  fingerprint: string
+  /** Hash of the text without its times. */
+  content: string
+  source: string | null
+  title: string
+  service: string | null
+  labels: Readonly<Record<string, string>>
+  startsAt: Date | null
+  endsAt: Date | null
+}
+
+/** Reads a delivery: a group of Alertmanager is one alert, and any other body fires. */
+export function readAlert(payload: Payload, redact: Redact): ReadAlert {
+  const { value } = payload
+  const isResolved = memberAt(value, 'status') === 'resolved'
+  const given = memberAt(value, 'commonLabels') ?? memberAt(value, 'labels') ?? {}
+  const texts = Object.entries(given).filter(([, text]) => typeof text === 'string')
+  const labels = Object.fromEntries(texts.slice(0, 50).map((pair) => pair.map(cleaned)))
+  const service = stringOf(memberAt(value, 'service'))
+  return {
+    ...identify(payload, redact),
+    status: isResolved ? 'resolved' : 'firing',
+    labels,
+    service: service === undefined ? (labels['service'] ?? null) : cleaned(service),
+    startsAt: readInstant(memberAt(value, 'alerts', 0, 'startsAt')) ?? null,
+    endsAt: isResolved ? (readInstant(memberAt(value, 'alerts', 0, 'endsAt')) ?? null) : null,
+  }
+
+  function cleaned(text: unknown): string {
+    return redactLine(String(text), MAX_LENGTH, redact)
   }
 }
 

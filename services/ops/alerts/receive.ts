@@ -1,4 +1,8 @@
-import { alertQueries as q, type AlertInProgress, type Delivery } from '../../../db/ops/alerts.ts'
+import {
+  alertQueries as q,
+  type AlertInProgress,
+  type TakenAlert,
+} from '../../../db/ops/alerts.ts'
 import type { Executor } from '../../../db/client.ts'
 import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
@@ -16,24 +20,35 @@ import {
   type Deadline,
   type NoBrief,
 } from './brief.ts'
-import { identify, readPayload, type Payload } from './payload.ts'
+import { keepDelivery } from './keep.ts'
+import type { AlertRules } from './outcome.ts'
+import { readAlert, readPayload, type Payload } from './payload.ts'
+import { startQueue } from './queue.ts'
 
 /** What the alert webhook works with. */
-interface AlertsOptions extends BriefOptions {
-  sessions: Pick<Sessions, 'start'>
+export interface AlertsOptions extends BriefOptions {
+  sessions: Pick<Sessions, 'start' | 'onChange'>
   /** The model's configuration, read for every delivery. */
   synthesis: () => Promise<SynthesisConfig>
+  alertRules: () => AlertRules
 }
 
 /** The result of a delivery. The alert is kept in every case. */
 export type DeliveryResult =
   | Triggered
-  /** A session runs, or ran meanwhile. */
-  | { kind: 'acknowledged' }
+  /**
+   * No session starts now: one runs, or ran meanwhile. `detail` says what becomes of a delivery
+   * that settings or a silence decide on.
+   */
+  | { kind: 'acknowledged'; detail: string | undefined }
   /** There is no brief, and no session. */
   | NoBrief
   /** The server stops. A session that had just begun is stopped with it, and its alert reopened. */
   | { kind: 'stopping' }
+
+/** What reading an alert gives. One that waits is read again after the session that runs. */
+type ReadResult = Exclude<DeliveryResult, { kind: 'acknowledged' }> | Later
+type Later = { kind: 'acknowledged' } | { kind: 'waiting' }
 
 interface Triggered {
   kind: 'triggered'
@@ -45,13 +60,16 @@ interface Triggered {
   noBrief: NoBrief | undefined
 }
 
-/** A delivery in progress, and the newest session before it. */
-type Work = Pick<Payload, 'text' | 'tier'> & { alert: number; newest: number }
+/** An alert that is read, and the newest session before it. */
+interface Work extends Pick<Payload, 'text' | 'tier'> {
+  alert: number
+  newest: number
+  /** It has waited, and no sender waits for its result. */
+  isQueued: boolean
+}
 
 /** A delivery that is kept. */
-interface KeptDelivery extends Delivery {
-  title: string
-}
+type KeptDelivery = Pick<TakenAlert, 'id' | 'reading' | 'title'>
 
 /** A delivery takes less: one in progress for longer was interrupted. */
 const INTERRUPTED_MS = 30_000
@@ -74,7 +92,7 @@ export function isBlank(bytes: Uint8Array) {
 
 /** Opens the alert webhook. */
 export function openAlerts(options: AlertsOptions) {
-  const { db, clock, log, redact, reader } = options
+  const { db, clock, log, redact } = options
   const stopping = new AbortController()
   const process = openReading(options, stopping.signal)
 
@@ -94,11 +112,15 @@ export function openAlerts(options: AlertsOptions) {
 
   async function readAgain(alert: AlertInProgress, newest: number) {
     const adopted = await adopt(options, alert)
-    if (adopted === undefined) return
-    const { id, payload: text, tier } = adopted
-    const result = await process({ alert: id, text, tier, newest }, beginDeadline())
-    // No sender waits for this result: the next start resumes the alert.
-    if (result.kind !== 'stopping') await save(options, adopted, result, false)
+    if (adopted !== undefined) await readTaken(adopted, newest)
+  }
+
+  /** Reads an alert whose sender waits for no result: after a stop the next start resumes it. */
+  async function readTaken(taken: TakenAlert, newest: number) {
+    const { id, payload: text, tier, waiting_since } = taken
+    const work = { alert: id, text, tier, newest, isQueued: waiting_since !== null }
+    const result = await process(work, beginDeadline())
+    if (result.kind !== 'stopping') await save(options, taken, result, false)
   }
 
   const reports = reportsTo(
@@ -107,46 +129,54 @@ export function openAlerts(options: AlertsOptions) {
     'interrupted alerts are read again',
   )
   const resuming = repeat(clock, RESUME_MS, 'interrupted alerts', resume, reports)
+  const queue = startQueue(options, readTaken)
   return {
     /**
      * Keeps a delivery, and starts a session with a brief of it unless one runs (decisions.md
-     * section 5, Webhook). Earlier deliveries of the same alert make no difference. `gone` aborts
-     * when the sender hangs up.
+     * section 5, Webhook), or settings or a silence decide otherwise. `gone` aborts when the
+     * sender hangs up.
      */
     async receive(bytes: Uint8Array, now: Date, gone: AbortSignal): Promise<DeliveryResult> {
       const deadline = beginDeadline()
       const payload = readPayload(bytes)
       // A sender may repeat its key in the body: neither the list nor the model may see it.
       const text = redact(payload.text)
-      const { newest, running } = await sessionQueries.readSessionState(db, {})
-      // While the server stops, a running session is about to end, and no reason to acknowledge.
-      const isBusy = running && !stopping.signal.aborted
-      const outcome = isBusy ? 'acknowledged' : 'received'
-      const alert = { ...identify(payload, redact), payload: text, outcome, now }
-      const delivery = await q.saveAlert(db, { ...alert, ...reader, tier: payload.tier })
-      if (isBusy) return { kind: 'acknowledged' }
+      const read = readAlert(payload, redact)
+      const given = { read, text, tier: payload.tier, isStopping: stopping.signal.aborted }
+      const { decision, newest, ...delivery } = await keepDelivery(options, given, now)
+      if (decision.kind !== 'read') return { kind: 'acknowledged', detail: decision.detail }
       const warn = () => log.warn('alert sender hung up', { alert: delivery.id })
       gone.addEventListener('abort', warn, { once: true })
-      const work = { alert: delivery.id, text, tier: payload.tier, newest }
+      const work = { alert: delivery.id, text, tier: payload.tier, newest, isQueued: false }
       const result = await process(work, deadline).finally(() =>
         // After this the signal only means that the reply was sent.
         gone.removeEventListener('abort', warn),
       )
-      await save(options, { ...delivery, title: alert.title }, result, gone.aborted)
-      return result
+      await save(options, { ...delivery, title: read.title }, result, gone.aborted)
+      return answerOf(result)
     },
-    resume: resuming.now,
+    /** Reads what a stop has left: alerts that were being read, and then one that waits. */
+    async resume() {
+      await resuming.now()
+      await queue.now()
+    },
     /** Interrupts deliveries in progress: the replies ask their senders to try again. */
-    close() {
+    async close() {
       stopping.abort()
-      return resuming.stop()
+      await Promise.all([resuming.stop(), queue.stop()])
     },
   }
 }
 
+function answerOf(result: ReadResult): DeliveryResult {
+  if (result.kind === 'acknowledged') return { ...result, detail: undefined }
+  if (result.kind !== 'waiting') return result
+  return { kind: 'acknowledged', detail: 'queued: another session has just begun' }
+}
+
 /** Reads one delivery after the other, and starts a session if it may. */
 function openReading(options: AlertsOptions, stopping: AbortSignal) {
-  const { db, clock, sessions, synthesis } = options
+  const { db, clock, sessions, synthesis, alertRules } = options
   const withLock = openBriefLock(options)
 
   /** Whether a session has begun since the delivery. */
@@ -155,28 +185,34 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
     return running || newest > work.newest
   }
 
+  /** What becomes of an alert while another session runs. */
+  function later({ isQueued }: Work): Later {
+    return { kind: isQueued || alertRules().queue ? 'waiting' : 'acknowledged' }
+  }
+
   async function begin(
     work: Work,
     prompt: string,
     about: Pick<Triggered, 'problem' | 'noBrief'>,
-  ): Promise<DeliveryResult> {
+  ): Promise<ReadResult> {
     const { alert, tier } = work
-    if (await hasSession(work)) return { kind: 'acknowledged' }
+    if (await hasSession(work)) return later(work)
     const started = await sessions.start({ tier, trigger: 'alert', prompt, alert })
-    if (started === undefined) return { kind: 'acknowledged' }
+    if (started === undefined) return later(work)
     return { kind: 'triggered', session: started.id, tier: started.tier, ...about }
   }
 
   /** What becomes of an alert without a brief. */
-  async function withoutBrief(work: Work, noBrief: NoBrief): Promise<DeliveryResult> {
+  async function withoutBrief(work: Work, noBrief: NoBrief): Promise<ReadResult> {
+    if (noBrief === NO_TIME_LEFT && work.isQueued) return { kind: 'waiting' }
     const { fallback } = await synthesis()
     if (!fallback || stopping.aborted) return noBrief
     const problem = `${noBrief.detail}: ${ITSELF}`
     return begin(work, beginningOf(work.text), { problem, noBrief })
   }
 
-  async function read(work: Work, deadline: Deadline): Promise<DeliveryResult> {
-    if (await hasSession(work)) return { kind: 'acknowledged' }
+  async function read(work: Work, deadline: Deadline): Promise<ReadResult> {
+    if (await hasSession(work)) return later(work)
     const config = await synthesis()
     const spent = await spentBudget(options, config)
     // A session would be refused for the same reason.
@@ -188,11 +224,13 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
     return begin(work, brief.prompt, { problem: brief.problem, noBrief: undefined })
   }
 
-  return async (work: Work, deadline: Deadline): Promise<DeliveryResult> => {
+  return async (work: Work, deadline: Deadline): Promise<ReadResult> => {
     const result =
       (await withLock(deadline, () => read(work, deadline))) ??
       (await withoutBrief(work, NO_TIME_LEFT))
-    return stopping.aborted ? { kind: 'stopping' } : result
+    if (!stopping.aborted) return result
+    // Another instance may go on with one that waits.
+    return { kind: work.isQueued ? 'waiting' : 'stopping' }
   }
 }
 
@@ -210,7 +248,7 @@ async function spentBudget({ db, clock, log }: AlertsOptions, config: SynthesisC
 async function save(
   { db, clock, log, reader }: AlertsOptions,
   delivery: KeptDelivery,
-  result: DeliveryResult,
+  result: ReadResult,
   hungUp: boolean,
 ) {
   const { kind } = result
@@ -220,12 +258,13 @@ async function save(
   const outcome = kind === 'stopping' ? 'failed' : kind
   const session = 'session' in result ? result.session : null
   await db.transaction(async (tx) => {
-    await q.noteAlert(tx, { ...delivery, ...reader, outcome, problem })
-    if (noBrief !== undefined) await tell(tx, delivery, noBrief, session, clock.now())
+    const now = clock.now()
+    await q.noteAlert(tx, { ...delivery, ...reader, outcome, problem, now })
+    if (noBrief !== undefined) await tell(tx, delivery, noBrief, session, now)
   })
 }
 
-function noBriefOf(result: DeliveryResult): NoBrief | undefined {
+function noBriefOf(result: ReadResult): NoBrief | undefined {
   if (result.kind === 'failed') return result
   return result.kind === 'triggered' ? result.noBrief : undefined
 }
@@ -252,7 +291,7 @@ async function tell(
 }
 
 /** What people must know of a result. */
-function reasonOf(result: DeliveryResult): string | undefined {
+function reasonOf(result: ReadResult): string | undefined {
   if (result.kind === 'failed') return result.detail
   if (result.kind === 'stopping') return STOPPED
   return result.kind === 'triggered' ? result.problem : undefined
