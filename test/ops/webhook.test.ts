@@ -322,7 +322,8 @@ await eachBackend(t, 'a delivery that starts a session', async (t: Test, backend
   await ops.server.stop()
   const rows = await backend.query(
     ops.env,
-    `select fingerprint, source, title, payload, a.count, outcome, session_id
+    `select fingerprint, source, title, payload, a.count, outcome,
+            (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
        from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`,
   )
   t.match(rows, [
