@@ -71,6 +71,7 @@ const REFUSED_BY_OPS: readonly (readonly [call: string, body: object])[] = [
   ['POST /api/v1/checks', { service: 'shop', check: { type: 'memory' }, evnt_types: 1 }],
   ['PUT /api/v1/checks/1', { check: { type: 'memory' }, evnt_types: 1 }],
   ['POST /api/v1/mutes', { for: '1h', reason: 'moving', evnt_types: 1 }],
+  ['POST /api/v1/silences', { match: { service: 'shop' }, reason: 'moving', evnt_types: 1 }],
 ]
 
 await t.test('ops: each body is refused with 400 and the name of the member', async (t) => {
@@ -78,6 +79,7 @@ await t.test('ops: each body is refused with 400 and the name of the member', as
   t.equal(made.status, 201, 'without it')
   const state = async () => [
     (await apiOf(ops)('GET', '/mutes')).json,
+    (await apiOf(ops)('GET', '/silences')).json,
     (await apiOf(ops)('GET', '/checks/1')).status,
   ]
   await refuseAll(
