@@ -161,6 +161,7 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
   readFullQueue: one(FullQueue, {}),
   beginFullQueue: optional(FullQueue, { now: 'timestamptz' }),
   endFullQueue: optional(Type.Object({ only_row: Type.Boolean() }), { most: 'int8' }),
+  findOutcome: optional(Type.Pick(Alert, ['outcome']), { id: 'int8' }),
   takeWaiting: optional(TakenAlert, { now: 'timestamptz', ...reader }),
   holdBack: exec({ id: 'int8', reading: 'int4', silence: 'int8', ...reader }),
   listUnsilenced: many(UnsilencedAlert, { now: 'timestamptz', limit: 'int8' }),

@@ -17,6 +17,7 @@ import {
   longText,
   nextLink,
   rowLink,
+  section,
 } from '../parts.ts'
 import { tableRow, timeTag } from '../parts.ts'
 import { opsView, sessionLink, shortText, statusBadge, type Listed } from './layout.ts'
@@ -72,7 +73,7 @@ export function alertsView(found: FoundAlerts): View {
 
 function alertFilter({ state, service }: FoundAlerts): Html {
   const form = { id: 'filter', typed: { state: state ?? '', service: service ?? '' } }
-  return html`<p class="more"><a href="/silences">Silences</a></p>
+  return html`<p class="actions"><a href="/silences">Silences</a></p>
     ${filterForm(
       'Alerts',
       { path: '/alerts', results: 'alerts-results' },
@@ -96,7 +97,7 @@ function alertRow(alert: Alert): Html {
           >${shortText(what, 200)}${texts > 1 && html`; ${texts} different texts`}</span
         >`,
       verify: html`<span class="badge ${STATE_LOOK[state]}">${state}</span>
-        <span class="badge ${look}">${outcome}</span>`,
+        ${outcome !== state && html`<span class="badge ${look}">${outcome}</span>`}`,
       number: html`${count}
         <span class="narrow-only">${count === 1 ? 'delivery' : 'deliveries'}</span>`,
       session: session !== null && sessionLink(session),
@@ -135,16 +136,18 @@ export function alertPage({ alert, texts, sessions }: ShownAlert): Page {
       ${alertPanel(alert)}
       ${
         sessions.length > 0 &&
-        html`<h2>Found and done before</h2>
-          <div class="cards">${sessions.map(sessionCard)}</div>`
+        section('sessions-title', 'Found and done before', cardsOf(sessions.map(sessionCard)))
       }
       ${
         alert.texts > 1 &&
-        html`<h2>${alert.texts} different texts</h2>
-          <div class="cards">${texts.rows.map(textCard)}</div>`
+        section('texts-title', `${alert.texts} different texts`, cardsOf(texts.rows.map(textCard)))
       }
       ${nextLink(texts.older, 'Older texts')}`,
   }
+}
+
+function cardsOf(list: readonly Html[]): Html {
+  return html`<div class="cards">${list}</div>`
 }
 
 function alertPanel(alert: Alert): Html {
@@ -166,8 +169,10 @@ function alertPanel(alert: Alert): Html {
       Received: received(alert),
       First: timeTag(alert.first_seen),
     })}
-    ${payloadText(alert, 'Newest delivery')} ${investigateForm(alert)}
-    <p><a href="/silences?alert=${id}">Silence it</a></p>
+    ${payloadText(alert, 'Newest delivery')}
+    <div class="actions">
+      ${investigateForm(alert)} <a href="/silences?alert=${id}">Silence it</a>
+    </div>
   </article>`
 }
 

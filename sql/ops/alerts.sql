@@ -88,9 +88,16 @@ update ops.settings
    and (select count(*) from ops.alerts where outcome = 'waiting') < :most
 returning only_row;
 
+-- name: findOutcome
+-- No row if no alert has this id.
+select outcome
+  from ops.alerts
+ where id = :id;
+
 -- name: takeWaiting
--- Takes the alert that has waited longest, to be read by this process. Empty while a session runs, and when none is due.
--- One due in over a day was put there by a clock that was set back since.
+-- Takes the alert that has waited longest, to be read by this process, under the lock of deliveries. Empty while a session
+-- runs, while another of them is read (its session is the next one), and when none is due. One due in over a day was put
+-- there by a clock that was set back since.
 update ops.alerts a
    set outcome = 'received', holder = :holder, machine = :machine, reading_since = now()
   from ops.alert_texts t
@@ -99,9 +106,9 @@ update ops.alerts a
                 where outcome = 'waiting'
                   and (due_at <= :now or due_at > :now::timestamptz + interval '25 hours')
                 order by waiting_since, id
-                limit 1
-                for update skip locked)
+                limit 1)
    and not exists (select from ops.sessions where status = 'running')
+   and not exists (select from ops.alerts where outcome = 'received' and waiting_since is not null)
    and t.alert_id = a.id
    and t.content = a.content
 returning a.id, a.reading, a.tier, a.waiting_since, a.source, a.service, a.labels, t.title, t.payload;

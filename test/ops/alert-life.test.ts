@@ -168,6 +168,32 @@ await onPostgres(t, 'a repeat joins its predecessor', async (t: Test, backend) =
     t.match(await ended(ops, Number(session_id)), { trigger: 'alert' })
   })
 
+  await t.test('equal deliveries at once are one session, over two instances', async (t) => {
+    const two = await startOps(t, backend, ops.env)
+    const before = await alertSessions(ops)
+    const both = [ops, two, ops, two, ops, two]
+    const answers = await Promise.all(both.map((one) => deliver(one, alertmanager('Storm'))))
+    const triggered = answers.filter(({ status }) => status === 'triggered')
+    t.equal(triggered.length, 1)
+    t.equal(answers.filter(({ detail }) => detail?.startsWith('joined: ')).length, 5)
+    const session = Number(triggered[0]?.session_id)
+    await ended(ops, session)
+    t.same(await alertSessions(ops), [session, ...before])
+    t.match(await alertOf(ops, 'Storm'), { count: 6, outcome: 'triggered' })
+  })
+
+  await t.test('one that resolves while it is read starts nothing', async (t) => {
+    const answer = briefs.hold()
+    const asked = briefs.asked.length
+    const slow = deliver(ops, alertmanager('Short'))
+    await until(() => briefs.asked.length > asked, 'the model to be asked')
+    await deliver(ops, alertmanager('Short', 'resolved'))
+    answer('The brief.')
+    t.same(await slow, keptAs('resolved: nothing starts'))
+    t.match(await alertOf(ops, 'Short'), { outcome: 'resolved', sessions: [] })
+    briefs.answer(['The brief.'])
+  })
+
   await t.test('one that is being read takes its repeats', async (t) => {
     const answer = briefs.hold()
     const asked = briefs.asked.length
@@ -209,6 +235,23 @@ await onPostgres(t, 'alerts wait for the session that runs', async (t: Test, bac
     await ended(two, Number(session_id))
     t.ok(Number(session_id) > held)
     t.same(await alertSessions(two), [session_id, ...before])
+  })
+
+  await t.test('one whose reader was killed goes back to its place', async (t) => {
+    const held = await holdSession(two, gate)
+    await deliver(two, alertmanager('K'))
+    await deliver(two, alertmanager('L'))
+    await backend.query(
+      two.env,
+      `update ops.alerts set outcome = 'received', holder = '' where fingerprint = 'K'`,
+    )
+    const waits = async () => (await alertOf(two, 'K')).outcome === 'waiting'
+    await until(waits, 'it to wait again', 30_000)
+    gate.open(true)
+    await ended(two, held)
+    const [k, l] = [await becomes(two, 'triggered', 'K'), await becomes(two, 'triggered', 'L')]
+    t.ok(Number(k.session_id) < Number(l.session_id), 'the oldest first')
+    await ended(two, Number(l.session_id))
   })
 
   await t.test('Investigate takes one out of the queue', async (t) => {

@@ -32,7 +32,8 @@ export function startQueue(
     await endFullQueue(options)
     while (!isStopped()) {
       const now = clock.now()
-      const taken = await q.takeWaiting(db, { ...reader, now })
+      const { waiting } = await q.countInProgress(db, {})
+      const taken = waiting > 0 ? await takeWaiting(options, now) : undefined
       if (taken === undefined) return
       const silence = silenceOf(await listSilences(db, now), taken, now)
       if (silence === undefined) {
@@ -47,6 +48,13 @@ export function startQueue(
   const rounds = repeat(clock, ROUND_MS, 'waiting alerts', round, reports)
   sessions.onChange(() => void rounds.now())
   return rounds
+}
+
+function takeWaiting({ db, reader }: QueueOptions, now: Date) {
+  return db.transaction(async (tx) => {
+    await q.lockAlerts(tx, {})
+    return q.takeWaiting(tx, { ...reader, now })
+  })
 }
 
 /** Alerts that still fire wait for a session when their silence is over, once each. */

@@ -46,8 +46,11 @@ export type DeliveryResult =
   /** The server stops. A session that had just begun is stopped with it, and its alert reopened. */
   | { kind: 'stopping' }
 
-/** What reading an alert gives. One that waits is read again after the session that runs. */
-type ReadResult = Exclude<DeliveryResult, { kind: 'acknowledged' }> | Later
+/**
+ * What reading an alert gives. One that waits is read again after the session that runs; one that
+ * was resolved meanwhile is over.
+ */
+type ReadResult = Exclude<DeliveryResult, { kind: 'acknowledged' }> | Later | { kind: 'resolved' }
 type Later = { kind: 'acknowledged' } | { kind: 'waiting' }
 
 interface Triggered {
@@ -169,9 +172,17 @@ export function openAlerts(options: AlertsOptions) {
 }
 
 function answerOf(result: ReadResult): DeliveryResult {
-  if (result.kind === 'acknowledged') return { ...result, detail: undefined }
-  if (result.kind !== 'waiting') return result
-  return { kind: 'acknowledged', detail: 'queued: another session has just begun' }
+  const kind = 'acknowledged'
+  switch (result.kind) {
+    case 'acknowledged':
+      return { kind, detail: undefined }
+    case 'waiting':
+      return { kind, detail: 'queued: another session has just begun' }
+    case 'resolved':
+      return { kind, detail: 'resolved: nothing starts' }
+    default:
+      return result
+  }
 }
 
 /** Reads one delivery after the other, and starts a session if it may. */
@@ -197,6 +208,8 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
   ): Promise<ReadResult> {
     const { alert, tier } = work
     if (await hasSession(work)) return later(work)
+    const found = await q.findOutcome(db, { id: alert })
+    if (found?.outcome === 'resolved') return { kind: 'resolved' }
     const started = await sessions.start({ tier, trigger: 'alert', prompt, alert })
     if (started === undefined) return later(work)
     return { kind: 'triggered', session: started.id, tier: started.tier, ...about }
