@@ -111,15 +111,29 @@ await onPostgres(t, 'an alert that is held', async (t: Test, backend) => {
     t.match(text, new RegExp(`Found and done before[\\s\\S]*session ${session}<`))
   })
 
+  await t.test('a silence that begins meanwhile holds it back', async (t) => {
+    t.same(await deliver(two, alertmanager('Quiet')), keptAs('held for 60 s'))
+    const ends_at = new Date(Date.now() + 3_600_000).toISOString()
+    const body = { match: { alertname: 'Quiet' }, ends_at, reason: 'maintenance' }
+    const { json: silence } = await two.api<{ id: number }>('POST', '/silences', body)
+    await timePasses(backend, two.env, 61)
+    await becomes(two, 'silenced', 'Quiet')
+    await two.api('DELETE', `/silences/${silence.id}`)
+    await timePasses(backend, two.env, 0)
+    const { session_id } = await becomes(two, 'triggered', 'Quiet')
+    await ended(two, Number(session_id))
+    await deliver(two, alertmanager('Quiet', 'resolved', { service: 'shop' }))
+  })
+
   await t.test('the API lists alerts by state and service', async (t) => {
     const list = async (query: string) => {
       const { json } = await two.api<{ alerts: readonly ShownAlert[] }>('GET', `/alerts${query}`)
       return json.alerts.map(({ title }) => title)
     }
     await deliver(two, alertmanager('Other', 'resolved'))
-    t.same(await list(''), ['Other', 'Down'], 'the latest delivery first')
-    t.same(await list('?limit=1&offset=1'), ['Down'])
-    t.same(await list('?state=resolved'), ['Other'])
+    t.same(await list(''), ['Other', 'Quiet', 'Down'], 'the latest delivery first')
+    t.same(await list('?limit=1&offset=2'), ['Down'])
+    t.same(await list('?state=resolved'), ['Other', 'Quiet'])
     t.same(await list('?state=firing&service=shop'), ['Down'])
     t.same(await list('?service=none'), [])
     const page = await request(`${two.base}/alerts?state=resolved`)
