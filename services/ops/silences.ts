@@ -23,12 +23,7 @@ const MATCH =
   `must name 1 to ${MAX_LABELS} labels with their values, ` +
   `such as {"service": "shop"}, each of ${TEXT}`
 
-const Instant = (missing: string) =>
-  parsed(
-    Type.Unsafe<Date>({ type: 'string', format: 'date-time' }),
-    { wrong: `must be ${INSTANT_FORM}`, missing },
-    readInstant,
-  )
+const Instant = Type.Unsafe<Date>({ type: 'string', format: 'date-time' })
 
 /** What is silenced, and when: from now on unless it names another beginning. */
 export const SilenceRequest = Type.Object(
@@ -42,12 +37,12 @@ export const SilenceRequest = Type.Object(
       MATCH,
       [isMatch, MATCH],
     ),
-    starts_at: parsed(
-      Type.Optional(Type.Unsafe<Date>({ type: 'string', format: 'date-time' })),
-      `must be ${INSTANT_FORM}`,
+    starts_at: parsed(Type.Optional(Instant), `must be ${INSTANT_FORM}`, readInstant),
+    ends_at: parsed(
+      Instant,
+      { wrong: `must be ${INSTANT_FORM}`, missing: `is required and must be ${INSTANT_FORM}` },
       readInstant,
     ),
-    ends_at: Instant(`is required and must be ${INSTANT_FORM}`),
     reason: field(
       Type.String({ minLength: 1, maxLength: 500 }),
       { wrong: REASON, missing: `is required and ${REASON}` },
@@ -149,6 +144,8 @@ export function readSilence(texts: SilenceTexts, now: Date): SilenceRequest {
     if (!hasDuration) return {}
     const seconds = parseDuration(duration.trim())
     if (seconds === undefined) throw badRequest(`for must be ${DURATION_FORM}`, 'for')
+    // No date has a year beyond 275760.
+    if (seconds * 1_000 > MAX_MS) throw badRequest('for must be a year at most', 'for')
     const start = readInstant(given['starts_at']) ?? now
     return { ends_at: new Date(start.getTime() + seconds * 1_000).toISOString() }
   }

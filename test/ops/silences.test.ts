@@ -214,6 +214,7 @@ await t.test('the page, without script', async (t: Test) => {
     [{ for: '' }, 'for or ends_at must be given'],
     [{ ends_at: later() }, 'not both'],
     [{ for: 'long' }, 'a whole number with s, m, h or d'],
+    [{ for: '999999999d' }, 'must be a year at most'],
     [{ reason: '' }, 'is required'],
   ] as const) {
     const refused = await post('/silences', { ...fields, ...more })

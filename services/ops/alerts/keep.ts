@@ -1,5 +1,4 @@
-import { alertQueries as q } from '../../../db/ops/alerts.ts'
-import type { Executor } from '../../../db/client.ts'
+import { alertQueries as q, type AlertOutcome } from '../../../db/ops/alerts.ts'
 import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { listSilences } from '../silences.ts'
 import type { BriefOptions } from './brief.ts'
@@ -42,13 +41,9 @@ export function keepDelivery(
     if (decision.kind !== 'joined') {
       await q.setOutcome(tx, { id, tier, ...reader, ...outcomeOf(decision, now) })
     }
-    await noteFullness(tx, decision, now)
+    if (decision.kind === 'full') await noteFullQueue(tx, now)
     return { id, reading: count, decision, newest }
   })
-}
-
-async function noteFullness(tx: Executor, decision: Decision, now: Date): Promise<void> {
-  if (decision.kind === 'acknowledged' && decision.isFull) await noteFullQueue(tx, now)
 }
 
 function rowOf(read: ReadAlert, now: Date) {
@@ -66,9 +61,21 @@ function notAfter(now: Date, named: Date | null): Date {
   return named === null || named > now ? now : named
 }
 
-function outcomeOf(decision: Exclude<Decision, { kind: 'joined' }>, now: Date) {
+/** What becomes of a delivery that joins no earlier one. */
+type Taken = Exclude<Decision, { kind: 'joined' }>
+
+const OUTCOMES = {
+  read: 'received',
+  acknowledged: 'acknowledged',
+  full: 'acknowledged',
+  waiting: 'waiting',
+  resolved: 'resolved',
+  silenced: 'silenced',
+} as const satisfies Readonly<Record<Taken['kind'], AlertOutcome>>
+
+function outcomeOf(decision: Taken, now: Date) {
   return {
-    outcome: decision.kind === 'read' ? 'received' : decision.kind,
+    outcome: OUTCOMES[decision.kind],
     waiting_since: decision.kind === 'waiting' ? now : null,
     due_at: decision.kind === 'waiting' ? decision.due : null,
     silence: decision.kind === 'silenced' ? decision.silence : null,

@@ -27,8 +27,10 @@ export interface Situation {
 export type Decision =
   /** It is read now, and starts a session. */
   | { kind: 'read' }
-  /** A session runs, or too many wait: nothing starts by itself. */
-  | { kind: 'acknowledged'; detail: string | undefined; isFull: boolean }
+  /** A session runs: nothing starts by itself. */
+  | { kind: 'acknowledged'; detail: undefined }
+  /** It would wait, but too many do: nothing starts by itself. */
+  | { kind: 'full'; detail: string }
   /** It is a repeat of what waits, is being read or was just looked into. */
   | { kind: 'joined'; detail: string }
   | { kind: 'waiting'; detail: string; due: Date }
@@ -62,7 +64,7 @@ export function decide(
   const before = inProgress.waiting + inProgress.reading
   const waits = rules.hold > 0 || (rules.queue && (isRunning || before > 0))
   if (waits) return waitOf(inProgress.waiting, rules, now)
-  if (isRunning) return { kind: 'acknowledged', detail: undefined, isFull: false }
+  if (isRunning) return { kind: 'acknowledged', detail: undefined }
   return { kind: 'read' }
 }
 
@@ -87,8 +89,7 @@ function joinedBy(
 
 function waitOf(waiting: number, { hold }: AlertRules, now: Date): Decision {
   if (waiting >= MAX_WAITING) {
-    const detail = `not queued: ${waiting} alerts wait already`
-    return { kind: 'acknowledged', detail, isFull: true }
+    return { kind: 'full', detail: `not queued: ${waiting} alerts wait already` }
   }
   const detail = hold > 0 ? `held for ${hold} s` : `queued: ${waiting} before it`
   return { kind: 'waiting', detail, due: new Date(now.getTime() + hold * 1_000) }

@@ -15,7 +15,9 @@ interface QueueOptions extends Pick<BriefOptions, 'db' | 'clock' | 'log' | 'read
 const ROUND_MS = 5_000
 /** Released at a time. */
 const MAX_RELEASED = 50
+/** The key of the notice that too many wait, and what its events are about. */
 const FULL = 'alert queue'
+const ABOUT = { session: null, service: 'gatehouse' } as const
 
 /**
  * Has the alert read that has waited longest, once it is due and no session runs. What waits
@@ -94,5 +96,3 @@ async function endFullQueue({ db, clock }: QueueOptions): Promise<void> {
     await endNotice(tx, { ...ABOUT, level: 'info', message, now }, FULL)
   })
 }
-
-const ABOUT = { session: null, service: 'gatehouse' } as const
