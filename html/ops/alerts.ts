@@ -36,6 +36,8 @@ const OUTCOMES: Readonly<Record<AlertOutcome, readonly [string, string]>> = {
   silenced: ['open', 'a silence holds it back'],
 }
 const STATE_LOOK: Readonly<Record<AlertState, string>> = { firing: 'bad', resolved: 'verified' }
+/** Sessions whose summary an alert shows. */
+const MAX_CARDS = 5
 const STATES = anyOf('firing', 'resolved')
 
 const KEY = html`<code>OPS_CHAT_API_KEY</code>`
@@ -122,7 +124,7 @@ export interface ShownAlert {
   alert: Alert
   /** The texts of its deliveries, the latest first. */
   texts: Listed<AlertText>
-  /** The last sessions that looked into it. */
+  /** The sessions that looked into it, the latest first. */
   sessions: readonly AlertSession[]
 }
 
@@ -136,7 +138,7 @@ export function alertPage({ alert, texts, sessions }: ShownAlert): Page {
       ${alertPanel(alert)}
       ${
         sessions.length > 0 &&
-        section('sessions-title', 'Found and done before', cardsOf(sessions.map(sessionCard)))
+        section('sessions-title', 'Found and done before', sessionList(sessions))
       }
       ${
         alert.texts > 1 &&
@@ -144,6 +146,16 @@ export function alertPage({ alert, texts, sessions }: ShownAlert): Page {
       }
       ${nextLink(texts.older, 'Older texts')}`,
   }
+}
+
+/** What the newest found, and links to the others. */
+function sessionList(sessions: readonly AlertSession[]): Html {
+  const earlier = sessions.slice(MAX_CARDS)
+  return html`${cardsOf(sessions.slice(0, MAX_CARDS).map(sessionCard))}
+  ${
+    earlier.length > 0 &&
+    html`<p class="actions">Earlier: ${earlier.map(({ id }) => html`${sessionLink(id)} `)}</p>`
+  }`
 }
 
 function cardsOf(list: readonly Html[]): Html {

@@ -8,7 +8,7 @@ import { parsed, withDefault } from '../../kernel/validate.ts'
 import { readBytes } from '../../kernel/http/read-body.ts'
 import { jsonReply } from '../../kernel/http/reply.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
-import { MAX_RECALLED, MAX_RECALLED_SUMMARY } from '../../services/ops/alerts/recall.ts'
+import { MAX_RECALLED_SUMMARY } from '../../services/ops/alerts/recall.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
 import { keyHolder } from './access.ts'
 import { started } from './faults.ts'
@@ -25,6 +25,9 @@ const State = parsed(
 )
 const AlertQuery = Type.Object({ ...paging(50), state: State, service: Filter })
 
+/** Sessions of an alert that are shown. */
+const MAX_SESSIONS = 100
+
 /** An alert in a list of the API: without its text. */
 export const ListedAlert = Type.Omit(Alert, ['payload', 'texts', 'length'])
 
@@ -33,7 +36,9 @@ export const AlertDetail = Type.Object({
   ...ListedAlert.properties,
   payload: Type.String({ description: `Its first ${MAX_CHARACTERS} characters` }),
   length: Type.Integer({ description: 'Characters of the whole payload' }),
-  sessions: Type.Array(AlertSession),
+  sessions: Type.Array(AlertSession, {
+    description: `Those that looked into it, newest first, ${MAX_SESSIONS} at most`,
+  }),
 })
 const WEBHOOK_LIMIT = 1024 * 1024
 
@@ -96,12 +101,12 @@ export const alertEndpoints = [
     path: '/api/v1/alerts/:id',
     id: 'getAlert',
     tag: 'Alerts',
-    summary: 'Show an alert with its newest text and the last sessions that looked into it.',
+    summary: 'Show an alert with its newest text and the sessions that looked into it.',
     params,
     returns: { description: 'The alert', schema: AlertDetail },
     async answer({ app, params: { id } }) {
       const { texts: _texts, payload, ...alert } = await findAlert(app, id)
-      const sessions = await recalledOf(app, id)
+      const sessions = await sessionsOf(app, id)
       return { ...alert, payload: payload.slice(0, MAX_CHARACTERS).toWellFormed(), sessions }
     },
   }),
@@ -116,7 +121,7 @@ export const alertEndpoints = [
         readPage(`${PATH}/${id}`, query, (asked) =>
           q.listAlertTexts(app.ops.db, { ...asked, alert: id, characters: MAX_CHARACTERS }),
         ),
-        recalledOf(app, id),
+        sessionsOf(app, id),
       ])
       return { page: () => alertPage({ alert, texts, sessions }) }
     },
@@ -174,8 +179,8 @@ export const alertEndpoints = [
   }),
 ]
 
-function recalledOf({ ops }: OpsApp, alert: number) {
-  const bounds = { characters: MAX_RECALLED_SUMMARY, limit: MAX_RECALLED }
+function sessionsOf({ ops }: OpsApp, alert: number) {
+  const bounds = { characters: MAX_RECALLED_SUMMARY, limit: MAX_SESSIONS }
   return q.listAlertSessions(ops.db, { alert, before: null, ...bounds })
 }
 

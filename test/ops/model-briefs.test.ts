@@ -143,10 +143,11 @@ t.test('a session is told what was found and done when its alert fired before', 
   )
   t.same(
     shown.json.sessions.map((session) => session.id),
-    [id, ...ids.slice(2).toReversed()],
+    [id, ...ids.toReversed()],
   )
   t.match(shown.json.sessions[1], { operations: ['shop/restart-shop: exit code 0\nEARLIER'] })
   const page = await (await fetch(`${ops.base}/alerts/${await alertOf(id)}`)).text()
+  t.match(page, new RegExp(`Earlier:[^]*session ${ids[1]}<[^]*session ${ids[0]}<`))
   t.match(page, /Found and done before[\s\S]*Look 6: y+[\s\S]*shop\/restart-shop: exit code 0/)
 })
 
