@@ -56,6 +56,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   checks: async () => await import('./ops-checks.ts'),
   assistant: async () => await import('./assistant.ts'),
   agent: async () => await import('./agent.ts'),
+  silences: async () => await import('./silences.ts'),
   import: async () => await import('./links.ts'),
   export: async () => await import('./links.ts'),
   audit: async () => await import('./audit.ts'),

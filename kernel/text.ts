@@ -22,6 +22,23 @@ export function decodeSegment(segment: string): string | undefined {
   return text?.includes('\0') ? undefined : text
 }
 
+/**
+ * Whether a text fits a pattern, in which `*` stands for any characters. It searches each piece
+ * once, after the one before: a regular expression could stall the thread.
+ */
+export function fitsPattern(text: string, pattern: string): boolean {
+  if (!pattern.includes('*')) return text === pattern
+  const [first = '', ...rest] = pattern.split('*')
+  const last = rest.pop() ?? ''
+  let at = first.length
+  for (const part of rest) {
+    const found = text.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return text.startsWith(first) && text.endsWith(last) && text.length >= at + last.length
+}
+
 /** A text without the characters at its end that `dropped` matches; `/-+$/` would be quadratic. */
 export function trimEnd(text: string, dropped: RegExp): string {
   let end = text.length

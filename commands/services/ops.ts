@@ -71,6 +71,11 @@ export const openService: OpenService = async (context) => {
     alertMaxTier: () => config.current.OPS_ALERT_MAX_TIER ?? config.current.OPS_MAX_TIER,
     investigateCooldownS: () => config.current.OPS_INVESTIGATE_COOLDOWN_S,
     dayBudget: () => config.current.OPS_DAY_BUDGET_USD,
+    alertRules: () => ({
+      hold: config.current.OPS_ALERT_HOLD_S,
+      dedup: config.current.OPS_ALERT_DEDUP_S,
+      queue: config.current.OPS_ALERT_QUEUE,
+    }),
     random: randomBytes,
     notifyUrls: () => config.current.OPS_NOTIFY_URL ?? [],
     secretBox: context.secrets.box,

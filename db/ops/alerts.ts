@@ -1,8 +1,30 @@
 import Type from 'typebox'
+import { Session } from './sessions.ts'
 import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../sql-file.ts'
 
-export const AlertOutcome = Type.Enum(['received', 'acknowledged', 'failed', 'triggered'])
+export const AlertOutcome = Type.Enum([
+  'received',
+  'acknowledged',
+  'failed',
+  'triggered',
+  'waiting',
+  'resolved',
+  'silenced',
+])
 export type AlertOutcome = Type.Static<typeof AlertOutcome>
+
+export const AlertState = Type.Enum(['firing', 'resolved'])
+export type AlertState = Type.Static<typeof AlertState>
+
+/** What a silence compares with what it matches. */
+const Labelled = {
+  source: nullable(Type.String()),
+  service: nullable(Type.String()),
+  title: Type.String(),
+  labels: Type.Record(Type.String(), Type.String()),
+}
+const LabelledAlert = Type.Object(Labelled)
+export type LabelledAlert = Type.Static<typeof LabelledAlert>
 
 /**
  * All deliveries of one alert. Title and payload are those of the newest delivery; `texts` counts
@@ -11,14 +33,20 @@ export type AlertOutcome = Type.Static<typeof AlertOutcome>
 export const Alert = Type.Object({
   id: Type.Integer(),
   fingerprint: Type.String(),
-  source: nullable(Type.String()),
-  title: Type.String(),
+  ...Labelled,
   payload: Type.String(),
-  count: Type.Integer(),
+  count: Type.Integer({ description: 'Deliveries' }),
   first_seen: Timestamp,
   last_seen: Timestamp,
+  state: AlertState,
+  firing_since: Timestamp,
+  resolved_at: nullable(Timestamp),
+  firings: Type.Integer({ description: 'How often it began to fire' }),
   outcome: AlertOutcome,
   problem: nullable(Type.String()),
+  /** Of one that waits: no session starts before. */
+  due_at: nullable(Timestamp),
+  /** The newest session that looks or looked into it. */
   session_id: nullable(Type.Integer()),
   texts: Type.Integer(),
   /** Characters of the whole payload. */
@@ -26,14 +54,33 @@ export const Alert = Type.Object({
 })
 export type Alert = Type.Static<typeof Alert>
 
+/** A session that looked into an alert. `operations` has a line for each that it ran. */
+export const AlertSession = Type.Object({
+  ...Type.Pick(Session, ['id', 'tier', 'status', 'trigger', 'started_at', 'ended_at']).properties,
+  summary: nullable(Type.String()),
+  operations: Type.Array(Type.String()),
+})
+export type AlertSession = Type.Static<typeof AlertSession>
+
 /** One of the texts in which an alert was delivered. */
 const AlertText = Type.Pick(Alert, [
   ...(['title', 'payload', 'length', 'count', 'first_seen', 'last_seen'] as const),
 ])
 export type AlertText = Type.Static<typeof AlertText>
 
-/** A delivery of an alert: the alert's id, and the number of the delivery. */
-const Delivery = Type.Pick(Alert, ['id', 'count'])
+/** What the next delivery of an alert meets. */
+const EarlierAlert = Type.Object({
+  ...Type.Pick(Alert, ['id', 'outcome', 'state', 'session_id']).properties,
+  session_at: nullable(Timestamp),
+})
+export type EarlierAlert = Type.Static<typeof EarlierAlert>
+
+/** How many alerts wait for a session, and how many are being read. */
+const InProgress = Type.Object({ waiting: Type.Integer(), reading: Type.Integer() })
+export type InProgress = Type.Static<typeof InProgress>
+
+/** A delivery that is read: the alert's id, and the number of the delivery. */
+const Delivery = Type.Object({ id: Type.Integer(), reading: Type.Integer() })
 export type Delivery = Type.Static<typeof Delivery>
 
 /** An alert whose newest delivery is being read. Its holder is blank while no process reads it. */
@@ -47,52 +94,106 @@ const AlertInProgress = Type.Object({
 })
 export type AlertInProgress = Type.Static<typeof AlertInProgress>
 
-const AdoptedAlert = Type.Object({
+/** An alert that this process reads, without a sender that waits for the answer. */
+const TakenAlert = Type.Object({
   ...Delivery.properties,
+  ...Labelled,
   tier: Type.Integer(),
-  title: Type.String(),
+  waiting_since: nullable(Timestamp),
   payload: Type.String(),
+})
+export type TakenAlert = Type.Static<typeof TakenAlert>
+
+const UnsilencedAlert = Type.Object({
+  id: Type.Integer(),
+  silence_id: nullable(Type.Integer()),
+  ...Labelled,
+})
+
+/** Since when alerts are turned away because too many wait; null while they are not. */
+const FullQueue = Type.Object({ queue_full_since: nullable(Timestamp) })
+
+const Recalled = Type.Object({
+  ...Type.Pick(Alert, ['id', 'firings', 'first_seen']).properties,
+  chain: Type.Integer(),
 })
 
 /** The process that reads an alert. */
 const reader = { holder: 'text', machine: 'text' } as const
 const listed = { offset: 'int8', limit: 'int8' } as const
+/** Null for all. */
+const filters = { state: 'text?', service: 'text?' } as const
 
 export const alertQueries = sqlFile('sql/ops/alerts.sql', {
-  saveAlert: one(Delivery, {
+  lockAlerts: exec({}),
+  findEarlier: optional(EarlierAlert, { fingerprint: 'text' }),
+  countInProgress: one(InProgress, {}),
+  saveAlert: one(Type.Pick(Alert, ['id', 'count']), {
     fingerprint: 'text',
     source: 'text?',
+    service: 'text?',
+    labels: 'jsonb',
     content: 'text',
     title: 'text',
     payload: 'text',
+    state: 'text',
+    firing_since: 'timestamptz',
+    resolved_at: 'timestamptz?',
+    now: 'timestamptz',
+  }),
+  setOutcome: exec({
+    id: 'int8',
     outcome: 'text',
     tier: 'int2',
-    now: 'timestamptz',
+    waiting_since: 'timestamptz?',
+    due_at: 'timestamptz?',
+    silence: 'int8?',
     ...reader,
   }),
   noteAlert: exec({
     id: 'int8',
-    count: 'int4',
+    reading: 'int4',
     outcome: 'text',
     problem: 'text?',
+    now: 'timestamptz',
     ...reader,
   }),
+  readFullQueue: one(FullQueue, {}),
+  beginFullQueue: optional(FullQueue, { now: 'timestamptz' }),
+  endFullQueue: optional(Type.Object({ only_row: Type.Boolean() }), { most: 'int8' }),
+  findOutcome: optional(Type.Pick(Alert, ['outcome']), { id: 'int8' }),
+  takeWaiting: optional(TakenAlert, { now: 'timestamptz', ...reader }),
+  holdBack: exec({ id: 'int8', reading: 'int4', silence: 'int8', ...reader }),
+  listUnsilenced: many(UnsilencedAlert, { now: 'timestamptz', limit: 'int8' }),
+  releaseAlert: exec({
+    id: 'int8',
+    silence: 'int8?',
+    next: 'int8?',
+    now: 'timestamptz',
+  }),
   claimTelling: optional(Type.Pick(Alert, ['id']), { id: 'int8', now: 'timestamptz' }),
-  linkSession: exec({ id: 'int8', session: 'int8' }),
+  noteSession: exec({ id: 'int8' }),
   reopenAlert: exec({ session: 'int8', problem: 'text' }),
   findSessionAlert: optional(Type.Pick(Alert, ['title', 'source', 'payload']), {
     session: 'int8',
   }),
   findAlertOf: optional(Type.Pick(Alert, ['id', 'title']), { session: 'int8' }),
   listAlertsInProgress: many(AlertInProgress, { limit: 'int8' }),
-  adoptAlert: optional(AdoptedAlert, {
+  adoptAlert: optional(TakenAlert, {
     id: 'int8',
     reading_since: 'timestamptz',
     ...reader,
   }),
-  listAlerts: many(Alert, { characters: 'int4', ...listed }),
-  countAlerts: one(Type.Object({ count: Type.Integer() }), { limit: 'int8' }),
+  listAlerts: many(Alert, { characters: 'int4', ...filters, ...listed }),
+  countAlerts: one(Type.Object({ count: Type.Integer() }), { ...filters, limit: 'int8' }),
   findAlert: optional(Alert, { id: 'int8' }),
+  listAlertSessions: many(AlertSession, {
+    alert: 'int8',
+    before: 'int8?',
+    characters: 'int4',
+    limit: 'int8',
+  }),
+  findRecallOf: optional(Recalled, { session: 'int8' }),
   listAlertTexts: many(AlertText, { alert: 'int8', characters: 'int4', ...listed }),
   takeBriefLock: optional(Type.Object({ brief_until: Timestamp }), {
     ...reader,

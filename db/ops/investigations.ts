@@ -60,6 +60,7 @@ export const investigationQueries = sqlFile('sql/ops/investigations.sql', {
   }),
   saveInvestigations: exec({ checks: 'jsonb', now: 'timestamptz', session: 'int8' }),
   forgetSession: one(Type.Object({ checks: Type.Integer() }), { session: 'int8' }),
+  resolveAlerts: exec({ now: 'timestamptz' }),
   findInvestigation: optional(Investigation, { id: 'int8' }),
   listLastResults: many(LastResult, ofChecks),
   listLastPeriods: many(LastPeriod, ofChecks),

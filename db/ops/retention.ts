@@ -24,4 +24,5 @@ export const retentionQueries = sqlFile('sql/ops/retention.sql', {
   pruneCheckPeriods: prune,
   pruneChecks: prune,
   pruneMutes: prune,
+  pruneSilences: prune,
 })

@@ -1,7 +1,13 @@
-import type { Alert, AlertOutcome, AlertText } from '../../db/ops/alerts.ts'
+import type {
+  Alert,
+  AlertOutcome,
+  AlertSession,
+  AlertState,
+  AlertText,
+} from '../../db/ops/alerts.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
-import { postForm, submit } from '../form.ts'
+import { anyOf, field, filterForm, postForm, select, submit } from '../form.ts'
 import {
   countLine,
   countUpTo,
@@ -11,9 +17,10 @@ import {
   longText,
   nextLink,
   rowLink,
+  section,
 } from '../parts.ts'
 import { tableRow, timeTag } from '../parts.ts'
-import { opsView, sessionLink, shortText, type Listed } from './layout.ts'
+import { opsView, sessionLink, shortText, statusBadge, type Listed } from './layout.ts'
 
 /** How much of a payload is shown: a page of whole ones could take all memory. */
 export const MAX_CHARACTERS = 20_000
@@ -24,7 +31,14 @@ const OUTCOMES: Readonly<Record<AlertOutcome, readonly [string, string]>> = {
   acknowledged: ['open', 'kept: nothing was started'],
   failed: ['bad', 'kept: no brief could be written'],
   triggered: ['verified', 'started a session'],
+  waiting: ['token', 'waits for a session'],
+  resolved: ['verified', 'over: nothing starts'],
+  silenced: ['open', 'a silence holds it back'],
 }
+const STATE_LOOK: Readonly<Record<AlertState, string>> = { firing: 'bad', resolved: 'verified' }
+/** Sessions whose summary an alert shows. */
+const MAX_CARDS = 5
+const STATES = anyOf('firing', 'resolved')
 
 const KEY = html`<code>OPS_CHAT_API_KEY</code>`
 const NO_ALERTS = html`No alerts yet. Have your monitoring tool post to
@@ -32,33 +46,51 @@ const NO_ALERTS = html`No alerts yet. Have your monitoring tool post to
 
 /** What `/alerts` shows. */
 export interface FoundAlerts extends Listed<Alert> {
+  /** Filters; null for all. */
+  state: string | null
+  service: string | null
   /** How many there are; counted up to `MAX_COUNT`. */
   count: number
 }
 
 /** `/alerts`, the latest delivery first. */
-export function alertsView({ rows, older, count }: FoundAlerts): View {
+export function alertsView(found: FoundAlerts): View {
+  const { rows, older, count, state, service } = found
+  const isFiltered = state !== null || service !== null
   const content = html`<section id="alerts-results" aria-label="Alerts">
     ${count > 0 && countLine(countUpTo(count, 'alert'))}
     ${listTable({
       bodyId: 'alert-rows',
       caption: 'Alerts, the latest delivery first',
       kind: 'feed',
-      columns: ['Alert', 'Outcome', { number: 'Deliveries' }, 'Session', 'Last', 'Look into it'],
+      columns: ['Alert', 'State', { number: 'Deliveries' }, 'Session', 'Last', 'Look into it'],
       rows: rows.map(alertRow),
-      whenEmpty: emptyState(NO_ALERTS),
+      whenEmpty: emptyState(isFiltered ? 'No alerts match these filters.' : NO_ALERTS),
       // A list with all rows needs no line at its end.
       ...(rows.length < count && { more: { next: older ?? null, label: 'Older alerts' } }),
     })}
   </section>`
-  return opsView('Alerts', content)
+  return opsView('Alerts', content, { above: alertFilter(found) })
+}
+
+function alertFilter({ state, service }: FoundAlerts): Html {
+  const form = { id: 'filter', typed: { state: state ?? '', service: service ?? '' } }
+  return html`<p class="actions"><a href="/silences">Silences</a></p>
+    ${filterForm(
+      'Alerts',
+      { path: '/alerts', results: 'alerts-results' },
+      html`${select(form, 'state', 'State', STATES, 'half')}
+      ${field(form, 'service', 'Service', { width: 'half' })} ${submit('Filter', {})}`,
+    )}`
 }
 
 function alertRow(alert: Alert): Html {
   const { id, title, outcome, problem, source, count, texts, last_seen } = alert
   const session = alert.session_id
   const [look, meaning] = OUTCOMES[outcome]
-  const what = [source, problem ?? meaning].filter(Boolean).join(': ')
+  const { service, state } = alert
+  const from = [source, service].filter(Boolean).join(', ')
+  const what = [from, problem ?? meaning].filter(Boolean).join(': ')
   return tableRow(
     { 'data-id': id },
     {
@@ -66,7 +98,8 @@ function alertRow(alert: Alert): Html {
         <span class="detail"
           >${shortText(what, 200)}${texts > 1 && html`; ${texts} different texts`}</span
         >`,
-      verify: html`<span class="badge ${look}">${outcome}</span>`,
+      verify: html`<span class="badge ${STATE_LOOK[state]}">${state}</span>
+        ${outcome !== state && html`<span class="badge ${look}">${outcome}</span>`}`,
       number: html`${count}
         <span class="narrow-only">${count === 1 ? 'delivery' : 'deliveries'}</span>`,
       session: session !== null && sessionLink(session),
@@ -86,40 +119,107 @@ function investigateForm({ id, title }: Pick<Alert, 'id' | 'title'>): Html {
   )
 }
 
-/** `/alerts/{id}`: the alert and the texts of its deliveries, the latest first. */
-export function alertPage(alert: Alert, { rows, older }: Listed<AlertText>): Page {
-  const { id, texts } = alert
+/** What `/alerts/{id}` shows. */
+export interface ShownAlert {
+  alert: Alert
+  /** The texts of its deliveries, the latest first. */
+  texts: Listed<AlertText>
+  /** The sessions that looked into it, the latest first. */
+  sessions: readonly AlertSession[]
+}
+
+/** `/alerts/{id}`. */
+export function alertPage({ alert, texts, sessions }: ShownAlert): Page {
+  const { id } = alert
   return {
     title: `Alert ${id}`,
     section: 'alerts',
     body: html`<p class="crumb"><a href="/alerts">Alerts</a> / ${id}</p>
       ${alertPanel(alert)}
       ${
-        texts > 1 &&
-        html`<h2>${texts} different texts</h2>
-          <div class="cards">${rows.map(textCard)}</div>`
+        sessions.length > 0 &&
+        section('sessions-title', 'Found and done before', sessionList(sessions))
       }
-      ${nextLink(older, 'Older texts')}`,
+      ${
+        alert.texts > 1 &&
+        section('texts-title', `${alert.texts} different texts`, cardsOf(texts.rows.map(textCard)))
+      }
+      ${nextLink(texts.older, 'Older texts')}`,
   }
 }
 
+/** What the newest found, and links to the others. */
+function sessionList(sessions: readonly AlertSession[]): Html {
+  const earlier = sessions.slice(MAX_CARDS)
+  return html`${cardsOf(sessions.slice(0, MAX_CARDS).map(sessionCard))}
+  ${
+    earlier.length > 0 &&
+    html`<p class="actions">Earlier: ${earlier.map(({ id }) => html`${sessionLink(id)} `)}</p>`
+  }`
+}
+
+function cardsOf(list: readonly Html[]): Html {
+  return html`<div class="cards">${list}</div>`
+}
+
 function alertPanel(alert: Alert): Html {
-  const { id, title, outcome, session_id: session } = alert
-  const [look, meaning] = OUTCOMES[outcome]
+  const { id, title, outcome, state } = alert
+  const [, meaning] = OUTCOMES[outcome]
   return html`<article class="panel card" id="alert-${id}" aria-labelledby="alert-title">
     <div class="title-line">
       <h1 id="alert-title"><bdi>${title}</bdi></h1>
-      <span class="badge ${look}">${outcome}</span>
+      <span class="badge ${STATE_LOOK[state]}">${state}</span>
     </div>
     ${facts({
+      State: stateLine(alert),
       Outcome: meaning,
+      'Not before': alert.due_at !== null && timeTag(alert.due_at, 'exact'),
       Problem: alert.problem ?? false,
+      Service: alert.service ?? false,
       Source: alert.source ?? false,
+      Labels: labelsText(alert),
       Received: received(alert),
       First: timeTag(alert.first_seen),
-      Session: session !== null && sessionLink(session),
     })}
-    ${payloadText(alert, 'Newest delivery')} ${investigateForm(alert)}
+    ${payloadText(alert, 'Newest delivery')}
+    <div class="actions">
+      ${investigateForm(alert)} <a href="/silences?alert=${id}">Silence it</a>
+    </div>
+  </article>`
+}
+
+function stateLine({ state, firing_since, resolved_at, firings }: Alert): Html {
+  const often = firings > 1 && html`, for the ${ordinal(firings)} time`
+  if (resolved_at === null) return html`${state} since ${timeTag(firing_since)}${often}`
+  return html`${state} ${timeTag(resolved_at)}, fired since ${timeTag(firing_since)}${often}`
+}
+
+function ordinal(count: number): string {
+  const isTeen = count % 100 >= 11 && count % 100 <= 13
+  const end = isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][count % 10] ?? 'th')
+  return `${count}${end}`
+}
+
+function labelsText({ labels }: Alert): Html | false {
+  const pairs = Object.entries(labels)
+  if (pairs.length === 0) return false
+  return html`<bdi>${pairs.map(([name, value]) => `${name}=${value}`).join(', ')}</bdi>`
+}
+
+function sessionCard({ id, status, started_at, summary, operations }: AlertSession): Html {
+  return html`<article class="panel card">
+    <div class="title-line">
+      <h3>${sessionLink(id)}</h3>
+      ${statusBadge(status)}
+    </div>
+    <p class="muted">${timeTag(started_at)}</p>
+    ${summary !== null && html`<p><bdi>${shortText(summary, 800)}</bdi></p>`}
+    ${
+      operations.length > 0 &&
+      html`<ul>
+        ${operations.map((line) => html`<li><bdi>${line}</bdi></li>`)}
+      </ul>`
+    }
   </article>`
 }
 

@@ -1,21 +1,45 @@
 import Type from 'typebox'
-import { alertQueries as q, type Alert } from '../../db/ops/alerts.ts'
+import { Alert, alertQueries as q, AlertSession, AlertState } from '../../db/ops/alerts.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { alertPage, alertsView, MAX_CHARACTERS } from '../../html/ops/alerts.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
 import { found, badRequest, Fault } from '../../kernel/fault.ts'
+import { parsed, withDefault } from '../../kernel/validate.ts'
 import { readBytes } from '../../kernel/http/read-body.ts'
 import { jsonReply } from '../../kernel/http/reply.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
+import { MAX_RECALLED_SUMMARY } from '../../services/ops/alerts/recall.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
 import { keyHolder } from './access.ts'
 import { started } from './faults.ts'
-import { form, idOf, page, raw, type OpsApp } from './kit.ts'
-import { paging, readPage } from './paging.ts'
+import { api, form, idOf, page, raw, type OpsApp } from './kit.ts'
+import { Filter, listApi, paging, readPage } from './paging.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }
-const AlertQuery = Type.Object(paging(50))
+const TextsQuery = Type.Object(paging(50))
+const State = parsed(
+  withDefault(nullable(AlertState), null),
+  'must be firing or resolved',
+  (given) => (given === '' ? null : AlertState.enum.find((state) => state === given)),
+)
+const AlertQuery = Type.Object({ ...paging(50), state: State, service: Filter })
+
+/** Sessions of an alert that are shown. */
+const MAX_SESSIONS = 100
+
+/** An alert in a list of the API: without its text. */
+export const ListedAlert = Type.Omit(Alert, ['payload', 'texts', 'length'])
+
+/** An alert with its newest text, and what was found and done the last times that it fired. */
+export const AlertDetail = Type.Object({
+  ...ListedAlert.properties,
+  payload: Type.String({ description: `Its first ${MAX_CHARACTERS} characters` }),
+  length: Type.Integer({ description: 'Characters of the whole payload' }),
+  sessions: Type.Array(AlertSession, {
+    description: `Those that looked into it, newest first, ${MAX_SESSIONS} at most`,
+  }),
+})
 const WEBHOOK_LIMIT = 1024 * 1024
 
 /** What became of a delivery: a session, or one runs already. */
@@ -24,6 +48,12 @@ export const AlertReceipt = Type.Object({
   status: Type.Enum(['triggered', 'acknowledged']),
   tier: Type.Optional(Type.Integer({ description: 'Of the session, when there is one' })),
   message: Type.Optional(Type.String({ description: 'Why there is no session' })),
+  detail: Type.Optional(
+    Type.String({
+      description: 'What becomes of it, where a setting of alerts or a silence decides',
+      examples: ['held for 60 s'],
+    }),
+  ),
 })
 
 /** The body of 502 and 503. */
@@ -50,22 +80,50 @@ export const alertEndpoints = [
       const [listed, { count }] = await Promise.all([
         // A row shows no payload.
         readPage(PATH, query, (asked) => q.listAlerts(ops.db, { ...asked, characters: 0 })),
-        q.countAlerts(ops.db, { limit: MAX_COUNT + 1 }),
+        q.countAlerts(ops.db, { ...query, limit: MAX_COUNT + 1 }),
       ])
-      return alertsView({ ...listed, count })
+      return alertsView({ ...query, ...listed, count })
+    },
+  }),
+
+  listApi('Alerts', {
+    summary: 'List the alerts, the latest delivery first.',
+    row: ListedAlert,
+    query: AlertQuery,
+    async list({ app: { ops }, query }) {
+      const rows = await q.listAlerts(ops.db, { ...query, characters: 0 })
+      return rows.map(toListed)
+    },
+  }),
+
+  api({
+    method: 'GET',
+    path: '/api/v1/alerts/:id',
+    id: 'getAlert',
+    tag: 'Alerts',
+    summary: 'Show an alert with its newest text and the sessions that looked into it.',
+    params,
+    returns: { description: 'The alert', schema: AlertDetail },
+    async answer({ app, params: { id } }) {
+      const { texts: _texts, payload, ...alert } = await findAlert(app, id)
+      const sessions = await sessionsOf(app, id)
+      return { ...alert, payload: payload.slice(0, MAX_CHARACTERS).toWellFormed(), sessions }
     },
   }),
 
   page({
     path: `${PATH}/:id`,
     params,
-    query: AlertQuery,
+    query: TextsQuery,
     async answer({ app, params: { id }, query }) {
       const alert = await findAlert(app, id)
-      const texts = await readPage(`${PATH}/${id}`, query, (asked) =>
-        q.listAlertTexts(app.ops.db, { ...asked, alert: id, characters: MAX_CHARACTERS }),
-      )
-      return { page: () => alertPage(alert, texts) }
+      const [texts, sessions] = await Promise.all([
+        readPage(`${PATH}/${id}`, query, (asked) =>
+          q.listAlertTexts(app.ops.db, { ...asked, alert: id, characters: MAX_CHARACTERS }),
+        ),
+        sessionsOf(app, id),
+      ])
+      return { page: () => alertPage({ alert, texts, sessions }) }
     },
   }),
 
@@ -93,7 +151,8 @@ export const alertEndpoints = [
       description:
         'Any body that is not blank. The integer `tier` at the top of a JSON object is the tier ' +
         'to start at, clamped to the maximum; it is 1 otherwise. While a session runs, the alert ' +
-        'is kept and nothing is started.',
+        'is kept and nothing is started. With OPS_ALERT_HOLD_S, OPS_ALERT_DEDUP_S or ' +
+        'OPS_ALERT_QUEUE, and while a silence matches, `detail` says what becomes of it.',
       body: Type.Unknown({
         description: 'Whatever the tool sends',
         examples: [{ service: 'shop', problem: 'answers 502 since 10:40', tier: 2 }],
@@ -120,6 +179,15 @@ export const alertEndpoints = [
   }),
 ]
 
+function sessionsOf({ ops }: OpsApp, alert: number) {
+  const bounds = { characters: MAX_RECALLED_SUMMARY, limit: MAX_SESSIONS }
+  return q.listAlertSessions(ops.db, { alert, before: null, ...bounds })
+}
+
+function toListed({ payload: _payload, texts: _texts, length: _length, ...alert }: Alert) {
+  return alert
+}
+
 async function findAlert({ ops }: OpsApp, id: number): Promise<Alert> {
   return found(await q.findAlert(ops.db, { id }), 'alert')
 }
@@ -139,9 +207,12 @@ function receiptOf(result: DeliveryResult): Type.Static<typeof AlertReceipt> {
     const { session, tier } = result
     return { session_id: session, status: 'triggered', tier }
   }
+  const { detail, problem } = result
+  const kept = 'the alert is kept, and nothing was started'
+  const none = { session_id: null, status: 'acknowledged' } as const
+  if (detail !== undefined) return { ...none, message: kept, detail }
   // Not the whole reason: it names who paused them.
-  const isPaused = result.problem !== undefined
+  const isPaused = problem !== undefined
   const why = isPaused ? 'investigations are paused' : 'a session is running or has just run'
-  const message = `${why}; the alert is kept, and nothing was started`
-  return { session_id: null, status: 'acknowledged', message }
+  return { ...none, message: `${why}; ${kept}` }
 }

@@ -6,7 +6,9 @@ import { Session } from '../../db/ops/sessions.ts'
 import type { ApiDescription, Operation } from '../../kernel/openapi.ts'
 import { Config, ConfigUpdate } from '../../services/ops/config.ts'
 import { MemoryCreation, MemoryUpdate } from '../../services/ops/memories.ts'
-import { AlertProblem, AlertReceipt } from './alerts.ts'
+import { Silence } from '../../db/ops/silences.ts'
+import { SilenceRequest } from '../../services/ops/silences.ts'
+import { AlertDetail, AlertProblem, AlertReceipt, ListedAlert } from './alerts.ts'
 import { SessionDetail } from './sessions.ts'
 
 /** ops.md section 2, error body. */
@@ -48,7 +50,8 @@ export function describeOps(
       Cooldowns: 'What was done to services lately',
       Config: 'The configuration that runs',
       Pause: 'The switch that stops what the agent does by itself',
-      Alerts: 'Where monitoring tools deliver',
+      Alerts: 'Where monitoring tools deliver, and what they delivered',
+      Silences: 'Times in which alerts start no session',
     },
     operations,
     schemas: {
@@ -61,8 +64,12 @@ export function describeOps(
       Cooldown: ActionSummary,
       Config,
       ConfigUpdate,
+      Alert: ListedAlert,
+      AlertDetail,
       AlertReceipt,
       AlertProblem,
+      Silence,
+      SilenceRequest,
       Error: ErrorBody,
     },
     refusals: Object.fromEntries(refusals),

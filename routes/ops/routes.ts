@@ -25,6 +25,7 @@ import { noticeEndpoints } from './notices.ts'
 import { operationEndpoints } from './operations.ts'
 import { pauseEndpoints } from './pause.ts'
 import { sessionEndpoints } from './sessions.ts'
+import { silenceEndpoints } from './silences.ts'
 import { statusEndpoints } from './status.ts'
 import { toolEndpoints } from './tools.ts'
 import { waitingEndpoints } from './waiting.ts'
@@ -61,6 +62,7 @@ const ENDPOINTS = [
   ...eventEndpoints,
   ...noticeEndpoints,
   ...alertEndpoints,
+  ...silenceEndpoints,
   ...memoryEndpoints,
   ...operationEndpoints,
   ...approvalEndpoints,

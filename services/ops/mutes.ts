@@ -130,6 +130,8 @@ function timesOf({ for: seconds, from = undefined, until }: MuteRequest, now: Da
   if ((seconds === undefined) === (until === undefined)) {
     throw badRequest('for or until must be given, and not both', 'for')
   }
+  if (seconds !== undefined && seconds > MAX_S)
+    throw badRequest('for must end within a year', 'for')
   const starts_at = from ?? now
   const ends_at = until ?? new Date(starts_at.getTime() + (seconds ?? 0) * 1_000)
   const end = until === undefined ? 'for' : 'until'

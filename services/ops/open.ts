@@ -7,6 +7,7 @@ import { openAlerts } from './alerts/receive.ts'
 import { startApprovals } from './approvals/run.ts'
 import type { ApprovalOptions } from './approvals/take.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
+import type { AlertRules } from './alerts/outcome.ts'
 import { openRunningConfig, type Config } from './config.ts'
 import { createBeats } from './beats.ts'
 import { startCheckMeasures } from './checks/health.ts'
@@ -50,6 +51,7 @@ export interface OpsOptions
   synthesis: (config: Config) => Promise<SynthesisConfig>
   /** The highest tier that the sender of an alert may ask for. */
   alertMaxTier: () => number
+  alertRules: () => AlertRules
   random: RandomBytes
 }
 

@@ -92,6 +92,7 @@ async function pruneChecks(
     [q.pruneCheckPeriods, CHECK_DAYS_MS],
     [q.pruneChecks, HOURS_MS],
     [q.pruneMutes, HOURS_MS],
+    [q.pruneSilences, HOURS_MS],
   ] as const) {
     removed += await prune(query, keptMs)
   }

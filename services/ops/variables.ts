@@ -31,6 +31,10 @@ const budget = {
   },
 } as const
 
+function seconds(max: number) {
+  return { ...integer({ min: 0, max, of: 'seconds' }), counts: 'at once' } as const
+}
+
 /** The variables of the ops service. */
 export const opsVariables = {
   OPS_ADDR: address('127.0.0.1:8082'),
@@ -43,6 +47,9 @@ export const opsVariables = {
     flag: 'webhook-system-prompt',
   },
   OPS_BRIEF_FALLBACK: { ...trueOrFalse, counts: 'at once', default: 'false' },
+  OPS_ALERT_HOLD_S: { ...seconds(86_400), default: '0' },
+  OPS_ALERT_DEDUP_S: { ...seconds(7 * 86_400), default: '0' },
+  OPS_ALERT_QUEUE: { ...trueOrFalse, counts: 'at once', default: 'false' },
   OPS_MODEL_URL: {
     form: 'an http:// or https:// URL that ends in /v1',
     counts: 'at once',

@@ -150,20 +150,31 @@ create index approvals_by_session on ops.approvals (session_id);
 create index approvals_by_action on ops.approvals (action_id);
 create index approvals_by_time on ops.approvals (created_at);
 
--- Deliveries to the alert webhook, grouped by fingerprint. Every delivery is kept, whatever its outcome.
+-- Deliveries to the alert webhook, grouped by fingerprint. Every delivery is kept, whatever its outcome. The sessions that look
+-- into an alert name it.
 create table ops.alerts (
   id            bigint           generated always as identity primary key,
   fingerprint   text collate "C" not null,
   source        text,
+  service       text collate "C",
+  labels        jsonb            not null default '{}',
   count         integer          not null default 1,
   first_seen    timestamptz(3)   not null,
   last_seen     timestamptz(3)   not null,
-  -- The columns from here on are about the newest delivery.
-  outcome       text             not null check (outcome in ('received', 'acknowledged', 'failed', 'triggered')),
+  state         text collate "C" not null default 'firing' check (state in ('firing', 'resolved')),
+  firing_since  timestamptz(3)   not null default now(), -- when the newest firing began
+  resolved_at   timestamptz(3),  -- when that ended; null while it fires
+  firings       integer          not null default 1,
+  -- The columns from here on are about the newest delivery that did not join an earlier one.
+  outcome       text collate "C" not null
+                check (outcome in ('received', 'acknowledged', 'failed', 'triggered', 'waiting', 'resolved', 'silenced')),
   problem       text,            -- why it has no brief, or that its client disconnected
-  session_id    bigint           references ops.sessions (id) on delete set null, -- the newest that looks into it
-  content       text             not null, -- its text in ops.alert_texts
+  content       text             not null, -- the newest text in ops.alert_texts
   tier          smallint         not null default 1, -- the tier that it asks for
+  reading       integer          not null default 1, -- the number of that delivery
+  waiting_since timestamptz(3),  -- it waits for a session, or one of those that wait is read
+  due_at        timestamptz(3),  -- of one that waits: no session starts before
+  silence_id    bigint,          -- the silence that holds it back
   holder        text             not null default '', -- the process that reads it, as in ops.sessions; '' for none
   machine       text             not null default '',
   reading_since timestamptz(3)   not null default now(), -- the database's clock
@@ -171,10 +182,24 @@ create table ops.alerts (
   constraint alerts_fingerprint unique (fingerprint)
 );
 create index alerts_by_time on ops.alerts (last_seen desc, id desc);
-create index alerts_by_session on ops.alerts (session_id);
-create index alerts_being_read on ops.alerts (id) where outcome = 'received';
+create index alerts_by_service on ops.alerts (service, last_seen desc, id desc);
+create index alerts_in_progress on ops.alerts (outcome, id) where outcome in ('received', 'waiting');
+create index alerts_silenced on ops.alerts (id) where outcome = 'silenced' and state = 'firing';
+-- Of failing checks.
+create index alerts_of_checks on ops.alerts (id) where source = 'gatehouse' and state = 'firing';
 -- Those that may wait for a person.
 create index alerts_waiting on ops.alerts (last_seen desc, id desc) where outcome in ('acknowledged', 'failed');
+
+-- Times in which alerts that match start no session.
+create table ops.silences (
+  id        bigint         generated always as identity primary key,
+  match     jsonb          not null, -- by label: its value, in which * stands for anything
+  starts_at timestamptz(3) not null,
+  ends_at   timestamptz(3) not null check (ends_at > starts_at),
+  reason    text           not null,
+  author    text           not null
+);
+create index silences_by_end on ops.silences (ends_at);
 
 -- The texts of an alert's deliveries, so that no delivery overwrites another one.
 create table ops.alert_texts (
@@ -223,6 +248,7 @@ create table ops.settings (
   brief_holder  text,
   brief_machine text,
   brief_until   timestamptz(3), -- when it gives up, by the database's clock; from then on another one may begin
+  queue_full_since timestamptz(3), -- since then alerts are not queued, because too many wait
   check ((investigations_paused_at is null) = (investigations_paused_by is null)),
   check ((repairs_paused_at is null) = (repairs_paused_by is null))
 );

@@ -1,15 +1,44 @@
+-- name: lockAlerts
+-- Serializes what becomes of deliveries: each sees the outcome of the one before.
+select pg_advisory_xact_lock(7203008);
+
+-- name: findEarlier
+-- What the next delivery of an alert meets, with the newest session that looked into it. Empty before the first delivery.
+select a.id, a.outcome, a.state, s.id as session_id, s.started_at as session_at
+  from ops.alerts a
+  left join lateral (
+    select id, started_at
+      from ops.sessions
+     where alert_id = a.id
+     order by id desc
+     limit 1
+  ) s on true
+ where a.fingerprint = :fingerprint;
+
+-- name: countInProgress
+-- How many alerts wait, and how many are being read.
+select (count(*) filter (where outcome = 'waiting'))::integer as waiting,
+       (count(*) filter (where outcome = 'received'))::integer as reading
+  from ops.alerts
+ where outcome in ('received', 'waiting');
+
 -- name: saveAlert
--- Keeps a delivery, and each different text of its alert once, by `content`. The outcome of an earlier delivery is
--- overwritten. `count` is the number of this delivery.
+-- Keeps a delivery, and each different text of its alert once, by `content`. `count` is the number of this delivery. A
+-- firing after the end of the one before is a new firing. The outcome of an earlier delivery stays.
 with saved as (
-  insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, tier, holder, machine,
-                          reading_since)
-  values (:fingerprint, :source, :content, :now, :now, :outcome, :tier, :holder, :machine, now())
+  insert into ops.alerts (fingerprint, source, service, labels, content, first_seen, last_seen, state, firing_since,
+                          resolved_at, outcome)
+  values (:fingerprint, :source, :service, :labels, :content, :now, :now, :state, :firing_since, :resolved_at, 'received')
   on conflict on constraint alerts_fingerprint do update
-     set source = excluded.source, content = excluded.content, count = ops.alerts.count + 1,
-         last_seen = greatest(ops.alerts.last_seen, excluded.last_seen), outcome = excluded.outcome, problem = null,
-         tier = excluded.tier, holder = excluded.holder, machine = excluded.machine,
-         reading_since = excluded.reading_since
+     set source = excluded.source, service = excluded.service, labels = excluded.labels, content = excluded.content,
+         count = ops.alerts.count + 1, last_seen = greatest(ops.alerts.last_seen, excluded.last_seen),
+         state = excluded.state,
+         firings = ops.alerts.firings + (ops.alerts.state = 'resolved' and excluded.state = 'firing')::integer,
+         firing_since = case when ops.alerts.state = 'resolved' and excluded.state = 'firing'
+                             then excluded.firing_since
+                             else ops.alerts.firing_since end,
+         resolved_at = case when excluded.state = 'resolved'
+                            then coalesce(ops.alerts.resolved_at, excluded.resolved_at) end
   returning id, count
 ), kept as (
   insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
@@ -22,14 +51,102 @@ with saved as (
 select id, count
   from saved;
 
+-- name: setOutcome
+-- What becomes of the newest delivery of an alert. The outcome of an earlier one is overwritten.
+update ops.alerts
+   set outcome = :outcome, problem = null, tier = :tier, reading = count, waiting_since = :waiting_since, due_at = :due_at,
+       silence_id = :silence, holder = :holder, machine = :machine, reading_since = now()
+ where id = :id;
+
 -- name: noteAlert
 -- Changes nothing once there is a newer delivery, or another process reads the alert.
 update ops.alerts
-   set outcome = :outcome, problem = :problem
+   set outcome = :outcome, problem = :problem,
+       waiting_since = case when :outcome = 'waiting' then coalesce(waiting_since, :now) end,
+       due_at = case when :outcome = 'waiting' then coalesce(due_at, :now) end
  where id = :id
-   and count = :count
+   and reading = :reading
    and holder = :holder
    and machine = :machine;
+
+-- name: readFullQueue
+select queue_full_since
+  from ops.settings;
+
+-- name: beginFullQueue
+-- Empty when it was full before.
+update ops.settings
+   set queue_full_since = :now
+ where queue_full_since is null
+returning queue_full_since;
+
+-- name: endFullQueue
+-- Empty when it was not full, or :most alerts or more still wait.
+update ops.settings
+   set queue_full_since = null
+ where queue_full_since is not null
+   and (select count(*) from ops.alerts where outcome = 'waiting') < :most
+returning only_row;
+
+-- name: findOutcome
+-- No row if no alert has this id.
+select outcome
+  from ops.alerts
+ where id = :id;
+
+-- name: takeWaiting
+-- Takes the alert that has waited longest, to be read by this process, under the lock of deliveries. Empty while a session
+-- runs, while another of them is read (its session is the next one), and when none is due. One due in over a day was put
+-- there by a clock that was set back since.
+update ops.alerts a
+   set outcome = 'received', holder = :holder, machine = :machine, reading_since = now()
+  from ops.alert_texts t
+ where a.id = (select id
+                 from ops.alerts
+                where outcome = 'waiting'
+                  and (due_at <= :now or due_at > :now::timestamptz + interval '25 hours')
+                order by waiting_since, id
+                limit 1)
+   and not exists (select from ops.sessions where status = 'running')
+   and not exists (select from ops.alerts where outcome = 'received' and waiting_since is not null)
+   and t.alert_id = a.id
+   and t.content = a.content
+returning a.id, a.reading, a.tier, a.waiting_since, a.source, a.service, a.labels, t.title, t.payload;
+
+-- name: holdBack
+-- A silence holds an alert back that is being read.
+update ops.alerts
+   set outcome = 'silenced', waiting_since = null, due_at = null, silence_id = :silence
+ where id = :id
+   and reading = :reading
+   and outcome = 'received'
+   and holder = :holder
+   and machine = :machine;
+
+-- name: listUnsilenced
+-- Alerts that still fire and whose silence is over, oldest first.
+select a.id, a.silence_id, a.source, a.service, a.labels, t.title
+  from ops.alerts a
+  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+ where a.outcome = 'silenced'
+   and a.state = 'firing'
+   and not exists (select
+                     from ops.silences s
+                    where s.id = a.silence_id
+                      and s.starts_at <= :now
+                      and s.ends_at > :now)
+ order by a.id
+ limit :limit;
+
+-- name: releaseAlert
+-- Has an alert wait whose silence is over, or gives it the next silence. Without effect when another instance has.
+update ops.alerts
+   set outcome = case when :next::bigint is null then 'waiting' else 'silenced' end, silence_id = :next,
+       waiting_since = case when :next::bigint is null then :now::timestamptz end,
+       due_at = case when :next::bigint is null then :now::timestamptz end
+ where id = :id
+   and outcome = 'silenced'
+   and silence_id is not distinct from :silence;
 
 -- name: claimTelling
 -- Notes that operators are notified of an alert without a brief. Empty when they were within a day.
@@ -39,23 +156,24 @@ update ops.alerts
    and (told_at is null or told_at not between :now::timestamptz - interval '1 day' and :now)
 returning id;
 
--- name: linkSession
--- The outcome of an alert that is being read is noted by its reader.
+-- name: noteSession
+-- A session looks into an alert. The outcome of one that is being read is noted by its reader.
 update ops.alerts
-   set session_id = :session,
-       outcome = case when outcome = 'received' then outcome else 'triggered' end,
-       problem = case when outcome = 'received' then problem end
- where id = :id;
+   set outcome = 'triggered', problem = null, waiting_since = null, due_at = null
+ where id = :id
+   and outcome <> 'received';
 
 -- name: reopenAlert
--- Has the alert of a session read again, by whichever process comes first, if it began the chain of the session.
+-- Has the alert of a session read again, by whichever process comes first, if it began the chain of the session. One whose
+-- end was delivered meanwhile is over.
 update ops.alerts a
    set outcome = 'received', problem = :problem, holder = '', machine = ''
   from ops.sessions s
   join ops.sessions first on first.id = coalesce(s.chain_id, s.id)
  where s.id = :session
    and first.trigger = 'alert'
-   and a.id = s.alert_id;
+   and a.id = s.alert_id
+   and a.outcome <> 'resolved';
 
 -- name: findSessionAlert
 -- The alert that the chain of a session looks into. Empty when it was not started for one.
@@ -91,15 +209,18 @@ update ops.alerts a
    and a.outcome = 'received'
    and t.alert_id = a.id
    and t.content = a.content
-returning a.id, a.count, a.tier, t.title, t.payload;
+returning a.id, a.reading, a.tier, a.waiting_since, a.source, a.service, a.labels, t.title, t.payload;
 
 -- name: listAlerts
--- Latest delivery first, each with the beginning of its payload.
-select a.id, a.fingerprint, a.source, t.title, left(t.payload, :characters) as payload, a.count, a.first_seen,
-       a.last_seen, a.outcome, a.problem, a.session_id,
+-- Latest delivery first, each with the beginning of its payload; a filter that is null matches all.
+select a.id, a.fingerprint, a.source, a.service, a.labels, t.title, left(t.payload, :characters) as payload, a.count, a.first_seen, a.last_seen,
+       a.state, a.firing_since, a.resolved_at, a.firings, a.outcome, a.problem, a.due_at,
+       (select max(s.id) from ops.sessions s where s.alert_id = a.id) as session_id,
        (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts, length(t.payload) as length
   from ops.alerts a
   join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+ where (:state::text is null or a.state = :state)
+   and (:service::text is null or a.service = :service)
  order by a.last_seen desc, a.id desc
 offset :offset
  limit :limit;
@@ -109,16 +230,42 @@ offset :offset
 select count(*) as count
   from (select
           from ops.alerts
+         where (:state::text is null or state = :state)
+           and (:service::text is null or service = :service)
          limit :limit) found;
 
 -- name: findAlert
 -- No row if no alert has this id.
-select a.id, a.fingerprint, a.source, t.title, t.payload, a.count, a.first_seen, a.last_seen, a.outcome, a.problem,
-       a.session_id, (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts,
-       length(t.payload) as length
+select a.id, a.fingerprint, a.source, a.service, a.labels, t.title, t.payload, a.count, a.first_seen, a.last_seen,
+       a.state, a.firing_since, a.resolved_at, a.firings, a.outcome, a.problem, a.due_at,
+       (select max(s.id) from ops.sessions s where s.alert_id = a.id) as session_id,
+       (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts, length(t.payload) as length
   from ops.alerts a
   join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
  where a.id = :id;
+
+-- name: listAlertSessions
+-- The sessions that looked into an alert, newest first, each with the beginning of its summary and what it ran.
+select s.id, s.tier, s.status, s.trigger, s.started_at, s.ended_at, left(s.summary, :characters) as summary,
+       coalesce((select jsonb_agg(o.line order by o.id)
+                   from (select c.id, c.service || '/' || c.operation || ': ' || coalesce(c.outcome, 'runs') as line
+                           from ops.actions c
+                          where c.session_id = s.id
+                          order by c.id
+                          limit 5) o), '[]') as operations
+  from ops.sessions s
+ where s.alert_id = :alert
+   and (:before::bigint is null or s.id < :before)
+ order by s.id desc
+ limit :limit;
+
+-- name: findRecallOf
+-- The alert that a session looks into, and the first session of its chain: earlier ones are not of it. Empty when it was
+-- not started for an alert.
+select a.id, a.firings, a.first_seen, coalesce(s.chain_id, s.id) as chain
+  from ops.sessions s
+  join ops.alerts a on a.id = s.alert_id
+ where s.id = :session;
 
 -- name: listAlertTexts
 -- Latest first, each with the beginning of its payload.

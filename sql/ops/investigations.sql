@@ -96,3 +96,16 @@ select at, service, operation, outcome
  where at >= :since
  order by at desc, id desc
  limit :limit;
+
+-- name: resolveAlerts
+-- Of what failed: those of which no check fails any more, or another session has looked into what does.
+update ops.alerts a
+   set state = 'resolved', resolved_at = :now
+ where a.source = 'gatehouse'
+   and a.state = 'firing'
+   and not exists (select
+                     from ops.investigations i
+                     join ops.sessions s on s.id = i.session_id
+                     join ops.checks c on c.id = i.check_id
+                    where s.alert_id = a.id
+                      and c.told_event = i.event_id);

@@ -151,3 +151,11 @@ with removed as (
   returning id
 )
 select count(*)::integer as removed from removed;
+
+-- name: pruneSilences
+with removed as (
+  delete from ops.silences
+   where id in (select id from ops.silences where ends_at < :before order by ends_at limit :limit)
+  returning id
+)
+select count(*)::integer as removed from removed;

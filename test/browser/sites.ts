@@ -214,14 +214,18 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
   const check = { type: 'tcp', name: long, host: '127.0.0.1', port: 1 }
   const made = await ops.api<{ readonly id: number }>('POST', '/checks', { service: long, check })
   await ops.api('POST', '/mutes', { service: long, for: '1d', reason: long })
+  const ends_at = new Date(Date.now() + 3_600_000)
+  await ops.api('POST', '/silences', { match: { service: long }, ends_at, reason: long })
   await postgres.query(
     ops.env,
     `with action as (insert into ops.actions (service, action_type, operation, at) values ($1, 'restart', 'o', now())),
-          alert as (insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, problem)
-                    values ('f', 'grafana', 'c', now(), now(), 'failed', $1) returning id),
+          alert as (insert into ops.alerts (fingerprint, source, service, labels, content, first_seen, last_seen, outcome, problem)
+                    values ('f', 'grafana', $1, jsonb_build_object('label', $1::text), 'c', now(), now(), 'failed', $1)
+                    returning id),
           texts as (insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
                     select id, content, $1, $1, now(), now() from alert, (values ('c'), ('d')) as t(content)),
-          gone as (update ops.sessions set summary = 'Two of three checks failed.', cost_usd = 0.0123, prompt_text = $1)
+          gone as (update ops.sessions set summary = 'Two of three checks failed.', cost_usd = 0.0123, prompt_text = $1,
+                                           alert_id = (select id from alert))
      insert into ops.events (level, service, message, created_at, waits)
      select level, $1, $1, now(), level = 'critical' from unnest(array['info', 'warning', 'critical']) as level`,
     [long],
@@ -263,6 +267,7 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
         `/checks/${made.json.id}`,
         '/checks/new?type=http',
         '/mutes',
+        '/silences',
       ],
       `/notices/${String(notice?.['id'])}`,
     ],

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ApiResponse } from './api.ts'
+import type { Backend } from './backends.ts'
 import { request } from './http.ts'
 import type { RequestOptions } from './http.ts'
 import { startModel } from './model.ts'
 import type { Model } from './model.ts'
 import type { Owner } from './owner.ts'
 import { ROOT } from './program.ts'
+import type { Env } from './program.ts'
 import { secret } from './secrets.ts'
 
 /** The key of the webhook; it may turn up nowhere. */
@@ -24,6 +26,7 @@ export type Receipt = {
   readonly status: string
   readonly tier?: number
   readonly message?: string
+  readonly detail?: string
   readonly error?: string
 }
 
@@ -45,4 +48,56 @@ export async function deliverAlert(
 /** An alert as a real sender delivered it. */
 export function sample(name: string): string {
   return readFileSync(join(ROOT, 'test', 'fixtures', 'alerts', name), 'utf8')
+}
+
+/** An alert as the API shows it. */
+export type ShownAlert = {
+  readonly id: number
+  readonly title: string
+  readonly service: string | null
+  readonly labels: Readonly<Record<string, string>>
+  readonly count: number
+  readonly state: string
+  readonly firing_since: string
+  readonly resolved_at: string | null
+  readonly firings: number
+  readonly outcome: string
+  readonly problem: string | null
+  readonly due_at: string | null
+  readonly session_id: number | null
+  readonly sessions?: readonly {
+    id: number
+    status: string
+    summary: string | null
+    operations: readonly string[]
+  }[]
+}
+
+/** The body of an answer that a setting of alerts or a silence decided on. */
+export function keptAs(detail: string | RegExp): object {
+  const message = 'the alert is kept, and nothing was started'
+  return { session_id: null, status: 'acknowledged', message, detail }
+}
+
+/** An alert of Alertmanager, which has a state. */
+export function alertmanager(name: string, status = 'firing', labels: object = {}): string {
+  const commonLabels = { alertname: name, ...labels }
+  const alert = { status, labels: commonLabels, annotations: {}, fingerprint: name }
+  return JSON.stringify({ version: '4', groupKey: name, status, commonLabels, alerts: [alert] })
+}
+
+/**
+ * As if this time had passed for alerts, silences and sessions that have ended; then wakes what waits
+ * for it.
+ */
+export async function timePasses(backend: Backend, env: Env, seconds: number): Promise<void> {
+  const past = (column: string) => `${column} = ${column} - interval '${seconds} s'`
+  for (const statement of [
+    `update ops.alerts set ${past('due_at')}, ${past('waiting_since')}`,
+    `update ops.silences set ${past('starts_at')}, ${past('ends_at')}`,
+    `update ops.sessions set ${past('started_at')}, ${past('ended_at')} where status <> 'running'`,
+    `select pg_notify('ops_sessions', '')`,
+  ]) {
+    await backend.query(env, statement)
+  }
 }

@@ -112,9 +112,9 @@ insert into ops.actions (session_id, service, action_type, operation, at, outcom
 select id, 'web', 'restart', 'restart', started_at, null from ops.sessions limit 3;
 insert into ops.approvals (session_id, service, operation, argv, reason, status, created_at, expires_at, decided_at, decided_by, action_id)
 select session_id, service, operation || id, '["sh", "-c", "echo \\u00fc \\" ''"]', 'It hangs.', 'rejected', at, at, at, 'operator', id from ops.actions;
-insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, session_id)
-select 'print-' || id, null, 'one', now(), now(), 'triggered', id from ops.sessions;
-update ops.sessions s set alert_id = a.id from ops.alerts a where a.session_id = s.id;
+insert into ops.alerts (fingerprint, source, service, labels, content, first_seen, last_seen, outcome)
+select 'print-' || id, null, 'web', '{"alertname": "Slow \\"page\\""}', 'one', now(), now(), 'triggered' from ops.sessions;
+update ops.sessions s set alert_id = a.id from ops.alerts a where a.fingerprint = 'print-' || s.id;
 insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
 select id, 'one', 'Alert', repeat('{"a": 1}', 100), now(), now() from ops.alerts;
 insert into ops.brief_costs values (date '2026-05-04', 0.1 + 0.2);
@@ -132,6 +132,8 @@ insert into ops.check_counts select id, 'hour', date_trunc('hour', now()), 2, 1,
 insert into ops.check_periods (check_id, state, began_at, message) select id, 'fail', now(), 'answered 503' from ops.checks;
 insert into ops.mutes (service, check_name, starts_at, ends_at, reason, author)
 values ('web', null, now(), now() + interval '1 hour', 'moving', 'command');
+insert into ops.silences (match, starts_at, ends_at, reason, author)
+values ('{"service": "web"}', now(), now() + interval '1 hour', 'moving', 'command');
 update ops.settings set interval = 60, scheduled_at = now();`
 }
 

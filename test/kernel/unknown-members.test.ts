@@ -73,6 +73,7 @@ const REFUSED_BY_OPS: readonly (readonly [call: string, body: object])[] = [
   ['PUT /api/v1/pause', { repairs: true, evnt_types: 1 }],
   ['POST /api/v1/approvals/1', { decision: 'approve', evnt_types: 1 }],
   ['POST /api/v1/mutes', { for: '1h', reason: 'moving', evnt_types: 1 }],
+  ['POST /api/v1/silences', { match: { service: 'shop' }, reason: 'moving', evnt_types: 1 }],
 ]
 
 await t.test('ops: each body is refused with 400 and the name of the member', async (t) => {
@@ -85,6 +86,7 @@ await t.test('ops: each body is refused with 400 and the name of the member', as
   t.equal(made.status, 201, 'without it')
   const state = async () => [
     (await apiOf(ops)('GET', '/mutes')).json,
+    (await apiOf(ops)('GET', '/silences')).json,
     (await apiOf(ops)('GET', '/checks/1')).status,
     (await apiOf(ops)('GET', '/approvals')).json,
   ]

@@ -30,6 +30,27 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     test: 'test/ops/webhook-reading.test.ts',
   },
   {
+    why: 'a repeat of an alert starts a session although one has just looked into it',
+    path: 'services/ops/alerts/outcome.ts',
+    find: 'if (ago >= rules.dedup * 1_000) return undefined',
+    replace: 'if (ago >= 0) return undefined',
+    test: 'test/ops/alert-life.test.ts',
+  },
+  {
+    why: 'the end of an alert that waits leaves it in the queue',
+    path: 'services/ops/alerts/outcome.ts',
+    find: "if (read.status === 'resolved' && (hasRules(rules) || isWaiting)) {",
+    replace: "if (read.status === 'resolved' && hasRules(rules) && !isWaiting) {",
+    test: 'test/ops/alert-life.test.ts',
+  },
+  {
+    why: 'a silence needs one of its labels to fit',
+    path: 'services/ops/silences.ts',
+    find: 'return Object.entries(match).every(',
+    replace: 'return Object.entries(match).some(',
+    test: 'test/ops/silences.test.ts',
+  },
+  {
     why: 'a memory may have 11,000 characters',
     path: 'services/ops/memories.ts',
     find: 'text(10_000)',

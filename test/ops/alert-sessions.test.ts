@@ -12,8 +12,12 @@ import { until } from '../helpers/until.ts'
 const DISK = '{"title":"disk full"}'
 
 async function alertsIn({ env }: OpsServer, backend: Backend): Promise<readonly Row[]> {
-  const text = 'select outcome, problem, session_id::int, holder from ops.alerts order by id'
-  return backend.query(env, text)
+  return backend.query(
+    env,
+    `select outcome, problem, holder,
+            (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
+       from ops.alerts a order by id`,
+  )
 }
 
 async function messagesOf(ops: OpsServer, id: number): Promise<readonly string[]> {

@@ -21,7 +21,14 @@ const OPERATIONS = [
   ...['GET /checks', 'POST /checks', 'GET /checks/{id}', 'PUT /checks/{id}'],
   ...['DELETE /checks/{id}', 'POST /checks/{id}/run', 'GET /checks/{id}/history'],
   ...['GET /mutes', 'POST /mutes', 'DELETE /mutes/{id}'],
-  ...['GET /approvals', 'POST /approvals/{id}'],
+  ...['GET /approvals', 'POST /approvals/{id}', 'GET /pause', 'PUT /pause'],
+  ...[
+    'GET /alerts',
+    'GET /alerts/{id}',
+    'GET /silences',
+    'POST /silences',
+    'DELETE /silences/{id}',
+  ],
 ]
 const SCHEMAS = ['Session', 'Event', 'Memory', 'Cooldown', 'Config', 'Error']
 
@@ -37,7 +44,10 @@ const refuser = {
   base: `${base}/api/v1`,
   state: async () => (await api('GET', '/sessions')).json,
 } as const
-const paths = ['/sessions', '/sessions/1', '/events', '/memories', '/cooldowns', '/config']
+const paths = [
+  ...['/sessions', '/sessions/1', '/events', '/memories', '/cooldowns', '/config', '/alerts'],
+  '/silences',
+]
 
 await t.test('health and metrics answer', async (t) => {
   const health = await request(`${base}/healthz`)
@@ -93,6 +103,7 @@ await t.test('no page of another site loads a page unseen; it may follow a link'
     '/events',
     '/memories',
     '/alerts',
+    '/silences',
     '/mutes',
     '/approvals',
   ]) {
@@ -108,7 +119,8 @@ await t.test('403 by a foreign name and from another site; the health is open', 
   const changes = [
     ...['POST /memories', 'POST /sessions/trigger', 'PUT /config', 'PUT /memories/1'],
     ...['DELETE /memories/1', 'POST /checks', 'POST /checks/1/run', 'POST /mutes'],
-    'POST /approvals/1',
+    ...['POST /approvals/1', 'PUT /pause'],
+    ...['POST /silences', 'DELETE /silences/1'],
   ]
   const sites = [
     { 'sec-fetch-site': 'cross-site' },

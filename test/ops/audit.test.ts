@@ -90,11 +90,22 @@ await t.test('config and memories: each change, on each of its faces', async (t)
       () => formOfAnn('/waiting/seen', { until: '2026-01-31T12:00:00Z' }),
       'ann@example.com: waiting seen what happened until 2026-01-31T12:00:00.000Z',
     ],
+    [
+      'form: silence',
+      () => formOfAnn('/silences', { match: 'service=shop', for: '1h', reason: 'it moves' }),
+      'ann@example.com: silence add service=shop',
+    ],
+    [
+      'API: silence ends',
+      () => answers(204, api('DELETE', '/silences/1')),
+      'operator: silence end service=shop',
+    ],
     // Refusals.
     ['wrong', () => answers(400, api('PUT', '/config', { interval: 0 }))],
     ['form: wrong', () => form('/config', { interval: '0' }, 400)],
     ['blank', () => answers(400, api('POST', '/memories', { ...MEMORY, observation: '' }))],
     ['unknown', () => answers(404, api('PUT', '/memories/99', MEMORY))],
+    ['no silence', () => answers(404, api('DELETE', '/silences/1'))],
     ['unknown to remove', () => answers(404, api('DELETE', '/memories/99'))],
     ['form: unknown', () => form('/memories/99/delete', {}, 404)],
     [

@@ -133,6 +133,7 @@ await t.test('the API: what is refused', async (t: Test) => {
     [mute({ check: 'front', for: '1h', reason }), 400, undefined, /^service must be given/],
     [mute({ until: '2020-01-01T00:00:00Z', reason }), 400, undefined, /^until must end in the fu/],
     [mute({ until: 'noon', reason }), 400, undefined, /^until must be a time/],
+    [mute({ for: '999999999d', reason }), 400, undefined, 'for must end within a year'],
     [mute({ for: '1h' }), 400, undefined, /^reason is required/],
     [mute({ for: '1h', reason, colour: 1 }), 400, undefined, /^colour is not known/],
     ['DELETE /api/v1/mutes/999', 404, undefined, 'mute not found'],

@@ -61,8 +61,8 @@ async function addSessions(
        insert into ops.actions (session_id, service, action_type, operation, at)
        select id, 's', 'restart', days, at from given
      ), alert as (
-       insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, session_id)
-       select id::text, days, 'one', at, at, 'triggered', id from given
+       insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome)
+       select id::text, days, 'one', at, at, 'triggered' from given
        returning id, last_seen
      ), memories as (
        insert into ops.memories (category, observation, confidence, active, created_at, updated_at, fades_at, tier)

@@ -100,7 +100,8 @@ await t.test('502 when there is no brief: the alert is kept', async (t) => {
 
   const alerts = await postgres.query(
     ops.env,
-    `select a.*, t.payload from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`,
+    `select a.*, t.payload, (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
+       from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`,
   )
   const failed = { count: 1, outcome: 'failed', problem: /\S/, session_id: null }
   t.match(

@@ -28,7 +28,7 @@ const env = {
 function alerts(text: string): Promise<readonly Row[]> {
   return postgres.query(
     env,
-    `select a.outcome, a.problem, a.session_id::int, t.payload
+    `select a.outcome, a.problem, (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id, t.payload
        from ops.alerts a join ops.alert_texts t on t.alert_id = a.id
       where strpos(t.payload, $1) > 0
       order by id`,

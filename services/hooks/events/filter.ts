@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { EventSummary } from '../../../db/hooks/events.ts'
 import { readMember } from '../../../kernel/json.ts'
-import { decodeCursor, encodeCursor } from '../../../kernel/text.ts'
+import { decodeCursor, encodeCursor, fitsPattern } from '../../../kernel/text.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { parseDuration } from '../../../kernel/time.ts'
 import { field, fits, parsed, withDefault } from '../../../kernel/validate.ts'
@@ -243,19 +243,8 @@ export function eventTest(
 /** As hooks.is_like() has it where there is a "*"; else exactly the type. */
 function typeTest(wanted: string): (type: string | null) => boolean {
   if (!wanted.includes('*')) return (type) => type === wanted
-  const [first = '', ...rest] = wanted.toLowerCase().split('*')
-  const last = rest.pop() ?? ''
-  return (given) => {
-    if (given === null) return first + rest.join('') + last === ''
-    const type = given.toLowerCase()
-    let at = first.length
-    for (const part of rest) {
-      const found = type.indexOf(part, at)
-      if (found < 0) return false
-      at = found + part.length
-    }
-    return type.startsWith(first) && type.endsWith(last) && type.length >= at + last.length
-  }
+  const pattern = wanted.toLowerCase()
+  return (given) => fitsPattern(given?.toLowerCase() ?? '', pattern)
 }
 
 /** The first event of a list: by its id, or by when it was received. */

@@ -1,4 +1,8 @@
-import { alertQueries as q, type AlertInProgress, type Delivery } from '../../../db/ops/alerts.ts'
+import {
+  alertQueries as q,
+  type AlertInProgress,
+  type TakenAlert,
+} from '../../../db/ops/alerts.ts'
 import type { Executor } from '../../../db/client.ts'
 import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
@@ -17,26 +21,40 @@ import {
   type Deadline,
   type NoBrief,
 } from './brief.ts'
+import { keepDelivery } from './keep.ts'
+import type { AlertRules } from './outcome.ts'
 import { readAlert, readPayload, type Payload } from './payload.ts'
+import { startQueue } from './queue.ts'
 
 /** What the alert webhook works with. */
-interface AlertsOptions extends BriefOptions {
-  sessions: Pick<Sessions, 'start'>
+export interface AlertsOptions extends BriefOptions {
+  sessions: Pick<Sessions, 'start' | 'onChange'>
   /** The model's configuration, read for every delivery. */
   synthesis: () => Promise<SynthesisConfig>
   /** The highest tier that a sender may ask for, as configured now. */
   alertMaxTier: () => number
+  alertRules: () => AlertRules
 }
 
 /** The result of a delivery. The alert is kept in every case. */
 export type DeliveryResult =
   | Triggered
-  /** A session runs, or ran meanwhile; or `problem` says why none may begin. */
-  | { kind: 'acknowledged'; problem?: string }
+  /**
+   * No session starts now: one runs, or ran meanwhile; or `problem` says why none may begin.
+   * `detail` says what becomes of a delivery that settings or a silence decide on.
+   */
+  | { kind: 'acknowledged'; detail: string | undefined; problem?: string | undefined }
   /** There is no brief, and no session. */
   | NoBrief
   /** The server stops. A session that had just begun is stopped with it, and its alert reopened. */
   | { kind: 'stopping' }
+
+/**
+ * What reading an alert gives. One that waits is read again after the session that runs; one that
+ * was resolved meanwhile is over.
+ */
+type ReadResult = Exclude<DeliveryResult, { kind: 'acknowledged' }> | Later | { kind: 'resolved' }
+type Later = { kind: 'acknowledged' | 'waiting'; problem?: string | undefined }
 
 interface Triggered {
   kind: 'triggered'
@@ -48,13 +66,16 @@ interface Triggered {
   noBrief: NoBrief | undefined
 }
 
-/** A delivery in progress, and the newest session before it. */
-type Work = Pick<Payload, 'text' | 'tier'> & { alert: number; newest: number }
+/** An alert that is read, and the newest session before it. */
+interface Work extends Pick<Payload, 'text' | 'tier'> {
+  alert: number
+  newest: number
+  /** It has waited, and no sender waits for its result. */
+  isQueued: boolean
+}
 
 /** A delivery that is kept. */
-interface KeptDelivery extends Delivery {
-  title: string
-}
+type KeptDelivery = Pick<TakenAlert, 'id' | 'reading' | 'title'>
 
 /** A delivery takes less: one in progress for longer was interrupted. */
 const INTERRUPTED_MS = 30_000
@@ -67,6 +88,8 @@ const MIN_BRIEF_MS = 1_000
 const MAX_RESUMED = 20
 const STOPPED = 'the server stopped while it was read, and its sender was asked to send it again'
 const HUNG_UP = 'its sender hung up before it was answered'
+const BEGUN = 'another session has just begun'
+const PAUSED = 'investigations are paused'
 const ITSELF = 'the session got the alert itself'
 const NO_TIME_LEFT = failed('other alerts were being read, and no time was left for this one')
 
@@ -77,7 +100,7 @@ export function isBlank(bytes: Uint8Array) {
 
 /** Opens the alert webhook. */
 export function openAlerts(options: AlertsOptions) {
-  const { db, clock, log, redact, reader } = options
+  const { db, clock, log, redact } = options
   const stopping = new AbortController()
   const process = openReading(options, stopping.signal)
 
@@ -97,11 +120,15 @@ export function openAlerts(options: AlertsOptions) {
 
   async function readAgain(alert: AlertInProgress, newest: number) {
     const adopted = await adopt(options, alert)
-    if (adopted === undefined) return
-    const { id, payload: text, tier } = adopted
-    const result = await process({ alert: id, text, tier, newest }, beginDeadline())
-    // No sender waits for this result: the next start resumes the alert.
-    if (result.kind !== 'stopping') await save(options, adopted, result, false)
+    if (adopted !== undefined) await readTaken(adopted, newest)
+  }
+
+  /** Reads an alert whose sender waits for no result: after a stop the next start resumes it. */
+  async function readTaken(taken: TakenAlert, newest: number) {
+    const { id, payload: text, tier, waiting_since } = taken
+    const work = { alert: id, text, tier, newest, isQueued: waiting_since !== null }
+    const result = await process(work, beginDeadline())
+    if (result.kind !== 'stopping') await save(options, taken, result, false)
   }
 
   const reports = reportsTo(
@@ -110,79 +137,102 @@ export function openAlerts(options: AlertsOptions) {
     'interrupted alerts are read again',
   )
   const resuming = repeat(clock, RESUME_MS, 'interrupted alerts', resume, reports)
+  const queue = startQueue(options, readTaken)
   return {
     /**
      * Keeps a delivery, and starts a session with a brief of it unless one runs (decisions.md
-     * section 5, Webhook). Earlier deliveries of the same alert make no difference. `gone` aborts
-     * when the sender hangs up.
+     * section 5, Webhook), or settings or a silence decide otherwise. `gone` aborts when the
+     * sender hangs up.
      */
     async receive(bytes: Uint8Array, now: Date, gone: AbortSignal): Promise<DeliveryResult> {
       const deadline = beginDeadline()
       const payload = readPayload(bytes)
       // A sender may repeat its key in the body: neither the list nor the model may see it.
       const text = redact(payload.text)
-      const { newest, running } = await sessionQueries.readSessionState(db, {})
-      // While the server stops, a running session is about to end, and no reason to acknowledge.
-      const isBusy = running && !stopping.signal.aborted
-      const outcome = isBusy ? 'acknowledged' : 'received'
-      const alert = { ...readAlert(payload, redact), payload: text, outcome, now }
-      const delivery = await q.saveAlert(db, { ...alert, ...reader, tier: payload.tier })
-      if (isBusy) return { kind: 'acknowledged' }
+      const read = readAlert(payload, redact)
+      const given = { read, text, tier: payload.tier, isStopping: stopping.signal.aborted }
+      const { decision, newest, ...delivery } = await keepDelivery(options, given, now)
+      if (decision.kind !== 'read') return { kind: 'acknowledged', detail: decision.detail }
       const warn = () => log.warn('alert sender hung up', { alert: delivery.id })
       gone.addEventListener('abort', warn, { once: true })
-      const work = { alert: delivery.id, text, tier: payload.tier, newest }
+      const work = { alert: delivery.id, text, tier: payload.tier, newest, isQueued: false }
       const result = await process(work, deadline).finally(() =>
         // After this the signal only means that the reply was sent.
         gone.removeEventListener('abort', warn),
       )
-      await save(options, { ...delivery, title: alert.title }, result, gone.aborted)
-      return result
+      await save(options, { ...delivery, title: read.title }, result, gone.aborted)
+      return answerOf(result)
     },
-    resume: resuming.now,
+    /** Reads what a stop has left: alerts that were being read, and then one that waits. */
+    async resume() {
+      await resuming.now()
+      await queue.now()
+    },
     /** Interrupts deliveries in progress: the replies ask their senders to try again. */
-    close() {
+    async close() {
       stopping.abort()
-      return resuming.stop()
+      await Promise.all([resuming.stop(), queue.stop()])
     },
+  }
+}
+
+function answerOf(result: ReadResult): DeliveryResult {
+  const kind = 'acknowledged'
+  switch (result.kind) {
+    case 'acknowledged':
+      return { kind, detail: undefined, problem: result.problem }
+    case 'waiting':
+      return { kind, detail: `queued: ${result.problem === undefined ? BEGUN : PAUSED}` }
+    case 'resolved':
+      return { kind, detail: 'resolved: nothing starts' }
+    default:
+      return result
   }
 }
 
 /** Reads one delivery after the other, and starts a session if it may. */
 function openReading(options: AlertsOptions, stopping: AbortSignal) {
-  const { db, clock, sessions, synthesis } = options
+  const { db, clock, sessions, synthesis, alertRules } = options
   const withLock = openBriefLock(options)
 
-  /** Why no session begins: they are paused, or one has begun since the delivery. */
-  async function obstacleTo(work: Work): Promise<DeliveryResult | undefined> {
+  /** What becomes of an alert if no session may begin: they are paused, or one has begun. */
+  async function obstacleTo(work: Work): Promise<Later | undefined> {
     const problem = pauseProblem(await readPause(db), 'investigations')
-    if (problem !== undefined) return { kind: 'acknowledged', problem }
+    if (problem !== undefined) return later(work, problem)
     const { newest, running } = await sessionQueries.readSessionState(db, {})
-    return running || newest > work.newest ? { kind: 'acknowledged' } : undefined
+    return running || newest > work.newest ? later(work) : undefined
+  }
+
+  function later({ isQueued }: Work, problem?: string): Later {
+    return { kind: isQueued || alertRules().queue ? 'waiting' : 'acknowledged', problem }
   }
 
   async function begin(
     work: Work,
     prompt: string,
     about: Pick<Triggered, 'problem' | 'noBrief'>,
-  ): Promise<DeliveryResult> {
+  ): Promise<ReadResult> {
     const { alert } = work
     const tier = Math.min(work.tier, options.alertMaxTier())
     const obstacle = await obstacleTo(work)
     if (obstacle !== undefined) return obstacle
+    const found = await q.findOutcome(db, { id: alert })
+    if (found?.outcome === 'resolved') return { kind: 'resolved' }
     const started = await sessions.start({ tier, trigger: 'alert', prompt, alert })
-    if (started === undefined) return { kind: 'acknowledged' }
+    if (started === undefined) return later(work)
     return { kind: 'triggered', session: started.id, tier: started.tier, ...about }
   }
 
   /** What becomes of an alert without a brief. */
-  async function withoutBrief(work: Work, noBrief: NoBrief): Promise<DeliveryResult> {
+  async function withoutBrief(work: Work, noBrief: NoBrief): Promise<ReadResult> {
+    if (noBrief === NO_TIME_LEFT && work.isQueued) return { kind: 'waiting' }
     const { fallback } = await synthesis()
     if (!fallback || stopping.aborted) return noBrief
     const problem = `${noBrief.detail}: ${ITSELF}`
     return begin(work, beginningOf(work.text), { problem, noBrief })
   }
 
-  async function read(work: Work, deadline: Deadline): Promise<DeliveryResult> {
+  async function read(work: Work, deadline: Deadline): Promise<ReadResult> {
     const obstacle = await obstacleTo(work)
     if (obstacle !== undefined) return obstacle
     const config = await synthesis()
@@ -196,11 +246,13 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
     return begin(work, brief.prompt, { problem: brief.problem, noBrief: undefined })
   }
 
-  return async (work: Work, deadline: Deadline): Promise<DeliveryResult> => {
+  return async (work: Work, deadline: Deadline): Promise<ReadResult> => {
     const result =
       (await withLock(deadline, () => read(work, deadline))) ??
       (await withoutBrief(work, NO_TIME_LEFT))
-    return stopping.aborted ? { kind: 'stopping' } : result
+    if (!stopping.aborted) return result
+    // Another instance may go on with one that waits.
+    return { kind: work.isQueued ? 'waiting' : 'stopping' }
   }
 }
 
@@ -218,7 +270,7 @@ async function spentBudget({ db, clock, log }: AlertsOptions, config: SynthesisC
 async function save(
   { db, clock, log, reader }: AlertsOptions,
   delivery: KeptDelivery,
-  result: DeliveryResult,
+  result: ReadResult,
   hungUp: boolean,
 ) {
   const { kind } = result
@@ -228,12 +280,13 @@ async function save(
   const outcome = kind === 'stopping' ? 'failed' : kind
   const session = 'session' in result ? result.session : null
   await db.transaction(async (tx) => {
-    await q.noteAlert(tx, { ...delivery, ...reader, outcome, problem })
-    if (noBrief !== undefined) await tell(tx, delivery, noBrief, session, clock.now())
+    const now = clock.now()
+    await q.noteAlert(tx, { ...delivery, ...reader, outcome, problem, now })
+    if (noBrief !== undefined) await tell(tx, delivery, noBrief, session, now)
   })
 }
 
-function noBriefOf(result: DeliveryResult): NoBrief | undefined {
+function noBriefOf(result: ReadResult): NoBrief | undefined {
   if (result.kind === 'failed') return result
   return result.kind === 'triggered' ? result.noBrief : undefined
 }
@@ -260,10 +313,10 @@ async function tell(
 }
 
 /** What people must know of a result. */
-function reasonOf(result: DeliveryResult): string | undefined {
+function reasonOf(result: ReadResult): string | undefined {
   if (result.kind === 'failed') return result.detail
   if (result.kind === 'stopping') return STOPPED
-  return result.problem
+  return result.kind === 'resolved' ? undefined : result.problem
 }
 
 /** Takes an alert over if no process reads it, or its process is dead or silent for too long. */

@@ -155,7 +155,7 @@ function recordTools({ db }: Ops): readonly Tool[] {
       annotations: READS,
       input: { limit: Limit },
       async call({ limit = 20 }) {
-        const asked = { characters: 0, offset: 0, limit }
+        const asked = { state: null, service: null, characters: 0, offset: 0, limit }
         return toolValue({ alerts: await alertQueries.listAlerts(db, asked) })
       },
     }),

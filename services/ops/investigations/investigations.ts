@@ -44,6 +44,7 @@ export function startInvestigations(options: InvestigationsOptions): Repeat {
 async function round(options: InvestigationsOptions): Promise<void> {
   const { db, clock, sessions } = options
   const now = clock.now()
+  await q.resolveAlerts(db, { now })
   const due = dueOf(await listWaiting(db, options, now), now)
   if (due.length === 0) return
   if ((await obstacleToSession(db, options, now)) !== undefined) return
@@ -66,17 +67,28 @@ async function claim(
   const tier = Math.max(...due.map((check) => check.tier))
   const fingerprint = fingerprintOf(due)
   const { id: alert } = await alertQueries.saveAlert(tx, {
-    ...{ fingerprint, source: SOURCE, title, payload: text, tier, now },
+    ...{ fingerprint, source: SOURCE, title, payload: text, now },
+    ...{ service: serviceOf(due), labels: { alertname: title } },
+    ...{ state: 'firing', firing_since: now, resolved_at: null },
     // The texts of an alert differ in times and figures: the newest is kept.
     content: digest(fingerprint),
-    // Until its session has begun.
-    ...{ outcome: 'acknowledged', holder: '', machine: '' },
+  })
+  // Until its session has begun.
+  await alertQueries.setOutcome(tx, {
+    ...{ id: alert, outcome: 'acknowledged', tier, holder: '', machine: '' },
+    ...{ waiting_since: null, due_at: null, silence: null },
   })
   const checks = due.map(({ id, event_id }) => ({ id, event_id }))
   return {
     ...{ tier, trigger: 'alert', prompt: beginningOf(text), alert },
     note: (session) => q.saveInvestigations(tx, { checks, now, session }),
   }
+}
+
+/** The service of all of them; null if they are of several. */
+function serviceOf(checks: readonly WaitingCheck[]): string | null {
+  const [service = null, ...others] = new Set(checks.map((check) => check.service))
+  return others.length === 0 ? service : null
 }
 
 /** The same for the same checks, whenever they fail. */

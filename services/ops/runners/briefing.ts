@@ -3,6 +3,7 @@ import { cutBytes } from '../../../kernel/text.ts'
 import { authorOf } from '../memories.ts'
 import { readPause } from '../pause.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
+import { recallFor } from '../alerts/recall.ts'
 import { ESCALATION_BYTES, fenced, promptFor } from '../sessions/prompt.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { spentBefore, type Budgets } from './budget.ts'
@@ -36,18 +37,19 @@ export function storedSummary(text: string): string {
 
 /** What a runner with a model reads before a session. */
 export async function readBriefing(options: AgentOptions, job: Job) {
-  const { db, clock } = options
+  const { db, clock, random } = options
   const { session, config } = job
   const now = clock.now()
-  const [memories, dryRun, pause, spent] = await Promise.all([
+  const [memories, recall, dryRun, pause, spent] = await Promise.all([
     memoryQueries.listActiveMemories(db, { service: null, category: null, limit: MAX_MEMORIES }),
+    recallFor(db, session.id, random),
     options.dryRun(db),
     readPause(db),
     spentBefore(db, session.id, now),
   ])
   const maxTier = config.max_tier
   const budgets = options.budgets()
-  return { session, now, maxTier, dryRun, pause, memories, spent, budgets }
+  return { session, now, maxTier, dryRun, pause, memories, recall, spent, budgets }
 }
 
 function introduction({ session, now }: Briefing): string {
@@ -67,12 +69,12 @@ function limitsOf({ session, maxTier, dryRun, pause }: Briefing, dryMeaning: str
   ]
 }
 
-/** What the session is for. */
-export function taskOf({ session }: Briefing, random: RandomBytes): string {
-  return (
+/** What the session is for, behind what is recalled of its alert. */
+export function taskOf({ session, recall }: Briefing, random: RandomBytes): string {
+  const task =
     promptFor(session, random) ??
     'Scheduled session: check every service and tell whether all is well.'
-  )
+  return paragraphs([recall, task])
 }
 
 const OPERATORS = 'Noted by the operators, who know better than sessions, surest first:'

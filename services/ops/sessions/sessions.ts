@@ -173,7 +173,7 @@ async function begin(
   })
   if (session === undefined) return undefined
   if (actor !== undefined) await noteChange(tx, actor, noteOf('start', session.id))
-  if (alert !== undefined) await alertQueries.linkSession(tx, { id: alert, session: session.id })
+  if (alert !== undefined) await alertQueries.noteSession(tx, { id: alert })
   return { session, runner }
 }
 
