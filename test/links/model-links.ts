@@ -31,11 +31,7 @@ export function onLink(model: Model, caller: User, call: Call & { link: string }
       if (call.wrong !== undefined) return refused(call.wrong.code)
       if (!isMatched(model, link, call.ifMatch)) return refused('PRECONDITION_FAILED')
       if (loops(model, caller, link.slug, call.fields.url)) return refused('INVALID_URL')
-      const { visibility } = link
-      Object.assign(
-        link,
-        written({ ...call.fields, visibility: call.fields.visibility ?? visibility }),
-      )
+      Object.assign(link, written(call.fields, link))
       return {
         status: 200,
         body(made) {
