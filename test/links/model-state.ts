@@ -36,6 +36,8 @@ export type Model = {
   readonly own: string
   readonly users: Map<string, User>
   readonly links: Map<string, Link>
+  /** Those that can be restored. */
+  readonly deleted: Map<string, Link>
   /** By the token's text. */
   readonly tokens: Map<string, Token>
 }
