@@ -69,7 +69,7 @@ function edit(name: string, [before, after]: readonly unknown[]): Html {
       return html`${after === true ? 'archived the link' : 'took the link out of the archive'}`
     case 'expires_at':
       if (after === null) return html`removed the expiry`
-      return html`set the expiry to ${value(after)}`
+      return html`set the expiry to ${timeTag(new Date(String(after)), 'exact')}`
     case 'max_visits':
       if (after === null) return html`removed the limit of visits`
       return html`set the limit of visits to ${value(after)}`

@@ -94,7 +94,7 @@ await t.test('clicks, words, lists and pages', async (t) => {
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')
   const root = await pageUser(links, 'root', { admin: true })
-  const { id } = await makeLink(ann, 'clicked', { title: 'handbook' })
+  const { id } = await makeLink(ann, 'clicked', { title: 'handbook', tags: ['blue'] })
   await visit(base, '/clicked')
   const clicks = async (): Promise<number> =>
     Number(
@@ -118,6 +118,7 @@ await t.test('clicks, words, lists and pages', async (t) => {
   const done = await ann.post(`/-/deleted/${id}/restore`)
   t.match(done, { status: 303, headers: { location: `/-/links/${id}` } })
   t.equal(await clicks(), 1, 'its clicks')
+  t.match((await bob.api('GET', '/tags')).json, { tags: [{ slug: 'blue', link_count: 1 }] })
   t.match((await ann.get(`/-/links/${id}`)).text, /1 person/)
   t.match((await ann.get('/handbo')).text, 'handbook', 'it is meant by its words')
 

@@ -136,7 +136,7 @@ function endFields(form: Form): Html {
       })}
       ${field(form, 'max_visits', 'Most visits', {
         ...{ type: 'number', min: 1, width: 'half' },
-        hint: 'Since the link was made; empty: no limit',
+        hint: 'In all; empty: no limit',
       })}
     </div>
     ${checkbox(form, 'archived', html`<strong>Archived</strong> – it leads nowhere, and is kept`)}

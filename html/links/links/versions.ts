@@ -43,7 +43,7 @@ export function versionPage(view: VersionView, short: ShortLinks): Page {
       </p>`,
   )
   const body = html`<p class="crumb"><a href="${page}">${link.slug}</a></p>
-    <section class="panel stack">
+    <section class="panel">
       <h1>A version of ${shortName(short, link.slug)}</h1>
       ${isStale === true && html`<p class="refused" role="alert">${STALE}</p>`}
       <p>

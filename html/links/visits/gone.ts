@@ -31,5 +31,5 @@ function detailsOf({ link, end, mayChange }: GoneDetails): Html {
     ? html`<a class="button primary" href="/-/links/${id}/edit">Renew it</a>`
     : html`Ask its owner to renew it.`
   return html`<p>${endText(link, end)} Its owner is <bdi>${primaryOwner(owners)}</bdi>.</p>
-    <p>${way} <a href="/-/links/${id}">Details</a></p>`
+    <p class="actions">${way} <a href="/-/links/${id}">Details</a></p>`
 }
