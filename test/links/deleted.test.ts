@@ -162,7 +162,10 @@ await t.test('after 30 days it is gone', async (t) => {
   const listed = async (): Promise<readonly string[]> =>
     (await api<Deleted>('GET', '/deleted-links')).json.deleted_links.map(({ slug }) => slug)
   await until(async () => (await listed()).join() === 'late', 'retention')
-  const logged = links.server.logs().find((line) => line.includes('"pruned"'))
-  t.match(JSON.parse(logged ?? '{}'), { clicks: 0, changes: 0, deleted: 1 })
+  const logged = await until(
+    () => links.server.logs().find((line) => line.includes('"pruned"')),
+    'the line of retention',
+  )
+  t.match(JSON.parse(logged), { clicks: 0, changes: 0, deleted: 1 })
   refuses(t, await api('POST', `/links/${old.id}/restore`), [404, 'NOT_FOUND'])
 })
