@@ -141,7 +141,7 @@ const FIELDS = [
   ['visibility', 'Visibility'],
   ['append_path', 'Append a further path'],
   ['expires_at', 'Ends (UTC)'],
-  ['max_visits', 'Most visits'],
+  ['max_visits', 'Limit of visits'],
   ['archived', 'Archived'],
 ] as const
 

@@ -3,7 +3,7 @@ import { historyQueries } from '../../db/links/history.ts'
 import type { LinkAccess } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { textsOf } from '../../html/links/history.ts'
-import { historyPage, versionPage } from '../../html/links/links/versions.ts'
+import { historyPage, versionView } from '../../html/links/links/versions.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
 import { preconditionOf } from '../../kernel/http/headers.ts'
 import { parsed } from '../../kernel/validate.ts'
@@ -12,7 +12,7 @@ import { restoreVersion, versionAfter } from '../../services/links/history.ts'
 import { mayChange, plainLink, versionOf } from '../../services/links/links/links.ts'
 import { signedIn, token } from './access.ts'
 import { api, form, Id, page, shortLinks, type LinksRoutes } from './kit.ts'
-import { changeableLink, headers, linkReply, readableLink } from './links/links.ts'
+import { changeableLink, changeHeaders, linkReply, readableLink } from './links/links.ts'
 import { historyOf } from './lists/changes.ts'
 import { changeList, newestFirst } from './lists/paging.ts'
 
@@ -53,7 +53,7 @@ export const historyEndpoints = [
     tag: 'History',
     summary: "Write a link's fields again as they were after a change; owners and shares stay.",
     params: versionParams,
-    headers,
+    headers: changeHeaders,
     find: changeableLink,
     returns: linkReply('The link as it is now'),
     refuses: [412, 500],
@@ -87,7 +87,7 @@ export const historyEndpoints = [
     access: signedIn,
     params: versionParams,
     find: changeableLink,
-    answer: (call) => versionView(call, call.found),
+    answer: (call) => viewOf(call, call.found),
   }),
 
   form({
@@ -103,13 +103,13 @@ export const historyEndpoints = [
     },
     async refused(call, { fault }) {
       if (fault.code !== 'PRECONDITION_FAILED') throw fault
-      return versionView(call, await changeableLink(call), true)
+      return viewOf(call, await changeableLink(call), true)
     },
   }),
 ]
 
 /** A version beside the present one. */
-async function versionView(
+async function viewOf(
   { app, params: { change: id } }: Pick<VersionCall, 'app' | 'params'>,
   found: LinkAccess,
   isStale = false,
@@ -118,5 +118,5 @@ async function versionView(
   const { change, fields } = await versionAfter(app.links.db, link, id)
   const texts = { then: textsOf({ ...link, ...fields }), now: textsOf(link) }
   const view = { link, change, ...texts, version: versionOf(link), isStale }
-  return { page: () => versionPage(view, shortLinks(app)) }
+  return versionView(view, shortLinks(app))
 }

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { makeLink, pageUser, startPages, type Link } from '../helpers/links.ts'
+import { HTMX, makeLink, pageUser, startPages, type Link } from '../helpers/links.ts'
 import { refuses } from '../helpers/refusals.ts'
 
 type Change = { id: number; at: string; actor: string; action: string; detail: object }
@@ -115,6 +115,10 @@ await t.test('restore a version: on its page', async (t) => {
   const [, version = ''] = /name="version"\s+value="([^"]+)"/.exec(shown.text) ?? []
   await ann.api('PUT', path, { url: 'https://by-page.test/', title: 'Fourth' })
   const stale = await ann.post(`${at}/restore`, { version }, { accept: 'text/html' })
+  t.match(await ann.post(`${at}/restore`, { version }, HTMX), {
+    status: 412,
+    text: /^<section id="version"/,
+  })
   t.match(stale, { status: 412, text: /Somebody else has changed this link.*Fourth/s })
   const [, now = ''] = /name="version"\s+value="([^"]+)"/.exec(stale.text) ?? []
   t.match(await ann.post(`${at}/restore`, { version: now }), { status: 303 })

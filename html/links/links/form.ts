@@ -134,7 +134,7 @@ function endFields(form: Form): Html {
         ...{ type: 'datetime-local', step: 'any', width: 'half' },
         hint: 'Empty: never',
       })}
-      ${field(form, 'max_visits', 'Most visits', {
+      ${field(form, 'max_visits', 'Limit of visits', {
         ...{ type: 'number', min: 1, width: 'half' },
         hint: 'In all; empty: no limit',
       })}

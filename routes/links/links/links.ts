@@ -35,7 +35,7 @@ const params = { id: Id }
 type LinkCall = Pick<Call<LinksRoutes, User, { id: string }>, 'app' | 'caller' | 'params'>
 
 /** The headers of a change. */
-export const headers = Type.Object({
+export const changeHeaders = Type.Object({
   'If-Match': Type.Optional(
     Type.String({
       description: 'ETag of the version to change. Without it, the link is changed as it is.',
@@ -78,7 +78,7 @@ export const linkEndpoints = [
     tag,
     summary: 'Replace what may change of a link; a slug in the body is ignored.',
     params,
-    headers,
+    headers: changeHeaders,
     find: changeableLink,
     body: LinkUpdate,
     returns: linkReply('The link as it is now'),
@@ -100,7 +100,7 @@ export const linkEndpoints = [
       id: 'deleteLink',
       tag,
       summary: `Remove a link; its slug is free again. It can be restored for ${RESTORE_DAYS} days.`,
-      headers,
+      headers: changeHeaders,
       returns: { description: 'It is gone' },
       refuses: [412],
     },
