@@ -75,8 +75,10 @@ function linkForm(view: LinkFormView): Html {
   const form: Form = { ...state, id: 'link', messagesBelow: true }
   const typed = form.typed ?? {}
   const slug = link?.slug ?? typed['slug'] ?? ''
-  // The focus goes to the first field to fill in; in a refused form, to the first refused field.
-  const first = form.fault === undefined && (slug === '' ? 'slug' : 'url')
+  // The focus goes to the first field to fill in; in a refused form, to the first refused field,
+  // or to what somebody else has changed meanwhile.
+  const isFresh = form.fault === undefined && stale === undefined
+  const first = isFresh && (slug === '' ? 'slug' : 'url')
   const page = link === null ? '/-/' : `/-/links/${link.id}`
   const action = link === null ? '/-/new' : `${page}/edit`
   const label = link === null ? 'Create link' : 'Save link'
@@ -170,7 +172,7 @@ const STALE =
 
 /** What was typed beside what is stored, where they differ. */
 function staleNote({ stored, changes }: StaleForm, typed: FieldTexts): Html {
-  return html`<div class="refused" role="alert">
+  return html`<div class="refused" role="alert" tabindex="-1" autofocus>
     <p>${STALE}</p>
     ${versionTable(['You typed', typed], ['Stored now', stored])}
     <p>Last changes:</p>
