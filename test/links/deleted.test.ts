@@ -102,6 +102,10 @@ await t.test('clicks, words, lists and pages', async (t) => {
     )
   await until(async () => (await clicks()) === 1, 'the click')
 
+  const more = `insert into links.changes (link_id, at, actor, action, detail)
+    select $1, now(), 'ann@example.com', 'edited', '{}' from generate_series(1, 300)`
+  await run(url, more, [id])
+
   const asks = await ann.get(`/-/links/${id}/delete`)
   t.match(asks.text, /For 30 days an owner or an\s+admin can restore it/)
   t.equal((await ann.post(`/-/links/${id}/delete`)).status, 303)
@@ -118,6 +122,8 @@ await t.test('clicks, words, lists and pages', async (t) => {
   const done = await ann.post(`/-/deleted/${id}/restore`)
   t.match(done, { status: 303, headers: { location: `/-/links/${id}` } })
   t.equal(await clicks(), 1, 'its clicks')
+  const kept = 'select count(*) from links.changes where link_id = $1'
+  t.match(await run(url, kept, [id]), [{ count: '201' }], 'its newest changes, and this one')
   t.match((await bob.api('GET', '/tags')).json, { tags: [{ slug: 'blue', link_count: 1 }] })
   t.match((await ann.get(`/-/links/${id}`)).text, /1 person/)
   t.match((await ann.get('/handbo')).text, 'handbook', 'it is meant by its words')

@@ -141,8 +141,8 @@ export async function editLink(
   return replaced
 }
 
-/** Changes that are kept with a deleted link: an edit of each field takes some 5 KB. */
-const MAX_CHANGES_KEPT = 1_000
+/** Changes that are kept with a deleted link; the largest one takes 35 KB. */
+const MAX_CHANGES_KEPT = 200
 
 /**
  * Deletes a link; its slug is free again. For some days it can be restored. Its page goes, so the
