@@ -13,7 +13,7 @@ export interface RetentionOptions {
 }
 
 /** How many changes of a link are kept, however old they are; its page shows as many. */
-export const MAX_CHANGES = 50
+const MAX_CHANGES = 50
 /** How long the others are kept. */
 const CHANGE_DAYS = 90
 const DAY_MS = 24 * 3_600_000
