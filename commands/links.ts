@@ -81,11 +81,11 @@ export const commands = [
       }
       let code = DONE
       for await (const page of exportLinks(db, format, publicOnly || isGolink)) {
-        for (const { slug, line } of page) {
-          if (line !== undefined) output.data(line)
+        for (const exported of page) {
+          if ('line' in exported) output.data(exported.line)
           else {
             code = FAILED
-            output.err(`gatehouse: ${slug} is left out: golink has no places such as {1} in a URL`)
+            output.err(`gatehouse: ${exported.slug} is left out: ${exported.problem}`)
           }
         }
         await output.drained?.()

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Timestamp, Uuid, exec, many, one, optional, sqlFile } from '../sql-file.ts'
+import { Timestamp, Uuid, exec, many, nullable, one, optional, sqlFile } from '../sql-file.ts'
 
 /**
  * Who may see a link: `public` everybody, `private` who has the slug, `secure` owners and
@@ -12,7 +12,15 @@ export type Visibility = Type.Static<typeof Visibility>
 export const Owner = Type.Object({ id: Uuid, email: Type.String(), is_primary: Type.Boolean() })
 export type Owner = Type.Static<typeof Owner>
 
-/** links.md section 2, Link, with the added fields `visibility` and `append_path`. */
+/** What ends the visits of a link. */
+export const Lifecycle = Type.Object({
+  expires_at: nullable(Timestamp),
+  max_visits: nullable(Type.Integer()),
+  archived: Type.Boolean(),
+})
+export type Lifecycle = Type.Static<typeof Lifecycle>
+
+/** links.md section 2, Link, with added fields: those of `visibility` to `archived`. */
 export const Link = Type.Object({
   id: Uuid,
   slug: Type.String(),
@@ -25,28 +33,20 @@ export const Link = Type.Object({
   append_path: Type.Boolean({
     description: 'Whether further path segments of a visit are appended to the url.',
   }),
+  ...Lifecycle.properties,
   created_at: Timestamp,
   updated_at: Timestamp,
 })
 export type Link = Type.Static<typeof Link>
 
-/** A link, and what the caller is to it. */
+/** A link with the number of its clicks, and what the caller is to it. */
 export const LinkAccess = Type.Object({
   ...Link.properties,
+  clicks: Type.Integer(),
   is_owner: Type.Boolean(),
   is_recipient: Type.Boolean(),
 })
 export type LinkAccess = Type.Static<typeof LinkAccess>
-
-/** A change of a link; `detail` has the values of each field before and after. */
-export const Change = Type.Object({
-  id: Type.Integer(),
-  at: Timestamp,
-  actor: Type.String(),
-  action: Type.String(),
-  detail: Type.Record(Type.String(), Type.Array(Type.Unknown())),
-})
-export type Change = Type.Static<typeof Change>
 
 const Slug = Type.Pick(Link, ['slug'])
 
@@ -56,6 +56,9 @@ const fields = {
   description: 'text',
   visibility: 'text',
   append_path: 'bool',
+  expires_at: 'timestamptz?',
+  max_visits: 'int8?',
+  archived: 'bool',
   at: 'timestamptz',
 } as const
 
@@ -68,15 +71,6 @@ export const linkQueries = sqlFile('sql/links/links.sql', {
   addLink: optional(Type.Pick(Link, ['id']), { slug: 'text', ...fields }),
   updateLink: exec({ id: 'uuid', ...fields }),
   writeWords: exec({ links: 'jsonb' }),
-  removeLink: exec({ id: 'uuid' }),
   lockLoops: exec({}),
   announceLinks: exec({ slugs: 'jsonb' }),
-  saveChange: exec({
-    link: 'uuid',
-    at: 'timestamptz',
-    actor: 'text',
-    action: 'text',
-    detail: 'jsonb',
-  }),
-  listChanges: many(Change, { link: 'uuid', limit: 'int8' }),
 })

@@ -65,6 +65,7 @@ export const listQueries = sqlFile('sql/links/lists.sql', {
     word: 'text',
     patterns: 'jsonb',
     last: 'text',
+    now: 'timestamptz',
     limit: 'int8',
   }),
 })

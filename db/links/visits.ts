@@ -3,7 +3,13 @@ import { exec, many, one, sqlFile } from '../sql-file.ts'
 import { Link } from './links.ts'
 
 /** What a visit needs of a link. */
-export const Target = Type.Pick(Link, ['id', 'slug', 'url', 'visibility', 'append_path'])
+export const Target = Type.Object({
+  ...Type.Pick(Link, ['id', 'slug', 'url', 'visibility', 'append_path']).properties,
+  /** Visits end at this time, in milliseconds since 1970; Infinity: never. */
+  ends_at: Type.Number(),
+  /** How many more visits may be redirected; Infinity without a limit. */
+  visits_left: Type.Number(),
+})
 export type Target = Type.Static<typeof Target>
 
 /** Who followed a link: a person, a program, or somebody who looked where it leads (`/slug+`). */

@@ -188,8 +188,8 @@ function chosenItem({ id, slug, title, owners }: Link, short: ShortLinks): Html 
 function deleteForm({ links }: ChosenView, what: string): Html {
   const label = `Delete ${what}`
   return html`<p>
-      Visitors will get an error. Their history and their clicks are deleted, too, and anybody may
-      take their names. This can’t be undone.
+      Visitors will get an error, and anybody may take their names. For some days each of them can
+      be restored under <a href="/-/deleted">Deleted links</a>.
     </p>
     ${postForm(
       { class: 'stack', action: `${PATH}/delete`, target: '#chosen' },

@@ -1,6 +1,7 @@
 import type { ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
+import type { End } from '../../services/links/links/lifecycle.ts'
 import type { LinksPage, LinkSearch } from '../../services/links/lists/lists.ts'
 import { anyOf, field, filterForm, select, submit, VERBATIM } from '../form.ts'
 import { contentView } from '../layout.ts'
@@ -13,7 +14,7 @@ import {
   moreLink,
   timeTag,
 } from '../parts.ts'
-import { linkRow, tagList, visibilityBadge, type ShortLinks } from './links/links.ts'
+import { endBadge, linkRow, tagList, visibilityBadge, type ShortLinks } from './links/links.ts'
 import { firstLinkForm, firstLinkStep } from './links/first.ts'
 
 const ROLES = [
@@ -45,6 +46,8 @@ export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
   maxSorted: number
   /** Address of the next page. */
   next: string | null
+  /** Why the visits of links have ended, by slug. */
+  ends: ReadonlyMap<string, End | undefined>
   short: ShortLinks
 }
 
@@ -55,7 +58,10 @@ export function linksListView(view: LinksView): View {
   const section = among === 'all' ? 'all' : 'links'
   const above = html`<div class="title-line">
       <h1>${title}</h1>
-      <a href="/-/new">New link</a>
+      <p class="actions">
+        ${among === 'mine' && html`<a href="/-/deleted">Deleted links</a>`}
+        <a href="/-/new">New link</a>
+      </p>
     </div>
     <p class="muted">${aboutList(view)}</p>
     ${isFirst(view) && firstLinkForm(short)} ${listFilter(view)}`
@@ -130,7 +136,9 @@ function listedRow(link: ListedLink, view: LinksView): Html {
   const { short, visitor } = view
   const mayRead = visitor.role === 'admin' || link.is_owner || link.is_recipient
   const badge = visibility !== 'public' && visibilityBadge(visibility)
-  const kind = html`<span class="badges">${badge} ${roleBadge(link)} ${tagList(tags)}</span>`
+  const kind = html`<span class="badges"
+    >${badge} ${endBadge(view.ends.get(slug))} ${roleBadge(link)} ${tagList(tags)}</span
+  >`
   const address = html`<span class="hidden" id="short-${slug}">${short.base}/${slug}</span>`
   const copy = html`${address} ${copyButton(`short-${slug}`, `the short link of ${slug}`)}`
   return linkRow(link, short, mayRead, {

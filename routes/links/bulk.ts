@@ -98,10 +98,10 @@ export const adminLinkEndpoints = [
     path: `${PATH}/delete`,
     access: admin(signedIn),
     body: Type.Object({ links: Chosen }),
-    async answer({ app, caller, actor, body }) {
+    async answer({ app, caller, actor, body, now }) {
       const { links } = app
       const report = await changeEach(links.db, caller, body.links, ({ id }) =>
-        deleteLink({ ...links, actor }, caller, id),
+        deleteLink({ ...links, actor }, caller, id, now),
       )
       return bulkReportView({ ...report, words: 'Deleted', short: shortLinks(app) })
     },

@@ -1,4 +1,6 @@
 import Type from 'typebox'
+import { DeletedLink } from '../../db/links/deleted.ts'
+import { Change } from '../../db/links/history.ts'
 import { Link, Owner } from '../../db/links/links.ts'
 import { Share } from '../../db/links/members.ts'
 import { Tag } from '../../db/links/tags.ts'
@@ -8,7 +10,7 @@ import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/o
 import { STATUS } from '../../services/links/faults.ts'
 import { CreatedToken, NewToken } from '../../services/links/tokens/changes.ts'
 import { LinkCreation, LinkUpdate } from '../../services/links/links/input.ts'
-import { linkList, tagList, userList } from './lists/paging.ts'
+import { changeList, deletedList, linkList, tagList, userList } from './lists/paging.ts'
 
 /** links.md section 2, Config. */
 export const Config = Type.Object({
@@ -46,6 +48,8 @@ export function describeApi(
       'Short links: create, read, change and share them. A list ends where next_cursor is null.',
     tags: {
       Links: 'Short links and where they lead',
+      History: 'Who changed what of a link, and the way back',
+      'Deleted links': 'Links that can be restored',
       Owners: 'Who may change a link',
       Shares: 'Who else may read a link, and follow it when it is secure',
       Tags: 'Tags of the links that the caller may see',
@@ -60,6 +64,10 @@ export function describeApi(
       LinkCreation,
       LinkUpdate,
       LinkPage: linkList.returns.schema,
+      Change,
+      ChangePage: changeList.returns.schema,
+      DeletedLink,
+      DeletedLinkPage: deletedList.returns.schema,
       Owner,
       Share,
       Tag,

@@ -6,6 +6,7 @@ import { bytesReply, htmlReply, jsonReply } from '../../kernel/http/reply.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { withDefault } from '../../kernel/validate.ts'
 import { searchLinks } from '../../services/links/lists/lists.ts'
+import { endOf } from '../../services/links/links/lifecycle.ts'
 import { isSlug } from '../../services/links/links/slug.ts'
 import { MAX_LOCATION } from '../../services/links/links/target.ts'
 import { visitorOf } from '../../services/links/users/users.ts'
@@ -66,26 +67,27 @@ async function go({ app, query, now, context }: SearchCall) {
     name,
     rest: encodePath(terms.rest),
     canCreate: isSlug(name.toLowerCase()),
-    suggestions: await suggestionsFor(db, name, user),
-    found: user === undefined ? null : await linksLike(app, user, name),
+    suggestions: await suggestionsFor(db, name, user, now),
+    found: user === undefined ? null : await linksLike(app, user, name, now),
   }
   return htmlReply(framed(app, searchPage(user, view), user))
 }
 
-async function linksLike(app: LinksRoutes, user: User, name: string) {
+async function linksLike(app: LinksRoutes, user: User, name: string, now: Date) {
   const { db, clock } = app.links
   const filter = { q: name, tag: '', visibility: '', role: '', sort: '' } as const
   const search = { filter, visitor: user, among: 'all' } as const
   const tools = { db, clock, short: shortLinks(app) }
-  return (await searchLinks(tools, search, undefined, MAX_FOUND)).links
+  const { links } = await searchLinks(tools, search, undefined, MAX_FOUND)
+  return links.filter((link) => endOf(link, now) === undefined)
 }
 
 /** `/-/suggest?q=`: suggestions in the form of OpenSearch. The path after the name is kept. */
-async function suggest({ app, query: { q: text }, context }: SearchCall) {
+async function suggest({ app, query: { q: text }, context, now }: SearchCall) {
   const { name, rest } = suggestedTerms(app, text)
   const user = await userAt(app, context)
   const shortName = name.slice(0, MAX_NAME_LENGTH)
-  const suggestions = await suggestionsFor(app.links.db, shortName, user)
+  const suggestions = await suggestionsFor(app.links.db, shortName, user, now)
   const completions = suggestions.map(({ slug }) => slug + rest)
   const body = [
     text,

@@ -9,6 +9,8 @@ import { plainHealthRoute } from '../monitoring.ts'
 import { admin, anybody, guest, signedIn, token } from './access.ts'
 import { auditEndpoints } from './audit.ts'
 import { adminLinkEndpoints } from './bulk.ts'
+import { deletedEndpoints } from './deleted.ts'
+import { historyEndpoints } from './history.ts'
 import { completionEndpoints } from './links/completions.ts'
 import { listEndpoints } from './lists/lists.ts'
 import { Config, describeApi } from './description.ts'
@@ -57,6 +59,8 @@ const ENDPOINTS = [
   robotsEndpoint,
   ...linkEndpoints,
   ...linkFormEndpoints,
+  ...historyEndpoints,
+  ...deletedEndpoints,
   ...memberEndpoints,
   ...tagEndpoints,
   configEndpoint,

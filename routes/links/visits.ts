@@ -2,16 +2,19 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { linkQueries } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { visitQueries, type ClickKind } from '../../db/links/visits.ts'
+import { primaryOwner } from '../../html/links/links/links.ts'
+import { gonePage, type GoneDetails } from '../../html/links/visits/gone.ts'
 import { previewPage, type LinkDetails } from '../../html/links/visits/preview.ts'
 import { unknownPage } from '../../html/links/visits/visits.ts'
 import { Fault, forbidden, notFound, Unavailable } from '../../kernel/fault.ts'
 import { queryOf, type Context } from '../../kernel/http/context.ts'
+import { endOf } from '../../services/links/links/lifecycle.ts'
 import { exampleOf } from '../../services/links/links/places.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
-import { mayRead } from '../../services/links/links/links.ts'
+import { mayChange, mayRead } from '../../services/links/links/links.ts'
 import { RESERVED_SLUGS, slugsMeant, slugsNear } from '../../services/links/links/slug.ts'
-import type { KnownLink } from '../../services/links/visits/target-cache.ts'
+import { countVisit, type KnownLink } from '../../services/links/visits/target-cache.ts'
 import {
   MAX_LOCATION,
   NO_FURTHER_PATH,
@@ -34,7 +37,9 @@ const BOTS = [
 
 const REDIRECT = { 'cache-control': 'no-store', ...NOINDEX }
 
-const OUTCOMES = ['redirected', 'previewed', 'forbidden', 'unknown'] as const
+const GONE = 'this link has ended'
+
+const OUTCOMES = ['redirected', 'previewed', 'forbidden', 'gone', 'unknown'] as const
 
 /** A visit on its way; `ended` counts how visits end. */
 interface Visit {
@@ -58,8 +63,10 @@ export function resolverRoute(app: LinksRoutes): Route {
     access: 'open',
     handle(context) {
       const visit = { app, context, ended }
-      const known = targets.fresh(context.path, context.receivedAt.getTime())
-      const reply = known && !known.isSecure && redirect(visit, known, NO_FURTHER_PATH)
+      const now = context.receivedAt.getTime()
+      const known = targets.fresh(context.path, now)
+      const isPlain = known && !known.isSecure && now < known.ends_at
+      const reply = isPlain && redirect(visit, known, NO_FURTHER_PATH)
       return reply || resolve(visit, known)
     },
   }
@@ -79,12 +86,15 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   const { actor, receivedAt: now } = context
   const level = levelOf(actor)
   const link = known ?? (path && (await linkMeant(targets, path.asked, now.getTime(), level)))
-  if (path && link && !path.previews && !link.isSecure) {
+  const hasEnded = link !== undefined && now.getTime() >= link.ends_at
+  if (path && link && !path.previews && !link.isSecure && !hasEnded) {
     const reply = redirect(visit, link, path.more)
     if (reply !== undefined) return reply
   }
 
-  const visitor = await visitorOf(db, actor, now, db.at(level))
+  const asked = visitorOf(db, actor, now, db.at(level))
+  // That a link has ended is known without the database.
+  const visitor = await (hasEnded && !link.isSecure ? asked.catch(undefinedWhenBusy) : asked)
   if (path === undefined || link === undefined) {
     return replyUnknown(visit, path?.asked ?? '', visitor)
   }
@@ -97,6 +107,7 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
     if (visitor === undefined && link.visibility !== 'public') {
       return replyUnknown(visit, path.asked, visitor)
     }
+    if (hasEnded) return replyGone(visit, link, visitor)
     ended.previewed()
     // With a query, the page shows an example that was typed; opening it was counted before.
     if (context.search === '') count(visit, link, 'preview')
@@ -106,6 +117,7 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
     const page = previewPage({ link, details, example, short: shortLinks(app) })
     return htmlReply(framed(app, page, visitor), 200, NOINDEX)
   }
+  if (hasEnded) return replyGone(visit, link, visitor)
   const reply = redirect(visit, link, path.more)
   if (reply !== undefined) return reply
   ended.unknown()
@@ -138,6 +150,33 @@ async function detailsOf({ app }: Visit, known: KnownLink, visitor?: User): Prom
   return { kind: 'all', link, mayOpen }
 }
 
+/** 410 for a link whose visits have ended. */
+async function replyGone(visit: Visit, known: KnownLink, visitor?: User) {
+  const { app, context, ended } = visit
+  ended.gone()
+  const details = await goneDetailsOf(visit, known, visitor)
+  if (wantsJson(context)) {
+    const owner = details && primaryOwner(details.link.owners)
+    const message = owner === undefined ? GONE : `${GONE}; its owner is ${owner}`
+    return refuseVisit(visit, new Fault(410, 'GONE', message), visitor)
+  }
+  const page = gonePage(known.slug, details, shortLinks(app))
+  return htmlReply(framed(app, page, visitor), 410, NOINDEX)
+}
+
+/** Whose the link is and why it ended: only people who may read it learn that. */
+async function goneDetailsOf(
+  { app, context }: Visit,
+  { id }: KnownLink,
+  visitor: User | undefined,
+): Promise<GoneDetails | undefined> {
+  if (visitor === undefined) return undefined
+  const asked = { id, user: visitor.id }
+  const link = await linkQueries.findLink(app.links.db, asked).catch(undefinedWhenBusy)
+  if (link === undefined || !mayRead(link, visitor)) return undefined
+  return { link, end: endOf(link, context.receivedAt), mayChange: mayChange(link, visitor) }
+}
+
 /** The redirect of a visit, counted; undefined when the link takes no further path. */
 function redirect(visit: Visit, link: KnownLink, more: FurtherPath) {
   const { app, context, ended } = visit
@@ -148,6 +187,7 @@ function redirect(visit: Visit, link: KnownLink, more: FurtherPath) {
     return faultReply(app, LOCATION_TOO_LONG, context, null)
   }
   ended.redirected()
+  if (context.method === 'GET') countVisit(link)
   count(visit, link, clickKind(context.headers))
   return { status: 302, headers: { ...REDIRECT, location }, body: null }
 }
@@ -166,7 +206,9 @@ async function replyUnknown(visit: Visit, asked: string, visitor?: User) {
   ended.unknown()
   if (wantsJson(context)) return refuseVisit(visit, notFound('link not found'), visitor)
   const db = app.links.db.at('extras')
-  const found = await suggestionsFor(db, asked, visitor).catch(undefinedWhenBusy)
+  const found = await suggestionsFor(db, asked, visitor, context.receivedAt).catch(
+    undefinedWhenBusy,
+  )
   const suggestions = found ?? []
   const creates = slugsMeant(asked)[0] ?? slugsNear(asked)[0]
   const page = unknownPage(visitor, { asked, creates, suggestions })

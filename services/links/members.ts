@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
-import { linkQueries, type Owner } from '../../db/links/links.ts'
+import { historyQueries } from '../../db/links/history.ts'
+import type { Owner } from '../../db/links/links.ts'
 import { memberQueries as q, type Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
 import { notFound } from '../../kernel/fault.ts'
@@ -97,5 +98,5 @@ async function noteMembers(
   detail: Record<string, unknown[]>,
 ): Promise<void> {
   await writeHiddenTags(tx, [slug])
-  await linkQueries.saveChange(tx, { link: id, at, actor: caller.email, action, detail })
+  await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, action, detail })
 }

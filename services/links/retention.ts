@@ -3,6 +3,7 @@ import { retentionQueries as q } from '../../db/links/retention.ts'
 import type { Log } from '../../kernel/log.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { RESTORE_DAYS } from './deleted.ts'
 import { firstClickDay } from './visits/clicks.ts'
 
 export interface RetentionOptions {
@@ -11,15 +12,18 @@ export interface RetentionOptions {
   log: Log
 }
 
-/** How many changes of a link its page shows. They are kept, however old they are. */
-export const MAX_CHANGES = 50
+/** How many changes of a link are kept, however old they are; its page shows as many. */
+const MAX_CHANGES = 50
 /** How long the others are kept. */
 const CHANGE_DAYS = 90
 const DAY_MS = 24 * 3_600_000
 /** Before all others. */
 const NO_LINK = '00000000-0000-0000-0000-000000000000'
 
-/** Removes clicks of days that no page shows, and old changes of links that changed often. */
+/**
+ * Removes clicks of days that no page shows, old changes of links that changed often, and deleted
+ * links that can't be restored any more.
+ */
 export function startRetention({ db, clock, log }: RetentionOptions) {
   const steadyNow = openSteadyTime(clock)
 
@@ -27,7 +31,8 @@ export function startRetention({ db, clock, log }: RetentionOptions) {
     const now = steadyNow()
     const clicks = await inBatches(() => pruneClicks(db, now))
     const changes = await pruneChanges(db, now, inBatches)
-    if (clicks + changes > 0) log.info('pruned', { clicks, changes })
+    const deleted = await inBatches(() => pruneDeleted(db, now))
+    if (clicks + changes + deleted > 0) log.info('pruned', { clicks, changes, deleted })
   }
 
   return startPruning(clock, log, run)
@@ -44,6 +49,11 @@ function alone(db: Database, batch: (tx: Executor) => Promise<number>): Promise<
 function pruneClicks(db: Database, now: Date): Promise<number> {
   const old = { before: firstClickDay(now), limit: PRUNE_BATCH }
   return alone(db, async (tx) => (await q.pruneClicks(tx, old)).removed)
+}
+
+function pruneDeleted(db: Database, now: Date): Promise<number> {
+  const old = { before: new Date(now.getTime() - RESTORE_DAYS * DAY_MS), limit: PRUNE_BATCH }
+  return alone(db, async (tx) => (await q.pruneDeleted(tx, old)).removed)
 }
 
 /** Walks over all links, some in each batch; gives how many changes it removed. */

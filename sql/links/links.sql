@@ -1,6 +1,6 @@
 -- name: findLink
 -- A link by id, and what user :user is to it. Empty when no link has this id.
-select l.*,
+select l.*, (select c.clicks from links.links c where c.slug = l.slug) as clicks,
        exists (select from links.link_owners o where o.user_id = :user::uuid and o.slug = l.slug) as is_owner,
        exists (select from links.link_shares s where s.user_id = :user::uuid and s.slug = l.slug) as is_recipient
   from links.shown_links l
@@ -8,7 +8,7 @@ select l.*,
 
 -- name: findLinkBySlug
 -- Like findLink, by slug. Empty when no link has this slug.
-select l.*,
+select l.*, (select c.clicks from links.links c where c.slug = l.slug) as clicks,
        exists (select from links.link_owners o where o.user_id = :user::uuid and o.slug = l.slug) as is_owner,
        exists (select from links.link_shares s where s.user_id = :user::uuid and s.slug = l.slug) as is_recipient
   from links.shown_links l
@@ -35,15 +35,17 @@ select slug
 
 -- name: addLink
 -- Empty when the slug is taken.
-insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
-values (:slug, :url, :title, :description, :visibility, :append_path, :at, :at)
+insert into links.links (slug, url, title, description, visibility, append_path, expires_at, max_visits, archived,
+                         created_at, updated_at)
+values (:slug, :url, :title, :description, :visibility, :append_path, :expires_at, :max_visits, :archived, :at, :at)
 on conflict (slug) do nothing
 returning id;
 
 -- name: updateLink
 update links.links
    set url = :url, title = :title, description = :description, visibility = :visibility,
-       append_path = :append_path, updated_at = :at
+       append_path = :append_path, expires_at = :expires_at, max_visits = :max_visits, archived = :archived,
+       updated_at = :at
  where id = :id;
 
 -- name: writeWords
@@ -62,11 +64,6 @@ select slug, word, is_public
   from given
 on conflict (slug, word) do update set is_public = excluded.is_public;
 
--- name: removeLink
--- Owners, shares, tags, changes and clicks are deleted with it; the counters of its tags are not.
-delete from links.links
- where id = :id;
-
 -- name: lockLoops
 -- Links that lead to this resolver are written one at a time.
 select pg_advisory_xact_lock(7203002);
@@ -75,15 +72,3 @@ select pg_advisory_xact_lock(7203002);
 -- Tells every instance, when the transaction commits, that the slugs in the JSON array :slugs changed.
 select pg_notify('links_changed', slug)
   from jsonb_array_elements_text(:slugs::jsonb) as slug;
-
--- name: saveChange
-insert into links.changes (link_id, at, actor, action, detail)
-values (:link, :at, :actor, :action, :detail);
-
--- name: listChanges
--- The changes of a link, newest first.
-select id, at, actor, action, detail
-  from links.changes
- where link_id = :link
- order by id desc
- limit :limit;

@@ -65,6 +65,7 @@ with found as (
    limit :limit
 )
 select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as description, l.tags, l.visibility, c.clicks,
+       l.expires_at, l.max_visits, l.archived,
        l.created_at, l.updated_at,
        coalesce((select u.email
                    from links.link_owners o
@@ -87,7 +88,8 @@ select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as de
 -- Links of a list (`visible` or `every`) whose slug is in the JSON array :near, then those whose slug begins with
 -- :prefix, then those whose words, each after a space, match all of the JSON array :patterns. Only the first 200 links
 -- with a word that begins with :word are read for that, and the first 1,000 of the user's own links. Links that the
--- user (null: nobody) may not see are not read and take no place. :last sorts after all characters of words.
+-- user (null: nobody) may not see are not read and take no place. Links whose visits have ended at :now are left out.
+-- :last sorts after all characters of words.
 with near as (
   select l.slug, 1 as rank
     from jsonb_array_elements_text(:near::jsonb) as wanted(slug)
@@ -132,6 +134,10 @@ with near as (
 )
 select l.slug, l.title
   from (select slug, min(rank) as rank from meant group by slug) found
- cross join lateral (select slug, title from links.links where slug = found.slug offset 0) l
+ cross join lateral (
+        select slug, title, archived, expires_at, clicks, max_visits from links.links where slug = found.slug offset 0) l
+ where not l.archived
+   and (l.expires_at is null or l.expires_at > :now)
+   and (l.max_visits is null or l.clicks < l.max_visits)
  order by found.rank, length(l.slug), l.slug
  limit :limit;

@@ -17,6 +17,21 @@ with old as (
 )
 select count(*)::integer as removed from removed;
 
+-- name: pruneDeleted
+-- Removes at most :limit links that were deleted before :before. They can't be restored any more.
+with old as (
+  select deletion
+    from links.deleted_links
+   where deleted_at < :before
+   order by deleted_at
+   limit :limit
+), removed as (
+  delete from links.deleted_links
+   where deletion in (select deletion from old)
+  returning deletion
+)
+select count(*)::integer as removed from removed;
+
 -- name: pruneChanges
 -- Looks at the next :links links after id :after, and removes at most :limit of their changes from before :before. The
 -- newest :keep changes of each link stay. Gives the last of these links; null after the last link.

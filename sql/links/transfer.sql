@@ -9,13 +9,15 @@ select l.*
 -- Creates the links of a JSON array, sorted by slug, with their owners, recipients and tags, and records in the history
 -- that `actor` imported them. Gives the slugs that were created; links whose slug is taken are left out.
 with wanted as (
-  select slug, url, title, description, visibility, append_path, created_at, updated_at, tags, owners, recipients
+  select slug, url, title, description, visibility, append_path, expires_at, max_visits, archived, created_at, updated_at,
+         tags, owners, recipients
     from jsonb_to_recordset(:links::jsonb)
          as w(slug text, url text, title text, description text, visibility text, append_path boolean,
-              created_at timestamptz, updated_at timestamptz, tags jsonb, owners jsonb, recipients jsonb)
+              expires_at timestamptz, max_visits bigint, archived boolean, created_at timestamptz, updated_at timestamptz, tags jsonb, owners jsonb, recipients jsonb)
 ), added as (
-  insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
-  select slug, url, title, description, visibility, append_path, created_at, updated_at
+  insert into links.links (slug, url, title, description, visibility, append_path, expires_at, max_visits, archived,
+                           created_at, updated_at)
+  select slug, url, title, description, visibility, append_path, expires_at, max_visits, archived, created_at, updated_at
     from wanted
    order by slug collate "C"
   on conflict (slug) do nothing

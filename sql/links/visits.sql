@@ -1,6 +1,12 @@
 -- name: findTargets
--- What visits need of the links whose slugs are in the JSON array :slugs.
-select id, slug, url, visibility, append_path
+-- What visits need of the links whose slugs are in the JSON array :slugs. Visits end at `ends_at`, in milliseconds since
+-- 1970, and after `visits_left` more of them.
+select id, slug, url, visibility, append_path,
+       case
+         when archived or clicks >= max_visits then '-infinity'
+         else coalesce(extract(epoch from expires_at)::float8 * 1000, 'infinity')
+       end as ends_at,
+       coalesce((max_visits - clicks)::float8, 'infinity') as visits_left
   from links.links
  where slug = any(array(select jsonb_array_elements_text(:slugs::jsonb)))
  limit :limit;
@@ -16,6 +22,7 @@ select exists (
 -- name: saveClicks
 -- Adds the JSON array :clicks, unless batch :batch of this writer is stored already. Links are locked in the order of their
 -- ids, so that writers don't deadlock. Clicks on links that no longer exist are dropped. Previews don't count in a link's sum.
+-- All instances are told of a link whose sum has come to `max_visits`.
 -- Links are looked up by id, one by one and then by an array: a join would read all links for a single click.
 with fresh as (
   insert into links.click_writers (writer, batch, at)
@@ -40,6 +47,10 @@ with fresh as (
    where l.id = any(array(select id from known))
      and l.id = c.link_id
      and exists (select from fresh)
+  returning case
+              when l.clicks >= l.max_visits and l.clicks - c.clicks < l.max_visits
+              then pg_notify('links_changed', l.slug)::text
+            end
 )
 insert into links.clicks (link_id, day, kind, clicks)
 select c.link_id, c.day, c.kind, c.clicks

@@ -27,6 +27,10 @@ create table links.links (
   description text             not null check (length(description) <= 2000),
   visibility  text             not null check (visibility in ('public', 'private', 'secure')),
   append_path boolean          not null, -- append further path segments of a visit to the url
+  -- Visits end at this time, after this many clicks, and while the link is archived; null: never.
+  expires_at  timestamptz(3),
+  max_visits  bigint           check (max_visits > 0),
+  archived    boolean          not null default false,
   created_at  timestamptz(3)   not null,
   updated_at  timestamptz(3)   not null,
   -- All clicks of people and programs, for the order by clicks: `links.clicks` by day can't have an index that sorts links.
@@ -104,7 +108,7 @@ create table links.link_words (
 create index link_words_public on links.link_words (word, slug) where is_public;
 create index link_words_hidden on links.link_words (word, slug) where not is_public;
 
--- The history of a link, removed with it. Retention keeps the newest changes of each link.
+-- The history of a link. Retention keeps the newest changes of each link.
 create table links.changes (
   id      bigint         generated always as identity primary key,
   link_id uuid           not null references links.links (id) on delete cascade,
@@ -114,6 +118,32 @@ create table links.changes (
   detail  jsonb          not null -- each changed field with its values before and after
 );
 create index changes_by_link on links.changes (link_id, id desc);
+
+-- Deleted links with all their rows as JSON, for as long as they can be restored. The newest has the highest number.
+create table links.deleted_links (
+  deletion   bigint           generated always as identity primary key,
+  id         uuid             not null,
+  slug       text collate "C" not null, -- another link may have it
+  deleted_at timestamptz(3)   not null,
+  deleted_by text             not null, -- e-mail address
+  link       jsonb            not null,
+  shares     jsonb            not null,
+  tags       jsonb            not null,
+  changes    jsonb            not null, -- the newest ones
+  clicks     jsonb            not null,
+  constraint deleted_links_id unique (id)
+);
+-- For retention.
+create index deleted_links_by_time on links.deleted_links (deleted_at);
+
+-- The owners of deleted links, who may restore them.
+create table links.deleted_owners (
+  user_id    uuid    not null references links.users (id),
+  deletion   bigint  not null references links.deleted_links (deletion) on delete cascade,
+  is_primary boolean not null,
+  primary key (user_id, deletion)
+);
+create index deleted_owners_by_link on links.deleted_owners (deletion);
 
 create table links.tokens (
   id           uuid           primary key default gen_random_uuid(),
@@ -159,7 +189,7 @@ select l.id, l.slug, l.url, l.title, l.description,
          -- "offset 0" keeps the lookup of each owner by id, also while the table has no statistics.
          cross join lateral (select id, email from links.users where id = o.user_id offset 0) u
          where o.slug = l.slug) as owners,
-       l.visibility, l.append_path, l.created_at, l.updated_at
+       l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived, l.created_at, l.updated_at
   from links.links l;
 
 -- Slugs of a list, unordered: at least the first `most` (null: all) after `after`, up to `until`. The lists of a user are

@@ -20,7 +20,7 @@ const { server, env } = await startSites(t)
 async function look(t: Test, base: string, paths: Paths, email = ''): Promise<void> {
   const { page, context } = await browse(t, base, {
     extraHTTPHeaders: identity(email),
-    expectedErrors: [loadFailure(404)],
+    expectedErrors: [404, 410].map(loadFailure),
   })
   await measurable(context)
   for (const path of paths) {

@@ -36,7 +36,7 @@ async function idOf({ api }: PageUser, slug: string): Promise<string> {
   return json.links.find((link) => link.slug === slug)?.id ?? ''
 }
 
-const EXPECTED = [400, 403, 404, 409].map(loadFailure)
+const EXPECTED = [400, 403, 404, 409, 410].map(loadFailure)
 
 await t.test('a link from its making to its end', async (t: Test) => {
   const ann = await pageUser(links, 'ann')
@@ -186,6 +186,40 @@ await t.test('a link from its making to its end', async (t: Test) => {
     await page.locator('#members').waitFor()
     const last = await textOf(page.locator('.history li').first())
     t.match(last, /changed the address from .*handbook\.test\/.* to .*handbook\.test\/new/)
+  })
+
+  await t.test('an earlier version, compared and restored', async (t) => {
+    await page.getByRole('link', { name: 'Restore this version' }).first().click()
+    const row = page.getByRole('row', { name: 'Leads to' })
+    t.match(await textOf(row), /handbook\.test\/new.*https:\/\/handbook\.test\//)
+    await page.getByRole('button', { name: 'Restore this version' }).click()
+    await page.locator('#members').waitFor()
+    const last = await textOf(page.locator('.history li').first())
+    t.match(last, /restored an earlier version: changed the address/)
+  })
+
+  await t.test('archived, and renewed from what its visitors see', async (t) => {
+    await page.getByRole('link', { name: 'Edit' }).click()
+    await page.getByLabel('Archived').check()
+    await page.getByRole('button', { name: 'Save link' }).click()
+    await page.locator('#members').waitFor()
+    t.match(await textOf(page.locator('.note')), /Visitors are told that it has ended/)
+    await page.goto(`${links.base}/handbook`)
+    t.match(await textOf(page.locator('h1')), /has ended$/)
+    await page.getByRole('link', { name: 'Renew it' }).click()
+    await page.getByLabel('Archived').uncheck()
+    await page.getByRole('button', { name: 'Save link' }).click()
+    await page.locator('#members').waitFor()
+    t.equal(await page.locator('.note').count(), 0)
+  })
+
+  await t.test('deleted, and restored', async (t) => {
+    await page.getByRole('link', { name: 'Delete…' }).click()
+    await page.getByRole('button', { name: 'Delete the link' }).click()
+    await page.getByRole('link', { name: 'Deleted links' }).click()
+    await page.getByRole('button', { name: 'Restore handbook' }).click()
+    await page.locator('#members').waitFor()
+    t.match(await textOf(page.locator('h1')), /handbook/)
   })
 
   await t.test('deleted, after being asked', async (t) => {

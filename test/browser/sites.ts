@@ -164,6 +164,11 @@ export async function fillLinks(links: LinksServer): Promise<Site & { email: str
   const { id: plain } = await makeLink(ann, 'docs', { title: 'Docs', tags: ['wiki', 'team'] })
   const { id: hidden } = await makeLink(bob, 'secret', { visibility: 'secure' })
   await makeLink(ann, 'bugs', { url: 'https://tracker.test/{1}/issues/{2}?{*}' })
+  const { id: gone } = await makeLink(ann, `g${'-o'.repeat(31)}`, { title })
+  await ann.api('DELETE', `/links/${gone}`)
+  await makeLink(ann, 'over', { archived: true })
+  const history = `/links/${long}/history`
+  const { json } = await ann.api<{ changes: readonly { id: number }[] }>('GET', history)
   const own = ['', '/edit', '/delete']
   return {
     email: ann.email,
@@ -174,6 +179,7 @@ export async function fillLinks(links: LinksServer): Promise<Site & { email: str
       '/bugs+?place-1=x',
       '/dosc',
       ...own.map((at) => `/-/links/${long}${at}`),
+      ...[`/-${history}/${json.changes.at(-1)?.id}`, `/-${history}`, '/-/deleted', '/over'],
     ],
     states: [
       ...['/-/all', '/-/?q=nothing-there', '/-/?visibility=none', '/secret'],

@@ -14,6 +14,9 @@ const STRANGER = { host: 'go.example' }
 /** Below the deadline of a statement: who is answered within this has not waited for the database. */
 const PROMPT_MS = 4_000
 
+/** By then the database is away: a link that expires then does so during the outage. */
+const OUTAGE_BEGINS_MS = 10_000
+
 type Outage = (t: Test, cluster: Cluster) => Promise<() => unknown>
 
 const stops: Outage = async (_t, cluster) => {
@@ -45,6 +48,11 @@ for (const [name, begin] of Object.entries(outages)) {
     }
     const kept = await makeLink(ann, 'kept', { visibility: 'secure' })
     await makeLink(ann, 'never-seen')
+    const endsAt = Date.now() + OUTAGE_BEGINS_MS
+    await makeLink(ann, 'ending', { expires_at: new Date(endsAt).toISOString() })
+    await makeLink(ann, 'over', { archived: true })
+    t.equal(await leadsTo(base, '/ending'), 'https://ending.test/')
+    t.equal(await leadsTo(base, '/over'), 410)
     for (const slug of slugs) t.equal(await leadsTo(base, `/${slug}`), `https://${slug}.test/`)
     t.equal(await leadsTo(base, '/kept'), 'https://kept.test/', 'the local operator is an admin')
     await forgetsToTrust(base, url)
@@ -58,6 +66,9 @@ for (const [name, begin] of Object.entries(outages)) {
       const answer = await visit(base, `/${slug}`, { timeoutMs: PROMPT_MS })
       t.equal(answer.status, 302, `/${slug} goes on, without waiting for the database`)
     }
+    t.equal(await leadsTo(base, '/over'), 410, 'an ended link needs no database')
+    await until(() => Date.now() > endsAt, 'the expiry', 30_000)
+    t.equal(await leadsTo(base, '/ending'), 410, 'the clock is compared without the database')
     await until(() => first.total > before + 200, 'the load to go on through the outage', 30_000)
     await first.stop()
     for (const path of ['/kept', '/kept+', '/nothing', '/never-seen']) {

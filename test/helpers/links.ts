@@ -46,6 +46,9 @@ export type Link = {
   readonly owners: readonly { id: string; email: string; is_primary: boolean }[]
   readonly visibility: string
   readonly append_path: boolean
+  readonly expires_at: string | null
+  readonly max_visits: number | null
+  readonly archived: boolean
   readonly created_at: string
   readonly updated_at: string
 }

@@ -69,9 +69,10 @@ select 'user' || i || '@example.com', 'provider add', 'hooks', 'generic:ü' || i
 insert into links.users (email, display_name, role, created_at)
 select 'user' || i || '@example.com', 'Üser "' || i || '"', case i when 1 then 'admin' else 'user' end, now()
   from generate_series(1, 50) i;
-insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
+insert into links.links (slug, url, title, description, visibility, append_path, expires_at, max_visits, archived,
+                         created_at, updated_at)
 select 'link-' || i, 'https://example.com/' || i, 'Title ' || i, '', case when i % 4 = 0 then 'private' else 'public' end,
-       i % 2 = 0, now(), now()
+       i % 2 = 0, case i % 3 when 0 then now() end, nullif(i % 5, 0), i % 7 = 0, now(), now()
   from generate_series(1, ${links}) i;
 insert into links.link_owners
 select u.id, l.slug, true
@@ -86,6 +87,11 @@ insert into links.link_words select slug, 'word' || length(slug), visibility = '
 insert into links.tags select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag;
 insert into links.changes (link_id, at, actor, action, detail)
 select id, now(), 'user1@example.com', 'created', jsonb_build_object('url', jsonb_build_array(null, url)) from links.links;
+insert into links.deleted_links (id, slug, deleted_at, deleted_by, link, shares, tags, changes, clicks)
+select gen_random_uuid(), 'gone-' || i, now(), 'user1@example.com', '{"title": "\\u00fc \\" ''"}', '[]', '["t"]', '[]', '[]'
+  from generate_series(1, 9) i;
+insert into links.deleted_owners
+select u.id, d.deletion, true from links.deleted_links d join links.users u on u.email = 'user1@example.com';
 insert into links.tokens (user_id, name, scope, token_hash, created_at)
 select id, 'laptop', 'read', sha256(convert_to(email, 'UTF8')), now() from links.users;
 insert into links.clicks

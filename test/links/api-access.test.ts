@@ -50,6 +50,7 @@ const DESCRIBED = operationsOf(openApiOf(text)).map(({ method, path, operation }
   path: path
     .replace('/api/v1', '')
     .replaceAll(/\{u?id\}/g, ID)
+    .replace('{change}', '1')
     .replace('{slug}', 'docs'),
   isOpen: operation.security?.length === 0,
 }))

@@ -56,6 +56,9 @@ await t.test('POST /links: 201 with the Link', async (t) => {
     owners: [{ id: ann.id, email: ann.email, is_primary: true }],
     visibility: 'public',
     append_path: false,
+    expires_at: null,
+    max_visits: null,
+    archived: false,
   })
   t.match(id, UUID)
   t.match(created_at, INSTANT)

@@ -128,7 +128,7 @@ await t.test('users: each change, on each of its faces', async (t) => {
   ])
 })
 
-await t.test('links that are deleted: their own history goes with them', async (t) => {
+await t.test('links that are deleted and restored', async (t) => {
   const [one, two, three] = await Promise.all(
     ['one', 'two', 'three'].map((slug) => makeLink(ann, slug)),
   )
@@ -157,9 +157,20 @@ await t.test('links that are deleted: their own history goes with them', async (
         ),
       'ann@example.com: link delete three',
     ],
+    [
+      'API: restored',
+      () => answers(200, ann.api('POST', `/links/${one?.id}/restore`)),
+      'token test of ann@example.com: link restore one',
+    ],
+    [
+      'form: restored',
+      () => answers(303, ann.post(`/-/deleted/${two?.id}/restore`)),
+      'ann@example.com: link restore two',
+    ],
+    ['restored already', () => answers(404, ann.api('POST', `/links/${one?.id}/restore`))],
     // What is not: the link's page tells it.
     ['a new link', () => makeLink(ann, 'four')],
-    ['gone already', () => answers(404, ann.api('DELETE', `/links/${one?.id}`))],
+    ['gone already', () => answers(404, ann.api('DELETE', `/links/${three?.id}`))],
     [
       'another version',
       async () => {

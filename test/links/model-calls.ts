@@ -8,6 +8,9 @@ export type Fields = {
   description?: string | undefined
   tags?: readonly string[] | undefined
   visibility?: string | undefined
+  expires_at?: string | null | undefined
+  max_visits?: number | null | undefined
+  archived?: boolean | null | undefined
 }
 
 /** One field of a body that is wrong, and the code that says so. */
@@ -32,7 +35,7 @@ export type Call =
       ifMatch: IfMatch | undefined
     }
   | { op: 'delete'; link: string; ifMatch: IfMatch | undefined }
-  | { op: 'get' | 'owners' | 'shares'; link: string }
+  | { op: 'get' | 'owners' | 'shares' | 'restore'; link: string }
   | { op: 'addOwner' | 'addShare'; link: string; email: unknown }
   | { op: 'removeOwner' | 'removeShare'; link: string; user: string }
   | { op: 'role'; user: string; role: string }
@@ -81,6 +84,10 @@ const members = {
   description: fc.constantFrom('', 'Text', 'x'.repeat(2000)),
   tags: fc.array(tag, { maxLength: 4 }),
   visibility: fc.constantFrom('public', 'private', 'secure'),
+  expires_at: fc.constantFrom('2099-01-31T12:00:00.000Z', null),
+  // Fewer would be used up at a time that the model does not know.
+  max_visits: fc.constantFrom(1_000_000, null),
+  archived: fc.constantFrom(true, false, null),
 }
 /** Mostly with all fields: what is omitted hides what the others do. */
 const fields: fc.Arbitrary<Fields> = fc.oneof(
@@ -102,6 +109,11 @@ const wrongField: readonly (readonly [string, unknown, string])[] = [
   ['tags', 'red', 'BAD_REQUEST'],
   ['tags', Array.from({ length: 21 }, (_, n) => `t${n}`), 'TOO_MANY_TAGS'],
   ['visibility', 'hidden', 'INVALID_VISIBILITY'],
+  ['expires_at', '2001-01-31T12:00:00Z', 'BAD_REQUEST'],
+  ['expires_at', '2099-01-31', 'BAD_REQUEST'],
+  ['max_visits', 0, 'BAD_REQUEST'],
+  ['max_visits', '7', 'BAD_REQUEST'],
+  ['archived', 'true', 'BAD_REQUEST'],
 ]
 const wrongSlug: typeof wrongField = [
   ['slug', undefined, 'BAD_REQUEST'],
@@ -152,6 +164,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ op: op('delete'), link, ifMatch }) },
   { weight: 4, arbitrary: fc.record({ op: op('get', 'owners', 'shares'), link }) },
+  { weight: 2, arbitrary: fc.record({ op: op('restore'), link }) },
   { weight: 8, arbitrary: fc.record({ op: op('addOwner', 'addShare'), link, email }) },
   { weight: 7, arbitrary: fc.record({ op: op('removeOwner', 'removeShare'), link, user }) },
   {

@@ -68,6 +68,8 @@ export function requestOf(call: Call): [method: string, path: string, body?: unk
       return ['GET', `/links/${call.link}`]
     case 'delete':
       return ['DELETE', `/links/${call.link}`]
+    case 'restore':
+      return ['POST', `/links/${call.link}/restore`]
     case 'owners':
     case 'shares':
       return ['GET', `/links/${call.link}/${call.op}`]

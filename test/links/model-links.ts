@@ -1,7 +1,15 @@
 import type { Call } from './model-calls.ts'
 import { refused } from './model-state.ts'
 import type { Answer, Link, Model, User } from './model-state.ts'
-import { isMatched, loops, shown, shownShare, shownWithTag, written } from './model-views.ts'
+import {
+  bySlug,
+  isMatched,
+  loops,
+  shown,
+  shownShare,
+  shownWithTag,
+  written,
+} from './model-views.ts'
 
 /** Calls that only look. */
 export const READS: ReadonlySet<Call['op']> = new Set([
@@ -11,6 +19,7 @@ export const READS: ReadonlySet<Call['op']> = new Set([
 
 /** What a call about one link is answered: 404 before 403 before 400. */
 export function onLink(model: Model, caller: User, call: Call & { link: string }): Answer {
+  if (call.op === 'restore') return restore(model, caller, call.link)
   const link = model.links.get(call.link)
   if (link === undefined) return refused('NOT_FOUND')
   const owns = caller.role === 'admin' || link.owners.includes(caller.id)
@@ -26,16 +35,13 @@ export function onLink(model: Model, caller: User, call: Call & { link: string }
     case 'delete':
       if (!isMatched(model, link, call.ifMatch)) return refused('PRECONDITION_FAILED')
       model.links.delete(link.id)
+      model.deleted.set(link.id, link)
       return { status: 204 }
     case 'put': {
       if (call.wrong !== undefined) return refused(call.wrong.code)
       if (!isMatched(model, link, call.ifMatch)) return refused('PRECONDITION_FAILED')
       if (loops(model, caller, link.slug, call.fields.url)) return refused('INVALID_URL')
-      const { visibility } = link
-      Object.assign(
-        link,
-        written({ ...call.fields, visibility: call.fields.visibility ?? visibility }),
-      )
+      Object.assign(link, written(call.fields, link))
       return {
         status: 200,
         body(made) {
@@ -63,6 +69,17 @@ export function onLink(model: Model, caller: User, call: Call & { link: string }
       return { status: 204 }
   }
   throw new Error(`the model does not know ${JSON.stringify(call)}`)
+}
+
+function restore(model: Model, caller: User, id: string): Answer {
+  const link = model.deleted.get(id)
+  if (link === undefined) return refused('NOT_FOUND')
+  if (caller.role !== 'admin' && !link.owners.includes(caller.id)) return refused('FORBIDDEN')
+  if (loops(model, caller, link.slug, link.url)) return refused('INVALID_URL')
+  if (bySlug(model, link.slug) !== undefined) return refused('SLUG_CONFLICT')
+  model.deleted.delete(id)
+  model.links.set(id, link)
+  return { status: 200, body: () => shownWithTag(model, link) }
 }
 
 function addOwner(link: Link, { id, email }: User): Answer {

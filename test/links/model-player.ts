@@ -143,5 +143,11 @@ async function knownBefore(links: LinksServer, bearers: Map<string, string>): Pr
     }
   }
   const known = users.map((user): [string, User] => [user.id, user])
-  return { own: new URL(links.base).host, users: new Map(known), links: new Map(), tokens }
+  return {
+    own: new URL(links.base).host,
+    users: new Map(known),
+    links: new Map(),
+    deleted: new Map(),
+    tokens,
+  }
 }

@@ -1,5 +1,3 @@
-import type { written } from './model-views.ts'
-
 type Role = 'user' | 'admin'
 export type User = {
   id: string
@@ -11,7 +9,18 @@ export type User = {
 export type Token = { id: string; user: string; name: string; scope: string; times: Times }
 export type Share = { id: string; shared_by: string; created_at: string }
 type Times = { created_at: string; expires_at: string | null }
-export type Link = ReturnType<typeof written> & {
+/** What a writer says of a link, as it is stored. */
+export type Written = {
+  url: string
+  title: string
+  description: string
+  tags: readonly string[]
+  visibility: string
+  expires_at: string | null
+  max_visits: number | null
+  archived: boolean
+}
+export type Link = Written & {
   id: string
   slug: string
   /** Ids of users, the primary owner first. */
@@ -27,6 +36,8 @@ export type Model = {
   readonly own: string
   readonly users: Map<string, User>
   readonly links: Map<string, Link>
+  /** Those that can be restored. */
+  readonly deleted: Map<string, Link>
   /** By the token's text. */
   readonly tokens: Map<string, Token>
 }
@@ -46,7 +57,7 @@ export type Answer =
   | { status: number; list: string; rows: readonly unknown[] }
   | { status: number; body: (made: Made) => unknown }
   | { status: 204 }
-  | { status: 302 | 404; location: string | undefined }
+  | { status: 302 | 404 | 410; location: string | undefined }
 
 const STATUS: Readonly<Record<string, number>> = {
   UNAUTHORIZED: 401,

@@ -1,17 +1,20 @@
 import type { Fields, IfMatch } from './model-calls.ts'
 import { canonical } from './model-compare.ts'
-import type { Link, Model, Share, Token, User } from './model-state.ts'
+import type { Link, Model, Share, Token, User, Written } from './model-state.ts'
+
+type Shown = Readonly<Record<string, unknown>> & { readonly owners: readonly unknown[] }
 
 /** A link as the API shows it. */
-export function shown(model: Model, link: Link): { readonly owners: readonly unknown[] } {
+export function shown(model: Model, link: Link): Shown {
   const { id, slug, url, title, description, tags, visibility, times } = link
+  const { expires_at, max_visits, archived } = link
   const owners = link.owners.map((owner, at) => ({
     id: owner,
     email: model.users.get(owner)?.email,
     is_primary: at === 0,
   }))
   const fields = { id, slug, url, title, description, tags, visibility, append_path: false }
-  return { ...fields, owners, ...times }
+  return { ...fields, expires_at, max_visits, archived, owners, ...times }
 }
 
 /** The same, in an answer that tells the ETag. */
@@ -38,18 +41,18 @@ export function shownToken({ id, name, scope, times }: Token): object {
   return { id, name, scope, ...times }
 }
 
-/** The fields of a link as they are stored: what is omitted is empty, tags are in their normal form. */
-export function written({ url, title, description, tags, visibility }: Omit<Fields, 'slug'>): {
-  [name in keyof Omit<Required<Fields>, 'slug'>]: NonNullable<Fields[name]>
-} {
-  const normal = (tags ?? []).map((tag) => tag.toLowerCase().replaceAll(/[_ ]/g, '-'))
-  return {
-    url,
-    title: title ?? '',
-    description: description ?? '',
-    tags: [...new Set(normal)].sort(),
-    visibility: visibility ?? 'public',
-  }
+/** What a writer may leave out without clearing it. */
+type Kept = Pick<Link, 'visibility' | 'expires_at' | 'max_visits' | 'archived'>
+const NEW: Kept = { visibility: 'public', expires_at: null, max_visits: null, archived: false }
+
+/** The fields of a link as they are stored: what is omitted is empty, or as before. */
+export function written(fields: Omit<Fields, 'slug'>, before: Kept = NEW): Written {
+  const { url, title = '', description = '', tags = [] } = fields
+  const normal = tags.map((tag) => tag.toLowerCase().replaceAll(/[_ ]/g, '-'))
+  const { visibility = before.visibility, expires_at = before.expires_at } = fields
+  const { max_visits = before.max_visits, archived = before.archived } = fields
+  const kept = { visibility, expires_at, max_visits, archived: archived ?? false }
+  return { url, title, description, tags: [...new Set(normal)].sort(), ...kept }
 }
 
 export function bySlug(model: Model, slug: string): Link | undefined {

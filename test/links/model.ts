@@ -13,6 +13,7 @@ const UUID = /^[0-9a-f-]{36}$/
 export function answer(model: Model, bearer: string | undefined, call: Call): Answer {
   if (call.op === 'visit') {
     const link = bySlug(model, call.slug)
+    if (link?.archived === true) return { status: 410, location: undefined }
     return { status: link === undefined ? 404 : 302, location: link?.url }
   }
   const token = bearer === undefined ? undefined : model.tokens.get(bearer)

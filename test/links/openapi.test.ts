@@ -7,7 +7,7 @@ import { openApiOf, operationsOf } from '../helpers/api.ts'
 
 const [, postgres] = backends
 
-/** The contract's operations: the document has these, and no other. */
+/** The document has these operations, and no other: those of the contract, and after them the added ones. */
 const OPERATIONS = [
   ...['GET /config', 'GET /links', 'POST /links', 'GET /links/{id}', 'PUT /links/{id}'],
   ...['DELETE /links/{id}', 'GET /links/{id}/owners', 'POST /links/{id}/owners'],
@@ -15,6 +15,8 @@ const OPERATIONS = [
   ...['DELETE /links/{id}/shares/{uid}', 'GET /tags', 'GET /tags/{slug}/links', 'GET /users/me'],
   ...['GET /tokens', 'POST /tokens', 'DELETE /tokens/{id}', 'GET /admin/users'],
   ...['PUT /admin/users/{id}/role', 'GET /admin/links'],
+  ...['GET /links/{id}/history', 'POST /links/{id}/history/{change}/restore'],
+  ...['GET /deleted-links', 'POST /links/{id}/restore'],
 ]
 const SCHEMAS = ['Link', 'Tag', 'User', 'Owner', 'Share', 'Token', 'Error']
 /** decisions.md section 4. */

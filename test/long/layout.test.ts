@@ -46,7 +46,7 @@ async function openViewer(t: Test, base: string, email = ''): Promise<TestBrowse
   // A violation of the content security policy and any error in script fail the test at once.
   const browser = await browse(t, base, {
     extraHTTPHeaders: identity(email),
-    expectedErrors: [400, 403, 404, 422].map(loadFailure),
+    expectedErrors: [400, 403, 404, 410, 422].map(loadFailure),
   })
   await measurable(browser.context)
   await useZone(browser.page)

@@ -1,4 +1,4 @@
-import type { Change } from '../../../db/links/links.ts'
+import type { Change } from '../../../db/links/history.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState, View } from '../../../kernel/http/view.ts'
 import {
@@ -16,7 +16,7 @@ import {
 import { contentView } from '../../layout.ts'
 import { attributes, button } from '../../parts.ts'
 import { shortName, type ShortLinks } from './links.ts'
-import { changeList } from '../members.ts'
+import { changeList, versionTable, type FieldTexts } from '../history.ts'
 import { EXAMPLE_AREA, exampleFields, type TypedExample } from './places.ts'
 
 /** The form of a new link, or of one that is edited. */
@@ -38,7 +38,7 @@ export interface LinkFormView {
 
 export interface StaleForm {
   /** The fields as stored, in the form's texts. */
-  stored: Readonly<Record<string, string>>
+  stored: FieldTexts
   /** Newest first. */
   changes: readonly Change[]
 }
@@ -75,8 +75,10 @@ function linkForm(view: LinkFormView): Html {
   const form: Form = { ...state, id: 'link', messagesBelow: true }
   const typed = form.typed ?? {}
   const slug = link?.slug ?? typed['slug'] ?? ''
-  // The focus goes to the first field to fill in; in a refused form, to the first refused field.
-  const first = form.fault === undefined && (slug === '' ? 'slug' : 'url')
+  // The focus goes to the first field to fill in; in a refused form, to the first refused field,
+  // or to what somebody else has changed meanwhile.
+  const isFresh = form.fault === undefined && stale === undefined
+  const first = isFresh && (slug === '' ? 'slug' : 'url')
   const page = link === null ? '/-/' : `/-/links/${link.id}`
   const action = link === null ? '/-/new' : `${page}/edit`
   const label = link === null ? 'Create link' : 'Save link'
@@ -100,6 +102,7 @@ function linkForm(view: LinkFormView): Html {
         ...renewedBy('/-/complete/tags', 'link-tags'),
       })}
       ${radios(form, 'visibility', 'Visibility', VISIBILITIES)} ${appendField(form, slug)}
+      ${endFields(form)}
       <p class="actions">
         ${submit(label, { class: 'primary', id: 'save-link' })}
         <a href="${page}">Cancel</a>
@@ -124,6 +127,24 @@ function appendField(form: Form, slug: string): Html {
   </fieldset>`
 }
 
+/** What ends the visits of a link. */
+function endFields(form: Form): Html {
+  return html`<fieldset>
+    <legend>End of visits</legend>
+    <div class="filter">
+      ${field(form, 'expires_at', 'Ends (UTC)', {
+        ...{ type: 'datetime-local', step: 'any', width: 'half' },
+        hint: 'Empty: never',
+      })}
+      ${field(form, 'max_visits', 'Limit of visits', {
+        ...{ type: 'number', min: 1, width: 'half' },
+        hint: 'In all; empty: no limit',
+      })}
+    </div>
+    ${checkbox(form, 'archived', html`<strong>Archived</strong> – it leads nowhere, and is kept`)}
+  </fieldset>`
+}
+
 /** While one types, the server tells whether the slug is free. */
 function slugField(form: Form, { short, freeSlug }: LinkFormView, autofocus: boolean): Html {
   const control = field(form, 'slug', 'Short name', {
@@ -145,44 +166,18 @@ const GONE =
   'Somebody has deleted this link since you opened this form, so nothing was saved. ' +
   'What you typed is still here: create the link again, or leave this page.'
 
-const STORED_FIELDS = [
-  ['url', 'Leads to'],
-  ['title', 'Title'],
-  ['description', 'Description'],
-  ['tags', 'Tags'],
-  ['visibility', 'Visibility'],
-  ['append_path', 'Further path'],
-] as const
-
 const STALE =
   'Somebody else has changed this link since you opened this form, so nothing was saved. ' +
   'What you typed is still here: save again to replace what is stored.'
 
-/** What is stored, where it differs from what was typed. */
-function staleNote({ stored, changes }: StaleForm, typed: StaleForm['stored']): Html {
-  const different = STORED_FIELDS.filter(([name]) => stored[name] !== typed[name])
-  return html`<div class="refused" role="alert">
+/** What was typed beside what is stored, where they differ. */
+function staleNote({ stored, changes }: StaleForm, typed: FieldTexts): Html {
+  return html`<div class="refused" role="alert" tabindex="-1" autofocus>
     <p>${STALE}</p>
-    ${
-      different.length > 0 &&
-      html`<p>Stored now:</p>
-        <ul>
-          ${different.map(
-            ([name, label]) =>
-              html`<li>
-                ${label}: <q><bdi>${storedText(name, stored[name] ?? '')}</bdi></q>
-              </li>`,
-          )}
-        </ul>`
-    }
+    ${versionTable(['You typed', typed], ['Stored now', stored])}
     <p>Last changes:</p>
     ${changeList(changes)}
   </div>`
-}
-
-function storedText(name: string, value: string): string {
-  if (name !== 'append_path') return value
-  return value === 'true' ? 'append it' : 'do not append it'
 }
 
 /** What is said of a slug. */

@@ -1,6 +1,7 @@
-import type { Visibility, Link, Owner } from '../../../db/links/links.ts'
+import type { Visibility, Lifecycle, Link, LinkAccess, Owner } from '../../../db/links/links.ts'
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
+import type { End } from '../../../services/links/links/lifecycle.ts'
 import { postForm, submit } from '../../form.ts'
 import { copyBox, facts, namedRows, rowLink, section, tableRow, timeTag } from '../../parts.ts'
 import { linkMembers, type MembersView } from '../members.ts'
@@ -28,6 +29,11 @@ const ABOUT: Readonly<Record<Visibility, string>> = {
 export function visibilityBadge(visibility: Visibility): Html {
   const kind = { public: 'verified', private: '', secure: 'open' }[visibility]
   return html`<span class="badge ${kind}" title="${ABOUT[visibility]}">${visibility}</span>`
+}
+
+/** Shown where the visits of a link have ended. */
+export function endBadge(end: End | undefined): Html | false {
+  return end !== undefined && html`<span class="badge ended">${end}</span>`
 }
 
 /** A part of a list of links. */
@@ -83,14 +89,16 @@ export function tagList(tags: readonly string[]): readonly Html[] {
 export function linkPage(
   members: MembersView,
   clicks: readonly DayClicks[],
+  end: End | undefined,
   short: ShortLinks,
 ): Page {
   const { link, mayChange } = members
   const { id, slug, url, title, description, tags, visibility, append_path } = link
+  const { expires_at, max_visits } = link
   const path = append_path ? 'is appended' : 'only where the address has a place for it'
   const body = html`<p class="crumb"><a href="/-/">My links</a></p>
     <div class="title-line">
-      <h1>${shortName(short, slug)} ${visibilityBadge(visibility)}</h1>
+      <h1>${shortName(short, slug)} ${visibilityBadge(visibility)} ${endBadge(end)}</h1>
       ${
         mayChange &&
         html`<p class="actions">
@@ -100,6 +108,7 @@ export function linkPage(
       }
     </div>
     ${title !== '' && html`<p class="lead"><bdi>${title}</bdi></p>`}
+    ${end !== undefined && endNote(link, end, mayChange)}
     <section class="panel" aria-labelledby="link-title">
       <h2 id="link-title" class="hidden">The link</h2>
       ${copyBox('short-link', 'short link', `${short.base}/${slug}`)}
@@ -109,6 +118,8 @@ export function linkPage(
       ${facts({
         'Further path': path,
         Tags: tags.length === 0 ? null : html`<span class="badges">${tagList(tags)}</span>`,
+        Ends: expires_at !== null && timeTag(expires_at, 'exact'),
+        Visits: max_visits !== null && `${link.clicks} of ${max_visits}`,
         Created: timeTag(link.created_at),
         Changed: timeTag(link.updated_at),
       })}
@@ -118,8 +129,29 @@ export function linkPage(
   return { title: slug, section: 'links', body }
 }
 
+function endNote(link: LinkAccess, end: End, mayChange: boolean): Html {
+  const way = mayChange && html`<a href="/-/links/${link.id}/edit">Renew it</a>`
+  return html`<p class="note">
+    Visitors are told that it has ended. ${endText(link, end)} ${way}
+  </p>`
+}
+
+/** Why the visits of a link have ended, in a sentence. */
+export function endText({ expires_at, max_visits }: Lifecycle, end: End | undefined): Html {
+  switch (end) {
+    case 'archived':
+      return html`It is archived.`
+    case 'expired':
+      return html`It expired${expires_at && html` ${timeTag(expires_at)}`}.`
+    case 'used up':
+    case undefined:
+      // Undefined while the last visits are not in the database yet.
+      return html`All of its ${max_visits} visits are used up.`
+  }
+}
+
 /** `/-/links/{id}/delete`: asks before anything is deleted. */
-export function deletePage({ id, slug, url }: Link, short: ShortLinks): Page {
+export function deletePage({ id, slug, url }: Link, days: number, short: ShortLinks): Page {
   const body = html`<p class="crumb"><a href="/-/links/${id}">${slug}</a></p>
     <section class="panel stack">
       <h1>Delete ${shortName(short, slug)}?</h1>
@@ -128,8 +160,9 @@ export function deletePage({ id, slug, url }: Link, short: ShortLinks): Page {
         >.
       </p>
       <p>
-        Visitors will get an error. Its history and its clicks are deleted, too, and anybody may
-        take its name. This can’t be undone.
+        Visitors will get an error, and anybody may take its name. For ${days} days an owner or an
+        admin can restore it under <a href="/-/deleted">Deleted links</a>. To keep it without
+        visitors, archive it instead.
       </p>
       ${postForm(
         { action: `/-/links/${id}/delete` },

@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { linkQueries, type Link, type LinkAccess } from '../../../db/links/links.ts'
+import { historyQueries } from '../../../db/links/history.ts'
+import { linkQueries, type LinkAccess } from '../../../db/links/links.ts'
 import type { User } from '../../../db/links/users.ts'
 import { sentence } from '../../../html/form.ts'
 import {
@@ -8,6 +9,7 @@ import {
   type LinkFormView,
   type SlugNote,
 } from '../../../html/links/links/form.ts'
+import { textsOf } from '../../../html/links/history.ts'
 import { partView } from '../../../html/links/layout.ts'
 import { exampleFields, type TypedExample } from '../../../html/links/links/places.ts'
 import { html } from '../../../kernel/html.ts'
@@ -32,6 +34,7 @@ import {
   replaceLink,
   versionOf,
 } from '../../../services/links/links/links.ts'
+import { refusePastExpiry } from '../../../services/links/links/lifecycle.ts'
 import { freeSlugNear, readNewLink } from '../../../services/links/links/new.ts'
 import { exampleOf, type TypedPlace } from '../../../services/links/links/places.ts'
 import { checkSlug } from '../../../services/links/links/slug.ts'
@@ -65,7 +68,10 @@ export const linkFormEndpoints = [
 
   ...action({
     body: LinkCreation,
-    act: ({ app, caller, body, now }) => createLink(app.links, caller, body, now),
+    async act({ app, caller, body, now }) {
+      refusePastExpiry(body, now)
+      return createLink(app.links, caller, body, now)
+    },
     api: {
       method: 'POST',
       path: '/api/v1/links',
@@ -129,7 +135,9 @@ export const linkFormEndpoints = [
       if (found === undefined) throw linkGone()
       const { version } = body
       const isAsked = (current: string): boolean => current === (version ?? current)
-      await replaceLink(links, caller, id, readEditForm(body), now, isAsked)
+      const input = readEditForm(body)
+      refusePastExpiry(input, now, found)
+      await replaceLink(links, caller, id, input, now, isAsked)
       return { location: `/-/links/${id}` }
     },
     refused(call, state) {
@@ -202,7 +210,8 @@ async function staleView(call: EditCall, typed: Typed): Promise<View> {
   const input = readEditForm(validateTexts(EditForm, (name) => typed[name]))
   const { slug } = link
   const texts = { ...textsOf({ ...link, ...input }), slug, version: versionOf(link) }
-  const changes = await linkQueries.listChanges(db, { link: link.id, limit: STALE_CHANGES })
+  const slice = { before: Number.MAX_SAFE_INTEGER, limit: STALE_CHANGES }
+  const changes = await historyQueries.listChanges(db, { link: link.id, ...slice })
   const stale = { stored: textsOf(link), changes }
   return formView(call, { link, form: newForm(EditForm, texts), stale })
 }
@@ -230,16 +239,4 @@ async function slugNoteFor(
   const readable = mayRead(link, visitor) ? link.id : undefined
   const free = await freeSlugNear(db, slug)
   return { isFree: false, text: `${name} is taken.`, link: readable, free }
-}
-
-/** The fields of a link as the texts of its form. */
-function textsOf({ url, title, description, tags, visibility, append_path }: Omit<Link, 'slug'>) {
-  return {
-    url,
-    title,
-    description,
-    tags: tags.join(', '),
-    visibility,
-    append_path: String(append_path),
-  }
 }

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Link, linkQueries, type LinkAccess } from '../../../db/links/links.ts'
+import { Link, type LinkAccess } from '../../../db/links/links.ts'
 import { memberQueries } from '../../../db/links/members.ts'
 import type { User } from '../../../db/links/users.ts'
 import { visitQueries } from '../../../db/links/visits.ts'
@@ -10,7 +10,9 @@ import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
 import { newForm, type View } from '../../../kernel/http/view.ts'
 import { peopleCompletions } from '../../../services/links/links/completions.ts'
 import { CLICK_DAYS, firstClickDay } from '../../../services/links/visits/clicks.ts'
+import { RESTORE_DAYS } from '../../../services/links/deleted.ts'
 import { LinkUpdate } from '../../../services/links/links/input.ts'
+import { endOf, refusePastExpiry } from '../../../services/links/links/lifecycle.ts'
 import {
   deleteLink,
   linkFor,
@@ -21,8 +23,8 @@ import {
 } from '../../../services/links/links/links.ts'
 import { listLinks } from '../../../services/links/lists/lists.ts'
 import { NewMember } from '../../../services/links/members.ts'
-import { MAX_CHANGES } from '../../../services/links/retention.ts'
 import { signedIn, token } from '../access.ts'
+import { historyOf } from '../lists/changes.ts'
 import { action, api, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { linkList } from '../lists/paging.ts'
 
@@ -33,7 +35,7 @@ const params = { id: Id }
 type LinkCall = Pick<Call<LinksRoutes, User, { id: string }>, 'app' | 'caller' | 'params'>
 
 /** The headers of a change. */
-const headers = Type.Object({
+export const changeHeaders = Type.Object({
   'If-Match': Type.Optional(
     Type.String({
       description: 'ETag of the version to change. Without it, the link is changed as it is.',
@@ -76,27 +78,29 @@ export const linkEndpoints = [
     tag,
     summary: 'Replace what may change of a link; a slug in the body is ignored.',
     params,
-    headers,
+    headers: changeHeaders,
     find: changeableLink,
     body: LinkUpdate,
     returns: linkReply('The link as it is now'),
     refuses: [412, 500],
-    answer: ({ app: { links }, caller, params: { id }, body, now, context }) =>
-      replaceLink(links, caller, id, body, now, preconditionOf(context.headers)),
+    async answer({ app: { links }, caller, params: { id }, found, body, now, context }) {
+      refusePastExpiry(body, now, found)
+      return replaceLink(links, caller, id, body, now, preconditionOf(context.headers))
+    },
   }),
 
   ...action({
     params,
-    act: ({ app: { links }, caller, actor, params: { id }, context }) =>
-      deleteLink({ ...links, actor }, caller, id, preconditionOf(context.headers)),
+    act: ({ app: { links }, caller, actor, params: { id }, now, context }) =>
+      deleteLink({ ...links, actor }, caller, id, now, preconditionOf(context.headers)),
     api: {
       method: 'DELETE',
       path: '/api/v1/links/:id',
       access: token('full'),
       id: 'deleteLink',
       tag,
-      summary: 'Remove a link; its slug is free again.',
-      headers,
+      summary: `Remove a link; its slug is free again. It can be restored for ${RESTORE_DAYS} days.`,
+      headers: changeHeaders,
       returns: { description: 'It is gone' },
       refuses: [412],
     },
@@ -121,7 +125,7 @@ export const linkEndpoints = [
     params,
     find: changeableLink,
     answer: ({ app, found }) => ({
-      page: () => deletePage(found, shortLinks(app)),
+      page: () => deletePage(found, RESTORE_DAYS, shortLinks(app)),
     }),
   }),
 ]
@@ -144,17 +148,16 @@ export async function linkView(
 ): Promise<View> {
   const { db } = app.links
   const isMine = mayChange(link, caller)
-  const [shares, changes, people] = await Promise.all([
+  const [shares, history, people] = await Promise.all([
     memberQueries.listShares(db, { link: link.id }),
-    linkQueries.listChanges(db, { link: link.id, limit: MAX_CHANGES }),
+    historyOf(db, link, { mayRestore: isMine }),
     isMine ? peopleCompletions(db, caller, '') : [],
   ])
   const members = {
     link,
     shares,
-    changes,
+    history,
     done,
-    maxChanges: MAX_CHANGES,
     mayChange: isMine,
     people,
     forms: { owners: newForm(NewMember), shares: newForm(NewMember), ...forms },
@@ -163,7 +166,7 @@ export async function linkView(
     async page() {
       const period = { since: firstClickDay(now), days: CLICK_DAYS }
       const clicks = await visitQueries.listClicks(db, { link: link.id, ...period })
-      return linkPage(members, clicks, shortLinks(app))
+      return linkPage(members, clicks, endOf(link, now), shortLinks(app))
     },
     fragment: () => linkMembers(members),
     location: `/-/links/${link.id}`,

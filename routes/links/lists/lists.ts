@@ -2,6 +2,7 @@ import { LIST_PATHS, linksListView } from '../../../html/links/lists.ts'
 import { MAX_COUNT } from '../../../html/parts.ts'
 import { encodeCursor } from '../../../kernel/text.ts'
 import type { Context } from '../../../kernel/http/context.ts'
+import { endOf } from '../../../services/links/links/lifecycle.ts'
 import {
   countLinks,
   ListQuery,
@@ -47,5 +48,6 @@ export async function listPage(
   // A search that ended on its first page has found all there is.
   const all = counted ?? (cursor === undefined && next === null ? links.length : undefined)
   const sizes = { count: all ?? null, maxSorted: MAX_SORTED }
-  return { ...found, ...sizes, next: nextAddress(context, after), short }
+  const ends = new Map(links.map((link) => [link.slug, endOf(link, context.receivedAt)]))
+  return { ...found, ...sizes, next: nextAddress(context, after), ends, short }
 }

@@ -1,4 +1,6 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import { DeletedLink } from '../../../db/links/deleted.ts'
+import { Change } from '../../../db/links/history.ts'
 import { Link } from '../../../db/links/links.ts'
 import { Tag } from '../../../db/links/tags.ts'
 import { User } from '../../../db/links/users.ts'
@@ -17,7 +19,7 @@ type Page<Name extends string, Row> = Record<Name, Row[]> & { next_cursor: strin
 /**
  * The query of a list (links.md section 8); `cursor` becomes the key that the page begins after.
  */
-function pageQuery(name: string) {
+function pageQuery(name: string, keyForm: RegExp) {
   const limit = Type.Integer({
     minimum: 1,
     description: `Over ${MAX_LIMIT} counts as ${MAX_LIMIT}.`,
@@ -31,8 +33,7 @@ function pageQuery(name: string) {
       'is not from this list; start again from the first page',
       (given) => {
         const [after, of] = decodeCursor(String(given)) ?? []
-        // The database takes no NUL, so none of our cursors has one.
-        if (typeof after !== 'string' || after.includes('\0')) return undefined
+        if (typeof after !== 'string' || !keyForm.test(after)) return undefined
         return of === name ? after : undefined
       },
     ),
@@ -42,6 +43,10 @@ function pageQuery(name: string) {
 /** The part of a list that is asked for. */
 export type PageQuery = Static<ReturnType<typeof pageQuery>>
 
+/** The database takes no NUL, so none of our cursors has one. */
+const TEXT = /^[^\0]*$/
+const NUMBER = /^\d{1,15}$/
+
 /**
  * A list of rows sorted by `key`. `name` names the rows: cursors of lists with other rows are
  * refused, because their key means something else.
@@ -50,12 +55,13 @@ function listOf<Name extends string, Schema extends TSchema>(
   name: Name,
   row: Schema,
   key: string & keyof Static<Schema>,
+  keyForm = TEXT,
 ) {
   type Row = Static<Schema>
   const next_cursor = nullable(Type.String({ description: 'null on the last page' }))
   const schema = Type.Object({ [name]: Type.Array(row), next_cursor })
   return {
-    query: pageQuery(name),
+    query: pageQuery(name, keyForm),
     returns: {
       description: `A page of ${name}`,
       schema: schema as unknown as TObject & { static: Page<Name, Row> },
@@ -78,6 +84,13 @@ function listOf<Name extends string, Schema extends TSchema>(
 export const linkList = listOf('links', Link, 'slug')
 export const tagList = listOf('tags', Tag, 'slug')
 export const userList = listOf('users', User, 'email')
+export const deletedList = listOf('deleted_links', DeletedLink, 'deletion', NUMBER)
+export const changeList = listOf('changes', Change, 'id', NUMBER)
+
+/** The part of a list with the newest rows first: they have the highest numbers. */
+export function newestFirst({ after, limit }: Slice): { before: number; limit: number } {
+  return { before: after === '' ? Number.MAX_SAFE_INTEGER : Number(after), limit }
+}
 
 /** The address of a list's next page: the same query, from a cursor on; null on the last page. */
 export function nextAddress(context: Context, cursor: string | null): string | null {

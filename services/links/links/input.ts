@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { TURNS_TEXT } from '../../../kernel/text.ts'
 import { field, parsed, validate, withDefault } from '../../../kernel/validate.ts'
 import { linksFault } from '../faults.ts'
+import { lifecycleFields } from './lifecycle.ts'
 import { checkSlug, MAX_SLUG, SLUG_PATTERN } from './slug.ts'
 import { checkTarget, completeUrl, MAX_LOCATION, MAX_URL } from './target.ts'
 
@@ -59,11 +60,12 @@ const fields = {
     text: 'must be public, private or secure',
   }),
   append_path: field(Type.Optional(Type.Boolean()), 'must be true or false'),
+  ...lifecycleFields,
 }
 
 const EXAMPLE = { url: 'https://docs.example.com/handbook', title: 'Handbook', tags: ['docs'] }
 
-/** What PUT takes: omitted texts and tags are cleared, `visibility` and `append_path` kept. */
+/** What PUT takes: omitted texts and tags are cleared, all other omitted fields kept. */
 export const LinkUpdate = Type.Object(fields, { examples: [EXAMPLE] })
 export type LinkUpdate = Type.Static<typeof LinkUpdate>
 
@@ -84,6 +86,10 @@ const formFields = {
   tags: withDefault(Type.String(), ''),
   visibility: Type.Optional(Type.String()),
   append_path: withDefault(Type.Boolean(), false),
+  /** In UTC, as browsers send it: without a zone. */
+  expires_at: Type.Optional(Type.String()),
+  max_visits: Type.Optional(Type.String()),
+  archived: withDefault(Type.Boolean(), false),
 }
 
 /** The form of a new link, as people type it. */
@@ -109,14 +115,31 @@ export function readEditForm(form: EditForm): LinkUpdate {
   return validate(LinkUpdate, apiFields(form))
 }
 
-function apiFields({ url, title, description, tags, ...rest }: NewLinkForm | EditForm) {
+function apiFields(form: NewLinkForm | EditForm) {
+  const { url, title, description, tags, expires_at, max_visits, ...rest } = form
   return {
     ...rest,
+    expires_at: expires_at === undefined ? undefined : typedTime(expires_at),
+    max_visits: max_visits === undefined ? undefined : typedNumber(max_visits),
     url: completeUrl(url),
     title: title.trim(),
     description: description.trim(),
     tags: partsOf(tags, /[,\n]/),
   }
+}
+
+/** The time that a browser sends without its zone; null for none. */
+function typedTime(text: string): string | null {
+  const time = text.trim()
+  if (time === '') return null
+  return /^[\d-]+T[\d:.]+$/.test(time) ? `${time}Z` : time
+}
+
+/** A number, or the text if it is none, to be refused with the fields; null for no number. */
+function typedNumber(text: string): number | string | null {
+  const number = text.trim()
+  if (number === '') return null
+  return /^\d{1,15}$/.test(number) ? Number(number) : number
 }
 
 /** The parts of a text, without the empty ones. */

@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Database, Executor } from '../../../db/client.ts'
 import { QueryError } from '../../../db/errors.ts'
-import {
-  linkQueries as q,
-  type Change,
-  type Link,
-  type LinkAccess,
-} from '../../../db/links/links.ts'
+import { deletedQueries } from '../../../db/links/deleted.ts'
+import { historyQueries, type Change } from '../../../db/links/history.ts'
+import { linkQueries as q, type Link, type LinkAccess } from '../../../db/links/links.ts'
 import { memberQueries } from '../../../db/links/members.ts'
 import { tagQueries } from '../../../db/links/tags.ts'
 import type { User } from '../../../db/links/users.ts'
@@ -16,6 +13,7 @@ import { messageOf, type Log } from '../../../kernel/log.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
 import { linksFault } from '../faults.ts'
 import type { LinkCreation, LinkUpdate } from './input.ts'
+import { ENDLESS } from './lifecycle.ts'
 import { slugTaken } from './new.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
@@ -57,9 +55,9 @@ export function mayChange(link: LinkAccess, caller: User): boolean {
   return link.is_owner || caller.role === 'admin'
 }
 
-/** A link without what the caller is to it. */
+/** A link without what the caller is to it, and without its clicks, which are no change of it. */
 export function plainLink(found: LinkAccess): Link {
-  const { is_owner: _owner, is_recipient: _recipient, ...link } = found
+  const { is_owner: _owner, is_recipient: _recipient, clicks: _clicks, ...link } = found
   return link
 }
 
@@ -71,6 +69,9 @@ export function versionOf(link: Link & { is_owner?: never }): string {
   return createHash('sha256').update(JSON.stringify(link)).digest('base64url')
 }
 
+/** What a new link has where its writer says nothing else. */
+export const NEW_LINK = { visibility: 'public', append_path: false, ...ENDLESS } as const
+
 /** Creates a link with its owner, tags and first change. */
 export async function createLink(
   parts: LinkParts,
@@ -80,7 +81,7 @@ export async function createLink(
 ): Promise<Link> {
   const { slug } = input
   const created = await parts.db.transaction(async (tx) => {
-    const link = { visibility: 'public', append_path: false, ...input } as const
+    const link = { ...NEW_LINK, ...input }
     await refuseLoop(tx, parts.ownHosts, caller, link)
     const added = await q.addLink(tx, { ...link, at })
     if (added === undefined) throw slugTaken()
@@ -88,7 +89,7 @@ export async function createLink(
     await saveTags(tx, parts.log, [], link)
     await writeWords(tx, [link])
     const change = { action: 'created', detail: { url: [null, link.url] } }
-    await q.saveChange(tx, { link: added.id, at, actor: caller.email, ...change })
+    await historyQueries.saveChange(tx, { link: added.id, at, actor: caller.email, ...change })
     await q.announceLinks(tx, { slugs: [slug] })
     return linkAfter(tx, added.id)
   })
@@ -97,7 +98,7 @@ export async function createLink(
 }
 
 /** Replaces what may change of a link; the slug stays. */
-export async function replaceLink(
+export function replaceLink(
   parts: LinkParts,
   caller: User,
   id: string,
@@ -105,15 +106,34 @@ export async function replaceLink(
   at: Date,
   precondition?: Precondition,
 ): Promise<Link> {
+  const fields = () => Promise.resolve(input)
+  return editLink(parts, caller, id, { action: 'edited', at, precondition, fields })
+}
+
+/** An edit of a link, and its name in the history. */
+export interface Edit {
+  action: string
+  at: Date
+  precondition: Precondition | undefined
+  /** What is written, found under the link's lock. */
+  fields(tx: Executor, link: Link): Promise<LinkUpdate>
+}
+
+export async function editLink(
+  parts: LinkParts,
+  caller: User,
+  id: string,
+  { action, at, precondition, fields }: Edit,
+): Promise<Link> {
   const replaced = await changeLink(parts.db, caller, id, async (tx, link) => {
     checkVersion(link, precondition)
-    const changed = { ...link, ...input }
+    const changed = { ...link, ...(await fields(tx, plainLink(link))) }
     await refuseLoop(tx, parts.ownHosts, caller, changed)
     await q.updateLink(tx, { ...changed, at })
     await saveTags(tx, parts.log, [link], changed)
     await writeWords(tx, [changed])
-    const change = { action: 'edited', detail: differences(link, changed) }
-    await q.saveChange(tx, { link: id, at, actor: caller.email, ...change })
+    const change = { action, detail: differences(link, changed) }
+    await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, ...change })
     await q.announceLinks(tx, { slugs: [link.slug] })
     return linkAfter(tx, id)
   })
@@ -121,19 +141,25 @@ export async function replaceLink(
   return replaced
 }
 
+/** Changes that are kept with a deleted link; the largest one takes 35 KB. */
+const MAX_CHANGES_KEPT = 200
+
 /**
- * Removes a link; its slug is free again. Its history goes with it, so the audit says who removed
- * it.
+ * Deletes a link; its slug is free again. For some days it can be restored. Its page goes, so the
+ * audit says who deleted it, too.
  */
 export async function deleteLink(
   { db, actor, forget }: Pick<LinkParts, 'forget'> & ChangeTools,
   caller: User,
   id: string,
+  at: Date,
   precondition?: Precondition,
 ): Promise<void> {
   const slug = await changeLink(db, caller, id, async (tx, link) => {
     checkVersion(link, precondition)
-    await q.removeLink(tx, { id })
+    const by = { at, actor: caller.email }
+    await historyQueries.saveChange(tx, { link: id, ...by, action: 'deleted', detail: {} })
+    await deletedQueries.moveLink(tx, { id, ...by, changes: MAX_CHANGES_KEPT })
     await countTags(tx, [link], [])
     await q.announceLinks(tx, { slugs: [link.slug] })
     const note = { service: 'links', action: 'link delete', subject: link.slug } as const
@@ -199,7 +225,8 @@ export function differences(before: Partial<Link>, after: Partial<Link>): Change
   )
 }
 
-async function linkAfter(tx: Executor, id: string): Promise<Link> {
+/** A link that was just written. */
+export async function linkAfter(tx: Executor, id: string): Promise<Link> {
   const link = await q.findLink(tx, { id, user: null })
   if (link === undefined) throw new Error('a link that was just written is gone')
   return plainLink(link)

@@ -13,6 +13,9 @@ const COLUMNS = [
   'owner',
   'visibility',
   'append_path',
+  'expires_at',
+  'max_visits',
+  'archived',
   'created_at',
   'updated_at',
   'co_owners',
@@ -65,7 +68,7 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
         throw badRequest(`has ${cells.length} fields, the header has ${columns.length}`)
       }
       const tags = cell('tags')
-      const appends = word('append_path').toLowerCase()
+      const maxVisits = word('max_visits')
       return {
         fields: {
           url: word('url'),
@@ -73,7 +76,10 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
           description: cell('description'),
           tags: tags === undefined ? undefined : partsOf(tags, SEPARATOR),
           visibility: word('visibility').toLowerCase() || undefined,
-          append_path: readBoolean(appends),
+          append_path: readBoolean(word('append_path')),
+          expires_at: word('expires_at') || undefined,
+          max_visits: /^\d{1,15}$/.test(maxVisits) ? Number(maxVisits) : maxVisits || undefined,
+          archived: readBoolean(word('archived')),
         },
         owner: word('owner'),
         coOwners: partsOf(word('co_owners'), SEPARATOR),
@@ -88,13 +94,17 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
 
 /** A link as a record below `CSV_HEADER`. */
 export function writeCsvLink(link: ExportedLink): string {
-  const { owners, tags, append_path, created_at, updated_at, shared_with, ...texts } = link
+  const { owners, tags, append_path, created_at, updated_at, shared_with, ...others } = link
+  const { expires_at, max_visits, archived, ...texts } = others
   const co_owners = owners.filter(({ is_primary }) => !is_primary).map(({ email }) => email)
   const cells: Readonly<Record<Column, string>> = {
     ...texts,
     tags: tags.join(';'),
     owner: owners.find(({ is_primary }) => is_primary)?.email ?? '',
     append_path: String(append_path),
+    expires_at: expires_at?.toISOString() ?? '',
+    max_visits: String(max_visits ?? ''),
+    archived: String(archived),
     created_at: created_at.toISOString(),
     updated_at: updated_at.toISOString(),
     co_owners: co_owners.join(';'),
@@ -104,7 +114,8 @@ export function writeCsvLink(link: ExportedLink): string {
 }
 
 /** Other words stay, to be refused with the fields; undefined for none. */
-function readBoolean(word: string): boolean | string | undefined {
+function readBoolean(text: string): boolean | string | undefined {
+  const word = text.toLowerCase()
   if (word === '') return undefined
   return word === 'true' || word === 'false' ? word === 'true' : word
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../../../db/client.ts'
-import { transferQueries } from '../../../db/links/transfer.ts'
+import { transferQueries, type ExportedLink } from '../../../db/links/transfer.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { CSV_HEADER, readCsvLink, readHeader, writeCsvLink, type Column } from './csv.ts'
 import { readGolink, writeGolink } from './golink.ts'
@@ -29,18 +29,23 @@ export async function* readLinks(
   }
 }
 
-/**
- * All links by slug, or only the public ones, page by page, as text that an import takes. `line`
- * is undefined for a link that the format cannot hold.
- */
-export async function* exportLinks(db: Database, format: Format, publicOnly: boolean) {
-  if (format === 'csv') yield [{ slug: '', line: CSV_HEADER }]
-  const write = format === 'csv' ? writeCsvLink : writeGolink
+/** A line of an exported file, or why the format cannot hold the link. */
+type ExportLine = { line: string } | { slug: string; problem: string }
+
+/** All links by slug, or only the public ones, page by page, as text that an import takes. */
+export async function* exportLinks(
+  db: Database,
+  format: Format,
+  publicOnly: boolean,
+): AsyncGenerator<readonly ExportLine[]> {
+  if (format === 'csv') yield [{ line: CSV_HEADER }]
+  const write = (link: ExportedLink): ExportLine =>
+    format === 'csv' ? { line: writeCsvLink(link) } : { slug: link.slug, ...writeGolink(link) }
   const page = { public_only: publicOnly, limit: PAGE_SIZE }
   let after = ''
   for (;;) {
     const links = await transferQueries.listLinksToExport(db, { ...page, after })
-    yield links.map((link) => ({ slug: link.slug, line: write(link) }))
+    yield links.map(write)
     const last = links[PAGE_SIZE - 1]
     if (last === undefined) return
     after = last.slug

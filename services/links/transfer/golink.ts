@@ -47,19 +47,24 @@ export function readGolink(text: string): LinkRecord {
   }
 }
 
-/** A link as a line of golink's export; undefined if golink has no way to say where it leads. */
-export function writeGolink(link: Link): string | undefined {
-  const { slug, url, created_at, updated_at, owners } = link
+/** A link as a line of golink's export, or why golink can't have it. */
+export function writeGolink(link: Link): { line: string } | { problem: string } {
+  const { slug, url, created_at, updated_at, owners, expires_at, max_visits, archived } = link
+  // There it would lead on for ever.
+  if (archived || expires_at !== null || max_visits !== null) {
+    return { problem: 'golink has no end of a link: no expiry, limit of visits or archive' }
+  }
   const Long = toTemplate(url)
-  if (Long === undefined) return undefined
+  if (Long === undefined) return { problem: 'golink has no places such as {1} in a URL' }
   const Owner = owners.find(({ is_primary }) => is_primary)?.email ?? ''
-  return JSON.stringify({
+  const row = {
     Short: slug,
     Long,
     Created: created_at.toISOString(),
     LastEdit: updated_at.toISOString(),
     Owner,
-  })
+  }
+  return { line: JSON.stringify(row) }
 }
 
 /** golink also takes upper case, `_` and `.`, and ignores dashes at the ends. */

@@ -6,7 +6,7 @@ import { validate } from '../../../kernel/validate.ts'
 import type { ChangeTools } from '../../audit.ts'
 import { linksFault } from '../faults.ts'
 import { LinkUpdate } from '../links/input.ts'
-import { differences, replaceLink, type LinkParts } from '../links/links.ts'
+import { differences, NEW_LINK, replaceLink, type LinkParts } from '../links/links.ts'
 import { refuseLoop, type UrlWriter } from '../links/loop.ts'
 import { checkSlug, isSlug } from '../links/slug.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
@@ -138,8 +138,7 @@ async function importLine(
     if (existing !== undefined) return await compareLine(state, data.note, input, existing)
     const { note, ...members } = await state.people.of(data)
     const times = timesOf(data, state.tools.now())
-    const kept = { visibility: 'public', append_path: false } as const
-    pending.push({ ...kept, ...input, slug: line.slug, ...times, ...members })
+    pending.push({ ...NEW_LINK, ...input, slug: line.slug, ...times, ...members })
     return { outcome: 'created', message: joined(data.note, note) }
   } catch (error) {
     if (error instanceof Fault) return resultOf(error)

@@ -56,7 +56,7 @@ interface Memory {
 /** Bytes of links in memory: 3,800 of the longest, and 60,000 with addresses of 100 characters. */
 const MAX_BYTES = 32 * 2 ** 20
 /** What a link takes beside its texts, and what a slug without a link takes: measured. */
-const LINK_BYTES = 400
+const LINK_BYTES = 450
 const MISS_BYTES = 150
 /** Bytes of slugs without a link: some 10,000. */
 const MAX_MISS_BYTES = 2 * 2 ** 20
@@ -144,6 +144,12 @@ export async function openTargetCache(db: Database, metrics: Metrics, maxBytes =
       }
     },
   }
+}
+
+/** A visit of a link was redirected: the last one that the link allows ends it here. */
+export function countVisit(link: KnownLink): void {
+  link.visits_left--
+  if (link.visits_left <= 0) link.ends_at = -Infinity
 }
 
 /** The url is percent-encoded and the others are ASCII: a byte a character. */

@@ -109,12 +109,13 @@ export function encodePath(path: string): string {
 /**
  * Links that a visitor may see, similar to a text that is not a slug. One letter may be wrong,
  * missing or surplus, or two letters swapped. Or the slug begins with the text, or slug and title
- * have all its words.
+ * have all its words. Links whose visits have ended are left out.
  */
 export async function suggestionsFor(
   db: Executor,
   text: string,
   visitor: User | undefined,
+  now: Date,
 ): Promise<readonly Suggestion[]> {
   const dashed = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
   const folded = trimBoth(dashed, /-/).slice(0, MAX_SLUG)
@@ -130,6 +131,7 @@ export async function suggestionsFor(
     patterns: words.map((word) => `% ${word}%`),
     word: words.toSorted((a, b) => b.length - a.length)[0] ?? '',
     last: AFTER_WORDS,
+    now,
     limit: MAX_SUGGESTIONS,
   })
 }

@@ -1,0 +1,107 @@
+-- name: moveLink
+-- Deletes a link and keeps its rows to be restored, with the newest :changes of its changes. The counters of its tags stay.
+with kept as (
+  insert into links.deleted_links (id, slug, deleted_at, deleted_by, link, shares, tags, changes, clicks)
+  select l.id, l.slug, :at, :actor, to_jsonb(l),
+         (select coalesce(jsonb_agg(to_jsonb(s)), '[]') from links.link_shares s where s.slug = l.slug),
+         (select coalesce(jsonb_agg(t.tag), '[]') from links.link_tags t where t.slug = l.slug),
+         (select coalesce(jsonb_agg(to_jsonb(c)), '[]')
+            from (select * from links.changes where link_id = l.id order by id desc limit :changes) c),
+         (select coalesce(jsonb_agg(to_jsonb(c)), '[]') from links.clicks c where c.link_id = l.id)
+    from links.links l
+   where l.id = :id
+  returning deletion, slug
+), owned as (
+  insert into links.deleted_owners (user_id, deletion, is_primary)
+  select o.user_id, k.deletion, o.is_primary
+    from kept k
+    join links.link_owners o on o.slug = k.slug
+)
+delete from links.links
+ where id = :id;
+
+-- name: lockDeletedLink
+-- Locks a deleted link until the transaction ends. Empty when none has this id.
+select d.deletion, d.slug, d.link ->> 'url' as url, (d.link ->> 'append_path')::boolean as append_path,
+       d.link ->> 'visibility' as visibility, d.tags, d.link ->> 'title' as title,
+       exists (select from links.deleted_owners o where o.user_id = :user and o.deletion = d.deletion) as is_owner
+  from links.deleted_links d
+ where d.id = :id
+   for update;
+
+-- name: restoreLink
+-- Puts a deleted link back, with all of its rows. Empty when another link has its slug.
+with deleted as (
+  select deletion, link, shares, tags, changes, clicks
+    from links.deleted_links
+   where deletion = :deletion
+), restored as (
+  insert into links.links (slug, id, url, title, description, visibility, append_path, expires_at, max_visits, archived,
+                           created_at, updated_at, clicks)
+  select l.slug, l.id, l.url, l.title, l.description, l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived,
+         l.created_at, l.updated_at, l.clicks
+    from deleted d
+   cross join lateral jsonb_populate_record(null::links.links, d.link) l
+  on conflict (slug) do nothing
+  returning slug, visibility
+), owned as (
+  insert into links.link_owners (user_id, slug, is_primary)
+  select o.user_id, r.slug, o.is_primary
+    from restored r
+    join links.deleted_owners o on o.deletion = :deletion
+), shared as (
+  insert into links.link_shares (user_id, slug, shared_by, created_at)
+  select s.user_id, s.slug, s.shared_by, s.created_at
+    from restored
+   cross join deleted d
+   cross join lateral jsonb_populate_recordset(null::links.link_shares, d.shares) s
+), tagged as (
+  insert into links.link_tags (slug, tag, is_public)
+  select r.slug, tag, r.visibility = 'public'
+    from restored r
+   cross join deleted d
+   cross join lateral jsonb_array_elements_text(d.tags) as tag
+), changed as (
+  insert into links.changes (id, link_id, at, actor, action, detail)
+  overriding system value
+  select c.id, c.link_id, c.at, c.actor, c.action, c.detail
+    from restored
+   cross join deleted d
+   cross join lateral jsonb_populate_recordset(null::links.changes, d.changes) c
+), clicked as (
+  insert into links.clicks (link_id, day, kind, clicks)
+  select c.link_id, c.day, c.kind, c.clicks
+    from restored
+   cross join deleted d
+   cross join lateral jsonb_populate_recordset(null::links.clicks, d.clicks) c
+), moved as (
+  delete from links.deleted_links
+   where deletion = :deletion
+     and exists (select from restored)
+)
+select slug
+  from restored;
+
+-- name: listDeletedLinks
+-- Deleted links before the deletion :before, newest first: those that the user owned, or all where the user is null.
+with page as (
+  (select deletion
+     from links.deleted_owners
+    where user_id = :user::uuid
+      and deletion < :before
+    order by deletion desc
+    limit :limit)
+  union all
+  (select deletion
+     from links.deleted_links
+    where :user::uuid is null
+      and deletion < :before
+    order by deletion desc
+    limit :limit)
+)
+select d.deletion, d.id, d.slug, d.link ->> 'url' as url, d.link ->> 'title' as title,
+       d.link ->> 'visibility' as visibility, d.deleted_at, d.deleted_by
+  from page
+ cross join lateral (select * from links.deleted_links where deletion = page.deletion offset 0) d
+ order by d.deletion desc
+ limit :limit;
