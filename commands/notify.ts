@@ -1,8 +1,8 @@
 import { DURATION_FORM, formatDuration, parseDuration } from '../kernel/time.ts'
 import { accepted, anyText } from '../kernel/variables.ts'
-import { ADDRESS_FORM, readAddress } from '../services/ops/notices/address.ts'
-import { QUIET } from '../services/ops/notices/quiet.ts'
-import { testTarget } from '../services/ops/notices/sender.ts'
+import { ADDRESS_FORM, readAddress } from '../services/notices/address.ts'
+import { QUIET } from '../services/notices/quiet.ts'
+import { testTarget } from '../services/notices/sender.ts'
 import {
   addTarget,
   findTarget,
@@ -11,7 +11,7 @@ import {
   setTarget,
   type Target,
   type TargetForm,
-} from '../services/ops/notices/targets.ts'
+} from '../services/notices/targets.ts'
 import {
   command,
   JSON_FLAG,

@@ -19,7 +19,13 @@ import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import { openSandbox, type Sandbox } from '../../services/ops/tools/sandbox.ts'
-import { ownHosts, runningServices, type ConfigSource } from '../configuration.ts'
+import {
+  ownHosts,
+  placeOf,
+  runningServices,
+  type ConfigSource,
+  type ServiceName,
+} from '../configuration.ts'
 import { followSecrets } from '../secrets.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
 
@@ -38,7 +44,10 @@ export const openService: OpenService = async (context) => {
   })
   const secrets = joined(followSecrets(config), registry.secrets)
   const prices = await openPrices(() => config.current.OPS_PRICES, log)
-  const baseUrl = () => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
+  const siteUrl = (site: ServiceName) => {
+    return placeOf(site, config).baseUrl ?? addresses().get(site) ?? ''
+  }
+  const baseUrl = () => siteUrl('ops')
   const chatKey = () => config.current.OPS_CHAT_API_KEY
   const { readonly: commands = [] } = await inventory.current()
   const sandbox = openSandbox({
@@ -69,7 +78,7 @@ export const openService: OpenService = async (context) => {
     secretBox: context.secrets.box,
     statusServices: () => config.current.OPS_STATUS_SERVICES,
     heartbeatUrl: () => config.current.GATEHOUSE_HEARTBEAT_URL,
-    baseUrl,
+    siteUrl,
   })
   const services = () => runningServices(config, addresses)
   const app: OpsApp = { ops, version, services, baseUrl, chatKey }

@@ -1,4 +1,4 @@
-import type { Send, ShownNotice } from '../../db/ops/notices.ts'
+import type { Send, ShownNotice } from '../../db/notices.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import { postForm, submit } from '../form.ts'

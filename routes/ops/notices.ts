@@ -1,8 +1,8 @@
 import Type from 'typebox'
-import { noticeQueries as q, type ShownNotice } from '../../db/ops/notices.ts'
+import { noticeQueries as q, type ShownNotice } from '../../db/notices.ts'
 import { noticePage } from '../../html/ops/notices.ts'
 import { found } from '../../kernel/fault.ts'
-import { acknowledgeNotice } from '../../services/ops/notices/acknowledge.ts'
+import { acknowledgeNotice } from '../../services/notices/acknowledge.ts'
 import { form, idOf, page, type OpsApp } from './kit.ts'
 
 const PATH = '/notices/:id'

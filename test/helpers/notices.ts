@@ -5,12 +5,12 @@ import { Unavailable } from '../../kernel/fault.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { readAddress } from '../../services/ops/notices/address.ts'
-import { beginNotice, endNotice } from '../../services/ops/notices/notices.ts'
-import { startNotifier } from '../../services/ops/notices/sender.ts'
-import { addTarget, type TargetForm } from '../../services/ops/notices/targets.ts'
+import { readAddress } from '../../services/notices/address.ts'
+import { beginNotice, endNotice } from '../../services/ops/notices.ts'
+import { startNotifier } from '../../services/notices/sender.ts'
+import { addTarget, type TargetForm } from '../../services/notices/targets.ts'
 import { createSecretBox } from '../../kernel/secret-box.ts'
-import type { Level } from '../../db/ops/events.ts'
+import type { Level, Site } from '../../db/notices.ts'
 import type { Backend, Row } from './backends.ts'
 import type { Owner } from './owner.ts'
 import { startReceiver } from './replays.ts'
@@ -95,7 +95,7 @@ export async function openNotified(
     clock,
     log,
     notifyUrls: () => addresses,
-    baseUrl: () => 'http://ops',
+    siteUrl: (site: Site) => `http://${site}`,
     secretBox: () => box,
   }
   const notifiers = [0, 1].map(() => startNotifier({ ...options, metrics: createMetrics() }))

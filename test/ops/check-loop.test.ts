@@ -139,8 +139,9 @@ async function statesOf({ query }: Checked, name = 'front'): Promise<readonly un
 /** The messages of all events, oldest first, and whether a notice was made of each. */
 async function toldBy({ query }: Checked): Promise<readonly string[]> {
   const rows = await query(
-    `select e.message, n.id is not null as notified
-       from ops.events e left join ops.notices n on n.event_id = e.id order by e.id`,
+    `select e.message, exists (select from notices.notices n
+                                where n.message = e.message and n.created_at = e.created_at) as notified
+       from ops.events e order by e.id`,
   )
   return rows.map(({ message, notified }) => `${notified ? 'told: ' : ''}${String(message)}`)
 }

@@ -3,10 +3,10 @@ import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { t } from 'tap'
-import type { Notice } from '../../db/ops/notices.ts'
-import { readAddress } from '../../services/ops/notices/address.ts'
-import type { Message } from '../../services/ops/notices/kinds.ts'
-import { sendMessage } from '../../services/ops/notices/send.ts'
+import type { Notice } from '../../db/notices.ts'
+import { readAddress } from '../../services/notices/address.ts'
+import type { Message } from '../../services/notices/kinds.ts'
+import { sendMessage } from '../../services/notices/send.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
@@ -18,13 +18,14 @@ const LINKS = `${LINK}\nAcknowledge: ${SITE}/notices/7`
 const begin: Notice = {
   ...{ id: 7, session_id: 3, kind: 'event', level: 'critical', service: 'shop' },
   message: 'front <!channel> & [a](https://b.example/) @everyone',
-  ...{ created_at: new Date('2026-05-04T08:30:00Z'), lasts: true, begin_id: null, reminder: 0 },
+  ...{ created_at: new Date('2026-05-04T08:30:00Z'), lasts: true, begin_id: null },
+  ...{ site: 'ops', path: '/sessions/3' },
 }
 const end: Notice = { ...begin, id: 9, level: 'info', message: 'good', lasts: false, begin_id: 7 }
 
-function messageOf(notice: Notice): Message {
+function messageOf(notice: Notice, number = 0): Message {
   const acknowledge = notice.lasts ? `${SITE}/notices/${notice.id}` : null
-  return { notice, link: LINK, acknowledge, site: SITE, key: `notice-${notice.id}` }
+  return { notice, number, link: LINK, acknowledge, site: SITE, key: `notice-${notice.id}` }
 }
 
 const title = 'Gatehouse: shop (critical)'

@@ -6,13 +6,13 @@ import {
   type Source,
   type State,
 } from '../../../db/ops/checks.ts'
-import type { Level } from '../../../db/ops/events.ts'
+import type { Level } from '../../../db/notices.ts'
 import { objectOf } from '../../../kernel/json.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Redact, Redaction } from '../redact.ts'
 import { addEvent } from '../events.ts'
 import type { InventorySource } from '../inventory/inventory.ts'
-import { beginNotice, endNotice } from '../notices/notices.ts'
+import { beginNotice, endNotice } from '../notices.ts'
 import { everySeconds, type CheckContext } from './check.ts'
 import { BY_HAND, nameOf, runCheck, type Check, type CheckResult } from './run.ts'
 
@@ -207,7 +207,7 @@ async function recordEvent(
     if (!notify && wasBad) return
     const event = { ...about, level, message: `${name}: ${message}` }
     if (notify) {
-      const { id } = await beginNotice(tx, event, keyOf(check))
+      const { id } = await beginNotice(tx, event, keyOf(check), `/checks/${check}`)
       await q.saveNotifiedEvent(tx, { id: check, event: id })
     } else await addEvent(tx, event, { notify: false, waits: false })
     return

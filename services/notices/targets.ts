@@ -1,11 +1,7 @@
-import type { Database } from '../../../db/client.ts'
-import {
-  noticeQueries as q,
-  type StoredTarget,
-  type TargetRules,
-} from '../../../db/ops/notices.ts'
-import { Fault, notFound } from '../../../kernel/fault.ts'
-import { makeChange, type ChangeTools } from '../../audit.ts'
+import type { Database } from '../../db/client.ts'
+import { noticeQueries as q, type StoredTarget, type TargetRules } from '../../db/notices.ts'
+import { Fault, notFound } from '../../kernel/fault.ts'
+import { makeChange, type ChangeTools } from '../audit.ts'
 import { readAddress, type Address } from './address.ts'
 
 // Where notices go: the addresses of the configuration, and those that `gatehouse notify` keeps in
