@@ -25,7 +25,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'the alarm of a burst comes one rejection late',
-    path: 'services/hooks/alarms.ts',
+    path: 'services/hooks/alarms/alarms.ts',
     find: 'provider.rejected_count >= burst',
     replace: 'provider.rejected_count > burst',
     test: 'test/hooks/alarms.test.ts',
