@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { freeBytes } from '../../db/disk.ts'
 import { databaseAnswers } from '../../db/server.ts'
 import type { Executor } from '../../db/client.ts'
 import { configQueries } from '../../db/ops/config.ts'
@@ -79,6 +80,10 @@ export const openService: OpenService = async (context) => {
     statusServices: () => config.current.OPS_STATUS_SERVICES,
     heartbeatUrl: () => config.current.GATEHOUSE_HEARTBEAT_URL,
     siteUrl,
+    freeSpace() {
+      const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: folder } = config.current
+      return url === undefined ? freeBytes(folder) : undefined
+    },
   })
   const services = () => runningServices(config, addresses)
   const app: OpsApp = { ops, version, services, baseUrl, chatKey }

@@ -4,13 +4,24 @@ import { addEvent } from './events.ts'
 
 type NewEvent = Parameters<typeof addEvent>[1]
 
+interface BeginOptions {
+  /** The page that shows it, unless a session found it. */
+  path?: string
+  /** Whether it waits for a person on the dashboard. */
+  waits?: boolean
+}
+
 /**
  * Records an event with which something begins that lasts, and notifies operators of it. `key`
- * names what lasts; what was told already, and lasts, is not told again. `path` is the page that
- * shows it.
+ * names what lasts; what was told already, and lasts, is not told again.
  */
-export async function beginNotice(tx: Executor, event: NewEvent, key: string, path = '/events') {
-  const added = await addEvent(tx, event, { notify: false, waits: false })
+export async function beginNotice(
+  tx: Executor,
+  event: NewEvent,
+  key: string,
+  { path = '/events', waits = false }: BeginOptions = {},
+) {
+  const added = await addEvent(tx, event, { notify: false, waits })
   const { session, service, level, message, now } = event
   await q.addNotice(tx, {
     ...{ service: service ?? 'gatehouse', level, message, session, now, key },

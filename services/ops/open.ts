@@ -9,6 +9,7 @@ import { openRunningConfig, type Config } from './config.ts'
 import { createBeats } from './beats.ts'
 import { startCheckMeasures } from './checks/health.ts'
 import type { CheckRegistry } from './checks/registry.ts'
+import { startAlarms, type AlarmOptions } from './alarms.ts'
 import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
 import { startWatch, type WatchOptions } from './checks/watch.ts'
 import { startNotifier, type NotifyOptions } from '../notices/sender.ts'
@@ -23,7 +24,12 @@ import type { Patience } from './sessions/supervisor.ts'
 
 /** What the ops service is made from. */
 export interface OpsOptions
-  extends NotifyOptions, RetentionOptions, WatchOptions, Pick<StatusOptions, 'statusServices'> {
+  extends
+    NotifyOptions,
+    RetentionOptions,
+    WatchOptions,
+    AlarmOptions,
+    Pick<StatusOptions, 'statusServices'> {
   /** The configuration by flags, environment and defaults. */
   configured: () => Config
   /** Every configured secret: sessions must not put one out. */
@@ -100,7 +106,7 @@ export async function openOps(options: OpsOptions) {
      */
     begin(): void {
       loop = startCheckLoop({ ...options, redact })
-      stops.push(loop.close, startWatch(options, loop))
+      stops.push(loop.close, startWatch(options, loop), startAlarms(options, loop).stop)
       void fading.now()
       retention.prune()
       void startFirstSession()

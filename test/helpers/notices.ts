@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/client.ts'
 import { Unavailable } from '../../kernel/fault.ts'
-import { createLog } from '../../kernel/log.ts'
+import { createLog, type Log } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { readAddress } from '../../services/notices/address.ts'
@@ -31,6 +31,8 @@ export type Told = {
 /** A part that sends notices, at times and to targets that the test decides. */
 export type Notified = {
   readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
   now(): Date
   /** What a target has taken, oldest first. */
   taken(target: string): readonly Told[]
@@ -105,7 +107,7 @@ export async function openNotified(
   })
   const about = { session: null, service: 'shop' }
   return {
-    db,
+    ...{ db, clock, log },
     now: clock.now,
     taken: (target) => taken.get(target) ?? [],
     answer: (target, status) => void statuses.set(target, status),

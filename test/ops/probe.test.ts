@@ -353,5 +353,17 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     ])
     const begun = `select count(*)::int as count from ops.sessions where trigger = 'scheduled'`
     t.same(await postgres.query(env, begun), [{ count: 1 }], 'the one that was due')
+
+    // A process that has ended meanwhile told that they have stopped.
+    await postgres.query(
+      env,
+      `insert into notices.notices (service, level, message, site, path, created_at, key)
+       values ('gatehouse', 'critical', 'stopped', 'ops', '/events', now(), 'schedule')`,
+    )
+    t.teardown(startScheduler({ ...(await parts.promise), config, sessions }))
+    timed.later(11)
+    t.match((await told(3))[2], { level: 'info', message: 'Scheduled sessions start again' })
+    const lasting = `select count(*)::int as count from notices.notices where key is not null and ended_at is null`
+    t.same(await postgres.query(env, lasting), [{ count: 0 }])
   })
 })

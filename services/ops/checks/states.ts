@@ -18,6 +18,8 @@ import { BY_HAND, nameOf, runCheck, type Check, type CheckResult } from './run.t
 
 /** Characters of a check's name. */
 const MAX_NAME = 200
+/** More than an inventory has. */
+const MAX_LOST = 20_000
 
 /** A state in a line for people and models, as `gatehouse check` writes it. */
 export const STATE_WORDS: Readonly<Record<State, string>> = {
@@ -101,16 +103,23 @@ export function runListed(
   return runCheck(check, { signal, marker, redact, beat, now: clock.now })
 }
 
-/** Makes the table list these checks. */
+/**
+ * Makes the table list these checks. The told failure of one that is lost is over: nobody would
+ * hear how it goes on.
+ */
 export async function syncChecks(
-  db: Executor,
+  tx: Executor,
   listed: readonly ListedCheck[],
   now: Date,
 ): Promise<void> {
   const checks = listed.map(({ service, name, check, source }) => {
     return { service, name, source, ...columnsOf(check) }
   })
-  await q.syncChecks(db, { checks, now })
+  await q.syncChecks(tx, { checks, now })
+  for (const { id, service, name } of await q.takeLostChecks(tx, { limit: MAX_LOST })) {
+    const message = `${name} is no longer checked`
+    await endNotice(tx, { session: null, service, level: 'info', message, now }, keyOf(id))
+  }
 }
 
 /** What the table has of a definition. Values of headers may be secrets: no hash of them is kept. */
@@ -207,7 +216,7 @@ async function recordEvent(
     if (!notify && wasBad) return
     const event = { ...about, level, message: `${name}: ${message}` }
     if (notify) {
-      const { id } = await beginNotice(tx, event, keyOf(check), `/checks/${check}`)
+      const { id } = await beginNotice(tx, event, keyOf(check), { path: `/checks/${check}` })
       await q.saveNotifiedEvent(tx, { id: check, event: id })
     } else await addEvent(tx, event, { notify: false, waits: false })
     return
