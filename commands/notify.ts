@@ -5,6 +5,7 @@ import { QUIET } from '../services/notices/quiet.ts'
 import { testTarget } from '../services/notices/sender.ts'
 import {
   addTarget,
+  describeTarget,
   findTarget,
   readTargets,
   removeTarget,
@@ -181,17 +182,13 @@ function urlsOf({ config }: Pick<DatabaseTools, 'config'>) {
   return config.current.OPS_NOTIFY_URL ?? []
 }
 
-/** Never the address: it may hold a key. */
 function printTargets(
   output: DatabaseTools['output'],
   json: boolean,
   targets: readonly Target[],
 ): void {
-  const shown = targets.map(({ address, ...target }) => {
-    const known = 'problem' in address ? undefined : address
-    const host = known === undefined ? null : new URL(known.url).host
-    const problem = 'problem' in address ? address.problem : null
-    return { ...target, kind: known?.kind ?? null, host, problem, since: target.since ?? null }
+  const shown = targets.map((target) => {
+    return { ...describeTarget(target), since: target.since ?? null }
   })
   printRows(output, json, shown, {
     NAME: ({ name }) => name,

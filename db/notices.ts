@@ -33,7 +33,7 @@ const DueSend = Type.Object({ ...Notice.properties, number: Type.Integer() })
 export type DueSend = Type.Static<typeof DueSend>
 
 /** A notice with what became of it. */
-const ShownNotice = Type.Object({
+export const ShownNotice = Type.Object({
   ...Notice.properties,
   ended_at: nullable(Timestamp),
   acknowledged_at: nullable(Timestamp),
@@ -42,7 +42,7 @@ const ShownNotice = Type.Object({
 export type ShownNotice = Type.Static<typeof ShownNotice>
 
 /** What a target got of a notice. */
-const Send = Type.Object({
+export const Send = Type.Object({
   target: Type.String(),
   number: Type.Integer(),
   attempts: Type.Integer(),

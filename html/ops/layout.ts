@@ -23,6 +23,7 @@ const SITE = {
     'checks',
     'sessions',
     'events',
+    'notices',
     'alerts',
     'memories',
     'cooldowns',

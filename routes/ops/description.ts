@@ -43,6 +43,7 @@ export function describeOps(
       Health: 'For monitoring',
       Sessions: 'What the agent does and did',
       Events: 'What was found',
+      Notices: 'What people were told, and where it goes',
       Memories: 'What was learned',
       Cooldowns: 'What was done to services lately',
       Config: 'The configuration that runs',

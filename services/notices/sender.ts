@@ -1,5 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import { noticeQueries as q, type DueSend, type Site } from '../../db/notices.ts'
+import { noticeQueries as q, type DueSend } from '../../db/notices.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../kernel/repeat.ts'
@@ -7,6 +7,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Address } from './address.ts'
 import { isQuiet } from './quiet.ts'
 import type { Message } from './kinds.ts'
+import { pageOf, type SiteUrl } from './list.ts'
 import { reconcileNotices, type Firing } from './notices.ts'
 import { sendMessage } from './send.ts'
 import { readTargets, type SecretBox, type Target } from './targets.ts'
@@ -20,11 +21,8 @@ export interface NotifyOptions {
   notifyUrls: () => readonly Address[]
   /** Opens the targets of the database; undefined without a key. */
   secretBox: () => SecretBox | undefined
-  /** Public address of a service; empty for one that runs elsewhere and has no configured one. */
   siteUrl: SiteUrl
 }
-
-type SiteUrl = (site: Site) => string
 
 const ROUND_MS = 1_000
 /** What is older is no news to a target that is new. */
@@ -160,15 +158,13 @@ function reconcileTargets(db: Database, targets: readonly Target[], now: Date): 
 
 /** A notice as it is sent, with the link to what it is about. */
 function messageOf({ number, ...notice }: DueSend, siteUrl: SiteUrl): Message {
-  const { id, site, path, lasts } = notice
-  const own = `${siteUrl('ops')}/notices/${id}`
-  const there = siteUrl(site)
+  const { id, lasts } = notice
   const key = `notice-${id}`
   return {
     ...{ notice, number, site: siteUrl('ops') },
     key: number === 0 ? key : `${key}-${number === ACKNOWLEDGED ? 'acknowledged' : number}`,
-    link: there === '' ? own : `${there}${path}`,
-    acknowledge: lasts ? own : null,
+    link: pageOf(notice, siteUrl),
+    acknowledge: lasts ? `${siteUrl('ops')}/notices/${id}` : null,
   }
 }
 

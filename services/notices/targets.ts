@@ -84,6 +84,13 @@ function boundTo(name: string, place: 'address' | 'token'): string {
   return `notice target ${name} ${place}`
 }
 
+/** A target for people: never its address, which may hold a key. */
+export function describeTarget({ address, ...target }: Target) {
+  if ('problem' in address) return { ...target, kind: null, host: null, problem: address.problem }
+  const { kind, url } = address
+  return { ...target, kind, host: new URL(url).host, problem: null }
+}
+
 /** Adds a target, which gets the notices from now on. */
 export async function addTarget(tools: TargetTools, name: string, form: TargetForm) {
   if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)) {
