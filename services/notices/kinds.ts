@@ -55,6 +55,9 @@ const MAX_NTFY = 4_000
 const MAX_SUMMARY = 1_024
 const MAX_DETAILS = 20_000
 const MAX_SUBJECT = 150
+/** Apprise refuses a longer title, and a body of more than 32,768. */
+const MAX_APPRISE_TITLE = 250
+const MAX_APPRISE_BODY = 30_000
 
 const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
   json: (address, { notice, number: reminder, link, acknowledge }) => {
@@ -123,8 +126,9 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
     target.search = ''
     const { level, begin_id } = message.notice
     const type = begin_id === null ? APPRISE_TYPE[level] : 'success'
-    const body = `${message.notice.message}\n${linksOf(message)}`
-    const text = { title: titleOf(message), body, type, format: 'text' }
+    const body = `${shorten(message.notice.message, MAX_APPRISE_BODY)}\n${linksOf(message)}`
+    const title = shorten(titleOf(message), MAX_APPRISE_TITLE)
+    const text = { title, body, type, format: 'text' }
     // It answers 204 where the key has no configuration.
     return {
       ...jsonTo({ url: target.href }, { ...text, ...to }, bearer(address)),

@@ -137,8 +137,8 @@ await t.test('a token beside the address goes where the service wants it', async
 })
 
 await t.test('a long text is cut to what each service takes', async (t) => {
-  const { url, received } = await startReceiver(t)
-  const long = { ...begin, message: `${'](😀'.repeat(5_000)}` }
+  const { url, received } = await startReceiver(t, ok)
+  const long = { ...begin, service: 's'.repeat(300), message: `${'](😀'.repeat(10_000)}` }
   const bodyOf = async (address: string): Promise<string> => {
     const sent = await sendMessage(readAddress(address), messageOf(long), NEVER)
     t.equal(sent, undefined)
@@ -157,6 +157,13 @@ await t.test('a long text is cut to what each service takes', async (t) => {
     payload: { summary: string }
   }
   t.ok(payload.summary.length <= 1_024)
+  const told = JSON.parse(await bodyOf(`apprise+${url}/notify/key`)) as {
+    title: string
+    body: string
+  }
+  // Its API refuses a longer title or body.
+  t.ok(told.title.length <= 250)
+  t.ok(told.body.length <= 32_768)
 })
 
 await t.test('what is not taken has a reason without the address', async (t) => {
