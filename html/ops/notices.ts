@@ -4,6 +4,7 @@ import type { Page, View } from '../../kernel/http/view.ts'
 import type { ListedNotice, ListedTarget } from '../../services/notices/list.ts'
 import { postForm, submit } from '../form.ts'
 import {
+  countText,
   emptyState,
   facts,
   listTable,
@@ -105,10 +106,10 @@ function targetRow(target: ShownTarget): Html {
     problem !== null
       ? ['bad', 'failing']
       : taken_at === null
-        ? ['open', 'not used yet']
+        ? ['unknown', 'not used yet']
         : ['verified', 'takes notices']
   const place = kind === null ? null : `${kind} at ${host}`
-  const why = problem !== null && `${problem}${waiting > 0 ? `; waiting: ${waiting}` : ''}`
+  const why = problem !== null && `${problem}; waiting: ${countText(waiting, 'notice')}`
   return tableRow(
     {},
     {
@@ -116,7 +117,9 @@ function targetRow(target: ShownTarget): Html {
         <span class="detail">${place} ${why !== false && html`<br /><bdi>${why}</bdi>`}</span>`,
       verify: html`<span class="badge ${look}">${state}</span>`,
       rules,
-      when: taken_at !== null && timeTag(taken_at),
+      when:
+        taken_at !== null &&
+        html`<span class="narrow-only">last taken</span> ${timeTag(taken_at)}`,
     },
   )
 }

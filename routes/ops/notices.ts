@@ -105,8 +105,8 @@ function readTargets({ ops }: OpsApp): Promise<readonly ListedTarget[]> {
 /** What a target gets, in words. */
 function rulesText({ services, levels, quiet, after_s, remind_s }: ListedTarget): string {
   const rules = [
+    services === null ? 'all services' : services.join(', '),
     levels === null ? 'all levels' : levels.join(', '),
-    services !== null && `of ${services.join(', ')}`,
     quiet !== null && `quiet ${quiet}`,
     after_s > 0 && `after ${formatDuration(after_s)}`,
     remind_s !== null && `again every ${formatDuration(remind_s)}`,
