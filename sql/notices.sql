@@ -93,6 +93,11 @@ select s.notice_id, s.target, -1, :now
    and s.sent_at is not null
    and n.ended_at is null
    and n.acknowledged_at is not null
+   and not exists (select
+                     from notices.sends a
+                    where a.notice_id = s.notice_id
+                      and a.target = s.target
+                      and a.number = -1)
 on conflict do nothing;
 
 -- name: claimSend
@@ -168,6 +173,7 @@ select s.target, count(*) as count, max(n.created_at) as newest,
  where s.sent_at is null
    and s.problem is not null
    and n.ended_at is null
+   and (s.number <= 0 or n.acknowledged_at is null)
  group by s.target
  order by s.target
  limit :limit;
@@ -273,7 +279,8 @@ select distinct on (notice_id, target) notice_id, target, number, attempts, sent
  limit :limit;
 
 -- name: readTargetStates
--- What is known of each target that was sent to: when it last took a notice, how many it has not taken, and why not.
+-- What is known of each of these targets: when it last took a notice, how many wait, and why the last try failed, if it
+-- did.
 select t.target, f.since as failing_since,
        (select max(sent_at) from notices.sends where target = t.target) as taken_at,
        (select count(*)
@@ -281,13 +288,14 @@ select t.target, f.since as failing_since,
           join notices.notices n on n.id = s.notice_id
          where s.target = t.target
            and s.sent_at is null
-           and n.ended_at is null) as waiting,
+           and n.ended_at is null
+           and (s.number <= 0 or n.acknowledged_at is null)) as waiting,
        (select s.problem
           from notices.sends s
-         where s.target = t.target
+         where s.target = f.target
            and s.sent_at is null
            and s.problem is not null
-         order by s.notice_id desc
+         order by s.next_at desc
          limit 1) as problem
   from jsonb_array_elements_text(:names::jsonb) as t(target)
   left join notices.failing_targets f on f.target = t.target

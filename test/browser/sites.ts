@@ -258,6 +258,7 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
         '/checks/new?type=http',
         '/mutes',
       ],
+      '/notices',
       `/notices/${String(notice?.['id'])}`,
     ],
     states: [

@@ -31,6 +31,13 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/hooks/alarms.test.ts',
   },
   {
+    why: 'an alarm that is over is told by no notice',
+    path: 'services/notices/notices.ts',
+    find: 'over: lasting.filter(({ key }) => !fires.has(key)),',
+    replace: 'over: lasting.slice(0, 0),',
+    test: 'test/hooks/alarm-notices.test.ts',
+  },
+  {
     why: 'the previous token is accepted for ever',
     path: 'services/hooks/deliveries/deliveries.ts',
     find: 'if (previous && acceptsPrevious(row, receivedAt)) return',

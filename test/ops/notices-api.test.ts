@@ -29,8 +29,9 @@ type Notices = { readonly notices: readonly Notice[] }
 await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
   const hidden = secret('notices-api')
   const routing = secret('routing-key')
+  let refused = 503
   const receiver = await startReceiver(t, ({ path }, response) => {
-    response.writeHead(path.startsWith('/refuses') ? 503 : 202).end()
+    response.writeHead(path.startsWith('/refuses') ? refused : 202).end()
   })
   const pager = `${receiver.url}/v2/enqueue`
   const ops = await startProbe(t, {
@@ -117,6 +118,23 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
       t.same(audit, [{ subject: String(id) }], 'one line')
     },
   )
+
+  await t.test('a target that takes notices again does not look as if it failed', async (t) => {
+    refused = 200
+    await postgres.query(ops.env, 'update notices.sends set next_at = now() where sent_at is null')
+    await until(async () => (await targets())[0]?.['taken_at'] !== null, 'a notice to be taken')
+    t.match(await targets(), [{ problem: null, waiting: 0, failing_since: null }, {}, {}])
+  })
+
+  await t.test('a notice of a service that runs elsewhere leads to its own page', async (t) => {
+    await postgres.query(
+      ops.env,
+      `insert into notices.notices (service, level, message, site, path, created_at)
+       values ('hooks', 'critical', 'silent', 'hooks', '/providers', now())`,
+    )
+    const [first] = await list('?limit=1')
+    t.match(first, { message: 'silent', url: `${base}/notices/${first?.id}` })
+  })
 
   await t.test('what is refused', (t) =>
     refuseAll(t, { service: 'ops', base, state: () => list() }, [
