@@ -21,6 +21,7 @@ const OPERATIONS = [
   ...['GET /checks', 'POST /checks', 'GET /checks/{id}', 'PUT /checks/{id}'],
   ...['DELETE /checks/{id}', 'POST /checks/{id}/run', 'GET /checks/{id}/history'],
   ...['GET /mutes', 'POST /mutes', 'DELETE /mutes/{id}'],
+  ...['GET /notices', 'GET /notices/targets', 'POST /notices/{id}/acknowledge'],
 ]
 const SCHEMAS = ['Session', 'Event', 'Memory', 'Cooldown', 'Config', 'Error']
 
@@ -93,6 +94,7 @@ await t.test('no page of another site loads a page unseen; it may follow a link'
     '/memories',
     '/alerts',
     '/mutes',
+    '/notices',
   ]) {
     const load = (dest: string) =>
       request(base + path, { headers: { ...from, 'sec-fetch-dest': dest } })
@@ -106,6 +108,7 @@ await t.test('403 by a foreign name and from another site; the health is open', 
   const changes = [
     ...['POST /memories', 'POST /sessions/trigger', 'PUT /config', 'PUT /memories/1'],
     ...['DELETE /memories/1', 'POST /checks', 'POST /checks/1/run', 'POST /mutes'],
+    'POST /notices/1/acknowledge',
   ]
   const sites = [
     { 'sec-fetch-site': 'cross-site' },
