@@ -127,19 +127,17 @@ function targetRow(target: ShownTarget): Html {
 /** The page of a notice: what it reports, who looks after it, and which targets got it. */
 export function noticePage(notice: ShownNotice, about: string, sends: readonly Send[]): Page {
   const { id } = notice
+  const sentTo = listTable({
+    ...{ bodyId: 'send-rows', caption: 'What each target got of it', kind: 'feed' },
+    columns: ['Target', 'State', 'When'],
+    rows: sends.map(sendRow),
+    whenEmpty: emptyState('No target gets it so far.'),
+  })
   return {
     title: `Notice ${id}`,
     section: 'notices',
     body: html`<p class="crumb"><a href="/notices">Notices</a> / notice ${id}</p>
-      ${noticePanel(notice, about)}
-      ${listTable({
-        bodyId: 'send-rows',
-        caption: 'What each target got of it',
-        kind: 'feed',
-        columns: ['Target', 'State', 'When'],
-        rows: sends.map(sendRow),
-        whenEmpty: emptyState('No target gets it so far.'),
-      })}`,
+      ${noticePanel(notice, about)} ${section('sends-title', 'Sent to', sentTo)}`,
   }
 }
 

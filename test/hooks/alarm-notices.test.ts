@@ -53,7 +53,7 @@ await onPostgres(t, 'alarms are told once by two instances', async (t: Test, bac
       .map(({ body }): Told => JSON.parse(body.toString()))
       .filter(({ service }) => service === 'hooks')
   const toldCount = (count: number) =>
-    until(() => told().length >= count && told(), `${count} notices`)
+    until(() => told().length >= count && told(), `${count} notices`, 30_000)
   const changed = (text: string) =>
     query(`with changed as (${text}) select pg_notify('hooks_config', '')`)
 
