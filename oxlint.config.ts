@@ -107,6 +107,6 @@ export default {
       service: 'hooks',
       packages: ['@redis/client'],
     }),
-    imports('services/ops/notices/**', 'services', { service: 'ops', packages: ['nodemailer'] }),
+    imports('services/notices/**', 'services', { packages: ['nodemailer'] }),
   ],
 } satisfies OxlintConfig

@@ -1,17 +1,18 @@
 import { DURATION_FORM, formatDuration, parseDuration } from '../kernel/time.ts'
 import { accepted, anyText } from '../kernel/variables.ts'
-import { ADDRESS_FORM, readAddress } from '../services/ops/notices/address.ts'
-import { QUIET } from '../services/ops/notices/quiet.ts'
-import { testTarget } from '../services/ops/notices/sender.ts'
+import { ADDRESS_FORM, readAddress } from '../services/notices/address.ts'
+import { QUIET } from '../services/notices/quiet.ts'
+import { testTarget } from '../services/notices/sender.ts'
 import {
   addTarget,
+  describeTarget,
   findTarget,
   readTargets,
   removeTarget,
   setTarget,
   type Target,
   type TargetForm,
-} from '../services/ops/notices/targets.ts'
+} from '../services/notices/targets.ts'
 import {
   command,
   JSON_FLAG,
@@ -181,17 +182,13 @@ function urlsOf({ config }: Pick<DatabaseTools, 'config'>) {
   return config.current.OPS_NOTIFY_URL ?? []
 }
 
-/** Never the address: it may hold a key. */
 function printTargets(
   output: DatabaseTools['output'],
   json: boolean,
   targets: readonly Target[],
 ): void {
-  const shown = targets.map(({ address, ...target }) => {
-    const known = 'problem' in address ? undefined : address
-    const host = known === undefined ? null : new URL(known.url).host
-    const problem = 'problem' in address ? address.problem : null
-    return { ...target, kind: known?.kind ?? null, host, problem, since: target.since ?? null }
+  const shown = targets.map((target) => {
+    return { ...describeTarget(target), since: target.since ?? null }
   })
   printRows(output, json, shown, {
     NAME: ({ name }) => name,

@@ -12,6 +12,7 @@ import { createMetrics, type Metrics } from '../kernel/metrics.ts'
 import { systemClock } from '../kernel/time.ts'
 import { measureProcess } from '../kernel/processes/process-metrics.ts'
 import { startAuditRetention } from '../services/audit-retention.ts'
+import { startNoticeRetention } from '../services/notices/retention.ts'
 import { configuredSecrets } from '../services/hooks/schemes/secrets.ts'
 import type { Addresses, ServiceName, ConfigSource } from './configuration.ts'
 import type { CommandTable } from './command.ts'
@@ -106,6 +107,7 @@ async function start(
   const endMeasuring = measureProcess(metrics, systemClock)
   const keptDays = () => config.current.GATEHOUSE_AUDIT_DAYS
   const audit = startAuditRetention({ db, clock: systemClock, log, keptDays })
+  const notices = startNoticeRetention({ db, clock: systemClock, log })
   let control: Server | undefined
 
   async function close(graceMs: number) {
@@ -122,7 +124,7 @@ async function start(
             listener.close(graceMs),
       ),
     )
-    const parts = [...services, audit]
+    const parts = [...services, audit, notices]
     const closed = await errorsOf(parts.map((part) => () => part.close()))
     return [...ended, ...silent, ...closed]
   }
@@ -148,6 +150,7 @@ async function start(
     if (backend === 'embedded') control = await startControl(context, options.table, services)
     for (const service of services) service.begin?.()
     audit.prune()
+    notices.prune()
     return { addresses: addresses(), close }
   } catch (error) {
     // Running services would keep the process alive.

@@ -6,7 +6,7 @@ import {
   readBurst,
   readInterval,
   type AlarmForm,
-} from '../services/hooks/alarms.ts'
+} from '../services/hooks/alarms/alarms.ts'
 import {
   createProvider,
   enableProvider,

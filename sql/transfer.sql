@@ -27,5 +27,5 @@ select format('%I.%I', n.nspname, c.relname) as name,
   from pg_class c
   join pg_namespace n on n.oid = c.relnamespace
   left join pg_attribute d on d.attrelid = c.oid and d.attidentity <> ''
- where n.nspname in ('audit', 'hooks', 'links', 'ops') and c.relkind = 'r'
+ where n.nspname in ('audit', 'hooks', 'links', 'notices', 'ops') and c.relkind = 'r'
  order by n.nspname, c.relname

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { freeBytes } from '../../db/disk.ts'
 import { databaseAnswers } from '../../db/server.ts'
 import type { Executor } from '../../db/client.ts'
 import { configQueries } from '../../db/ops/config.ts'
@@ -21,7 +22,14 @@ import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import { openOffers, type Offers } from '../../services/ops/tools/offers.ts'
 import { openSandbox, type Sandbox } from '../../services/ops/tools/sandbox.ts'
-import { listeningUrl, ownHosts, runningServices, type ConfigSource } from '../configuration.ts'
+import {
+  listeningUrl,
+  ownHosts,
+  placeOf,
+  runningServices,
+  type ConfigSource,
+  type ServiceName,
+} from '../configuration.ts'
 import { followSecrets } from '../secrets.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
 
@@ -40,7 +48,10 @@ export const openService: OpenService = async (context) => {
   })
   const secrets = joined(followSecrets(config), registry.secrets)
   const prices = await openPrices(() => config.current.OPS_PRICES, log)
-  const baseUrl = () => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
+  const siteUrl = (site: ServiceName) => {
+    return placeOf(site, config).baseUrl ?? addresses().get(site) ?? ''
+  }
+  const baseUrl = () => siteUrl('ops')
   const chatKey = () => config.current.OPS_CHAT_API_KEY
   const { readonly: commands = [] } = await inventory.current()
   const sandbox = openSandbox({
@@ -81,7 +92,11 @@ export const openService: OpenService = async (context) => {
     secretBox: context.secrets.box,
     statusServices: () => config.current.OPS_STATUS_SERVICES,
     heartbeatUrl: () => config.current.GATEHOUSE_HEARTBEAT_URL,
-    baseUrl,
+    siteUrl,
+    freeSpace() {
+      const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: folder } = config.current
+      return url === undefined ? freeBytes(folder) : undefined
+    },
   })
   const services = () => runningServices(config, addresses)
   const assistants = openAssistants(ops, version)

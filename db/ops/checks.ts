@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp, exec, many, optional, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../sql-file.ts'
 
 /**
  * What a check knows. `warn` and `fail`: not as it should be, by the level of the check. `unknown`:
@@ -146,6 +146,11 @@ const written = {
 
 export const checkQueries = sqlFile('sql/ops/checks.sql', {
   syncChecks: exec({ checks: 'jsonb', now: 'timestamptz' }),
+  takeLostChecks: many(
+    Type.Object({ id: Type.Integer(), service: Type.String(), name: Type.String() }),
+    { limit: 'int8' },
+  ),
+  findLate: one(Type.Object({ late: Type.Boolean() }), { now: 'timestamptz', seconds: 'int4' }),
   claimChecks: many(ClaimedCheck, { now: 'timestamptz', seconds: 'int4', limit: 'int8' }),
   lockChecks: many(HeldCheck, { checks: 'jsonb', now: 'timestamptz', limit: 'int8' }),
   saveResults: exec({ results: 'jsonb', now: 'timestamptz', session: 'int8?' }),

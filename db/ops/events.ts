@@ -1,8 +1,6 @@
 import Type from 'typebox'
+import { Level } from '../notices.ts'
 import { nullable, Timestamp, exec, many, one, sqlFile } from '../sql-file.ts'
-
-export const Level = Type.Enum(['info', 'warning', 'critical'])
-export type Level = Type.Static<typeof Level>
 
 /** ops.md section 2, Event. */
 export const Event = Type.Object({

@@ -1,7 +1,7 @@
 import type { EventSummary } from '../../db/hooks/events.ts'
 import type { TrustMode } from '../../db/hooks/providers.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
-import type { AlarmKind } from '../../services/hooks/alarms.ts'
+import type { AlarmKind } from '../../services/hooks/alarms/alarms.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import { VERBATIM } from '../form.ts'
 import { timeTag } from '../parts.ts'

@@ -1,4 +1,4 @@
-import type { Level } from '../../db/ops/events.ts'
+import type { Level } from '../../db/notices.ts'
 import type { Status } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
@@ -23,6 +23,7 @@ const SITE = {
     'checks',
     'sessions',
     'events',
+    'notices',
     'alerts',
     'memories',
     'cooldowns',

@@ -144,7 +144,7 @@ function describe(item: WaitingItem): Description {
     case 'notices': {
       const { target, count, problem } = item.unsent
       return {
-        href: '/events?level=critical',
+        href: '/notices',
         title: `${countText(count, 'notice')} could not be sent to ${target}`,
         detail: `${problem ?? 'not known why'}; tried again until they are taken`,
         badge: html`<span class="badge bad">not sent</span>`,

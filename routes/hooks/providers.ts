@@ -16,7 +16,7 @@ import type { Actor } from '../../kernel/actor.ts'
 import { formatDuration, INSTANT_FORM, readInstant } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { ActiveProvider } from '../../db/hooks/providers.ts'
-import { AlarmForm, alarmsOf } from '../../services/hooks/alarms.ts'
+import { AlarmForm, alarmsOf } from '../../services/hooks/alarms/alarms.ts'
 import { AnswerFields, readAnswers } from '../../services/hooks/deliveries/answers.ts'
 import {
   createProvider,

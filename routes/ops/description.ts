@@ -45,6 +45,7 @@ export function describeOps(
       Health: 'For monitoring',
       Sessions: 'What the agent does and did',
       Events: 'What was found',
+      Notices: 'What people were told, and where it goes',
       Memories: 'What was learned',
       Approvals: 'What waits for the yes of a person',
       Cooldowns: 'What was done to services lately',

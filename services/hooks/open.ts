@@ -1,3 +1,4 @@
+import { startAlarmNotices } from './alarms/notices.ts'
 import { openDestinations } from './destinations/open.ts'
 import { openEndpoints } from './endpoints/endpoints.ts'
 import { createIngest } from './deliveries/ingest.ts'
@@ -48,6 +49,7 @@ export async function openHooks(options: HooksOptions) {
   const replayPlanning = startReplayPlanning(options)
   const recoveries = startRecoveries(options)
   const retention = startRetention(options, registry, forwarders)
+  const alarmNotices = startAlarmNotices(options)
   registry.onChange(onChange)
   metrics.gauge(
     'gatehouse_hooks_ingest_waiting',
@@ -72,6 +74,7 @@ export async function openHooks(options: HooksOptions) {
     begin() {
       retention.prune()
       recoveries.begin()
+      void alarmNotices.now()
     },
     /**
      * Ends the streams and reads no more of the queue; the rest goes on until `close`, so that
@@ -88,6 +91,7 @@ export async function openHooks(options: HooksOptions) {
     /** Stores what is waiting and stops following the database. */
     async close() {
       status.close()
+      await alarmNotices.stop()
       await replayPlanning.close()
       await recoveries.close()
       await forwarders.close()

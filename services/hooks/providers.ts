@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Database } from '../../db/client.ts'
+import type { Executor } from '../../db/client.ts'
 import {
   ActiveProvider,
   DeliveryMethod,
@@ -13,7 +13,7 @@ import { Fault, notFound } from '../../kernel/fault.ts'
 import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { makeChange, type ChangeNote, type ChangeTools } from '../audit.ts'
-import { rejectedSince, type AlarmForm } from './alarms.ts'
+import { rejectedSince, type AlarmForm } from './alarms/alarms.ts'
 import { checkMethods, type AnswerChanges } from './deliveries/answers.ts'
 import type { HooksParts } from './registry.ts'
 import { secretForm } from './schemes/describe.ts'
@@ -85,7 +85,7 @@ export interface ProviderTools extends ChangeTools {
 export const MAX_OVERLAP_S = 30 * 86_400
 
 /** Every provider with its counts as of now. */
-export function readProviders(db: Database, now: Date): Promise<readonly ActiveProvider[]> {
+export function readProviders(db: Executor, now: Date): Promise<readonly ActiveProvider[]> {
   const since = { recent_since: statsSince(now), rejected_since: rejectedSince(now) }
   return q.listProvidersWithActivity(db, since)
 }

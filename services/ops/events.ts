@@ -1,5 +1,6 @@
 import type { Executor } from '../../db/client.ts'
-import { eventQueries as q, type Event, type Level } from '../../db/ops/events.ts'
+import type { Level } from '../../db/notices.ts'
+import { eventQueries as q, type Event } from '../../db/ops/events.ts'
 
 const WARNINGS = new Set(['warning', 'warn', 'degraded'])
 const CRITICALS = new Set(['critical', 'error', 'err', 'fatal', 'failed', 'failure'])

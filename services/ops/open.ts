@@ -12,11 +12,12 @@ import { openRunningConfig, type Config } from './config.ts'
 import { createBeats } from './beats.ts'
 import { startCheckMeasures } from './checks/health.ts'
 import type { CheckRegistry } from './checks/registry.ts'
+import { startAlarms, type AlarmOptions } from './alarms.ts'
 import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
 import { startWatch, type WatchOptions } from './checks/watch.ts'
 import { startInvestigations } from './investigations/investigations.ts'
 import type { InvestigationSettings } from './investigations/waiting.ts'
-import { startNotifier, type NotifyOptions } from './notices/sender.ts'
+import { startNotifier, type NotifyOptions } from '../notices/sender.ts'
 import { openPause } from './pause.ts'
 import { createRedact } from './redact.ts'
 import { createPublicStatus, type StatusOptions } from './status.ts'
@@ -33,6 +34,7 @@ export interface OpsOptions
     NotifyOptions,
     RetentionOptions,
     WatchOptions,
+    AlarmOptions,
     InvestigationSettings,
     Pick<StatusOptions, 'statusServices'>,
     Pick<ApprovalOptions, 'dryRun'> {
@@ -122,7 +124,7 @@ export async function openOps(options: OpsOptions) {
      */
     begin(): void {
       loop = startCheckLoop({ ...options, redact })
-      stops.push(loop.close, startWatch(options, loop))
+      stops.push(loop.close, startWatch(options, loop), startAlarms(options, loop).stop)
       stops.push(startInvestigations({ ...options, redact, sessions }).stop)
       void fading.now()
       approvals.begin()

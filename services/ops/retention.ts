@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Executor } from '../../db/client.ts'
-import { noticeQueries } from '../../db/ops/notices.ts'
+import { noticeQueries } from '../../db/notices.ts'
 import { retentionQueries as q } from '../../db/ops/retention.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
+import type { NotifyOptions } from '../notices/sender.ts'
+import { readTargets } from '../notices/targets.ts'
 import type { InventorySource } from './inventory/inventory.ts'
-import type { NotifyOptions } from './notices/sender.ts'
-import { readTargets } from './notices/targets.ts'
 import { cooldownOf } from './operations/operations.ts'
 
 type Basis = Pick<NotifyOptions, 'db' | 'clock' | 'log' | 'notifyUrls' | 'secretBox'>
@@ -22,8 +22,6 @@ export interface RetentionOptions extends Basis {
 const DAY_MS = 24 * 3_600_000
 /** Other rows refer to a session, and an alert has a large payload. */
 const SMALL_BATCH = 50
-/** Operators do not get the same notice twice in this time (`countNotices`). */
-const NOTICES_MS = DAY_MS
 /** What pages show of checks: each result, hours, days with the changes of state. */
 const RESULTS_MS = 2 * DAY_MS
 const HOURS_MS = 100 * DAY_MS
@@ -68,10 +66,9 @@ export function startRetention(options: RetentionOptions, folder: string) {
     const actions = await prune(q.pruneActions, Math.max(keptMs, cooldownMs))
     const approvals = await prune(q.pruneApprovals, keptMs)
     const checks = await pruneChecks(prune)
-    const before = new Date(now - NOTICES_MS)
     const targets = await readTargets(db, notifyUrls(), secretBox)
     const names = targets.map(({ name }) => name)
-    await noticeQueries.pruneNotices(db, { before, names })
+    await noticeQueries.forgetTargets(db, { names })
     const removed = { lines, sessions, events, alerts, actions, approvals, checks, files }
     if (Object.values(removed).every((count) => count === 0)) return
     log.info('pruned', removed)

@@ -10,7 +10,7 @@ import {
   secret,
   type Variables,
 } from '../../kernel/variables.ts'
-import { ADDRESS_FORM, readAddresses } from './notices/address.ts'
+import { ADDRESS_FORM, readAddresses } from '../notices/address.ts'
 
 const modelName = { form: 'the name of a model', counts: 'at once', read: readModelName } as const
 const tierModel = { ...modelName, default: 'default' }

@@ -6,7 +6,7 @@ import {
   type WaitingSession,
 } from '../../db/ops/waiting.ts'
 import type { CheckState } from '../../db/ops/checks.ts'
-import { noticeQueries, type Unsent } from '../../db/ops/notices.ts'
+import { noticeQueries, type Unsent } from '../../db/notices.ts'
 import { makeChange, type ChangeTools } from '../audit.ts'
 import { readHealth, type Health } from './checks/health.ts'
 import type { CheckSources } from './checks/states.ts'

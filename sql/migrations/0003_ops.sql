@@ -254,59 +254,6 @@ create table ops.settings (
 );
 insert into ops.settings (only_row) values (true);
 
--- What operators are told: of an event, or of a session that failed or ran out of time.
-create table ops.notices (
-  id           bigint         generated always as identity primary key,
-  event_id     bigint         unique references ops.events (id) on delete cascade,
-  session_id   bigint         unique references ops.sessions (id) on delete cascade,
-  created_at   timestamptz(3) not null,
-  key          text collate "C", -- of the beginning of what lasts: what it is, such as 'check 7'
-  ended_at     timestamptz(3), -- when that was over
-  begin_id     bigint         references ops.notices (id) on delete set null, -- of an end: its beginning
-  about_target text collate "C", -- the target that it reports; the other ones get it
-  acknowledged_at timestamptz(3),
-  acknowledged_by text,          -- who
-  check ((event_id is null) <> (session_id is null)),
-  check (ended_at is null or key is not null)
-);
-create index notices_by_time on ops.notices (created_at);
-create index notices_by_begin on ops.notices (begin_id);
-create unique index notices_lasting on ops.notices (key) where ended_at is null;
-
--- What is sent to each target, once each.
-create table ops.notice_sends (
-  notice_id bigint         not null references ops.notices (id) on delete cascade,
-  target    text collate "C" not null,
-  number    integer        not null default 0, -- above 0: a reminder
-  attempts  integer        not null default 0,
-  next_at   timestamptz(3) not null,
-  sent_at   timestamptz(3),
-  problem   text,           -- why the last attempt failed
-  primary key (notice_id, target, number)
-);
-create index notice_sends_due on ops.notice_sends (target, next_at) where sent_at is null;
-
--- Where notices go, beside the addresses of the configuration.
-create table ops.notice_targets (
-  name       text collate "C" primary key,
-  kind       text           not null,
-  host       text           not null, -- of the address, to be shown
-  address    bytea          not null, -- encrypted
-  token      bytea,                   -- encrypted
-  services   jsonb,                   -- the names of the services of its notices; null: all
-  levels     jsonb,                   -- their levels; null: all
-  quiet      text,                    -- hours in which only critical ones go out, such as '22:00-07:00'
-  after_s    integer        not null default 0, -- what lasts shorter is not told
-  remind_s   integer,                 -- until it is acknowledged what lasts is told again this often
-  created_at timestamptz(3) not null
-);
-
--- The targets whose last attempt failed, since when.
-create table ops.failing_targets (
-  target text collate "C" primary key,
-  since  timestamptz(3) not null
-);
-
 -- The checks that run by themselves, each with its state.
 create table ops.checks (
   id            bigint         generated always as identity primary key,

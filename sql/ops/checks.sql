@@ -26,6 +26,28 @@ update ops.checks c
    and definition is null
    and not exists (select from given g where g.service = c.service and g.name = c.name);
 
+-- name: takeLostChecks
+-- The checks that the inventory has lost while people know that they fail: nobody looks at them any more.
+with taken as (
+  update ops.checks
+     set told_event = null
+   where removed_at is not null
+     and told_event is not null
+  returning id, service, name
+)
+select id, service, name
+  from taken
+ order by id
+ limit :limit;
+
+-- name: findLate
+-- Whether a check has been due for :seconds, and nobody runs it.
+select exists (select
+                 from ops.checks
+                where removed_at is null
+                  and next_at < :now::timestamptz - :seconds::integer * interval '1 s'
+                  and (claimed_until is null or claimed_until <= :now)) as late;
+
 -- name: claimChecks
 -- Takes checks that are due, which no other instance then runs for :seconds. One that is due much later than its
 -- interval has it was planned before the clock was set back. `late_s`: how long ago each was due.

@@ -5,8 +5,9 @@ with added as (
   values (:session, :level, :service, :message, :now, :waits)
   returning id, session_id, level, service, message, created_at
 ), due as (
-  insert into ops.notices (event_id, created_at)
-  select id, created_at
+  insert into notices.notices (service, level, message, site, path, session_id, created_at)
+  select coalesce(service, 'gatehouse'), level, message, 'ops',
+         case when session_id is null then '/events' else '/sessions/' || session_id end, session_id, created_at
     from added
    where :notify::boolean
 ), counted as (

@@ -30,8 +30,8 @@ update ops.sessions
 returning stop_asked;
 
 -- name: finishSession
--- Tells every instance. Operators are notified of one that failed or ran out of time. Empty when the session has ended
--- already, for example because its lease expired.
+-- Tells every instance. Operators are notified of one that failed or ran out of time, in the words of its event. Empty
+-- when the session has ended already, for example because its lease expired.
 with ended as (
   update ops.sessions
      set status = :status, ended_at = :now, exit_code = :exit_code, cost_usd = :cost_usd,
@@ -42,8 +42,15 @@ with ended as (
      and status = 'running'
   returning id, status, ended_at
 ), due as (
-  insert into ops.notices (session_id, created_at)
-  select id, ended_at
+  insert into notices.notices (kind, service, level, message, site, path, session_id, created_at)
+  select 'session', 'gatehouse', 'critical',
+         coalesce((select message
+                     from ops.events
+                    where session_id = ended.id
+                      and service = 'gatehouse'
+                    order by id desc
+                    limit 1), 'Session ' || id || ' ' || status),
+         'ops', '/sessions/' || id, id, ended_at
     from ended
    where status in ('failed', 'timed_out')
 )

@@ -246,9 +246,10 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
   )
   await postgres.query(
     ops.env,
-    `with notice as (insert into ops.notices (event_id, created_at, key)
-                     select max(id), now(), 'check 1' from ops.events returning id)
-     insert into ops.notice_sends (notice_id, target, number, next_at, sent_at, problem)
+    `with notice as (insert into notices.notices (service, level, message, site, path, created_at, key)
+                     select service, level, message, 'ops', '/events', now(), 'check 1'
+                       from ops.events order by id desc limit 1 returning id)
+     insert into notices.sends (notice_id, target, number, next_at, sent_at, problem)
      select id, $1, 0, now(), now(), null from notice
      union all select id, $1, 1, now() + interval '1 day', null, 'the receiver answered 503' from notice`,
     [long.slice(0, 64)],
@@ -260,7 +261,7 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
        from unnest(array['pending', 'failed']) as status`,
     [long],
   )
-  const [notice] = await postgres.query(ops.env, 'select max(id) as id from ops.notices')
+  const [notice] = await postgres.query(ops.env, 'select max(id) as id from notices.notices')
   const session = await beginByHand(postgres, ops.env, long)
   await storeLines(postgres, ops.env, session, 1, 60, { text: long })
   const lists = ['/sessions', '/events', '/memories', '/cooldowns', '/alerts', '/approvals']
@@ -275,6 +276,7 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
         '/mutes',
         '/silences',
       ],
+      '/notices',
       `/notices/${String(notice?.['id'])}`,
     ],
     states: [

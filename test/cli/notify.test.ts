@@ -34,7 +34,7 @@ await t.test('targets in the database', async (t) => {
         ...{ levels: ['critical'], quiet: '22:00-07:00', after_s: 300, remind_s: 14_400 },
       },
     ])
-    const [stored] = await postgres.query(env, `select n::text from ops.notice_targets n`)
+    const [stored] = await postgres.query(env, `select n::text from notices.targets n`)
     t.notMatch(JSON.stringify(stored), token)
     for (const word of ['list', 'show']) {
       const { stdout } = await run(word === 'list' ? [word] : [word, 'phone'])
@@ -104,10 +104,8 @@ await t.test('targets in the database', async (t) => {
     const ops = await startOps(t, postgres, { ...env, OPS_NOTIFY_URL: `${url}/configured` })
     await postgres.query(
       env,
-      `with added as (
-         insert into ops.events (level, message, created_at) values ('critical', 'x', now()) returning id
-       )
-       insert into ops.notices (event_id, created_at) select id, now() from added`,
+      `insert into notices.notices (service, level, message, site, path, created_at)
+       values ('shop', 'critical', 'x', 'ops', '/events', now())`,
     )
     const got = (path: string): boolean => received.some((request) => request.path === path)
     await until(() => got('/phone') && got('/configured'), 'both targets to be told')

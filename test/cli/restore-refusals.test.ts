@@ -170,7 +170,7 @@ t.test('a database of another version, or with another encoding', async (t) => {
 async function refused(t: Test, env: Env, line: RegExp | string): Promise<void> {
   const state = () => contentsOf(postgres, env)
   const tables = `select count(*)::int as n from pg_class c join pg_namespace n on n.oid = c.relnamespace
-                   where n.nspname in ('audit', 'hooks', 'links', 'ops')`
+                   where n.nspname in ('audit', 'hooks', 'links', 'notices', 'ops')`
   const [made] = await postgres.query(env, tables)
   const isEmpty = made?.['n'] === 0
   const target = { env, state: isEmpty ? () => postgres.query(env, tables) : state }

@@ -59,7 +59,7 @@ const queries: readonly DeclaredQuery[] = (await Promise.all(queryModules())).fl
 /** Indexes of texts in another order than that of their bytes. */
 const BY_LANGUAGE = `select i.indexrelid::regclass::text as name
   from pg_index i join pg_class c on c.oid = i.indexrelid
-  where c.relnamespace::regnamespace::text in ('gatehouse', 'audit', 'hooks', 'links', 'ops')
+  where c.relnamespace::regnamespace::text in ('gatehouse', 'audit', 'hooks', 'links', 'notices', 'ops')
     and exists (select from unnest(i.indcollation) as rules where rules not in (0, '"C"'::regcollation))
   order by 1`
 
@@ -67,16 +67,16 @@ const BY_LANGUAGE = `select i.indexrelid::regclass::text as name
 const NOT_CARRIED = `
 select c.relkind::text || ' ' || c.oid::regclass as what
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
- where n.nspname in ('audit', 'hooks', 'links', 'ops') and c.relkind not in ('r', 'i', 'v', 'S')
+ where n.nspname in ('audit', 'hooks', 'links', 'notices', 'ops') and c.relkind not in ('r', 'i', 'v', 'S')
 union all
 select 'table without a primary key ' || c.oid::regclass
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
- where n.nspname in ('audit', 'hooks', 'links', 'ops') and c.relkind = 'r'
+ where n.nspname in ('audit', 'hooks', 'links', 'notices', 'ops') and c.relkind = 'r'
    and not exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary)
 union all
 select 'sequence of no identity ' || c.oid::regclass
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
- where n.nspname in ('audit', 'hooks', 'links', 'ops') and c.relkind = 'S'
+ where n.nspname in ('audit', 'hooks', 'links', 'notices', 'ops') and c.relkind = 'S'
    and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i')
 union all
 select 'second identity column of ' || attrelid::regclass from pg_attribute
@@ -85,7 +85,7 @@ union all
 select 'trigger ' || tgname from pg_trigger where not tgisinternal
 union all
 select 'schema ' || nspname from pg_namespace
- where nspname !~ '^pg_' and nspname not in ('information_schema', 'public', 'gatehouse', 'audit', 'hooks', 'links', 'ops')`
+ where nspname !~ '^pg_' and nspname not in ('information_schema', 'public', 'gatehouse', 'audit', 'hooks', 'links', 'notices', 'ops')`
 
 await eachBackend(t, 'the database is as the program declares it', async (t: Test, backend) => {
   const env = await backend.env(t)

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/client.ts'
 import { Unavailable } from '../../kernel/fault.ts'
-import { createLog } from '../../kernel/log.ts'
+import { createLog, type Log } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { readAddress } from '../../services/ops/notices/address.ts'
-import { beginNotice, endNotice } from '../../services/ops/notices/notices.ts'
-import { startNotifier } from '../../services/ops/notices/sender.ts'
-import { addTarget, type TargetForm } from '../../services/ops/notices/targets.ts'
+import { readAddress } from '../../services/notices/address.ts'
+import { beginNotice, endNotice } from '../../services/ops/notices.ts'
+import { startNotifier } from '../../services/notices/sender.ts'
+import { addTarget, type TargetForm } from '../../services/notices/targets.ts'
 import { createSecretBox } from '../../kernel/secret-box.ts'
-import type { Level } from '../../db/ops/events.ts'
+import type { Level, Site } from '../../db/notices.ts'
 import type { Backend, Row } from './backends.ts'
 import type { Owner } from './owner.ts'
 import { startReceiver } from './replays.ts'
@@ -31,6 +31,8 @@ export type Told = {
 /** A part that sends notices, at times and to targets that the test decides. */
 export type Notified = {
   readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
   now(): Date
   /** What a target has taken, oldest first. */
   taken(target: string): readonly Told[]
@@ -95,7 +97,7 @@ export async function openNotified(
     clock,
     log,
     notifyUrls: () => addresses,
-    baseUrl: () => 'http://ops',
+    siteUrl: (site: Site) => `http://${site}`,
     secretBox: () => box,
   }
   const notifiers = [0, 1].map(() => startNotifier({ ...options, metrics: createMetrics() }))
@@ -105,7 +107,7 @@ export async function openNotified(
   })
   const about = { session: null, service: 'shop' }
   return {
-    db,
+    ...{ db, clock, log },
     now: clock.now,
     taken: (target) => taken.get(target) ?? [],
     answer: (target, status) => void statuses.set(target, status),

@@ -125,11 +125,12 @@ insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last
 select id, 'one', 'Alert', repeat('{"a": 1}', 100), now(), now() from ops.alerts;
 insert into ops.brief_costs values (date '2026-05-04', 0.1 + 0.2);
 insert into ops.event_counts values (date '2026-05-04', 7);
-insert into ops.notices (event_id, created_at) select id, now() from ops.events order by id limit 20;
-insert into ops.notice_sends (notice_id, target, next_at) select id, 'OPS_NOTIFY_URL', now() from ops.notices;
-insert into ops.notice_targets (name, kind, host, address, services, levels, created_at)
+insert into notices.notices (service, level, message, site, path, session_id, created_at)
+select service, level, message, 'ops', '/events', session_id, now() from ops.events order by id limit 20;
+insert into notices.sends (notice_id, target, next_at) select id, 'OPS_NOTIFY_URL', now() from notices.notices;
+insert into notices.targets (name, kind, host, address, services, levels, created_at)
 values ('chat', 'slack', 'hooks.slack.com', '\\x0102', '["web"]', null, now());
-insert into ops.failing_targets values ('OPS_NOTIFY_URL', now());
+insert into notices.failing_targets values ('OPS_NOTIFY_URL', now());
 insert into ops.checks (service, name, type, every_s, version, next_at, state, since, message, ms, checked_at)
 values ('web', 'http', 'http', 60, 'v', now(), 'fail', now(), 'answered 503', 12, now());
 insert into ops.investigations select id, 1, now(), 1 from ops.checks;
@@ -148,12 +149,12 @@ select string_agg(format('select %L as name, count(*)::int as rows, sum((''x'' |
                             from %I.%I t', n.nspname || '.' || c.relname, n.nspname, c.relname),
                   ' union all ') || ' order by 1' as text
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
- where n.nspname in ('audit', 'hooks', 'links', 'ops') and c.relkind in ('r', 'v')`
+ where n.nspname in ('audit', 'hooks', 'links', 'notices', 'ops') and c.relkind in ('r', 'v')`
 
 const SEQUENCES = `
 select c.oid::regclass::text as name, nextval(c.oid)::text as next
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
- where n.nspname in ('audit', 'hooks', 'links', 'ops') and c.relkind = 'S'
+ where n.nspname in ('audit', 'hooks', 'links', 'notices', 'ops') and c.relkind = 'S'
  order by 1`
 
 /** What each table and view holds: how many rows, and a sum over all their columns, which knows no order. */

@@ -109,7 +109,7 @@ for (const backend of backends) {
       `select table_schema || '.' || table_name as name,
               (xpath('/row/n/text()', query_to_xml(format('select count(*) as n from %I.%I',
                 table_schema, table_name), false, true, '')))[1]::text::int as rows
-         from information_schema.tables where table_schema in ('audit', 'hooks', 'links', 'ops')`,
+         from information_schema.tables where table_schema in ('audit', 'hooks', 'links', 'notices', 'ops')`,
     )
     const grown = tables.filter(
       ({ name, rows }) => Number(rows) > HANDFUL && !GROWING.test(String(name)),

@@ -25,10 +25,17 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'the alarm of a burst comes one rejection late',
-    path: 'services/hooks/alarms.ts',
+    path: 'services/hooks/alarms/alarms.ts',
     find: 'provider.rejected_count >= burst',
     replace: 'provider.rejected_count > burst',
     test: 'test/hooks/alarms.test.ts',
+  },
+  {
+    why: 'an alarm that is over is told by no notice',
+    path: 'services/notices/notices.ts',
+    find: 'over: lasting.filter(({ key }) => !fires.has(key)),',
+    replace: 'over: lasting.slice(0, 0),',
+    test: 'test/hooks/alarm-notices.test.ts',
   },
   {
     why: 'the previous token is accepted for ever',

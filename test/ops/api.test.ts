@@ -29,6 +29,7 @@ const OPERATIONS = [
     'POST /silences',
     'DELETE /silences/{id}',
   ],
+  ...['GET /notices', 'GET /notices/targets', 'POST /notices/{id}/acknowledge'],
 ]
 const SCHEMAS = ['Session', 'Event', 'Memory', 'Cooldown', 'Config', 'Error']
 
@@ -106,6 +107,7 @@ await t.test('no page of another site loads a page unseen; it may follow a link'
     '/silences',
     '/mutes',
     '/approvals',
+    '/notices',
   ]) {
     const load = (dest: string) =>
       request(base + path, { headers: { ...from, 'sec-fetch-dest': dest } })
@@ -121,6 +123,7 @@ await t.test('403 by a foreign name and from another site; the health is open', 
     ...['DELETE /memories/1', 'POST /checks', 'POST /checks/1/run', 'POST /mutes'],
     ...['POST /approvals/1', 'PUT /pause'],
     ...['POST /silences', 'DELETE /silences/1'],
+    'POST /notices/1/acknowledge',
   ]
   const sites = [
     { 'sec-fetch-site': 'cross-site' },

@@ -27,6 +27,8 @@ type Checked = {
   asked(): number
   /** Starts another instance. */
   open(): CheckLoop
+  /** The inventory has these checks from now on. */
+  list(checks: readonly Check[]): void
   /** Stops an instance. */
   close(loop: CheckLoop): Promise<void>
   /** Whether the instances reach the database. */
@@ -52,7 +54,7 @@ async function openChecked(
     if (status === undefined) response.destroy()
     else response.writeHead(status).end()
   })
-  const checks = [...checksOf(url)]
+  let checks = [...checksOf(url)]
   let forward = 0
   let reached = true
   let logged = ''
@@ -106,6 +108,7 @@ async function openChecked(
       loops.add(loop)
       return loop
     },
+    list: (next) => void (checks = [...next]),
     async close(loop) {
       loops.delete(loop)
       await loop.close()
@@ -139,8 +142,9 @@ async function statesOf({ query }: Checked, name = 'front'): Promise<readonly un
 /** The messages of all events, oldest first, and whether a notice was made of each. */
 async function toldBy({ query }: Checked): Promise<readonly string[]> {
   const rows = await query(
-    `select e.message, n.id is not null as notified
-       from ops.events e left join ops.notices n on n.event_id = e.id order by e.id`,
+    `select e.message, exists (select from notices.notices n
+                                where n.message = e.message and n.created_at = e.created_at) as notified
+       from ops.events e order by e.id`,
   )
   return rows.map(({ message, notified }) => `${notified ? 'told: ' : ''}${String(message)}`)
 }
@@ -252,6 +256,25 @@ await t.test('the first look counts at once, also without retries', async (t) =>
   shop.open()
   await shop.pass(1, 1)
   t.same(await toldBy(shop), ['told: front: answered 503, expected 200 to 399'])
+})
+
+await t.test('the failure of a check that the inventory loses is told to be over', async (t) => {
+  const shop = await openChecked(t, postgres, (url) => [front(url, { retries: 0 })])
+  const [disk] = [{ type: 'disk', name: 'disk', path: '/', max_percent: 100 } as const]
+  shop.open()
+  shop.open()
+  await shop.pass(60)
+  shop.answer(503)
+  await shop.pass(60)
+  const fails = 'told: front: answered 503, expected 200 to 399'
+  t.same(await toldBy(shop), [fails])
+  shop.list([disk])
+  await shop.pass(120)
+  const lost = 'told: front is no longer checked'
+  t.same(await toldBy(shop), [fails, lost], 'once, by two instances')
+  const lasting =
+    'select count(*)::int as count from notices.notices where key is not null and ended_at is null'
+  t.same([...(await shop.query(lasting))], [{ count: 0 }])
 })
 
 await t.test('a check that flaps has failed all the while', async (t) => {

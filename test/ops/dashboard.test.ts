@@ -222,10 +222,12 @@ await t.test('what waits for a person', async (t: Test) => {
          values ('shop', 'busy', 'load', 86400, '', now() + interval '1 day', 'warn', now() - interval '2 hours',
                  'load of 9', 1, now())
        ), notices as (
-         insert into ops.notices (session_id, created_at)
-         select id, now() - interval '1 hour' from failed where status = 'failed' returning id
+         insert into notices.notices (kind, service, level, message, site, path, created_at)
+         select 'session', 'gatehouse', 'critical', 'Session failed', 'ops', '/sessions/' || id,
+                now() - interval '1 hour'
+           from failed where status = 'failed' returning id
        )
-       insert into ops.notice_sends (notice_id, target, next_at, attempts, problem)
+       insert into notices.sends (notice_id, target, next_at, attempts, problem)
        select id, 'pager', now() + interval '1 hour', 3, 'the receiver answered 503' from notices`,
     )
     await query(

@@ -356,7 +356,7 @@ await t.test('checks that a model runs: changes are told, not each look', async 
   t.same(await look(1), [], 'it still fails')
   status = 200
   t.same(await look(2), ['info front is good again: answered 200'])
-  const due = 'select count(*)::int as due from ops.notices where ended_at is null'
+  const due = 'select count(*)::int as due from notices.notices where ended_at is null'
   t.same(
     await run(ops.env['DATABASE_URL'] ?? '', due),
     [{ due: 1 }],

@@ -3,10 +3,10 @@ import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { t } from 'tap'
-import type { Notice } from '../../db/ops/notices.ts'
-import { readAddress } from '../../services/ops/notices/address.ts'
-import type { Message } from '../../services/ops/notices/kinds.ts'
-import { sendMessage } from '../../services/ops/notices/send.ts'
+import type { Notice } from '../../db/notices.ts'
+import { readAddress } from '../../services/notices/address.ts'
+import type { Message } from '../../services/notices/kinds.ts'
+import { sendMessage } from '../../services/notices/send.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
@@ -18,13 +18,14 @@ const LINKS = `${LINK}\nAcknowledge: ${SITE}/notices/7`
 const begin: Notice = {
   ...{ id: 7, session_id: 3, kind: 'event', level: 'critical', service: 'shop' },
   message: 'front <!channel> & [a](https://b.example/) @everyone',
-  ...{ created_at: new Date('2026-05-04T08:30:00Z'), lasts: true, begin_id: null, reminder: 0 },
+  ...{ created_at: new Date('2026-05-04T08:30:00Z'), lasts: true, begin_id: null },
+  ...{ site: 'ops', path: '/sessions/3' },
 }
 const end: Notice = { ...begin, id: 9, level: 'info', message: 'good', lasts: false, begin_id: 7 }
 
-function messageOf(notice: Notice): Message {
+function messageOf(notice: Notice, number = 0): Message {
   const acknowledge = notice.lasts ? `${SITE}/notices/${notice.id}` : null
-  return { notice, link: LINK, acknowledge, site: SITE, key: `notice-${notice.id}` }
+  return { notice, number, link: LINK, acknowledge, site: SITE, key: `notice-${notice.id}` }
 }
 
 const title = 'Gatehouse: shop (critical)'
@@ -136,8 +137,8 @@ await t.test('a token beside the address goes where the service wants it', async
 })
 
 await t.test('a long text is cut to what each service takes', async (t) => {
-  const { url, received } = await startReceiver(t)
-  const long = { ...begin, message: `${'](😀'.repeat(5_000)}` }
+  const { url, received } = await startReceiver(t, ok)
+  const long = { ...begin, service: 's'.repeat(300), message: `${'](😀'.repeat(10_000)}` }
   const bodyOf = async (address: string): Promise<string> => {
     const sent = await sendMessage(readAddress(address), messageOf(long), NEVER)
     t.equal(sent, undefined)
@@ -156,6 +157,13 @@ await t.test('a long text is cut to what each service takes', async (t) => {
     payload: { summary: string }
   }
   t.ok(payload.summary.length <= 1_024)
+  const told = JSON.parse(await bodyOf(`apprise+${url}/notify/key`)) as {
+    title: string
+    body: string
+  }
+  // Its API refuses a longer title or body.
+  t.ok(told.title.length <= 250)
+  t.ok(told.body.length <= 32_768)
 })
 
 await t.test('what is not taken has a reason without the address', async (t) => {

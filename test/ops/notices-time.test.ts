@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import { noticeQueries } from '../../db/ops/notices.ts'
-import { acknowledgeNotice } from '../../services/ops/notices/acknowledge.ts'
+import { noticeQueries } from '../../db/notices.ts'
+import { acknowledgeNotice } from '../../services/notices/acknowledge.ts'
 import { openNotified, type Told } from '../helpers/notices.ts'
 
 const [, postgres] = backends
@@ -58,7 +58,7 @@ await t.test('a target that fails is told to the others, once, and that it works
   t.match(messages(one.taken('/b')), ['check 1 fails', failing])
   one.answer('/a', 200)
   await one.pass(2 * HOUR_S)
-  t.match(messages(one.taken('/b')).slice(2), [/^Notices are taken again by OPS_NOTIFY_URL/])
+  t.match(messages(one.taken('/b')).slice(2), [/^Over: Notices are not taken by OPS_NOTIFY_URL/])
   t.same(messages(one.taken('/a')), ['check 1 fails'], 'it hears nothing of itself')
   const [end] = one.taken('/b').slice(2)
   t.equal(end?.begin_id, one.taken('/b')[1]?.id, 'the end names its beginning')
@@ -152,21 +152,8 @@ await t.test('what is acknowledged is reminded of no more, and its end is told',
   await one.end('check')
   await one.pass(60)
   t.same(messages(one.taken('/reminded')), ['check fails', 'check fails', 'check ends'])
-  const rows = await one.query(`select acknowledged_by from ops.notices where id = ${id}`)
+  const rows = await one.query(`select acknowledged_by from notices.notices where id = ${id}`)
   t.same([...rows], [{ acknowledged_by: 'ann@example.com' }], 'the first one counts')
-})
-
-await t.test('a check that the inventory has lost is reminded of no more', async (t) => {
-  const one = await openNotified(t, postgres, [])
-  await one.add('reminded', '/reminded', { remind_s: HOUR_S })
-  await one.query(
-    `insert into ops.checks (service, name, type, every_s, version, next_at, since, removed_at)
-     values ('shop', 'gone', 'http', 60, '', now(), now(), now())`,
-  )
-  const [row] = await one.query('select id from ops.checks')
-  await one.begin(`check ${String(row?.['id'])}`)
-  await one.pass(5 * HOUR_S, 600)
-  t.equal(one.taken('/reminded').length, 1)
 })
 
 await t.test(
@@ -180,6 +167,6 @@ await t.test(
     await noticeQueries.finishSend(one.db, { ...late, now: one.now() })
     await one.pass(HOUR_S)
     t.same(messages(one.taken('/a')), ['check fails'])
-    t.same([...(await one.query('select * from ops.failing_targets'))], [])
+    t.same([...(await one.query('select * from notices.failing_targets'))], [])
   },
 )

@@ -29,6 +29,12 @@ await t.test('notices of one probe', async (t) => {
   })
   const ops = await startProbe(t, { OPS_NOTIFY_URL: `${receiver.url}/notices` })
   const folder = await temporaryFolder(t, 'checked')
+  const listed: object[] = []
+  /** Looks at these, too: what the inventory loses would be told to be over. */
+  const lookAt = (checks: readonly object[]) => {
+    listed.push(...checks)
+    return ops.lookAt(listed)
+  }
   /** Waits until so many more notices have come than at first, and gives those. */
   const told = (count: number, first: number): Promise<readonly Notice[]> =>
     until(() => {
@@ -46,7 +52,7 @@ await t.test('notices of one probe', async (t) => {
   }
 
   await t.test('a critical event is told once', async (t) => {
-    const { session } = await ops.lookAt([DOOR])
+    const { session } = await lookAt([DOOR])
     const [notice] = await told(1, 0)
     const [request] = receiver.received
     t.match(request, { method: 'POST', path: '/notices' })
@@ -75,7 +81,7 @@ await t.test('notices of one probe', async (t) => {
       service: 'shop',
       message: /^door: no process/,
       created_at: /^\d{4}-\d\d-\d\dT.*Z$/,
-      url: `${ops.base}/sessions/${session.id}`,
+      url: `${ops.base}/checks/1`,
     })
   })
 
@@ -83,7 +89,7 @@ await t.test('notices of one probe', async (t) => {
     const first = receiver.received.length
     const file = join(folder, 'told')
     const checks = ['critical', 'warning'].map((level) => fileCheck(`${level} file`, level, file))
-    const begin = await ops.lookAt(checks)
+    const begin = await lookAt(checks)
     await told(1, first)
     const during = await ops.look()
     writeFileSync(file, '')
@@ -108,13 +114,13 @@ await t.test('notices of one probe', async (t) => {
     const refused = said('notice not taken')
     const file = join(folder, 'missed')
     status = 503
-    await ops.lookAt([fileCheck('missed', 'critical', file)])
+    await lookAt([fileCheck('missed', 'critical', file)])
     await until(() => said('notice not taken') > refused, 'the first try')
     status = 200
     writeFileSync(file, '')
     await ops.look()
     t.match((await told(2, first))[1], { level: 'info', message: /^missed is good again/ })
-    const due = `select count(*)::int as due from ops.notice_sends s join ops.notices n on n.id = s.notice_id
+    const due = `select count(*)::int as due from notices.sends s join notices.notices n on n.id = s.notice_id
       where sent_at is null and n.ended_at is null`
     const isDone = async () => (await postgres.query(ops.env, due))[0]?.['due'] === 0
     await until(isDone, 'nothing to be due')
@@ -124,7 +130,7 @@ await t.test('notices of one probe', async (t) => {
     const first = receiver.received.length
     const [sent, failed] = [await count('sent'), await count('failed')]
     status = 503
-    await ops.lookAt([{ ...DOOR, name: 'other door' }])
+    await lookAt([{ ...DOOR, name: 'other door' }])
     await told(1, first)
     await until(async () => (await count('failed')) === failed + 1, 'the failure to be counted')
     t.ok(said('receiver answered 503') > 0)
@@ -133,7 +139,7 @@ await t.test('notices of one probe', async (t) => {
     await until(async () => unsent.test(await waiting()), 'the dashboard to say so')
     status = 200
     // As if the ten seconds were over after which it is tried again.
-    const later = `update ops.notice_sends
+    const later = `update notices.sends
       set next_at = next_at - interval '10 s' where sent_at is null`
     await postgres.query(ops.env, later)
     await told(2, first)
@@ -147,9 +153,9 @@ await t.test('notices of one probe', async (t) => {
 
   await t.test('an outage is logged once, and its end', async (t) => {
     const before = await rollbacks(ops.env)
-    await postgres.query(ops.env, 'alter table ops.notices rename to away')
+    await postgres.query(ops.env, 'alter table notices.notices rename to away')
     await until(async () => (await rollbacks(ops.env)) > before + 2, 'three tries')
-    await postgres.query(ops.env, 'alter table ops.away rename to notices')
+    await postgres.query(ops.env, 'alter table notices.away rename to notices')
     const end = '"msg":"notices are looked up again"'
     await until(() => said(end) > 0, 'the end of the outage')
     t.same([said('"msg":"notices not looked up"'), said(end)], [1, 1])
@@ -161,11 +167,11 @@ await t.test('notices of one probe', async (t) => {
     const tried = (times: number) =>
       until(async () => (await count('failed')) === failed + times, `${times} tries`)
     status = 503
-    await ops.lookAt([{ ...DOOR, name: 'third door' }])
+    await lookAt([{ ...DOOR, name: 'third door' }])
     await tried(1)
-    const due = `update ops.notice_sends set next_at = now() where sent_at is null;
-      update ops.notices n set created_at = now() - interval '8 days'
-       where exists (select from ops.notice_sends s where s.notice_id = n.id and s.sent_at is null)`
+    const due = `update notices.sends set next_at = now() where sent_at is null;
+      update notices.notices n set created_at = now() - interval '8 days'
+       where exists (select from notices.sends s where s.notice_id = n.id and s.sent_at is null)`
     await postgres.query(ops.env, due)
     await tried(2)
     t.equal(said('notice not taken'), logged + 1, 'the log says it once')
@@ -173,18 +179,15 @@ await t.test('notices of one probe', async (t) => {
     // Nobody was there to take this one.
     await postgres.query(
       ops.env,
-      `with old as (
-         insert into ops.events (level, message, created_at) values ('critical', 'old', now()) returning id
-       )
-       insert into ops.notices (event_id, created_at) select id, now() - interval '8 days' from old`,
+      `insert into notices.notices (service, level, message, site, path, created_at)
+       values ('shop', 'critical', 'old', 'ops', '/events', now() - interval '8 days')`,
     )
-    await postgres.query(ops.env, 'update ops.notice_sends set next_at = now()')
+    await postgres.query(ops.env, 'update notices.sends set next_at = now()')
     status = 200
     const again = await startOps(t, postgres, ops.env)
     const messages = (await told(3, first)).map(({ message }) => message)
     t.match(messages, [/^third door/, /^third door/, /^third door/])
-    const unsent = `select count(*)::int as count from ops.notices n join ops.events e on e.id = n.event_id
-      where e.message = 'old'`
+    const unsent = `select count(*)::int as count from notices.notices where message = 'old'`
     const isEmpty = async () => (await postgres.query(ops.env, unsent))[0]?.['count'] === 0
     await until(isEmpty, 'the notice that nobody was there to take to be removed')
     await again.server.stop()
@@ -274,7 +277,7 @@ await t.test(
         title: 'Gatehouse: garage',
         priority: 'urgent',
         tags: 'critical',
-        click: `${ops.base}/sessions/1`,
+        click: `${ops.base}/checks/1`,
       },
     })
     t.match(request?.body.toString(), /^door: no process/)
@@ -290,7 +293,7 @@ await t.test('who acknowledges is shown, and looking changes nothing', async (t)
   t.match(link, `${ops.base}/notices/`)
   const read = async (): Promise<string> => (await fetch(link)).text()
   const state = async (): Promise<unknown> => [
-    ...(await postgres.query(ops.env, 'select acknowledged_by from ops.notices')),
+    ...(await postgres.query(ops.env, 'select acknowledged_by from notices.notices')),
   ]
   t.match(await read(), /door: no process[\s\S]*>Acknowledge<\/button>/)
   const get = await fetch(`${link}/acknowledge`)
@@ -318,11 +321,8 @@ await t.test('of several targets, one that hangs holds up no other', async (t) =
   const events = (count: number): Promise<unknown> =>
     postgres.query(
       ops.env,
-      `with added as (
-         insert into ops.events (level, message, created_at)
-         select 'critical', 'event ' || n, now() from generate_series(1, ${count}) n returning id
-       )
-       insert into ops.notices (event_id, created_at) select id, now() from added`,
+      `insert into notices.notices (service, level, message, site, path, created_at)
+       select 'shop', 'critical', 'event ' || n, 'ops', '/events', now() from generate_series(1, ${count}) n`,
     )
   await events(1)
   await until(() => hanging.received.length === 1, 'a request that is not answered')

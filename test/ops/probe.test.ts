@@ -194,7 +194,7 @@ await t.test('sessions of one probe', async (t) => {
     t.same((await look()).messages, ['program is good again: ended with 0'])
     const rows = await postgres.query(
       ops.env,
-      `select e.message from ops.notices n join ops.events e on e.id = n.event_id where e.message like 'program%' and n.ended_at is null`,
+      `select message from notices.notices where message like 'program%' and ended_at is null`,
     )
     t.same(rows, [{ message: 'program is good again: ended with 0' }], 'the beginning is over')
   })
@@ -324,8 +324,9 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     const accept = await refuseRows(timed.env, 'update on ops.settings', 'true')
     const { env, config, sessions } = timed
     t.teardown(startScheduler({ ...(await parts.promise), config, sessions }))
-    const events = `select e.level, e.service, e.message, e.waits, n.id is not null as notified
-      from ops.events e left join ops.notices n on n.event_id = e.id order by e.id`
+    const events = `select e.level, e.service, e.message, e.waits,
+             exists (select from notices.notices n where n.message = e.message) as notified
+        from ops.events e order by e.id`
     const told = (count: number) =>
       until(async () => {
         const rows = await postgres.query(env, events)
@@ -352,5 +353,17 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     ])
     const begun = `select count(*)::int as count from ops.sessions where trigger = 'scheduled'`
     t.same(await postgres.query(env, begun), [{ count: 1 }], 'the one that was due')
+
+    // A process that has ended meanwhile told that they have stopped.
+    await postgres.query(
+      env,
+      `insert into notices.notices (service, level, message, site, path, created_at, key)
+       values ('gatehouse', 'critical', 'stopped', 'ops', '/events', now(), 'schedule')`,
+    )
+    t.teardown(startScheduler({ ...(await parts.promise), config, sessions }))
+    timed.later(11)
+    t.match((await told(3))[2], { level: 'info', message: 'Scheduled sessions start again' })
+    const lasting = `select count(*)::int as count from notices.notices where key is not null and ended_at is null`
+    t.same(await postgres.query(env, lasting), [{ count: 0 }])
   })
 })

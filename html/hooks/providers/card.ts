@@ -1,7 +1,7 @@
 import type { ActiveProvider, SecretName } from '../../../db/hooks/providers.ts'
 import type { RejectionCount } from '../../../db/hooks/rejections.ts'
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
-import type { AlarmKind } from '../../../services/hooks/alarms.ts'
+import type { AlarmKind } from '../../../services/hooks/alarms/alarms.ts'
 import type { ProviderRecovery } from '../../../services/hooks/recoveries/recoveries.ts'
 import type { ProviderStatus } from '../../../services/hooks/providers.ts'
 import {

@@ -2,7 +2,7 @@ import { alertQueries as q, type TakenAlert } from '../../../db/ops/alerts.ts'
 import type { Executor } from '../../../db/client.ts'
 import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
-import { beginNotice, endNotice } from '../notices/notices.ts'
+import { beginNotice, endNotice } from '../notices.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import { listSilences, silenceOf } from '../silences.ts'
 import type { BriefOptions } from './brief.ts'
@@ -82,7 +82,9 @@ export async function noteFullQueue(tx: Executor, now: Date): Promise<void> {
   const message =
     `${MAX_WAITING} alerts wait for a session: further ones are kept, ` +
     'but start nothing by themselves'
-  await beginNotice(tx, { ...ABOUT, level: 'critical', message, now }, FULL)
+  await beginNotice(tx, { ...ABOUT, level: 'critical', message, now }, FULL, {
+    path: '/alerts',
+  })
 }
 
 /** It is over when half of them are done: at the bound it would begin and end with each alert. */

@@ -6,7 +6,7 @@ import { Fault, found } from '../../../kernel/fault.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
 import { addEvent } from '../events.ts'
 import type { Operation } from '../inventory/inventory.ts'
-import { beginNotice, endNotice } from '../notices/notices.ts'
+import { beginNotice, endNotice } from '../notices.ts'
 import type { Redact } from '../redact.ts'
 
 /** What a person makes of an approval. */
@@ -84,7 +84,7 @@ export async function askApproval(
     `${nameOfApproval(approval)} waits for a person's approval ${until}: ${reason}\n` +
     `It would run ${command}. Decide on the page /approvals, or by gatehouse approve ${id}.`
   const event = { session, service, level: 'warning', message: redact(message), now } as const
-  await beginNotice(tx, event, keyOf(approval))
+  await beginNotice(tx, event, keyOf(approval), { path: '/approvals' })
   const subject = nameOfApproval(approval)
   const note = { service: 'ops', action: 'approval ask', subject } as const
   await noteChange(tx, { kind: 'session', id: session }, note)

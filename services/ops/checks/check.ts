@@ -1,6 +1,6 @@
 import Type, { type Static, type TLiteral, type TObject, type TProperties } from 'typebox'
 import type { Beat, State } from '../../../db/ops/checks.ts'
-import { Level } from '../../../db/ops/events.ts'
+import { Level } from '../../../db/notices.ts'
 import { parseDuration } from '../../../kernel/time.ts'
 import type { Redaction } from '../redact.ts'
 

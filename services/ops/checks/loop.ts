@@ -32,7 +32,7 @@ const CLAIM_S = 120
 /** Good results in a row that end a failure, however often it began in the last hour. */
 const MAX_GOOD = 6
 /** Checks are behind when a round, or a check that is due, is this late. */
-const BEHIND_S = 60
+export const BEHIND_S = 60
 
 /** What is known of the rounds. */
 interface Rounds extends CheckLoopOptions {
@@ -106,7 +106,7 @@ async function sync(rounds: Rounds): Promise<void> {
   const listed = await listChecks(rounds)
   const text = JSON.stringify(listed)
   if (text === rounds.synced) return
-  await syncChecks(rounds.db, listed, rounds.clock.now())
+  await rounds.db.transaction((tx) => syncChecks(tx, listed, rounds.clock.now()))
   rounds.known = new Map(listed.map((one) => [keyOf(one), one]))
   rounds.heartbeats = new Map(listed.map((one) => [beatHash(one.check), one]))
   rounds.synced = text

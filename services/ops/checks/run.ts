@@ -1,5 +1,5 @@
 import type Type from 'typebox'
-import type { Level } from '../../../db/ops/events.ts'
+import type { Level } from '../../../db/notices.ts'
 import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
 import { MAX_STOP_MS } from '../../../kernel/processes/run.ts'
 import { fits, mismatchOf } from '../../../kernel/validate.ts'

@@ -6,18 +6,20 @@ import {
   type Source,
   type State,
 } from '../../../db/ops/checks.ts'
-import type { Level } from '../../../db/ops/events.ts'
+import type { Level } from '../../../db/notices.ts'
 import { objectOf } from '../../../kernel/json.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Redact, Redaction } from '../redact.ts'
 import { addEvent } from '../events.ts'
 import type { InventorySource } from '../inventory/inventory.ts'
-import { beginNotice, endNotice } from '../notices/notices.ts'
+import { beginNotice, endNotice } from '../notices.ts'
 import { everySeconds, type CheckContext, type Investigate } from './check.ts'
 import { BY_HAND, nameOf, runCheck, type Check, type CheckResult } from './run.ts'
 
 /** Characters of a check's name. */
 const MAX_NAME = 200
+/** More than an inventory has. */
+const MAX_LOST = 20_000
 
 /** A state in a line for people and models, as `gatehouse check` writes it. */
 export const STATE_WORDS: Readonly<Record<State, string>> = {
@@ -109,16 +111,23 @@ export function runListed(
   return runCheck(check, { signal, marker, redact, beat, now: clock.now })
 }
 
-/** Makes the table list these checks. */
+/**
+ * Makes the table list these checks. The told failure of one that is lost is over: nobody would
+ * hear how it goes on.
+ */
 export async function syncChecks(
-  db: Executor,
+  tx: Executor,
   listed: readonly ListedCheck[],
   now: Date,
 ): Promise<void> {
   const checks = listed.map(({ service, name, check, source, investigate }) => {
     return { service, name, source, investigate, ...columnsOf(check) }
   })
-  await q.syncChecks(db, { checks, now })
+  await q.syncChecks(tx, { checks, now })
+  for (const { id, service, name } of await q.takeLostChecks(tx, { limit: MAX_LOST })) {
+    const message = `${name} is no longer checked`
+    await endNotice(tx, { session: null, service, level: 'info', message, now }, keyOf(id))
+  }
 }
 
 /** What the table has of a definition. Values of headers may be secrets: no hash of them is kept. */
@@ -215,7 +224,7 @@ async function recordEvent(
     if (!notify && wasBad) return
     const event = { ...about, level, message: `${name}: ${message}` }
     if (notify) {
-      const { id } = await beginNotice(tx, event, keyOf(check))
+      const { id } = await beginNotice(tx, event, keyOf(check), { path: `/checks/${check}` })
       await q.saveNotifiedEvent(tx, { id: check, event: id, now })
     } else await addEvent(tx, event, { notify: false, waits: false })
     return

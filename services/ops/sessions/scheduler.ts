@@ -1,7 +1,9 @@
+import { noticeQueries } from '../../../db/notices.ts'
 import { sessionQueries as q } from '../../../db/ops/sessions.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import { addEvent } from '../events.ts'
+import { beginNotice, endNotice } from '../notices.ts'
 import { readPause } from '../pause.ts'
 import type { Sessions, SessionsOptions } from './sessions.ts'
 
@@ -21,6 +23,7 @@ const AHEAD_MS = 60_000
 /** The scheduler has stopped when it has not worked for this long; a database restarts sooner. */
 const STOPPED_MS = 60_000
 const WATCH_MS = 10_000
+const NOTICE_KEY = 'schedule'
 
 /**
  * Starts a session now and then one every interval, however many instances there are: the first
@@ -88,30 +91,48 @@ async function logLeftOut({ db, log }: SchedulerOptions): Promise<void> {
  * and once when it goes on.
  */
 function watchScheduler({ db, clock, log, redact }: SchedulerOptions) {
-  let workedAt = clock.elapsed()
+  const began = clock.elapsed()
+  let workedAt: number | undefined
   let cause = 'an attempt has not ended'
-  /** `stopped`: people are not notified yet, because the event can't be stored. */
-  let state: 'works' | 'stopped' | 'notified' = 'works'
-  let stoppedAt = workedAt
+  /**
+   * `stopped`: people are not notified yet, because the event can't be stored. `unknown`: the
+   * process before this one may have notified them.
+   */
+  let state: 'unknown' | 'works' | 'stopped' | 'notified' = 'unknown'
+  let stoppedAt = began
 
-  function notify(level: 'critical' | 'info', what: string): Promise<unknown> {
-    const message = redact(`${what}: ${cause}`)
-    const event = { session: null, service: 'gatehouse', level, message, now: clock.now() }
-    return addEvent(db, event, { notify: true })
+  function eventOf(level: 'critical' | 'info', message: string) {
+    const about = { session: null, service: 'gatehouse', now: clock.now() }
+    return { ...about, level, message: redact(message) }
   }
 
   async function look(): Promise<void> {
-    const isStopped = clock.elapsed() - workedAt > STOPPED_MS
-    if (isStopped && state !== 'notified') {
+    const since = workedAt ?? began
+    if (clock.elapsed() - since > STOPPED_MS) {
+      if (state === 'notified') return
       state = 'stopped'
-      stoppedAt = workedAt
-      await notify('critical', 'Scheduled sessions have stopped')
+      stoppedAt = since
+      const event = eventOf('critical', `Scheduled sessions have stopped: ${cause}`)
+      await db.transaction((tx) => beginNotice(tx, event, NOTICE_KEY, { waits: true }))
       state = 'notified'
-    } else if (!isStopped && state !== 'works') {
-      const minutes = Math.round((workedAt - stoppedAt) / 60_000)
-      await notify('info', `Scheduled sessions start again after ${minutes} min`)
+    } else if (workedAt !== undefined && state !== 'works') {
+      await tellWorks(workedAt)
       state = 'works'
     }
+  }
+
+  /** Ends what people were told. What they could not be told is told now that it is over. */
+  async function tellWorks(since: number): Promise<void> {
+    if (state === 'unknown') {
+      const lasting = await noticeQueries.listLasting(db, { prefix: NOTICE_KEY, limit: 1 })
+      if (lasting.length === 0) return
+      const event = eventOf('info', 'Scheduled sessions start again')
+      return db.transaction((tx) => endNotice(tx, event, NOTICE_KEY))
+    }
+    const minutes = Math.round((since - stoppedAt) / 60_000)
+    const event = eventOf('info', `Scheduled sessions start again after ${minutes} min: ${cause}`)
+    if (state === 'notified') return db.transaction((tx) => endNotice(tx, event, NOTICE_KEY))
+    await addEvent(db, event, { notify: true })
   }
 
   const reports = reportsTo(log, 'schedule not watched', 'schedule is watched again')

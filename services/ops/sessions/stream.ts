@@ -4,7 +4,7 @@ import { createFeed, type Feed } from '../../../kernel/http/feed.ts'
 import type { Sink } from '../../../kernel/http/reply.ts'
 import { encodeFrame, encodeRetry } from '../../../kernel/http/sse.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import type { NotifyOptions } from '../notices/sender.ts'
+import type { NotifyOptions } from '../../notices/sender.ts'
 import type { Sessions } from './sessions.ts'
 
 /** The live output of sessions (decisions.md section 5, Output), whichever instance runs them. */

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { alertQueries } from '../../../db/ops/alerts.ts'
 import { eventQueries, type Event } from '../../../db/ops/events.ts'
 import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
-import { noticeQueries } from '../../../db/ops/notices.ts'
+import { noticeQueries } from '../../../db/notices.ts'
 import { addEvent, levelOf } from '../events.ts'
 import { pauseProblem, readPause } from '../pause.ts'
 import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
@@ -10,6 +10,8 @@ import { defineTool, done, Text } from './tool.ts'
 
 /** Notices of one session. */
 const MAX_NOTICES = 5
+/** The same words are told once in this time. */
+const SAME_MS = 24 * 3_600_000
 /** Characters of an alert in a page. */
 const MAX_ALERT_PAGE = 12_000
 const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 }))
@@ -75,8 +77,10 @@ export const recordEventTool = defineTool({
   async run({ level: word, message, service = null }, { db, clock, job }) {
     const level = levelOf(word)
     const session = job.session.id
-    const event = { session, level, service, message, now: clock.now() }
-    const { notices, same } = await noticeQueries.countNotices(db, event)
+    const now = clock.now()
+    const event = { session, level, service, message, now }
+    const since = new Date(now.getTime() - SAME_MS)
+    const { notices, same } = await noticeQueries.countNotices(db, { ...event, since })
     const isCritical = level === 'critical'
     const isSent = isCritical && !same && notices < MAX_NOTICES
     const { id } = await addEvent(db, event, { notify: isSent })

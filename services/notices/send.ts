@@ -1,4 +1,4 @@
-import { causeOf, codeOf } from '../../../kernel/log.ts'
+import { causeOf, codeOf } from '../../kernel/log.ts'
 import type { Address } from './address.ts'
 import { mailOf, requestOf, type Message, type WebRequest } from './kinds.ts'
 

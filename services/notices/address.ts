@@ -1,5 +1,5 @@
-import { percentDecoded } from '../../../kernel/text.ts'
-import { readWebUrl } from '../../../kernel/variables.ts'
+import { percentDecoded } from '../../kernel/text.ts'
+import { readWebUrl } from '../../kernel/variables.ts'
 
 /** The forms in which notices are sent. */
 export const KINDS = [

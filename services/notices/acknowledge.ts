@@ -1,6 +1,6 @@
-import { noticeQueries as q } from '../../../db/ops/notices.ts'
-import { actorText } from '../../../kernel/actor.ts'
-import { noteChange, type ChangeTools } from '../../audit.ts'
+import { noticeQueries as q } from '../../db/notices.ts'
+import { actorText } from '../../kernel/actor.ts'
+import { noteChange, type ChangeTools } from '../audit.ts'
 
 /**
  * Records that somebody looks after what a notice reports: it is reminded of no more. The first

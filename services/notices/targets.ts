@@ -1,11 +1,7 @@
-import type { Database } from '../../../db/client.ts'
-import {
-  noticeQueries as q,
-  type StoredTarget,
-  type TargetRules,
-} from '../../../db/ops/notices.ts'
-import { Fault, notFound } from '../../../kernel/fault.ts'
-import { makeChange, type ChangeTools } from '../../audit.ts'
+import type { Database } from '../../db/client.ts'
+import { noticeQueries as q, type StoredTarget, type TargetRules } from '../../db/notices.ts'
+import { Fault, notFound } from '../../kernel/fault.ts'
+import { makeChange, type ChangeTools } from '../audit.ts'
 import { readAddress, type Address } from './address.ts'
 
 // Where notices go: the addresses of the configuration, and those that `gatehouse notify` keeps in
@@ -86,6 +82,13 @@ function openAddress(
 
 function boundTo(name: string, place: 'address' | 'token'): string {
   return `notice target ${name} ${place}`
+}
+
+/** A target for people: never its address, which may hold a key. */
+export function describeTarget({ address, ...target }: Target) {
+  if ('problem' in address) return { ...target, kind: null, host: null, problem: address.problem }
+  const { kind, url } = address
+  return { ...target, kind, host: new URL(url).host, problem: null }
 }
 
 /** Adds a target, which gets the notices from now on. */

@@ -1,24 +1,40 @@
 import Type from 'typebox'
-import { Bytes, exec, many, nullable, one, optional, sqlFile, Timestamp } from '../sql-file.ts'
-import { Event, Level } from './events.ts'
+import { Bytes, exec, many, nullable, one, optional, sqlFile, Timestamp } from './sql-file.ts'
 
-/** An event, or a session that failed or ran out of time, that operators are notified of. */
+export const Level = Type.Enum(['info', 'warning', 'critical'])
+export type Level = Type.Static<typeof Level>
+
+/** The service of Gatehouse whose page a notice is about. */
+const Site = Type.Enum(['hooks', 'links', 'ops'])
+export type Site = Type.Static<typeof Site>
+
+/** What people are told. */
 const Notice = Type.Object({
-  ...Event.properties,
+  id: Type.Integer(),
+  /** `session`: one that failed or ran out of time. */
   kind: Type.Enum(['event', 'session']),
+  session_id: nullable(Type.Integer()),
+  level: Level,
+  /** What it is about: a service that is checked, `hooks`, `gatehouse`. */
   service: Type.String(),
+  message: Type.String(),
+  site: Site,
+  path: Type.String(),
+  created_at: Timestamp,
   /** Whether something begins with it that lasts. */
   lasts: Type.Boolean(),
   /** Of an end: the notice of its beginning. */
   begin_id: nullable(Type.Integer()),
-  /** Above 0: the number of this reminder. */
-  reminder: Type.Integer(),
 })
 export type Notice = Type.Static<typeof Notice>
 
-/** A notice as its page shows it. */
-const ShownNotice = Type.Object({
-  ...Type.Omit(Notice, ['kind', 'reminder']).properties,
+/** What a target gets: a notice, above 0 a reminder of it, -1 that somebody has acknowledged it. */
+const DueSend = Type.Object({ ...Notice.properties, number: Type.Integer() })
+export type DueSend = Type.Static<typeof DueSend>
+
+/** A notice with what became of it. */
+export const ShownNotice = Type.Object({
+  ...Notice.properties,
   ended_at: nullable(Timestamp),
   acknowledged_at: nullable(Timestamp),
   acknowledged_by: nullable(Type.String()),
@@ -26,7 +42,7 @@ const ShownNotice = Type.Object({
 export type ShownNotice = Type.Static<typeof ShownNotice>
 
 /** What a target got of a notice. */
-const Send = Type.Object({
+export const Send = Type.Object({
   target: Type.String(),
   number: Type.Integer(),
   attempts: Type.Integer(),
@@ -34,6 +50,20 @@ const Send = Type.Object({
   problem: nullable(Type.String()),
 })
 export type Send = Type.Static<typeof Send>
+
+/** The same, of one of several notices. */
+const SendOf = Type.Object({ notice_id: Type.Integer(), ...Send.properties })
+export type SendOf = Type.Static<typeof SendOf>
+
+/** What is known of a target. */
+const TargetState = Type.Object({
+  target: Type.String(),
+  failing_since: nullable(Timestamp),
+  taken_at: nullable(Timestamp),
+  waiting: Type.Integer(),
+  problem: nullable(Type.String()),
+})
+export type TargetState = Type.Static<typeof TargetState>
 
 /** A target that has not taken everything. */
 const Unsent = Type.Object({
@@ -80,20 +110,27 @@ const targetRow = {
   remind_s: 'int4?',
 } as const
 
-const TargetChange = Type.Object({ target: Type.String(), fails: Type.Boolean() })
+const Id = Type.Object({ id: Type.Integer() })
+const notice = { message: 'text', session: 'int8?', now: 'timestamptz' } as const
 
-export const noticeQueries = sqlFile('sql/ops/notices.sql', {
+export const noticeQueries = sqlFile('sql/notices.sql', {
   lockNotices: exec({}),
-  beginNotice: exec({ event: 'int8', now: 'timestamptz', key: 'text', about_target: 'text?' }),
-  endNotice: exec({ event: 'int8', now: 'timestamptz', key: 'text' }),
+  addNotice: optional(Id, {
+    ...{ ...notice, service: 'text', level: 'text', site: 'text', path: 'text' },
+    ...{ key: 'text?', about_target: 'text?' },
+  }),
+  endNotice: exec({ ...notice, key: 'text' }),
+  listLasting: many(Type.Object({ key: Type.String(), message: Type.String() }), {
+    prefix: 'text',
+    limit: 'int8',
+  }),
   countNotices: one(Type.Object({ notices: Type.Integer(), same: Type.Boolean() }), {
-    session: 'int8',
-    service: 'text?',
-    message: 'text',
+    ...{ session: 'int8', service: 'text?', message: 'text', since: 'timestamptz' },
   }),
   planSends: exec({ targets: 'jsonb', now: 'timestamptz' }),
   planReminders: exec({ targets: 'jsonb', now: 'timestamptz' }),
-  claimSend: optional(Notice, { target: 'text', now: 'timestamptz', quiet: 'bool' }),
+  planAcknowledgements: exec({ targets: 'jsonb', now: 'timestamptz' }),
+  claimSend: optional(DueSend, { target: 'text', now: 'timestamptz', quiet: 'bool' }),
   finishSend: exec({
     notice: 'int8',
     target: 'text',
@@ -101,7 +138,7 @@ export const noticeQueries = sqlFile('sql/ops/notices.sql', {
     problem: 'text?',
     now: 'timestamptz',
   }),
-  listTargetChanges: many(TargetChange, {
+  listFailingTargets: many(Type.Object({ target: Type.String() }), {
     since: 'timestamptz',
     names: 'jsonb',
     limit: 'int8',
@@ -117,11 +154,18 @@ export const noticeQueries = sqlFile('sql/ops/notices.sql', {
   findNoticeTarget: optional(StoredTarget, { name: 'text' }),
   listNoticeTargets: many(StoredTarget, { limit: 'int8' }),
   findNotice: optional(ShownNotice, { id: 'int8' }),
+  listNotices: many(ShownNotice, { lasting: 'bool', offset: 'int8', limit: 'int8' }),
+  listSendsOf: many(SendOf, { notices: 'jsonb', limit: 'int8' }),
+  readTargetStates: many(TargetState, { names: 'jsonb', limit: 'int8' }),
   listSends: many(Send, { notice: 'int8', limit: 'int8' }),
-  acknowledgeNotice: optional(Type.Object({ id: Type.Integer() }), {
+  acknowledgeNotice: optional(Id, {
     id: 'int8',
     now: 'timestamptz',
     by: 'text',
   }),
-  pruneNotices: exec({ before: 'timestamptz', names: 'jsonb' }),
+  pruneNotices: one(Type.Object({ removed: Type.Integer() }), {
+    before: 'timestamptz',
+    limit: 'int8',
+  }),
+  forgetTargets: exec({ names: 'jsonb' }),
 })

@@ -1,13 +1,14 @@
-import type { Database, Transaction } from '../../../db/client.ts'
-import { noticeQueries as q, type Notice } from '../../../db/ops/notices.ts'
-import type { Log } from '../../../kernel/log.ts'
-import type { Metrics } from '../../../kernel/metrics.ts'
-import { repeat, reportsTo } from '../../../kernel/repeat.ts'
-import type { Clock } from '../../../kernel/time.ts'
+import type { Database } from '../../db/client.ts'
+import { noticeQueries as q, type DueSend } from '../../db/notices.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import { repeat, reportsTo } from '../../kernel/repeat.ts'
+import type { Clock } from '../../kernel/time.ts'
 import type { Address } from './address.ts'
 import { isQuiet } from './quiet.ts'
 import type { Message } from './kinds.ts'
-import { beginNotice, endNotice } from './notices.ts'
+import { pageOf, type SiteUrl } from './list.ts'
+import { reconcileNotices, type Firing } from './notices.ts'
 import { sendMessage } from './send.ts'
 import { readTargets, type SecretBox, type Target } from './targets.ts'
 
@@ -20,8 +21,7 @@ export interface NotifyOptions {
   notifyUrls: () => readonly Address[]
   /** Opens the targets of the database; undefined without a key. */
   secretBox: () => SecretBox | undefined
-  /** Public address of the service, for links to sessions. */
-  baseUrl: () => string
+  siteUrl: SiteUrl
 }
 
 const ROUND_MS = 1_000
@@ -29,7 +29,9 @@ const ROUND_MS = 1_000
 const NEWS_MS = 24 * 3_600_000
 /** The others hear of a target that has failed for this long. */
 const FAILING_MS = 10 * 60_000
-const MAX_CHANGES = 100
+/** The number of the send that tells that somebody has acknowledged a notice. */
+const ACKNOWLEDGED = -1
+const MAX_FAILING = 100
 
 /**
  * Sends the notices of all instances to each target. What a target gets is a row: claimed, sent,
@@ -38,7 +40,7 @@ const MAX_CHANGES = 100
  * up no other.
  */
 export function startNotifier(options: NotifyOptions) {
-  const { db, clock, log, metrics, notifyUrls, secretBox, baseUrl } = options
+  const { db, clock, log, metrics, notifyUrls, secretBox, siteUrl } = options
   const sent = metrics.counter('gatehouse_ops_notices', 'Notices by what came of a try.')
   const stopping = new AbortController()
   /** The targets that are sent to now. */
@@ -55,7 +57,7 @@ export function startNotifier(options: NotifyOptions) {
       const quiet = hours !== null && isQuiet(hours, now)
       const notice = await q.claimSend(db, { target, now, quiet })
       if (notice === undefined) return
-      const message = messageOf(notice, baseUrl())
+      const message = messageOf(notice, siteUrl)
       const problem =
         'problem' in address
           ? address.problem
@@ -64,7 +66,7 @@ export function startNotifier(options: NotifyOptions) {
       // What a stop has interrupted is no problem of the receiver.
       if (problem !== undefined && stopping.signal.aborted) return
       logOutcome(target, notice.id, problem)
-      const { id, reminder: number } = notice
+      const { id, number } = notice
       const outcome = { notice: id, target, number, problem: problem ?? null }
       await q.finishSend(db, { ...outcome, now: clock.now() })
       if (problem !== undefined) return
@@ -97,6 +99,8 @@ export function startNotifier(options: NotifyOptions) {
       return { name, services, levels, after_s, since: since > aDayAgo ? since : aDayAgo }
     })
     if (planned.length > 0) await q.planSends(db, { targets: planned, now })
+    const hearing = targets.filter(hearsOfAcknowledgements).map(({ name }) => name)
+    if (hearing.length > 0) await q.planAcknowledgements(db, { targets: hearing, now })
     const reminded = targets.filter(({ remind_s }) => remind_s !== null)
     if (reminded.length === 0) return
     const reminders = reminded.map(({ name, remind_s }) => ({ name, remind_s }))
@@ -106,7 +110,7 @@ export function startNotifier(options: NotifyOptions) {
   async function round(): Promise<void> {
     const targets = await readTargets(db, notifyUrls(), secretBox)
     const now = clock.now()
-    await notifyOfTargets(db, targets, now)
+    await reconcileTargets(db, targets, now)
     await plan(targets, now)
     for (const target of targets) begin(target)
     if (failure === undefined) return
@@ -132,43 +136,36 @@ export function startNotifier(options: NotifyOptions) {
   }
 }
 
+/** Of the other targets, a person's acknowledgement changes nothing there. */
+function hearsOfAcknowledgements({ address }: Target): boolean {
+  return 'kind' in address && address.kind === 'pagerduty'
+}
+
 /** Notifies the other targets once that a target fails, and once that it works again. */
-async function notifyOfTargets(db: Database, targets: readonly Target[], now: Date) {
+function reconcileTargets(db: Database, targets: readonly Target[], now: Date): Promise<void> {
   const names = targets.map(({ name }) => name)
   const since = new Date(now.getTime() - FAILING_MS)
-  const asked = { since, names, limit: MAX_CHANGES }
-  const changes = await q.listTargetChanges(db, asked)
-  if (changes.length === 0) return
-  await db.transaction(async (tx) => {
-    // Another instance may have found the same.
-    await q.lockNotices(tx, {})
-    for (const change of await q.listTargetChanges(tx, asked)) await noteChange(tx, change, now)
+  const group = { service: 'gatehouse', site: 'ops', prefix: 'target ', now } as const
+  return reconcileNotices(db, group, async (executor) => {
+    const failing = await q.listFailingTargets(executor, { since, names, limit: MAX_FAILING })
+    return failing.map(({ target }): Firing => {
+      const message = `Notices are not taken by ${target}: they are tried again`
+      const key = `target ${target}`
+      return { key, level: 'critical', message, path: '/notices', aboutTarget: target }
+    })
   })
 }
 
-async function noteChange(
-  tx: Transaction,
-  { target, fails }: { target: string; fails: boolean },
-  now: Date,
-): Promise<void> {
-  const about = { session: null, service: 'gatehouse', now }
-  const key = `target ${target}`
-  if (fails) {
-    const message = `Notices are not taken by ${target}: they are tried again`
-    await beginNotice(tx, { ...about, level: 'critical', message }, key, target)
-  } else {
-    const message = `Notices are taken again by ${target}, or no longer sent there`
-    await endNotice(tx, { ...about, level: 'info', message }, key)
-  }
-}
-
 /** A notice as it is sent, with the link to what it is about. */
-function messageOf(notice: Notice, baseUrl: string): Message {
-  const { id, session_id, reminder, lasts } = notice
-  const link = session_id === null ? `${baseUrl}/events` : `${baseUrl}/sessions/${session_id}`
-  const acknowledge = lasts ? `${baseUrl}/notices/${id}` : null
-  const key = reminder === 0 ? `notice-${id}` : `notice-${id}-${reminder}`
-  return { notice, link, acknowledge, site: baseUrl, key }
+function messageOf({ number, ...notice }: DueSend, siteUrl: SiteUrl): Message {
+  const { id, lasts } = notice
+  const key = `notice-${id}`
+  return {
+    ...{ notice, number, site: siteUrl('ops') },
+    key: number === 0 ? key : `${key}-${number === ACKNOWLEDGED ? 'acknowledged' : number}`,
+    link: pageOf(notice, siteUrl),
+    acknowledge: lasts ? `${siteUrl('ops')}/notices/${id}` : null,
+  }
 }
 
 /** Sends a notice that is stored nowhere. Gives why it was not taken, or undefined. */
@@ -178,11 +175,11 @@ export async function testTarget(
   baseUrl: string,
 ): Promise<string | undefined> {
   if ('problem' in address) return address.problem
-  const notice: Notice = {
+  const notice: DueSend = {
     ...{ id: 0, session_id: null, kind: 'event', level: 'info', service: 'gatehouse' },
     message: 'A test of `gatehouse notify test`: nothing has happened.',
-    ...{ created_at: now, lasts: false, begin_id: null, reminder: 0 },
+    ...{ site: 'ops', path: '/notices', created_at: now, lasts: false, begin_id: null, number: 0 },
   }
-  const message = { ...messageOf(notice, baseUrl), key: `notice-test-${now.getTime()}` }
+  const message = { ...messageOf(notice, () => baseUrl), key: `notice-test-${now.getTime()}` }
   return sendMessage(address, message, new AbortController().signal)
 }

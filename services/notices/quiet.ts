@@ -1,4 +1,4 @@
-import { accepted } from '../../../kernel/variables.ts'
+import { accepted } from '../../kernel/variables.ts'
 
 /** Quiet hours of the day, by the clock of this machine, such as `22:00-07:00`. */
 export const QUIET = accepted('two times of the day such as 22:00-07:00', (text) => {

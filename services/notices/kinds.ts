@@ -1,6 +1,6 @@
-import type { Notice } from '../../../db/ops/notices.ts'
-import { escapeDiscord, escapeSlack, shorten } from '../../../kernel/markup.ts'
-import { cutBytes } from '../../../kernel/text.ts'
+import type { Notice } from '../../db/notices.ts'
+import { escapeDiscord, escapeSlack, shorten } from '../../kernel/markup.ts'
+import { cutBytes } from '../../kernel/text.ts'
 import type { Address, Kind } from './address.ts'
 
 // The forms are those of the services' documents of 2026:
@@ -14,6 +14,8 @@ import type { Address, Kind } from './address.ts'
 /** A notice with what all forms say of it. */
 export interface Message {
   notice: Notice
+  /** 0 for the notice, above it the number of a reminder, -1: somebody has acknowledged it. */
+  number: number
   /** Leads to what it is about. */
   link: string
   /** The page with the button that acknowledges it; null for what does not last. */
@@ -53,10 +55,14 @@ const MAX_NTFY = 4_000
 const MAX_SUMMARY = 1_024
 const MAX_DETAILS = 20_000
 const MAX_SUBJECT = 150
+/** Apprise refuses a longer title, and a body of more than 32,768. */
+const MAX_APPRISE_TITLE = 250
+const MAX_APPRISE_BODY = 30_000
 
 const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
-  json: (address, { notice, link, acknowledge }) => {
-    const body = { ...notice, url: link, acknowledge_url: acknowledge }
+  json: (address, { notice, number: reminder, link, acknowledge }) => {
+    const { site: _site, path: _path, ...told } = notice
+    const body = { ...told, reminder, url: link, acknowledge_url: acknowledge }
     return jsonTo(address, body, bearer(address))
   },
   slack: (address, message) => jsonTo(address, { text: escapeSlack(plainText(message)) }),
@@ -90,14 +96,15 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
     body: cutBytes(message, MAX_NTFY),
     takes: isSuccess,
   }),
-  pagerduty: ({ url, token }, { notice, link, site }) => {
+  pagerduty: ({ url, token }, { notice, number, link, site }) => {
     const target = new URL(url)
     const routing_key = token ?? target.searchParams.get('routing_key')
     target.search = ''
     const { id, begin_id, service, level, message: text } = notice
     const dedup_key = `${site} notice ${begin_id ?? id}`.slice(-255)
-    if (begin_id !== null) {
-      return jsonTo({ url: target.href }, { routing_key, event_action: 'resolve', dedup_key })
+    if (begin_id !== null || number < 0) {
+      const event_action = begin_id === null ? 'acknowledge' : 'resolve'
+      return jsonTo({ url: target.href }, { routing_key, event_action, dedup_key })
     }
     const summary = shorten(text, MAX_SUMMARY)
     const custom_details = { message: shorten(text, MAX_DETAILS) }
@@ -119,8 +126,9 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
     target.search = ''
     const { level, begin_id } = message.notice
     const type = begin_id === null ? APPRISE_TYPE[level] : 'success'
-    const body = `${message.notice.message}\n${linksOf(message)}`
-    const text = { title: titleOf(message), body, type, format: 'text' }
+    const body = `${shorten(message.notice.message, MAX_APPRISE_BODY)}\n${linksOf(message)}`
+    const title = shorten(titleOf(message), MAX_APPRISE_TITLE)
+    const text = { title, body, type, format: 'text' }
     // It answers 204 where the key has no configuration.
     return {
       ...jsonTo({ url: target.href }, { ...text, ...to }, bearer(address)),
@@ -145,9 +153,9 @@ export function mailOf(message: Message): Mail {
   }
 }
 
-function titleOf({ notice: { service, level, begin_id, reminder } }: Message): string {
+function titleOf({ notice: { service, level, begin_id }, number }: Message): string {
   const state = begin_id === null ? level : 'over'
-  return `Gatehouse: ${service} (${state}${reminder === 0 ? '' : `, reminder ${reminder}`})`
+  return `Gatehouse: ${service} (${state}${number === 0 ? '' : `, reminder ${number}`})`
 }
 
 /** Title, text and link; the link always fits. */

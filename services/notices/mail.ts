@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer'
-import { codeOf } from '../../../kernel/log.ts'
+import { codeOf } from '../../kernel/log.ts'
 import type { Address } from './address.ts'
 import type { Mail } from './kinds.ts'
 

@@ -1,8 +1,8 @@
 import Type from 'typebox'
-import type { ActiveProvider } from '../../db/hooks/providers.ts'
-import { DURATION_FORM, parseDuration } from '../../kernel/time.ts'
-import { parsed } from '../../kernel/validate.ts'
-import type { HooksParts, Registry } from './registry.ts'
+import type { ActiveProvider } from '../../../db/hooks/providers.ts'
+import { DURATION_FORM, parseDuration } from '../../../kernel/time.ts'
+import { parsed } from '../../../kernel/validate.ts'
+import type { HooksParts, Registry } from '../registry.ts'
 
 /** `silent`: no event for longer than expected; `burst`: many deliveries with a wrong secret. */
 export type AlarmKind = 'silent' | 'burst'

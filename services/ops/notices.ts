@@ -1,0 +1,42 @@
+import type { Executor } from '../../db/client.ts'
+import { noticeQueries as q } from '../../db/notices.ts'
+import { addEvent } from './events.ts'
+
+type NewEvent = Parameters<typeof addEvent>[1]
+
+interface BeginOptions {
+  /** The page that shows it: that of its session, or of all events, unless it is given. */
+  path?: string
+  /** Whether it waits for a person on the dashboard. */
+  waits?: boolean
+}
+
+/**
+ * Records an event with which something begins that lasts, and notifies operators of it. `key`
+ * names what lasts; what was told already, and lasts, is not told again.
+ */
+export async function beginNotice(
+  tx: Executor,
+  event: NewEvent,
+  key: string,
+  { path, waits = false }: BeginOptions = {},
+) {
+  const added = await addEvent(tx, event, { notify: false, waits })
+  const { session, service, level, message, now } = event
+  await q.addNotice(tx, {
+    ...{ service: service ?? 'gatehouse', level, message, session, now, key },
+    ...{ site: 'ops', path: path ?? (session === null ? '/events' : `/sessions/${session}`) },
+    about_target: null,
+  })
+  return added
+}
+
+/**
+ * Records an event with which that ends. Operators are notified of it if they were of its
+ * beginning.
+ */
+export async function endNotice(tx: Executor, event: NewEvent, key: string): Promise<void> {
+  await addEvent(tx, event, { notify: false })
+  const { session, message, now } = event
+  await q.endNotice(tx, { session, message, now, key })
+}

@@ -1,0 +1,320 @@
+-- name: lockNotices
+-- Serializes those that may find the same beginning or end.
+select pg_advisory_xact_lock(7203007);
+
+-- name: addNotice
+-- Of what lasts if it has a key. Empty if that was told, and lasts: of several instances one tells of it.
+insert into notices.notices (service, level, message, site, path, session_id, created_at, key, about_target)
+values (:service, :level, :message, :site, :path, :session, :now, :key, :about_target)
+on conflict (key) where ended_at is null do nothing
+returning id;
+
+-- name: endNotice
+-- Of what ends; without effect unless its beginning was told.
+with ended as (
+  update notices.notices
+     set ended_at = :now
+   where key = :key
+     and ended_at is null
+  returning id, service, site, path, about_target
+)
+insert into notices.notices (service, level, message, site, path, session_id, created_at, begin_id, about_target)
+select service, 'info', :message, site, path, :session, :now, id, about_target
+  from ended;
+
+-- name: listLasting
+-- What was told, and lasts, of the keys with a prefix.
+select key, message
+  from notices.notices
+ where ended_at is null
+   and starts_with(key, :prefix)
+ order by key
+ limit :limit;
+
+-- name: countNotices
+-- How many notices a session has sent, and whether one since :since told the same words of the same service.
+select (select count(*)
+          from notices.notices
+         where session_id = :session
+           and kind = 'event') as notices,
+       exists (select
+                 from notices.notices
+                where service = coalesce(:service, 'gatehouse')
+                  and message = :message
+                  and created_at >= :since) as same;
+
+-- name: planSends
+-- Plans what the targets get: what came since their time, what lasts for as long as they ask, and the end of it. A
+-- beginning that is over is no news: only its end is.
+insert into notices.sends (notice_id, target, next_at)
+select n.id, t.name, :now
+  from jsonb_to_recordset(:targets::jsonb)
+    as t(name text, since timestamptz, services jsonb, levels jsonb, after_s integer)
+  join notices.notices n on n.created_at >= t.since
+  left join notices.notices b on b.id = n.begin_id
+ where n.about_target is distinct from t.name
+   and n.ended_at is null
+   and (t.services is null or t.services @> to_jsonb(n.service))
+   and (t.levels is null or t.levels @> to_jsonb(coalesce(b.level, n.level)))
+   and (t.after_s = 0 or n.key is null or n.created_at <= :now::timestamptz - t.after_s * interval '1 s')
+   and (t.after_s = 0 or b.id is null or b.ended_at >= b.created_at + t.after_s * interval '1 s'
+        or exists (select from notices.sends s where s.notice_id = b.id and s.target = t.name))
+   and not exists (select
+                     from notices.sends s
+                    where s.notice_id = n.id
+                      and s.target = t.name)
+on conflict do nothing;
+
+-- name: planReminders
+-- Plans reminders of failures that last, until somebody acknowledges them.
+insert into notices.sends (notice_id, target, number, next_at)
+select s.notice_id, s.target, s.number + 1, :now
+  from jsonb_to_recordset(:targets::jsonb) as t(name text, remind_s integer)
+  join notices.sends s on s.target = t.name and s.sent_at <= :now::timestamptz - t.remind_s * interval '1 s'
+  join notices.notices n on n.id = s.notice_id
+ where n.key is not null
+   and n.ended_at is null
+   and n.acknowledged_at is null
+   and not exists (select
+                     from notices.sends l
+                    where l.notice_id = s.notice_id
+                      and l.target = s.target
+                      and l.number > s.number)
+on conflict do nothing;
+
+-- name: planAcknowledgements
+-- Plans that these targets hear that somebody looks after what they were told of, once each.
+insert into notices.sends (notice_id, target, number, next_at)
+select s.notice_id, s.target, -1, :now
+  from notices.sends s
+  join notices.notices n on n.id = s.notice_id
+ where s.target in (select jsonb_array_elements_text(:targets::jsonb))
+   and s.number = 0
+   and s.sent_at is not null
+   and n.ended_at is null
+   and n.acknowledged_at is not null
+   and not exists (select
+                     from notices.sends a
+                    where a.notice_id = s.notice_id
+                      and a.target = s.target
+                      and a.number = -1)
+on conflict do nothing;
+
+-- name: claimSend
+-- Claims the next due notice of a target for one attempt and schedules the next one: after 10 s, 20 s, 40 s, at most an
+-- hour. One due in over an hour was scheduled by a clock that was set back since. In quiet hours only what is, or was,
+-- critical. Empty when none is due.
+with due as (
+  select s.notice_id, s.target, s.number
+    from notices.sends s
+    join notices.notices n on n.id = s.notice_id
+    left join notices.notices b on b.id = n.begin_id
+   where s.target = :target
+     and s.sent_at is null
+     and (s.next_at <= :now or s.next_at > :now::timestamptz + interval '61 minutes')
+     and n.ended_at is null
+     and (s.number <= 0 or n.acknowledged_at is null)
+     and (not :quiet::boolean or coalesce(b.level, n.level) = 'critical')
+   order by s.next_at, s.notice_id
+   limit 1
+   for update of s skip locked
+), taken as (
+  update notices.sends s
+     set attempts = s.attempts + 1,
+         next_at = :now::timestamptz + least(interval '1 hour', interval '10 seconds' * power(2, least(s.attempts, 9)))
+    from due
+   where s.notice_id = due.notice_id
+     and s.target = due.target
+     and s.number = due.number
+  returning s.notice_id, s.number
+)
+select n.id, n.kind, n.session_id, n.level, n.service, n.message, n.site, n.path, n.created_at,
+       n.key is not null as lasts, n.begin_id, taken.number
+  from taken
+  join notices.notices n on n.id = taken.notice_id;
+
+-- name: finishSend
+-- Null for the problem of a notice that was sent. A target that was removed meanwhile does not fail, and what another
+-- instance has sent meanwhile stays sent.
+with finished as (
+  update notices.sends
+     set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem
+   where notice_id = :notice
+     and target = :target
+     and number = :number
+     and sent_at is null
+  returning target
+), failing as (
+  insert into notices.failing_targets (target, since)
+  select target, :now
+    from finished
+   where :problem::text is not null
+  on conflict do nothing
+)
+delete from notices.failing_targets
+ where target = :target
+   and :problem::text is null;
+
+-- name: listFailingTargets
+-- Those of these names that have failed since :since.
+select target
+  from notices.failing_targets
+ where since <= :since
+   and target in (select jsonb_array_elements_text(:names::jsonb))
+ order by target
+ limit :limit;
+
+-- name: listUnsent
+-- The targets that have not taken everything, with why not.
+select s.target, count(*) as count, max(n.created_at) as newest,
+       (array_agg(s.problem order by n.created_at desc))[1] as problem
+  from notices.sends s
+  join notices.notices n on n.id = s.notice_id
+ where s.sent_at is null
+   and s.problem is not null
+   and n.ended_at is null
+   and (s.number <= 0 or n.acknowledged_at is null)
+ group by s.target
+ order by s.target
+ limit :limit;
+
+-- name: pruneNotices
+-- Keeps what lasts, what a target is still to get, and the beginning of what is kept.
+with gone as (
+  select n.id
+    from notices.notices n
+   where n.created_at < :before
+     and (n.key is null or n.ended_at is not null)
+     and not exists (select from notices.notices e where e.begin_id = n.id)
+     and not exists (select
+                       from notices.sends s
+                      where s.notice_id = n.id
+                        and s.sent_at is null
+                        and n.ended_at is null)
+   order by n.created_at
+   limit :limit
+), removed as (
+  delete from notices.notices where id in (select id from gone) returning id
+)
+select count(*)::integer as removed from removed;
+
+-- name: forgetTargets
+-- What targets that are not among these are still to get, and since when they fail.
+with gone as (
+  delete from notices.failing_targets
+   where target not in (select jsonb_array_elements_text(:names::jsonb))
+)
+delete from notices.sends
+ where sent_at is null
+   and target not in (select jsonb_array_elements_text(:names::jsonb));
+
+-- name: addNoticeTarget
+-- Empty if the name is taken or there are :most.
+insert into notices.targets (name, kind, host, address, token, services, levels, quiet, after_s, remind_s, created_at)
+select :name, :kind, :host, :address, :token, :services, :levels, :quiet, :after_s, :remind_s, :now
+ where (select count(*) from notices.targets) < :most
+on conflict do nothing
+returning name;
+
+-- name: setNoticeTarget
+update notices.targets
+   set kind = :kind, host = :host, address = :address, token = :token, services = :services, levels = :levels,
+       quiet = :quiet, after_s = :after_s, remind_s = :remind_s
+ where name = :name;
+
+-- name: removeNoticeTarget
+-- With what it was still to get. Empty if it does not exist.
+with removed as (
+  delete from notices.targets
+   where name = :name
+  returning name
+), sends as (
+  delete from notices.sends s
+   using removed
+   where s.target = removed.name
+), failing as (
+  delete from notices.failing_targets f
+   using removed
+   where f.target = removed.name
+)
+select name
+  from removed;
+
+-- name: findNoticeTarget
+-- Empty if it does not exist.
+select name, kind, host, address, token, services, levels, quiet, after_s, remind_s, created_at
+  from notices.targets
+ where name = :name;
+
+-- name: listNoticeTargets
+select name, kind, host, address, token, services, levels, quiet, after_s, remind_s, created_at
+  from notices.targets
+ order by name
+ limit :limit;
+
+-- name: findNotice
+-- Empty if it does not exist.
+select id, kind, session_id, level, service, message, site, path, created_at, key is not null as lasts, ended_at,
+       begin_id, acknowledged_at, acknowledged_by
+  from notices.notices
+ where id = :id;
+
+-- name: listNotices
+-- Newest first. `lasting`: those alone that last.
+select id, kind, session_id, level, service, message, site, path, created_at, key is not null as lasts, ended_at,
+       begin_id, acknowledged_at, acknowledged_by
+  from notices.notices
+ where not :lasting::boolean
+    or (key is not null and ended_at is null)
+ order by created_at desc, id desc
+offset :offset
+ limit :limit;
+
+-- name: listSendsOf
+-- What each target got of these notices, the newest send of each.
+select distinct on (notice_id, target) notice_id, target, number, attempts, sent_at, problem
+  from notices.sends
+ where notice_id in (select jsonb_array_elements_text(:notices::jsonb)::bigint)
+ order by notice_id, target, number desc
+ limit :limit;
+
+-- name: readTargetStates
+-- What is known of each of these targets: when it last took a notice, how many wait, and why the last try failed, if it
+-- did.
+select t.target, f.since as failing_since,
+       (select max(sent_at) from notices.sends where target = t.target) as taken_at,
+       (select count(*)
+          from notices.sends s
+          join notices.notices n on n.id = s.notice_id
+         where s.target = t.target
+           and s.sent_at is null
+           and n.ended_at is null
+           and (s.number <= 0 or n.acknowledged_at is null)) as waiting,
+       (select s.problem
+          from notices.sends s
+         where s.target = f.target
+           and s.sent_at is null
+           and s.problem is not null
+         order by s.next_at desc
+         limit 1) as problem
+  from jsonb_array_elements_text(:names::jsonb) as t(target)
+  left join notices.failing_targets f on f.target = t.target
+ limit :limit;
+
+-- name: listSends
+-- What each target got of a notice, reminders last.
+select target, number, attempts, sent_at, problem
+  from notices.sends
+ where notice_id = :notice
+ order by number desc, target
+ limit :limit;
+
+-- name: acknowledgeNotice
+-- Of what lasts. Empty if it is over, was acknowledged before, or does not last.
+update notices.notices
+   set acknowledged_at = :now, acknowledged_by = :by
+ where id = :id
+   and key is not null
+   and ended_at is null
+   and acknowledged_at is null
+returning id;

@@ -1,0 +1,100 @@
+import { t } from 'tap'
+import { startAlarms } from '../../services/ops/alarms.ts'
+import { backends } from '../helpers/backends.ts'
+import { openNotified } from '../helpers/notices.ts'
+
+const [, postgres] = backends
+const MIB = 1024 * 1024
+const LATE = `update ops.checks set next_at = now() - interval '1 hour'`
+
+/** What is wrong with Gatehouse itself, and how people hear of it. */
+type Trouble = {
+  readonly name: string
+  readonly free?: number
+  readonly problem?: string
+  readonly sql?: string
+  readonly told: readonly { readonly level: string; readonly message: string }[]
+}
+
+const TROUBLES: readonly Trouble[] = [
+  {
+    name: 'little space',
+    free: 700 * MIB,
+    told: [
+      {
+        level: 'warning',
+        message: 'The disk of the database has 700 MiB free: make room',
+      },
+    ],
+  },
+  {
+    name: 'hardly any space',
+    free: 60 * MIB,
+    told: [
+      {
+        level: 'warning',
+        message: 'The disk of the database has 60 MiB free: make room',
+      },
+      {
+        level: 'critical',
+        message: 'The disk of the database is nearly full (60 MiB free): soon nothing is stored',
+      },
+    ],
+  },
+  {
+    name: 'no round of checks',
+    problem: 'no check has run for 70 s',
+    sql: LATE,
+    told: [{ level: 'critical', message: 'Checks do not run: no check has run for 70 s' }],
+  },
+  { name: 'checks that another instance runs', problem: 'no check has run for 70 s', told: [] },
+  { name: 'checks that are due and run', sql: LATE, told: [] },
+]
+
+for (const { name, free, problem, sql, told } of TROUBLES) {
+  await t.test(`${name}: told once by two instances, and once that it is over`, async (t) => {
+    const one = await openNotified(t, postgres, ['/told'])
+    await one.query(
+      `insert into ops.checks (service, name, type, every_s, version, next_at, since)
+       values ('shop', 'front', 'http', 60, '', now() + interval '1 day', now())`,
+    )
+    let [space, stopped]: [number | undefined, string | undefined] = [undefined, undefined]
+    const start = () =>
+      startAlarms(
+        { db: one.db, clock: one.clock, log: one.log, freeSpace: () => space },
+        { problem: () => stopped },
+      )
+    let alarms = [start(), start()]
+    const round = async (): Promise<void> => {
+      await Promise.all(alarms.map((alarm) => alarm.now()))
+      await one.pass(60)
+    }
+    await round()
+    ;[space, stopped] = [free, problem]
+    if (sql !== undefined) await one.query(sql)
+    await round()
+    await round()
+    t.match(one.taken('/told'), told)
+    t.equal(one.taken('/told').length, told.length)
+
+    // A process that has just begun does not know yet how its checks run.
+    for (const alarm of alarms) await alarm.stop()
+    alarms = [start(), start()]
+    stopped = undefined
+    await round()
+    stopped = problem
+    await round()
+    t.equal(one.taken('/told').length, told.length, 'a restart tells and ends nothing')
+
+    ;[space, stopped] = [2_000 * MIB, undefined]
+    await round()
+    await round()
+    const ends = one.taken('/told').slice(told.length)
+    t.same(
+      ends.map(({ message }) => message).toSorted(),
+      told.map(({ message }) => `Over: ${message}`).toSorted(),
+    )
+    t.notMatch(one.logged(), /"level":"(warn|error)"/)
+    for (const alarm of alarms) await alarm.stop()
+  })
+}
