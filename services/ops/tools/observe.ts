@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { runListed, saveResults, STATE_WORDS, storedName } from '../checks/states.ts'
 import { nameOf } from '../checks/run.ts'
 import type { Operation, Service } from '../inventory/inventory.ts'
+import { logName } from '../inventory/reads.ts'
 import { cooldownOf } from '../operations/operations.ts'
 import { defineTool, done, refused, Text } from './tool.ts'
 
@@ -11,7 +12,7 @@ const MAX_PAGE = 12_000
 export const listServicesTool = defineTool({
   name: 'list_services',
   description:
-    'Lists the services, their checks, and the operations that may be run on them. ' +
+    'Lists the services, their checks and logs, and the operations that may be run on them. ' +
     'A long list has pages: the last line of a page says how to get the next one.',
   tier: 1,
   effect: 'reads',
@@ -100,10 +101,11 @@ function describeOperation(operation: Operation): string {
 }
 
 /** The lines of a service in the list; those of its parts are indented. */
-function describe({ name, description, checks, operations = [] }: Service) {
+function describe({ name, description, checks, operations = [], logs = [] }: Service) {
   const head = `${name}${description === undefined ? '' : `: ${description}`}`
   const details = [
     ...checks.map((check) => `  check "${nameOf(check)}"`),
+    ...logs.map((log) => `  log "${logName(log)}"`),
     ...operations.map((operation) => `  ${describeOperation(operation)}`),
   ]
   return [head, ...details].map((text) => ({ service: name, text }))

@@ -13,7 +13,8 @@ import { listFilesTool, readFileTool } from './files.ts'
 import { httpGetTool } from './http-get.ts'
 import { listServicesTool, runCheckTool } from './observe.ts'
 import { runOperationTool } from '../operations/operations.ts'
-import { journalTool, runReadonlyTool } from './programs.ts'
+import { journalTool, readLogTool } from './logs.ts'
+import { runReadonlyTool } from './programs.ts'
 import { refused, type Tool, type ToolContext, type ToolResult } from './tool.ts'
 
 const TOOLS: readonly Tool[] = [
@@ -25,6 +26,7 @@ const TOOLS: readonly Tool[] = [
     listFilesTool,
     httpGetTool,
     journalTool,
+    readLogTool,
     runReadonlyTool,
   ],
   runOperationTool,
