@@ -71,3 +71,14 @@ export function sourceMistake({ url: text, headers = {} }: Source): Mistake | un
     ? undefined
     : ['/headers', 'must be names of HTTP headers with values of one line']
 }
+
+/** A header that names a tenant: its value also stands in labels. */
+const TENANT = 'x-scope-orgid'
+
+/** The secrets of a source's headers, such as `Bearer …` and the token alone. */
+export function headerSecrets({ headers = {} }: Source): readonly string[] {
+  return Object.entries(headers).flatMap(([name, value]) => {
+    if (name.toLowerCase() === TENANT) return []
+    return [value, value.slice(value.indexOf(' ') + 1)]
+  })
+}

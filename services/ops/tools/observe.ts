@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { runListed, saveResults, STATE_WORDS, storedName } from '../checks/states.ts'
 import { nameOf } from '../checks/run.ts'
 import type { Operation, Service } from '../inventory/inventory.ts'
-import { logName } from '../inventory/reads.ts'
+import { logName, type Source } from '../inventory/reads.ts'
 import { cooldownOf } from '../operations/operations.ts'
 import { defineTool, done, refused, Text } from './tool.ts'
 
@@ -12,7 +12,8 @@ const MAX_PAGE = 12_000
 export const listServicesTool = defineTool({
   name: 'list_services',
   description:
-    'Lists the services, their checks and logs, and the operations that may be run on them. ' +
+    'Lists the services, their checks and logs, the operations that may be run on them, and ' +
+    'the sources of metrics and logs. ' +
     'A long list has pages: the last line of a page says how to get the next one.',
   tier: 1,
   effect: 'reads',
@@ -26,8 +27,8 @@ export const listServicesTool = defineTool({
     ),
   },
   async run({ offset = 0 }, { inventory }) {
-    const { services } = await inventory.current()
-    const lines = services.flatMap(describe)
+    const { services, sources = [] } = await inventory.current()
+    const lines = [...services.flatMap(describe), ...sources.map(describeSource)]
     if (lines.length === 0) return done('The inventory has no services.')
     if (offset >= lines.length) {
       return refused(`The list has ${lines.length} lines: offset must be less than that.`)
@@ -98,6 +99,11 @@ function describeOperation(operation: Operation): string {
   const { count, window_s } = cooldownOf(operation)
   const limit = `${count} within ${window_s} s`
   return `operation "${name}": ${action_type}, ${limit}`
+}
+
+function describeSource({ name, type, description }: Source) {
+  const about = description === undefined ? '' : `: ${description}`
+  return { service: name, text: `source "${name}" (${type})${about}` }
 }
 
 /** The lines of a service in the list; those of its parts are indented. */

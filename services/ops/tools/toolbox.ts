@@ -15,6 +15,7 @@ import { listServicesTool, runCheckTool } from './observe.ts'
 import { runOperationTool } from '../operations/operations.ts'
 import { journalTool, readLogTool } from './logs.ts'
 import { runReadonlyTool } from './programs.ts'
+import { queryLogsTool, queryMetricsTool } from './sources.ts'
 import { refused, type Tool, type ToolContext, type ToolResult } from './tool.ts'
 
 const TOOLS: readonly Tool[] = [
@@ -27,6 +28,8 @@ const TOOLS: readonly Tool[] = [
     httpGetTool,
     journalTool,
     readLogTool,
+    queryMetricsTool,
+    queryLogsTool,
     runReadonlyTool,
   ],
   runOperationTool,
