@@ -11,6 +11,7 @@ import type { Config } from '../../services/ops/config.ts'
 import { openCheckRegistry } from '../../services/ops/checks/registry.ts'
 import { openInventory, type InventorySource } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
+import { openRunbooks, type RunbookSource } from '../../services/ops/runbooks/runbooks.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { openPrices, type PriceSource } from '../../services/ops/runners/budget.ts'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
@@ -37,6 +38,9 @@ export const openService: OpenService = async (context) => {
     log,
   })
   const secrets = joined(followSecrets(config), registry.secrets)
+  const runbooks = openRunbooks(() => config.current.OPS_RUNBOOKS, log)
+  // Logs at the start which files are left out.
+  await runbooks.current()
   const prices = await openPrices(() => config.current.OPS_PRICES, log)
   const baseUrl = () => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
   const chatKey = () => config.current.OPS_CHAT_API_KEY
@@ -62,7 +66,7 @@ export const openService: OpenService = async (context) => {
       sessions: config.current.OPS_RETENTION_DAYS,
       lines: config.current.OPS_LINES_RETENTION_DAYS,
     }),
-    runner: openRunners(context, inventory, secrets, sandbox, prices),
+    runner: openRunners(context, inventory, runbooks, secrets, sandbox, prices),
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     random: randomBytes,
     notifyUrls: () => config.current.OPS_NOTIFY_URL ?? [],
@@ -155,6 +159,7 @@ function joined(first: () => readonly string[], second: () => readonly string[])
 function openRunners(
   { db, log, config }: ServiceContext,
   inventory: InventorySource,
+  runbooks: RunbookSource,
   secrets: () => readonly string[],
   sandbox: Sandbox,
   prices: PriceSource,
@@ -165,6 +170,7 @@ function openRunners(
     db,
     log,
     inventory,
+    runbooks,
     clock: systemClock,
     redact,
     sandbox,

@@ -5,6 +5,7 @@ import Type from 'typebox'
 import { isObject } from '../../../kernel/json.ts'
 import { fits, mismatchOf } from '../../../kernel/validate.ts'
 import { Argv, Path, type Mistake } from '../checks/check.ts'
+import { RunbookName } from '../runbooks/runbooks.ts'
 import { ServiceLog, logMistake, logName, Source, sourceMistake } from './reads.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
@@ -39,6 +40,8 @@ export const Service = Type.Object(
     /** Each by the schema of its type. */
     checks: Type.Array(Type.Unsafe<Check>({ type: 'object' }), { maxItems: 200 }),
     operations: Type.Optional(Type.Array(Operation, { maxItems: 50 })),
+    /** What sessions read when something is wrong with it. */
+    runbook: Type.Optional(RunbookName),
     /** What `read_log` reads. */
     logs: Type.Optional(Type.Array(ServiceLog, { maxItems: 50 })),
   },

@@ -4,6 +4,8 @@ import type { Inventory } from '../inventory/inventory.ts'
 import { authorOf, CATEGORIES } from '../memories.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { ESCALATION_BYTES, fenced, promptFor } from '../sessions/prompt.ts'
+import { firstWithin } from '../tools/lines.ts'
+import { runbookLine } from '../tools/runbooks.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { spentBefore, type Budgets } from './budget.ts'
 import type { Job } from './runner.ts'
@@ -27,6 +29,8 @@ const MAX_MEMORIES = 500
  * Memories).
  */
 const MAX_MEMORY_TEXT = 8_000
+/** Characters of the list of runbooks in a prompt. */
+const MAX_RUNBOOK_TEXT = 8_000
 
 /** A summary as it is stored; one that is cut says so. */
 export function storedSummary(text: string): string {
@@ -39,13 +43,15 @@ export async function readBriefing(options: AgentOptions, job: Job) {
   const { db, clock } = options
   const { session, config } = job
   const now = clock.now()
-  const [memories, dryRun, spent] = await Promise.all([
+  const [memories, dryRun, spent, runbooks] = await Promise.all([
     memoryQueries.listActiveMemories(db, { service: null, category: null, limit: MAX_MEMORIES }),
     options.dryRun(db),
     spentBefore(db, session.id, now),
+    options.runbooks.current(),
   ])
   const maxTier = config.max_tier
-  return { session, now, maxTier, dryRun, memories, spent, budgets: options.budgets() }
+  const budgets = options.budgets()
+  return { session, now, maxTier, dryRun, memories, spent, budgets, runbooks }
 }
 
 function introduction({ session, now }: Briefing): string {
@@ -105,6 +111,21 @@ function inLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim()
 }
 
+/** The runbooks, as many as fit. A headless agent reads their files itself. */
+function runbookTexts({ runbooks }: Briefing, reader: 'model' | 'agent'): string | undefined {
+  if (runbooks.length === 0) return undefined
+  const how = reader === 'model' ? 'with read_runbook' : 'in its file'
+  const head = `Runbooks, written by the operators. When one fits, read it first, ${how},
+and follow it as far as your tools allow:`
+  const lines = runbooks.map((runbook) => {
+    const file = reader === 'model' ? '' : ` (${runbook.file})`
+    return `${runbookLine(runbook)}${file}`
+  })
+  const shown = firstWithin(lines, MAX_RUNBOOK_TEXT)
+  const more = lines.length - shown.length
+  return [head, ...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
+}
+
 const MODEL_ROLES: Readonly<Record<number, string>> = {
   1: `You observe. Look at what is asked, or at every service:
 run the checks, read the recent events, recall what is known.
@@ -112,7 +133,7 @@ Tell what is normal from what is not.
 When something is wrong that you can't explain
 or that needs a deeper look or a repair, escalate.`,
   2: `You investigate. Find the cause of what you were given:
-files, journals, addresses and the commands that are allowed. Change nothing.
+files, logs, metrics, addresses and the commands that are allowed. Change nothing.
 When a repair is needed that an operation of the inventory can do, escalate.`,
   3: `You repair. Make sure of the cause first,
 then run the one operation that mends it, if there is one;
@@ -140,6 +161,7 @@ export function systemPrompt(briefing: Briefing, random: RandomBytes): string {
     MODEL_ROLES[briefing.session.tier],
     ...limitsOf(briefing, 'operations are only recorded, and nothing escalates.'),
     MODEL_RULES,
+    runbookTexts(briefing, 'model'),
     ...memoryTexts(briefing, random),
   ])
 }
@@ -210,6 +232,7 @@ export function agentPrompt(
     AGENT_RULES,
     reportForm(reportKey),
     cutBytes(`Services: ${services.map(({ name }) => name).join(', ')}`, NAMES_BYTES),
+    runbookTexts(briefing, 'agent'),
     ...memoryTexts(briefing, random),
     `The task:\n${cutBytes(taskOf(briefing, random), TASK_BYTES, TASK_END_BYTES)}`,
   ])

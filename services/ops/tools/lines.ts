@@ -57,6 +57,16 @@ export function linesReply({ lines, contains, most, isCut, from }: FoundLines): 
   return done([...head, ...shown].join('\n'))
 }
 
+/** The first lines that fit into so many characters, the first one in any case. */
+export function firstWithin(lines: readonly string[], max: number): readonly string[] {
+  let length = 0
+  const end = lines.findIndex((line, at) => {
+    length += line.length + 1
+    return length > max && at > 0
+  })
+  return end < 0 ? lines : lines.slice(0, end)
+}
+
 /** The last lines that fit into an answer. */
 function newestWithin(lines: readonly string[]): readonly string[] {
   const shown: string[] = []

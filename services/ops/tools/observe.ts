@@ -87,8 +87,9 @@ export const runCheckTool = defineTool({
       }),
     )
     await saveResults(context, results)
-    const lines = results.map(({ state, called, message, ms }) => {
-      return `${STATE_WORDS[state]} ${called}: ${message} (${ms} ms)`
+    const lines = results.map(({ state, called, message, ms, check }) => {
+      const runbook = state === 'ok' ? undefined : (check.runbook ?? service.runbook)
+      return `${STATE_WORDS[state]} ${called}: ${message} (${ms} ms)${runbookNote(runbook)}`
     })
     return done(lines.join('\n'))
   },
@@ -101,16 +102,21 @@ function describeOperation(operation: Operation): string {
   return `operation "${name}": ${action_type}, ${limit}`
 }
 
+function runbookNote(runbook: string | undefined): string {
+  return runbook === undefined ? '' : ` (runbook "${runbook}")`
+}
+
 function describeSource({ name, type, description }: Source) {
   const about = description === undefined ? '' : `: ${description}`
   return { service: name, text: `source "${name}" (${type})${about}` }
 }
 
 /** The lines of a service in the list; those of its parts are indented. */
-function describe({ name, description, checks, operations = [], logs = [] }: Service) {
-  const head = `${name}${description === undefined ? '' : `: ${description}`}`
+function describe({ name, description, runbook, checks, operations = [], logs = [] }: Service) {
+  const about = description === undefined ? '' : `: ${description}`
+  const head = `${name}${about}${runbookNote(runbook)}`
   const details = [
-    ...checks.map((check) => `  check "${nameOf(check)}"`),
+    ...checks.map((check) => `  check "${nameOf(check)}"${runbookNote(check.runbook)}`),
     ...logs.map((log) => `  log "${logName(log)}"`),
     ...operations.map((operation) => `  ${describeOperation(operation)}`),
   ]

@@ -1,5 +1,6 @@
 import { escapeControls } from '../../../kernel/text.ts'
 import { isList, isObject, memberAt, objectOf, objectsOf } from '../../../kernel/json.ts'
+import { firstWithin } from './lines.ts'
 import { redactLine, type Redact } from '../redact.ts'
 
 // Series of Prometheus, which Loki also gives for queries of metrics, as an answer shows them.
@@ -34,7 +35,7 @@ export function describeResult(data: unknown, range: Range | undefined, redact: 
   const series = objectsOf(result)
   if (series.length === 0) return 'No series.'
   const texts = series.map((one) => describeSeries(one, range, redact))
-  const shown = firstWithin(texts)
+  const shown = firstWithin(texts, MAX_TEXT)
   const left = series.length - shown.length
   const head = `${series.length} series${range === undefined ? '' : describeRange(range)}:`
   const more = left === 0 ? [] : [`(${left} more are left out: narrow the query, as by topk)`]
@@ -85,14 +86,4 @@ function describePoint(
 function timeText(seconds: number): string {
   const time = new Date(seconds * 1_000)
   return Number.isNaN(time.getTime()) ? 'at no time' : `${time.toISOString().slice(0, 19)}Z`
-}
-
-/** The first texts that fit into an answer, the first one in any case. */
-function firstWithin(texts: readonly string[]): readonly string[] {
-  let length = 0
-  const end = texts.findIndex((text, at) => {
-    length += text.length + 1
-    return length > MAX_TEXT && at > 0
-  })
-  return end < 0 ? texts : texts.slice(0, end)
 }

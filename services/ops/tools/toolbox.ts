@@ -15,6 +15,7 @@ import { listServicesTool, runCheckTool } from './observe.ts'
 import { runOperationTool } from '../operations/operations.ts'
 import { journalTool, readLogTool } from './logs.ts'
 import { runReadonlyTool } from './programs.ts'
+import { readRunbookTool } from './runbooks.ts'
 import { queryLogsTool, queryMetricsTool } from './sources.ts'
 import { refused, type Tool, type ToolContext, type ToolResult } from './tool.ts'
 
@@ -22,6 +23,7 @@ const TOOLS: readonly Tool[] = [
   ...[listServicesTool, runCheckTool, readEventsTool, recallTool, rememberTool, recordEventTool],
   ...[
     readAlertTool,
+    readRunbookTool,
     escalateTool,
     readFileTool,
     listFilesTool,
