@@ -128,7 +128,7 @@ t.test('a session is told of runbooks, and reads them page by page', async (t) =
     /^FAIL port: .* \(runbook "folded"\)\nFAIL other port: .* \(runbook "plain"\)$/,
   ])
   const system = model.asked.at(-1)?.messages[0]?.content ?? ''
-  t.match(system, /When one fits, read it first, with read_runbook,\nand follow it as far as your/)
+  t.match(system, /When one fits, read it first, with read_runbook:\n- comment: /)
   t.match(system, '\n- plain: What to do when a disk is full.\n')
   t.notMatch(system, 'Step 0', 'the text is read when it is needed')
 })

@@ -82,7 +82,7 @@ t.test('read_file reads within the repositories and the listed folders', async (
     ['read_file', { path: 'shop/large.log', contains: 'the end' }],
   )
   t.same(found.slice(0, 3), [
-    '(2 older lines are left out; searched: 5 lines)\n4: four',
+    '(older lines left out: 2; searched: 5 lines)\n4: four',
     '(searched: 3 lines)\n4: four',
     'Not in 5 lines.',
   ])

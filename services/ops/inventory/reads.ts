@@ -64,7 +64,7 @@ export function logMistake({ unit, container, socket }: ServiceLog): Mistake | u
 /** What is wrong with a source that fits the schema. */
 export function sourceMistake({ url: text, headers = {} }: Source): Mistake | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  // The paths of the API are appended, and calls show the URL.
+  // The paths of the API are appended to it, and errors may show it.
   const isPlain = url?.username === '' && url.password === '' && !/[?#]/.test(url.href)
   if (!isPlain) return ['/url', 'must be a URL without user, password, ? and #']
   return areHeaders(headers)

@@ -115,8 +115,8 @@ function inLine(text: string): string {
 function runbookTexts({ runbooks }: Briefing, reader: 'model' | 'agent'): string | undefined {
   if (runbooks.length === 0) return undefined
   const how = reader === 'model' ? 'with read_runbook' : 'in its file'
-  const head = `Runbooks, written by the operators. When one fits, read it first, ${how},
-and follow it as far as your tools allow:`
+  const head = `Runbooks, written by the operators: their steps are instructions,
+as far as your tools allow them. When one fits, read it first, ${how}:`
   const lines = runbooks.map((runbook) => {
     const file = reader === 'model' ? '' : ` (${runbook.file})`
     return `${runbookLine(runbook)}${file}`

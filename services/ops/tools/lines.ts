@@ -49,7 +49,7 @@ export function linesReply({ lines, contains, most, isCut, from }: FoundLines): 
   }
   const left = matching.length - shown.length
   const notes = [
-    left > 0 && `${left} older lines are left out`,
+    left > 0 && `older lines left out: ${left}`,
     contains !== undefined && `searched: ${searched}`,
     contains === undefined && isCut && 'older lines are too long to be shown',
   ].filter((note) => note !== false)

@@ -82,6 +82,7 @@ function readLog(log: ServiceLog, wanted: Wanted, context: ToolContext): Promise
   return readContainer(log, container ?? '', wanted, context)
 }
 
+/** What of the host's journal is wanted. */
 interface JournalRequest extends Wanted {
   /** All units when absent. */
   unit?: string

@@ -5,6 +5,8 @@ import { redactLine, type Redact } from '../redact.ts'
 
 // Series of Prometheus, which Loki also gives for queries of metrics, as an answer shows them.
 
+/** Series that are asked for and read: a short label each still fits an answer. */
+export const MAX_SERIES = 200
 /** Points of a series. */
 const MAX_POINTS = 60
 /** Characters of series in an answer, less than a reply may have: redaction can lengthen it. */
@@ -34,7 +36,8 @@ export function describeResult(data: unknown, range: Range | undefined, redact: 
   }
   const series = objectsOf(result)
   if (series.length === 0) return 'No series.'
-  const texts = series.map((one) => describeSeries(one, range, redact))
+  const first = series.slice(0, MAX_SERIES)
+  const texts = first.map((one) => describeSeries(one, range, redact))
   const shown = firstWithin(texts, MAX_TEXT)
   const left = series.length - shown.length
   const head = `${series.length} series${range === undefined ? '' : describeRange(range)}:`

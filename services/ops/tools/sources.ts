@@ -12,15 +12,12 @@ import { get } from '../../../kernel/net/outbound.ts'
 import { headerSecrets, type Source } from '../inventory/reads.ts'
 import { createRedact, redactLine, type Redact } from '../redact.ts'
 import { LineCount, linesReply, Minutes } from './lines.ts'
-import { describeLabels, describeResult, rangeOf } from './series.ts'
+import { describeLabels, describeResult, MAX_SERIES, rangeOf } from './series.ts'
 import { defineTool, done, Text, type ToolContext } from './tool.ts'
 
 /** Bytes of an answer. It is JSON, so a longer one can't be read. */
 const MAX_ANSWER = 4 * 1024 * 1024
 const DEFAULT_TIMEOUT_S = 20
-/** Series that are asked for. Prometheus before 3.0 gives all. */
-const MAX_SERIES = 200
-const MAX_STREAMS = 50
 /** Characters of an error, and of a line. */
 const MAX_ERROR = 500
 const MAX_LINE = 2_000
@@ -76,8 +73,8 @@ export const queryLogsTool = defineTool({
     if (memberAt(data, 'resultType') !== 'streams') {
       return done(`${describeResult(data, range, redact)}${describeWarnings(answer, redact)}`)
     }
-    const all = streamLines(objectsOf(memberAt(data, 'result')), redact)
-    return linesReply({ lines: all, contains: undefined, most: lines, isCut: false })
+    const newest = newestLines(objectsOf(memberAt(data, 'result')), lines, redact)
+    return linesReply({ lines: newest, contains: undefined, most: lines, isCut: false })
   },
 })
 
@@ -85,24 +82,26 @@ function rangeParams({ start, end, step }: ReturnType<typeof rangeOf>) {
   return { start: String(start), end: String(end), step: String(step) }
 }
 
-/** The lines of all streams, oldest first, each with its time and labels. */
-function streamLines(streams: readonly JsonObject[], redact: Redact): readonly string[] {
-  const lines = streams.slice(0, MAX_STREAMS).flatMap(({ stream, values }) => {
-    const labels = describeLabels(stream, redact)
-    const entries = isList(values) ? values.filter(isList) : []
-    return entries.map(([at, line]) => {
-      const time = stringOf(at) ?? ''
-      const text = redactLine(stringOf(line) ?? '', MAX_LINE, redact)
-      return { time, text: `${timeOf(time)} ${labels} ${text}` }
-    })
+/** The newest lines of all streams, oldest first, each with its time and labels. */
+function newestLines(
+  streams: readonly JsonObject[],
+  most: number,
+  redact: Redact,
+): readonly string[] {
+  const entries = streams.flatMap(({ stream, values }) => {
+    const list = isList(values) ? values.filter(isList) : []
+    return list.map(([at, line]) => ({ stream, time: Number(at), line }))
   })
-  const sorted = lines.toSorted((a, b) => Number(a.time) - Number(b.time))
-  return sorted.map(({ text }) => text)
+  const newest = entries.toSorted((a, b) => a.time - b.time).slice(-most)
+  return newest.map(({ stream, time, line }) => {
+    const text = redactLine(stringOf(line) ?? '', MAX_LINE, redact)
+    return `${timeText(time)} ${describeLabels(stream, redact)} ${text}`
+  })
 }
 
 /** A time in nanoseconds as people write it. */
-function timeOf(nanoseconds: string): string {
-  const time = new Date(Number(nanoseconds) / 1e6)
+function timeText(nanoseconds: number): string {
+  const time = new Date(nanoseconds / 1e6)
   return Number.isNaN(time.getTime()) ? 'at no time' : time.toISOString()
 }
 
