@@ -106,8 +106,8 @@ t.test('logs of units', { skip: lacks(deploymentParts.journal) }, async (t) => {
     'Not in 5 lines.',
     'Not in 5 lines.',
     'No lines.',
-    'Error: Name one of the logs of "shop"; there are: "web", "quiet.service".',
-    'Error: Name one of the logs of "shop"; there are: "web", "quiet.service".',
+    'Error: Name a log of "shop"; there are: "web", "quiet.service".',
+    'Error: Name a log of "shop"; there are: "web", "quiet.service".',
     'Error: There is no service "nothing".',
     'Error: The inventory allows the logs that it names alone: use read_log.',
     'shop\n  log "web"\n  log "quiet.service"',
@@ -181,8 +181,8 @@ t.test('logs of containers', async (t) => {
     /^\(older lines left out: 489\)\n\S+ line 11989 /,
     'Error: There is no such container.',
     /^Error: not looked at: \/nowhere\.sock: no such file/,
-    /^Error: Name one of the logs of "shop"; there are: "web", "long", "tty", "gone", "away"\.$/,
-    /^Error: Name one of the logs/,
+    /^Error: Name a log of "shop"; there are: "web", "long", "tty", "gone", "away"\.$/,
+    /^Error: Name a log of/,
   ])
   t.same(
     asked.map((query) => query.get('tail')),

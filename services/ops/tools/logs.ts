@@ -3,7 +3,7 @@ import { memberAt } from '../../../kernel/json.ts'
 import { causeOf, messageOf } from '../../../kernel/log.ts'
 import { jsonOf, openContainerApi } from '../checks/container-api.ts'
 import { readContainerLog } from '../checks/container-log.ts'
-import { logName, UnitName, type ServiceLog } from '../inventory/reads.ts'
+import { UnitName, type ServiceLog } from '../inventory/reads.ts'
 import type { Redaction } from '../redact.ts'
 import {
   Contains,
@@ -13,6 +13,7 @@ import {
   SEARCHED_BYTES,
   SEARCHED_LINES,
 } from './lines.ts'
+import { findLog } from './named.ts'
 import { commandReply } from './programs.ts'
 import { defineTool, refused, Text, type ToolContext, type ToolResult } from './tool.ts'
 
@@ -62,17 +63,8 @@ export const readLogTool = defineTool({
     minutes: Minutes,
     contains: Contains,
   },
-  async run({ service: wanted, log: named, ...lines }, context) {
-    const { services } = await context.inventory.current()
-    const service = services.find(({ name }) => name === wanted)
-    if (service === undefined) return refused(`There is no service "${wanted}".`)
-    const { logs = [] } = service
-    const [first, ...others] = logs
-    const isOnly = named === undefined && others.length === 0
-    const log = isOnly ? first : logs.find((one) => logName(one) === named)
-    if (log !== undefined) return readLog(log, lines, context)
-    const names = logs.map((one) => `"${logName(one)}"`).join(', ') || 'none'
-    return refused(`Name one of the logs of "${wanted}"; there are: ${names}.`)
+  async run({ service, log, ...wanted }, context) {
+    return readLog(await findLog(context, service, log), wanted, context)
   },
 })
 

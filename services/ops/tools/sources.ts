@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { badRequest } from '../../../kernel/fault.ts'
 import {
-  isList,
   memberAt,
   objectsOf,
   parseObject,
@@ -12,15 +11,21 @@ import { get } from '../../../kernel/net/outbound.ts'
 import { headerSecrets, type Source } from '../inventory/reads.ts'
 import { createRedact, redactLine, type Redact } from '../redact.ts'
 import { LineCount, linesReply, Minutes } from './lines.ts'
-import { describeLabels, describeResult, MAX_SERIES, rangeOf } from './series.ts'
+import { findSource } from './named.ts'
+import {
+  describeResult,
+  describeWarnings,
+  MAX_SERIES,
+  newestLines,
+  rangeOf,
+} from './source-answers.ts'
 import { defineTool, done, Text, type ToolContext } from './tool.ts'
 
 /** Bytes of an answer. It is JSON, so a longer one can't be read. */
 const MAX_ANSWER = 4 * 1024 * 1024
 const DEFAULT_TIMEOUT_S = 20
-/** Characters of an error, and of a line. */
+/** Characters of an error. */
 const MAX_ERROR = 500
-const MAX_LINE = 2_000
 const DEFAULT_MINUTES = 60
 const DEFAULT_LINES = 100
 
@@ -35,7 +40,7 @@ export const queryMetricsTool = defineTool({
   effect: 'reads',
   takes: { query: Text(4_000, 'PromQL'), minutes: Minutes, source: SourceName },
   async run({ query, minutes, source: named }, context) {
-    const source = await findSource('prometheus', named, context)
+    const source = await findSource(context, 'prometheus', named)
     const now = context.clock.now()
     const range = minutes === undefined ? undefined : rangeOf(now, minutes)
     const time = String(Math.floor(now.getTime() / 1_000))
@@ -61,7 +66,7 @@ export const queryLogsTool = defineTool({
     source: SourceName,
   },
   async run({ query, minutes = DEFAULT_MINUTES, lines = DEFAULT_LINES, source }, context) {
-    const loki = await findSource('loki', source, context)
+    const loki = await findSource(context, 'loki', source)
     const range = rangeOf(context.clock.now(), minutes)
     const params = {
       ...{ query, limit: String(lines), direction: 'backward', step: `${range.step}s` },
@@ -80,46 +85,6 @@ export const queryLogsTool = defineTool({
 
 function rangeParams({ start, end, step }: ReturnType<typeof rangeOf>) {
   return { start: String(start), end: String(end), step: String(step) }
-}
-
-/** The newest lines of all streams, oldest first, each with its time and labels. */
-function newestLines(
-  streams: readonly JsonObject[],
-  most: number,
-  redact: Redact,
-): readonly string[] {
-  const entries = streams.flatMap(({ stream, values }) => {
-    const list = isList(values) ? values.filter(isList) : []
-    return list.map(([at, line]) => ({ stream, time: Number(at), line }))
-  })
-  const newest = entries.toSorted((a, b) => a.time - b.time).slice(-most)
-  return newest.map(({ stream, time, line }) => {
-    const text = redactLine(stringOf(line) ?? '', MAX_LINE, redact)
-    return `${timeText(time)} ${describeLabels(stream, redact)} ${text}`
-  })
-}
-
-/** A time in nanoseconds as people write it. */
-function timeText(nanoseconds: number): string {
-  const time = new Date(nanoseconds / 1e6)
-  return Number.isNaN(time.getTime()) ? 'at no time' : time.toISOString()
-}
-
-/** The source of this type with this name, or the only one. Throws a Fault that names them. */
-async function findSource(
-  type: Source['type'],
-  named: string | undefined,
-  { inventory }: ToolContext,
-): Promise<Source> {
-  const { sources = [] } = await inventory.current()
-  const fitting = sources.filter((one) => one.type === type)
-  const [first, ...others] = fitting
-  const isOnly = named === undefined && others.length === 0
-  const source = isOnly ? first : fitting.find(({ name }) => name === named)
-  if (source !== undefined) return source
-  if (first === undefined) throw badRequest(`The inventory has no source of the type ${type}.`)
-  const names = fitting.map(({ name }) => `"${name}"`).join(', ')
-  throw badRequest(`Name a source of the type ${type}; there are: ${names}.`)
 }
 
 /** Sends a query. Throws a Fault with what the source says of a query that it does not take. */
@@ -155,9 +120,4 @@ async function ask(
   if (status === 200 && answer?.['status'] === 'success') return { answer, redact }
   const said = stringOf(answer?.['error']) ?? text
   throw badRequest(`"${source.name}" answered ${status}: ${redactLine(said, MAX_ERROR, redact)}`)
-}
-
-function describeWarnings({ warnings }: JsonObject, redact: Redact): string {
-  const texts = isList(warnings) ? warnings.slice(0, 3).map(String) : []
-  return texts.map((text) => `\n(warning: ${redactLine(text, MAX_ERROR, redact)})`).join('')
 }

@@ -1,9 +1,17 @@
 import { escapeControls } from '../../../kernel/text.ts'
-import { isList, isObject, memberAt, objectOf, objectsOf } from '../../../kernel/json.ts'
+import {
+  isList,
+  isObject,
+  memberAt,
+  objectOf,
+  objectsOf,
+  stringOf,
+  type JsonObject,
+} from '../../../kernel/json.ts'
 import { firstWithin } from './lines.ts'
 import { redactLine, type Redact } from '../redact.ts'
 
-// Series of Prometheus, which Loki also gives for queries of metrics, as an answer shows them.
+// What Prometheus and Loki answer, as a model gets it: series of both, and lines of Loki.
 
 /** Series that are asked for and read: a short label each still fits an answer. */
 export const MAX_SERIES = 200
@@ -14,6 +22,9 @@ const MAX_TEXT = 12_000
 /** Characters of the labels of a series, and of a value. */
 const MAX_LABELS = 500
 const MAX_VALUE = 60
+/** Characters of a line, and of a warning. */
+const MAX_LINE = 2_000
+const MAX_WARNING = 500
 const MIN_STEP_S = 15
 const DAY_MINUTES = 24 * 60
 
@@ -65,7 +76,7 @@ function describeSeries(series: unknown, range: Range | undefined, redact: Redac
 }
 
 /** Labels as a query has them, with what could hide in a value escaped. */
-export function describeLabels(labels: unknown, redact: Redact): string {
+function describeLabels(labels: unknown, redact: Redact): string {
   const { __name__: name = '', ...others } = objectOf(labels)
   const pairs = Object.entries(others).map(([label, value]) => {
     return `${label}=${JSON.stringify(String(value))}`
@@ -89,4 +100,33 @@ function describePoint(
 function timeText(seconds: number): string {
   const time = new Date(seconds * 1_000)
   return Number.isNaN(time.getTime()) ? 'at no time' : `${time.toISOString().slice(0, 19)}Z`
+}
+
+/** The newest lines of all streams, oldest first, each with its time and labels. */
+export function newestLines(
+  streams: readonly JsonObject[],
+  most: number,
+  redact: Redact,
+): readonly string[] {
+  const entries = streams.flatMap(({ stream, values }) => {
+    const list = isList(values) ? values.filter(isList) : []
+    return list.map(([at, line]) => ({ stream, time: Number(at), line }))
+  })
+  const newest = entries.toSorted((a, b) => a.time - b.time).slice(-most)
+  return newest.map(({ stream, time, line }) => {
+    const text = redactLine(stringOf(line) ?? '', MAX_LINE, redact)
+    return `${lineTime(time)} ${describeLabels(stream, redact)} ${text}`
+  })
+}
+
+/** A time in nanoseconds as people write it. */
+function lineTime(nanoseconds: number): string {
+  const time = new Date(nanoseconds / 1e6)
+  return Number.isNaN(time.getTime()) ? 'at no time' : time.toISOString()
+}
+
+/** What a source says about an answer, on lines of its own. */
+export function describeWarnings({ warnings }: JsonObject, redact: Redact): string {
+  const texts = isList(warnings) ? warnings.slice(0, 3).map(String) : []
+  return texts.map((text) => `\n(warning: ${redactLine(text, MAX_WARNING, redact)})`).join('')
 }
