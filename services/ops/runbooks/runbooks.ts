@@ -28,7 +28,8 @@ export interface RunbookSource {
   current(): Promise<readonly Runbook[]>
 }
 
-const MAX_RUNBOOKS = 100
+/** A folder of something else may have any number. */
+const MAX_FILES = 100
 const MAX_BYTES = 64 * 1024
 const MAX_DESCRIPTION = 1_024
 /** What a repository of runbooks has besides. */
@@ -65,13 +66,19 @@ export function openRunbooks(folder: () => string | undefined, log: Log): Runboo
 export async function readRunbooks(folder: string) {
   const problems: RunbookProblem[] = []
   const runbooks = new Map<string, Runbook>()
-  for (const { name, file } of await listFiles(folder, problems)) {
+  const files = await listFiles(folder, problems)
+  const [beyond] = files.slice(MAX_FILES)
+  if (beyond !== undefined) {
+    const more = files.length - MAX_FILES - 1
+    const problem = `it and ${more} more come after the first ${MAX_FILES}`
+    problems.push({ file: beyond.file, problem })
+  }
+  for (const { name, file } of files.slice(0, MAX_FILES)) {
     try {
       const runbook = await readRunbook(name, file)
       if (runbook === undefined) continue
       const other = runbooks.get(name)
       if (other !== undefined) throw new SyntaxError(`${other.file} has the same name`)
-      if (runbooks.size === MAX_RUNBOOKS) throw new SyntaxError(`${MAX_RUNBOOKS} come before it`)
       runbooks.set(name, runbook)
     } catch (error) {
       problems.push({ file, problem: messageOf(error) })

@@ -13,7 +13,7 @@ import { redactLine, type Redact } from '../redact.ts'
 
 // What Prometheus and Loki answer, as a model gets it: series of both, and lines of Loki.
 
-/** Series that are asked for and read: a short label each still fits an answer. */
+/** Series that are asked for and read; fewer are shown where their labels are long. */
 export const MAX_SERIES = 200
 /** Points of a series. */
 const MAX_POINTS = 60

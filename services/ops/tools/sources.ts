@@ -18,6 +18,7 @@ import {
   MAX_SERIES,
   newestLines,
   rangeOf,
+  type Range,
 } from './source-answers.ts'
 import { defineTool, done, Text, type ToolContext } from './tool.ts'
 
@@ -83,7 +84,7 @@ export const queryLogsTool = defineTool({
   },
 })
 
-function rangeParams({ start, end, step }: ReturnType<typeof rangeOf>) {
+function rangeParams({ start, end, step }: Range) {
   return { start: String(start), end: String(end), step: String(step) }
 }
 
