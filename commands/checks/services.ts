@@ -1,8 +1,9 @@
 import { messageOf } from '../../kernel/log.ts'
 import { findProgram } from '../../kernel/processes/run.ts'
 import { withoutToken } from '../../services/hooks/recoveries/schedule.ts'
-import { INVENTORY_FILE } from '../../services/ops/inventory/inventory.ts'
+import { INVENTORY_FILE, type Service } from '../../services/ops/inventory/inventory.ts'
 import { readJsonFile, type FileKind } from '../../services/ops/inventory/json-file.ts'
+import { missingRunbooks, readRunbooks } from '../../services/ops/runbooks/runbooks.ts'
 import { PRICES_FILE } from '../../services/ops/runners/budget.ts'
 import { probeSandbox } from '../../services/ops/tools/sandbox.ts'
 import { fail, ok, warn, type Findings } from '../output.ts'
@@ -12,8 +13,10 @@ import { recoverySchedule, type ConfigSource } from '../configuration.ts'
 export async function agentFindings({ current }: ConfigSource, path: string) {
   const services = await fileFinding('inventory', INVENTORY_FILE, current.OPS_INVENTORY)
   const costs = await fileFinding('prices', PRICES_FILE, current.OPS_PRICES)
-  const findings = [...services.findings, ...costs.findings, ...runnerFindings(current, path)]
-  const { readonly: commands = [] } = services.content ?? {}
+  const { readonly: commands = [], services: listed = [] } = services.content ?? {}
+  const runbooks = await runbookFindings(current.OPS_RUNBOOKS, listed)
+  const files = [...services.findings, ...costs.findings, ...runbooks]
+  const findings = [...files, ...runnerFindings(current, path)]
   if (commands.length > 0) findings.push(await sandboxFinding(current.OPS_UNSANDBOXED, path))
   return findings
 }
@@ -31,6 +34,24 @@ async function fileFinding<T>(
     const problem = `${messageOf(error)}: correct it; ops does not start without it`
     return { findings: [fail(what, problem)] }
   }
+}
+
+/** Checks the folder of runbooks, and the names of runbooks in the inventory. */
+async function runbookFindings(folder: string | undefined, services: readonly Service[]) {
+  const what = 'runbooks'
+  const { runbooks, problems } =
+    folder === undefined ? { runbooks: [], problems: [] } : await readRunbooks(folder)
+  const found = folder === undefined ? [] : [ok(what, `${folder}: ${runbooks.length}`)]
+  const remedy = folder === undefined ? 'set OPS_RUNBOOKS' : 'write it, or correct the inventory'
+  return [
+    ...(problems.length === 0 ? found : []),
+    ...problems.map(({ file, problem }) => {
+      return warn(what, `${file} is left out: ${problem}; correct or move it`)
+    }),
+    ...missingRunbooks(services, runbooks).map(({ where, runbook }) => {
+      return warn(what, `${where} names "${runbook}", which is not there: ${remedy}`)
+    }),
+  ]
 }
 
 /**

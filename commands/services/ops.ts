@@ -13,6 +13,7 @@ import type { Config } from '../../services/ops/config.ts'
 import { openCheckRegistry } from '../../services/ops/checks/registry.ts'
 import { openInventory, type InventorySource } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
+import { openRunbooks, type RunbookSource } from '../../services/ops/runbooks/runbooks.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { openPrices, type PriceSource } from '../../services/ops/runners/budget.ts'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
@@ -47,6 +48,9 @@ export const openService: OpenService = async (context) => {
     log,
   })
   const secrets = joined(followSecrets(config), registry.secrets)
+  const runbooks = openRunbooks(() => config.current.OPS_RUNBOOKS, log)
+  // Logs at the start which files are left out.
+  await runbooks.current()
   const prices = await openPrices(() => config.current.OPS_PRICES, log)
   const siteUrl = (site: ServiceName) => {
     return placeOf(site, config).baseUrl ?? addresses().get(site) ?? ''
@@ -77,7 +81,7 @@ export const openService: OpenService = async (context) => {
       lines: config.current.OPS_LINES_RETENTION_DAYS,
     }),
     dryRun: dryRunOf(config),
-    runner: openRunners(context, inventory, secrets, sandbox, prices, offers),
+    runner: openRunners(context, inventory, runbooks, secrets, sandbox, prices, offers),
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     alertMaxTier: () => config.current.OPS_ALERT_MAX_TIER ?? config.current.OPS_MAX_TIER,
     investigateCooldownS: () => config.current.OPS_INVESTIGATE_COOLDOWN_S,
@@ -192,6 +196,7 @@ function dryRunOf(config: ConfigSource) {
 function openRunners(
   { db, log, config, addresses }: ServiceContext,
   inventory: InventorySource,
+  runbooks: RunbookSource,
   secrets: () => readonly string[],
   sandbox: Sandbox,
   prices: PriceSource,
@@ -203,6 +208,7 @@ function openRunners(
     db,
     log,
     inventory,
+    runbooks,
     clock: systemClock,
     redact,
     sandbox,

@@ -31,6 +31,11 @@ export interface ProcessOptions {
   kill?: AbortSignal
 }
 
+interface CommandOptions extends ProcessOptions {
+  /** How much of its output is kept. */
+  outputBytes?: number | undefined
+}
+
 interface RunOptions extends ProcessOptions {
   /** Sent to the process group one after the other, with time in between to leave. */
   stopSignals: readonly NodeJS.Signals[]
@@ -72,7 +77,7 @@ export type CommandResult = Awaited<ReturnType<typeof runCommand>>
 /** A process in a group of its own. */
 type Child = ChildProcess & { stdin: Writable | null; stdout: Socket; stderr: Socket }
 
-const OUTPUT_BYTES = 64 * 1024
+const DEFAULT_OUTPUT_BYTES = 64 * 1024
 /** The variables that every process gets: none of them is secret. */
 const INHERITED = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'XDG_RUNTIME_DIR']
 /** How long a process group may take to leave after a signal. */
@@ -84,17 +89,20 @@ const LAST_OUTPUT_LOOKS = 10
 export const MAX_STOP_MS = GRACE_MS + LAST_OUTPUT_MS
 
 /**
- * Runs a command to its end, the time-out or the signal, and collects its output. Its group is
- * gone afterwards, unless it exited with 0 and may leave something. Never rejects.
+ * Runs a command to its end, the time-out or the signal, and collects the beginning of its output.
+ * Its group is gone afterwards, unless it exited with 0 and may leave something. Never rejects.
  */
-export async function runCommand(argv: readonly string[], options: ProcessOptions) {
+export async function runCommand(
+  argv: readonly string[],
+  { outputBytes = DEFAULT_OUTPUT_BYTES, ...options }: CommandOptions,
+) {
   const chunks: Buffer[] = []
   let size = 0
   const end = await runProcess(argv, {
     ...options,
     stopSignals: ['SIGTERM', 'SIGKILL'],
     onOutput(bytes) {
-      if (size < OUTPUT_BYTES) chunks.push(bytes.subarray(0, OUTPUT_BYTES - size))
+      if (size < outputBytes) chunks.push(bytes.subarray(0, outputBytes - size))
       size += bytes.length
     },
   })
@@ -106,7 +114,7 @@ export async function runCommand(argv: readonly string[], options: ProcessOption
     // Standard output and error together.
     output: Buffer.concat(chunks).toString('utf8'),
     // It wrote more, or was stopped before it had written everything.
-    isCut: why !== null || size >= OUTPUT_BYTES,
+    isCut: why !== null || size >= outputBytes,
     problem: why === null ? null : `it ${why}`,
     missing: end.missing,
   }

@@ -84,6 +84,7 @@ export const opsVariables = {
     default: 'claude',
   },
   OPS_INVENTORY: jsonFile,
+  OPS_RUNBOOKS: { ...path('a folder'), counts: 'at once' },
   OPS_PRICES: jsonFile,
   OPS_SESSION_BUDGET_USD: budget,
   OPS_DAY_BUDGET_USD: budget,

@@ -158,6 +158,35 @@ t.test('what the operations agent needs: its files', async (t) => {
   t.same(open.about('sandbox'), [`warn commands of the inventory run without: ${problem}`])
 })
 
+t.test('what the operations agent needs: its runbooks', async (t) => {
+  const folder = await temporaryFolder(t, 'runbooks')
+  const inventory = join(folder, 'inventory.json')
+  const checks = [{ type: 'memory', runbook: 'memory' }]
+  const services = [{ name: 'web', runbook: 'disk', checks }]
+  await writeFile(inventory, JSON.stringify({ services }))
+  const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  const env = { ...data, OPS_INVENTORY: inventory, OPS_RUNBOOKS: folder }
+  const text = (name: string): string => `---\nname: ${name}\ndescription: x\n---\n`
+  await writeFile(join(folder, 'disk.md'), text('disk'))
+  await writeFile(join(folder, 'memory.md'), text('memory'))
+  t.same((await check(env)).about('runbooks'), [`ok ${folder}: 2`])
+  await writeFile(join(folder, 'memory.md'), 'x')
+  const file = join(folder, 'memory.md')
+  const why = 'it has no front matter between two lines of ---'
+  const wrong = await check(env)
+  t.equal(wrong.code, 0, 'ops starts all the same')
+  t.same(wrong.about('runbooks'), [
+    `warn ${file} is left out: ${why}; correct or move it`,
+    'warn service "web" names "memory", which is not there: write it, or correct the inventory',
+  ])
+  const away = await check({ ...env, OPS_RUNBOOKS: join(folder, 'nothing') })
+  t.match(away.about('runbooks'), [/^warn .*nothing is left out: it can't be read: ENOENT/])
+  t.same((await check({ ...data, OPS_INVENTORY: inventory })).about('runbooks'), [
+    'warn service "web" names "disk", which is not there: set OPS_RUNBOOKS',
+    'warn service "web" names "memory", which is not there: set OPS_RUNBOOKS',
+  ])
+})
+
 t.test('what the operations agent needs: its runner', async (t) => {
   const folder = await temporaryFolder(t, 'programs')
   const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t), PATH: `/nowhere:${folder}` }

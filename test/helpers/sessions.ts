@@ -91,6 +91,7 @@ export async function openTimedSessions(
     ...{ db, clock, log, redact },
     sandbox: openSandbox({ log, unsandboxed: () => false, hidden: () => [] }),
     inventory: { current: async () => ({ services: [] }), isOurs: () => false },
+    runbooks: { current: async () => [] },
     dryRun: async () => false,
     budgets: () => ({ session: undefined, day: undefined }),
     maxTurns: () => 1_000,

@@ -63,13 +63,13 @@ t.test('both lists are short enough to be read', async (t) => {
   )
   for (const [files, max] of [
     [first, 4_500],
-    [second, 2_800],
+    [second, 3_000],
   ] as const) {
     t.ok(linesOf(files) <= max, `${linesOf(files)} lines, ${max} at most`)
   }
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
   t.match(readme, /4,500 lines/)
-  t.match(readme, /2,800/)
+  t.match(readme, /3,000/)
 })
 
 t.test('what decides imports nothing else', async (t) => {

@@ -4,10 +4,14 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { t } from 'tap'
 import { messageOf } from '../../kernel/log.ts'
-import { startProbe } from '../helpers/ops.ts'
+import { backends } from '../helpers/backends.ts'
+import { startModel } from '../helpers/model.ts'
+import type { Call } from '../helpers/model.ts'
+import { ended, inventoryFile, startOps, startProbe } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { recordProcess, runFolder } from '../helpers/program.ts'
+import { useTools } from '../helpers/tools.ts'
 import { until } from '../helpers/until.ts'
 import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
 
@@ -117,6 +121,30 @@ await t.test('containers of Podman', { skip: lacks(deploymentParts.podman) }, as
   ]) {
     t.match(found[0], part)
   }
+
+  const model = await startModel(t)
+  const logs = ['worker', 'terminal', 'nobody'].map((container) => ({ container, socket }))
+  const OPS_INVENTORY = await inventoryFile(t, { services: [{ name: 'shop', checks: [], logs }] })
+  const ops = await startOps(t, backends[1], { ...model.env, OPS_INVENTORY })
+  await ended(ops)
+  const log = (name: string, args: object = {}): Call => {
+    return ['read_log', { service: 'shop', log: name, ...args }]
+  }
+  const answers = await useTools(t, { model, ops }, [
+    log('worker'),
+    log('worker', { contains: 'err' }),
+    log('worker', { lines: 1, minutes: 60 }),
+    log('terminal'),
+    log('nobody'),
+  ])
+  t.match(answers, [
+    /^\d{4}-\S+ out\n\d{4}-\S+ err$/,
+    /^\(searched: 2 lines\)\n\d{4}-\S+ err$/,
+    /^\d{4}-\S+ err$/,
+    /^\d{4}-\S+ hello$/,
+    'Error: There is no such container.',
+  ])
+
   await podman('rm', '--force', '--time', '1', 'db', 'worker', 'terminal', 'looping')
   t.equal((await lookAt([all])).good['containers'], true)
 })

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { t } from 'tap'
-import type { Test } from 'tap'
+import { docker, framed, startEngine } from '../helpers/containers.ts'
+import type { Engine } from '../helpers/containers.ts'
 import { startProbe } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -11,66 +12,10 @@ import { secret } from '../helpers/secrets.ts'
 const key = secret('model-key')
 const { lookAt } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
 
-/** What an engine says of its containers: by their names, and logs as bytes in base64. */
-type Engine = {
-  readonly version: string
-  readonly list: readonly object[]
-  readonly unhealthy: readonly object[]
-  readonly containers: Readonly<Record<string, object>>
-  readonly logs: Readonly<Record<string, string>>
-}
-
 /** As Podman 4.3.1 of Debian 12 answered. */
 const podman: Engine = JSON.parse(
   readFileSync(join(ROOT, 'test', 'fixtures', 'containers', 'podman-4.3.1.json'), 'utf8'),
 )
-
-/** A container as Docker's API has it in its document. */
-function docker(name: string, state: object, more: object = {}): object {
-  const Config = { Tty: false, Env: ['TOKEN=hidden'] }
-  return { Id: name, Name: `/${name}`, State: state, RestartCount: 0, Config, ...more }
-}
-
-/** The log of a container without a terminal: frames of standard output. */
-function framed(...texts: readonly string[]): string {
-  const frames = texts.map((text) => {
-    const header = Buffer.from([1, 0, 0, 0, 0, 0, 0, 0])
-    header.writeUInt32BE(Buffer.byteLength(text), 4)
-    return Buffer.concat([header, Buffer.from(text)])
-  })
-  return Buffer.concat(frames).toString('base64')
-}
-
-/** Answers as the engine does, at a socket of its own; gives it, and the requests that came. */
-async function startEngine(t: Test, engine: Engine, refused?: number) {
-  const requests: string[] = []
-  const server = createServer(({ method = '', url = '' }, response) => {
-    requests.push(`${method} ${url}`)
-    response.setHeader('Api-Version', engine.version)
-    const { pathname, searchParams } = new URL(url, 'http://engine')
-    const path = pathname.replace(`/v${engine.version}`, '')
-    const [, , name = '', what] = path.split('/')
-    const found = (value: unknown): void => {
-      if (value === undefined) response.statusCode = 404
-      response.end(JSON.stringify(value ?? { message: `No such container: ${name}` }))
-    }
-    if (path === '/_ping') return void response.end('OK')
-    if (refused !== undefined) return void response.writeHead(refused).end()
-    if (path === pathname) return void response.writeHead(400).end('a path without a version')
-    if (path !== '/containers/json' && what === 'logs') {
-      return void response.end(Buffer.from(engine.logs[name] ?? '', 'base64'))
-    }
-    if (path !== '/containers/json') return found(engine.containers[name])
-    found(searchParams.get('filters') === null ? engine.list : engine.unhealthy)
-  })
-  const socket = join(await temporaryFolder(t, 'engine'), 'engine.sock')
-  await new Promise<void>((resolve) => server.listen(socket, resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { socket, requests }
-}
 
 t.test('container: what Podman says of containers', async (t) => {
   const looping = podman.containers['looping'] as { State: object }

@@ -188,7 +188,9 @@ await t.test('operations within their limits', async (t) => {
           const [name, args] = operation('restart', at % 10 === 9 ? 'other blog' : 'other shop')
           const db = clients[at % 2]
           if (db === undefined) throw new Error('no client')
-          const options = { db, clock: systemClock, log, inventory, redact, sandbox, dryRun }
+          const runbooks = { current: async () => [] }
+          const shared = { db, clock: systemClock, log, inventory, runbooks }
+          const options = { ...shared, redact, sandbox, dryRun }
           return callTool(name, args, { ...options, job })
         }),
       )

@@ -284,9 +284,9 @@ t.test('one that takes no stream_options is asked without', async (t) => {
     t.same(
       sent,
       [
-        [true, 8],
-        [false, 8],
-        [false, 8],
+        [true, 9],
+        [false, 9],
+        [false, 9],
       ],
       from,
     )

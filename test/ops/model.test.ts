@@ -13,7 +13,9 @@ import { until } from '../helpers/until.ts'
 const [, postgres] = backends
 
 const TIER_1 =
-  'escalate,list_services,read_alert,read_events,recall,record_event,remember,run_check'.split(',')
+  'escalate,list_services,read_alert,read_events,read_runbook,recall,record_event,remember,run_check'.split(
+    ',',
+  )
 
 /** All memories by what they say. */
 async function memories(ops: OpsServer): Promise<ReadonlyMap<string, Memory>> {
@@ -158,10 +160,10 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
     t.same(
       chain.map(({ model, tools }) => [model, tools?.length]),
       [
-        ['model-one', 8],
-        ['model-two', 13],
-        ['model-three', 14],
-        ['model-three', 14],
+        ['model-one', 9],
+        ['model-two', 17],
+        ['model-three', 18],
+        ['model-three', 18],
       ],
     )
   })

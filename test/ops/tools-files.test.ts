@@ -1,14 +1,13 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { calls, inTier, says, startModel } from '../helpers/model.ts'
-import type { Call, Model } from '../helpers/model.ts'
+import { calls, says, startModel } from '../helpers/model.ts'
+import type { Call } from '../helpers/model.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
-import type { OpsServer } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
+import { useTools } from '../helpers/tools.ts'
 
 const folder = await temporaryFolder(t, 'tools')
 const within = (...names: readonly string[]): string => join(folder, ...names)
@@ -56,26 +55,7 @@ await ended(ops)
 
 /** Calls tools in one turn of a session of tier 2, and gives what they answered. */
 function use(...list: readonly Call[]): Promise<readonly string[]> {
-  return useOf(t, { model, ops }, list)
-}
-
-async function useOf(
-  t: Test,
-  { model, ops }: { model: Model; ops: OpsServer },
-  list: readonly Call[],
-): Promise<readonly string[]> {
-  let answers: readonly string[] = []
-  model.answer(
-    inTier(2, ({ step, results }) => {
-      if (step === 0) return calls(...list)
-      answers = results
-      return says('Done.')
-    }),
-  )
-  await trigger(ops)
-  t.match(await ended(ops), { tier: 2, status: 'completed' })
-  t.equal(answers.length, list.length)
-  return answers
+  return useTools(t, { model, ops }, list)
 }
 
 t.test('read_file reads within the repositories and the listed folders', async (t) => {
@@ -95,6 +75,18 @@ t.test('read_file reads within the repositories and the listed folders', async (
   for (const [at, [path, wanted]] of paths.entries()) t.match(answers[at], wanted, path)
   const [part] = await use(['read_file', { path: 'shop/app.conf', from_line: 2, lines: 2 }])
   t.equal(part, 'shop/app.conf, lines 2 to 3 of 5:\ntwo\nthree')
+  const found = await use(
+    ['read_file', { path: 'shop/app.conf', contains: 'o', lines: 1 }],
+    ['read_file', { path: 'shop/app.conf', contains: 'o', from_line: 3 }],
+    ['read_file', { path: 'shop/app.conf', contains: '.*' }],
+    ['read_file', { path: 'shop/large.log', contains: 'the end' }],
+  )
+  t.same(found.slice(0, 3), [
+    '(older lines left out: 2; searched: 5 lines)\n4: four',
+    '(searched: 3 lines)\n4: four',
+    'Not in 5 lines.',
+  ])
+  t.match(found[3], /^\(searched: the newest \d{6} lines\)\n\d{6}: the end$/)
 })
 
 t.test('nothing leads out of them', async (t) => {
@@ -170,7 +162,7 @@ t.test('of Gatehouse itself http_get reads how it is, and nothing that it holds'
   const elsewhere = base.replace('127.0.0.1', 'localhost.')
   const urls = [...paths.map((path) => base + path), `${elsewhere}/config`]
   const call = urls.map((url): Call => ['http_get', { url }])
-  const [health, ...others] = await useOf(t, { model: own, ops: server }, call)
+  const [health, ...others] = await useTools(t, { model: own, ops: server }, call)
   t.match(health, /^status: 200\n.*"status":"ok"/s)
   for (const [at, answer] of others.entries())
     t.equal(answer, 'Error: Of Gatehouse itself only /healthz can be read.', `${urls[at + 1]}`)
@@ -254,6 +246,6 @@ t.test('list_services: a long list has pages, and each says how to get the next'
   ])
   t.same(text.split('\n'), expected, 'together they are the list')
   t.match(pages.join('\n'), /^service 70 \(continued\)\n {2}check /m)
-  const [beyond] = await useOf(t, { model, ops }, [['list_services', { offset: 9_999 }]])
+  const [beyond] = await useTools(t, { model, ops }, [['list_services', { offset: 9_999 }]])
   t.equal(beyond, 'Error: The list has 499 lines: offset must be less than that.')
 })

@@ -110,7 +110,7 @@ t.test('the journal is asked for what was meant, and commands get nothing secret
     readonly: [['env'], ['big'], ['leaves'], ['stays']],
     env: { OPS_UNSANDBOXED: 'true' },
   })
-  const usual = '--no-pager --quiet --output=short-iso'
+  const usual = '--no-pager --quiet --output=short-iso --reverse'
   t.same(answers.slice(0, 2), [
     `${usual} --lines=5 --unit=shop@1.service --since=-10min --priority=err`,
     `${usual} --lines=100`,

@@ -57,6 +57,16 @@ export const deploymentParts = {
     find: () => onPath('prometheus-alertmanager'),
   },
   openssl: { name: 'OpenSSL', debianPackage: 'openssl', find: () => onPath('openssl') },
+  journal: {
+    name: 'journalctl and systemd-journal-remote',
+    debianPackage: 'systemd systemd-journal-remote',
+    find: () => onPath('journalctl') && journalWriter(),
+  },
+  prometheus: {
+    name: 'Prometheus',
+    debianPackage: 'prometheus',
+    find: () => onPath('prometheus'),
+  },
   podman: {
     name: 'Podman, runc and BusyBox',
     debianPackage: 'podman runc busybox-static',
@@ -95,6 +105,12 @@ export function postgresPrograms(): string | undefined {
   return [...folders, ...debianFolders()].find((folder) =>
     ['initdb', 'postgres'].every((program) => isProgram(join(folder, program))),
   )
+}
+
+/** The program that makes journals of texts: in systemd's own folder. */
+export function journalWriter(): string | undefined {
+  const places = ['/usr/lib/systemd', '/lib/systemd']
+  return places.map((place) => join(place, 'systemd-journal-remote')).find(isProgram)
 }
 
 /** Path of a program on the PATH or in Debian's usual places. */

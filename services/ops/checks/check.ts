@@ -3,6 +3,7 @@ import type { Beat, State } from '../../../db/ops/checks.ts'
 import { Level } from '../../../db/notices.ts'
 import { parseDuration } from '../../../kernel/time.ts'
 import type { Redaction } from '../redact.ts'
+import { RunbookName } from '../runbooks/runbooks.ts'
 
 /** The result of a check, in one line for people. */
 export interface Finding {
@@ -43,6 +44,8 @@ const COMMON = {
   /** Level of the event when the check is not as it should be; `warn` under `critical`. */
   level: Type.Optional(Level),
   investigate: Type.Optional(Investigate),
+  /** What sessions read when it is not as it should be. */
+  runbook: Type.Optional(RunbookName),
 }
 
 const DEFAULT_EVERY_S = 60

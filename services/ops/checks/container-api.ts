@@ -1,7 +1,11 @@
+import Type from 'typebox'
 import { codeOf } from '../../../kernel/log.ts'
 import { parseJson } from '../../../kernel/json.ts'
 import { failed, unknown, type Finding } from './check.ts'
 import { exchange, type CheckAnswer } from './exchange.ts'
+
+/** A name or an id, as it stands in a path of the API. */
+export const ContainerName = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,250}$' })
 
 /** Where Docker and Podman listen. */
 const SOCKETS = ['/var/run/docker.sock', '/run/podman/podman.sock']

@@ -2,9 +2,9 @@ import Type from 'typebox'
 import { memberAt, numberOf, objectsOf, stringOf, type JsonObject } from '../../../kernel/json.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { redactLine, type Redaction } from '../redact.ts'
-import { createLineCleaner, createLineSplitter } from '../sessions/output-lines.ts'
 import { defineCheck, failed, passed, Path, type CheckContext, type Finding } from './check.ts'
-import { jsonOf, openContainerApi, textOfFrames, type ContainerApi } from './container-api.ts'
+import { ContainerName, jsonOf, openContainerApi, type ContainerApi } from './container-api.ts'
+import { readContainerLog } from './container-log.ts'
 
 const DEFAULT_LOG_LINES = 3
 const LIST_BYTES = 4 * 1024 * 1024
@@ -20,7 +20,7 @@ const JUST_MS = 10_000
 /** A container runs and is healthy; without a name, none is unhealthy, restarting or failed. */
 export const containerCheck = defineCheck('container', {
   takes: {
-    container: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,250}$' })),
+    container: Type.Optional(ContainerName),
     socket: Type.Optional(Path),
     /** Lines of its log in the message. */
     log_lines: Type.Optional(Type.Integer({ minimum: 0, maximum: 20 })),
@@ -151,32 +151,16 @@ async function logOf(
   { lines, isTerminal, redact }: { lines: number; isTerminal: boolean; redact: Redaction },
 ): Promise<string> {
   if (lines === 0) return ''
-  const path = `/containers/${encodeURIComponent(name)}/logs?stdout=1&stderr=1&tail=${lines}`
-  let answer
+  let log
   try {
-    answer = await api.get(path, LOG_BYTES)
+    log = await readContainerLog(api, name, { lines, isTerminal, maxBytes: LOG_BYTES }, redact)
   } catch (error) {
     return `(it can't be read: ${messageOf(error)})`
   }
-  const { status, body } = answer
-  if (status !== 200) return `(it can't be read: GET was answered with ${status})`
-  const text = isTerminal ? body.toString('utf8') : textOfFrames(body)
-  const clean = cleanLines(text, redact)
-  // The end of a cut line may be half of a secret.
-  const whole = body.length < LOG_BYTES ? clean : clean.slice(0, -1)
-  if (clean.length > whole.length && whole.length === 0) return '(a line that is too long)'
-  return whole
+  if ('status' in log) return `(it can't be read: GET was answered with ${log.status})`
+  if (log.isCut && log.lines.length === 0) return '(a line that is too long)'
+  return log.lines
     .map((line) => line.slice(0, MAX_LINE))
     .join(' | ')
     .toWellFormed()
-}
-
-/** Without secrets and what controls a terminal, and without empty lines. */
-function cleanLines(text: string, redact: Redaction): readonly string[] {
-  const cleaner = createLineCleaner(redact)
-  const at = new Date()
-  const splitter = createLineSplitter(redact, (line) => cleaner.add({ ...line, at }))
-  splitter.write('text', text)
-  splitter.endLine()
-  return cleaner.take(true).flatMap((line) => line.text.trim() || [])
 }

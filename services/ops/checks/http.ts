@@ -143,9 +143,14 @@ function addressMistake(check: HttpCheck): Mistake | undefined {
     return [`/${ofTls}`, 'must not be there without https in the url']
   }
   if (ca !== undefined && insecure === true) return ['/ca', 'must not be there with insecure']
-  return Object.entries(headers).every(isHeader)
+  return areHeaders(headers)
     ? undefined
     : ['/headers', 'must be names of HTTP headers with values of one line']
+}
+
+/** Whether these can be the headers of a request. */
+export function areHeaders(headers: Readonly<Record<string, string>>): boolean {
+  return Object.entries(headers).every(isHeader)
 }
 
 function isHeader([name, value]: readonly [string, string]): boolean {

@@ -4,7 +4,9 @@ import { followJsonFile, type FileKind } from './json-file.ts'
 import Type from 'typebox'
 import { isObject } from '../../../kernel/json.ts'
 import { fits, mismatchOf } from '../../../kernel/validate.ts'
-import { Argv, Investigate, Path } from '../checks/check.ts'
+import { Argv, Investigate, Path, type Mistake } from '../checks/check.ts'
+import { RunbookName } from '../runbooks/runbooks.ts'
+import { ServiceLog, logMistake, logName, Source, sourceMistake } from './reads.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 const closed = { additionalProperties: false }
@@ -42,6 +44,10 @@ export const Service = Type.Object(
     operations: Type.Optional(Type.Array(Operation, { maxItems: 50 })),
     /** Of its critical checks, unless they say otherwise. */
     investigate: Type.Optional(Investigate),
+    /** What sessions read when something is wrong with it. */
+    runbook: Type.Optional(RunbookName),
+    /** What `read_log` reads. */
+    logs: Type.Optional(Type.Array(ServiceLog, { maxItems: 50 })),
   },
   closed,
 )
@@ -64,6 +70,10 @@ export const Inventory = Type.Object(
     services: Type.Array(Service, { maxItems: 1_000 }),
     /** Folders in which tier 2 may read files, beside the repositories. */
     roots: Type.Optional(Type.Array(Path)),
+    /** Whether `journal` reads the host's whole journal; true when absent. */
+    journal: Type.Optional(Type.Boolean()),
+    /** Servers of metrics and of logs that tier 2 may ask. */
+    sources: Type.Optional(Type.Array(Source, { maxItems: 50 })),
     /** A list of words is a command without the network. */
     readonly: Type.Optional(Type.Array(Type.Unsafe<readonly string[] | ReadonlyCommand>({}))),
   },
@@ -128,9 +138,11 @@ function readInventory(value: unknown): Inventory {
   const twice = firstTwin(inventory.services.map(({ name }) => name))
   if (twice !== undefined) throw new SyntaxError(`has service "${twice}" twice`)
   for (const [at, service] of inventory.services.entries()) {
-    refuseChecks(service, `/services/${at}/checks`)
+    refuseMistakes(service.checks, `/services/${at}/checks`, mistakeIn)
     refuseOperations(service)
+    refuseLogs(service, `/services/${at}/logs`)
   }
+  refuseSources(inventory)
   for (const [at, command] of (inventory.readonly ?? []).entries()) {
     const where = `/readonly/${at}`
     if (isObject(command)) refuseMismatch(where, ReadonlyCommand, command)
@@ -139,15 +151,6 @@ function readInventory(value: unknown): Inventory {
     }
   }
   return inventory
-}
-
-function refuseChecks({ checks }: Service, where: string): void {
-  for (const [at, check] of checks.entries()) {
-    const mistake = mistakeIn(check)
-    if (mistake === undefined) continue
-    const [path, expected] = mistake
-    throw wrong(`${where}/${at}${path} ${expected}`)
-  }
 }
 
 function refuseOperations({ name, checks, operations = [] }: Service): void {
@@ -160,6 +163,31 @@ function refuseOperations({ name, checks, operations = [] }: Service): void {
     const known = names.map((one) => `"${one}"`).join(', ') || 'none'
     const missing = `has no check "${verify}" in service "${name}"`
     throw new SyntaxError(`${missing} to verify "${operation}"; there are: ${known}`)
+  }
+}
+
+function refuseLogs({ name, logs = [] }: Service, where: string): void {
+  refuseMistakes(logs, where, logMistake)
+  const twice = firstTwin(logs.map(logName))
+  if (twice !== undefined) throw new SyntaxError(`has log "${twice}" twice in service "${name}"`)
+}
+
+function refuseSources({ sources = [] }: Inventory): void {
+  refuseMistakes(sources, '/sources', sourceMistake)
+  const twice = firstTwin(sources.map(({ name }) => name))
+  if (twice !== undefined) throw new SyntaxError(`has source "${twice}" twice`)
+}
+
+function refuseMistakes<T>(
+  parts: readonly T[],
+  where: string,
+  mistakeOf: (part: T) => Mistake | undefined,
+): void {
+  for (const [at, part] of parts.entries()) {
+    const mistake = mistakeOf(part)
+    if (mistake === undefined) continue
+    const [path, expected] = mistake
+    throw wrong(`${where}/${at}${path} ${expected}`)
   }
 }
 

@@ -13,7 +13,7 @@ import { operationMarker } from '../sessions/leases.ts'
 import { done, refused, type ToolContext, type ToolResult } from '../tools/tool.ts'
 
 /** What runs an operation: a session, or an instance after a person's approval. */
-export interface OperationContext extends Omit<ToolContext, 'job' | 'sandbox'> {
+export interface OperationContext extends Omit<ToolContext, 'job' | 'sandbox' | 'runbooks'> {
   job: { session: { id: number | null }; marker: string; signal: AbortSignal }
 }
 

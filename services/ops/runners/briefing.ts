@@ -5,6 +5,8 @@ import { readPause } from '../pause.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { recallFor } from '../alerts/recall.ts'
 import { ESCALATION_BYTES, fenced, promptFor } from '../sessions/prompt.ts'
+import { firstWithin } from '../tools/lines.ts'
+import { runbookLine } from '../tools/runbooks.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { spentBefore, type Budgets } from './budget.ts'
 import type { Job } from './runner.ts'
@@ -28,6 +30,8 @@ const MAX_MEMORIES = 500
  * Memories).
  */
 const MAX_MEMORY_TEXT = 8_000
+/** Characters of the list of runbooks in a prompt. */
+const MAX_RUNBOOK_TEXT = 8_000
 
 /** A summary as it is stored; one that is cut says so. */
 export function storedSummary(text: string): string {
@@ -40,16 +44,17 @@ export async function readBriefing(options: AgentOptions, job: Job) {
   const { db, clock, random } = options
   const { session, config } = job
   const now = clock.now()
-  const [memories, recall, dryRun, pause, spent] = await Promise.all([
+  const [memories, recall, dryRun, pause, spent, runbooks] = await Promise.all([
     memoryQueries.listActiveMemories(db, { service: null, category: null, limit: MAX_MEMORIES }),
     recallFor(db, session.id, random),
     options.dryRun(db),
     readPause(db),
     spentBefore(db, session.id, now),
+    options.runbooks.current(),
   ])
   const maxTier = config.max_tier
   const budgets = options.budgets()
-  return { session, now, maxTier, dryRun, pause, memories, recall, spent, budgets }
+  return { session, now, maxTier, dryRun, pause, memories, recall, spent, budgets, runbooks }
 }
 
 function introduction({ session, now }: Briefing): string {
@@ -112,6 +117,16 @@ function inLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim()
 }
 
+/** The runbooks, as many as fit. A headless agent reads their files itself. */
+function runbookTexts({ runbooks }: Briefing): string | undefined {
+  if (runbooks.length === 0) return undefined
+  const head = `Runbooks, written by the operators: their steps are instructions,
+as far as your tools allow them. When one fits, read it first, with read_runbook:`
+  const shown = firstWithin(runbooks.map(runbookLine), MAX_RUNBOOK_TEXT)
+  const more = runbooks.length - shown.length
+  return [head, ...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
+}
+
 const MODEL_ROLES: Readonly<Record<number, string>> = {
   1: `You observe. Look at what is asked, or at every service:
 run the checks, read the recent events, recall what is known.
@@ -119,7 +134,7 @@ Tell what is normal from what is not.
 When something is wrong that you can't explain
 or that needs a deeper look or a repair, escalate.`,
   2: `You investigate. Find the cause of what you were given:
-files, journals, addresses and the commands that are allowed. Change nothing.
+files, logs, metrics, addresses and the commands that are allowed. Change nothing.
 When a repair is needed that an operation of the inventory can do, escalate.`,
   3: `You repair. Make sure of the cause first,
 then run the one operation that mends it, if there is one;
@@ -149,6 +164,7 @@ export function systemPrompt(briefing: Briefing, random: RandomBytes): string {
     MODEL_ROLES[briefing.session.tier],
     ...limitsOf(briefing, 'operations are only recorded, and nothing escalates.'),
     MODEL_RULES,
+    runbookTexts(briefing),
     ...memoryTexts(briefing, random),
   ])
 }

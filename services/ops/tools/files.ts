@@ -4,6 +4,7 @@ import { resolve, sep } from 'node:path'
 import Type from 'typebox'
 import { badRequest, Fault } from '../../../kernel/fault.ts'
 import { codeOf } from '../../../kernel/log.ts'
+import { Contains, linesReply } from './lines.ts'
 import { defineTool, done, type ToolContext } from './tool.ts'
 
 /** Of a larger file only the end is read. */
@@ -24,12 +25,16 @@ export const readFileTool = defineTool({
     path: Path,
     from_line: Type.Optional(Type.Integer({ minimum: 1, default: 1 })),
     lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, default: 200 })),
+    contains: Contains,
   },
-  async run({ path, from_line = 1, lines: most = 200 }, context) {
+  async run({ path, from_line = 1, lines: most = 200, contains }, context) {
     const { text, isCut } = await inRoots(path, context, readEnd)
     // Redact the whole text: a secret may span the lines that are shown.
     const all = context.redact(text).split('\n')
     const start = from_line - 1
+    if (contains !== undefined) {
+      return linesReply({ lines: all.slice(start), contains, most, isCut, from: from_line })
+    }
     const shown = all.slice(start, start + most)
     const cut = isCut ? `; only the last ${MAX_FILE_BYTES} bytes of it` : ''
     const last = start + shown.length

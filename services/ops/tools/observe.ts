@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { runListed, saveResults, STATE_WORDS, storedName } from '../checks/states.ts'
 import { nameOf } from '../checks/run.ts'
 import type { Operation, Service } from '../inventory/inventory.ts'
+import { logName, type Source } from '../inventory/reads.ts'
 import { cooldownOf } from '../operations/operations.ts'
 import { defineTool, done, refused, Text } from './tool.ts'
 
@@ -11,7 +12,8 @@ const MAX_PAGE = 12_000
 export const listServicesTool = defineTool({
   name: 'list_services',
   description:
-    'Lists the services, their checks, and the operations that may be run on them. ' +
+    'Lists the services, their checks and logs, the operations that may be run on them, and ' +
+    'the sources of metrics and logs. ' +
     'A long list has pages: the last line of a page says how to get the next one.',
   tier: 1,
   effect: 'reads',
@@ -25,8 +27,8 @@ export const listServicesTool = defineTool({
     ),
   },
   async run({ offset = 0 }, { inventory }) {
-    const { services } = await inventory.current()
-    const lines = services.flatMap(describe)
+    const { services, sources = [] } = await inventory.current()
+    const lines = [...services.flatMap(describe), ...sources.map(describeSource)]
     if (lines.length === 0) return done('The inventory has no services.')
     if (offset >= lines.length) {
       return refused(`The list has ${lines.length} lines: offset must be less than that.`)
@@ -85,8 +87,9 @@ export const runCheckTool = defineTool({
       }),
     )
     await saveResults(context, results)
-    const lines = results.map(({ state, called, message, ms }) => {
-      return `${STATE_WORDS[state]} ${called}: ${message} (${ms} ms)`
+    const lines = results.map(({ state, called, message, ms, check }) => {
+      const runbook = state === 'ok' ? undefined : (check.runbook ?? service.runbook)
+      return `${STATE_WORDS[state]} ${called}: ${message} (${ms} ms)${runbookNote(runbook)}`
     })
     return done(lines.join('\n'))
   },
@@ -100,11 +103,22 @@ function describeOperation(operation: Operation): string {
   return `operation "${name}": ${action_type}, ${limit}${person}`
 }
 
+function runbookNote(runbook: string | undefined): string {
+  return runbook === undefined ? '' : ` (runbook "${runbook}")`
+}
+
+function describeSource({ name, type, description }: Source) {
+  const about = description === undefined ? '' : `: ${description}`
+  return { service: name, text: `source "${name}" (${type})${about}` }
+}
+
 /** The lines of a service in the list; those of its parts are indented. */
-function describe({ name, description, checks, operations = [] }: Service) {
-  const head = `${name}${description === undefined ? '' : `: ${description}`}`
+function describe({ name, description, runbook, checks, operations = [], logs = [] }: Service) {
+  const about = description === undefined ? '' : `: ${description}`
+  const head = `${name}${about}${runbookNote(runbook)}`
   const details = [
-    ...checks.map((check) => `  check "${nameOf(check)}"`),
+    ...checks.map((check) => `  check "${nameOf(check)}"${runbookNote(check.runbook)}`),
+    ...logs.map((log) => `  log "${logName(log)}"`),
     ...operations.map((operation) => `  ${describeOperation(operation)}`),
   ]
   return [head, ...details].map((text) => ({ service: name, text }))

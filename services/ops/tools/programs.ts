@@ -5,38 +5,6 @@ import { redactCut } from '../redact.ts'
 import type { ReadonlyCommand } from '../inventory/inventory.ts'
 import { defineTool, refused, type ToolContext, type ToolResult } from './tool.ts'
 
-export const journalTool = defineTool({
-  name: 'journal',
-  description: "Reads the newest lines of the host's journal, of one systemd unit or of all.",
-  tier: 2,
-  effect: 'reads',
-  takes: {
-    unit: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 256,
-        pattern: String.raw`^[\w:.\\@][\w:.\\@-]*$`,
-        description: 'The name of a systemd unit, such as nginx.service',
-      }),
-    ),
-    lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
-    minutes: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100_000, description: 'How far back' }),
-    ),
-    errors_only: Type.Optional(Type.Boolean({ default: false })),
-  },
-  async run({ unit, lines = 100, minutes, errors_only = false }, context) {
-    const argv = [
-      ...['journalctl', '--no-pager', '--quiet', '--output=short-iso', `--lines=${lines}`],
-      ...(unit === undefined ? [] : [`--unit=${unit}`]),
-      ...(minutes === undefined ? [] : [`--since=-${minutes}min`]),
-      ...(errors_only ? ['--priority=err'] : []),
-    ]
-    const result = await context.sandbox.run(argv, context.job, { isOwn: true })
-    return commandReply(result, context)
-  },
-})
-
 export const runReadonlyTool = defineTool({
   name: 'run_readonly',
   description:
@@ -81,7 +49,8 @@ function describeCommand({ argv, network }: ReadonlyCommand): string {
   return network === true ? `${text} (with network)` : text
 }
 
-function commandReply(result: CommandResult, { redact }: ToolContext): ToolResult {
+/** What a command has said, or why it has failed. */
+export function commandReply(result: CommandResult, { redact }: ToolContext): ToolResult {
   const { code, output, isCut, problem } = result
   const text = redactCut(output, isCut, redact).trim()
   if (code === 0 && problem === null) return { ok: true, text: text || '(no output)' }

@@ -11,6 +11,12 @@ import type { Job } from '../runners/runner.ts'
 /** Where commands run that only read: everything is readable, nothing is writable. */
 export type Sandbox = ReturnType<typeof openSandbox>
 
+interface RunRequest {
+  network?: boolean
+  isOwn?: boolean
+  outputBytes?: number
+}
+
 /** `unknown`: bwrap did not answer, for example in time, and will be tested again. */
 type SandboxState = { kind: 'works' } | { kind: 'none' | 'unknown'; problem: string }
 
@@ -66,12 +72,12 @@ export function openSandbox({
   /**
    * Runs a command in the sandbox, or without one if that is allowed. `network` also lets it reach
    * the sockets of other programs. `isOwn`: Gatehouse wrote its arguments, and no model chose
-   * them.
+   * them. `outputBytes` bounds what is kept of its output.
    */
   async function run(
     argv: readonly string[],
     { marker, signal, config }: Pick<Job, 'marker' | 'signal' | 'config'>,
-    { network = false, isOwn = false }: { network?: boolean; isOwn?: boolean },
+    { network = false, isOwn = false, outputBytes }: RunRequest,
   ): Promise<CommandResult> {
     const state = await prepare()
     if (state.kind === 'unknown') {
@@ -82,7 +88,7 @@ export function openSandbox({
       const remedy = 'The operators may install bubblewrap, or set OPS_UNSANDBOXED=true.'
       return notRun(`${off}: ${state.problem}. ${remedy}`)
     }
-    const options = { timeoutMs: TIMEOUT_MS, marker, signal }
+    const options = { timeoutMs: TIMEOUT_MS, marker, signal, outputBytes }
     if (state.kind === 'none') return runCommand(argv, options)
     const masks = masksOf(hidden(), config.repos_dir)
     const bwrap = [...BWRAP, ...(network ? [] : NO_NETWORK), ...masks]

@@ -5,6 +5,7 @@ import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { InventorySource } from '../inventory/inventory.ts'
 import type { Redaction } from '../redact.ts'
+import type { RunbookSource } from '../runbooks/runbooks.ts'
 import type { Job } from '../runners/runner.ts'
 import { argumentProblems, meantArguments } from './arguments.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -15,6 +16,7 @@ export interface ToolOptions {
   clock: Clock
   log: Log
   inventory: InventorySource
+  runbooks: RunbookSource
   redact: Redaction
   sandbox: Sandbox
   /** Whether operations are only recorded: the setting as saved at this moment. */

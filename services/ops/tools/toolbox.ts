@@ -13,18 +13,25 @@ import { listFilesTool, readFileTool } from './files.ts'
 import { httpGetTool } from './http-get.ts'
 import { listServicesTool, runCheckTool } from './observe.ts'
 import { runOperationTool } from '../operations/operations.ts'
-import { journalTool, runReadonlyTool } from './programs.ts'
+import { journalTool, readLogTool } from './logs.ts'
+import { runReadonlyTool } from './programs.ts'
+import { readRunbookTool } from './runbooks.ts'
+import { queryLogsTool, queryMetricsTool } from './sources.ts'
 import { refused, type Tool, type ToolContext, type ToolResult } from './tool.ts'
 
 const TOOLS: readonly Tool[] = [
   ...[listServicesTool, runCheckTool, readEventsTool, recallTool, rememberTool, recordEventTool],
   ...[
     readAlertTool,
+    readRunbookTool,
     escalateTool,
     readFileTool,
     listFilesTool,
     httpGetTool,
     journalTool,
+    readLogTool,
+    queryMetricsTool,
+    queryLogsTool,
     runReadonlyTool,
   ],
   runOperationTool,

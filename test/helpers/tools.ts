@@ -1,0 +1,29 @@
+import type { Test } from 'tap'
+import { calls, inTier, says } from './model.ts'
+import type { Call, Model } from './model.ts'
+import { ended, trigger } from './ops.ts'
+import type { OpsServer } from './ops.ts'
+
+/** A server and the model that calls its tools. */
+export type ToolUser = { readonly model: Model; readonly ops: OpsServer }
+
+/** Calls tools in one turn of a session of tier 2, or another one, and gives what they answered. */
+export async function useTools(
+  t: Test,
+  { model, ops }: ToolUser,
+  list: readonly Call[],
+  tier = 2,
+): Promise<readonly string[]> {
+  let answers: readonly string[] = []
+  model.answer(
+    inTier(tier, ({ step, results }) => {
+      if (step === 0) return calls(...list)
+      answers = results
+      return says('Done.')
+    }),
+  )
+  await trigger(ops)
+  t.match(await ended(ops), { tier, status: 'completed' })
+  t.equal(answers.length, list.length)
+  return answers
+}
