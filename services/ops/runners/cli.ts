@@ -6,7 +6,7 @@ import { runProcess, type ProcessEnd, type ProcessOptions } from '../../../kerne
 import type { LineKind } from '../sessions/output.ts'
 import { callTool } from '../tools/toolbox.ts'
 import { agentPrompt, storedSummary, readBriefing, type AgentOptions } from './briefing.ts'
-import { budgetLeft, spentProblem } from './budget.ts'
+import { spentProblem } from './budget.ts'
 import {
   createStreamReader,
   readReport,
@@ -116,20 +116,17 @@ export function createCliRunner(options: CliOptions): Runner {
 
 async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const { session, config } = job
-  const [briefing, inventory] = await Promise.all([
-    readBriefing(options, job),
-    options.inventory.current(),
-  ])
-  const { dryRun, budgets, spent } = briefing
+  const briefing = await readBriefing(options, job)
+  const { dryRun, budgets, spent, allowance } = briefing
   const problem = spentProblem(budgets, spent, 0)
   if (problem !== undefined) return failedOutcome(problem)
-  const limits = { turns: options.maxTurns(), budget: budgetLeft(budgets, spent) }
+  const limits = { turns: allowance.turns, budget: allowance.dollars }
   const command = options.command()
   // An unknown program takes the arguments of claude.
   const { args, variables } = AGENTS[basename(command[0] ?? '')] ?? CLAUDE
   const reportKey = options.random(8).toString('hex')
   const agentArgs = args({
-    prompt: options.redact(agentPrompt(briefing, inventory, options.random, reportKey)),
+    prompt: options.redact(agentPrompt(briefing, options.random, reportKey)),
     model: session.model === AGENTS_CHOICE ? undefined : session.model,
     mayRun: session.tier >= 2 && !dryRun,
     mayChange: session.tier >= 3 && !dryRun,
