@@ -1,5 +1,4 @@
 import { checkQueries, type Transition } from '../../../db/ops/checks.ts'
-import { cutBytes } from '../../../kernel/text.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { readHealth, type CheckHealth, type ServiceHealth } from '../checks/health.ts'
 import { STATE_WORDS, type CheckSources } from '../checks/states.ts'
@@ -23,6 +22,8 @@ const MAX_CHANGES = 20
 /** Bytes in a prompt. A headless agent gets it in an argument, with much else. */
 const SERVICES_BYTES = 8 * 1024
 const CHANGES_BYTES = 4 * 1024
+/** Checks of a service that are not ok. */
+const MAX_BAD = 8
 /** Characters of a text of others in a line. */
 const MAX_TEXT = 200
 
@@ -55,10 +56,10 @@ export function describeSituation(situation: Situation, random: RandomBytes): re
   })
   const all = [
     'Services, the worst first:',
-    linesWithin(states, SERVICES_BYTES, 'more services'),
+    linesWithin(states, SERVICES_BYTES, 'services'),
     '',
     'Changes of the last 24 hours, the newest first:',
-    linesWithin(changes.map(describeChange), CHANGES_BYTES, 'earlier changes') || 'none',
+    linesWithin(changes.map(describeChange), CHANGES_BYTES, 'changes') || 'none',
   ]
   const what = 'the services of the inventory, with the states of their checks as last seen'
   return [
@@ -74,7 +75,12 @@ function describeService({ name, checks }: ServiceHealth, description: string): 
   const bad = checks.filter(({ state }) => state !== 'ok')
   const good = checks.length - bad.length
   const count = checks.length === 0 ? 'without checks' : `${good} of ${checks.length} checks ok`
-  return [`- ${inLine(name)}${about}: ${count}`, ...bad.map(describeCheck)].join('\n')
+  const more = bad.length - MAX_BAD
+  return [
+    `- ${inLine(name)}${about}: ${count}`,
+    ...bad.slice(0, MAX_BAD).map(describeCheck),
+    ...(more > 0 ? [`  and ${more} more that are not ok`] : []),
+  ].join('\n')
 }
 
 function describeCheck({ state, name, since, message, mute }: CheckHealth): string {
@@ -98,16 +104,18 @@ function inLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim().slice(0, MAX_TEXT).toWellFormed()
 }
 
-/** As many entries as fit, and how many there are besides. */
-function linesWithin(entries: readonly string[], bytes: number, besides: string): string {
+/** As many entries as fit, and how many do not. */
+function linesWithin(entries: readonly string[], bytes: number, what: string): string {
   let left = bytes
   const shown = entries.filter((entry) => {
-    left -= Buffer.byteLength(entry) + 1
-    return left >= 0
+    const size = Buffer.byteLength(entry) + 1
+    const fits = size <= left
+    if (fits) left -= size
+    return fits
   })
-  // Even the first one may be too long: a service can have hundreds of checks that fail.
-  const [first] = entries
-  if (shown.length === 0 && first !== undefined) shown.push(cutBytes(first, bytes))
   const more = entries.length - shown.length
-  return [...shown, ...(more > 0 ? [`and ${more} ${besides}`] : [])].join('\n')
+  return [
+    ...shown,
+    ...(more > 0 ? [`(not shown: ${more} of ${entries.length} ${what})`] : []),
+  ].join('\n')
 }
