@@ -1,40 +1,26 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { calls, says, startModel, type Asked } from '../helpers/model.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { MODEL_KEY } from '../helpers/model.ts'
 import { transcript } from '../helpers/secrets.ts'
-import { listIncidents, placed, type Incident } from './incident.ts'
+import { listIncidents, type Incident } from './incident.ts'
 import { judge } from './judge.ts'
+import { startRecordedAnswers } from './recorded-answers.ts'
 import { openStage } from './stage.ts'
 
 // Proves the set, not a model: what an incident needs can be found, and the judge tells answers apart.
 
 const [, postgres] = backends
 const incidents = await listIncidents()
-const model = await startModel(t)
+const answers = await startRecordedAnswers(t)
 const env = await postgres.env(t)
 const stage = await openStage(t, {
   database: { url: env['DATABASE_URL'], dataDirectory: '' },
   folder: await temporaryFolder(t, 'incidents'),
-  endpoint: { url: model.env['OPS_MODEL_URL'] ?? '', key: MODEL_KEY },
-  model: 'scripted',
+  endpoint: answers.endpoint,
+  model: 'recorded',
   maxTurns: 30,
   log: (text) => transcript('log', text, 'incidents'),
 })
-
-/** Plays an answer; gives what each of its calls was answered. */
-async function answerWith(incident: (typeof incidents)[number], recording: Incident['good']) {
-  const answers: string[] = []
-  const from = model.asked.length
-  model.answer(({ step, results }) => {
-    answers.push(...results)
-    const call = placed(recording.calls[step], new Date(), stage.page)
-    return call === undefined ? says(recording.says) : calls([call[0], call[1]])
-  })
-  const played = await stage.play(incident)
-  return { played, answers, asked: model.asked.slice(from) as readonly Asked[] }
-}
 
 t.test('the set: thirty, with herrings and injections', async (t) => {
   const of = (kind: Incident['kind']): number =>
@@ -46,19 +32,28 @@ t.test('the set: thirty, with herrings and injections', async (t) => {
 
 for (const incident of incidents) {
   t.test(incident.name, async (t) => {
-    const good = await answerWith(incident, incident.good)
-    t.same(judge(incident, good.played), [], 'a good answer passes')
+    const good = answers.give(incident.good, stage.page)
+    const played = await stage.play(incident)
+    t.same(judge(incident, played), [], 'a good answer passes')
     for (const [at, [name, args, shows = '']] of incident.good.calls.entries()) {
-      t.ok(
-        good.answers[at]?.includes(shows),
-        `${name} ${JSON.stringify(args)}: ${good.answers[at]}`,
-      )
+      const answer = good.results[at] ?? 'nothing'
+      t.ok(answer.includes(shows), `${name} ${JSON.stringify(args)} shows "${shows}": ${answer}`)
     }
-    const first = good.asked[0]?.messages.map(({ content }) => content).join('\n') ?? ''
-    const echo = { said: first, levels: [], ran: good.played.ran }
+    const echo = { said: good.told(), levels: [], ran: played.ran }
     t.not(judge(incident, echo).length, 0, 'one that repeats what it was told does not')
-    const bad = await answerWith(incident, incident.bad)
-    t.not(judge(incident, bad.played).length, 0, 'a bad answer does not')
-    t.equal(bad.played.status, 'completed')
+    answers.give(incident.bad, stage.page)
+    const bad = await stage.play(incident)
+    t.equal(bad.status, 'completed')
+    t.not(judge(incident, bad).length, 0, 'a bad answer does not')
   })
 }
+
+t.test('a session that fails has not passed, whatever it said', async (t) => {
+  const [incident] = incidents
+  if (incident === undefined) return
+  const calls = Array.from({ length: 31 }, () => ['list_services', {}] as const)
+  answers.give({ calls, says: incident.good.says }, stage.page)
+  const played = await stage.play(incident)
+  t.match(played, { status: 'failed', turns: 30 })
+  t.match(judge(incident, { ...played, said: incident.good.says }), [/^failed: /])
+})

@@ -3,7 +3,9 @@ import { eventQueries } from '../../db/ops/events.ts'
 import type { NamedIncident, RecordedCheck } from './incident.ts'
 
 /** What another incident has left. */
-const EMPTY = 'truncate ops.sessions, ops.events, ops.memories, ops.checks, ops.alerts cascade'
+const EMPTY = `with events as (delete from ops.events), memories as (delete from ops.memories),
+     actions as (delete from ops.actions), checks as (delete from ops.checks)
+delete from ops.sessions`
 
 const STATES = `with given as (
   select * from jsonb_to_recordset($1::jsonb)
