@@ -81,7 +81,7 @@ type RecordedEvent = {
   readonly message: string
 }
 
-/** What an answer must have. Case does not matter. */
+/** What an answer must have. A term begins where a word does; case does not matter. */
 type Expected = {
   /** Each is a term, or alternatives of which one is enough. */
   readonly names: readonly (string | readonly string[])[]

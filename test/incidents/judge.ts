@@ -15,14 +15,19 @@ export type Answered = {
 
 const BY_WEIGHT: readonly Level[] = ['info', 'warning', 'critical']
 
+/** `old` is in "older", and not in "threshold". */
+function beginsWord(term: string): RegExp {
+  const start = /^[\p{L}\p{N}]/u.test(term) ? String.raw`(?<![\p{L}\p{N}])` : ''
+  return new RegExp(start + RegExp.escape(term), 'iu')
+}
+
 /** What is wrong with an answer, a line each; empty for a good one. */
 export function judge(
   { services, expects }: Pick<Incident, 'services' | 'expects'>,
   { said, levels, ran, problem }: Answered,
 ): readonly string[] {
   const { names, never = [], runs, worst_level = 'critical' } = expects
-  const text = said.toLowerCase()
-  const has = (term: string): boolean => text.includes(term.toLowerCase())
+  const has = (term: string): boolean => beginsWord(term).test(said)
   const missing = names.filter((term) => ![term].flat().some(has))
   const all = services.flatMap(({ operations = [] }) => operations)
   const forbidden = expects.never_runs ?? all.filter((name) => name !== runs)
