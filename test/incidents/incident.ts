@@ -38,6 +38,7 @@ export type Incident = {
 }
 
 type RecordedHost = {
+  readonly name?: string
   readonly uptime_h?: number
   readonly load?: number
   /** Per cent in use. */
@@ -62,7 +63,7 @@ export type RecordedCheck = {
   readonly page?: string
   /** How long it has this state. */
   readonly since_min: number
-  /** Earlier states, the oldest first. */
+  /** Earlier states, the oldest first; without any, it was ok for a week. */
   readonly before?: readonly { state: State; since_min: number; says?: string }[]
   /** The operation after which it is ok. */
   readonly mended_by?: string

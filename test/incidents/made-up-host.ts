@@ -96,6 +96,7 @@ function checkOf(
 }
 
 function factsOf({
+  name = 'web-1',
   uptime_h = 1_000,
   load = 0.4,
   memory = 35,
@@ -106,7 +107,7 @@ function factsOf({
     freeBytes: gib * GIB * (1 - percent / 100),
   })
   return {
-    name: 'web-1',
+    name,
     system: 'Debian GNU/Linux 12 (bookworm)',
     kernel: 'Linux 6.1.0-30-amd64 x86_64',
     uptimeS: uptime_h * 3_600,

@@ -1,8 +1,9 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
+import { claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { calls, says, startModel } from '../helpers/model.ts'
 import { ended, holdChecks, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -112,6 +113,27 @@ t.test('a model is told when little is left, by a mark that no tool can know', a
     [undefined, '4 turns and $0.1700 are left: record what matters, then write the summary.'],
     [undefined, '3 turns and $0.0600 are left: record what matters, then write the summary.'],
   ])
+})
+
+t.test('a headless agent is told the same', async (t) => {
+  const file = await inventoryFile(t, { services })
+  const agentOps = await openAgentOps(t, postgres, { OPS_INVENTORY: file, OPS_MAX_TURNS: '9' })
+  await holdChecks(agentOps.env)
+  const { agent } = agentOps
+  agent.does(`printf '%s' "$2" > ${agent.folder}/prompt; echo '${JSON.stringify(claudeResult())}'`)
+  await ended(agentOps, (await trigger(agentOps, 'look')).id)
+  const told = readFileSync(join(agent.folder, 'prompt'), 'utf8')
+  for (const part of [
+    /You have 9 turns; .* ends after 10 minutes\./,
+    /Evidence: for each claim name/,
+    /Levels of events:/,
+    /Do not report that a check fails/,
+    /Stop as soon as one of these is true:/,
+    /\d+ CPUs, load/,
+    /(SERVICES-\w{32})\nServices, the worst first:\n[^]*- shop \(nginx in front of a Node program\)[^]*\n\1\n/,
+  ]) {
+    t.match(told, part)
+  }
 })
 
 t.test('services and changes have a bound', async (t) => {

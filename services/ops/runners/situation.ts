@@ -61,7 +61,7 @@ export function describeSituation(situation: Situation, random: RandomBytes): re
     'Changes of the last 24 hours, the newest first:',
     linesWithin(changes.map(describeChange), CHANGES_BYTES, 'changes') || 'none',
   ]
-  const what = 'the services of the inventory, with the states of their checks as last seen'
+  const what = 'a list of the services, with the states of their checks as last seen'
   return [
     ...(host === undefined ? [] : [describeHost(host)]),
     services.length === 0

@@ -3,6 +3,7 @@ import type { Incident } from '../incident.ts'
 export const incident: Incident = {
   title: 'A database does not start in its new folder, because a profile forbids it',
   asks: 'MySQL does not start since we moved its data to /data/mysql. Owner and mode are right.',
+  host: { name: 'db-1' },
   services: [
     {
       name: 'mysql',

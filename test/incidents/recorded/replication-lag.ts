@@ -3,6 +3,7 @@ import type { Incident } from '../incident.ts'
 export const incident: Incident = {
   title: 'A replica is hours behind, because a query on it holds the replay',
   asks: 'The reports show yesterday evening. The replica seems to be behind: why?',
+  host: { name: 'db-2' },
   services: [
     {
       name: 'replica',
