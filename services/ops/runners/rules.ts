@@ -56,7 +56,8 @@ Example: "worker leaks: its memory grew from 200 MB at 01:00 to 3.9 GB at 04:00
 /** What is recorded without the model, and what is left to it. */
 export const MODEL_RECORDS = `Records: run_check stores its results by itself,
 with an event when a state changes and a notice when a critical check begins to fail or is ok again.
-So do not record that a check fails. Record what you add, once:
+run_operation records that it ran, and what came of it.
+Do not record these again. Record what you add, once:
 the cause, the effect, and what people have to do. Read the recent events first.
 Remember what later sessions should know, in a sentence that stands on its own.
 Do not remember temporary states.`

@@ -19,9 +19,9 @@ export interface Situation {
 
 const DAY_MS = 86_400_000
 const MAX_CHANGES = 20
-/** Bytes in a prompt. A headless agent gets it in an argument, with much else. */
-const SERVICES_BYTES = 8 * 1024
-const CHANGES_BYTES = 4 * 1024
+/** Bytes in a prompt: a local model may have room for 8,000 tokens in all. */
+const SERVICES_BYTES = 6 * 1024
+const CHANGES_BYTES = 2 * 1024
 /** Checks of a service that are not ok. */
 const MAX_BAD = 8
 /** Characters of a text of others in a line. */

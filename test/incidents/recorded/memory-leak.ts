@@ -33,6 +33,14 @@ worker_open_images 41233
 `,
     ],
   },
+  events: [
+    {
+      min_ago: 4_330,
+      level: 'info',
+      service: 'thumbnails',
+      message: 'release 1.5.0 deployed by ci',
+    },
+  ],
   programs: {
     ps: [
       {
@@ -47,6 +55,7 @@ worker_open_images 41233
   good: {
     calls: [
       ['run_readonly', { argv: ['ps', 'aux', '--sort=-rss'] }, 'thumbnails-worker 1.5.0'],
+      ['read_events', { service: 'thumbnails' }, 'release 1.5.0 deployed'],
       ['http_get', { url: '{page}/metrics' }, 'worker_open_images'],
     ],
     says: `thumbnails-worker (pid 3120) leaks: it has 8.5 GiB (ps), and grows by 2.8 GB a day since release 1.5.0;

@@ -13,6 +13,7 @@ export const incident: Incident = {
           state: 'fail',
           since_min: 17,
           says: 'fork: Resource temporarily unavailable',
+          mended_by: 'restart-jobd',
         },
         { name: 'unit jobd', state: 'ok', since_min: 12_000 },
       ],
@@ -52,11 +53,11 @@ export const incident: Incident = {
       [
         'run_operation',
         { service: 'jobs', operation: 'restart-jobd', reason: 'its zombies fill its limit' },
-        '',
+        'check run is good',
       ],
     ],
     says: `jobd (pid 901) does not collect its children: 4,081 zombies fill its limit of 4,096 tasks (ps, systemctl show),
-so nothing can be forked. It was restarted, which removes them. Its code must wait for its children.`,
+so nothing can be forked. It was restarted, and its check is good again. Its code must wait for its children.`,
   },
   bad: {
     calls: [
