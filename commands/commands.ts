@@ -52,6 +52,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   user: async () => await import('./users.ts'),
   token: async () => await import('./users.ts'),
   checks: async () => await import('./ops-checks.ts'),
+  assistant: async () => await import('./assistant.ts'),
   import: async () => await import('./links.ts'),
   export: async () => await import('./links.ts'),
   audit: async () => await import('./audit.ts'),

@@ -171,7 +171,7 @@ export function runningServices(config: ConfigSource, addresses: Addresses) {
 }
 
 /** The URL on which a service listens; undefined as in `serviceUrl`. */
-function listeningUrl(service: ServiceName, config: ConfigSource, addresses?: Addresses) {
+export function listeningUrl(service: ServiceName, config: ConfigSource, addresses?: Addresses) {
   const bound = addresses?.().get(service)
   if (bound !== undefined) return bound.startsWith('http:') ? bound : undefined
   const { address } = placeOf(service, config)

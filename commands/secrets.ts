@@ -1,5 +1,5 @@
 import { percentDecoded } from '../kernel/text.ts'
-import { AGENT_SECRETS } from '../services/ops/runners/cli.ts'
+import { AGENT_SECRETS } from '../services/ops/runners/cli-agents.ts'
 import type { ConfigSource } from './configuration.ts'
 
 /** The current secrets: the same array until the configuration is re-read. */

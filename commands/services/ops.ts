@@ -7,6 +7,7 @@ import { systemClock } from '../../kernel/time.ts'
 import { opsFault } from '../../routes/ops/faults.ts'
 import type { OpsApp } from '../../routes/ops/kit.ts'
 import { opsRoutes, opsFallback } from '../../routes/ops/routes.ts'
+import { openAssistants } from '../../services/ops/assistants/tools.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { openCheckRegistry } from '../../services/ops/checks/registry.ts'
 import { openInventory, type InventorySource } from '../../services/ops/inventory/inventory.ts'
@@ -19,8 +20,9 @@ import { readHostFacts } from '../../services/ops/runners/host-facts.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
+import { openOffers, type Offers } from '../../services/ops/tools/offers.ts'
 import { openSandbox, type Sandbox } from '../../services/ops/tools/sandbox.ts'
-import { ownHosts, runningServices, type ConfigSource } from '../configuration.ts'
+import { listeningUrl, ownHosts, runningServices, type ConfigSource } from '../configuration.ts'
 import { followSecrets } from '../secrets.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
 
@@ -47,6 +49,7 @@ export const openService: OpenService = async (context) => {
     unsandboxed: () => config.current.OPS_UNSANDBOXED,
     hidden: () => hiddenPaths(context),
   })
+  const offers = openOffers(randomBytes, version)
   const ops = await openOps({
     ...context,
     clock: systemClock,
@@ -63,7 +66,7 @@ export const openService: OpenService = async (context) => {
       sessions: config.current.OPS_RETENTION_DAYS,
       lines: config.current.OPS_LINES_RETENTION_DAYS,
     }),
-    runner: openRunners(context, inventory, secrets, sandbox, prices),
+    runner: openRunners(context, inventory, secrets, sandbox, prices, offers),
     synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     random: randomBytes,
     notifyUrls: () => config.current.OPS_NOTIFY_URL ?? [],
@@ -73,7 +76,8 @@ export const openService: OpenService = async (context) => {
     baseUrl,
   })
   const services = () => runningServices(config, addresses)
-  const app: OpsApp = { ops, version, services, baseUrl, chatKey }
+  const assistants = openAssistants(ops, version)
+  const app: OpsApp = { ops, version, services, baseUrl, chatKey, offers, assistants }
   return {
     name: 'ops',
     routes: opsRoutes(app, () => databaseAnswers(db)),
@@ -154,11 +158,12 @@ function joined(first: () => readonly string[], second: () => readonly string[])
 
 /** Chooses the runner when a session starts, so that it follows the configuration. */
 function openRunners(
-  { db, log, config }: ServiceContext,
+  { db, log, config, addresses }: ServiceContext,
   inventory: InventorySource,
   secrets: () => readonly string[],
   sandbox: Sandbox,
   prices: PriceSource,
+  offers: Offers,
 ): () => Runner {
   const redact = createRedact(secrets)
   const probe = createProbe({ db, clock: systemClock, inventory, redact })
@@ -187,7 +192,15 @@ function openRunners(
     loadingMs: () => config.current.OPS_FIRST_OUTPUT_S * 1_000,
     prices,
   })
-  const cli = createCliRunner({ ...shared, command: () => config.current.OPS_AGENT_COMMAND })
+  const cli = createCliRunner({
+    ...shared,
+    command: () => config.current.OPS_AGENT_COMMAND,
+    offers,
+    toolsUrl() {
+      const url = listeningUrl('ops', config, addresses)
+      return url === undefined ? undefined : `${url}/mcp/session`
+    },
+  })
   return () => {
     const { OPS_RUNNER: named, OPS_MODEL_URL: url } = config.current
     if (named === 'model') return model

@@ -142,6 +142,11 @@ export function toolError(code: string, message: string): ToolResult {
   return toMembers([{ type: 'text', text }], ',"isError":true')
 }
 
+/** A result for the model alone: a text, which may say why the call failed. */
+export function toolText(text: string, isError: boolean): ToolResult {
+  return toMembers([{ type: 'text', text }], isError ? ',"isError":true' : '')
+}
+
 /**
  * A tool's value, which conforms to its output schema, as structured content and repeated as text
  * for clients that know only that.
@@ -163,7 +168,7 @@ function toMembers(content: readonly JsonObject[], more: string): ToolResult {
 }
 
 /** A schema as plain JSON, without an empty list of properties. */
-function describeSchema(schema: Type.TObject): JsonObject {
+export function describeSchema(schema: Type.TObject): JsonObject {
   const { properties, ...plain } = JSON.parse(JSON.stringify(schema)) as JsonObject & {
     properties: JsonObject
   }

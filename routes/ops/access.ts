@@ -1,6 +1,8 @@
-import type { Fault } from '../../kernel/fault.ts'
+import type { AssistantCaller } from '../../db/ops/assistants.ts'
+import { Fault } from '../../kernel/fault.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
-import { bearsKey } from '../../kernel/tokens.ts'
+import { bearerToken, bearsKey } from '../../kernel/tokens.ts'
+import type { Offer } from '../../services/ops/tools/offers.ts'
 import type { OpsApp } from './kit.ts'
 
 /** Who bears OPS_CHAT_API_KEY, looked up at each request. Each API has its own words. */
@@ -19,3 +21,33 @@ export function keyHolder(
     },
   }
 }
+
+/** The agent of a session that runs in this process, by the token that it was given. */
+export const sessionAgent: Access<OpsApp, Offer> = {
+  guard: 'open',
+  needsToken: true,
+  identify({ offers }, context) {
+    const offer = offers.find(bearerToken(context.headers) ?? '')
+    if (offer === undefined) throw new Fault(401, 'UNAUTHORIZED', NO_SESSION, { headers: BEARER })
+    offer.use.hasCome = true
+    return offer
+  },
+}
+
+/** A person's own assistant, by its token, which is looked up at each request. */
+export const assistant: Access<OpsApp, AssistantCaller> = {
+  guard: 'strict',
+  needsToken: true,
+  async identify({ assistants }, context) {
+    const found = await assistants.find(bearerToken(context.headers) ?? '')
+    if (found === undefined) {
+      throw new Fault(401, 'UNAUTHORIZED', NO_ASSISTANT, { headers: BEARER })
+    }
+    context.actor = { kind: 'token', name: found.name }
+    return found
+  },
+}
+
+const NO_ASSISTANT = 'no assistant has this token: send Authorization: Bearer TOKEN'
+const NO_SESSION = 'no session that runs here has this token'
+const BEARER = { 'www-authenticate': 'Bearer' }

@@ -1,10 +1,13 @@
 import Type from 'typebox'
+import type { AssistantCaller } from '../../db/ops/assistants.ts'
 import type { ServiceLink } from '../../html/layout.ts'
 import { opsFrame } from '../../html/ops/layout.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { anyone, endpointsOf, visitor } from '../../kernel/http/endpoint.ts'
 import { parsed } from '../../kernel/validate.ts'
+import type { Assistants } from '../../services/ops/assistants/tools.ts'
 import type { Ops } from '../../services/ops/open.ts'
+import type { Offer, Offers } from '../../services/ops/tools/offers.ts'
 import { opsFault } from './faults.ts'
 
 /** What the endpoints of the ops listener work with. */
@@ -17,12 +20,19 @@ export interface OpsApp {
   baseUrl: () => string
   /** The key of the alert webhook and the chat API, as configured now. */
   chatKey: () => string | undefined
+  /** The tools of the sessions that agents run in this process. */
+  offers: Offers
+  /** Who calls `/mcp/ops`, and what is offered there. */
+  assistants: Assistants
 }
 
 const MIB = 1024 * 1024
 
+/** Who calls: the agent of a session, an assistant, or somebody of whom nothing is known. */
+export type Caller = Offer | AssistantCaller | undefined
+
 /** Ops has no sign-in: pages and API are for `anyone` (ops.md section 5). */
-export const { api, page, form, raw, action } = endpointsOf<OpsApp, undefined>({
+export const { api, page, form, raw, action } = endpointsOf<OpsApp, Caller>({
   access: anyone,
   pageAccess: visitor,
   bodyLimit: MIB,

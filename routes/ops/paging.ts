@@ -2,7 +2,7 @@ import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import type { Listed } from '../../html/ops/layout.ts'
 import type { Call, Endpoint } from '../../kernel/http/endpoint.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
-import { api, type OpsApp } from './kit.ts'
+import { api, type Caller, type OpsApp } from './kit.ts'
 
 /** A list of the API: an object whose only member, such as `events`, has the rows. */
 export function listApi<Query extends TObject, Row extends TSchema>(
@@ -11,9 +11,7 @@ export function listApi<Query extends TObject, Row extends TSchema>(
     summary: string
     row: Row
     query?: Query
-    list: (
-      call: Call<OpsApp, undefined, unknown, Static<Query>>,
-    ) => Promise<readonly Static<Row>[]>
+    list: (call: Call<OpsApp, Caller, unknown, Static<Query>>) => Promise<readonly Static<Row>[]>
   },
 ): Endpoint<OpsApp> {
   const { summary, row, list, ...query } = declared

@@ -7,6 +7,7 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { alertEndpoints } from './alerts.ts'
+import { assistantEndpoints } from './assistants.ts'
 import { auditEndpoints } from './audit.ts'
 import { beatEndpoints } from './beats.ts'
 import { chatEndpoints } from './chat.ts'
@@ -23,6 +24,7 @@ import { noticeEndpoints } from './notices.ts'
 import { operationEndpoints } from './operations.ts'
 import { sessionEndpoints } from './sessions.ts'
 import { statusEndpoints } from './status.ts'
+import { toolEndpoints } from './tools.ts'
 import { waitingEndpoints } from './waiting.ts'
 
 const API = '/api/v1/'
@@ -61,6 +63,8 @@ const ENDPOINTS = [
   ...configEndpoints,
   ...auditEndpoints,
   ...chatEndpoints,
+  ...toolEndpoints,
+  ...assistantEndpoints,
 ]
 
 /** The routes of the ops listener; `databaseAnswers` is the health probe. */

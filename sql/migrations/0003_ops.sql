@@ -158,6 +158,15 @@ create table ops.brief_costs (
   cost_usd double precision not null
 );
 
+-- Who may call /mcp/ops: people's own assistants, each with a token.
+create table ops.assistants (
+  name         text collate "C" primary key,
+  token_hash   bytea            not null unique check (length(token_hash) = 32), -- SHA-256; the token is never stored
+  may_start    boolean          not null, -- to start sessions
+  created_at   timestamptz(3)   not null,
+  last_used_at timestamptz(3)   -- updated at most once a minute
+);
+
 -- Values that PUT config saved; null leaves one to its flag, variable or default.
 create table ops.settings (
   only_row      boolean        primary key default true check (only_row),

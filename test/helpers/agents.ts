@@ -23,6 +23,10 @@ export type Agent = {
   does(script: string): void
   /** Has the next session print these lines, and end with this code. */
   says(lines: readonly (object | string)[], code?: number): void
+  /** A command for the script: it prints these lines. */
+  prints(...lines: readonly (object | string)[]): string
+  /** A command for the script: it calls a tool of its session, and prints the answer as a line. */
+  calls(tool: string, args: object): string
 }
 
 export type Line = {
@@ -77,28 +81,47 @@ async function agentOps<Ops extends Pick<OpsServer, 'api'>>(
   return { ...ops, agent, lines: (session) => linesOf(results, session) }
 }
 
+/** What every agent does first: it finds its tools, and asks whether they are there. */
+const FIND_TOOLS = `tools=$(printf '%s\\n' "$@" | sed -n 's/.*"url":"\\([^"]*\\)".*/\\1/p' | head -n 1)
+ask() {
+  curl -sS "$tools" -H "authorization: Bearer $GATEHOUSE_TOOLS_TOKEN" \\
+    -H 'content-type: application/json' -H 'accept: application/json' "$@"
+}
+ask -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' > /dev/null 2>&1
+`
+
 /** Makes an agent; its command is what runs it. */
 export async function makeAgent(t: Owner): Promise<Agent & { readonly command: string }> {
   const folder = await temporaryFolder(t, 'agent')
   const script = join(folder, 'agent.sh')
-  const does = (text: string): void => writeFileSync(script, text)
+  const does = (text: string): void => writeFileSync(script, `${FIND_TOOLS}${text}`)
+  let files = 0
+  /** A file of its own for a text that a shell could misread. */
+  function keep(text: string): string {
+    const file = join(folder, `text-${++files}`)
+    writeFileSync(file, text)
+    return file
+  }
+  function calls(name: string, args: object): string {
+    const message = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name, arguments: args },
+    }
+    return `{ ask --data-binary @${keep(JSON.stringify(message))}; echo; }`
+  }
   return {
-    ...{ folder, does, command: `sh ${script}` },
+    ...{ folder, does, calls, command: `sh ${script}` },
+    prints: (...lines) => `cat ${keep(lines.map(textOf).join(''))}`,
     says(lines, code = 0) {
-      const texts = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
-      writeFileSync(join(folder, 'stream'), texts.map((text) => `${text}\n`).join(''))
-      does(`${withKey(join(folder, 'stream'))}\nexit ${code}\n`)
+      does(`cat ${keep(lines.map(textOf).join(''))}\nexit ${code}\n`)
     },
   }
 }
 
-/** Stands for the key of the session's report, which an agent finds in its prompt. */
-export const REPORT_KEY = 'KEY-OF-THE-REPORT'
-
-/** A command that prints a file as an agent of this session: with the key of its report. */
-export function withKey(file: string): string {
-  const find = `sed -n 's/.*"key":"\\([0-9a-f]*\\)".*/\\1/p' | head -n 1`
-  return `sed "s/${REPORT_KEY}/$(printf '%s\\n' "$@" | ${find})/g" ${file}`
+function textOf(line: object | string): string {
+  return `${typeof line === 'string' ? line : JSON.stringify(line)}\n`
 }
 
 /** The processes whose command line has a text, such as the time that a sleep takes. */

@@ -105,6 +105,7 @@ select id, seq, started_at, 'text', 'line ' || seq || E' \\t"quoted" \\\\ ' || r
   from ops.sessions cross join generate_series(1, 200) seq;
 insert into ops.events (session_id, level, service, message, created_at)
 select id, 'critical', 'web', E'down\\nagain', started_at from ops.sessions cross join generate_series(1, 5);
+insert into ops.assistants values ('desk', sha256('b'), true, now(), null);
 insert into ops.memories (service, category, observation, confidence, active, created_at, updated_at, fades_at, session_id, tier)
 select 'web', 'timing', 'slow ' || id, 0.1 + 0.2, true, now(), now(), now(), id, 1 from ops.sessions;
 insert into ops.actions (session_id, service, action_type, operation, at, outcome)

@@ -25,9 +25,23 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'an alert with the same key and another time is a new one',
     path: 'services/ops/alerts/payload.ts',
-    find: 'fingerprint: own ?? content,',
-    replace: 'fingerprint: content,',
+    find: 'const key = found.key ?? (body',
+    replace: 'const key = (body',
     test: 'test/ops/webhook.test.ts',
+  },
+  {
+    why: 'a group is resolved once one of its alerts is',
+    path: 'services/ops/alerts/senders/alertmanager.ts',
+    find: 'const isResolved = alerts.length > 0 && !states.includes',
+    replace: "const isResolved = states.includes('resolved') || !states.includes",
+    test: 'test/ops/alert-senders.test.ts',
+  },
+  {
+    why: 'a label of an alert has a secret in its name',
+    path: 'services/ops/alerts/payload.ts',
+    find: '[shorten(name, redact), shorten(String(value), redact)]',
+    replace: '[name, shorten(String(value), redact)]',
+    test: 'test/ops/alert-senders.test.ts',
   },
   {
     why: 'a brief of an interrupted alert is paid for while a session runs',
@@ -114,11 +128,18 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     test: 'test/ops/cli-process.test.ts',
   },
   {
-    why: 'a session that was stopped goes on recording its report',
+    why: 'the token of an agent counts after its session',
+    path: 'services/ops/tools/offers.ts',
+    find: 'withdraw: () => void offers.delete(keyOf(token))',
+    replace: 'withdraw: () => undefined',
+    test: 'test/ops/cli-tools.test.ts',
+  },
+  {
+    why: 'an agent that never came for its tools has looked',
     path: 'services/ops/runners/cli.ts',
-    find: '    if (job.signal.aborted) return\n',
-    replace: '',
-    test: 'test/ops/deadlines.test.ts',
+    find: 'isBlind ? NEVER_CAME : outcome.problem',
+    replace: 'outcome.problem',
+    test: 'test/ops/cli-tools.test.ts',
   },
   {
     why: 'Retry-After of a model endpoint is not obeyed',

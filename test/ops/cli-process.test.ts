@@ -1,15 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { runProcess } from '../../kernel/processes/run.ts'
-import {
-  claudeResult,
-  openAgentOps,
-  processesWith,
-  REPORT_KEY,
-  withKey,
-} from '../helpers/agents.ts'
+import { claudeResult, openAgentOps, processesWith } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { ended, trigger } from '../helpers/ops.ts'
@@ -73,7 +67,11 @@ cat; echo '${result}'
     t.notOk(readdirSync(agent.folder).includes('broken'), 'no shell saw it')
     t.same(args.slice(2), [
       ...['--output-format', 'stream-json', '--verbose', '--model', 'small one'],
-      ...['--permission-mode', 'dontAsk', '--strict-mcp-config', '--tools', 'Read,Grep,Glob'],
+      ...['--permission-mode', 'dontAsk', '--tools', 'Read,Grep,Glob'],
+      ...['--strict-mcp-config', '--mcp-config'],
+      '{"mcpServers":{"gatehouse":{"type":"http","url":"' +
+        `${ops.base}/mcp/session","headers":{"Authorization":"Bearer \${GATEHOUSE_TOOLS_TOKEN}"}}}}`,
+      ...['--allowedTools', 'mcp__gatehouse'],
       ...['--max-turns', '5', '--max-budget-usd', '1.0000'],
     ])
     const environment = new Map(
@@ -104,10 +102,8 @@ t.test('a prompt longer than an argument may be is cut in its middle, not refuse
   const found = (tier: number): string => `found ${tier} ${'漢'.repeat(19_980)}`
   const asks = (tier: number): string => {
     const escalate = { reason: `reason ${tier}`, findings: found(tier) }
-    const report = { key: REPORT_KEY, escalate }
-    const line = JSON.stringify(claudeResult({ result: `Deep.\n${JSON.stringify(report)}` }))
-    writeFileSync(join(agent.folder, `tier${tier}`), `${line}\n`)
-    return `*"tier ${tier} of 3"*) ${withKey(`${agent.folder}/tier${tier}`)};;`
+    const line = agent.prints(claudeResult({ result: 'Deep.' }))
+    return `*"tier ${tier} of 3"*) ${agent.calls('escalate', escalate)}; ${line};;`
   }
   agent.does(`case "$2" in ${asks(1)} ${asks(2)} *) ${keeps}echo '${result}';; esac\n`)
   t.match(await session(`begin ${'€'.repeat(99_000)}`), { status: 'escalated' })

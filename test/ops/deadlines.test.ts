@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
@@ -6,7 +7,8 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
-import { claudeResult, makeAgent, processesWith, REPORT_KEY } from '../helpers/agents.ts'
+import { openOffers } from '../../services/ops/tools/offers.ts'
+import { claudeResult, makeAgent, processesWith } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { openTimedSessions, OPERATOR } from '../helpers/sessions.ts'
@@ -21,10 +23,23 @@ const sleepers = (): readonly number[] => processesWith(`sleep ${long}`)
 t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
 const agent = await makeAgent(t)
+const offers = openOffers(randomBytes, 'test')
+const madeAsUsed: typeof offers.make = (context) => {
+  const offer = offers.make(context)
+  offer.use.hasCome = true
+  return offer
+}
 const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await openTimedSessions(
   t,
   'deadlines',
-  (parts) => createCliRunner({ ...parts, command: () => agent.command.split(' ') }),
+  (parts) =>
+    createCliRunner({
+      ...parts,
+      command: () => agent.command.split(' '),
+      // No listener runs here, so the agent can't come.
+      offers: { ...offers, make: madeAsUsed },
+      toolsUrl: () => 'http://127.0.0.1:9/mcp/session',
+    }),
 )
 
 /** A session is timed out for this reason, and nothing of it survives. */
@@ -121,36 +136,6 @@ t.test(
     t.same(await eventsOf(id), [])
   },
 )
-
-t.test('a session that is stopped while its report is recorded records no more', async (t) => {
-  for (const text of [
-    `create function ops.slow() returns trigger language plpgsql as
-       $$ begin perform pg_sleep(0.3); return new; end $$`,
-    'create trigger slow before insert on ops.events for each row execute function ops.slow()',
-  ]) {
-    await postgres.query(env, text)
-  }
-  const events = Array.from({ length: 20 }, (_, at) => ({ level: 'info', message: `event ${at}` }))
-  const escalate = { reason: 'deep', findings: 'much' }
-  const report = { key: REPORT_KEY, events, memories: [], escalate }
-  agent.says([claudeResult({ result: `Looked.\n${JSON.stringify(report)}` })])
-  const id = await start()
-  await until(async () => (await eventsOf(id)).length > 0, 'its first event')
-  await sessions.stop(id, OPERATOR)
-  t.match(await ended(id), { status: 'stopped' })
-  const rows = await postgres.query(env, 'select id from ops.sessions where id > $1', [id])
-  t.same(rows, [], 'it does not escalate')
-  await postgres.query(env, 'drop trigger slow on ops.events')
-  const recorded = async (): Promise<number> => {
-    const text = 'select count(*)::int as n from ops.events where session_id = $1'
-    return Number((await postgres.query(env, text, [id]))[0]?.['n'])
-  }
-  const before = await recorded()
-  t.ok(before < events.length, `${before} of ${events.length}`)
-  agent.says([claudeResult()])
-  t.match(await ended(await start()), { status: 'completed' })
-  t.equal(await recorded(), before, 'nor later')
-})
 
 t.test('a session whose end could not be written fails when its lease lapses', async (t) => {
   await postgres.query(

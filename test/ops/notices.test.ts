@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { claudeResult, makeAgent, REPORT_KEY } from '../helpers/agents.ts'
+import { claudeResult, makeAgent } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { ended, inventoryFile, startOps, startProbe, trigger } from '../helpers/ops.ts'
@@ -203,10 +203,10 @@ await t.test('notices of an agent', async (t) => {
 
   await t.test('five events of a session are told, and no words twice', async (t) => {
     const report = async (...messages: readonly string[]): Promise<void> => {
-      const events = messages.map((message) => ({ level: 'critical', service: 'garage', message }))
-      agent.says([
-        claudeResult({ result: `Bad.\n${JSON.stringify({ key: REPORT_KEY, events })}` }),
-      ])
+      const events = messages.map((message) =>
+        agent.calls('record_event', { level: 'critical', service: 'garage', message }),
+      )
+      agent.does(`${events.join('\n')}\n${agent.prints(claudeResult())}\n`)
       await ended(ops, (await trigger(ops)).id)
     }
     await report(...Array.from({ length: 7 }, (_, at) => `door ${at} is open`))

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { claudeResult, openAgentOps, REPORT_KEY, withKey } from '../helpers/agents.ts'
+import { claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { calls, inTier, refusal, says, startModel } from '../helpers/model.ts'
@@ -230,18 +230,18 @@ t.test('a secret at the cut of a line', async (t) => {
 t.test(
   'a secret in what a session leaves: events, memories, reasons, the next prompt',
   async (t) => {
-    const report = {
-      key: REPORT_KEY,
-      events: [{ level: 'info', service: plain, message: `event ${plain}` }],
-      memories: [{ category: 'timing', observation: `memory ${plain}` }],
-      escalate: { reason: `reason ${plain}`, findings: `findings ${plain}` },
-    }
-    const parent = join(agent.folder, 'parent')
-    const result = `Seen ${plain}\n${JSON.stringify(report)}`
-    writeFileSync(parent, JSON.stringify(claudeResult({ result })))
+    const event = { level: 'info', service: plain, message: `event ${plain}` }
+    const memory = { category: 'timing', observation: `memory ${plain}` }
+    const escalate = { reason: `reason ${plain}`, findings: `findings ${plain}` }
+    const parent = [
+      agent.calls('record_event', event),
+      agent.calls('remember', memory),
+      agent.calls('escalate', escalate),
+      agent.prints(claudeResult({ result: `Seen ${plain}` })),
+    ].join('\n')
     const errors = [`it failed with ${plain}`]
     const child = JSON.stringify(claudeResult({ is_error: true, subtype: 'error_x', errors }))
-    agent.does(`case "$*" in *"tier 1 of 3"*) ${withKey(parent)};; *) echo '${child}';; esac\n`)
+    agent.does(`case "$*" in *"tier 1 of 3"*) ${parent};; *) echo '${child}';; esac\n`)
     t.match(await session(), { status: 'escalated' })
     const failed = await ended(ops)
     t.match(failed, { status: 'failed', tier: 2 })

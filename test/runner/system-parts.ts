@@ -51,6 +51,11 @@ export const deploymentParts = {
   caddy: { name: 'Caddy', debianPackage: 'caddy', find: () => onPath('caddy') },
   ping: { name: 'ping', debianPackage: 'iputils-ping', find: () => onPath('ping') },
   dnsmasq: { name: 'dnsmasq', debianPackage: 'dnsmasq-base', find: () => onPath('dnsmasq') },
+  alertmanager: {
+    name: 'Alertmanager',
+    debianPackage: 'prometheus-alertmanager',
+    find: () => onPath('prometheus-alertmanager'),
+  },
   openssl: { name: 'OpenSSL', debianPackage: 'openssl', find: () => onPath('openssl') },
   podman: {
     name: 'Podman, runc and BusyBox',

@@ -1,6 +1,13 @@
-import { hash } from 'node:crypto'
-import { isObject, parseJson, stringOf, type JsonObject } from '../../../kernel/json.ts'
+import { isObject, parseJson, type JsonObject } from '../../../kernel/json.ts'
+import { cutBytes } from '../../../kernel/text.ts'
 import { redactLine, type Redact } from '../redact.ts'
+import { contentOf, fingerprintOf } from './fingerprint.ts'
+import { readAlertmanager } from './senders/alertmanager.ts'
+import { openEnvelope, readCloudWatch, readSubscription } from './senders/amazon.ts'
+import { readPlain } from './senders/plain.ts'
+import type { AlertStatus, Body, FoundAlert, FoundLabel, FoundMember } from './senders/sender.ts'
+import { readSentry } from './senders/sentry.ts'
+import { readUptimeKuma } from './senders/uptime-kuma.ts'
 
 /**
  * The body of a delivery: its text without the tier, which is what the model gets; its JSON value,
@@ -8,8 +15,45 @@ import { redactLine, type Redact } from '../redact.ts'
  */
 export type Payload = ReturnType<typeof readPayload>
 
+/** What a silence matches, such as `alertname`, `service`, `instance` and `severity`. */
+export type Labels = Readonly<Record<string, string>>
+
+/** One alert of a group, as its sender knows it. */
+export interface AlertMember {
+  status: AlertStatus
+  /** Deliveries with the same fingerprint belong together. */
+  fingerprint: string
+  title: string
+  labels: Labels
+  startsAt: Date | null
+  /** Null while it is firing. */
+  endsAt: Date | null
+}
+
+/** What a delivery says, in the same shape for all senders, bounded and without secrets. */
+export interface ReadAlert extends AlertMember {
+  /** A hash of the text without its times: deliveries with the same one have the same text. */
+  content: string
+  /** The program that sent it, such as `alertmanager`; null if unknown. */
+  source: string | null
+  service: string | null
+  /** The first alerts of a group; none for senders without groups. */
+  members: readonly AlertMember[]
+}
+
+/** Each reads the bodies of its senders, and leaves all others to the next one. */
+const READERS = [readSubscription, readAlertmanager, readUptimeKuma, readSentry, readCloudWatch]
+
 const FIRST_TIER = 1
 const LAST_TIER = 3
+const MAX_TITLE = 200
+const MAX_LABELS = 64
+/** Bounds the time that labels take which do not count, such as blank ones. */
+const MAX_LOOKED_AT = 1_000
+/** Of a name, and of a value. */
+const MAX_BYTES = 256
+/** Silences match these most often: they are kept where an alert has too many. */
+const FIRST = ['alertname', 'service', 'instance', 'severity']
 
 /**
  * Reads a body of any kind. Invalid UTF-8 becomes U+FFFD. The top-level `tier` of a JSON object is
@@ -39,130 +83,65 @@ function toText(members: JsonObject): string {
   return `{${parts.join(',')}}`.replaceAll('\0', '\u{FFFD}')
 }
 
-/** The member of a JSON object at a path of names and places in lists. */
-function memberAt(value: unknown, ...path: readonly (string | number)[]): unknown {
-  let here = value
-  for (const name of path) {
-    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, name)) return undefined
-    here = Reflect.get(here, name)
-  }
-  return here
-}
-
-const MAX_LENGTH = 200
-const COUNTER = /^\s*\d{1,15}\s*$/
-/** Paths of keys that stay the same for all deliveries of one alert. */
-const KEYS = [
-  ['fingerprint'],
-  ['dedup_key'],
-  ['incident_key'],
-  ['alert_id'],
-  ['alertId'],
-  ['alert', 'alertId'],
-  ['event', 'data', 'incident', 'id'],
-  ['event', 'data', 'id'],
-  ['incident', 'incident_id'],
-  ['id'],
-]
-/** Paths of titles. */
-const TITLES = [
-  ['title'],
-  ['commonAnnotations', 'summary'],
-  ['alerts', 0, 'annotations', 'summary'],
-  ['commonLabels', 'alertname'],
-  ['alerts', 0, 'labels', 'alertname'],
-  ['summary'],
-  ['subject'],
-  ['event', 'data', 'title'],
-  ['monitor', 'name'],
-  ['message'],
-  ['msg'],
-  ['text'],
-  ['name'],
-]
-// Parts of times; in a form their punctuation is escaped.
-const DAY = '(?:mon|tue|wed|thu|fri|sat|sun)'
-const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)'
-const COLON = '(?::|%3A)'
-const FRACTION = '(?:[.,]\\d+)?'
-const CLOCK = `\\d{2}${COLON}\\d{2}(?:${COLON}\\d{2}${FRACTION})?`
-const ZONE = `(?: ?(?:Z|(?:[+-]|%2B)\\d{2}${COLON}?\\d{2}))?`
-const TIME_OF_DAY = `(?:[01]?\\d|2[0-3])${COLON}[0-5]\\d(?:${COLON}[0-5]\\d${FRACTION})?`
-/** A time of day begins a word, also after an escaped character: not as in `host-1:40`. */
-const WORD_START = '(?:(?<![\\w:.-])|(?<=%(?!3A)[\\dA-F]{2}|\\\\[nrt]))'
-
-/** Dates and times in bodies of any kind. */
-const TIMES = [
-  new RegExp(`\\d{4}-\\d{2}-\\d{2}(?:[T +]|%20)${CLOCK}${ZONE}`, 'gi'),
-  new RegExp(`(?:${DAY},? )?\\d{1,2} ${MONTH} \\d{4}(?: \\d{2}:\\d{2}(?::\\d{2})?)?`, 'gi'),
-  new RegExp(`\\b(?:${DAY} )?${MONTH} +\\d{1,2} \\d{2}:\\d{2}:\\d{2}`, 'gi'),
-  /(?<!\d)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)/g,
-  new RegExp(`${WORD_START}${TIME_OF_DAY}(?: ?[ap]m|Z)?(?![\\w:])`, 'gi'),
-  // Unix time from 2001 to 2065, in seconds to nanoseconds.
-  /\b[12]\d{9}(?:\.\d+|(?:\d{3}){1,3})?\b/g,
-]
-
-/**
- * Identifies the alert of a delivery, without secrets: deliveries with the same fingerprint belong
- * together. `content` is a hash of the text without its times: deliveries with the same one have
- * the same text. `source` is the program that sent it; null if unknown.
- */
-export function identify({ text, value }: Payload, redact: Redact) {
-  const content = digest(TIMES.reduce((rest, time) => rest.replaceAll(time, ''), text))
-  const key = keyOf(value)
-  const own = key && redact(key.length <= MAX_LENGTH ? key : digest(key))
+/** Reads the alert of a delivery, whoever sent it. A group is one alert, with its members. */
+export function readAlert(payload: Payload, redact: Redact): ReadAlert {
+  const body = openEnvelope(payload)
+  const found = readBody(body)
+  const title = titleOf(found.title ?? body.text, redact)
+  const content = contentOf(payload.text)
+  const key = found.key ?? (body === payload ? content : contentOf(body.text))
+  // Each alert has a name that silences can match; a group has the one that its alerts share.
+  const name = found.members.length === 0 ? [['alertname', title] as const] : []
+  const alert = toMember({ ...found, title, key, labels: [...found.labels, ...name] }, redact)
   return {
-    fingerprint: own ?? content,
+    ...alert,
     content,
-    source: sourceOf(value),
-    title: titleOf(text, value, redact),
+    source: found.source,
+    service: alert.labels['service'] ?? null,
+    members: found.members.map((member) => toMember(member, redact)),
   }
 }
 
-/** The sender's key of the alert, if it has one. */
-function keyOf(value: unknown) {
-  const alerts = memberAt(value, 'alerts')
-  const isOne = Array.isArray(alerts) && alerts.length === 1
-  // Alertmanager's group changes members but keeps its key. Grafana's group may have many rules.
-  const group = memberAt(value, 'groupKey')
-  const own = isOne ? memberAt(value, 'alerts', 0, 'fingerprint') : undefined
-  const keys = [
-    ...(sourceOf(value) === 'grafana' ? [own, group] : [group, own]),
-    monitorKey(memberAt(value, 'monitor', 'id'), memberAt(value, 'monitor', 'name')),
-    ...KEYS.map((path) => memberAt(value, ...path)),
-  ]
-  return keys.map(stableKey).find((key) => key !== undefined)
-}
-
-/** Uptime Kuma numbers its monitors from 1; the name distinguishes two installations. */
-function monitorKey(id: unknown, name: unknown) {
-  const isKnown = typeof id === 'number' && typeof name === 'string' && name.trim() !== ''
-  return isKnown ? `monitor:${id}:${name}` : undefined
-}
-
-function sourceOf(value: unknown) {
-  if (Array.isArray(memberAt(value, 'alerts'))) {
-    if (memberAt(value, 'orgId') !== undefined) return 'grafana'
-    return memberAt(value, 'groupKey') === undefined ? null : 'alertmanager'
+function readBody(body: Body): FoundAlert {
+  for (const read of READERS) {
+    const found = read(body)
+    if (found !== undefined) return found
   }
-  const kuma = ['heartbeat', 'monitor'].every((name) => memberAt(value, name) !== undefined)
-  return kuma ? 'uptime-kuma' : null
+  return readPlain(body)
 }
 
-function titleOf(text: string, value: unknown, redact: Redact): string {
-  const said = TITLES.map((path) => stringOf(memberAt(value, ...path)))
-  const line = said.find((part) => part?.trim()) ?? text
-  const title = redactLine(line, MAX_LENGTH + 1, redact)
-  if (title.length > MAX_LENGTH) return `${title.slice(0, MAX_LENGTH - 1).toWellFormed()}…`
+function toMember(found: FoundMember, redact: Redact): AlertMember {
+  const { status, key, title, startsAt, endsAt } = found
+  const labels = readLabels(found.labels, redact)
+  return {
+    status,
+    fingerprint: fingerprintOf(key ?? contentOf(JSON.stringify(labels)), redact),
+    title: titleOf(title ?? '', redact),
+    labels,
+    startsAt,
+    endsAt: status === 'resolved' ? endsAt : null,
+  }
+}
+
+function titleOf(text: string, redact: Redact): string {
+  const title = redactLine(text, MAX_TITLE + 1, redact)
+  if (title.length > MAX_TITLE) return `${title.slice(0, MAX_TITLE - 1).toWellFormed()}…`
   return title || 'an alert without text'
 }
 
-/** A number alone is not a key: other senders count from 1, too. */
-function stableKey(value: unknown) {
-  if (typeof value !== 'string' || value.trim() === '' || COUNTER.test(value)) return undefined
-  return value.replaceAll('\0', '\u{FFFD}').toWellFormed()
+/** The first labels of an alert, in short and without secrets. */
+function readLabels(given: readonly FoundLabel[], redact: Redact): Labels {
+  const labels = new Map<string, string>()
+  const usual = given.filter(([name]) => FIRST.includes(name))
+  for (const [name, value] of [...usual, ...given].slice(0, MAX_LOOKED_AT)) {
+    if (!['string', 'number', 'boolean'].includes(typeof value)) continue
+    const [short, text] = [shorten(name, redact), shorten(String(value), redact)]
+    if (short && text && !labels.has(short)) labels.set(short, text)
+    if (labels.size === MAX_LABELS) break
+  }
+  return Object.fromEntries(labels)
 }
 
-function digest(text: string): string {
-  return `sha256:${hash('sha256', text)}`
+function shorten(text: string, redact: Redact) {
+  return cutBytes(redactLine(text, MAX_BYTES + 1, redact), MAX_BYTES)
 }

@@ -16,7 +16,7 @@ import {
   type Deadline,
   type NoBrief,
 } from './brief.ts'
-import { identify, readPayload, type Payload } from './payload.ts'
+import { readAlert, readPayload, type Payload } from './payload.ts'
 
 /** What the alert webhook works with. */
 interface AlertsOptions extends BriefOptions {
@@ -122,7 +122,7 @@ export function openAlerts(options: AlertsOptions) {
       // While the server stops, a running session is about to end, and no reason to acknowledge.
       const isBusy = running && !stopping.signal.aborted
       const outcome = isBusy ? 'acknowledged' : 'received'
-      const alert = { ...identify(payload, redact), payload: text, outcome, now }
+      const alert = { ...readAlert(payload, redact), payload: text, outcome, now }
       const delivery = await q.saveAlert(db, { ...alert, ...reader, tier: payload.tier })
       if (isBusy) return { kind: 'acknowledged' }
       const warn = () => log.warn('alert sender hung up', { alert: delivery.id })

@@ -1,23 +1,13 @@
 import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
 import { cutBytes } from '../../../kernel/text.ts'
-import { authorOf, CATEGORIES } from '../memories.ts'
+import { authorOf } from '../memories.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { ESCALATION_BYTES, fenced, promptFor } from '../sessions/prompt.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { describeAllowance } from './allowance.ts'
 import { budgetLeft, spentBefore, type Budgets } from './budget.ts'
 import type { ReadHost } from './host-facts.ts'
-import {
-  AGENT_ROLES,
-  AGENT_RULES,
-  EVIDENCE,
-  LEVELS,
-  MODEL_RECORDS,
-  MODEL_ROLES,
-  MODEL_RULES,
-  STOPPING,
-  SUMMARY,
-} from './rules.ts'
+import { EVIDENCE, LEVELS, RECORDS, ROLES, RULES, STOPPING, SUMMARY } from './rules.ts'
 import type { Job } from './runner.ts'
 import { describeSituation, readSituation } from './situation.ts'
 
@@ -70,13 +60,12 @@ function introduction({ session, now }: Briefing): string {
   return `You are ${who}. It is ${now.toISOString()}.`
 }
 
-/** `dryMeaning` says what a dry run means to the agent. */
-function limitsOf({ session, maxTier, dryRun, allowance }: Briefing, dryMeaning: string) {
+function limitsOf({ session, maxTier, dryRun, allowance }: Briefing) {
   const isHighest = session.tier >= maxTier
   return [
     describeAllowance(session.tier, allowance),
     isHighest ? 'No higher tier is allowed: escalating only records an event.' : undefined,
-    dryRun ? `This is a dry run: ${dryMeaning}` : undefined,
+    dryRun ? 'This is a dry run: operations are only recorded, and nothing escalates.' : undefined,
   ]
 }
 
@@ -125,17 +114,17 @@ function inLine(text: string): string {
 
 /**
  * The first message of a conversation: who the model is, what it may take, and what is known.
- * `note` begins what Gatehouse itself adds to the answers of tools.
+ * `note` begins what Gatehouse itself adds to the answers of tools; a headless agent gets none.
  */
-export function systemPrompt(briefing: Briefing, random: RandomBytes, note: string): string {
+export function systemPrompt(briefing: Briefing, random: RandomBytes, note?: string): string {
   return paragraphs([
     introduction(briefing),
-    MODEL_ROLES[briefing.session.tier],
-    ...limitsOf(briefing, 'operations are only recorded, and nothing escalates.'),
-    `A line that begins with ${note} comes from Gatehouse itself, not from a tool.`,
-    MODEL_RULES,
+    ROLES[briefing.session.tier],
+    ...limitsOf(briefing),
+    note && `A line that begins with ${note} comes from Gatehouse itself, not from a tool.`,
+    RULES,
     EVIDENCE,
-    MODEL_RECORDS,
+    RECORDS,
     LEVELS,
     `${STOPPING}\nThen answer without a tool call. The answer is ${SUMMARY}`,
     ...describeSituation(briefing.situation, random),
@@ -148,51 +137,14 @@ const TASK_BYTES = 64 * 1024
 /** The end of a task stays: it has the findings of the two lower tiers. */
 const TASK_END_BYTES = 2 * ESCALATION_BYTES
 
-/** What stands in a report beside its key, as `readReport` reads it. */
-const REPORT = {
-  events: [
-    {
-      level: 'info, warning or critical',
-      service: 'its name',
-      message: 'what is wrong or has changed',
-    },
-  ],
-  memories: [
-    {
-      category: CATEGORIES.join(', '),
-      service: 'its name',
-      observation: 'what later sessions should know',
-    },
-  ],
-  escalate: null,
-}
+/** What an agent has to know of its tools beside what a model knows. */
+const AGENT_TOOLS = `Your tools are those of the server "gatehouse" (MCP).
+What else you have may read, and nothing more.`
 
-function reportForm(key: string): string {
-  return `End your last message with one line of JSON, and nothing after it:
-${JSON.stringify({ key, ...REPORT })}
-Keep the key. Both lists may be empty, and an entry may have no service.
-When the next tier has to go on, "escalate" is
-{"reason": "why, in one sentence", "findings": "all that you found"}.`
-}
-
-/**
- * The prompt of a headless agent: who it is, what it may do, what is known, and what is asked. Its
- * report is taken with this key only, which nobody could plant in a log or an alert.
- */
-export function agentPrompt(briefing: Briefing, random: RandomBytes, reportKey: string): string {
-  return paragraphs([
-    introduction(briefing),
-    AGENT_ROLES[briefing.session.tier],
-    ...limitsOf(briefing, 'change nothing, whatever is asked.'),
-    AGENT_RULES,
-    EVIDENCE,
-    LEVELS,
-    `${STOPPING}\nThen write your last message. It is ${SUMMARY}`,
-    reportForm(reportKey),
-    ...describeSituation(briefing.situation, random),
-    ...memoryTexts(briefing, random),
-    `The task:\n${cutBytes(taskOf(briefing, random), TASK_BYTES, TASK_END_BYTES)}`,
-  ])
+/** The prompt of a headless agent, in one: what a model gets as its first two messages. */
+export function agentPrompt(briefing: Briefing, random: RandomBytes): string {
+  const task = cutBytes(taskOf(briefing, random), TASK_BYTES, TASK_END_BYTES)
+  return paragraphs([systemPrompt(briefing, random), AGENT_TOOLS, `The task:\n${task}`])
 }
 
 function paragraphs(parts: readonly (string | undefined)[]): string {

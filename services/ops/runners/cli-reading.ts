@@ -1,10 +1,4 @@
-import {
-  isObject,
-  objectOf,
-  objectsOf,
-  parseObject,
-  type JsonObject,
-} from '../../../kernel/json.ts'
+import { objectOf } from '../../../kernel/json.ts'
 import { readReasoning, withoutEnd, withoutReasoning } from '../quirks/reasoning.ts'
 import { redactDeep, type Redact } from '../redact.ts'
 import type { LineKind } from '../sessions/output.ts'
@@ -25,11 +19,6 @@ type Show = (kind: LineKind, text: string, call?: number | null) => void
 export type StreamEnd = ReturnType<ReturnType<typeof createStreamReader>['end']>
 
 /**
- * What an agent wants to record, as it wrote it: calls of tools, which validate their arguments.
- */
-export type Report = readonly (readonly [tool: string, args: JsonObject])[]
-
-/**
  * Characters of a message that comes in parts, and of the last message, that are read. Of a line
  * that is shown, the output reads as much (sessions/output-lines.ts).
  */
@@ -39,11 +28,6 @@ const CUT = 'The message is longer than 64 KB: its beginning was not kept.'
 const MAX_TURNS = 2 ** 31 - 1
 /** US dollars. A line that claims to cost more, or less than nothing, has no price. */
 const MAX_LINE_COST = 1_000_000
-const REPORT_KEYS = ['events', 'memories', 'escalate']
-/** Lines with a report key that are parsed: an agent may repeat the key. */
-const MAX_TRIES = 16
-const MAX_ENTRIES = 50
-const FENCE = '\n```'
 /** Calls remembered until their results come. The results of further calls stand alone. */
 const MAX_OPEN_CALLS = 1_000
 
@@ -80,7 +64,7 @@ export function createStreamReader(limits: Limits, redact: Redact, show: Show) {
     /** What the whole stream says, once it is over. */
     end() {
       const lastText = transcript.end(usage.lastTurn())
-      // The report stands at the end.
+      // What the agent found stands at the end.
       const message = (result?.text ?? lastText)?.slice(-MAX_TEXT)
       return { result, problem, message, ...usage.total() }
     },
@@ -223,23 +207,6 @@ function parseLine(line: string, redact: Redact): unknown {
 }
 
 /**
- * Splits an agent's last message into the text for people and the report, if there is one with the
- * session's key. Another one is a quotation, or was written for another session.
- */
-export function readReport(message: string, key: string) {
-  const whole = withoutEnd(message).trimEnd()
-  const own = findReport(whole, key)
-  if (own !== undefined) {
-    const { from, to, value } = own
-    const text = textFor(`${whole.slice(0, from)}${whole.slice(to)}`)
-    return { text, report: callsOf(value), hasForeignReport: false }
-  }
-  const last = blocksAt(whole, whole.length - 1).map(({ json }) => parseObject(json))
-  const isReport = (value = {}): boolean => REPORT_KEYS.some((name) => name in value)
-  return { text: textFor(whole), report: [], hasForeignReport: last.some(isReport) }
-}
-
-/**
  * A text without the reasoning that it begins with. A mark that nothing closes may be a quotation:
  * then all of the text stays.
  */
@@ -247,57 +214,7 @@ function textFor(text: string): string {
   return readReasoning(text, false).isOpen ? text.trim() : withoutReasoning(text)
 }
 
-/** A part of a message that may be JSON. */
-interface Block {
-  from: number
-  to: number
-  json: string
-}
-
-/**
- * The last report with the key. What a planted text had the agent write after it or before it
- * takes nothing away.
- */
-function findReport(message: string, key: string): (Block & { value: JsonObject }) | undefined {
-  let at = message.lastIndexOf(key)
-  for (let tries = 0; at >= 0 && tries < MAX_TRIES; tries++) {
-    for (const block of blocksAt(message, at)) {
-      const value = parseObject(block.json)
-      if (value?.['key'] === key) return { ...block, value }
-    }
-    const line = message.lastIndexOf('\n', at)
-    at = line < 0 ? -1 : message.lastIndexOf(key, line)
-  }
-  return undefined
-}
-
-/** Where a report at this place may stand: its line, or the fenced block around it. */
-function blocksAt(message: string, at: number): readonly Block[] {
-  const from = message.lastIndexOf('\n', at) + 1
-  const end = message.indexOf('\n', at)
-  const to = end < 0 ? message.length : end
-  const line = { from, to, json: message.slice(from, to) }
-  // The fence that begins before its line, also where that is the one that closes the block.
-  const open = `\n${message}`.lastIndexOf(FENCE, from - 1)
-  if (open < 0) return [line]
-  const start = message.indexOf('\n', open) + 1
-  const close = message.indexOf(FENCE, start - 1)
-  const stop = close < 0 ? message.length : close
-  const block = { from: open, to: Math.min(stop + FENCE.length, message.length) }
-  return [line, { ...block, json: message.slice(start, stop) }]
-}
-
-function callsOf({ events, memories, escalate }: JsonObject): Report {
-  return [
-    ...callsTo('record_event', objectsOf(events)),
-    ...callsTo('remember', objectsOf(memories)),
-    ...callsTo('escalate', isObject(escalate) ? [escalate] : []),
-  ]
-}
-
-function callsTo(tool: string, entries: readonly JsonObject[]): Report {
-  return entries.slice(0, MAX_ENTRIES).map((fields) => {
-    const written = Object.entries(fields).filter(([, value]) => value !== null)
-    return [tool, Object.fromEntries(written)]
-  })
+/** An agent's last message as the summary of its session. */
+export function readSummary(message: string): string {
+  return textFor(withoutEnd(message).trimEnd())
 }

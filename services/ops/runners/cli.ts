@@ -1,25 +1,23 @@
-import { mkdir, rmdir } from 'node:fs/promises'
+import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
-import { basename, join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { splitLines } from '../../../kernel/lines.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { runProcess, type ProcessEnd, type ProcessOptions } from '../../../kernel/processes/run.ts'
 import type { LineKind } from '../sessions/output.ts'
-import { callTool } from '../tools/toolbox.ts'
+import type { Offers } from '../tools/offers.ts'
 import { agentPrompt, storedSummary, readBriefing, type AgentOptions } from './briefing.ts'
 import { spentProblem } from './budget.ts'
-import {
-  createStreamReader,
-  readReport,
-  type Limits,
-  type Report,
-  type StreamEnd,
-} from './cli-reading.ts'
-import { splitLines } from '../../../kernel/lines.ts'
+import { agentOf, TOKEN_VARIABLE, type AgentRequest } from './cli-agents.ts'
+import { createStreamReader, readSummary, type StreamEnd } from './cli-reading.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
 export interface CliOptions extends AgentOptions {
   /** The agent and its first arguments. */
   command: () => readonly string[]
+  offers: Offers
+  /** Where agents of this machine find `/mcp/session`; undefined where no port has it. */
+  toolsUrl: () => string | undefined
 }
 
 /** The configured model that leaves the choice to the agent. */
@@ -28,87 +26,17 @@ const AGENTS_CHOICE = 'default'
 const MAX_LINE = 1024 * 1024
 /** Lines that are kept of an agent that is being stopped: a flood must not outlast it. */
 const MAX_LAST_LINES = 1_000
-
-/** What an agent is asked. */
-interface AgentRequest extends Limits {
-  prompt: string
-  /** Undefined if the agent chooses. */
-  model: string | undefined
-  /** Whether it may change files: tier 3, and no dry run. */
-  mayChange: boolean
-  /**
-   * Whether it may run the commands that its own settings allow: tier 2 and up, and no dry run.
-   */
-  mayRun: boolean
-}
-
-interface Agent {
-  /** They may have its key, its account and its endpoint. */
-  variables: readonly string[]
-  args: (request: AgentRequest) => readonly string[]
-}
-
-const CLAUDE: Agent = {
-  variables: [
-    'ANTHROPIC_API_KEY',
-    'ANTHROPIC_AUTH_TOKEN',
-    'ANTHROPIC_BASE_URL',
-    'CLAUDE_CODE_OAUTH_TOKEN',
-    'CLAUDE_CONFIG_DIR',
-  ],
-  // `dontAsk`: the agent uses these tools and what the operator's own settings allow, nothing
-  // else.
-  args: ({ prompt, model, mayChange, mayRun, turns, budget }) => [
-    ...['-p', prompt, '--output-format', 'stream-json', '--verbose'],
-    ...option('--model', model),
-    ...['--permission-mode', 'dontAsk', '--strict-mcp-config', '--tools'],
-    `Read,Grep,Glob${mayRun ? ',Bash' : ''}${mayChange ? ',Edit,Write' : ''}`,
-    ...['--max-turns', String(turns)],
-    ...option('--max-budget-usd', budget === Infinity ? undefined : budget.toFixed(4)),
-  ],
-}
-
-const AGENTS: Readonly<Record<string, Agent>> = {
-  codex: {
-    variables: ['OPENAI_API_KEY', 'CODEX_API_KEY', 'OPENAI_BASE_URL', 'CODEX_HOME'],
-    args: ({ prompt, model, mayChange }) => [
-      ...['exec', '--json', '--skip-git-repo-check'],
-      ...['--sandbox', mayChange ? 'workspace-write' : 'read-only'],
-      ...option('--model', model),
-      ...['--', prompt],
-    ],
-  },
-  opencode: {
-    variables: ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'OPENCODE_CONFIG'],
-    args: ({ prompt, model, mayChange }) => [
-      ...['run', '--format', 'json', '--agent', mayChange ? 'build' : 'plan'],
-      ...option('--model', model),
-      ...['--', prompt],
-    ],
-  },
-  gemini: {
-    variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_VERTEXAI'],
-    args: ({ prompt, model }) => [
-      ...['-o', 'stream-json'],
-      ...option('-m', model),
-      ...['-p', prompt],
-    ],
-  },
-}
-
-/** The variables of all agents whose values are secrets. */
-export const AGENT_SECRETS: readonly string[] = [CLAUDE, ...Object.values(AGENTS)]
-  .flatMap(({ variables }) => variables)
-  .filter((name) => /_(KEY|TOKEN)$/.test(name))
-
-/** An option of a command line; nothing without a value. */
-function option(name: string, value: string | undefined): readonly string[] {
-  return value === undefined ? [] : [name, value]
-}
+const NO_ADDRESS =
+  'the agent could not reach the tools of its session: OPS_ADDR is a unix socket; ' +
+  'have ops listen at a port of this machine'
+const NEVER_CAME =
+  'the agent never asked for the tools of its session, so nothing that it says was checked: ' +
+  'see whether this version of it takes our settings of MCP'
 
 /**
  * The runner with a headless agent (decisions.md section 5, Runners): a process of its own, whose
- * stream of JSON lines becomes the session's output and outcome.
+ * stream of JSON lines becomes the session's output and outcome. It acts by the tools of its
+ * session, which it calls by the tool protocol: the rules of the runner with a model hold.
  */
 export function createCliRunner(options: CliOptions): Runner {
   return { modelOf: tierModel, run: (job) => runAgent(options, job) }
@@ -117,38 +45,77 @@ export function createCliRunner(options: CliOptions): Runner {
 async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const { session, config } = job
   const briefing = await readBriefing(options, job)
-  const { dryRun, budgets, spent, allowance } = briefing
+  const { budgets, spent, allowance } = briefing
   const problem = spentProblem(budgets, spent, 0)
   if (problem !== undefined) return failedOutcome(problem)
-  const limits = { turns: allowance.turns, budget: allowance.dollars }
-  const command = options.command()
-  // An unknown program takes the arguments of claude.
-  const { args, variables } = AGENTS[basename(command[0] ?? '')] ?? CLAUDE
-  const reportKey = options.random(8).toString('hex')
-  const agentArgs = args({
-    prompt: options.redact(agentPrompt(briefing, options.random, reportKey)),
+  const toolsUrl = options.toolsUrl()
+  if (toolsUrl === undefined) return failedOutcome(NO_ADDRESS)
+  const offer = options.offers.make({ ...options, job })
+  const request = {
+    prompt: options.redact(agentPrompt(briefing, options.random)),
     model: session.model === AGENTS_CHOICE ? undefined : session.model,
-    mayRun: session.tier >= 2 && !dryRun,
-    mayChange: session.tier >= 3 && !dryRun,
-    ...limits,
-  })
+    ...{ toolsUrl, token: offer.token },
+    turns: allowance.turns,
+    budget: allowance.dollars,
+  }
   const folder = join(config.state_dir, 'sessions', String(session.id))
   try {
+    const { outcome, message } = await startAgent(options, job, request, folder)
+    const { hasCome, calls } = offer.use
+    const isBlind = !hasCome && outcome.problem === null
+    const summary = readSummary(message)
+    return {
+      ...outcome,
+      problem: isBlind ? NEVER_CAME : outcome.problem,
+      tool_calls: calls,
+      summary: summary === '' ? null : storedSummary(summary),
+    }
+  } finally {
+    offer.withdraw()
+  }
+}
+
+/** Starts the agent in a folder of its own, which stays only if the agent has left something. */
+async function startAgent(
+  options: CliOptions,
+  job: Job,
+  request: AgentRequest,
+  folder: string,
+): Promise<Ended> {
+  const command = options.command()
+  const { variables, args, env, files } = agentOf(command)
+  const settings = Object.entries(files?.(request) ?? {})
+  try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
+    for (const [name, text] of settings) await writeSettings(join(folder, name), text)
   } catch (error) {
-    return failedOutcome(`its folder could not be made: ${messageOf(error)}`)
+    const outcome = failedOutcome(`its folder could not be made: ${messageOf(error)}`)
+    return { outcome, message: '' }
   }
-  const argv = [...command, ...agentArgs]
-  const process = { inherit: variables, cwd: folder, marker: job.marker }
-  const { outcome, message } = await readAgent(options, job, limits, argv, process)
-  const { text, report, hasForeignReport } = readReport(message, reportKey)
-  if (hasForeignReport) {
-    job.output.write('system', 'A report without the key of this session is not recorded.\n')
-  }
-  // Only if it is empty: what the agent has left in it may be of use.
+  const ended = await readAgent(options, job, request, [...command, ...args(request)], {
+    ...{ inherit: variables, cwd: folder, marker: job.marker },
+    env: { ...env?.(request), [TOKEN_VARIABLE]: request.token },
+  })
+  for (const [name] of settings) await removeSettings(join(folder, name))
   await rmdir(folder).catch(() => undefined)
-  if (outcome.problem === null) await record(options, job, report)
-  return { ...outcome, summary: text === '' ? null : storedSummary(text) }
+  return ended
+}
+
+async function writeSettings(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { mode: 0o700 })
+  await writeFile(path, text, { mode: 0o600 })
+}
+
+/** With its folder, unless the agent has left something there. */
+async function removeSettings(path: string): Promise<void> {
+  await rm(path, { force: true })
+  await rmdir(dirname(path)).catch(() => undefined)
+}
+
+interface Ended {
+  outcome: Outcome
+  /** The agent's last message. */
+  message: string
 }
 
 /**
@@ -158,17 +125,19 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
 async function readAgent(
   { redact }: CliOptions,
   { signal: jobSignal, output, noteActivity, noteCost }: Job,
-  limits: Limits,
+  request: AgentRequest,
   argv: readonly string[],
   options: ProcessOptions,
-): Promise<{ outcome: Omit<Outcome, 'summary'>; message: string }> {
+): Promise<Ended> {
   const fatal = new AbortController()
   const signal = AbortSignal.any([jobSignal, fatal.signal])
   let lastLines = 0
   function show(kind: LineKind, text: string, call?: number | null): void {
-    if (!signal.aborted || ++lastLines <= MAX_LAST_LINES) output.write(kind, `${text}\n`, call)
+    // An agent may list its variables.
+    const shown = text.replaceAll(request.token, '«redacted»')
+    if (!signal.aborted || ++lastLines <= MAX_LAST_LINES) output.write(kind, `${shown}\n`, call)
   }
-  const reader = createStreamReader(limits, redact, show)
+  const reader = createStreamReader(request, redact, show)
   const lines = {
     stdout: splitLines(MAX_LINE, (line) => {
       noteActivity()
@@ -202,20 +171,11 @@ function outcomeOf(
   { result, problem, ...spent }: Omit<StreamEnd, 'message'>,
   fatal: string | undefined,
   { exitCode, endedBy, problem: processProblem }: ProcessEnd,
-): Omit<Outcome, 'summary'> {
+): Outcome {
   const code = exitCode ?? (endedBy === null ? null : 128 + constants.signals[endedBy])
   const startProblem = code === null ? `the agent ${processProblem}` : undefined
   const silent = `the agent ended without a result (exit code ${code ?? 'none'})`
   const unsaid = problem === undefined ? silent : `${silent}: ${problem}`
   const why = fatal ?? startProblem ?? (result === undefined ? unsaid : result.problem)
-  return { ...spent, problem: why ?? null, tool_calls: null, exit_code: code }
-}
-
-/** Does with a report what a model does with its tools: the same rules hold. */
-async function record(options: CliOptions, job: Job, report: Report): Promise<void> {
-  for (const [name, args] of report) {
-    if (job.signal.aborted) return
-    const { ok, text } = await callTool(name, args, { ...options, job })
-    if (!ok) job.output.write('error', `${name}: ${text}\n`)
-  }
+  return { ...spent, problem: why ?? null, tool_calls: null, exit_code: code, summary: null }
 }
