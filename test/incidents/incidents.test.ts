@@ -61,8 +61,9 @@ t.test('a session that fails has not passed, whatever it said', async (t) => {
   const [incident] = incidents
   if (incident === undefined) return
   const calls = Array.from({ length: 31 }, () => ['list_services', {}] as const)
-  answers.give({ calls, says: incident.good.says }, stage.page)
+  const { results } = answers.give({ calls, says: incident.good.says }, stage.page)
   const played = await stage.play(incident)
   t.match(played, { status: 'failed', turns: 30 })
+  t.match(results.at(-1), /\n\nNOTE-\w{8}: This is your last turn: write the summary now/)
   t.match(judge(incident, { ...played, said: incident.good.says }), [/^failed: /])
 })
