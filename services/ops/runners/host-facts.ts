@@ -31,6 +31,8 @@ interface Disk extends Space {
 /** A disk that is about to die may not answer at all: a session begins without these facts then. */
 const MAX_WAIT_MS = 2_000
 const MAX_DISKS = 8
+/** The label of a stick may be the name of its folder, and a sentence for a model. */
+const PLAIN_PATH = /^[\w./@+:-]{1,100}$/
 const GIB = 1024 ** 3
 const DAY_S = 86_400
 const HOUR_S = 3_600
@@ -72,17 +74,10 @@ async function readDisks(): Promise<readonly Disk[]> {
     const [device = '', path = '', type = ''] = line.split(' ')
     // The root of a container is on no device of its own.
     const isShown = path === '/' || (device.startsWith('/dev/') && !type.startsWith('fuse'))
-    if (isShown && !paths.has(device)) paths.set(device, unescaped(path))
+    if (isShown && PLAIN_PATH.test(path) && !paths.has(device)) paths.set(device, path)
   }
   const found = await Promise.all([...paths.values()].slice(0, MAX_DISKS).map(readDisk))
   return found.flatMap((disk) => (disk === undefined ? [] : [disk]))
-}
-
-/** Spaces and the like in a path of /proc/mounts are written as `\040`. */
-function unescaped(path: string): string {
-  return path.replaceAll(/\\([0-7]{3})/g, (_, code: string) => {
-    return String.fromCharCode(Number.parseInt(code, 8))
-  })
 }
 
 /** Undefined for what has no size, and for a single file that a container has mounted. */
