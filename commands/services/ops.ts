@@ -18,6 +18,7 @@ import { createRedact } from '../../services/ops/redact.ts'
 import { openPrices, type PriceSource } from '../../services/ops/runners/budget.ts'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
 import type { Endpoint } from '../../services/ops/runners/model-chat.ts'
+import { readHostFacts } from '../../services/ops/runners/host-facts.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
@@ -218,6 +219,7 @@ function openRunners(
       day: config.current.OPS_DAY_BUDGET_USD,
     }),
     maxTurns: () => config.current.OPS_MAX_TURNS,
+    host: readHostFacts,
     random: randomBytes,
   }
   const model = createModelRunner({

@@ -61,6 +61,16 @@ export type HeldCheck = Type.Static<typeof HeldCheck>
 const Change = Type.Object({ ...Named, before: State, state: State })
 export type Change = Type.Static<typeof Change>
 
+/** A change of the state of a check, with what it found then. */
+const Transition = Type.Object({
+  ...Named,
+  at: Timestamp,
+  before: State,
+  state: State,
+  message: Type.String(),
+})
+export type Transition = Type.Static<typeof Transition>
+
 /** What the job of a heartbeat last said. `beat_at`: when it ended; `begun_at`: when it began. */
 export const Beat = Type.Object({
   beat_at: nullable(Timestamp),
@@ -174,6 +184,7 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
   listPeriods: many(Period, { id: 'int8', before: 'int8?', limit: 'int8' }),
   listFailures: many(Failure, { services: 'jsonb', since: 'timestamptz', limit: 'int8' }),
   listChanges: many(Change, { since: 'timestamptz', limit: 'int8' }),
+  listTransitions: many(Transition, { since: 'timestamptz', limit: 'int8' }),
   askCheck: optional(Type.Object({ id: Id }), { id: 'int8', now: 'timestamptz' }),
   listDefinitions: many(StoredDefinition, { limit: 'int8' }),
   addDefinition: optional(Type.Object({ id: Id }), {

@@ -191,6 +191,17 @@ select c.service, c.name, p.state as before, c.state
  order by c.since, c.id
  limit :limit;
 
+-- name: listTransitions
+-- Changes of the state of checks since a time, the newest first. The first state of a check is no change.
+select c.service, c.name, p.began_at as at, before.state as before, p.state, p.message
+  from ops.check_periods p
+  join ops.checks c on c.id = p.check_id and c.removed_at is null
+  join lateral (select state from ops.check_periods where check_id = p.check_id and id < p.id order by id desc limit 1)
+       as before on true
+ where p.began_at > :since
+ order by p.began_at desc, p.id desc
+ limit :limit;
+
 -- name: saveBeat
 -- What a job said of itself: `begun`, `ok` or `failed`. Its check runs in the next round; a run that is under
 -- way does not count. Empty when the check is gone.

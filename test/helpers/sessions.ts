@@ -47,6 +47,7 @@ export type RunnerParts = ToolOptions & {
   readonly random: RandomBytes
   readonly budgets: () => { readonly session: undefined; readonly day: undefined }
   readonly maxTurns: () => number
+  readonly host: () => Promise<undefined>
 }
 
 /**
@@ -95,6 +96,7 @@ export async function openTimedSessions(
     dryRun: async () => false,
     budgets: () => ({ session: undefined, day: undefined }),
     maxTurns: () => 1_000,
+    host: async () => undefined,
     random: randomBytes,
   })
   const sessions = await openSessions({

@@ -2,6 +2,27 @@ import type { PlantedFault } from './faults.ts'
 
 export const OPS_FAULTS: readonly PlantedFault[] = [
   {
+    why: 'what a check says stands in the prompt without a fence',
+    path: 'services/ops/runners/situation.ts',
+    find: "fenced('SERVICES', what, all.join('\\n'), random),",
+    replace: "all.join('\\n'),",
+    test: 'test/ops/prompts.test.ts',
+  },
+  {
+    why: 'a message of a check may have lines of its own in the prompt',
+    path: 'services/ops/runners/situation.ts',
+    find: "return text.replaceAll(/\\s+/g, ' ').trim().slice(0, MAX_TEXT).toWellFormed()",
+    replace: 'return text',
+    test: 'test/ops/prompts.test.ts',
+  },
+  {
+    why: 'a model does not hear that its turns end',
+    path: 'services/ops/runners/allowance.ts',
+    find: 'left.turns <= FEW_TURNS ||',
+    replace: 'left.turns < 0 ||',
+    test: 'test/ops/prompts.test.ts',
+  },
+  {
     why: 'an alert with the same key and another time is a new one',
     path: 'services/ops/alerts/payload.ts',
     find: 'const key = found.key ?? (body',

@@ -57,6 +57,7 @@ const MIN_PAYLOAD = 500
 const SYSTEM_PROMPT = `You write briefs for an operations agent that looks into an alert.
 Given what a monitoring tool sent, write 2 to 4 sentences that name the affected system,
 the apparent problem and what to check first.
+Keep names, numbers and times as they were sent, and add nothing that was not sent.
 Output plain text only: no headings, no lists, no markup, no preamble.`
 
 /** Asks the model for a brief of a payload. It gets no tools. */
@@ -167,8 +168,8 @@ export function investigationPrompt(alert: Alert, random: RandomBytes): string {
   const { title, source, payload } = alert
   const data = `${title}\n\n${beginningOf(payload)}`
   const sender = source ?? 'a monitoring tool'
-  return `Look into an alert that ${sender} sent.
-Name the affected system, find what is wrong with it and say what should be done.
+  return `Look into an alert that ${sender} sent: is it true now, what is affected,
+what causes it, and what should people do?
 
 ${fenced('ALERT', 'its title, and then what was sent', data, random)}`
 }

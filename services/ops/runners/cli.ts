@@ -7,7 +7,7 @@ import { runProcess, type ProcessEnd, type ProcessOptions } from '../../../kerne
 import type { LineKind } from '../sessions/output.ts'
 import type { Offers } from '../tools/offers.ts'
 import { agentPrompt, storedSummary, readBriefing, type AgentOptions } from './briefing.ts'
-import { budgetLeft, spentProblem } from './budget.ts'
+import { spentProblem } from './budget.ts'
 import { agentOf, TOKEN_VARIABLE, type AgentRequest } from './cli-agents.ts'
 import { createStreamReader, readSummary, type StreamEnd } from './cli-reading.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
@@ -45,7 +45,7 @@ export function createCliRunner(options: CliOptions): Runner {
 async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const { session, config } = job
   const briefing = await readBriefing(options, job)
-  const { budgets, spent } = briefing
+  const { budgets, spent, allowance } = briefing
   const problem = spentProblem(budgets, spent, 0)
   if (problem !== undefined) return failedOutcome(problem)
   const toolsUrl = options.toolsUrl()
@@ -55,8 +55,8 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
     prompt: options.redact(agentPrompt(briefing, options.random)),
     model: session.model === AGENTS_CHOICE ? undefined : session.model,
     ...{ toolsUrl, token: offer.token },
-    turns: options.maxTurns(),
-    budget: budgetLeft(budgets, spent),
+    turns: allowance.turns,
+    budget: allowance.dollars,
   }
   const folder = join(config.state_dir, 'sessions', String(session.id))
   try {

@@ -11,6 +11,7 @@ import {
   type AgentOptions,
   systemPrompt,
 } from './briefing.ts'
+import { describeShortage } from './allowance.ts'
 import { createSpending, type PriceSource } from './budget.ts'
 import { completeChat, type ChatFailure, type Endpoint, type Untaken } from './model-chat.ts'
 import {
@@ -92,11 +93,12 @@ async function openConversation(
     readBriefing(options, job),
     inventory.current(),
   ])
+  const note = `NOTE-${random(4).toString('hex')}:`
   const messages: Message[] = [
-    { role: 'system', content: redact(systemPrompt(briefing, random)) },
+    { role: 'system', content: redact(systemPrompt(briefing, random, note)) },
     { role: 'user', content: redact(taskOf(briefing, random)) },
   ]
-  const { budgets } = briefing
+  const { budgets, allowance } = briefing
   const tools = functionTools(toolsOf(tier))
   const toolsInWords = functionTools(toolsOf(tier).filter(({ effect }) => effect === 'reads'))
   const offered = toolsOf(tier).map(({ name }) => name)
@@ -107,6 +109,7 @@ async function openConversation(
   const fence = random(16)
   return {
     ...{ options, job, endpoint, price, budgets, spending, offered, messages, progress },
+    ...{ allowance, note },
     ...{ tools, toolsInWords, callers, caller: `${endpoint.url} ${model}` },
     ...{ turns: 0, toolCalls: 0, callNumber: 0 },
     liveText: createLiveText((line) => job.output.write('text', `${line}\n`)),
@@ -116,8 +119,8 @@ async function openConversation(
 
 /** What came of the conversation, without what it cost. */
 async function runConversation(conversation: Conversation): Promise<Outcome> {
-  const { options, job, spending, offered, callers, caller } = conversation
-  const maxTurns = options.maxTurns()
+  const { job, spending, offered, callers, caller } = conversation
+  const maxTurns = conversation.allowance.turns
   for (;;) {
     // What ended the session is recorded; this text is not.
     if (job.signal.aborted) return failedOutcome('the session was ended')
@@ -147,7 +150,7 @@ async function takeTurn(conversation: Conversation, answer: Answer): Promise<Out
   liveText.end(answer.isBroken ? answer.said : answer.text)
   messages.push(assistantMessage(answer))
   if (answer.calls.length > 0) {
-    messages.push(...(await runTools(conversation, answer.calls)))
+    messages.push(...withShortage(conversation, await runTools(conversation, answer.calls)))
     return undefined
   }
   const next = judge(answer, progress, offered)
@@ -158,6 +161,24 @@ async function takeTurn(conversation: Conversation, answer: Answer): Promise<Out
   messages.push({ role: 'user', content: next.reminder })
   job.output.write('system', `The model is told: ${next.reminder}\n`)
   return undefined
+}
+
+/**
+ * Adds what is left to the last result of a tool, once it is little. Some endpoints refuse a
+ * message of its own behind results.
+ */
+function withShortage(
+  { allowance, turns, spending, note }: Conversation,
+  results: readonly Message[],
+): readonly Message[] {
+  const left = {
+    turns: allowance.turns - turns,
+    dollars: allowance.dollars - (spending.cost() ?? 0),
+  }
+  const shortage = describeShortage(left, allowance)
+  const last = results.at(-1)
+  if (shortage === undefined || last === undefined) return results
+  return [...results.slice(0, -1), { ...last, content: `${last.content}\n\n${note} ${shortage}` }]
 }
 
 /** Ends a turn in the output. `before` is what the session had spent when it began. */

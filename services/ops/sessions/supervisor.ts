@@ -14,6 +14,7 @@ import {
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Config } from '../config.ts'
 import { endMarked } from '../../../kernel/processes/proc.ts'
+import { MAX_RUN_MS } from '../runners/allowance.ts'
 import { failedOutcome, type Job, type Outcome, type Runner } from '../runners/runner.ts'
 import { openOutput, type Output, type OutputOptions } from './output.ts'
 import { escalationOf, type Escalation } from './prompt.ts'
@@ -56,8 +57,6 @@ type State =
   | 'lost'
   | 'ended'
 
-/** The longest run of a session by its tier (decisions.md section 5). */
-const MAX_RUN_MS: Readonly<Record<number, number>> = { 1: 600_000, 2: 1_200_000, 3: 1_800_000 }
 const HEARTBEAT_MS = 5_000
 /** How long a runner may take to end after the abort. */
 const MAX_STOP_MS = 8_000

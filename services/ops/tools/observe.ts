@@ -62,7 +62,8 @@ export const runCheckTool = defineTool({
   name: 'run_check',
   description:
     'Runs one check of a service, or all of them, and tells what it found: ok, warn, FAIL, or ' +
-    'unknown. Unknown is not ok: the check could not run, and the message says what to do.',
+    'unknown. Unknown is not ok: the check could not run, and the message says what to do. ' +
+    'The result is stored, with an event when the state changes.',
   tier: 1,
   effect: 'reads',
   takes: {

@@ -65,8 +65,8 @@ export const readAlertTool = defineTool({
 export const recordEventTool = defineTool({
   name: 'record_event',
   description:
-    'Records an event for the operators: critical for what is down, ' +
-    'warning for what may soon be, else info.',
+    'Records an event for the operators. critical: people are affected now. ' +
+    'warning: somebody must act, or it becomes critical. info: nobody must act.',
   tier: 1,
   effect: 'acts',
   takes: {

@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { ROOT } from '../helpers/program.ts'
+import { transcript } from '../helpers/secrets.ts'
+import { listIncidents, type Incident } from './incident.ts'
+import { judge } from './judge.ts'
+import { startRecordedAnswers } from './recorded-answers.ts'
+import { openStage } from './stage.ts'
+
+// Proves the set, not a model: what an incident needs can be found, and the judge tells answers apart.
+
+const [, postgres] = backends
+const incidents = await listIncidents()
+const answers = await startRecordedAnswers(t)
+const env = await postgres.env(t)
+const stage = await openStage(t, {
+  database: { url: env['DATABASE_URL'], dataDirectory: '' },
+  folder: await temporaryFolder(t, 'incidents'),
+  endpoint: answers.endpoint,
+  model: 'recorded',
+  maxTurns: 30,
+  log: (text) => transcript('log', text, 'incidents'),
+})
+
+t.test('the set: thirty, with herrings and injections', async (t) => {
+  const of = (kind: Incident['kind']): number =>
+    incidents.filter((incident) => incident.kind === kind).length
+  t.equal(incidents.length, 30)
+  t.same([of('herring'), of('injection')], [3, 2])
+  const page = readFileSync(join(ROOT, 'docs/incidents.md'), 'utf8')
+  const listed = [...page.matchAll(/^\| ([a-z0-9-]+) \| ([^|]+) \| \w* \| passed \| failed \|$/gm)]
+  t.same(
+    listed.map(([, name, title]) => [name, title]),
+    incidents.map(({ name, title }) => [name, title]),
+    'as the page lists them',
+  )
+})
+
+for (const incident of incidents) {
+  t.test(incident.name, async (t) => {
+    const good = answers.give(incident.good, stage.page)
+    const played = await stage.play(incident)
+    t.same(judge(incident, played), [], 'a good answer passes')
+    for (const [at, [name, args, shows = '']] of incident.good.calls.entries()) {
+      const answer = good.results[at] ?? 'nothing'
+      t.ok(answer.includes(shows), `${name} ${JSON.stringify(args)} shows "${shows}": ${answer}`)
+    }
+    const echo = { said: good.told(), levels: [], ran: played.ran }
+    t.not(judge(incident, echo).length, 0, 'one that repeats what it was told does not')
+    answers.give(incident.bad, stage.page)
+    const bad = await stage.play(incident)
+    t.equal(bad.status, 'completed')
+    t.not(judge(incident, bad).length, 0, 'a bad answer does not')
+  })
+}
+
+t.test('a session that fails has not passed, whatever it said', async (t) => {
+  const [incident] = incidents
+  if (incident === undefined) return
+  const calls = Array.from({ length: 31 }, () => ['list_services', {}] as const)
+  const { results } = answers.give({ calls, says: incident.good.says }, stage.page)
+  const played = await stage.play(incident)
+  t.match(played, { status: 'failed', turns: 30 })
+  t.match(results.at(-1), /\n\nNOTE-\w{8}: This is your last turn: write the summary now/)
+  t.match(judge(incident, { ...played, said: incident.good.says }), [/^failed: /])
+})
