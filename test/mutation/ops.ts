@@ -107,6 +107,13 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     test: 'test/ops/cooldowns-limits.test.ts',
   },
   {
+    why: 'an operation runs without the approval that it needs',
+    path: 'services/ops/operations/operations.ts',
+    find: 'if (operation.approval === true) {',
+    replace: 'if (operation.approval === true && operation.argv.length === 0) {',
+    test: 'test/ops/night.test.ts',
+  },
+  {
     why: 'an operation runs while repairs are paused',
     path: 'services/ops/operations/operations.ts',
     find: 'if (paused !== undefined) {',
