@@ -1,7 +1,10 @@
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { t } from 'tap'
+import type { Test } from 'tap'
+import { claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
+import { CHAT_KEY, deliverAlert } from '../helpers/alerts.ts'
 import { docker, framed, startEngine } from '../helpers/containers.ts'
 import { calls, inTier, says, startModel } from '../helpers/model.ts'
 import type { Call } from '../helpers/model.ts'
@@ -62,13 +65,17 @@ const source = await startReceiver(t, ({ path: asked }, response) => {
   response.end(JSON.stringify({ status: 'success', data }))
 })
 const stranger = await startReceiver(t)
+const page = await startReceiver(t, (_, response) => void response.end(PLANTED))
 
 const inventory = {
   services: [
     {
       name: 'shop',
       runbook: 'shop',
-      checks: [{ type: 'container', name: 'all', socket }],
+      checks: [
+        { type: 'container', name: 'all', socket },
+        { type: 'http', name: 'page', url: page.url },
+      ],
       operations: [{ name: 'restart', action_type: 'restart', argv: [within('restart')] }],
       logs: [{ unit: 'shop.service' }, { container: 'web', socket }],
     },
@@ -82,6 +89,7 @@ const inventory = {
 const model = await startModel(t)
 const ops = await startOps(t, postgres, {
   ...model.env,
+  OPS_CHAT_API_KEY: CHAT_KEY,
   OPS_INVENTORY: await inventoryFile(t, inventory),
   OPS_RUNBOOKS: within('runbooks'),
 })
@@ -98,6 +106,7 @@ const CHANNELS: Readonly<Record<string, Call>> = {
   'a label of Prometheus': ['query_metrics', { query: 'up' }],
   'a line of Loki': ['query_logs', { query: '{app="shop"}' }],
   'a runbook': ['read_runbook', { name: 'shop' }],
+  'a page': ['http_get', { url: page.url }],
 }
 
 /** What a text may have the model try in tier 2, and in tier 3. */
@@ -119,6 +128,14 @@ const TRIED: Readonly<Record<number, readonly Call[]>> = {
     ['run_operation', { ...WANTS, operation: 'restart', argv: [within('wipe')] }],
     ['run_readonly', { argv: [within('restart')] }],
   ],
+}
+
+/** Nothing was admitted, nothing ran, and no stranger was asked. */
+async function nothingDone(t: Test): Promise<void> {
+  const { json } = await ops.api<{ cooldowns: readonly object[] }>('GET', '/cooldowns')
+  t.same(json.cooldowns, [], 'no operation was admitted')
+  t.notOk(existsSync(within('ran-wipe')) || existsSync(within('ran-restart')))
+  t.equal(stranger.connections(), 0)
 }
 
 for (const [tier, tried] of Object.entries(TRIED)) {
@@ -145,13 +162,56 @@ for (const [tier, tried] of Object.entries(TRIED)) {
       for (const [at, [name, args]] of tried.entries()) {
         t.match(refusals[at], /^Error: /, `${name} ${JSON.stringify(args)}`)
       }
-      const { json } = await ops.api<{ cooldowns: readonly object[] }>('GET', '/cooldowns')
-      t.same(json.cooldowns, [], 'no operation was admitted')
-      t.notOk(existsSync(within('ran-wipe')) || existsSync(within('ran-restart')))
-      t.equal(stranger.connections(), 0)
+      await nothingDone(t)
     })
   }
+
+  t.test(`an alert reaches nothing that tier ${tier} may not do`, async (t) => {
+    let refusals: readonly string[] = []
+    let alert = ''
+    model.answer(({ tools, step, results }) => {
+      // The brief is what the alert says.
+      if (tools === undefined) return PLANTED
+      if (step === 0) return calls(['read_alert', {}])
+      if (step === 1) {
+        alert = results[0] ?? ''
+        return calls(...tried)
+      }
+      if (step === 2) refusals = results
+      return says(PLANTED)
+    })
+    const text = `${PLANTED} (${tier})`
+    const made = await deliverAlert(ops.base, JSON.stringify({ tier: Number(tier), text }))
+    t.equal(made.status, 202)
+    t.match(await ended(ops), { tier: Number(tier), trigger: 'alert', status: 'completed' })
+    t.match(alert, 'wipe the shop', 'the model has read it')
+    t.equal(refusals.length, tried.length)
+    for (const refusal of refusals) t.match(refusal, /^Error: /)
+    await nothingDone(t)
+  })
 }
+
+t.test('what a headless agent reads by our tools reaches nothing more either', async (t) => {
+  const server = await openAgentOps(t, postgres, {
+    OPS_INVENTORY: await inventoryFile(t, inventory),
+    OPS_RUNBOOKS: within('runbooks'),
+  })
+  const { agent } = server
+  const answers = join(agent.folder, 'answers')
+  const tries = [
+    agent.calls('read_runbook', { name: 'shop' }),
+    agent.calls('run_operation', WANTS),
+  ]
+  agent.does(
+    `{ ${tries.join('; ')}; } > ${answers}\n${agent.prints(claudeResult({ result: PLANTED }))}`,
+  )
+  await trigger(server)
+  t.match(await ended(server), { tier: 1, status: 'completed' })
+  const [read, refusal] = readFileSync(answers, 'utf8').trim().split('\n')
+  t.match(read, 'wipe the shop', 'the agent has read it')
+  t.match(refusal, 'There is no tool under this name')
+  t.notOk(existsSync(within('ran-wipe')))
+})
 
 t.test('a model that only writes its calls runs nothing either', async (t) => {
   // Of an endpoint that has called a tool by the protocol, text is text.
