@@ -75,15 +75,17 @@ function noticeRow(notice: ListedNotice): Html {
       }`,
       verify: levelBadge(level),
       service: html`<bdi>${service}</bdi>`,
-      sends: sends.length === 0 ? 'nobody' : sends.map(sendBadge),
+      sends: sends.length === 0 ? 'nobody' : sends.map(sendLine),
       when: timeTag(created_at),
     },
   )
 }
 
-function sendBadge(send: Send): Html {
+function sendLine(send: Send): Html {
   const [look, state] = describeSend(send)
-  return html`<span class="badge ${look}"><bdi>${send.target}</bdi>: ${state}</span> `
+  return html`<span class="detail"
+    ><bdi>${send.target}</bdi> <span class="badge ${look}">${state}</span></span
+  >`
 }
 
 function describeSend({ sent_at, problem }: Send): readonly [look: string, state: string] {

@@ -83,7 +83,7 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
     ])
     const text = await page('/notices')
     t.match(text, /Lasts now[\s\S]*file: no such file[\s\S]*Targets[\s\S]*Newest notices/)
-    t.match(text, /OPS_NOTIFY_URL<\/bdi>: not taken/)
+    t.match(text, /OPS_NOTIFY_URL<\/bdi> <span class="badge bad">not taken/)
     t.match(text, /the receiver answered 503; waiting: 1 notice/)
     t.match(text, /all services; critical; after 12h/)
     t.match(await page('/waiting'), /href="\/notices"/)
