@@ -2,6 +2,13 @@
 
 create schema links;
 
+-- For searches by parts of words. An administrator may have created it, in another schema.
+create extension if not exists pg_trgm with schema links;
+select set_config('search_path', format('%I, public', n.nspname), true)
+  from pg_extension e
+  join pg_namespace n on n.oid = e.extnamespace
+ where e.extname = 'pg_trgm';
+
 -- Owners of links and tokens. Users are never removed: links keep their owners.
 create table links.users (
   id           uuid             primary key default gen_random_uuid(),
