@@ -73,10 +73,10 @@ async function go({ app, query, now, context }: SearchCall) {
 }
 
 async function linksLike(app: LinksRoutes, user: User, name: string) {
-  const { db, clock } = app.links
+  const { db } = app.links
   const filter = { q: name, tag: '', visibility: '', role: '', sort: '' } as const
   const search = { filter, visitor: user, among: 'all' } as const
-  const tools = { db, clock, short: shortLinks(app) }
+  const tools = { db, short: shortLinks(app) }
   return (await searchLinks(tools, search, undefined, MAX_FOUND)).links
 }
 

@@ -7,6 +7,7 @@ import {
   type Link,
   type LinkAccess,
 } from '../../../db/links/links.ts'
+import { listQueries } from '../../../db/links/lists.ts'
 import { memberQueries } from '../../../db/links/members.ts'
 import { tagQueries } from '../../../db/links/tags.ts'
 import type { User } from '../../../db/links/users.ts'
@@ -87,6 +88,7 @@ export async function createLink(
     await memberQueries.addOwner(tx, { slug, user: caller.id, is_primary: true })
     await saveTags(tx, parts.log, [], link)
     await writeWords(tx, [link])
+    await listQueries.writeTexts(tx, { slugs: [slug] })
     const change = { action: 'created', detail: { url: [null, link.url] } }
     await q.saveChange(tx, { link: added.id, at, actor: caller.email, ...change })
     await q.announceLinks(tx, { slugs: [slug] })
@@ -112,6 +114,7 @@ export async function replaceLink(
     await q.updateLink(tx, { ...changed, at })
     await saveTags(tx, parts.log, [link], changed)
     await writeWords(tx, [changed])
+    await listQueries.writeTexts(tx, { slugs: [link.slug] })
     const change = { action: 'edited', detail: differences(link, changed) }
     await q.saveChange(tx, { link: id, at, actor: caller.email, ...change })
     await q.announceLinks(tx, { slugs: [link.slug] })
