@@ -72,12 +72,51 @@ await onPostgres(t, 'what a search understands', async (t: Test, backend) => {
     ['review', ['docs']],
     ['review handbook', ['docs']],
     ['owner:%', []],
+    // Under three characters: slugs that begin so. Beside a longer text, a short one may be anywhere.
+    ['do', ['docs', 'docs-old']],
+    ['T', ['team']],
+    ['ki', []],
+    ['%', []],
+    ['é', []],
+    ['ki docs', ['docs', 'docs-old']],
+    // Nothing that the index knows.
+    ['://', ['docs', 'docs-old', 'team', 'wiki-home']],
+    ['s-o', ['docs-old']],
+    ['DOCS-o', ['docs-old']],
+    ['docs_old', []],
+    ['@example.com', ['docs', 'docs-old', 'team', 'wiki-home']],
+    ['ada@ #eng', ['wiki-home']],
   ]
   for (const [q, slugs] of cases) t.same(await searched(ann, q), slugs, q)
   t.same(await searched(ann, 'owner:ada', '/-/'), ['team'])
   t.same(await searched(ann, 'review', '/-/tags/eng'), ['docs'])
   t.same(await searched(ann, '#wiki', '/-/tags/eng'), ['docs'])
   t.same(await searched(ada, 'review'), ['docs', 'hidden'])
+  const sorted = (q: string) => listedAll(ann, `/-/all?sort=created&q=${q}`)
+  t.same(await sorted('do'), ['docs-old', 'docs'])
+  t.same(await sorted('do&visibility=private'), [])
+
+  await t.test('what a change makes of it', async (t) => {
+    const found = async (q: string) => [await searched(ann, q), await searched(ada, q)]
+    const link = await makeLink(ann, 'plan', { title: 'Roadmap', visibility: 'secure' })
+    t.same(await found('roadmap'), [['plan'], []])
+    await ann.api('POST', `/links/${link.id}/shares`, { email: ada.email })
+    t.same(await found('roadmap'), [['plan'], ['plan']])
+    await ann.api('DELETE', `/links/${link.id}/shares/${ada.id}`)
+    t.same(await found('roadmap'), [['plan'], []])
+    await ann.api('POST', `/links/${link.id}/owners`, { email: ada.email })
+    t.same(await found('lovelace road'), [['plan'], ['plan']])
+    await ann.api('DELETE', `/links/${link.id}/owners/${ada.id}`)
+    t.same(await found('lovelace road'), [[], []])
+    const changed = { url: 'https://elsewhere.test/', title: 'Goals', tags: ['q3-goals'] }
+    await ann.api('PUT', `/links/${link.id}`, { ...changed, visibility: 'public' })
+    t.same(await found('roadmap'), [[], []])
+    for (const q of ['goals', 'elsewhere', '#q3-goals', '3-go']) {
+      t.same(await found(q), [['plan'], ['plan']], q)
+    }
+    await ann.api('DELETE', `/links/${link.id}`)
+    t.same(await found('goals'), [[], []])
+  })
 
   await t.test('the search of browsers understands it too', async (t) => {
     const found = async (q: string) =>
