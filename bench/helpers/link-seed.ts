@@ -49,6 +49,9 @@ function seed(count: number): readonly string[] {
      select slug, word, h % 10 < 7
        from made, unnest(array[substr(slug, 1, 8), n::text, 'title', 'of']) word
          on conflict do nothing`,
+    ...['links', 'link_owners', 'link_shares', 'link_tags', 'users'].map(
+      (name) => `analyze links.${name}`,
+    ),
     // Built at once, the index of parts takes a tenth of the time.
     'drop index links.link_texts_search',
     `insert into links.link_texts (slug, text, tags, readers)

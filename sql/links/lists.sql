@@ -80,7 +80,7 @@ with asked as (
           or lower((select string_agg(concat_ws(' ', u.email, u.display_name), ' ')
                       from links.link_owners o
                       join links.users u on u.id = o.user_id
-                     where o.slug = c.slug)) like all (a.owners))
+                     where o.slug = c.slug) collate "default") like all (a.owners))
      and (:list in ('visible', 'every', 'mine')
           or :list = 'shared' and exists (
                select from links.link_shares s where s.user_id = :user and s.slug = c.slug)
@@ -110,9 +110,11 @@ select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as de
  limit :limit;
 
 -- name: writeTexts
--- Brings links.link_texts up to date with the links in the JSON array :slugs, their tags, owners and shares.
+-- Brings links.link_texts up to date with the links in the JSON array :slugs, their tags, owners and shares. In the
+-- collation of slugs only ASCII would get small letters.
 insert into links.link_texts (slug, text, tags, readers)
-select l.slug, lower(concat_ws(' ', l.slug, l.title, l.url, l.description, t.words, o.names)), coalesce(t.tags, '{}'),
+select l.slug, lower(concat_ws(' ', l.slug, l.title, l.url, l.description, t.words, o.names) collate "default"),
+       coalesce(t.tags, '{}'),
        array(select m.user_id from links.link_owners m where m.slug = l.slug
              union
              select m.user_id from links.link_shares m where m.slug = l.slug

@@ -115,9 +115,9 @@ create index link_words_hidden on links.link_words (word, slug) where not is_pub
 -- to its @. A table of its own, because each click writes a new version of the link's row. Kept by links.sql: writeTexts.
 create table links.link_texts (
   slug    text collate "C" primary key references links.links (slug) on delete cascade,
-  text    text   not null,
-  tags    text[] not null,
-  readers uuid[] not null -- who may find it: owners and recipients, and links.everybody() if it is public
+  text    text collate "C"   not null,
+  tags    text[] collate "C" not null,
+  readers uuid[]             not null -- who may find it: owners and recipients, and links.everybody() if it is public
 );
 -- A search reads entries of links only that its user may see: `readers` is in the index. Without fastupdate, which saves
 -- a writer the sorting of entries: now and then one would have to sort thousands, and each search reads those left.
@@ -386,7 +386,7 @@ as $$
 declare
   finders constant uuid[] := links_matching.readers;
   owners constant uuid[] := array(
-    select u.id from links.users u where lower(concat_ws(' ', u.email, u.display_name)) like owner);
+    select u.id from links.users u where lower(concat_ws(' ', u.email, u.display_name) collate "default") like owner);
   addressed constant uuid[] := array(select u.id from links.users u where u.email like address);
 begin
   return query

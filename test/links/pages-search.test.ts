@@ -108,10 +108,10 @@ await onPostgres(t, 'what a search understands', async (t: Test, backend) => {
     t.same(await found('lovelace road'), [['plan'], ['plan']])
     await ann.api('DELETE', `/links/${link.id}/owners/${ada.id}`)
     t.same(await found('lovelace road'), [[], []])
-    const changed = { url: 'https://elsewhere.test/', title: 'Goals', tags: ['q3-goals'] }
+    const changed = { url: 'https://elsewhere.test/', title: 'Goals Ölstand', tags: ['q3-goals'] }
     await ann.api('PUT', `/links/${link.id}`, { ...changed, visibility: 'public' })
     t.same(await found('roadmap'), [[], []])
-    for (const q of ['goals', 'elsewhere', '#q3-goals', '3-go']) {
+    for (const q of ['goals', 'elsewhere', '#q3-goals', '3-go', 'ölstand', 'ÖLST']) {
       t.same(await found(q), [['plan'], ['plan']], q)
     }
     await ann.api('DELETE', `/links/${link.id}`)
