@@ -100,8 +100,9 @@ create table links.tags (
 -- Lists of visible tags skip tags that only other users see.
 create index tags_public on links.tags (tag) where public_links > 0;
 
--- The words of slugs and titles, for what a visitor may have meant by an unknown slug: extensions with other indexes of
--- parts (pg_trgm) are not on every server. Costs some 100 bytes a word.
+-- The words of slugs and titles, for what a visitor may have meant by an unknown slug. Strangers ask for these, and this
+-- index stops after the first 200 links with a word; that of links.link_texts would first collect all of them. Costs
+-- some 100 bytes a word.
 create table links.link_words (
   slug      text collate "C" not null references links.links (slug) on delete cascade,
   word      text collate "C" not null check (length(word) <= 64),
