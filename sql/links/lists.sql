@@ -30,13 +30,22 @@ with asked as (
          array(select lower(value) from jsonb_array_elements_text(:owners::jsonb)) as owners,
          array(select lower(value) from jsonb_array_elements_text(:addresses::jsonb)) as addresses,
          array(select jsonb_array_elements_text(:tags::jsonb)) as tags,
+         -- Only the links of these users are compared with :owners and :addresses.
+         (select coalesce(array_agg(u.id), '{}')
+            from links.users u
+           where lower(concat_ws(' ', u.email, u.display_name) collate "default") like lower(:owners::jsonb ->> 0)
+          having jsonb_array_length(:owners) > 0) as owner_ids,
+         (select coalesce(array_agg(u.id), '{}')
+            from links.users u
+           where u.email like lower(:addresses::jsonb ->> 0)
+          having jsonb_array_length(:addresses) > 0) as addressed_ids,
          case
            when :list not in ('visible', 'every') then array[:user::uuid]
            when :visibility = 'public' then array[links.everybody()]
            when :list = 'every' then null
            when :visibility = '' then array[links.everybody(), :user]
            else array[:user]
-         end as readers
+         end as finders
 ), named as (
   select slug
     from links.slugs_in_list(:list, :user, '', :start, :beginning || '{', null)
@@ -44,7 +53,7 @@ with asked as (
   union all
   select m.slug
     from asked a
-   cross join lateral links.links_matching(a.readers, a.tags, a.indexed, a.owners[1], a.addresses[1]) m
+   cross join lateral links.links_matching(a.finders, a.tags, a.indexed, a.owner_ids, a.addressed_ids, a.addresses[1]) m
    where :source = 'texts'
 ), candidates as (
   (select place, slug
@@ -65,12 +74,14 @@ with asked as (
     from candidates c
    cross join asked a
    cross join lateral (select visibility from links.links where slug = c.slug offset 0) l
-   cross join lateral (select text, tags from links.link_texts where slug = c.slug offset 0) t
+   cross join lateral (select text, tags, readers from links.link_texts where slug = c.slug offset 0) t
    where (c.place, c.slug collate "C") > (:place, :after)
      and (:visibility = '' or l.visibility = :visibility)
      and (not :only_beginning or starts_with(c.slug, :beginning))
      and t.text like all (a.texts)
      and t.tags @> a.tags
+     and (a.owner_ids is null or t.readers && a.owner_ids)
+     and (a.addressed_ids is null or t.text like a.addresses[1] or t.readers && a.addressed_ids)
      and (a.addresses = '{}'
           or concat_ws(' ', t.text, (select string_agg(u.email, ' ')
                                        from links.link_owners o

@@ -373,22 +373,16 @@ as $$
    where sort <> ''
 $$;
 
--- Links whose text matches all `patterns`, with all tags of `with_tags`, that one of `readers` may find (null: all links). One
--- of the owners' addresses and names matches `owner`, and text or an owner's address matches `address`; null matches all.
--- Three patterns are looked up in the index, the others compared. The plan is made for the patterns at hand, and never
--- reads the whole table, so that the time tells nothing about links of others.
-create function links.links_matching(readers uuid[], with_tags text[], patterns text[], owner text, address text)
+-- Links whose text matches all `patterns`, with all tags of `with_tags`, that one of `finders` may find. One of `owners` may
+-- find them as well, and either so may one of `addressed` or the text matches `address`. Null filters nothing. Three
+-- patterns are looked up in the index, the others compared. The plan is made for the patterns at hand, and never reads
+-- the whole table, so that the time tells nothing about links of others.
+create function links.links_matching(finders uuid[], with_tags text[], patterns text[], owners uuid[], addressed uuid[], address text)
 returns table (slug text)
 language plpgsql stable
 set enable_seqscan = off
 set plan_cache_mode = force_custom_plan
 as $$
-#variable_conflict use_column
-declare
-  finders constant uuid[] := links_matching.readers;
-  owners constant uuid[] := array(
-    select u.id from links.users u where lower(concat_ws(' ', u.email, u.display_name) collate "default") like owner);
-  addressed constant uuid[] := array(select u.id from links.users u where u.email like address);
 begin
   return query
   select t.slug
@@ -399,7 +393,7 @@ begin
      and (patterns[2] is null or t.text like patterns[2])
      and (patterns[3] is null or t.text like patterns[3])
      and t.text like all (patterns)
-     and (owner is null or t.readers && owners)
+     and (owners is null or t.readers && owners)
      and (address is null or t.text like address or t.readers && addressed);
 end
 $$;
