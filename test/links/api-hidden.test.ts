@@ -308,7 +308,7 @@ async function listsCostNothing(t: Test, ask: Ask, id: string, what: string): Pr
       fewRows(t, await rows(''), sorted)
     }
     const searched = (more: object) => rowsOf(ask, find, searchOf(id, 'texts', { sort, more }))
-    const { [READ_TEXTS]: _none, ...nothing } = await searched(none)
+    const { [READ_TEXTS]: _texts, users: _none, ...nothing } = await searched(none)
     const searches: [string, object][] = TEXTS.map((text) => [
       text,
       { texts: [`%${text}%`], indexed: [`%${text}%`] },
