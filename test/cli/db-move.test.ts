@@ -121,7 +121,7 @@ async function refusedServers(t: Test, source: Env): Promise<void> {
     [
       move(as(password)),
       1,
-      'gatehouse: the role may not create the extension pg_trgm: grant it CREATE on the database',
+      'the role may not create the extension pg_trgm: grant it CREATE on the database',
     ],
     [
       move(as(secret('wrong-password'))),
