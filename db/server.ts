@@ -11,6 +11,8 @@ const Facts = Type.Object({
   read_only: Type.Boolean(),
   encrypted: Type.Boolean(),
   encoding: Type.String(),
+  /** Whether the database has the extension pg_trgm, or may get it from the migrations. */
+  trigrams: Type.Enum(['there', 'may be created', 'forbidden', 'not installed']),
 })
 /** Version and settings of a server; `version_number` is 150003 for 15.3. */
 export type ServerFacts = Type.Static<typeof Facts>
@@ -18,20 +20,24 @@ export type ServerFacts = Type.Static<typeof Facts>
 /** PostgreSQL 15. */
 const MIN_VERSION = 150_000
 
-/** Whether a server is too old. */
-export function tooOld({ version_number }: ServerFacts): boolean {
-  return version_number < MIN_VERSION
-}
-
 export const serverQueries = sqlFile('sql/server.sql', {
   readServerFacts: one(Facts, {}),
   readClock: one(Type.Object({ at: Timestamp }), {}),
 })
 
-/** The reason in one line if a database would convert texts or bytes. */
-export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
-  if (encoding === 'UTF8') return undefined
-  return `the database has the encoding ${encoding}; make one with UTF8`
+/** Why this program can't use a database, in one line; undefined if it can. */
+export function unfitness(facts: ServerFacts): string | undefined {
+  const { version, version_number, encoding, trigrams } = facts
+  if (version_number < MIN_VERSION) {
+    return `the server is PostgreSQL ${version}; 15 or newer is needed: upgrade it`
+  }
+  // It would convert texts or bytes.
+  if (encoding !== 'UTF8') return `the database has the encoding ${encoding}; make one with UTF8`
+  if (trigrams === 'not installed') {
+    return 'the server lacks the extension pg_trgm: install the contrib modules of PostgreSQL'
+  }
+  if (trigrams !== 'forbidden') return undefined
+  return 'the role may not create the extension pg_trgm: grant it CREATE on the database'
 }
 
 /**
@@ -39,12 +45,8 @@ export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
  */
 export async function refuseUnfitServer(db: Executor): Promise<ServerFacts> {
   const facts = await serverQueries.readServerFacts(db, {})
-  if (tooOld(facts)) {
-    const { version } = facts
-    throw new Error(`the server is PostgreSQL ${version}; 15 or newer is needed: upgrade it`)
-  }
-  const wrong = wronglyEncoded(facts)
-  if (wrong !== undefined) throw new Error(wrong)
+  const reason = unfitness(facts)
+  if (reason !== undefined) throw new Error(reason)
   return facts
 }
 

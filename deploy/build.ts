@@ -29,6 +29,7 @@ const FILES = [
   'htmx/htmx.min.js',
   'pglite/pglite.wasm',
   'pglite/pglite.data',
+  'pglite/pg_trgm.tar.gz',
   'swagger-ui/swagger-ui.css',
   'swagger-ui/swagger-ui-bundle.js',
 ]

@@ -9,8 +9,7 @@ import {
   compareClocks,
   faultsOfTables,
   serverQueries,
-  tooOld,
-  wronglyEncoded,
+  unfitness,
   type ServerFacts,
 } from '../../db/server.ts'
 import { messageOf } from '../../kernel/log.ts'
@@ -100,9 +99,8 @@ function serverFinding(facts: ServerFacts, config: ConfigSource) {
   const { version, read_only, encrypted } = facts
   const place = placeOf(config)
   const server = `${place} ${version}`
-  const encoding = wronglyEncoded(facts)
-  if (tooOld(facts)) return fail(WHAT, `${server}: PostgreSQL 15 or newer is needed; upgrade it`)
-  if (encoding !== undefined) return fail(WHAT, `${server}: ${encoding}`)
+  const reason = unfitness(facts)
+  if (reason !== undefined) return fail(WHAT, `${server}: ${reason}`)
   if (read_only) return fail(WHAT, `${server} takes no writes: give the primary in DATABASE_URL`)
   if (config.current.DATABASE_URL === undefined) return ok(WHAT, place)
   return ok(WHAT, `${server}, ${encrypted ? 'with' : 'without'} TLS`)

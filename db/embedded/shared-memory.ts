@@ -1,5 +1,3 @@
-import type { PGlite } from '@electric-sql/pglite'
-
 // PGlite is compiled for memory that one thread has for itself. Here another thread writes to it as
 // well (interrupts.ts), so its code is changed before it is compiled: the import of the memory says
 // whether it is shared. Nothing else in the code depends on that.
@@ -71,14 +69,6 @@ function numberBytes(value: number): Buffer {
   let left = value
   for (; left >= 0x80; left = Math.floor(left / 0x80)) bytes.push((left & 0x7f) | 0x80)
   return Buffer.from([...bytes, left])
-}
-
-/** The only library that Gatehouse's SQL needs. It is loaded at the first call of a function. */
-const PLPGSQL = '/pglite/lib/postgresql/plpgsql.so'
-
-/** Makes the library of PL/pgSQL fit the engine's memory. */
-export function shareLibrary({ Module: { FS } }: PGlite): void {
-  FS.writeFile(PLPGSQL, withSharedMemory(FS.readFile(PLPGSQL)))
 }
 
 export function createSharedMemory(): WasmMemory {

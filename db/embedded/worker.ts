@@ -7,7 +7,8 @@ import { DurableFS } from './durable-fs.ts'
 import type { WorkerOrder, WorkerReply, WorkerTask } from './engine.ts'
 import { endsIdle, moved, queryMessage, startupPacket } from './connection.ts'
 import { interruptible, interruptsOf } from './interrupts.ts'
-import { createSharedMemory, shareLibrary } from './shared-memory.ts'
+import { addLibraries } from './libraries.ts'
+import { createSharedMemory } from './shared-memory.ts'
 import { freeBytes, RESERVE_BYTES } from '../disk.ts'
 
 const LONGJMP_STATUS = 100 // how PGlite's wasm reports an ordinary SQL error
@@ -57,7 +58,7 @@ async function serve(): Promise<void> {
     ],
   })
   guard(pg)
-  shareLibrary(pg)
+  addLibraries(pg)
   const interrupts = interruptsOf(pg, memory)
   const run = createRunner(pg)
   const greeting = await run(startupPacket())

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { many, one, optional, sqlFile } from '../sql-file.ts'
+import { exec, many, one, sqlFile } from '../sql-file.ts'
 import { Link } from './links.ts'
 
 /** A list: see `slugs_in_list` in the migrations. */
@@ -8,9 +8,6 @@ export type ListScope = 'owned' | 'mine' | 'primary' | 'co' | 'shared' | 'visibl
 /** The order of a list: '' is by slug. */
 export const ListOrder = Type.Enum(['', 'clicks', 'created', 'changed'])
 export type ListOrder = Type.Static<typeof ListOrder>
-
-/** Where a link stands in the order of its list: `place`, then `slug`. */
-const Place = Type.Object({ place: Type.Integer(), slug: Type.String() })
 
 /**
  * A link in a list of the pages. It has the visitor's role, the beginning of its description, the
@@ -33,31 +30,32 @@ export type Suggestion = Type.Static<typeof Suggestion>
 
 const list = { list: 'text', user: 'uuid?' } as const
 
-/** The next `rows` links of a list. */
-const window = {
-  ...list,
-  tag: 'text',
-  sort: 'text',
-  place: 'int8',
-  after: 'text',
-  until: 'text',
-  rows: 'int8',
-  most_own: 'int8',
-} as const
+/** Where a search looks: see `searchLinks` in lists.sql. */
+export type SearchSource = 'list' | 'beginning' | 'texts'
 
 export const listQueries = sqlFile('sql/links/lists.sql', {
   listLinks: many(Link, { ...list, tag: 'text', after: 'text', limit: 'int8' }),
   countLinks: one(Type.Object({ links: Type.Integer() }), { ...list, tag: 'text', max: 'int8' }),
-  findWindowEnd: optional(Place, window),
   searchLinks: many(ListedLink, {
-    ...window,
+    ...list,
+    source: 'text',
+    tag: 'text',
+    sort: 'text',
+    beginning: 'text',
+    start: 'text',
+    only_beginning: 'bool',
+    place: 'int8',
+    after: 'text',
+    rows: 'int8',
     visibility: 'text',
-    but_prefix: 'text',
-    patterns: 'jsonb',
+    texts: 'jsonb',
+    indexed: 'jsonb',
+    addresses: 'jsonb',
     owners: 'jsonb',
     tags: 'jsonb',
     limit: 'int8',
   }),
+  writeTexts: exec({ slugs: 'jsonb' }),
   suggestLinks: many(Suggestion, {
     ...list,
     near: 'jsonb',

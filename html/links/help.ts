@@ -27,7 +27,8 @@ function inBrowser(keyword: string, base: string): Html {
     ${copyBox('search-address', 'search address', `${base}/-/go?q=%s`)}
     <p>
       A search looks at names, titles, descriptions, addresses, tags and owners. It understands
-      <code>#tag</code>, <code>owner:ada</code> and <code>${keyword}/docs</code>.
+      <code>#tag</code>, <code>owner:ada</code> and <code>${keyword}/docs</code>. One or two
+      characters find names that begin with them.
     </p>
     <p>
       For a name without a link, you see similar links. A path after the name is kept:

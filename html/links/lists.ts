@@ -5,15 +5,7 @@ import type { End } from '../../services/links/links/lifecycle.ts'
 import type { LinksPage, LinkSearch } from '../../services/links/lists/lists.ts'
 import { anyOf, field, filterForm, select, submit, VERBATIM } from '../form.ts'
 import { contentView } from '../layout.ts'
-import {
-  copyButton,
-  countLine,
-  countUpTo,
-  emptyState,
-  listTable,
-  moreLink,
-  timeTag,
-} from '../parts.ts'
+import { copyButton, countLine, countUpTo, emptyState, listTable, timeTag } from '../parts.ts'
 import { endBadge, linkRow, tagList, visibilityBadge, type ShortLinks } from './links/links.ts'
 import { firstLinkForm, firstLinkStep } from './links/first.ts'
 
@@ -42,8 +34,6 @@ export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
   pageOf?: string
   /** How many links there are; null where counting would take a search. */
   count: number | null
-  /** Orders other than by name cover only this many links of a user, the first by name. */
-  maxSorted: number
   /** Address of the next page. */
   next: string | null
   /** Why the visits of links have ended, by slug. */
@@ -83,38 +73,21 @@ function aboutList({ among, visitor }: LinksView): string {
 
 /** The table with its count and the link to its next page. */
 function listContent(view: LinksView): Html {
-  const { links, next, searchedTo, filter } = view
-  const isFinished = searchedTo === null
-  const part = searchedTo === '' ? 'for a while' : `up to “${searchedTo}”`
-  const more = {
-    next,
-    note: !isFinished && `Searched ${part}; there may be more.`,
-    label: isFinished ? 'More links' : 'Search on',
-    end: 'No more links.',
-    appends: links.length > 0,
-  }
-  if (links.length === 0) return results(isFinished ? noLinks(view) : moreLink('links', more))
+  const { links, next, filter, count } = view
+  if (links.length === 0) return results(noLinks(view))
   const table = listTable({
     bodyId: 'links',
     caption: `Links by ${ORDERS.find(([value]) => value === filter.sort)?.[1].toLowerCase()}`,
     columns: ['Link', 'Leads to', 'Tags', 'Owner', figureHead(view), 'Short link'],
     kind: 'links',
     rows: links.map((link) => listedRow(link, view)),
-    more,
+    more: { next, label: 'More links', end: 'No more links.', appends: true },
   })
-  return results(html`${countNote(view)} ${table}`)
+  return results(html`${count !== null && countLine(countUpTo(count, 'link'))} ${table}`)
 }
 
 function results(content: Html): Html {
   return html`<div id="links-results">${content}</div>`
-}
-
-/** `63 links`, with a note if not all of them are sorted. */
-function countNote({ count, maxSorted, among, filter }: LinksView): Html | false {
-  if (count === null) return false
-  const isPart = count > maxSorted && among === 'mine' && filter.sort !== ''
-  const note = isPart && html`. The first ${maxSorted.toLocaleString('en')} by name are sorted.`
-  return countLine(html`${countUpTo(count, 'link')}${note}`)
 }
 
 function figureHead({ filter }: LinksView): string | { number: string } {

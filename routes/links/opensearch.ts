@@ -74,10 +74,10 @@ async function go({ app, query, now, context }: SearchCall) {
 }
 
 async function linksLike(app: LinksRoutes, user: User, name: string, now: Date) {
-  const { db, clock } = app.links
+  const { db } = app.links
   const filter = { q: name, tag: '', visibility: '', role: '', sort: '' } as const
   const search = { filter, visitor: user, among: 'all' } as const
-  const tools = { db, clock, short: shortLinks(app) }
+  const tools = { db, short: shortLinks(app) }
   const { links } = await searchLinks(tools, search, undefined, MAX_FOUND)
   return links.filter((link) => endOf(link, now) === undefined)
 }

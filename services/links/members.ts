@@ -2,6 +2,7 @@ import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
 import { historyQueries } from '../../db/links/history.ts'
 import type { Owner } from '../../db/links/links.ts'
+import { listQueries } from '../../db/links/lists.ts'
 import { memberQueries as q, type Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
 import { notFound } from '../../kernel/fault.ts'
@@ -89,7 +90,7 @@ export function removeMember(kind: MemberKind, by: LinkChange, user: string) {
   })
 }
 
-/** Records a change of members, and what they now see of the link's tags. */
+/** Records a change of members, and what they now see and find of the link. */
 async function noteMembers(
   tx: Executor,
   { id, caller, at }: LinkChange,
@@ -98,5 +99,6 @@ async function noteMembers(
   detail: Record<string, unknown[]>,
 ): Promise<void> {
   await writeHiddenTags(tx, [slug])
+  await listQueries.writeTexts(tx, { slugs: [slug] })
   await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, action, detail })
 }

@@ -15,53 +15,90 @@ select l.*
 select count(*)::bigint as links
   from (select from links.slugs_in_list(:list, :user, :tag, '', '{', :max) limit :max) counted;
 
--- name: findWindowEnd
--- The last of the next :rows links of a list. Empty when fewer are left. :sort is '' for the order of slugs, else as in
--- links.slugs_in_order.
-select place, slug
-  from links.sorted_slugs(:list, :user, :tag, :sort, :place, :after, :until, :rows, :most_own)
- order by place, slug collate "C"
-offset :rows::bigint - 1
- limit 1;
-
 -- name: searchLinks
--- Reads the next :rows links of a list after place :place and slug :after, up to slug :until in the order of slugs, and
--- gives those that match the filter. Each pattern of the JSON array :patterns must match slug, title, url, description,
--- tags or owners, each of :owners an owner's address or name, and each of :tags must be a tag. A pattern without an @
--- is compared with the part of an address before its @ only: otherwise the name of a company would find every link.
--- Slugs that begin with :but_prefix are left out. '' and [] filter nothing. Links are looked up one by one (`offset
--- 0`), so that no plan reads links that the user may not see.
-with found as (
-  select page.place, page.slug
-    from (select place, slug
-            from links.sorted_slugs(:list, :user, :tag, :sort, :place, :after, :until, :rows, :most_own)
-           order by place, slug collate "C"
-           limit :rows) page
-   cross join lateral (
-          select slug, title, url, description, visibility from links.links where slug = page.slug offset 0) l
-   where (:visibility = '' or l.visibility = :visibility)
-     and (:but_prefix = '' or not starts_with(l.slug, :but_prefix))
-     and (:tags = '[]'::jsonb
-          or jsonb_array_length(:tags)
-             = (select count(*) from links.link_tags t where t.slug = l.slug and :tags ? t.tag))
-     and (:owners = '[]'::jsonb
+-- Links of a list that match, after place :place and slug :after, in the order :sort: '' for that of slugs, where slugs
+-- that begin with :beginning come first, else as in links.slugs_in_order. :source says where they are looked for: among
+-- the next :rows links of the list (`list`), among all links whose slug begins with :beginning (`beginning`), or by the
+-- index of texts (`texts`). If :only_beginning, all other slugs are left out.
+-- Each pattern of the JSON array :texts must match what links.link_texts has of a link, each of :addresses that or the
+-- address of an owner, each of :owners an owner's address or name, and each of :tags must be a tag; '' and [] filter
+-- nothing. The index looks up :indexed, some of :texts. Links are looked up one by one (`offset 0`), so that no plan
+-- reads links that the user may not see.
+with asked as (
+  select array(select lower(value) from jsonb_array_elements_text(:texts::jsonb)) as texts,
+         array(select lower(value) from jsonb_array_elements_text(:indexed::jsonb)) as indexed,
+         array(select lower(value) from jsonb_array_elements_text(:owners::jsonb)) as owners,
+         array(select lower(value) from jsonb_array_elements_text(:addresses::jsonb)) as addresses,
+         array(select jsonb_array_elements_text(:tags::jsonb)) as tags,
+         -- Only the links of these users are compared with :owners and :addresses.
+         (select coalesce(array_agg(u.id), '{}')
+            from links.users u
+           where lower(concat_ws(' ', u.email, u.display_name) collate "default") like lower(:owners::jsonb ->> 0)
+          having jsonb_array_length(:owners) > 0) as owner_ids,
+         (select coalesce(array_agg(u.id), '{}')
+            from links.users u
+           where u.email like lower(:addresses::jsonb ->> 0)
+          having jsonb_array_length(:addresses) > 0) as addressed_ids,
+         case
+           when :list not in ('visible', 'every') then array[:user::uuid]
+           when :visibility = 'public' then array[links.everybody()]
+           when :list = 'every' then null
+           when :visibility = '' then array[links.everybody(), :user]
+           else array[:user]
+         end as finders
+), named as (
+  select slug
+    from links.slugs_in_list(:list, :user, '', :start, :beginning || '{', null)
+   where :source = 'beginning'
+  union all
+  select m.slug
+    from asked a
+   cross join lateral links.links_matching(a.finders, a.tags, a.indexed, a.owner_ids, a.addressed_ids, a.addresses[1]) m
+   where :source = 'texts'
+), candidates as (
+  (select place, slug
+     from links.sorted_slugs(:list, :user, :tag, :sort, :beginning, :start, :place, :after, :rows)
+    where :source = 'list'
+    order by place, slug collate "C"
+    limit :rows)
+  union all
+  select case
+           when :sort <> '' then links.place_in_order(:sort, l.clicks, l.created_at, l.updated_at)
+           when starts_with(n.slug, :beginning) then 0
+           else 1
+         end, n.slug
+    from named n
+   cross join lateral (select clicks, created_at, updated_at from links.links where slug = n.slug offset 0) l
+), found as (
+  select c.place, c.slug
+    from candidates c
+   cross join asked a
+   cross join lateral (select visibility from links.links where slug = c.slug offset 0) l
+   cross join lateral (select text, tags, readers from links.link_texts where slug = c.slug offset 0) t
+   where (c.place, c.slug collate "C") > (:place, :after)
+     and (:visibility = '' or l.visibility = :visibility)
+     and (not :only_beginning or starts_with(c.slug, :beginning))
+     and t.text like all (a.texts)
+     and t.tags @> a.tags
+     and (a.owner_ids is null or t.readers && a.owner_ids)
+     and (a.addressed_ids is null or t.text like a.addresses[1] or t.readers && a.addressed_ids)
+     and (a.addresses = '{}'
+          or concat_ws(' ', t.text, (select string_agg(u.email, ' ')
+                                       from links.link_owners o
+                                       join links.users u on u.id = o.user_id
+                                      where o.slug = c.slug)) like all (a.addresses))
+     and (a.owners = '{}'
           or lower((select string_agg(concat_ws(' ', u.email, u.display_name), ' ')
                       from links.link_owners o
                       join links.users u on u.id = o.user_id
-                     where o.slug = l.slug))
-             like all (array(select lower(pattern) from jsonb_array_elements_text(:owners) as pattern)))
-     and (:patterns = '[]'::jsonb
-          or lower(concat_ws(' ', l.slug, l.title, l.url, l.description,
-                             (select string_agg(t.tag, ' ') from links.link_tags t where t.slug = l.slug),
-                             (select string_agg(concat_ws(' ', u.display_name, case when :patterns::text like '%@%'
-                                                                                 then u.email
-                                                                                 else split_part(u.email, '@', 1)
-                                                                               end), ' ')
-                                from links.link_owners o
-                                join links.users u on u.id = o.user_id
-                               where o.slug = l.slug)))
-             like all (array(select lower(pattern) from jsonb_array_elements_text(:patterns) as pattern)))
-   order by page.place, page.slug collate "C"
+                     where o.slug = c.slug) collate "default") like all (a.owners))
+     and (:list in ('visible', 'every', 'mine')
+          or :list = 'shared' and exists (
+               select from links.link_shares s where s.user_id = :user and s.slug = c.slug)
+          or exists (
+               select from links.link_owners o
+                where o.user_id = :user and o.slug = c.slug and o.is_primary = (:list = 'primary')))
+   order by c.place, c.slug collate "C"
    limit :limit
 )
 select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as description, l.tags, l.visibility, c.clicks,
@@ -83,6 +120,30 @@ select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as de
          select slug from links.link_shares where user_id = :user and slug = found.slug offset 0) given on true
  order by found.place, l.slug
  limit :limit;
+
+-- name: writeTexts
+-- Brings links.link_texts up to date with the links in the JSON array :slugs, their tags, owners and shares. In the
+-- collation of slugs only ASCII would get small letters.
+insert into links.link_texts (slug, text, tags, readers)
+select l.slug, lower(concat_ws(' ', l.slug, l.title, l.url, l.description, t.words, o.names) collate "default"),
+       coalesce(t.tags, '{}'),
+       array(select m.user_id from links.link_owners m where m.slug = l.slug
+             union
+             select m.user_id from links.link_shares m where m.slug = l.slug
+             union
+             select links.everybody() where l.visibility = 'public')
+  from links.links l
+ cross join lateral (
+        select string_agg(tag, ' ') as words, array_agg(tag::text order by tag) as tags
+          from links.link_tags where slug = l.slug) t
+ cross join lateral (
+        select string_agg(concat_ws(' ', u.display_name, split_part(u.email, '@', 1)), ' ') as names
+          from links.link_owners m
+          join links.users u on u.id = m.user_id
+         where m.slug = l.slug) o
+ where l.slug in (select jsonb_array_elements_text(:slugs::jsonb))
+on conflict (slug) do update
+   set text = excluded.text, tags = excluded.tags, readers = excluded.readers;
 
 -- name: suggestLinks
 -- Links of a list (`visible` or `every`) whose slug is in the JSON array :near, then those whose slug begins with

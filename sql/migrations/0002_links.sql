@@ -2,6 +2,13 @@
 
 create schema links;
 
+-- For searches by parts of words. An administrator may have created it, in another schema.
+create extension if not exists pg_trgm with schema links;
+select set_config('search_path', format('%I, public', n.nspname), true)
+  from pg_extension e
+  join pg_namespace n on n.oid = e.extnamespace
+ where e.extname = 'pg_trgm';
+
 -- Owners of links and tokens. Users are never removed: links keep their owners.
 create table links.users (
   id           uuid             primary key default gen_random_uuid(),
@@ -97,8 +104,9 @@ create table links.tags (
 -- Lists of visible tags skip tags that only other users see.
 create index tags_public on links.tags (tag) where public_links > 0;
 
--- The words of slugs and titles, for what a visitor may have meant by an unknown slug: extensions with other indexes of
--- parts (pg_trgm) are not on every server. Costs some 100 bytes a word.
+-- The words of slugs and titles, for what a visitor may have meant by an unknown slug. Strangers ask for these, and this
+-- index stops after the first 200 links with a word; that of links.link_texts would first collect all of them. Costs
+-- some 100 bytes a word.
 create table links.link_words (
   slug      text collate "C" not null references links.links (slug) on delete cascade,
   word      text collate "C" not null check (length(word) <= 64),
@@ -107,6 +115,24 @@ create table links.link_words (
 );
 create index link_words_public on links.link_words (word, slug) where is_public;
 create index link_words_hidden on links.link_words (word, slug) where not is_public;
+
+-- What a search compares with, in lower case: slug, title, url, description and tags, and each owner's name and address up
+-- to its @. A table of its own, because each click writes a new version of the link's row. Kept by links.sql: writeTexts.
+create table links.link_texts (
+  slug    text collate "C" primary key references links.links (slug) on delete cascade,
+  text    text collate "C"   not null,
+  tags    text[] collate "C" not null,
+  readers uuid[]             not null -- who may find it: owners and recipients, and links.everybody() if it is public
+);
+-- A search reads entries of links only that its user may see: `readers` is in the index. Without fastupdate, which saves
+-- a writer the sorting of entries: now and then one would have to sort thousands, and each search reads those left.
+create index link_texts_search on links.link_texts using gin (readers, tags, text gin_trgm_ops) with (fastupdate = off);
+
+-- Stands for all users among the readers of a link.
+create function links.everybody()
+returns uuid
+language sql immutable parallel safe
+return uuid '00000000-0000-0000-0000-000000000000';
 
 -- The history of a link. Retention keeps the newest changes of each link.
 create table links.changes (
@@ -269,10 +295,21 @@ as $$
     limit most)
 $$;
 
+-- The place of a link in an order of lists; 0 in that of slugs.
+create function links.place_in_order(sort text, clicks bigint, created_at timestamptz, updated_at timestamptz)
+returns bigint
+language sql immutable parallel safe
+return case sort
+         when 'clicks' then - clicks
+         when 'created' then links.newest_first(created_at)
+         when 'changed' then links.newest_first(updated_at)
+         else 0
+       end;
+
 -- A list in another order than that of slugs: at least the first `most` rows after the place `place_after` and the slug
 -- `after`. `sort` is `clicks`, `created` or `changed`; public links, and all links for admins, are read from the index of the
--- order. Of the links that a user owns or was given, at most `most_own`, the first by slug, are read and sorted.
-create function links.slugs_in_order(list text, member uuid, sort text, place_after bigint, after text, most bigint, most_own bigint)
+-- order. All links that a user owns or was given are read and sorted.
+create function links.slugs_in_order(list text, member uuid, sort text, place_after bigint, after text, most bigint)
 returns table (place bigint, slug text)
 language sql stable
 as $$
@@ -331,17 +368,10 @@ as $$
     limit most)
   union all
   (select own.place, own.slug
-     from (select case sort
-                    when 'clicks' then - l.clicks
-                    when 'created' then links.newest_first(l.created_at)
-                    else links.newest_first(l.updated_at)
-                  end as place, l.slug
-             from (select m.slug
-                     from links.slugs_in_list(case list when 'visible' then 'mine' else list end, member, '', '', '{', most_own) m
-                    order by m.slug collate "C"
-                    limit most_own) first
+     from (select links.place_in_order(sort, l.clicks, l.created_at, l.updated_at) as place, l.slug
+             from links.slugs_in_list(case list when 'visible' then 'mine' else list end, member, '', '', '{', null) m
             cross join lateral (
-                   select slug, visibility, clicks, created_at, updated_at from links.links where slug = first.slug offset 0) l
+                   select slug, visibility, clicks, created_at, updated_at from links.links where slug = m.slug offset 0) l
             where list <> 'every'
               and (list <> 'visible' or l.visibility <> 'public')) own
     where (own.place, own.slug) > (place_after, after)
@@ -349,13 +379,51 @@ as $$
     limit most)
 $$;
 
--- The slugs of a list in their own order, where `sort` is '', or in an order of links.slugs_in_order.
-create function links.sorted_slugs(list text, member uuid, with_tag text, sort text, place_after bigint, after text,
-                                   until text, most bigint, most_own bigint)
+-- A list as its pages show it, after the place `place_after` and the slug `after`; the order of slugs has the places 0 and
+-- 1: slugs that begin with `beginning` come first. `start` sorts before them and after all smaller slugs.
+create function links.sorted_slugs(list text, member uuid, with_tag text, sort text, beginning text, start text,
+                                   place_after bigint, after text, most bigint)
 returns table (place bigint, slug text)
 language sql stable
 as $$
-  select 0::bigint, s.slug from links.slugs_in_list(list, member, with_tag, after, until, most) s where sort = ''
+  select 0::bigint, s.slug
+    from links.slugs_in_list(list, member, with_tag, case place_after when 0 then after else start end,
+                             beginning || '{', most) s
+   where sort = ''
+     and place_after < 1
   union all
-  select o.place, o.slug from links.slugs_in_order(list, member, sort, place_after, after, most, most_own) o where sort <> ''
+  select 1::bigint, s.slug
+    from links.slugs_in_list(list, member, with_tag, case place_after when 1 then after else '' end, '{', most) s
+   where sort = ''
+     and beginning <> ''
+     and not starts_with(s.slug, beginning)
+  union all
+  select o.place, o.slug
+    from links.slugs_in_order(list, member, sort, place_after, after, most) o
+   where sort <> ''
+$$;
+
+-- Links whose text matches all `patterns`, with all tags of `with_tags`, that one of `finders` may find. One of `owners` may
+-- find them as well, and either so may one of `addressed` or the text matches `address`. Null filters nothing. Three
+-- patterns are looked up in the index, the others compared. The plan is made for the patterns at hand, and never reads
+-- the whole table, so that the time tells nothing about links of others.
+create function links.links_matching(finders uuid[], with_tags text[], patterns text[], owners uuid[], addressed uuid[], address text)
+returns table (slug text)
+language plpgsql stable
+set enable_seqscan = off
+set plan_cache_mode = force_custom_plan
+as $$
+begin
+  return query
+  select t.slug
+    from links.link_texts t
+   where (finders is null or t.readers && finders)
+     and (with_tags = '{}' or t.tags @> with_tags)
+     and (patterns[1] is null or t.text like patterns[1])
+     and (patterns[2] is null or t.text like patterns[2])
+     and (patterns[3] is null or t.text like patterns[3])
+     and t.text like all (patterns)
+     and (owners is null or t.readers && owners)
+     and (address is null or t.text like address or t.readers && addressed);
+end
 $$;

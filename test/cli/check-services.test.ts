@@ -53,7 +53,7 @@ t.test('a server that is too old, or takes no writes', async (t) => {
   const too = await check(old)
   t.equal(too.code, 1)
   t.same(too.about('database'), [
-    'fail PostgreSQL server 14.12: PostgreSQL 15 or newer is needed; upgrade it',
+    'fail PostgreSQL server 14.12: the server is PostgreSQL 14.12; 15 or newer is needed: upgrade it',
   ])
   t.same(too.about('migrations'), [], 'nothing else is asked of it')
   for (const args of [['serve', 'hooks'], ['migrate'], ['user', 'list']]) {
@@ -94,6 +94,37 @@ t.test('a database that is not in UTF8', async (t) => {
     t.equal(code, 1, args.join(' '))
     t.match(stderr, 'gatehouse: the database has the encoding LATIN1; make one with UTF8')
   }
+})
+
+t.test('a role that may not create the extension pg_trgm', async (t) => {
+  const databases = await sharedPostgres()
+  const url = await databases.createDatabase()
+  const role = `guest_${randomUUID().replaceAll('-', '')}`
+  await run(databases.url(), `create role ${role} login password 'guest'`)
+  t.teardown(async () => {
+    await databases.dropDatabase(url)
+    await run(databases.url(), `drop role ${role}`)
+  })
+  const guest = new URL(url)
+  guest.username = role
+  guest.password = 'guest'
+  const env = { DATABASE_URL: guest.href, LINKS_ADDR: '127.0.0.1:0' }
+  const line = 'the role may not create the extension pg_trgm: grant it CREATE on the database'
+  const looked = await check(env)
+  t.equal(looked.code, 1)
+  t.match(looked.about('database').join(), `: ${line}`)
+  for (const args of [['serve', 'links'], ['migrate']]) {
+    const { code, stderr } = await runCli(args, { env })
+    t.equal(code, 1, args.join(' '))
+    t.equal(stderr.trim().split('\n').at(-1), `gatehouse: ${line}`)
+  }
+  // The remedy that the line names.
+  await run(databases.url(), `grant create on database ${guest.pathname.slice(1)} to ${role}`)
+  const { code, stderr } = await runCli(['migrate'], { env })
+  t.equal(code, 0, stderr)
+  t.equal((await check(env)).about('database')[0]?.slice(0, 3), 'ok ')
+  await run(databases.url(), `revoke create on database ${guest.pathname.slice(1)} from ${role}`)
+  t.equal((await runCli(['migrate'], { env })).code, 0, 'the right is needed only once')
 })
 
 t.test('the broker of the queue, which no start waits for', async (t) => {

@@ -63,6 +63,18 @@ await eachBackend(
   },
 )
 
+await eachBackend(t, 'an administrator has created pg_trgm', async (t: Test, backend) => {
+  const env = await backend.emptyEnv(t)
+  const elsewhere = 'create schema extensions; create extension pg_trgm with schema extensions'
+  for (const text of elsewhere.split('; ')) await backend.query(env, text)
+  t.match(await runCli(['migrate'], { env }), { code: 0, stderr: '' })
+  const [extension] = await backend.query(
+    env,
+    `select extnamespace::regnamespace::text as schema from pg_extension where extname = 'pg_trgm'`,
+  )
+  t.same(extension, { schema: 'extensions' })
+})
+
 t.test('several processes migrate one empty database at once', async (t) => {
   const [, backend] = backends
   const env = await backend.emptyEnv(t)

@@ -209,6 +209,14 @@ const STORE = [
    select distinct g.slug, word, coalesce(g.visibility, 'public') = 'public'
      from ${GIVEN}, regexp_split_to_table(lower(concat_ws(' ', g.slug, g.title)), '[^a-z0-9]+') word
     where length(word) > 1`,
+  `insert into links.link_texts (slug, text, tags, readers)
+   select g.slug, lower(concat_ws(' ', g.slug, l.title, l.url, array_to_string(g.tags, ' '), o.names)),
+          coalesce(g.tags, '{}'), array(select user_id from links.link_owners where slug = g.slug
+                                        union select user_id from links.link_shares where slug = g.slug
+                                        union select links.everybody() where l.visibility = 'public')
+     from ${GIVEN} join links.links l using (slug), lateral (
+       select string_agg(concat_ws(' ', u.display_name, split_part(u.email, '@', 1)), ' ') as names
+         from links.link_owners m join links.users u on u.id = m.user_id where m.slug = g.slug) o`,
   'delete from links.tags',
   `insert into links.tags (tag, links, public_links)
    select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag`,

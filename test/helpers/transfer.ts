@@ -84,6 +84,8 @@ insert into links.link_tags select slug, 'tag' || length(slug), visibility = 'pu
 insert into links.hidden_tags
 select o.user_id, t.tag, t.slug from links.link_tags t join links.link_owners o using (slug) where not t.is_public;
 insert into links.link_words select slug, 'word' || length(slug), visibility = 'public' from links.links;
+insert into links.link_texts
+select slug, slug || ' "ü" \\\\ ', array['a "b"', '{'], array[links.everybody()] from links.links;
 insert into links.tags select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag;
 insert into links.changes (link_id, at, actor, action, detail)
 select id, now(), 'user1@example.com', 'created', jsonb_build_object('url', jsonb_build_array(null, url)) from links.links;

@@ -6,7 +6,6 @@ import { endOf } from '../../../services/links/links/lifecycle.ts'
 import {
   countLinks,
   ListQuery,
-  MAX_SORTED,
   searchLinks,
   type LinkSearch,
   type ListPosition,
@@ -39,15 +38,14 @@ export async function listPage(
   search: LinkSearch,
   { cursor, limit }: { cursor: ListPosition | undefined; limit: number },
 ) {
-  const { db, clock } = app.links
+  const { db } = app.links
   const short = shortLinks(app)
-  const found = await searchLinks({ db, clock, short }, search, cursor, limit)
+  const found = await searchLinks({ db, short }, search, cursor, limit)
   const { next, links } = found
-  const after = next && encodeCursor([next.part, next.after, next.place])
+  const after = next && encodeCursor([next.sort, next.after, next.place])
   const counted = cursor === undefined ? await countLinks(db, search, MAX_COUNT + 1) : undefined
   // A search that ended on its first page has found all there is.
   const all = counted ?? (cursor === undefined && next === null ? links.length : undefined)
-  const sizes = { count: all ?? null, maxSorted: MAX_SORTED }
   const ends = new Map(links.map((link) => [link.slug, endOf(link, context.receivedAt)]))
-  return { ...found, ...sizes, next: nextAddress(context, after), ends, short }
+  return { ...found, count: all ?? null, next: nextAddress(context, after), ends, short }
 }

@@ -1,14 +1,16 @@
 import Type from 'typebox'
+import { Check } from 'typebox/value'
 import type { Database } from '../../../db/client.ts'
 import {
   listQueries as q,
   ListOrder,
   type ListedLink,
   type ListScope,
+  type SearchSource,
 } from '../../../db/links/lists.ts'
 import type { User } from '../../../db/links/users.ts'
+import { badRequest } from '../../../kernel/fault.ts'
 import { decodeCursor } from '../../../kernel/text.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../../kernel/validate.ts'
 import { foldTag } from '../links/input.ts'
 import { readSearch, type SearchText, type ShortAddress } from './search-text.ts'
@@ -24,6 +26,8 @@ const text = parsed(
     return trimmed.length <= MAX_TEXT && !trimmed.includes('\0') ? trimmed : undefined
   },
 )
+
+const OTHER_LIST = 'is not from this list; start again from the first page'
 
 /** What the filter of a list holds; '' filters nothing. */
 const filterFields = {
@@ -47,14 +51,13 @@ export const ListQuery = Type.Object({
   ...filterFields,
   cursor: parsed(
     Type.Optional(Type.Unsafe<ListPosition>({ type: 'string' })),
-    'is not from this list; start again from the first page',
+    OTHER_LIST,
     (given): ListPosition | undefined => {
-      const [part, after, place = 0] = decodeCursor(String(given)) ?? []
+      const [sort, after, place] = decodeCursor(String(given)) ?? []
       // The database takes no NUL, so none of our cursors has one.
       if (typeof after !== 'string' || after.includes('\0')) return undefined
-      if (!PARTS.includes(part as ListPosition['part'])) return undefined
-      if (!Number.isSafeInteger(place)) return undefined
-      return { part: part as ListPosition['part'], after, place: Number(place) }
+      if (!Check(ListOrder, sort) || !Number.isSafeInteger(place)) return undefined
+      return { sort, after, place: Number(place) }
     },
   ),
 })
@@ -66,39 +69,33 @@ export interface LinkSearch {
   among: 'mine' | 'all'
 }
 
-const PARTS = ['prefix', 'rest', 'sorted'] as const
-
-/**
- * How far a list was read. In the order of slugs: among slugs that begin with the text (`prefix`),
- * or among the rest. In another order: up to the link at this place.
- */
+/** The last link of a page in its order; `place` is its clicks, its time, or how its slug begins. */
 export interface ListPosition {
-  part: (typeof PARTS)[number]
-  after: string
+  sort: ListOrder
   place: number
+  after: string
 }
 
 export interface LinksPage {
   links: readonly ListedLink[]
   /** Where the next page begins; null on the last page. */
   next: ListPosition | null
-  /** The last slug that was examined before the time was up; null when the page is complete. */
-  searchedTo: string | null
 }
 
 const ROLES = { '': 'mine', owner: 'primary', 'co-owner': 'co', recipient: 'shared' } as const
-/** Links that one query examines, and how long a page may search. */
-const WINDOW = 2_000
-const SEARCH_MS = 1_500
-/** Only this many links of a user, the first by slug, are sorted in another order. */
-export const MAX_SORTED = 1_000
-/** Comes after all characters of slugs. */
-const LAST = '{'
+/**
+ * Links of a list that a search examines before it asks the index: a page of what many links match
+ * is among them, and the index would give all of those links.
+ */
+const EXAMINED = 2_000
+/** Patterns that the index looks up. */
+const MAX_INDEXED = 3
+/** The index knows parts of texts that have this many characters. */
+const INDEXED_LENGTH = 3
 
 /** What searches are made with. */
 export interface SearchTools {
   db: Database
-  clock: Clock
   short: ShortAddress
 }
 
@@ -147,62 +144,52 @@ export async function countLinks(
 }
 
 /**
- * A page of a list. In the order of slugs, those that begin with the text come first: the index
- * finds them at once. The rest is examined in windows for a bounded time, so a rare text never
- * holds the database, however many links there are. When the time is up, the page has few links and
- * a `next` to go on from.
+ * A page of a list. In the order of slugs, those that begin with the text come first. The page is
+ * taken from the first links of the list if enough of them match, else from all that match.
  */
 export async function searchLinks(
-  { db, clock, short }: SearchTools,
+  { db, short }: SearchTools,
   search: LinkSearch,
   from: ListPosition | undefined,
   limit: number,
 ): Promise<LinksPage> {
   const { filter, visitor } = search
+  const { sort, visibility } = filter
+  if (from !== undefined && from.sort !== sort) throw badRequest(OTHER_LIST, 'cursor')
   const text = readSearch(filter.q, short)
   const fixed = fixedTags(search, text)
-  const prefix = filter.sort === '' ? prefixOf(text) : ''
+  const beginning = beginningOf(text)
+  const onlyBeginning = text.texts.length > 0 && text.texts.every(isShort)
+  if (onlyBeginning && beginning === '') return { links: [], next: null }
   // Lists of all links by slug are read by their first tag.
-  const [tag = ''] = search.among === 'all' && filter.sort === '' ? fixed : []
-  const list = { list: scopeOf(search), user: visitor.id, tag, sort: filter.sort }
+  const [tag = ''] = search.among === 'all' && sort === '' ? fixed : []
   const conditions = {
-    visibility: filter.visibility,
-    patterns: text.texts.map(patternOf),
+    visibility,
+    texts: text.texts.map(patternOf),
+    addresses: text.addresses.map(patternOf),
     owners: text.owners.map(patternOf),
     tags: fixed.filter((other) => other !== tag),
   }
-  // Where every link matches, no more are read than the page needs.
   const isFiltered = Object.values(conditions).some((condition) => condition.length > 0)
-  const stopAt = clock.elapsed() + SEARCH_MS
-  const links: ListedLink[] = []
-  let at = from ?? startOf(filter.sort, prefix)
-  for (;;) {
-    const { part, after, place } = at
-    const inPrefix = part === 'prefix'
-    const until = inPrefix ? prefix + LAST : LAST
-    const left = limit + 1 - links.length
-    const rows = isFiltered ? WINDOW : left
-    const window = { ...list, after, until, place, rows, most_own: MAX_SORTED }
-    const end = isFiltered ? await q.findWindowEnd(db, window) : undefined
-    const found = await q.searchLinks(db, {
-      ...window,
-      ...conditions,
-      // What is created meanwhile must not move the end.
-      until: (part !== 'sorted' && end?.slug) || until,
-      but_prefix: inPrefix ? '' : prefix,
-      limit: left,
-    })
-    links.push(...found)
-    if (links.length > limit) {
-      // The last link found is the first of the next page.
-      const last = found.at(-2)
-      const next = last === undefined ? at : { part, after: last.slug, place: last.place }
-      return { links: links.slice(0, limit), next, searchedTo: null }
-    }
-    if (end === undefined && !inPrefix) return { links, next: null, searchedTo: null }
-    at = end === undefined ? REST : { part, after: end.slug, place: end.place }
-    if (clock.elapsed() >= stopAt) return { links, next: at, searchedTo: at.after }
+  const asked = {
+    ...{ list: scopeOf(search), user: visitor.id, tag, sort },
+    ...{ beginning, start: beforeSlugs(beginning), only_beginning: onlyBeginning },
+    ...(from ?? { place: Number.MIN_SAFE_INTEGER, after: '' }),
+    ...conditions,
+    indexed: conditions.texts.toSorted((a, b) => b.length - a.length).slice(0, MAX_INDEXED),
+    // Where every link matches, no more are read than the page needs.
+    rows: isFiltered ? EXAMINED : limit + 1,
+    limit: limit + 1,
   }
+  let found = await q.searchLinks(db, { ...asked, source: 'list' })
+  if (isFiltered && found.length <= limit) {
+    const source: SearchSource = onlyBeginning ? 'beginning' : 'texts'
+    found = await q.searchLinks(db, { ...asked, source, tags: fixed })
+  }
+  const links = found.slice(0, limit)
+  const last = links.at(-1)
+  const hasMore = found.length > limit && last !== undefined
+  return { links, next: hasMore ? { sort, place: last.place, after: last.slug } : null }
 }
 
 /** The list of all links that a visitor may see. */
@@ -220,21 +207,18 @@ function fixedTags({ filter }: LinkSearch, { tags }: SearchText): readonly strin
   return tag === '' ? tags : [...new Set([tag, ...tags])]
 }
 
-const REST: ListPosition = { part: 'rest', after: '', place: 0 }
-
-function startOf(sort: ListOrder, prefix: string): ListPosition {
-  // Every place is after this one, in any order.
-  if (sort !== '') return { part: 'sorted', after: '', place: Number.MIN_SAFE_INTEGER }
-  return prefix === '' ? REST : { part: 'prefix', after: beforeSlugs(prefix), place: 0 }
-}
-
 /** A pattern that a text matches in which another one stands. */
 function patternOf(text: string): string {
   return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
 }
 
 /** The text that slugs may begin with; '' when the texts are no beginning of a slug. */
-function prefixOf({ texts: [text = '', ...others] }: SearchText): string {
+function beginningOf({ texts: [text = '', ...others] }: SearchText): string {
   const folded = text.toLowerCase()
   return others.length === 0 && /^[a-z0-9][a-z0-9-]*$/.test(folded) ? folded : ''
+}
+
+/** Whether the index knows no part of a text. */
+function isShort(text: string): boolean {
+  return [...text].length < INDEXED_LENGTH
 }

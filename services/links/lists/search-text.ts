@@ -11,6 +11,8 @@ export interface ShortAddress {
 export interface SearchText {
   /** Each must stand in a link: in slug, title, address, description, tags or owners. */
   texts: readonly string[]
+  /** The same for texts with an `@`; the whole addresses of owners count for these, too. */
+  addresses: readonly string[]
   tags: readonly string[]
   /** Each must stand in the address or name of an owner. */
   owners: readonly string[]
@@ -25,12 +27,14 @@ const OWNER = /^owner:(.+)$/i
  */
 export function readSearch(text: string, short: ShortAddress): SearchText {
   const texts: string[] = []
+  const addresses: string[] = []
   const tags: string[] = []
   const owners: string[] = []
   for (const part of partsOf(text, /\s+/).slice(0, MAX_PARTS)) {
     const [, owner] = OWNER.exec(part) ?? []
     if (owner !== undefined) owners.push(owner)
     else if (/^#./.test(part)) tags.push(foldTag(part.slice(1)))
+    else if (part.includes('@')) addresses.push(part)
     else {
       const inner = withoutPrefix(part, short)
       // A path after a name is no part of the link.
@@ -38,7 +42,7 @@ export function readSearch(text: string, short: ShortAddress): SearchText {
       if (name !== '') texts.push(name)
     }
   }
-  return { texts, tags: [...new Set(tags)], owners }
+  return { texts, addresses, tags: [...new Set(tags)], owners }
 }
 
 /** A short link's name with what follows it; undefined for a text that is no short link. */

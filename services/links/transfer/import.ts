@@ -1,5 +1,6 @@
 import type { Executor } from '../../../db/client.ts'
 import { linkQueries, type Link } from '../../../db/links/links.ts'
+import { listQueries } from '../../../db/links/lists.ts'
 import { transferQueries as q, type NewLink } from '../../../db/links/transfer.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { validate } from '../../../kernel/validate.ts'
@@ -218,6 +219,7 @@ async function addLinks(
   const created = links.filter(({ slug }) => added.has(slug))
   await writeHiddenTags(tx, [...added])
   await writeWords(tx, created)
+  await listQueries.writeTexts(tx, { slugs: [...added] })
   await countTags(tx, [], created)
   await linkQueries.announceLinks(tx, { slugs: [...added] })
   return created
