@@ -127,6 +127,7 @@ await t.test('clicks, words, lists and pages', async (t) => {
   t.match((await bob.api('GET', '/tags')).json, { tags: [{ slug: 'blue', link_count: 1 }] })
   t.match((await ann.get(`/-/links/${id}`)).text, /1 person/)
   t.match((await ann.get('/handbo')).text, 'handbook', 'it is meant by its words')
+  t.same(slugsIn((await ann.get('/-/all?q=clicked')).text), ['clicked'], 'the search finds it')
 
   for (let n = 0; n < 5; n++) {
     const made = await makeLink(ann, `many-${n}`)
