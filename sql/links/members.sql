@@ -14,6 +14,19 @@ values (:slug, :user, :is_primary)
 on conflict (user_id, slug) do nothing
 returning is_primary;
 
+-- name: makePrimary
+-- Makes a user the primary owner of a link without one.
+insert into links.link_owners (slug, user_id, is_primary)
+values (:slug, :user, true)
+on conflict (user_id, slug) do update set is_primary = true;
+
+-- name: makeCoOwner
+-- Makes the primary owner of a link a co-owner.
+update links.link_owners
+   set is_primary = false
+ where slug = :slug
+   and is_primary;
+
 -- name: removeOwner
 -- Removes a co-owner; the primary owner stays. Empty when the user is not an owner.
 with found as (
