@@ -3,7 +3,12 @@ import { notFound } from '../kernel/fault.ts'
 import { oneOf, accepted } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
 import { NewUser } from '../services/links/users/input.ts'
-import { changeRole, createUser, findUser } from '../services/links/users/accounts.ts'
+import {
+  changeDisabled,
+  changeRole,
+  createUser,
+  findUser,
+} from '../services/links/users/accounts.ts'
 import { command, JSON_FLAG, readFields, text, value } from './command.ts'
 import { printRows } from './output.ts'
 import type { Database } from '../db/client.ts'
@@ -59,6 +64,7 @@ export const commands = [
         NAME: ({ display_name }) => display_name,
         ROLE: ({ role }) => role,
         CREATED: ({ created_at }) => created_at.toISOString(),
+        DISABLED: ({ disabled_at }) => disabled_at?.toISOString() ?? 'no',
       })
     },
   }),
@@ -71,6 +77,28 @@ export const commands = [
       const known = await knownUser(tools.db, email)
       const changed = await changeRole(tools, known.id, role)
       tools.output.err(`${changed.email} has role ${changed.role} now`)
+    },
+  }),
+  command({
+    name: 'user disable',
+    summary: 'refuse somebody to sign in and to use tokens; links go on',
+    args: { email: EMAIL },
+    needs: 'database',
+    async run({ args: { email } }, tools) {
+      const known = await knownUser(tools.db, email)
+      await changeDisabled(tools, known.id, true, tools.now())
+      tools.output.err(`${known.email} is disabled now`)
+    },
+  }),
+  command({
+    name: 'user enable',
+    summary: 'let somebody who was disabled sign in and use tokens again',
+    args: { email: EMAIL },
+    needs: 'database',
+    async run({ args: { email } }, tools) {
+      const known = await knownUser(tools.db, email)
+      await changeDisabled(tools, known.id, false, tools.now())
+      tools.output.err(`${known.email} is enabled now`)
     },
   }),
   command({

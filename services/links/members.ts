@@ -4,7 +4,7 @@ import { historyQueries } from '../../db/links/history.ts'
 import type { Link, LinkAccess, Owner } from '../../db/links/links.ts'
 import { memberQueries as q, type Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
-import { forbidden, notFound } from '../../kernel/fault.ts'
+import { badRequest, forbidden, notFound } from '../../kernel/fault.ts'
 import type { Precondition } from '../../kernel/http/headers.ts'
 import { field } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
@@ -119,6 +119,9 @@ export function handOver(
     const { slug } = link
     const former = primaryOf(link)
     const user = await userByEmail(tx, email)
+    if (user.disabled_at !== null) {
+      throw badRequest('this user is disabled, so the link would have no active owner', 'email')
+    }
     if (user.id !== former?.id) {
       await q.makeCoOwner(tx, { slug })
       await q.makePrimary(tx, { slug, user: user.id })
