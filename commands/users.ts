@@ -9,9 +9,11 @@ import {
   createUser,
   findUser,
 } from '../services/links/users/accounts.ts'
+import { checkTransfer, transferUser } from '../services/links/users/user-transfer.ts'
 import { command, JSON_FLAG, readFields, text, value } from './command.ts'
 import { printRows } from './output.ts'
 import type { Database } from '../db/client.ts'
+import { memberQueries, type Places } from '../db/links/members.ts'
 import { tokenQueries } from '../db/links/tokens.ts'
 import { isUuid } from '../kernel/text.ts'
 import { DURATION_FORM } from '../kernel/time.ts'
@@ -102,6 +104,29 @@ export const commands = [
     },
   }),
   command({
+    name: 'user transfer',
+    summary: 'give all links of somebody to somebody else, with shares and deleted links',
+    args: {
+      from: text('FROM', 'the e-mail address of the user who has the links'),
+      to: text('TO', 'the e-mail address of the user who gets them'),
+    },
+    flags: { 'dry-run': { summary: 'only say what would be moved' } },
+    needs: 'database',
+    async run({ args, flags }, tools) {
+      const { db, output } = tools
+      const from = await knownUser(db, args.from)
+      const to = await knownUser(db, args.to)
+      if (flags['dry-run']) {
+        checkTransfer({ from, to })
+        const places = await memberQueries.countPlaces(db, { user: from.id })
+        output.err(`${to.email} would get from ${from.email}: ${placesText(places)}`)
+        return
+      }
+      const places = await transferUser(tools, { from, to }, tools.now())
+      output.err(`${to.email} got from ${from.email}: ${placesText(places)}`)
+    },
+  }),
+  command({
     name: 'token create',
     summary: 'create a token for the links API; it is the last line of the output',
     args: { email: EMAIL },
@@ -159,6 +184,10 @@ export const commands = [
 function requestOf(flags: TokenFlags, now: Date) {
   const fields = { ...flags, name: flags.name ?? 'command line' }
   return readFields(() => newTokenOf(validate(TokenForm, fields), now))
+}
+
+function placesText({ owned, shared, deleted }: Places): string {
+  return `links owned or co-owned: ${owned}, shared: ${shared}, deleted: ${deleted}`
 }
 
 /** The user with this e-mail address; throws 404 if nobody has it. */
