@@ -3,10 +3,17 @@ import { notFound } from '../kernel/fault.ts'
 import { oneOf, accepted } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
 import { NewUser } from '../services/links/users/input.ts'
-import { changeRole, createUser, findUser } from '../services/links/users/accounts.ts'
+import {
+  changeDisabled,
+  changeRole,
+  createUser,
+  findUser,
+} from '../services/links/users/accounts.ts'
+import { checkTransfer, transferUser } from '../services/links/users/user-transfer.ts'
 import { command, JSON_FLAG, readFields, text, value } from './command.ts'
 import { printRows } from './output.ts'
 import type { Database } from '../db/client.ts'
+import { memberQueries, type Places } from '../db/links/members.ts'
 import { tokenQueries } from '../db/links/tokens.ts'
 import { isUuid } from '../kernel/text.ts'
 import { DURATION_FORM } from '../kernel/time.ts'
@@ -59,6 +66,7 @@ export const commands = [
         NAME: ({ display_name }) => display_name,
         ROLE: ({ role }) => role,
         CREATED: ({ created_at }) => created_at.toISOString(),
+        DISABLED: ({ disabled_at }) => disabled_at?.toISOString() ?? 'no',
       })
     },
   }),
@@ -71,6 +79,51 @@ export const commands = [
       const known = await knownUser(tools.db, email)
       const changed = await changeRole(tools, known.id, role)
       tools.output.err(`${changed.email} has role ${changed.role} now`)
+    },
+  }),
+  command({
+    name: 'user disable',
+    summary: 'refuse somebody to sign in and to use tokens; links go on',
+    args: { email: EMAIL },
+    needs: 'database',
+    async run({ args: { email } }, tools) {
+      const known = await knownUser(tools.db, email)
+      await changeDisabled(tools, known.id, true, tools.now())
+      tools.output.err(`${known.email} is disabled now`)
+    },
+  }),
+  command({
+    name: 'user enable',
+    summary: 'let somebody who was disabled sign in and use tokens again',
+    args: { email: EMAIL },
+    needs: 'database',
+    async run({ args: { email } }, tools) {
+      const known = await knownUser(tools.db, email)
+      await changeDisabled(tools, known.id, false, tools.now())
+      tools.output.err(`${known.email} is enabled now`)
+    },
+  }),
+  command({
+    name: 'user transfer',
+    summary: 'give all links of somebody to somebody else, with shares and deleted links',
+    args: {
+      from: text('FROM', 'the e-mail address of the user who has the links'),
+      to: text('TO', 'the e-mail address of the user who gets them'),
+    },
+    flags: { 'dry-run': { summary: 'only say what would be moved' } },
+    needs: 'database',
+    async run({ args, flags }, tools) {
+      const { db, output } = tools
+      const from = await knownUser(db, args.from)
+      const to = await knownUser(db, args.to)
+      if (flags['dry-run']) {
+        checkTransfer({ from, to })
+        const places = await memberQueries.countPlaces(db, { user: from.id })
+        output.err(`${to.email} would get from ${from.email}: ${placesText(places)}`)
+        return
+      }
+      const places = await transferUser(tools, { from, to }, tools.now())
+      output.err(`${to.email} got from ${from.email}: ${placesText(places)}`)
     },
   }),
   command({
@@ -131,6 +184,10 @@ export const commands = [
 function requestOf(flags: TokenFlags, now: Date) {
   const fields = { ...flags, name: flags.name ?? 'command line' }
   return readFields(() => newTokenOf(validate(TokenForm, fields), now))
+}
+
+function placesText({ owned, shared, deleted }: Places): string {
+  return `links owned or co-owned: ${owned}, shared: ${shared}, deleted: ${deleted}`
 }
 
 /** The user with this e-mail address; throws 404 if nobody has it. */

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { Timestamp, Uuid, exec, many, optional, sqlFile } from '../sql-file.ts'
 import { Link } from './links.ts'
+import { move } from './members.ts'
 
 const { slug, url, title, visibility, append_path, tags } = Link.properties
 
@@ -28,5 +29,10 @@ export const deletedQueries = sqlFile('sql/links/deleted.sql', {
   moveLink: exec({ id: 'uuid', at: 'timestamptz', actor: 'text', changes: 'int8' }),
   lockDeletedLink: optional(LockedLink, { id: 'uuid', user: 'uuid' }),
   restoreLink: optional(Type.Object({ slug }), { deletion: 'int8' }),
+  lockDeletedOwned: many(Type.Object({ deletion: Type.Integer() }), {
+    user: 'uuid',
+    limit: 'int8',
+  }),
+  moveDeletedOwners: exec({ ...move, deletions: 'jsonb' }),
   listDeletedLinks: many(DeletedLink, { user: 'uuid?', before: 'int8', limit: 'int8' }),
 })

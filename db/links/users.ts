@@ -1,16 +1,17 @@
 import Type from 'typebox'
-import { Timestamp, Uuid, many, one, optional, sqlFile } from '../sql-file.ts'
+import { Timestamp, Uuid, many, nullable, one, optional, sqlFile } from '../sql-file.ts'
 
 export const Role = Type.Enum(['user', 'admin'])
 export type Role = Type.Static<typeof Role>
 
-/** links.md section 2, user profile. */
+/** links.md section 2, user profile, with an added field: `disabled_at`. */
 export const User = Type.Object({
   id: Uuid,
   email: Type.String(),
   display_name: Type.String(),
   role: Role,
   created_at: Timestamp,
+  disabled_at: nullable(Timestamp),
 })
 export type User = Type.Static<typeof User>
 
@@ -36,5 +37,6 @@ export const userQueries = sqlFile('sql/links/users.sql', {
   }),
   countUsers: one(Count, { most: 'int8' }),
   lockAdmins: many(User, { user: 'uuid' }),
+  setDisabled: optional(User, { user: 'uuid', at: 'timestamptz?' }),
   setRole: optional(User, { user: 'uuid', role: 'text' }),
 })

@@ -49,6 +49,13 @@ const ACTIONS: Readonly<Record<string, Sentence>> = {
   deleted: () => 'deleted the link',
   restored: () => 'restored the link after it was deleted',
   'owner added': ({ owner }) => html`made ${value(owner?.[1])} a co-owner`,
+  'handed over': ({ owner }) =>
+    html`handed the link over from ${value(owner?.[0])} to ${value(owner?.[1])}`,
+  transferred: ({ owner, share }) => {
+    const [from, to] = owner ?? share ?? []
+    const what = owner === undefined ? 'the share' : 'the ownership'
+    return html`gave ${what} of ${value(from)} to ${value(to)}`
+  },
   'owner removed': ({ owner }) => html`ended the co-ownership of ${value(owner?.[0])}`,
   shared: ({ share }) => html`shared the link with ${value(share?.[1])}`,
   'share ended': ({ share }) => html`ended the share with ${value(share?.[0])}`,

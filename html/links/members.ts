@@ -3,7 +3,7 @@ import type { Share } from '../../db/links/members.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, renewedBy, submit } from '../form.ts'
-import { breakable, section, timeTag } from '../parts.ts'
+import { breakable, disclosed, section, timeTag } from '../parts.ts'
 import { historySection, type HistoryView } from './history.ts'
 
 /** Who has a link, and what was done to it. */
@@ -12,7 +12,8 @@ export interface MembersView {
   shares: readonly Share[]
   history: HistoryView
   mayChange: boolean
-  forms: Readonly<Record<MemberKind, FormState>>
+  mayHandOver: boolean
+  forms: Readonly<Record<MemberKind | 'owner', FormState>>
   /** E-mail addresses that the forms offer. */
   people: readonly string[]
   /** What the last form did. */
@@ -59,7 +60,7 @@ function memberList(view: MembersView, kind: MemberKind, items: readonly Html[])
     <ul class="members">
       ${items}
     </ul>
-    ${addForm(view, kind)}`
+    ${addForm(view, kind)} ${kind === 'owners' && handOverForm(view)}`
   return section(`${kind}-title`, KINDS[kind].title, content, { class: 'panel' })
 }
 
@@ -109,4 +110,20 @@ function addForm(view: MembersView, kind: MemberKind): Html | false {
         <p class="actions">${submit(add, { id: `${kind}-add` })}</p>`,
     )
   )
+}
+
+/** Gives the link another primary owner. */
+function handOverForm({ link, mayHandOver, forms, people }: MembersView): Html | false {
+  const form = { ...forms.owner, id: 'owner' }
+  const completed = { suggestions: people, ...renewedBy('/-/complete/people', 'owner-email') }
+  const content = postForm(
+    { class: 'stack', action: `/-/links/${link.id}/owner`, target: '#members' },
+    html`${refusal(form)}
+      <p>The new primary owner can't be removed. The present one stays a co-owner.</p>
+      ${field(form, 'email', 'New primary owner', {
+        ...{ type: 'email', placeholder: 'name@example.com', ...completed },
+      })}
+      <p class="actions">${submit('Hand over', { id: 'owner-add' })}</p>`,
+  )
+  return mayHandOver && disclosed('Hand over…', content, { open: form.fault !== undefined })
 }

@@ -29,8 +29,9 @@ export interface UsersView {
   form: FormState
   /** A user who was just added. */
   added?: User
-  /** A user whose role was just changed. */
+  /** A user who was just changed, and what was done. */
   changed?: User
+  done?: string
 }
 
 const ROLES = [
@@ -55,24 +56,25 @@ export function usersView(view: UsersView): View {
     ${addForm(form)}
   </section>`
   const whole = contentView({ title: 'Users', section: 'admin', above }, content)
-  // After a change of role, htmx replaces the row of the user.
+  // After a change of a user, htmx replaces the row of the user.
   return changed === undefined ? whole : { ...whole, fragment: () => userRow(changed, view) }
 }
 
-function userRow(user: User, { viewer, query, changed }: UsersView): Html {
-  const { id, email, display_name, role, created_at } = user
+function userRow(user: User, { viewer, query, changed, done }: UsersView): Html {
+  const { id, email, display_name, role, created_at, disabled_at } = user
   const self = id === viewer.id
-  const done = changed?.id === id && saved(`Is ${roleText(role)} now.`, FOCUS)
+  const message = changed?.id === id && saved(done, FOCUS)
   const change = self && role === 'admin' ? stepDown : changeRole
   return tableRow(
     { id: `user-${id}` },
     {
       type: html`${rowLink(linksOf(email), breakable(email))}
-      ${self && html`<span class="badge">you</span>`}`,
+      ${self && html`<span class="badge">you</span>`}
+      ${disabled_at !== null && html`<span class="badge ended">disabled</span>`}`,
       name: html`<bdi>${display_name}</bdi>`,
       verify: html`<span class="badge ${role === 'admin' && 'token'}">${role}</span>`,
       when: timeTag(created_at),
-      change: html`${done} ${change(user, query)}`,
+      change: html`${message} ${change(user, query)} ${!self && changeDisabled(user, query)}`,
     },
   )
 }
@@ -100,6 +102,26 @@ function changeRole({ id, email, role }: User, query: string): Html {
       ${submit(label, { class: other === 'user' ? 'danger' : '' })}`,
   )
   return disclosed(`Make ${other}…`, form)
+}
+
+function changeDisabled({ id, email, disabled_at }: User, query: string): Html {
+  const isDisabled = disabled_at !== null
+  const verb = isDisabled ? 'Enable' : 'Disable'
+  const effect = isDisabled
+    ? 'Signing in works again, and so do tokens that have not ended.'
+    : 'Signing in is refused, and tokens do not work. Links go on, and keep their owners.'
+  const label = html`${verb} <span class="hidden">${email}</span>`
+  const form = postForm(
+    {
+      action: `/-/admin/users/${id}/disabled${query}`,
+      target: 'closest tr',
+      confirm: `${verb} ${email}? ${effect}`,
+    },
+    html`${hiddenField('disabled', String(!isDisabled))}
+      <p>${effect}</p>
+      ${submit(label, { class: isDisabled ? '' : 'danger' })}`,
+  )
+  return disclosed(`${verb}…`, form)
 }
 
 /** To give up one's own admin role takes a tick and a confirmation. */
@@ -132,6 +154,6 @@ function addForm(state: FormState): Html {
 }
 
 /** A role with its article. */
-function roleText(role: User['role']): string {
+export function roleText(role: User['role']): string {
   return role === 'admin' ? 'an admin' : 'a user'
 }

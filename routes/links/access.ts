@@ -4,7 +4,7 @@ import { Fault, forbidden } from '../../kernel/fault.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
 import { bearerToken } from '../../kernel/tokens.ts'
 import { noteUse } from '../../services/links/tokens/tokens.ts'
-import { visitorOf } from '../../services/links/users/users.ts'
+import { accountOf } from '../../services/links/users/users.ts'
 import type { LinksRoutes } from './kit.ts'
 
 /** Anybody, without a token: nobody asks who calls. */
@@ -22,8 +22,9 @@ export const signedIn: Access<LinksRoutes, User> = {
   guard: 'private',
   needsToken: false,
   async identify({ links }, { actor, receivedAt }) {
-    const user = await visitorOf(links.db, actor, receivedAt)
-    if (user !== undefined) return user
+    const user = await accountOf(links.db, actor, receivedAt)
+    if (user?.disabled_at === null) return user
+    if (user !== undefined) throw forbidden('your account is disabled; ask an admin to enable it')
     throw forbidden('you are not signed in: come through the address where you sign in')
   },
 }

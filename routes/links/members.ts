@@ -3,11 +3,14 @@ import { linkQueries, Owner } from '../../db/links/links.ts'
 import { memberQueries, Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
+import { preconditionOf } from '../../kernel/http/headers.ts'
 import type { Done, View } from '../../kernel/http/view.ts'
 import { mayRead } from '../../services/links/links/links.ts'
 import {
   addMember,
+  handOver,
   type LinkChange,
+  linkToHandOver,
   NewMember,
   OWNERS,
   removeMember,
@@ -15,7 +18,7 @@ import {
 } from '../../services/links/members.ts'
 import { signedIn, token } from './access.ts'
 import { action, api, Id, type LinksRoutes } from './kit.ts'
-import { changeableLink, linkView, readableLink } from './links/links.ts'
+import { changeableLink, changeHeaders, linkReply, linkView, readableLink } from './links/links.ts'
 
 const params = { id: Id }
 
@@ -105,6 +108,31 @@ export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) =>
       },
     }),
   ]
+})
+
+/** `/links/{id}/owner`, and its form on the page of a link. */
+export const ownerEndpoints = action({
+  params,
+  find: ({ app, caller, params: { id } }) => linkToHandOver(app.links.db, id, caller),
+  body: NewMember,
+  act: (call) => handOver(changeOf(call), call.body.email, preconditionOf(call.context.headers)),
+  api: {
+    method: 'PUT',
+    path: '/api/v1/links/:id/owner',
+    access: token('full'),
+    tag: 'Owners',
+    id: 'handOverLink',
+    summary: 'Make a user the primary owner; the former one stays a co-owner.',
+    headers: changeHeaders,
+    returns: linkReply('The link as it is now'),
+    refuses: [412],
+  },
+  form: {
+    path: '/-/links/:id/owner',
+    access: signedIn,
+    answer: (call, { owners }) => viewAfter(call, `${owners[0]?.email} is the primary owner now.`),
+    refused: (call, state) => linkView(call, call.found, { forms: { owner: state } }),
+  },
 })
 
 function changeOf({ app, caller, params, now }: MemberCall): LinkChange {

@@ -19,7 +19,7 @@ import { api, page, raw, shortLinks, type LinksRoutes } from './kit.ts'
 import { searchEndpoints } from './opensearch.ts'
 import { linkFormEndpoints } from './links/form.ts'
 import { linkEndpoints } from './links/links.ts'
-import { memberEndpoints } from './members.ts'
+import { memberEndpoints, ownerEndpoints } from './members.ts'
 import { tagEndpoints } from './tags.ts'
 import { tokenEndpoints } from './tokens.ts'
 import { userEndpoints } from './users.ts'
@@ -62,6 +62,7 @@ const ENDPOINTS = [
   ...historyEndpoints,
   ...deletedEndpoints,
   ...memberEndpoints,
+  ...ownerEndpoints,
   ...tagEndpoints,
   configEndpoint,
   ...userEndpoints,

@@ -1,13 +1,13 @@
 import Type from 'typebox'
 import { User, userQueries } from '../../db/links/users.ts'
 import { countUpTo, MAX_COUNT } from '../../html/parts.ts'
-import { usersView, type UsersView } from '../../html/links/users.ts'
+import { roleText, usersView, type UsersView } from '../../html/links/users.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
 import { newForm, type View } from '../../kernel/http/view.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
-import { NewUser, RoleChange } from '../../services/links/users/input.ts'
-import { changeRole, createUser } from '../../services/links/users/accounts.ts'
+import { DisabledChange, NewUser, RoleChange } from '../../services/links/users/input.ts'
+import { changeDisabled, changeRole, createUser } from '../../services/links/users/accounts.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, form, Id, page, type LinksRoutes } from './kit.ts'
 import { nextAddress, userList, type PageQuery } from './lists/paging.ts'
@@ -31,8 +31,8 @@ export const userEndpoints = [
     summary: "Get the caller's own profile.",
     returns: { description: 'The profile', schema: User },
     answer({ caller }) {
-      const { id, email, display_name, role, created_at } = caller
-      return { id, email, display_name, role, created_at }
+      const { id, email, display_name, role, created_at, disabled_at } = caller
+      return { id, email, display_name, role, created_at, disabled_at }
     },
   }),
 
@@ -61,6 +61,21 @@ export const userEndpoints = [
     refuses: [409],
     answer: ({ app: { links }, actor, params, body }) =>
       changeRole({ ...links, actor }, params.id, body.role),
+  }),
+
+  api({
+    method: 'PUT',
+    path: '/api/v1/admin/users/:id/disabled',
+    access: admin(token('full')),
+    id: 'setDisabled',
+    tag: 'Admin',
+    summary: 'Disable a user, who then cannot sign in or use tokens, or enable the user again.',
+    params: { id: Id },
+    body: DisabledChange,
+    returns: { description: 'The user as it is now', schema: User },
+    refuses: [409],
+    answer: ({ app: { links }, actor, params, body, now }) =>
+      changeDisabled({ ...links, actor }, params.id, body.disabled, now),
   }),
 
   page({
@@ -99,7 +114,23 @@ export const userEndpoints = [
       const changed = await changeRole({ ...app.links, actor }, params.id, body.role)
       // Without the role, the caller may not open this page any more.
       if (stepsDown) return { location: '/-/' }
-      return showUsers(call, { changed })
+      return showUsers(call, { changed, done: `Is ${roleText(changed.role)} now.` })
+    },
+  }),
+
+  form({
+    path: `${PATH}/:id/disabled`,
+    access: admin(signedIn),
+    params: { id: Id },
+    query: userList.query,
+    body: DisabledChange,
+    async answer(call) {
+      const { app, actor, params, body, now } = call
+      const changed = await changeDisabled({ ...app.links, actor }, params.id, body.disabled, now)
+      return showUsers(call, {
+        changed,
+        done: `Is ${body.disabled ? 'disabled' : 'enabled'} now.`,
+      })
     },
   }),
 ]

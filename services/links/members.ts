@@ -1,14 +1,15 @@
 import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
 import { historyQueries } from '../../db/links/history.ts'
-import type { Owner } from '../../db/links/links.ts'
+import type { Link, LinkAccess, Owner } from '../../db/links/links.ts'
 import { listQueries } from '../../db/links/lists.ts'
 import { memberQueries as q, type Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
-import { notFound } from '../../kernel/fault.ts'
+import { badRequest, forbidden, notFound } from '../../kernel/fault.ts'
+import type { Precondition } from '../../kernel/http/headers.ts'
 import { field } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
-import { changeLink } from './links/links.ts'
+import { changeLink, checkVersion, linkAfter, linkFor } from './links/links.ts'
 import { writeHiddenTags } from './tags.ts'
 import { userByEmail } from './users/accounts.ts'
 
@@ -87,6 +88,48 @@ export function removeMember(kind: MemberKind, by: LinkChange, user: string) {
     const removed = await kind.remove(tx, slug, user)
     if (removed === undefined) throw notFound(kind.missing)
     await noteMembers(tx, by, slug, kind.actions.remove, { [kind.field]: [removed.email, null] })
+  })
+}
+
+/** The primary owner of a link. */
+function primaryOf({ owners }: Pick<Link, 'owners'>): Owner | undefined {
+  return owners.find(({ is_primary }) => is_primary)
+}
+
+/** Its primary owner and admins may hand a link over. Co-owners can't take it from its owner. */
+export function mayHandOver(link: LinkAccess, caller: User): boolean {
+  return caller.role === 'admin' || primaryOf(link)?.id === caller.id
+}
+
+/** A link that the caller may hand over. Throws 404, then 403. */
+export async function linkToHandOver(db: Executor, id: string, caller: User): Promise<LinkAccess> {
+  const link = await linkFor(db, id, caller, 'change')
+  if (mayHandOver(link, caller)) return link
+  throw forbidden('only the primary owner of a link, or an admin, may hand it over')
+}
+
+/** Makes a user the primary owner of a link. The former one stays a co-owner. */
+export function handOver(
+  by: LinkChange,
+  email: string,
+  precondition?: Precondition,
+): Promise<Link> {
+  return changeLink(by.db, by.caller, by.id, async (tx) => {
+    const link = await linkToHandOver(tx, by.id, by.caller)
+    checkVersion(link, precondition)
+    const { slug } = link
+    const former = primaryOf(link)
+    const user = await userByEmail(tx, email)
+    if (user.disabled_at !== null) {
+      throw badRequest('this user is disabled, so the link would have no active owner', 'email')
+    }
+    if (user.id !== former?.id) {
+      await q.makeCoOwner(tx, { slug })
+      await q.makePrimary(tx, { slug, user: user.id })
+      const detail = { owner: [former?.email ?? null, user.email] }
+      await noteMembers(tx, by, slug, 'handed over', detail)
+    }
+    return linkAfter(tx, by.id)
   })
 }
 

@@ -105,3 +105,34 @@ select d.deletion, d.id, d.slug, d.link ->> 'url' as url, d.link ->> 'title' as 
  cross join lateral (select * from links.deleted_links where deletion = page.deletion offset 0) d
  order by d.deletion desc
  limit :limit;
+
+-- name: lockDeletedOwned
+-- Locks the first deleted links that a user owned, until the transaction ends.
+select d.deletion
+  from links.deleted_owners o
+  join links.deleted_links d on d.deletion = o.deletion
+ where o.user_id = :user
+ order by d.deletion
+   for update of d
+ limit :limit;
+
+-- name: moveDeletedOwners
+-- Gives the place of the owner :from in the deleted links of the JSON array :deletions to the user :to, with a change in
+-- the history that is kept with each.
+with gone as (
+  delete from links.deleted_owners
+   where user_id = :from
+     and deletion in (select jsonb_array_elements_text(:deletions::jsonb)::bigint)
+  returning deletion, is_primary
+), moved as (
+  insert into links.deleted_owners as o (user_id, deletion, is_primary)
+  select :to, deletion, is_primary
+    from gone
+  on conflict (user_id, deletion) do update set is_primary = o.is_primary or excluded.is_primary
+)
+update links.deleted_links d
+   set changes = d.changes || jsonb_build_object(
+         'id', nextval(pg_get_serial_sequence('links.changes', 'id')), 'link_id', d.id, 'at', :at::timestamptz,
+         'actor', :actor::text, 'action', 'transferred', 'detail', :detail::jsonb)
+  from gone
+ where d.deletion = gone.deletion;

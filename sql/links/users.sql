@@ -3,17 +3,17 @@
 insert into links.users (email, display_name, role, created_at)
 values (:email, :display_name, :role, :created_at)
 on conflict (email) do nothing
-returning id, email, display_name, role, created_at;
+returning id, email, display_name, role, created_at, disabled_at;
 
 -- name: findUserByEmail
 -- Empty when nobody has this address.
-select id, email, display_name, role, created_at
+select id, email, display_name, role, created_at, disabled_at
   from links.users
  where email = :email;
 
 -- name: listUsers
 -- All users by e-mail address, from after the address `after`.
-select id, email, display_name, role, created_at
+select id, email, display_name, role, created_at, disabled_at
   from links.users
  where email > :after
  order by email
@@ -61,7 +61,7 @@ select count(*) as count
 -- name: lockAdmins
 -- Locks all admins and the user until the transaction ends: of two that demote each other, the second sees what the
 -- first has left. All rows are locked in one order, so that two transactions cannot deadlock.
-select id, email, display_name, role, created_at
+select id, email, display_name, role, created_at, disabled_at
   from links.users
  where role = 'admin' or id = :user
  order by id
@@ -72,4 +72,11 @@ select id, email, display_name, role, created_at
 update links.users
    set role = :role
  where id = :user
-returning id, email, display_name, role, created_at;
+returning id, email, display_name, role, created_at, disabled_at;
+
+-- name: setDisabled
+-- Disables a user from :at on, or enables the user where that is null. No row if no user has this id.
+update links.users
+   set disabled_at = :at
+ where id = :user
+returning id, email, display_name, role, created_at, disabled_at;

@@ -16,6 +16,7 @@ create table links.users (
   display_name text             not null,
   role         text             not null default 'user' check (role in ('user', 'admin')),
   created_at   timestamptz(3)   not null,
+  disabled_at  timestamptz(3), -- since then the user can't sign in, and tokens don't work; null: enabled
   constraint users_email unique (email)
 );
 

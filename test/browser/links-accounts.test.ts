@@ -62,12 +62,27 @@ await t.test('users by mouse and keyboard', async (t: Test) => {
   })
 
   await t.test('and a user again, by keyboard', async (t) => {
-    await row(ann.email).locator('summary').focus()
+    await row(ann.email).locator('summary', { hasText: 'Make user…' }).focus()
     await page.keyboard.press('Enter')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await untilText(row(ann.email).getByRole('status'), 'Is a user now.')
     t.equal(await roleOf(ann), 'user')
+  })
+
+  await t.test('a user is disabled and enabled: disclosed, asked, said', async (t) => {
+    for (const [verb, done] of [
+      ['Disable', 'Is disabled now.'],
+      ['Enable', 'Is enabled now.'],
+    ] as const) {
+      await row(ann.email).getByText(`${verb}…`).click()
+      await row(ann.email)
+        .getByRole('button', { name: `${verb} ${ann.email}` })
+        .click()
+      await untilText(row(ann.email).getByRole('status'), done)
+      t.match(questions.at(-1), `${verb} ${ann.email}?`)
+    }
+    t.equal((await ann.api('GET', '/users/me')).status, 200)
   })
 
   await t.test('a user is added; what is refused stays in the form', async (t) => {

@@ -66,7 +66,14 @@ async function users(t: Test, env: Env): Promise<void> {
   t.match(listed, { code: 0, stderr: '' })
   const people: readonly Readonly<Record<string, unknown>>[] = JSON.parse(listed.stdout)
   const [ann, ...others] = people
-  t.same(Object.keys(ann ?? {}), ['id', 'email', 'display_name', 'role', 'created_at'])
+  t.same(Object.keys(ann ?? {}), [
+    'id',
+    'email',
+    'display_name',
+    'role',
+    'created_at',
+    'disabled_at',
+  ])
   t.match(ann, { email: 'ann@example.com', display_name: 'Ann Example', role: 'user' })
   t.match(ann, { id: /^[0-9a-f-]{36}$/, created_at: /^\d{4}-.*\.\d{3}Z$/ })
   t.match(others, [
@@ -91,7 +98,10 @@ async function users(t: Test, env: Env): Promise<void> {
   t.match(promoted, { code: 0, stdout: '', stderr: 'ann@example.com has role admin now\n' })
   t.match(await user(env, 'role', 'root@example.com', 'user'), { code: 0 })
   const { stdout } = await user(env, 'list')
-  t.match(stdout, /^EMAIL +NAME +ROLE +CREATED\nann@example\.com +Ann Example +admin +\d{4}-/)
+  t.match(
+    stdout,
+    /^EMAIL +NAME +ROLE +CREATED +DISABLED\nann@example\.com +Ann Example +admin +\d{4}-/,
+  )
   t.match(stdout, /^root@example\.com +root +user +\d{4}-/m)
 }
 

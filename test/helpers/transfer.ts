@@ -66,8 +66,9 @@ update hooks.settings set retention_max_age_days = 0, retention_max_rows = 0;
 insert into audit.changes (actor, action, service, subject)
 select 'user' || i || '@example.com', 'provider add', 'hooks', 'generic:ü' || i from generate_series(1, 100) i;
 
-insert into links.users (email, display_name, role, created_at)
-select 'user' || i || '@example.com', 'Üser "' || i || '"', case i when 1 then 'admin' else 'user' end, now()
+insert into links.users (email, display_name, role, created_at, disabled_at)
+select 'user' || i || '@example.com', 'Üser "' || i || '"', case i when 1 then 'admin' else 'user' end, now(),
+       case i when 2 then now() end
   from generate_series(1, 50) i;
 insert into links.links (slug, url, title, description, visibility, append_path, expires_at, max_visits, archived,
                          created_at, updated_at)

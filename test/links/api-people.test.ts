@@ -30,7 +30,7 @@ await t.test('GET /users/me', async (t) => {
     const answer = await caller.api<{ created_at: string }>('GET', '/users/me')
     const { created_at, ...profile } = answer.json
     const [display_name] = caller.email.split('@')
-    t.same(profile, { id: caller.id, email: caller.email, display_name, role })
+    t.same(profile, { id: caller.id, email: caller.email, display_name, role, disabled_at: null })
     t.match(created_at, INSTANT)
   }
 })

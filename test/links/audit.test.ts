@@ -109,6 +109,27 @@ await t.test('users: each change, on each of its faces', async (t) => {
       'command: user role dan@example.com to admin',
     ],
     [
+      'form: disable',
+      () => answers(200, ann.post(`/-/admin/users/${bob.id}/disabled`, { disabled: 'true' })),
+      'ann@example.com: user disable bob@example.com',
+    ],
+    [
+      'API: enable',
+      () => answers(200, ann.api('PUT', `/admin/users/${bob.id}/disabled`, { disabled: false })),
+      'token test of ann@example.com: user enable bob@example.com',
+    ],
+    [
+      'command: disable',
+      () => command(env, 0, 'user', 'disable', 'dan@example.com'),
+      'command: user disable dan@example.com',
+    ],
+    ['command: disabled already', () => command(env, 0, 'user', 'disable', 'dan@example.com')],
+    [
+      'command: enable',
+      () => command(env, 0, 'user', 'enable', 'dan@example.com'),
+      'command: user enable dan@example.com',
+    ],
+    [
       'who signs in for the first time',
       () => answers(200, visitorAt(base, 'New@example.com').get('/-/')),
       'New@example.com: user add new@example.com',

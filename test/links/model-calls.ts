@@ -36,7 +36,7 @@ export type Call =
     }
   | { op: 'delete'; link: string; ifMatch: IfMatch | undefined }
   | { op: 'get' | 'owners' | 'shares' | 'restore'; link: string }
-  | { op: 'addOwner' | 'addShare'; link: string; email: unknown }
+  | { op: 'addOwner' | 'addShare' | 'handOver'; link: string; email: unknown }
   | { op: 'removeOwner' | 'removeShare'; link: string; user: string }
   | { op: 'role'; user: string; role: string }
   | {
@@ -166,6 +166,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ op: op('get', 'owners', 'shares'), link }) },
   { weight: 2, arbitrary: fc.record({ op: op('restore'), link }) },
   { weight: 8, arbitrary: fc.record({ op: op('addOwner', 'addShare'), link, email }) },
+  { weight: 3, arbitrary: fc.record({ op: op('handOver'), link, email }) },
   { weight: 7, arbitrary: fc.record({ op: op('removeOwner', 'removeShare'), link, user }) },
   {
     weight: 4,

@@ -77,6 +77,8 @@ export function requestOf(call: Call): [method: string, path: string, body?: unk
       return ['POST', `/links/${call.link}/owners`, { email: call.email }]
     case 'addShare':
       return ['POST', `/links/${call.link}/shares`, { email: call.email }]
+    case 'handOver':
+      return ['PUT', `/links/${call.link}/owner`, { email: call.email }]
     case 'removeOwner':
       return ['DELETE', `/links/${call.link}/owners/${call.user}`]
     case 'removeShare':

@@ -25,6 +25,8 @@ export function onLink(model: Model, caller: User, call: Call & { link: string }
   const owns = caller.role === 'admin' || link.owners.includes(caller.id)
   const reads = owns || link.shares.some(({ id }) => id === caller.id)
   if (!(READS.has(call.op) ? reads : owns)) return refused('FORBIDDEN')
+  const isPrimary = link.owners[0] === caller.id
+  if (call.op === 'handOver' && caller.role !== 'admin' && !isPrimary) return refused('FORBIDDEN')
   switch (call.op) {
     case 'get':
       return { status: 200, body: () => shownWithTag(model, link) }
@@ -51,11 +53,13 @@ export function onLink(model: Model, caller: User, call: Call & { link: string }
       }
     }
     case 'addOwner':
-    case 'addShare': {
+    case 'addShare':
+    case 'handOver': {
       if (typeof call.email !== 'string') return refused('BAD_REQUEST')
       const email = call.email.toLowerCase()
       const user = [...model.users.values()].find((known) => known.email === email)
       if (user === undefined) return refused('NOT_FOUND')
+      if (call.op === 'handOver') return handOver(model, link, user)
       return call.op === 'addOwner' ? addOwner(link, user) : addShare(model, caller, link, user)
     }
     case 'removeOwner':
@@ -79,6 +83,11 @@ function restore(model: Model, caller: User, id: string): Answer {
   if (bySlug(model, link.slug) !== undefined) return refused('SLUG_CONFLICT')
   model.deleted.delete(id)
   model.links.set(id, link)
+  return { status: 200, body: () => shownWithTag(model, link) }
+}
+
+function handOver(model: Model, link: Link, { id }: User): Answer {
+  link.owners = [id, ...link.owners.filter((owner) => owner !== id)]
   return { status: 200, body: () => shownWithTag(model, link) }
 }
 

@@ -5,6 +5,7 @@ export type User = {
   display_name: string
   role: Role
   created_at: string
+  disabled_at: null
 }
 export type Token = { id: string; user: string; name: string; scope: string; times: Times }
 export type Share = { id: string; shared_by: string; created_at: string }

@@ -16,6 +16,7 @@ const OPERATIONS = [
   ...['GET /tokens', 'POST /tokens', 'DELETE /tokens/{id}', 'GET /admin/users'],
   ...['PUT /admin/users/{id}/role', 'GET /admin/links'],
   ...['GET /links/{id}/history', 'POST /links/{id}/history/{change}/restore'],
+  ...['PUT /links/{id}/owner', 'PUT /admin/users/{id}/disabled'],
   ...['GET /deleted-links', 'POST /links/{id}/restore'],
 ]
 const SCHEMAS = ['Link', 'Tag', 'User', 'Owner', 'Share', 'Token', 'Error']

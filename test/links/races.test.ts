@@ -218,6 +218,25 @@ await t.test('on two servers', async (t: Test) => {
     await setRole(ann, root, 'admin')
     for (const user of [ann, bob]) await setRole(root, user, 'user')
   })
+  await t.test('two admins who disable each other', async (t) => {
+    await setRole(root, ann, 'admin')
+    await setRole(root, bob, 'admin')
+    t.equal((await setRole(ann, root, 'user')).status, 200)
+    const disable = (by: Api, { id }: Caller, disabled = true) =>
+      by('PUT', `/admin/users/${id}/disabled`, { disabled })
+    for (let round = 0; round < 6; round++) {
+      const answers = await Promise.all([
+        disable(first.api(ann.token), bob),
+        disable(second.api(bob.token), ann),
+      ])
+      const statuses = answers.map(({ status }) => status)
+      t.equal(statuses.filter((status) => status === 200).length, 1, statuses.join(' '))
+      const [left, other] = statuses[0] === 200 ? [ann, bob] : [bob, ann]
+      t.equal((await disable(left.api, other, false)).status, 200, 'one is left')
+    }
+    await setRole(ann, root, 'admin')
+    for (const user of [ann, bob]) await setRole(root, user, 'user')
+  })
   await t.test('writers of the same links and tags', (t) => writersOf(t, servers, people, root))
 
   // Clicks of the last second are written when the servers stop.

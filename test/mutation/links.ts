@@ -114,6 +114,20 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/links/api-people.test.ts',
   },
   {
+    why: 'tokens of a disabled user work',
+    path: 'sql/links/tokens.sql',
+    find: 'and u.disabled_at is null',
+    replace: 'and true',
+    test: 'test/links/owners.test.ts',
+  },
+  {
+    why: 'a co-owner may take a link from its owner',
+    path: 'services/links/members.ts',
+    find: 'primaryOf(link)?.id === caller.id',
+    replace: 'link.is_owner',
+    test: 'test/links/owners.test.ts',
+  },
+  {
     why: 'a visit passes segments .. on',
     path: 'services/links/visits/visits.ts',
     find: 'text === undefined || /^\\.\\.?(;|$)/.test(text)',

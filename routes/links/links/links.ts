@@ -22,7 +22,7 @@ import {
   versionOf,
 } from '../../../services/links/links/links.ts'
 import { listLinks } from '../../../services/links/lists/lists.ts'
-import { NewMember } from '../../../services/links/members.ts'
+import { mayHandOver, NewMember } from '../../../services/links/members.ts'
 import { signedIn, token } from '../access.ts'
 import { historyOf } from '../lists/changes.ts'
 import { action, api, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
@@ -153,14 +153,16 @@ export async function linkView(
     historyOf(db, link, { mayRestore: isMine }),
     isMine ? peopleCompletions(db, caller, '') : [],
   ])
+  const empty = newForm(NewMember)
   const members = {
     link,
     shares,
     history,
     done,
     mayChange: isMine,
+    mayHandOver: mayHandOver(link, caller),
     people,
-    forms: { owners: newForm(NewMember), shares: newForm(NewMember), ...forms },
+    forms: { owners: empty, shares: empty, owner: empty, ...forms },
   }
   return {
     async page() {

@@ -188,7 +188,8 @@ export function changeLink<T>(
   })
 }
 
-function checkVersion(link: LinkAccess, precondition: Precondition | undefined): void {
+/** Throws 412 where the caller has seen another version of the link. */
+export function checkVersion(link: LinkAccess, precondition: Precondition | undefined): void {
   if (precondition === undefined || precondition(versionOf(plainLink(link)))) return
   const problem = 'somebody else has changed the link meanwhile'
   throw linksFault('PRECONDITION_FAILED', `${problem}; get it again, then repeat your change`)

@@ -30,6 +30,11 @@ export const RoleChange = Type.Object({
   }),
 })
 
+/** Whether a user is to be disabled. */
+export const DisabledChange = Type.Object({
+  disabled: field(Type.Boolean(), 'is required and must be true or false'),
+})
+
 function readName(given: unknown): string | undefined {
   if (typeof given !== 'string') return undefined
   const name = given.trim()

@@ -52,11 +52,23 @@ export function levelOf({ kind }: Actor): 'trusted' | 'strangers' {
   return kind === 'user' ? 'trusted' : 'strangers'
 }
 
-/**
- * The user at a browser; undefined: anonymous. Users named by the proxy are added automatically. A
- * proxy cannot name the operator: people who sign in there might be able to choose their address.
- */
+/** The user at a browser; undefined: anonymous, or disabled. */
 export async function visitorOf(
+  db: Database,
+  actor: Actor,
+  now: Date,
+  lookUp: Executor = db,
+): Promise<User | undefined> {
+  const user = await accountOf(db, actor, now, lookUp)
+  return user?.disabled_at === null ? user : undefined
+}
+
+/**
+ * The account of who is at a browser; undefined: anonymous. Users named by the proxy are added
+ * automatically. A proxy cannot name the operator: people who sign in there might be able to choose
+ * their address.
+ */
+export async function accountOf(
   db: Database,
   actor: Actor,
   now: Date,
