@@ -214,6 +214,16 @@ create table ops.alert_texts (
   primary key (alert_id, content)
 );
 
+-- What people noted of an alert.
+create table ops.alert_notes (
+  id       bigint         generated always as identity primary key,
+  alert_id bigint         not null references ops.alerts (id) on delete cascade,
+  at       timestamptz(3) not null,
+  author   text           not null, -- the actor
+  text     text           not null
+);
+create index alert_notes_by_alert on ops.alert_notes (alert_id, id);
+
 -- Cost of the models that wrote briefs of alerts, per day (UTC). It counts against the day's budget.
 create table ops.brief_costs (
   day      date             primary key,
@@ -340,6 +350,7 @@ create table ops.check_periods (
   last_message text
 );
 create index check_periods_by_check on ops.check_periods (check_id, id desc);
+create index check_periods_by_check_and_start on ops.check_periods (check_id, began_at desc);
 create index check_periods_by_start on ops.check_periods (began_at desc, id desc);
 -- At most one lasts.
 create unique index check_periods_lasting on ops.check_periods (check_id) where ended_at is null;
