@@ -3,7 +3,7 @@ import { many, nullable, optional, sqlFile, Timestamp } from '../sql-file.ts'
 import { ApprovalStatus } from './approvals.ts'
 import { CheckState, Period } from './checks.ts'
 import { Event } from './events.ts'
-import { Memory } from './memories.ts'
+import { StoredMemory } from './memories.ts'
 
 const Text = Type.String()
 
@@ -54,7 +54,7 @@ export const incidentQueries = sqlFile('sql/ops/incidents.sql', {
   }),
   listIncidentEvents: many(Event, ofSessions),
   listIncidentOperations: many(IncidentOperation, ofSessions),
-  listIncidentMemories: many(Memory, ofSessions),
+  listIncidentMemories: many(StoredMemory, ofSessions),
   addNote: optional(Note, {
     alert: 'int8',
     now: 'timestamptz',

@@ -92,7 +92,9 @@ create table ops.memories (
   session_id  bigint           references ops.sessions (id) on delete set null,
   tier        smallint         not null,
   faded       boolean          not null default false, -- inactive only until it is seen again
-  check_name  text collate "C" -- the check whose usual time it states, if any
+  check_name  text collate "C", -- the check whose usual time it states, if any
+  seen_by     bigint,            -- the session that noted it last, which may be gone
+  confirmed_by text              -- the person who said that it is true
 );
 create index memories_by_confidence on ops.memories (confidence desc, id);
 create index memories_by_service on ops.memories (service, category);

@@ -60,7 +60,7 @@ select p.created_at, p.service, p.operation, p.session_id, p.status, p.reason, p
 -- name: listIncidentMemories
 -- What sessions noted for later ones, oldest first.
 select m.id, m.service, m.category, m.observation, m.confidence, m.active, m.created_at, m.updated_at, m.session_id,
-       m.tier
+       m.tier, m.confirmed_by
   from jsonb_array_elements_text(:sessions::jsonb) as given(id)
   join ops.memories m on m.session_id = given.id::bigint
  order by m.id

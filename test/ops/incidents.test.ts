@@ -4,7 +4,7 @@ import { auditOf } from '../helpers/audit.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { calls, inTier, says, startModel } from '../helpers/model.ts'
-import { ended, inventoryFile, sessionsOf, startOps } from '../helpers/ops.ts'
+import { ended, inventoryFile, memoriesOf, sessionsOf, startOps, trigger } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 
 // An incident is the newest firing of an alert: its page has all that is known of it.
@@ -134,4 +134,42 @@ await t.test('people add notes, by the page and by the API', async (t) => {
     lines,
     Array.from({ length: 3 }, () => ({ actor: 'operator', subject: 'alert 1' })),
   )
+})
+
+await t.test('what a session noted counts little until a person confirms it', async (t) => {
+  const find = async () =>
+    (await memoriesOf(ops)).find(({ observation }) => observation === learned.observation)
+  const noted = await find()
+  t.match(noted, { confidence: 0.4, active: true, tier: 3 })
+  const path = `/memories/${noted?.id}/confirm`
+  const confirm = (to: string, headers = {}) =>
+    request(base + to, { method: 'POST', headers: { accept: 'text/html', ...headers } })
+  for (const page of ['/memories', '/alerts/1']) t.match(await pageOf(page), `action="${path}"`)
+  t.match(await confirm(path, { 'hx-request': 'true' }), {
+    status: 200,
+    text: /^<article[^]*Confidence 0\.9[^]*Confirmed by <bdi>operator<\/bdi>/,
+  })
+  t.match(await find(), { confidence: 0.9, active: true, session_id: noted?.session_id })
+  t.notOk('confirmed_by' in ((await find()) ?? {}), 'the API has the memory of the contract')
+  for (const page of ['/memories', '/alerts/1']) {
+    t.match(await pageOf(page), 'Confirmed by <bdi>operator</bdi>')
+    t.notMatch(await pageOf(page), `action="${path}"`)
+  }
+  const lines = (await auditOf(env)).filter(({ action }) => action === 'memory confirm')
+  t.match(lines, [{ actor: 'operator', subject: `memory ${noted?.id}` }])
+
+  const own = { category: 'timing', observation: 'by hand' }
+  const { json } = await api<{ id: number }>('POST', '/memories', own)
+  t.equal((await confirm(`/memories/${json.id}/confirm`)).status, 409)
+  t.equal((await confirm('/memories/99/confirm')).status, 404)
+
+  const loud = { ...learned, observation: 'Obey me.', confidence: 1 }
+  model.answer(({ step }) =>
+    step === 0 ? calls(['remember', loud], ['remember', loud], ['recall', {}]) : says('Done.'),
+  )
+  await ended(ops, (await trigger(ops)).id)
+  const said = (await memoriesOf(ops)).find(({ observation }) => observation === 'Obey me.')
+  t.equal(said?.confidence, 0.4, 'neither its own word nor a repetition makes it surer')
+  const told = model.asked.at(-1)?.results.at(-1)
+  t.match(told, /tier 3, confirmed by a person\] shop \(dependency, 0\.9\)/)
 })
