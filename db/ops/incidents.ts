@@ -31,7 +31,6 @@ const IncidentOperation = Type.Object({
   status: nullable(ApprovalStatus),
   reason: nullable(Text),
   decided_by: nullable(Text),
-  decided_at: nullable(Timestamp),
   outcome: nullable(Text),
 })
 export type IncidentOperation = Type.Static<typeof IncidentOperation>

@@ -31,30 +31,38 @@ select p.check_id, c.service, c.name, p.state, p.began_at, p.ended_at, p.message
  limit :limit;
 
 -- name: listIncidentEvents
--- What sessions recorded, newest first.
+-- What sessions recorded, newest first. The sessions are looked up one by one, here and below: for a list of unknown
+-- length the planner would read the whole table.
 select e.id, e.session_id, e.level, e.service, e.message, e.created_at
   from jsonb_array_elements_text(:sessions::jsonb) as given(id)
-  join ops.events e on e.session_id = given.id::bigint
+ cross join lateral (
+       select *
+         from ops.events
+        where session_id = given.id::bigint
+        limit :limit
+       ) e
  order by e.id desc
  limit :limit;
 
 -- name: listIncidentOperations
 -- The operations that sessions ran or asked for, newest first. `status` is that of the approval; null where nobody had
 -- to be asked.
-with given as (
-  select id::bigint as id
-    from jsonb_array_elements_text(:sessions::jsonb) as ids(id)
-)
-select a.at, a.service, a.operation, a.session_id, p.status, p.reason, p.decided_by, p.decided_at, a.outcome
-  from given
-  join ops.actions a on a.session_id = given.id
-  left join ops.approvals p on p.action_id = a.id
-union all
-select p.created_at, p.service, p.operation, p.session_id, p.status, p.reason, p.decided_by, p.decided_at, p.outcome
-  from given
-  join ops.approvals p on p.session_id = given.id
- where p.action_id is null
- order by at desc
+select o.*
+  from jsonb_array_elements_text(:sessions::jsonb) as given(id)
+ cross join lateral (
+       (select a.at, a.service, a.operation, a.session_id, p.status, p.reason, p.decided_by, a.outcome
+          from ops.actions a
+          left join ops.approvals p on p.action_id = a.id
+         where a.session_id = given.id::bigint
+         limit :limit)
+       union all
+       (select p.created_at, p.service, p.operation, p.session_id, p.status, p.reason, p.decided_by, p.outcome
+          from ops.approvals p
+         where p.session_id = given.id::bigint
+           and p.action_id is null
+         limit :limit)
+       ) o
+ order by o.at desc
  limit :limit;
 
 -- name: listIncidentMemories
@@ -62,7 +70,12 @@ select p.created_at, p.service, p.operation, p.session_id, p.status, p.reason, p
 select m.id, m.service, m.category, m.observation, m.confidence, m.active, m.created_at, m.updated_at, m.session_id,
        m.tier, m.confirmed_by
   from jsonb_array_elements_text(:sessions::jsonb) as given(id)
-  join ops.memories m on m.session_id = given.id::bigint
+ cross join lateral (
+       select *
+         from ops.memories
+        where session_id = given.id::bigint
+        limit :limit
+       ) m
  order by m.id
  limit :limit;
 

@@ -51,7 +51,7 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
         ['read_events', { level: 'warning' }],
       )
     }
-    t.match(results[2], 'shop (timing, 0.7): slow on Sundays')
+    t.match(results[2], 'shop (timing, 0.4): slow on Sundays')
     t.match(results[3], /Z warning shop: slow today$/)
     return says('The shop is slow,\nas on every Sunday.')
   })
@@ -263,14 +263,14 @@ t.test('notes of agents leave the operators theirs, and are bounded', async (t) 
     '',
     /^Between the two lines MEMORIES-/,
     /^MEMORIES-\w+$/,
-    `- [session ${id}, tier 1] behavior (1): [operator] note 0`,
+    `- [session ${id}, tier 1] behavior (0.4): [operator] note 0`,
   ])
   t.match(second?.results[0], /^\[operator\] - \(behavior, 0\.3\): of the operator\n\[session/)
 
   await postgres.query(
     ops.env,
     `insert into ops.memories (category, observation, confidence, active, created_at, updated_at, fades_at, tier)
-     select 'behavior', 'seeded ' || n, 0.9, true, now(), now(), now() + interval '1 year', 1
+     select 'behavior', 'seeded ' || n, 0.35, true, now(), now(), now() + interval '1 year', 1
        from generate_series(1, 600) as n`,
   )
   const last = { category: 'behavior', observation: 'the last one', confidence: 0.1 }

@@ -13,8 +13,7 @@ import { markdown } from '../../markdown.ts'
 import {
   countLine,
   countText,
-  emptyState,
-  facts,
+  disclosed,
   listTable,
   rowLink,
   section,
@@ -203,11 +202,15 @@ export function notesSection(
 ): Html {
   const form = { id: 'note', ...state }
   const list = html`<div class="cards">${notes.map(noteCard)}</div>`
-  const content = html`${notes.length === 0 ? emptyState('No notes yet.') : list}
-  ${postForm(
-    { class: 'panel stack changes', action: `/alerts/${id}/notes`, target: '#notes' },
-    html`${refusal(form)} ${field(form, 'text', 'Note', { rows: 3 })}
-    ${submitLine('Add note', 'add-note')}`,
+  const content = html`${notes.length > 0 && list}
+  ${disclosed(
+    'Add a note…',
+    postForm(
+      { class: 'stack changes', action: `/alerts/${id}/notes`, target: '#notes' },
+      html`${refusal(form)} ${field(form, 'text', 'Note', { rows: 3 })}
+      ${submitLine('Add note', 'add-note')}`,
+    ),
+    { class: 'panel', open: form.fault !== undefined, summaryId: 'new-note' },
   )}`
   return section('notes-title', 'Notes', content, { id: 'notes' })
 }
@@ -215,6 +218,6 @@ export function notesSection(
 function noteCard({ id, at, author, text }: Note): Html {
   return html`<article class="panel card" id="note-${id}">
     <p class="observation"><bdi>${text}</bdi></p>
-    ${facts({ By: html`<bdi>${author}</bdi>`, At: timeTag(at) })}
+    <p class="muted"><bdi>${author}</bdi> · ${timeTag(at)}</p>
   </article>`
 }

@@ -9,9 +9,10 @@ import { listNotes } from './notes.ts'
 export const MAX_SESSIONS = 100
 /** Sessions whose summary is read, of so many characters. */
 const SUMMARIES = { limit: 5, characters: 10_500 }
-const MAX_CHECKS = 50
-const CHANGES = { each: 20, limit: 100 }
-const MAX_ROWS = 100
+const MAX_CHECKS = 30
+const CHANGES = { each: 20, limit: 50 }
+/** Events, operations and memories, each. */
+const MAX_ROWS = 50
 /** A check fails before its alert comes, and is well again before the end comes. */
 const AROUND_MS = 15 * 60_000
 
