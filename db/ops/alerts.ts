@@ -56,7 +56,10 @@ export type Alert = Type.Static<typeof Alert>
 
 /** A session that looked into an alert. `operations` has a line for each that it ran. */
 export const AlertSession = Type.Object({
-  ...Type.Pick(Session, ['id', 'tier', 'status', 'trigger', 'started_at', 'ended_at']).properties,
+  ...Type.Pick(Session, [
+    ...(['id', 'tier', 'model', 'status', 'trigger', 'started_at', 'ended_at'] as const),
+    ...(['cost_usd', 'duration_ms', 'parent_session_id'] as const),
+  ]).properties,
   summary: nullable(Type.String()),
   operations: Type.Array(Type.String()),
 })

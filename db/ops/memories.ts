@@ -16,6 +16,13 @@ export const Memory = Type.Object({
 })
 export type Memory = Type.Static<typeof Memory>
 
+/** A memory with what the API does not show: the person who confirmed what a session noted. */
+export const StoredMemory = Type.Object({
+  ...Memory.properties,
+  confirmed_by: nullable(Type.String()),
+})
+export type StoredMemory = Type.Static<typeof StoredMemory>
+
 /** What a memory is about. */
 const about = { service: 'text?', category: 'text' } as const
 const filter = { service: 'text?', category: 'text?' } as const
@@ -28,15 +35,26 @@ const changed = {
 } as const
 
 export const memoryQueries = sqlFile('sql/ops/memories.sql', {
-  addMemory: one(Memory, { ...about, ...changed, session: 'int8?', tier: 'int2' }),
-  strengthenMemory: optional(Memory, { ...about, observation: 'text', now: 'timestamptz' }),
+  addMemory: one(StoredMemory, { ...about, ...changed, session: 'int8?', tier: 'int2' }),
+  strengthenMemory: optional(StoredMemory, {
+    ...about,
+    observation: 'text',
+    session: 'int8?',
+    now: 'timestamptz',
+  }),
+  confirmMemory: optional(StoredMemory, {
+    id: 'int8',
+    by: 'text',
+    confidence: 'float8',
+    now: 'timestamptz',
+  }),
   fadeMemories: exec({ now: 'timestamptz' }),
-  updateMemory: optional(Memory, { id: 'int8', ...changed }),
+  updateMemory: optional(StoredMemory, { id: 'int8', ...changed }),
   removeMemory: optional(Type.Pick(Memory, ['id']), { id: 'int8' }),
-  findMemory: optional(Memory, { id: 'int8' }),
-  listMemories: many(Memory, { ...filter, offset: 'int8', limit: 'int8' }),
+  findMemory: optional(StoredMemory, { id: 'int8' }),
+  listMemories: many(StoredMemory, { ...filter, offset: 'int8', limit: 'int8' }),
   countMemories: one(Type.Object({ count: Type.Integer() }), { ...filter, limit: 'int8' }),
-  listActiveMemories: many(Memory, { ...filter, limit: 'int8' }),
+  listActiveMemories: many(StoredMemory, { ...filter, limit: 'int8' }),
   trimMemories: exec({ added: 'int8', kept: 'int8' }),
   noteCheckTime: exec({
     service: 'text',

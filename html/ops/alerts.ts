@@ -1,16 +1,13 @@
-import type {
-  Alert,
-  AlertOutcome,
-  AlertSession,
-  AlertState,
-  AlertText,
-} from '../../db/ops/alerts.ts'
+import type { Alert, AlertOutcome, AlertState, AlertText } from '../../db/ops/alerts.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { Page, View } from '../../kernel/http/view.ts'
+import type { FormState, Page, View } from '../../kernel/http/view.ts'
+import type { Incident } from '../../services/ops/incidents/incidents.ts'
 import { anyOf, field, filterForm, postForm, select, submit } from '../form.ts'
 import {
+  copyBox,
   countLine,
   countUpTo,
+  disclosed,
   emptyState,
   facts,
   listTable,
@@ -20,7 +17,8 @@ import {
   section,
 } from '../parts.ts'
 import { tableRow, timeTag } from '../parts.ts'
-import { opsView, sessionLink, shortText, statusBadge, type Listed } from './layout.ts'
+import { incidentSections, notesSection, spentFacts } from './incidents/incident.ts'
+import { opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
 /** How much of a payload is shown: a page of whole ones could take all memory. */
 export const MAX_CHARACTERS = 20_000
@@ -36,8 +34,6 @@ const OUTCOMES: Readonly<Record<AlertOutcome, readonly [string, string]>> = {
   silenced: ['open', 'a silence holds it back'],
 }
 const STATE_LOOK: Readonly<Record<AlertState, string>> = { firing: 'bad', resolved: 'verified' }
-/** Sessions whose summary an alert shows. */
-const MAX_CARDS = 5
 const STATES = anyOf('firing', 'resolved')
 
 const KEY = html`<code>OPS_CHAT_API_KEY</code>`
@@ -124,22 +120,21 @@ export interface ShownAlert {
   alert: Alert
   /** The texts of its deliveries, the latest first. */
   texts: Listed<AlertText>
-  /** The sessions that looked into it, the latest first. */
-  sessions: readonly AlertSession[]
+  incident: Incident
+  /** The address of this page. */
+  address: string
+  note: FormState
 }
 
-/** `/alerts/{id}`. */
-export function alertPage({ alert, texts, sessions }: ShownAlert): Page {
+/** `/alerts/{id}`: the incident of its newest firing. */
+export function alertPage({ alert, texts, incident, address, note }: ShownAlert): Page {
   const { id } = alert
   return {
     title: `Alert ${id}`,
     section: 'alerts',
     body: html`<p class="crumb"><a href="/alerts">Alerts</a> / ${id}</p>
-      ${alertPanel(alert)}
-      ${
-        sessions.length > 0 &&
-        section('sessions-title', 'Found and done before', sessionList(sessions))
-      }
+      ${alertPanel(alert, incident, address)} ${notesSection(alert, incident.notes, note)}
+      ${incidentSections(incident)}
       ${
         alert.texts > 1 &&
         section('texts-title', `${alert.texts} different texts`, cardsOf(texts.rows.map(textCard)))
@@ -148,21 +143,11 @@ export function alertPage({ alert, texts, sessions }: ShownAlert): Page {
   }
 }
 
-/** What the newest found, and links to the others. */
-function sessionList(sessions: readonly AlertSession[]): Html {
-  const earlier = sessions.slice(MAX_CARDS)
-  return html`${cardsOf(sessions.slice(0, MAX_CARDS).map(sessionCard))}
-  ${
-    earlier.length > 0 &&
-    html`<p class="actions">Earlier: ${earlier.map(({ id }) => html`${sessionLink(id)} `)}</p>`
-  }`
-}
-
 function cardsOf(list: readonly Html[]): Html {
   return html`<div class="cards">${list}</div>`
 }
 
-function alertPanel(alert: Alert): Html {
+function alertPanel(alert: Alert, incident: Incident, address: string): Html {
   const { id, title, outcome, state } = alert
   const [, meaning] = OUTCOMES[outcome]
   return html`<article class="panel card" id="alert-${id}" aria-labelledby="alert-title">
@@ -172,6 +157,7 @@ function alertPanel(alert: Alert): Html {
     </div>
     ${facts({
       State: stateLine(alert),
+      ...spentFacts(incident),
       Outcome: meaning,
       'Not before': alert.due_at !== null && timeTag(alert.due_at, 'exact'),
       Problem: alert.problem ?? false,
@@ -184,7 +170,9 @@ function alertPanel(alert: Alert): Html {
     ${payloadText(alert, 'Newest delivery')}
     <div class="actions">
       ${investigateForm(alert)} <a href="/silences?alert=${id}">Silence it</a>
+      <a href="/alerts/${id}/report.md">Download as Markdown</a>
     </div>
+    ${disclosed('Share…', copyBox('address', 'address', address))}
   </article>`
 }
 
@@ -204,23 +192,6 @@ function labelsText({ labels }: Alert): Html | false {
   const pairs = Object.entries(labels)
   if (pairs.length === 0) return false
   return html`<bdi>${pairs.map(([name, value]) => `${name}=${value}`).join(', ')}</bdi>`
-}
-
-function sessionCard({ id, status, started_at, summary, operations }: AlertSession): Html {
-  return html`<article class="panel card">
-    <div class="title-line">
-      <h3>${sessionLink(id)}</h3>
-      ${statusBadge(status)}
-    </div>
-    <p class="muted">${timeTag(started_at)}</p>
-    ${summary !== null && html`<p><bdi>${shortText(summary, 800)}</bdi></p>`}
-    ${
-      operations.length > 0 &&
-      html`<ul>
-        ${operations.map((line) => html`<li><bdi>${line}</bdi></li>`)}
-      </ul>`
-    }
-  </article>`
 }
 
 function textCard(text: AlertText): Html {

@@ -77,7 +77,7 @@ function approvalCard({ approval, command, limit }: ShownApproval): Html {
   return html`<article class="panel card" aria-labelledby="approval-${id}">
     <div class="title-line">
       <h2 id="approval-${id}"><bdi>${name}</bdi></h2>
-      ${statusBadge('pending')}
+      ${approvalBadge('pending')}
     </div>
     ${copyBox(`command-${id}`, 'command', command)}
     <p><bdi>${reason}</bdi></p>
@@ -129,7 +129,7 @@ function historyRow({ approval, command }: ShownApproval): Html {
       type: html`<bdi>${operation} of ${service}</bdi>
         <span class="detail"><code>${shortText(command, 200)}</code></span>
         <span class="detail">${shortText(reason, 200)}</span>`,
-      verify: html`${statusBadge(status)}
+      verify: html`${approvalBadge(status)}
       ${decided_by !== null && html`<span class="detail">by <bdi>${decided_by}</bdi></span>`}
       ${outcome !== null && html`<span class="detail">${shortText(outcome, 200)}</span>`}`,
       session: session_id !== null && sessionLink(session_id),
@@ -138,7 +138,7 @@ function historyRow({ approval, command }: ShownApproval): Html {
   )
 }
 
-function statusBadge(status: ApprovalStatus): Html {
+export function approvalBadge(status: ApprovalStatus): Html {
   const text = status === 'pending' ? 'waits' : status
   return html`<span class="badge ${LOOKS[status]}">${text}</span>`
 }

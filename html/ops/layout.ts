@@ -102,12 +102,17 @@ export function costText(dollars: number | null): string {
   return dollars < 0.1 ? `$${Number(dollars.toPrecision(2))}` : `$${dollars.toFixed(2)}`
 }
 
-/** A duration, such as `4.2 s` or `12 min 5 s`. */
+/** A duration, such as `4.2 s`, `12 min 5 s`, `3 h 20 min` or `2 d 4 h`. */
 export function durationText(milliseconds: number): string {
   const seconds = milliseconds / 1_000
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
   const whole = Math.round(seconds)
-  return `${Math.floor(whole / 60)} min ${whole % 60} s`
+  const minutes = Math.floor(whole / 60)
+  if (minutes < 60) return `${minutes} min ${whole % 60} s`
+  const hours = Math.floor(minutes / 60)
+  return hours < 24
+    ? `${hours} h ${minutes % 60} min`
+    : `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
 /** What a model reads beside a text, and the marks of Markdown. */

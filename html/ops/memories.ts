@@ -1,4 +1,4 @@
-import type { Memory } from '../../db/ops/memories.ts'
+import type { StoredMemory } from '../../db/ops/memories.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import {
@@ -13,10 +13,10 @@ import {
 } from '../form.ts'
 import { contentView } from '../layout.ts'
 import { cards, countLine, countUpTo, disclosed, nextLink, saved, timeTag } from '../parts.ts'
-import { opsView, sessionLink, type Listed } from './layout.ts'
+import { opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
 /** What `/memories` shows. */
-export interface FoundMemories extends Listed<Memory> {
+export interface FoundMemories extends Listed<StoredMemory> {
   /** Filters; null for all. */
   service: string | null
   category: string | null
@@ -31,14 +31,15 @@ export interface FoundMemories extends Listed<Memory> {
 
 /** A memory, with the form that changes it where it is edited. */
 export interface MemoryCard {
-  memory: Memory
+  memory: StoredMemory
   form?: FormState
   isSaved?: boolean
 }
 
 export function memoriesView(found: FoundMemories): View {
   const above = html`<p class="muted">
-      What sessions learned and what you noted. Every session is told the active ones.
+      What sessions learned and what you noted. Every session is told the active ones. What a
+      session learned counts little until you confirm it.
     </p>
     ${memoryFilter(found)}`
   const content = html`<section id="memories" aria-label="Memories">
@@ -63,10 +64,12 @@ export function memoryView(card: MemoryCard): View {
 }
 
 export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard): Html {
-  const { id, observation, confidence, active, session_id: session } = memory
+  const { id, observation, confidence, active, session_id: session, confirmed_by } = memory
   const path = `/memories/${id}`
   const about = memory.service ?? 'Everything'
-  const source = session === null ? 'noted by hand' : sessionLink(session)
+  const isOfSession = memory.tier > 0
+  const source =
+    session === null ? (isOfSession ? 'a session' : 'noted by hand') : sessionLink(session)
   const stored = { observation, confidence: String(confidence), active: String(active) }
   const form = state && { id: `memory-${id}`, ...state, typed: { ...stored, ...state.typed } }
   return html`<article class="panel card" id="memory-${id}" aria-labelledby="memory-title-${id}">
@@ -77,9 +80,11 @@ export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard)
     </div>
     <p class="observation">${observation}</p>
     <p class="muted">Confidence ${confidence} · ${source} · ${timeTag(memory.updated_at)}</p>
+    ${confirmed_by !== null && html`<p class="muted">Confirmed by <bdi>${confirmed_by}</bdi></p>`}
     ${
       form === undefined
-        ? html`<p class="actions">
+        ? html`<div class="actions">
+            ${isOfSession && confirmed_by === null && confirmForm(memory)}
             <a
               id="edit-${id}"
               href="${path}"
@@ -88,7 +93,7 @@ export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard)
               hx-swap="outerHTML"
               >Edit…</a
             >
-          </p>`
+          </div>`
         : html`${updateForm(id, form)} ${deleteForm(id)}`
     }
   </article>`
@@ -103,6 +108,15 @@ function updateForm(id: number, form: Form): Html {
   return postForm(
     { action: `/memories/${id}`, target: `#memory-${id}` },
     html`${refusal(form)} ${memoryFields(form)} ${submitLine('Save', `save-${id}`)}`,
+  )
+}
+
+function confirmForm({ id, observation }: StoredMemory): Html {
+  return postForm(
+    { action: `/memories/${id}/confirm`, target: `#memory-${id}` },
+    submit(html`Confirm <span class="hidden">${shortText(observation, 100)}</span>`, {
+      id: `confirm-${id}`,
+    }),
   )
 }
 

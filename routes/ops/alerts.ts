@@ -1,19 +1,27 @@
 import Type from 'typebox'
 import { Alert, alertQueries as q, AlertSession, AlertState } from '../../db/ops/alerts.ts'
+import { Note } from '../../db/ops/incidents.ts'
 import { nullable } from '../../db/sql-file.ts'
-import { alertPage, alertsView, MAX_CHARACTERS } from '../../html/ops/alerts.ts'
+import { alertPage, alertsView, MAX_CHARACTERS, type ShownAlert } from '../../html/ops/alerts.ts'
+import { notesSection } from '../../html/ops/incidents/incident.ts'
+import { incidentReport } from '../../html/ops/incidents/report.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
 import { found, badRequest, Fault } from '../../kernel/fault.ts'
+import { escapeControls } from '../../kernel/text.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
+import { visitor } from '../../kernel/http/endpoint.ts'
 import { readBytes } from '../../kernel/http/read-body.ts'
-import { jsonReply } from '../../kernel/http/reply.ts'
+import { bytesReply, jsonReply } from '../../kernel/http/reply.ts'
+import { newForm } from '../../kernel/http/view.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
 import { MAX_RECALLED_SUMMARY } from '../../services/ops/alerts/recall.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
-import { keyHolder } from './access.ts'
+import { MAX_SESSIONS, readIncident } from '../../services/ops/incidents/incidents.ts'
+import { addNote, listNotes, NoteRequest } from '../../services/ops/incidents/notes.ts'
+import { keyHolder, outsideSessions } from './access.ts'
 import { started } from './faults.ts'
-import { api, form, idOf, page, raw, type OpsApp } from './kit.ts'
-import { Filter, listApi, paging, readPage } from './paging.ts'
+import { action, api, form, idOf, page, raw, type OpsApp } from './kit.ts'
+import { Filter, listApi, paging, readPage, type Paging } from './paging.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }
@@ -24,9 +32,6 @@ const State = parsed(
   (given) => (given === '' ? null : AlertState.enum.find((state) => state === given)),
 )
 const AlertQuery = Type.Object({ ...paging(50), state: State, service: Filter })
-
-/** Sessions of an alert that are shown. */
-const MAX_SESSIONS = 100
 
 /** An alert in a list of the API: without its text. */
 export const ListedAlert = Type.Omit(Alert, ['payload', 'texts', 'length'])
@@ -39,6 +44,7 @@ export const AlertDetail = Type.Object({
   sessions: Type.Array(AlertSession, {
     description: `Those that looked into it, newest first, ${MAX_SESSIONS} at most`,
   }),
+  notes: Type.Array(Note, { description: 'What people noted, oldest first' }),
 })
 const WEBHOOK_LIMIT = 1024 * 1024
 
@@ -106,8 +112,13 @@ export const alertEndpoints = [
     returns: { description: 'The alert', schema: AlertDetail },
     async answer({ app, params: { id } }) {
       const { texts: _texts, payload, ...alert } = await findAlert(app, id)
-      const sessions = await sessionsOf(app, id)
-      return { ...alert, payload: payload.slice(0, MAX_CHARACTERS).toWellFormed(), sessions }
+      const [sessions, notes] = await Promise.all([sessionsOf(app, id), listNotes(app.ops.db, id)])
+      return {
+        ...alert,
+        payload: payload.slice(0, MAX_CHARACTERS).toWellFormed(),
+        sessions,
+        notes,
+      }
     },
   }),
 
@@ -115,15 +126,60 @@ export const alertEndpoints = [
     path: `${PATH}/:id`,
     params,
     query: TextsQuery,
-    async answer({ app, params: { id }, query }) {
+    async answer({ app, params: { id }, query, now }) {
+      const shown = await readAlert(app, id, query, now)
+      return { page: () => alertPage(shown) }
+    },
+  }),
+
+  raw({
+    path: `${PATH}/:id/report.md`,
+    access: visitor,
+    params,
+    async answer({ app, params: { id }, now }) {
       const alert = await findAlert(app, id)
-      const [texts, sessions] = await Promise.all([
-        readPage(`${PATH}/${id}`, query, (asked) =>
-          q.listAlertTexts(app.ops.db, { ...asked, alert: id, characters: MAX_CHARACTERS }),
-        ),
-        sessionsOf(app, id),
-      ])
-      return { page: () => alertPage({ alert, texts, sessions }) }
+      const incident = await readIncident(app.ops.db, alert, now)
+      const report = incidentReport(alert, incident, addressOf(app, id))
+      const lines = report.split('\n').map(escapeControls)
+      return bytesReply(lines.join('\n'), 'text/markdown; charset=utf-8', {
+        'content-disposition': `attachment; filename="incident-${id}.md"`,
+        'content-security-policy': "default-src 'none'; sandbox",
+        'cache-control': 'no-store',
+      })
+    },
+  }),
+
+  ...action({
+    params,
+    find: ({ app, params }) => findAlert(app, params.id),
+    body: NoteRequest,
+    act: ({ app: { ops }, actor, params: { id }, body, now }) =>
+      addNote({ ...ops, actor }, id, body, now),
+    api: {
+      access: outsideSessions,
+      method: 'POST',
+      path: '/api/v1/alerts/:id/notes',
+      id: 'addAlertNote',
+      tag: 'Alerts',
+      summary: 'Add a note of a person to an alert.',
+      refuses: [409],
+      returns: { status: 201, description: 'The note', schema: Note },
+    },
+    form: {
+      access: outsideSessions,
+      path: `${PATH}/:id/notes`,
+      answer: async ({ app, params: { id } }) => ({
+        location: `${PATH}/${id}`,
+        fragment: async () =>
+          notesSection({ id }, await listNotes(app.ops.db, id), newForm(NoteRequest)),
+      }),
+      async refused({ app, params: { id }, now }, note) {
+        const shown = await readAlert(app, id, FIRST_TEXTS, now)
+        return {
+          page: () => alertPage({ ...shown, note }),
+          fragment: () => notesSection({ id }, shown.incident.notes, note),
+        }
+      },
     },
   }),
 
@@ -178,6 +234,25 @@ export const alertEndpoints = [
     },
   }),
 ]
+
+const FIRST_TEXTS = { limit: 50, offset: 0 }
+
+/** What the page of an alert shows, with an empty form for a note. */
+async function readAlert(app: OpsApp, id: number, query: Paging, now: Date): Promise<ShownAlert> {
+  const alert = await findAlert(app, id)
+  const [texts, incident] = await Promise.all([
+    readPage(`${PATH}/${id}`, query, (asked) =>
+      q.listAlertTexts(app.ops.db, { ...asked, alert: id, characters: MAX_CHARACTERS }),
+    ),
+    readIncident(app.ops.db, alert, now),
+  ])
+  return { alert, texts, incident, address: addressOf(app, id), note: newForm(NoteRequest) }
+}
+
+/** The address of the page of an alert, for those who may sign in. */
+function addressOf({ baseUrl }: OpsApp, id: number): string {
+  return `${baseUrl()}${PATH}/${id}`
+}
 
 function sessionsOf({ ops }: OpsApp, alert: number) {
   const bounds = { characters: MAX_RECALLED_SUMMARY, limit: MAX_SESSIONS }

@@ -10,17 +10,20 @@ import {
 import { MAX_COUNT } from '../../html/parts.ts'
 import { found } from '../../kernel/fault.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
-import { newForm, type View } from '../../kernel/http/view.ts'
+import { newForm, type Done, type View } from '../../kernel/http/view.ts'
 import {
   CATEGORIES,
   changeMemory,
+  confirmMemory,
   createMemory,
   MemoryCreation,
   MemoryForm,
   MemoryUpdate,
+  publicMemory,
   removeMemory,
 } from '../../services/ops/memories.ts'
-import { action, idOf, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
+import { outsideSessions } from './access.ts'
+import { action, form, idOf, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
 import { Filter, listApi, paging, readPage } from './paging.ts'
 
 const PATH = '/memories'
@@ -39,7 +42,9 @@ export const memoryEndpoints = [
     summary: 'List memories, surest first; filters combine.',
     row: Memory,
     query: Type.Object({ ...paging(200), ...filters }),
-    list: ({ app: { ops }, query }) => q.listMemories(ops.db, query),
+    async list({ app: { ops }, query }) {
+      return (await q.listMemories(ops.db, query)).map(publicMemory)
+    },
   }),
 
   ...action({
@@ -80,9 +85,7 @@ export const memoryEndpoints = [
       path: `${PATH}/:id`,
       body: MemoryForm,
       limit: LONG_FORM_LIMIT,
-      answer: (_call, memory) => {
-        return { location: PATH, fragment: () => memoryCard({ memory, isSaved: true }) }
-      },
+      answer: (call) => savedMemory(call),
       refused: (call, form) => showMemory(call, form),
     },
   }),
@@ -101,6 +104,18 @@ export const memoryEndpoints = [
     form: {
       path: `${PATH}/:id/delete`,
       answer: ({ params: { id } }) => ({ location: PATH, fragment: () => deletedMemory(id) }),
+    },
+  }),
+
+  form({
+    access: outsideSessions,
+    path: `${PATH}/:id/confirm`,
+    params,
+    body: Type.Object({}),
+    async answer(call) {
+      const { app, actor, params, now } = call
+      await confirmMemory({ ...app.ops, actor }, params.id, now)
+      return savedMemory(call)
     },
   }),
 
@@ -124,6 +139,15 @@ async function showMemory(
   form = newForm(MemoryForm),
 ): Promise<View> {
   return memoryView({ memory: found(await q.findMemory(ops.db, { id }), 'memory'), form })
+}
+
+/** To the list without script; else the card as it is now. */
+function savedMemory({ app: { ops }, params: { id } }: MemoryCall): Done {
+  return {
+    location: PATH,
+    fragment: async () =>
+      memoryCard({ memory: found(await q.findMemory(ops.db, { id }), 'memory'), isSaved: true }),
+  }
 }
 
 const FIRST_PAGE: PageQuery = { limit: PAGE_ROWS, offset: 0, service: null, category: null }

@@ -1,12 +1,17 @@
 import Type from 'typebox'
-import { memoryQueries as q, type Memory } from '../../db/ops/memories.ts'
+import { memoryQueries as q, type Memory, type StoredMemory } from '../../db/ops/memories.ts'
 import { nullable } from '../../db/sql-file.ts'
-import { found } from '../../kernel/fault.ts'
+import { actorText } from '../../kernel/actor.ts'
+import { Fault, found } from '../../kernel/fault.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { noteChange, type ChangeNote, type ChangeTools } from '../audit.ts'
 
-/** The confidence of an observation that was made for the first time. */
+/** The confidence of what a person writes, or Gatehouse measures, for the first time. */
 export const FIRST_CONFIDENCE = 0.7
+/** The most that an agent's memory begins with: it may have read a stranger's text. */
+export const AGENT_CONFIDENCE = 0.4
+/** The least of one that a person has confirmed. */
+const CONFIRMED_CONFIDENCE = 0.9
 /** Memories of agents; the least sure one gives way to a new one. */
 const MAX_AGENT_MEMORIES = 500
 
@@ -75,7 +80,7 @@ export function createMemory(
     const row = { ...memory, service: named, session: null, tier: 0, now }
     const added = await q.addMemory(tx, row)
     await noteChange(tx, actor, noteOf('add', added))
-    return added
+    return publicMemory(added)
   })
 }
 
@@ -89,7 +94,25 @@ export function changeMemory(
   return db.transaction(async (tx) => {
     const changed = found(await q.updateMemory(tx, { id, ...update, now }), 'memory')
     await noteChange(tx, actor, noteOf('change', changed))
-    return changed
+    return publicMemory(changed)
+  })
+}
+
+/** A memory as the API shows it. */
+export function publicMemory({ confirmed_by: _by, ...memory }: StoredMemory): Memory {
+  return memory
+}
+
+/** A person says that a memory of a session is true. Throws 404, and 409 for a person's own. */
+export function confirmMemory({ db, actor }: ChangeTools, id: number, now: Date): Promise<void> {
+  return db.transaction(async (tx) => {
+    const change = { id, by: actorText(actor), confidence: CONFIRMED_CONFIDENCE, now }
+    const confirmed = await q.confirmMemory(tx, change)
+    if (confirmed === undefined) {
+      found(await q.findMemory(tx, { id }), 'memory')
+      throw new Fault(409, 'CONFLICT', 'a person wrote this memory: nothing is left to confirm')
+    }
+    await noteChange(tx, actor, noteOf('confirm', confirmed))
   })
 }
 
@@ -105,13 +128,14 @@ type NewMemory = Parameters<typeof q.addMemory>[1]
 
 /** Saves what an agent learned, or strengthens the memory that already says so. */
 export function remember({ db, actor }: ChangeTools, memory: NewMemory): Promise<Memory> {
+  const confidence = Math.min(memory.confidence, AGENT_CONFIDENCE)
   return db.transaction(async (tx) => {
     const known = await q.strengthenMemory(tx, memory)
     if (known !== undefined) {
       await noteChange(tx, actor, noteOf('strengthen', known))
       return known
     }
-    const added = await q.addMemory(tx, memory)
+    const added = await q.addMemory(tx, { ...memory, confidence })
     await q.trimMemories(tx, { added: added.id, kept: MAX_AGENT_MEMORIES - 1 })
     await noteChange(tx, actor, noteOf('add', added))
     return added
@@ -124,9 +148,14 @@ function noteOf(verb: string, { id }: Pick<Memory, 'id'>): ChangeNote {
 }
 
 /** The author of a memory, for the agent. */
-export function authorOf({ tier, session_id }: Pick<Memory, 'tier' | 'session_id'>): string {
+export function authorOf({
+  tier,
+  session_id,
+  confirmed_by,
+}: Pick<StoredMemory, 'tier' | 'session_id' | 'confirmed_by'>): string {
   if (tier === 0) return 'operator'
-  return session_id === null ? `a session, tier ${tier}` : `session ${session_id}, tier ${tier}`
+  const session = session_id === null ? 'a session' : `session ${session_id}`
+  return `${session}, tier ${tier}${confirmed_by === null ? '' : ', confirmed by a person'}`
 }
 
 function text(maxLength: number, options: Type.TStringOptions = {}): Type.TString {

@@ -92,7 +92,9 @@ create table ops.memories (
   session_id  bigint           references ops.sessions (id) on delete set null,
   tier        smallint         not null,
   faded       boolean          not null default false, -- inactive only until it is seen again
-  check_name  text collate "C" -- the check whose usual time it states, if any
+  check_name  text collate "C", -- the check whose usual time it states, if any
+  seen_by     bigint,            -- the session that noted it last, which may be gone
+  confirmed_by text              -- the person who said that it is true
 );
 create index memories_by_confidence on ops.memories (confidence desc, id);
 create index memories_by_service on ops.memories (service, category);
@@ -213,6 +215,16 @@ create table ops.alert_texts (
   last_seen  timestamptz(3)   not null,
   primary key (alert_id, content)
 );
+
+-- What people noted of an alert.
+create table ops.alert_notes (
+  id       bigint         generated always as identity primary key,
+  alert_id bigint         not null references ops.alerts (id) on delete cascade,
+  at       timestamptz(3) not null,
+  author   text           not null, -- the actor
+  text     text           not null
+);
+create index alert_notes_by_alert on ops.alert_notes (alert_id, id);
 
 -- Cost of the models that wrote briefs of alerts, per day (UTC). It counts against the day's budget.
 create table ops.brief_costs (
@@ -340,6 +352,7 @@ create table ops.check_periods (
   last_message text
 );
 create index check_periods_by_check on ops.check_periods (check_id, id desc);
+create index check_periods_by_check_and_start on ops.check_periods (check_id, began_at desc);
 create index check_periods_by_start on ops.check_periods (began_at desc, id desc);
 -- At most one lasts.
 create unique index check_periods_lasting on ops.check_periods (check_id) where ended_at is null;

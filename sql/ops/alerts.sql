@@ -246,7 +246,7 @@ select a.id, a.fingerprint, a.source, a.service, a.labels, t.title, t.payload, a
 
 -- name: listAlertSessions
 -- The sessions that looked into an alert, newest first, each with the beginning of its summary and what it ran.
-select s.id, s.tier, s.status, s.trigger, s.started_at, s.ended_at, left(s.summary, :characters) as summary,
+select s.id, s.tier, s.model, s.status, s.trigger, s.started_at, s.ended_at, s.cost_usd, s.duration_ms, s.parent_session_id, left(s.summary, :characters) as summary,
        coalesce((select jsonb_agg(o.line order by o.id)
                    from (select c.id, c.service || '/' || c.operation || ': ' || coalesce(c.outcome, 'runs') as line
                            from ops.actions c

@@ -1,27 +1,44 @@
 -- name: addMemory
 insert into ops.memories (service, category, observation, confidence, active, created_at, updated_at, fades_at,
-                          session_id, tier)
+                          session_id, seen_by, tier)
 values (:service, :category, :observation, :confidence, :active, :now::timestamptz, :now,
-        :now::timestamptz + interval '37 days', :session, :tier)
-returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier;
+        :now::timestamptz + interval '37 days', :session, :session, :tier)
+returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier,
+          confirmed_by;
 
 -- name: strengthenMemory
--- Records that the same observation was made again: its confidence rises by a tenth. A faded memory becomes active again
--- from 0.3 on; one that an operator made inactive stays inactive. Empty when the observation is new.
-update ops.memories
-   set confidence = least(1, round((confidence + 0.1)::numeric, 3)),
-       active = active or (faded and round((confidence + 0.1)::numeric, 3) >= 0.3),
-       faded = faded and round((confidence + 0.1)::numeric, 3) < 0.3,
+-- Records that the same observation was made again: its confidence rises by a tenth, unless the same session made it
+-- before. A faded memory becomes active again from 0.3 on; one that an operator made inactive stays inactive. Empty when
+-- the observation is new.
+update ops.memories m
+   set confidence = known.sure,
+       active = m.active or (m.faded and known.sure >= 0.3),
+       faded = m.faded and known.sure < 0.3,
+       seen_by = :session,
        updated_at = :now::timestamptz,
        fades_at = :now::timestamptz + interval '37 days'
- where id = (select id
-               from ops.memories
-              where service is not distinct from :service
-                and category = :category
-                and observation = :observation
-              order by active desc, id
-              limit 1)
-returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier;
+  from (select id,
+               case when seen_by = :session then confidence
+                    else least(1, round((confidence + 0.1)::numeric, 3)) end as sure
+          from ops.memories
+         where service is not distinct from :service
+           and category = :category
+           and observation = :observation
+         order by active desc, id
+         limit 1) known
+ where m.id = known.id
+returning m.id, m.service, m.category, m.observation, m.confidence, m.active, m.created_at, m.updated_at, m.session_id,
+          m.tier, m.confirmed_by;
+
+-- name: confirmMemory
+-- A person says that what a session noted is true. No row if no session noted one of this id.
+update ops.memories
+   set confirmed_by = :by, confidence = greatest(confidence, :confidence), active = true, faded = false,
+       updated_at = :now::timestamptz, fades_at = :now::timestamptz + interval '37 days'
+ where id = :id
+   and tier > 0
+returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier,
+          confirmed_by;
 
 -- name: fadeMemories
 -- Memories that were not renewed for 30 days lose a tenth of confidence a week. Under 0.3 they become inactive.
@@ -49,7 +66,8 @@ update ops.memories
        faded = faded and not :active::boolean and :confidence::float8 < 0.3, updated_at = :now::timestamptz,
        fades_at = :now::timestamptz + interval '37 days'
  where id = :id
-returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier;
+returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier,
+          confirmed_by;
 
 -- name: removeMemory
 -- No row if no memory has this id.
@@ -59,13 +77,15 @@ returning id;
 
 -- name: findMemory
 -- No row if no memory has this id.
-select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier
+select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier,
+       confirmed_by
   from ops.memories
  where id = :id;
 
 -- name: listMemories
 -- Highest confidence first.
-select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier
+select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier,
+       confirmed_by
   from ops.memories
  where (:service::text is null or service = :service)
    and (:category::text is null or category = :category)
@@ -84,7 +104,8 @@ select count(*) as count
 
 -- name: listActiveMemories
 -- In the order of the prompt: first the operators' memories, then the sessions', each by confidence.
-select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier
+select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier,
+       confirmed_by
   from ops.memories
  where active
    and (:service::text is null or service = :service)
@@ -93,12 +114,14 @@ select id, service, category, observation, confidence, active, created_at, updat
  limit :limit;
 
 -- name: trimMemories
--- Keeps the memory just added and the best others of agents. Operators' memories and check times don't count.
+-- Keeps the memory just added and the best others of agents. Those of operators, confirmed ones and check times don't
+-- count.
 delete from ops.memories
  where id in (select id
                 from ops.memories
                where tier > 0
                  and check_name is null
+                 and confirmed_by is null
                  and id <> :added
                order by active desc, confidence desc, updated_at desc, id desc
               offset :kept);

@@ -261,6 +261,20 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
        from unnest(array['pending', 'failed']) as status`,
     [long],
   )
+  await postgres.query(
+    ops.env,
+    `with noted as (insert into ops.alert_notes (alert_id, at, author, text) values (1, now(), $1, $1)),
+          learned as (insert into ops.memories (service, category, observation, confidence, active, created_at, updated_at,
+                                                fades_at, session_id, tier, confirmed_by)
+                      select $1, $1, $1, 0.4, true, now(), now(), now(), 1, 1, yes from (values (null), ($1)) as v(yes)),
+          told as (insert into ops.events (session_id, level, service, message, created_at) values (1, 'warning', $1, $1, now()))
+     insert into ops.actions (session_id, service, action_type, operation, at) values (1, $1, 'restart', $1, now())`,
+    [long],
+  )
+  await postgres.query(
+    ops.env,
+    `update ops.alerts set firing_since = now() - interval '3 days' where id = 1`,
+  )
   const [notice] = await postgres.query(ops.env, 'select max(id) as id from notices.notices')
   const session = await beginByHand(postgres, ops.env, long)
   await storeLines(postgres, ops.env, session, 1, 60, { text: long })

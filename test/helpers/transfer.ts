@@ -126,6 +126,8 @@ select 'print-' || id, null, 'web', '{"alertname": "Slow \\"page\\""}', 'one', n
 update ops.sessions s set alert_id = a.id from ops.alerts a where a.fingerprint = 'print-' || s.id;
 insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
 select id, 'one', 'Alert', repeat('{"a": 1}', 100), now(), now() from ops.alerts;
+insert into ops.alert_notes (alert_id, at, author, text)
+select id, now(), 'user1@example.com', E'It was the "disk" \\\\ ü\\nof web' from ops.alerts;
 insert into ops.brief_costs values (date '2026-05-04', 0.1 + 0.2);
 insert into ops.event_counts values (date '2026-05-04', 7);
 insert into notices.notices (service, level, message, site, path, session_id, created_at)

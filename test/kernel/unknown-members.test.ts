@@ -72,6 +72,7 @@ const REFUSED_BY_OPS: readonly (readonly [call: string, body: object])[] = [
   ['PUT /api/v1/checks/1', { check: { type: 'memory' }, evnt_types: 1 }],
   ['PUT /api/v1/pause', { repairs: true, evnt_types: 1 }],
   ['POST /api/v1/approvals/1', { decision: 'approve', evnt_types: 1 }],
+  ['POST /api/v1/alerts/1/notes', { text: 'a power cut', evnt_types: 1 }],
   ['POST /api/v1/mutes', { for: '1h', reason: 'moving', evnt_types: 1 }],
   ['POST /api/v1/silences', { match: { service: 'shop' }, reason: 'moving', evnt_types: 1 }],
 ]
@@ -82,6 +83,13 @@ await t.test('ops: each body is refused with 400 and the name of the member', as
     `insert into ops.approvals (service, operation, argv, reason, created_at, expires_at)
      values ('shop', 'restart', '[]', '', now(), now() + interval '1 hour')`,
   )
+  await postgres.query(
+    env,
+    `with alert as (insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome)
+                    values ('f', 'c', now(), now(), 'triggered') returning id)
+     insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+     select id, 'c', 'Down', '{}', now(), now() from alert`,
+  )
   const made = await apiOf(ops)('POST', '/checks', { service: 'shop', check: { type: 'memory' } })
   t.equal(made.status, 201, 'without it')
   const state = async () => [
@@ -89,6 +97,7 @@ await t.test('ops: each body is refused with 400 and the name of the member', as
     (await apiOf(ops)('GET', '/silences')).json,
     (await apiOf(ops)('GET', '/checks/1')).status,
     (await apiOf(ops)('GET', '/approvals')).json,
+    (await apiOf(ops)('GET', '/alerts/1')).json,
   ]
   await refuseAll(
     t,
@@ -124,7 +133,7 @@ await t.test('the documents say which bodies take no other members', async (t) =
     call
       .replace(/\/erp\b/, '/{name}')
       .replace(`/${event}/`, '/{id}/')
-      .replace(/\/1$/, '/{id}'),
+      .replace(/\/1(?=\/|$)/, '/{id}'),
   )
   t.same(strict.toSorted(), named.toSorted())
 })

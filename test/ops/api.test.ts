@@ -25,6 +25,7 @@ const OPERATIONS = [
   ...[
     'GET /alerts',
     'GET /alerts/{id}',
+    'POST /alerts/{id}/notes',
     'GET /silences',
     'POST /silences',
     'DELETE /silences/{id}',
@@ -122,7 +123,7 @@ await t.test('403 by a foreign name and from another site; the health is open', 
     ...['POST /memories', 'POST /sessions/trigger', 'PUT /config', 'PUT /memories/1'],
     ...['DELETE /memories/1', 'POST /checks', 'POST /checks/1/run', 'POST /mutes'],
     ...['POST /approvals/1', 'PUT /pause'],
-    ...['POST /silences', 'DELETE /silences/1'],
+    ...['POST /silences', 'DELETE /silences/1', 'POST /alerts/1/notes'],
     'POST /notices/1/acknowledge',
   ]
   const sites = [

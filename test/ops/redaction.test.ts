@@ -39,7 +39,9 @@ const firstOf = (text: string): string => text.slice(0, 8)
 /** Every row of the tables of ops, as one text. */
 async function storedTexts(env: Env): Promise<string> {
   const rows = await Promise.all(
-    [...TABLES, 'notices'].map((table) => postgres.query(env, `select * from ops.${table}`)),
+    [...TABLES.map((table) => `ops.${table}`), 'notices.notices'].map((table) =>
+      postgres.query(env, `select * from ${table}`),
+    ),
   )
   return JSON.stringify(rows)
 }

@@ -69,7 +69,7 @@ await t.test('a failure, maintenance, and incidents that overlap', async (t) => 
   t.equal(text.split('was down from').length - 1, 2, 'those of 14 days, joined where they overlap')
   t.match(
     text,
-    /shop was down from \S+ \S+ UTC .*for 60 min 0 s .*shop was down from .*for 180 min 0 s/,
+    /shop was down from \S+ \S+ UTC .*for 1 h 0 min .*shop was down from .*for 3 h 0 min/,
   )
 })
 

@@ -45,6 +45,20 @@ export function sessionsView(found: FoundSessions): View {
   return opsView('Sessions', content, { above: sessionFilter(found) })
 }
 
+/** What a row shows. */
+type SessionRow = Pick<
+  Session,
+  | 'id'
+  | 'status'
+  | 'tier'
+  | 'model'
+  | 'trigger'
+  | 'started_at'
+  | 'duration_ms'
+  | 'cost_usd'
+  | 'prompt_text'
+>
+
 interface TableOptions {
   /** The session that is marked in the table. */
   current?: number
@@ -55,7 +69,7 @@ interface TableOptions {
 export function sessionTable(
   bodyId: string,
   caption: string,
-  sessions: readonly Session[],
+  sessions: readonly SessionRow[],
   { current, isFiltered = false, more }: TableOptions = {},
 ): Html {
   return listTable({
@@ -73,7 +87,7 @@ export function sessionTable(
   })
 }
 
-function sessionRow(session: Session, isCurrent: boolean): Html {
+function sessionRow(session: SessionRow, isCurrent: boolean): Html {
   const { id, status, tier, model, trigger, started_at, duration_ms, cost_usd } = session
   const current = isCurrent ? 'page' : undefined
   const asked = askedLine(session.prompt_text)

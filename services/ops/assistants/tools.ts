@@ -15,6 +15,7 @@ import {
   type Tool,
 } from '../../../kernel/mcp/server.ts'
 import { hashToken } from '../../../kernel/tokens.ts'
+import { publicMemory } from '../memories.ts'
 import { listHealth, toListed } from '../checks/health.ts'
 import { readHistory, toHistory } from '../checks/history.ts'
 import type { Ops } from '../open.ts'
@@ -181,7 +182,8 @@ function recordTools({ db }: Ops): readonly Tool[] {
       input: { service: Type.Optional(Name), category: Type.Optional(Name), limit: Limit },
       async call({ service = null, category = null, limit = 20 }) {
         const asked = { service, category, limit }
-        return toolValue({ memories: await memoryQueries.listActiveMemories(db, asked) })
+        const memories = await memoryQueries.listActiveMemories(db, asked)
+        return toolValue({ memories: memories.map(publicMemory) })
       },
     }),
   ]

@@ -1,4 +1,4 @@
-import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
+import { memoryQueries, type StoredMemory } from '../../../db/ops/memories.ts'
 import { cutBytes } from '../../../kernel/text.ts'
 import { authorOf } from '../memories.ts'
 import { readPause } from '../pause.ts'
@@ -116,7 +116,7 @@ function memoryTexts({ memories }: Briefing, random: RandomBytes) {
   ]
 }
 
-function memoryLine(memory: Memory): string {
+function memoryLine(memory: StoredMemory): string {
   const { service, category, observation, confidence } = memory
   const where = service === null ? category : `${service}, ${category}`
   return `- [${authorOf(memory)}] ${inLine(where)} (${confidence}): ${inLine(observation)}`

@@ -1,11 +1,11 @@
 import Type from 'typebox'
 import { alertQueries } from '../../../db/ops/alerts.ts'
 import { eventQueries, type Event } from '../../../db/ops/events.ts'
-import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
+import { memoryQueries, type StoredMemory } from '../../../db/ops/memories.ts'
 import { noticeQueries } from '../../../db/notices.ts'
 import { addEvent, levelOf } from '../events.ts'
 import { pauseProblem, readPause } from '../pause.ts'
-import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
+import { AGENT_CONFIDENCE, authorOf, CATEGORIES, remember } from '../memories.ts'
 import { defineTool, done, Text } from './tool.ts'
 
 /** Notices of one session. */
@@ -108,17 +108,18 @@ export const rememberTool = defineTool({
   name: 'remember',
   description:
     'Notes something for later sessions: what is usual, what depends on what, what helped. ' +
-    'The same words again make it surer.',
+    `It begins with confidence ${AGENT_CONFIDENCE} at most; later sessions that note the same words, and ` +
+    'people who confirm it, make it surer.',
   tier: 1,
   effect: 'acts',
   takes: {
     category: Text(100, `One of ${CATEGORIES.join(', ')}, or another word`),
     observation: Text(2_000, 'What was seen, in one sentence that stands on its own'),
     service: Service,
-    confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: FIRST_CONFIDENCE })),
+    confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: AGENT_CONFIDENCE })),
   },
   async run(observed, { db, clock, job }) {
-    const { service = null, confidence = FIRST_CONFIDENCE } = observed
+    const { service = null, confidence = AGENT_CONFIDENCE } = observed
     const { id: session, tier } = job.session
     const actor = { kind: 'session', id: session } as const
     const memory = await remember(
@@ -171,7 +172,7 @@ function eventLine({ created_at, level, service, message }: Event): string {
   return `${created_at.toISOString()} ${level} ${service ?? '-'}: ${message}`
 }
 
-function memoryLine(memory: Memory): string {
+function memoryLine(memory: StoredMemory): string {
   const { service, category, confidence, observation } = memory
   return `[${authorOf(memory)}] ${service ?? '-'} (${category}, ${confidence}): ${observation}`
 }
