@@ -12,5 +12,5 @@ export type MissingSlug = Type.Static<typeof MissingSlug>
 export const missingQueries = sqlFile('sql/links/missing.sql', {
   saveMissing: exec({ day: 'text', missing: 'jsonb' }),
   trimMissing: exec({ day: 'text', before: 'text', keep: 'int8' }),
-  listMissing: many(MissingSlug, { since: 'text', limit: 'int8' }),
+  listMissingSlugs: many(MissingSlug, { since: 'text', limit: 'int8' }),
 })

@@ -62,7 +62,7 @@ export function startMissing({ db, clock, log }: MissingOptions) {
 
 /** The slugs that were asked for most and that no link has. */
 export function listMissing(db: Database, now: Date) {
-  return q.listMissing(db, { since: firstDay(now), limit: MAX_LISTED })
+  return q.listMissingSlugs(db, { since: firstDay(now), limit: MAX_LISTED })
 }
 
 function firstDay(now: Date): string {

@@ -92,7 +92,8 @@ delete from links.check_hosts
  where free_at < :before;
 
 -- name: findHealth
--- Whether the address of a link is to be checked, whether it can be, and what its last check has found.
+-- Whether the address of a link is to be checked, whether it can be, and what its last check has found. Empty when no link
+-- has this id.
 select l.is_checked as enabled, links.is_checkable(l) as checkable, coalesce(h.state, 'unchecked') as state, h.since,
        h.checked_at, h.status, h.problem
   from links.links l
@@ -105,20 +106,46 @@ update links.links
  where id = :link;
 
 -- name: listChecked
--- The links in the state :state after the slug :after: those that the user owns, or all where the user is null.
+-- The links in the state :state after the slug :after: those that the user owns, or all where the user is null. Each branch
+-- is read in the order of its index.
+with page as (
+  (select h.slug
+     from links.health h
+    cross join lateral (
+          select links.is_checkable(l) as is_checkable
+            from links.links l
+           where l.slug = h.slug
+             and l.url = h.url offset 0) l
+    where :user::uuid is null
+      and h.state = :state
+      and h.slug > :after
+      and l.is_checkable
+    order by h.slug
+    limit :limit)
+  union all
+  (select o.slug
+     from links.link_owners o
+    cross join lateral (
+          select links.is_checkable(l) as is_checkable
+            from links.health h
+            join links.links l on l.slug = h.slug and l.url = h.url
+           where h.slug = o.slug
+             and h.state = :state offset 0) l
+    where o.user_id = :user::uuid
+      and o.slug > :after
+      and l.is_checkable
+    order by o.slug
+    limit :limit)
+)
 select l.id, l.slug, l.url, l.title, l.visibility, h.state, h.since, h.checked_at, h.status, h.problem,
        (select jsonb_agg(u.email order by o.is_primary desc, u.email)
           from links.link_owners o
           join links.users u on u.id = o.user_id
          where o.slug = l.slug) as owners
-  from links.health h
-  join links.links l on l.slug = h.slug and l.url = h.url
- where h.state = :state
-   and h.slug > :after
-   and links.is_checkable(l)
-   and (:user::uuid is null
-        or exists (select from links.link_owners o where o.slug = h.slug and o.user_id = :user::uuid))
- order by h.slug
+  from page
+ cross join lateral (select * from links.health where slug = page.slug offset 0) h
+ cross join lateral (select * from links.links where slug = page.slug offset 0) l
+ order by l.slug
  limit :limit;
 
 -- name: listBrokenOf

@@ -14,7 +14,7 @@ delete from links.missing_slugs
         and slug in (
             select slug from links.missing_slugs where day = :day::text::date order by visits desc, slug offset :keep));
 
--- name: listMissing
+-- name: listMissingSlugs
 -- The slugs that were asked for most since the day :since and that no link has.
 select m.slug, sum(m.visits)::bigint as visits, to_char(max(m.day), 'YYYY-MM-DD') as last_day
   from links.missing_slugs m

@@ -121,9 +121,9 @@ return link.is_checked and link.visibility <> 'secure' and not link.archived and
 create table links.health (
   slug          text collate "C" primary key references links.links (slug) on delete cascade,
   url           text             not null,
-  host          text             not null,
+  host          text collate "C" not null,
   due_at        timestamptz(3)   not null,
-  state         text             not null default 'unchecked' check (state in ('unchecked', 'ok', 'unknown', 'broken')),
+  state         text collate "C" not null default 'unchecked' check (state in ('unchecked', 'ok', 'unknown', 'broken')),
   since         timestamptz(3), -- of the state; null while unchecked
   checked_at    timestamptz(3),
   status        integer,
@@ -135,8 +135,8 @@ create index health_by_state on links.health (state, slug);
 
 -- Hosts that were asked lately: each is asked again from `free_at` on, by one instance at a time.
 create table links.check_hosts (
-  host    text           primary key,
-  free_at timestamptz(3) not null
+  host    text collate "C" primary key,
+  free_at timestamptz(3)   not null
 );
 
 -- Slugs without a link that visitors asked for: some of each day (UTC).

@@ -23,14 +23,15 @@ export function healthSection(
   return section('health-title', 'Health of its address', content, { class: 'panel' })
 }
 
+const STATES = { unchecked: '', broken: 'Broken', unknown: 'Unknown', ok: 'Well' } as const
+
 function healthText({ enabled, checkable, state, since, checked_at, problem }: Health): Html {
   if (!enabled) return html`It is left out of the checks.`
   if (!checkable) return html`It is not checked: it is secure or archived, or has places.`
   if (checked_at === null || since === null) return html`It has not been checked yet.`
   const about = problem !== null && html`, because ${problem}`
-  return html`${brokenBadge(state === 'broken')}
-  ${state === 'broken' ? 'Broken' : state === 'ok' ? 'Well' : 'Unknown'} since
-  ${timeTag(since)}${about}. Last checked ${timeTag(checked_at)}.`
+  return html`${STATES[state]} since ${timeTag(since)}${about}. Last checked
+  ${timeTag(checked_at)}.`
 }
 
 function checkForm(id: string, { enabled }: Health): Html {

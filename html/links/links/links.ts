@@ -5,7 +5,7 @@ import type { Page } from '../../../kernel/http/view.ts'
 import type { End } from '../../../services/links/links/lifecycle.ts'
 import { postForm, submit } from '../../form.ts'
 import { copyBox, facts, namedRows, rowLink, section, tableRow, timeTag } from '../../parts.ts'
-import { healthSection } from '../health/section.ts'
+import { brokenBadge, healthSection } from '../health/section.ts'
 import { linkMembers, type MembersView } from '../members.ts'
 import type { DayClicks } from '../../../db/links/visits.ts'
 import { barChart } from '../../chart.ts'
@@ -108,7 +108,10 @@ export function linkPage(
   const path = append_path ? 'is appended' : 'only where the address has a place for it'
   const body = html`<p class="crumb"><a href="/-/">My links</a></p>
     <div class="title-line">
-      <h1>${shortName(short, slug)} ${visibilityBadge(visibility)} ${endBadge(end)}</h1>
+      <h1>
+        ${shortName(short, slug)} ${visibilityBadge(visibility)} ${endBadge(end)}
+        ${brokenBadge(health?.state === 'broken')}
+      </h1>
       ${
         mayChange &&
         html`<p class="actions">
