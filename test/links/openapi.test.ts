@@ -16,7 +16,8 @@ const OPERATIONS = [
   ...['GET /tokens', 'POST /tokens', 'DELETE /tokens/{id}', 'GET /admin/users'],
   ...['PUT /admin/users/{id}/role', 'GET /admin/links'],
   ...['GET /links/{id}/history', 'POST /links/{id}/history/{change}/restore'],
-  ...['GET /deleted-links', 'POST /links/{id}/restore'],
+  ...['GET /deleted-links', 'POST /links/{id}/restore', 'GET /checked-links'],
+  ...['GET /links/{id}/check', 'PUT /links/{id}/check', 'GET /admin/missing-slugs'],
 ]
 const SCHEMAS = ['Link', 'Tag', 'User', 'Owner', 'Share', 'Token', 'Error']
 /** decisions.md section 4. */
