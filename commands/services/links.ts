@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { databaseAnswers } from '../../db/server.ts'
+import { get, head } from '../../kernel/net/outbound.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { faultReply, NOT_FOUND } from '../../routes/links/faults.ts'
 import type { LinksRoutes } from '../../routes/links/kit.ts'
@@ -13,7 +14,11 @@ export const openService: OpenService = async (context) => {
   const { db, config, version, addresses } = context
   const baseUrl = () => config.current.LINKS_BASE_URL ?? addresses().get('links') ?? ''
   const ownHosts = hostsOfLinks(config, addresses)
-  const links = await openLinks({ ...context, clock: systemClock, random: randomBytes, ownHosts })
+  const links = await openLinks({
+    ...{ ...context, clock: systemClock, random: randomBytes, ownHosts, head, get },
+    checkInterval: config.current.LINKS_CHECK,
+    hosts: () => config.current.LINKS_CHECK_HOSTS,
+  })
   const app: LinksRoutes = {
     links,
     version,

@@ -59,6 +59,8 @@ const ACTIONS: Readonly<Record<string, Sentence>> = {
   'owner removed': ({ owner }) => html`ended the co-ownership of ${value(owner?.[0])}`,
   shared: ({ share }) => html`shared the link with ${value(share?.[1])}`,
   'share ended': ({ share }) => html`ended the share with ${value(share?.[0])}`,
+  'checks on': () => 'had the address checked again',
+  'checks off': () => 'left the address out of the checks',
   edited: (detail) => editedText(detail),
   'version restored': (detail) => html`restored an earlier version: ${editedText(detail)}`,
 }

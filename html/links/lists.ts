@@ -6,6 +6,7 @@ import type { LinksPage, LinkSearch } from '../../services/links/lists/lists.ts'
 import { anyOf, field, filterForm, select, submit, VERBATIM } from '../form.ts'
 import { contentView } from '../layout.ts'
 import { copyButton, countLine, countUpTo, emptyState, listTable, timeTag } from '../parts.ts'
+import { brokenBadge } from './health/section.ts'
 import { endBadge, linkRow, tagList, visibilityBadge, type ShortLinks } from './links/links.ts'
 import { firstLinkForm, firstLinkStep } from './links/first.ts'
 
@@ -38,6 +39,8 @@ export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
   next: string | null
   /** Why the visits of links have ended, by slug. */
   ends: ReadonlyMap<string, End | undefined>
+  /** The slugs of broken links. */
+  broken: ReadonlySet<string>
   short: ShortLinks
 }
 
@@ -49,6 +52,7 @@ export function linksListView(view: LinksView): View {
   const above = html`<div class="title-line">
       <h1>${title}</h1>
       <p class="actions">
+        ${among === 'mine' && html`<a href="/-/health">Health</a>`}
         ${among === 'mine' && html`<a href="/-/deleted">Deleted links</a>`}
         <a href="/-/new">New link</a>
       </p>
@@ -110,7 +114,8 @@ function listedRow(link: ListedLink, view: LinksView): Html {
   const mayRead = visitor.role === 'admin' || link.is_owner || link.is_recipient
   const badge = visibility !== 'public' && visibilityBadge(visibility)
   const kind = html`<span class="badges"
-    >${badge} ${endBadge(view.ends.get(slug))} ${roleBadge(link)} ${tagList(tags)}</span
+    >${badge} ${endBadge(view.ends.get(slug))} ${brokenBadge(view.broken.has(slug))}
+    ${roleBadge(link)} ${tagList(tags)}</span
   >`
   const address = html`<span class="hidden" id="short-${slug}">${short.base}/${slug}</span>`
   const copy = html`${address} ${copyButton(`short-${slug}`, `the short link of ${slug}`)}`

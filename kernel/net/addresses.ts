@@ -208,6 +208,9 @@ export type HostSet = (url: URL) => boolean
 
 const ENTRY = /^(\[[\da-f:.]+\]|[^\s:/?#@[\]]+)(?::(\d{1,5}))?$/i
 
+/** The accepted form of a list of hosts, in words. */
+export const HOSTS_FORM = 'a comma-separated list of host or host:port'
+
 /**
  * Parses `localhost:3000, 10.0.0.5, [::1]`: an entry without a port means every port. Throws a
  * SyntaxError that counts to the bad entry and does not quote it: it may be a URL with a password.

@@ -31,7 +31,7 @@ export interface OutboundRequest {
 
 /**
  * What became of it. `refused`: the target's address is not public, and nothing was connected to.
- * `failed`: no answer; `reason` is one line for people.
+ * `failed`: no answer; `reason` is one line for people, `code` that of the system, if it has one.
  */
 export type OutboundResult =
   | {
@@ -41,7 +41,8 @@ export type OutboundResult =
       body: Buffer
       headers: IncomingHttpHeaders
     }
-  | { kind: 'refused' | 'failed'; reason: string; ms: number }
+  | { kind: 'refused'; reason: string; ms: number }
+  | { kind: 'failed'; reason: string; code?: string | undefined; ms: number }
 
 /** How a name becomes addresses; `lookup` of node:dns asks the system. */
 export type ResolveName = (
@@ -113,8 +114,13 @@ export function get(request: Omit<OutboundRequest, 'body'>, resolveName?: Resolv
   return send('GET', { ...request, body: Buffer.alloc(0) }, resolveName)
 }
 
+/** Asks for the head of an answer alone. */
+export function head(request: Omit<OutboundRequest, 'body'>, resolveName?: ResolveName) {
+  return send('HEAD', { ...request, body: Buffer.alloc(0) }, resolveName)
+}
+
 async function send(
-  method: 'GET' | 'POST',
+  method: 'GET' | 'HEAD' | 'POST',
   request: OutboundRequest,
   resolveName: ResolveName = lookup,
 ): Promise<OutboundResult> {
@@ -135,7 +141,7 @@ async function send(
   if (signal?.aborted === true) end()
   const options: RequestOptions = {
     method,
-    headers: method === 'GET' ? headers : { ...headers, 'content-length': body.length },
+    headers: method === 'POST' ? { ...headers, 'content-length': body.length } : headers,
     agent: connections?.agentOf(request) ?? false,
     signal: ending.signal,
     lookup: trusted ? (resolve as LookupFunction) : publicOnly(resolve),
@@ -149,7 +155,7 @@ async function send(
     const reason = late
       ? `no answer within ${signal?.aborted === true ? ms / 1000 : timeoutMs / 1000} s`
       : messageOf(error)
-    return { kind: 'failed', reason, ms }
+    return { kind: 'failed', reason, code: codeOf(error), ms }
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', end)

@@ -1,7 +1,9 @@
 import Type from 'typebox'
 import { DeletedLink } from '../../db/links/deleted.ts'
+import { CheckedLink, Health } from '../../db/links/health.ts'
 import { Change } from '../../db/links/history.ts'
 import { Link, Owner } from '../../db/links/links.ts'
+import { MissingSlug } from '../../db/links/missing.ts'
 import { Share } from '../../db/links/members.ts'
 import { Tag } from '../../db/links/tags.ts'
 import { Token } from '../../db/links/tokens.ts'
@@ -10,7 +12,14 @@ import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/o
 import { STATUS } from '../../services/links/faults.ts'
 import { CreatedToken, NewToken } from '../../services/links/tokens/changes.ts'
 import { LinkCreation, LinkUpdate } from '../../services/links/links/input.ts'
-import { changeList, deletedList, linkList, tagList, userList } from './lists/paging.ts'
+import {
+  changeList,
+  checkedList,
+  deletedList,
+  linkList,
+  tagList,
+  userList,
+} from './lists/paging.ts'
 
 /** links.md section 2, Config. */
 export const Config = Type.Object({
@@ -50,6 +59,7 @@ export function describeApi(
       Links: 'Short links and where they lead',
       History: 'Who changed what of a link, and the way back',
       'Deleted links': 'Links that can be restored',
+      Health: 'Whether the addresses of links are still there',
       Owners: 'Who may change a link',
       Shares: 'Who else may read a link, and follow it when it is secure',
       Tags: 'Tags of the links that the caller may see',
@@ -68,6 +78,10 @@ export function describeApi(
       ChangePage: changeList.returns.schema,
       DeletedLink,
       DeletedLinkPage: deletedList.returns.schema,
+      Health,
+      CheckedLink,
+      CheckedLinkPage: checkedList.returns.schema,
+      MissingSlug,
       Owner,
       Share,
       Tag,

@@ -10,6 +10,7 @@ import { admin, anybody, guest, signedIn, token } from './access.ts'
 import { auditEndpoints } from './audit.ts'
 import { adminLinkEndpoints } from './bulk.ts'
 import { deletedEndpoints } from './deleted.ts'
+import { healthEndpoints } from './health.ts'
 import { historyEndpoints } from './history.ts'
 import { completionEndpoints } from './links/completions.ts'
 import { listEndpoints } from './lists/lists.ts'
@@ -20,6 +21,7 @@ import { searchEndpoints } from './opensearch.ts'
 import { linkFormEndpoints } from './links/form.ts'
 import { linkEndpoints } from './links/links.ts'
 import { memberEndpoints, ownerEndpoints } from './members.ts'
+import { missingEndpoints } from './missing.ts'
 import { tagEndpoints } from './tags.ts'
 import { tokenEndpoints } from './tokens.ts'
 import { userEndpoints } from './users.ts'
@@ -61,12 +63,14 @@ const ENDPOINTS = [
   ...linkFormEndpoints,
   ...historyEndpoints,
   ...deletedEndpoints,
+  ...healthEndpoints,
   ...memberEndpoints,
   ...ownerEndpoints,
   ...tagEndpoints,
   configEndpoint,
   ...userEndpoints,
   ...adminLinkEndpoints,
+  ...missingEndpoints,
   ...auditEndpoints,
   ...tokenEndpoints,
   ...listEndpoints,

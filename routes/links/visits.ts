@@ -204,13 +204,15 @@ function count({ app, context }: Visit, { id }: KnownLink, kind: ClickKind) {
 async function replyUnknown(visit: Visit, asked: string, visitor?: User) {
   const { app, context, ended } = visit
   ended.unknown()
+  const [slug] = slugsMeant(asked)
+  if (slug !== undefined && context.method === 'GET') app.links.missing.count(slug)
   if (wantsJson(context)) return refuseVisit(visit, notFound('link not found'), visitor)
   const db = app.links.db.at('extras')
   const found = await suggestionsFor(db, asked, visitor, context.receivedAt).catch(
     undefinedWhenBusy,
   )
   const suggestions = found ?? []
-  const creates = slugsMeant(asked)[0] ?? slugsNear(asked)[0]
+  const creates = slug ?? slugsNear(asked)[0]
   const page = unknownPage(visitor, { asked, creates, suggestions })
   return htmlReply(framed(app, page, visitor), 404, NOINDEX)
 }

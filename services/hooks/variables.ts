@@ -1,4 +1,4 @@
-import { parseHosts } from '../../kernel/net/addresses.ts'
+import { HOSTS_FORM, parseHosts } from '../../kernel/net/addresses.ts'
 import { integer, address, baseUrl, secret, type Variables } from '../../kernel/variables.ts'
 import { API_URL, API_URLS, readSources, SOURCES_FORM } from './recoveries/sources.ts'
 
@@ -45,11 +45,7 @@ export const hooksVariables = {
     counts: 'at once',
     default: '300',
   },
-  HOOKS_REPLAY_TARGETS: {
-    form: 'a comma-separated list of host or host:port',
-    counts: 'at once',
-    read: parseHosts,
-  },
+  HOOKS_REPLAY_TARGETS: { form: HOSTS_FORM, counts: 'at once', read: parseHosts },
   HOOKS_QUEUE_URL: {
     form: 'a redis:// or rediss:// URL',
     counts: 'from the next start',

@@ -1,13 +1,16 @@
 import { bearerFinder } from './tokens/tokens.ts'
 import { openClicks, type ClicksOptions } from './visits/clicks.ts'
+import { openHealth, type HealthOptions } from './health/open.ts'
 import type { LinkParts } from './links/links.ts'
+import { startMissing } from './missing.ts'
 import { startRetention } from './retention.ts'
 import { openTargetCache } from './visits/target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users/users.ts'
-import { address, baseUrl, pattern, type Variables } from '../../kernel/variables.ts'
+import { HOSTS_FORM, parseHosts } from '../../kernel/net/addresses.ts'
+import { address, baseUrl, oneOf, pattern, type Variables } from '../../kernel/variables.ts'
 
 /** What the links service needs. */
-export type LinksOptions = Omit<LinkParts, 'forget'> & ClicksOptions
+export type LinksOptions = Omit<LinkParts, 'forget'> & ClicksOptions & HealthOptions
 
 /** The running links service: everything that its routes call. */
 export type Links = Awaited<ReturnType<typeof openLinks>>
@@ -20,16 +23,19 @@ export async function openLinks(options: LinksOptions) {
   const targets = await openTargetCache(db, metrics)
   const clicks = await openClicks(options)
   const retention = startRetention(options)
+  const missing = startMissing(options)
+  const health = openHealth(options)
   return {
     ...options,
     targets,
     forget: targets.forget,
     clicks,
+    missing,
     findBearer: bearerFinder(db),
     /** Starts upkeep in the background, once the listeners are up. */
     begin: () => retention.prune(),
     async close() {
-      await Promise.all([clicks.close(), retention.close()])
+      await Promise.all([clicks.close(), retention.close(), missing.close(), health.close()])
     },
   }
 }
@@ -45,4 +51,6 @@ export const linksVariables = {
     counts: 'at once',
     read: (text) => pattern('', HOST_NAME).read(text).toLowerCase(),
   },
+  LINKS_CHECK: { ...oneOf('daily', 'weekly'), counts: 'from the next start' },
+  LINKS_CHECK_HOSTS: { form: HOSTS_FORM, counts: 'at once', read: parseHosts },
 } satisfies Variables

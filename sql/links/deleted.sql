@@ -37,9 +37,9 @@ with deleted as (
    where deletion = :deletion
 ), restored as (
   insert into links.links (slug, id, url, title, description, visibility, append_path, expires_at, max_visits, archived,
-                           created_at, updated_at, clicks)
+                           is_checked, created_at, updated_at, clicks)
   select l.slug, l.id, l.url, l.title, l.description, l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived,
-         l.created_at, l.updated_at, l.clicks
+         l.is_checked, l.created_at, l.updated_at, l.clicks
     from deleted d
    cross join lateral jsonb_populate_record(null::links.links, d.link) l
   on conflict (slug) do nothing

@@ -39,6 +39,7 @@ create table links.links (
   expires_at  timestamptz(3),
   max_visits  bigint           check (max_visits > 0),
   archived    boolean          not null default false,
+  is_checked  boolean          not null default true, -- false: the address is left out of the checks of addresses
   created_at  timestamptz(3)   not null,
   updated_at  timestamptz(3)   not null,
   -- All clicks of people and programs, for the order by clicks: `links.clicks` by day can't have an index that sorts links.
@@ -134,6 +135,44 @@ create function links.everybody()
 returns uuid
 language sql immutable parallel safe
 return uuid '00000000-0000-0000-0000-000000000000';
+
+-- Whether the address of a link may be checked. An address with places is none, and who may follow a secure link is decided
+-- by its owners. The link's `is_checked` alone is its owners' choice.
+create function links.is_checkable(link links.links)
+returns boolean
+language sql immutable parallel safe
+return link.is_checked and link.visibility <> 'secure' and not link.archived and link.url !~ '[{][1-9*][}]';
+
+-- What the checks of addresses have found. A link gets a row some time after it is there; a row of another `url` than the
+-- link's says nothing about the link.
+create table links.health (
+  slug          text collate "C" primary key references links.links (slug) on delete cascade,
+  url           text             not null,
+  host          text collate "C" not null,
+  due_at        timestamptz(3)   not null,
+  state         text collate "C" not null default 'unchecked' check (state in ('unchecked', 'ok', 'unknown', 'broken')),
+  since         timestamptz(3), -- of the state; null while unchecked
+  checked_at    timestamptz(3),
+  status        integer,
+  problem       text,
+  missing_since timestamptz(3)  -- the first of the checks in a row that found no page or no host
+);
+create index health_due on links.health (due_at);
+create index health_by_state on links.health (state, slug);
+
+-- Hosts that were asked lately: each is asked again from `free_at` on, by one instance at a time.
+create table links.check_hosts (
+  host    text collate "C" primary key,
+  free_at timestamptz(3)   not null
+);
+
+-- Slugs without a link that visitors asked for: some of each day (UTC).
+create table links.missing_slugs (
+  day    date             not null,
+  slug   text collate "C" not null,
+  visits bigint           not null,
+  primary key (day, slug)
+);
 
 -- The history of a link. Retention keeps the newest changes of each link.
 create table links.changes (

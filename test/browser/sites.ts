@@ -179,7 +179,13 @@ export async function fillLinks(links: LinksServer): Promise<Site & { email: str
       '/bugs+?place-1=x',
       '/dosc',
       ...own.map((at) => `/-/links/${long}${at}`),
-      ...[`/-${history}/${json.changes.at(-1)?.id}`, `/-${history}`, '/-/deleted', '/over'],
+      ...[
+        `/-${history}/${json.changes.at(-1)?.id}`,
+        `/-${history}`,
+        '/-/deleted',
+        '/-/health',
+        '/over',
+      ],
     ],
     states: [
       ...['/-/all', '/-/?q=nothing-there', '/-/?visibility=none', '/secret'],

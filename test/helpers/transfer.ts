@@ -84,6 +84,10 @@ select u.id, l.slug, 'user1@example.com', now()
 insert into links.link_tags select slug, 'tag' || length(slug), visibility = 'public' from links.links;
 insert into links.hidden_tags
 select o.user_id, t.tag, t.slug from links.link_tags t join links.link_owners o using (slug) where not t.is_public;
+insert into links.health (slug, url, host, due_at, state, since, checked_at, status, problem, missing_since)
+select slug, url, 'example.com', now(), 'broken', now(), now(), 404, 'ü " ''', now() from links.links;
+insert into links.check_hosts values ('example.com', now());
+insert into links.missing_slugs select date '2026-05-03', 'missing-' || i, i from generate_series(1, 9) i;
 insert into links.link_words select slug, 'word' || length(slug), visibility = 'public' from links.links;
 insert into links.link_texts
 select slug, slug || ' "ü" \\\\ ', array['a "b"', '{'], array[links.everybody()] from links.links;

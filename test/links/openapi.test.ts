@@ -17,7 +17,8 @@ const OPERATIONS = [
   ...['PUT /admin/users/{id}/role', 'GET /admin/links'],
   ...['GET /links/{id}/history', 'POST /links/{id}/history/{change}/restore'],
   ...['PUT /links/{id}/owner', 'PUT /admin/users/{id}/disabled'],
-  ...['GET /deleted-links', 'POST /links/{id}/restore'],
+  ...['GET /deleted-links', 'POST /links/{id}/restore', 'GET /checked-links'],
+  ...['GET /links/{id}/check', 'PUT /links/{id}/check', 'GET /admin/missing-slugs'],
 ]
 const SCHEMAS = ['Link', 'Tag', 'User', 'Owner', 'Share', 'Token', 'Error']
 /** decisions.md section 4. */

@@ -1,9 +1,11 @@
+import type { Health } from '../../../db/links/health.ts'
 import type { Visibility, Lifecycle, Link, LinkAccess, Owner } from '../../../db/links/links.ts'
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import type { End } from '../../../services/links/links/lifecycle.ts'
 import { postForm, submit } from '../../form.ts'
 import { copyBox, facts, namedRows, rowLink, section, tableRow, timeTag } from '../../parts.ts'
+import { brokenBadge, healthSection } from '../health/section.ts'
 import { linkMembers, type MembersView } from '../members.ts'
 import type { DayClicks } from '../../../db/links/visits.ts'
 import { barChart } from '../../chart.ts'
@@ -85,11 +87,19 @@ export function tagList(tags: readonly string[]): readonly Html[] {
   return tags.map((tag) => html`<a class="tag" href="/-/tags/${tag}">#${tag}</a>`)
 }
 
-/** `/-/links/{id}`, with the clicks of the last days, oldest first. */
+/** What is known of a link beside its fields and members. */
+interface LinkState {
+  /** Of the last days, oldest first. */
+  clicks: readonly DayClicks[]
+  end: End | undefined
+  /** Undefined while checks are off. */
+  health: Health | undefined
+}
+
+/** `/-/links/{id}`. */
 export function linkPage(
   members: MembersView,
-  clicks: readonly DayClicks[],
-  end: End | undefined,
+  { clicks, end, health }: LinkState,
   short: ShortLinks,
 ): Page {
   const { link, mayChange } = members
@@ -98,7 +108,10 @@ export function linkPage(
   const path = append_path ? 'is appended' : 'only where the address has a place for it'
   const body = html`<p class="crumb"><a href="/-/">My links</a></p>
     <div class="title-line">
-      <h1>${shortName(short, slug)} ${visibilityBadge(visibility)} ${endBadge(end)}</h1>
+      <h1>
+        ${shortName(short, slug)} ${visibilityBadge(visibility)} ${endBadge(end)}
+        ${brokenBadge(health?.state === 'broken')}
+      </h1>
       ${
         mayChange &&
         html`<p class="actions">
@@ -125,7 +138,7 @@ export function linkPage(
       })}
       ${description !== '' && html`<p class="description"><bdi>${description}</bdi></p>`}
     </section>
-    ${clickChart(clicks)} ${linkMembers(members)}`
+    ${clickChart(clicks)} ${healthSection(id, health, mayChange)} ${linkMembers(members)}`
   return { title: slug, section: 'links', body }
 }
 

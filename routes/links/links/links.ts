@@ -12,6 +12,7 @@ import { peopleCompletions } from '../../../services/links/links/completions.ts'
 import { CLICK_DAYS, firstClickDay } from '../../../services/links/visits/clicks.ts'
 import { RESTORE_DAYS } from '../../../services/links/deleted.ts'
 import { LinkUpdate } from '../../../services/links/links/input.ts'
+import { healthOf } from '../../../services/links/health/health.ts'
 import { endOf, refusePastExpiry } from '../../../services/links/links/lifecycle.ts'
 import {
   deleteLink,
@@ -168,7 +169,9 @@ export async function linkView(
     async page() {
       const period = { since: firstClickDay(now), days: CLICK_DAYS }
       const clicks = await visitQueries.listClicks(db, { link: link.id, ...period })
-      return linkPage(members, clicks, endOf(link, now), shortLinks(app))
+      const isOn = app.links.checkInterval !== undefined
+      const health = isOn ? await healthOf(db, link.id) : undefined
+      return linkPage(members, { clicks, end: endOf(link, now), health }, shortLinks(app))
     },
     fragment: () => linkMembers(members),
     location: `/-/links/${link.id}`,

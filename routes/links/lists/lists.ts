@@ -2,6 +2,7 @@ import { LIST_PATHS, linksListView } from '../../../html/links/lists.ts'
 import { MAX_COUNT } from '../../../html/parts.ts'
 import { encodeCursor } from '../../../kernel/text.ts'
 import type { Context } from '../../../kernel/http/context.ts'
+import { brokenOf } from '../../../services/links/health/health.ts'
 import { endOf } from '../../../services/links/links/lifecycle.ts'
 import {
   countLinks,
@@ -47,5 +48,8 @@ export async function listPage(
   // A search that ended on its first page has found all there is.
   const all = counted ?? (cursor === undefined && next === null ? links.length : undefined)
   const ends = new Map(links.map((link) => [link.slug, endOf(link, context.receivedAt)]))
-  return { ...found, count: all ?? null, next: nextAddress(context, after), ends, short }
+  // What was found before checks were turned off may be over.
+  const slugs = app.links.checkInterval === undefined ? [] : links.map(({ slug }) => slug)
+  const broken = await brokenOf(db, slugs)
+  return { ...found, count: all ?? null, next: nextAddress(context, after), ends, broken, short }
 }

@@ -1,5 +1,6 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { DeletedLink } from '../../../db/links/deleted.ts'
+import { CheckedLink } from '../../../db/links/health.ts'
 import { Change } from '../../../db/links/history.ts'
 import { Link } from '../../../db/links/links.ts'
 import { Tag } from '../../../db/links/tags.ts'
@@ -85,6 +86,7 @@ export const linkList = listOf('links', Link, 'slug')
 export const tagList = listOf('tags', Tag, 'slug')
 export const userList = listOf('users', User, 'email')
 export const deletedList = listOf('deleted_links', DeletedLink, 'deletion', NUMBER)
+export const checkedList = listOf('checked_links', CheckedLink, 'slug')
 export const changeList = listOf('changes', Change, 'id', NUMBER)
 
 /** The part of a list with the newest rows first: they have the highest numbers. */
