@@ -5,7 +5,7 @@ import { backends } from '../helpers/backends.ts'
 import { refuseCommands, runCli } from '../helpers/cli.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { request, type Response } from '../helpers/http.ts'
-import { callTool, errorOf, modern, type Endpoint } from '../helpers/mcp.ts'
+import { callTool, errorOf, modern, shownToken, type Endpoint } from '../helpers/mcp.ts'
 import { ended, inventoryFile, startOps } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret } from '../helpers/secrets.ts'
@@ -120,12 +120,7 @@ t.test('the commands: what they refuse, and a revoked token stops at once', asyn
   t.equal((await modern(reader, 'tools/list')).status, 401)
 })
 
-/** The token that the page shows once. */
-function tokenOf({ text }: Response): string {
-  const token = /id="assistant-token"[^>]*><code>([\w-]{43})</.exec(text)?.[1]
-  if (token === undefined) throw new Error('the page shows no token, expected 43 characters')
-  return keepSecret('assistant-token', token)
-}
+const tokenOf = (page: Response): string => shownToken(page, 'assistant-token')
 
 t.test('the page adds an assistant, shows its token once, and revokes it', async (t) => {
   const page = await postForm(base, '/config/assistants', { name: 'tab', allow_start: 'true' })
