@@ -108,7 +108,7 @@ await onPostgres(t, 'an alert that is held', async (t: Test, backend) => {
     t.match(await alertOf(two, 'Down'), { state: 'firing', firings: 2, resolved_at: null })
     const { text } = await request(`${two.base}/alerts/1`)
     t.match(text, /for the 2nd time/)
-    t.match(text, new RegExp(`Found and done before[\\s\\S]*session ${session}<`))
+    t.match(text, new RegExp(`What sessions found and did[\\s\\S]*session ${session}<`))
   })
 
   await t.test('a silence that begins meanwhile holds it back', async (t) => {

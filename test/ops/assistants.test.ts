@@ -91,7 +91,10 @@ t.test(
     t.equal(await codeOf('get_session', { id: 9_999 }), 'not_found')
     t.equal(await codeOf('get_alert', { id: 9_999 }), 'not_found')
     t.equal(await codeOf('get_check_history', { id: 9_999 }), 'not_found')
-    t.equal(await codeOf('list_checks', { state: 'bad' }), 'invalid_argument')
+    t.match(errorOf(await callTool(reader, 'list_checks', { state: 'bad' })), {
+      code: 'invalid_argument',
+      message: 'state must be one of ok, warn, fail, unknown.',
+    })
     t.equal(await codeOf('list_events', { limit: 1_000 }), 'invalid_argument')
     t.equal(await codeOf('recall', { other: 1 }), 'invalid_argument')
     for (const token of ['', 'x', `${reader.token}x`]) {

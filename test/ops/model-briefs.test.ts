@@ -148,7 +148,10 @@ t.test('a session is told what was found and done when its alert fired before', 
   t.match(shown.json.sessions[1], { operations: ['shop/restart-shop: exit code 0\nEARLIER'] })
   const page = await (await fetch(`${ops.base}/alerts/${await alertOf(id)}`)).text()
   t.match(page, new RegExp(`Earlier:[^]*session ${ids[1]}<[^]*session ${ids[0]}<`))
-  t.match(page, /Found and done before[\s\S]*Look 6: y+[\s\S]*shop\/restart-shop: exit code 0/)
+  t.match(
+    page,
+    /What sessions found and did[\s\S]*Look 6: y+[\s\S]*shop\/restart-shop: exit code 0/,
+  )
 })
 
 async function alertOf(session: number): Promise<number> {
