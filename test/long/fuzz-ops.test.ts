@@ -145,12 +145,13 @@ await eachBackend(
       const silenced = { match: { service: 'hand' }, ends_at: TOMORROW, reason: 'work' }
       const alert = `{"alert":"${'x'.repeat(20)}"}`
       // Half of the time a session runs and can be stopped, else another one can start.
-      const asks = { prompt: `look ${MARKER}`, tier: 3 }
-      if (refreshed++ % 2 === 0) await api('POST', '/sessions/trigger', asks)
+      const start = () =>
+        postForm(base, '/sessions/trigger', { prompt: `look ${MARKER}`, tier: '3' })
+      if (refreshed++ % 2 === 0) await start()
       else await ended(ops)
       if ((await pendingApprovals()).length === 0) {
         await ended(ops)
-        await api('POST', '/sessions/trigger', asks)
+        await start()
         await ended(ops)
       }
       const { json } = await api<{ checks: readonly { id: number; name: string }[] }>(
