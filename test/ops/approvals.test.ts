@@ -170,7 +170,7 @@ await t.test('the call waits, the model is told so, and the same call joins it',
     },
   })
   await notified(
-    /^restart of shop waits for a person's approval until \S+Z\. It .* Reason: it hangs$/,
+    /^restart of shop waits for a person's approval until \S+Z\. It .* Reason: it hangs/,
   )
   t.match(await page('/waiting'), /1 operation waits for approval/)
   t.match(await page('/'), /1 operation waits for approval/)

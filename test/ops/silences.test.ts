@@ -209,7 +209,7 @@ await t.test('the page, without script', async (t: Test) => {
     /service=shop alertname=Disk\*[\s\S]*silenced now[\s\S]*End now/,
   )
   for (const [more, text] of [
-    [{ match: 'shop' }, 'lines such as service=shop'],
+    [{ match: 'shop' }, 'each line, such as service=shop'],
     [{ match: '' }, 'must name 1 to 10 labels'],
     [{ for: '' }, 'for or ends_at must be given'],
     [{ ends_at: later() }, 'not both'],
