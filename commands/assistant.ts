@@ -1,4 +1,5 @@
 import { assistantQueries } from '../db/ops/assistants.ts'
+import { clientConfiguration } from '../kernel/mcp/server.ts'
 import { oneOf } from '../kernel/variables.ts'
 import {
   addAssistant,
@@ -24,7 +25,8 @@ export const commands = [
       const wanted = { name, may_start: flags.allow === 'start' }
       const token = await addAssistant(tools, wanted, new Date())
       const base = serviceUrl('ops', config, addresses) ?? 'http://HOST'
-      output.err(`${name} may call ${base}/mcp/ops with this token as a bearer token:`)
+      output.err(`${name} added. Client configuration, with the token below for TOKEN:`)
+      output.err(clientConfiguration(base, 'ops', 'TOKEN'))
       output.out(token)
     },
   }),

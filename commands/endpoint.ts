@@ -1,10 +1,7 @@
 import { endpointQueries } from '../db/hooks/endpoints.ts'
+import { clientConfiguration } from '../kernel/mcp/server.ts'
 import { oneOf } from '../kernel/variables.ts'
-import {
-  clientConfiguration,
-  createEndpoint,
-  revokeEndpoint,
-} from '../services/hooks/endpoints/changes.ts'
+import { createEndpoint, revokeEndpoint } from '../services/hooks/endpoints/changes.ts'
 import { serviceUrl } from './configuration.ts'
 import { command, JSON_FLAG, text, value } from './command.ts'
 import { printRows } from './output.ts'

@@ -1,5 +1,6 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
+import type { TLocalizedValidationError } from 'typebox/error'
 import { badRequest, Fault } from './fault.ts'
 
 /** Validators by schema, compiled at first use: all together they would slow down each start. */
@@ -20,9 +21,13 @@ export function fits<S extends TSchema>(schema: S, value: unknown): value is Sta
  */
 export function mismatchOf(schema: TSchema, value: unknown) {
   const [error] = validatorOf(schema).Errors(value)
-  const { instancePath: path = '', keyword, message = '' } = error ?? {}
-  // `boolean`: a property that the schema does not have.
-  return { path, message: keyword === 'boolean' ? 'is not known' : message }
+  return { path: error?.instancePath ?? '', message: error === undefined ? '' : expected(error) }
+}
+
+function expected(error: TLocalizedValidationError): string {
+  if (error.keyword === 'enum') return `must be one of ${error.params.allowedValues.join(', ')}`
+  // A property that the schema does not have.
+  return error.keyword === 'boolean' ? 'is not known' : error.message
 }
 
 /** The same in a line, such as `services.0.name must be string`. */

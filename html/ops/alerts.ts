@@ -26,11 +26,11 @@ export const MAX_CHARACTERS = 20_000
 /** The badge of each outcome, and what it means. */
 const OUTCOMES: Readonly<Record<AlertOutcome, readonly [string, string]>> = {
   received: ['token', 'being read'],
-  acknowledged: ['open', 'kept: nothing was started'],
-  failed: ['bad', 'kept: no brief could be written'],
+  acknowledged: ['open', 'its last delivery started nothing'],
+  failed: ['bad', 'no brief could be written'],
   triggered: ['verified', 'started a session'],
   waiting: ['token', 'waits for a session'],
-  resolved: ['verified', 'over: nothing starts'],
+  resolved: ['verified', 'over, so nothing starts'],
   silenced: ['open', 'a silence holds it back'],
 }
 const STATE_LOOK: Readonly<Record<AlertState, string>> = { firing: 'bad', resolved: 'verified' }

@@ -1,11 +1,11 @@
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState, View } from '../../kernel/http/view.ts'
+import type { FormState, Page } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
 import { namedRows, saved, section } from '../parts.ts'
-import { opsView } from './layout.ts'
+import { assistantsFragment, type AssistantsView } from './assistants.ts'
 
 /** What `/config` shows. */
-export interface ShownConfig {
+export interface ShownConfig extends AssistantsView {
   /** The configuration as it runs, by name. */
   values: Readonly<Record<string, string>>
   form: FormState
@@ -19,14 +19,22 @@ const DRY_RUN = [
   ['true', 'On: operations are only recorded'],
 ] as const
 
-export function configView(shown: ShownConfig): View {
+/** `/config`: what can be changed while the program runs, and what it was started with. */
+export function configPage(shown: ShownConfig): Page {
   const fixed = READ_ONLY.map((name) => [name, shown.values[name]])
   const rows = html`<p class="muted">Set by flags, environment or env file.</p>
     ${namedRows('Configuration, read-only', ['Name', 'Value'], fixed)}`
-  return opsView('Config', configForm(shown), { below: section('fixed-title', 'Read-only', rows) })
+  return {
+    title: 'Config',
+    section: 'config',
+    body: html`<h1>Config</h1>
+      ${configForm(shown)} ${assistantsFragment(shown)}
+      ${section('fixed-title', 'Read-only', rows)}`,
+  }
 }
 
-function configForm({ form: state, isSaved }: ShownConfig): Html {
+/** The form alone: the answer to `POST /config`. */
+export function configForm({ form: state, isSaved }: Pick<ShownConfig, 'form' | 'isSaved'>): Html {
   const form = { id: 'settings', ...state }
   const required = { required: true }
   const models = [1, 2, 3].map((tier) => {

@@ -26,7 +26,7 @@ export function mutesView({ mutes, form, now }: MutesView): View {
     <h1>${title}</h1>
     <p class="muted">
       Failures are not told while a check is muted. It is looked at all the same, and pages show
-      what was found.
+      what was found. <a href="/silences">Silences</a> are for alerts of other programs.
     </p>`
   const content = html`<div id="mutes">
     ${cards(

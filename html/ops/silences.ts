@@ -28,7 +28,7 @@ export function silencesView({ silences, form, now }: SilencesView): View {
     <h1>${title}</h1>
     <p class="muted">
       An alert that matches a silence is kept, and starts no session. When the silence ends, one
-      that still fires is looked at again. <a href="/mutes">Mutes</a> are for checks.
+      that still fires is looked at again. <a href="/mutes">Mutes</a> are for our own checks.
     </p>`
   const content = html`<div id="silences">
     ${cards(

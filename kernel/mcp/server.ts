@@ -174,3 +174,11 @@ export function describeSchema(schema: Type.TObject): JsonObject {
   }
   return Object.keys(properties).length === 0 ? plain : { ...plain, properties }
 }
+
+/** JSON for clients that read `mcpServers`, as most do. */
+export function clientConfiguration(baseUrl: string, name: string, token: string): string {
+  const url = `${baseUrl}/mcp/${name}`
+  const headers = { Authorization: `Bearer ${token}` }
+  const mcpServers = { [`gatehouse-${name}`]: { type: 'http', url, headers } }
+  return JSON.stringify({ mcpServers }, null, 2)
+}

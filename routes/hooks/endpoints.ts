@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { endpointsFragment } from '../../html/hooks/endpoints.ts'
 import { postMcp } from '../../kernel/mcp/post.ts'
+import { clientConfiguration } from '../../kernel/mcp/server.ts'
 import {
-  clientConfiguration,
   createEndpoint,
   EndpointForm,
   revokeEndpoint,

@@ -1,6 +1,9 @@
 import Type from 'typebox'
-import { configView } from '../../html/ops/config.ts'
+import { assistantQueries } from '../../db/ops/assistants.ts'
+import { configForm, configPage, type ShownConfig } from '../../html/ops/config.ts'
+import type { Html } from '../../kernel/html.ts'
 import { newForm, type Typed, type View } from '../../kernel/http/view.ts'
+import { AssistantForm, MAX_ASSISTANTS } from '../../services/ops/assistants/assistants.ts'
 import { Config, ConfigForm, ConfigUpdate } from '../../services/ops/config.ts'
 import { action, api, page, type OpsApp } from './kit.ts'
 
@@ -30,22 +33,37 @@ export const configEndpoints = [
     form: {
       path: '/config',
       body: ConfigForm,
-      answer: ({ app }) => ({ ...showConfig(app, true), location: '/config?saved=1' }),
-      refused: ({ app }, refused) => showConfig(app, false, refused),
+      answer: ({ app }) => showConfig(app, configForm, { isSaved: true }),
+      refused: ({ app }, refused) => showConfig(app, configForm, { form: refused }),
     },
   }),
 
   page({
     path: '/config',
     query: Type.Object({ saved: Type.Optional(Type.String()) }),
-    answer: ({ app, query }) => showConfig(app, query.saved !== undefined),
+    answer: ({ app, query }) =>
+      showConfig(app, configForm, { isSaved: query.saved !== undefined }),
   }),
 ]
 
-/** A field that was not typed has its present value. */
-function showConfig({ ops }: OpsApp, isSaved: boolean, form = newForm(ConfigForm)): View {
+/** The whole page, and the part of it that shows what a form has changed. */
+export async function showConfig(
+  { ops, baseUrl }: OpsApp,
+  part: (shown: ShownConfig) => Html,
+  changes: Partial<ShownConfig> = {},
+): Promise<View> {
   const current = Object.entries(ops.config.current).map(([name, value]) => [name, String(value)])
   const values: Typed = Object.fromEntries(current)
-  const typed = { ...values, ...form.typed }
-  return configView({ values, form: { ...form, typed }, isSaved })
+  const { form = newForm(ConfigForm), isSaved = false } = changes
+  const shown: ShownConfig = {
+    ...{ values, isSaved, baseUrl: baseUrl(), newAssistant: newForm(AssistantForm), ...changes },
+    assistants: await assistantQueries.listAssistants(ops.db, { limit: MAX_ASSISTANTS }),
+    // A field that was not typed has its present value.
+    form: { ...form, typed: { ...values, ...form.typed } },
+  }
+  return {
+    page: () => configPage(shown),
+    fragment: () => part(shown),
+    ...(shown.made === undefined && { location: isSaved ? '/config?saved=1' : '/config' }),
+  }
 }

@@ -163,7 +163,11 @@ function readMatch(lines: string): Match {
     .filter((line) => line !== '')
     .map((line) => {
       const at = line.indexOf('=')
-      if (at <= 0) throw badRequest('match must have lines such as service=shop', 'match')
+      if (at <= 0)
+        throw badRequest(
+          'match must have a label with its value in each line, such as service=shop',
+          'match',
+        )
       return [line.slice(0, at).trim(), line.slice(at + 1).trim()] as const
     })
   return Object.fromEntries(pairs)

@@ -31,11 +31,16 @@ export async function addEndpoint(
   return { url: `${base}/mcp/${name}`, token: endpointToken(page) }
 }
 
-/** The token that the page shows once, registered as a secret. */
-export function endpointToken({ text }: Response): string {
-  const token = /id="endpoint-token"[^>]*><code>([\w-]{43})</.exec(text)?.[1]
+/** The token of a new endpoint. */
+export function endpointToken(page: Response): string {
+  return shownToken(page, 'endpoint-token')
+}
+
+/** The token that a page shows once, in the box with this id; it is registered as a secret. */
+export function shownToken({ text }: Response, id: string): string {
+  const token = new RegExp(`id="${id}"[^>]*><code>([\\w-]{43})<`).exec(text)?.[1]
   if (token === undefined) throw new Error('the page shows no token, expected 43 characters')
-  return keepSecret('endpoint-token', token)
+  return keepSecret(id, token)
 }
 
 type Headers = NonNullable<RequestOptions['headers']>

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import Type, { type TObject, type TSchema } from 'typebox'
+import Type from 'typebox'
 import type { HooksRoutes } from '../../routes/hooks/kit.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
 import { apiOf } from '../helpers/api.ts'
@@ -19,9 +19,10 @@ import {
   startHooksProcess,
 } from '../helpers/hooks.ts'
 import { rawExchange } from '../helpers/http.ts'
-import { META, MODERN, addEndpoint, modern, type Endpoint } from '../helpers/mcp.ts'
+import { META, addEndpoint, modern } from '../helpers/mcp.ts'
 import { addSigned, change, secretKey, sendStandard, standardHeaders } from '../helpers/senders.ts'
 import { fuzz, INERT, UNWATCHED, type Headers, type Sent } from './fuzz.ts'
+import { RPC_FAULT, toolCalls, toolHeaders } from './fuzz-tools.ts'
 import { MARKER, oddCursor } from './fuzz-values.ts'
 
 const ROUTES = hooksRoutes(INERT as HooksRoutes)
@@ -34,8 +35,6 @@ const FAULT = Type.Object(
   },
   { additionalProperties: false },
 )
-/** Of the tool protocol. */
-const RPC_FAULT = Type.Object({ jsonrpc: Type.Literal('2.0'), error: Type.Object({}) })
 const Delivery = Type.Partial(
   Type.Object({
     ...{ id: Type.String(), event_id: Type.Integer(), payload: Type.Unknown() },
@@ -60,24 +59,6 @@ const HANDSHAKE = [
   ...['Host: localhost', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'],
   ...['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', ''],
 ].join('\r\n')
-
-/** Calls of the tools that a server lists, with arguments by their schemas. */
-async function toolCalls(endpoint: Endpoint): Promise<TSchema> {
-  const listed = await modern(endpoint, 'tools/list')
-  const { result } = listed.json<{
-    result: { tools: { name: string; inputSchema: Partial<TObject> }[] }
-  }>()
-  const calls = result.tools.map(({ name, inputSchema }) => {
-    const members = Object.keys(inputSchema.properties ?? {})
-    // A call without its timeout would take most of a minute.
-    const required = members.includes('timeout_s') ? members : inputSchema.required
-    const args = { ...inputSchema, ...(required && { required }) }
-    return Type.Object({ name: Type.Literal(name), arguments: args, _meta: Type.Unknown() })
-  })
-  const method = Type.Literal('tools/call')
-  const id = Type.Literal('a-1')
-  return Type.Object({ jsonrpc: Type.Literal('2.0'), id, method, params: Type.Union(calls) })
-}
 
 await eachBackend(
   t,
@@ -131,17 +112,6 @@ await eachBackend(
       return name === 'keep-token' ? { authorization: `Bearer ${token}` } : {}
     }
 
-    /** Headers of a tool call, which repeat what its body says. */
-    function tool({ body = '' }: Sent): Headers {
-      const [, name] = /"params":\{"name":"(\w+)"/.exec(String(body)) ?? []
-      const version = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call' }
-      return {
-        authorization: `Bearer ${endpoint.token}`,
-        ...version,
-        ...(name && { 'mcp-name': name }),
-      }
-    }
-
     const name = fc.constantFrom('keep-token', 'keep-signed', 'shop', 'a-b_c')
     const provider = fc.oneof(
       name.map((one) => `generic:${one}`),
@@ -184,7 +154,8 @@ await eachBackend(
         overlap: fc.constantFrom('0', '3600'),
       },
       callers: {
-        ...{ signed, tool, nobody: () => ({}) },
+        ...{ signed, nobody: () => ({}) },
+        tool: (sent) => toolHeaders(endpoint, sent),
         foreign: () => ({ origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }),
         forwarded: () => ({ 'x-forwarded-for': '203.0.113.7', 'remote-email': 'ann@example.com' }),
       },

@@ -8,21 +8,20 @@ import { opsRoutes } from '../../routes/ops/routes.ts'
 import { ChatRequest } from '../../services/ops/chat.ts'
 import { CHAT_KEY, deliverAlert } from '../helpers/alerts.ts'
 import { eachBackend } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
+import { postForm } from '../helpers/hooks.ts'
+import { META, shownToken } from '../helpers/mcp.ts'
 import { calls, MODEL_KEY, startModel } from '../helpers/model.ts'
-import {
-  ended,
-  inventoryFile,
-  startOpsProcess,
-  type Memory,
-  type Session,
-} from '../helpers/ops.ts'
+import { ended, inventoryFile, startOpsProcess } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { fuzz, INERT, UNWATCHED } from './fuzz.ts'
+import { RPC_FAULT, toolCalls, toolHeaders } from './fuzz-tools.ts'
 import { MARKER } from './fuzz-values.ts'
 
-const ROUTES = opsRoutes(INERT as OpsApp, async () => true)
+/** But for the tools of a session, whose token only an agent that runs has. */
+const ROUTES = opsRoutes(INERT as OpsApp, async () => true).filter(
+  ({ path }) => path !== '/mcp/session',
+)
 
 /** ops.md section 7; some faults of alerts have a message beside. */
 const FAULT = Type.Object(
@@ -40,6 +39,36 @@ const Alert = Type.Union([
   Type.Object({ tier: Type.Integer({ minimum: 0, maximum: 4 }), text: Type.String() }),
   Type.Object({ groupKey: Type.String(), alerts: Type.Array(Type.Unknown(), { maxItems: 2 }) }),
 ])
+const TOMORROW = new Date(Date.now() + 86_400_000).toISOString()
+const NONE: readonly string[] = []
+const Word = Type.String({ pattern: '^[a-z]{1,12}$' })
+const Memory = { type: Type.Literal('memory'), name: Word }
+/** The name of a check stays. */
+const Kept = { type: Type.Literal('memory'), name: Type.Literal('kept') }
+const HAND = Type.Literal('hand')
+const HOUR = { for: Type.Literal('1h'), reason: Word }
+/** Bodies of which the schema says less than the handler. */
+const BODIES = {
+  'POST /checks': Type.Object({ service: HAND, ...Memory }),
+  'POST /checks/:id': Type.Object({ service: HAND, ...Kept }),
+  'POST /api/v1/checks': Type.Object({ service: HAND, check: Type.Object(Memory) }),
+  'PUT /api/v1/checks/:id': Type.Object({ check: Type.Object(Kept) }),
+  'POST /mutes': Type.Object({ service: HAND, ...HOUR }),
+  'POST /api/v1/mutes': Type.Object({ service: HAND, ...HOUR }),
+  'POST /silences': Type.Object({ match: Type.Literal('service=hand'), ...HOUR }),
+  'POST /api/v1/silences': Type.Object({
+    match: Type.Object({ service: HAND }),
+    ends_at: Type.Literal(TOMORROW),
+    reason: Word,
+  }),
+  'POST /config/assistants': Type.Object({ name: Word, allow_start: Type.Literal('true') }),
+}
+/** It waits for approval. */
+const OPERATION = {
+  ...{ name: 'clean', action_type: 'clean', argv: ['true'], approval: true },
+  cooldown: { count: 10_000, window_s: 60 },
+}
+const ASKED = { service: 'shop', operation: 'clean', reason: 'it is full' }
 /** How long a session runs: there is one to stop, and soon none. */
 const SESSION_MS = 400
 
@@ -47,9 +76,10 @@ await eachBackend(
   t,
   'ops: answers keep what the declarations promise',
   async (t: Test, backend) => {
-    const model = await startModel(t, async ({ tools, step }) => {
+    const model = await startModel(t, async ({ tools, step, tier }) => {
       if (tools === undefined) return 'The brief.'
       if (step === 0) return calls(['list_services', {}])
+      if (step === 1 && tier === 3) return calls(['run_operation', ASKED])
       await pause(SESSION_MS)
       return 'All is well.'
     })
@@ -57,9 +87,11 @@ await eachBackend(
     const job = secret('heartbeat-token')
     const checks = [
       { type: 'http', name: 'page', url },
+      // It fails: its notice lasts, and can be acknowledged.
+      { type: 'tcp', name: 'gone', host: '127.0.0.1', port: 9 },
       { type: 'heartbeat', name: 'backup', period: '1h', token: job },
     ]
-    const services = [{ name: 'shop', checks }]
+    const services = [{ name: 'shop', checks, operations: [OPERATION] }]
     const ops = await startOpsProcess(t, backend, {
       ...(await backend.env(t)),
       ...model.env,
@@ -70,36 +102,89 @@ await eachBackend(
     })
     const { api, base, server } = ops
     const wrong = secret('no-key')
-    let [sessions, memories, alerts]: [string[], string[], string[]] = [[], [], []]
+    let known = {
+      ...{ sessions: NONE, memories: NONE, alerts: NONE, checks: NONE, mutes: NONE },
+      ...{ silences: NONE, notices: NONE, approvals: NONE },
+    }
     let refreshed = 0
+    const added = await postForm(base, '/config/assistants', { name: 'keep' })
+    const assistant = { url: `${base}/mcp/ops`, token: shownToken(added, 'assistant-token') }
+
+    /** The ids of a list, of which there is at least one: if need be, it is created. */
+    async function idsOf(noun: string, query: string, create?: () => Promise<unknown>) {
+      const list = async () => {
+        const { json } = await api<Readonly<Record<string, readonly { id: number }[]>>>(
+          'GET',
+          `/${noun}?${query}`,
+        )
+        return (json[noun] ?? []).map(({ id }) => String(id))
+      }
+      const ids = await list()
+      if (ids.length > 0 || create === undefined) return ids
+      await create()
+      return list()
+    }
+
+    async function pendingApprovals(): Promise<readonly string[]> {
+      const { json } = await api<{ approvals: readonly { id: number; status: string }[] }>(
+        'GET',
+        '/approvals',
+      )
+      const pending = json.approvals.filter(({ status }) => status === 'pending')
+      return pending.map(({ id }) => String(id))
+    }
 
     async function refresh(): Promise<void> {
+      await api('PUT', '/pause', { investigations: false, repairs: false })
       await api('PUT', '/config', { interval: 3_600, dry_run: false })
-      const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories?limit=9')
+      // 409 where they are still there.
+      await postForm(base, '/config/assistants', { name: 'spare' })
+      await api('POST', '/checks', { service: 'hand', check: { type: 'memory', name: 'kept' } })
       const memory = { category: 'timing', observation: `slow ${MARKER}`, service: 'shop' }
-      if (json.memories.length < 9) await api('POST', '/memories', memory)
-      const page = await request(`${base}/alerts`)
-      alerts = [...page.text.matchAll(/\/alerts\/(\d+)\/investigate/g)].map(([, id = '']) => id)
-      if (alerts.length === 0) await deliverAlert(base, `{"alert":"${'x'.repeat(20)}"}`)
+      const muted = { service: 'hand', for: '1h', reason: 'work' }
+      const silenced = { match: { service: 'hand' }, ends_at: TOMORROW, reason: 'work' }
+      const alert = `{"alert":"${'x'.repeat(20)}"}`
       // Half of the time a session runs and can be stopped, else another one can start.
-      if (refreshed++ % 2 === 0)
-        await api('POST', '/sessions/trigger', { prompt: `look ${MARKER}` })
+      const start = () =>
+        postForm(base, '/sessions/trigger', { prompt: `look ${MARKER}`, tier: '3' })
+      if (refreshed++ % 2 === 0) await start()
       else await ended(ops)
-      const newest = await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=3')
-      sessions = newest.json.sessions.map(({ id }) => String(id))
-      memories = json.memories.map(({ id }) => String(id))
+      if ((await pendingApprovals()).length === 0) {
+        await ended(ops)
+        await start()
+        await ended(ops)
+      }
+      const { json } = await api<{ checks: readonly { id: number; name: string }[] }>(
+        'GET',
+        '/checks',
+      )
+      known = {
+        sessions: await idsOf('sessions', 'limit=3'),
+        memories: await idsOf('memories', 'limit=9', () => api('POST', '/memories', memory)),
+        alerts: await idsOf('alerts', 'limit=20', () => deliverAlert(base, alert)),
+        mutes: await idsOf('mutes', '', () => api('POST', '/mutes', muted)),
+        silences: await idsOf('silences', '', () => api('POST', '/silences', silenced)),
+        notices: await idsOf('notices', 'lasting=true'),
+        checks: json.checks.filter(({ name }) => name === 'kept').map(({ id }) => String(id)),
+        approvals: await pendingApprovals(),
+      }
     }
 
     /** One of a list as it is when the request is made. */
-    const oneOf = (list: () => readonly string[]): fc.Arbitrary<string> =>
-      fc.nat(50).map((at) => list()[at % list().length] ?? '1')
+    const oneOf = (noun: keyof typeof known): fc.Arbitrary<string> =>
+      fc.nat(50).map((at) => known[noun][at % known[noun].length] ?? '1')
+    const ids = Object.fromEntries(
+      (Object.keys(known) as (keyof typeof known)[]).map((noun) => [`${noun}/:id`, oneOf(noun)]),
+    )
     await fuzz(t, backend.name, {
       ...{ server, base, routes: ROUTES, refresh },
-      bodies: { 'POST /api/v1/webhook': Alert, 'POST /v1/chat/completions': ChatRequest },
+      bodies: {
+        ...{ ...BODIES, 'POST /api/v1/webhook': Alert, 'POST /v1/chat/completions': ChatRequest },
+        'POST /mcp/ops': await toolCalls(assistant),
+      },
       known: {
-        ...{ 'sessions/:id': oneOf(() => sessions), 'memories/:id': oneOf(() => memories) },
-        ...{ 'alerts/:id': oneOf(() => alerts), 'calls/:call': fc.constant('1') },
-        'beat/:token': fc.constant(job),
+        ...{ ...ids, 'calls/:call': fc.constant('1'), 'beat/:token': fc.constant(job) },
+        ...{ 'assistants/:name': fc.constant('spare'), _meta: fc.constant(META) },
         ...{
           model: fc.constantFrom('gatehouse', 'tier1'),
           role: fc.constantFrom('user', 'system'),
@@ -110,12 +195,18 @@ await eachBackend(
       callers: {
         key: () => ({ authorization: `Bearer ${CHAT_KEY}` }),
         nobody: () => ({}),
+        tool: (sent) => toolHeaders(assistant, sent),
         stranger: () => ({ authorization: `Bearer ${wrong}` }),
         foreign: () => ({ origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }),
       },
-      best: () => 'key',
-      faults: (path) => ({ 'application/json': path.startsWith('/v1/') ? CHAT_FAULT : FAULT }),
-      secrets: [CHAT_KEY, MODEL_KEY, wrong, job],
+      best: ({ path }) => (path === '/mcp/ops' ? 'tool' : 'key'),
+      faults: (path) => ({ 'application/json': faultOf(path) }),
+      secrets: [CHAT_KEY, MODEL_KEY, wrong, job, assistant.token],
     })
   },
 )
+
+function faultOf(path: string) {
+  if (path.startsWith('/v1/')) return CHAT_FAULT
+  return path.startsWith('/mcp/') ? Type.Union([RPC_FAULT, FAULT]) : FAULT
+}

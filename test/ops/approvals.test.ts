@@ -169,7 +169,9 @@ await t.test('the call waits, the model is told so, and the same call joins it',
       argv: ['sh', '-c', /echo/, 'sh', /ran\.txt/, 'restart'],
     },
   })
-  await notified(/^restart of shop waits for a person's approval until .*: it hangs/)
+  await notified(
+    /^restart of shop waits for a person's approval until \S+Z\. It .* Reason: it hangs/,
+  )
   t.match(await page('/waiting'), /1 operation waits for approval/)
   t.match(await page('/'), /1 operation waits for approval/)
   const shown = await page()

@@ -1,7 +1,11 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { refuseCommands, runCli } from '../helpers/cli.ts'
-import { callTool, errorOf, modern, type Endpoint } from '../helpers/mcp.ts'
+import { postForm } from '../helpers/hooks.ts'
+import { request, type Response } from '../helpers/http.ts'
+import { callTool, errorOf, modern, shownToken, type Endpoint } from '../helpers/mcp.ts'
 import { ended, inventoryFile, startOps } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret } from '../helpers/secrets.ts'
@@ -87,7 +91,10 @@ t.test(
     t.equal(await codeOf('get_session', { id: 9_999 }), 'not_found')
     t.equal(await codeOf('get_alert', { id: 9_999 }), 'not_found')
     t.equal(await codeOf('get_check_history', { id: 9_999 }), 'not_found')
-    t.equal(await codeOf('list_checks', { state: 'bad' }), 'invalid_argument')
+    t.match(errorOf(await callTool(reader, 'list_checks', { state: 'bad' })), {
+      code: 'invalid_argument',
+      message: 'state must be one of ok, warn, fail, unknown.',
+    })
     t.equal(await codeOf('list_events', { limit: 1_000 }), 'invalid_argument')
     t.equal(await codeOf('recall', { other: 1 }), 'invalid_argument')
     for (const token of ['', 'x', `${reader.token}x`]) {
@@ -114,4 +121,60 @@ t.test('the commands: what they refuse, and a revoked token stops at once', asyn
   ])
   t.match(await runCli(['assistant', 'revoke', 'reader'], { env }), { code: 0 })
   t.equal((await modern(reader, 'tools/list')).status, 401)
+})
+
+const tokenOf = (page: Response): string => shownToken(page, 'assistant-token')
+
+t.test('the page adds an assistant, shows its token once, and revokes it', async (t) => {
+  const page = await postForm(base, '/config/assistants', { name: 'tab', allow_start: 'true' })
+  t.equal(page.status, 200)
+  t.match(page.text, /^<section id="assistants"/)
+  const made = { url: `${base}/mcp/ops`, token: tokenOf(page) }
+  const shown = /id="assistant-configuration"[^>]*><code>(.*?)<\/code>/s.exec(page.text)?.[1]
+  const headers = { Authorization: `Bearer ${made.token}` }
+  t.same(JSON.parse((shown ?? '').replaceAll('&quot;', '"')), {
+    mcpServers: { 'gatehouse-ops': { type: 'http', url: made.url, headers } },
+  })
+  const again = await request(`${base}/config`)
+  t.match(again.text, /id="card-of-tab"[^]*?<dd>read and start sessions<\/dd>[^]*?<dd>never<\/dd>/)
+  t.notMatch(again.text, made.token)
+  t.same(await toolsOf(made), [...READING, 'start_session'])
+
+  const navigates = { Accept: 'text/html', 'Sec-Fetch-Site': 'same-origin' }
+  const plain = await postForm(base, '/config/assistants', { name: 'plain' }, navigates)
+  t.match(plain.text, /^<!doctype html>/, 'a page without script')
+  t.same(await toolsOf({ ...made, token: tokenOf(plain) }), READING)
+
+  const revoked = await postForm(base, '/config/assistants/tab/revoke', {})
+  t.equal(revoked.status, 200)
+  t.notMatch(revoked.text, 'id="card-of-tab"')
+  t.equal((await modern(made, 'tools/list')).status, 401)
+  const { stdout } = await runCli(['audit', '--json'], { env })
+  t.match(stdout, /assistant add[^]*tab/)
+  t.match(stdout, /assistant revoke[^]*tab/)
+})
+
+const node = promisify(execFile)
+/** A program that posts a form, and prints the status. */
+const POSTS = `fetch(process.argv[1], { method: 'POST', body: new URLSearchParams({ name: 'own' }) })
+  .then((answer) => answer.text().then((text) => console.log(answer.status, text)))`
+
+t.test('the page refuses other names, other origins and processes of sessions', async (t) => {
+  const add = (name: string, headers = {}) =>
+    postForm(base, '/config/assistants', { name }, headers)
+  const before = (await runCli(['assistant', 'list', '--json'], { env })).stdout
+  for (const name of ['', 'UPPER', '-x', 'a b', 'a/b', 'a'.repeat(65), '<b>']) {
+    const refused = await add(name)
+    t.equal(refused.status, 400, name)
+    t.match(refused.text, /must/, 'it says what is expected')
+  }
+  t.match(await add('starter'), { status: 409, text: /there is an assistant .+starter.+ already/ })
+  t.equal((await add('x', { Origin: 'https://evil.example' })).status, 403)
+  t.equal((await postForm(base, '/config/assistants/nobody/revoke', {})).status, 404)
+  const marked = { env: { STARTED_BY_GATEHOUSE: 'f00d' } }
+  for (const path of ['/config/assistants', '/config/assistants/starter/revoke']) {
+    const { stdout } = await node(process.execPath, ['-e', POSTS, base + path], marked)
+    t.match(stdout, /^403 [^]*A program that a session or an operation has started/, path)
+  }
+  t.equal((await runCli(['assistant', 'list', '--json'], { env })).stdout, before)
 })

@@ -209,7 +209,7 @@ await t.test('the page, without script', async (t: Test) => {
     /service=shop alertname=Disk\*[\s\S]*silenced now[\s\S]*End now/,
   )
   for (const [more, text] of [
-    [{ match: 'shop' }, 'lines such as service=shop'],
+    [{ match: 'shop' }, 'each line, such as service=shop'],
     [{ match: '' }, 'must name 1 to 10 labels'],
     [{ for: '' }, 'for or ends_at must be given'],
     [{ ends_at: later() }, 'not both'],
@@ -240,7 +240,11 @@ await t.test('the command, and who changed what', async (t) => {
   t.same(JSON.parse((await run('list', '--json')).stdout), [made])
   for (const [words, code, text] of [
     [['add', '--for', '2h', '--reason', 'r'], 2, '--match is required'],
-    [['add', '--match', 'shop', '--for', '2h', '--reason', 'r'], 2, '--match must have lines'],
+    [
+      ['add', '--match', 'shop', '--for', '2h', '--reason', 'r'],
+      2,
+      '--match must have a label with its value in each line, such as service=shop',
+    ],
     [['add', '--match', 'a=b', '--reason', 'r'], 2, '--for or --ends-at must be given'],
     [['add', '--match', 'a=b', '--for', '2h'], 2, '--reason is required'],
     [['remove', '999'], 1, 'silence not found'],

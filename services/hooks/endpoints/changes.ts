@@ -53,11 +53,3 @@ export async function revokeEndpoint(tools: ChangeTools, name: string): Promise<
     await replayQueries.cancelReplayJobs(tx, { destination: null, token_hash })
   })
 }
-
-/** JSON for clients that read `mcpServers`, as most do. */
-export function clientConfiguration(baseUrl: string, name: string, token: string) {
-  const url = `${baseUrl}/mcp/${name}`
-  const headers = { Authorization: `Bearer ${token}` }
-  const mcpServers = { [`gatehouse-${name}`]: { type: 'http', url, headers } }
-  return JSON.stringify({ mcpServers }, null, 2)
-}

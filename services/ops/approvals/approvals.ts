@@ -81,8 +81,9 @@ export async function askApproval(
   const { id, expires_at } = approval
   const until = `until ${expires_at.toISOString()}`
   const message =
-    `${nameOfApproval(approval)} waits for a person's approval ${until}: ${reason}\n` +
-    `It would run ${command}. Decide on the page /approvals, or by gatehouse approve ${id}.`
+    `${nameOfApproval(approval)} waits for a person's approval ${until}. ` +
+    `It would run ${command}. Decide on the page /approvals, or by gatehouse approve ${id}. ` +
+    `Reason: ${reason}`
   const event = { session, service, level: 'warning', message: redact(message), now } as const
   await beginNotice(tx, event, keyOf(approval), { path: '/approvals' })
   const subject = nameOfApproval(approval)

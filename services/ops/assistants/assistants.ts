@@ -1,6 +1,8 @@
+import Type from 'typebox'
 import { assistantQueries as q, type Assistant } from '../../../db/ops/assistants.ts'
 import { badRequest, Fault, notFound } from '../../../kernel/fault.ts'
 import { hashToken, type RandomBytes } from '../../../kernel/tokens.ts'
+import { field, withDefault } from '../../../kernel/validate.ts'
 import { makeChange, type ChangeTools } from '../../audit.ts'
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
@@ -8,6 +10,12 @@ const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 export const MAX_ASSISTANTS = 100
 const WRONG_NAME =
   'the name must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit'
+
+/** What the form of a new assistant sends. */
+export const AssistantForm = Type.Object({
+  name: field(Type.String(), 'must be given'),
+  allow_start: withDefault(Type.Boolean(), false),
+})
 
 /**
  * Lets a person's own assistant call `/mcp/ops`. Its token is returned once: only its hash is
@@ -25,7 +33,9 @@ export async function addAssistant(
   await makeChange(tools, note, async (tx) => {
     if ((await q.addAssistant(tx, row)) !== undefined) return
     const problem = `there is an assistant "${name}" already, or there are ${MAX_ASSISTANTS}`
-    throw new Fault(409, 'CONFLICT', `${problem}; choose another name or revoke one first`)
+    throw new Fault(409, 'CONFLICT', `${problem}; choose another name or revoke one first`, {
+      field: 'name',
+    })
   })
   return token
 }
