@@ -13,7 +13,13 @@ export const openService: OpenService = async (context) => {
   const { db, config, version, addresses } = context
   const baseUrl = () => config.current.LINKS_BASE_URL ?? addresses().get('links') ?? ''
   const ownHosts = hostsOfLinks(config, addresses)
-  const links = await openLinks({ ...context, clock: systemClock, random: randomBytes, ownHosts })
+  const links = await openLinks({
+    ...context,
+    clock: systemClock,
+    random: randomBytes,
+    ownHosts,
+    stats: () => config.current.LINKS_STATS,
+  })
   const app: LinksRoutes = {
     links,
     version,

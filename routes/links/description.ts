@@ -9,6 +9,7 @@ import { User } from '../../db/links/users.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { STATUS } from '../../services/links/faults.ts'
 import { CreatedToken, NewToken } from '../../services/links/tokens/changes.ts'
+import { Stats } from '../../services/links/stats.ts'
 import { LinkCreation, LinkUpdate } from '../../services/links/links/input.ts'
 import { changeList, deletedList, linkList, tagList, userList } from './lists/paging.ts'
 
@@ -66,6 +67,7 @@ export function describeApi(
       LinkPage: linkList.returns.schema,
       Change,
       ChangePage: changeList.returns.schema,
+      Stats,
       DeletedLink,
       DeletedLinkPage: deletedList.returns.schema,
       Owner,

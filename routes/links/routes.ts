@@ -20,6 +20,7 @@ import { searchEndpoints } from './opensearch.ts'
 import { linkFormEndpoints } from './links/form.ts'
 import { linkEndpoints } from './links/links.ts'
 import { memberEndpoints } from './members.ts'
+import { statsEndpoints } from './stats.ts'
 import { tagEndpoints } from './tags.ts'
 import { tokenEndpoints } from './tokens.ts'
 import { userEndpoints } from './users.ts'
@@ -61,6 +62,7 @@ const ENDPOINTS = [
   ...linkFormEndpoints,
   ...historyEndpoints,
   ...deletedEndpoints,
+  ...statsEndpoints,
   ...memberEndpoints,
   ...tagEndpoints,
   configEndpoint,

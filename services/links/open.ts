@@ -4,7 +4,7 @@ import type { LinkParts } from './links/links.ts'
 import { startRetention } from './retention.ts'
 import { openTargetCache } from './visits/target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users/users.ts'
-import { address, baseUrl, pattern, type Variables } from '../../kernel/variables.ts'
+import { address, baseUrl, oneOf, pattern, type Variables } from '../../kernel/variables.ts'
 
 /** What the links service needs. */
 export type LinksOptions = Omit<LinkParts, 'forget'> & ClicksOptions
@@ -45,4 +45,5 @@ export const linksVariables = {
     counts: 'at once',
     read: (text) => pattern('', HOST_NAME).read(text).toLowerCase(),
   },
+  LINKS_STATS: { ...oneOf('full', 'totals'), counts: 'at once', default: 'full' },
 } satisfies Variables

@@ -17,6 +17,21 @@ with old as (
 )
 select count(*)::integer as removed from removed;
 
+-- name: pruneSources
+-- Removes at most :limit rows of days before :before (such as 2026-01-31).
+with old as (
+  select link_id, day
+    from links.click_sources
+   where day < :before::text::date
+   order by day
+   limit :limit
+), removed as (
+  delete from links.click_sources
+   where (link_id, day) in (select link_id, day from old)
+  returning link_id
+)
+select count(*)::integer as removed from removed;
+
 -- name: pruneDeleted
 -- Removes at most :limit links that were deleted before :before. They can't be restored any more.
 with old as (

@@ -3,10 +3,9 @@ import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import type { End } from '../../../services/links/links/lifecycle.ts'
 import { postForm, submit } from '../../form.ts'
-import { copyBox, facts, namedRows, rowLink, section, tableRow, timeTag } from '../../parts.ts'
+import { copyBox, facts, rowLink, tableRow, timeTag } from '../../parts.ts'
 import { linkMembers, type MembersView } from '../members.ts'
-import type { DayClicks } from '../../../db/links/visits.ts'
-import { barChart } from '../../chart.ts'
+import { statsPanel, type LinkStats } from '../stats/stats.ts'
 
 /** How short links are written: for people with the keyword, and as addresses. */
 export interface ShortLinks {
@@ -85,10 +84,10 @@ export function tagList(tags: readonly string[]): readonly Html[] {
   return tags.map((tag) => html`<a class="tag" href="/-/tags/${tag}">#${tag}</a>`)
 }
 
-/** `/-/links/{id}`, with the clicks of the last days, oldest first. */
+/** `/-/links/{id}`; its statistics are for those who may change it. */
 export function linkPage(
   members: MembersView,
-  clicks: readonly DayClicks[],
+  stats: LinkStats | undefined,
   end: End | undefined,
   short: ShortLinks,
 ): Page {
@@ -125,7 +124,7 @@ export function linkPage(
       })}
       ${description !== '' && html`<p class="description"><bdi>${description}</bdi></p>`}
     </section>
-    ${clickChart(clicks)} ${linkMembers(members)}`
+    ${stats && statsPanel(stats)} ${linkMembers(members)}`
   return { title: slug, section: 'links', body }
 }
 
@@ -173,47 +172,4 @@ export function deletePage({ id, slug, url }: Link, days: number, short: ShortLi
       )}
     </section>`
   return { title: `Delete ${slug}`, section: 'links', body }
-}
-
-/** From the ground up; with the words of the legend, for many and for one. */
-const KINDS = [
-  ['human', 'people', 'person'],
-  ['bot', 'programs', 'program'],
-  ['preview', 'previews', 'preview'],
-] as const
-
-/** The visits of the last days as bars, and as a table for people who don't see bars. */
-function clickChart(days: readonly DayClicks[]): Html {
-  const bars = days.map((clicks) => ({
-    label: clicks.day,
-    parts: KINDS.map(([kind]) => ({ kind, value: clicks[kind] })),
-  }))
-  const clicked = days.filter(({ total }) => total > 0)
-  const content = html`${barChart(summary(days), bars, { height: 60, kind: 'clicks' })}
-    <ul class="legend">
-      ${KINDS.map(([kind, many, one]) => {
-        const count = days.reduce((sum, clicks) => sum + clicks[kind], 0)
-        return html`<li>
-          <span class="swatch ${kind}"></span>${count} ${count === 1 ? one : many}
-        </li>`
-      })}
-    </ul>
-    ${clicked.length > 0 && table(clicked)}`
-  return section('clicks-title', html`Clicks in ${days.length} days`, content, { class: 'panel' })
-}
-
-function summary(days: readonly DayClicks[]): string {
-  const all = days.reduce((sum, { total }) => sum + total, 0)
-  if (all === 0) return `No clicks in ${days.length} days`
-  const best = days.reduce((most, day) => (day.total > most.total ? day : most))
-  return `Clicks by day: ${all} in all, at most ${best.total} on ${best.day}`
-}
-
-function table(days: readonly DayClicks[]): Html {
-  const heads = ['Day (UTC)', ...KINDS.map(([, label]) => label)]
-  const rows = days.map((clicks) => [clicks.day, ...KINDS.map(([kind]) => clicks[kind])])
-  return html`<details>
-    <summary>Clicks by day as a table</summary>
-    ${namedRows('Clicks by day (UTC)', heads, rows, 'days')}
-  </details>`
 }
