@@ -9,25 +9,34 @@ import { linksSeed } from './helpers/visits.ts'
 
 const LINKS = 20
 const DAYS = 1_096
-const HOSTS = 50
 const ROUNDS = 100
 const WARM_UP = 10
 const MAX_MS = 20
 
-/** Three years of visits, from 50 hosts and with 15 kinds of clients on each day. */
+/** Sources of a day or month that is so many days ago: so many hosts, and 15 kinds of clients. */
+function sources(days: string, hosts: number): string {
+  return `insert into links.click_sources (link_id, day, referrers, clients)
+   select id, d.day, r.counts, c.counts
+     from (${days}) d
+    cross join links.links
+    cross join lateral (select jsonb_object_agg('host-' || h || '.example.com', h * 7) as counts
+                          from generate_series(1, ${hosts}) h) r
+    cross join lateral (select jsonb_object_agg('client ' || h, h * 7) as counts
+                          from generate_series(1, 15) h) c
+       on conflict do nothing`
+}
+
+/** Three years of visits as retention leaves them: days, and months with as many hosts as one may have. */
 const SEED = [
   `insert into links.clicks (link_id, day, kind, clicks)
-   select id, (now() at time zone 'UTC')::date - n, kind, 1000
+   select id, current_date - n, kind, 1000
      from generate_series(0, ${DAYS - 1}) n cross join links.links
     cross join (values ('human'), ('bot'), ('preview')) k (kind)`,
-  `insert into links.click_sources (link_id, day, referrers, clients)
-   select id, (now() at time zone 'UTC')::date - n, r.counts, c.counts
-     from generate_series(0, ${DAYS - 1}) n
-    cross join links.links
-    cross join lateral (select jsonb_object_agg('host-' || h || '.example.com', 1 + h * n % 100) as counts
-                          from generate_series(1, ${HOSTS}) h) r
-    cross join lateral (select jsonb_object_agg('client ' || h, 1 + h * n % 100) as counts
-                          from generate_series(1, 15) h) c`,
+  sources('select current_date - n as day from generate_series(0, 29) n', 50),
+  sources(
+    `select (date_trunc('month', now()) - n * interval '1 month')::date as day from generate_series(1, 36) n`,
+    200,
+  ),
   'vacuum analyze',
 ]
 

@@ -4,7 +4,13 @@ import type { Log } from '../../kernel/log.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { RESTORE_DAYS } from './deleted.ts'
-import { dayText, firstKeptDay, type StatsLevel } from './visits/clicks.ts'
+import {
+  dayText,
+  firstClickDay,
+  firstKeptDay,
+  firstKeptMonth,
+  type StatsLevel,
+} from './visits/clicks.ts'
 
 export interface RetentionOptions {
   db: Database
@@ -17,6 +23,8 @@ export interface RetentionOptions {
 const MAX_CHANGES = 50
 /** How long the others are kept. */
 const CHANGE_DAYS = 90
+/** Hosts of referrers that a month of a link keeps. */
+const MAX_MONTH_HOSTS = 200
 const DAY_MS = 24 * 3_600_000
 /** Before all others. */
 const NO_LINK = '00000000-0000-0000-0000-000000000000'
@@ -32,6 +40,7 @@ export function startRetention({ db, clock, log, stats }: RetentionOptions) {
     const now = steadyNow()
     const clicks = await inBatches(() => pruneClicks(db, now))
     const sources = await inBatches(() => pruneSources(db, now, stats()))
+    await inBatches(() => mergeSources(db, now))
     const changes = await pruneChanges(db, now, inBatches)
     const deleted = await inBatches(() => pruneDeleted(db, now))
     const removed = { clicks, sources, changes, deleted }
@@ -55,11 +64,17 @@ function pruneClicks(db: Database, now: Date): Promise<number> {
 }
 
 function pruneSources(db: Database, now: Date, stats: StatsLevel): Promise<number> {
-  const before = stats === 'full' ? firstKeptDay(now) : dayText(now.getTime() + DAY_MS)
+  const before = stats === 'full' ? firstKeptMonth(now) : dayText(now.getTime() + DAY_MS)
   return alone(
     db,
     async (tx) => (await q.pruneSources(tx, { before, limit: PRUNE_BATCH })).removed,
   )
+}
+
+/** Days that no page shows by themselves become months: three years are summed in time. */
+function mergeSources(db: Database, now: Date): Promise<number> {
+  const old = { before: firstClickDay(now), hosts: MAX_MONTH_HOSTS, limit: PRUNE_BATCH }
+  return alone(db, async (tx) => (await q.mergeSources(tx, old)).removed)
 }
 
 function pruneDeleted(db: Database, now: Date): Promise<number> {

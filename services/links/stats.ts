@@ -6,7 +6,7 @@ import { notFound } from '../../kernel/fault.ts'
 import {
   CLICK_DAYS,
   firstClickDay,
-  firstKeptDay,
+  firstKeptMonth,
   KEPT_DAYS,
   type StatsLevel,
 } from './visits/clicks.ts'
@@ -52,7 +52,7 @@ export async function statsOf(tools: StatsTools, link: string, now: Date): Promi
   const [totals, days, { referrers, clients }] = await Promise.all([
     q.findTotals(db, { link }),
     q.listVisitDays(db, { link, limit: KEPT_DAYS }),
-    sourcesSince(tools, link, firstKeptDay(now)),
+    sourcesSince(tools, link, firstKeptMonth(now)),
   ])
   if (totals === undefined) throw notFound('no link has this id')
   const { total, last_visit, ...by_kind } = totals

@@ -21,11 +21,12 @@ select id, (now() at time zone 'UTC')::date - n, kind, 5
   from links.links
  cross join (select generate_series(0, 28) union all select generate_series(1095, 1106)) d (n)
  cross join (values ('human'), ('bot')) k (kind)`
+/** Of the same days; months are removed as a whole. */
 const SOURCES = `
 insert into links.click_sources (link_id, day, referrers, clients)
 select id, (now() at time zone 'UTC')::date - n, '{"direct": 10}', '{"curl": 10}'
   from links.links
- cross join (select generate_series(0, 28) union all select generate_series(1095, 1106)) d (n)`
+ cross join (select generate_series(0, 28) union all values (1095) union all select generate_series(1127, 1137)) d (n)`
 const SUMS = "update links.links set clicks = 410 where slug <> 'never'"
 
 /** So many changes of a link, one a minute, the newest so many days ago. */
@@ -43,7 +44,10 @@ async function stored({ env }: LinksServer) {
     url,
     `select count(distinct day)::int as days, count(*)::int as rows,
             min(day) = (now() at time zone 'UTC')::date - 1095 as "from the first day kept",
-            (select count(*)::int from links.click_sources) as sources
+            (select sum((referrers ->> 'direct')::int)::int from links.click_sources) as sources,
+            (select count(*)::int from links.click_sources
+              where day < (now() at time zone 'UTC')::date - 29
+                and extract(day from day) <> 1) as "days that are no months"
        from links.clicks`,
   )
   const changes = await run(
@@ -91,7 +95,13 @@ await onPostgres(t, 'what is old is removed, and sums stay', async (t: Test) => 
     changes: 1_250,
   })
   t.same(await stored(links), {
-    clicks: { days: 30, rows: 24 * 30 * 2, 'from the first day kept': true, sources: 24 * 30 },
+    clicks: {
+      days: 30,
+      rows: 24 * 30 * 2,
+      'from the first day kept': true,
+      sources: 24 * 30 * 10,
+      'days that are no months': 0,
+    },
     changes: ['busy 50', 'calm 40', 'lately 80'],
   })
 

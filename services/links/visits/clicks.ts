@@ -158,6 +158,11 @@ export function firstKeptDay(now: Date): string {
   return dayText(now.getTime() - (KEPT_DAYS - 1) * DAY_MS)
 }
 
+/** The first day of the months of which hosts and kinds of clients are kept. */
+export function firstKeptMonth(now: Date): string {
+  return `${firstKeptDay(now).slice(0, 7)}-01`
+}
+
 export function dayText(time: number): string {
   return new Date(time).toISOString().slice(0, 10)
 }
