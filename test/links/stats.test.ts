@@ -32,8 +32,10 @@ async function statsWith({ api }: Caller, id: string, visits: number): Promise<S
   return until(async () => {
     const { status, json } = await api<Stats>('GET', `/links/${id}/stats`)
     if (status !== 200) throw new Error(`stats answered ${status}`)
-    const counted = json.clients.reduce((sum, client) => sum + client.visits, 0)
-    return json.total === visits && counted === visits && json
+    const sums = [json.clients, json.referrers].map((rows) =>
+      rows.reduce((sum, row) => sum + row.visits, 0),
+    )
+    return [json.total, ...sums].every((sum) => sum === visits) && json
   }, `${visits} visits`)
 }
 

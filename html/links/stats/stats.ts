@@ -77,5 +77,5 @@ function sourceTable(title: string, sources: readonly Source[]): Html | false {
   const shown = named.reduce((sum, { visits }) => sum + visits, 0)
   const others = all > shown ? [{ name: 'other', visits: all - shown }] : []
   const rows = [...named, ...others].map(({ name, visits }) => [html`<bdi>${name}</bdi>`, visits])
-  return html`<div>${namedRows(title, [title, 'Visits'], rows)}</div>`
+  return html`<div>${namedRows(title, [title, 'Visits'], rows, 'counts')}</div>`
 }
