@@ -11,6 +11,7 @@ import { growth } from './growth.ts'
 import { executable } from './executable.ts'
 import { ingest } from './ingest.ts'
 import { linkLists } from './link-lists.ts'
+import { linkStats } from './link-stats.ts'
 import { logPages } from './log-pages.ts'
 import { mcp } from './mcp.ts'
 import { memory } from './memory.ts'
@@ -34,6 +35,7 @@ const PARTS: readonly Part[] = [
   redirects,
   names,
   linkLists,
+  linkStats,
   opsHealth,
   checks,
   flood,

@@ -18,6 +18,7 @@ export const openService: OpenService = async (context) => {
     ...{ ...context, clock: systemClock, random: randomBytes, ownHosts, head, get },
     checkInterval: config.current.LINKS_CHECK,
     hosts: () => config.current.LINKS_CHECK_HOSTS,
+    stats: () => config.current.LINKS_STATS,
   })
   const app: LinksRoutes = {
     links,

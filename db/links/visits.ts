@@ -16,20 +16,16 @@ export type Target = Type.Static<typeof Target>
 export const ClickKind = Type.Enum(['human', 'bot', 'preview'])
 export type ClickKind = Type.Static<typeof ClickKind>
 
-/** The clicks of a day (UTC): in all, and by kind. */
-export const DayClicks = Type.Object({
-  day: Type.String({ format: 'date' }),
-  total: Type.Integer(),
-  human: Type.Integer(),
-  bot: Type.Integer(),
-  preview: Type.Integer(),
-})
-export type DayClicks = Type.Static<typeof DayClicks>
-
 export const visitQueries = sqlFile('sql/links/visits.sql', {
   findTargets: many(Target, { slugs: 'jsonb', limit: 'int8' }),
   mayVisit: one(Type.Object({ may: Type.Boolean() }), { link: 'uuid', user: 'uuid' }),
   saveClicks: exec({ writer: 'uuid', batch: 'int8', at: 'timestamptz', clicks: 'jsonb' }),
+  saveSources: exec({
+    writer: 'uuid',
+    batch: 'int8',
+    at: 'timestamptz',
+    sources: 'jsonb',
+    hosts: 'int4',
+  }),
   forgetClickWriters: exec({ before: 'timestamptz' }),
-  listClicks: many(DayClicks, { link: 'uuid', since: 'text', days: 'int8' }),
 })

@@ -52,10 +52,11 @@ export function partView(title: string, content: Html): View {
 }
 
 /** The way between the pages of admins. */
-export function adminTabs(current: 'users' | 'links' | 'missing' | 'audit'): Html {
+export function adminTabs(current: 'users' | 'links' | 'usage' | 'missing' | 'audit'): Html {
   return html`<nav class="tabs" aria-label="Admin">
     <a href="/-/admin/users" ${current === 'users' && html`aria-current="page"`}>Users</a>
     <a href="/-/admin/links" ${current === 'links' && html`aria-current="page"`}>Links</a>
+    <a href="/-/admin/usage" ${current === 'usage' && html`aria-current="page"`}>Usage</a>
     <a href="/-/admin/missing" ${current === 'missing' && html`aria-current="page"`}>Missing</a>
     <a href="/-/admin/audit" ${current === 'audit' && html`aria-current="page"`}>Audit</a>
   </nav>`

@@ -52,8 +52,11 @@ export function linksListView(view: LinksView): View {
   const above = html`<div class="title-line">
       <h1>${title}</h1>
       <p class="actions">
-        ${among === 'mine' && html`<a href="/-/health">Health</a>`}
-        ${among === 'mine' && html`<a href="/-/deleted">Deleted links</a>`}
+        ${
+          among === 'mine' &&
+          html`<a href="/-/usage">Usage</a> <a href="/-/health">Health</a>
+            <a href="/-/deleted">Deleted links</a>`
+        }
         <a href="/-/new">New link</a>
       </p>
     </div>

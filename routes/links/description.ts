@@ -11,6 +11,7 @@ import { User } from '../../db/links/users.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { STATUS } from '../../services/links/faults.ts'
 import { CreatedToken, NewToken } from '../../services/links/tokens/changes.ts'
+import { Stats } from '../../services/links/stats.ts'
 import { LinkCreation, LinkUpdate } from '../../services/links/links/input.ts'
 import {
   changeList,
@@ -76,6 +77,7 @@ export function describeApi(
       LinkPage: linkList.returns.schema,
       Change,
       ChangePage: changeList.returns.schema,
+      Stats,
       DeletedLink,
       DeletedLinkPage: deletedList.returns.schema,
       Health,

@@ -22,6 +22,7 @@ import { linkFormEndpoints } from './links/form.ts'
 import { linkEndpoints } from './links/links.ts'
 import { memberEndpoints, ownerEndpoints } from './members.ts'
 import { missingEndpoints } from './missing.ts'
+import { statsEndpoints } from './stats.ts'
 import { tagEndpoints } from './tags.ts'
 import { tokenEndpoints } from './tokens.ts'
 import { userEndpoints } from './users.ts'
@@ -64,6 +65,7 @@ const ENDPOINTS = [
   ...historyEndpoints,
   ...deletedEndpoints,
   ...healthEndpoints,
+  ...statsEndpoints,
   ...memberEndpoints,
   ...ownerEndpoints,
   ...tagEndpoints,

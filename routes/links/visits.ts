@@ -1,7 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { linkQueries } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
-import { visitQueries, type ClickKind } from '../../db/links/visits.ts'
+import { visitQueries } from '../../db/links/visits.ts'
 import { primaryOwner } from '../../html/links/links/links.ts'
 import { gonePage, type GoneDetails } from '../../html/links/visits/gone.ts'
 import { previewPage, type LinkDetails } from '../../html/links/visits/preview.ts'
@@ -27,13 +26,6 @@ import { faultPage, faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts
 import { framed, shortLinks, type LinksRoutes } from './kit.ts'
 
 const NOINDEX = { 'x-robots-tag': 'noindex' }
-
-/** User agents of programs, also of those that fetch a link to show a preview. */
-const BOTS = [
-  /(?<!cu)bot\b|crawl|spider|slurp|preview|externalhit|linkexpanding|embed|fetch|curl|wget/i,
-  /python|ruby|php|^node|undici|go-http|httpclient|java\/|okhttp|axios|whatsapp/i,
-  /headless|monitor|uptime|scan/i,
-]
 
 const REDIRECT = { 'cache-control': 'no-store', ...NOINDEX }
 
@@ -110,7 +102,9 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
     if (hasEnded) return replyGone(visit, link, visitor)
     ended.previewed()
     // With a query, the page shows an example that was typed; opening it was counted before.
-    if (context.search === '') count(visit, link, 'preview')
+    if (context.search === '' && isCounted(context)) {
+      app.links.clicks.count(link.id, 'preview', context.receivedAt)
+    }
     const sent = queryOf(context)
     const example = exampleOf(link, (name) => sent.get(name))
     const details = await detailsOf(visit, link, visitor)
@@ -187,14 +181,16 @@ function redirect(visit: Visit, link: KnownLink, more: FurtherPath) {
     return faultReply(app, LOCATION_TOO_LONG, context, null)
   }
   ended.redirected()
-  if (context.method === 'GET') countVisit(link)
-  count(visit, link, clickKind(context.headers))
+  if (isCounted(context)) {
+    countVisit(link)
+    app.links.clicks.countVisit(link.id, context.headers, context.receivedAt)
+  }
   return { status: 302, headers: { ...REDIRECT, location }, body: null }
 }
 
 /** HEAD is never counted. */
-function count({ app, context }: Visit, { id }: KnownLink, kind: ClickKind) {
-  if (context.method === 'GET') app.links.clicks.count(id, kind, context.receivedAt)
+function isCounted({ method }: Context) {
+  return method === 'GET'
 }
 
 /**
@@ -247,14 +243,4 @@ function refuseVisit({ app, context }: Visit, { status, code, message }: Fault, 
 
 function wantsJson({ headers }: Context) {
   return (headers.accept ?? '').includes('application/json')
-}
-
-/**
- * Whether a person follows a link, or a program. A browser that loads ahead counts as a program.
- */
-function clickKind(headers: IncomingHttpHeaders) {
-  const agent = headers['user-agent']
-  if (!agent || BOTS.some((bot) => bot.test(agent))) return 'bot'
-  const purpose = headers['sec-purpose'] ?? headers['purpose']
-  return purpose === undefined ? 'human' : 'bot'
 }

@@ -53,4 +53,5 @@ export const linksVariables = {
   },
   LINKS_CHECK: { ...oneOf('daily', 'weekly'), counts: 'from the next start' },
   LINKS_CHECK_HOSTS: { form: HOSTS_FORM, counts: 'at once', read: parseHosts },
+  LINKS_STATS: { ...oneOf('full', 'totals'), counts: 'at once', default: 'full' },
 } satisfies Variables

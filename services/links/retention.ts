@@ -4,35 +4,47 @@ import type { Log } from '../../kernel/log.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { RESTORE_DAYS } from './deleted.ts'
-import { firstClickDay } from './visits/clicks.ts'
+import {
+  dayText,
+  firstClickDay,
+  firstKeptDay,
+  firstKeptMonth,
+  type StatsLevel,
+} from './visits/clicks.ts'
 
 export interface RetentionOptions {
   db: Database
   clock: Clock
   log: Log
+  stats: () => StatsLevel
 }
 
 /** How many changes of a link are kept, however old they are; its page shows as many. */
 const MAX_CHANGES = 50
 /** How long the others are kept. */
 const CHANGE_DAYS = 90
+/** Hosts of referrers that a month of a link keeps. */
+const MAX_MONTH_HOSTS = 200
 const DAY_MS = 24 * 3_600_000
 /** Before all others. */
 const NO_LINK = '00000000-0000-0000-0000-000000000000'
 
 /**
- * Removes clicks of days that no page shows, old changes of links that changed often, and deleted
- * links that can't be restored any more.
+ * Removes clicks of old days, old changes of links that changed often, and deleted links that can't
+ * be restored any more. Where only totals are wanted, what visits came from is removed altogether.
  */
-export function startRetention({ db, clock, log }: RetentionOptions) {
+export function startRetention({ db, clock, log, stats }: RetentionOptions) {
   const steadyNow = openSteadyTime(clock)
 
   async function run(inBatches: InBatches) {
     const now = steadyNow()
     const clicks = await inBatches(() => pruneClicks(db, now))
+    const sources = await inBatches(() => pruneSources(db, now, stats()))
+    await inBatches(() => mergeSources(db, now))
     const changes = await pruneChanges(db, now, inBatches)
     const deleted = await inBatches(() => pruneDeleted(db, now))
-    if (clicks + changes + deleted > 0) log.info('pruned', { clicks, changes, deleted })
+    const removed = { clicks, sources, changes, deleted }
+    if (Object.values(removed).some((rows) => rows > 0)) log.info('pruned', removed)
   }
 
   return startPruning(clock, log, run)
@@ -47,8 +59,22 @@ function alone(db: Database, batch: (tx: Executor) => Promise<number>): Promise<
 }
 
 function pruneClicks(db: Database, now: Date): Promise<number> {
-  const old = { before: firstClickDay(now), limit: PRUNE_BATCH }
+  const old = { before: firstKeptDay(now), limit: PRUNE_BATCH }
   return alone(db, async (tx) => (await q.pruneClicks(tx, old)).removed)
+}
+
+function pruneSources(db: Database, now: Date, stats: StatsLevel): Promise<number> {
+  const before = stats === 'full' ? firstKeptMonth(now) : dayText(now.getTime() + DAY_MS)
+  return alone(
+    db,
+    async (tx) => (await q.pruneSources(tx, { before, limit: PRUNE_BATCH })).removed,
+  )
+}
+
+/** Days that no page shows by themselves become months: three years are summed in time. */
+function mergeSources(db: Database, now: Date): Promise<number> {
+  const old = { before: firstClickDay(now), hosts: MAX_MONTH_HOSTS, limit: PRUNE_BATCH }
+  return alone(db, async (tx) => (await q.mergeSources(tx, old)).removed)
 }
 
 function pruneDeleted(db: Database, now: Date): Promise<number> {

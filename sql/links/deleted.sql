@@ -1,13 +1,15 @@
 -- name: moveLink
 -- Deletes a link and keeps its rows to be restored, with the newest :changes of its changes. The counters of its tags stay.
 with kept as (
-  insert into links.deleted_links (id, slug, deleted_at, deleted_by, link, shares, tags, changes, clicks)
+  insert into links.deleted_links (id, slug, deleted_at, deleted_by, link, shares, tags, changes, clicks,
+                                   sources)
   select l.id, l.slug, :at, :actor, to_jsonb(l),
          (select coalesce(jsonb_agg(to_jsonb(s)), '[]') from links.link_shares s where s.slug = l.slug),
          (select coalesce(jsonb_agg(t.tag), '[]') from links.link_tags t where t.slug = l.slug),
          (select coalesce(jsonb_agg(to_jsonb(c)), '[]')
             from (select * from links.changes where link_id = l.id order by id desc limit :changes) c),
-         (select coalesce(jsonb_agg(to_jsonb(c)), '[]') from links.clicks c where c.link_id = l.id)
+         (select coalesce(jsonb_agg(to_jsonb(c)), '[]') from links.clicks c where c.link_id = l.id),
+         (select coalesce(jsonb_agg(to_jsonb(s)), '[]') from links.click_sources s where s.link_id = l.id)
     from links.links l
    where l.id = :id
   returning deletion, slug
@@ -32,14 +34,14 @@ select d.deletion, d.slug, d.link ->> 'url' as url, (d.link ->> 'append_path')::
 -- name: restoreLink
 -- Puts a deleted link back, with all of its rows. Empty when another link has its slug.
 with deleted as (
-  select deletion, link, shares, tags, changes, clicks
+  select deletion, link, shares, tags, changes, clicks, sources
     from links.deleted_links
    where deletion = :deletion
 ), restored as (
   insert into links.links (slug, id, url, title, description, visibility, append_path, expires_at, max_visits, archived,
-                           is_checked, created_at, updated_at, clicks)
+                           is_checked, created_at, updated_at, clicks, clicked_at)
   select l.slug, l.id, l.url, l.title, l.description, l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived,
-         l.is_checked, l.created_at, l.updated_at, l.clicks
+         l.is_checked, l.created_at, l.updated_at, l.clicks, l.clicked_at
     from deleted d
    cross join lateral jsonb_populate_record(null::links.links, d.link) l
   on conflict (slug) do nothing
@@ -74,6 +76,12 @@ with deleted as (
     from restored
    cross join deleted d
    cross join lateral jsonb_populate_recordset(null::links.clicks, d.clicks) c
+), came as (
+  insert into links.click_sources (link_id, day, referrers, clients)
+  select s.link_id, s.day, s.referrers, s.clients
+    from restored
+   cross join deleted d
+   cross join lateral jsonb_populate_recordset(null::links.click_sources, d.sources) s
 ), moved as (
   delete from links.deleted_links
    where deletion = :deletion

@@ -17,6 +17,57 @@ with old as (
 )
 select count(*)::integer as removed from removed;
 
+-- name: pruneSources
+-- Removes at most :limit rows of days before :before (such as 2026-01-31).
+with old as (
+  select link_id, day
+    from links.click_sources
+   where day < :before::text::date
+   order by day
+   limit :limit
+), removed as (
+  delete from links.click_sources
+   where (link_id, day) in (select link_id, day from old)
+  returning link_id
+)
+select count(*)::integer as removed from removed;
+
+-- name: mergeSources
+-- Merges at most :limit rows of days before :before into the rows of the first days of their months, one day of each link and
+-- month at a time. A month keeps :hosts hosts. Links are locked first, so that nobody deletes them meanwhile.
+with due as (
+  select link_id, day
+    from links.click_sources
+   where day < :before::text::date
+     and extract(day from day) <> 1
+   order by day
+   limit :limit
+), old as (
+  select link_id, max(day) as day
+    from due
+   group by link_id, date_trunc('month', day)
+), known as materialized (
+  select l.id
+    from (select distinct link_id from old order by link_id) o
+   cross join lateral (select id from links.links where id = o.link_id for key share) l
+), removed as (
+  delete from links.click_sources s
+   using old
+    join known k on k.id = old.link_id
+   where s.link_id = old.link_id
+     and s.day = old.day
+  returning s.link_id, s.day, s.referrers, s.clients
+), merged as (
+  insert into links.click_sources (link_id, day, referrers, clients)
+  select link_id, date_trunc('month', day)::date, referrers, clients
+    from removed
+  on conflict (link_id, day) do update
+     set referrers = links.add_counts(links.click_sources.referrers, excluded.referrers, :hosts),
+         clients = links.add_counts(links.click_sources.clients, excluded.clients, :hosts)
+  returning link_id
+)
+select count(*)::integer as removed from merged;
+
 -- name: pruneDeleted
 -- Removes at most :limit links that were deleted before :before. They can't be restored any more.
 with old as (

@@ -22,7 +22,7 @@ select exists (
 -- name: saveClicks
 -- Adds the JSON array :clicks, unless batch :batch of this writer is stored already. Links are locked in the order of their
 -- ids, so that writers don't deadlock. Clicks on links that no longer exist are dropped. Previews don't count in a link's sum.
--- All instances are told of a link whose sum has come to `max_visits`.
+-- All instances are told of a link whose sum has come to `max_visits`. `last` is the time of a row's last visit.
 -- Links are looked up by id, one by one and then by an array: a join would read all links for a single click.
 with fresh as (
   insert into links.click_writers (writer, batch, at)
@@ -31,16 +31,16 @@ with fresh as (
    where links.click_writers.batch < excluded.batch
   returning writer
 ), counted as (
-  select c.link_id, c.day, c.kind, c.clicks
-    from jsonb_to_recordset(:clicks::jsonb) as c(link_id uuid, day date, kind text, clicks bigint)
+  select c.link_id, c.day, c.kind, c.clicks, c.last
+    from jsonb_to_recordset(:clicks::jsonb) as c(link_id uuid, day date, kind text, clicks bigint, last timestamptz)
 ), known as materialized (
   select l.id
     from (select distinct link_id from counted order by link_id) c
    cross join lateral (select id from links.links where id = c.link_id for no key update) l
 ), summed as (
   update links.links l
-     set clicks = l.clicks + c.clicks
-    from (select link_id, sum(clicks)::bigint as clicks
+     set clicks = l.clicks + c.clicks, clicked_at = greatest(l.clicked_at, c.last)
+    from (select link_id, sum(clicks)::bigint as clicks, max(last) as last
             from counted
            where kind <> 'preview'
            group by link_id) c
@@ -60,20 +60,34 @@ select c.link_id, c.day, c.kind, c.clicks
  order by c.link_id, c.day, c.kind
 on conflict (link_id, day, kind) do update set clicks = links.clicks.clicks + excluded.clicks;
 
+-- name: saveSources
+-- Adds the JSON array :sources of links and days, unless batch :batch of this writer is stored already. Links are locked as
+-- in saveClicks; what belongs to links that no longer exist is dropped. A day of a link keeps the first :hosts hosts.
+with fresh as (
+  insert into links.click_writers (writer, batch, at)
+  values (:writer, :batch, :at)
+  on conflict (writer) do update set batch = excluded.batch, at = excluded.at
+   where links.click_writers.batch < excluded.batch
+  returning writer
+), counted as (
+  select s.link_id, s.day, s.referrers, s.clients
+    from jsonb_to_recordset(:sources::jsonb) as s(link_id uuid, day date, referrers jsonb, clients jsonb)
+), known as materialized (
+  select l.id
+    from (select distinct link_id from counted order by link_id) c
+   cross join lateral (select id from links.links where id = c.link_id for key share) l
+)
+insert into links.click_sources (link_id, day, referrers, clients)
+select c.link_id, c.day, links.add_counts('{}', c.referrers, :hosts), c.clients
+  from counted c
+  join known k on k.id = c.link_id
+ where exists (select from fresh)
+ order by c.link_id, c.day
+on conflict (link_id, day) do update
+   set referrers = links.add_counts(links.click_sources.referrers, excluded.referrers, :hosts),
+       clients = links.add_counts(links.click_sources.clients, excluded.clients, :hosts);
+
 -- name: forgetClickWriters
 -- Writers that have been silent since :before have no batch left to send.
 delete from links.click_writers
  where at < :before;
-
--- name: listClicks
--- The clicks on a link on each of :days days (UTC) from :since (such as 2026-01-31) on, in all and by kind.
-select to_char(d.day, 'YYYY-MM-DD') as day,
-       coalesce(sum(c.clicks), 0)::bigint as total,
-       coalesce(sum(c.clicks) filter (where c.kind = 'human'), 0)::bigint as human,
-       coalesce(sum(c.clicks) filter (where c.kind = 'bot'), 0)::bigint as bot,
-       coalesce(sum(c.clicks) filter (where c.kind = 'preview'), 0)::bigint as preview
-  from (select :since::text::date + n as day from generate_series(0, :days::bigint::integer - 1) n) d
-  left join links.clicks c on c.link_id = :link and c.day = d.day
- group by d.day
- order by d.day
- limit :days;

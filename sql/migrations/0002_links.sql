@@ -45,6 +45,7 @@ create table links.links (
   -- All clicks of people and programs, for the order by clicks: `links.clicks` by day can't have an index that sorts links.
   -- It costs a second written row for each link that was clicked within a second.
   clicks      bigint           not null default 0,
+  clicked_at  timestamptz(3), -- of the last of these clicks; null: never
   constraint links_id unique (id)
 );
 -- Lists, search and suggestions for people without links of their own.
@@ -57,6 +58,8 @@ create index links_public_by_changed on links.links (links.newest_first(updated_
 create index links_hidden_by_clicks on links.links ((- clicks), slug) where visibility <> 'public';
 create index links_hidden_by_created on links.links (links.newest_first(created_at), slug) where visibility <> 'public';
 create index links_hidden_by_changed on links.links (links.newest_first(updated_at), slug) where visibility <> 'public';
+-- For admins: links that nobody has used for long. A link that was never visited counts from its creation.
+create index links_by_use on links.links (coalesce(clicked_at, created_at), slug);
 
 -- The primary owner of a link, who can't be removed, and its co-owners.
 create table links.link_owners (
@@ -197,6 +200,7 @@ create table links.deleted_links (
   tags       jsonb            not null,
   changes    jsonb            not null, -- the newest ones
   clicks     jsonb            not null,
+  sources    jsonb            not null,
   constraint deleted_links_id unique (id)
 );
 -- For retention.
@@ -224,7 +228,7 @@ create table links.tokens (
 );
 create index tokens_by_user on links.tokens (user_id, created_at desc);
 
--- Visits per link and day (UTC), for as many days as pages show. No visitor's address is stored.
+-- Visits per link and day (UTC), for three years. No visitor's address is stored.
 create table links.clicks (
   link_id uuid             not null references links.links (id) on delete cascade,
   day     date             not null,
@@ -234,6 +238,36 @@ create table links.clicks (
 ) with (fillfactor = 70);
 -- For retention.
 create index clicks_by_day on links.clicks (day);
+
+-- Where the visits of a link on a day came from, and with what: numbers by the hosts of referrers, and by kinds of
+-- clients. One row has all of a day; retention merges the days of a month into the row of its first day.
+create table links.click_sources (
+  link_id   uuid  not null references links.links (id) on delete cascade,
+  day       date  not null,
+  referrers jsonb not null,
+  clients   jsonb not null,
+  primary key (link_id, day)
+) with (fillfactor = 70);
+-- For retention.
+create index click_sources_by_day on links.click_sources (day);
+create index click_sources_to_merge on links.click_sources (day) where extract(day from day) <> 1;
+
+-- Adds two objects of numbers by name. At most `most` names of the result are kept, those of `counts` first; what is
+-- beyond them counts as `other`.
+create function links.add_counts(counts jsonb, more jsonb, most integer)
+returns jsonb
+language sql immutable parallel safe
+return (
+  select jsonb_object_agg(kept.name, kept.number)
+    from (select case when ranked.place <= most then ranked.name else 'other' end as name, sum(ranked.number) as number
+            from (select given.name, sum(given.number) as number,
+                         row_number() over (order by given.name = 'other', min(given.origin), sum(given.number) desc,
+                                                     given.name) as place
+                    from (select key as name, value::bigint as number, 1 as origin from jsonb_each_text(counts)
+                          union all
+                          select key, value::bigint, 2 from jsonb_each_text(more)) given
+                   group by given.name) ranked
+           group by 1) kept);
 
 -- The last batch of clicks of each process. If an acknowledgement is lost, the batch is sent again
 -- with the same number, and counts once.

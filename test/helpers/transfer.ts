@@ -94,8 +94,8 @@ select slug, slug || ' "ü" \\\\ ', array['a "b"', '{'], array[links.everybody()
 insert into links.tags select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag;
 insert into links.changes (link_id, at, actor, action, detail)
 select id, now(), 'user1@example.com', 'created', jsonb_build_object('url', jsonb_build_array(null, url)) from links.links;
-insert into links.deleted_links (id, slug, deleted_at, deleted_by, link, shares, tags, changes, clicks)
-select gen_random_uuid(), 'gone-' || i, now(), 'user1@example.com', '{"title": "\\u00fc \\" ''"}', '[]', '["t"]', '[]', '[]'
+insert into links.deleted_links (id, slug, deleted_at, deleted_by, link, shares, tags, changes, clicks, sources)
+select gen_random_uuid(), 'gone-' || i, now(), 'user1@example.com', '{"title": "\\u00fc \\" ''"}', '[]', '["t"]', '[]', '[]', '[]'
   from generate_series(1, 9) i;
 insert into links.deleted_owners
 select u.id, d.deletion, true from links.deleted_links d join links.users u on u.email = 'user1@example.com';
@@ -103,6 +103,8 @@ insert into links.tokens (user_id, name, scope, token_hash, created_at)
 select id, 'laptop', 'read', sha256(convert_to(email, 'UTF8')), now() from links.users;
 insert into links.clicks
 select l.id, d, 'human', 7 from links.links l cross join (values (date '2026-05-03'), (date '2026-05-04')) v (d);
+insert into links.click_sources
+select id, date '2026-05-04', '{"wiki.example.com": 7, "other": 5000000000}', '{"Firefox": 5000000007}' from links.links;
 insert into hooks.rejection_writers values (gen_random_uuid(), 9, now());
 insert into links.click_writers values (gen_random_uuid(), 9, now());
 

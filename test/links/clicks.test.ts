@@ -249,7 +249,8 @@ await t.test('clicks go in batches, each once, whatever becomes of an answer', a
     },
   }
   const metrics = createMetrics()
-  const options = { db: failing, clock: systemClock, random: randomBytes, log, metrics }
+  const tools = { db: failing, clock: systemClock, random: randomBytes, log, metrics }
+  const options = { ...tools, ownHosts: () => false, stats: () => 'full' as const }
   const clicks = await openClicks(options)
   for (const id of ids) clicks.count(id, 'human', new Date())
   t.match(metrics.render(), /^gatehouse_links_clicks_waiting 600$/m)
@@ -278,7 +279,10 @@ await t.test('days are those of UTC, and a batch counts once', async (t: Test) =
   // The same process twice as far as the database can tell: batch 1 of the second is a repeat.
   const bytes = randomBytes(16)
   const open = (metrics = createMetrics()) =>
-    openClicks({ db, clock: systemClock, random: () => bytes, log, metrics })
+    openClicks({
+      ...{ db, clock: systemClock, random: () => bytes, log, metrics },
+      ...{ ownHosts: () => false, stats: () => 'full' },
+    })
   const first = await open()
   for (const at of ['2026-01-31T23:59:59.999Z', '2026-02-01T00:00:00Z', '2026-02-01T23:59:59Z']) {
     first.count(id, 'human', new Date(at))

@@ -14,13 +14,19 @@ import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
 
-/** Clicks of today and of each of the 40 days before, ten a day, by people and programs. */
+/** Clicks of 29 days, and of 12 old ones of which the first is kept, ten a day, by people and programs. */
 const CLICKS = `
 insert into links.clicks (link_id, day, kind, clicks)
 select id, (now() at time zone 'UTC')::date - n, kind, 5
   from links.links
- cross join generate_series(0, 40) n
+ cross join (select generate_series(0, 28) union all select generate_series(1095, 1106)) d (n)
  cross join (values ('human'), ('bot')) k (kind)`
+/** Of the same days; months are removed as a whole. */
+const SOURCES = `
+insert into links.click_sources (link_id, day, referrers, clients)
+select id, (now() at time zone 'UTC')::date - n, '{"direct": 10}', '{"curl": 10}'
+  from links.links
+ cross join (select generate_series(0, 28) union all values (1095) union all select generate_series(1127, 1137)) d (n)`
 const SUMS = "update links.links set clicks = 410 where slug <> 'never'"
 
 /** So many changes of a link, one a minute, the newest so many days ago. */
@@ -37,7 +43,11 @@ async function stored({ env }: LinksServer) {
   const [clicks = {}] = await run(
     url,
     `select count(distinct day)::int as days, count(*)::int as rows,
-            min(day) = (now() at time zone 'UTC')::date - 29 as "from the first day shown"
+            min(day) = (now() at time zone 'UTC')::date - 1095 as "from the first day kept",
+            (select sum((referrers ->> 'direct')::int)::int from links.click_sources) as sources,
+            (select count(*)::int from links.click_sources
+              where day < (now() at time zone 'UTC')::date - 29
+                and extract(day from day) <> 1) as "days that are no months"
        from links.clicks`,
   )
   const changes = await run(
@@ -49,7 +59,7 @@ async function stored({ env }: LinksServer) {
   return { clicks, changes: changes.map(({ slug, changes: n }) => `${slug} ${n}`) }
 }
 
-await onPostgres(t, 'what no page shows is removed, and sums stay', async (t: Test) => {
+await onPostgres(t, 'what is old is removed, and sums stay', async (t: Test) => {
   const first = await startPages(t, postgres)
   const ann = await pageUser(first, 'ann')
   const names = [
@@ -67,6 +77,7 @@ await onPostgres(t, 'what no page shows is removed, and sums stay', async (t: Te
   t.same(await first.server.stop(), { code: 0, signal: null })
   const url = first.env['DATABASE_URL'] ?? ''
   await run(url, CLICKS)
+  await run(url, SOURCES)
   await run(url, SUMS)
   await run(url, CHANGES, ['busy', 1_300, 100])
   await run(url, CHANGES, ['calm', 40, 1_000])
@@ -77,9 +88,20 @@ await onPostgres(t, 'what no page shows is removed, and sums stay', async (t: Te
     () => links.server.logs().find((line) => line.includes('"pruned"')),
     'retention',
   )
-  t.match(JSON.parse(logged), { msg: 'pruned', clicks: 24 * 11 * 2, changes: 1_250 })
+  t.match(JSON.parse(logged), {
+    msg: 'pruned',
+    clicks: 24 * 11 * 2,
+    sources: 24 * 11,
+    changes: 1_250,
+  })
   t.same(await stored(links), {
-    clicks: { days: 30, rows: 24 * 30 * 2, 'from the first day shown': true },
+    clicks: {
+      days: 30,
+      rows: 24 * 30 * 2,
+      'from the first day kept': true,
+      sources: 24 * 30 * 10,
+      'days that are no months': 0,
+    },
     changes: ['busy 50', 'calm 40', 'lately 80'],
   })
 
@@ -89,7 +111,7 @@ await onPostgres(t, 'what no page shows is removed, and sums stay', async (t: Te
   t.match(list.text, />410</)
   const [row = {}] = await run(url, "select id::text from links.links where slug = 'busy'")
   const page = await root.get(`/-/links/${String(row['id'])}`)
-  t.match(page.text, /150 people/)
+  t.match(page.text, /145 people/)
   t.match(page.text, 'title busy 0', 'the newest change')
   t.match(page.text, 'title busy 49', 'and the last one that the page shows')
   t.notMatch(page.text, 'Older changes', 'all that are kept')

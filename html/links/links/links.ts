@@ -4,11 +4,10 @@ import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import type { End } from '../../../services/links/links/lifecycle.ts'
 import { postForm, submit } from '../../form.ts'
-import { copyBox, facts, namedRows, rowLink, section, tableRow, timeTag } from '../../parts.ts'
+import { copyBox, facts, rowLink, tableRow, timeTag } from '../../parts.ts'
 import { brokenBadge, healthSection } from '../health/section.ts'
 import { linkMembers, type MembersView } from '../members.ts'
-import type { DayClicks } from '../../../db/links/visits.ts'
-import { barChart } from '../../chart.ts'
+import { statsPanel, type LinkStats } from '../stats/stats.ts'
 
 /** How short links are written: for people with the keyword, and as addresses. */
 export interface ShortLinks {
@@ -89,8 +88,8 @@ export function tagList(tags: readonly string[]): readonly Html[] {
 
 /** What is known of a link beside its fields and members. */
 interface LinkState {
-  /** Of the last days, oldest first. */
-  clicks: readonly DayClicks[]
+  /** For those who may change it. */
+  stats: LinkStats | undefined
   end: End | undefined
   /** Undefined while checks are off. */
   health: Health | undefined
@@ -99,7 +98,7 @@ interface LinkState {
 /** `/-/links/{id}`. */
 export function linkPage(
   members: MembersView,
-  { clicks, end, health }: LinkState,
+  { stats, end, health }: LinkState,
   short: ShortLinks,
 ): Page {
   const { link, mayChange } = members
@@ -138,7 +137,7 @@ export function linkPage(
       })}
       ${description !== '' && html`<p class="description"><bdi>${description}</bdi></p>`}
     </section>
-    ${clickChart(clicks)} ${healthSection(id, health, mayChange)} ${linkMembers(members)}`
+    ${stats && statsPanel(stats)} ${healthSection(id, health, mayChange)} ${linkMembers(members)}`
   return { title: slug, section: 'links', body }
 }
 
@@ -186,47 +185,4 @@ export function deletePage({ id, slug, url }: Link, days: number, short: ShortLi
       )}
     </section>`
   return { title: `Delete ${slug}`, section: 'links', body }
-}
-
-/** From the ground up; with the words of the legend, for many and for one. */
-const KINDS = [
-  ['human', 'people', 'person'],
-  ['bot', 'programs', 'program'],
-  ['preview', 'previews', 'preview'],
-] as const
-
-/** The visits of the last days as bars, and as a table for people who don't see bars. */
-function clickChart(days: readonly DayClicks[]): Html {
-  const bars = days.map((clicks) => ({
-    label: clicks.day,
-    parts: KINDS.map(([kind]) => ({ kind, value: clicks[kind] })),
-  }))
-  const clicked = days.filter(({ total }) => total > 0)
-  const content = html`${barChart(summary(days), bars, { height: 60, kind: 'clicks' })}
-    <ul class="legend">
-      ${KINDS.map(([kind, many, one]) => {
-        const count = days.reduce((sum, clicks) => sum + clicks[kind], 0)
-        return html`<li>
-          <span class="swatch ${kind}"></span>${count} ${count === 1 ? one : many}
-        </li>`
-      })}
-    </ul>
-    ${clicked.length > 0 && table(clicked)}`
-  return section('clicks-title', html`Clicks in ${days.length} days`, content, { class: 'panel' })
-}
-
-function summary(days: readonly DayClicks[]): string {
-  const all = days.reduce((sum, { total }) => sum + total, 0)
-  if (all === 0) return `No clicks in ${days.length} days`
-  const best = days.reduce((most, day) => (day.total > most.total ? day : most))
-  return `Clicks by day: ${all} in all, at most ${best.total} on ${best.day}`
-}
-
-function table(days: readonly DayClicks[]): Html {
-  const heads = ['Day (UTC)', ...KINDS.map(([, label]) => label)]
-  const rows = days.map((clicks) => [clicks.day, ...KINDS.map(([kind]) => clicks[kind])])
-  return html`<details>
-    <summary>Clicks by day as a table</summary>
-    ${namedRows('Clicks by day (UTC)', heads, rows, 'days')}
-  </details>`
 }

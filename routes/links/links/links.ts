@@ -2,14 +2,12 @@ import Type from 'typebox'
 import { Link, type LinkAccess } from '../../../db/links/links.ts'
 import { memberQueries } from '../../../db/links/members.ts'
 import type { User } from '../../../db/links/users.ts'
-import { visitQueries } from '../../../db/links/visits.ts'
 import { deletePage, linkPage } from '../../../html/links/links/links.ts'
 import { linkMembers, type MembersView } from '../../../html/links/members.ts'
 import type { Call } from '../../../kernel/http/endpoint.ts'
 import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
 import { newForm, type View } from '../../../kernel/http/view.ts'
 import { peopleCompletions } from '../../../services/links/links/completions.ts'
-import { CLICK_DAYS, firstClickDay } from '../../../services/links/visits/clicks.ts'
 import { RESTORE_DAYS } from '../../../services/links/deleted.ts'
 import { LinkUpdate } from '../../../services/links/links/input.ts'
 import { healthOf } from '../../../services/links/health/health.ts'
@@ -24,6 +22,7 @@ import {
 } from '../../../services/links/links/links.ts'
 import { listLinks } from '../../../services/links/lists/lists.ts'
 import { mayHandOver, NewMember } from '../../../services/links/members.ts'
+import { lastDaysOf } from '../../../services/links/stats.ts'
 import { signedIn, token } from '../access.ts'
 import { historyOf } from '../lists/changes.ts'
 import { action, api, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
@@ -167,11 +166,10 @@ export async function linkView(
   }
   return {
     async page() {
-      const period = { since: firstClickDay(now), days: CLICK_DAYS }
-      const clicks = await visitQueries.listClicks(db, { link: link.id, ...period })
+      const stats = isMine ? await lastDaysOf(app.links, link.id, now) : undefined
       const isOn = app.links.checkInterval !== undefined
       const health = isOn ? await healthOf(db, link.id) : undefined
-      return linkPage(members, { clicks, end: endOf(link, now), health }, shortLinks(app))
+      return linkPage(members, { stats, end: endOf(link, now), health }, shortLinks(app))
     },
     fragment: () => linkMembers(members),
     location: `/-/links/${link.id}`,

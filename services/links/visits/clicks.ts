@@ -5,6 +5,9 @@ import type { Metrics } from '../../../kernel/metrics.ts'
 import { reportsTo, startNumberedBatches } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
+import type { OwnHosts } from '../links/loop.ts'
+import { createSourceCounts, MAX_HOSTS, type DaySources } from './source-counts.ts'
+import { createSources, kindOf, type VisitHeaders } from './sources.ts'
 
 /** Clicks on their way into the database. */
 export type Clicks = Awaited<ReturnType<typeof openClicks>>
@@ -15,13 +18,20 @@ export interface ClicksOptions {
   random: RandomBytes
   log: Log
   metrics: Metrics
+  /** Hosts under which the resolver is reached: their pages are no referrers. */
+  ownHosts: OwnHosts
+  /** Whether hosts of referrers and kinds of clients are counted, too. */
+  stats: () => StatsLevel
 }
+
+/** What is counted of visits: everything, or their number alone. */
+export type StatsLevel = 'full' | 'totals'
 
 /** Clicks of one day and kind, by the link's id. */
 interface Counted {
   day: string
   kind: ClickKind
-  byLink: Map<string, number>
+  byLink: Map<string, { clicks: number; last: number }>
 }
 
 /** A row of the statement. */
@@ -30,19 +40,26 @@ interface LinkClicks {
   day: string
   kind: ClickKind
   clicks: number
+  /** When the last of them came. */
+  last: Date
 }
+
+/** What one statement writes. */
+type Batch = { clicks: readonly LinkClicks[] } | { sources: readonly DaySources[] }
 
 const DAY_MS = 86_400_000
 
 /** How many days the pages show clicks of, today included. */
 export const CLICK_DAYS = 30
+/** How many days are kept, today included: three years. */
+export const KEPT_DAYS = 1_096
 
 /** Rows of one statement: with more, all others wait longer for the embedded engine. */
 const MAX_BATCH_ROWS = 250
 
 /** Counts in memory and writes once every second: a visit waits for no database. */
 export async function openClicks(options: ClicksOptions) {
-  const { db, clock, random, log, metrics } = options
+  const { db, clock, random, log, metrics, ownHosts, stats } = options
   await q.forgetClickWriters(db, { before: new Date(clock.now().getTime() - DAY_MS) })
   /**
    * By day and kind. While the database is away, only links in memory are redirected: that bounds
@@ -50,18 +67,29 @@ export async function openClicks(options: ClicksOptions) {
    */
   let waiting = new Map<string, Counted>()
   let unwritten = 0
+  const sources = createSources(ownHosts)
+  const counts = createSourceCounts()
 
-  const batches = startNumberedBatches<readonly LinkClicks[]>({
+  const batches = startNumberedBatches<Batch>({
     name: 'clicks',
     clock,
     random,
-    take() {
+    *take() {
       const taken = waiting
       waiting = new Map()
-      return batchesOf(taken.values())
+      sources.forget()
+      const ofSources = counts.take()
+      for (const clicks of batchesOf(taken.values())) yield { clicks }
+      for (const rows of ofSources) yield { sources: rows }
     },
-    async save(clicks, number) {
-      await q.saveClicks(db, { clicks, ...number, at: clock.now() })
+    async save(content, number) {
+      const at = clock.now()
+      if ('sources' in content) {
+        await q.saveSources(db, { ...content, ...number, at, hosts: MAX_HOSTS })
+        return
+      }
+      const { clicks } = content
+      await q.saveClicks(db, { clicks, ...number, at })
       unwritten = clicks.reduce((left, row) => left - row.clicks, unwritten)
     },
     reports: reportsTo(log, 'clicks not written, kept for later', 'clicks are written again'),
@@ -69,15 +97,31 @@ export async function openClicks(options: ClicksOptions) {
 
   const help = 'Clicks not in the database yet.'
   metrics.gauge('gatehouse_links_clicks_waiting', help, () => [[{}, unwritten]])
+
+  function count(link_id: string, kind: ClickKind, at: Date) {
+    const time = at.getTime()
+    const key = `${kind} ${Math.floor(time / DAY_MS)}`
+    const counted = waiting.getOrInsertComputed(key, () => {
+      return { kind, day: dayText(time), byLink: new Map() }
+    })
+    const ofLink = counted.byLink.get(link_id)
+    if (ofLink === undefined) counted.byLink.set(link_id, { clicks: 1, last: time })
+    else {
+      ofLink.clicks++
+      ofLink.last = time
+    }
+    unwritten++
+    return counted
+  }
+
   return {
-    count(link_id: string, kind: ClickKind, at: Date) {
-      const time = at.getTime()
-      const key = `${kind} ${Math.floor(time / DAY_MS)}`
-      const { byLink } = waiting.getOrInsertComputed(key, () => {
-        return { kind, day: dayText(time), byLink: new Map<string, number>() }
-      })
-      byLink.set(link_id, (byLink.get(link_id) ?? 0) + 1)
-      unwritten++
+    count,
+
+    /** Counts a redirect, and of its headers a host and a kind of client. */
+    countVisit(link_id: string, headers: VisitHeaders, at: Date) {
+      const client = sources.clientOf(headers)
+      const { day } = count(link_id, kindOf(client, headers), at)
+      if (stats() === 'full') counts.add(link_id, day, sources.referrerOf(headers), client.name)
     },
 
     /** Writes the rest, and no more afterwards. */
@@ -94,8 +138,8 @@ export async function openClicks(options: ClicksOptions) {
 function* batchesOf(counted: Iterable<Counted>): Generator<readonly LinkClicks[]> {
   let rows: LinkClicks[] = []
   for (const { day, kind, byLink } of counted) {
-    for (const [link_id, clicks] of byLink) {
-      rows.push({ link_id, day, kind, clicks })
+    for (const [link_id, { clicks, last }] of byLink) {
+      rows.push({ link_id, day, kind, clicks, last: new Date(last) })
       if (rows.length < MAX_BATCH_ROWS) continue
       yield rows
       rows = []
@@ -109,6 +153,16 @@ export function firstClickDay(now: Date): string {
   return dayText(now.getTime() - (CLICK_DAYS - 1) * DAY_MS)
 }
 
-function dayText(time: number): string {
+/** The first of the days that are kept. */
+export function firstKeptDay(now: Date): string {
+  return dayText(now.getTime() - (KEPT_DAYS - 1) * DAY_MS)
+}
+
+/** The first day of the months of which hosts and kinds of clients are kept. */
+export function firstKeptMonth(now: Date): string {
+  return `${firstKeptDay(now).slice(0, 7)}-01`
+}
+
+export function dayText(time: number): string {
   return new Date(time).toISOString().slice(0, 10)
 }

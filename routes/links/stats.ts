@@ -1,0 +1,104 @@
+import Type from 'typebox'
+import type { User } from '../../db/links/users.ts'
+import type { LinkAccess } from '../../db/links/links.ts'
+import { usageView } from '../../html/links/stats/usage.ts'
+import { forbidden } from '../../kernel/fault.ts'
+import type { Call } from '../../kernel/http/endpoint.ts'
+import { decodeCursor, encodeCursor } from '../../kernel/text.ts'
+import { parsed } from '../../kernel/validate.ts'
+import { endOf } from '../../services/links/links/lifecycle.ts'
+import { linkFor, mayChange } from '../../services/links/links/links.ts'
+import {
+  mostUsedLinks,
+  Stats,
+  statsOf,
+  UNUSED_DAYS,
+  unusedLinks,
+  type UnusedPlace,
+} from '../../services/links/stats.ts'
+import { admin, signedIn, token } from './access.ts'
+import { api, Id, page, shortLinks, type LinksRoutes } from './kit.ts'
+import { nextAddress } from './lists/paging.ts'
+
+const MOST_USED = 20
+const ROWS = 50
+
+const UsageQuery = Type.Object({
+  cursor: parsed(
+    Type.Optional(Type.Unsafe<UnusedPlace>({ type: 'string' })),
+    'is not from this list; start again from the first page',
+    (given): UnusedPlace | undefined => {
+      const [after, of, time] = decodeCursor(String(given)) ?? []
+      if (typeof after !== 'string' || after.includes('\0') || of !== 'unused') return undefined
+      const used_at = new Date(Number(time))
+      return Number.isNaN(used_at.getTime()) ? undefined : { used_at, after }
+    },
+  ),
+})
+
+/** The statistics of a link, and which links are used. */
+export const statsEndpoints = [
+  api({
+    method: 'GET',
+    path: '/api/v1/links/:id/stats',
+    access: token('full', 'read'),
+    id: 'getStats',
+    tag: 'Links',
+    summary: 'Get how often a link is visited, from where and with what; for owners and admins.',
+    params: { id: Id },
+    find: measurableLink,
+    returns: { description: 'Its statistics', schema: Stats },
+    answer: ({ app, params: { id }, now }) => statsOf(app.links, id, now),
+  }),
+
+  page({
+    path: '/-/usage',
+    access: signedIn,
+    query: UsageQuery,
+    answer: (call) => usageOf(call, 'own'),
+  }),
+
+  page({
+    path: '/-/admin/usage',
+    access: admin(signedIn),
+    query: UsageQuery,
+    answer: (call) => usageOf(call, 'all'),
+  }),
+]
+
+/** The link of a call; throws 404, or 403 for people who may not change it. */
+async function measurableLink({
+  app,
+  caller,
+  params,
+}: Call<LinksRoutes, User, { id: string }>): Promise<LinkAccess> {
+  const link = await linkFor(app.links.db, params.id, caller, 'read')
+  if (mayChange(link, caller)) return link
+  throw forbidden('the statistics of a link are for its owners and for admins')
+}
+
+async function usageOf(
+  { app, caller, context, query, now }: Call<LinksRoutes, User, unknown, { cursor?: UnusedPlace }>,
+  among: 'own' | 'all',
+) {
+  const { db } = app.links
+  const owner = among === 'own' ? caller.id : null
+  const from = query.cursor
+  const [mostUsed, rows] = await Promise.all([
+    from === undefined ? mostUsedLinks(db, owner, MOST_USED) : undefined,
+    unusedLinks(db, owner, now, { from, limit: ROWS + 1 }),
+  ])
+  const unused = rows.slice(0, ROWS)
+  const last = rows.length > ROWS ? unused.at(-1) : undefined
+  const cursor =
+    last === undefined ? null : encodeCursor([last.slug, 'unused', last.used_at.getTime()])
+  return usageView({
+    among,
+    mostUsed,
+    unused,
+    days: UNUSED_DAYS,
+    next: nextAddress(context, cursor),
+    endOf: (link) => endOf(link, now),
+    short: shortLinks(app),
+  })
+}
