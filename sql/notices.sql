@@ -3,14 +3,15 @@
 select pg_advisory_xact_lock(7203007);
 
 -- name: addNotice
--- Of what lasts if it has a key. Empty if that was told, and lasts: of several instances one tells of it.
+-- Adds a notice. With a key it tells of something that lasts; it is empty if that has a notice already, so that of several
+-- instances one tells of it.
 insert into notices.notices (service, level, message, site, path, session_id, created_at, key, about_target)
 values (:service, :level, :message, :site, :path, :session, :now, :key, :about_target)
 on conflict (key) where ended_at is null do nothing
 returning id;
 
 -- name: endNotice
--- Of what ends; without effect unless its beginning was told.
+-- Adds the notice that something has ended. Without effect if its beginning has no notice.
 with ended as (
   update notices.notices
      set ended_at = :now
@@ -23,7 +24,7 @@ select service, 'info', :message, site, path, :session, :now, id, about_target
   from ended;
 
 -- name: listLasting
--- What was told, and lasts, of the keys with a prefix.
+-- The notices of what still lasts whose keys begin with :prefix.
 select key, message
   from notices.notices
  where ended_at is null
@@ -83,7 +84,7 @@ select s.notice_id, s.target, s.number + 1, :now
 on conflict do nothing;
 
 -- name: planAcknowledgements
--- Plans that these targets hear that somebody looks after what they were told of, once each.
+-- Plans to tell these targets, once each, that somebody has acknowledged a notice which they got.
 insert into notices.sends (notice_id, target, number, next_at)
 select s.notice_id, s.target, -1, :now
   from notices.sends s

@@ -43,8 +43,8 @@ export async function readPause(db: Executor): Promise<Pause> {
 }
 
 /**
- * The same for a transaction that starts or admits something: whoever pauses waits for its end, and
- * once a pause is answered nothing more begins.
+ * Reads the same in a transaction that starts or admits something, and holds it until that ends. A
+ * pause waits for such transactions, so nothing begins once it is answered.
  */
 export async function holdPause(tx: Executor): Promise<Pause> {
   return toPause(await q.holdPause(tx, {}))

@@ -115,8 +115,8 @@ select l.slug
  limit :limit;
 
 -- name: moveShares
--- Gives the shares of the user :from in the links of the JSON array :slugs to the user :to, who needs none where :to is
--- an owner or a recipient already.
+-- Gives the shares of the user :from to the user :to, in the links of the JSON array :slugs. Where :to is an owner or a
+-- recipient already, the share is only removed.
 with gone as (
   delete from links.link_shares
    where user_id = :from

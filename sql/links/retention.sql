@@ -33,8 +33,8 @@ with old as (
 select count(*)::integer as removed from removed;
 
 -- name: mergeSources
--- Merges at most :limit rows of days before :before into the rows of the first days of their months, one day of each link and
--- month at a time. A month keeps :hosts hosts. Links are locked first, so that nobody deletes them meanwhile.
+-- Merges at most :limit rows of days before :before into the row of the first day of their month. Each call takes one day of
+-- a link and month. A month keeps :hosts hosts. Links are locked first, so that nobody deletes them meanwhile.
 with due as (
   select link_id, day
     from links.click_sources

@@ -23,8 +23,8 @@ select (count(*) filter (where outcome = 'waiting'))::integer as waiting,
  where outcome in ('received', 'waiting');
 
 -- name: saveAlert
--- Keeps a delivery, and each different text of its alert once, by `content`. `count` is the number of this delivery. A
--- firing after the end of the one before is a new firing. The outcome of an earlier delivery stays.
+-- Keeps a delivery, and each different text of its alert once, by `content`. `count` is the number of this delivery. An
+-- alert that was resolved and fires again begins a new firing. The outcome of an earlier delivery stays.
 with saved as (
   insert into ops.alerts (fingerprint, source, service, labels, content, first_seen, last_seen, state, firing_since,
                           resolved_at, outcome)

@@ -79,7 +79,7 @@ select id, status, service, operation, argv, reason, session_id, created_at, exp
  limit :limit;
 
 -- name: claimApproval
--- Takes the first approved one, for one process. Empty if there is none.
+-- Claims the approval that was given first, for one process. Empty if none waits to be run.
 update ops.approvals
    set status = 'running', holder = :holder, machine = :machine, heartbeat_at = clock_timestamp()
  where id = (select id

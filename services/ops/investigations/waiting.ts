@@ -19,7 +19,7 @@ export interface InvestigationSettings {
   dayBudget: () => number | undefined
 }
 
-/** How long what fails together is gathered, from the first failure that is told. */
+/** For so long after the first failure that is told, others join it. */
 export const GATHER_MS = 30_000
 /** Checks that one session looks into. */
 const MAX_TOGETHER = 1_000
@@ -39,7 +39,7 @@ export function listWaiting(
 export function dueOf(waiting: readonly WaitingCheck[], now: Date): readonly WaitingCheck[] {
   const free = waiting.filter(({ cools_until }) => cools_until === null)
   const isGathered = free.some(({ told_at }) => {
-    // One that was told long after now was told before the clock was set back.
+    // A time after now is from before the clock was set back.
     return Math.abs(now.getTime() - told_at.getTime()) >= GATHER_MS
   })
   return isGathered ? free : []

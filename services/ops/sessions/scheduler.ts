@@ -121,7 +121,7 @@ function watchScheduler({ db, clock, log, redact }: SchedulerOptions) {
     }
   }
 
-  /** Ends what people were told. What they could not be told is told now that it is over. */
+  /** Ends the notice. If it could not be written while it lasted, beginning and end are told now. */
   async function tellWorks(since: number): Promise<void> {
     if (state === 'unknown') {
       const lasting = await noticeQueries.listLasting(db, { prefix: NOTICE_KEY, limit: 1 })

@@ -25,7 +25,7 @@ export interface FoundRequest extends StartRequest {
   note: (session: number) => Promise<void>
 }
 
-/** Nobody is there who starts them: while investigations are paused, none begins. */
+/** Sessions that nobody starts by hand: none of them begins while investigations are paused. */
 const BY_ITSELF: readonly Session['trigger'][] = ['scheduled', 'alert', 'escalation']
 
 /** The sessions: one at a time, over all start paths and instances. */
