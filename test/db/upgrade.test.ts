@@ -62,7 +62,7 @@ async function contents(backend: Backend, env: Env): Promise<Contents> {
   )
 }
 
-const CHANGING = new Set(['scheduled_at', 'clicks', 'removed_at'])
+const CHANGING = new Set(['scheduled_at', 'clicks', 'clicked_at', 'removed_at'])
 
 /** The rows with the columns of the first release alone, in an order that does not depend on others. */
 function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly string[] {

@@ -16,7 +16,7 @@ const OPERATIONS = [
   ...['GET /tokens', 'POST /tokens', 'DELETE /tokens/{id}', 'GET /admin/users'],
   ...['PUT /admin/users/{id}/role', 'GET /admin/links'],
   ...['GET /links/{id}/history', 'POST /links/{id}/history/{change}/restore'],
-  ...['PUT /links/{id}/owner', 'PUT /admin/users/{id}/disabled'],
+  ...['GET /links/{id}/stats', 'PUT /links/{id}/owner', 'PUT /admin/users/{id}/disabled'],
   ...['GET /deleted-links', 'POST /links/{id}/restore', 'GET /checked-links'],
   ...['GET /links/{id}/check', 'PUT /links/{id}/check', 'GET /admin/missing-slugs'],
 ]
