@@ -2,6 +2,7 @@ import type { Level } from '../../db/notices.ts'
 import type { Status } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
+import { field, postForm, submit, type Form } from '../form.ts'
 import {
   contentView,
   entriesOf,
@@ -10,6 +11,7 @@ import {
   type ServiceLink,
   type ShownFault,
 } from '../layout.ts'
+import { timeTag } from '../parts.ts'
 
 const SITE = {
   service: 'ops',
@@ -133,4 +135,47 @@ export function shortText(text: string, maxLength: number): string {
   const line = plain.replaceAll(/\s+/g, ' ').trim()
   if (line.length <= maxLength && start === text) return line
   return `${line.slice(0, maxLength - 1).trimEnd()}…`.toWellFormed()
+}
+
+/** A time in which something is held back, such as a mute. `scope` says what, in words. */
+interface HeldBack {
+  id: number
+  starts_at: Date
+  ends_at: Date
+  reason: string
+  author: string
+  scope: string
+}
+
+/** A mute or a silence, with the button that ends or cancels it. */
+export function heldBackCard(kind: 'mute' | 'silence', held: HeldBack, now: Date): Html {
+  const { id, starts_at, ends_at, reason, author, scope } = held
+  const isOn = starts_at <= now
+  const label = html`${isOn ? 'End now' : 'Cancel'} <span class="hidden">${scope}</span>`
+  return html`<article class="panel card" aria-labelledby="${kind}-${id}">
+    <div class="title-line">
+      <h2 id="${kind}-${id}"><bdi>${scope}</bdi></h2>
+      <span class="badge">${isOn ? `${kind}d now` : 'to come'}</span>
+    </div>
+    <p><bdi>${reason}</bdi></p>
+    <p class="muted">
+      ${timeTag(starts_at, 'exact')} to ${timeTag(ends_at, 'exact')} · by <bdi>${author}</bdi>
+    </p>
+    ${postForm(
+      { action: `/${kind}s/${id}/delete`, target: `#${kind}s` },
+      submit(label, { id: `end-${id}` }),
+    )}
+  </article>`
+}
+
+const UTC = 'A time with its zone, such as 2027-01-31T12:00:00Z.'
+
+/** The fields that say when it begins and ends, and why; the API names the two times. */
+export function heldBackFields(form: Form, from: string, until: string): Html {
+  return html`${field(form, 'for', 'For', {
+    hint: 'Such as 90s, 15m, 24h or 7d; or say until when.',
+  })}
+  ${field(form, from, 'From', { hint: `${UTC} Now without it.` })}
+  ${field(form, until, 'Until', { hint: UTC })}
+  ${field(form, 'reason', 'Reason', { required: true })}`
 }
