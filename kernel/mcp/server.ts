@@ -74,6 +74,14 @@ export interface ToolAnnotations {
   openWorldHint: boolean
 }
 
+/** The annotations of tools that change nothing. */
+export const READ_ONLY: ToolAnnotations = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+}
+
 /** Contents of a resource: text, or base64 under `blob`. */
 export type ResourceContents = {
   uri: string

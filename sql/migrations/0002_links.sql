@@ -139,8 +139,8 @@ returns uuid
 language sql immutable parallel safe
 return uuid '00000000-0000-0000-0000-000000000000';
 
--- Whether the address of a link may be checked. An address with places is none, and who may follow a secure link is decided
--- by its owners. The link's `is_checked` alone is its owners' choice.
+-- Whether the address of a link may be checked. A url with places is not an address yet, and the server must not follow a
+-- secure link for anybody. `is_checked` is the choice of the link's owners.
 create function links.is_checkable(link links.links)
 returns boolean
 language sql immutable parallel safe

@@ -23,7 +23,7 @@ create table notices.notices (
 create index notices_by_time on notices.notices (created_at, id);
 create index notices_by_begin on notices.notices (begin_id);
 create index notices_by_session on notices.notices (session_id);
--- What lasts is told once, however many instances find it.
+-- Of several instances that find the same, one adds its notice.
 create unique index notices_lasting on notices.notices (key) where ended_at is null;
 
 -- What is sent to each target, once each.

@@ -1,5 +1,5 @@
 -- name: lockAlerts
--- Serializes what becomes of deliveries: each sees the outcome of the one before.
+-- Deliveries are decided on one after the other, so that each sees the outcome of the one before.
 select pg_advisory_xact_lock(7203008);
 
 -- name: findEarlier

@@ -57,7 +57,7 @@ export function linesReply({ lines, contains, most, isCut, from }: FoundLines): 
   return done([...head, ...shown].join('\n'))
 }
 
-/** The first lines that fit into so many characters, the first one in any case. */
+/** As many lines from the beginning as fit into `max` characters; at least the first one. */
 export function firstWithin(lines: readonly string[], max: number): readonly string[] {
   let length = 0
   const end = lines.findIndex((line, at) => {

@@ -10,7 +10,7 @@ import { defineTool, done, Text } from './tool.ts'
 
 /** Notices of one session. */
 const MAX_NOTICES = 5
-/** The same words are told once in this time. */
+/** A session's notice with the same words as an earlier one is not sent again for this long. */
 const SAME_MS = 24 * 3_600_000
 /** Characters of an alert in a page. */
 const MAX_ALERT_PAGE = 12_000

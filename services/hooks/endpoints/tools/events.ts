@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import {
+  READ_ONLY,
   CallError,
   type Call,
   type Resource,
@@ -15,7 +16,7 @@ import { EventQuery, MAX_SEARCH_LENGTH } from '../../events/filter.ts'
 import { EventList, findEvents, listNewest } from '../../events/events.ts'
 import { replayEvent } from '../../replays/replays.ts'
 import type { Hooks } from '../../open.ts'
-import { EventId, filterInput, READ_ONLY, UNTRUSTED } from './arguments.ts'
+import { EventId, filterInput, UNTRUSTED } from './arguments.ts'
 import { partLinks, partsNotice } from './payload.ts'
 
 /** Bytes of a payload in a result: models pay for each of them. */

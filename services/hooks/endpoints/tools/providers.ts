@@ -1,12 +1,12 @@
 import Type from 'typebox'
 import { HourStats } from '../../../../db/hooks/stats.ts'
-import { defineTool, toolValue, type Tool } from '../../../../kernel/mcp/server.ts'
+import { READ_ONLY, defineTool, toolValue, type Tool } from '../../../../kernel/mcp/server.ts'
 import { notFound } from '../../../../kernel/fault.ts'
 import { ProviderStatus, providerStatus, readProviders } from '../../providers.ts'
 import { DEFAULT_STATS_HOURS, MAX_STATS_HOURS, statsOf } from '../../stats.ts'
 import { ProviderHealth, providerHealth } from '../../status.ts'
 import type { Hooks } from '../../open.ts'
-import { ProviderName, READ_ONLY } from './arguments.ts'
+import { ProviderName } from './arguments.ts'
 
 /** `list_providers`: who may send, and whether they can. */
 export function providersTool({ db, clock, secrets }: Hooks): Tool {

@@ -1,13 +1,19 @@
 import Type from 'typebox'
 import { EventSummary } from '../../../../db/hooks/events.ts'
 import { nullable, Timestamp } from '../../../../db/sql-file.ts'
-import { CallError, defineTool, toolValue, type Tool } from '../../../../kernel/mcp/server.ts'
+import {
+  READ_ONLY,
+  CallError,
+  defineTool,
+  toolValue,
+  type Tool,
+} from '../../../../kernel/mcp/server.ts'
 import { validateTexts } from '../../../../kernel/validate.ts'
 import { findEvents } from '../../events/events.ts'
 import { EventQuery, MAX_SEARCH_LENGTH, memberFilter } from '../../events/filter.ts'
 import { withPreviews } from '../../events/previews.ts'
 import type { Hooks } from '../../open.ts'
-import { filterInput, READ_ONLY, UNTRUSTED } from './arguments.ts'
+import { filterInput, UNTRUSTED } from './arguments.ts'
 
 const DEFAULT_LIMIT = 20
 /** Of larger numbers a JSON reader may have changed the last digits. */

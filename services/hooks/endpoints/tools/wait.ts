@@ -1,10 +1,16 @@
 import Type from 'typebox'
 import { EventSummary, eventQueries } from '../../../../db/hooks/events.ts'
 import { nullable } from '../../../../db/sql-file.ts'
-import { defineTool, toolValue, type Call, type Tool } from '../../../../kernel/mcp/server.ts'
+import {
+  READ_ONLY,
+  defineTool,
+  toolValue,
+  type Call,
+  type Tool,
+} from '../../../../kernel/mcp/server.ts'
 import { eventTest } from '../../events/filter.ts'
 import type { Hooks } from '../../open.ts'
-import { EventType, ProviderName, READ_ONLY, UNTRUSTED } from './arguments.ts'
+import { EventType, ProviderName, UNTRUSTED } from './arguments.ts'
 
 /** Below the minute after which clients give up. */
 const MAX_S = 55
