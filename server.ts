@@ -2,7 +2,7 @@
 import { runCommandLine } from './commands/command-line.ts'
 import { createOutput, FAILED } from './commands/output.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
-import { isJournal } from './kernel/processes/self.ts'
+import { isJournal, logFormOf } from './kernel/processes/self.ts'
 
 // Half of the threads look up names. A look-up that waits for a silent name server holds its thread
 // for ten seconds or more: with Node's own four, two such names would hold up all that is sent.
@@ -16,11 +16,10 @@ const output = createOutput({
 
 // A log line that can't be written, as on a full disk, is lost; the program goes on.
 process.stderr.on('error', () => undefined)
-const prefix = isJournal(process.stderr.fd) ? JOURNAL_PREFIX : undefined
 const log = createLog(
   (text) => process.stderr.write(text),
   () => new Date(),
-  prefix,
+  logFormOf(process.stderr.fd),
 )
 process.on('exit', () => log.flush())
 
@@ -58,7 +57,7 @@ async function run(): Promise<void> {
     output,
     log,
     stopSignal,
-    errorPrefix: prefix?.error ?? '',
+    errorPrefix: isJournal(process.stderr.fd) ? JOURNAL_PREFIX.error : '',
   })
   // The process would not end by itself: postgres.js retries connections of a closed client. What
   // was printed comes first.

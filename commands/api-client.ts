@@ -10,10 +10,9 @@ import { fits } from '../kernel/validate.ts'
 import { cleanText } from '../services/hooks/deliveries/fields.ts'
 import { anyText } from '../kernel/variables.ts'
 import { secretFlag, UsageError, urlFlag } from './command.ts'
+import { listeningUrl, placeOf, type ConfigSource } from './configuration.ts'
 
-/** The default address of a server. */
-const DEFAULT_FROM = 'http://127.0.0.1:8080'
-const FROM_FORM = `the server, unix:/path for its socket, ${DEFAULT_FROM} unless given`
+const FROM_FORM = 'the server, unix:/path for its socket, the one at HOOKS_ADDR unless given'
 export const FROM = urlFlag('URL', FROM_FORM, anyText(FROM_FORM))
 
 /** The flags of a command that calls the API of a running hooks service. */
@@ -37,9 +36,15 @@ interface Asked {
 /** The API of a running hooks service. */
 export type ApiClient = ReturnType<typeof apiClient>
 
+/** What names the server and the token of a call. */
+interface ClientFlags {
+  from: string | undefined
+  token: string | undefined
+}
+
 /** Calls the API. Every refusal is thrown, as a Fault of its status. */
-export function apiClient(flags: { from: string | undefined; token: string | undefined }) {
-  const from = readFrom(flags.from)
+export function apiClient(flags: ClientFlags, config: ConfigSource) {
+  const from = serverOf(flags.from, config)
   const usual = {
     // No page of another site can send it: the server then lets searches pass.
     'hx-request': 'true',
@@ -79,8 +84,23 @@ export function apiClient(flags: { from: string | undefined; token: string | und
   }
 }
 
+/** The server that `--from` names, else the one that this configuration is for. */
+export function serverOf(from: string | undefined, config: ConfigSource): URL {
+  if (from !== undefined) return readFrom(from)
+  const { address } = placeOf('hooks', config)
+  if (address.kind === 'unix') return readFrom(`unix:${address.path}`)
+  const url = listeningUrl('hooks', config)
+  if (url === undefined) throw new Error('HOOKS_ADDR names no address to call; give --from')
+  return new URL(url)
+}
+
+/** Checks the flag `--from` before anything is opened. */
+export function checkFrom({ flags: { from } }: { flags: Pick<ClientFlags, 'from'> }): void {
+  if (from !== undefined) readFrom(from)
+}
+
 /** The server's address. Of a socket's path only what a URL leaves unchanged and `ws` accepts. */
-export function readFrom(text = DEFAULT_FROM): URL {
+function readFrom(text: string): URL {
   const from = URL.canParse(text) ? new URL(text) : undefined
   if (from !== undefined && /^https?:$/.test(from.protocol)) return from
   if (from?.protocol !== 'unix:') {

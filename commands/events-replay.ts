@@ -5,7 +5,7 @@ import { pause } from '../kernel/time.ts'
 import { accepted, integer } from '../kernel/variables.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replays/outgoing.ts'
 import { COUNT_REPLAYS_TO } from '../services/hooks/replays/planning.ts'
-import { apiClient, CLIENT_FLAGS, readFrom, type ApiClient } from './api-client.ts'
+import { apiClient, checkFrom, CLIENT_FLAGS, type ApiClient } from './api-client.ts'
 import { command, JSON_FLAG, UsageError, value, type Call, type PlainTools } from './command.ts'
 import { FILTER_FLAGS, ID, readQuery } from './events.ts'
 import { DONE, FAILED, type Output } from './output.ts'
@@ -68,13 +68,13 @@ export const commands = [
     summary: 'send events to a target again: by their ids, or all that a filter chooses',
     args: ARGS,
     flags: FLAGS,
-    needs: 'nothing',
+    needs: 'configuration',
     check(call) {
-      readFrom(call.flags.from)
+      checkFrom(call)
       readFilter(call)
     },
     async run(call, tools) {
-      const client = apiClient(call.flags)
+      const client = apiClient(call.flags, tools.config)
       const filter = readFilter(call)
       if (filter === undefined) return replayIds(client, call, tools.output)
       const counted = await client.json(Counted, START, post({ ...filter, dry_run: true }))

@@ -8,7 +8,7 @@ import { fits, validateTexts } from '../kernel/validate.ts'
 import { accepted, integer, oneOf } from '../kernel/variables.ts'
 import { EventDetail } from '../services/hooks/events/detail.ts'
 import { EventQuery } from '../services/hooks/events/filter.ts'
-import { apiClient, CLIENT_FLAGS, readFrom, type ApiClient } from './api-client.ts'
+import { apiClient, checkFrom, CLIENT_FLAGS, type ApiClient } from './api-client.ts'
 import {
   command,
   JSON_FLAG,
@@ -17,10 +17,10 @@ import {
   UsageError,
   value,
   type Call,
-  type PlainTools,
+  type ConfiguredTools,
 } from './command.ts'
 import { followEvents } from './follow.ts'
-import { printRows, type Output } from './output.ts'
+import { printRows } from './output.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 100_000
@@ -77,26 +77,26 @@ export const commands = [
     name: 'events list',
     summary: 'list the events of a running server, newest first',
     flags: LIST_FLAGS,
-    needs: 'nothing',
+    needs: 'configuration',
     check(call) {
-      readFrom(call.flags.from)
+      checkFrom(call)
       readQuery(call.flags)
       const { follow, text, 'json-member': json, header, verified, until } = call.flags
       const others = [text, json, header, verified, until]
       if (!follow || others.every((filter) => filter === undefined)) return
       throw new UsageError(NOT_FOLLOWED)
     },
-    run: (call, tools) => (call.flags.follow ? follow(call, tools) : list(call, tools.output)),
+    run: (call, tools) => (call.flags.follow ? follow(call, tools) : list(call, tools)),
   }),
   command({
     name: 'events show',
     summary: 'print an event with its headers and its payload',
     args: { id: ID },
     flags: { json: JSON_FLAG, ...CLIENT_FLAGS },
-    needs: 'nothing',
-    check: ({ flags }) => void readFrom(flags.from),
-    async run({ args: { id }, flags }, { output }) {
-      const event = await apiClient(flags).json(Detail, `/api/v1/events/${id}`)
+    needs: 'configuration',
+    check: checkFrom,
+    async run({ args: { id }, flags }, { config, output }) {
+      const event = await apiClient(flags, config).json(Detail, `/api/v1/events/${id}`)
       if (flags.json) output.out(JSON.stringify(event))
       else for (const line of linesOf(event)) output.out(line)
     },
@@ -106,10 +106,10 @@ export const commands = [
     summary: 'print the payload of an event, byte for byte',
     args: { id: ID },
     flags: CLIENT_FLAGS,
-    needs: 'nothing',
-    check: ({ flags }) => void readFrom(flags.from),
-    async run({ args: { id }, flags }, { output }) {
-      const response = await apiClient(flags).open(`/api/v1/events/${id}/payload`)
+    needs: 'configuration',
+    check: checkFrom,
+    async run({ args: { id }, flags }, { config, output }) {
+      const response = await apiClient(flags, config).open(`/api/v1/events/${id}/payload`)
       for await (const chunk of response as AsyncIterable<Buffer>) output.bytes(chunk)
     },
   }),
@@ -119,10 +119,11 @@ const NOT_FOLLOWED =
   '--follow takes no --text, --json-member, --header, --verified and --until; ' +
   'forward has the first two'
 
-async function list({ flags }: ListCall, output: Output): Promise<undefined> {
+async function list({ flags }: ListCall, tools: ConfiguredTools): Promise<undefined> {
   const { json, limit = DEFAULT_LIMIT } = flags
-  const events = await listEvents(apiClient(flags), readQuery(flags), limit)
-  printRows(output, json, events, {
+  const client = apiClient(flags, tools.config)
+  const events = await listEvents(client, readQuery(flags), limit)
+  printRows(tools.output, json, events, {
     ID: ({ id }) => String(id),
     RECEIVED: ({ received_at }) => received_at,
     PROVIDER: ({ provider }) => provider,
@@ -133,12 +134,12 @@ async function list({ flags }: ListCall, output: Output): Promise<undefined> {
 }
 
 /** The newest events first of all, in the order in which they came; then each that comes. */
-async function follow({ flags }: ListCall, tools: PlainTools): Promise<undefined> {
+async function follow({ flags }: ListCall, tools: ConfiguredTools): Promise<undefined> {
   const { output, random, stopSignal } = tools
   const { json, limit = DEFAULT_LIMIT } = flags
   const stop = new AbortController()
   void stopSignal().then(() => stop.abort())
-  const client = apiClient(flags)
+  const client = apiClient(flags, tools.config)
   const query = readQuery(flags)
   const print = (event: Listed) => output.out(json ? JSON.stringify(event) : lineOf(event))
   // What comes from here on is for the stream, which begins behind this event.

@@ -12,7 +12,7 @@ import { execute } from '../services/hooks/forwarders/execute.ts'
 import { ForwardRequest, MAX_NAME_LENGTH } from '../services/hooks/forwarders/protocol.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replays/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/deliveries/fields.ts'
-import { FROM, readFrom } from './api-client.ts'
+import { checkFrom, FROM, serverOf } from './api-client.ts'
 import { command, readFields, text, UsageError, value, type Call } from './command.ts'
 import type { Output } from './output.ts'
 
@@ -71,9 +71,12 @@ export const commands = [
     args: ARGS,
     flags: FLAGS,
     passes: { shown: '-- ARG...', summary: 'the arguments of the program' },
-    needs: 'nothing',
-    check: (call) => void [readFrom(call.flags.from), readRequest(call)],
-    async run(call, { random, stopSignal, output }) {
+    needs: 'configuration',
+    check(call) {
+      checkFrom(call)
+      readRequest(call)
+    },
+    async run(call, { config, random, stopSignal, output }) {
       const { from, json, retries, 'skip-failed': skipFailed } = call.flags
       const stop = new AbortController()
       const cut = new AbortController()
@@ -84,7 +87,7 @@ export const commands = [
       const request = readRequest(call)
       const usualRetries = skipFailed ? RETRIES_BEFORE_SKIP : Number.POSITIVE_INFINITY
       const problem = await forward({
-        from: readFrom(from),
+        from: serverOf(from, config),
         request,
         attempt: readRecipient(call).attempts(cut.signal, output),
         retries: retries ?? usualRetries,

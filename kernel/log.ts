@@ -3,10 +3,7 @@ import { escapeControls } from './text.ts'
 type LogLevel = 'info' | 'warn' | 'error'
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>
 
-/**
- * Writes one JSON object a line: `time`, `level`, `msg`, then the fields (docs/operations.md).
- * Never given a secret.
- */
+/** Writes one line a call (docs/operations.md). Never given a secret. */
 export interface Log {
   info(msg: string, fields?: LogFields): void
   warn(msg: string, fields?: LogFields): void
@@ -26,6 +23,35 @@ export const JOURNAL_PREFIX: Readonly<Record<LogLevel, string>> = {
   error: '<3>',
 }
 
+/** What a line of the log says. */
+interface LogLine {
+  time: string
+  level: LogLevel
+  msg: string
+  fields: LogFields | undefined
+}
+
+/** Makes the text of a line, with its end; undefined for a line that is left out. */
+export type LogForm = (line: LogLine) => string | undefined
+
+/** A JSON object: `time`, `level`, `msg`, then the fields. */
+export function jsonLine({ time, level, msg, fields }: LogLine): string {
+  // JSON leaves some of the characters that a terminal obeys as they are.
+  return `${escapeControls(JSON.stringify({ time, level, msg, ...fields }))}\n`
+}
+
+export function journalLine(line: LogLine): string {
+  return JOURNAL_PREFIX[line.level] + jsonLine(line)
+}
+
+/** Words for people, who need warnings and errors alone. */
+export function terminalLine({ time, level, msg, fields = {} }: LogLine): string | undefined {
+  if (level === 'info') return undefined
+  const shown = Object.entries(fields).filter(([, value]) => value !== undefined && value !== '')
+  const values = shown.map(([name, value]) => ` ${name}=${JSON.stringify(value)}`)
+  return `${time} ${level}: ${escapeControls(msg + values.join(''))}\n`
+}
+
 /**
  * Makes a log over a writer of text. Lines of a few milliseconds are written together: writes to a
  * pipe block, and one a request would cost more than the request.
@@ -33,7 +59,7 @@ export const JOURNAL_PREFIX: Readonly<Record<LogLevel, string>> = {
 export function createLog(
   write: (text: string) => void,
   now: () => Date,
-  prefix: Readonly<Record<LogLevel, string>> = { info: '', warn: '', error: '' },
+  form: LogForm = jsonLine,
 ): Log {
   let waiting: string[] = []
   let scheduled = false
@@ -58,9 +84,9 @@ export function createLog(
   }
 
   function line(level: LogLevel, msg: string, fields: LogFields | undefined) {
-    // JSON leaves some of the characters that a terminal obeys as they are.
-    const text = escapeControls(JSON.stringify({ time: timeText(), level, msg, ...fields }))
-    waiting.push(`${prefix[level]}${text}\n`)
+    const text = form({ time: timeText(), level, msg, fields })
+    if (text === undefined) return
+    waiting.push(text)
     if (scheduled) return
     scheduled = true
     setTimeout(flush, GATHER_MS)

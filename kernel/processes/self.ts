@@ -1,4 +1,6 @@
 import { fstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { isatty } from 'node:tty'
+import { jsonLine, journalLine, terminalLine, type LogForm } from '../log.ts'
 
 /**
  * Whether systemd's journal reads what is written to a file descriptor: `JOURNAL_STREAM` names the
@@ -14,6 +16,12 @@ export function isJournal(descriptor: number): boolean {
   } catch {
     return false
   }
+}
+
+/** The form of log lines for who reads a file descriptor: the journal, a person or a program. */
+export function logFormOf(descriptor: number): LogForm {
+  if (isJournal(descriptor)) return journalLine
+  return isatty(descriptor) ? terminalLine : jsonLine
 }
 
 /** The limit of open files where the system does not name it. */

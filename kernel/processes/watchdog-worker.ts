@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { workerData } from 'node:worker_threads'
-import { createLog, JOURNAL_PREFIX } from '../log.ts'
-import { isJournal } from './self.ts'
+import { createLog } from '../log.ts'
+import { logFormOf } from './self.ts'
 import { NUMBER, TICK_MS, type Watched } from './watchdog.ts'
 
 // The thread that watches. It writes by itself: what it writes through Node's streams would wait
@@ -12,7 +12,7 @@ const TOLD_MS = 1_000
 const STDERR = 2
 
 const { numbers, begun, endAfterMs } = workerData as Watched
-const log = createLog(write, () => new Date(), isJournal(STDERR) ? JOURNAL_PREFIX : undefined)
+const log = createLog(write, () => new Date(), logFormOf(STDERR))
 
 /** The last sign of life, and for how long there has been none. */
 let sign: number | undefined

@@ -201,9 +201,29 @@ await t.test('a token from a file or standard input', async (t: Test) => {
 await t.test('a unix socket', async (t: Test) => {
   const socket = join(await temporaryFolder(t), 'hooks.sock')
   await startServer(t, { services: ['hooks'], env: { ...env, HOOKS_ADDR: `unix:${socket}` } })
-  const { code, stdout } = await runCli(['events', 'list', '--json', '--from', `unix:${socket}`])
+  const named = await runCli(['events', 'list', '--json', '--from', `unix:${socket}`])
+  t.equal(named.code, 0)
+  t.equal(JSON.parse(named.stdout).at(-1)?.id, first)
+  const configured = { env: { HOOKS_ADDR: `unix:${socket}` } }
+  const { stdout } = await runCli(['events', 'list', '--json'], configured)
+  t.equal(stdout, named.stdout, 'the socket of the configuration')
+})
+
+await t.test('the server of the configuration, unless another one is named', async (t: Test) => {
+  const { host } = new URL(base)
+  const { code, stdout } = await runCli(['events', 'payload', String(first)], {
+    env: { HOOKS_ADDR: host },
+  })
   t.equal(code, 0)
-  t.equal(JSON.parse(stdout).at(-1)?.id, first)
+  t.not(stdout, '')
+  for (const args of [
+    ['events', 'list'],
+    ['forward', 'http://127.0.0.1:9/'],
+  ]) {
+    const refused = await runCli(args, { env: { HOOKS_ADDR: '127.0.0.1:0' } })
+    t.equal(refused.code, 1)
+    t.match(refused.stderr, 'HOOKS_ADDR names no address to call; give --from')
+  }
 })
 
 await t.test('refused', async (t: Test) => {

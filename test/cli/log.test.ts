@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { FREE, runCliProcess } from '../helpers/cli.ts'
@@ -161,4 +163,22 @@ t.test('so it is told of what a check finds before a start', async (t) => {
   t.notMatch(stdout, /^[^<]/m)
   const { stdout: json } = await runCliProcess(['check', '--json'], unit)
   t.match(JSON.parse(json), [{ level: 'ok' }, { level: 'fail' }], 'JSON stays JSON')
+})
+
+t.test('a person at a terminal sees one line, then warnings and errors in words', async (t) => {
+  const env = { ...(await postgres.env(t)), HOOKS_QUEUE_CHANNELS: 'orders' }
+  const seen = join(await temporaryFolder(t), 'seen')
+  const inTerminal = `exec script -qefc "$0 server.ts $*" ${seen}`
+  const program = ['sh', '-c', inTerminal, process.execPath]
+  const server = await startServerProcess(t, { env, services: ['hooks'], program })
+  await request(`${server.hooks}/log`)
+  const lines = await until(async () => {
+    const text = await readFile(seen, 'utf8')
+    return text.includes(' warn: ') && text.trimEnd().split(/\r?\n/).slice(1)
+  }, 'a warning')
+  await server.stop()
+  const [warning, ready] = lines.toSorted()
+  t.match(warning, /^\d{4}-\d\d-\d\dT[\d:.]+Z warn: no queue is read: [^{}]+$/)
+  t.match(ready, /^gatehouse \S+ ready hooks=http:\S+$/)
+  t.equal(lines.length, 2, 'no line for a request')
 })
