@@ -388,6 +388,10 @@ await t.test('the page makes a provider of a scheme, and shows how to send to it
   const [newest = 0] = await eventIds(base)
   t.match((await shown(base, newest)).facts, { 'Event type': 'world' })
 
+  const shop = { name: 'page-shop', trust_mode: 'signed', scheme: 'shopify' }
+  const made = await postForm(base, '/providers', { ...shop, secret: secret('of-the-shop') })
+  t.match(made.text, /BODY=.*\nSIGNATURE=/, 'it signs no id and no time, so the command sets none')
+
   const lab = { name: 'page-lab', trust_mode: 'signed', scheme: 'gitlab' }
   t.match(await postForm(base, '/providers', lab), { status: 200, text: /Authorization: Bearer/ })
   t.match(await cardOf(base, 'generic:page-lab'), { Scheme: 'gitlab (token)', badges: /token/ })

@@ -108,9 +108,12 @@ function signedCurl({ url, token, methods }: Made, scheme: Scheme): string {
     ...scheme.timestamp.slice(0, 1).map((name) => `${name}: $TIME`),
     `${scheme.signature[0]}: ${value}$SIGNATURE`,
   ]
+  const isTimed = /\$\{?TIME/.test([text, ...headers].join('\n'))
   return [
     `SECRET='${token ?? (scheme.secret === 'whsec' ? 'whsec_…' : '…')}'`,
-    `BODY='{"hello": "world"}'; ID=msg_$(openssl rand -hex 12); TIME=$(${CLOCKS[scheme.clock ?? 'seconds']})`,
+    `BODY='{"hello": "world"}'`,
+    ...(signed.includes('{id}') ? ['ID=msg_$(openssl rand -hex 12)'] : []),
+    ...(isTimed ? [`TIME=$(${CLOCKS[scheme.clock ?? 'seconds']})`] : []),
     ...(scheme.secret === 'whsec' ? [KEY] : []),
     `SIGNATURE=$(printf %s "${text}" | openssl dgst -${algorithm} ${key} -binary \\`,
     `  | ${DIGITS[encoding]})`,
