@@ -1,14 +1,14 @@
 import Type from 'typebox'
-import { exec, many, one, sqlFile } from '../sql-file.ts'
+import { exec, many, nullable, one, sqlFile } from '../sql-file.ts'
 import { Link } from './links.ts'
 
 /** What a visit needs of a link. */
 export const Target = Type.Object({
   ...Type.Pick(Link, ['id', 'slug', 'url', 'visibility', 'append_path']).properties,
-  /** Visits end at this time, in milliseconds since 1970; Infinity: never. */
-  ends_at: Type.Number(),
-  /** How many more visits may be redirected; Infinity without a limit. */
-  visits_left: Type.Number(),
+  /** Visits end at this time, in milliseconds since 1970; null: never. */
+  ends_at: nullable(Type.Number()),
+  /** How many more visits may be redirected; null: without a limit. */
+  visits_left: nullable(Type.Number()),
 })
 export type Target = Type.Static<typeof Target>
 

@@ -1,12 +1,12 @@
 -- name: findTargets
 -- What visits need of the links whose slugs are in the JSON array :slugs. Visits end at `ends_at`, in milliseconds since
--- 1970, and after `visits_left` more of them.
+-- 1970, and after `visits_left` more of them; null: never.
 select id, slug, url, visibility, append_path,
        case
          when archived or clicks >= max_visits then '-infinity'
-         else coalesce(extract(epoch from expires_at)::float8 * 1000, 'infinity')
+         else extract(epoch from expires_at)::float8 * 1000
        end as ends_at,
-       coalesce((max_visits - clicks)::float8, 'infinity') as visits_left
+       (max_visits - clicks)::float8 as visits_left
   from links.links
  where slug = any(array(select jsonb_array_elements_text(:slugs::jsonb)))
  limit :limit;

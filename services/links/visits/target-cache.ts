@@ -146,8 +146,14 @@ export async function openTargetCache(db: Database, metrics: Metrics, maxBytes =
   }
 }
 
+/** Whether visits of a link have ended. */
+export function hasEnded({ ends_at }: KnownLink, now: number): boolean {
+  return ends_at !== null && now >= ends_at
+}
+
 /** A visit of a link was redirected: the last one that the link allows ends it here. */
 export function countVisit(link: KnownLink): void {
+  if (link.visits_left === null) return
   link.visits_left--
   if (link.visits_left <= 0) link.ends_at = -Infinity
 }
