@@ -12,12 +12,21 @@ export const Target = Type.Object({
 })
 export type Target = Type.Static<typeof Target>
 
+/** A link on its way into a snapshot, if it is kept there. */
+export const UsedLink = Type.Object({
+  ...Type.Omit(Target, ['visits_left']).properties,
+  rank: Type.Integer(),
+  is_kept: Type.Boolean(),
+})
+export type UsedLink = Type.Static<typeof UsedLink>
+
 /** Who followed a link: a person, a program, or somebody who looked where it leads (`/slug+`). */
 export const ClickKind = Type.Enum(['human', 'bot', 'preview'])
 export type ClickKind = Type.Static<typeof ClickKind>
 
 export const visitQueries = sqlFile('sql/links/visits.sql', {
   findTargets: many(Target, { slugs: 'jsonb', limit: 'int8' }),
+  listMostUsed: many(UsedLink, { rank: 'int8', slug: 'text', limit: 'int8' }),
   mayVisit: one(Type.Object({ may: Type.Boolean() }), { link: 'uuid', user: 'uuid' }),
   saveClicks: exec({ writer: 'uuid', batch: 'int8', at: 'timestamptz', clicks: 'jsonb' }),
   saveSources: exec({

@@ -19,7 +19,7 @@ import {
 } from './visit-counts.ts'
 
 /** Clicks on their way into the database. */
-export type Clicks = Awaited<ReturnType<typeof openClicks>>
+export type Clicks = ReturnType<typeof openClicks>
 
 export interface ClicksOptions {
   db: Database
@@ -45,9 +45,8 @@ export const CLICK_DAYS = 30
 export const KEPT_DAYS = 1_096
 
 /** Counts in memory and writes once every second: a visit waits for no database. */
-export async function openClicks(options: ClicksOptions) {
+export function openClicks(options: ClicksOptions) {
   const { db, clock, random, log, metrics, ownHosts, stats } = options
-  await q.forgetClickWriters(db, { before: new Date(clock.now().getTime() - DAY_MS) })
   const sources = createSources(ownHosts)
   const counts = createVisitCounts()
   let unwritten = 0
@@ -85,6 +84,11 @@ export async function openClicks(options: ClicksOptions) {
 
   return {
     count,
+
+    /** Removes the numbers of processes that have ended: they have no batch left to send. */
+    async forgetWriters() {
+      await q.forgetClickWriters(db, { before: new Date(clock.now().getTime() - DAY_MS) })
+    },
 
     /** Counts a redirect, and of its headers a host and a kind of client. */
     countVisit(link_id: string, headers: VisitHeaders, at: Date) {
