@@ -8,7 +8,7 @@ import { createListener, type ListenerOptions } from '../kernel/http/listener.ts
 import type { FaultReply } from '../kernel/http/reply.ts'
 import type { HttpMetrics } from '../kernel/http/request-log.ts'
 import { createRouter, type Route, type Fallback } from '../kernel/http/router.ts'
-import type { Log, LogFields } from '../kernel/log.ts'
+import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import { hostName, isLocal, type AddressSet } from '../kernel/net/addresses.ts'
 import { listenOptions, removeDeadSocket, type Address } from '../kernel/net/listen.ts'
@@ -47,10 +47,10 @@ export interface Service {
   /** The reply to a path that no route has, in other words than `NO_ROUTE`. */
   noRoute?: Fault
   /**
-   * Takes what it can serve without the database, and gives the fields of the log line about that;
-   * undefined if it has nothing.
+   * Takes the links of a snapshot, which it serves without the database, and says how many these
+   * are and when they were written; undefined without a snapshot.
    */
-  restore?: () => Promise<LogFields | undefined>
+  restore?: () => Promise<{ links: number; written: string } | undefined>
   /** Makes what it needs in the migrated database. */
   prepare?: () => Promise<void>
   /** Starts background work; all listeners are up. */

@@ -108,15 +108,18 @@ async function openServices(
     await orStopped(prepare(database, log), stop)
   } catch (error) {
     const isAway = error instanceof Unavailable && services.includes('links')
-    const links = isAway ? await running.openAlone('links') : undefined
-    if (links === undefined) throw error
-    const fields = { ...links.served, error: messageOf(error) }
-    log.warn('database out of reach: links are served from their snapshot', fields)
+    const alone = isAway ? await running.openAlone('links') : undefined
+    if (alone === undefined) throw error
+    log.warn('database out of reach: links are served from their snapshot', {
+      links: alone.links,
+      written: alone.written,
+      error: messageOf(error),
+    })
     onLinksAlone?.(running.addresses())
     const options = { tries: Infinity, pauseMs: PREPARE_AGAIN_MS, signal: stop }
     const again = retryWhileUnavailable(options)(async () => {
       await prepare(database, log)
-      await links.useDatabase()
+      await alone.useDatabase()
     })
     await orStopped(again, stop)
     log.info('database in reach: all services start')
@@ -201,12 +204,11 @@ function createServices(
       const { openService } = await FILES[name]()
       const service = await openService({ ...context, db: gate.db })
       services.push(service)
-      const served = await service.restore?.()
-      if (served === undefined) return undefined
+      const restored = await service.restore?.()
+      if (restored === undefined) return undefined
       listeners.push(await startListener(shared, service))
       return {
-        /** What it serves, for the log. */
-        served,
+        ...restored,
         /** The database is prepared. */
         async useDatabase() {
           await gate.open()

@@ -131,6 +131,24 @@ t.test('a snapshot that can not be used is said, and the start is refused', asyn
   await cluster.start()
 })
 
+t.test('a stop ends a server that waits for its database', async (t) => {
+  await cluster.stop()
+  const server = await startServerProcess(t, { env })
+  t.equal(await leadsTo(server.links, '/open'), 'https://open.test/')
+  t.match(await server.stop(), { code: 0 })
+  t.match(server.logs().join('\n'), /clicks lost/, 'what can not be kept is said')
+  await cluster.start()
+})
+
+t.test('a database that does not fit ends a server that waited for it', async (t) => {
+  await run(url, "update gatehouse.migrations set sha256 = 'another' where number = 2")
+  await cluster.stop()
+  const server = await startServerProcess(t, { env, mayExit: true })
+  await cluster.start()
+  t.match(await server.exited, { code: 1 })
+  t.match(server.logs().join('\n'), /0002_links was applied with another text/)
+})
+
 /** Lines with their checksum. */
 function signed(lines: readonly string[]) {
   const text = lines.map((line) => `${line}\n`).join('')
