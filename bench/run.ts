@@ -11,6 +11,7 @@ import { growth } from './growth.ts'
 import { executable } from './executable.ts'
 import { ingest } from './ingest.ts'
 import { linkLists } from './link-lists.ts'
+import { linkSnapshot } from './link-snapshot.ts'
 import { linkStats } from './link-stats.ts'
 import { logPages } from './log-pages.ts'
 import { mcp } from './mcp.ts'
@@ -49,7 +50,7 @@ const PARTS: readonly Part[] = [
 ]
 
 /** Only by name: they take minutes, `growth` a quarter of an hour, and gigabytes of the disk. */
-const LONG_PARTS: readonly Part[] = [growth, owed]
+const LONG_PARTS: readonly Part[] = [growth, owed, linkSnapshot]
 
 const wanted = process.argv.slice(2)
 const gibibytes = Math.round(totalmem() / 2 ** 30)

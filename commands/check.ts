@@ -66,7 +66,7 @@ async function checkAll(
       dataDirectoryFindings(directory, config.current.DATABASE_URL === undefined),
     ),
     when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR'], () =>
-      databaseFindings({ config, log, secrets: configuredSecrets(config, random) }),
+      databaseFindings({ config, log, secrets: configuredSecrets(config, random) }, services),
     ),
     addressFindings(config, services),
     when(['HOOKS_QUEUE_URL'], () => queueFindings(config), 'hooks'),

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { ConfigSource as SourceOf, Origin } from '../kernel/config.ts'
 import { programVariables, type Variable } from '../kernel/variables.ts'
 import { EVENT_VARIABLES, hooksVariables } from '../services/hooks/variables.ts'
@@ -6,6 +7,7 @@ import { opsVariables } from '../services/ops/variables.ts'
 import { isLoopbackName } from '../kernel/net/addresses.ts'
 import type { RecoverySchedule } from '../services/hooks/recoveries/schedule.ts'
 import type { OwnHosts } from '../services/links/links/loop.ts'
+import type { SnapshotPlace } from '../services/links/visits/snapshot.ts'
 
 /**
  * Every variable. The name in lower case with dashes, without `GATEHOUSE_`, is its flag:
@@ -100,6 +102,12 @@ export function hostsOfLinks(config: ConfigSource, addresses?: Addresses): OwnHo
 export function shortKeyword(config: ConfigSource, addresses?: Addresses) {
   const address = serviceUrl('links', config, addresses) ?? ''
   return config.current.LINKS_SHORT_KEYWORD ?? firstLabel(address)
+}
+
+/** Where the snapshot of links is; undefined with the embedded database. */
+export function snapshotPlace({ current }: ConfigSource): SnapshotPlace | undefined {
+  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: folder } = current
+  return url === undefined ? undefined : { path: join(folder, 'links-snapshot.jsonl'), url }
 }
 
 function isSamePlace(url: URL, own: URL) {

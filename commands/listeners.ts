@@ -46,6 +46,13 @@ export interface Service {
   fallback?: Fallback
   /** The reply to a path that no route has, in other words than `NO_ROUTE`. */
   noRoute?: Fault
+  /**
+   * Takes the links of a snapshot, which it serves without the database, and says how many these
+   * are and when they were written; undefined without a snapshot.
+   */
+  restore?: () => Promise<{ links: number; written: string } | undefined>
+  /** Makes what it needs in the migrated database. */
+  prepare?: () => Promise<void>
   /** Starts background work; all listeners are up. */
   begin?: () => void
   /** Reads again what a command may have changed in the database. */

@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import { createGate } from '../db/gate.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server.ts'
+import { Unavailable } from '../kernel/fault.ts'
 import { createBodyBudget } from '../kernel/http/body.ts'
 import { createHttpMetrics } from '../kernel/http/request-log.ts'
 import { createWaitingRequests } from '../kernel/http/waiting.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics, type Metrics } from '../kernel/metrics.ts'
+import { retryWhileUnavailable } from '../kernel/repeat.ts'
 import { systemClock } from '../kernel/time.ts'
 import { measureProcess } from '../kernel/processes/process-metrics.ts'
 import { startAuditRetention } from '../services/audit-retention.ts'
@@ -39,10 +42,16 @@ export interface ProgramOptions {
   log: Log
   /** What other processes may have it run. */
   table: CommandTable
+  /** Called when links are served while the database is out of reach. */
+  onLinksAlone?: (addresses: ReadonlyMap<ServiceName, string>) => void
 }
 
 /** A running Gatehouse. */
 export type Program = Awaited<ReturnType<typeof openProgram>>
+
+/** How long requests may take when the program stops before it is open. */
+const EARLY_STOP_MS = 2_000
+const PREPARE_AGAIN_MS = 2_000
 
 /**
  * Opens the database, migrates it, and starts the services on it. Nothing global is touched
@@ -56,16 +65,20 @@ export async function openProgram(options: ProgramOptions, stop: AbortSignal) {
   await using opened = new AsyncDisposableStack()
   const metrics = createMetrics()
   const database = opened.use(await openDatabase({ url, dataDirectory, metrics }, log))
-  // A migration may wait for another instance's, for as long as that takes.
   stop.throwIfAborted()
-  await Promise.race([prepare(database, log), once(stop, 'abort')])
-  stop.throwIfAborted()
-  const started = await start({ ...options, metrics }, database)
+  const running = createServices({ ...options, metrics }, database)
+  try {
+    await openServices(running, database, options, stop)
+  } catch (error) {
+    // Running services would keep the process alive.
+    await running.close(EARLY_STOP_MS)
+    throw error
+  }
   // From here on they stay open.
   opened.move()
   return {
     /** Where each service listens. */
-    addresses: started.addresses,
+    addresses: running.addresses(),
     backend: database.backend,
     /** Settles when the embedded database dies; never with a server. */
     failed: database.failed,
@@ -74,10 +87,53 @@ export async function openProgram(options: ProgramOptions, stop: AbortSignal) {
      * even if closing one of them fails. Returns the errors.
      */
     async close(graceMs: number) {
-      const errors = await started.close(graceMs)
+      const errors = await running.close(graceMs)
       return [...errors, ...(await errorsOf([() => database[Symbol.asyncDispose]()]))]
     },
   }
+}
+
+/**
+ * Prepares the database and opens all services. While the database is out of reach, links are
+ * served from their snapshot if there is one.
+ */
+async function openServices(
+  running: Services,
+  database: OpenedDatabase,
+  { services, log, onLinksAlone }: ProgramOptions,
+  stop: AbortSignal,
+) {
+  let waiting = services
+  try {
+    await orStopped(prepare(database, log), stop)
+  } catch (error) {
+    const isAway = error instanceof Unavailable && services.includes('links')
+    const alone = isAway ? await running.openAlone('links') : undefined
+    if (alone === undefined) throw error
+    log.warn('database out of reach: links are served from their snapshot', {
+      links: alone.links,
+      written: alone.written,
+      error: messageOf(error),
+    })
+    onLinksAlone?.(running.addresses())
+    const options = { tries: Infinity, pauseMs: PREPARE_AGAIN_MS, signal: stop }
+    const again = retryWhileUnavailable(options)(async () => {
+      await prepare(database, log)
+      await alone.useDatabase()
+    })
+    await orStopped(again, stop)
+    log.info('database in reach: all services start')
+    waiting = services.filter((name) => name !== 'links')
+  }
+  await running.open(waiting)
+  await running.begin()
+}
+
+/** A migration may wait for another instance's, for as long as that takes. */
+async function orStopped(work: Promise<void>, stop: AbortSignal) {
+  stop.throwIfAborted()
+  await Promise.race([work, once(stop, 'abort')])
+  stop.throwIfAborted()
 }
 
 /** Does all of it at once, and gives what it threw. */
@@ -92,7 +148,10 @@ async function prepare({ db, backend }: OpenedDatabase, log: Log) {
   if (applied.length > 0) log.info('migrated', { migrations: applied.join(' ') })
 }
 
-async function start(
+/** The services of a program, with their listeners. */
+type Services = ReturnType<typeof createServices>
+
+function createServices(
   options: ProgramOptions & { metrics: Metrics },
   { db, backend }: OpenedDatabase,
 ) {
@@ -104,58 +163,86 @@ async function start(
   }
   const secrets = configuredSecrets(config, randomBytes)
   const context = { ...options, secrets, db, addresses }
+  const shared = {
+    config,
+    bodyBudget: createBodyBudget(256 * 1024 * 1024),
+    log,
+    metrics,
+    httpMetrics: createHttpMetrics(metrics),
+    waiting: createWaitingRequests(metrics, log),
+    clock: systemClock,
+  }
   const endMeasuring = measureProcess(metrics, systemClock)
   const keptDays = () => config.current.GATEHOUSE_AUDIT_DAYS
   const audit = startAuditRetention({ db, clock: systemClock, log, keptDays })
   const notices = startNoticeRetention({ db, clock: systemClock, log })
   let control: Server | undefined
 
-  async function close(graceMs: number) {
-    endMeasuring()
-    const ended = await errorsOf([
-      ...services.map((service) => () => service.endStreams?.()),
-      () => control?.close(),
-      () => control?.closeAllConnections(),
-    ])
-    const silent = await errorsOf(
-      listeners.map(
-        ({ listener }) =>
-          () =>
-            listener.close(graceMs),
-      ),
-    )
-    const parts = [...services, audit, notices]
-    const closed = await errorsOf(parts.map((part) => () => part.close()))
-    return [...ended, ...silent, ...closed]
-  }
+  return {
+    addresses,
 
-  try {
-    // One after the other: each connection that more at once would need costs more than it saves.
-    for (const name of options.services) {
+    /** Opens services, then their listeners. */
+    async open(names: readonly ServiceName[]) {
+      const opened: Service[] = []
+      // One after the other: each connection that more at once would need costs more than it saves.
+      for (const name of names) {
+        const { openService } = await FILES[name]()
+        const service = await openService(context)
+        services.push(service)
+        opened.push(service)
+        await service.prepare?.()
+      }
+      for (const service of opened) listeners.push(await startListener(shared, service))
+    },
+
+    /**
+     * Opens a service and its listener while the database is out of reach; undefined if it has
+     * nothing to serve then.
+     */
+    async openAlone(name: ServiceName) {
+      const gate = createGate(db)
       const { openService } = await FILES[name]()
-      services.push(await openService(context))
-    }
-    const shared = {
-      config,
-      bodyBudget: createBodyBudget(256 * 1024 * 1024),
-      log,
-      metrics,
-      httpMetrics: createHttpMetrics(metrics),
-      waiting: createWaitingRequests(metrics, log),
-      clock: systemClock,
-    }
-    for (const service of services) {
+      const service = await openService({ ...context, db: gate.db })
+      services.push(service)
+      const restored = await service.restore?.()
+      if (restored === undefined) return undefined
       listeners.push(await startListener(shared, service))
-    }
-    if (backend === 'embedded') control = await startControl(context, options.table, services)
-    for (const service of services) service.begin?.()
-    audit.prune()
-    notices.prune()
-    return { addresses: addresses(), close }
-  } catch (error) {
-    // Running services would keep the process alive.
-    await close(0)
-    throw error
+      return {
+        ...restored,
+        /** The database is prepared. */
+        async useDatabase() {
+          await gate.open()
+          await service.prepare?.()
+        },
+      }
+    },
+
+    /** Starts background work: all services are open. */
+    async begin() {
+      if (backend === 'embedded') control = await startControl(context, options.table, services)
+      for (const service of services) service.begin?.()
+      audit.prune()
+      notices.prune()
+    },
+
+    async close(graceMs: number) {
+      endMeasuring()
+      const ended = await errorsOf([
+        ...services.map((service) => () => service.endStreams?.()),
+        () => control?.close(),
+        () => control?.closeAllConnections(),
+      ])
+      const silent = await errorsOf(
+        listeners.map(
+          ({ listener }) =>
+            () =>
+              listener.close(graceMs),
+        ),
+      )
+      const parts = [...services, audit, notices]
+      const closed = await errorsOf(parts.map((part) => () => part.close()))
+      return [...ended, ...silent, ...closed]
+    },
   }
 }
 

@@ -56,12 +56,19 @@ async function serve(options: ServeOptions): Promise<number> {
     beginStop()
     stop.abort(new Error(`stopped by ${signal}`))
   })
-  try {
-    const program = await openProgram(options, stop.signal)
-    const addresses = addressText(program)
-    output.out(`gatehouse ${version} ready ${addresses}`)
-    log.info('ready', { version, backend: program.backend, addresses })
+  /** Whoever waits for the ready line is told once, systemd also of the addresses that follow. */
+  let isTold = false
+  function tellReady(listening: Program['addresses']) {
+    const addresses = addressText(listening)
+    if (!isTold) output.out(`gatehouse ${version} ready ${addresses}`)
+    isTold = true
     manager.ready(addresses)
+    return addresses
+  }
+  try {
+    const program = await openProgram({ ...options, onLinksAlone: tellReady }, stop.signal)
+    const addresses = tellReady(program.addresses)
+    log.info('ready', { version, backend: program.backend, addresses })
     collectWhenIdle()
     const failure = await Promise.race([stopAsked, program.failed])
     const failed = failure instanceof Error
@@ -95,7 +102,7 @@ function endUncaught(error: Error, log: Log) {
   process.exit(FAILED)
 }
 
-function addressText({ addresses }: Program) {
+function addressText(addresses: Program['addresses']) {
   const parts = [...addresses].map(([service, address]) => `${service}=${address}`)
   return parts.join(' ')
 }

@@ -12,12 +12,14 @@ import {
   unfitness,
   type ServerFacts,
 } from '../../db/server.ts'
+import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { acceptsPrevious, type SigningSecrets } from '../../services/hooks/schemes/secrets.ts'
+import { readSnapshot, type SnapshotPlace } from '../../services/links/visits/snapshot.ts'
 import type { DatabaseTools } from '../command.ts'
 import { controlPath, runRemotely } from '../control.ts'
 import { fail, ok, warn, type Findings } from '../output.ts'
-import { areKnown, type ConfigSource } from '../configuration.ts'
+import { areKnown, snapshotPlace, type ConfigSource, type ServiceName } from '../configuration.ts'
 
 const WHAT = 'database'
 /** Tokens, leases and alarms end by the clock of this host or of the database. */
@@ -29,6 +31,7 @@ const MAX_SKEW_MS = 5_000
  */
 export async function databaseFindings(
   parts: Pick<DatabaseTools, 'config' | 'secrets' | 'log'>,
+  services: readonly ServiceName[],
 ): Promise<Findings> {
   const { config, log } = parts
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
@@ -41,7 +44,8 @@ export async function databaseFindings(
         return [ok(WHAT, `embedded, not created yet in ${dataDirectory}`)]
     }
     await using database = await openDatabase({ url, dataDirectory }, log)
-    return await inspectDatabase(database.db, parts)
+    const alone = services.includes('links') ? snapshotPlace(config) : undefined
+    return await inspectDatabase(database.db, parts, alone)
   } catch (error) {
     return [fail(WHAT, `${placeOf(config)}: ${messageOf(error)}`)]
   }
@@ -54,6 +58,7 @@ export async function databaseFindings(
 export async function inspectDatabase(
   db: Database,
   { config, secrets }: Pick<DatabaseTools, 'config' | 'secrets'>,
+  snapshot?: SnapshotPlace,
 ) {
   try {
     const facts = await serverQueries.readServerFacts(db, {})
@@ -72,8 +77,20 @@ export async function inspectDatabase(
     }
     return findings
   } catch (error) {
-    return [fail(WHAT, `${placeOf(config)}: ${messageOf(error)}`)]
+    const problem = `${placeOf(config)}: ${messageOf(error)}`
+    const served = error instanceof Unavailable && (await snapshotText(snapshot))
+    return [
+      served ? warn(WHAT, `${problem}; until it is in reach, ${served}`) : fail(WHAT, problem),
+    ]
   }
+}
+
+/** What `serve` does without the database; undefined without a snapshot that it would use. */
+async function snapshotText(snapshot: SnapshotPlace | undefined) {
+  const found = snapshot && (await readSnapshot(snapshot, new Date()).catch(() => undefined))
+  if (found === undefined) return undefined
+  const { links, written } = found
+  return `serve gives ${links.length} links of ${written.toISOString()}, and the other services wait`
 }
 
 /** The findings of the running server; undefined when none runs. */

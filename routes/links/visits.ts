@@ -13,7 +13,7 @@ import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { mayChange, mayRead } from '../../services/links/links/links.ts'
 import { RESERVED_SLUGS, slugsMeant, slugsNear } from '../../services/links/links/slug.ts'
-import { countVisit, type KnownLink } from '../../services/links/visits/target-cache.ts'
+import { countVisit, hasEnded, type KnownLink } from '../../services/links/visits/target-cache.ts'
 import {
   MAX_LOCATION,
   NO_FURTHER_PATH,
@@ -57,7 +57,7 @@ export function resolverRoute(app: LinksRoutes): Route {
       const visit = { app, context, ended }
       const now = context.receivedAt.getTime()
       const known = targets.fresh(context.path, now)
-      const isPlain = known && !known.isSecure && now < known.ends_at
+      const isPlain = known && !known.isSecure && !hasEnded(known, now)
       const reply = isPlain && redirect(visit, known, NO_FURTHER_PATH)
       return reply || resolve(visit, known)
     },
@@ -78,15 +78,15 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   const { actor, receivedAt: now } = context
   const level = levelOf(actor)
   const link = known ?? (path && (await linkMeant(targets, path.asked, now.getTime(), level)))
-  const hasEnded = link !== undefined && now.getTime() >= link.ends_at
-  if (path && link && !path.previews && !link.isSecure && !hasEnded) {
+  const isOver = link !== undefined && hasEnded(link, now.getTime())
+  if (path && link && !path.previews && !link.isSecure && !isOver) {
     const reply = redirect(visit, link, path.more)
     if (reply !== undefined) return reply
   }
 
   const asked = visitorOf(db, actor, now, db.at(level))
   // That a link has ended is known without the database.
-  const visitor = await (hasEnded && !link.isSecure ? asked.catch(undefinedWhenBusy) : asked)
+  const visitor = await (isOver && !link.isSecure ? asked.catch(undefinedWhenBusy) : asked)
   if (path === undefined || link === undefined) {
     return replyUnknown(visit, path?.asked ?? '', visitor)
   }
@@ -99,7 +99,7 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
     if (visitor === undefined && link.visibility !== 'public') {
       return replyUnknown(visit, path.asked, visitor)
     }
-    if (hasEnded) return replyGone(visit, link, visitor)
+    if (isOver) return replyGone(visit, link, visitor)
     ended.previewed()
     // With a query, the page shows an example that was typed; opening it was counted before.
     if (context.search === '' && isCounted(context)) {
@@ -111,7 +111,7 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
     const page = previewPage({ link, details, example, short: shortLinks(app) })
     return htmlReply(framed(app, page, visitor), 200, NOINDEX)
   }
-  if (hasEnded) return replyGone(visit, link, visitor)
+  if (isOver) return replyGone(visit, link, visitor)
   const reply = redirect(visit, link, path.more)
   if (reply !== undefined) return reply
   ended.unknown()

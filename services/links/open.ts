@@ -4,27 +4,31 @@ import { openHealth, type HealthOptions } from './health/open.ts'
 import type { LinkParts } from './links/links.ts'
 import { startMissing } from './missing.ts'
 import { startRetention } from './retention.ts'
+import { readSnapshot, startSnapshots, type SnapshotOptions } from './visits/snapshot.ts'
 import { openTargetCache } from './visits/target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users/users.ts'
+import { messageOf } from '../../kernel/log.ts'
 import { HOSTS_FORM, parseHosts } from '../../kernel/net/addresses.ts'
 import { address, baseUrl, oneOf, pattern, type Variables } from '../../kernel/variables.ts'
 
 /** What the links service needs. */
-export type LinksOptions = Omit<LinkParts, 'forget'> & ClicksOptions & HealthOptions
+export type LinksOptions = Omit<LinkParts, 'forget'> &
+  ClicksOptions &
+  HealthOptions &
+  SnapshotOptions
 
 /** The running links service: everything that its routes call. */
 export type Links = Awaited<ReturnType<typeof openLinks>>
 
-/** Starts the service on a migrated database, and creates the local operator. */
+/** Starts the service. It works with the database once that has been prepared. */
 export async function openLinks(options: LinksOptions) {
-  const { db, clock, metrics } = options
-  const actor = { kind: 'command' } as const
-  await ensureUser({ db, actor }, OPERATOR_EMAIL, 'admin', clock.now())
+  const { db, clock, metrics, log, snapshot } = options
   const targets = await openTargetCache(db, metrics)
-  const clicks = await openClicks(options)
+  const clicks = openClicks(options)
   const retention = startRetention(options)
   const missing = startMissing(options)
   const health = openHealth(options)
+  const snapshots = startSnapshots(options)
   return {
     ...options,
     targets,
@@ -32,10 +36,32 @@ export async function openLinks(options: LinksOptions) {
     clicks,
     missing,
     findBearer: bearerFinder(db),
+    /** Creates the local operator in a migrated database. */
+    async prepare() {
+      const actor = { kind: 'command' } as const
+      await ensureUser({ db, actor }, OPERATOR_EMAIL, 'admin', clock.now())
+      await clicks.forgetWriters()
+    },
+    /** Takes the links of a snapshot, and says when it was written; undefined without one. */
+    async restore() {
+      if (snapshot === undefined) return undefined
+      try {
+        const found = await readSnapshot(snapshot, clock.now())
+        if (found !== undefined) targets.restore(found.links)
+        return found && { links: found.links.length, written: found.written.toISOString() }
+      } catch (error) {
+        log.warn('snapshot of links not used', { path: snapshot.path, error: messageOf(error) })
+        return undefined
+      }
+    },
     /** Starts upkeep in the background, once the listeners are up. */
-    begin: () => retention.prune(),
+    begin() {
+      retention.prune()
+      void snapshots?.now()
+    },
     async close() {
-      await Promise.all([clicks.close(), retention.close(), missing.close(), health.close()])
+      const parts = [retention, missing, health]
+      await Promise.all([snapshots?.stop(), clicks.close(), ...parts.map((part) => part.close())])
     },
   }
 }

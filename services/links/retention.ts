@@ -4,13 +4,8 @@ import type { Log } from '../../kernel/log.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { RESTORE_DAYS } from './deleted.ts'
-import {
-  dayText,
-  firstClickDay,
-  firstKeptDay,
-  firstKeptMonth,
-  type StatsLevel,
-} from './visits/clicks.ts'
+import { firstClickDay, firstKeptDay, firstKeptMonth, type StatsLevel } from './visits/clicks.ts'
+import { dayText } from './visits/visit-counts.ts'
 
 export interface RetentionOptions {
   db: Database

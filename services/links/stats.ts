@@ -10,7 +10,7 @@ import {
   KEPT_DAYS,
   type StatsLevel,
 } from './visits/clicks.ts'
-import { MAX_HOSTS } from './visits/source-counts.ts'
+import { MAX_HOSTS } from './visits/visit-counts.ts'
 
 /** The statistics of a link. Nothing in them is about one visitor. */
 export const Stats = Type.Object({

@@ -1,14 +1,33 @@
 -- name: findTargets
 -- What visits need of the links whose slugs are in the JSON array :slugs. Visits end at `ends_at`, in milliseconds since
--- 1970, and after `visits_left` more of them.
+-- 1970, and after `visits_left` more of them; null: never.
 select id, slug, url, visibility, append_path,
        case
          when archived or clicks >= max_visits then '-infinity'
-         else coalesce(extract(epoch from expires_at)::float8 * 1000, 'infinity')
+         else extract(epoch from expires_at)::float8 * 1000
        end as ends_at,
-       coalesce((max_visits - clicks)::float8, 'infinity') as visits_left
+       (max_visits - clicks)::float8 as visits_left
   from links.links
  where slug = any(array(select jsonb_array_elements_text(:slugs::jsonb)))
+ limit :limit;
+
+-- name: listMostUsed
+-- The most used links, behind :rank and :slug: `rank` is lowest for the most clicks. Public links and others have an index
+-- each. A snapshot keeps no secure link, none that has ended, and none with a limit of visits.
+select id, slug, url, visibility, append_path, extract(epoch from expires_at)::float8 * 1000 as ends_at, rank,
+       visibility <> 'secure' and not archived and max_visits is null as is_kept
+  from ((select *, - clicks as rank
+           from links.links
+          where visibility = 'public' and (- clicks, slug) > (:rank::int8, :slug)
+          order by - clicks, slug
+          limit :limit)
+        union all
+        (select *, - clicks as rank
+           from links.links
+          where visibility <> 'public' and (- clicks, slug) > (:rank::int8, :slug)
+          order by - clicks, slug
+          limit :limit)) l
+ order by rank, slug
  limit :limit;
 
 -- name: mayVisit

@@ -137,7 +137,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a link in memory leads on after it has expired',
     path: 'routes/links/visits.ts',
-    find: '!known.isSecure && now < known.ends_at',
+    find: '!known.isSecure && !hasEnded(known, now)',
     replace: '!known.isSecure',
     test: 'test/links/lifecycle.test.ts',
   },
@@ -203,5 +203,19 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     find: '\n   and (t.expires_at is null or t.expires_at > :now)',
     replace: '',
     test: 'test/links/api-tokens.test.ts',
+  },
+  {
+    why: 'a snapshot has secure links',
+    path: 'sql/links/visits.sql',
+    find: "visibility <> 'secure' and not archived",
+    replace: 'not archived',
+    test: 'test/faults/links-snapshot.test.ts',
+  },
+  {
+    why: 'a damaged snapshot is used',
+    path: 'services/links/visits/snapshot.ts',
+    find: '!== text.slice(end).trimEnd()',
+    replace: "=== ''",
+    test: 'test/faults/links-snapshot.test.ts',
   },
 ]

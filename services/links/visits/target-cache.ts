@@ -80,6 +80,9 @@ const MAX_WAIT_MS = 250
 /** How long outdated links are given without asking the database, after it failed. */
 const PAUSE_MS = 1_000
 
+/** What a snapshot has was read by an earlier process. */
+const BEFORE_START: ReadAt = { at: -Infinity, reconnects: -1 }
+
 /** Opens the cache: changes by any instance reach it by NOTIFY. */
 export async function openTargetCache(db: Database, metrics: Metrics, maxBytes = MAX_BYTES) {
   const entries = createBoundedMap<Entry>(maxBytes, linkBytes)
@@ -114,6 +117,13 @@ export async function openTargetCache(db: Database, metrics: Metrics, maxBytes =
     /** Drops what is in memory about a slug, which has just changed. */
     forget: (slug: string) => forget(memory, slug),
 
+    /** Takes links of a snapshot, the most used first: outdated ones, for lack of a database. */
+    restore(rows: readonly TargetRow[]) {
+      for (const row of rows.toReversed()) {
+        entries.set(`/${row.slug}`, { ...BEFORE_START, link: toKnownLink(row) })
+      }
+    },
+
     /**
      * The link with a slug, from memory or the database. If the database is out of reach, gives an
      * outdated link, but never a secure one; else throws `Unavailable`.
@@ -146,8 +156,14 @@ export async function openTargetCache(db: Database, metrics: Metrics, maxBytes =
   }
 }
 
+/** Whether visits of a link have ended. */
+export function hasEnded({ ends_at }: KnownLink, now: number): boolean {
+  return ends_at !== null && now >= ends_at
+}
+
 /** A visit of a link was redirected: the last one that the link allows ends it here. */
 export function countVisit(link: KnownLink): void {
+  if (link.visits_left === null) return
   link.visits_left--
   if (link.visits_left <= 0) link.ends_at = -Infinity
 }
@@ -192,7 +208,7 @@ function load(memory: Memory, slug: string, now: number, reader: Reader) {
   if (running !== undefined) return running
   const asked = { at: now, reconnects }
   const started = memory.read[reader](slug).then((row) => {
-    const link = row && { ...prepareTarget(row), isSecure: row.visibility === 'secure' }
+    const link = row && toKnownLink(row)
     if (reading.get(key) !== started) return link
     reading.delete(key)
     entries.delete(`/${slug}`)
@@ -206,6 +222,10 @@ function load(memory: Memory, slug: string, now: number, reader: Reader) {
     if (reading.get(key) === started) reading.delete(key)
   })
   return started
+}
+
+function toKnownLink(row: TargetRow): KnownLink {
+  return { ...prepareTarget(row), isSecure: row.visibility === 'secure' }
 }
 
 /** Whether two times are close; the clock may have been set back between them. */
