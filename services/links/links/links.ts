@@ -48,6 +48,13 @@ export async function linkFor(
   throw forbidden(`this link is not yours to ${purpose}; ask one of its owners`)
 }
 
+/** The link with a slug, for whoever may read it. For everybody else it is not there: 404. */
+export async function linkBySlug(db: Executor, slug: string, caller: User): Promise<LinkAccess> {
+  const link = await q.findLinkBySlug(db, { slug, user: caller.id })
+  if (link !== undefined && mayRead(link, caller)) return link
+  throw notFound('no link has this slug')
+}
+
 export function mayRead(link: LinkAccess, caller: User): boolean {
   return mayChange(link, caller) || link.is_recipient
 }
