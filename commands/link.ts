@@ -1,6 +1,5 @@
-import type { Link, LinkAccess } from '../db/links/links.ts'
+import type { Link } from '../db/links/links.ts'
 import { Fault } from '../kernel/fault.ts'
-import { escapeControls } from '../kernel/text.ts'
 import { validate } from '../kernel/validate.ts'
 import { accepted, integer, oneOf } from '../kernel/variables.ts'
 import { RESTORE_DAYS } from '../services/links/deleted.ts'
@@ -14,16 +13,10 @@ import {
 } from '../services/links/links/links.ts'
 import { qrText } from '../services/links/links/qr.ts'
 import { ListFilter } from '../services/links/lists/lists.ts'
-import {
-  LINK_STATES,
-  stateOf,
-  walkLinks,
-  type WalkedLink,
-  type WantedLinks,
-} from '../services/links/lists/walk.ts'
+import { LINK_STATES, walkLinks, type WantedLinks } from '../services/links/lists/walk.ts'
 import { refuseDisabledOwner } from '../services/links/members.ts'
+import { statsOf } from '../services/links/stats.ts'
 import { commandUser, readEmail } from '../services/links/users/users.ts'
-import { primaryOwner } from '../html/links/links/links.ts'
 import { serviceUrl, shortKeyword } from './configuration.ts'
 import {
   command,
@@ -36,9 +29,8 @@ import {
   type DatabaseTools,
 } from './command.ts'
 import { EDIT_FLAGS, LINK_FLAGS, readEdit, readNewLink } from './link-flags.ts'
-import { printStats } from './link-stats.ts'
+import { LIST_HEAD, lineOfLink, linesOfLink, linesOfStats } from './link-text.ts'
 import { linkParts } from './links.ts'
-import { factLines } from './output.ts'
 import { knownUser } from './users.ts'
 
 const SLUG_ARGS = { slug: text('SLUG', 'the short name of the link') }
@@ -73,7 +65,10 @@ export const commands = [
     name: 'link show',
     summary: 'show a link with its owners and its clicks',
     args: SLUG_ARGS,
-    flags: { qr: { summary: 'also its address as a QR code' }, json: JSON_FLAG },
+    flags: {
+      qr: { summary: 'also as a QR code, for a terminal with a dark background' },
+      json: JSON_FLAG,
+    },
     needs: 'database',
     check({ flags: { qr, json } }) {
       if (qr && json) throw new UsageError('--qr and --json exclude each other')
@@ -81,13 +76,10 @@ export const commands = [
     async run({ args: { slug }, flags: { qr, json } }, tools) {
       const { output } = tools
       const { link } = await findLink(tools, slug)
-      if (json) {
-        printLink(tools, plainLink(link))
-        return
-      }
       if (qr) refuseWithoutAddress(tools)
       const address = addressOf(tools, link.slug)
-      for (const line of linesOf(link, address, tools.now())) output.out(line)
+      if (json) printLink(tools, plainLink(link))
+      else for (const line of linesOfLink(link, address, tools.now())) output.out(line)
       if (qr) output.out(qrText(address))
     },
   }),
@@ -158,8 +150,12 @@ export const commands = [
     flags: { json: JSON_FLAG },
     needs: 'database',
     async run({ args, flags: { json } }, tools) {
+      const { db, config, now, output } = tools
       const { link } = await findLink(tools, args.slug)
-      await printStats(tools, link.id, json)
+      const parts = { db, stats: () => config.current.LINKS_STATS }
+      const stats = await statsOf(parts, link.id, now())
+      const lines = json ? [JSON.stringify(stats)] : linesOfStats(stats)
+      for (const line of lines) output.out(line)
     },
   }),
 ]
@@ -178,9 +174,12 @@ async function list(flags: ListFlags, tools: DatabaseTools): Promise<undefined> 
   const { json, owner, limit = Infinity } = flags
   if (owner !== undefined) await knownUser(db, owner)
   const now = tools.now()
-  const short = { keyword: shortKeyword(config, addresses), base: addressOf(tools, '') }
+  const short = {
+    keyword: shortKeyword(config, addresses),
+    base: serviceUrl('links', config, addresses) ?? '',
+  }
   const visitor = await commandUser(tools, now)
-  if (!json) output.out(lineOf('SLUG', 'STATE', 'CLICKS', 'OWNER', 'URL'))
+  if (!json) output.out(LIST_HEAD)
   let left = limit
   for await (const links of walkLinks({ db, short }, visitor, wantedBy(flags), now)) {
     for (const walked of links.slice(0, left)) {
@@ -193,17 +192,6 @@ async function list(flags: ListFlags, tools: DatabaseTools): Promise<undefined> 
     }
     left -= links.length
   }
-}
-
-function lineOfLink({ link, clicks, state }: WalkedLink): string {
-  return lineOf(link.slug, state, String(clicks), primaryOwner(link.owners) ?? '', link.url)
-}
-
-/** Pads short texts to columns: lines are printed as they are read. */
-function lineOf(slug: string, state: string, clicks: string, owner: string, url: string): string {
-  const cells = [slug.padEnd(24), state.padEnd(8), clicks.padStart(8), owner.padEnd(24), url]
-  // A newline in a cell would fake a line.
-  return cells.map(escapeControls).join('  ')
 }
 
 /** The link with this slug, and who works with it. */
@@ -227,24 +215,4 @@ function refuseWithoutAddress({ config, addresses }: DatabaseTools): void {
   if (serviceUrl('links', config, addresses) !== undefined) return
   const way = 'their listener has no TCP port; set LINKS_BASE_URL'
   throw new Fault(409, 'CONFLICT', `the address of links is not known: ${way}`)
-}
-
-function linesOf(link: LinkAccess, address: string, now: Date): readonly string[] {
-  const { tags, owners, expires_at, max_visits } = link
-  return factLines({
-    address,
-    url: link.url,
-    title: link.title,
-    description: link.description,
-    tags: tags.join(', '),
-    owners: owners.map(({ email }) => email).join(', '),
-    visibility: link.visibility,
-    'append path': link.append_path,
-    state: stateOf(link, now),
-    expires: expires_at?.toISOString() ?? 'never',
-    'max visits': max_visits ?? 'none',
-    clicks: link.clicks,
-    created: link.created_at.toISOString(),
-    changed: link.updated_at.toISOString(),
-  })
 }

@@ -195,6 +195,7 @@ await onPostgres(t, 'lists of links', async (t: Test, backend) => {
       [['--state', 'expired'], ['delta']],
       [['--state', 'used_up'], ['gamma']],
       [['--sort', 'clicks', '--limit', '1'], ['gamma']],
+      [['--search', '127.0.0.1:8081/alpha'], ['alpha']],
       [['--tag', 'none'], []],
     ] as const) {
       t.same(await slugs(env, ...args), wanted, args.join(' '))
