@@ -108,5 +108,6 @@ export default {
       packages: ['@redis/client'],
     }),
     imports('services/notices/**', 'services', { packages: ['nodemailer'] }),
+    imports('services/links/links/qr.ts', 'services', { service: 'links', packages: ['uqr'] }),
   ],
 } satisfies OxlintConfig

@@ -212,6 +212,9 @@ const FLAG_NAMES: Readonly<Record<string, string>> = {
   timeout_s: '--timeout',
   sign_with: '--sign-with',
   events: '--event',
+  q: '--search',
+  tags: '--tag',
+  expires_at: '--expires',
 }
 
 /** The flag that stands for a field. */

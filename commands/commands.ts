@@ -57,6 +57,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   assistant: async () => await import('./assistant.ts'),
   agent: async () => await import('./agent.ts'),
   silences: async () => await import('./silences.ts'),
+  link: async () => await import('./link.ts'),
   import: async () => await import('./links.ts'),
   export: async () => await import('./links.ts'),
   audit: async () => await import('./audit.ts'),

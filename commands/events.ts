@@ -20,7 +20,7 @@ import {
   type ConfiguredTools,
 } from './command.ts'
 import { followEvents } from './follow.ts'
-import { printRows } from './output.ts'
+import { factLines, printRows, type Output } from './output.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 100_000
@@ -224,11 +224,7 @@ function lineOf({ id, received_at, provider, event_type, trust_mode, payload_siz
 
 /** The facts of an event, its headers, and its payload where that is text. */
 function linesOf({ headers, payload, payload_encoding, ...facts }: Type.Static<typeof Detail>) {
-  const width = Math.max(...Object.keys(facts).map((name) => name.length))
-  const lines = Object.entries(facts).map(
-    ([name, fact]) => `${name.padEnd(width)}  ${String(fact ?? '-')}`,
-  )
   const sent = Object.entries(headers).map(([name, header]) => `${name}: ${header}`)
   const binary = `not text; its bytes: gatehouse events payload ${facts.id}`
-  return [...lines, '', ...sent, '', payload_encoding === 'utf8' ? payload : binary]
+  return [...factLines(facts), '', ...sent, '', payload_encoding === 'utf8' ? payload : binary]
 }

@@ -6,11 +6,12 @@ import {
   type ImportTotals,
   type LineReport,
 } from '../services/links/transfer/import.ts'
+import type { LinkParts } from '../services/links/links/links.ts'
 import { readLinks, exportLinks } from '../services/links/transfer/files.ts'
 import { FORMATS } from '../services/links/transfer/records.ts'
 import { readEmail } from '../services/links/users/users.ts'
 import { hostsOfLinks } from './configuration.ts'
-import { command, JSON_FLAG, text, value } from './command.ts'
+import { command, JSON_FLAG, text, value, type DatabaseTools } from './command.ts'
 import { knownUser } from './users.ts'
 import { DONE, FAILED } from './output.ts'
 import { transferQueries } from '../db/links/transfer.ts'
@@ -42,7 +43,7 @@ export const commands = [
     },
     async run({ flags }, tools) {
       const { owner, json, format, 'dry-run': dryRun, 'create-users': createUsers } = flags
-      const { output, config, addresses } = tools
+      const { output } = tools
       if (owner !== undefined && !createUsers) await knownUser(tools.db, owner)
       async function report(reports: readonly LineReport[]) {
         for (const line of reports) {
@@ -52,9 +53,7 @@ export const commands = [
       }
       const options = { owner, dryRun, createUsers, update: flags.update }
       const lines = readLinks(tools.input, format)
-      const ownHosts = hostsOfLinks(config, addresses)
-      const parts = { forget: () => undefined, ...tools, ownHosts }
-      const totals = await importLinks(parts, options, lines, report)
+      const totals = await importLinks({ ...tools, ...linkParts(tools) }, options, lines, report)
       const result = { dry_run: dryRun, totals }
       output.out(json ? JSON.stringify(result) : totalsText(totals, dryRun))
       return totals.refused + totals.conflict === 0 ? DONE : FAILED
@@ -95,6 +94,12 @@ export const commands = [
     },
   }),
 ]
+
+/** What commands change links with. */
+export function linkParts(tools: DatabaseTools): LinkParts {
+  const ownHosts = hostsOfLinks(tools.config, tools.addresses)
+  return { forget: () => undefined, ...tools, ownHosts }
+}
 
 /** A line of the report; short slugs are padded to a column. */
 function lineText({ line, slug, outcome, message }: LineReport, dryRun: boolean) {

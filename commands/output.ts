@@ -67,6 +67,15 @@ export function table(
   })
 }
 
+/** Facts with their names, a line each. */
+export function factLines(facts: Readonly<Record<string, unknown>>): readonly string[] {
+  const width = Math.max(...Object.keys(facts).map((name) => name.length))
+  return Object.entries(facts).map(([name, fact]) => {
+    // A newline in a fact would fake a line.
+    return `${name.padEnd(width)}  ${escapeControls(String(fact ?? '')) || '-'}`
+  })
+}
+
 /** Prints rows as JSON or as a table, whose columns are given with what stands in them. */
 export function printRows<T>(
   output: Output,

@@ -85,3 +85,12 @@ export function readInstant(value: unknown): Date | undefined {
   const day = new Date(value.slice(0, 10)).getUTCDate()
   return day === Number(value.slice(8, 10)) ? time : undefined
 }
+
+/** A time as people type it: an instant, or a duration from now. Undefined for anything else. */
+export function readTime(text: string, now: Date): Date | undefined {
+  const seconds = parseDuration(text)
+  if (seconds === undefined) return readInstant(text)
+  const at = new Date(now.getTime() + seconds * 1000)
+  // Also undefined for an invalid date: comparing NaN gives false.
+  return at.getUTCFullYear() <= 9999 ? at : undefined
+}

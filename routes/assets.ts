@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto'
 import { asset } from '../kernel/assets.ts'
-import { namesTag } from '../kernel/http/headers.ts'
 import type { Access } from '../kernel/net/guard.ts'
-import { bytesReply, SAME_ORIGIN_ONLY } from '../kernel/http/reply.ts'
+import { SAME_ORIGIN_ONLY, taggedReply, withTag, type TaggedBytes } from '../kernel/http/reply.ts'
 import type { Route } from '../kernel/http/router.ts'
 
 /** Name below the folder, where the file is, and its media type. */
@@ -53,22 +51,15 @@ export function assetRoutes(folder: string, pages: keyof typeof FILES): readonly
 
 /** A file that is read at the first request. The ETag shows an upgrade at once. */
 function assetRoute(folder: string, [name, file, type]: AssetFile, access: Access): Route {
-  let read: { bytes: Buffer; etag: string } | undefined
+  let read: TaggedBytes | undefined
   return {
     method: 'GET',
     path: `${folder}/${name}`,
     access,
     handle(context) {
       read ??= withTag(asset(file))
-      const headers = { etag: read.etag, 'cache-control': 'no-cache', ...SAME_ORIGIN_ONLY }
-      if (namesTag(context.headers['if-none-match'], read.etag))
-        return { status: 304, headers, body: null }
-      return bytesReply(read.bytes, type, headers)
+      const headers = { 'cache-control': 'no-cache', ...SAME_ORIGIN_ONLY }
+      return taggedReply(context, read, type, headers)
     },
   }
-}
-
-function withTag(bytes: Buffer): { bytes: Buffer; etag: string } {
-  const hash = createHash('sha256').update(bytes).digest('base64url')
-  return { bytes, etag: `"${hash.slice(0, 22)}"` }
 }

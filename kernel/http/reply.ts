@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../fault.ts'
 import { render, type Html } from '../html.ts'
 import type { Context } from './context.ts'
+import { entityTag, namesTag } from './headers.ts'
 
 /** The parts of a request that an error body may depend on. */
 export type FaultRequest = Pick<Context, 'method' | 'path' | 'headers'>
@@ -112,6 +114,29 @@ export function bytesReply(
   status = 200,
 ): Reply {
   return { status, headers: { 'content-type': type, ...headers }, body }
+}
+
+/** Bytes with their entity tag. */
+export interface TaggedBytes {
+  bytes: Uint8Array
+  etag: string
+}
+
+export function withTag(bytes: Uint8Array): TaggedBytes {
+  const hash = createHash('sha256').update(bytes).digest('base64url')
+  return { bytes, etag: entityTag(hash.slice(0, 22)) }
+}
+
+/** Bytes of a given media type, or 304 where the client has them already. */
+export function taggedReply(
+  { headers: sent }: Pick<Context, 'headers'>,
+  { bytes, etag }: TaggedBytes,
+  type: string,
+  headers: ReplyHeaders,
+): Reply {
+  const all = { etag, ...headers }
+  if (namesTag(sent['if-none-match'], etag)) return { status: 304, headers: all, body: null }
+  return bytesReply(bytes, type, all)
 }
 
 /** 303 See Other: a form post that succeeded and continues with a GET. */

@@ -20,6 +20,7 @@ import { api, page, raw, shortLinks, type LinksRoutes } from './kit.ts'
 import { searchEndpoints } from './opensearch.ts'
 import { linkFormEndpoints } from './links/form.ts'
 import { linkEndpoints } from './links/links.ts'
+import { qrEndpoints } from './links/qr.ts'
 import { memberEndpoints, ownerEndpoints } from './members.ts'
 import { missingEndpoints } from './missing.ts'
 import { statsEndpoints } from './stats.ts'
@@ -62,6 +63,7 @@ const ENDPOINTS = [
   robotsEndpoint,
   ...linkEndpoints,
   ...linkFormEndpoints,
+  ...qrEndpoints,
   ...historyEndpoints,
   ...deletedEndpoints,
   ...healthEndpoints,

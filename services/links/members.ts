@@ -108,6 +108,12 @@ export async function linkToHandOver(db: Executor, id: string, caller: User): Pr
   throw forbidden('only the primary owner of a link, or an admin, may hand it over')
 }
 
+/** Throws 400 for a user who can't look after a link. */
+export function refuseDisabledOwner({ disabled_at }: User): void {
+  if (disabled_at === null) return
+  throw badRequest('this user is disabled, so the link would have no active owner', 'email')
+}
+
 /** Makes a user the primary owner of a link. The former one stays a co-owner. */
 export function handOver(
   by: LinkChange,
@@ -120,9 +126,7 @@ export function handOver(
     const { slug } = link
     const former = primaryOf(link)
     const user = await userByEmail(tx, email)
-    if (user.disabled_at !== null) {
-      throw badRequest('this user is disabled, so the link would have no active owner', 'email')
-    }
+    refuseDisabledOwner(user)
     if (user.id !== former?.id) {
       await q.makeCoOwner(tx, { slug })
       await q.makePrimary(tx, { slug, user: user.id })

@@ -23,8 +23,11 @@ const TEMPLATE = '{{7*7}}${7*7} <%= 7 %>'
 /** Turns the reading direction around and never turns it back. */
 const OVERRIDE = '\u202Egpj.exe'
 
-/** Elements and attributes that only hostile text could have made. */
-const MADE = `main :is(script, iframe, img, [onerror], [onmouseover], [onfocus], [onload],
+/**
+ * Elements and attributes that only hostile text could have made. Of images pages have QR codes
+ * alone.
+ */
+const MADE = `main :is(script, iframe, img:not(.qr), [onerror], [onmouseover], [onfocus], [onload],
   [xlink\\:href], q[hx-get])`
 
 /** A page on which a dialog, a failed load of `x` and a broken policy each fail the test. */

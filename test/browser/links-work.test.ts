@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { identity, makeLink, pageUser, slugsIn, startPages } from '../helpers/links.ts'
 import type { Link, PageUser } from '../helpers/links.ts'
+import { decodeQr } from '../helpers/qr.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
@@ -28,6 +29,18 @@ const READ_XML = `(text) => {
   ])
   const { localName, namespaceURI } = xml.documentElement
   return { error, localName, namespaceURI, urls }
+}`
+
+/** The pixels of a picture, drawn by the browser. */
+const PIXELS = `async (path) => {
+  const image = new Image()
+  image.src = path
+  await image.decode()
+  const canvas = document.createElement('canvas')
+  canvas.width = canvas.height = 300
+  const context = canvas.getContext('2d')
+  context.drawImage(image, 0, 0, canvas.width, canvas.height)
+  return [...context.getImageData(0, 0, canvas.width, canvas.height).data]
 }`
 
 /** The id of a link of the user. */
@@ -387,4 +400,29 @@ await t.test('lists: search, filters, more, copy', async (t: Test) => {
     await page.getByRole('button', { name: 'Copied the short link of wiki' }).waitFor()
     t.equal(await copiedOn(page), `${links.base}/wiki`)
   })
+})
+
+await t.test('the QR code of a link, read from what the browser draws', async (t: Test) => {
+  const eve = await pageUser(links, 'eve')
+  const { id } = await makeLink(eve, 'poster', { visibility: 'private' })
+  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(eve.email) })
+  await page.goto(`${links.base}/-/links/${id}`)
+  const address = `${links.base}/poster`
+  const image = page.getByRole('img', { name: `QR code of ${address}` })
+  t.equal(await image.isVisible(), false)
+  await page.locator('#qr summary').click()
+  await image.waitFor({ state: 'visible' })
+  const ways = await page
+    .locator('#qr a')
+    .evaluateAll((all: readonly { href: string }[]) => all.map(({ href }) => href))
+  const path = `${links.base}/-/links/poster`
+  t.same(ways, [`${path}/qr.svg`, `${path}/qr.png`])
+  for (const way of ways) {
+    const pixels = await page.evaluate<number[]>(`(${PIXELS})('${way}')`)
+    const picture = { width: 300, height: 300, pixels: Uint8ClampedArray.from(pixels) }
+    t.equal(decodeQr(picture), address, way)
+  }
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'Download PNG' }).click()
+  t.equal((await downloading).suggestedFilename(), 'poster.png')
 })

@@ -41,7 +41,7 @@ const COMMANDS = [
     'send-sample',
     'user',
   ],
-  ...['token', 'import', 'export', 'audit', 'completion', 'version', 'help'],
+  ...['token', 'link', 'import', 'export', 'audit', 'completion', 'version', 'help'],
 ]
 
 t.test('help lists the commands and every variable with its flag', async (t) => {
@@ -129,6 +129,8 @@ t.test('completion, as bash has it', async (t) => {
   t.same(complete('gatehouse', 'provider', 'r'), ['rotate', 'remove'])
   t.same(complete('gatehouse', 'provider', 'add', 'shop', '--se'), ['--secret'])
   t.same(complete('gatehouse', 'user', 'role', 'ann@example.com', 'a'), ['admin'])
+  t.same(complete('gatehouse', 'link', 's'), ['show', 'stats'])
+  t.same(complete('gatehouse', 'link', 'edit', 'docs', '--arch'), ['--archived'])
   t.same(complete('gatehouse', 'import', 'links'), [''], 'the name of a file')
   const { stdout: zsh } = await runCli(['completion', 'zsh'])
   t.ok(zsh.endsWith(stdout) && zsh.includes('bashcompinit'))

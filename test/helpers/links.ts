@@ -243,9 +243,9 @@ export const NAVIGATION: Headers = { 'sec-fetch-mode': 'navigate', accept: 'text
 export const HTMX: Headers = { 'hx-request': 'true' }
 
 /** A links service behind a proxy on this machine that says who visits. */
-export async function startPages(t: Owner, backend: Backend): Promise<LinksServer> {
+export async function startPages(t: Owner, backend: Backend, env: Env = {}): Promise<LinksServer> {
   const own = await backend.env(t)
-  return startLinks(t, backend, { ...own, GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' })
+  return startLinks(t, backend, { ...own, GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8', ...env })
 }
 
 /** Makes a user who also visits the pages. */

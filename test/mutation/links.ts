@@ -37,6 +37,27 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/links/api-links.test.ts',
   },
   {
+    why: 'the QR code of a link tells strangers that it is there',
+    path: 'services/links/links/links.ts',
+    find: 'if (link !== undefined && mayRead(link, caller)) return link',
+    replace: 'if (link !== undefined) return link',
+    test: 'test/links/qr.test.ts',
+  },
+  {
+    why: 'gatehouse link edit clears what no flag names',
+    path: 'commands/link.ts',
+    find: 'validate(LinkUpdate, { url, title, description, tags, ...given })',
+    replace: "validate(LinkUpdate, { url, ...(title === '' && { description, tags }), ...given })",
+    test: 'test/cli/link.test.ts',
+  },
+  {
+    why: 'gatehouse link list ends with its first page',
+    path: 'services/links/lists/walk.ts',
+    find: 'from = page.next ?? undefined',
+    replace: 'from = undefined',
+    test: 'test/cli/link.test.ts',
+  },
+  {
     why: 'admins have no access to the links of others',
     path: 'services/links/links/links.ts',
     find: "return link.is_owner || caller.role === 'admin'",

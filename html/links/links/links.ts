@@ -4,7 +4,7 @@ import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import type { End } from '../../../services/links/links/lifecycle.ts'
 import { postForm, submit } from '../../form.ts'
-import { copyBox, facts, rowLink, tableRow, timeTag } from '../../parts.ts'
+import { copyBox, disclosed, facts, rowLink, tableRow, timeTag } from '../../parts.ts'
 import { brokenBadge, healthSection } from '../health/section.ts'
 import { linkMembers, type MembersView } from '../members.ts'
 import { statsPanel, type LinkStats } from '../stats/stats.ts'
@@ -136,9 +136,22 @@ export function linkPage(
         Changed: timeTag(link.updated_at),
       })}
       ${description !== '' && html`<p class="description"><bdi>${description}</bdi></p>`}
+      ${qrCode(slug, short)}
     </section>
     ${stats && statsPanel(stats)} ${healthSection(id, health, mayChange)} ${linkMembers(members)}`
   return { title: slug, section: 'links', body }
+}
+
+/** The link as a picture for phones, behind a click: few people open this page for it. */
+function qrCode(slug: string, { base }: ShortLinks): Html {
+  const path = `/-/links/${slug}/qr`
+  const alt = `QR code of ${base}/${slug}`
+  const content = html`<p><img class="qr" src="${path}.svg" alt="${alt}" loading="lazy" /></p>
+    <p class="actions">
+      <a href="${path}.svg" download="${slug}.svg">Download SVG</a>
+      <a href="${path}.png" download="${slug}.png">Download PNG</a>
+    </p>`
+  return disclosed('QR code', content, { id: 'qr' })
 }
 
 function endNote(link: LinkAccess, end: End, mayChange: boolean): Html {

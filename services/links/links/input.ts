@@ -136,7 +136,7 @@ function typedTime(text: string): string | null {
 }
 
 /** A number, or the text if it is none, to be refused with the fields; null for no number. */
-function typedNumber(text: string): number | string | null {
+export function typedNumber(text: string): number | string | null {
   const number = text.trim()
   if (number === '') return null
   return /^\d{1,15}$/.test(number) ? Number(number) : number

@@ -48,6 +48,13 @@ export async function linkFor(
   throw forbidden(`this link is not yours to ${purpose}; ask one of its owners`)
 }
 
+/** The link with a slug, for whoever may read it. For everybody else it is not there: 404. */
+export async function linkBySlug(db: Executor, slug: string, caller: User): Promise<LinkAccess> {
+  const link = await q.findLinkBySlug(db, { slug, user: caller.id })
+  if (link !== undefined && mayRead(link, caller)) return link
+  throw notFound('no link has this slug')
+}
+
 export function mayRead(link: LinkAccess, caller: User): boolean {
   return mayChange(link, caller) || link.is_recipient
 }
@@ -73,12 +80,13 @@ export function versionOf(link: Link & { is_owner?: never }): string {
 /** What a new link has where its writer says nothing else. */
 export const NEW_LINK = { visibility: 'public', append_path: false, ...ENDLESS } as const
 
-/** Creates a link with its owner, tags and first change. */
+/** Creates a link with its primary owner, tags and first change. */
 export async function createLink(
   parts: LinkParts,
   caller: User,
   input: LinkCreation,
   at: Date,
+  owner: Pick<User, 'id'> = caller,
 ): Promise<Link> {
   const { slug } = input
   const created = await parts.db.transaction(async (tx) => {
@@ -86,7 +94,7 @@ export async function createLink(
     await refuseLoop(tx, parts.ownHosts, caller, link)
     const added = await q.addLink(tx, { ...link, at })
     if (added === undefined) throw slugTaken()
-    await memberQueries.addOwner(tx, { slug, user: caller.id, is_primary: true })
+    await memberQueries.addOwner(tx, { slug, user: owner.id, is_primary: true })
     await saveTags(tx, parts.log, [], link)
     await writeWords(tx, [link])
     await listQueries.writeTexts(tx, { slugs: [slug] })

@@ -5,7 +5,7 @@ import { nullable, Timestamp } from '../../../db/sql-file.ts'
 import { badRequest, Fault, notFound } from '../../../kernel/fault.ts'
 import { TURNS_TEXT } from '../../../kernel/text.ts'
 import { hashToken, type RandomBytes } from '../../../kernel/tokens.ts'
-import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../../kernel/time.ts'
+import { DURATION_FORM, INSTANT_FORM, readInstant, readTime } from '../../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../../kernel/validate.ts'
 import { makeChange, noteChange, type ChangeNote, type ChangeTools } from '../../audit.ts'
 import { LENGTH, PREFIX } from './tokens.ts'
@@ -61,7 +61,7 @@ export type CreatedToken = Type.Static<typeof CreatedToken>
 /** The token that a form describes. */
 export function newTokenOf({ name, scope, expires }: TokenForm, now: Date): NewToken {
   if (expires === '') return { name, scope, expires_at: null }
-  const expires_at = timeOf(expires, now)
+  const expires_at = readTime(expires, now)
   if (expires_at === undefined) {
     const message = `expires must be ${INSTANT_FORM}, or ${DURATION_FORM}`
     throw badRequest(message, 'expires')
@@ -138,15 +138,6 @@ function refusePast(field: string, at: Date | null, now: Date): void {
   if (at !== null && at <= now) {
     throw badRequest(`${field} must be in the future`, field)
   }
-}
-
-/** A time as people type it: an instant, or a duration from now. */
-function timeOf(text: string, now: Date): Date | undefined {
-  const seconds = parseDuration(text)
-  if (seconds === undefined) return readInstant(text)
-  const at = new Date(now.getTime() + seconds * 1000)
-  // Also undefined for an invalid date: comparing NaN gives false.
-  return at.getUTCFullYear() <= 9999 ? at : undefined
 }
 
 function base62(bytes: Buffer): string {

@@ -11,7 +11,7 @@ import { differences, NEW_LINK, replaceLink, type LinkParts } from '../links/lin
 import { refuseLoop, type UrlWriter } from '../links/loop.ts'
 import { checkSlug, isSlug } from '../links/slug.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
-import { ensureUser, OPERATOR_EMAIL } from '../users/users.ts'
+import { commandUser, OPERATOR_EMAIL } from '../users/users.ts'
 import { writeWords } from '../visits/words.ts'
 import { openPeople, type People, type PeopleOptions } from './people.ts'
 import type { ImportLine, LinkData } from './records.ts'
@@ -173,9 +173,8 @@ async function compareLine(
   }
   if (options.dryRun) imagined.set(existing.slug, { ...existing, ...input })
   else {
-    // People on this machine may change every link, whatever role the operator has on the pages.
-    const operator = await ensureUser(tools, OPERATOR_EMAIL, 'admin', tools.now())
-    await replaceLink(tools, { ...operator, role: 'admin' }, existing.id, input, tools.now())
+    const operator = await commandUser(tools, tools.now())
+    await replaceLink(tools, operator, existing.id, input, tools.now())
   }
   return { outcome: 'updated', message: joined(note, `its ${what}`) }
 }
