@@ -56,7 +56,7 @@ async function serve(options: ServeOptions): Promise<number> {
     beginStop()
     stop.abort(new Error(`stopped by ${signal}`))
   })
-  /** Whoever waits for the ready line is told once, systemd also of the addresses that follow. */
+  /** The ready line is printed once. systemd is told again when more addresses are open. */
   let isTold = false
   function tellReady(listening: Program['addresses']) {
     const addresses = addressText(listening)

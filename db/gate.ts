@@ -1,9 +1,6 @@
 import { Unavailable } from '../kernel/fault.ts'
 import type { Database, Executor } from './client.ts'
 
-/** A database that is out of reach until its gate is opened. */
-export type Gate = ReturnType<typeof createGate>
-
 /**
  * The database of a service that starts while the database is out of reach. All calls fail with
  * `Unavailable` until the gate is opened: before that, the database may lack migrations.
