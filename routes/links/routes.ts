@@ -3,6 +3,7 @@ import { wrongMethod } from '../../kernel/fault.ts'
 import { mountApi, mountPages } from '../../kernel/http/endpoint.ts'
 import { bytesReply, seeOther } from '../../kernel/http/reply.ts'
 import type { Match, Route, Fallback } from '../../kernel/http/router.ts'
+import { clientConfiguration } from '../../kernel/mcp/server.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
@@ -25,6 +26,7 @@ import { missingEndpoints } from './missing.ts'
 import { statsEndpoints } from './stats.ts'
 import { tagEndpoints } from './tags.ts'
 import { tokenEndpoints } from './tokens.ts'
+import { toolEndpoints } from './tools.ts'
 import { userEndpoints } from './users.ts'
 import { isReservedPath, resolverRoute } from './visits.ts'
 
@@ -53,7 +55,9 @@ const configEndpoint = api({
 const helpEndpoint = page({
   path: '/-/help',
   access: signedIn,
-  answer: ({ app }) => ({ page: () => helpPage(shortLinks(app)) }),
+  answer: ({ app }) => ({
+    page: () => helpPage(shortLinks(app), clientConfiguration(app.baseUrl(), 'links', 'TOKEN')),
+  }),
 })
 
 /** All endpoints; the API's document has its own in this order. */
@@ -75,6 +79,7 @@ const ENDPOINTS = [
   ...missingEndpoints,
   ...auditEndpoints,
   ...tokenEndpoints,
+  ...toolEndpoints,
   ...listEndpoints,
   ...completionEndpoints,
   helpEndpoint,
