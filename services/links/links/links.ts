@@ -48,11 +48,14 @@ export async function linkFor(
   throw forbidden(`this link is not yours to ${purpose}; ask one of its owners`)
 }
 
-export function mayRead(link: LinkAccess, caller: User): boolean {
+export function mayRead(
+  link: Pick<LinkAccess, 'is_owner' | 'is_recipient'>,
+  caller: User,
+): boolean {
   return mayChange(link, caller) || link.is_recipient
 }
 
-export function mayChange(link: LinkAccess, caller: User): boolean {
+export function mayChange(link: Pick<LinkAccess, 'is_owner'>, caller: User): boolean {
   return link.is_owner || caller.role === 'admin'
 }
 
