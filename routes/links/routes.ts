@@ -11,6 +11,7 @@ import { admin, anybody, guest, signedIn, token } from './access.ts'
 import { auditEndpoints } from './audit.ts'
 import { adminLinkEndpoints } from './bulk.ts'
 import { deletedEndpoints } from './deleted.ts'
+import { openToExtensions, preflightReply } from './extensions.ts'
 import { healthEndpoints } from './health.ts'
 import { historyEndpoints } from './history.ts'
 import { completionEndpoints } from './links/completions.ts'
@@ -91,7 +92,7 @@ export function linksRoutes(
   app: LinksRoutes,
   databaseAnswers: () => Promise<boolean>,
 ): readonly Route[] {
-  const operations = mountApi(ENDPOINTS, app)
+  const operations = mountApi(ENDPOINTS, app).map(openToExtensions)
   const document = describeApi(app.version, operations)
   return [
     plainHealthRoute({
@@ -112,8 +113,12 @@ export function linksFallback(app: LinksRoutes): Fallback {
   const resolver = resolverRoute(app)
   const visit: Match = { kind: 'route', route: resolver, params: {} }
   return (path, allow, method) => {
-    if (path.startsWith(API))
-      return { kind: 'route', route: missingOperation(app, path, allow), params: {} }
+    if (path.startsWith(API)) {
+      const missing = missingOperation(app, path, allow)
+      const handle: Route['handle'] = (context) =>
+        preflightReply(context) ?? missing.handle(context)
+      return { kind: 'route', route: { ...missing, handle }, params: {} }
+    }
     if (allow !== undefined) return { kind: 'wrong-method', allow }
     if (method === 'GET' || method === 'HEAD') return visit
     return isReservedPath(path) ? { kind: 'none' } : { kind: 'wrong-method', allow: 'GET, HEAD' }
