@@ -72,7 +72,7 @@ export function createLinkTools(parts: ToolParts): (bearer: Bearer) => McpServer
       tools: [...reading, ...writing].map(bounded),
       resources: [],
       templates: [],
-      onFault: (tool, error) => links.log.warn('tool failed', { tool, error: messageOf(error) }),
+      onFault: (tool, error) => links.log.error('tool failed', { tool, error: messageOf(error) }),
     }
   }
 }
