@@ -6,10 +6,7 @@ import { searchLinks, type SearchTools } from './lists.ts'
 /** Links of a search that are compared: an address that many links contain has more. */
 const COMPARED = 200
 
-/**
- * The links to an address that a visitor may see, at most `limit`, by slug. Scheme, capitals of the
- * host, a slash at the end and the fragment make no difference.
- */
+/** The links to an address that a visitor may see, at most `limit`, by slug. */
 export async function linksTo(
   tools: SearchTools,
   visitor: User,
@@ -18,15 +15,21 @@ export async function linksTo(
 ): Promise<readonly ListedLink[]> {
   const url = completeUrl(text)
   if (!isTarget(url)) return []
-  const wanted = sameForm(url)
-  const filter = { q: wanted, tag: '', visibility: '', role: '', sort: '' } as const
+  const { host, pathname, search: query } = new URL(url)
+  const q = `${host}${pathname.replace(/\/$/, '')}${query}`
+  const filter = { q, tag: '', visibility: '', role: '', sort: '' } as const
   const search = { filter, visitor, among: 'all' } as const
   const { links } = await searchLinks(tools, search, undefined, COMPARED)
-  return links.filter((link) => sameForm(link.url) === wanted).slice(0, limit)
+  const wanted = comparable(url)
+  return links.filter((link) => comparable(link.url) === wanted).slice(0, limit)
 }
 
-/** What addresses that lead to the same page have in common. */
-function sameForm(url: string): string {
-  const { host, pathname, search } = new URL(url)
-  return `${host}${pathname.replace(/\/$/, '')}${search}`
+/**
+ * An address as it is compared: in the form of the URL standard. An empty fragment is dropped; any
+ * other one counts, because applications keep their pages there.
+ */
+function comparable(text: string): string {
+  const url = new URL(text)
+  if (url.hash === '') url.hash = ''
+  return url.href
 }
