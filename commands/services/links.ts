@@ -6,6 +6,7 @@ import { faultReply, NOT_FOUND } from '../../routes/links/faults.ts'
 import type { LinksRoutes } from '../../routes/links/kit.ts'
 import { linksRoutes, linksFallback } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
+import { createLinkTools } from '../../services/links/tools.ts'
 import { hostsOfLinks, runningServices, shortKeyword, snapshotPlace } from '../configuration.ts'
 import type { OpenService } from '../listeners.ts'
 
@@ -21,12 +22,15 @@ export const openService: OpenService = async (context) => {
     stats: () => config.current.LINKS_STATS,
     snapshot: snapshotPlace(config),
   })
+  const keyword = () => shortKeyword(config, addresses)
+  const short = () => ({ keyword: keyword(), base: baseUrl() })
   const app: LinksRoutes = {
     links,
     version,
     services: () => runningServices(config, addresses),
     baseUrl,
-    shortKeyword: () => shortKeyword(config, addresses),
+    shortKeyword: keyword,
+    toolServerOf: createLinkTools({ links, short, version }),
   }
   return {
     name: 'links',

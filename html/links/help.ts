@@ -3,8 +3,11 @@ import type { Page } from '../../kernel/http/view.ts'
 import { copyBox, namedRows, section } from '../parts.ts'
 import type { ShortLinks } from './links/links.ts'
 
-/** `/-/help`: how go links are used in this installation. */
-export function helpPage({ keyword, base }: ShortLinks): Page {
+/**
+ * `/-/help`: how go links are used in this installation. The configuration is of assistants, with
+ * TOKEN in the place of a token.
+ */
+export function helpPage({ keyword, base }: ShortLinks, configuration: string): Page {
   const body = html`<h1>How to use go links</h1>
     <section>
       <p>
@@ -13,7 +16,8 @@ export function helpPage({ keyword, base }: ShortLinks): Page {
         <code>${keyword}</code> as a name of this host.
       </p>
     </section>
-    ${inBrowser(keyword, base)} ${placeholders(keyword)} ${visits()} ${fromPrograms(base)}`
+    ${inBrowser(keyword, base)} ${fromAnyPage(base)} ${placeholders(keyword)} ${visits()}
+    ${fromPrograms(base)} ${fromAssistants(base, configuration)}`
   return { title: 'Help', section: 'help', body }
 }
 
@@ -35,6 +39,23 @@ function inBrowser(keyword: string, base: string): Html {
       <code>${keyword} docs/install</code>.
     </p>`
   return section('help-browser', 'From the browser’s address bar', content)
+}
+
+/** A bookmark that opens the form of a new link for the page that is open. */
+function fromAnyPage(base: string): Html {
+  const fields = [
+    'url=${encodeURIComponent(location.href)}',
+    'title=${encodeURIComponent(document.title)}',
+  ]
+  const opens = `javascript:void open(\`${base}/-/new?${fields.join('&')}\`)`
+  const content = html`<p>
+      Drag this to the bookmarks bar: <a href="${opens}" class="button">New go link</a>. On any
+      page, the bookmark opens the form of a new link with the page’s address and title. The form
+      says whether the address has a link already. To add the bookmark by hand, use this as its
+      address:
+    </p>
+    ${copyBox('bookmark', 'address of the bookmark', opens)}`
+  return section('help-bookmark', 'From any page', content)
 }
 
 const SITE = 'https://example.com'
@@ -93,4 +114,15 @@ function fromPrograms(base: string): Html {
     ${copyBox('curl-create', 'curl command that creates a link', create)}
     <p>You can try <a href="/api/docs/">the whole API</a> in the browser.</p>`
   return section('help-programs', 'From programs', content)
+}
+
+function fromAssistants(base: string, configuration: string): Html {
+  const content = html`<p>
+      An assistant that speaks MCP finds, resolves and creates links at
+      <code>${base}/mcp/links</code>, with a token of <a href="/-/tokens">Tokens</a> as its bearer
+      token. It sees what you may see. With the scope <em>Read</em> it creates nothing, with
+      <em>Create</em> it only creates. Many assistants take this configuration:
+    </p>
+    ${copyBox('assistant-configuration', 'client configuration', configuration)}`
+  return section('help-assistants', 'From assistants', content)
 }

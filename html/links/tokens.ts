@@ -23,7 +23,8 @@ import {
   timeTag,
 } from '../parts.ts'
 
-type Created = Readonly<Record<'name' | 'token' | 'curl', string>>
+/** A new token, with a command that uses it and JSON to paste into a client of MCP. */
+type Created = Readonly<Record<'name' | 'token' | 'curl' | 'configuration', string>>
 
 /** What `/-/tokens` shows. */
 export interface TokensView {
@@ -33,7 +34,7 @@ export interface TokensView {
   newest: string
   now: Date
   form: FormState
-  /** A token that was just created, with a command that uses it. */
+  /** A token that was just created. */
   created?: Created
 }
 
@@ -56,7 +57,8 @@ const LIFETIMES = [
 export function tokensView({ tokens, newest, created, now, form }: TokensView): View {
   const above = html`<h1>Tokens</h1>
     <p class="muted">
-      With a token, a program of yours uses the API in your name. Treat it like a password.
+      With a token, a program or an assistant of yours uses the API in your name. Treat it like a
+      password. <a href="/-/help#help-assistants">Assistants</a> find and create links with one.
     </p>`
   const list = tokens.map((token) => tokenCard(token, now))
   const content = html`<section id="tokens" aria-label="Your tokens">
@@ -67,9 +69,11 @@ export function tokensView({ tokens, newest, created, now, form }: TokensView): 
   return contentView({ title: 'Tokens', section: 'tokens', above }, content)
 }
 
-function createdBox({ name, token, curl }: Created): Html {
+function createdBox({ name, token, curl, configuration }: Created): Html {
   const tryIt = html`<p>Try it:</p>
-    ${copyBox('made-curl', 'curl command', curl)}`
+    ${copyBox('made-curl', 'curl command', curl)}
+    <p>An assistant that reads <code>mcpServers</code> takes this configuration:</p>
+    ${copyBox('made-configuration', 'client configuration', configuration)}`
   return secretBox(html`Token <bdi>${name}</bdi>`, { what: 'token', secret: token }, tryIt)
 }
 

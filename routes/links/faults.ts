@@ -5,6 +5,7 @@ import { Fault, notFound } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
+import { extensionHeaders } from './extensions.ts'
 
 /** The services that run, for the header of a page. */
 interface Services {
@@ -21,10 +22,10 @@ export function faultReply(
   request: Pick<Context, 'path' | 'headers'>,
   viewer: Viewer,
 ): Reply {
-  if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
-    return faultPage(app, fault, viewer)
-  }
-  return jsonReply({ error: fault.message, code: fault.code }, fault.status, fault.headers)
+  const isApi = request.path.startsWith('/api/')
+  if (!isApi && audienceOf(request) === 'browser') return faultPage(app, fault, viewer)
+  const headers = { ...fault.headers, ...(isApi && extensionHeaders(request.headers)) }
+  return jsonReply({ error: fault.message, code: fault.code }, fault.status, headers)
 }
 
 /** The page of a fault. */

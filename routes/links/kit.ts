@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import type { Bearer } from '../../db/links/tokens.ts'
 import type { ServiceLink } from '../../html/layout.ts'
 import { linksFrame, type Viewer } from '../../html/links/layout.ts'
 import type { ShortLinks } from '../../html/links/links/links.ts'
@@ -6,6 +7,7 @@ import type { Html } from '../../kernel/html.ts'
 import { endpointsOf } from '../../kernel/http/endpoint.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import { isUuid } from '../../kernel/text.ts'
+import type { McpServer } from '../../kernel/mcp/server.ts'
 import { parsed } from '../../kernel/validate.ts'
 import type { Links } from '../../services/links/open.ts'
 import { faultReply } from './faults.ts'
@@ -20,6 +22,8 @@ export interface LinksRoutes {
   baseUrl: () => string
   /** The short-link prefix, such as `go` (links.md section 2, Config). */
   shortKeyword: () => string
+  /** What `/mcp/links` offers to the holder of a token. */
+  toolServerOf: (bearer: Bearer) => McpServer
 }
 
 /** The endpoints of the links service; 503 while the database is out of reach. */

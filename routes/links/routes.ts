@@ -3,6 +3,7 @@ import { wrongMethod } from '../../kernel/fault.ts'
 import { mountApi, mountPages } from '../../kernel/http/endpoint.ts'
 import { bytesReply, seeOther } from '../../kernel/http/reply.ts'
 import type { Match, Route, Fallback } from '../../kernel/http/router.ts'
+import { clientConfiguration } from '../../kernel/mcp/server.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
@@ -10,6 +11,7 @@ import { admin, anybody, guest, signedIn, token } from './access.ts'
 import { auditEndpoints } from './audit.ts'
 import { adminLinkEndpoints } from './bulk.ts'
 import { deletedEndpoints } from './deleted.ts'
+import { openToExtensions, preflightReply } from './extensions.ts'
 import { healthEndpoints } from './health.ts'
 import { historyEndpoints } from './history.ts'
 import { completionEndpoints } from './links/completions.ts'
@@ -26,6 +28,7 @@ import { missingEndpoints } from './missing.ts'
 import { statsEndpoints } from './stats.ts'
 import { tagEndpoints } from './tags.ts'
 import { tokenEndpoints } from './tokens.ts'
+import { toolEndpoints } from './tools.ts'
 import { userEndpoints } from './users.ts'
 import { isReservedPath, resolverRoute } from './visits.ts'
 
@@ -54,7 +57,9 @@ const configEndpoint = api({
 const helpEndpoint = page({
   path: '/-/help',
   access: signedIn,
-  answer: ({ app }) => ({ page: () => helpPage(shortLinks(app)) }),
+  answer: ({ app }) => ({
+    page: () => helpPage(shortLinks(app), clientConfiguration(app.baseUrl(), 'links', 'TOKEN')),
+  }),
 })
 
 /** All endpoints; the API's document has its own in this order. */
@@ -77,6 +82,7 @@ const ENDPOINTS = [
   ...missingEndpoints,
   ...auditEndpoints,
   ...tokenEndpoints,
+  ...toolEndpoints,
   ...listEndpoints,
   ...completionEndpoints,
   helpEndpoint,
@@ -88,7 +94,7 @@ export function linksRoutes(
   app: LinksRoutes,
   databaseAnswers: () => Promise<boolean>,
 ): readonly Route[] {
-  const operations = mountApi(ENDPOINTS, app)
+  const operations = mountApi(ENDPOINTS, app).map(openToExtensions)
   const document = describeApi(app.version, operations)
   return [
     plainHealthRoute({
@@ -109,8 +115,12 @@ export function linksFallback(app: LinksRoutes): Fallback {
   const resolver = resolverRoute(app)
   const visit: Match = { kind: 'route', route: resolver, params: {} }
   return (path, allow, method) => {
-    if (path.startsWith(API))
-      return { kind: 'route', route: missingOperation(app, path, allow), params: {} }
+    if (path.startsWith(API)) {
+      const missing = missingOperation(app, path, allow)
+      const handle: Route['handle'] = (context) =>
+        preflightReply(context) ?? missing.handle(context)
+      return { kind: 'route', route: { ...missing, handle }, params: {} }
+    }
     if (allow !== undefined) return { kind: 'wrong-method', allow }
     if (method === 'GET' || method === 'HEAD') return visit
     return isReservedPath(path) ? { kind: 'none' } : { kind: 'wrong-method', allow: 'GET, HEAD' }

@@ -3,6 +3,7 @@ import { Token, tokenQueries } from '../../db/links/tokens.ts'
 import type { User } from '../../db/links/users.ts'
 import { tokensView, type TokensView } from '../../html/links/tokens.ts'
 import { newForm, type View } from '../../kernel/http/view.ts'
+import { clientConfiguration } from '../../kernel/mcp/server.ts'
 import {
   CreatedToken,
   createToken,
@@ -59,7 +60,8 @@ export const tokenEndpoints = [
       const tools = { ...app.links, actor }
       const created = await createToken(tools, caller, request, now, call.body.newest)
       const curl = curlFor(created, app.baseUrl())
-      return showTokens(call, { created: { ...created, curl } })
+      const configuration = clientConfiguration(app.baseUrl(), 'links', created.token)
+      return showTokens(call, { created: { ...created, curl, configuration } })
     },
     refused: (call, refusedForm) => showTokens(call, { form: refusedForm }),
   }),

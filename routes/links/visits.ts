@@ -1,6 +1,5 @@
 import { linkQueries } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
-import { visitQueries } from '../../db/links/visits.ts'
 import { primaryOwner } from '../../html/links/links/links.ts'
 import { gonePage, type GoneDetails } from '../../html/links/visits/gone.ts'
 import { previewPage, type LinkDetails } from '../../html/links/visits/preview.ts'
@@ -21,7 +20,12 @@ import {
   type FurtherPath,
 } from '../../services/links/links/target.ts'
 import { levelOf, visitorOf } from '../../services/links/users/users.ts'
-import { linkMeant, readVisitPath, suggestionsFor } from '../../services/links/visits/visits.ts'
+import {
+  linkMeant,
+  mayFollow,
+  readVisitPath,
+  suggestionsFor,
+} from '../../services/links/visits/visits.ts'
 import { faultPage, faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
 import { framed, shortLinks, type LinksRoutes } from './kit.ts'
 
@@ -90,7 +94,7 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   if (path === undefined || link === undefined) {
     return replyUnknown(visit, path?.asked ?? '', visitor)
   }
-  if (link.isSecure && !(await mayFollow(visit, link, visitor))) {
+  if (link.isSecure && !(await mayFollow(db, link, visitor))) {
     ended.forbidden()
     return replyForbidden(visit, link, visitor)
   }
@@ -117,15 +121,6 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   ended.unknown()
   const fault = notFound(`the link “${link.slug}” takes no further path`)
   return refuseVisit(visit, fault, visitor)
-}
-
-/** Whether a visitor is an owner or a recipient of a link, or an admin. */
-async function mayFollow({ app }: Visit, link: KnownLink, visitor?: User) {
-  if (visitor === undefined) return false
-  if (visitor.role === 'admin') return true
-  const asked = { link: link.id, user: visitor.id }
-  const { may } = await visitQueries.mayVisit(app.links.db, asked)
-  return may
 }
 
 /**

@@ -229,6 +229,8 @@ await t.test('a link from its making to its end', async (t: Test) => {
   await t.test('deleted, and restored', async (t) => {
     await page.getByRole('link', { name: 'Delete…' }).click()
     await page.getByRole('button', { name: 'Delete the link' }).click()
+    // The page that asks has a link of the same name.
+    await page.waitForURL(`${links.base}/-/`)
     await page.getByRole('link', { name: 'Deleted links' }).click()
     await page.getByRole('button', { name: 'Restore handbook' }).click()
     await page.locator('#members').waitFor()
@@ -349,6 +351,26 @@ await t.test("a browser's search", async (t: Test) => {
       ],
     })
   })
+})
+
+await t.test('the bookmark of the help opens the form', async (t: Test) => {
+  const greta = await pageUser(links, 'greta')
+  const extraHTTPHeaders = identity(greta.email)
+  const { page, context } = await browse(t, links.base, { extraHTTPHeaders })
+  await page.goto(`${links.base}/-/help`)
+  const bookmark =
+    (await page.getByRole('link', { name: 'New go link' }).getAttribute('href')) ?? ''
+  t.equal(await textOf(page.locator('#bookmark')), bookmark)
+  const [, code = ''] = /^javascript:(.*)$/.exec(bookmark) ?? []
+  await page.goto(`${links.base}/-/tags?x=a%26b#top`)
+  const wanted = page.url()
+  const opened = context.waitForEvent('page')
+  // A browser decodes the address of a bookmark before it runs it.
+  await page.evaluate(decodeURIComponent(code))
+  const form = await opened
+  await form.waitForURL(/\/-\/new\?url=/)
+  t.equal(await form.getByLabel('Leads to').inputValue(), wanted)
+  t.match(await form.getByLabel('Title').inputValue(), /^Tags/)
 })
 
 await t.test('lists: search, filters, more, copy', async (t: Test) => {

@@ -35,7 +35,8 @@ export type TestBrowser = {
   secretShown<T>(body: () => Promise<T>): Promise<T>
 }
 
-const ARGS = [
+/** What every Chromium of a test is started with. */
+export const CHROMIUM_ARGS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -60,7 +61,7 @@ function launchOptions(): { executablePath: string; args: string[] } {
   if (executablePath === undefined) {
     throw new Error('Chromium is missing: install it, or on Debian chromium-headless-shell')
   }
-  return { executablePath, args: ARGS }
+  return { executablePath, args: CHROMIUM_ARGS }
 }
 
 let shared: Promise<Browser> | undefined

@@ -258,3 +258,59 @@ function lasting({
 }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return headers
 }
+
+await t.test(
+  'an extension of a browser may read replies, a page of another site may not',
+  async (t) => {
+    const extension = `chrome-extension://${'abcdefghijklmnop'.repeat(2)}`
+    const call = (method: string, path: string, origin: string, headers: object = {}) =>
+      request(`${links.base}/api/v1${path}`, { method, headers: { origin, ...headers } })
+    const bearer = { authorization: `Bearer ${ann.token}` }
+    const asks = {
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization,content-type',
+    }
+    const allowed = (headers: object) =>
+      Object.entries(headers).filter(([name]) => name.startsWith('access-control-'))
+
+    const asked = await call('OPTIONS', '/links', extension, asks)
+    t.equal(asked.status, 204)
+    t.same(Object.fromEntries(allowed(asked.headers)), {
+      'access-control-allow-origin': extension,
+      'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+      'access-control-allow-headers': 'authorization, content-type, if-match',
+      'access-control-max-age': '600',
+    })
+    const own = [['access-control-allow-origin', extension]]
+    for (const [path, headers, status] of [
+      ['/links', bearer, 200],
+      ['/config', {}, 200],
+      ['/links', {}, 401],
+      ['/links/x', bearer, 400],
+      ['/nothing', bearer, 404],
+    ] as const) {
+      const reply = await call('GET', path, extension, headers)
+      t.equal(reply.status, status)
+      t.same(allowed(reply.headers), own, `${path} ${status}`)
+    }
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      links.base,
+      `${extension}.evil.example`,
+      'chrome-extension://short',
+      `moz-extension://${ID}`,
+    ]) {
+      const question = await call('OPTIONS', '/links', origin, asks)
+      t.equal(question.status, 401, origin)
+      const reply = await call('GET', '/links', origin, bearer)
+      t.equal(reply.status, 200)
+      t.same(allowed({ ...question.headers, ...reply.headers }), [], origin)
+    }
+    t.equal((await call('OPTIONS', '/links', extension)).status, 401, 'without a method')
+    const page = await request(`${links.base}/-/`, { headers: { origin: extension } })
+    t.same(allowed(page.headers), [], 'pages')
+    const named = { 'remote-email': ann.email, cookie: `token=${ann.token}` }
+    t.equal((await call('GET', '/links', extension, named)).status, 401, 'a token alone counts')
+  },
+)

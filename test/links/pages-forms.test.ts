@@ -188,6 +188,33 @@ await t.test('the form shows the places of an address', async (t) => {
   t.match(refused.text, /name="place-1"[^>]*value="kept"/)
 })
 
+await t.test('the form says which links an address has already', async (t) => {
+  const url = 'https://known.test/page'
+  const { id } = await makeLink(ann, 'known', { url, title: 'A <page>' })
+  await makeLink(bob, 'known-too', { url: `${url}#` })
+  await makeLink(bob, 'known-hidden', { url, visibility: 'private' })
+  /** Short names and where they lead, in the note of a page. */
+  const noted = (text: string) => {
+    const [note = ''] = /This address has a link already:[^]*?<\/p>/.exec(text) ?? []
+    const names = note.matchAll(/<a href="([^"]*)"><span[^>]*>[^<]*<\/span>([^<]*)<\/a>/g)
+    return [...names].map(([, href = '', slug = '']) => [slug, href])
+  }
+  const mine = ['known', `/-/links/${id}`]
+  const example = async (fields: Headers, who = ann) =>
+    (await who.get(`/-/example?${new URLSearchParams(fields).toString()}`, HTMX)).text
+  t.same(noted(await example({ url: 'known.test/page' })), [mine, ['known-too', '/known-too+']])
+  t.match(await example({ url }), 'A &lt;page&gt;')
+  t.same(noted(await example({ url, slug: 'known' })), [['known-too', '/known-too+']], 'others')
+  t.same(noted(await example({ url: 'https://known.test/' })), [])
+  t.equal(noted(await example({ url }, bob)).length, 3, 'who may see the private one')
+  // What a bookmark opens.
+  const opened = await ann.get(`/-/new?${new URLSearchParams({ url, title: 'Page' }).toString()}`)
+  t.same(noted(opened.text), [mine, ['known-too', '/known-too+']])
+  t.match(opened.text, /name="url"[^>]*value="https:\/\/known.test\/page"/)
+  t.match(opened.text, /name="title"[^>]*value="Page"/)
+  t.same(noted((await ann.get(`/-/links/${id}/edit`)).text), [['known-too', '/known-too+']])
+})
+
 await t.test('a preview shows where a path leads', async (t) => {
   const places = { url: 'https://places.test/{1}?q={*}', visibility: 'private' }
   await makeLink(ann, 'places', places)

@@ -60,6 +60,13 @@ await onPostgres(t, 'tokens page', async (t: Test, backend) => {
       made.text,
       `curl -H &#39;Authorization: Bearer ${token}&#39; &#39;${links.base}/api/v1/links&#39;`,
     )
+    const url = `${links.base}/mcp/links`
+    const shown = /id="made-configuration"[^>]*><code>(.*?)<\/code>/s.exec(made.text)?.[1]
+    t.same(JSON.parse((shown ?? '').replaceAll('&quot;', '"')), {
+      mcpServers: {
+        'gatehouse-links': { type: 'http', url, headers: { Authorization: `Bearer ${token}` } },
+      },
+    })
     t.equal((await links.api(token)('GET', '/links')).status, 200)
     t.equal((await links.api(token)('POST', '/links', {})).status, 403, 'within its scope')
     const [row] = await tokensOf(ann)

@@ -297,7 +297,9 @@ function* brokenPromises(answer: Response, sent: Sent, subject: Subject): Genera
     const policy = String(headers['content-security-policy'])
     if (!/default-src '(?:self|none)'/.test(policy) || policy.includes('unsafe-'))
       yield 'no policy'
-    if (/<x-fuzz|\s(?:on\w+|style)="|(?:href|src|action)="\s*javascript:/.test(text))
+    // The help of links has one address of this kind: a bookmark to drag.
+    const others = text.replace('href="javascript:void open(', '')
+    if (/<x-fuzz|\s(?:on\w+|style)="|(?:href|src|action)="\s*javascript:/.test(others))
       yield 'not escaped'
   }
   const shown = JSON.stringify(headers) + text

@@ -18,9 +18,30 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a secure link redirects everybody',
     path: 'routes/links/visits.ts',
-    find: 'if (link.isSecure && !(await mayFollow(visit, link, visitor))) {',
+    find: 'if (link.isSecure && !(await mayFollow(db, link, visitor))) {',
     replace: "if (link.isSecure && link.slug === '') {",
     test: 'test/links/resolver-access.test.ts',
+  },
+  {
+    why: 'a token that may only read creates links by MCP',
+    path: 'services/links/tools.ts',
+    find: "bearer.scope === 'read' ? []",
+    replace: "bearer.scope === 'full' ? []",
+    test: 'test/links/tools.test.ts',
+  },
+  {
+    why: 'an assistant resolves secure links of others',
+    path: 'services/links/tools.ts',
+    find: 'if (link.isSecure && !(await mayFollow(links.db, link, bearer))) {',
+    replace: "if (link.isSecure && link.slug === '') {",
+    test: 'test/links/tools.test.ts',
+  },
+  {
+    why: 'pages of other sites may read replies of the API',
+    path: 'routes/links/extensions.ts',
+    find: 'return EXTENSION.test(origin) ?',
+    replace: "return origin !== '' ?",
+    test: 'test/links/api-access.test.ts',
   },
   {
     why: 'clicks are written twice after a lost answer',

@@ -35,7 +35,9 @@ export function keepExchanges(service: string, address: string): void {
 export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'target'>): void {
   const { origin, pathname, search } = new URL(url)
   const service = services.get(origin)
-  if (service === undefined || !isApi(pathname)) return
+  // What a browser asks before a call from another origin is no operation.
+  const isPreflight = 'access-control-request-method' in call.headers
+  if (service === undefined || !isApi(pathname) || isPreflight) return
   const exchange: Exchange = { service, target: pathname + search, ...call }
   const file = join(runFolder(), `exchanges-${process.pid}.ndjson`)
   appendFileSync(file, `${JSON.stringify(exchange)}\n`, { mode: 0o600 })

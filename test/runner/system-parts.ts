@@ -49,6 +49,11 @@ export const deploymentParts = {
     find: () => onPath('bwrap'),
   },
   caddy: { name: 'Caddy', debianPackage: 'caddy', find: () => onPath('caddy') },
+  extensions: {
+    name: 'Chromium that takes extensions (chromium)',
+    debianPackage: 'chromium',
+    find: () => onPath('chromium'),
+  },
   ping: { name: 'ping', debianPackage: 'iputils-ping', find: () => onPath('ping') },
   dnsmasq: { name: 'dnsmasq', debianPackage: 'dnsmasq-base', find: () => onPath('dnsmasq') },
   alertmanager: {

@@ -1,15 +1,24 @@
+import type { ListedLink } from '../../../db/links/lists.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { Example, Place } from '../../../services/links/links/places.ts'
 import { field, submit, VERBATIM } from '../../form.ts'
 import type { Attributes } from '../../parts.ts'
-import type { ShortLinks } from './links.ts'
+import { shortName, type ShortLinks } from './links.ts'
 
 /** What the form of a link shows of the address that is typed. */
 export interface TypedExample {
   /** The address with the `https://` that was left out. */
   completed?: string | undefined
+  /** Other links to the address that the viewer may see. */
+  existing: readonly ExistingLink[]
   /** Of a link that takes a further path. */
   example?: Example | undefined
+}
+
+/** A link that leads where a new one is to lead. */
+export interface ExistingLink extends Pick<ListedLink, 'id' | 'slug' | 'title'> {
+  /** Whether the viewer may open its page. */
+  mayRead: boolean
 }
 
 const SENT = ['slug', 'url', 'append_path'].map((name) => `#link-form [name=${name}]`)
@@ -39,8 +48,12 @@ const LIVE_PLACE: Attributes = {
 }
 
 /** What stands in the area: the whole address, a field for each place, and an example. */
-export function exampleFields(short: ShortLinks, { completed, example }: TypedExample): Html {
-  return html`${
+export function exampleFields(
+  short: ShortLinks,
+  { completed, existing, example }: TypedExample,
+): Html {
+  return html`${existing.length > 0 && existingNote(short, existing)}
+  ${
     completed !== undefined &&
     html`<p class="hint">
       It will lead to <code><bdi>${completed}</bdi></code>
@@ -51,6 +64,15 @@ export function exampleFields(short: ShortLinks, { completed, example }: TypedEx
     html`${placeFields(example.places, LIVE_PLACE)}
       <p id="link-example" class="hint" role="status">${exampleLine(short, example)}</p>`
   }`
+}
+
+function existingNote(short: ShortLinks, existing: readonly ExistingLink[]): Html {
+  const names = existing.map(({ id, slug, title, mayRead }, at) => {
+    const page = mayRead ? `/-/links/${id}` : `/${slug}+`
+    const about = title !== '' && html` (<bdi>${title}</bdi>)`
+    return html`${at > 0 && ', '}<a href="${page}">${shortName(short, slug)}</a>${about}`
+  })
+  return html`<p class="hint" role="status">This address has a link already: ${names}.</p>`
 }
 
 /** On the preview of a link: a field for each place, and where a visit with them leads. */

@@ -39,12 +39,15 @@ import { freeSlugNear, readNewLink } from '../../../services/links/links/new.ts'
 import { exampleOf, type TypedPlace } from '../../../services/links/links/places.ts'
 import { checkSlug } from '../../../services/links/links/slug.ts'
 import { completeUrl, isTarget } from '../../../services/links/links/target.ts'
+import { linksTo } from '../../../services/links/lists/same-address.ts'
 import { signedIn, token } from '../access.ts'
 import { action, form, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { changeableLink, linkReply } from './links.ts'
 
 /** Enough to find what somebody else has just done. */
 const STALE_CHANGES = 3
+/** Links to the same address that the form names. */
+const MAX_EXISTING = 5
 
 const text = withDefault(Type.String(), '')
 const params = { id: Id }
@@ -106,9 +109,9 @@ export const linkFormEndpoints = [
     path: '/-/example',
     access: signedIn,
     query: Type.Object({ slug: text, url: text, append_path: text }),
-    answer({ app, query, context }) {
+    async answer({ app, caller, query, context }) {
       const sent = queryOf(context)
-      const example = typedExample(query, (name) => sent.get(name))
+      const example = await typedExample({ app, caller }, query, (name) => sent.get(name))
       return partView('Example', exampleFields(shortLinks(app), example))
     },
   }),
@@ -161,24 +164,33 @@ async function formView(
   const { typed = {}, fault } = state.form
   const slug = state.link?.slug ?? typedSlug(typed['slug'] ?? '')
   const isRefused = Object.hasOwn(fault?.fields ?? {}, 'slug')
-  const [tags, freeSlug] = await Promise.all([
+  const target = { url: '', append_path: '', ...typed, slug }
+  const [tags, freeSlug, example] = await Promise.all([
     tagCompletions(db, caller, typed['tags'] ?? ''),
     isRefused ? freeSlugNear(db, slug) : undefined,
+    typedExample({ app, caller }, target, (name) => typed[name]),
   ])
-  const example = typedExample({ url: '', append_path: '', ...typed, slug }, (name) => typed[name])
   const more = { short: shortLinks(app), tags, freeSlug, typedExample: example }
   return linkFormView({ ...state, ...more })
 }
 
 /** What the form shows of an address while it is typed. */
-function typedExample(
+async function typedExample(
+  { app, caller }: FormCall,
   { slug, url, append_path }: Readonly<Record<'slug' | 'url' | 'append_path', string>>,
   typed: TypedPlace,
-): TypedExample {
+): Promise<TypedExample> {
   const whole = completeUrl(url)
-  if (!isTarget(whole)) return {}
+  if (!isTarget(whole)) return { existing: [] }
+  const tools = { db: app.links.db, short: shortLinks(app) }
+  const others = await linksTo(tools, caller, whole, MAX_EXISTING + 1)
+  const existing = others
+    .filter((other) => other.slug !== typedSlug(slug))
+    .slice(0, MAX_EXISTING)
+    .map((other) => ({ ...other, mayRead: mayRead(other, caller) }))
   const link = { slug: typedSlug(slug) || 'name', url: whole, append_path: append_path === 'true' }
-  return { completed: whole === url.trim() ? undefined : whole, example: exampleOf(link, typed) }
+  const completed = whole === url.trim() ? undefined : whole
+  return { completed, existing, example: exampleOf(link, typed) }
 }
 
 /**

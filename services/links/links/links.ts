@@ -55,11 +55,14 @@ export async function linkBySlug(db: Executor, slug: string, caller: User): Prom
   throw notFound('no link has this slug')
 }
 
-export function mayRead(link: LinkAccess, caller: User): boolean {
+export function mayRead(
+  link: Pick<LinkAccess, 'is_owner' | 'is_recipient'>,
+  caller: User,
+): boolean {
   return mayChange(link, caller) || link.is_recipient
 }
 
-export function mayChange(link: LinkAccess, caller: User): boolean {
+export function mayChange(link: Pick<LinkAccess, 'is_owner'>, caller: User): boolean {
   return link.is_owner || caller.role === 'admin'
 }
 

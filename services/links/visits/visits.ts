@@ -1,6 +1,7 @@
 import type { Executor } from '../../../db/client.ts'
 import { listQueries, type Suggestion } from '../../../db/links/lists.ts'
 import type { User } from '../../../db/links/users.ts'
+import { visitQueries } from '../../../db/links/visits.ts'
 import { decodeSegment, trimBoth } from '../../../kernel/text.ts'
 import { listSeenBy } from '../lists/lists.ts'
 import { withoutStart, type ShortAddress } from '../lists/search-text.ts'
@@ -62,6 +63,17 @@ export async function linkMeant(
     if (link !== undefined) return link
   }
   return undefined
+}
+
+/** Whether a visitor may follow a secure link: an owner or a recipient of it, or an admin. */
+export async function mayFollow(
+  db: Executor,
+  { id }: Pick<KnownLink, 'id'>,
+  visitor: User | undefined,
+): Promise<boolean> {
+  if (visitor === undefined) return false
+  if (visitor.role === 'admin') return true
+  return (await visitQueries.mayVisit(db, { link: id, user: visitor.id })).may
 }
 
 /** What was typed into a browser's address bar: a link's name, and perhaps a path after it. */

@@ -5,8 +5,9 @@ import { Level } from '../../../db/notices.ts'
 import { eventQueries } from '../../../db/ops/events.ts'
 import { memoryQueries } from '../../../db/ops/memories.ts'
 import { sessionQueries, Status } from '../../../db/ops/sessions.ts'
-import { Fault, Unavailable } from '../../../kernel/fault.ts'
+import type { Fault } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
+import { boundedCall, createCallLimit } from '../../../kernel/mcp/bounded-call.ts'
 import {
   CallError,
   defineTool,
@@ -201,28 +202,17 @@ function startTool({ sessions }: Ops): Tool {
   })
 }
 
-/** Bounds the calls. Every expected failure becomes a CallError. */
+/** Bounds the calls of all assistants together. */
 function boundCalls({ log }: Ops) {
-  let running = 0
-  return (tool: Tool): Tool => ({
-    ...tool,
-    async call(args, call) {
-      if (running >= MAX_CALLS) {
-        throw new CallError('rate_limited', 'Too many calls are running; try again shortly.')
-      }
-      running++
-      try {
-        return await tool.call(args, call)
-      } catch (error) {
-        if (error instanceof Fault) {
-          throw new CallError(error.status === 404 ? 'not_found' : 'refused', error.message)
-        }
-        if (!(error instanceof Unavailable)) throw error
-        log.warn('unavailable', { tool: tool.name, error: messageOf(error) })
-        throw new CallError('internal', 'The database is out of reach; try again shortly.')
-      } finally {
-        running--
-      }
-    },
-  })
+  const admit = createCallLimit(MAX_CALLS)
+  return (tool: Tool): Tool => {
+    const rules = {
+      log,
+      tool: tool.name,
+      admit: () => admit('assistants'),
+      tooMany: 'Too many calls are running; try again shortly.',
+      codeOf: ({ status }: Fault) => (status === 404 ? 'not_found' : 'refused'),
+    }
+    return { ...tool, call: boundedCall(rules, tool.call) }
+  }
 }

@@ -1,7 +1,8 @@
 import type { EndpointKey } from '../../../../db/hooks/endpoints.ts'
-import { Fault, Unavailable } from '../../../../kernel/fault.ts'
+import type { Fault } from '../../../../kernel/fault.ts'
 import { messageOf } from '../../../../kernel/log.ts'
-import { CallError, type McpServer, type Tool } from '../../../../kernel/mcp/server.ts'
+import { boundedCall } from '../../../../kernel/mcp/bounded-call.ts'
+import type { McpServer, Tool } from '../../../../kernel/mcp/server.ts'
 import { TOO_MANY_CALLS } from '../endpoints.ts'
 import type { Hooks } from '../../open.ts'
 import { UNTRUSTED } from './arguments.ts'
@@ -55,7 +56,7 @@ interface Callee<A extends unknown[], T> extends Pick<Tool, 'name' | 'streams'> 
   call: (...args: A) => Promise<T>
 }
 
-/** Bounds and counts the calls of one endpoint. Every expected failure becomes a CallError. */
+/** Bounds and counts the calls of one endpoint. */
 function boundCalls({ endpoints, log, metrics }: Hooks) {
   const calls = metrics.counter(
     'gatehouse_hooks_tool_calls',
@@ -67,21 +68,15 @@ function boundCalls({ endpoints, log, metrics }: Hooks) {
   ) => {
     const succeeded = calls.series({ tool, outcome: 'ok' })
     const failed = calls.series({ tool, outcome: 'error' })
+    const admit = () => endpoints.admit(endpoint, streams)
+    const bounded = boundedCall({ log, tool, admit, tooMany: TOO_MANY_CALLS, codeOf }, call)
     return async (...args: A) => {
       let ended = failed
-      const leave = endpoints.admit(endpoint, streams)
       try {
-        if (leave === undefined) throw new CallError('rate_limited', TOO_MANY_CALLS)
-        const answer = await call(...args)
+        const answer = await bounded(...args)
         ended = succeeded
         return answer
-      } catch (error) {
-        if (error instanceof Fault) throw new CallError(codeOf(error), error.message)
-        if (!(error instanceof Unavailable)) throw error
-        log.warn('unavailable', { tool, error: messageOf(error) })
-        throw new CallError('internal', 'The database is out of reach; try again shortly.')
       } finally {
-        leave?.()
         ended()
       }
     }
