@@ -102,6 +102,13 @@ export function shortKeyword(config: ConfigSource, addresses?: Addresses) {
   return config.current.LINKS_SHORT_KEYWORD ?? firstLabel(address)
 }
 
+/** Whether links may be given to groups: without a trusted proxy, nobody would be a member. */
+export function takesGroups({ current }: ConfigSource): boolean {
+  return [current.GATEHOUSE_GROUPS_HEADER, current.GATEHOUSE_TRUSTED_PROXIES].every(
+    (value) => value !== undefined,
+  )
+}
+
 function isSamePlace(url: URL, own: URL) {
   if (url.port !== own.port) return false
   const name = nameOf(url)

@@ -9,7 +9,7 @@ import {
 import { readLinks, exportLinks } from '../services/links/transfer/files.ts'
 import { FORMATS } from '../services/links/transfer/records.ts'
 import { readEmail } from '../services/links/users/users.ts'
-import { hostsOfLinks } from './configuration.ts'
+import { hostsOfLinks, takesGroups } from './configuration.ts'
 import { command, JSON_FLAG, text, value } from './command.ts'
 import { knownUser } from './users.ts'
 import { DONE, FAILED } from './output.ts'
@@ -50,7 +50,8 @@ export const commands = [
         }
         await output.drained?.()
       }
-      const options = { owner, dryRun, createUsers, update: flags.update }
+      const groups = { takesGroups: takesGroups(config) }
+      const options = { owner, dryRun, createUsers, update: flags.update, ...groups }
       const lines = readLinks(tools.input, format)
       const ownHosts = hostsOfLinks(config, addresses)
       const parts = { forget: () => undefined, ...tools, ownHosts }

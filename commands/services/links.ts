@@ -6,7 +6,7 @@ import { faultReply, NOT_FOUND } from '../../routes/links/faults.ts'
 import type { LinksRoutes } from '../../routes/links/kit.ts'
 import { linksRoutes, linksFallback } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
-import { hostsOfLinks, runningServices, shortKeyword } from '../configuration.ts'
+import { hostsOfLinks, runningServices, shortKeyword, takesGroups } from '../configuration.ts'
 import type { OpenService } from '../listeners.ts'
 
 /** The links service, made from the configuration. */
@@ -19,6 +19,7 @@ export const openService: OpenService = async (context) => {
     checkInterval: config.current.LINKS_CHECK,
     hosts: () => config.current.LINKS_CHECK_HOSTS,
     stats: () => config.current.LINKS_STATS,
+    takesGroups: () => takesGroups(config),
   })
   const app: LinksRoutes = {
     links,

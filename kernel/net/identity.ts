@@ -1,6 +1,7 @@
 import type { Identity } from '../actor.ts'
 import type { Context } from '../http/context.ts'
 import { hostName, isLoopback, isLoopbackName, type AddressSet } from './addresses.ts'
+import { readGroups } from './groups.ts'
 import { isUtf8 } from 'node:buffer'
 
 export interface IdentityOptions {
@@ -8,6 +9,8 @@ export interface IdentityOptions {
   trustedProxies: () => AddressSet | undefined
   /** Lower-case name of the header in which they name the user. */
   userHeader: () => string
+  /** Lower-case name of the header in which they name the user's groups; undefined: none is read. */
+  groupsHeader: () => string | undefined
 }
 
 /** The parts of a request that tell who sends it. */
@@ -20,17 +23,20 @@ export type IdentifiedRequest = ProxiedRequest & Pick<Context, 'peer'>
 export function identityReader(
   options: IdentityOptions,
 ): (request: IdentifiedRequest) => Identity {
-  const { userHeader } = options
+  const { userHeader, groupsHeader } = options
   return (request) => {
     const { headers, peer } = request
     const trustedProxies = options.trustedProxies()
     if (trustedProxies !== undefined) {
-      // On open routes a name that is not UTF-8 names nobody; the guard refuses it on all others.
-      const email = trustedProxies(peer) ? namedUser(headers[userHeader()]) : undefined
-      return email === undefined || email === '' ? { kind: 'anonymous' } : { kind: 'user', email }
+      // On open routes what can't be read names nobody; the guard refuses it on all others.
+      const email = trustedProxies(peer) ? decodeHeader(headers[userHeader()]) : undefined
+      if (email === undefined || email === '') return { kind: 'anonymous' }
+      const header = groupsHeader()
+      const groups = header === undefined ? [] : (namedGroups(headers[header]) ?? [])
+      return { kind: 'user', email, groups }
     }
     const isLocal = isLoopback(peer) && isLoopbackName(hostName(headers.host))
-    const isDirect = signOfProxy(request, userHeader()) === undefined
+    const isDirect = signOfProxy(request, userHeader(), groupsHeader()) === undefined
     return { kind: isLocal && isDirect ? 'operator' : 'anonymous' }
   }
 }
@@ -49,16 +55,24 @@ export function isProxyHeader(name: string): boolean {
  */
 export function signOfProxy(
   { headers, httpVersion }: ProxiedRequest,
-  userHeader: string,
+  ...identityHeaders: readonly (string | undefined)[]
 ): string | undefined {
   if (httpVersion === '1.0') return 'HTTP/1.0'
-  return Object.keys(headers).find((name) => name === userHeader || isProxyHeader(name))
+  return Object.keys(headers).find((name) => identityHeaders.includes(name) || isProxyHeader(name))
 }
 
-/** The user named by a proxy, empty for nobody; undefined for bytes that are not UTF-8. */
-export function namedUser(value: string | readonly string[] | undefined): string | undefined {
+/** What a proxy says in a header, empty for nothing; undefined for bytes that are not UTF-8. */
+export function decodeHeader(value: string | readonly string[] | undefined): string | undefined {
   if (typeof value !== 'string') return ''
   // Node reads headers as Latin-1, which keeps each byte.
   const bytes = Buffer.from(value, 'latin1')
   return isUtf8(bytes) ? bytes.toString('utf8').trim() : undefined
+}
+
+/** The groups named by a proxy; undefined where they can't be read. */
+export function namedGroups(
+  value: string | readonly string[] | undefined,
+): readonly string[] | undefined {
+  const text = decodeHeader(value)
+  return text === undefined ? undefined : readGroups(text)
 }

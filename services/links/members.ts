@@ -12,11 +12,15 @@ import { linksFault } from './faults.ts'
 import { changeLink, checkVersion, linkAfter, linkFor } from './links/links.ts'
 import { writeHiddenTags } from './tags.ts'
 import { userByEmail } from './users/accounts.ts'
+import { ensureGroup, isGroup, type Caller } from './users/groups.ts'
 
-/** The user to make an owner of a link, or to share it with. */
+/** The user to make an owner of a link, or the user or group to share it with. */
 export const NewMember = Type.Object({
   email: field(
-    Type.String({ description: 'Address of a known user', examples: ['ann@example.com'] }),
+    Type.String({
+      description: 'Address of a known user. Co-owners and recipients may be groups: `group:ops`.',
+      examples: ['ann@example.com'],
+    }),
     'is required and must be a string',
   ),
 })
@@ -24,9 +28,11 @@ export const NewMember = Type.Object({
 /** Who changes which link, and when. */
 export interface LinkChange {
   db: Database
-  caller: User
+  caller: Caller
   id: string
   at: Date
+  /** Whether the trusted proxy names groups. */
+  takesGroups: boolean
 }
 
 /** Co-owners may change a link. Users that it is shared with may only read it. */
@@ -71,10 +77,19 @@ export const SHARES: MemberKind = {
   missing: 'the link is not shared with this user',
 }
 
-/** Makes a user a member of a link. */
+/** The user, or group, that is to be a member of a link. Throws 404 for unknown people. */
+export function memberFor(
+  tx: Executor,
+  text: string,
+  by: Pick<LinkChange, 'takesGroups' | 'at'>,
+): Promise<User> {
+  return isGroup(text) ? ensureGroup(tx, text, by) : userByEmail(tx, text)
+}
+
+/** Makes a user, or a group, a member of a link. */
 export function addMember(kind: MemberKind, by: LinkChange, email: string) {
   return changeLink(by.db, by.caller, by.id, async (tx, { slug }) => {
-    const user = await userByEmail(tx, email)
+    const user = await memberFor(tx, email, by)
     const member = await kind.add(tx, slug, user, by)
     if (member === undefined) throw linksFault(...kind.duplicate, 'email')
     await noteMembers(tx, by, slug, kind.actions.add, { [kind.field]: [null, user.email] })
@@ -97,12 +112,16 @@ function primaryOf({ owners }: Pick<Link, 'owners'>): Owner | undefined {
 }
 
 /** Its primary owner and admins may hand a link over. Co-owners can't take it from its owner. */
-export function mayHandOver(link: LinkAccess, caller: User): boolean {
+export function mayHandOver(link: LinkAccess, caller: Caller): boolean {
   return caller.role === 'admin' || primaryOf(link)?.id === caller.id
 }
 
 /** A link that the caller may hand over. Throws 404, then 403. */
-export async function linkToHandOver(db: Executor, id: string, caller: User): Promise<LinkAccess> {
+export async function linkToHandOver(
+  db: Executor,
+  id: string,
+  caller: Caller,
+): Promise<LinkAccess> {
   const link = await linkFor(db, id, caller, 'change')
   if (mayHandOver(link, caller)) return link
   throw forbidden('only the primary owner of a link, or an admin, may hand it over')

@@ -11,6 +11,7 @@ import { differences, NEW_LINK, replaceLink, type LinkParts } from '../links/lin
 import { refuseLoop, type UrlWriter } from '../links/loop.ts'
 import { checkSlug, isSlug } from '../links/slug.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
+import { withoutGroups } from '../users/groups.ts'
 import { ensureUser, OPERATOR_EMAIL } from '../users/users.ts'
 import { writeWords } from '../visits/words.ts'
 import { openPeople, type People, type PeopleOptions } from './people.ts'
@@ -53,7 +54,7 @@ type ExistingLink = Omit<Link, 'owners'>
 type LineResult = Pick<LineReport, 'outcome' | 'message'>
 
 /** An import is run on this machine, and may read every link. */
-const IMPORTER: UrlWriter = { id: null, role: 'admin' }
+const IMPORTER: UrlWriter = { ids: [], role: 'admin' }
 
 /** The number of lines that are looked up, and links that are stored, by one statement. */
 const BATCH_SIZE = 500
@@ -175,7 +176,13 @@ async function compareLine(
   else {
     // People on this machine may change every link, whatever role the operator has on the pages.
     const operator = await ensureUser(tools, OPERATOR_EMAIL, 'admin', tools.now())
-    await replaceLink(tools, { ...operator, role: 'admin' }, existing.id, input, tools.now())
+    await replaceLink(
+      tools,
+      withoutGroups({ ...operator, role: 'admin' }),
+      existing.id,
+      input,
+      tools.now(),
+    )
   }
   return { outcome: 'updated', message: joined(note, `its ${what}`) }
 }

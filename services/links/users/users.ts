@@ -2,6 +2,7 @@ import type { Database, Executor } from '../../../db/client.ts'
 import { userQueries as q, type Role, type User } from '../../../db/links/users.ts'
 import type { Actor } from '../../../kernel/actor.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
+import { withGroups, withoutGroups, type Caller } from './groups.ts'
 
 /**
  * The user who works on this machine, without a proxy in front: an admin that every installation
@@ -52,13 +53,13 @@ export function levelOf({ kind }: Actor): 'trusted' | 'strangers' {
   return kind === 'user' ? 'trusted' : 'strangers'
 }
 
-/** The user at a browser; undefined: anonymous, or disabled. */
+/** The user at a browser, with groups; undefined: anonymous, or disabled. */
 export async function visitorOf(
   db: Database,
   actor: Actor,
   now: Date,
   lookUp: Executor = db,
-): Promise<User | undefined> {
+): Promise<Caller | undefined> {
   const user = await accountOf(db, actor, now, lookUp)
   return user?.disabled_at === null ? user : undefined
 }
@@ -73,9 +74,12 @@ export async function accountOf(
   actor: Actor,
   now: Date,
   lookUp: Executor = db,
-): Promise<User | undefined> {
-  if (actor.kind === 'operator') return q.findUserByEmail(lookUp, { email: OPERATOR_EMAIL })
+): Promise<Caller | undefined> {
+  if (actor.kind === 'operator') {
+    const operator = await q.findUserByEmail(lookUp, { email: OPERATOR_EMAIL })
+    return operator && withoutGroups(operator)
+  }
   const email = actor.kind === 'user' ? readEmail(actor.email) : undefined
-  if (email === undefined || email === OPERATOR_EMAIL) return undefined
-  return ensureUser({ db, actor }, email, 'user', now)
+  if (actor.kind !== 'user' || email === undefined || email === OPERATOR_EMAIL) return undefined
+  return withGroups(lookUp, await ensureUser({ db, actor }, email, 'user', now), actor.groups)
 }

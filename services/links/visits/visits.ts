@@ -1,6 +1,5 @@
 import type { Executor } from '../../../db/client.ts'
 import { listQueries, type Suggestion } from '../../../db/links/lists.ts'
-import type { User } from '../../../db/links/users.ts'
 import { decodeSegment, trimBoth } from '../../../kernel/text.ts'
 import { listSeenBy } from '../lists/lists.ts'
 import { withoutStart, type ShortAddress } from '../lists/search-text.ts'
@@ -8,6 +7,7 @@ import { hasSlugForm, MAX_SLUG, slugsMeant } from '../links/slug.ts'
 import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
 import type { FurtherPath } from '../links/target.ts'
 import { AFTER_WORDS, wordsOf } from './words.ts'
+import type { Caller } from '../users/groups.ts'
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789-'
 const MAX_SUGGESTIONS = 5
@@ -114,7 +114,7 @@ export function encodePath(path: string): string {
 export async function suggestionsFor(
   db: Executor,
   text: string,
-  visitor: User | undefined,
+  visitor: Caller | undefined,
   now: Date,
 ): Promise<readonly Suggestion[]> {
   const dashed = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
@@ -124,7 +124,7 @@ export async function suggestionsFor(
   if (isShort && words.length === 0) return []
   return listQueries.suggestLinks(db, {
     list: listSeenBy(visitor),
-    user: visitor?.id ?? null,
+    users: visitor?.ids ?? [],
     near: isShort ? [] : neighbours(folded),
     // No slug begins with a brace.
     prefix: isShort ? '{' : folded,
