@@ -79,7 +79,8 @@ export async function accountOf(
     const operator = await q.findUserByEmail(lookUp, { email: OPERATOR_EMAIL })
     return operator && withoutGroups(operator)
   }
-  const email = actor.kind === 'user' ? readEmail(actor.email) : undefined
-  if (actor.kind !== 'user' || email === undefined || email === OPERATOR_EMAIL) return undefined
+  if (actor.kind !== 'user') return undefined
+  const email = readEmail(actor.email)
+  if (email === undefined || email === OPERATOR_EMAIL) return undefined
   return withGroups(lookUp, await ensureUser({ db, actor }, email, 'user', now), actor.groups)
 }
