@@ -300,6 +300,56 @@ select l.id, l.slug, l.url, l.title, l.description,
        l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived, l.created_at, l.updated_at
   from links.links l;
 
+-- The part of a list (links.slugs_in_list) that its members, a user and groups, own or were given to read: of each member
+-- the first `most` slugs. Each is looked up by an index: a scan of a table would read links of others, and its time tell
+-- of them.
+create function links.slugs_of(list text, members uuid[], with_tag text, after text, until text, most bigint)
+returns table (slug text)
+language plpgsql stable rows 100
+set enable_seqscan = off
+as $$
+begin
+  return query
+  select own.slug
+    from unnest(members) member
+   cross join lateral (
+         select o.slug
+           from links.link_owners o
+          where (list not in ('primary', 'co') or o.is_primary = (list = 'primary'))
+            and o.user_id = member
+            and o.slug > after
+            and o.slug <= until
+          order by o.slug
+          limit most) own
+   where list in ('mine', 'owned', 'primary', 'co') or list = 'visible' and with_tag = ''
+  union
+  select given.slug
+    from unnest(members) member
+   cross join lateral (
+         select s.slug
+           from links.link_shares s
+          where s.user_id = member
+            and s.slug > after
+            and s.slug <= until
+          order by s.slug
+          limit most) given
+   where list in ('mine', 'shared') or list = 'visible' and with_tag = ''
+  union
+  select hidden.slug
+    from unnest(members) member
+   cross join lateral (
+         select h.slug
+           from links.hidden_tags h
+          where h.user_id = member
+            and h.tag = with_tag
+            and h.slug > after
+            and h.slug <= until
+          order by h.slug
+          limit most) hidden
+   where list = 'visible' and with_tag <> '';
+end;
+$$;
+
 -- Slugs of a list, unordered: at least the first `most` (null: all) after `after`, up to `until`. The lists of the `members`,
 -- a user and groups, are `primary`, `co`, `shared`, `owned` (primary and co) and `mine` (all three); `visible` has these and
 -- public links, `every` has all links. `visible` and `every` have only links with the tag `with_tag`, unless it is ''.
@@ -309,30 +359,9 @@ create function links.slugs_in_list(list text, members uuid[], with_tag text, af
 returns table (slug text)
 language sql stable
 as $$
-  (select own.slug
-     from unnest(members) member
-    cross join lateral (
-          select o.slug
-            from links.link_owners o
-           where (list not in ('primary', 'co') or o.is_primary = (list = 'primary'))
-             and o.user_id = member
-             and o.slug > after
-             and o.slug <= until
-           order by o.slug
-           limit most) own
-    where list in ('mine', 'owned', 'primary', 'co') or list = 'visible' and with_tag = '')
-  union
-  (select given.slug
-     from unnest(members) member
-    cross join lateral (
-          select s.slug
-            from links.link_shares s
-           where s.user_id = member
-             and s.slug > after
-             and s.slug <= until
-           order by s.slug
-           limit most) given
-    where list in ('mine', 'shared') or list = 'visible' and with_tag = '')
+  (select m.slug
+     from links.slugs_of(list, members, with_tag, after, until, most) m
+    where list <> 'every')
   union
   (select l.slug
      from links.links l
@@ -353,19 +382,6 @@ as $$
       and t.slug <= until
     order by t.slug
     limit most)
-  union
-  (select hidden.slug
-     from unnest(members) member
-    cross join lateral (
-          select h.slug
-            from links.hidden_tags h
-           where h.user_id = member
-             and h.tag = with_tag
-             and h.slug > after
-             and h.slug <= until
-           order by h.slug
-           limit most) hidden
-    where list = 'visible')
   union
   (select l.slug
      from links.links l
