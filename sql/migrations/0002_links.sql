@@ -361,7 +361,8 @@ language sql stable
 as $$
   (select m.slug
      from links.slugs_of(list, members, with_tag, after, until, most) m
-    where list <> 'every')
+    where list <> 'every'
+      and members <> '{}')
   union
   (select l.slug
      from links.links l
