@@ -2,8 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../http/context.ts'
 import { badRequest, forbidden, type Fault } from '../fault.ts'
 import { hostName, isLoopback, isLoopbackName, type AddressSet } from './addresses.ts'
-import { MAX_GROUPS } from './groups.ts'
-import { decodeHeader, namedGroups, signOfProxy, type ProxiedRequest } from './identity.ts'
+import {
+  decodeHeader,
+  MAX_GROUPS,
+  namedGroups,
+  signOfProxy,
+  type ProxiedRequest,
+} from './identity.ts'
 
 /**
  * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without a

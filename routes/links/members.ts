@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import { linkQueries, Owner } from '../../db/links/links.ts'
-import { memberQueries, Share } from '../../db/links/members.ts'
+import { Share } from '../../db/links/members.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
 import { preconditionOf } from '../../kernel/http/headers.ts'
 import type { Done, View } from '../../kernel/http/view.ts'
@@ -29,7 +29,6 @@ const KINDS = {
   owners: {
     kind: OWNERS,
     row: Owner as TSchema,
-    rows: memberQueries.listOwners,
     tag: 'Owners',
     one: 'co-owner',
     list: { id: 'listOwners', summary: 'List the owners of a link, the primary one first.' },
@@ -41,7 +40,6 @@ const KINDS = {
   shares: {
     kind: SHARES,
     row: Share as TSchema,
-    rows: memberQueries.listShares,
     tag: 'Shares',
     one: 'share',
     list: { id: 'listShares', summary: 'List the users and groups that a link is shared with.' },
@@ -54,7 +52,7 @@ const KINDS = {
 
 /** `/links/{id}/owners` and `/links/{id}/shares`, and their forms on the page of a link. */
 export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) => {
-  const { kind, row, rows, tag, one, list, add, added, remove, removed } = KINDS[name]
+  const { kind, row, tag, one, list, add, added, remove, removed } = KINDS[name]
   return [
     api({
       method: 'GET',
@@ -65,7 +63,7 @@ export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) =>
       params,
       find: readableLink,
       returns: { description: `All ${name}`, schema: Type.Array(row) },
-      answer: ({ app, params }) => rows(app.links.db, { link: params.id }),
+      answer: ({ app, params }) => kind.rows(app.links.db, { link: params.id }),
     }),
 
     ...action({

@@ -77,16 +77,9 @@ async function measurableLink({
   throw forbidden('the statistics of a link are for its owners and for admins')
 }
 
-async function usageOf(
-  {
-    app,
-    caller,
-    context,
-    query,
-    now,
-  }: Call<LinksRoutes, Caller, unknown, { cursor?: UnusedPlace }>,
-  among: 'own' | 'all',
-) {
+type UsageCall = Call<LinksRoutes, Caller, unknown, { cursor?: UnusedPlace }>
+
+async function usageOf({ app, caller, context, query, now }: UsageCall, among: 'own' | 'all') {
   const { db } = app.links
   const owners = among === 'own' ? caller.ids : null
   const from = query.cursor

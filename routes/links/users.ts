@@ -11,7 +11,6 @@ import { changeDisabled, changeRole, createUser } from '../../services/links/use
 import { admin, signedIn, token } from './access.ts'
 import { api, form, Id, page, type LinksRoutes } from './kit.ts'
 import { nextAddress, userList, type PageQuery } from './lists/paging.ts'
-import type { Caller } from '../../services/links/users/groups.ts'
 
 const PATH = '/-/admin/users'
 
@@ -136,7 +135,7 @@ export const userEndpoints = [
   }),
 ]
 
-type UsersCall = Call<LinksRoutes, Caller, unknown, PageQuery>
+type UsersCall = Call<LinksRoutes, User, unknown, PageQuery>
 
 function readUsers({ app: { links }, query }: Pick<UsersCall, 'app' | 'query'>) {
   return userList.read(query, (slice) => userQueries.listUsers(links.db, slice))

@@ -119,7 +119,7 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   return refuseVisit(visit, fault, visitor)
 }
 
-/** Whether a visitor, or a group of the visitor, is an owner or a recipient of a link; admins are. */
+/** Whether a visitor is an owner or a recipient of a link, also by a group, or an admin. */
 async function mayFollow({ app }: Visit, link: KnownLink, visitor?: Caller) {
   if (visitor === undefined) return false
   if (visitor.role === 'admin') return true

@@ -40,6 +40,7 @@ export interface MemberKind {
   /** Its name in the history. */
   field: string
   actions: { add: string; remove: string }
+  rows(db: Executor, of: { link: string }): Promise<readonly Pick<User, 'email'>[]>
   /** Undefined when the user is a member of this kind already. */
   add(tx: Executor, slug: string, user: User, by: LinkChange): Promise<Owner | Share | undefined>
   duplicate: readonly [code: 'DUPLICATE_OWNER' | 'DUPLICATE_SHARE', message: string]
@@ -51,6 +52,7 @@ export interface MemberKind {
 export const OWNERS: MemberKind = {
   field: 'owner',
   actions: { add: 'owner added', remove: 'owner removed' },
+  rows: q.listOwners,
   async add(tx, slug, { id, email }) {
     const added = await q.addOwner(tx, { slug, user: id, is_primary: false })
     return added && { id, email, ...added }
@@ -67,6 +69,7 @@ export const OWNERS: MemberKind = {
 export const SHARES: MemberKind = {
   field: 'share',
   actions: { add: 'shared', remove: 'share ended' },
+  rows: q.listShares,
   async add(tx, slug, { id, email }, { caller, at }) {
     const share = { shared_by: caller.email, created_at: at }
     const added = await q.addShare(tx, { slug, user: id, ...share })
@@ -90,11 +93,24 @@ export function memberFor(
 export function addMember(kind: MemberKind, by: LinkChange, email: string) {
   return changeLink(by.db, by.caller, by.id, async (tx, { slug }) => {
     const user = await memberFor(tx, email, by)
+    if (isGroup(user.email)) await refuseMoreGroups(kind, tx, by.id)
     const member = await kind.add(tx, slug, user, by)
     if (member === undefined) throw linksFault(...kind.duplicate, 'email')
     await noteMembers(tx, by, slug, kind.actions.add, { [kind.field]: [null, user.email] })
     return member
   })
+}
+
+/** Groups of a kind that a link may have: anybody can make up names, and its page shows all. */
+const MAX_GROUPS = 100
+
+async function refuseMoreGroups(kind: MemberKind, tx: Executor, link: string): Promise<void> {
+  const members = await kind.rows(tx, { link })
+  if (members.filter(({ email }) => isGroup(email)).length < MAX_GROUPS) return
+  throw badRequest(
+    `a link takes ${MAX_GROUPS} groups; remove one that is not needed first`,
+    'email',
+  )
 }
 
 /** Removes a member of a link; the primary owner stays. */

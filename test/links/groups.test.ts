@@ -220,6 +220,17 @@ await t.test('a group is added and removed as people are, and is no user otherwi
   t.equal((await asMember(bob, 'Net').get(`/-/links/${link.id}`)).status, 403)
 })
 
+await t.test('a link takes 100 groups of a kind', async (t) => {
+  const link = await makeLink(ann, 'many-groups')
+  for (let n = 0; n < 100; n++) await add(link, 'shares', `group:n${n}`)
+  const more = { email: 'group:more' }
+  const refused = await ann.api('POST', `/links/${link.id}/shares`, more)
+  refuses(t, refused, [400, 'BAD_REQUEST', /100 groups/])
+  const person = await ann.api('POST', `/links/${link.id}/shares`, { email: bob.email })
+  t.equal(person.status, 201, 'and people')
+  await add(link, 'owners', 'group:more')
+})
+
 await t.test('members of a co-owning group change, delete and restore its links', async (t) => {
   const link = await makeLink(ann, 'changed', { visibility: 'secure', tags: ['t-changed'] })
   const { id: group } = await add(link, 'owners', 'group:edit')

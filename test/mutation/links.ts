@@ -10,7 +10,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'two groups are one',
-    path: 'kernel/net/groups.ts',
+    path: 'kernel/net/identity.ts',
     find: 'const name = text.trim()',
     replace: 'const name = text.trim().toLowerCase()',
     test: 'test/links/groups.test.ts',

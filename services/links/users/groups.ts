@@ -1,7 +1,7 @@
 import type { Executor } from '../../../db/client.ts'
 import { userQueries as q, type User } from '../../../db/links/users.ts'
 import { badRequest } from '../../../kernel/fault.ts'
-import { GROUP_NAME_FORM, readGroupName } from '../../../kernel/net/groups.ts'
+import { GROUP_NAME_FORM, readGroupName } from '../../../kernel/net/identity.ts'
 
 /** A user who calls, with the groups that the proxy names in this request. */
 export interface Caller extends User {
@@ -13,6 +13,10 @@ export interface Caller extends User {
 
 /** Tells groups from people among the users: no e-mail address of a person has a colon. */
 const PREFIX = 'group:'
+
+const NOT_SET_UP =
+  'groups are not set up here; they take GATEHOUSE_GROUPS_HEADER, ' +
+  'the header in which the trusted proxy names them'
 
 /** Whether a text means a group, as in `group:ops`. */
 export function isGroup(text: string): boolean {
@@ -67,7 +71,3 @@ export async function ensureGroup(
   if (group === undefined) throw new Error('a group that was just added is gone')
   return group
 }
-
-export const NOT_SET_UP =
-  'groups are not set up here; they take GATEHOUSE_GROUPS_HEADER, ' +
-  'the header in which the trusted proxy names them'
