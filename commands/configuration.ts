@@ -110,6 +110,13 @@ export function snapshotPlace({ current }: ConfigSource): SnapshotPlace | undefi
   return url === undefined ? undefined : { path: join(folder, 'links-snapshot.jsonl'), url }
 }
 
+/** Whether links may be given to groups: without a trusted proxy, nobody would be a member. */
+export function takesGroups({ current }: ConfigSource): boolean {
+  return [current.GATEHOUSE_GROUPS_HEADER, current.GATEHOUSE_TRUSTED_PROXIES].every(
+    (value) => value !== undefined,
+  )
+}
+
 function isSamePlace(url: URL, own: URL) {
   if (url.port !== own.port) return false
   const name = nameOf(url)

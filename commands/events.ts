@@ -20,7 +20,7 @@ import {
   type ConfiguredTools,
 } from './command.ts'
 import { followEvents } from './follow.ts'
-import { factLines, printRows, type Output } from './output.ts'
+import { factLines, printRows } from './output.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 100_000

@@ -10,7 +10,7 @@ import type { LinkParts } from '../services/links/links/links.ts'
 import { readLinks, exportLinks } from '../services/links/transfer/files.ts'
 import { FORMATS } from '../services/links/transfer/records.ts'
 import { readEmail } from '../services/links/users/users.ts'
-import { hostsOfLinks } from './configuration.ts'
+import { hostsOfLinks, takesGroups } from './configuration.ts'
 import { command, JSON_FLAG, text, value, type DatabaseTools } from './command.ts'
 import { knownUser } from './users.ts'
 import { DONE, FAILED } from './output.ts'
@@ -43,7 +43,7 @@ export const commands = [
     },
     async run({ flags }, tools) {
       const { owner, json, format, 'dry-run': dryRun, 'create-users': createUsers } = flags
-      const { output } = tools
+      const { config, output } = tools
       if (owner !== undefined && !createUsers) await knownUser(tools.db, owner)
       async function report(reports: readonly LineReport[]) {
         for (const line of reports) {
@@ -51,7 +51,8 @@ export const commands = [
         }
         await output.drained?.()
       }
-      const options = { owner, dryRun, createUsers, update: flags.update }
+      const groups = { takesGroups: takesGroups(config) }
+      const options = { owner, dryRun, createUsers, update: flags.update, ...groups }
       const lines = readLinks(tools.input, format)
       const totals = await importLinks({ ...tools, ...linkParts(tools) }, options, lines, report)
       const result = { dry_run: dryRun, totals }

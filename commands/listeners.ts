@@ -116,6 +116,10 @@ export async function startListener(
   // As they are at each request: these variables count at once.
   const trustedProxies: AddressSet = (address) =>
     config.current.GATEHOUSE_TRUSTED_PROXIES?.(address) === true
+  const identityHeaders = {
+    userHeader: () => config.current.GATEHOUSE_USER_HEADER,
+    groupsHeader: () => config.current.GATEHOUSE_GROUPS_HEADER,
+  }
 
   const listener = createListener({
     ...shared,
@@ -126,12 +130,12 @@ export async function startListener(
     guard: createGuard({
       hosts: hostsOf(service, config),
       trustedProxies,
-      userHeader: () => config.current.GATEHOUSE_USER_HEADER,
+      ...identityHeaders,
     }),
     trustedProxies,
     identify: identityReader({
       trustedProxies: () => config.current.GATEHOUSE_TRUSTED_PROXIES,
-      userHeader: () => config.current.GATEHOUSE_USER_HEADER,
+      ...identityHeaders,
     }),
     metrics: httpMetrics,
     maxConnections: maxConnections(service),

@@ -9,6 +9,7 @@ import {
   createUser,
   findUser,
 } from '../services/links/users/accounts.ts'
+import { refuseGroup } from '../services/links/users/groups.ts'
 import { checkTransfer, transferUser } from '../services/links/users/user-transfer.ts'
 import { command, JSON_FLAG, readFields, text, value } from './command.ts'
 import { printRows } from './output.ts'
@@ -190,8 +191,9 @@ function placesText({ owned, shared, deleted }: Places): string {
   return `links owned or co-owned: ${owned}, shared: ${shared}, deleted: ${deleted}`
 }
 
-/** The user with this e-mail address; throws 404 if nobody has it. */
+/** The user with this e-mail address; throws 404 if nobody has it, and 400 for a group. */
 export async function knownUser(db: Database, text: string) {
+  refuseGroup(text)
   const user = await findUser(db, text)
   if (user !== undefined) return user
   const way = 'add one with: gatehouse user add EMAIL'

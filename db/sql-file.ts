@@ -27,6 +27,7 @@ interface ArgumentTypes {
   text: string
   timestamptz: Date
   uuid: string
+  'uuid[]': readonly string[]
 }
 type TypeName = keyof ArgumentTypes
 
@@ -162,8 +163,13 @@ function sqlFunction(
   if (unused.size > 0) {
     throw new SyntaxError(`${place}: argument "${[...unused].join(', ')}" is not used`)
   }
+  const types = Object.values(args).map((type) => type.replace('?', ''))
   async function run(db: Executor, given: Readonly<Record<string, unknown>>) {
-    const values = order.map((argument) => given[argument])
+    const values = order.map((argument, at) => {
+      const value = given[argument]
+      // The client sends an array as the JSON that most arguments with many values are.
+      return types[at] === 'uuid[]' && Array.isArray(value) ? `{${value.join(',')}}` : value
+    })
     const rows = await db.run(query, values)
     if (result === 'many') return rows
     if (result === 'exec') return undefined
@@ -172,7 +178,6 @@ function sqlFunction(
     if (rows.length >= least && rows.length <= 1) return rows[0]
     throw new Error(`${name}: expected ${least} to 1 rows, got ${rows.length}`)
   }
-  const types = Object.values(args).map((type) => type.replace('?', ''))
   const query: DeclaredQuery = Object.assign(run, {
     text: numbered,
     result,

@@ -1,7 +1,7 @@
 /** The person at a browser, by what the connection shows (decisions.md section 4, UI sign-in). */
 export type Identity =
-  /** The trusted proxy has signed somebody in. */
-  | { kind: 'user'; email: string }
+  /** The trusted proxy has signed somebody in, and names the groups of this request. */
+  | { kind: 'user'; email: string; groups: readonly string[] }
   /** Somebody on this machine, without a proxy in between. */
   | { kind: 'operator' }
   | { kind: 'anonymous' }

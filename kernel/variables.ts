@@ -84,6 +84,11 @@ export const programVariables = {
     read: (text) => HEADER_NAME.read(text).toLowerCase(),
     default: 'Remote-Email',
   },
+  GATEHOUSE_GROUPS_HEADER: {
+    form: 'the name of a request header',
+    counts: 'at once',
+    read: (text) => HEADER_NAME.read(text).toLowerCase(),
+  },
   GATEHOUSE_AUDIT_DAYS: {
     ...integer({ min: 0, max: 36_500 }),
     form: 'a whole number of days from 0 (kept whatever their age) to 36500',

@@ -47,6 +47,7 @@ const COMPANIONS = [
   ['HOOKS_RECOVER_GITHUB_TOKEN', 'HOOKS_RECOVER'],
   ['HOOKS_RECOVER_STRIPE_KEY', 'HOOKS_RECOVER'],
   ['OPS_MODEL_KEY', 'OPS_MODEL_URL'],
+  ['GATEHOUSE_GROUPS_HEADER', 'GATEHOUSE_TRUSTED_PROXIES'],
   ...SIGNED_PROVIDERS.map((provider) => {
     const variable = secretVariable(provider)
     return [`${variable}_PREVIOUS`, variable] as const

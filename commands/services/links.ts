@@ -7,7 +7,13 @@ import type { LinksRoutes } from '../../routes/links/kit.ts'
 import { linksRoutes, linksFallback } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
 import { createLinkTools } from '../../services/links/tools.ts'
-import { hostsOfLinks, runningServices, shortKeyword, snapshotPlace } from '../configuration.ts'
+import {
+  hostsOfLinks,
+  runningServices,
+  shortKeyword,
+  snapshotPlace,
+  takesGroups,
+} from '../configuration.ts'
 import type { OpenService } from '../listeners.ts'
 
 /** The links service, made from the configuration. */
@@ -21,6 +27,7 @@ export const openService: OpenService = async (context) => {
     hosts: () => config.current.LINKS_CHECK_HOSTS,
     stats: () => config.current.LINKS_STATS,
     snapshot: snapshotPlace(config),
+    takesGroups: () => takesGroups(config),
   })
   const keyword = () => shortKeyword(config, addresses)
   const short = () => ({ keyword: keyword(), base: baseUrl() })

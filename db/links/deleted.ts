@@ -27,12 +27,12 @@ const LockedLink = Type.Object({
 
 export const deletedQueries = sqlFile('sql/links/deleted.sql', {
   moveLink: exec({ id: 'uuid', at: 'timestamptz', actor: 'text', changes: 'int8' }),
-  lockDeletedLink: optional(LockedLink, { id: 'uuid', user: 'uuid' }),
+  lockDeletedLink: optional(LockedLink, { id: 'uuid', users: 'uuid[]' }),
   restoreLink: optional(Type.Object({ slug }), { deletion: 'int8' }),
   lockDeletedOwned: many(Type.Object({ deletion: Type.Integer() }), {
     user: 'uuid',
     limit: 'int8',
   }),
   moveDeletedOwners: exec({ ...move, deletions: 'jsonb' }),
-  listDeletedLinks: many(DeletedLink, { user: 'uuid?', before: 'int8', limit: 'int8' }),
+  listDeletedLinks: many(DeletedLink, { users: 'uuid[]?', before: 'int8', limit: 'int8' }),
 })

@@ -64,6 +64,11 @@ export const healthQueries = sqlFile('sql/links/health.sql', {
   forgetHosts: exec({ before: 'timestamptz' }),
   findHealth: optional(Health, { link: 'uuid' }),
   setChecked: exec({ link: 'uuid', enabled: 'bool' }),
-  listChecked: many(CheckedLink, { state: 'text', user: 'uuid?', after: 'text', limit: 'int8' }),
+  listChecked: many(CheckedLink, {
+    state: 'text',
+    users: 'uuid[]?',
+    after: 'text',
+    limit: 'int8',
+  }),
   listBrokenOf: many(Type.Pick(Address, ['slug']), { slugs: 'jsonb', limit: 'int8' }),
 })

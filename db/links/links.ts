@@ -63,8 +63,8 @@ const fields = {
 } as const
 
 export const linkQueries = sqlFile('sql/links/links.sql', {
-  findLink: optional(LinkAccess, { id: 'uuid', user: 'uuid?' }),
-  findLinkBySlug: optional(LinkAccess, { slug: 'text', user: 'uuid?' }),
+  findLink: optional(LinkAccess, { id: 'uuid', users: 'uuid[]' }),
+  findLinkBySlug: optional(LinkAccess, { slug: 'text', users: 'uuid[]' }),
   listTakenSlugs: many(Slug, { slugs: 'jsonb', limit: 'int8' }),
   countLinks: one(Type.Object({ count: Type.Integer() }), { most: 'int8' }),
   lockLink: optional(Slug, { id: 'uuid' }),

@@ -28,7 +28,8 @@ export type ListedLink = Type.Static<typeof ListedLink>
 export const Suggestion = Type.Pick(Link, ['slug', 'title'])
 export type Suggestion = Type.Static<typeof Suggestion>
 
-const list = { list: 'text', user: 'uuid?' } as const
+/** A list, and whose it is: the ids of a user and of groups. */
+const list = { list: 'text', users: 'uuid[]' } as const
 
 /** Where a search looks: see `searchLinks` in lists.sql. */
 export type SearchSource = 'list' | 'beginning' | 'texts'

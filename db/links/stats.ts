@@ -50,9 +50,9 @@ export const statsQueries = sqlFile('sql/links/stats.sql', {
     limit: 'int8',
   }),
   listClicks: many(DayClicks, { link: 'uuid', since: 'text', days: 'int8' }),
-  listMostUsed: many(UsedLink, { owner: 'uuid?', limit: 'int8' }),
+  listMostUsed: many(UsedLink, { owners: 'uuid[]?', limit: 'int8' }),
   listUnused: many(UsedLink, {
-    owner: 'uuid?',
+    owners: 'uuid[]?',
     before: 'timestamptz',
     used_at: 'timestamptz',
     after: 'text',

@@ -10,5 +10,5 @@ export const tagQueries = sqlFile('sql/links/tags.sql', {
   writeHiddenTags: exec({ slugs: 'jsonb' }),
   countTags: exec({ links: 'jsonb' }),
   listTags: many(Tag, { after: 'text', limit: 'int8' }),
-  listVisibleTags: many(Tag, { user: 'uuid', after: 'text', limit: 'int8' }),
+  listVisibleTags: many(Tag, { users: 'uuid[]', after: 'text', limit: 'int8' }),
 })

@@ -18,7 +18,10 @@ export type User = Type.Static<typeof User>
 const Address = Type.Pick(User, ['email'])
 const Count = Type.Object({ count: Type.Integer() })
 
-/** Users are known by their e-mail address, in lower case. */
+/**
+ * Users are known by their e-mail address, in lower case, and groups by their name, as in
+ * `group:ops`.
+ */
 export const userQueries = sqlFile('sql/links/users.sql', {
   addUser: optional(User, {
     email: 'text',
@@ -27,11 +30,14 @@ export const userQueries = sqlFile('sql/links/users.sql', {
     created_at: 'timestamptz',
   }),
   findUserByEmail: optional(User, { email: 'text' }),
+  listIds: many(Type.Pick(User, ['id']), { emails: 'jsonb', limit: 'int8' }),
   listUsers: many(User, { after: 'text', limit: 'int8' }),
-  listUsersBy: many(Address, { beginning: 'text', limit: 'int8' }),
+  listUsersBy: many(Address, { beginning: 'text', groups: 'bool', limit: 'int8' }),
   listPeopleOf: many(Address, {
     user: 'uuid',
+    users: 'uuid[]',
     beginning: 'text',
+    groups: 'bool',
     max_links: 'int8',
     limit: 'int8',
   }),

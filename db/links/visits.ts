@@ -27,7 +27,7 @@ export type ClickKind = Type.Static<typeof ClickKind>
 export const visitQueries = sqlFile('sql/links/visits.sql', {
   findTargets: many(Target, { slugs: 'jsonb', limit: 'int8' }),
   listMostUsed: many(UsedLink, { rank: 'int8', slug: 'text', limit: 'int8' }),
-  mayVisit: one(Type.Object({ may: Type.Boolean() }), { link: 'uuid', user: 'uuid' }),
+  mayVisit: one(Type.Object({ may: Type.Boolean() }), { link: 'uuid', users: 'uuid[]' }),
   saveClicks: exec({ writer: 'uuid', batch: 'int8', at: 'timestamptz', clicks: 'jsonb' }),
   saveSources: exec({
     writer: 'uuid',

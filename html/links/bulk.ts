@@ -207,7 +207,7 @@ function ownersForm({ links, form: state, people }: ChosenView, what: string): H
       ${field(form, 'email', 'Co-owner', {
         ...email,
         suggestions: people,
-        ...renewedBy('/-/complete/people', 'owners-email'),
+        ...renewedBy('/-/complete/members', 'owners-email'),
       })}
       ${lastLine(`Add to ${what}`, { class: 'primary', id: 'add-owner' })}`,
     )}`

@@ -2,7 +2,7 @@ import type { LinkAccess, Owner } from '../../db/links/links.ts'
 import type { Share } from '../../db/links/members.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
-import { field, postForm, refusal, renewedBy, submit } from '../form.ts'
+import { field, postForm, refusal, renewedBy, submit, VERBATIM } from '../form.ts'
 import { breakable, disclosed, section, timeTag } from '../parts.ts'
 import { historySection, type HistoryView } from './history.ts'
 
@@ -16,6 +16,10 @@ export interface MembersView {
   forms: Readonly<Record<MemberKind | 'owner', FormState>>
   /** E-mail addresses that the forms offer. */
   people: readonly string[]
+  /** The same with groups, where groups may be members. */
+  members: readonly string[]
+  /** Whether groups may be members. */
+  takesGroups: boolean
   /** What the last form did. */
   done: string | undefined
 }
@@ -95,18 +99,19 @@ function removeForm(view: MembersView, kind: MemberKind, member: Owner | Share):
 }
 
 function addForm(view: MembersView, kind: MemberKind): Html | false {
-  const { link, mayChange, forms, people } = view
+  const { link, mayChange, forms, members, takesGroups } = view
   const form = { ...forms[kind], id: kind }
-  const completed = { suggestions: people, ...renewedBy('/-/complete/people', `${kind}-email`) }
+  const completed = { suggestions: members, ...renewedBy('/-/complete/members', `${kind}-email`) }
+  // A browser would take `group:ops` for a wrong address.
+  const typed = takesGroups
+    ? { ...VERBATIM, placeholder: 'name@example.com, group:ops' }
+    : { type: 'email', placeholder: 'name@example.com' }
   const { label, add } = KINDS[kind]
   return (
     mayChange &&
     postForm(
       { class: 'stack', action: `/-/links/${link.id}/${kind}`, target: '#members' },
-      html`${refusal(form)}
-        ${field(form, 'email', label, {
-          ...{ type: 'email', placeholder: 'name@example.com', ...completed },
-        })}
+      html`${refusal(form)} ${field(form, 'email', label, { ...typed, ...completed })}
         <p class="actions">${submit(add, { id: `${kind}-add` })}</p>`,
     )
   )

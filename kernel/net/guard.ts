@@ -2,7 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '../http/context.ts'
 import { badRequest, forbidden, type Fault } from '../fault.ts'
 import { hostName, isLoopback, isLoopbackName, type AddressSet } from './addresses.ts'
-import { namedUser, signOfProxy, type ProxiedRequest } from './identity.ts'
+import {
+  decodeHeader,
+  MAX_GROUPS,
+  namedGroups,
+  signOfProxy,
+  type ProxiedRequest,
+} from './identity.ts'
 
 /**
  * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without a
@@ -21,6 +27,8 @@ export interface GuardOptions {
   trustedProxies: AddressSet
   /** Lower-case name of the header in which a trusted proxy names the user. */
   userHeader: () => string
+  /** Lower-case name of the header in which it names the user's groups; undefined: none is read. */
+  groupsHeader: () => string | undefined
 }
 
 export type Guard = (
@@ -36,12 +44,17 @@ export function createGuard(options: GuardOptions): Guard {
   return function guard(request, access) {
     const { method, headers, peer } = request
     const userHeader = options.userHeader()
+    const groupsHeader = options.groupsHeader()
     if (options.trustedProxies(peer)) {
-      if (namedUser(headers[userHeader]) === undefined) {
+      if (decodeHeader(headers[userHeader]) === undefined) {
         return badRequest(`The header ${userHeader} is not UTF-8.`)
       }
+      if (groupsHeader !== undefined && namedGroups(headers[groupsHeader]) === undefined) {
+        const form = `UTF-8, and ${MAX_GROUPS} groups at most`
+        return badRequest(`The header ${groupsHeader} can't be read: it takes ${form}.`)
+      }
     } else {
-      const sign = signOfProxy(request, userHeader)
+      const sign = signOfProxy(request, userHeader, groupsHeader)
       if (sign !== undefined) return untrustedProxy(sign)
       if (!isLoopback(peer)) {
         return forbidden('This address may not use the pages; come through the trusted proxy.')

@@ -1,9 +1,9 @@
 import type { Bearer, Scope } from '../../db/links/tokens.ts'
-import type { User } from '../../db/links/users.ts'
 import { Fault, forbidden } from '../../kernel/fault.ts'
 import type { Access } from '../../kernel/http/endpoint.ts'
 import { bearerToken } from '../../kernel/tokens.ts'
 import { noteUse } from '../../services/links/tokens/tokens.ts'
+import { withoutGroups, type Caller } from '../../services/links/users/groups.ts'
 import { accountOf } from '../../services/links/users/users.ts'
 import type { LinksRoutes } from './kit.ts'
 
@@ -18,7 +18,7 @@ export const anybody: Access<LinksRoutes, null> = {
 export const guest: Access<LinksRoutes, null> = { ...anybody, guard: 'guarded' }
 
 /** People who are signed in at a browser. */
-export const signedIn: Access<LinksRoutes, User> = {
+export const signedIn: Access<LinksRoutes, Caller> = {
   guard: 'private',
   needsToken: false,
   async identify({ links }, { actor, receivedAt }) {
@@ -31,9 +31,10 @@ export const signedIn: Access<LinksRoutes, User> = {
 
 /**
  * The user whose token, of one of these scopes, a request carries; 401 without a valid token. The
- * use is recorded.
+ * use is recorded. No proxy names groups for a token: a remembered one would outlive the
+ * membership.
  */
-export function token(...scopes: readonly Scope[]): Access<LinksRoutes, Bearer> {
+export function token(...scopes: readonly Scope[]): Access<LinksRoutes, Bearer & Caller> {
   return {
     guard: 'open',
     needsToken: true,
@@ -47,7 +48,7 @@ export function token(...scopes: readonly Scope[]): Access<LinksRoutes, Bearer> 
       }
       context.actor = { kind: 'token', name: `${bearer.token_name} of ${bearer.email}` }
       noteUse(db, log, bearer, receivedAt)
-      return bearer
+      return withoutGroups(bearer)
     },
     allow({ scope }) {
       if (!scopes.includes(scope)) {
@@ -58,7 +59,7 @@ export function token(...scopes: readonly Scope[]): Access<LinksRoutes, Bearer> 
 }
 
 /** As the given access, for admins only. */
-export function admin<C extends User>(access: Access<LinksRoutes, C>): Access<LinksRoutes, C> {
+export function admin<C extends Caller>(access: Access<LinksRoutes, C>): Access<LinksRoutes, C> {
   return {
     ...access,
     allow(caller) {

@@ -1,6 +1,5 @@
 import Type from 'typebox'
 import { linkQueries } from '../../db/links/links.ts'
-import type { User } from '../../db/links/users.ts'
 import {
   allLinksView,
   bulkReportView,
@@ -15,12 +14,13 @@ import { changeableLinks, changeEach, MAX_CHOSEN } from '../../services/links/bu
 import { peopleCompletions } from '../../services/links/links/completions.ts'
 import { deleteLink } from '../../services/links/links/links.ts'
 import { listAllLinks } from '../../services/links/lists/lists.ts'
-import { addMember, NewMember, OWNERS } from '../../services/links/members.ts'
-import { findUser, userByEmail } from '../../services/links/users/accounts.ts'
+import { addMember, memberFor, NewMember, OWNERS } from '../../services/links/members.ts'
+import { findUser } from '../../services/links/users/accounts.ts'
 import { isUuid } from '../../kernel/text.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, form, page, shortLinks, type LinksRoutes } from './kit.ts'
 import { linkList, nextAddress } from './lists/paging.ts'
+import type { Caller } from '../../services/links/users/groups.ts'
 
 const PATH = '/-/admin/links'
 
@@ -40,7 +40,7 @@ const Chosen = parsed(
 const Action = field(Type.Enum(['delete', 'owners']), 'must be delete or owners')
 const OwnersForm = Type.Object({ links: Chosen, ...NewMember.properties })
 
-type AdminCall = Pick<Call<LinksRoutes, User>, 'app' | 'caller'>
+type AdminCall = Pick<Call<LinksRoutes, Caller>, 'app' | 'caller'>
 
 /** The links of all users, for admins only. */
 export const adminLinkEndpoints = [
@@ -76,7 +76,7 @@ export const adminLinkEndpoints = [
       else choose.set('chosen', 'all')
       return allLinksView({
         filter,
-        people: await peopleCompletions(db, caller, ''),
+        people: await peopleCompletions(db, caller, '', { groups: false }),
         count: filter.q + filter.owner === '' ? await countOf(app) : null,
         areChosen,
         choose: `${PATH}?${choose.toString()}`,
@@ -113,9 +113,10 @@ export const adminLinkEndpoints = [
     body: OwnersForm,
     async answer({ app, caller, body, now }) {
       const { db } = app.links
-      const { email } = await userByEmail(db, body.email)
+      const by = { db, caller, at: now, takesGroups: app.links.takesGroups() }
+      const { email } = await memberFor(db, body.email, by)
       const report = await changeEach(db, caller, body.links, ({ id }) =>
-        addMember(OWNERS, { db, caller, id, at: now }, email),
+        addMember(OWNERS, { ...by, id }, email),
       )
       const words = `${email} is now a co-owner of`
       return bulkReportView({ ...report, words, short: shortLinks(app) })
@@ -134,13 +135,14 @@ async function showChosen(
   form: FormState = newForm(OwnersForm),
 ): Promise<View> {
   const { db } = app.links
+  const groups = app.links.takesGroups()
   const links = await changeableLinks(db, caller, chosen.links)
   return chosenView({
     action: chosen.action,
     links,
     missing: chosen.links.length - links.length,
     form,
-    people: await peopleCompletions(db, caller, form.typed?.['email'] ?? ''),
+    people: await peopleCompletions(db, caller, form.typed?.['email'] ?? '', { groups }),
     short: shortLinks(app),
   })
 }

@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import type { User } from '../../db/links/users.ts'
 import { deletedView } from '../../html/links/deleted.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
@@ -8,12 +7,13 @@ import { signedIn, token } from './access.ts'
 import { action, api, Id, page, shortLinks, type LinksRoutes } from './kit.ts'
 import { linkReply } from './links/links.ts'
 import { deletedList, newestFirst, nextAddress, type PageQuery } from './lists/paging.ts'
+import type { Caller } from '../../services/links/users/groups.ts'
 
 const tag = 'Deleted links'
 const ROWS = 50
 const PATH = '/-/deleted'
 
-type DeletedCall = Pick<Call<LinksRoutes, User>, 'app' | 'caller' | 'context'>
+type DeletedCall = Pick<Call<LinksRoutes, Caller>, 'app' | 'caller' | 'context'>
 
 /** Deleted links, and the way back. */
 export const deletedEndpoints = [

@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { historyQueries } from '../../db/links/history.ts'
 import type { LinkAccess } from '../../db/links/links.ts'
-import type { User } from '../../db/links/users.ts'
 import { textsOf } from '../../html/links/history.ts'
 import { historyPage, versionView } from '../../html/links/links/versions.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
@@ -15,6 +14,7 @@ import { api, form, Id, page, shortLinks, type LinksRoutes } from './kit.ts'
 import { changeableLink, changeHeaders, linkReply, readableLink } from './links/links.ts'
 import { historyOf } from './lists/changes.ts'
 import { changeList, newestFirst } from './lists/paging.ts'
+import type { Caller } from '../../services/links/users/groups.ts'
 
 const params = { id: Id }
 const ChangeId = parsed(
@@ -24,7 +24,7 @@ const ChangeId = parsed(
 )
 const versionParams = { id: Id, change: ChangeId }
 
-type VersionCall = Call<LinksRoutes, User, { id: string; change: number }, unknown, LinkAccess>
+type VersionCall = Call<LinksRoutes, Caller, { id: string; change: number }, unknown, LinkAccess>
 
 /** The history of a link, and the way back to one of its versions. */
 export const historyEndpoints = [

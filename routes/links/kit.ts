@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { Bearer } from '../../db/links/tokens.ts'
+import type { Caller } from '../../services/links/users/groups.ts'
 import type { ServiceLink } from '../../html/layout.ts'
 import { linksFrame, type Viewer } from '../../html/links/layout.ts'
 import type { ShortLinks } from '../../html/links/links/links.ts'
@@ -23,7 +24,7 @@ export interface LinksRoutes {
   /** The short-link prefix, such as `go` (links.md section 2, Config). */
   shortKeyword: () => string
   /** What `/mcp/links` offers to the holder of a token. */
-  toolServerOf: (bearer: Bearer) => McpServer
+  toolServerOf: (bearer: Bearer & Caller) => McpServer
 }
 
 /** The endpoints of the links service; 503 while the database is out of reach. */

@@ -1,7 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import { linkQueries, Owner } from '../../db/links/links.ts'
-import { memberQueries, Share } from '../../db/links/members.ts'
-import type { User } from '../../db/links/users.ts'
+import { Share } from '../../db/links/members.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
 import { preconditionOf } from '../../kernel/http/headers.ts'
 import type { Done, View } from '../../kernel/http/view.ts'
@@ -19,21 +18,21 @@ import {
 import { signedIn, token } from './access.ts'
 import { action, api, Id, type LinksRoutes } from './kit.ts'
 import { changeableLink, changeHeaders, linkReply, linkView, readableLink } from './links/links.ts'
+import type { Caller } from '../../services/links/users/groups.ts'
 
 const params = { id: Id }
 
-type MemberCall = Call<LinksRoutes, User, { id: string }>
+type MemberCall = Call<LinksRoutes, Caller, { id: string }>
 
 /** What the API's document and the pages say of each kind of member. */
 const KINDS = {
   owners: {
     kind: OWNERS,
     row: Owner as TSchema,
-    rows: memberQueries.listOwners,
     tag: 'Owners',
     one: 'co-owner',
     list: { id: 'listOwners', summary: 'List the owners of a link, the primary one first.' },
-    add: { id: 'addOwner', summary: 'Make a user a co-owner.' },
+    add: { id: 'addOwner', summary: 'Make a user, or a group, a co-owner.' },
     added: 'is a co-owner now',
     remove: { id: 'removeOwner', summary: 'Remove a co-owner; the primary owner stays.' },
     removed: ['No longer an owner', 'Removed.'],
@@ -41,11 +40,10 @@ const KINDS = {
   shares: {
     kind: SHARES,
     row: Share as TSchema,
-    rows: memberQueries.listShares,
     tag: 'Shares',
     one: 'share',
-    list: { id: 'listShares', summary: 'List the users that a link is shared with.' },
-    add: { id: 'shareLink', summary: 'Let a user read a link.' },
+    list: { id: 'listShares', summary: 'List the users and groups that a link is shared with.' },
+    add: { id: 'shareLink', summary: 'Let a user, or a group, read a link.' },
     added: 'may read the link now',
     remove: { id: 'endShare', summary: 'End a share.' },
     removed: ['No longer shared', 'The share is ended.'],
@@ -54,7 +52,7 @@ const KINDS = {
 
 /** `/links/{id}/owners` and `/links/{id}/shares`, and their forms on the page of a link. */
 export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) => {
-  const { kind, row, rows, tag, one, list, add, added, remove, removed } = KINDS[name]
+  const { kind, row, tag, one, list, add, added, remove, removed } = KINDS[name]
   return [
     api({
       method: 'GET',
@@ -65,7 +63,7 @@ export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) =>
       params,
       find: readableLink,
       returns: { description: `All ${name}`, schema: Type.Array(row) },
-      answer: ({ app, params }) => rows(app.links.db, { link: params.id }),
+      answer: ({ app, params }) => kind.rows(app.links.db, { link: params.id }),
     }),
 
     ...action({
@@ -136,13 +134,14 @@ export const ownerEndpoints = action({
 })
 
 function changeOf({ app, caller, params, now }: MemberCall): LinkChange {
-  return { db: app.links.db, caller, id: params.id, at: now }
+  const { db, takesGroups } = app.links
+  return { db, caller, id: params.id, at: now, takesGroups: takesGroups() }
 }
 
 /** The page of a link after a change. Users who removed themselves may no longer see it. */
 async function viewAfter(call: MemberCall, done: string): Promise<View | Done> {
   const { app, caller, params } = call
-  const link = await linkQueries.findLink(app.links.db, { id: params.id, user: caller.id })
+  const link = await linkQueries.findLink(app.links.db, { id: params.id, users: caller.ids })
   if (link === undefined || !mayRead(link, caller)) return { location: '/-/' }
   return linkView(call, link, { done })
 }

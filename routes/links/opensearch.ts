@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import type { User } from '../../db/links/users.ts'
 import { searchDescription, searchPage } from '../../html/links/visits/visits.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
 import { bytesReply, htmlReply, jsonReply } from '../../kernel/http/reply.ts'
@@ -19,6 +18,7 @@ import {
 import { guest } from './access.ts'
 import { LOCATION_TOO_LONG } from './faults.ts'
 import { framed, raw, shortLinks, type LinksRoutes } from './kit.ts'
+import type { Caller } from '../../services/links/users/groups.ts'
 
 /** The most links that a search page lists. */
 const MAX_FOUND = 10
@@ -73,7 +73,7 @@ async function go({ app, query, now, context }: SearchCall) {
   return htmlReply(framed(app, searchPage(user, view), user))
 }
 
-async function linksLike(app: LinksRoutes, user: User, name: string, now: Date) {
+async function linksLike(app: LinksRoutes, user: Caller, name: string, now: Date) {
   const { db } = app.links
   const filter = { q: name, tag: '', visibility: '', role: '', sort: '' } as const
   const search = { filter, visitor: user, among: 'all' } as const

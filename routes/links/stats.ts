@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import type { User } from '../../db/links/users.ts'
 import type { LinkAccess } from '../../db/links/links.ts'
 import { usageView } from '../../html/links/stats/usage.ts'
 import { forbidden } from '../../kernel/fault.ts'
@@ -19,6 +18,7 @@ import {
 import { admin, signedIn, token } from './access.ts'
 import { api, Id, page, shortLinks, type LinksRoutes } from './kit.ts'
 import { nextAddress } from './lists/paging.ts'
+import type { Caller } from '../../services/links/users/groups.ts'
 
 const MOST_USED = 20
 const ROWS = 50
@@ -71,22 +71,21 @@ async function measurableLink({
   app,
   caller,
   params,
-}: Call<LinksRoutes, User, { id: string }>): Promise<LinkAccess> {
+}: Call<LinksRoutes, Caller, { id: string }>): Promise<LinkAccess> {
   const link = await linkFor(app.links.db, params.id, caller, 'read')
   if (mayChange(link, caller)) return link
   throw forbidden('the statistics of a link are for its owners and for admins')
 }
 
-async function usageOf(
-  { app, caller, context, query, now }: Call<LinksRoutes, User, unknown, { cursor?: UnusedPlace }>,
-  among: 'own' | 'all',
-) {
+type UsageCall = Call<LinksRoutes, Caller, unknown, { cursor?: UnusedPlace }>
+
+async function usageOf({ app, caller, context, query, now }: UsageCall, among: 'own' | 'all') {
   const { db } = app.links
-  const owner = among === 'own' ? caller.id : null
+  const owners = among === 'own' ? caller.ids : null
   const from = query.cursor
   const [mostUsed, rows] = await Promise.all([
-    from === undefined ? mostUsedLinks(db, owner, MOST_USED) : undefined,
-    unusedLinks(db, owner, now, { from, limit: ROWS + 1 }),
+    from === undefined ? mostUsedLinks(db, owners, MOST_USED) : undefined,
+    unusedLinks(db, owners, now, { from, limit: ROWS + 1 }),
   ])
   const unused = rows.slice(0, ROWS)
   const last = rows.length > ROWS ? unused.at(-1) : undefined

@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import type { User } from '../../db/links/users.ts'
 import { tagView } from '../../html/links/lists.ts'
 import { tagsView } from '../../html/links/tags.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
@@ -9,6 +8,7 @@ import { signedIn, token } from './access.ts'
 import { api, page, type LinksRoutes } from './kit.ts'
 import { listPage } from './lists/lists.ts'
 import { linkList, nextAddress, tagList, type PageQuery } from './lists/paging.ts'
+import type { Caller } from '../../services/links/users/groups.ts'
 
 /** The query of a tag's page. */
 const TagQuery = Type.Object({
@@ -18,7 +18,7 @@ const TagQuery = Type.Object({
 
 const tagParams = { slug: Type.String() }
 
-type ListCall = Call<LinksRoutes, User, unknown, PageQuery>
+type ListCall = Call<LinksRoutes, Caller, unknown, PageQuery>
 
 /** The tags of links that the caller may see, and the links of a tag. */
 export const tagEndpoints = [

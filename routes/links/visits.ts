@@ -1,5 +1,4 @@
 import { linkQueries } from '../../db/links/links.ts'
-import type { User } from '../../db/links/users.ts'
 import { primaryOwner } from '../../html/links/links/links.ts'
 import { gonePage, type GoneDetails } from '../../html/links/visits/gone.ts'
 import { previewPage, type LinkDetails } from '../../html/links/visits/preview.ts'
@@ -28,6 +27,7 @@ import {
 } from '../../services/links/visits/visits.ts'
 import { faultPage, faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
 import { framed, shortLinks, type LinksRoutes } from './kit.ts'
+import type { Caller } from '../../services/links/users/groups.ts'
 
 const NOINDEX = { 'x-robots-tag': 'noindex' }
 
@@ -128,9 +128,13 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
  * link get no details. Visitors who are not signed in get the title of a public link, as in
  * suggestions.
  */
-async function detailsOf({ app }: Visit, known: KnownLink, visitor?: User): Promise<LinkDetails> {
+async function detailsOf(
+  { app }: Visit,
+  known: KnownLink,
+  visitor?: Caller,
+): Promise<LinkDetails> {
   const db = app.links.db.at(visitor === undefined ? 'strangers' : 'trusted')
-  const asked = { id: known.id, user: visitor?.id ?? null }
+  const asked = { id: known.id, users: visitor?.ids ?? [] }
   const link = await linkQueries.findLink(db, asked).catch(undefinedWhenBusy)
   if (link === undefined) return { kind: 'hidden' }
   if (visitor === undefined) return { kind: 'title', title: link.title }
@@ -140,7 +144,7 @@ async function detailsOf({ app }: Visit, known: KnownLink, visitor?: User): Prom
 }
 
 /** 410 for a link whose visits have ended. */
-async function replyGone(visit: Visit, known: KnownLink, visitor?: User) {
+async function replyGone(visit: Visit, known: KnownLink, visitor?: Caller) {
   const { app, context, ended } = visit
   ended.gone()
   const details = await goneDetailsOf(visit, known, visitor)
@@ -157,10 +161,10 @@ async function replyGone(visit: Visit, known: KnownLink, visitor?: User) {
 async function goneDetailsOf(
   { app, context }: Visit,
   { id }: KnownLink,
-  visitor: User | undefined,
+  visitor: Caller | undefined,
 ): Promise<GoneDetails | undefined> {
   if (visitor === undefined) return undefined
-  const asked = { id, user: visitor.id }
+  const asked = { id, users: visitor.ids }
   const link = await linkQueries.findLink(app.links.db, asked).catch(undefinedWhenBusy)
   if (link === undefined || !mayRead(link, visitor)) return undefined
   return { link, end: endOf(link, context.receivedAt), mayChange: mayChange(link, visitor) }
@@ -192,7 +196,7 @@ function isCounted({ method }: Context) {
  * 404 with what the visitor may have meant, and a way to create the link. Programs that ask for
  * JSON get it.
  */
-async function replyUnknown(visit: Visit, asked: string, visitor?: User) {
+async function replyUnknown(visit: Visit, asked: string, visitor?: Caller) {
   const { app, context, ended } = visit
   ended.unknown()
   const [slug] = slugsMeant(asked)
@@ -218,7 +222,7 @@ function undefinedWhenBusy(error: unknown): undefined {
  * 403 for a secure link that the visitor may not follow. It says neither where the link leads nor
  * whose it is: only people who may read a link see that.
  */
-function replyForbidden(visit: Visit, { slug }: KnownLink, visitor?: User) {
+function replyForbidden(visit: Visit, { slug }: KnownLink, visitor?: Caller) {
   const message =
     visitor === undefined
       ? 'this link is only for people who are signed in and may follow it: ' +
@@ -229,7 +233,7 @@ function replyForbidden(visit: Visit, { slug }: KnownLink, visitor?: User) {
   return refuseVisit(visit, forbidden(message), visitor)
 }
 
-function refuseVisit({ app, context }: Visit, { status, code, message }: Fault, visitor?: User) {
+function refuseVisit({ app, context }: Visit, { status, code, message }: Fault, visitor?: Caller) {
   const fault = new Fault(status, code, message, { headers: NOINDEX })
   return wantsJson(context)
     ? faultReply(app, fault, context, visitor)

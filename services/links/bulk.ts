@@ -1,8 +1,8 @@
 import type { Database } from '../../db/client.ts'
 import type { Link, LinkAccess } from '../../db/links/links.ts'
-import type { User } from '../../db/links/users.ts'
 import { Fault, Unavailable } from '../../kernel/fault.ts'
 import { linkFor, plainLink } from './links/links.ts'
+import type { Caller } from './users/groups.ts'
 
 /** Links that one form may change: each is a transaction of its own. */
 export const MAX_CHOSEN = 200
@@ -28,7 +28,7 @@ const UNREACHABLE = 'the database is out of reach; look at the link, then try ag
  */
 export async function changeEach(
   db: Database,
-  caller: User,
+  caller: Caller,
   ids: readonly string[],
   change: (link: LinkAccess) => Promise<unknown>,
 ): Promise<BulkReport> {
@@ -55,7 +55,7 @@ export async function changeEach(
 /** The chosen links that are there and that the caller may change. */
 export async function changeableLinks(
   db: Database,
-  caller: User,
+  caller: Caller,
   ids: readonly string[],
 ): Promise<readonly Link[]> {
   const { done } = await changeEach(db, caller, ids, () => Promise.resolve())

@@ -3,7 +3,6 @@ import { deletedQueries as q } from '../../db/links/deleted.ts'
 import { historyQueries } from '../../db/links/history.ts'
 import { linkQueries, type Link } from '../../db/links/links.ts'
 import { listQueries } from '../../db/links/lists.ts'
-import type { User } from '../../db/links/users.ts'
 import { forbidden, notFound } from '../../kernel/fault.ts'
 import { noteChange, type ChangeTools } from '../audit.ts'
 import { linkAfter, type LinkParts } from './links/links.ts'
@@ -11,6 +10,7 @@ import { refuseLoop } from './links/loop.ts'
 import { slugTaken } from './links/new.ts'
 import { countTags, writeHiddenTags } from './tags.ts'
 import { writeWords } from './visits/words.ts'
+import type { Caller } from './users/groups.ts'
 
 /** How long a deleted link can be restored. */
 export const RESTORE_DAYS = 30
@@ -18,10 +18,10 @@ export const RESTORE_DAYS = 30
 /** The deleted links that a user may restore: those that the user owned, and all for admins. */
 export function listDeletedLinks(
   db: Database,
-  caller: User,
+  caller: Caller,
   slice: { before: number; limit: number },
 ) {
-  return q.listDeletedLinks(db, { user: caller.role === 'admin' ? null : caller.id, ...slice })
+  return q.listDeletedLinks(db, { users: caller.role === 'admin' ? null : caller.ids, ...slice })
 }
 
 /**
@@ -30,12 +30,12 @@ export function listDeletedLinks(
  */
 export async function restoreLink(
   { actor, ...parts }: LinkParts & ChangeTools,
-  caller: User,
+  caller: Caller,
   id: string,
   at: Date,
 ): Promise<Link> {
   const restored = await parts.db.transaction(async (tx) => {
-    const link = await q.lockDeletedLink(tx, { id, user: caller.id })
+    const link = await q.lockDeletedLink(tx, { id, users: caller.ids })
     if (link === undefined) throw notFound('no deleted link has this id')
     if (!link.is_owner && caller.role !== 'admin') {
       throw forbidden('this link is not yours to restore; ask one of its owners')

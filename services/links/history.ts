@@ -1,12 +1,12 @@
 import type { Executor } from '../../db/client.ts'
 import { historyQueries as q, type Change } from '../../db/links/history.ts'
 import type { Link } from '../../db/links/links.ts'
-import type { User } from '../../db/links/users.ts'
 import { notFound } from '../../kernel/fault.ts'
 import type { Precondition } from '../../kernel/http/headers.ts'
 import { validate } from '../../kernel/validate.ts'
 import { LinkUpdate } from './links/input.ts'
 import { editLink, type LinkParts } from './links/links.ts'
+import type { Caller } from './users/groups.ts'
 
 const RESTORED = 'version restored'
 
@@ -40,7 +40,7 @@ export async function versionAfter(
 /** Writes a link's fields as they were after a change. Owners and shares stay. */
 export function restoreVersion(
   parts: LinkParts,
-  caller: User,
+  caller: Caller,
   { link: id, change }: { link: string; change: number },
   at: Date,
   precondition?: Precondition,

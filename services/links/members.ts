@@ -12,11 +12,15 @@ import { linksFault } from './faults.ts'
 import { changeLink, checkVersion, linkAfter, linkFor } from './links/links.ts'
 import { writeHiddenTags } from './tags.ts'
 import { userByEmail } from './users/accounts.ts'
+import { ensureGroup, isGroup, type Caller } from './users/groups.ts'
 
-/** The user to make an owner of a link, or to share it with. */
+/** The user to make an owner of a link, or the user or group to share it with. */
 export const NewMember = Type.Object({
   email: field(
-    Type.String({ description: 'Address of a known user', examples: ['ann@example.com'] }),
+    Type.String({
+      description: 'Address of a known user. Co-owners and recipients may be groups: `group:ops`.',
+      examples: ['ann@example.com'],
+    }),
     'is required and must be a string',
   ),
 })
@@ -24,9 +28,11 @@ export const NewMember = Type.Object({
 /** Who changes which link, and when. */
 export interface LinkChange {
   db: Database
-  caller: User
+  caller: Caller
   id: string
   at: Date
+  /** Whether the trusted proxy names groups. */
+  takesGroups: boolean
 }
 
 /** Co-owners may change a link. Users that it is shared with may only read it. */
@@ -34,6 +40,7 @@ export interface MemberKind {
   /** Its name in the history. */
   field: string
   actions: { add: string; remove: string }
+  rows(db: Executor, of: { link: string }): Promise<readonly Pick<User, 'email'>[]>
   /** Undefined when the user is a member of this kind already. */
   add(tx: Executor, slug: string, user: User, by: LinkChange): Promise<Owner | Share | undefined>
   duplicate: readonly [code: 'DUPLICATE_OWNER' | 'DUPLICATE_SHARE', message: string]
@@ -45,6 +52,7 @@ export interface MemberKind {
 export const OWNERS: MemberKind = {
   field: 'owner',
   actions: { add: 'owner added', remove: 'owner removed' },
+  rows: q.listOwners,
   async add(tx, slug, { id, email }) {
     const added = await q.addOwner(tx, { slug, user: id, is_primary: false })
     return added && { id, email, ...added }
@@ -61,6 +69,7 @@ export const OWNERS: MemberKind = {
 export const SHARES: MemberKind = {
   field: 'share',
   actions: { add: 'shared', remove: 'share ended' },
+  rows: q.listShares,
   async add(tx, slug, { id, email }, { caller, at }) {
     const share = { shared_by: caller.email, created_at: at }
     const added = await q.addShare(tx, { slug, user: id, ...share })
@@ -71,15 +80,37 @@ export const SHARES: MemberKind = {
   missing: 'the link is not shared with this user',
 }
 
-/** Makes a user a member of a link. */
+/** The user, or group, that is to be a member of a link. Throws 404 for unknown people. */
+export function memberFor(
+  tx: Executor,
+  text: string,
+  by: Pick<LinkChange, 'takesGroups' | 'at'>,
+): Promise<User> {
+  return isGroup(text) ? ensureGroup(tx, text, by) : userByEmail(tx, text)
+}
+
+/** Makes a user, or a group, a member of a link. */
 export function addMember(kind: MemberKind, by: LinkChange, email: string) {
   return changeLink(by.db, by.caller, by.id, async (tx, { slug }) => {
-    const user = await userByEmail(tx, email)
+    const user = await memberFor(tx, email, by)
+    if (isGroup(user.email)) await refuseMoreGroups(kind, tx, by.id)
     const member = await kind.add(tx, slug, user, by)
     if (member === undefined) throw linksFault(...kind.duplicate, 'email')
     await noteMembers(tx, by, slug, kind.actions.add, { [kind.field]: [null, user.email] })
     return member
   })
+}
+
+/** Groups of a kind that a link may have: anybody can make up names, and its page shows all. */
+const MAX_GROUPS = 100
+
+async function refuseMoreGroups(kind: MemberKind, tx: Executor, link: string): Promise<void> {
+  const members = await kind.rows(tx, { link })
+  if (members.filter(({ email }) => isGroup(email)).length < MAX_GROUPS) return
+  throw badRequest(
+    `a link takes ${MAX_GROUPS} groups; remove one that is not needed first`,
+    'email',
+  )
 }
 
 /** Removes a member of a link; the primary owner stays. */
@@ -97,12 +128,16 @@ function primaryOf({ owners }: Pick<Link, 'owners'>): Owner | undefined {
 }
 
 /** Its primary owner and admins may hand a link over. Co-owners can't take it from its owner. */
-export function mayHandOver(link: LinkAccess, caller: User): boolean {
+export function mayHandOver(link: LinkAccess, caller: Caller): boolean {
   return caller.role === 'admin' || primaryOf(link)?.id === caller.id
 }
 
 /** A link that the caller may hand over. Throws 404, then 403. */
-export async function linkToHandOver(db: Executor, id: string, caller: User): Promise<LinkAccess> {
+export async function linkToHandOver(
+  db: Executor,
+  id: string,
+  caller: Caller,
+): Promise<LinkAccess> {
   const link = await linkFor(db, id, caller, 'change')
   if (mayHandOver(link, caller)) return link
   throw forbidden('only the primary owner of a link, or an admin, may hand it over')

@@ -12,10 +12,11 @@ import { HOSTS_FORM, parseHosts } from '../../kernel/net/addresses.ts'
 import { address, baseUrl, oneOf, pattern, type Variables } from '../../kernel/variables.ts'
 
 /** What the links service needs. */
-export type LinksOptions = Omit<LinkParts, 'forget'> &
-  ClicksOptions &
-  HealthOptions &
-  SnapshotOptions
+export interface LinksOptions
+  extends Omit<LinkParts, 'forget'>, ClicksOptions, HealthOptions, SnapshotOptions {
+  /** Whether the trusted proxy names groups, which links may be given to. */
+  takesGroups: () => boolean
+}
 
 /** The running links service: everything that its routes call. */
 export type Links = Awaited<ReturnType<typeof openLinks>>

@@ -100,18 +100,18 @@ export interface UnusedPlace {
 
 const FIRST: UnusedPlace = { used_at: new Date(0), after: '' }
 
-/** Links with the most clicks: those that a user owns or co-owns, or all where `owner` is null. */
-export function mostUsedLinks(db: Database, owner: string | null, limit: number) {
-  return q.listMostUsed(db, { owner, limit })
+/** Links with the most clicks: those that `owners` own or co-own, or all where it is null. */
+export function mostUsedLinks(db: Database, owners: readonly string[] | null, limit: number) {
+  return q.listMostUsed(db, { owners, limit })
 }
 
 /** Links without a visit for 90 days, the one unused for longest first. */
 export function unusedLinks(
   db: Database,
-  owner: string | null,
+  owners: readonly string[] | null,
   now: Date,
   { from = FIRST, limit }: { from: UnusedPlace | undefined; limit: number },
 ) {
   const before = new Date(now.getTime() - UNUSED_DAYS * DAY_MS)
-  return q.listUnused(db, { owner, before, ...from, limit })
+  return q.listUnused(db, { owners, before, ...from, limit })
 }

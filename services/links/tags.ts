@@ -2,22 +2,22 @@ import type { Database, Executor } from '../../db/client.ts'
 import type { Link } from '../../db/links/links.ts'
 import { listQueries } from '../../db/links/lists.ts'
 import { tagQueries as q } from '../../db/links/tags.ts'
-import type { User } from '../../db/links/users.ts'
 import { notFound } from '../../kernel/fault.ts'
 import { listSeenBy, type Slice } from './lists/lists.ts'
+import type { Caller } from './users/groups.ts'
 
 /** What a link adds to the counters of tags. */
 export type Tagged = Pick<Link, 'tags' | 'visibility'>
 
 /** The tags of links that the caller may see; admins see all. */
-export function listTags(db: Database, caller: User, slice: Slice) {
+export function listTags(db: Database, caller: Caller, slice: Slice) {
   if (caller.role === 'admin') return q.listTags(db, slice)
-  return q.listVisibleTags(db, { user: caller.id, ...slice })
+  return q.listVisibleTags(db, { users: caller.ids, ...slice })
 }
 
 /** The links with a tag that the caller may see. */
-export async function listTagLinks(db: Database, visitor: User, tag: string, slice: Slice) {
-  const search = { list: listSeenBy(visitor), user: visitor.id, tag }
+export async function listTagLinks(db: Database, visitor: Caller, tag: string, slice: Slice) {
+  const search = { list: listSeenBy(visitor), users: visitor.ids, tag }
   const links = await listQueries.listLinks(db, { ...search, ...slice })
   if (links.length === 0) await checkTag(db, visitor, tag)
   return links
@@ -27,8 +27,8 @@ export async function listTagLinks(db: Database, visitor: User, tag: string, sli
  * A tag without links that the visitor may see is 404 on every page of its list, like a tag that
  * does not exist.
  */
-export async function checkTag(db: Database, visitor: User, tag: string): Promise<void> {
-  const list = { list: listSeenBy(visitor), user: visitor.id, tag }
+export async function checkTag(db: Database, visitor: Caller, tag: string): Promise<void> {
+  const list = { list: listSeenBy(visitor), users: visitor.ids, tag }
   const { links } = await listQueries.countLinks(db, { ...list, max: 1 })
   if (links === 0) throw notFound('tag not found')
 }

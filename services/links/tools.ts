@@ -22,6 +22,8 @@ import { ListFilter, searchLinks } from './lists/lists.ts'
 import { linksTo } from './lists/same-address.ts'
 import type { ShortAddress } from './lists/search-text.ts'
 import type { Links } from './open.ts'
+import type { Caller } from './users/groups.ts'
+import { hasEnded } from './visits/target-cache.ts'
 import {
   encodePath,
   linkMeant,
@@ -46,7 +48,7 @@ export interface ToolParts {
 }
 
 /** Opens `/mcp/links`, where the holders of API tokens find, resolve and create links. */
-export function createLinkTools(parts: ToolParts): (bearer: Bearer) => McpServer {
+export function createLinkTools(parts: ToolParts): (bearer: Bearer & Caller) => McpServer {
   const { links, short, version } = parts
   const admit = createCallLimit(MAX_CALLS)
   return (bearer) => {
@@ -97,7 +99,7 @@ const FindInput = Type.Object(
   { additionalProperties: false },
 )
 
-function findTool({ links, short }: ToolParts, bearer: Bearer): Tool {
+function findTool({ links, short }: ToolParts, bearer: Bearer & Caller): Tool {
   return apiTool({
     name: 'find_links',
     title: 'Find links',
@@ -151,7 +153,7 @@ const ResolveInput = Type.Object(
   { additionalProperties: false },
 )
 
-function resolveTool({ links, short }: ToolParts, bearer: Bearer): Tool {
+function resolveTool({ links, short }: ToolParts, bearer: Bearer & Caller): Tool {
   return apiTool({
     name: 'resolve_link',
     title: 'Resolve a link',
@@ -170,7 +172,7 @@ function resolveTool({ links, short }: ToolParts, bearer: Bearer): Tool {
       if (link.isSecure && !(await mayFollow(links.db, link, bearer))) {
         throw forbidden(`the link “${link.slug}” is secure, and you may not follow it`)
       }
-      if (now.getTime() >= link.ends_at) throw new Fault(410, 'GONE', 'this link has ended')
+      if (hasEnded(link, now.getTime())) throw new Fault(410, 'GONE', 'this link has ended')
       const target = targetOf(link, visit.more, query)
       if (target === undefined) throw notFound(`the link “${link.slug}” takes no further path`)
       if (target.length > MAX_LOCATION) throw badRequest('the path is too long', 'path')
@@ -180,7 +182,7 @@ function resolveTool({ links, short }: ToolParts, bearer: Bearer): Tool {
   })
 }
 
-async function unknownName(links: Links, name: string, bearer: Bearer, now: Date) {
+async function unknownName(links: Links, name: string, bearer: Caller, now: Date) {
   const similar = await suggestionsFor(links.db, name, bearer, now)
   const names = similar.map(({ slug }) => slug).join(', ')
   return notFound(`no link has this name${names === '' ? '' : `; similar names: ${names}`}`)
@@ -193,7 +195,7 @@ const CreateInput = Type.Object(
   { additionalProperties: false },
 )
 
-function createTool({ links, short }: ToolParts, bearer: Bearer): Tool {
+function createTool({ links, short }: ToolParts, bearer: Bearer & Caller): Tool {
   return apiTool({
     name: 'create_link',
     title: 'Create a link',

@@ -26,7 +26,7 @@ delete from links.links
 -- Locks a deleted link until the transaction ends. Empty when none has this id.
 select d.deletion, d.slug, d.link ->> 'url' as url, (d.link ->> 'append_path')::boolean as append_path,
        d.link ->> 'visibility' as visibility, d.tags, d.link ->> 'title' as title,
-       exists (select from links.deleted_owners o where o.user_id = :user and o.deletion = d.deletion) as is_owner
+       exists (select from links.deleted_owners o where o.user_id = any(:users::uuid[]) and o.deletion = d.deletion) as is_owner
   from links.deleted_links d
  where d.id = :id
    for update;
@@ -91,18 +91,22 @@ select slug
   from restored;
 
 -- name: listDeletedLinks
--- Deleted links before the deletion :before, newest first: those that the user owned, or all where the user is null.
+-- Deleted links before the deletion :before, newest first: those that the :users, a user and groups, owned, or all where
+-- :users is null.
 with page as (
-  (select deletion
-     from links.deleted_owners
-    where user_id = :user::uuid
-      and deletion < :before
-    order by deletion desc
-    limit :limit)
-  union all
+  (select owned.deletion
+     from unnest(:users::uuid[]) member
+    cross join lateral (
+          select o.deletion
+            from links.deleted_owners o
+           where o.user_id = member
+             and o.deletion < :before
+           order by o.deletion desc
+           limit :limit) owned)
+  union
   (select deletion
      from links.deleted_links
-    where :user::uuid is null
+    where :users::uuid[] is null
       and deletion < :before
     order by deletion desc
     limit :limit)

@@ -106,8 +106,8 @@ update links.links
  where id = :link;
 
 -- name: listChecked
--- The links in the state :state after the slug :after: those that the user owns, or all where the user is null. Each branch
--- is read in the order of its index.
+-- The links in the state :state after the slug :after: those that the :users, a user and groups, own, or all where :users
+-- is null. Each branch is read in the order of its index.
 with page as (
   (select h.slug
      from links.health h
@@ -116,26 +116,29 @@ with page as (
             from links.links l
            where l.slug = h.slug
              and l.url = h.url offset 0) l
-    where :user::uuid is null
+    where :users::uuid[] is null
       and h.state = :state
       and h.slug > :after
       and l.is_checkable
     order by h.slug
     limit :limit)
-  union all
-  (select o.slug
-     from links.link_owners o
+  union
+  (select own.slug
+     from unnest(:users::uuid[]) member
     cross join lateral (
-          select links.is_checkable(l) as is_checkable
-            from links.health h
-            join links.links l on l.slug = h.slug and l.url = h.url
-           where h.slug = o.slug
-             and h.state = :state offset 0) l
-    where o.user_id = :user::uuid
-      and o.slug > :after
-      and l.is_checkable
-    order by o.slug
-    limit :limit)
+          select o.slug
+            from links.link_owners o
+           cross join lateral (
+                 select links.is_checkable(l) as is_checkable
+                   from links.health h
+                   join links.links l on l.slug = h.slug and l.url = h.url
+                  where h.slug = o.slug
+                    and h.state = :state offset 0) l
+           where o.user_id = member
+             and o.slug > :after
+             and l.is_checkable
+           order by o.slug
+           limit :limit) own)
 )
 select l.id, l.slug, l.url, l.title, l.visibility, h.state, h.since, h.checked_at, h.status, h.problem,
        (select jsonb_agg(u.email order by o.is_primary desc, u.email)

@@ -1,16 +1,16 @@
 -- name: findLink
--- A link by id, and what user :user is to it. Empty when no link has this id.
+-- A link by id, and what the :users, a user and groups, are to it. Empty when no link has this id.
 select l.*, (select c.clicks from links.links c where c.slug = l.slug) as clicks,
-       exists (select from links.link_owners o where o.user_id = :user::uuid and o.slug = l.slug) as is_owner,
-       exists (select from links.link_shares s where s.user_id = :user::uuid and s.slug = l.slug) as is_recipient
+       exists (select from links.link_owners o where o.user_id = any(:users::uuid[]) and o.slug = l.slug) as is_owner,
+       exists (select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = l.slug) as is_recipient
   from links.shown_links l
  where l.id = :id;
 
 -- name: findLinkBySlug
 -- Like findLink, by slug. Empty when no link has this slug.
 select l.*, (select c.clicks from links.links c where c.slug = l.slug) as clicks,
-       exists (select from links.link_owners o where o.user_id = :user::uuid and o.slug = l.slug) as is_owner,
-       exists (select from links.link_shares s where s.user_id = :user::uuid and s.slug = l.slug) as is_recipient
+       exists (select from links.link_owners o where o.user_id = any(:users::uuid[]) and o.slug = l.slug) as is_owner,
+       exists (select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = l.slug) as is_recipient
   from links.shown_links l
  where l.slug = :slug;
 

@@ -3,7 +3,7 @@
 -- one costs.
 select l.*
   from (select slug
-          from links.slugs_in_list(:list, :user, :tag, :after, '{', :limit)
+          from links.slugs_in_list(:list, :users::uuid[], :tag, :after, '{', :limit)
          order by slug collate "C"
          limit :limit) page
  cross join lateral (select * from links.shown_links where slug = page.slug offset 0) l
@@ -13,7 +13,7 @@ select l.*
 -- name: countLinks
 -- The number of links of a list, counted up to :max.
 select count(*)::bigint as links
-  from (select from links.slugs_in_list(:list, :user, :tag, '', '{', :max) limit :max) counted;
+  from (select from links.slugs_in_list(:list, :users::uuid[], :tag, '', '{', :max) limit :max) counted;
 
 -- name: searchLinks
 -- Links of a list that match, after place :place and slug :after, in the order :sort: '' for that of slugs, where slugs
@@ -37,18 +37,18 @@ with asked as (
           having jsonb_array_length(:owners) > 0) as owner_ids,
          (select coalesce(array_agg(u.id), '{}')
             from links.users u
-           where u.email like lower(:addresses::jsonb ->> 0)
+           where lower(u.email) like lower(:addresses::jsonb ->> 0)
           having jsonb_array_length(:addresses) > 0) as addressed_ids,
          case
-           when :list not in ('visible', 'every') then array[:user::uuid]
+           when :list not in ('visible', 'every') then :users::uuid[]
            when :visibility = 'public' then array[links.everybody()]
            when :list = 'every' then null
-           when :visibility = '' then array[links.everybody(), :user]
-           else array[:user]
+           when :visibility = '' then links.everybody() || :users::uuid[]
+           else :users::uuid[]
          end as finders
 ), named as (
   select slug
-    from links.slugs_in_list(:list, :user, '', :start, :beginning || '{', null)
+    from links.slugs_in_list(:list, :users::uuid[], '', :start, :beginning || '{', null)
    where :source = 'beginning'
   union all
   select m.slug
@@ -57,7 +57,7 @@ with asked as (
    where :source = 'texts'
 ), candidates as (
   (select place, slug
-     from links.sorted_slugs(:list, :user, :tag, :sort, :beginning, :start, :place, :after, :rows)
+     from links.sorted_slugs(:list, :users::uuid[], :tag, :sort, :beginning, :start, :place, :after, :rows)
     where :source = 'list'
     order by place, slug collate "C"
     limit :rows)
@@ -83,7 +83,7 @@ with asked as (
      and (a.owner_ids is null or t.readers && a.owner_ids)
      and (a.addressed_ids is null or t.text like a.addresses[1] or t.readers && a.addressed_ids)
      and (a.addresses = '{}'
-          or concat_ws(' ', t.text, (select string_agg(u.email, ' ')
+          or concat_ws(' ', t.text, (select string_agg(lower(u.email), ' ')
                                        from links.link_owners o
                                        join links.users u on u.id = o.user_id
                                       where o.slug = c.slug)) like all (a.addresses))
@@ -94,10 +94,10 @@ with asked as (
                      where o.slug = c.slug) collate "default") like all (a.owners))
      and (:list in ('visible', 'every', 'mine')
           or :list = 'shared' and exists (
-               select from links.link_shares s where s.user_id = :user and s.slug = c.slug)
+               select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = c.slug)
           or exists (
                select from links.link_owners o
-                where o.user_id = :user and o.slug = c.slug and o.is_primary = (:list = 'primary')))
+                where o.user_id = any(:users::uuid[]) and o.slug = c.slug and o.is_primary = (:list = 'primary')))
    order by c.place, c.slug collate "C"
    limit :limit
 )
@@ -109,15 +109,16 @@ select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as de
                    join links.users u on u.id = o.user_id
                   where o.slug = found.slug
                     and o.is_primary), '') as owner,
-       coalesce(own.is_primary, false) as is_primary, own.slug is not null as is_owner,
-       given.slug is not null as is_recipient
+       coalesce(own.is_primary, false) as is_primary, own.is_primary is not null as is_owner,
+       exists (select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = found.slug) as is_recipient
   from found
  cross join lateral (select * from links.shown_links where slug = found.slug offset 0) l
  cross join lateral (select clicks from links.links where slug = found.slug offset 0) c
-  left join lateral (
-         select slug, is_primary from links.link_owners where user_id = :user and slug = found.slug offset 0) own on true
-  left join lateral (
-         select slug from links.link_shares where user_id = :user and slug = found.slug offset 0) given on true
+ cross join lateral (
+       select bool_or(is_primary) as is_primary
+         from links.link_owners
+        where user_id = any(:users::uuid[])
+          and slug = found.slug) own
  order by found.place, l.slug
  limit :limit;
 
@@ -157,11 +158,11 @@ with near as (
     join links.links l on l.slug = wanted.slug
    where l.visibility = 'public'
       or :list = 'every'
-      or exists (select from links.link_owners o where o.user_id = :user::uuid and o.slug = l.slug)
-      or exists (select from links.link_shares s where s.user_id = :user::uuid and s.slug = l.slug)
+      or exists (select from links.link_owners o where o.user_id = any(:users::uuid[]) and o.slug = l.slug)
+      or exists (select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = l.slug)
   union all
   select slug, 2
-    from links.slugs_in_list(:list, :user, '', :prefix, :prefix || '{', 50)
+    from links.slugs_in_list(:list, :users::uuid[], '', :prefix, :prefix || '{', 50)
 ), named as (
   (select w.slug
      from links.link_words w
@@ -181,7 +182,7 @@ with near as (
     limit 200)
   union
   (select slug
-     from links.slugs_in_list('mine', :user, '', '', '{', 1000)
+     from links.slugs_in_list('mine', :users::uuid[], '', '', '{', 1000)
     limit 1000)
 ), meant as (
   select slug, rank

@@ -58,11 +58,12 @@ select to_char(d.day, 'YYYY-MM-DD') as day,
  limit :days;
 
 -- name: listMostUsed
--- The links with the most clicks: those that a user owns or co-owns, or all where the user is null.
+-- The links with the most clicks: those that the :owners, a user and groups, own or co-own, or all where
+-- :owners is null.
 with page as (
   (select slug
      from links.links
-    where :owner::uuid is null
+    where :owners::uuid[] is null
       and visibility = 'public'
       and - clicks < 0
     order by - clicks, slug
@@ -70,17 +71,16 @@ with page as (
   union all
   (select slug
      from links.links
-    where :owner::uuid is null
+    where :owners::uuid[] is null
       and visibility <> 'public'
       and - clicks < 0
     order by - clicks, slug
     limit :limit)
   union all
   (select l.slug
-     from links.link_owners o
+     from (select distinct slug from links.link_owners where user_id = any(:owners::uuid[])) o
     cross join lateral (select slug, clicks from links.links where slug = o.slug offset 0) l
-    where o.user_id = :owner::uuid
-      and l.clicks > 0
+    where l.clicks > 0
     order by - l.clicks, l.slug
     limit :limit)
 )
@@ -92,23 +92,22 @@ select l.id, l.slug, l.title, l.url, l.expires_at, l.max_visits, l.archived, l.c
  limit :limit;
 
 -- name: listUnused
--- Links that were last visited, or created and never visited, before :before: those that a user owns or co-owns, or all
--- where the user is null. The one unused for longest comes first, after the place :used_at and :after.
+-- Links that were last visited, or created and never visited, before :before: those that the :owners, a user and
+-- groups, own or co-own, or all where :owners is null. The one unused for longest comes first, after the place :used_at and :after.
 with page as (
   (select slug
      from links.links
-    where :owner::uuid is null
+    where :owners::uuid[] is null
       and coalesce(clicked_at, created_at) < :before
       and (coalesce(clicked_at, created_at), slug) > (:used_at, :after)
     order by coalesce(clicked_at, created_at), slug
     limit :limit)
   union all
   (select l.slug
-     from links.link_owners o
+     from (select distinct slug from links.link_owners where user_id = any(:owners::uuid[])) o
     cross join lateral (
            select slug, coalesce(clicked_at, created_at) as used_at from links.links where slug = o.slug offset 0) l
-    where o.user_id = :owner::uuid
-      and l.used_at < :before
+    where l.used_at < :before
       and (l.used_at, l.slug) > (:used_at, :after)
     order by l.used_at, l.slug
     limit :limit)

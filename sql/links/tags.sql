@@ -54,16 +54,23 @@ select tag as slug, links as link_count
  limit :limit;
 
 -- name: listVisibleTags
--- The tags of links that the user may see. Public links are counted in advance; of the others, only those that the user
--- may see are read.
-with own as (
-  select tag, count(*) as links
-    from links.hidden_tags
-   where user_id = :user
-     and tag > :after
-   group by tag
-   order by tag
+-- The tags of links that the :users, a user and groups, may see. Public links are counted in advance; of the others, only
+-- those that these may see are read, and each counts once.
+with hidden as (
+  select distinct h.tag
+    from unnest(:users::uuid[]) member
+   cross join lateral (
+         select distinct tag from links.hidden_tags where user_id = member and tag > :after order by tag limit :limit) h
+   order by h.tag
    limit :limit
+), own as (
+  select hidden.tag, counted.links
+    from hidden
+   cross join lateral (
+         select count(distinct slug) as links
+           from links.hidden_tags
+          where user_id = any(:users::uuid[])
+            and tag = hidden.tag) counted
 ), open as (
   select tag, public_links
     from links.tags

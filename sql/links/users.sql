@@ -11,29 +11,38 @@ select id, email, display_name, role, created_at, disabled_at
   from links.users
  where email = :email;
 
+-- name: listIds
+-- The ids of those of the users in the JSON array :emails that are known.
+select id
+  from links.users
+ where email = any(array(select jsonb_array_elements_text(:emails::jsonb)))
+ limit :limit;
+
 -- name: listUsers
--- All users by e-mail address, from after the address `after`.
+-- All people by e-mail address, from after the address `after`.
 select id, email, display_name, role, created_at, disabled_at
   from links.users
  where email > :after
+   and not links.is_group(email)
  order by email
  limit :limit;
 
 -- name: listUsersBy
--- Users whose e-mail address begins with :beginning.
+-- Users, and with :groups groups as well, whose e-mail address or name begins with :beginning.
 select email
   from links.users
  where email >= :beginning
    and email < :beginning || chr(1114111)
+   and (:groups or not links.is_group(email))
  order by email
  limit :limit;
 
 -- name: listPeopleOf
--- Owners and recipients, whose e-mail address begins with :beginning, of links that user :user owns or was given to
--- read. Only the first :max_links of these links by slug are read.
+-- Owners and recipients, whose e-mail address begins with :beginning, of links that the :users, a user and groups, own or
+-- were given to read; groups only with :groups. Only the first :max_links of these links by slug are read.
 with own as (
   select slug
-    from links.slugs_in_list('mine', :user, '', '', '{', :max_links)
+    from links.slugs_in_list('mine', :users::uuid[], '', '', '{', :max_links)
    order by slug
    limit :max_links
 ), members as (
@@ -50,13 +59,14 @@ select u.email
  cross join lateral (select id, email from links.users where id = m.user_id offset 0) u
  where u.id <> :user
    and starts_with(u.email, :beginning)
+   and (:groups or not links.is_group(u.email))
  order by u.email
  limit :limit;
 
 -- name: countUsers
--- How many users there are; more than :most are not counted.
+-- How many people there are; more than :most are not counted.
 select count(*) as count
-  from (select from links.users limit :most) counted;
+  from (select from links.users where not links.is_group(email) limit :most) counted;
 
 -- name: lockAdmins
 -- Locks all admins and the user until the transaction ends: of two that demote each other, the second sees what the
@@ -68,15 +78,17 @@ select id, email, display_name, role, created_at, disabled_at
    for no key update;
 
 -- name: setRole
--- No row if no user has this id.
+-- No row if nobody has this id.
 update links.users
    set role = :role
  where id = :user
+   and not links.is_group(email)
 returning id, email, display_name, role, created_at, disabled_at;
 
 -- name: setDisabled
--- Disables a user from :at on, or enables the user where that is null. No row if no user has this id.
+-- Disables a user from :at on, or enables the user where that is null. No row if nobody has this id.
 update links.users
    set disabled_at = :at
  where id = :user
+   and not links.is_group(email)
 returning id, email, display_name, role, created_at, disabled_at;

@@ -31,11 +31,11 @@ select id, slug, url, visibility, append_path, extract(epoch from expires_at)::f
  limit :limit;
 
 -- name: mayVisit
--- Whether the user is an owner or a recipient of the link.
+-- Whether one of the :users, a user and groups, is an owner or a recipient of the link.
 select exists (
-         select from links.link_owners o join links.links l on l.slug = o.slug where l.id = :link and o.user_id = :user)
+         select from links.link_owners o join links.links l on l.slug = o.slug where l.id = :link and o.user_id = any(:users::uuid[]))
        or exists (
-         select from links.link_shares s join links.links l on l.slug = s.slug where l.id = :link and s.user_id = :user)
+         select from links.link_shares s join links.links l on l.slug = s.slug where l.id = :link and s.user_id = any(:users::uuid[]))
        as may;
 
 -- name: saveClicks

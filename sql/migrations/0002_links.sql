@@ -9,15 +9,23 @@ select set_config('search_path', format('%I, public', n.nspname), true)
   join pg_namespace n on n.oid = e.extnamespace
  where e.extname = 'pg_trgm';
 
--- Owners of links and tokens. Users are never removed: links keep their owners.
+-- Whether a user is a group that the trusted proxy names, as in `group:ops`. No address of a person has a colon.
+create function links.is_group(email text)
+returns boolean
+language sql immutable parallel safe
+return starts_with(email, 'group:');
+
+-- Owners of links and tokens, and groups, which can be co-owners and recipients only. Users are never removed: links keep
+-- their owners.
 create table links.users (
   id           uuid             primary key default gen_random_uuid(),
-  email        text collate "C" not null, -- in lower case, so that each person is one user
+  email        text collate "C" not null, -- of a person in lower case, so that each is one user
   display_name text             not null,
   role         text             not null default 'user' check (role in ('user', 'admin')),
   created_at   timestamptz(3)   not null,
   disabled_at  timestamptz(3), -- since then the user can't sign in, and tokens don't work; null: enabled
-  constraint users_email unique (email)
+  constraint users_email unique (email),
+  constraint users_groups check (not links.is_group(email) or role = 'user' and disabled_at is null)
 );
 
 -- A place in an order with the newest first: the milliseconds before the year 2100.
@@ -292,33 +300,69 @@ select l.id, l.slug, l.url, l.title, l.description,
        l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived, l.created_at, l.updated_at
   from links.links l;
 
--- Slugs of a list, unordered: at least the first `most` (null: all) after `after`, up to `until`. The lists of a user are
--- `primary`, `co`, `shared`, `owned` (primary and co) and `mine` (all three); `visible` has these and public links, `every`
--- has all links. `visible` and `every` have only links with the tag `with_tag`, unless it is ''.
--- Each branch reads links of the list only, and none where its first line is false: neither a slug nor the time of a query
+-- The part of a list (links.slugs_in_list) that its members, a user and groups, own or were given to read: of each member
+-- the first `most` slugs. Each is looked up by an index: a scan of a table would read links of others, and its time tell
+-- of them.
+create function links.slugs_of(list text, members uuid[], with_tag text, after text, until text, most bigint)
+returns table (slug text)
+language plpgsql stable rows 100
+set enable_seqscan = off
+as $$
+begin
+  return query
+  select own.slug
+    from unnest(members) member
+   cross join lateral (
+         select o.slug
+           from links.link_owners o
+          where (list not in ('primary', 'co') or o.is_primary = (list = 'primary'))
+            and o.user_id = member
+            and o.slug > after
+            and o.slug <= until
+          order by o.slug
+          limit most) own
+   where list in ('mine', 'owned', 'primary', 'co') or list = 'visible' and with_tag = ''
+  union
+  select given.slug
+    from unnest(members) member
+   cross join lateral (
+         select s.slug
+           from links.link_shares s
+          where s.user_id = member
+            and s.slug > after
+            and s.slug <= until
+          order by s.slug
+          limit most) given
+   where list in ('mine', 'shared') or list = 'visible' and with_tag = ''
+  union
+  select hidden.slug
+    from unnest(members) member
+   cross join lateral (
+         select h.slug
+           from links.hidden_tags h
+          where h.user_id = member
+            and h.tag = with_tag
+            and h.slug > after
+            and h.slug <= until
+          order by h.slug
+          limit most) hidden
+   where list = 'visible' and with_tag <> '';
+end;
+$$;
+
+-- Slugs of a list, unordered: at least the first `most` (null: all) after `after`, up to `until`. The lists of the `members`,
+-- a user and groups, are `primary`, `co`, `shared`, `owned` (primary and co) and `mine` (all three); `visible` has these and
+-- public links, `every` has all links. `visible` and `every` have only links with the tag `with_tag`, unless it is ''.
+-- Each branch reads links of the list only, and none where it is not of this list: neither a slug nor the time of a query
 -- tells about links that the user may not see.
-create function links.slugs_in_list(list text, member uuid, with_tag text, after text, until text, most bigint)
+create function links.slugs_in_list(list text, members uuid[], with_tag text, after text, until text, most bigint)
 returns table (slug text)
 language sql stable
 as $$
-  (select o.slug
-     from links.link_owners o
-    where (list in ('mine', 'owned', 'primary', 'co') or list = 'visible' and with_tag = '')
-      and (list not in ('primary', 'co') or o.is_primary = (list = 'primary'))
-      and o.user_id = member
-      and o.slug > after
-      and o.slug <= until
-    order by o.slug
-    limit most)
-  union
-  (select s.slug
-     from links.link_shares s
-    where (list in ('mine', 'shared') or list = 'visible' and with_tag = '')
-      and s.user_id = member
-      and s.slug > after
-      and s.slug <= until
-    order by s.slug
-    limit most)
+  (select m.slug
+     from links.slugs_of(list, members, with_tag, after, until, most) m
+    where list <> 'every'
+      and members <> '{}')
   union
   (select l.slug
      from links.links l
@@ -338,16 +382,6 @@ as $$
       and t.slug > after
       and t.slug <= until
     order by t.slug
-    limit most)
-  union
-  (select h.slug
-     from links.hidden_tags h
-    where list = 'visible'
-      and h.user_id = member
-      and h.tag = with_tag
-      and h.slug > after
-      and h.slug <= until
-    order by h.slug
     limit most)
   union
   (select l.slug
@@ -383,7 +417,7 @@ return case sort
 -- A list in another order than that of slugs: at least the first `most` rows after the place `place_after` and the slug
 -- `after`. `sort` is `clicks`, `created` or `changed`; public links, and all links for admins, are read from the index of the
 -- order. All links that a user owns or was given are read and sorted.
-create function links.slugs_in_order(list text, member uuid, sort text, place_after bigint, after text, most bigint)
+create function links.slugs_in_order(list text, members uuid[], sort text, place_after bigint, after text, most bigint)
 returns table (place bigint, slug text)
 language sql stable
 as $$
@@ -443,7 +477,7 @@ as $$
   union all
   (select own.place, own.slug
      from (select links.place_in_order(sort, l.clicks, l.created_at, l.updated_at) as place, l.slug
-             from links.slugs_in_list(case list when 'visible' then 'mine' else list end, member, '', '', '{', null) m
+             from links.slugs_in_list(case list when 'visible' then 'mine' else list end, members, '', '', '{', null) m
             cross join lateral (
                    select slug, visibility, clicks, created_at, updated_at from links.links where slug = m.slug offset 0) l
             where list <> 'every'
@@ -455,25 +489,25 @@ $$;
 
 -- A list as its pages show it, after the place `place_after` and the slug `after`; the order of slugs has the places 0 and
 -- 1: slugs that begin with `beginning` come first. `start` sorts before them and after all smaller slugs.
-create function links.sorted_slugs(list text, member uuid, with_tag text, sort text, beginning text, start text,
+create function links.sorted_slugs(list text, members uuid[], with_tag text, sort text, beginning text, start text,
                                    place_after bigint, after text, most bigint)
 returns table (place bigint, slug text)
 language sql stable
 as $$
   select 0::bigint, s.slug
-    from links.slugs_in_list(list, member, with_tag, case place_after when 0 then after else start end,
+    from links.slugs_in_list(list, members, with_tag, case place_after when 0 then after else start end,
                              beginning || '{', most) s
    where sort = ''
      and place_after < 1
   union all
   select 1::bigint, s.slug
-    from links.slugs_in_list(list, member, with_tag, case place_after when 1 then after else '' end, '{', most) s
+    from links.slugs_in_list(list, members, with_tag, case place_after when 1 then after else '' end, '{', most) s
    where sort = ''
      and beginning <> ''
      and not starts_with(s.slug, beginning)
   union all
   select o.place, o.slug
-    from links.slugs_in_order(list, member, sort, place_after, after, most) o
+    from links.slugs_in_order(list, members, sort, place_after, after, most) o
    where sort <> ''
 $$;
 

@@ -187,6 +187,7 @@ t.test('each wrong value has its line, and the rest is looked at', async (t) => 
   const { code, about } = await check({
     ...{ GATEHOUSE_DATA_DIR: data, HOOKS_FRESHNESS_S: '5m', HOOKS_ADDR: 'nonsense', OPS_X: '1' },
     ...{ DATABASE_URL: 'mysql://h/db', HOOKS_QUEUE_CHANNELS: 'orders' },
+    GATEHOUSE_GROUPS_HEADER: 'Remote-Groups',
   })
   t.equal(code, 1)
   t.match(about('configuration'), [
@@ -195,6 +196,7 @@ t.test('each wrong value has its line, and the rest is looked at', async (t) => 
     /^fail HOOKS_FRESHNESS_S is not valid/,
     'warn unknown in the environment and ignored: OPS_X; see gatehouse help for the names that count',
     'warn HOOKS_QUEUE_CHANNELS has no effect without HOOKS_QUEUE_URL: set that too',
+    'warn GATEHOUSE_GROUPS_HEADER has no effect without GATEHOUSE_TRUSTED_PROXIES: set that too',
   ])
   t.same(about('data directory'), [`ok ${data}`])
   t.match(about('LINKS_ADDR'), ['ok '])

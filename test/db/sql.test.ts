@@ -20,6 +20,7 @@ const OIDS: Readonly<Record<string, number>> = {
   timestamptz: 1184,
   jsonb: 3802,
   uuid: 2950,
+  'uuid[]': 2951,
   float8: 701,
 }
 

@@ -18,9 +18,16 @@ import { startServer } from '../helpers/server.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { openStream } from '../helpers/sse.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
-import { longestTarget } from '../helpers/links.ts'
+import { linksServer, longestTarget, makeLink } from '../helpers/links.ts'
 import { openFolder, runNginx } from './nginx.ts'
-import { COOKIE, EMAIL, FORWARDER, startCaddyExample, startNginxExample } from './proxies.ts'
+import {
+  ALONE,
+  COOKIE,
+  EMAIL,
+  FORWARDER,
+  startCaddyExample,
+  startNginxExample,
+} from './proxies.ts'
 
 const [, postgres] = backends
 const LOGIN = /^https:\/\/auth\.example\.com\//
@@ -78,6 +85,7 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
     LINKS_BASE_URL: 'https://go.example.com',
     OPS_BASE_URL: 'https://ops.example.com',
     GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
+    GATEHOUSE_GROUPS_HEADER: 'Remote-Groups',
   }
   const server = await startServer(t, { env })
   const proxy = await start(t, server, password)
@@ -183,6 +191,25 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
     t.equal((await ask('ops', '/v1/models', { headers: key })).status, 200)
     t.equal((await ask('ops', '/v1/models')).status, 401)
     t.match(await ask('ops', '/api/v1/webhook', to), { status: 401, text: /"error"/ })
+  })
+
+  await t.test('groups are those that the sign-in service names', async (t) => {
+    const owner = await linksServer(server, env).user('owner')
+    for (const group of ['ops', 'board']) {
+      const { id } = await makeLink(owner, `of-${group}`, { visibility: 'secure' })
+      const added = await owner.api('POST', `/links/${id}/shares`, { email: `group:${group}` })
+      t.equal(added.status, 201)
+    }
+    const claimed = { 'Remote-Groups': 'board, ops' }
+    for (const [cookie, path, status] of [
+      [COOKIE, '/of-ops', 302],
+      [COOKIE, '/of-board', 403],
+      [ALONE, '/of-ops', 403],
+      [ALONE, '/of-board', 403],
+    ] as const) {
+      const headers = { Cookie: cookie, ...claimed }
+      t.equal((await ask('go', path, { headers })).status, status, `${cookie} ${path}`)
+    }
   })
 
   await t.test('streams are passed on as they come', async (t) => {

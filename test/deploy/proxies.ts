@@ -11,8 +11,11 @@ import { startReceiver } from '../helpers/replays.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
-/** Who is signed in with `COOKIE`, as the sign-in service says. */
+/** Who is signed in with `COOKIE`, and the groups, as the sign-in service says. */
 export const EMAIL = 'ann@example.com'
+const GROUPS = 'dev,ops'
+/** Who is signed in with `ALONE`, without groups. */
+export const ALONE = 'session=bob'
 export const COOKIE = 'session=ann'
 
 /**
@@ -27,8 +30,13 @@ export const FORWARDER = 'forwarder'
 /** Answers as Authelia does: 200 with the user's headers, or 401 for nginx and a redirect for others. */
 async function startSignIn(t: Owner): Promise<number> {
   const { port } = await startReceiver(t, ({ path, headers }, response) => {
-    if (headers.cookie === COOKIE)
-      return void response.writeHead(200, { 'Remote-Email': EMAIL }).end()
+    if (headers.cookie === COOKIE) {
+      const named = { 'Remote-Email': EMAIL, 'Remote-Groups': GROUPS }
+      return void response.writeHead(200, named).end()
+    }
+    if (headers.cookie === ALONE) {
+      return void response.writeHead(200, { 'Remote-Email': 'bob@example.com' }).end()
+    }
     if (path.startsWith('/api/authz/auth-request')) return void response.writeHead(401).end()
     response.writeHead(302, { Location: 'https://auth.example.com/' }).end()
   })

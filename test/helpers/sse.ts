@@ -62,19 +62,26 @@ export async function openStream(
     options.lastEventId,
     false,
   ]
+  let line = ''
+  // The parser tells of no id that comes without data.
+  function noteIds(text: string): void {
+    const lines = (line + text).split('\n')
+    line = lines.pop() ?? ''
+    for (const one of lines) if (one.startsWith('id: ')) lastEventId = one.slice(4)
+  }
   const parser = createParser({
     onEvent({ event = 'message', id, data }) {
       const message = { event, id, data }
       events.push(message)
       for (const waiter of waiters) if (waiter.passes(message)) waiter.found(message)
     },
-    onId: (id) => (lastEventId = id),
     onRetry: (milliseconds) => (retry = milliseconds),
     onComment: (comment) => comments.push(comment),
   })
   incoming.setEncoding('utf8').on('data', (text: string) => {
     transcript('sse', text)
     parser.feed(text)
+    noteIds(text)
   })
   // A cut connection is an end like any other here.
   incoming.on('error', () => undefined)

@@ -303,6 +303,7 @@ t.test('pages are for loopback peers and trusted proxies', async (t) => {
   const guard = createGuard({
     ...{ hosts: () => new Set(['hooks.example']), trustedProxies },
     userHeader: () => 'remote-email',
+    groupsHeader: () => undefined,
   })
   const httpVersion = '1.1'
   const answer = (peer: string, host = 'hooks.example', method = 'GET'): number | undefined =>

@@ -49,6 +49,7 @@ async function listen(
     guard: createGuard({
       ...{ hosts: () => new Set(), trustedProxies: () => false },
       userHeader: () => 'remote-email',
+      groupsHeader: () => undefined,
     }),
     trustedProxies: () => false,
     identify: () => ({ kind: 'anonymous' }),

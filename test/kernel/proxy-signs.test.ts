@@ -11,6 +11,7 @@ const REFUSED = /proxy that is not trusted .*GATEHOUSE_TRUSTED_PROXIES/
 /** Headers that proxies set. */
 const SIGNS: Readonly<Record<string, string>> = {
   'X-User': 'operator@localhost',
+  'X-Groups': 'ops',
   'Remote-User': 'ann',
   'Remote-Groups': '',
   'X-Forwarded-For': '203.0.113.7',
@@ -24,7 +25,11 @@ const SIGNS: Readonly<Record<string, string>> = {
 }
 
 await t.test('a proxy that nobody trusts', async (t) => {
-  const env = { ...(await postgres.env(t)), GATEHOUSE_USER_HEADER: 'X-User' }
+  const env = {
+    ...(await postgres.env(t)),
+    GATEHOUSE_USER_HEADER: 'X-User',
+    GATEHOUSE_GROUPS_HEADER: 'X-Groups',
+  }
   const server = await startServer(t, { env })
   const { hooks, links, ops } = server
   await addProvider(hooks, 'lan', { open: true })
@@ -92,7 +97,7 @@ await t.test('a proxy that nobody trusts', async (t) => {
 await t.test('a proxy that is trusted, beside one that is not', async (t) => {
   const env = { ...(await postgres.env(t)), GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
   const { hooks, ops } = await startServer(t, { services: ['hooks', 'ops'], env })
-  for (const [name, value] of Object.entries(SIGNS).slice(1)) {
+  for (const [name, value] of Object.entries(SIGNS).slice(2)) {
     const headers = { [name]: value }
     for (const url of [`${hooks}/log`, `${ops}/api/v1/sessions`]) {
       t.equal((await request(url, { headers })).status, 200, name)

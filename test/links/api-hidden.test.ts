@@ -212,8 +212,11 @@ type Ask = (
 ) => Promise<readonly postgres.Row[]>
 
 const READ_TEXTS = 'texts, also in functions'
-const ROWS_OF_TEXTS = `select seq_tup_read + idx_tup_fetch as rows
-  from pg_stat_xact_user_tables where relid = 'links.link_texts'::regclass`
+const READ_MEMBERS = 'members, also in functions'
+const ROWS_READ = `select sum(seq_tup_read + idx_tup_fetch) filter (where relname = 'link_texts') as texts,
+       sum(seq_tup_read + idx_tup_fetch) filter (where relname <> 'link_texts') as members
+  from pg_stat_xact_user_tables
+ where schemaname = 'links' and relname in ('link_texts', 'link_owners', 'link_shares', 'hidden_tags')`
 
 /** Texts that only hidden links have, and one that is nowhere. */
 const TEXTS = ['h-77', 'https://h-7', 'of-h', 'hidden', 'absent']
@@ -241,17 +244,21 @@ await t.test('what one may not see costs what it costs when it is not there', as
       const sql = postgres(`${url}?plan_cache_mode=${plan}`, { max: 1, max_lifetime: null })
       t.teardown(() => sql.end())
       const ask: Ask = async ({ text }, args) => sql.unsafe(text, [...args])
-      for (const { id, email } of [eve, owner]) {
-        const what = `${email}, statistics ${statistics}, ${plan}`
-        await tagsCostNothing(t, ask, id, what)
-        await listsCostNothing(t, ask, id, what)
-        await suggestionsCostNothing(t, ask, id, what)
+      for (const [who, ids] of [
+        ['nobody of them', `{${eve.id}}`],
+        ['an owner', `{${owner.id}}`],
+        ['a member of a group', `{${eve.id},${owner.id}}`],
+      ] as const) {
+        const what = `${who}, statistics ${statistics}, ${plan}`
+        await tagsCostNothing(t, ask, ids, what)
+        await listsCostNothing(t, ask, ids, what)
+        await suggestionsCostNothing(t, ask, ids, what)
       }
     }
   }
 })
 
-async function tagsCostNothing(t: Test, ask: Ask, id: string, what: string): Promise<void> {
+async function tagsCostNothing(t: Test, ask: Ask, ids: string, what: string): Promise<void> {
   const { listLinks: byTag } = listQueries
   const { listVisibleTags: listed } = tagQueries
   for (const [after, limit] of [
@@ -259,22 +266,22 @@ async function tagsCostNothing(t: Test, ask: Ask, id: string, what: string): Pro
     ['h-2', 201],
     ['', 1],
   ] as const) {
-    const hidden = await rowsOf(ask, byTag, ['visible', id, 'hidden', after, limit])
-    const absent = await rowsOf(ask, byTag, ['visible', id, 'absent', after, limit])
+    const hidden = await rowsOf(ask, byTag, ['visible', ids, 'hidden', after, limit])
+    const absent = await rowsOf(ask, byTag, ['visible', ids, 'absent', after, limit])
     t.same(hidden, absent, `${what}: the same rows of the same tables, after "${after}"`)
   }
-  fewRows(t, await rowsOf(ask, listed, [id, '', 51]), `${what}: GET /tags`)
+  fewRows(t, await rowsOf(ask, listed, [ids, '', 51]), `${what}: GET /tags`)
 }
 
-/** Arguments of a search in what a user may see; `tag` filters a list, `more` the search itself. */
+/** Arguments of a search in what a user, with groups, may see; `tag` filters a list, `more` the search itself. */
 function searchOf(
-  user: string,
+  users: string,
   source: string,
   { tag = '', sort = '', more = {} }: { tag?: string; sort?: string; more?: object },
 ) {
   const args = {
     list: 'visible',
-    user,
+    users,
     source,
     tag,
     sort,
@@ -296,18 +303,18 @@ function searchOf(
   return Object.values<Param | readonly string[] | boolean>(args)
 }
 
-async function listsCostNothing(t: Test, ask: Ask, id: string, what: string): Promise<void> {
+async function listsCostNothing(t: Test, ask: Ask, ids: string, what: string): Promise<void> {
   const { searchLinks: find, countLinks: count } = listQueries
   for (const sort of ['', 'clicks', 'created', 'changed']) {
     const none = { texts: ['%zzqq%'], owners: ['%zzqq%'], tags: ['none'] }
     for (const more of [{}, none]) {
       const rows = async (tag: string) =>
-        rowsOf(ask, find, searchOf(id, 'list', { tag, sort, more }))
+        rowsOf(ask, find, searchOf(ids, 'list', { tag, sort, more }))
       const sorted = `${what}: a list by ${sort}`
       t.same(await rows('hidden'), await rows('absent'), `${sorted} by tag looks at the same rows`)
       fewRows(t, await rows(''), sorted)
     }
-    const searched = (more: object) => rowsOf(ask, find, searchOf(id, 'texts', { sort, more }))
+    const searched = (more: object) => rowsOf(ask, find, searchOf(ids, 'texts', { sort, more }))
     const { [READ_TEXTS]: _texts, users: _none, ...nothing } = await searched(none)
     const searches: [string, object][] = TEXTS.map((text) => [
       text,
@@ -323,19 +330,24 @@ async function listsCostNothing(t: Test, ask: Ask, id: string, what: string): Pr
   }
   const addressed = async (address: string) => {
     const more = { addresses: [address] }
-    const { users: _users, ...rows } = await rowsOf(ask, find, searchOf(id, 'texts', { more }))
+    const { users: _users, ...rows } = await rowsOf(ask, find, searchOf(ids, 'texts', { more }))
     return rows
   }
   t.same(await addressed('%ann@%'), await addressed('%absent@%'), `${what}: an address`)
-  const counted = (tag: string) => rowsOf(ask, count, ['visible', id, tag, 1_001])
+  const counted = (tag: string) => rowsOf(ask, count, ['visible', ids, tag, 1_001])
   t.same(await counted('hidden'), await counted('absent'), `${what}: counts the same rows`)
   fewRows(t, await counted(''), `${what}: counts`)
 }
 
 /** The hidden links have their own numbers as words, and one that all of them have. */
-async function suggestionsCostNothing(t: Test, ask: Ask, id: string, what: string): Promise<void> {
+async function suggestionsCostNothing(
+  t: Test,
+  ask: Ask,
+  ids: string,
+  what: string,
+): Promise<void> {
   for (const word of ['h', '77', 'none']) {
-    const args = ['visible', id, [word], word, word, [`% ${word}%`], '\u{10ffff}', new Date(), 5]
+    const args = ['visible', ids, [word], word, word, [`% ${word}%`], '\u{10ffff}', new Date(), 5]
     fewRows(t, await rowsOf(ask, listQueries.suggestLinks, args), `${what}: meant by ${word}`)
   }
 }
@@ -366,14 +378,17 @@ async function rowsOf(
   args: Parameters<Ask>[1],
 ): Promise<Readonly<Record<string, number>>> {
   await ask({ text: 'begin' }, [])
-  const [before] = await ask({ text: ROWS_OF_TEXTS }, [])
+  const [before] = await ask({ text: ROWS_READ }, [])
   const [row = {}] = await ask({ text: `explain (analyze, format json) ${text}` }, args)
-  const [after] = await ask({ text: ROWS_OF_TEXTS }, [])
+  const [after] = await ask({ text: ROWS_READ }, [])
   await ask({ text: 'rollback' }, [])
   const plans: readonly { readonly Plan: Step }[] = row['QUERY PLAN']
   // Plans don't show what a function reads.
-  const texts = Number(after?.['rows']) - Number(before?.['rows'])
-  const counts: Record<string, number> = { [READ_TEXTS]: texts }
+  const readOf = (what: string) => Number(after?.[what]) - Number(before?.[what])
+  const counts: Record<string, number> = {
+    [READ_TEXTS]: readOf('texts'),
+    [READ_MEMBERS]: readOf('members'),
+  }
   function add(step: Step): void {
     const table = step['Relation Name']
     const removed = step['Rows Removed by Filter'] ?? 0

@@ -65,6 +65,7 @@ export async function startFixtures(t: Owner): Promise<string> {
     guard: createGuard({
       ...{ hosts: () => new Set(), trustedProxies: () => false },
       userHeader: () => 'remote-email',
+      groupsHeader: () => undefined,
     }),
     trustedProxies: () => false,
     identify: () => ({ kind: 'anonymous' }),

@@ -102,7 +102,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
   {
     why: 'who comes through an untrusted proxy is the operator',
     path: 'kernel/net/identity.ts',
-    find: 'const isDirect = signOfProxy(request, userHeader()) === undefined',
+    find: 'const isDirect = signOfProxy(request, userHeader(), groupsHeader()) === undefined',
     replace: "const isDirect = userHeader() !== ''",
     test: 'test/kernel/proxy-signs.test.ts',
   },

@@ -9,6 +9,20 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/links/api-tokens.test.ts',
   },
   {
+    why: 'two groups are one',
+    path: 'kernel/net/identity.ts',
+    find: 'const name = text.trim()',
+    replace: 'const name = text.trim().toLowerCase()',
+    test: 'test/links/groups.test.ts',
+  },
+  {
+    why: 'links are given to groups that have no members',
+    path: 'services/links/users/groups.ts',
+    find: 'if (!takesGroups) throw',
+    replace: 'if (takesGroups === undefined) throw',
+    test: 'test/links/groups.test.ts',
+  },
+  {
     why: 'every user is an admin',
     path: 'routes/links/access.ts',
     find: "if (caller.role !== 'admin') throw",

@@ -145,7 +145,10 @@ await t.test('what is acknowledged is reminded of no more, and its end is told',
   await one.pass(1.5 * HOUR_S, 600)
   t.equal(one.taken('/reminded').length, 2)
   const [{ id = 0 } = {}] = one.taken('/reminded')
-  const tools = { db: one.db, actor: { kind: 'user', email: 'ann@example.com' } } as const
+  const tools = {
+    db: one.db,
+    actor: { kind: 'user', email: 'ann@example.com', groups: [] },
+  } as const
   await acknowledgeNotice(tools, id, one.now())
   await acknowledgeNotice({ ...tools, actor: { kind: 'operator' } }, id, one.now())
   await one.pass(5 * HOUR_S, 600)

@@ -8,7 +8,7 @@ import { page } from '../kit.ts'
 
 const text = withDefault(Type.String(), '')
 
-/** What fields of tags and people offer while one types into them. */
+/** What fields of tags, people and members of links offer while one types into them. */
 export const completionEndpoints = [
   page({
     path: '/-/complete/tags',
@@ -26,8 +26,19 @@ export const completionEndpoints = [
     query: Type.Object({ email: text, owner: text }),
     async answer({ app, caller, query }) {
       const asked = query.email || query.owner
-      const values = await peopleCompletions(app.links.db, caller, asked)
+      const values = await peopleCompletions(app.links.db, caller, asked, { groups: false })
       return partView('People', suggestionOptions(values))
+    },
+  }),
+
+  page({
+    path: '/-/complete/members',
+    access: signedIn,
+    query: Type.Object({ email: text }),
+    async answer({ app: { links }, caller, query: { email } }) {
+      const groups = links.takesGroups()
+      const values = await peopleCompletions(links.db, caller, email, { groups })
+      return partView('People and groups', suggestionOptions(values))
     },
   }),
 ]

@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { historyQueries } from '../../../db/links/history.ts'
 import { linkQueries, type LinkAccess } from '../../../db/links/links.ts'
-import type { User } from '../../../db/links/users.ts'
 import { sentence } from '../../../html/form.ts'
 import {
   linkFormView,
@@ -43,6 +42,7 @@ import { linksTo } from '../../../services/links/lists/same-address.ts'
 import { signedIn, token } from '../access.ts'
 import { action, form, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { changeableLink, linkReply } from './links.ts'
+import type { Caller } from '../../../services/links/users/groups.ts'
 
 /** Enough to find what somebody else has just done. */
 const STALE_CHANGES = 3
@@ -52,9 +52,9 @@ const MAX_EXISTING = 5
 const text = withDefault(Type.String(), '')
 const params = { id: Id }
 
-type FormCall = Pick<Call<LinksRoutes, User>, 'app' | 'caller'>
-type LinkCall = Call<LinksRoutes, User, { id: string }>
-type EditCall = Call<LinksRoutes, User, { id: string }, unknown, LinkAccess | undefined>
+type FormCall = Pick<Call<LinksRoutes, Caller>, 'app' | 'caller'>
+type LinkCall = Call<LinksRoutes, Caller, { id: string }>
+type EditCall = Call<LinksRoutes, Caller, { id: string }, unknown, LinkAccess | undefined>
 
 /** Creating a link, and the forms in which people create and edit links. */
 export const linkFormEndpoints = [
@@ -235,7 +235,7 @@ async function staleView(call: EditCall, typed: Typed): Promise<View> {
 async function slugNoteFor(
   app: LinksRoutes,
   slug: string,
-  visitor: User,
+  visitor: Caller,
 ): Promise<SlugNote | undefined> {
   if (slug === '') return undefined
   const { db } = app.links
@@ -246,7 +246,7 @@ async function slugNoteFor(
     return { isFree: false, text: sentence(error.message), free: await freeSlugNear(db, slug) }
   }
   const name = `${app.shortKeyword()}/${slug}`
-  const link = await linkQueries.findLinkBySlug(db, { slug, user: visitor.id })
+  const link = await linkQueries.findLinkBySlug(db, { slug, users: visitor.ids })
   if (link === undefined) return { isFree: true, text: `${name} is free.` }
   const readable = mayRead(link, visitor) ? link.id : undefined
   const free = await freeSlugNear(db, slug)

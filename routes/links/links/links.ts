@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { Link, type LinkAccess } from '../../../db/links/links.ts'
 import { memberQueries } from '../../../db/links/members.ts'
-import type { User } from '../../../db/links/users.ts'
 import { deletePage, linkPage } from '../../../html/links/links/links.ts'
 import { linkMembers, type MembersView } from '../../../html/links/members.ts'
 import type { Call } from '../../../kernel/http/endpoint.ts'
@@ -27,12 +26,13 @@ import { signedIn, token } from '../access.ts'
 import { historyOf } from '../lists/changes.ts'
 import { action, api, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { linkList } from '../lists/paging.ts'
+import { isGroup, type Caller } from '../../../services/links/users/groups.ts'
 
 const tag = 'Links'
 const params = { id: Id }
 
 /** A call about one link. */
-type LinkCall = Pick<Call<LinksRoutes, User, { id: string }>, 'app' | 'caller' | 'params'>
+type LinkCall = Pick<Call<LinksRoutes, Caller, { id: string }>, 'app' | 'caller' | 'params'>
 
 /** The headers of a change. */
 export const changeHeaders = Type.Object({
@@ -142,16 +142,17 @@ export function changeableLink({ app, caller, params }: LinkCall) {
 
 /** The page of a link; its fragment is the part with its members. */
 export async function linkView(
-  { app, caller, now }: Pick<Call<LinksRoutes, User>, 'app' | 'caller' | 'now'>,
+  { app, caller, now }: Pick<Call<LinksRoutes, Caller>, 'app' | 'caller' | 'now'>,
   link: LinkAccess,
   { forms, done }: { forms?: Partial<MembersView['forms']>; done?: string } = {},
 ): Promise<View> {
   const { db } = app.links
   const isMine = mayChange(link, caller)
-  const [shares, history, people] = await Promise.all([
+  const takesGroups = app.links.takesGroups()
+  const [shares, history, offered] = await Promise.all([
     memberQueries.listShares(db, { link: link.id }),
     historyOf(db, link, { mayRestore: isMine }),
-    isMine ? peopleCompletions(db, caller, '') : [],
+    isMine ? peopleCompletions(db, caller, '', { groups: takesGroups }) : [],
   ])
   const empty = newForm(NewMember)
   const members = {
@@ -161,7 +162,9 @@ export async function linkView(
     done,
     mayChange: isMine,
     mayHandOver: mayHandOver(link, caller),
-    people,
+    people: offered.filter((name) => !isGroup(name)),
+    members: offered,
+    takesGroups,
     forms: { owners: empty, shares: empty, owner: empty, ...forms },
   }
   return {

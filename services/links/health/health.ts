@@ -1,14 +1,14 @@
 import { healthQueries as q, type Health, type HealthState } from '../../../db/links/health.ts'
 import type { Database, Executor } from '../../../db/client.ts'
 import { historyQueries } from '../../../db/links/history.ts'
-import type { User } from '../../../db/links/users.ts'
 import { found } from '../../../kernel/fault.ts'
 import type { Slice } from '../lists/lists.ts'
 import { changeLink } from '../links/links.ts'
+import type { Caller } from '../users/groups.ts'
 
 /** The checked links in a state: those that a user owns, and all for admins. */
-export function listChecked(db: Database, caller: User, state: HealthState, slice: Slice) {
-  return q.listChecked(db, { state, user: caller.role === 'admin' ? null : caller.id, ...slice })
+export function listChecked(db: Database, caller: Caller, state: HealthState, slice: Slice) {
+  return q.listChecked(db, { state, users: caller.role === 'admin' ? null : caller.ids, ...slice })
 }
 
 /** What is known of the address of a link. */
@@ -28,7 +28,7 @@ export async function brokenOf(
 /** Leaves the address of a link out of the checks, or has it checked again. */
 export function setChecked(
   db: Database,
-  caller: User,
+  caller: Caller,
   id: string,
   enabled: boolean,
   at: Date,

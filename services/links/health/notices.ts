@@ -28,7 +28,7 @@ export function startHealthNotices(options: { db: Database; clock: Clock; log: L
 }
 
 async function readFiring(db: Executor): Promise<readonly Firing[]> {
-  const asked = { state: 'broken', user: null, after: '', limit: MAX_NOTICES + 1 }
+  const asked = { state: 'broken', users: null, after: '', limit: MAX_NOTICES + 1 }
   const broken = await q.listChecked(db, asked)
   const told = broken.slice(0, MAX_NOTICES).map(firingOf)
   return broken.length > MAX_NOTICES ? [...told, MORE] : told

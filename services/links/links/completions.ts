@@ -1,9 +1,9 @@
 import type { Database } from '../../../db/client.ts'
-import type { User } from '../../../db/links/users.ts'
 import { userQueries as q } from '../../../db/links/users.ts'
 import { foldTag, partsOf } from './input.ts'
 import { beforeSlugs } from './slug.ts'
 import { listTags } from '../tags.ts'
+import { isGroup, type Caller } from '../users/groups.ts'
 
 /** Values that a field offers. */
 const MAX_OFFERED = 20
@@ -17,7 +17,7 @@ const LONGEST = 300
  */
 export async function tagCompletions(
   db: Database,
-  user: User,
+  user: Caller,
   text: string,
 ): Promise<readonly string[]> {
   const [, before = '', rest = ''] = /^(.*,\s*)?([^,]*)$/s.exec(text) ?? []
@@ -34,20 +34,25 @@ export async function tagCompletions(
 }
 
 /**
- * The addresses of people that begin with a text. Only admins may list all users (links.md section
- * 4); others are offered the people of the links that they own or were given to read.
+ * The addresses of people, and with `groups` the groups, that begin with a text. Only admins may
+ * list all users (links.md section 4); others are offered the people and groups of the links that
+ * they own or were given to read. Everybody is offered the own groups.
  */
 export async function peopleCompletions(
   db: Database,
-  user: User,
+  user: Caller,
   text: string,
+  { groups }: { groups: boolean },
 ): Promise<readonly string[]> {
-  const beginning = text.trim().toLowerCase()
+  const typed = text.trim()
+  const beginning = isGroup(typed) ? typed : typed.toLowerCase()
   if (beginning.includes('\0') || beginning.length > LONGEST) return []
-  const asked = { beginning, limit: MAX_OFFERED }
+  const asked = { beginning, groups, limit: MAX_OFFERED }
+  const { id, ids: users } = user
   const people =
     user.role === 'admin'
       ? await q.listUsersBy(db, asked)
-      : await q.listPeopleOf(db, { user: user.id, max_links: MAX_LINKS, ...asked })
-  return people.map(({ email }) => email)
+      : await q.listPeopleOf(db, { user: id, users, max_links: MAX_LINKS, ...asked })
+  const own = groups ? user.groups.filter((group) => group.startsWith(beginning)) : []
+  return [...new Set([...people.map(({ email }) => email), ...own])].slice(0, MAX_OFFERED)
 }

@@ -7,7 +7,6 @@ import { linkQueries as q, type Link, type LinkAccess } from '../../../db/links/
 import { listQueries } from '../../../db/links/lists.ts'
 import { memberQueries } from '../../../db/links/members.ts'
 import { tagQueries } from '../../../db/links/tags.ts'
-import type { User } from '../../../db/links/users.ts'
 import { forbidden, notFound } from '../../../kernel/fault.ts'
 import type { Precondition } from '../../../kernel/http/headers.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
@@ -19,6 +18,7 @@ import { slugTaken } from './new.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
 import { writeWords } from '../visits/words.ts'
+import type { Caller } from '../users/groups.ts'
 
 /** What links are changed with. */
 export interface LinkParts {
@@ -39,30 +39,30 @@ export interface LinkParts {
 export async function linkFor(
   db: Executor,
   id: string,
-  caller: User,
+  caller: Caller,
   purpose: 'read' | 'change',
 ): Promise<LinkAccess> {
-  const link = await q.findLink(db, { id, user: caller.id })
+  const link = await q.findLink(db, { id, users: caller.ids })
   if (link === undefined) throw notFound('no link has this id')
   if (mayChange(link, caller) || (purpose === 'read' && link.is_recipient)) return link
   throw forbidden(`this link is not yours to ${purpose}; ask one of its owners`)
 }
 
 /** The link with a slug, for whoever may read it. For everybody else it is not there: 404. */
-export async function linkBySlug(db: Executor, slug: string, caller: User): Promise<LinkAccess> {
-  const link = await q.findLinkBySlug(db, { slug, user: caller.id })
+export async function linkBySlug(db: Executor, slug: string, caller: Caller): Promise<LinkAccess> {
+  const link = await q.findLinkBySlug(db, { slug, users: caller.ids })
   if (link !== undefined && mayRead(link, caller)) return link
   throw notFound('no link has this slug')
 }
 
 export function mayRead(
   link: Pick<LinkAccess, 'is_owner' | 'is_recipient'>,
-  caller: User,
+  caller: Caller,
 ): boolean {
   return mayChange(link, caller) || link.is_recipient
 }
 
-export function mayChange(link: Pick<LinkAccess, 'is_owner'>, caller: User): boolean {
+export function mayChange(link: Pick<LinkAccess, 'is_owner'>, caller: Caller): boolean {
   return link.is_owner || caller.role === 'admin'
 }
 
@@ -86,10 +86,10 @@ export const NEW_LINK = { visibility: 'public', append_path: false, ...ENDLESS }
 /** Creates a link with its primary owner, tags and first change. */
 export async function createLink(
   parts: LinkParts,
-  caller: User,
+  caller: Caller,
   input: LinkCreation,
   at: Date,
-  owner: Pick<User, 'id'> = caller,
+  owner: { id: string } = caller,
 ): Promise<Link> {
   const { slug } = input
   const created = await parts.db.transaction(async (tx) => {
@@ -113,7 +113,7 @@ export async function createLink(
 /** Replaces what may change of a link; the slug stays. */
 export function replaceLink(
   parts: LinkParts,
-  caller: User,
+  caller: Caller,
   id: string,
   input: LinkUpdate,
   at: Date,
@@ -134,7 +134,7 @@ export interface Edit {
 
 export async function editLink(
   parts: LinkParts,
-  caller: User,
+  caller: Caller,
   id: string,
   { action, at, precondition, fields }: Edit,
 ): Promise<Link> {
@@ -164,7 +164,7 @@ const MAX_CHANGES_KEPT = 200
  */
 export async function deleteLink(
   { db, actor, forget }: Pick<LinkParts, 'forget'> & ChangeTools,
-  caller: User,
+  caller: Caller,
   id: string,
   at: Date,
   precondition?: Precondition,
@@ -189,7 +189,7 @@ export async function deleteLink(
  */
 export function changeLink<T>(
   db: Database,
-  caller: User,
+  caller: Caller,
   id: string,
   change: (tx: Executor, link: LinkAccess) => Promise<T>,
 ): Promise<T> {
@@ -242,7 +242,7 @@ export function differences(before: Partial<Link>, after: Partial<Link>): Change
 
 /** A link that was just written. */
 export async function linkAfter(tx: Executor, id: string): Promise<Link> {
-  const link = await q.findLink(tx, { id, user: null })
+  const link = await q.findLink(tx, { id, users: [] })
   if (link === undefined) throw new Error('a link that was just written is gone')
   return plainLink(link)
 }

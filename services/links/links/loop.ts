@@ -29,7 +29,7 @@ const FURTHER = Array.from({ length: 10 }, (_, count) => ({
 
 /** Who writes a url: a user, or a command on this machine, which may read every link. */
 export interface UrlWriter {
-  id: string | null
+  ids: readonly string[]
   role: Role
 }
 
@@ -82,7 +82,7 @@ async function locationOf(
   search: string,
 ): Promise<string | undefined> {
   for (const slug of slugsMeant(asked)) {
-    const link = await q.findLinkBySlug(tx, { slug, user: writer.id })
+    const link = await q.findLinkBySlug(tx, { slug, users: writer.ids })
     if (link === undefined) continue
     if (!mayFollow(writer, link)) return undefined
     return targetOf(prepareTarget(link), more, search)

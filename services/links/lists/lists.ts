@@ -15,6 +15,7 @@ import { field, parsed, withDefault } from '../../../kernel/validate.ts'
 import { foldTag } from '../links/input.ts'
 import { readSearch, type SearchText, type ShortAddress } from './search-text.ts'
 import { beforeSlugs } from '../links/slug.ts'
+import type { Caller } from '../users/groups.ts'
 
 const MAX_TEXT = 200
 
@@ -65,7 +66,7 @@ export const ListQuery = Type.Object({
 /** What is searched for: among the visitor's own links, or among all that the visitor may see. */
 export interface LinkSearch {
   filter: ListFilter
-  visitor: User
+  visitor: Caller
   among: 'mine' | 'all'
 }
 
@@ -106,9 +107,9 @@ export interface Slice {
 }
 
 /** The links of a user, or of everybody for admins: the API's list (links.md section 4). */
-export function listLinks(db: Database, caller: User, slice: Slice) {
+export function listLinks(db: Database, caller: Caller, slice: Slice) {
   const list = caller.role === 'admin' ? 'every' : 'owned'
-  return q.listLinks(db, { list, user: caller.id, tag: '', ...slice })
+  return q.listLinks(db, { list, users: caller.ids, tag: '', ...slice })
 }
 
 /**
@@ -124,7 +125,8 @@ export async function listAllLinks(
   const start = beforeSlugs(prefix)
   const after = slice.after > start ? slice.after : start
   const list = owner === undefined ? 'every' : 'primary'
-  const links = await q.listLinks(db, { ...slice, list, user: owner?.id ?? null, tag: '', after })
+  const users = owner === undefined ? [] : [owner.id]
+  const links = await q.listLinks(db, { ...slice, list, users, tag: '', after })
   return links.filter(({ slug }) => slug.startsWith(prefix))
 }
 
@@ -139,7 +141,7 @@ export async function countLinks(
   const { q: text, visibility, tag } = search.filter
   const isRead = search.among === 'all' || tag === ''
   if (text !== '' || visibility !== '' || !isRead) return undefined
-  const list = { list: scopeOf(search), user: search.visitor.id, tag: foldTag(tag) }
+  const list = { list: scopeOf(search), users: search.visitor.ids, tag: foldTag(tag) }
   return (await q.countLinks(db, { ...list, max })).links
 }
 
@@ -172,7 +174,7 @@ export async function searchLinks(
   }
   const isFiltered = Object.values(conditions).some((condition) => condition.length > 0)
   const asked = {
-    ...{ list: scopeOf(search), user: visitor.id, tag, sort },
+    ...{ list: scopeOf(search), users: visitor.ids, tag, sort },
     ...{ beginning, start: beforeSlugs(beginning), only_beginning: onlyBeginning },
     ...(from ?? { place: Number.MIN_SAFE_INTEGER, after: '' }),
     ...conditions,
@@ -193,7 +195,7 @@ export async function searchLinks(
 }
 
 /** The list of all links that a visitor may see. */
-export function listSeenBy(visitor: User | undefined): ListScope {
+export function listSeenBy(visitor: Pick<Caller, 'role'> | undefined): ListScope {
   return visitor?.role === 'admin' ? 'every' : 'visible'
 }
 

@@ -1,5 +1,5 @@
 import type { ListedLink } from '../../../db/links/lists.ts'
-import type { User } from '../../../db/links/users.ts'
+import type { Caller } from '../users/groups.ts'
 import { completeUrl, isTarget } from '../links/target.ts'
 import { searchLinks, type SearchTools } from './lists.ts'
 
@@ -9,7 +9,7 @@ const COMPARED = 200
 /** The links to an address that a visitor may see, at most `limit`, by slug. */
 export async function linksTo(
   tools: SearchTools,
-  visitor: User,
+  visitor: Caller,
   text: string,
   limit: number,
 ): Promise<readonly ListedLink[]> {

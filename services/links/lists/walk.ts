@@ -2,7 +2,7 @@ import type { Database } from '../../../db/client.ts'
 import type { Link } from '../../../db/links/links.ts'
 import type { ListedLink, ListOrder } from '../../../db/links/lists.ts'
 import { transferQueries } from '../../../db/links/transfer.ts'
-import type { User } from '../../../db/links/users.ts'
+import type { Caller } from '../users/groups.ts'
 import { endOf } from '../links/lifecycle.ts'
 import { searchLinks, type ListPosition, type SearchTools } from './lists.ts'
 
@@ -33,7 +33,7 @@ const PAGE = 200
 /** All links that a visitor may see and that are wanted, in parts: they may not fit into memory. */
 export async function* walkLinks(
   tools: SearchTools,
-  visitor: User,
+  visitor: Caller,
   { search, tag, owner, state, sort }: WantedLinks,
   now: Date,
 ): AsyncGenerator<readonly WalkedLink[]> {

@@ -53,7 +53,7 @@ type ExistingLink = Omit<Link, 'owners'>
 type LineResult = Pick<LineReport, 'outcome' | 'message'>
 
 /** An import is run on this machine, and may read every link. */
-const IMPORTER: UrlWriter = { id: null, role: 'admin' }
+const IMPORTER: UrlWriter = { ids: [], role: 'admin' }
 
 /** The number of lines that are looked up, and links that are stored, by one statement. */
 const BATCH_SIZE = 500

@@ -1,6 +1,7 @@
 import { userQueries } from '../../../db/links/users.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import type { ChangeTools } from '../../audit.ts'
+import { ensureGroup, isGroup, readGroup } from '../users/groups.ts'
 import { ensureUser, readEmail } from '../users/users.ts'
 import type { LinkData } from './records.ts'
 
@@ -9,14 +10,16 @@ export interface PeopleOptions {
   /** E-mail address of the user who owns links without a known owner, as it is stored. */
   owner: string | undefined
   createUsers: boolean
+  /** Whether groups may be co-owners and recipients; without, a line that names one is refused. */
+  takesGroups: boolean
   dryRun: boolean
 }
 
 export type People = ReturnType<typeof openPeople>
 
-/** The users of an import. Users are never removed, so each of them is looked up once. */
+/** The users and groups of an import. They are never removed, so each is looked up once. */
 export function openPeople(tools: ChangeTools, options: PeopleOptions, now: () => Date) {
-  /** By e-mail address; undefined for those who are no users. */
+  /** By e-mail address, or name of a group; undefined for those who are no users. */
   const ids = new Map<string, string | undefined>()
   /** E-mail addresses of the users that were created, or would be. */
   const created = new Set<string>()
@@ -30,6 +33,10 @@ export function openPeople(tools: ChangeTools, options: PeopleOptions, now: () =
   /** In a dry run the address stands for the id of a new user. */
   async function findOrCreate(email: string) {
     const known = await userQueries.findUserByEmail(tools.db, { email })
+    if (isGroup(email)) {
+      if (options.dryRun && options.takesGroups) return known?.id ?? email
+      return (await ensureGroup(tools.db, email, { ...options, at: now() })).id
+    }
     if (known !== undefined || !options.createUsers) return known?.id
     created.add(email)
     return options.dryRun ? email : (await ensureUser(tools, email, 'user', now())).id
@@ -43,8 +50,8 @@ export function openPeople(tools: ChangeTools, options: PeopleOptions, now: () =
      * wanted. The note is what the report says of them.
      */
     async of({ owner, coOwners, sharedWith }: LinkData) {
-      const owners = coOwners.map(checkEmail)
-      const recipients = sharedWith.map(checkEmail)
+      const owners = coOwners.map(checkMember)
+      const recipients = sharedWith.map(checkMember)
       const primary = await primaryOwner(owner, options.owner, idOf)
       const left: string[] = []
       for (const email of [...owners, ...recipients]) {
@@ -72,10 +79,10 @@ export function openPeople(tools: ChangeTools, options: PeopleOptions, now: () =
   }
 }
 
-function checkEmail(text: string) {
-  const email = readEmail(text)
-  if (email === undefined) throw badRequest(`"${text}" is no e-mail address`)
-  return email
+function checkMember(text: string) {
+  const member = readEmail(text) ?? readGroup(text)
+  if (member === undefined) throw badRequest(`"${text}" is no e-mail address, and no group`)
+  return member
 }
 
 type FindId = (email: string | undefined) => Promise<string | undefined>

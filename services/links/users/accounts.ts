@@ -4,6 +4,7 @@ import { badRequest, notFound } from '../../../kernel/fault.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
 import { linksFault } from '../faults.ts'
 import type { NewUser } from './input.ts'
+import { refuseGroup } from './groups.ts'
 import { addUser, OPERATOR_EMAIL, readEmail } from './users.ts'
 
 /** The user with an address as people type it. */
@@ -12,8 +13,9 @@ export async function findUser(db: Executor, text: string): Promise<User | undef
   return email === undefined ? undefined : q.findUserByEmail(db, { email })
 }
 
-/** The user with an address; throws 404 if nobody has it. */
+/** The user with an address; throws 404 if nobody has it, and 400 for a group. */
 export async function userByEmail(db: Executor, text: string): Promise<User> {
+  refuseGroup(text)
   const user = await findUser(db, text)
   if (user === undefined) throw linksFault('NOT_FOUND', 'no user has this e-mail address', 'email')
   return user

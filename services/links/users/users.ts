@@ -2,6 +2,7 @@ import type { Database, Executor } from '../../../db/client.ts'
 import { userQueries as q, type Role, type User } from '../../../db/links/users.ts'
 import type { Actor } from '../../../kernel/actor.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
+import { withGroups, withoutGroups, type Caller } from './groups.ts'
 
 /**
  * The user who works on this machine, without a proxy in front: an admin that every installation
@@ -51,9 +52,9 @@ export async function ensureUser(
  * Who changes links by commands: the local operator, as an admin whatever role the operator has on
  * the pages. Who runs commands here could write into the database.
  */
-export async function commandUser(tools: ChangeTools, now: Date): Promise<User> {
+export async function commandUser(tools: ChangeTools, now: Date): Promise<Caller> {
   const operator = await ensureUser(tools, OPERATOR_EMAIL, 'admin', now)
-  return { ...operator, role: 'admin' }
+  return withoutGroups({ ...operator, role: 'admin' })
 }
 
 /** On open paths anybody without a proxy counts as a stranger, also the local operator. */
@@ -61,13 +62,13 @@ export function levelOf({ kind }: Actor): 'trusted' | 'strangers' {
   return kind === 'user' ? 'trusted' : 'strangers'
 }
 
-/** The user at a browser; undefined: anonymous, or disabled. */
+/** The user at a browser, with groups; undefined: anonymous, or disabled. */
 export async function visitorOf(
   db: Database,
   actor: Actor,
   now: Date,
   lookUp: Executor = db,
-): Promise<User | undefined> {
+): Promise<Caller | undefined> {
   const user = await accountOf(db, actor, now, lookUp)
   return user?.disabled_at === null ? user : undefined
 }
@@ -82,9 +83,13 @@ export async function accountOf(
   actor: Actor,
   now: Date,
   lookUp: Executor = db,
-): Promise<User | undefined> {
-  if (actor.kind === 'operator') return q.findUserByEmail(lookUp, { email: OPERATOR_EMAIL })
-  const email = actor.kind === 'user' ? readEmail(actor.email) : undefined
+): Promise<Caller | undefined> {
+  if (actor.kind === 'operator') {
+    const operator = await q.findUserByEmail(lookUp, { email: OPERATOR_EMAIL })
+    return operator && withoutGroups(operator)
+  }
+  if (actor.kind !== 'user') return undefined
+  const email = readEmail(actor.email)
   if (email === undefined || email === OPERATOR_EMAIL) return undefined
-  return ensureUser({ db, actor }, email, 'user', now)
+  return withGroups(lookUp, await ensureUser({ db, actor }, email, 'user', now), actor.groups)
 }

@@ -1,6 +1,5 @@
 import type { Executor } from '../../../db/client.ts'
 import { listQueries, type Suggestion } from '../../../db/links/lists.ts'
-import type { User } from '../../../db/links/users.ts'
 import { visitQueries } from '../../../db/links/visits.ts'
 import { decodeSegment, trimBoth } from '../../../kernel/text.ts'
 import { listSeenBy } from '../lists/lists.ts'
@@ -9,6 +8,7 @@ import { hasSlugForm, MAX_SLUG, slugsMeant } from '../links/slug.ts'
 import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
 import type { FurtherPath } from '../links/target.ts'
 import { AFTER_WORDS, wordsOf } from './words.ts'
+import type { Caller } from '../users/groups.ts'
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789-'
 const MAX_SUGGESTIONS = 5
@@ -65,15 +65,15 @@ export async function linkMeant(
   return undefined
 }
 
-/** Whether a visitor may follow a secure link: an owner or a recipient of it, or an admin. */
+/** Whether a visitor is an owner or a recipient of a secure link, also by a group, or an admin. */
 export async function mayFollow(
   db: Executor,
   { id }: Pick<KnownLink, 'id'>,
-  visitor: User | undefined,
+  visitor: Caller | undefined,
 ): Promise<boolean> {
   if (visitor === undefined) return false
   if (visitor.role === 'admin') return true
-  return (await visitQueries.mayVisit(db, { link: id, user: visitor.id })).may
+  return (await visitQueries.mayVisit(db, { link: id, users: visitor.ids })).may
 }
 
 /** What was typed into a browser's address bar: a link's name, and perhaps a path after it. */
@@ -126,7 +126,7 @@ export function encodePath(path: string): string {
 export async function suggestionsFor(
   db: Executor,
   text: string,
-  visitor: User | undefined,
+  visitor: Caller | undefined,
   now: Date,
 ): Promise<readonly Suggestion[]> {
   const dashed = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
@@ -136,7 +136,7 @@ export async function suggestionsFor(
   if (isShort && words.length === 0) return []
   return listQueries.suggestLinks(db, {
     list: listSeenBy(visitor),
-    user: visitor?.id ?? null,
+    users: visitor?.ids ?? [],
     near: isShort ? [] : neighbours(folded),
     // No slug begins with a brace.
     prefix: isShort ? '{' : folded,
