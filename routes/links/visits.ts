@@ -12,7 +12,7 @@ import { exampleOf } from '../../services/links/links/places.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { mayChange, mayRead } from '../../services/links/links/links.ts'
-import { RESERVED_SLUGS, slugsMeant, slugsNear } from '../../services/links/links/slug.ts'
+import { RESERVED_SLUGS, nameMeant, slugsNear } from '../../services/links/links/slug.ts'
 import { countVisit, type KnownLink } from '../../services/links/visits/target-cache.ts'
 import {
   MAX_LOCATION,
@@ -28,6 +28,9 @@ import { framed, shortLinks, type LinksRoutes } from './kit.ts'
 const NOINDEX = { 'x-robots-tag': 'noindex' }
 
 const REDIRECT = { 'cache-control': 'no-store', ...NOINDEX }
+
+/** Browsers and scanners ask for files, such as `favicon.ico`; nobody misses a link of that name. */
+const FILE = /\.[a-z0-9]+$/i
 
 const GONE = 'this link has ended'
 
@@ -77,14 +80,17 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   const path = readVisitPath(context.path)
   const { actor, receivedAt: now } = context
   const level = levelOf(actor)
-  const link = known ?? (path && (await linkMeant(targets, path.asked, now.getTime(), level)))
+  let identified: Promise<User | undefined> | undefined
+  const identify = () => (identified ??= visitorOf(db, actor, now, db.at(level)))
+  const search = { db, targets, now: now.getTime(), level, visitor: identify }
+  const link = known ?? (path && (await linkMeant(search, path.asked)))
   const hasEnded = link !== undefined && now.getTime() >= link.ends_at
   if (path && link && !path.previews && !link.isSecure && !hasEnded) {
     const reply = redirect(visit, link, path.more)
     if (reply !== undefined) return reply
   }
 
-  const asked = visitorOf(db, actor, now, db.at(level))
+  const asked = identify()
   // That a link has ended is known without the database.
   const visitor = await (hasEnded && !link.isSecure ? asked.catch(undefinedWhenBusy) : asked)
   if (path === undefined || link === undefined) {
@@ -200,8 +206,9 @@ function isCounted({ method }: Context) {
 async function replyUnknown(visit: Visit, asked: string, visitor?: User) {
   const { app, context, ended } = visit
   ended.unknown()
-  const [slug] = slugsMeant(asked)
-  if (slug !== undefined && context.method === 'GET') app.links.missing.count(slug)
+  const slug = nameMeant(asked)
+  const isMissed = context.method === 'GET' && !FILE.test(asked)
+  if (slug !== undefined && isMissed) app.links.missing.count(slug)
   if (wantsJson(context)) return refuseVisit(visit, notFound('link not found'), visitor)
   const db = app.links.db.at('extras')
   const found = await suggestionsFor(db, asked, visitor, context.receivedAt).catch(

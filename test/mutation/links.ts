@@ -53,8 +53,8 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a link may lead back to itself',
     path: 'services/links/links/loop.ts',
-    find: 'if (slugsMeant(visit.asked).includes(slug)) throw',
-    replace: "if (slug === '') throw",
+    find: 'if (isMeant || own.has(name)) throw',
+    replace: "if (name === '') throw",
     test: 'test/links/loops.test.ts',
   },
   {

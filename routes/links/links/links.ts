@@ -9,7 +9,7 @@ import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
 import { newForm, type View } from '../../../kernel/http/view.ts'
 import { peopleCompletions } from '../../../services/links/links/completions.ts'
 import { RESTORE_DAYS } from '../../../services/links/deleted.ts'
-import { LinkUpdate } from '../../../services/links/links/input.ts'
+import { LinkUpdate, NewSlug } from '../../../services/links/links/input.ts'
 import { healthOf } from '../../../services/links/health/health.ts'
 import { endOf, refusePastExpiry } from '../../../services/links/links/lifecycle.ts'
 import {
@@ -162,7 +162,7 @@ export async function linkView(
     mayChange: isMine,
     mayHandOver: mayHandOver(link, caller),
     people,
-    forms: { owners: empty, shares: empty, owner: empty, ...forms },
+    forms: { owners: empty, shares: empty, owner: empty, slug: newForm(NewSlug), ...forms },
   }
   return {
     async page() {
