@@ -1,6 +1,6 @@
 import { preconditionOf } from '../../kernel/http/headers.ts'
 import { renameLink } from '../../services/links/aliases/rename.ts'
-import { NewSlug, typedSlug } from '../../services/links/links/input.ts'
+import { NewSlug, NewSlugForm, readNewSlugForm } from '../../services/links/links/input.ts'
 import { signedIn, token } from './access.ts'
 import { action, Id } from './kit.ts'
 import { changeableLink, changeHeaders, linkReply, linkView } from './links/links.ts'
@@ -26,7 +26,8 @@ export const aliasEndpoints = action({
   form: {
     path: '/-/links/:id/slug',
     access: signedIn,
-    toBody: ({ body }) => ({ slug: typedSlug(body.slug) }),
+    body: NewSlugForm,
+    toBody: ({ body }) => readNewSlugForm(body),
     answer: (_call, { id }) => ({ location: `/-/links/${id}` }),
     refused: (call, state) => linkView(call, call.found, { forms: { slug: state } }),
   },

@@ -100,6 +100,10 @@ export type NewLink = Type.Static<typeof NewLink>
 /** The new slug of a link. */
 export const NewSlug = Type.Object({ slug }, { examples: [{ slug: 'handbook' }] })
 
+/** The form in which people type it. */
+export const NewSlugForm = Type.Object({ slug: field(Type.String(), 'is required') })
+export type NewSlugForm = Type.Static<typeof NewSlugForm>
+
 /** The Fault of a link without a slug. */
 export function slugMissing(): Fault {
   return badRequest(`slug ${STRING.missing}`, 'slug')
@@ -139,6 +143,11 @@ export function typedSlug(text: string): string {
 /** The link that a form asks for, by the rules of the API. */
 export function readNewLinkForm(form: NewLinkForm): NewLink {
   return validate(NewLink, { ...apiFields(form), slug: typedSlug(form.slug) || undefined })
+}
+
+/** The slug that a form asks for, by the rules of the API. */
+export function readNewSlugForm({ slug }: NewSlugForm): Type.Static<typeof NewSlug> {
+  return validate(NewSlug, { slug: typedSlug(slug) })
 }
 
 /** What a form changes of a link, by the rules of the API. */
