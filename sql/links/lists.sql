@@ -161,8 +161,8 @@ with near as (
           union all
           select n.link_id, 1
             from jsonb_array_elements_text(:near::jsonb) as given(name)
-            join links.names n on n.name = given.name) wanted
-    join links.links l on l.id = wanted.link_id
+           cross join lateral (select link_id from links.names where name = given.name offset 0) n) wanted
+   cross join lateral (select slug, visibility from links.links where id = wanted.link_id offset 0) l
    where l.visibility = 'public'
       or :list = 'every'
       or exists (select from links.link_owners o where o.user_id = :user::uuid and o.slug = l.slug)

@@ -335,7 +335,9 @@ async function listsCostNothing(t: Test, ask: Ask, id: string, what: string): Pr
 /** The hidden links have their own numbers as words, and one that all of them have. */
 async function suggestionsCostNothing(t: Test, ask: Ask, id: string, what: string): Promise<void> {
   for (const word of ['h', '77', 'none']) {
-    const args = ['visible', id, [word], word, word, [`% ${word}%`], '\u{10ffff}', new Date(), 5]
+    const patterns = [`% ${word}%`]
+    const names = [word, [word], word, word, patterns]
+    const args = ['visible', id, ...names, '\u{10ffff}', new Date(), 5]
     fewRows(t, await rowsOf(ask, listQueries.suggestLinks, args), `${what}: meant by ${word}`)
   }
 }
