@@ -12,7 +12,7 @@ import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/o
 import { STATUS } from '../../services/links/faults.ts'
 import { CreatedToken, NewToken } from '../../services/links/tokens/changes.ts'
 import { Stats } from '../../services/links/stats.ts'
-import { LinkUpdate, NewLink, NewSlug } from '../../services/links/links/input.ts'
+import { LinkUpdate, LinkRequest, NewSlug } from '../../services/links/links/input.ts'
 import {
   changeList,
   checkedList,
@@ -72,7 +72,7 @@ export function describeApi(
     operations,
     schemas: {
       Link,
-      LinkCreation: NewLink,
+      LinkCreation: LinkRequest,
       LinkUpdate,
       NewSlug,
       LinkPage: linkList.returns.schema,

@@ -22,7 +22,7 @@ import { tagCompletions } from '../../../services/links/links/completions.ts'
 import { linksFault } from '../../../services/links/faults.ts'
 import {
   EditForm,
-  NewLink,
+  LinkRequest,
   NewLinkForm,
   readEditForm,
   slugMissing,
@@ -71,7 +71,7 @@ export const linkFormEndpoints = [
 
   ...action({
     query: Type.Object({ generate: withDefault(Type.Boolean(), false) }),
-    body: NewLink,
+    body: LinkRequest,
     async act({ app: { links }, caller, query: { generate }, body, now }) {
       refusePastExpiry(body, now)
       const { slug } = body

@@ -2,7 +2,7 @@ import type { Link } from '../../../db/links/links.ts'
 import type { User } from '../../../db/links/users.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
-import type { NewLink } from './input.ts'
+import type { LinkRequest } from './input.ts'
 import { createLink, type LinkParts } from './links.ts'
 import { isSlug } from './slug.ts'
 
@@ -17,7 +17,7 @@ const MAX_TRIES = 5
 export async function createGenerated(
   parts: LinkParts & { random: RandomBytes },
   caller: User,
-  input: NewLink,
+  input: LinkRequest,
   at: Date,
 ): Promise<Link> {
   for (let left = MAX_TRIES; ; left--) {

@@ -83,19 +83,15 @@ const EXAMPLE = { url: 'https://docs.example.com/handbook', title: 'Handbook', t
 export const LinkUpdate = Type.Object(fields, { examples: [EXAMPLE] })
 export type LinkUpdate = Type.Static<typeof LinkUpdate>
 
-/** A link with its slug. */
-export const LinkCreation = Type.Object(
-  { slug, ...fields },
-  { examples: [{ slug: 'handbook', ...EXAMPLE }] },
-)
-export type LinkCreation = Type.Static<typeof LinkCreation>
-
 /** What POST takes, which may generate the slug. */
-export const NewLink = Type.Object(
+export const LinkRequest = Type.Object(
   { slug: optionalSlug, ...fields },
   { examples: [{ slug: 'handbook', ...EXAMPLE }] },
 )
-export type NewLink = Type.Static<typeof NewLink>
+export type LinkRequest = Type.Static<typeof LinkRequest>
+
+/** A new link with its slug. */
+export type LinkCreation = LinkRequest & { slug: string }
 
 /** The new slug of a link. */
 export const NewSlug = Type.Object({ slug }, { examples: [{ slug: 'handbook' }] })
@@ -141,8 +137,8 @@ export function typedSlug(text: string): string {
 }
 
 /** The link that a form asks for, by the rules of the API. */
-export function readNewLinkForm(form: NewLinkForm): NewLink {
-  return validate(NewLink, { ...apiFields(form), slug: typedSlug(form.slug) || undefined })
+export function readNewLinkForm(form: NewLinkForm): LinkRequest {
+  return validate(LinkRequest, { ...apiFields(form), slug: typedSlug(form.slug) || undefined })
 }
 
 /** The slug that a form asks for, by the rules of the API. */

@@ -3,7 +3,7 @@ import { linkQueries as q } from '../../../db/links/links.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { joinFaults } from '../../../kernel/validate.ts'
 import { linksFault } from '../faults.ts'
-import { readNewLinkForm, typedSlug, type NewLink, type NewLinkForm } from './input.ts'
+import { readNewLinkForm, typedSlug, type LinkRequest, type NewLinkForm } from './input.ts'
 import { slugsNear } from './slug.ts'
 
 /** The free slug most similar to a text; undefined if no similar slug is free. */
@@ -18,7 +18,7 @@ export async function freeSlugNear(db: Executor, text: string): Promise<string |
  * The link that the form asks for. Throws the Fault of all fields that are wrong, also when the
  * slug is only taken: people correct them at once.
  */
-export async function readNewLink(db: Executor, form: NewLinkForm): Promise<NewLink> {
+export async function readNewLink(db: Executor, form: NewLinkForm): Promise<LinkRequest> {
   try {
     return readNewLinkForm(form)
   } catch (error) {
