@@ -3,13 +3,15 @@ import { DURATION_FORM, INSTANT_FORM, readTime } from '../kernel/time.ts'
 import { validate } from '../kernel/validate.ts'
 import { oneOf, trueOrFalse } from '../kernel/variables.ts'
 import {
-  LinkCreation,
+  LinkRequest,
   LinkUpdate,
   partsOf,
   typedNumber,
   typedSlug,
+  type LinkCreation,
 } from '../services/links/links/input.ts'
 import { refusePastExpiry } from '../services/links/links/lifecycle.ts'
+import { checkSlug } from '../services/links/links/slug.ts'
 import { completeUrl } from '../services/links/links/target.ts'
 import { lines, readFields, text, UsageError, value, type Call } from './command.ts'
 
@@ -54,7 +56,8 @@ export function readNewLink(
 ): LinkCreation {
   return readFields(() => {
     const fields = fieldsOf({ ...flags, url }, now)
-    const link = validate(LinkCreation, { ...fields, slug: typedSlug(slug) })
+    const link = { ...validate(LinkRequest, fields), slug: typedSlug(slug) }
+    checkSlug(link.slug)
     refusePastExpiry(link, now)
     return link
   }, ['slug', 'url'])

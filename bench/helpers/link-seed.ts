@@ -23,6 +23,7 @@ function seed(count: number): readonly string[] {
             case when h % 10 < 7 then 'public' when h % 10 < 9 then 'private' else 'secure' end,
             false, now(), now()
        from made`,
+    'insert into links.names (name, link_id) select slug, id from links.links',
     `create temporary table people as
      select id, substr(email, 2, position('@' in email) - 2)::int as u from links.users where email ~ '^u[0-9]+@'`,
     'analyze made',

@@ -8,9 +8,13 @@ export const VISITORS = 32
 /** Makes the links `bench-0`, `bench-1`, …. */
 export function linksSeed(count: number): string {
   return `
-insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
-select 'bench-' || n, 'https://example.com/page/' || n, '', '', 'public', false, now(), now()
-  from generate_series(0, ${count - 1}) as n`
+with made as (
+  insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
+  select 'bench-' || n, 'https://example.com/page/' || n, '', '', 'public', false, now(), now()
+    from generate_series(0, ${count - 1}) as n
+  returning slug, id
+)
+insert into links.names (name, link_id) select slug, id from made`
 }
 
 /** What a round of visits asks for. */

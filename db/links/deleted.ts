@@ -3,7 +3,7 @@ import { Timestamp, Uuid, exec, many, optional, sqlFile } from '../sql-file.ts'
 import { Link } from './links.ts'
 import { move } from './members.ts'
 
-const { slug, url, title, visibility, append_path, tags } = Link.properties
+const { slug, url, title, visibility, append_path, tags, aliases } = Link.properties
 
 /** A deleted link that can be restored. */
 export const DeletedLink = Type.Object({
@@ -21,7 +21,7 @@ export type DeletedLink = Type.Static<typeof DeletedLink>
 /** What restoring a link needs of it, and whether the caller was its owner. */
 const LockedLink = Type.Object({
   deletion: Type.Integer(),
-  ...{ slug, url, title, visibility, append_path, tags },
+  ...{ slug, url, title, visibility, append_path, tags, aliases },
   is_owner: Type.Boolean(),
 })
 

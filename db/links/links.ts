@@ -20,7 +20,7 @@ export const Lifecycle = Type.Object({
 })
 export type Lifecycle = Type.Static<typeof Lifecycle>
 
-/** links.md section 2, Link, with added fields: those of `visibility` to `archived`. */
+/** links.md section 2, Link, with added fields: those of `visibility` to `aliases`. */
 export const Link = Type.Object({
   id: Uuid,
   slug: Type.String(),
@@ -34,6 +34,9 @@ export const Link = Type.Object({
     description: 'Whether further path segments of a visit are appended to the url.',
   }),
   ...Lifecycle.properties,
+  aliases: Type.Array(Type.String(), {
+    description: 'Further names that lead where the slug does',
+  }),
   created_at: Timestamp,
   updated_at: Timestamp,
 })
@@ -68,7 +71,7 @@ export const linkQueries = sqlFile('sql/links/links.sql', {
   listTakenSlugs: many(Slug, { slugs: 'jsonb', limit: 'int8' }),
   countLinks: one(Type.Object({ count: Type.Integer() }), { most: 'int8' }),
   lockLink: optional(Slug, { id: 'uuid' }),
-  addLink: optional(Type.Pick(Link, ['id']), { slug: 'text', ...fields }),
+  addLink: optional(Type.Pick(Link, ['id']), { slug: 'text', names: 'jsonb', ...fields }),
   updateLink: exec({ id: 'uuid', ...fields }),
   writeWords: exec({ links: 'jsonb' }),
   lockLoops: exec({}),

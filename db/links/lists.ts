@@ -14,7 +14,7 @@ export type ListOrder = Type.Static<typeof ListOrder>
  * address of its primary owner, and its clicks.
  */
 export const ListedLink = Type.Object({
-  ...Type.Omit(Link, ['owners', 'append_path']).properties,
+  ...Type.Omit(Link, ['owners', 'append_path', 'aliases']).properties,
   place: Type.Integer(),
   owner: Type.String(),
   is_primary: Type.Boolean(),
@@ -59,6 +59,7 @@ export const listQueries = sqlFile('sql/links/lists.sql', {
   writeTexts: exec({ slugs: 'jsonb' }),
   suggestLinks: many(Suggestion, {
     ...list,
+    folded: 'text',
     near: 'jsonb',
     prefix: 'text',
     word: 'text',

@@ -23,6 +23,10 @@ export const transferQueries = sqlFile('sql/links/transfer.sql', {
     at: 'timestamptz',
     limit: 'int8',
   }),
+  addImportedAliases: many(Type.Object({ slug: Type.String(), alias: Type.String() }), {
+    links: 'jsonb',
+    limit: 'int8',
+  }),
   countHiddenLinks: one(Type.Object({ links: Type.Integer() }), {}),
   listLinksToExport: many(ExportedLink, { after: 'text', public_only: 'bool', limit: 'int8' }),
 })

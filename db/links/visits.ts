@@ -20,12 +20,20 @@ export const UsedLink = Type.Object({
 })
 export type UsedLink = Type.Static<typeof UsedLink>
 
+/** A link by one of its names, which is the name that was asked for but for dashes. */
+const NamedTarget = Type.Object({
+  asked: Type.String(),
+  name: Type.String(),
+  ...Target.properties,
+})
+export type NamedTarget = Type.Static<typeof NamedTarget>
+
 /** Who followed a link: a person, a program, or somebody who looked where it leads (`/slug+`). */
 export const ClickKind = Type.Enum(['human', 'bot', 'preview'])
 export type ClickKind = Type.Static<typeof ClickKind>
 
 export const visitQueries = sqlFile('sql/links/visits.sql', {
-  findTargets: many(Target, { slugs: 'jsonb', limit: 'int8' }),
+  findTargets: many(NamedTarget, { names: 'jsonb', namesakes: 'int8', limit: 'int8' }),
   listMostUsed: many(UsedLink, { rank: 'int8', slug: 'text', limit: 'int8' }),
   mayVisit: one(Type.Object({ may: Type.Boolean() }), { link: 'uuid', users: 'uuid[]' }),
   saveClicks: exec({ writer: 'uuid', batch: 'int8', at: 'timestamptz', clicks: 'jsonb' }),

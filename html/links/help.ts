@@ -84,7 +84,7 @@ function placeholders(keyword: string): Html {
 }
 
 function visits(): Html {
-  const ignored = html`Upper case, <code>_</code> for <code>-</code> and a full stop at the end`
+  const ignored = html`Upper case, dashes, dots and <code>_</code>`
   const content = html`<p>
       Everybody who is signed in sees <strong>public</strong> links. Only their owners and the
       people they are shared with see <strong>private</strong> links, but everybody who knows the
@@ -93,7 +93,8 @@ function visits(): Html {
     </p>
     <p>
       With a <code>+</code> after the name, such as <code>docs+</code>, you see where a link leads
-      without following it, and may try what its placeholders become. ${ignored} do not matter.
+      without following it, and may try what its placeholders become. ${ignored} do not matter,
+      unless another link has exactly that name.
     </p>`
   return section('help-visits', 'Who finds and follows a link', content)
 }

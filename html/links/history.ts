@@ -62,6 +62,7 @@ const ACTIONS: Readonly<Record<string, Sentence>> = {
   'checks on': () => 'had the address checked again',
   'checks off': () => 'left the address out of the checks',
   edited: (detail) => editedText(detail),
+  renamed: ({ slug }) => html`renamed the link from ${value(slug?.[0])} to ${value(slug?.[1])}`,
   'version restored': (detail) => html`restored an earlier version: ${editedText(detail)}`,
 }
 
@@ -83,7 +84,13 @@ function edit(name: string, [before, after]: readonly unknown[]): Html {
       if (after === null) return html`removed the limit of visits`
       return html`set the limit of visits to ${value(after)}`
     case 'tags':
-      return tagEdit(before as readonly string[], after as readonly string[])
+      return listEdit(['tag', 'tags'], before as readonly string[], after as readonly string[])
+    case 'aliases':
+      return listEdit(
+        ['further name', 'further names'],
+        before as readonly string[],
+        after as readonly string[],
+      )
     case 'description':
       if (after === '') return html`removed the description`
       return html`${before === '' ? 'added' : 'changed'} the description`
@@ -96,13 +103,16 @@ function edit(name: string, [before, after]: readonly unknown[]): Html {
   }
 }
 
-function tagEdit(before: readonly string[], after: readonly string[]): Html {
-  const added = after.filter((tag) => !before.includes(tag))
-  const removed = before.filter((tag) => !after.includes(tag))
-  const changed = Object.entries({ added, removed }).filter(([, tags]) => tags.length > 0)
-  const parts = changed.map(([verb, tags]) => {
-    const noun = tags.length === 1 ? 'tag' : 'tags'
-    return html`${verb} the ${noun} ${value(tags.join(', '))}`
+function listEdit(
+  [one, many]: readonly [one: string, many: string],
+  before: readonly string[],
+  after: readonly string[],
+): Html {
+  const added = after.filter((item) => !before.includes(item))
+  const removed = before.filter((item) => !after.includes(item))
+  const changed = Object.entries({ added, removed }).filter(([, items]) => items.length > 0)
+  const parts = changed.map(([verb, items]) => {
+    return html`${verb} the ${items.length === 1 ? one : many} ${value(items.join(', '))}`
   })
   return html`${joined(parts)}`
 }
@@ -127,7 +137,7 @@ export type FieldTexts = Readonly<Record<string, string>>
 
 export function textsOf(link: FormLink): FieldTexts {
   const { url, title, description, tags, visibility, append_path } = link
-  const { expires_at, max_visits, archived } = link
+  const { expires_at, max_visits, archived, aliases } = link
   return {
     url,
     title,
@@ -139,6 +149,7 @@ export function textsOf(link: FormLink): FieldTexts {
     expires_at: expires_at?.toISOString().replace(/(:00)?(\.000)?Z$/, '') ?? '',
     max_visits: String(max_visits ?? ''),
     archived: String(archived),
+    aliases: aliases.join(', '),
   }
 }
 
@@ -152,6 +163,7 @@ const FIELDS = [
   ['expires_at', 'Ends (UTC)'],
   ['max_visits', 'Limit of visits'],
   ['archived', 'Archived'],
+  ['aliases', 'Further names'],
 ] as const
 
 /** Two versions of a link side by side, where they differ; undefined where they don't. */

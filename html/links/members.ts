@@ -4,16 +4,17 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, renewedBy, submit, VERBATIM } from '../form.ts'
 import { breakable, disclosed, section, timeTag } from '../parts.ts'
+import { namesSection } from './aliases.ts'
 import { historySection, type HistoryView } from './history.ts'
 
-/** Who has a link, and what was done to it. */
+/** Who has a link, its names, and what was done to it. */
 export interface MembersView {
   link: LinkAccess
   shares: readonly Share[]
   history: HistoryView
   mayChange: boolean
   mayHandOver: boolean
-  forms: Readonly<Record<MemberKind | 'owner', FormState>>
+  forms: Readonly<Record<MemberKind | 'owner' | 'slug', FormState>>
   /** E-mail addresses that the forms offer. */
   people: readonly string[]
   /** The same with groups, where groups may be members. */
@@ -53,6 +54,7 @@ export function linkMembers(view: MembersView): Html {
     <p class="${done !== undefined && 'saved'}" role="status">${done}</p>
     <div class="cards">
       ${memberList(view, 'owners', ownerItems)} ${memberList(view, 'shares', shareItems)}
+      ${namesSection({ ...view, form: view.forms.slug })}
     </div>
     ${historySection(view.history)}
   </div>`

@@ -12,7 +12,7 @@ import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/o
 import { STATUS } from '../../services/links/faults.ts'
 import { CreatedToken, NewToken } from '../../services/links/tokens/changes.ts'
 import { Stats } from '../../services/links/stats.ts'
-import { LinkCreation, LinkUpdate } from '../../services/links/links/input.ts'
+import { LinkUpdate, LinkRequest, NewSlug } from '../../services/links/links/input.ts'
 import {
   changeList,
   checkedList,
@@ -72,8 +72,9 @@ export function describeApi(
     operations,
     schemas: {
       Link,
-      LinkCreation,
+      LinkCreation: LinkRequest,
       LinkUpdate,
+      NewSlug,
       LinkPage: linkList.returns.schema,
       Change,
       ChangePage: changeList.returns.schema,

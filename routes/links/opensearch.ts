@@ -55,7 +55,9 @@ async function go({ app, query, now, context }: SearchCall) {
   const short = shortLinks(app)
   const typed = readSearchTerms(query.q, short.base)
   if (typed.name === '') return redirect('/-/')
-  const { terms, isLink } = await termsOfLink(targets, typed, short, now.getTime())
+  const visitor = () => userAt(app, context)
+  const search = { db, targets, now: now.getTime(), level: 'trusted', visitor } as const
+  const { terms, isLink } = await termsOfLink(search, typed, short)
   if (isLink) {
     const location = `/${encodePath(terms.name + terms.rest)}`
     if (location.length > MAX_LOCATION) throw LOCATION_TOO_LONG

@@ -8,6 +8,7 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { admin, anybody, guest, signedIn, token } from './access.ts'
+import { aliasEndpoints } from './aliases.ts'
 import { auditEndpoints } from './audit.ts'
 import { adminLinkEndpoints } from './bulk.ts'
 import { deletedEndpoints } from './deleted.ts'
@@ -69,6 +70,7 @@ const ENDPOINTS = [
   ...linkEndpoints,
   ...linkFormEndpoints,
   ...qrEndpoints,
+  ...aliasEndpoints,
   ...historyEndpoints,
   ...deletedEndpoints,
   ...healthEndpoints,

@@ -10,7 +10,7 @@ import { exampleOf } from '../../services/links/links/places.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { mayChange, mayRead } from '../../services/links/links/links.ts'
-import { RESERVED_SLUGS, slugsMeant, slugsNear } from '../../services/links/links/slug.ts'
+import { RESERVED_SLUGS, nameMeant, slugsNear } from '../../services/links/links/slug.ts'
 import { countVisit, hasEnded, type KnownLink } from '../../services/links/visits/target-cache.ts'
 import {
   MAX_LOCATION,
@@ -32,6 +32,9 @@ import type { Caller } from '../../services/links/users/groups.ts'
 const NOINDEX = { 'x-robots-tag': 'noindex' }
 
 const REDIRECT = { 'cache-control': 'no-store', ...NOINDEX }
+
+/** Browsers and scanners ask for files, such as `favicon.ico`; nobody misses a link of that name. */
+const FILE = /\.[a-z0-9]+$/i
 
 const GONE = 'this link has ended'
 
@@ -81,14 +84,17 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   const path = readVisitPath(context.path)
   const { actor, receivedAt: now } = context
   const level = levelOf(actor)
-  const link = known ?? (path && (await linkMeant(targets, path.asked, now.getTime(), level)))
+  let identified: Promise<Caller | undefined> | undefined
+  const identify = () => (identified ??= visitorOf(db, actor, now, db.at(level)))
+  const search = { db, targets, now: now.getTime(), level, visitor: identify }
+  const link = known ?? (path && (await linkMeant(search, path.asked)))
   const isOver = link !== undefined && hasEnded(link, now.getTime())
   if (path && link && !path.previews && !link.isSecure && !isOver) {
     const reply = redirect(visit, link, path.more)
     if (reply !== undefined) return reply
   }
 
-  const asked = visitorOf(db, actor, now, db.at(level))
+  const asked = identify()
   // That a link has ended is known without the database.
   const visitor = await (isOver && !link.isSecure ? asked.catch(undefinedWhenBusy) : asked)
   if (path === undefined || link === undefined) {
@@ -199,8 +205,9 @@ function isCounted({ method }: Context) {
 async function replyUnknown(visit: Visit, asked: string, visitor?: Caller) {
   const { app, context, ended } = visit
   ended.unknown()
-  const [slug] = slugsMeant(asked)
-  if (slug !== undefined && context.method === 'GET') app.links.missing.count(slug)
+  const slug = nameMeant(asked)
+  const isMissed = context.method === 'GET' && !FILE.test(asked)
+  if (slug !== undefined && isMissed) app.links.missing.count(slug)
   if (wantsJson(context)) return refuseVisit(visit, notFound('link not found'), visitor)
   const db = app.links.db.at('extras')
   const found = await suggestionsFor(db, asked, visitor, context.receivedAt).catch(

@@ -1,16 +1,17 @@
 import type { Database } from '../../db/client.ts'
 import { deletedQueries as q } from '../../db/links/deleted.ts'
 import { historyQueries } from '../../db/links/history.ts'
-import { linkQueries, type Link } from '../../db/links/links.ts'
+import type { Link } from '../../db/links/links.ts'
 import { listQueries } from '../../db/links/lists.ts'
 import { forbidden, notFound } from '../../kernel/fault.ts'
 import { noteChange, type ChangeTools } from '../audit.ts'
 import { linkAfter, type LinkParts } from './links/links.ts'
 import { refuseLoop } from './links/loop.ts'
-import { slugTaken } from './links/new.ts'
+import { conflictOf } from './links/new.ts'
 import { countTags, writeHiddenTags } from './tags.ts'
 import { writeWords } from './visits/words.ts'
 import type { Caller } from './users/groups.ts'
+import { announce, forgetLinks } from './aliases/names.ts'
 
 /** How long a deleted link can be restored. */
 export const RESTORE_DAYS = 30
@@ -26,7 +27,7 @@ export function listDeletedLinks(
 
 /**
  * Puts a deleted link back with its owners, shares, tags, history and clicks. Throws 404, then 403,
- * and 409 when another link has its slug by now. Its url may lead back to itself by now.
+ * and 409 when another link has one of its names by now. Its url may lead back to itself by now.
  */
 export async function restoreLink(
   { actor, ...parts }: LinkParts & ChangeTools,
@@ -42,18 +43,18 @@ export async function restoreLink(
     }
     const { slug, deletion } = link
     await refuseLoop(tx, parts.ownHosts, caller, link)
-    if ((await q.restoreLink(tx, { deletion })) === undefined) throw slugTaken()
+    if ((await q.restoreLink(tx, { deletion })) === undefined) throw await conflictOf(tx, slug)
     await writeHiddenTags(tx, [slug])
     await writeWords(tx, [link])
     await listQueries.writeTexts(tx, { slugs: [slug] })
     await countTags(tx, [], [link])
     const change = { action: 'restored', detail: {} }
     await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, ...change })
-    await linkQueries.announceLinks(tx, { slugs: [slug] })
+    await announce(tx, link)
     const note = { service: 'links', action: 'link restore', subject: slug } as const
     await noteChange(tx, actor, note)
     return linkAfter(tx, id)
   })
-  parts.forget(restored.slug)
+  forgetLinks(parts, restored)
   return restored
 }

@@ -34,10 +34,11 @@ export async function versionAfter(
   const values = Object.fromEntries(later.map(({ name, value }) => [name, value]))
   const { expires_at } = link
   const now = { ...link, expires_at: expires_at === null ? null : expires_at.toISOString() }
-  return { change, fields: validate(LinkUpdate, { ...now, ...values }) }
+  // Names stay: people may use the present ones, and others may have the former ones.
+  return { change, fields: validate(LinkUpdate, { ...now, ...values, aliases: link.aliases }) }
 }
 
-/** Writes a link's fields as they were after a change. Owners and shares stay. */
+/** Writes a link's fields as they were after a change. Owners, shares and names stay. */
 export function restoreVersion(
   parts: LinkParts,
   caller: Caller,

@@ -14,7 +14,7 @@ import {
   type ToolResult,
 } from '../../kernel/mcp/server.ts'
 import { field, refuseUnknown, validate, withDefault } from '../../kernel/validate.ts'
-import { LinkCreation } from './links/input.ts'
+import { LinkRequest, NewSlug } from './links/input.ts'
 import { endOf } from './links/lifecycle.ts'
 import { createLink } from './links/links.ts'
 import { MAX_LOCATION, targetOf } from './links/target.ts'
@@ -167,7 +167,10 @@ function resolveTool({ links, short }: ToolParts, bearer: Bearer & Caller): Tool
       const [, further = '', query = ''] = /^\/*([^?]*)\??(.*)$/s.exec(path) ?? []
       const visit = readVisitPath(`/${encodePath(further === '' ? slug : `${slug}/${further}`)}`)
       if (visit === undefined) throw badRequest('path must have no . or .. as a segment', 'path')
-      const link = await linkMeant(links.targets, visit.asked, now.getTime(), 'trusted')
+      const { db, targets } = links
+      const visitor = () => Promise.resolve(bearer)
+      const lookUp = { db, targets, now: now.getTime(), level: 'trusted', visitor } as const
+      const link = await linkMeant(lookUp, visit.asked)
       if (link === undefined) throw await unknownName(links, visit.asked, bearer, now)
       if (link.isSecure && !(await mayFollow(links.db, link, bearer))) {
         throw forbidden(`the link “${link.slug}” is secure, and you may not follow it`)
@@ -188,7 +191,8 @@ async function unknownName(links: Links, name: string, bearer: Caller, now: Date
   return notFound(`no link has this name${names === '' ? '' : `; similar names: ${names}`}`)
 }
 
-const { slug, url, title, description, tags, visibility } = LinkCreation.properties
+const { slug } = NewSlug.properties
+const { url, title, description, tags, visibility } = LinkRequest.properties
 
 const CreateInput = Type.Object(
   { slug, url, title, description, tags, visibility },

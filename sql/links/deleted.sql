@@ -1,9 +1,10 @@
 -- name: moveLink
 -- Deletes a link and keeps its rows to be restored, with the newest :changes of its changes. The counters of its tags stay.
 with kept as (
-  insert into links.deleted_links (id, slug, deleted_at, deleted_by, link, shares, tags, changes, clicks,
-                                   sources)
+  insert into links.deleted_links (id, slug, deleted_at, deleted_by, link, aliases, shares, tags, changes,
+                                   clicks, sources)
   select l.id, l.slug, :at, :actor, to_jsonb(l),
+         (select coalesce(jsonb_agg(n.name), '[]') from links.names n where n.link_id = l.id and n.name <> l.slug),
          (select coalesce(jsonb_agg(to_jsonb(s)), '[]') from links.link_shares s where s.slug = l.slug),
          (select coalesce(jsonb_agg(t.tag), '[]') from links.link_tags t where t.slug = l.slug),
          (select coalesce(jsonb_agg(to_jsonb(c)), '[]')
@@ -25,18 +26,27 @@ delete from links.links
 -- name: lockDeletedLink
 -- Locks a deleted link until the transaction ends. Empty when none has this id.
 select d.deletion, d.slug, d.link ->> 'url' as url, (d.link ->> 'append_path')::boolean as append_path,
-       d.link ->> 'visibility' as visibility, d.tags, d.link ->> 'title' as title,
+       d.link ->> 'visibility' as visibility, d.tags, d.link ->> 'title' as title, d.aliases,
        exists (select from links.deleted_owners o where o.user_id = any(:users::uuid[]) and o.deletion = d.deletion) as is_owner
   from links.deleted_links d
  where d.id = :id
    for update;
 
 -- name: restoreLink
--- Puts a deleted link back, with all of its rows. Empty when another link has its slug.
+-- Puts a deleted link back, with all of its rows. Empty when another link has its slug or one of its aliases; then the
+-- transaction must be undone, as in addLink.
 with deleted as (
-  select deletion, link, shares, tags, changes, clicks, sources
+  select deletion, link, jsonb_build_array(slug) || aliases as names, shares, tags, changes, clicks, sources
     from links.deleted_links
    where deletion = :deletion
+), named as (
+  insert into links.names (name, link_id)
+  select name, (d.link ->> 'id')::uuid
+    from deleted d
+   cross join lateral jsonb_array_elements_text(d.names) as name
+   order by name collate "C"
+  on conflict (name) do nothing
+  returning name
 ), restored as (
   insert into links.links (slug, id, url, title, description, visibility, append_path, expires_at, max_visits, archived,
                            is_checked, created_at, updated_at, clicks, clicked_at)
@@ -44,7 +54,7 @@ with deleted as (
          l.is_checked, l.created_at, l.updated_at, l.clicks, l.clicked_at
     from deleted d
    cross join lateral jsonb_populate_record(null::links.links, d.link) l
-  on conflict (slug) do nothing
+   where (select count(*) from named) = jsonb_array_length(d.names)
   returning slug, visibility
 ), owned as (
   insert into links.link_owners (user_id, slug, is_primary)

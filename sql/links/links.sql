@@ -7,18 +7,18 @@ select l.*, (select c.clicks from links.links c where c.slug = l.slug) as clicks
  where l.id = :id;
 
 -- name: findLinkBySlug
--- Like findLink, by slug. Empty when no link has this slug.
+-- Like findLink, by slug or alias. Empty when no link has this name.
 select l.*, (select c.clicks from links.links c where c.slug = l.slug) as clicks,
        exists (select from links.link_owners o where o.user_id = any(:users::uuid[]) and o.slug = l.slug) as is_owner,
        exists (select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = l.slug) as is_recipient
   from links.shown_links l
- where l.slug = :slug;
+ where l.id = (select n.link_id from links.names n where n.name = :slug);
 
 -- name: listTakenSlugs
--- Those of the JSON array :slugs that links have.
-select slug
-  from links.links
- where slug in (select jsonb_array_elements_text(:slugs::jsonb))
+-- Those of the JSON array :slugs that are slugs or aliases of links.
+select name as slug
+  from links.names
+ where name in (select jsonb_array_elements_text(:slugs::jsonb))
  limit :limit;
 
 -- name: countLinks
@@ -34,11 +34,26 @@ select slug
    for update;
 
 -- name: addLink
--- Empty when the slug is taken.
-insert into links.links (slug, url, title, description, visibility, append_path, expires_at, max_visits, archived,
+-- Adds a link with the names of the JSON array :names: its slug and its aliases. Empty when another link has one of them;
+-- then the transaction must be undone, because it has the others. Names are locked in their order, so that two writers
+-- don't deadlock.
+with new as materialized (
+  select gen_random_uuid() as id
+), named as (
+  insert into links.names (name, link_id)
+  select given.name, new.id
+    from new
+   cross join jsonb_array_elements_text(:names::jsonb) as given(name)
+   order by given.name collate "C"
+  on conflict (name) do nothing
+  returning name
+)
+insert into links.links (slug, id, url, title, description, visibility, append_path, expires_at, max_visits, archived,
                          created_at, updated_at)
-values (:slug, :url, :title, :description, :visibility, :append_path, :expires_at, :max_visits, :archived, :at, :at)
-on conflict (slug) do nothing
+select :slug, id, :url, :title, :description, :visibility, :append_path::boolean, :expires_at::timestamptz,
+       :max_visits::bigint, :archived::boolean, :at::timestamptz, :at::timestamptz
+  from new
+ where (select count(*) from named) = jsonb_array_length(:names::jsonb)
 returning id;
 
 -- name: updateLink
@@ -69,6 +84,6 @@ on conflict (slug, word) do update set is_public = excluded.is_public;
 select pg_advisory_xact_lock(7203002);
 
 -- name: announceLinks
--- Tells every instance, when the transaction commits, that the slugs in the JSON array :slugs changed.
+-- Tells every instance, when the transaction commits, that the names in the JSON array :slugs changed.
 select pg_notify('links_changed', slug)
   from jsonb_array_elements_text(:slugs::jsonb) as slug;

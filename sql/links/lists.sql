@@ -126,7 +126,7 @@ select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as de
 -- Brings links.link_texts up to date with the links in the JSON array :slugs, their tags, owners and shares. In the
 -- collation of slugs only ASCII would get small letters.
 insert into links.link_texts (slug, text, tags, readers)
-select l.slug, lower(concat_ws(' ', l.slug, l.title, l.url, l.description, t.words, o.names) collate "default"),
+select l.slug, lower(concat_ws(' ', l.slug, a.names, l.title, l.url, l.description, t.words, o.names) collate "default"),
        coalesce(t.tags, '{}'),
        array(select m.user_id from links.link_owners m where m.slug = l.slug
              union
@@ -134,6 +134,8 @@ select l.slug, lower(concat_ws(' ', l.slug, l.title, l.url, l.description, t.wor
              union
              select links.everybody() where l.visibility = 'public')
   from links.links l
+ cross join lateral (
+        select string_agg(name, ' ') as names from links.names where link_id = l.id and name <> l.slug) a
  cross join lateral (
         select string_agg(tag, ' ') as words, array_agg(tag::text order by tag) as tags
           from links.link_tags where slug = l.slug) t
@@ -147,15 +149,21 @@ on conflict (slug) do update
    set text = excluded.text, tags = excluded.tags, readers = excluded.readers;
 
 -- name: suggestLinks
--- Links of a list (`visible` or `every`) whose slug is in the JSON array :near, then those whose slug begins with
--- :prefix, then those whose words, each after a space, match all of the JSON array :patterns. Only the first 200 links
--- with a word that begins with :word are read for that, and the first 1,000 of the user's own links. Links that the
--- user (null: nobody) may not see are not read and take no place. Links whose visits have ended at :now are left out.
--- :last sorts after all characters of words.
+-- Links of a list (`visible` or `every`) with a name that is :folded but for dashes, then those with a name in the JSON
+-- array :near, then those whose slug begins with :prefix, then those whose words, each after a space, match all of the
+-- JSON array :patterns. Only the first 200 links with a word that begins with :word are read for that, and the first
+-- 1,000 of the user's own links. Links that the user (null: nobody) may not see are not read and take no place. Links
+-- whose visits have ended at :now are left out. :last sorts after all characters of words.
 with near as (
-  select l.slug, 1 as rank
-    from jsonb_array_elements_text(:near::jsonb) as wanted(slug)
-    join links.links l on l.slug = wanted.slug
+  select l.slug, wanted.rank
+    from (select n.link_id, 0 as rank
+            from links.names n
+           where replace(n.name, '-', '') = :folded
+          union all
+          select n.link_id, 1
+            from jsonb_array_elements_text(:near::jsonb) as given(name)
+           cross join lateral (select link_id from links.names where name = given.name offset 0) n) wanted
+   cross join lateral (select slug, visibility from links.links where id = wanted.link_id offset 0) l
    where l.visibility = 'public'
       or :list = 'every'
       or exists (select from links.link_owners o where o.user_id = any(:users::uuid[]) and o.slug = l.slug)

@@ -19,7 +19,7 @@ delete from links.missing_slugs
 select m.slug, sum(m.visits)::bigint as visits, to_char(max(m.day), 'YYYY-MM-DD') as last_day
   from links.missing_slugs m
  where m.day >= :since::text::date
-   and not exists (select from links.links l where l.slug = m.slug)
+   and not exists (select from links.names n where n.name = m.slug)
  group by m.slug
  order by visits desc, m.slug
  limit :limit;

@@ -8,19 +8,25 @@ select l.*
 -- name: addImportedLinks
 -- Creates the links of a JSON array, sorted by slug, with their owners, recipients and tags, and records in the history
 -- that `actor` imported them. Gives the slugs that were created; links whose slug is taken are left out.
-with wanted as (
-  select slug, url, title, description, visibility, append_path, expires_at, max_visits, archived, created_at, updated_at,
+with wanted as materialized (
+  select gen_random_uuid() as id, slug, url, title, description, visibility, append_path, expires_at, max_visits, archived, created_at, updated_at,
          tags, owners, recipients
     from jsonb_to_recordset(:links::jsonb)
          as w(slug text, url text, title text, description text, visibility text, append_path boolean,
               expires_at timestamptz, max_visits bigint, archived boolean, created_at timestamptz, updated_at timestamptz, tags jsonb, owners jsonb, recipients jsonb)
-), added as (
-  insert into links.links (slug, url, title, description, visibility, append_path, expires_at, max_visits, archived,
-                           created_at, updated_at)
-  select slug, url, title, description, visibility, append_path, expires_at, max_visits, archived, created_at, updated_at
+), named as (
+  insert into links.names (name, link_id)
+  select slug, id
     from wanted
    order by slug collate "C"
-  on conflict (slug) do nothing
+  on conflict (name) do nothing
+  returning link_id
+), added as (
+  insert into links.links (slug, id, url, title, description, visibility, append_path, expires_at, max_visits, archived,
+                           created_at, updated_at)
+  select slug, id, url, title, description, visibility, append_path, expires_at, max_visits, archived, created_at, updated_at
+    from wanted
+   where id in (select link_id from named)
   returning slug, id, url, visibility
 ), owned as (
   insert into links.link_owners (slug, user_id, is_primary)
@@ -47,6 +53,29 @@ with wanted as (
 )
 select slug
   from added
+ limit :limit;
+
+-- name: addImportedAliases
+-- Gives links the aliases of the JSON array :links, each with `slug` and `aliases`. Gives those that other links have.
+with wanted as (
+  select distinct on (alias) l.id, g.slug, alias
+    from jsonb_to_recordset(:links::jsonb) as g(slug text, aliases jsonb)
+   cross join lateral jsonb_array_elements_text(g.aliases) as alias
+    join links.links l on l.slug = g.slug
+   order by alias, g.slug
+), added as (
+  insert into links.names (name, link_id)
+  select alias, id
+    from wanted
+   order by alias collate "C"
+  on conflict (name) do nothing
+  returning name, link_id
+)
+select g.slug, alias
+  from jsonb_to_recordset(:links::jsonb) as g(slug text, aliases jsonb)
+ cross join lateral jsonb_array_elements_text(g.aliases) as alias
+  join links.links l on l.slug = g.slug
+ where not exists (select from added a where a.name = alias and a.link_id = l.id)
  limit :limit;
 
 -- name: countHiddenLinks

@@ -1,14 +1,22 @@
 -- name: findTargets
--- What visits need of the links whose slugs are in the JSON array :slugs. Visits end at `ends_at`, in milliseconds since
--- 1970, and after `visits_left` more of them; null: never.
-select id, slug, url, visibility, append_path,
+-- What visits need of the links that the names in the JSON array :names stand for: the one that has the name, and at most
+-- :namesakes with a name that differs in dashes only. Visits end at `ends_at`, in milliseconds since 1970, and after
+-- `visits_left` more of them; null: never.
+select asked.name as asked, n.name, l.id, l.slug, l.url, l.visibility, l.append_path,
        case
-         when archived or clicks >= max_visits then '-infinity'
-         else extract(epoch from expires_at)::float8 * 1000
+         when l.archived or l.clicks >= l.max_visits then '-infinity'
+         else extract(epoch from l.expires_at)::float8 * 1000
        end as ends_at,
-       (max_visits - clicks)::float8 as visits_left
-  from links.links
- where slug = any(array(select jsonb_array_elements_text(:slugs::jsonb)))
+       (l.max_visits - l.clicks)::float8 as visits_left
+  from jsonb_array_elements_text(:names::jsonb) as asked(name)
+ cross join lateral (
+        select name, link_id from links.names where name = asked.name
+        union
+        (select name, link_id
+           from links.names
+          where replace(name, '-', '') = replace(asked.name, '-', '')
+          limit :namesakes)) n
+ cross join lateral (select * from links.links where id = n.link_id offset 0) l
  limit :limit;
 
 -- name: listMostUsed
@@ -68,7 +76,7 @@ with fresh as (
      and exists (select from fresh)
   returning case
               when l.clicks >= l.max_visits and l.clicks - c.clicks < l.max_visits
-              then pg_notify('links_changed', l.slug)::text
+              then (select count(pg_notify('links_changed', n.name)) from links.names n where n.link_id = l.id)
             end
 )
 insert into links.clicks (link_id, day, kind, clicks)

@@ -34,7 +34,7 @@ returns bigint
 language sql immutable parallel safe
 return (extract(epoch from timestamptz '2100-01-01 00:00:00+00' - at) * 1000)::bigint;
 
--- A slug never changes: other tables refer to it, and lists are ordered by it.
+-- The slug is the name of a link; other tables refer to it and follow a rename, and lists are ordered by it.
 create table links.links (
   slug        text collate "C" primary key check (length(slug) between 2 and 64),
   id          uuid             not null default gen_random_uuid(),
@@ -69,10 +69,20 @@ create index links_hidden_by_changed on links.links (links.newest_first(updated_
 -- For admins: links that nobody has used for long. A link that was never visited counts from its creation.
 create index links_by_use on links.links (coalesce(clicked_at, created_at), slug);
 
+-- All names under which links are visited: each link's slug, and its aliases. The key decides who of two gets a name. A
+-- link's names come before the link, so its reference is looked at when the transaction commits.
+create table links.names (
+  name    text collate "C" primary key check (length(name) between 2 and 64),
+  link_id uuid             not null references links.links (id) on delete cascade deferrable initially deferred
+);
+create index names_by_link on links.names (link_id);
+-- Dashes don't matter to a visit whose name no link has.
+create index names_folded on links.names (replace(name, '-', ''));
+
 -- The primary owner of a link, who can't be removed, and its co-owners.
 create table links.link_owners (
   user_id    uuid             not null references links.users (id),
-  slug       text collate "C" not null references links.links (slug) on delete cascade,
+  slug       text collate "C" not null references links.links (slug) on delete cascade on update cascade,
   is_primary boolean          not null,
   primary key (user_id, slug)
 );
@@ -82,7 +92,7 @@ create unique index link_owners_primary on links.link_owners (slug) where is_pri
 -- Users who may read a link that they don't own.
 create table links.link_shares (
   user_id    uuid             not null references links.users (id),
-  slug       text collate "C" not null references links.links (slug) on delete cascade,
+  slug       text collate "C" not null references links.links (slug) on delete cascade on update cascade,
   shared_by  text             not null, -- e-mail address
   created_at timestamptz(3)   not null,
   primary key (user_id, slug)
@@ -90,7 +100,7 @@ create table links.link_shares (
 create index link_shares_by_link on links.link_shares (slug);
 
 create table links.link_tags (
-  slug      text collate "C" not null references links.links (slug) on delete cascade,
+  slug      text collate "C" not null references links.links (slug) on delete cascade on update cascade,
   tag       text collate "C" not null check (length(tag) between 1 and 50),
   is_public boolean          not null, -- copied from the link, so that a list by tag reads visible links only
   primary key (slug, tag)
@@ -104,7 +114,7 @@ create table links.hidden_tags (
   tag     text collate "C" not null,
   slug    text collate "C" not null,
   primary key (user_id, tag, slug),
-  foreign key (slug, tag) references links.link_tags (slug, tag) on delete cascade
+  foreign key (slug, tag) references links.link_tags (slug, tag) on delete cascade on update cascade
 );
 create index hidden_tags_by_link on links.hidden_tags (slug, tag);
 
@@ -117,11 +127,11 @@ create table links.tags (
 -- Lists of visible tags skip tags that only other users see.
 create index tags_public on links.tags (tag) where public_links > 0;
 
--- The words of slugs and titles, for what a visitor may have meant by an unknown slug. Strangers ask for these, and this
+-- The words of slugs, aliases and titles, for what a visitor may have meant by an unknown slug. Strangers ask for these, and this
 -- index stops after the first 200 links with a word; that of links.link_texts would first collect all of them. Costs
 -- some 100 bytes a word.
 create table links.link_words (
-  slug      text collate "C" not null references links.links (slug) on delete cascade,
+  slug      text collate "C" not null references links.links (slug) on delete cascade on update cascade,
   word      text collate "C" not null check (length(word) <= 64),
   is_public boolean          not null, -- copied from the link, like that of link_tags
   primary key (slug, word)
@@ -129,10 +139,10 @@ create table links.link_words (
 create index link_words_public on links.link_words (word, slug) where is_public;
 create index link_words_hidden on links.link_words (word, slug) where not is_public;
 
--- What a search compares with, in lower case: slug, title, url, description and tags, and each owner's name and address up
+-- What a search compares with, in lower case: slug, aliases, title, url, description and tags, and each owner's name and address up
 -- to its @. A table of its own, because each click writes a new version of the link's row. Kept by links.sql: writeTexts.
 create table links.link_texts (
-  slug    text collate "C" primary key references links.links (slug) on delete cascade,
+  slug    text collate "C" primary key references links.links (slug) on delete cascade on update cascade,
   text    text collate "C"   not null,
   tags    text[] collate "C" not null,
   readers uuid[]             not null -- who may find it: owners and recipients, and links.everybody() if it is public
@@ -157,7 +167,7 @@ return link.is_checked and link.visibility <> 'secure' and not link.archived and
 -- What the checks of addresses have found. A link gets a row some time after it is there; a row of another `url` than the
 -- link's says nothing about the link.
 create table links.health (
-  slug          text collate "C" primary key references links.links (slug) on delete cascade,
+  slug          text collate "C" primary key references links.links (slug) on delete cascade on update cascade,
   url           text             not null,
   host          text collate "C" not null,
   due_at        timestamptz(3)   not null,
@@ -204,6 +214,7 @@ create table links.deleted_links (
   deleted_at timestamptz(3)   not null,
   deleted_by text             not null, -- e-mail address
   link       jsonb            not null,
+  aliases    jsonb            not null,
   shares     jsonb            not null,
   tags       jsonb            not null,
   changes    jsonb            not null, -- the newest ones
@@ -297,7 +308,11 @@ select l.id, l.slug, l.url, l.title, l.description,
          -- "offset 0" keeps the lookup of each owner by id, also while the table has no statistics.
          cross join lateral (select id, email from links.users where id = o.user_id offset 0) u
          where o.slug = l.slug) as owners,
-       l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived, l.created_at, l.updated_at
+       l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived,
+       (select coalesce(jsonb_agg(n.name order by n.name), '[]'::jsonb)
+          from links.names n
+         where n.link_id = l.id and n.name <> l.slug) as aliases,
+       l.created_at, l.updated_at
   from links.links l;
 
 -- The part of a list (links.slugs_in_list) that its members, a user and groups, own or were given to read: of each member

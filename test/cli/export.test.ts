@@ -8,7 +8,7 @@ import { until } from '../helpers/until.ts'
 
 const HEADER =
   'slug,url,title,description,tags,owner,visibility,append_path,expires_at,max_visits,archived,' +
-  'created_at,updated_at,co_owners,shared_with'
+  'created_at,updated_at,co_owners,shared_with,aliases'
 
 await eachBackend(t, 'import and export beside a running server', async (t: Test, backend) => {
   const service = await startLinks(t, backend)
@@ -28,7 +28,7 @@ await eachBackend(t, 'import and export beside a running server', async (t: Test
   const times = `${link.created_at},${link.updated_at}`
   t.ok(exported.stdout.startsWith(`${HEADER}\nother,https://other.test/,"a ""quoted"", long`))
   t.match(exported.stdout, `,"two\r\nlines",,${bob.email},secure,true,`)
-  const row = `there,https://old.example.com/,,,x;y,${ann.email},public,false,,,false,${times},${bob.email},${bob.email}`
+  const row = `there,https://old.example.com/,,,x;y,${ann.email},public,false,,,false,${times},${bob.email},${bob.email},`
   t.ok(exported.stdout.endsWith(`\n${row}\n`))
 
   const file = `slug,url,owner\nthere,https://new.example.com/,${ann.email}\nnew,https://n.test/,${ann.email}\n`
@@ -65,11 +65,11 @@ await onPostgres(t, 'what is exported and imported is the same', async (t: Test,
   const [one, two] = [await backend.env(t), await backend.env(t)]
   const rows = [
     HEADER,
-    'plain,https://a.test/,,,,ann@example.com,,,,,,2022-05-31T13:04:44.741Z,2023-01-01T00:00:00Z,,',
-    `text,https://b.test/x,"=1+2, ""q""","line\r\nline\rend",t2;t1,bob@example.com,private,true,,,,,,"cy@example.com;ann@example.com",dee@example.com`,
-    'spaces,https://c.test/{*}?a={1},"  both ends ",\ufeffmark 😀,,ann@example.com,secure,false,2001-02-03T04:05:06.789Z,7,true,,,,',
-    'braces,https://d.test/{id}/{{x}},,,,ann@example.com,,true,,,,,,,',
-    'path,https://e.test/{*},,,,ann@example.com,,,2099-01-31T00:00:00.000Z,,,,,,',
+    'plain,https://a.test/,,,,ann@example.com,,,,,,2022-05-31T13:04:44.741Z,2023-01-01T00:00:00Z,,,p2;plain-too',
+    `text,https://b.test/x,"=1+2, ""q""","line\r\nline\rend",t2;t1,bob@example.com,private,true,,,,,,"cy@example.com;ann@example.com",dee@example.com,`,
+    'spaces,https://c.test/{*}?a={1},"  both ends ",\ufeffmark 😀,,ann@example.com,secure,false,2001-02-03T04:05:06.789Z,7,true,,,,,',
+    'braces,https://d.test/{id}/{{x}},,,,ann@example.com,,true,,,,,,,,',
+    'path,https://e.test/{*},,,,ann@example.com,,,2099-01-31T00:00:00.000Z,,,,,,,',
   ]
   const input = `${rows.join('\n')}\n`
   const made = await runCli(['import', '-', '--create-users'], { env: one, input })

@@ -46,6 +46,10 @@ for (const [name, begin] of Object.entries(outages)) {
     for (const slug of slugs) {
       await makeLink(ann, slug, { visibility: slug === 'hidden' ? 'private' : 'public' })
     }
+    await makeLink(ann, 'two-names', { url: 'https://busy-2.test/', aliases: ['alias'] })
+    for (const name of ['alias', 'twonames']) {
+      t.equal(await leadsTo(base, `/${name}`), 'https://busy-2.test/', name)
+    }
     const kept = await makeLink(ann, 'kept', { visibility: 'secure' })
     await makeLink(ann, 'never-seen')
     const endsAt = Date.now() + OUTAGE_BEGINS_MS
@@ -62,7 +66,8 @@ for (const [name, begin] of Object.entries(outages)) {
     await until(() => first.total > 50, 'the load to be under way')
     const end = await begin(t, cluster)
     const before = first.total
-    for (const slug of ['open', 'hidden', 'open', 'Open.', 'open?x=1']) {
+    const names = ['open', 'hidden', 'open', 'Open.', 'open?x=1', 'alias', 'twonames', 'two.names']
+    for (const slug of names) {
       const answer = await visit(base, `/${slug}`, { timeoutMs: PROMPT_MS })
       t.equal(answer.status, 302, `/${slug} goes on, without waiting for the database`)
     }

@@ -49,6 +49,7 @@ export type Link = {
   readonly expires_at: string | null
   readonly max_visits: number | null
   readonly archived: boolean
+  readonly aliases: readonly string[]
   readonly created_at: string
   readonly updated_at: string
 }
@@ -192,6 +193,7 @@ const STORE = [
   `insert into links.links (slug, id, url, title, description, visibility, append_path, created_at, updated_at)
    select slug, coalesce(id, gen_random_uuid()), coalesce(url, 'https://' || slug || '.test/'), coalesce(title, ''), '',
           coalesce(visibility, 'public'), false, now(), now() from ${GIVEN}`,
+  `insert into links.names (name, link_id) select slug, l.id from ${GIVEN} join links.links l using (slug)`,
   `insert into links.link_owners (user_id, slug, is_primary)
    select u.id, g.slug, o.place = 1
      from ${GIVEN}, unnest(g.owners) with ordinality o(email, place) join links.users u using (email)`,

@@ -75,6 +75,7 @@ insert into links.links (slug, url, title, description, visibility, append_path,
 select 'link-' || i, 'https://example.com/' || i, 'Title ' || i, '', case when i % 4 = 0 then 'private' else 'public' end,
        i % 2 = 0, case i % 3 when 0 then now() end, nullif(i % 5, 0), i % 7 = 0, now(), now()
   from generate_series(1, ${links}) i;
+insert into links.names select slug, id from links.links union all select 'alias-' || slug, id from links.links;
 insert into links.link_owners
 select u.id, l.slug, true
   from links.links l join links.users u on u.email = 'user' || 1 + length(l.url) % 50 || '@example.com';
@@ -94,8 +95,8 @@ select slug, slug || ' "ü" \\\\ ', array['a "b"', '{'], array[links.everybody()
 insert into links.tags select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag;
 insert into links.changes (link_id, at, actor, action, detail)
 select id, now(), 'user1@example.com', 'created', jsonb_build_object('url', jsonb_build_array(null, url)) from links.links;
-insert into links.deleted_links (id, slug, deleted_at, deleted_by, link, shares, tags, changes, clicks, sources)
-select gen_random_uuid(), 'gone-' || i, now(), 'user1@example.com', '{"title": "\\u00fc \\" ''"}', '[]', '["t"]', '[]', '[]', '[]'
+insert into links.deleted_links (id, slug, deleted_at, deleted_by, link, aliases, shares, tags, changes, clicks, sources)
+select gen_random_uuid(), 'gone-' || i, now(), 'user1@example.com', '{"title": "\\u00fc \\" ''"}', '[]', '[]', '["t"]', '[]', '[]', '[]'
   from generate_series(1, 9) i;
 insert into links.deleted_owners
 select u.id, d.deletion, true from links.deleted_links d join links.users u on u.email = 'user1@example.com';

@@ -347,7 +347,9 @@ async function suggestionsCostNothing(
   what: string,
 ): Promise<void> {
   for (const word of ['h', '77', 'none']) {
-    const args = ['visible', ids, [word], word, word, [`% ${word}%`], '\u{10ffff}', new Date(), 5]
+    const patterns = [`% ${word}%`]
+    const names = [word, [word], word, word, patterns]
+    const args = ['visible', ids, ...names, '\u{10ffff}', new Date(), 5]
     fewRows(t, await rowsOf(ask, listQueries.suggestLinks, args), `${what}: meant by ${word}`)
   }
 }

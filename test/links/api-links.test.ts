@@ -25,6 +25,7 @@ const TRIGGERS = `
 /** All that is stored of links, but what a visit or a token's use changes. */
 const TABLES = [
   'links',
+  'names',
   'link_owners',
   'link_shares',
   'link_tags',
@@ -59,6 +60,7 @@ await t.test('POST /links: 201 with the Link', async (t) => {
     expires_at: null,
     max_visits: null,
     archived: false,
+    aliases: [],
   })
   t.match(id, UUID)
   t.match(created_at, INSTANT)

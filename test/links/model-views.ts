@@ -14,7 +14,7 @@ export function shown(model: Model, link: Link): Shown {
     is_primary: at === 0,
   }))
   const fields = { id, slug, url, title, description, tags, visibility, append_path: false }
-  return { ...fields, expires_at, max_visits, archived, owners, ...times }
+  return { ...fields, expires_at, max_visits, archived, aliases: [], owners, ...times }
 }
 
 /** The same, in an answer that tells the ETag. */

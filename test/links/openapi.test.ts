@@ -19,6 +19,7 @@ const OPERATIONS = [
   ...['GET /links/{id}/stats', 'PUT /links/{id}/owner', 'PUT /admin/users/{id}/disabled'],
   ...['GET /deleted-links', 'POST /links/{id}/restore', 'GET /checked-links'],
   ...['GET /links/{id}/check', 'PUT /links/{id}/check', 'GET /admin/missing-slugs'],
+  'PUT /links/{id}/slug',
 ]
 const SCHEMAS = ['Link', 'Tag', 'User', 'Owner', 'Share', 'Token', 'Error']
 /** decisions.md section 4. */

@@ -243,7 +243,7 @@ await t.test('what was typed is kept when the link is gone', async (t) => {
   for (const fields of [typed, { ...typed, url: 'nonsense' }]) {
     const { status, text } = await ann.post(edit, fields, HTMX)
     t.equal(status, 404)
-    t.match(text, /^<form\s+id="link-form"[^]*action="\/-\/new"/)
+    t.match(text, /^<form\s+id="link-form"[^]*action="\/-\/new\?generate=true"/)
     t.match(text, /Somebody has deleted this link since you opened this form/)
     t.match(text, /value="gone-soon"[^]*value="Typed"[^]*value="x"/)
   }

@@ -36,6 +36,11 @@ const WRONG: Readonly<Record<string, string>> = {
                    join links.link_tags t on t.slug = m.slug and not t.is_public) w
       using (user_id, tag, slug)
      where h.slug is null or w.slug is null`,
+  names: `
+    select l.slug, n.name
+      from links.links l
+      full join links.names n on n.link_id = l.id
+     where l.id is null or not exists (select from links.names o where o.link_id = l.id and o.name = l.slug)`,
   'primary owners': `
     select l.slug from links.links l
      where (select count(*) from links.link_owners o where o.slug = l.slug and o.is_primary) <> 1`,

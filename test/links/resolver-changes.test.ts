@@ -175,14 +175,14 @@ await t.test('links in memory', async (t) => {
     const metrics = createMetrics()
     const cache = await openTargetCache(db, metrics, 20_000)
     const isKnown = (slug: string): boolean => cache.fresh(`/${slug}`, now) !== undefined
-    for (const slug of slugs) t.equal((await cache.find(slug, now, 'trusted'))?.slug, slug)
+    for (const slug of slugs) t.equal((await cache.find(slug, now, 'trusted')).link?.slug, slug)
     const known = slugs.filter(isKnown)
     t.ok(known.length > 20 && known.length < 60, `${known.length} are kept`)
     t.same(known, slugs.slice(-known.length), 'the newest')
     t.match(metrics.render(), new RegExp(`^gatehouse_links_cached ${known.length}$`, 'm'))
     const bytes = Number(/^gatehouse_links_cached_bytes (\d+)$/m.exec(metrics.render())?.[1])
     t.ok(bytes > 19_000 && bytes <= 20_000, `they take ${bytes} bytes`)
-    t.equal((await cache.find('many-0', now, 'trusted'))?.slug, 'many-0', 'it is read again')
+    t.equal((await cache.find('many-0', now, 'trusted')).link?.slug, 'many-0', 'it is read again')
     await cache.find('long', now, 'trusted')
     const left = slugs.filter(isKnown).length
     t.ok(left < known.length - 3, `a long address takes the place of several: ${left} are left`)
@@ -214,7 +214,7 @@ await t.test('links in memory', async (t) => {
       [...slugs, 'nothing'].map((slug) => cache.find(slug, now, 'strangers')),
     )
     t.same(
-      found.map((link) => link?.slug),
+      found.map(({ link }) => link?.slug),
       [...slugs, undefined],
     )
     t.ok(statements <= 2, `${statements} statements`)
@@ -227,12 +227,13 @@ await t.test('links in memory', async (t) => {
       answers.push(answer)
       return answer.promise
     }
-    const row = { id: '', slug: 'docs', visibility: 'public', append_path: false }
+    const name = { asked: 'docs', name: 'docs', slug: 'docs' }
+    const row = { id: '', ...name, visibility: 'public', append_path: false }
     const cache = await openTargetCache({ ...db, at: () => ({ run }) }, createMetrics())
     const first = cache.find('docs', now, 'strangers')
     await until(() => answers[0], 'the first statement')
     answers[0]?.resolve([{ ...row, url: 'https://v0.test/' }])
-    t.equal((await first)?.url, 'https://v0.test/')
+    t.equal((await first).link?.url, 'https://v0.test/')
 
     t.equal(cache.fresh('/docs', now + 14_000)?.url, 'https://v0.test/')
     for (const later of [16_000, 17_000, 29_000]) {
@@ -270,7 +271,8 @@ await t.test('links in memory', async (t) => {
       return cache.find(`new-${n}`, now + 16_000, 'strangers')
     })
     held.resolve([])
-    t.same([...new Set(await Promise.all(visits))], [undefined], 'none is refused')
+    const found = await Promise.all(visits)
+    t.same([...new Set(found.map(({ link }) => link))], [undefined], 'none is refused')
   })
 
   await t.test('too many that wait are refused at once', async (t) => {
@@ -287,6 +289,7 @@ await t.test('links in memory', async (t) => {
     const waiting = Array.from({ length: 512 }, (_, n) => find(`slug-${n}`))
     await t.rejects(find('one-more'), { name: 'Unavailable' })
     held.resolve([])
-    t.same([...new Set(await Promise.all([first, ...waiting]))], [undefined])
+    const found = await Promise.all([first, ...waiting])
+    t.same([...new Set(found.map(({ link }) => link))], [undefined])
   })
 })

@@ -109,8 +109,8 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a link may lead back to itself',
     path: 'services/links/links/loop.ts',
-    find: 'if (slugsMeant(visit.asked).includes(slug)) throw',
-    replace: "if (slug === '') throw",
+    find: 'if (isMeant || own.has(name)) throw',
+    replace: "if (name === '') throw",
     test: 'test/links/loops.test.ts',
   },
   {
@@ -184,6 +184,13 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/links/owners.test.ts',
   },
   {
+    why: 'a link that the visitor may not find is found by another spelling',
+    path: 'services/links/visits/visits.ts',
+    find: "const open = links.filter(({ visibility }) => visibility === 'public')",
+    replace: 'const open = links',
+    test: 'test/links/folding.test.ts',
+  },
+  {
     why: 'a visit passes segments .. on',
     path: 'services/links/visits/visits.ts',
     find: 'text === undefined || /^\\.\\.?(;|$)/.test(text)',
@@ -207,8 +214,8 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'other instances do not hear that the visits of a link are used up',
     path: 'sql/links/visits.sql',
-    find: "then pg_notify('links_changed', l.slug)::text",
-    replace: 'then l.slug',
+    find: "then (select count(pg_notify('links_changed', n.name)) from",
+    replace: 'then (select count(n.name) from',
     test: 'test/links/lifecycle.test.ts',
   },
   {

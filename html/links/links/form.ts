@@ -80,7 +80,7 @@ function linkForm(view: LinkFormView): Html {
   const isFresh = form.fault === undefined && stale === undefined
   const first = isFresh && (slug === '' ? 'slug' : 'url')
   const page = link === null ? '/-/' : `/-/links/${link.id}`
-  const action = link === null ? '/-/new' : `${page}/edit`
+  const action = link === null ? '/-/new?generate=true' : `${page}/edit`
   const label = link === null ? 'Create link' : 'Save link'
   const url = { hint: URL_HINT, inputmode: 'url', autofocus: first === 'url' }
   return postForm(
@@ -100,6 +100,10 @@ function linkForm(view: LinkFormView): Html {
         hint: 'Separated by commas, 20 at most',
         suggestions: tags,
         ...renewedBy('/-/complete/tags', 'link-tags'),
+      })}
+      ${field(form, 'aliases', 'Further names', {
+        hint: 'They lead to the same address. Separated by commas, 20 at most; may be empty',
+        ...VERBATIM,
       })}
       ${radios(form, 'visibility', 'Visibility', VISIBILITIES)} ${appendField(form, slug)}
       ${endFields(form)}
@@ -149,7 +153,7 @@ function endFields(form: Form): Html {
 function slugField(form: Form, { short, freeSlug }: LinkFormView, autofocus: boolean): Html {
   const control = field(form, 'slug', 'Short name', {
     prefix: `${short.keyword}/`,
-    hint: '2 to 64 of a-z, 0-9 and -. It can’t be changed later.',
+    hint: '2 to 64 of a-z, 0-9 and -; if it is empty, one is made up',
     ...VERBATIM,
     'hx-get': '/-/slug',
     'hx-trigger': 'input changed delay:250ms',

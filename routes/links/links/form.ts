@@ -21,9 +21,10 @@ import { tagCompletions } from '../../../services/links/links/completions.ts'
 import { linksFault } from '../../../services/links/faults.ts'
 import {
   EditForm,
-  LinkCreation,
+  LinkRequest,
   NewLinkForm,
   readEditForm,
+  slugMissing,
   typedSlug,
 } from '../../../services/links/links/input.ts'
 import {
@@ -33,7 +34,9 @@ import {
   replaceLink,
   versionOf,
 } from '../../../services/links/links/links.ts'
+import { namesakesOf } from '../../../services/links/aliases/names.ts'
 import { refusePastExpiry } from '../../../services/links/links/lifecycle.ts'
+import { createGenerated } from '../../../services/links/links/generate.ts'
 import { freeSlugNear, readNewLink } from '../../../services/links/links/new.ts'
 import { exampleOf, type TypedPlace } from '../../../services/links/links/places.ts'
 import { checkSlug } from '../../../services/links/links/slug.ts'
@@ -70,10 +73,14 @@ export const linkFormEndpoints = [
   }),
 
   ...action({
-    body: LinkCreation,
-    async act({ app, caller, body, now }) {
+    query: Type.Object({ generate: withDefault(Type.Boolean(), false) }),
+    body: LinkRequest,
+    async act({ app: { links }, caller, query: { generate }, body, now }) {
       refusePastExpiry(body, now)
-      return createLink(app.links, caller, body, now)
+      const { slug } = body
+      if (slug !== undefined) return createLink(links, caller, { ...body, slug }, now)
+      if (!generate) throw slugMissing()
+      return createGenerated(links, caller, body, now)
     },
     api: {
       method: 'POST',
@@ -247,7 +254,11 @@ async function slugNoteFor(
   }
   const name = `${app.shortKeyword()}/${slug}`
   const link = await linkQueries.findLinkBySlug(db, { slug, users: visitor.ids })
-  if (link === undefined) return { isFree: true, text: `${name} is free.` }
+  if (link === undefined) {
+    const [namesake] = await namesakesOf(db, slug, visitor)
+    const note = namesake && ` ${app.shortKeyword()}/${namesake.slug} exists, too.`
+    return { isFree: true, text: `${name} is free.${note ?? ''}` }
+  }
   const readable = mayRead(link, visitor) ? link.id : undefined
   const free = await freeSlugNear(db, slug)
   return { isFree: false, text: `${name} is taken.`, link: readable, free }

@@ -8,7 +8,7 @@ import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
 import { newForm, type View } from '../../../kernel/http/view.ts'
 import { peopleCompletions } from '../../../services/links/links/completions.ts'
 import { RESTORE_DAYS } from '../../../services/links/deleted.ts'
-import { LinkUpdate } from '../../../services/links/links/input.ts'
+import { LinkUpdate, NewSlugForm } from '../../../services/links/links/input.ts'
 import { healthOf } from '../../../services/links/health/health.ts'
 import { endOf, refusePastExpiry } from '../../../services/links/links/lifecycle.ts'
 import {
@@ -82,7 +82,7 @@ export const linkEndpoints = [
     find: changeableLink,
     body: LinkUpdate,
     returns: linkReply('The link as it is now'),
-    refuses: [412, 500],
+    refuses: [409, 412, 500],
     async answer({ app: { links }, caller, params: { id }, found, body, now, context }) {
       refusePastExpiry(body, now, found)
       return replaceLink(links, caller, id, body, now, preconditionOf(context.headers))
@@ -165,7 +165,7 @@ export async function linkView(
     people: offered.filter((name) => !isGroup(name)),
     members: offered,
     takesGroups,
-    forms: { owners: empty, shares: empty, owner: empty, ...forms },
+    forms: { owners: empty, shares: empty, owner: empty, slug: newForm(NewSlugForm), ...forms },
   }
   return {
     async page() {

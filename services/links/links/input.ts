@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { badRequest, type Fault } from '../../../kernel/fault.ts'
 import { TURNS_TEXT } from '../../../kernel/text.ts'
 import { field, parsed, validate, withDefault } from '../../../kernel/validate.ts'
 import { linksFault } from '../faults.ts'
@@ -10,18 +11,22 @@ const MAX_TITLE = 200
 const MAX_DESCRIPTION = 2_000
 const MAX_TAGS = 20
 const MAX_TAG = 50
+export const MAX_ALIASES = 20
 const TAG = /^[a-z0-9][a-z0-9-]*$/
 
 const STRING = { missing: 'is required and must be a string', wrong: 'must be a string' }
 
-const slug = parsed(
-  Type.String({ pattern: SLUG_PATTERN, minLength: 2, maxLength: MAX_SLUG }),
+const SlugText = Type.String({ pattern: SLUG_PATTERN, minLength: 2, maxLength: MAX_SLUG })
+const slug = parsed(SlugText, STRING, readSlug)
+const optionalSlug = parsed(
+  Type.Optional(
+    Type.String({
+      ...SlugText,
+      description: 'Required, unless one is generated (`?generate=true`)',
+    }),
+  ),
   STRING,
-  (given) => {
-    if (typeof given !== 'string') return undefined
-    checkSlug(given)
-    return given
-  },
+  readSlug,
 )
 
 const fields = {
@@ -61,6 +66,15 @@ const fields = {
   }),
   append_path: field(Type.Optional(Type.Boolean()), 'must be true or false'),
   ...lifecycleFields,
+  aliases: parsed(
+    Type.Optional(
+      Type.Array(Type.String(), {
+        description: `Further names of the link, ${MAX_ALIASES} at most, each of the form of a slug.`,
+      }),
+    ),
+    'must be an array of strings',
+    readAliases,
+  ),
 }
 
 const EXAMPLE = { url: 'https://docs.example.com/handbook', title: 'Handbook', tags: ['docs'] }
@@ -69,12 +83,27 @@ const EXAMPLE = { url: 'https://docs.example.com/handbook', title: 'Handbook', t
 export const LinkUpdate = Type.Object(fields, { examples: [EXAMPLE] })
 export type LinkUpdate = Type.Static<typeof LinkUpdate>
 
-/** What POST takes. */
-export const LinkCreation = Type.Object(
-  { slug, ...fields },
+/** What POST takes, which may generate the slug. */
+export const LinkRequest = Type.Object(
+  { slug: optionalSlug, ...fields },
   { examples: [{ slug: 'handbook', ...EXAMPLE }] },
 )
-export type LinkCreation = Type.Static<typeof LinkCreation>
+export type LinkRequest = Type.Static<typeof LinkRequest>
+
+/** A new link with its slug. */
+export type LinkCreation = LinkRequest & { slug: string }
+
+/** The new slug of a link. */
+export const NewSlug = Type.Object({ slug }, { examples: [{ slug: 'handbook' }] })
+
+/** The form in which people type it. */
+export const NewSlugForm = Type.Object({ slug: field(Type.String(), 'is required') })
+export type NewSlugForm = Type.Static<typeof NewSlugForm>
+
+/** The Fault of a link without a slug. */
+export function slugMissing(): Fault {
+  return badRequest(`slug ${STRING.missing}`, 'slug')
+}
 
 const required = field(Type.String(), 'is required')
 
@@ -90,10 +119,12 @@ const formFields = {
   expires_at: Type.Optional(Type.String()),
   max_visits: Type.Optional(Type.String()),
   archived: withDefault(Type.Boolean(), false),
+  /** Separated by commas or spaces. */
+  aliases: Type.Optional(Type.String()),
 }
 
-/** The form of a new link, as people type it. */
-export const NewLinkForm = Type.Object({ slug: required, ...formFields })
+/** The form of a new link, as people type it. Without a slug, one is generated. */
+export const NewLinkForm = Type.Object({ slug: withDefault(Type.String(), ''), ...formFields })
 export type NewLinkForm = Type.Static<typeof NewLinkForm>
 
 /** The form of a link that is edited. Programs may leave out the version that they replace. */
@@ -106,8 +137,13 @@ export function typedSlug(text: string): string {
 }
 
 /** The link that a form asks for, by the rules of the API. */
-export function readNewLinkForm(form: NewLinkForm): LinkCreation {
-  return validate(LinkCreation, { ...apiFields(form), slug: typedSlug(form.slug) })
+export function readNewLinkForm(form: NewLinkForm): LinkRequest {
+  return validate(LinkRequest, { ...apiFields(form), slug: typedSlug(form.slug) || undefined })
+}
+
+/** The slug that a form asks for, by the rules of the API. */
+export function readNewSlugForm({ slug }: NewSlugForm): Type.Static<typeof NewSlug> {
+  return validate(NewSlug, { slug: typedSlug(slug) })
 }
 
 /** What a form changes of a link, by the rules of the API. */
@@ -116,7 +152,7 @@ export function readEditForm(form: EditForm): LinkUpdate {
 }
 
 function apiFields(form: NewLinkForm | EditForm) {
-  const { url, title, description, tags, expires_at, max_visits, ...rest } = form
+  const { url, title, description, tags, expires_at, max_visits, aliases, ...rest } = form
   return {
     ...rest,
     expires_at: expires_at === undefined ? undefined : typedTime(expires_at),
@@ -125,6 +161,7 @@ function apiFields(form: NewLinkForm | EditForm) {
     title: title.trim(),
     description: description.trim(),
     tags: partsOf(tags, /[,\n]/),
+    aliases: aliases === undefined ? undefined : partsOf(aliases, /[,\s]/).map(typedSlug),
   }
 }
 
@@ -151,6 +188,25 @@ export function partsOf(text: string, separator: RegExp): readonly string[] {
 /** A tag in its normal form: `My Team` and `my_team` are `my-team`. */
 export function foldTag(tag: string): string {
   return tag.toLowerCase().replaceAll(/[_ ]/g, '-')
+}
+
+function readSlug(given: unknown): string | undefined {
+  if (typeof given !== 'string') return undefined
+  checkSlug(given)
+  return given
+}
+
+/** Aliases, each once, sorted. */
+function readAliases(given: unknown): string[] | undefined {
+  if (!Array.isArray(given) || !given.every((alias) => typeof alias === 'string')) return undefined
+  const aliases = [...new Set(given)].toSorted()
+  for (const alias of aliases) checkSlug(alias, 'aliases')
+  if (aliases.length > MAX_ALIASES) throw tooManyAliases()
+  return aliases
+}
+
+export function tooManyAliases(): Fault {
+  return badRequest(`aliases: ${MAX_ALIASES} at most`, 'aliases')
 }
 
 /** Tags in their normal form, each once, sorted. */

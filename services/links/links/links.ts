@@ -14,11 +14,12 @@ import { noteChange, type ChangeTools } from '../../audit.ts'
 import { linksFault } from '../faults.ts'
 import type { LinkCreation, LinkUpdate } from './input.ts'
 import { ENDLESS } from './lifecycle.ts'
-import { slugTaken } from './new.ts'
+import { conflictOf } from './new.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
 import { writeWords } from '../visits/words.ts'
 import type { Caller } from '../users/groups.ts'
+import { announce, forgetLinks, namesOf, saveNames, type Named } from '../aliases/names.ts'
 
 /** What links are changed with. */
 export interface LinkParts {
@@ -26,9 +27,9 @@ export interface LinkParts {
   /** Hosts under which the resolver is reached, for urls that lead back to it. */
   ownHosts: OwnHosts
   /**
-   * Drops what this process knows of a slug. Other processes are notified when the change commits.
+   * Drops what this process knows of a name. Other processes are notified when the change commits.
    */
-  forget: (slug: string) => void
+  forget: (name: string) => void
   log: Log
 }
 
@@ -81,7 +82,10 @@ export function versionOf(link: Link & { is_owner?: never }): string {
 }
 
 /** What a new link has where its writer says nothing else. */
-export const NEW_LINK = { visibility: 'public', append_path: false, ...ENDLESS } as const
+export const NEW_LINK = {
+  ...{ visibility: 'public', append_path: false, ...ENDLESS },
+  aliases: [],
+} satisfies Partial<Link>
 
 /** Creates a link with its primary owner, tags and first change. */
 export async function createLink(
@@ -93,21 +97,26 @@ export async function createLink(
 ): Promise<Link> {
   const { slug } = input
   const created = await parts.db.transaction(async (tx) => {
-    const link = { ...NEW_LINK, ...input }
+    const link = withoutSlug({ ...NEW_LINK, ...input })
     await refuseLoop(tx, parts.ownHosts, caller, link)
-    const added = await q.addLink(tx, { ...link, at })
-    if (added === undefined) throw slugTaken()
+    const added = await q.addLink(tx, { ...link, names: namesOf(link), at })
+    if (added === undefined) throw await conflictOf(tx, slug)
     await memberQueries.addOwner(tx, { slug, user: owner.id, is_primary: true })
     await saveTags(tx, parts.log, [], link)
     await writeWords(tx, [link])
     await listQueries.writeTexts(tx, { slugs: [slug] })
     const change = { action: 'created', detail: { url: [null, link.url] } }
     await historyQueries.saveChange(tx, { link: added.id, at, actor: caller.email, ...change })
-    await q.announceLinks(tx, { slugs: [slug] })
+    await announce(tx, link)
     return linkAfter(tx, added.id)
   })
-  parts.forget(slug)
+  forgetLinks(parts, created)
   return created
+}
+
+/** A link whose aliases don't name its slug again. */
+function withoutSlug<L extends Named>(link: L): L {
+  return { ...link, aliases: link.aliases.filter((alias) => alias !== link.slug) }
 }
 
 /** Replaces what may change of a link; the slug stays. */
@@ -138,20 +147,21 @@ export async function editLink(
   id: string,
   { action, at, precondition, fields }: Edit,
 ): Promise<Link> {
-  const replaced = await changeLink(parts.db, caller, id, async (tx, link) => {
+  const [before, replaced] = await changeLink(parts.db, caller, id, async (tx, link) => {
     checkVersion(link, precondition)
-    const changed = { ...link, ...(await fields(tx, plainLink(link))) }
+    const changed = withoutSlug({ ...link, ...(await fields(tx, plainLink(link))) })
     await refuseLoop(tx, parts.ownHosts, caller, changed)
     await q.updateLink(tx, { ...changed, at })
+    const detail = differences(link, changed)
+    if (detail['aliases'] !== undefined) await saveNames(tx, id, changed)
     await saveTags(tx, parts.log, [link], changed)
     await writeWords(tx, [changed])
     await listQueries.writeTexts(tx, { slugs: [link.slug] })
-    const change = { action, detail: differences(link, changed) }
-    await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, ...change })
-    await q.announceLinks(tx, { slugs: [link.slug] })
-    return linkAfter(tx, id)
+    await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, action, detail })
+    await announce(tx, link, changed)
+    return [link, await linkAfter(tx, id)]
   })
-  parts.forget(replaced.slug)
+  forgetLinks(parts, before, replaced)
   return replaced
 }
 
@@ -169,18 +179,18 @@ export async function deleteLink(
   at: Date,
   precondition?: Precondition,
 ): Promise<void> {
-  const slug = await changeLink(db, caller, id, async (tx, link) => {
+  const deleted = await changeLink(db, caller, id, async (tx, link) => {
     checkVersion(link, precondition)
     const by = { at, actor: caller.email }
     await historyQueries.saveChange(tx, { link: id, ...by, action: 'deleted', detail: {} })
     await deletedQueries.moveLink(tx, { id, ...by, changes: MAX_CHANGES_KEPT })
     await countTags(tx, [link], [])
-    await q.announceLinks(tx, { slugs: [link.slug] })
+    await announce(tx, link)
     const note = { service: 'links', action: 'link delete', subject: link.slug } as const
     await noteChange(tx, actor, note)
-    return link.slug
+    return link
   })
-  forget(slug)
+  forgetLinks({ forget }, deleted)
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { Executor } from '../../../db/client.ts'
-import { linkQueries as q, type Link, type LinkAccess } from '../../../db/links/links.ts'
+import { linkQueries as q, type LinkAccess } from '../../../db/links/links.ts'
 import type { Role } from '../../../db/links/users.ts'
-import { readVisitPath, type VisitPath } from '../visits/visits.ts'
-import { slugsMeant } from './slug.ts'
+import { readVisitPath } from '../visits/visits.ts'
+import { foldName, nameMeant } from './slug.ts'
+import { namesakesOf, namesOf, type Named } from '../aliases/names.ts'
 import {
   invalidUrl,
   NO_FURTHER_PATH,
@@ -42,22 +43,30 @@ export interface UrlWriter {
  */
 export async function refuseLoop(
   tx: Executor,
-  isOwn: OwnHosts,
+  isOwnHost: OwnHosts,
   writer: UrlWriter,
-  link: TargetFields & Pick<Link, 'slug'>,
+  link: TargetFields & Named,
 ): Promise<void> {
-  if (!isOwn(new URL(link.url))) return
+  if (!isOwnHost(new URL(link.url))) return
   await q.lockLoops(tx, {})
-  const { slug, ...target } = prepareTarget(link)
+  const target = prepareTarget(link)
+  const own = new Set(namesOf(link))
+  const folded = new Set([...own].map(foldName))
   if (isVisitsChoice(target)) throw looping('may lead back to this link')
   let location = targetOf(target, NO_FURTHER_PATH, '')
   for (let hops = 0; hops <= MAX_HOPS; hops++) {
     if (location === undefined) return
     const address = new URL(location)
-    const visit = isOwn(address) ? readVisitPath(address.pathname) : undefined
+    const visit = isOwnHost(address) ? readVisitPath(address.pathname) : undefined
     if (visit === undefined) return
-    if (slugsMeant(visit.asked).includes(slug)) throw looping('leads back to this link')
-    location = await locationOf(tx, writer, visit, address.search.slice(1))
+    const name = nameMeant(visit.asked)
+    if (name === undefined) return
+    const next = await linkOf(tx, writer, name)
+    // A new link, or a new name of it, is not stored yet.
+    const isMeant = next === undefined ? folded.has(foldName(name)) : own.has(next.slug)
+    if (isMeant || own.has(name)) throw looping('leads back to this link')
+    if (next === undefined || !mayFollow(writer, next)) return
+    location = targetOf(prepareTarget(next), visit.more, address.search.slice(1))
   }
   if (location !== undefined) throw looping(`leads through more than ${MAX_HOPS} links`)
 }
@@ -71,23 +80,16 @@ function isVisitsChoice(target: Target): boolean {
   return paths.includes(SEARCH) || new Set(answering).size > 1
 }
 
-/**
- * Where the link that a visit means leads. Undefined for none, or one that the writer may not
- * follow.
- */
-async function locationOf(
+/** The link that a visit of the writer means by a name. */
+async function linkOf(
   tx: Executor,
   writer: UrlWriter,
-  { asked, more }: VisitPath,
-  search: string,
-): Promise<string | undefined> {
-  for (const slug of slugsMeant(asked)) {
-    const link = await q.findLinkBySlug(tx, { slug, users: writer.ids })
-    if (link === undefined) continue
-    if (!mayFollow(writer, link)) return undefined
-    return targetOf(prepareTarget(link), more, search)
-  }
-  return undefined
+  name: string,
+): Promise<LinkAccess | undefined> {
+  const link = await q.findLinkBySlug(tx, { slug: name, users: writer.ids })
+  if (link !== undefined) return link
+  const namesakes = await namesakesOf(tx, name, writer)
+  return namesakes.length === 1 ? namesakes[0] : undefined
 }
 
 function mayFollow({ role }: UrlWriter, link: LinkAccess): boolean {

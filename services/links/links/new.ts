@@ -3,7 +3,7 @@ import { linkQueries as q } from '../../../db/links/links.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { joinFaults } from '../../../kernel/validate.ts'
 import { linksFault } from '../faults.ts'
-import { readNewLinkForm, typedSlug, type LinkCreation, type NewLinkForm } from './input.ts'
+import { readNewLinkForm, typedSlug, type LinkRequest, type NewLinkForm } from './input.ts'
 import { slugsNear } from './slug.ts'
 
 /** The free slug most similar to a text; undefined if no similar slug is free. */
@@ -18,7 +18,7 @@ export async function freeSlugNear(db: Executor, text: string): Promise<string |
  * The link that the form asks for. Throws the Fault of all fields that are wrong, also when the
  * slug is only taken: people correct them at once.
  */
-export async function readNewLink(db: Executor, form: NewLinkForm): Promise<LinkCreation> {
+export async function readNewLink(db: Executor, form: NewLinkForm): Promise<LinkRequest> {
   try {
     return readNewLinkForm(form)
   } catch (error) {
@@ -29,9 +29,15 @@ export async function readNewLink(db: Executor, form: NewLinkForm): Promise<Link
   }
 }
 
-/** The Fault of a slug that another link has (links.md section 7). */
-export function slugTaken(): Fault {
-  return linksFault('SLUG_CONFLICT', 'slug already taken', 'slug')
+/** The Fault of a slug or an alias that another link has (links.md section 7). */
+export function slugTaken(field: 'slug' | 'aliases' = 'slug'): Fault {
+  return linksFault('SLUG_CONFLICT', 'slug already taken', field)
+}
+
+/** The Fault of a link whose names could not be stored, because others have some of them. */
+export async function conflictOf(tx: Executor, slug: string): Promise<Fault> {
+  const taken = await takenOf(tx, [slug])
+  return slugTaken(taken.has(slug) ? 'slug' : 'aliases')
 }
 
 async function takenOf(db: Executor, slugs: readonly string[]): Promise<ReadonlySet<string>> {

@@ -27,15 +27,22 @@ export function hasSlugForm(text: string): boolean {
   return text.length <= MAX_SLUG && FORM.test(text)
 }
 
-/** Throws the Fault that says why nobody can take a slug. */
-export function checkSlug(slug: string): void {
+/** Throws the Fault that says why nobody can take a slug, or one of a link's aliases. */
+export function checkSlug(slug: string, field: 'slug' | 'aliases' = 'slug'): void {
+  const name = field === 'slug' ? 'slug' : 'each of aliases'
   if (RESERVED_SLUGS.has(slug)) {
-    throw linksFault('RESERVED_SLUG', 'slug is reserved; choose another one', 'slug')
+    const reserved = field === 'slug' ? 'slug' : `the alias ${slug}`
+    throw linksFault('RESERVED_SLUG', `${reserved} is reserved; choose another one`, field)
   }
   if (!isSlug(slug)) {
     const form = `2 to ${MAX_SLUG} of a-z, 0-9 and -, with a letter or digit at both ends`
-    throw linksFault('INVALID_SLUG', `slug must have ${form}`, 'slug')
+    throw linksFault('INVALID_SLUG', `${name} must have ${form}`, field)
   }
+}
+
+/** A name without its dashes: they don't matter to a visit whose name no link has. */
+export function foldName(name: string): string {
+  return name.replaceAll('-', '')
 }
 
 /**
@@ -50,14 +57,13 @@ export function beforeSlugs(prefix: string): string {
 }
 
 /**
- * The slugs that a visitor may mean by a path segment, best first: as it stands, in lower case,
- * with `_` as `-` and without punctuation at its end.
+ * The name that a visitor means by a path segment: in lower case, with `_` and `.` as `-`, and
+ * without punctuation at its end. Undefined for a segment that can't be a name.
  */
-export function slugsMeant(segment: string): readonly string[] {
-  if (segment.length > MAX_SEGMENT) return []
-  const folded = segment.toLowerCase()
-  const trimmed = trimEnd(folded.replaceAll('_', '-'), /[^a-z0-9]/)
-  return [...new Set([segment, folded, trimmed])].filter(isSlug)
+export function nameMeant(segment: string): string | undefined {
+  if (segment.length > MAX_SEGMENT) return undefined
+  const name = trimEnd(segment.toLowerCase().replaceAll(/[._]/g, '-'), /[^a-z0-9]/)
+  return isSlug(name) ? name : undefined
 }
 
 /** How many slugs are tried in the place of one that is taken. */

@@ -20,6 +20,7 @@ const COLUMNS = [
   'updated_at',
   'co_owners',
   'shared_with',
+  'aliases',
 ] as const
 
 export type Column = (typeof COLUMNS)[number]
@@ -68,6 +69,7 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
         throw badRequest(`has ${cells.length} fields, the header has ${columns.length}`)
       }
       const tags = cell('tags')
+      const aliases = cell('aliases')
       const maxVisits = word('max_visits')
       return {
         fields: {
@@ -80,6 +82,7 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
           expires_at: word('expires_at') || undefined,
           max_visits: /^\d{1,15}$/.test(maxVisits) ? Number(maxVisits) : maxVisits || undefined,
           archived: readBoolean(word('archived')),
+          aliases: aliases === undefined ? undefined : partsOf(aliases, SEPARATOR),
         },
         owner: word('owner'),
         coOwners: partsOf(word('co_owners'), SEPARATOR),
@@ -95,7 +98,7 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
 /** A link as a record below `CSV_HEADER`. */
 export function writeCsvLink(link: ExportedLink): string {
   const { owners, tags, append_path, created_at, updated_at, shared_with, ...others } = link
-  const { expires_at, max_visits, archived, ...texts } = others
+  const { expires_at, max_visits, archived, aliases, ...texts } = others
   const co_owners = owners.filter(({ is_primary }) => !is_primary).map(({ email }) => email)
   const cells: Readonly<Record<Column, string>> = {
     ...texts,
@@ -109,6 +112,7 @@ export function writeCsvLink(link: ExportedLink): string {
     updated_at: updated_at.toISOString(),
     co_owners: co_owners.join(';'),
     shared_with: shared_with.join(';'),
+    aliases: aliases.join(';'),
   }
   return writeCells(COLUMNS.map((column) => cells[column]))
 }

@@ -2,6 +2,8 @@ import type { Link } from '../../../db/links/links.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { parseObject, stringOf } from '../../../kernel/json.ts'
 import { trimBoth } from '../../../kernel/text.ts'
+import { namesOf } from '../aliases/names.ts'
+import { foldName } from '../links/slug.ts'
 import type { TargetFields } from '../links/target.ts'
 import { readImportTime, type LinkRecord } from './records.ts'
 
@@ -47,9 +49,12 @@ export function readGolink(text: string): LinkRecord {
   }
 }
 
-/** A link as a line of golink's export, or why golink can't have it. */
+/**
+ * A link as lines of golink's export, one for each name, or why golink can't have it. Of names that
+ * differ in dashes only golink keeps one.
+ */
 export function writeGolink(link: Link): { line: string } | { problem: string } {
-  const { slug, url, created_at, updated_at, owners, expires_at, max_visits, archived } = link
+  const { url, created_at, updated_at, owners, expires_at, max_visits, archived } = link
   // There it would lead on for ever.
   if (archived || expires_at !== null || max_visits !== null) {
     return { problem: 'golink has no end of a link: no expiry, limit of visits or archive' }
@@ -57,14 +62,19 @@ export function writeGolink(link: Link): { line: string } | { problem: string } 
   const Long = toTemplate(url)
   if (Long === undefined) return { problem: 'golink has no places such as {1} in a URL' }
   const Owner = owners.find(({ is_primary }) => is_primary)?.email ?? ''
-  const row = {
-    Short: slug,
+  const names = new Map(
+    namesOf(link)
+      .toReversed()
+      .map((name) => [foldName(name), name]),
+  )
+  const rows = [...names.values()].toReversed().map((Short) => ({
+    Short,
     Long,
     Created: created_at.toISOString(),
     LastEdit: updated_at.toISOString(),
     Owner,
-  }
-  return { line: JSON.stringify(row) }
+  }))
+  return { line: rows.map((row) => JSON.stringify(row)).join('\n') }
 }
 
 /** golink also takes upper case, `_` and `.`, and ignores dashes at the ends. */

@@ -1,18 +1,19 @@
 import type { Executor } from '../../../db/client.ts'
-import { linkQueries, type Link } from '../../../db/links/links.ts'
+import type { Link } from '../../../db/links/links.ts'
 import { listQueries } from '../../../db/links/lists.ts'
 import { transferQueries as q, type NewLink } from '../../../db/links/transfer.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { validate } from '../../../kernel/validate.ts'
 import type { ChangeTools } from '../../audit.ts'
 import { linksFault } from '../faults.ts'
-import { LinkUpdate } from '../links/input.ts'
+import { LinkUpdate, MAX_ALIASES } from '../links/input.ts'
 import { differences, NEW_LINK, replaceLink, type LinkParts } from '../links/links.ts'
 import { refuseLoop, type UrlWriter } from '../links/loop.ts'
 import { checkSlug, isSlug } from '../links/slug.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
 import { commandUser, OPERATOR_EMAIL } from '../users/users.ts'
 import { writeWords } from '../visits/words.ts'
+import { announce } from '../aliases/names.ts'
 import { openPeople, type People, type PeopleOptions } from './people.ts'
 import type { ImportLine, LinkData } from './records.ts'
 
@@ -116,10 +117,11 @@ async function importBatch(
     const result = await importLine(state, line, there, pending)
     reports.push({ line: line.line, slug: line.slug, ...result })
   }
-  const faults = await storeLinks(state, pending)
+  const { faults, notes } = await storeLinks(state, pending)
   return reports.map((made) => {
     const fault = faults.get(made.slug)
-    return fault === undefined ? made : { ...made, ...resultOf(fault) }
+    if (fault !== undefined) return { ...made, ...resultOf(fault) }
+    return { ...made, message: joined(made.message, notes.get(made.slug) ?? '') }
   })
 }
 
@@ -179,23 +181,31 @@ async function compareLine(
   return { outcome: 'updated', message: joined(note, `its ${what}`) }
 }
 
-/** Stores new links, or remembers them in a dry run. Gives the faults of others by slug. */
+/**
+ * Stores new links, or remembers them in a dry run. Gives by slug the faults of others, and notes
+ * about links without some of their aliases.
+ */
 async function storeLinks(
   { tools: { db, ownHosts, now }, options, imagined }: Import,
   links: readonly NewLink[],
 ) {
   const faults = new Map<string, Fault>()
+  const notes = new Map<string, string>()
   // Links that lead here are stored one at a time: the next one may close a loop with this one.
   const groups = Map.groupBy(links, ({ slug, url }) => (ownHosts(new URL(url)) ? slug : ''))
   for (const group of groups.values()) {
     try {
       const stored = await db.transaction(async (tx) => {
         for (const link of group) await refuseLoop(tx, ownHosts, IMPORTER, link)
-        return options.dryRun ? group : await addLinks(tx, group, now())
+        return options.dryRun ? { created: group, left: [] } : await addLinks(tx, group, now())
       })
-      const taken = new Set(group).difference(new Set(stored))
+      const taken = new Set(group).difference(new Set(stored.created))
       const fault = linksFault('SLUG_CONFLICT', 'slug already taken', 'slug')
       for (const { slug } of taken) faults.set(slug, fault)
+      for (const [slug, left] of Map.groupBy(stored.left, (row) => row.slug)) {
+        const aliases = left.map(({ alias }) => alias).join(', ')
+        notes.set(slug, `without ${aliases}, which other links have`)
+      }
       if (!options.dryRun) continue
       for (const link of group) imagined.set(link.slug, { ...link, id: '' })
     } catch (error) {
@@ -203,25 +213,27 @@ async function storeLinks(
       for (const { slug } of group) faults.set(slug, error)
     }
   }
-  return faults
+  return { faults, notes }
 }
 
-/** Returns the links that were created; the slugs of the others are taken. */
-async function addLinks(
-  tx: Executor,
-  links: readonly NewLink[],
-  at: Date,
-): Promise<readonly NewLink[]> {
+/**
+ * Gives the links that were created; the slugs of the others are taken. And the aliases that were
+ * left out, because other links have them.
+ */
+async function addLinks(tx: Executor, links: readonly NewLink[], at: Date) {
   const sorted = links.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
   const row = { links: sorted, actor: OPERATOR_EMAIL, at, limit: sorted.length }
   const added = new Set((await q.addImportedLinks(tx, row)).map(({ slug }) => slug))
   const created = links.filter(({ slug }) => added.has(slug))
+  const named = created.filter(({ aliases }) => aliases.length > 0)
+  const limit = MAX_ALIASES * named.length
+  const left = limit > 0 ? await q.addImportedAliases(tx, { links: named, limit }) : []
   await writeHiddenTags(tx, [...added])
   await writeWords(tx, created)
   await listQueries.writeTexts(tx, { slugs: [...added] })
   await countTags(tx, [], created)
-  await linkQueries.announceLinks(tx, { slugs: [...added] })
-  return created
+  await announce(tx, ...created)
+  return { created, left }
 }
 
 function joined(...notes: readonly string[]) {

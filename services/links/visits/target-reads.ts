@@ -1,28 +1,31 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { Executor } from '../../../db/client.ts'
-import { visitQueries as q, type Target } from '../../../db/links/visits.ts'
+import { visitQueries as q, type NamedTarget } from '../../../db/links/visits.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 
 /**
- * Reads the link with a slug; undefined when no link has it. Throws `Unavailable`: at once when
- * too many wait already.
+ * Reads the links that a name stands for: the one that has it, and those with a name that differs
+ * in dashes only. Throws `Unavailable`: at once when too many wait already.
  */
-export type ReadTarget = (slug: string) => Promise<Target | undefined>
+export type ReadTargets = (name: string) => Promise<readonly NamedTarget[]>
 
 interface Read {
-  slug: string
-  found: PromiseWithResolvers<Target | undefined>
+  name: string
+  found: PromiseWithResolvers<readonly NamedTarget[]>
 }
 
-/** Slugs of one statement, which then takes some milliseconds. */
-const MAX_SLUGS = 256
+/** Names of one statement, which then takes some milliseconds. */
+const MAX_NAMES = 256
+/** Names that differ in dashes only: of more, only some count. */
+export const MAX_NAMESAKES = 20
+const LIMITS = { namesakes: MAX_NAMESAKES, limit: MAX_NAMES * (MAX_NAMESAKES + 1) }
 
 /**
- * Reads links one statement at a time: slugs gather while the previous one runs and are read
+ * Reads links one statement at a time: names gather while the previous one runs and are read
  * together. An idle service reads a link at once, and one whose links are not in memory reads many
  * by few statements.
  */
-export function createTargetReads(db: Executor, maxWaiting: number): ReadTarget {
+export function createTargetReads(db: Executor, maxWaiting: number): ReadTargets {
   let waiting: Read[] = []
   let isRunning = false
 
@@ -30,13 +33,13 @@ export function createTargetReads(db: Executor, maxWaiting: number): ReadTarget 
     // What has arrived in this tick of the event loop goes into one statement.
     await nextTick()
     while (waiting.length > 0) {
-      const reads = waiting.slice(0, MAX_SLUGS)
-      waiting = waiting.slice(MAX_SLUGS)
+      const reads = waiting.slice(0, MAX_NAMES)
+      waiting = waiting.slice(MAX_NAMES)
       try {
-        const slugs = reads.map(({ slug }) => slug)
-        const rows = await q.findTargets(db, { slugs, limit: MAX_SLUGS })
-        const bySlug = new Map(rows.map((row) => [row.slug, row]))
-        for (const { slug, found } of reads) found.resolve(bySlug.get(slug))
+        const names = reads.map(({ name }) => name)
+        const rows = await q.findTargets(db, { names, ...LIMITS })
+        const byName = Map.groupBy(rows, ({ asked }) => asked)
+        for (const { name, found } of reads) found.resolve(byName.get(name) ?? [])
       } catch (error) {
         // Visits that gathered meanwhile can't wait for a second deadline of a stalled database.
         for (const { found } of [...reads, ...waiting]) found.reject(error)
@@ -46,11 +49,11 @@ export function createTargetReads(db: Executor, maxWaiting: number): ReadTarget 
     isRunning = false
   }
 
-  return async (slug) => {
+  return async (name) => {
     if (waiting.length >= maxWaiting) {
       throw new Unavailable(`${maxWaiting} visits wait for their links already`)
     }
-    const read = { slug, found: Promise.withResolvers<Target | undefined>() }
+    const read = { name, found: Promise.withResolvers<readonly NamedTarget[]>() }
     waiting.push(read)
     if (!isRunning) void run()
     isRunning = true

@@ -1,10 +1,11 @@
 import type { Executor } from '../../../db/client.ts'
 import { listQueries, type Suggestion } from '../../../db/links/lists.ts'
 import { visitQueries } from '../../../db/links/visits.ts'
+import { Unavailable } from '../../../kernel/fault.ts'
 import { decodeSegment, trimBoth } from '../../../kernel/text.ts'
 import { listSeenBy } from '../lists/lists.ts'
 import { withoutStart, type ShortAddress } from '../lists/search-text.ts'
-import { hasSlugForm, MAX_SLUG, slugsMeant } from '../links/slug.ts'
+import { foldName, hasSlugForm, MAX_SLUG, nameMeant } from '../links/slug.ts'
 import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
 import type { FurtherPath } from '../links/target.ts'
 import { AFTER_WORDS, wordsOf } from './words.ts'
@@ -47,22 +48,51 @@ export function readVisitPath(path: string): VisitPath | undefined {
   const endsWithSlash = path.length > 1 && path.endsWith('/')
   const more = { segments: segments.slice(1), endsWithSlash }
   const previewed = first.endsWith('+') ? first.slice(0, -1) : ''
-  const previews = more.segments.length === 0 && slugsMeant(previewed).length > 0
+  const previews = more.segments.length === 0 && nameMeant(previewed) !== undefined
   return { asked: previews ? previewed : first, more, previews }
 }
 
-/** The link that a visitor means by a name: the best of the slugs that it may stand for. */
-export async function linkMeant(
-  targets: TargetCache,
-  name: string,
-  now: number,
-  level: VisitLevel,
-): Promise<KnownLink | undefined> {
-  for (const slug of slugsMeant(name)) {
-    const link = await targets.find(slug, now, level)
-    if (link !== undefined) return link
+/** Who looks for a link, and with what. */
+export interface Search {
+  db: Executor
+  targets: TargetCache
+  now: number
+  level: VisitLevel
+  /** The user who looks for it; asked for only where that decides. */
+  visitor: () => Promise<Caller | undefined>
+}
+
+/**
+ * The link that a visitor means by a name: the one that has it, else the only one that the visitor
+ * may find whose name differs in dashes and dots only.
+ */
+export async function linkMeant(search: Search, text: string): Promise<KnownLink | undefined> {
+  const name = nameMeant(text)
+  if (name === undefined) return undefined
+  const { link, namesakes } = await search.targets.find(name, search.now, search.level)
+  if (link !== undefined) return link
+  const found = await foundAmong(search, namesakes)
+  return found.length === 1 ? found[0] : undefined
+}
+
+/** Links that a visitor may find. What the database can't tell now counts as hidden. */
+async function foundAmong({ db, visitor }: Search, links: readonly KnownLink[]) {
+  const open = links.filter(({ visibility }) => visibility === 'public')
+  if (open.length === links.length) return open
+  try {
+    const user = await visitor()
+    if (user === undefined) return open
+    if (user.role === 'admin') return links
+    const found: KnownLink[] = []
+    for (const link of links) {
+      const asked = { link: link.id, users: user.ids }
+      if (open.includes(link) || (await visitQueries.mayVisit(db, asked)).may) found.push(link)
+    }
+    return found
+  } catch (error) {
+    if (error instanceof Unavailable) return open
+    throw error
   }
-  return undefined
 }
 
 /** Whether a visitor is an owner or a recipient of a secure link, also by a group, or an admin. */
@@ -99,17 +129,16 @@ export function readSearchTerms(text: string, base: string): SearchTerms {
  * is left out unless a link has its name.
  */
 export async function termsOfLink(
-  targets: TargetCache,
+  search: Search,
   terms: SearchTerms,
   { keyword, base }: ShortAddress,
-  now: number,
 ): Promise<{ terms: SearchTerms; isLink: boolean }> {
-  if ((await linkMeant(targets, terms.name, now, 'trusted')) !== undefined) {
+  if ((await linkMeant(search, terms.name)) !== undefined) {
     return { terms, isLink: true }
   }
   if (terms.name.toLowerCase() !== keyword || terms.rest === '') return { terms, isLink: false }
   const inner = readSearchTerms(terms.rest, base)
-  const link = await linkMeant(targets, inner.name, now, 'trusted')
+  const link = await linkMeant(search, inner.name)
   return { terms: inner, isLink: link !== undefined }
 }
 
@@ -119,8 +148,8 @@ export function encodePath(path: string): string {
 }
 
 /**
- * Links that a visitor may see, similar to a text that is not a slug. One letter may be wrong,
- * missing or surplus, or two letters swapped. Or the slug begins with the text, or slug and title
+ * Links that a visitor may see, similar to a text that is not a slug. First those with a name that
+ * differs in dashes only. One letter may be wrong, missing or surplus, or two letters swapped. Or the slug begins with the text, or slug and title
  * have all its words. Links whose visits have ended are left out.
  */
 export async function suggestionsFor(
@@ -137,6 +166,7 @@ export async function suggestionsFor(
   return listQueries.suggestLinks(db, {
     list: listSeenBy(visitor),
     users: visitor?.ids ?? [],
+    folded: foldName(folded),
     near: isShort ? [] : neighbours(folded),
     // No slug begins with a brace.
     prefix: isShort ? '{' : folded,

@@ -2,7 +2,7 @@ import type { Executor } from '../../../db/client.ts'
 import { linkQueries as q, type Link } from '../../../db/links/links.ts'
 
 /** What the words of a link are read from. */
-type Named = Pick<Link, 'slug' | 'title' | 'visibility'>
+type Named = Pick<Link, 'slug' | 'aliases' | 'title' | 'visibility'>
 
 /** A letter alone begins too many words. */
 const MIN_WORD = 2
@@ -24,11 +24,11 @@ export function wordsOf(text: string): readonly string[] {
   return [...new Set(cut)].slice(0, MAX_WORDS)
 }
 
-/** Stores the words of links whose slug, title or visibility is new. */
+/** Stores the words of links whose names, title or visibility are new. */
 export async function writeWords(tx: Executor, links: readonly Named[]): Promise<void> {
-  const rows = links.map(({ slug, title, visibility }) => ({
+  const rows = links.map(({ slug, aliases, title, visibility }) => ({
     slug,
-    words: wordsOf(`${slug} ${title}`),
+    words: wordsOf([slug, ...aliases, title].join(' ')),
     is_public: visibility === 'public',
   }))
   if (rows.length > 0) await q.writeWords(tx, { links: rows })
