@@ -102,8 +102,8 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a proxy may sign somebody in as the operator',
     path: 'services/links/users/users.ts',
-    find: 'if (email === undefined || email === OPERATOR_EMAIL) return undefined',
-    replace: 'if (email === undefined) return undefined',
+    find: 'return email === OPERATOR_EMAIL ? undefined : email',
+    replace: 'return email',
     test: 'test/links/resolver-access.test.ts',
   },
   {

@@ -2,6 +2,7 @@ import type { Executor } from '../../../db/client.ts'
 import { linkQueries as q, type Link, type LinkAccess } from '../../../db/links/links.ts'
 import type { Role } from '../../../db/links/users.ts'
 import { readVisitPath, type VisitPath } from '../visits/visits.ts'
+import { wholeDefaults } from './placeholders.ts'
 import { slugsMeant } from './slug.ts'
 import {
   invalidUrl,
@@ -27,6 +28,10 @@ const FURTHER = Array.from({ length: 10 }, (_, count) => ({
   segments: Array<string>(count).fill('a'),
 }))
 
+/** Visitors, where the url has a place for them. */
+const SOMEBODY = 'a'
+const VISITORS = [undefined, SOMEBODY, 'b']
+
 /** Who writes a url: a user, or a command on this machine, which may read every link. */
 export interface UrlWriter {
   id: string | null
@@ -46,11 +51,11 @@ export async function refuseLoop(
   writer: UrlWriter,
   link: TargetFields & Pick<Link, 'slug'>,
 ): Promise<void> {
-  if (!isOwn(new URL(link.url))) return
+  if (!mayLeadHere(isOwn, link.url)) return
   await q.lockLoops(tx, {})
   const { slug, ...target } = prepareTarget(link)
-  if (isVisitsChoice(target)) throw looping('may lead back to this link')
-  let location = targetOf(target, NO_FURTHER_PATH, '')
+  if (isVisitsChoice(target, isOwn)) throw looping('may lead back to this link')
+  let location = targetOf(target, NO_FURTHER_PATH, '', SOMEBODY)
   for (let hops = 0; hops <= MAX_HOPS; hops++) {
     if (location === undefined) return
     const address = new URL(location)
@@ -62,11 +67,25 @@ export async function refuseLoop(
   if (location !== undefined) throw looping(`leads through more than ${MAX_HOPS} links`)
 }
 
-/** Whether the segments or the query of a visit decide which link or page of ours it leads to. */
-function isVisitsChoice(target: Target): boolean {
-  const locations = FURTHER.map((more) => targetOf(target, more, ''))
+/** Whether a url, or a default in it that is a whole address, leads to this resolver. */
+export function mayLeadHere(isOwn: OwnHosts, url: string): boolean {
+  return [url, ...wholeDefaults(url)].some((address) => isOwn(new URL(address)))
+}
+
+/**
+ * Whether the segments, the query or the user of a visit decide which link or page of ours it leads
+ * to, or whether it leads here at all.
+ */
+function isVisitsChoice(target: Target, isOwn: OwnHosts): boolean {
+  const visitors = target.userPlace === 'none' ? [undefined] : VISITORS
+  const locations = FURTHER.flatMap((more) =>
+    visitors.map((visitor) => targetOf(target, more, '', visitor)),
+  )
   const reached = locations.filter((location) => location !== undefined)
-  const paths = reached.map((location) => new URL(location).pathname)
+  const paths = reached.map((location) => {
+    const address = new URL(location)
+    return isOwn(address) ? address.pathname : ''
+  })
   const answering = paths.map((path) => /^\/(-\/)?[^/]*/.exec(path)?.[0])
   return paths.includes(SEARCH) || new Set(answering).size > 1
 }
@@ -85,7 +104,7 @@ async function locationOf(
     const link = await q.findLinkBySlug(tx, { slug, user: writer.id })
     if (link === undefined) continue
     if (!mayFollow(writer, link)) return undefined
-    return targetOf(prepareTarget(link), more, search)
+    return targetOf(prepareTarget(link), more, search, SOMEBODY)
   }
   return undefined
 }

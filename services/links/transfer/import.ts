@@ -8,7 +8,7 @@ import type { ChangeTools } from '../../audit.ts'
 import { linksFault } from '../faults.ts'
 import { LinkUpdate } from '../links/input.ts'
 import { differences, NEW_LINK, replaceLink, type LinkParts } from '../links/links.ts'
-import { refuseLoop, type UrlWriter } from '../links/loop.ts'
+import { mayLeadHere, refuseLoop, type UrlWriter } from '../links/loop.ts'
 import { checkSlug, isSlug } from '../links/slug.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
 import { ensureUser, OPERATOR_EMAIL } from '../users/users.ts'
@@ -187,7 +187,7 @@ async function storeLinks(
 ) {
   const faults = new Map<string, Fault>()
   // Links that lead here are stored one at a time: the next one may close a loop with this one.
-  const groups = Map.groupBy(links, ({ slug, url }) => (ownHosts(new URL(url)) ? slug : ''))
+  const groups = Map.groupBy(links, ({ slug, url }) => (mayLeadHere(ownHosts, url) ? slug : ''))
   for (const group of groups.values()) {
     try {
       const stored = await db.transaction(async (tx) => {

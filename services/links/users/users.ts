@@ -64,9 +64,18 @@ export async function visitorOf(
 }
 
 /**
+ * The e-mail address of who is at a browser; undefined: anonymous. A proxy cannot name the
+ * operator: people who sign in there might be able to choose their address.
+ */
+export function emailOf(actor: Actor): string | undefined {
+  if (actor.kind === 'operator') return OPERATOR_EMAIL
+  const email = actor.kind === 'user' ? readEmail(actor.email) : undefined
+  return email === OPERATOR_EMAIL ? undefined : email
+}
+
+/**
  * The account of who is at a browser; undefined: anonymous. Users named by the proxy are added
- * automatically. A proxy cannot name the operator: people who sign in there might be able to choose
- * their address.
+ * automatically.
  */
 export async function accountOf(
   db: Database,
@@ -74,8 +83,8 @@ export async function accountOf(
   now: Date,
   lookUp: Executor = db,
 ): Promise<User | undefined> {
-  if (actor.kind === 'operator') return q.findUserByEmail(lookUp, { email: OPERATOR_EMAIL })
-  const email = actor.kind === 'user' ? readEmail(actor.email) : undefined
-  if (email === undefined || email === OPERATOR_EMAIL) return undefined
+  const email = emailOf(actor)
+  if (email === undefined) return undefined
+  if (email === OPERATOR_EMAIL) return q.findUserByEmail(lookUp, { email })
   return ensureUser({ db, actor }, email, 'user', now)
 }
