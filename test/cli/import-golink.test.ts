@@ -161,7 +161,7 @@ t.test('a name of golink becomes a slug that visitors find', async (t) => {
     [
       golink('my-team_wiki', 'https://g.test/'),
       'my-team-wiki',
-      /the link is there, and its url differs/,
+      /^was "my-team_wiki"; the file has "my_team\.wiki" before, which is the same name here$/,
     ],
     [golink('half', 'https://h.test/\ud800'), 'half', /^$/],
     [golink('when', 'https://i.test/', { Created: 'today' }), 'when', /Created must be a time/],

@@ -1,12 +1,8 @@
 import type { Link } from '../../../db/links/links.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { parseObject, stringOf } from '../../../kernel/json.ts'
-import { trimBoth } from '../../../kernel/text.ts'
 import { fromTemplate, toTemplate } from './golink-template.ts'
-import { readImportTime, type LinkRecord } from './records.ts'
-
-/** A longer name is not a slug, whatever is cut off its ends. */
-const MAX_SHORT_LENGTH = 1_000
+import { readImportTime, slugOfName, type LinkRecord } from './records.ts'
 
 /**
  * Reads a line of a golink export (`/.export`): a JSON object with Short, Long, Created, LastEdit
@@ -18,12 +14,15 @@ export function readGolink(text: string): LinkRecord {
   const word = (name: string): string | undefined => stringOf(object?.[name])?.toWellFormed()
   const short = word('Short')
   const long = word('Long')
-  const slug = slugOfShort(short ?? '')
+  const slug = slugOfName(short ?? '')
   return {
     slug,
+    name: short ?? '',
     read() {
       if (object === undefined) throw badRequest('is not a JSON object')
-      if (short === undefined) throw badRequest('Short is missing')
+      if (short === undefined) {
+        throw badRequest('Short is missing; links of Shlink and kutt need --format')
+      }
       if (long === undefined) throw badRequest('Long is missing')
       return {
         created_at: readImportTime('Created', word('Created') ?? ''),
@@ -56,10 +55,4 @@ export function writeGolink(link: Link): { line: string } | { problem: string } 
     Owner,
   }
   return { line: JSON.stringify(row) }
-}
-
-/** golink also takes upper case, `_` and `.`, and ignores dashes at the ends. */
-function slugOfShort(short: string): string {
-  const slug = short.toLowerCase().replaceAll(/[._]/g, '-')
-  return slug.length > MAX_SHORT_LENGTH ? slug : trimBoth(slug, /-/)
 }

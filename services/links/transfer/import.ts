@@ -46,6 +46,8 @@ interface Import {
   people: People
   /** The links that a dry run would have written, by slug. */
   imagined: Map<string, ExistingLink>
+  /** The names in the file of the links with these slugs. */
+  names: Map<string, string>
 }
 
 type ExistingLink = Omit<Link, 'owners'>
@@ -76,7 +78,7 @@ export async function importLinks(
   report: (reports: readonly LineReport[]) => Promise<void>,
 ): Promise<ImportTotals> {
   const people = openPeople(tools, options, tools.now)
-  const state: Import = { tools, options, people, imagined: new Map() }
+  const state: Import = { tools, options, people, imagined: new Map(), names: new Map() }
   const totals = { created: 0, updated: 0, unchanged: 0, conflict: 0, refused: 0 }
   let batch = new Map<string, ImportLine>()
   let renewAt = FIRST_RENEWAL
@@ -130,12 +132,19 @@ async function importLine(
   pending: NewLink[],
 ): Promise<LineResult> {
   try {
-    const data = line.read()
+    const data = line.read(state.tools.now())
     checkSlug(line.slug)
+    const first = state.names.get(line.slug) ?? line.name
+    if (first !== line.name) {
+      // With `update` the second would replace the first.
+      const message = `the file has "${first}" before, which is the same name here`
+      return { outcome: 'conflict', message: joined(data.note, message) }
+    }
     const { title, description, tags } = existing ?? {}
     const given = Object.entries(data.fields).filter(([, value]) => value !== undefined)
     const fields = { title, description, tags, ...Object.fromEntries(given) }
     const input = validate(LinkUpdate, fields)
+    if (line.name !== undefined) state.names.set(line.slug, line.name)
     if (existing !== undefined) return await compareLine(state, data.note, input, existing)
     const { note, ...members } = await state.people.of(data)
     const times = timesOf(data, state.tools.now())
