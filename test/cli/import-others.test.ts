@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { leadsTo, startLinks } from '../helpers/links.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { run } from '../helpers/postgres.ts'
 import { ROOT, type Env } from '../helpers/program.ts'
 
@@ -190,7 +191,8 @@ t.test('an answer of many reads, and of many pages', async (t) => {
   })
   const pages = [links.slice(0, 2_500), links.slice(2_500)]
   const text = pages.map((data) => JSON.stringify({ total: 3_000, data }))
-  const file = join(t.testdir({ 'kutt.json': text.join('') }), 'kutt.json')
+  const file = join(await temporaryFolder(t), 'kutt.json')
+  await writeFile(file, text.join(''))
   const flags = ['--format', 'kutt', '--owner', 'ann@example.com', '--create-users']
   const { code, stdout } = await runCli(['import', file, ...flags], { env })
   t.equal(code, 0)
