@@ -137,7 +137,8 @@ export function targetOf(
     const whole = others.length === 0 ? '' : others.map(encoded).join('/') + slash
     const textOf = (name: string) => {
       if (name === '*') return whole
-      return name === 'user' ? encodeURIComponent(user ?? '') : encoded(segments[+name - 1] ?? '')
+      if (name === 'user') return encodeURIComponent(user ?? '')
+      return encoded(segments[Number(name) - 1] ?? '')
     }
     filled = fillPlaces(url, textOf, MAX_LOCATION)
     rest = names.has('*') ? [] : others
