@@ -34,7 +34,7 @@ export interface LinkData {
 /** A record; its slug may be empty. `read` throws a Fault if the record cannot be read. */
 export interface LinkRecord {
   slug: string
-  /** What the link is called in the other program, where that tells names apart that are one slug. */
+  /** Its name in the other program, which may tell names apart that are one slug here. */
   name?: string
   read: (now: Date) => LinkData
 }
