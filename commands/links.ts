@@ -7,7 +7,7 @@ import {
   type LineReport,
 } from '../services/links/transfer/import.ts'
 import type { LinkParts } from '../services/links/links/links.ts'
-import { readLinks, exportLinks } from '../services/links/transfer/files.ts'
+import { exportLinks, IMPORT_FORMATS, readLinks } from '../services/links/transfer/files.ts'
 import { FORMATS } from '../services/links/transfer/records.ts'
 import { readEmail } from '../services/links/users/users.ts'
 import { hostsOfLinks, takesGroups } from './configuration.ts'
@@ -22,13 +22,13 @@ export const commands = [
   // Reports each line, then the totals. It fails when a line was not taken.
   command({
     name: 'import',
-    summary: 'take links from CSV or golink, and say what became of each line',
+    summary: 'take links from CSV, golink, Shlink or kutt, and say what became of each line',
     args: { file: text('FILE|-', 'a file, - is standard input') },
     flags: {
       format: value(
-        'csv|jsonl',
-        'the format, recognized unless given; jsonl is the one of golink',
-        oneOf(...FORMATS),
+        IMPORT_FORMATS.join('|'),
+        'csv and jsonl (golink) are recognized; shlink and kutt: answers of their APIs',
+        oneOf(...IMPORT_FORMATS),
       ),
       'dry-run': { summary: 'say what would happen, and change nothing' },
       update: { summary: 'change links that exist' },

@@ -64,6 +64,9 @@ function placeholders(keyword: string): Html {
   const examples = [
     ['{1}/issues/{2}', '/repo/42', 'repo/issues/42'],
     ['search?q={*}', '/a/b', 'search?q=a/b'],
+    ['tree/{1:main}', '', 'tree/main'],
+    [`search?q={*:${SITE}/}`, '', ''],
+    ['tasks?of={user}', '', 'tasks?of=ada%40example.com'],
     ['docs', '/install', 'docs/install'],
     ['docs', '?page=2', 'docs?page=2'],
   ] as const
@@ -71,6 +74,16 @@ function placeholders(keyword: string): Html {
       <code>{1}</code> to <code>{9}</code> in a link’s address stand for the segments of the path
       after its name, <code>{*}</code> for all that are left. Without a placeholder, the path is
       added at the end when the link allows it. A query is always passed on.
+    </p>
+    <p>
+      Text after a colon is a default, for visits without that segment. A default that begins with
+      <code>https://</code> or <code>http://</code> is the whole address that such visits lead to.
+      In a default, <code>%7B</code> and <code>%7D</code> stand for braces.
+    </p>
+    <p>
+      <code>{user}</code> stands for the visitor’s e-mail address. The site that the link leads to
+      is told who visits, and so is everybody who sees the address. Visitors who are not signed in
+      are refused, unless there is a default.
     </p>
     ${namedRows(
       'Examples of paths',

@@ -9,6 +9,7 @@ import { endOf } from '../../services/links/links/lifecycle.ts'
 import { exampleOf } from '../../services/links/links/places.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
+import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { mayChange, mayRead } from '../../services/links/links/links.ts'
 import { RESERVED_SLUGS, nameMeant, slugsNear } from '../../services/links/links/slug.ts'
 import { countVisit, hasEnded, type KnownLink } from '../../services/links/visits/target-cache.ts'
@@ -18,7 +19,7 @@ import {
   targetOf,
   type FurtherPath,
 } from '../../services/links/links/target.ts'
-import { levelOf, visitorOf } from '../../services/links/users/users.ts'
+import { emailOf, levelOf, visitorOf } from '../../services/links/users/users.ts'
 import {
   linkMeant,
   mayFollow,
@@ -37,6 +38,10 @@ const REDIRECT = { 'cache-control': 'no-store', ...NOINDEX }
 const FILE = /\.[a-z0-9]+$/i
 
 const GONE = 'this link has ended'
+
+const NAMELESS =
+  'this link needs to know who you are: come through the address where you sign in, and open it ' +
+  'yourself'
 
 const OUTCOMES = ['redirected', 'previewed', 'forbidden', 'gone', 'unknown'] as const
 
@@ -116,17 +121,30 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
       app.links.clicks.count(link.id, 'preview', context.receivedAt)
     }
     const sent = queryOf(context)
-    const example = exampleOf(link, (name) => sent.get(name))
+    const example = exampleOf(link, (name) => sent.get(name), visitor?.email)
     const details = await detailsOf(visit, link, visitor)
-    const page = previewPage({ link, details, example, short: shortLinks(app) })
+    const tellsUser = link.userPlace !== 'none'
+    const page = previewPage({ link, tellsUser, details, example, short: shortLinks(app) })
     return htmlReply(framed(app, page, visitor), 200, NOINDEX)
   }
   if (isOver) return replyGone(visit, link, visitor)
   const reply = redirect(visit, link, path.more)
   if (reply !== undefined) return reply
+  if (link.userPlace === 'required' && nameOf(context) === undefined) {
+    ended.forbidden()
+    return refuseVisit(visit, forbidden(NAMELESS), visitor)
+  }
   ended.unknown()
   const fault = notFound(`the link “${link.slug}” takes no further path`)
   return refuseVisit(visit, fault, visitor)
+}
+
+/**
+ * The e-mail address that a link with `{user}` is told. A page of another site that loads the link
+ * must not learn who looks at it: nobody has followed the link then.
+ */
+function nameOf({ actor, headers }: Context): string | undefined {
+  return isForeignLoad(headers) ? undefined : emailOf(actor)
 }
 
 /**
@@ -176,10 +194,14 @@ async function goneDetailsOf(
   return { link, end: endOf(link, context.receivedAt), mayChange: mayChange(link, visitor) }
 }
 
-/** The redirect of a visit, counted; undefined when the link takes no further path. */
+/**
+ * The redirect of a visit, counted; undefined when the link takes no further path, or needs to know
+ * its visitor.
+ */
 function redirect(visit: Visit, link: KnownLink, more: FurtherPath) {
   const { app, context, ended } = visit
-  const location = targetOf(link, more, context.search)
+  const user = link.userPlace === 'none' ? undefined : nameOf(context)
+  const location = targetOf(link, more, context.search, user)
   if (location === undefined) return undefined
   if (location.length > MAX_LOCATION) {
     ended.unknown()

@@ -176,7 +176,7 @@ function resolveTool({ links, short }: ToolParts, bearer: Bearer & Caller): Tool
         throw forbidden(`the link “${link.slug}” is secure, and you may not follow it`)
       }
       if (hasEnded(link, now.getTime())) throw new Fault(410, 'GONE', 'this link has ended')
-      const target = targetOf(link, visit.more, query)
+      const target = targetOf(link, visit.more, query, bearer.email)
       if (target === undefined) throw notFound(`the link “${link.slug}” takes no further path`)
       if (target.length > MAX_LOCATION) throw badRequest('the path is too long', 'path')
       const short_link = `${short().base}/${link.slug}`

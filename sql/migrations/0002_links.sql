@@ -162,7 +162,7 @@ return uuid '00000000-0000-0000-0000-000000000000';
 create function links.is_checkable(link links.links)
 returns boolean
 language sql immutable parallel safe
-return link.is_checked and link.visibility <> 'secure' and not link.archived and link.url !~ '[{][1-9*][}]';
+return link.is_checked and link.visibility <> 'secure' and not link.archived and link.url !~ '[{]([1-9*]|user)(:[^{}]*)?[}]';
 
 -- What the checks of addresses have found. A link gets a row some time after it is there; a row of another `url` than the
 -- link's says nothing about the link.

@@ -92,10 +92,18 @@ t.test('golink: what it can hold is the same, the rest is said', async (t) => {
     'dd,https://d.test/{id}/{{x}},ann@example.com,,',
     'ee,https://e.test/{*}/{id},ann@example.com,,',
     'ff,https://f.test/,ann@example.com,,7',
+    'gg,https://g.test/{*:a/b}?of={user},ann@example.com,,',
+    'hh,https://h.test/?q={*:https://h.test/home}&of={user},ann@example.com,,',
+    'ii,https://i.test/{user}?a=b,ann@example.com,true,',
+    'jj,https://j.test/{user:you},ann@example.com,,',
+    'kk,https://k.test/{user}/,ann@example.com,true,',
   ].join('\n')
   t.equal((await runCli(['import', '-', '--create-users'], { env: one, input })).code, 0)
   const exported = await runCli(['export', '--format', 'jsonl'], { env: one })
-  const left = /^gatehouse: cc is left out: golink has no places.*\n.* ff is left out: .* end.*\n$/
+  const left = new RegExp(
+    '^gatehouse: cc is left out: golink has no places.*\\n' +
+      '.* ff is left out: .* end.*\\n.* jj is left out: golink has no default for \\{user\\}\\n$',
+  )
   t.match(exported, { code: 1, stderr: left })
   const lines = exported.stdout
     .trimEnd()
@@ -109,6 +117,18 @@ t.test('golink: what it can hold is the same, the rest is said', async (t) => {
       ['bb', 'https://b.test/{{.Path}}', 'ann@example.com'],
       ['dd', 'https://d.test/%7Bid%7D/%7B%7Bx%7D%7D', 'ann@example.com'],
       ['ee', 'https://e.test/{{.Path}}/%7Bid%7D', 'ann@example.com'],
+      [
+        'gg',
+        'https://g.test/{{with .Path}}{{.}}{{else}}a/b{{end}}?of={{.User}}',
+        'ann@example.com',
+      ],
+      [
+        'hh',
+        '{{if .Path}}https://h.test/?q={{.Path}}&of={{.User}}{{else}}https://h.test/home{{end}}',
+        'ann@example.com',
+      ],
+      ['ii', 'https://i.test/{{.User}}{{with .Path}}/{{.}}{{end}}?a=b', 'ann@example.com'],
+      ['kk', 'https://k.test/{{.User}}/{{.Path}}', 'ann@example.com'],
     ],
   )
   const back = ['import', '-', '--create-users']

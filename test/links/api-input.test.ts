@@ -86,6 +86,8 @@ await t.test('url', async (t) => {
     ...['http://10.0.0.1/', 'http://[::1]:8/x', 'http://[::1]/', 'http://localhost/'],
     ...['http://printer.local/a?b#c', 'http://1/', 'http://-a/', 'http://日本/', encoded(most)],
     ...['https://example.com/{1}/{*}', 'https://example.com/?q={*}', 'https://example.com/#{1}'],
+    ...['https://example.com/{1:main}/{*:}', 'https://example.com/{user}?{user:a@b.c}'],
+    ...['https://example.com/{*:http://example.org/?a=b}', 'https://example.com/{id:x}{1'],
     ...['https://example.com/a@b', 'https://example.com/?mail=a@b.c', 'https://bücher.example/ä'],
     ...['https://example.com/?next=http://x@y/', `https://example.com/${ROCKET}`],
   ]) {
@@ -110,11 +112,21 @@ await t.test('url', async (t) => {
     ...['https://a.example/\u202Emoc.elpmaxe', 'https://a.example/\u200E', 'https://x/\u2066'],
     ...['https://{1}.example.com/', 'https://{*}/', 'https://example.com:{1}/', 'https://{x}/'],
     ...['https://%7B1%7D.example.com/', '{1}', `https://example.com/${HALF}`],
+    ...['https://{user}.example.com/', 'https://{user:x}/', 'https://{1:example.com}/'],
+    ...['https://example.com/{1:', 'https://example.com/{*:a/b', 'https://example.com/{user:{1}}'],
+    ...['https://example.com/{1:{x}', 'https://example.com/{1:https://}', 'https://a.b{1:/}'],
+    ...['https://example.com/{1:https://a@b.c/}', 'https://example.com/{*:HTTP://:8/}'],
   ]
   const none = [undefined, null, 5, false, ['https://example.com/'], {}]
   await refuseAll(t, refuser, [
     ...wrong.map((url): Refusal => [put({ url }), 400, 'INVALID_URL']),
     ...both('url', ['ftp://example.com/', ''], 'INVALID_URL'),
+    [
+      put({ url: 'https://example.com/{2:a{b}' }),
+      400,
+      'INVALID_URL',
+      'url must close the default after {2: with a }; in a default, { is %7B and } is %7D',
+    ],
     // The length as a header counts.
     ...both('url', [`${longest}a`, encoded(most + 1)], 'INVALID_FIELD_LENGTH'),
     ...both('url', none, 'BAD_REQUEST'),

@@ -116,6 +116,14 @@ await t.test('a url that leads back to the resolver is refused', async (t) => {
     '-/go?q=go/first',
     '-/go?q={1}',
     '-/go?q=docs/{1}',
+    'second?of={user}',
+    'first?of={user:nobody}',
+    '{user}',
+    '{user:docs}',
+    'docs/{user:../second}',
+    '{1:docs}',
+    'docs/{1:../second}',
+    'docs?q={*:https://example.com/}',
     '-/go',
     '-/{1}',
     '-',
@@ -145,6 +153,8 @@ await t.test('a url that leads back to the resolver is refused', async (t) => {
   const urls = [
     ...loops.map((path) => `${base}/${path}`),
     ...[...others, ...hostNames].map((place) => `${place}/first`),
+    `https://example.com/{*:${base}/second}`,
+    `https://example.com/{user:http://go/first}`,
   ]
   for (const url of urls) {
     const refused = await writer.api('POST', '/links', { slug: 'second', url, append_path: true })
@@ -153,6 +163,8 @@ await t.test('a url that leads back to the resolver is refused', async (t) => {
   for (const [at, url] of [
     `${base}/-/all?q={1}`,
     `${base}/docs/{1}?q={2}`,
+    `${base}/docs/{1:a/b}?q={2:c}&of={user}`,
+    `https://example.com/{*:https://example.org/second}`,
     `${base}/`,
     `${base}/-/`,
     `${base}/-/tags/{1}`,

@@ -170,6 +170,8 @@ await t.test('the form shows the places of an address', async (t) => {
   t.match(typed, 'value="&quot;&gt;&lt;b&gt;"')
   const rest = { slug: 'bugs', url: 'http://x.test/?q={*}', 'place-rest': 'a/b' }
   t.match(await shown(rest), '/bugs/a/b leads to http://x.test/?q=a/b')
+  const defaults = { slug: 'bugs', url: 'http://x.test/{1}/{2:main}?of={user}', 'place-1': 'r' }
+  t.match(await shown(defaults), '/bugs/r leads to http://x.test/r/main?of=you%40example.com')
   const appended = { slug: 'bugs', url: 'http://x.test/y', append_path: 'true' }
   t.match(await shown(appended), 'Further path')
   t.match(await shown(appended), '/bugs/a/b leads to http://x.test/y/a/b')

@@ -129,6 +129,64 @@ await t.test('a secure link keeps to itself where it leads', async (t) => {
   t.notMatch(server.logs().join('\n'), hidden, 'nor does the log')
 })
 
+await t.test('a link with {user} leads each visitor to an address of their own', async (t) => {
+  const url = 'https://x.test/{user}/tasks?of={user}&{*}'
+  for (const visibility of ['public', 'secure']) {
+    const { slug, id } = await makeLink(owner, `mine-${visibility}`, { url, visibility })
+    await owner.api('POST', `/links/${id}/shares`, { email: recipient.email })
+    // Twice: from the database and from memory.
+    for (const visitor of ['owner', 'recipient', 'owner', 'recipient'] as const) {
+      const { status, headers } = await visit(base, `/${slug}/a?b=c`, as(visitor))
+      const name = `${visitor}%40example.com`
+      t.match(
+        [status, headers['cache-control'], headers.location],
+        [302, 'no-store', `https://x.test/${name}/tasks?of=${name}&a&b=c`],
+      )
+      const preview = await visit(base, `/${slug}+`, as(visitor))
+      t.match(preview.text, 'That site is told your e-mail address.')
+      t.match(preview.text, `https://x.test/${name}/tasks?of=${name}&amp;a/b`)
+    }
+    for (const accept of ['text/html', 'application/json']) {
+      const { status, headers, text } = await visit(base, `/${slug}`, { headers: { accept } })
+      const answer = [status, headers['cache-control'], headers.location]
+      t.match(answer, [403, 'no-store', undefined])
+      t.match(text, /come through the address where you sign in/)
+      t.notMatch(text, '@example.com')
+    }
+  }
+  t.notMatch((await visit(base, '/house-public+', as('owner'))).text, 'told your e-mail')
+  const odd = { headers: { 'Remote-Email': 'A+b/?&#%@Example.com' } }
+  const name = 'a%2Bb%2F%3F%26%23%25%40example.com'
+  t.equal(await leadsTo(base, '/mine-public', odd), `https://x.test/${name}/tasks?of=${name}&`)
+})
+
+await t.test('a page of another site that loads a link learns nobody’s name', async (t) => {
+  await makeLink(owner, 'tells', { url: 'https://x.test/?{user}' })
+  await makeLink(owner, 'greets', { url: 'https://x.test/?{user:https://x.test/sign-in}' })
+  const from = (site: string, destination: string, more = {}) => ({
+    headers: {
+      ...{ 'Remote-Email': 'boss@example.com', 'Sec-Fetch-Site': site },
+      ...{ 'Sec-Fetch-Dest': destination, ...more },
+    },
+  })
+  const named = 'https://x.test/?boss%40example.com'
+  for (const [site, destination, more, told] of [
+    ['none', 'document', {}, true],
+    ['same-origin', 'image', {}, true],
+    ['cross-site', 'document', {}, true],
+    ['cross-site', 'image', {}, false],
+    ['same-site', 'iframe', {}, false],
+    ['cross-site', 'empty', {}, false],
+    ['cross-site', 'document', { 'Sec-Purpose': 'prefetch' }, false],
+  ] as const) {
+    const request = from(site, destination, more)
+    const what = `${site} ${destination}`
+    t.equal(await leadsTo(base, '/tells', request), told ? named : 403, what)
+    t.equal(await leadsTo(base, '/greets', request), told ? named : 'https://x.test/sign-in', what)
+  }
+  t.equal(await leadsTo(base, '/greets'), 'https://x.test/sign-in', 'and nobody is not signed in')
+})
+
 await t.test('a refusal says how to get access, and not from whom', async (t) => {
   const { text } = await visit(base, '/house-secure', as('stranger'))
   t.match(text, /ask the person who gave you the link, or an administrator/)

@@ -118,6 +118,45 @@ const cases: Readonly<Record<string, Case>> = {
       '/r/': 'https://x.test/r/blob/?full=',
     },
   ],
+  'defaults of segments that are missing': [
+    'https://x.test/{1}/tree/{2:main}/{*:a/b?c=1}',
+    false,
+    {
+      '/r': 'https://x.test/r/tree/main/a/b?c=1',
+      '/r/': 'https://x.test/r/tree/main/a/b?c=1',
+      '/r/dev': 'https://x.test/r/tree/dev/a/b?c=1',
+      '/r//x': 'https://x.test/r/tree/main/x',
+      '/r/dev/%7B1%7D/y': 'https://x.test/r/tree/dev/%7B1%7D/y',
+      '/r?c=2': 'https://x.test/r/tree/main/a/b?c=2',
+    },
+  ],
+  'a default of other letters, with braces': [
+    'https://x.test/{1:straße%7B%7D}?q={2:}{id}',
+    false,
+    {
+      '': 'https://x.test/stra%C3%9Fe%7B%7D?q={id}',
+      '/a/b': 'https://x.test/a?q=b{id}',
+    },
+  ],
+  'a default that is a whole address': [
+    'https://x.test/search?q={*:https://y.test/home?a=1#top}&hl=en',
+    false,
+    {
+      '': 'https://y.test/home?a=1#top',
+      '/': 'https://y.test/home?a=1#top',
+      '?b=2': 'https://y.test/home?a=1&b=2#top',
+      '/https:%2F%2Fz.test': 'https://x.test/search?q=https%3A%2F%2Fz.test&hl=en',
+    },
+  ],
+  'the first whole address of several': [
+    'https://x.test/{2:https://two.test/}/{1:https://one.test/}',
+    true,
+    {
+      '': 'https://two.test/',
+      '/a': 'https://two.test/',
+      '/a/b/c': 'https://x.test/b/a/c',
+    },
+  ],
   'a search': [
     'https://x.test/find?q={*}&hl=en',
     false,

@@ -55,7 +55,8 @@ const VISIBILITIES = [
 
 const URL_HINT =
   'An http:// or https:// address; https:// may be left out. {1} stands for the first further ' +
-  'path segment of a visit, {*} for all that no number takes.'
+  'path segment of a visit, {*} for all that no number takes, {1:main} for the first one or main. ' +
+  '{user} stands for the visitor’s e-mail address: that site is told who visits.'
 
 /** `/-/new` and `/-/links/{id}/edit`; the form alone is the reply to a refused post. */
 export function linkFormView(view: LinkFormView): View {

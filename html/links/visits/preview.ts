@@ -21,6 +21,8 @@ export type LinkDetails =
 /** What the preview of a link shows. */
 export interface PreviewView {
   link: Pick<Link, 'id' | 'slug' | 'url'>
+  /** Whether the site that the link leads to is told the visitor's e-mail address. */
+  tellsUser: boolean
   details: LinkDetails
   /** Of a link that takes a further path. */
   example: Example | undefined
@@ -28,7 +30,8 @@ export interface PreviewView {
 }
 
 /** Where a link leads, before it is followed (`/slug+`), and what it is. */
-export function previewPage({ link: target, details, example, short }: PreviewView): Page {
+export function previewPage(view: PreviewView): Page {
+  const { link: target, tellsUser, details, example, short } = view
   const { id, slug, url } = target
   const link = details.kind === 'all' ? details.link : undefined
   const title = details.kind === 'title' ? details.title : (link?.title ?? '')
@@ -40,6 +43,7 @@ export function previewPage({ link: target, details, example, short }: PreviewVi
     <p>
       <code><bdi>${url}</bdi></code>
     </p>
+    ${tellsUser && html`<p>That site is told your e-mail address.</p>`}
     <p><a class="button primary" href="/${slug}" rel="noreferrer">Follow the link</a></p>
     ${example && previewExample(short, slug, example)}
     ${description !== '' && html`<p class="description"><bdi>${description}</bdi></p>`}

@@ -7,7 +7,7 @@ import { lifecycleFields } from './lifecycle.ts'
 import { checkSlug, MAX_SLUG, SLUG_PATTERN } from './slug.ts'
 import { checkTarget, completeUrl, MAX_LOCATION, MAX_URL } from './target.ts'
 
-const MAX_TITLE = 200
+export const MAX_TITLE = 200
 const MAX_DESCRIPTION = 2_000
 const MAX_TAGS = 20
 const MAX_TAG = 50
@@ -34,7 +34,8 @@ const fields = {
     Type.String({
       maxLength: MAX_URL,
       description:
-        'An http:// or https:// URL; spaces around it are dropped. ' +
+        'An http:// or https:// URL; spaces around it are dropped. A visit fills {1} to {9}, {*} ' +
+        'and {user}, or their defaults as in {1:main}. ' +
         `Percent-encoded, it may have ${MAX_LOCATION} bytes.`,
     }),
     STRING,
@@ -209,11 +210,17 @@ export function tooManyAliases(): Fault {
   return badRequest(`aliases: ${MAX_ALIASES} at most`, 'aliases')
 }
 
+/** Whether a text is a tag once it is in its normal form. */
+export function isTag(text: string): boolean {
+  const tag = foldTag(text)
+  return tag.length <= MAX_TAG && TAG.test(tag)
+}
+
 /** Tags in their normal form, each once, sorted. */
 function readTags(given: unknown): string[] | undefined {
   if (!Array.isArray(given) || !given.every((tag) => typeof tag === 'string')) return undefined
   const tags = [...new Set(given.map(foldTag))].toSorted()
-  if (!tags.every((tag) => tag.length <= MAX_TAG && TAG.test(tag))) {
+  if (!tags.every(isTag)) {
     const form = `1 to ${MAX_TAG} of a-z, 0-9 and -, and not begin with -`
     throw linksFault('INVALID_TAG', `tags: each must have ${form}`, 'tags')
   }

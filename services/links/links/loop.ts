@@ -1,9 +1,10 @@
 import type { Executor } from '../../../db/client.ts'
 import { linkQueries as q, type LinkAccess } from '../../../db/links/links.ts'
 import type { Role } from '../../../db/links/users.ts'
-import { readVisitPath } from '../visits/visits.ts'
 import { foldName, nameMeant } from './slug.ts'
 import { namesakesOf, namesOf, type Named } from '../aliases/names.ts'
+import { readVisitPath } from '../visits/visits.ts'
+import { wholeDefaults } from './placeholders.ts'
 import {
   invalidUrl,
   NO_FURTHER_PATH,
@@ -28,6 +29,10 @@ const FURTHER = Array.from({ length: 10 }, (_, count) => ({
   segments: Array<string>(count).fill('a'),
 }))
 
+/** Visitors, where the url has a place for them. */
+const SOMEBODY = 'a'
+const VISITORS = [undefined, SOMEBODY, 'b']
+
 /** Who writes a url: a user, or a command on this machine, which may read every link. */
 export interface UrlWriter {
   ids: readonly string[]
@@ -43,21 +48,21 @@ export interface UrlWriter {
  */
 export async function refuseLoop(
   tx: Executor,
-  isOwnHost: OwnHosts,
+  isOwn: OwnHosts,
   writer: UrlWriter,
   link: TargetFields & Named,
 ): Promise<void> {
-  if (!isOwnHost(new URL(link.url))) return
+  if (!mayLeadHere(isOwn, link.url)) return
   await q.lockLoops(tx, {})
   const target = prepareTarget(link)
   const own = new Set(namesOf(link))
   const folded = new Set([...own].map(foldName))
-  if (isVisitsChoice(target)) throw looping('may lead back to this link')
-  let location = targetOf(target, NO_FURTHER_PATH, '')
+  if (isVisitsChoice(target, isOwn)) throw looping('may lead back to this link')
+  let location = targetOf(target, NO_FURTHER_PATH, '', SOMEBODY)
   for (let hops = 0; hops <= MAX_HOPS; hops++) {
     if (location === undefined) return
     const address = new URL(location)
-    const visit = isOwnHost(address) ? readVisitPath(address.pathname) : undefined
+    const visit = isOwn(address) ? readVisitPath(address.pathname) : undefined
     if (visit === undefined) return
     const name = nameMeant(visit.asked)
     if (name === undefined) return
@@ -66,16 +71,30 @@ export async function refuseLoop(
     const isMeant = next === undefined ? folded.has(foldName(name)) : own.has(next.slug)
     if (isMeant || own.has(name)) throw looping('leads back to this link')
     if (next === undefined || !mayFollow(writer, next)) return
-    location = targetOf(prepareTarget(next), visit.more, address.search.slice(1))
+    location = targetOf(prepareTarget(next), visit.more, address.search.slice(1), SOMEBODY)
   }
   if (location !== undefined) throw looping(`leads through more than ${MAX_HOPS} links`)
 }
 
-/** Whether the segments or the query of a visit decide which link or page of ours it leads to. */
-function isVisitsChoice(target: Target): boolean {
-  const locations = FURTHER.map((more) => targetOf(target, more, ''))
+/** Whether a url, or a default in it that is a whole address, leads to this resolver. */
+export function mayLeadHere(isOwn: OwnHosts, url: string): boolean {
+  return [url, ...wholeDefaults(url)].some((address) => isOwn(new URL(address)))
+}
+
+/**
+ * Whether the segments, the query or the user of a visit decide which link or page of ours it leads
+ * to, or whether it leads here at all.
+ */
+function isVisitsChoice(target: Target, isOwn: OwnHosts): boolean {
+  const visitors = target.userPlace === 'none' ? [undefined] : VISITORS
+  const locations = FURTHER.flatMap((more) =>
+    visitors.map((visitor) => targetOf(target, more, '', visitor)),
+  )
   const reached = locations.filter((location) => location !== undefined)
-  const paths = reached.map((location) => new URL(location).pathname)
+  const paths = reached.map((location) => {
+    const address = new URL(location)
+    return isOwn(address) ? address.pathname : ''
+  })
   const answering = paths.map((path) => /^\/(-\/)?[^/]*/.exec(path)?.[0])
   return paths.includes(SEARCH) || new Set(answering).size > 1
 }

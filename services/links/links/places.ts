@@ -1,4 +1,5 @@
 import { trimEnd } from '../../../kernel/text.ts'
+import { placeNames } from './placeholders.ts'
 import { MAX_LOCATION, prepareTarget, targetOf, type TargetFields } from './target.ts'
 import { readVisitPath } from '../visits/visits.ts'
 
@@ -29,6 +30,7 @@ export type TypedPlace = (name: string) => string | null | undefined
 
 const SAMPLES = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']
 const SAMPLE_REST = 'a/b'
+const SAMPLE_USER = 'you@example.com'
 
 /**
  * An example of a visit, made of what was typed into the fields of the link's places. Undefined for
@@ -37,6 +39,7 @@ const SAMPLE_REST = 'a/b'
 export function exampleOf(
   link: TargetFields & { slug: string },
   typed: TypedPlace,
+  user = SAMPLE_USER,
 ): Example | undefined {
   const places = placesOf(link, typed)
   if (places.length === 0) return undefined
@@ -47,12 +50,12 @@ export function exampleOf(
   })
   const segments = trimEnd(texts.flat().map(encodeURIComponent).join('/'), /\//)
   const path = `/${link.slug}${segments === '' ? '' : `/${segments}`}`
-  return { places, isSample, path, location: locationOf(link, path) }
+  return { places, isSample, path, location: locationOf(link, path, user) }
 }
 
 /** The numbered segments up to the last that the url has a place for, then all others. */
 function placesOf({ url, append_path }: TargetFields, typed: TypedPlace): readonly Place[] {
-  const found = new Set([...url.matchAll(/\{([1-9*])\}/g)].map(([, place]) => place))
+  const found = placeNames(url)
   const last = Math.max(0, ...[...found].map(Number).filter((place) => place > 0))
   const places = SAMPLES.slice(0, last).map((sample, at) => {
     const name = `place-${at + 1}`
@@ -65,8 +68,8 @@ function placesOf({ url, append_path }: TargetFields, typed: TypedPlace): readon
   return [...places, rest]
 }
 
-function locationOf(link: TargetFields, path: string): string | undefined {
+function locationOf(link: TargetFields, path: string, user: string): string | undefined {
   const visit = readVisitPath(path)
-  const location = visit && targetOf(prepareTarget(link), visit.more, '')
+  const location = visit && targetOf(prepareTarget(link), visit.more, '', user)
   return location !== undefined && location.length <= MAX_LOCATION ? location : undefined
 }

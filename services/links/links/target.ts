@@ -1,6 +1,15 @@
 import type { Link } from '../../../db/links/links.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import { linksFault } from '../faults.ts'
+import {
+  defaultProblem,
+  fillPlaces,
+  hasPlaces,
+  placeNames,
+  userPlaceOf,
+  wholeDefaults,
+  type UserPlace,
+} from './placeholders.ts'
 
 /** Characters of a link's url. */
 export const MAX_URL = 2_048
@@ -10,12 +19,6 @@ export const MAX_URL = 2_048
  * deploy/ have room for it beside the other headers.
  */
 export const MAX_LOCATION = 8_192
-
-/**
- * `{1}` to `{9}`: that segment of the visit's further path. `{*}`: all segments that no number
- * takes.
- */
-const PLACEHOLDER = /\{([1-9*])\}/g
 
 /**
  * Throws the Fault that says why a url can't be a link's target (decisions.md section 4): it must
@@ -30,6 +33,8 @@ export function checkTarget(text: string): void {
   if (/[\p{Cc}\p{Bidi_C}\s]/u.test(text)) {
     throw invalidUrl('must have no spaces and no control characters')
   }
+  // A port that is a place could not be parsed.
+  if (/^https?:\/\/[^/\\?#]*[{}]/i.test(text)) throw placeInHost()
   if (!/^https?:\/\/[^/\\]/i.test(text) || !URL.canParse(text)) {
     const example = 'such as https://example.com/'
     throw invalidUrl(`must be an http:// or https:// URL with a host, ${example}`)
@@ -38,10 +43,12 @@ export function checkTarget(text: string): void {
   if (username !== '' || password !== '' || /^[^/?#]*@/.test(text.slice(text.indexOf('//') + 2))) {
     throw invalidUrl('must have no user name or password in it')
   }
-  if (/[{}]/.test(decodeURIComponent(host))) {
-    throw invalidUrl('must have no {placeholder} before its path')
-  }
+  if (/[{}]/.test(decodeURIComponent(host))) throw placeInHost()
   if (!/[a-z0-9]/.test(hostname)) throw invalidUrl('must have a host with a letter or a digit')
+  const problem = defaultProblem(text)
+  if (problem !== undefined) throw invalidUrl(problem)
+  // Such a default has no places of its own.
+  for (const address of wholeDefaults(text)) checkTarget(address)
   if (headerText(text).length > MAX_LOCATION) {
     throw tooLong(`${MAX_LOCATION} bytes at most once it is percent-encoded`)
   }
@@ -75,6 +82,10 @@ export function invalidUrl(problem: string): Fault {
   return linksFault('INVALID_URL', `url ${problem}`, 'url')
 }
 
+function placeInHost(): Fault {
+  return invalidUrl('must have no {placeholder} before its path')
+}
+
 function tooLong(limit: string): Fault {
   return linksFault('INVALID_FIELD_LENGTH', `url may have ${limit}`, 'url')
 }
@@ -84,13 +95,14 @@ export type TargetFields = Pick<Link, 'url' | 'append_path'>
 
 /** Where a link leads, prepared once so that a plain visit costs nothing. */
 export interface Target extends TargetFields {
-  /** Whether the url has places for further path segments. */
+  /** Whether the url has places that a visit fills. */
   hasPlaces: boolean
+  userPlace: UserPlace
 }
 
 export function prepareTarget<T extends TargetFields>(link: T): T & Target {
   const url = headerText(link.url)
-  return { ...link, url, hasPlaces: url.search(PLACEHOLDER) >= 0 }
+  return { ...link, url, hasPlaces: hasPlaces(url), userPlace: userPlaceOf(url) }
 }
 
 /** The further path of a visit, which a link fills into its places or appends. */
@@ -104,33 +116,32 @@ export const NO_FURTHER_PATH: FurtherPath = { segments: [], endsWithSlash: false
 
 /**
  * Where a visit goes. Its further segments fill the places or are appended; its query is merged
- * into the target's, where the visit's parameters replace those of the same name. Undefined when
- * the link takes no further segments. A result of over `MAX_LOCATION` characters may be
- * incomplete: don't send it.
+ * into the target's, where the visit's parameters replace those of the same name. `user` is the
+ * visitor's e-mail address. Undefined when the link takes no further segments, or needs a user that
+ * is not known. A result of over `MAX_LOCATION` characters may be incomplete: don't send it.
  */
 export function targetOf(
-  { url, hasPlaces, append_path }: Target,
+  { url, hasPlaces, userPlace, append_path }: Target,
   { segments, endsWithSlash }: FurtherPath,
   search: string,
+  user?: string,
 ): string | undefined {
   if (segments.length === 0 && search === '' && !hasPlaces) return url
+  if (userPlace === 'required' && user === undefined) return undefined
   const slash = endsWithSlash ? '/' : ''
   let rest = segments
   let filled = url
   if (hasPlaces) {
-    const taken = new Set<number>()
-    let takesRest = false
-    for (const [, place] of url.matchAll(PLACEHOLDER)) {
-      if (place === '*') takesRest = true
-      else taken.add(Number(place) - 1)
-    }
-    const others = segments.filter((_, at) => !taken.has(at))
+    const names = placeNames(url)
+    const others = segments.filter((_, at) => !names.has(String(at + 1)))
     const whole = others.length === 0 ? '' : others.map(encoded).join('/') + slash
-    filled = fillPlaces(url, (place) => {
-      if (place === '*') return whole
-      return encoded(segments[Number(place) - 1] ?? '')
-    })
-    rest = takesRest ? [] : others
+    const textOf = (name: string) => {
+      if (name === '*') return whole
+      if (name === 'user') return encodeURIComponent(user ?? '')
+      return encoded(segments[Number(name) - 1] ?? '')
+    }
+    filled = fillPlaces(url, textOf, MAX_LOCATION)
+    rest = names.has('*') ? [] : others
   }
   if (rest.length > 0 && !append_path) return undefined
   if (rest.length === 0 && search === '') return filled
@@ -141,20 +152,6 @@ export function targetOf(
   }
   if (search !== '') mergeQuery(target, search)
   return target.href
-}
-
-/**
- * Stops filling once the result is too long: a url may have hundreds of places for one long
- * segment.
- */
-function fillPlaces(url: string, textFor: (place: string) => string): string {
-  let length = url.length
-  return url.replace(PLACEHOLDER, (braces, place: string) => {
-    if (length > MAX_LOCATION) return braces
-    const text = textFor(place)
-    length += text.length - braces.length
-    return text
-  })
 }
 
 /** A segment encoded so that it may stand anywhere, also in a query. */

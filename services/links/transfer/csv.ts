@@ -62,12 +62,7 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
   return {
     slug: word('slug'),
     read() {
-      if (cells === undefined) {
-        throw badRequest('a quoted field is followed by something else than a comma')
-      }
-      if (cells.length !== columns.length) {
-        throw badRequest(`has ${cells.length} fields, the header has ${columns.length}`)
-      }
+      checkCells(cells, columns)
       const tags = cell('tags')
       const aliases = cell('aliases')
       const maxVisits = word('max_visits')
@@ -92,6 +87,19 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
         note: '',
       }
     },
+  }
+}
+
+/** Throws the Fault of a record that is not one below its header. */
+export function checkCells(
+  cells: readonly string[] | undefined,
+  columns: readonly string[],
+): asserts cells {
+  if (cells === undefined) {
+    throw badRequest('a quoted field is followed by something else than a comma')
+  }
+  if (cells.length !== columns.length) {
+    throw badRequest(`has ${cells.length} fields, the header has ${columns.length}`)
   }
 }
 
@@ -128,7 +136,7 @@ function readBoolean(text: string): boolean | string | undefined {
  * The cells of a record (RFC 4180); undefined when something other than a comma follows a quoted
  * cell.
  */
-function readCells(record: string): readonly string[] | undefined {
+export function readCells(record: string): readonly string[] | undefined {
   const cells: string[] = []
   for (const [, quoted, plain = '', end] of record.matchAll(CELL)) {
     cells.push(quoted?.replaceAll('""', '"') ?? plain)

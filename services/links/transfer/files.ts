@@ -1,9 +1,15 @@
 import type { Database } from '../../../db/client.ts'
 import { transferQueries, type ExportedLink } from '../../../db/links/transfer.ts'
 import { badRequest } from '../../../kernel/fault.ts'
-import { CSV_HEADER, readCsvLink, readHeader, writeCsvLink, type Column } from './csv.ts'
+import { APIS, readAnswers, type ApiName } from './answers.ts'
+import { CSV_HEADER, readCells, readCsvLink, readHeader, writeCsvLink } from './csv.ts'
 import { readGolink, writeGolink } from './golink.ts'
-import { readRecords, type Format, type ImportLine } from './records.ts'
+import { FORMATS, readRecords, type Format, type ImportLine, type LinkRecord } from './records.ts'
+import { isShlinkHeader, readShlinkCsv } from './shlink.ts'
+
+/** What an import reads: the formats of exports, and the answers of other programs' APIs. */
+export const IMPORT_FORMATS = [...FORMATS, ...APIS] as const
+export type ImportFormat = (typeof IMPORT_FORMATS)[number]
 
 const PAGE_SIZE = 500
 
@@ -13,20 +19,36 @@ const PAGE_SIZE = 500
  */
 export async function* readLinks(
   bytes: AsyncIterable<Uint8Array>,
-  given: Format | undefined,
+  given: ImportFormat | undefined,
 ): AsyncGenerator<ImportLine> {
-  let columns: readonly Column[] | undefined
+  if (isApi(given)) {
+    yield* readAnswers(bytes, given)
+    return
+  }
+  let readCsv: ((text: string) => LinkRecord) | undefined
   for await (const { line, format, text, problem } of readRecords(bytes, given)) {
-    if (format !== 'jsonl' && columns === undefined) {
+    if (format !== 'jsonl' && readCsv === undefined) {
       if (problem !== undefined) throw badRequest(`The first line ${problem}`)
-      columns = readHeader(text)
+      readCsv = csvReader(text)
     } else if (problem !== undefined) {
       const read = (): never => {
         throw badRequest(problem)
       }
       yield { line, slug: '', read }
-    } else yield { line, ...(columns ? readCsvLink(text, columns) : readGolink(text)) }
+    } else yield { line, ...(readCsv ? readCsv(text) : readGolink(text)) }
   }
+}
+
+function isApi(format: ImportFormat | undefined): format is ApiName {
+  return APIS.some((name) => name === format)
+}
+
+/** Reads the records below a header: ours, or that of Shlink's web client. */
+function csvReader(header: string): (text: string) => LinkRecord {
+  const cells = readCells(header) ?? []
+  if (isShlinkHeader(cells)) return (text) => readShlinkCsv(text, cells)
+  const columns = readHeader(header)
+  return (text) => readCsvLink(text, columns)
 }
 
 /** A line of an exported file, or why the format cannot hold the link. */

@@ -8,7 +8,7 @@ import type { ChangeTools } from '../../audit.ts'
 import { linksFault } from '../faults.ts'
 import { LinkUpdate, MAX_ALIASES } from '../links/input.ts'
 import { differences, NEW_LINK, replaceLink, type LinkParts } from '../links/links.ts'
-import { refuseLoop, type UrlWriter } from '../links/loop.ts'
+import { mayLeadHere, refuseLoop, type UrlWriter } from '../links/loop.ts'
 import { checkSlug, isSlug } from '../links/slug.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
 import { commandUser, OPERATOR_EMAIL } from '../users/users.ts'
@@ -47,6 +47,8 @@ interface Import {
   people: People
   /** The links that a dry run would have written, by slug. */
   imagined: Map<string, ExistingLink>
+  /** The names in the file of the links with these slugs. */
+  names: Map<string, string>
 }
 
 type ExistingLink = Omit<Link, 'owners'>
@@ -77,7 +79,7 @@ export async function importLinks(
   report: (reports: readonly LineReport[]) => Promise<void>,
 ): Promise<ImportTotals> {
   const people = openPeople(tools, options, tools.now)
-  const state: Import = { tools, options, people, imagined: new Map() }
+  const state: Import = { tools, options, people, imagined: new Map(), names: new Map() }
   const totals = { created: 0, updated: 0, unchanged: 0, conflict: 0, refused: 0 }
   let batch = new Map<string, ImportLine>()
   let renewAt = FIRST_RENEWAL
@@ -132,12 +134,19 @@ async function importLine(
   pending: NewLink[],
 ): Promise<LineResult> {
   try {
-    const data = line.read()
+    const data = line.read(state.tools.now())
     checkSlug(line.slug)
+    const first = state.names.get(line.slug) ?? line.name
+    if (first !== line.name) {
+      // With `update` the second would replace the first.
+      const message = `the file has "${first}" before, which is the same name here`
+      return { outcome: 'conflict', message: joined(data.note, message) }
+    }
     const { title, description, tags } = existing ?? {}
     const given = Object.entries(data.fields).filter(([, value]) => value !== undefined)
     const fields = { title, description, tags, ...Object.fromEntries(given) }
     const input = validate(LinkUpdate, fields)
+    if (line.name !== undefined) state.names.set(line.slug, line.name)
     if (existing !== undefined) return await compareLine(state, data.note, input, existing)
     const { note, ...members } = await state.people.of(data)
     const times = timesOf(data, state.tools.now())
@@ -192,7 +201,7 @@ async function storeLinks(
   const faults = new Map<string, Fault>()
   const notes = new Map<string, string>()
   // Links that lead here are stored one at a time: the next one may close a loop with this one.
-  const groups = Map.groupBy(links, ({ slug, url }) => (ownHosts(new URL(url)) ? slug : ''))
+  const groups = Map.groupBy(links, ({ slug, url }) => (mayLeadHere(ownHosts, url) ? slug : ''))
   for (const group of groups.values()) {
     try {
       const stored = await db.transaction(async (tx) => {

@@ -1,4 +1,5 @@
 import { badRequest } from '../../../kernel/fault.ts'
+import { trimBoth } from '../../../kernel/text.ts'
 import { INSTANT_FORM, readInstant } from '../../../kernel/time.ts'
 
 /** The formats of files with links: golink's JSON lines, or CSV. */
@@ -33,13 +34,18 @@ export interface LinkData {
 /** A record; its slug may be empty. `read` throws a Fault if the record cannot be read. */
 export interface LinkRecord {
   slug: string
-  read: () => LinkData
+  /** Its name in the other program, which may tell names apart that are one slug here. */
+  name?: string
+  read: (now: Date) => LinkData
 }
 
 /** A line of a file. */
 export interface ImportLine extends LinkRecord {
   line: number
 }
+
+/** A longer name is not a slug, whatever is cut off its ends. */
+const MAX_NAME_LENGTH = 1_000
 
 /** Times before this are unknown: golink writes the year 1 for them. */
 const EARLIEST = Date.UTC(1970, 0, 1)
@@ -60,6 +66,15 @@ const IGNORED = Buffer.from('\ufeff \t\r\n')
  * follows.
  */
 type Place = 'start' | 'plain' | 'quoted' | 'closing'
+
+/**
+ * The slug that visits by a name of another program find: golink, Shlink and kutt also take upper
+ * case, `_` and `.`, and dashes at the ends.
+ */
+export function slugOfName(name: string): string {
+  const slug = name.toLowerCase().replaceAll(/[._]/g, '-')
+  return slug.length > MAX_NAME_LENGTH ? slug : trimBoth(slug, /-/)
+}
 
 /** Reads a time with its zone; undefined when the file does not know it. */
 export function readImportTime(name: string, text: string): Date | undefined {

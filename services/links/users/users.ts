@@ -74,9 +74,18 @@ export async function visitorOf(
 }
 
 /**
+ * The e-mail address of who is at a browser; undefined: anonymous. A proxy cannot name the
+ * operator: people who sign in there might be able to choose their address.
+ */
+export function emailOf(actor: Actor): string | undefined {
+  if (actor.kind === 'operator') return OPERATOR_EMAIL
+  const email = actor.kind === 'user' ? readEmail(actor.email) : undefined
+  return email === OPERATOR_EMAIL ? undefined : email
+}
+
+/**
  * The account of who is at a browser; undefined: anonymous. Users named by the proxy are added
- * automatically. A proxy cannot name the operator: people who sign in there might be able to choose
- * their address.
+ * automatically.
  */
 export async function accountOf(
   db: Database,
@@ -84,12 +93,11 @@ export async function accountOf(
   now: Date,
   lookUp: Executor = db,
 ): Promise<Caller | undefined> {
-  if (actor.kind === 'operator') {
-    const operator = await q.findUserByEmail(lookUp, { email: OPERATOR_EMAIL })
+  const email = emailOf(actor)
+  if (email === undefined) return undefined
+  if (actor.kind !== 'user') {
+    const operator = await q.findUserByEmail(lookUp, { email })
     return operator && withoutGroups(operator)
   }
-  if (actor.kind !== 'user') return undefined
-  const email = readEmail(actor.email)
-  if (email === undefined || email === OPERATOR_EMAIL) return undefined
   return withGroups(lookUp, await ensureUser({ db, actor }, email, 'user', now), actor.groups)
 }
