@@ -4,7 +4,6 @@ import { QueryError } from '../../../db/errors.ts'
 import { deletedQueries } from '../../../db/links/deleted.ts'
 import { historyQueries, type Change } from '../../../db/links/history.ts'
 import { linkQueries as q, type Link, type LinkAccess } from '../../../db/links/links.ts'
-import { listQueries } from '../../../db/links/lists.ts'
 import { memberQueries } from '../../../db/links/members.ts'
 import { tagQueries } from '../../../db/links/tags.ts'
 import type { User } from '../../../db/links/users.ts'
@@ -17,6 +16,7 @@ import type { LinkCreation, LinkUpdate } from './input.ts'
 import { ENDLESS } from './lifecycle.ts'
 import { slugTaken } from './new.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
+import { writeTexts } from '../lists/texts.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
 import { writeWords } from '../visits/words.ts'
 
@@ -89,7 +89,7 @@ export async function createLink(
     await memberQueries.addOwner(tx, { slug, user: caller.id, is_primary: true })
     await saveTags(tx, parts.log, [], link)
     await writeWords(tx, [link])
-    await listQueries.writeTexts(tx, { slugs: [slug] })
+    await writeTexts(tx, [slug])
     const change = { action: 'created', detail: { url: [null, link.url] } }
     await historyQueries.saveChange(tx, { link: added.id, at, actor: caller.email, ...change })
     await q.announceLinks(tx, { slugs: [slug] })
@@ -134,7 +134,7 @@ export async function editLink(
     await q.updateLink(tx, { ...changed, at })
     await saveTags(tx, parts.log, [link], changed)
     await writeWords(tx, [changed])
-    await listQueries.writeTexts(tx, { slugs: [link.slug] })
+    await writeTexts(tx, [link.slug])
     const change = { action, detail: differences(link, changed) }
     await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, ...change })
     await q.announceLinks(tx, { slugs: [link.slug] })

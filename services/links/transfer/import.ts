@@ -1,6 +1,5 @@
 import type { Executor } from '../../../db/client.ts'
 import { linkQueries, type Link } from '../../../db/links/links.ts'
-import { listQueries } from '../../../db/links/lists.ts'
 import { transferQueries as q, type NewLink } from '../../../db/links/transfer.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { validate } from '../../../kernel/validate.ts'
@@ -10,6 +9,7 @@ import { LinkUpdate } from '../links/input.ts'
 import { differences, NEW_LINK, replaceLink, type LinkParts } from '../links/links.ts'
 import { refuseLoop, type UrlWriter } from '../links/loop.ts'
 import { checkSlug, isSlug } from '../links/slug.ts'
+import { writeTexts } from '../lists/texts.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
 import { ensureUser, OPERATOR_EMAIL } from '../users/users.ts'
 import { writeWords } from '../visits/words.ts'
@@ -219,7 +219,7 @@ async function addLinks(
   const created = links.filter(({ slug }) => added.has(slug))
   await writeHiddenTags(tx, [...added])
   await writeWords(tx, created)
-  await listQueries.writeTexts(tx, { slugs: [...added] })
+  await writeTexts(tx, [...added])
   await countTags(tx, [], created)
   await linkQueries.announceLinks(tx, { slugs: [...added] })
   return created
