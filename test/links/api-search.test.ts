@@ -102,8 +102,8 @@ await t.test('what is found is a link as the contract has it', async (t) => {
   const [plain, searched] = await Promise.all(
     ['', '?q=handbook'].map(async (query) => (await ann.api<Page>('GET', `/links${query}`)).json),
   )
-  const linkOf = (page: Page | undefined): unknown =>
-    (page?.['links'] as Link[]).find(({ slug }) => slug === 'aa')
+  const linkOf = (page: Page = { next_cursor: null, links: [] }): unknown =>
+    (page['links'] as Link[]).find(({ slug }) => slug === 'aa')
   t.same(linkOf(searched), linkOf(plain))
 })
 

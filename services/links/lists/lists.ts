@@ -48,7 +48,7 @@ const ROLES = {
  */
 const EXAMINED = 2_000
 /** The same where all links of a state may match: the index would give too many. */
-const EXAMINED_BY_STATE = 10_000
+const EXAMINED_BY_STATE = 4_000
 /**
  * With this many links, a user has enough of the first `WALKED` links of all users in an order to
  * fill a page. To read and sort all links of the user takes longer.
