@@ -515,10 +515,9 @@ as $$
 $$;
 
 -- Links whose text matches all `patterns`, with all tags of `with_tags` and keys of `with_keys`, that one of `finders` may
--- find. One of `owners` may find them as well, so may `owner`, and either so may one of `addressed` or the text matches
--- `address`. Null filters nothing. Three
--- patterns are looked up in the index, the others compared. The plan is made for the patterns at hand, and never reads
--- the whole table, so that the time tells nothing about links of others.
+-- find. `owner` and one of `owners` may find them as well. Either one of `addressed` may find them, or the text matches
+-- `address`. Null filters nothing. Three patterns are looked up in the index, the others compared. The plan is made for
+-- the patterns at hand, and never reads the whole table, so that the time tells nothing about links of others.
 create function links.links_matching(finders uuid[], with_tags text[], with_keys text[], patterns text[], owner uuid,
                                      owners uuid[], addressed uuid[], address text)
 returns table (slug text)

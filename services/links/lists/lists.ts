@@ -117,7 +117,7 @@ export async function countLinks(
 /** Name of the API's list without filters: of all links or those of one user, by slug. */
 const PLAIN = 'links'
 
-/** A page of the API's list. */
+/** A page of the API's list: without filters the contract's, else a search. */
 export async function findLinks(
   tools: SearchTools,
   caller: User,
@@ -172,11 +172,11 @@ export async function searchLinks(
   const question = await questionOf(tools, search)
   if (question === undefined) return { links: [], next: null }
   const { isFiltered, args } = question
-  const attempts: Attempt[] = []
-  const walks = filter.url === '' && (await isLarge(tools.db, args))
-  if (walks) attempts.push({ source: 'order' })
-  if (!isFiltered || (!walks && filter.url === '')) attempts.push({ source: 'list' })
+  const first: SearchSource = (await isLarge(tools.db, args)) ? 'order' : 'list'
+  // The index finds an address at once.
+  const attempts: Attempt[] = filter.url === '' ? [{ source: first }] : []
   if (isFiltered) attempts.push(question.last)
+  else if (first === 'order') attempts.push({ source: 'list' })
   const asked = {
     ...args,
     ...{ place: from?.place ?? Number.MIN_SAFE_INTEGER, after: from?.after ?? '' },
