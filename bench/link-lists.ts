@@ -4,7 +4,7 @@ import { encodeCursor } from '../kernel/text.ts'
 import { run } from '../test/helpers/postgres.ts'
 import { migratedDatabase } from './helpers/database.ts'
 import { fetchPage } from './helpers/fetch-page.ts'
-import { BIG_OWNER, POPULAR, seedLinks } from './helpers/link-seed.ts'
+import { BIG_OWNER, LARGE_OWNER, POPULAR, seedLinks } from './helpers/link-seed.ts'
 import { atMost, median, timed, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { startBenchServer } from './helpers/server.ts'
 
@@ -50,6 +50,32 @@ const LISTS: readonly List[] = [
   { name: '/tags, big owner', path: '/tags', rows: 'tags', caller: BIG_OWNER, deep: TAGS },
 ]
 
+const ADDRESS = `url=${encodeURIComponent('https://intranet.example.com/shared/42')}`
+const SEARCH_ROUNDS = 50
+const MAX_LIST_MS = 20
+const MAX_SEARCH_MS = 50
+
+/** Sorted and searched lists with their bound in milliseconds, for each of CALLERS. */
+const SEARCHES: readonly (readonly [query: string, bound: number])[] = [
+  ['sort=clicks', MAX_LIST_MS],
+  ['sort=created', MAX_LIST_MS],
+  ['sort=last_click', MAX_LIST_MS],
+  ['scope=all&sort=clicks', MAX_LIST_MS],
+  ['scope=all&q=fda8da', MAX_SEARCH_MS],
+  ['scope=all&q=fda8da&sort=clicks', MAX_SEARCH_MS],
+  ['scope=all&q=intranet', MAX_SEARCH_MS],
+  ['scope=all&q=zzzqqq', MAX_SEARCH_MS],
+  ['scope=all&q=title+shared', MAX_SEARCH_MS],
+  ['scope=all&tag=tag-17&sort=clicks', MAX_SEARCH_MS],
+  [ADDRESS, MAX_SEARCH_MS],
+  ['url=https://nowhere.test/', MAX_SEARCH_MS],
+  ['scope=all&state=active', MAX_SEARCH_MS],
+  ['scope=all&state=archived', MAX_SEARCH_MS],
+  ['scope=all&state=used_up', MAX_SEARCH_MS],
+  [`scope=all&owner=${LARGE_OWNER}&sort=clicks`, MAX_SEARCH_MS],
+]
+const CALLERS = { 'owner of 100,000': BIG_OWNER, '30,000': LARGE_OWNER, user: USER, admin: ADMIN }
+
 /** Lists of a million links: a page nine tenths down costs what the first one costs. */
 export const linkLists: Part = {
   name: 'link-lists',
@@ -59,7 +85,7 @@ export const linkLists: Part = {
     await run(url, `update links.users set role = 'admin' where email = '${ADMIN}'`)
     const server = await startBenchServer(owner, { DATABASE_URL: url })
     const tokens = new Map<string, string>()
-    for (const email of [BIG_OWNER, USER, ADMIN]) tokens.set(email, await makeToken(url, email))
+    for (const email of Object.values(CALLERS)) tokens.set(email, await makeToken(url, email))
 
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     owner.teardown(() => agent.destroy())
@@ -84,7 +110,19 @@ export const linkLists: Part = {
         }
       }
     }
-    return pages.flatMap(({ list: { name }, times: [first, deep] }) => {
+    const searched: Figure[] = []
+    for (const [query, bound] of SEARCHES) {
+      for (const [who, email] of Object.entries(CALLERS)) {
+        const authorization = `Bearer ${tokens.get(email) ?? ''}`
+        const address = `${server.links}/api/v1/links?limit=50&${query}`
+        const times: number[] = []
+        for (let round = 0; round < SEARCH_ROUNDS; round++) {
+          times.push(await timed(() => fetchPage(address, agent, { authorization })))
+        }
+        searched.push(atMost(`${query}, ${who} (median)`, median(times), bound, 'ms'))
+      }
+    }
+    const listed = pages.flatMap(({ list: { name }, times: [first, deep] }) => {
       const [shallow, far] = [median(first), median(deep)]
       return [
         { name: `${name}: first (median)`, value: shallow, unit: 'ms' },
@@ -92,6 +130,7 @@ export const linkLists: Part = {
         atMost(`${name}: deep / first`, far / shallow, BOUND, '×'),
       ]
     })
+    return [...listed, ...searched]
   },
 }
 

@@ -1,7 +1,8 @@
 import type { LinkAccess } from '../db/links/links.ts'
+import type { ListedLink } from '../db/links/lists.ts'
 import { primaryOwner } from '../html/links/links/links.ts'
 import { escapeControls } from '../kernel/text.ts'
-import { stateOf, type WalkedLink } from '../services/links/lists/walk.ts'
+import { endOf } from '../services/links/links/lifecycle.ts'
 import type { Stats } from '../services/links/stats.ts'
 import { factLines, table } from './output.ts'
 
@@ -12,8 +13,13 @@ const SHOWN_DAYS = 30
 
 export const LIST_HEAD = lineOf('SLUG', 'STATE', 'CLICKS', 'OWNER', 'URL')
 
-export function lineOfLink({ link, clicks, state }: WalkedLink): string {
-  return lineOf(link.slug, state, String(clicks), primaryOwner(link.owners) ?? '', link.url)
+export function lineOfLink(link: ListedLink, now: Date): string {
+  const { slug, clicks, owners, url } = link
+  return lineOf(slug, stateOf(link, now), String(clicks), primaryOwner(owners) ?? '', url)
+}
+
+function stateOf(link: Parameters<typeof endOf>[0], now: Date): string {
+  return endOf(link, now) ?? 'active'
 }
 
 /** Pads short texts to columns: lines are printed as they are read. */

@@ -1,9 +1,11 @@
 import type { Link } from '../db/links/links.ts'
+import { ListOrder } from '../db/links/lists.ts'
 import { Fault } from '../kernel/fault.ts'
 import { validate } from '../kernel/validate.ts'
 import { accepted, integer, oneOf } from '../kernel/variables.ts'
 import { RESTORE_DAYS } from '../services/links/deleted.ts'
 import { LinkUpdate, typedSlug } from '../services/links/links/input.ts'
+import { State } from '../services/links/links/lifecycle.ts'
 import {
   createLink,
   deleteLink,
@@ -12,8 +14,8 @@ import {
   plainLink,
 } from '../services/links/links/links.ts'
 import { qrText } from '../services/links/links/qr.ts'
-import { ListFilter } from '../services/links/lists/lists.ts'
-import { LINK_STATES, walkLinks, type WantedLinks } from '../services/links/lists/walk.ts'
+import { ListFilter } from '../services/links/lists/filter.ts'
+import { linkOf, walkLinks } from '../services/links/lists/lists.ts'
 import { refuseDisabledOwner } from '../services/links/members.ts'
 import { statsOf } from '../services/links/stats.ts'
 import { commandUser, readEmail } from '../services/links/users/users.ts'
@@ -41,11 +43,11 @@ const LIST_FLAGS = {
   search: text('TEXT', 'only links that have these words, as the search of the pages'),
   tag: text('TAG', 'only links with this tag'),
   owner: OWNER,
-  state: value(LINK_STATES.join('|'), 'only links in this state', oneOf(...LINK_STATES)),
+  state: value(State.enum.join('|'), 'only links in this state', oneOf(...State.enum)),
   sort: value(
-    'slug|clicks|created|changed',
+    ListOrder.enum.join('|'),
     'the order: the most clicked or the newest first; by slug unless given',
-    oneOf('slug', 'clicks', 'created', 'changed'),
+    oneOf(...ListOrder.enum),
   ),
   limit: value('N', 'how many at most, all unless given', integer({ min: 1, max: 1_000_000 })),
   json: { summary: `${JSON_FLAG.summary}, an object a line` },
@@ -58,7 +60,7 @@ export const commands = [
     summary: 'list the links of everybody',
     flags: LIST_FLAGS,
     needs: 'database',
-    check: ({ flags }) => void wantedBy(flags),
+    check: ({ flags }) => void filterOf(flags),
     run: (call, tools) => list(call.flags, tools),
   }),
   command({
@@ -163,10 +165,10 @@ export const commands = [
 type ListFlags = Call<Record<string, never>, typeof LIST_FLAGS>['flags']
 
 /** The links that flags ask for, checked as the pages check a search. */
-function wantedBy({ search, tag, owner, state, sort = 'slug' }: ListFlags): WantedLinks {
-  const fields = { q: search, tag, sort: sort === 'slug' ? '' : sort }
-  const filter = readFields(() => validate(ListFilter, fields))
-  return { search: filter.q, tag: filter.tag, sort: filter.sort, owner, state }
+function filterOf({ search, tag, owner, state, sort }: ListFlags): ListFilter {
+  const given = Object.entries({ q: search, tag, owner, state, sort })
+  const fields = given.filter(([, value]) => value !== undefined)
+  return readFields(() => validate(ListFilter, Object.fromEntries(fields)))
 }
 
 async function list(flags: ListFlags, tools: DatabaseTools): Promise<undefined> {
@@ -181,9 +183,10 @@ async function list(flags: ListFlags, tools: DatabaseTools): Promise<undefined> 
   const visitor = await commandUser(tools, now)
   if (!json) output.out(LIST_HEAD)
   let left = limit
-  for await (const links of walkLinks({ db, short }, visitor, wantedBy(flags), now)) {
-    for (const walked of links.slice(0, left)) {
-      output.out(json ? JSON.stringify(walked.link) : lineOfLink(walked))
+  const search = { filter: filterOf(flags), visitor, among: 'all' } as const
+  for await (const links of walkLinks({ db, short, now }, search)) {
+    for (const link of links.slice(0, left)) {
+      output.out(json ? JSON.stringify(linkOf(link)) : lineOfLink(link, now))
     }
     await output.drained?.()
     if (links.length > left) {

@@ -1,26 +1,23 @@
 import Type from 'typebox'
-import { exec, many, one, sqlFile } from '../sql-file.ts'
+import { exec, many, nullable, one, sqlFile, Timestamp } from '../sql-file.ts'
 import { Link } from './links.ts'
 
 /** A list: see `slugs_in_list` in the migrations. */
 export type ListScope = 'owned' | 'mine' | 'primary' | 'co' | 'shared' | 'visible' | 'every'
 
-/** The order of a list: '' is by slug. */
-export const ListOrder = Type.Enum(['', 'clicks', 'created', 'changed'])
+/** The order of a list. */
+export const ListOrder = Type.Enum(['slug', 'created', 'changed', 'clicks', 'last_click'])
 export type ListOrder = Type.Static<typeof ListOrder>
 
-/**
- * A link in a list of the pages. It has the visitor's role, the beginning of its description, the
- * address of its primary owner, and its clicks.
- */
+/** A link that a search found: with its place in the order, the visitor's role, and its clicks. */
 export const ListedLink = Type.Object({
-  ...Type.Omit(Link, ['owners', 'append_path', 'aliases']).properties,
+  ...Link.properties,
   place: Type.Integer(),
-  owner: Type.String(),
   is_primary: Type.Boolean(),
   is_owner: Type.Boolean(),
   is_recipient: Type.Boolean(),
   clicks: Type.Integer(),
+  clicked_at: nullable(Timestamp),
 })
 export type ListedLink = Type.Static<typeof ListedLink>
 
@@ -32,7 +29,7 @@ export type Suggestion = Type.Static<typeof Suggestion>
 const list = { list: 'text', users: 'uuid[]' } as const
 
 /** Where a search looks: see `searchLinks` in lists.sql. */
-export type SearchSource = 'list' | 'beginning' | 'texts'
+export type SearchSource = 'list' | 'order' | 'beginning' | 'texts'
 
 export const listQueries = sqlFile('sql/links/lists.sql', {
   listLinks: many(Link, { ...list, tag: 'text', after: 'text', limit: 'int8' }),
@@ -48,15 +45,21 @@ export const listQueries = sqlFile('sql/links/lists.sql', {
     place: 'int8',
     after: 'text',
     rows: 'int8',
+    walked: 'int8',
     visibility: 'text',
     texts: 'jsonb',
     indexed: 'jsonb',
     addresses: 'jsonb',
     owners: 'jsonb',
     tags: 'jsonb',
+    keys: 'jsonb',
+    owner: 'uuid?',
+    state: 'text',
+    now: 'timestamptz',
     limit: 'int8',
   }),
-  writeTexts: exec({ slugs: 'jsonb' }),
+  writeTexts: exec({ links: 'jsonb' }),
+  listAddresses: many(Type.Pick(Link, ['slug', 'url']), { slugs: 'jsonb', limit: 'int8' }),
   suggestLinks: many(Suggestion, {
     ...list,
     folded: 'text',

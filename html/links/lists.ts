@@ -18,10 +18,19 @@ const ROLES = [
 ] as const
 
 const ORDERS = [
-  ['', 'Name'],
+  ['slug', 'Name'],
   ['clicks', 'Most clicks'],
+  ['last_click', 'Last click'],
   ['created', 'Newest'],
   ['changed', 'Last changed'],
+] as const
+
+const STATES = [
+  ['', 'Any'],
+  ['active', 'Active'],
+  ['expired', 'Expired'],
+  ['used_up', 'Used up'],
+  ['archived', 'Archived'],
 ] as const
 
 const VISIBILITIES = anyOf('public', 'private', 'secure')
@@ -99,6 +108,7 @@ function results(content: Html): Html {
 
 function figureHead({ filter }: LinksView): string | { number: string } {
   if (filter.sort === 'created') return 'Created'
+  if (filter.sort === 'last_click') return 'Last click'
   return filter.sort === 'changed' ? 'Last changed' : { number: 'Clicks' }
 }
 
@@ -106,13 +116,15 @@ function figureHead({ filter }: LinksView): string | { number: string } {
 function figureCell(link: ListedLink, { filter }: LinksView): Record<string, Printable> {
   if (filter.sort === 'created') return { time: timeTag(link.created_at) }
   if (filter.sort === 'changed') return { time: timeTag(link.updated_at) }
-  const { clicks } = link
+  const { clicks, clicked_at } = link
+  if (filter.sort === 'last_click')
+    return { time: clicked_at === null ? 'never' : timeTag(clicked_at) }
   const noun = clicks === 1 ? 'click' : 'clicks'
   return { number: html`${clicks}<span class="narrow-only"> ${noun}</span>` }
 }
 
 function listedRow(link: ListedLink, view: LinksView): Html {
-  const { slug, tags, visibility, is_primary, owner } = link
+  const { slug, tags, visibility, is_primary, owners } = link
   const { short, visitor } = view
   const mayRead = visitor.role === 'admin' || link.is_owner || link.is_recipient
   const badge = visibility !== 'public' && visibilityBadge(visibility)
@@ -124,7 +136,9 @@ function listedRow(link: ListedLink, view: LinksView): Html {
   const copy = html`${address} ${copyButton(`short-${slug}`, `the short link of ${slug}`)}`
   return linkRow(link, short, mayRead, {
     kind,
-    owner: is_primary ? html`<span class="muted">you</span>` : html`<bdi>${owner}</bdi>`,
+    owner: is_primary
+      ? html`<span class="muted">you</span>`
+      : html`<bdi>${owners.find((owner) => owner.is_primary)?.email}</bdi>`,
     ...figureCell(link, view),
     copy,
   })
@@ -170,6 +184,7 @@ function listFilter({ among, filter, path, pageOf }: LinksView): Html {
     { path, results: 'links-results' },
     html`${field(form, 'q', 'Search', search)} ${hasTag && field(form, 'tag', 'Tag', byTag)}
       ${select(form, 'visibility', 'Visibility', VISIBILITIES, 'half')}
+      ${pageOf === undefined && select(form, 'state', 'State', STATES, 'half')}
       ${among === 'mine' && select(form, 'role', 'I am', ROLES, 'half')}
       ${pageOf === undefined && select(form, 'sort', 'Sort by', ORDERS, 'half')}
       <div class="actions">

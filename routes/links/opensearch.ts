@@ -4,6 +4,7 @@ import type { Call } from '../../kernel/http/endpoint.ts'
 import { bytesReply, htmlReply, jsonReply } from '../../kernel/http/reply.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { withDefault } from '../../kernel/validate.ts'
+import { NO_FILTER } from '../../services/links/lists/filter.ts'
 import { searchLinks } from '../../services/links/lists/lists.ts'
 import { endOf } from '../../services/links/links/lifecycle.ts'
 import { isSlug } from '../../services/links/links/slug.ts'
@@ -77,9 +78,9 @@ async function go({ app, query, now, context }: SearchCall) {
 
 async function linksLike(app: LinksRoutes, user: Caller, name: string, now: Date) {
   const { db } = app.links
-  const filter = { q: name, tag: '', visibility: '', role: '', sort: '' } as const
+  const filter = { ...NO_FILTER, q: name }
   const search = { filter, visitor: user, among: 'all' } as const
-  const tools = { db, short: shortLinks(app) }
+  const tools = { db, short: shortLinks(app), now }
   const { links } = await searchLinks(tools, search, undefined, MAX_FOUND)
   return links.filter((link) => endOf(link, now) === undefined)
 }

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { tagView } from '../../html/links/lists.ts'
 import { tagsView } from '../../html/links/tags.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
-import { ListQuery } from '../../services/links/lists/lists.ts'
+import { ListQuery, NO_FILTER } from '../../services/links/lists/filter.ts'
 import { checkTag, listTagLinks, listTags } from '../../services/links/tags.ts'
 import { signedIn, token } from './access.ts'
 import { api, page, type LinksRoutes } from './kit.ts'
@@ -66,7 +66,7 @@ export const tagEndpoints = [
     async answer({ app, caller, params: { slug }, query, context }) {
       const { cursor, limit, q, visibility } = query
       await checkTag(app.links.db, caller, slug)
-      const filter = { q, visibility, tag: slug, role: '', sort: '' } as const
+      const filter = { ...NO_FILTER, q, visibility, tag: slug }
       const search = { filter, visitor: caller, among: 'all' } as const
       const found = await listPage(app, context, search, { cursor, limit })
       return tagView(slug, { ...search, ...found, path: `/-/tags/${slug}`, pageOf: slug })

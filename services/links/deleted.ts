@@ -2,12 +2,12 @@ import type { Database } from '../../db/client.ts'
 import { deletedQueries as q } from '../../db/links/deleted.ts'
 import { historyQueries } from '../../db/links/history.ts'
 import type { Link } from '../../db/links/links.ts'
-import { listQueries } from '../../db/links/lists.ts'
 import { forbidden, notFound } from '../../kernel/fault.ts'
 import { noteChange, type ChangeTools } from '../audit.ts'
 import { linkAfter, type LinkParts } from './links/links.ts'
 import { refuseLoop } from './links/loop.ts'
 import { conflictOf } from './links/new.ts'
+import { writeTexts } from './lists/texts.ts'
 import { countTags, writeHiddenTags } from './tags.ts'
 import { writeWords } from './visits/words.ts'
 import type { Caller } from './users/groups.ts'
@@ -46,7 +46,7 @@ export async function restoreLink(
     if ((await q.restoreLink(tx, { deletion })) === undefined) throw await conflictOf(tx, slug)
     await writeHiddenTags(tx, [slug])
     await writeWords(tx, [link])
-    await listQueries.writeTexts(tx, { slugs: [slug] })
+    await writeTexts(tx, [slug])
     await countTags(tx, [], [link])
     const change = { action: 'restored', detail: {} }
     await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, ...change })

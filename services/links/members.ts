@@ -2,7 +2,6 @@ import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
 import { historyQueries } from '../../db/links/history.ts'
 import type { Link, LinkAccess, Owner } from '../../db/links/links.ts'
-import { listQueries } from '../../db/links/lists.ts'
 import { memberQueries as q, type Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
 import { badRequest, forbidden, notFound } from '../../kernel/fault.ts'
@@ -10,6 +9,7 @@ import type { Precondition } from '../../kernel/http/headers.ts'
 import { field } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
 import { changeLink, checkVersion, linkAfter, linkFor } from './links/links.ts'
+import { writeTexts } from './lists/texts.ts'
 import { writeHiddenTags } from './tags.ts'
 import { userByEmail } from './users/accounts.ts'
 import { ensureGroup, isGroup, type Caller } from './users/groups.ts'
@@ -181,6 +181,6 @@ async function noteMembers(
   detail: Record<string, unknown[]>,
 ): Promise<void> {
   await writeHiddenTags(tx, [slug])
-  await listQueries.writeTexts(tx, { slugs: [slug] })
+  await writeTexts(tx, [slug])
   await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, action, detail })
 }

@@ -18,8 +18,8 @@ import { LinkRequest, NewSlug } from './links/input.ts'
 import { endOf } from './links/lifecycle.ts'
 import { createLink } from './links/links.ts'
 import { MAX_LOCATION, targetOf } from './links/target.ts'
-import { ListFilter, searchLinks } from './lists/lists.ts'
-import { linksTo } from './lists/same-address.ts'
+import { LinksQuery, NO_FILTER } from './lists/filter.ts'
+import { searchLinks } from './lists/lists.ts'
 import type { ShortAddress } from './lists/search-text.ts'
 import type { Links } from './open.ts'
 import type { Caller } from './users/groups.ts'
@@ -81,16 +81,11 @@ export function createLinkTools(parts: ToolParts): (bearer: Bearer & Caller) => 
 
 const text = { maxLength: MAX_ADDRESS }
 
+const { q, tag, url: target } = LinksQuery.properties
+
 const FindInput = Type.Object(
   {
-    q: ListFilter.properties.q,
-    tag: ListFilter.properties.tag,
-    url: field(
-      Type.Optional(
-        Type.String({ ...text, description: 'Only links that lead to this address.' }),
-      ),
-      `must be a string of ${MAX_ADDRESS} characters at most`,
-    ),
+    ...{ q, tag, url: target },
     limit: field(
       withDefault(Type.Integer({ minimum: 1, maximum: MAX_FOUND }), 20),
       `must be a whole number from 1 to ${MAX_FOUND}`,
@@ -105,32 +100,26 @@ function findTool({ links, short }: ToolParts, bearer: Bearer & Caller): Tool {
     title: 'Find links',
     description:
       'Finds links by `q` (words of name, title, description, address, tags and owner), by `tag`, ' +
-      'or by the `url` that they lead to. Look for the url before you create a link to it.',
+      'and by the `url` that they lead to. Look for the url before you create a link to it.',
     annotations: READ_ONLY,
     input: FindInput,
-    async call({ q, tag, url, limit }) {
-      const tools = { db: links.db, short: short() }
+    async call({ limit, ...asked }) {
       const now = links.clock.now()
-      const toFound = (link: ListedLink) => describeFound(link, tools.short, now)
-      if (url !== undefined) {
-        if (q !== '' || tag !== '') throw badRequest('url must stand without q and tag', 'url')
-        const found = await linksTo(tools, bearer, url, limit + 1)
-        const shown = found.slice(0, limit).map(toFound)
-        return toolValue({ links: shown, has_more: found.length > limit }, UNTRUSTED)
-      }
-      const filter = { q, tag, visibility: '', role: '', sort: '' } as const
+      const tools = { db: links.db, short: short(), now }
+      const filter = { ...NO_FILTER, ...asked }
       const search = { filter, visitor: bearer, among: 'all' } as const
-      const { links: found, next } = await searchLinks(tools, search, undefined, limit)
-      return toolValue({ links: found.map(toFound), has_more: next !== null }, UNTRUSTED)
+      const found = await searchLinks(tools, search, undefined, limit)
+      const shown = found.links.map((link) => describeFound(link, tools.short, now))
+      return toolValue({ links: shown, has_more: found.next !== null }, UNTRUSTED)
     },
   })
 }
 
 function describeFound(link: ListedLink, { base }: ShortAddress, now: Date) {
-  const { slug, url, title, description, tags, visibility, owner, clicks } = link
+  const { slug, url, title, description, tags, visibility, owners, clicks } = link
   const ended = endOf(link, now)
   const shown = { slug, short_link: `${base}/${slug}`, url, title, description, tags, visibility }
-  return { ...shown, owner, clicks, ...(ended !== undefined && { ended }) }
+  return { ...shown, owners, clicks, ...(ended !== undefined && { ended }) }
 }
 
 const ResolveInput = Type.Object(

@@ -16,20 +16,23 @@ select count(*)::bigint as links
   from (select from links.slugs_in_list(:list, :users::uuid[], :tag, '', '{', :max) limit :max) counted;
 
 -- name: searchLinks
--- Links of a list that match, after place :place and slug :after, in the order :sort: '' for that of slugs, where slugs
--- that begin with :beginning come first, else as in links.slugs_in_order. :source says where they are looked for: among
--- the next :rows links of the list (`list`), among all links whose slug begins with :beginning (`beginning`), or by the
--- index of texts (`texts`). If :only_beginning, all other slugs are left out.
+-- Links of a list that match, after place :place and slug :after, in the order :sort: `slug`, where slugs that begin with
+-- :beginning come first, else as in links.slugs_in_order. :source says where they are looked for: among the next :rows
+-- links of the list (`list`), among those that are in the next :walked of all links (`order`), among all links whose slug
+-- begins with :beginning (`beginning`), or by the index of texts (`texts`). If :only_beginning, all other slugs are left
+-- out.
 -- Each pattern of the JSON array :texts must match what links.link_texts has of a link, each of :addresses that or the
--- address of an owner, each of :owners an owner's address or name, and each of :tags must be a tag; '' and [] filter
--- nothing. The index looks up :indexed, some of :texts. Links are looked up one by one (`offset 0`), so that no plan
--- reads links that the user may not see.
+-- address of an owner, each of :owners an owner's address or name, and each of :tags must be a tag, each of :keys a key of
+-- links.link_texts. :owner must be an owner, and the link must have the :state at :now. '', null and [] filter nothing.
+-- The index looks up :indexed, some of :texts. Links are looked up one by one (`offset 0`), so that no plan reads links
+-- that the user may not see.
 with asked as (
   select array(select lower(value) from jsonb_array_elements_text(:texts::jsonb)) as texts,
          array(select lower(value) from jsonb_array_elements_text(:indexed::jsonb)) as indexed,
          array(select lower(value) from jsonb_array_elements_text(:owners::jsonb)) as owners,
          array(select lower(value) from jsonb_array_elements_text(:addresses::jsonb)) as addresses,
          array(select jsonb_array_elements_text(:tags::jsonb)) as tags,
+         array(select jsonb_array_elements_text(:keys::jsonb)) as keys,
          -- Only the links of these users are compared with :owners and :addresses.
          (select coalesce(array_agg(u.id), '{}')
             from links.users u
@@ -53,7 +56,8 @@ with asked as (
   union all
   select m.slug
     from asked a
-   cross join lateral links.links_matching(a.finders, a.tags, a.indexed, a.owner_ids, a.addressed_ids, a.addresses[1]) m
+   cross join lateral links.links_matching(a.finders, a.tags, a.keys, a.indexed, :owner::uuid, a.owner_ids, a.addressed_ids,
+                                           a.addresses[1]) m
    where :source = 'texts'
 ), candidates as (
   (select place, slug
@@ -62,24 +66,43 @@ with asked as (
     order by place, slug collate "C"
     limit :rows)
   union all
+  (select o.place, o.slug
+    from (select place, slug
+            from links.slugs_in_order('every', '{}', :sort, :place, :after, :walked)
+           where :source = 'order'
+           order by place, slug collate "C"
+           limit :walked) o
+   where exists (select from links.link_owners m where m.user_id = any(:users::uuid[]) and m.slug = o.slug offset 0)
+      or exists (select from links.link_shares m where m.user_id = any(:users::uuid[]) and m.slug = o.slug offset 0)
+      or :list = 'visible' and exists (
+           select from (select visibility from links.links where slug = o.slug offset 0) l where l.visibility = 'public')
+   order by o.place, o.slug collate "C"
+   limit :rows)
+  union all
   select case
-           when :sort <> '' then links.place_in_order(:sort, l.clicks, l.created_at, l.updated_at)
+           when :sort <> 'slug' then links.place_in_order(:sort, l.clicks, l.created_at, l.updated_at, l.clicked_at)
            when starts_with(n.slug, :beginning) then 0
            else 1
          end, n.slug
     from named n
-   cross join lateral (select clicks, created_at, updated_at from links.links where slug = n.slug offset 0) l
+   cross join lateral (
+          select clicks, created_at, updated_at, clicked_at from links.links where slug = n.slug offset 0) l
 ), found as (
   select c.place, c.slug
     from candidates c
    cross join asked a
-   cross join lateral (select visibility from links.links where slug = c.slug offset 0) l
-   cross join lateral (select text, tags, readers from links.link_texts where slug = c.slug offset 0) t
+   cross join lateral (
+          select visibility, archived, expires_at, max_visits, clicks from links.links where slug = c.slug offset 0) l
+   cross join lateral (select text, tags, keys, readers from links.link_texts where slug = c.slug offset 0) t
    where (c.place, c.slug collate "C") > (:place, :after)
      and (:visibility = '' or l.visibility = :visibility)
      and (not :only_beginning or starts_with(c.slug, :beginning))
      and t.text like all (a.texts)
      and t.tags @> a.tags
+     and t.keys @> a.keys
+     and (:state = '' or :state = links.state_at(:now, l.archived, l.expires_at, l.max_visits, l.clicks))
+     and (:owner::uuid is null
+          or exists (select from links.link_owners o where o.user_id = :owner::uuid and o.slug = c.slug))
      and (a.owner_ids is null or t.readers && a.owner_ids)
      and (a.addressed_ids is null or t.text like a.addresses[1] or t.readers && a.addressed_ids)
      and (a.addresses = '{}'
@@ -97,23 +120,18 @@ with asked as (
                select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = c.slug)
           or exists (
                select from links.link_owners o
-                where o.user_id = any(:users::uuid[]) and o.slug = c.slug and o.is_primary = (:list = 'primary')))
+                where o.user_id = any(:users::uuid[])
+                  and o.slug = c.slug
+                  and (:list = 'owned' or o.is_primary = (:list = 'primary'))))
    order by c.place, c.slug collate "C"
    limit :limit
 )
-select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as description, l.tags, l.visibility, c.clicks,
-       l.expires_at, l.max_visits, l.archived,
-       l.created_at, l.updated_at,
-       coalesce((select u.email
-                   from links.link_owners o
-                   join links.users u on u.id = o.user_id
-                  where o.slug = found.slug
-                    and o.is_primary), '') as owner,
+select found.place, l.*, c.clicks, c.clicked_at,
        coalesce(own.is_primary, false) as is_primary, own.is_primary is not null as is_owner,
        exists (select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = found.slug) as is_recipient
   from found
  cross join lateral (select * from links.shown_links where slug = found.slug offset 0) l
- cross join lateral (select clicks from links.links where slug = found.slug offset 0) c
+ cross join lateral (select clicks, clicked_at from links.links where slug = found.slug offset 0) c
  cross join lateral (
        select bool_or(is_primary) as is_primary
          from links.link_owners
@@ -123,17 +141,21 @@ select found.place, l.id, l.slug, l.url, l.title, left(l.description, 200) as de
  limit :limit;
 
 -- name: writeTexts
--- Brings links.link_texts up to date with the links in the JSON array :slugs, their tags, owners and shares. In the
--- collation of slugs only ASCII would get small letters.
-insert into links.link_texts (slug, text, tags, readers)
+-- Brings links.link_texts up to date with the links in the JSON array :links, their tags, owners and shares; each has the
+-- key of its address as `key`. In the collation of slugs only ASCII would get small letters.
+insert into links.link_texts (slug, text, tags, readers, keys)
 select l.slug, lower(concat_ws(' ', l.slug, a.names, l.title, l.url, l.description, t.words, o.names) collate "default"),
        coalesce(t.tags, '{}'),
        array(select m.user_id from links.link_owners m where m.slug = l.slug
              union
              select m.user_id from links.link_shares m where m.slug = l.slug
              union
-             select links.everybody() where l.visibility = 'public')
-  from links.links l
+             select links.everybody() where l.visibility = 'public'),
+       array_remove(array[given.key, case when l.archived then 'archived' end,
+                          case when l.expires_at is not null then 'expires' end,
+                          case when l.max_visits is not null then 'counted' end], null)
+  from jsonb_to_recordset(:links::jsonb) as given(slug text, key text)
+  join links.links l on l.slug = given.slug
  cross join lateral (
         select string_agg(name, ' ') as names from links.names where link_id = l.id and name <> l.slug) a
  cross join lateral (
@@ -144,9 +166,15 @@ select l.slug, lower(concat_ws(' ', l.slug, a.names, l.title, l.url, l.descripti
           from links.link_owners m
           join links.users u on u.id = m.user_id
          where m.slug = l.slug) o
- where l.slug in (select jsonb_array_elements_text(:slugs::jsonb))
 on conflict (slug) do update
-   set text = excluded.text, tags = excluded.tags, readers = excluded.readers;
+   set text = excluded.text, tags = excluded.tags, readers = excluded.readers, keys = excluded.keys;
+
+-- name: listAddresses
+-- The urls of the links in the JSON array :slugs.
+select slug, url
+  from links.links
+ where slug in (select jsonb_array_elements_text(:slugs::jsonb))
+ limit :limit;
 
 -- name: suggestLinks
 -- Links of a list (`visible` or `every`) with a name that is :folded but for dashes, then those with a name in the JSON

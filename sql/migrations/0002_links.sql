@@ -28,11 +28,12 @@ create table links.users (
   constraint users_groups check (not links.is_group(email) or role = 'user' and disabled_at is null)
 );
 
--- A place in an order with the newest first: the milliseconds before the year 2100.
+-- A place in an order with the newest first: the milliseconds before the year 2100. What was never comes last, at the
+-- greatest integer of JavaScript.
 create function links.newest_first(at timestamptz)
 returns bigint
 language sql immutable parallel safe
-return (extract(epoch from timestamptz '2100-01-01 00:00:00+00' - at) * 1000)::bigint;
+return coalesce((extract(epoch from timestamptz '2100-01-01 00:00:00+00' - at) * 1000)::bigint, 9007199254740991);
 
 -- The slug is the name of a link; other tables refer to it and follow a rename, and lists are ordered by it.
 create table links.links (
@@ -58,14 +59,16 @@ create table links.links (
 );
 -- Lists, search and suggestions for people without links of their own.
 create index links_public on links.links (slug) where visibility = 'public';
--- The other orders of lists. Each link is in three of these indexes, some 150 bytes in all.
+-- The other orders of lists. Each link is in four of these indexes, some 200 bytes in all.
 create index links_public_by_clicks on links.links ((- clicks), slug) where visibility = 'public';
 create index links_public_by_created on links.links (links.newest_first(created_at), slug) where visibility = 'public';
 create index links_public_by_changed on links.links (links.newest_first(updated_at), slug) where visibility = 'public';
+create index links_public_by_last_click on links.links (links.newest_first(clicked_at), slug) where visibility = 'public';
 -- For admins, who see all links.
 create index links_hidden_by_clicks on links.links ((- clicks), slug) where visibility <> 'public';
 create index links_hidden_by_created on links.links (links.newest_first(created_at), slug) where visibility <> 'public';
 create index links_hidden_by_changed on links.links (links.newest_first(updated_at), slug) where visibility <> 'public';
+create index links_hidden_by_last_click on links.links (links.newest_first(clicked_at), slug) where visibility <> 'public';
 -- For admins: links that nobody has used for long. A link that was never visited counts from its creation.
 create index links_by_use on links.links (coalesce(clicked_at, created_at), slug);
 
@@ -140,16 +143,18 @@ create index link_words_public on links.link_words (word, slug) where is_public;
 create index link_words_hidden on links.link_words (word, slug) where not is_public;
 
 -- What a search compares with, in lower case: slug, aliases, title, url, description and tags, and each owner's name and address up
--- to its @. A table of its own, because each click writes a new version of the link's row. Kept by links.sql: writeTexts.
+-- to its @. A table of its own, because each click writes a new version of the link's row. Kept by lists.sql: writeTexts.
 create table links.link_texts (
   slug    text collate "C" primary key references links.links (slug) on delete cascade on update cascade,
   text    text collate "C"   not null,
   tags    text[] collate "C" not null,
-  readers uuid[]             not null -- who may find it: owners and recipients, and links.everybody() if it is public
+  readers uuid[]             not null, -- who may find it: owners and recipients, and links.everybody() if it is public
+  -- What filters look up: a hash of the address, and which ends the link has: `archived`, `expires`, `counted`.
+  keys    text[] collate "C" not null default '{}'
 );
 -- A search reads entries of links only that its user may see: `readers` is in the index. Without fastupdate, which saves
 -- a writer the sorting of entries: now and then one would have to sort thousands, and each search reads those left.
-create index link_texts_search on links.link_texts using gin (readers, tags, text gin_trgm_ops) with (fastupdate = off);
+create index link_texts_search on links.link_texts using gin (readers, tags, keys, text gin_trgm_ops) with (fastupdate = off);
 
 -- Stands for all users among the readers of a link.
 create function links.everybody()
@@ -419,19 +424,32 @@ as $$
 $$;
 
 -- The place of a link in an order of lists; 0 in that of slugs.
-create function links.place_in_order(sort text, clicks bigint, created_at timestamptz, updated_at timestamptz)
+create function links.place_in_order(sort text, clicks bigint, created_at timestamptz, updated_at timestamptz,
+                                     clicked_at timestamptz)
 returns bigint
 language sql immutable parallel safe
 return case sort
          when 'clicks' then - clicks
          when 'created' then links.newest_first(created_at)
          when 'changed' then links.newest_first(updated_at)
+         when 'last_click' then links.newest_first(clicked_at)
          else 0
        end;
 
+-- Whether visits of a link have ended at a time, and why.
+create function links.state_at(at timestamptz, archived boolean, expires_at timestamptz, max_visits bigint, clicks bigint)
+returns text
+language sql immutable parallel safe
+return case
+         when archived then 'archived'
+         when expires_at <= at then 'expired'
+         when clicks >= max_visits then 'used_up'
+         else 'active'
+       end;
+
 -- A list in another order than that of slugs: at least the first `most` rows after the place `place_after` and the slug
--- `after`. `sort` is `clicks`, `created` or `changed`; public links, and all links for admins, are read from the index of the
--- order. All links that a user owns or was given are read and sorted.
+-- `after`. `sort` is `clicks`, `created`, `changed` or `last_click`; public links, and all links for admins, are read from
+-- the index of the order. All links that a user owns or was given are read and sorted.
 create function links.slugs_in_order(list text, members uuid[], sort text, place_after bigint, after text, most bigint)
 returns table (place bigint, slug text)
 language sql stable
@@ -463,6 +481,15 @@ as $$
     order by links.newest_first(l.updated_at), l.slug
     limit most)
   union all
+  (select links.newest_first(l.clicked_at), l.slug
+     from links.links l
+    where list in ('visible', 'every')
+      and sort = 'last_click'
+      and l.visibility = 'public'
+      and (links.newest_first(l.clicked_at), l.slug) > (place_after, after)
+    order by links.newest_first(l.clicked_at), l.slug
+    limit most)
+  union all
   (select - l.clicks, l.slug
      from links.links l
     where list = 'every'
@@ -490,11 +517,21 @@ as $$
     order by links.newest_first(l.updated_at), l.slug
     limit most)
   union all
+  (select links.newest_first(l.clicked_at), l.slug
+     from links.links l
+    where list = 'every'
+      and sort = 'last_click'
+      and l.visibility <> 'public'
+      and (links.newest_first(l.clicked_at), l.slug) > (place_after, after)
+    order by links.newest_first(l.clicked_at), l.slug
+    limit most)
+  union all
   (select own.place, own.slug
-     from (select links.place_in_order(sort, l.clicks, l.created_at, l.updated_at) as place, l.slug
+     from (select links.place_in_order(sort, l.clicks, l.created_at, l.updated_at, l.clicked_at) as place, l.slug
              from links.slugs_in_list(case list when 'visible' then 'mine' else list end, members, '', '', '{', null) m
             cross join lateral (
-                   select slug, visibility, clicks, created_at, updated_at from links.links where slug = m.slug offset 0) l
+                   select slug, visibility, clicks, created_at, updated_at, clicked_at
+                     from links.links where slug = m.slug offset 0) l
             where list <> 'every'
               and (list <> 'visible' or l.visibility <> 'public')) own
     where (own.place, own.slug) > (place_after, after)
@@ -512,25 +549,26 @@ as $$
   select 0::bigint, s.slug
     from links.slugs_in_list(list, members, with_tag, case place_after when 0 then after else start end,
                              beginning || '{', most) s
-   where sort = ''
+   where sort = 'slug'
      and place_after < 1
   union all
   select 1::bigint, s.slug
     from links.slugs_in_list(list, members, with_tag, case place_after when 1 then after else '' end, '{', most) s
-   where sort = ''
+   where sort = 'slug'
      and beginning <> ''
      and not starts_with(s.slug, beginning)
   union all
   select o.place, o.slug
     from links.slugs_in_order(list, members, sort, place_after, after, most) o
-   where sort <> ''
+   where sort <> 'slug'
 $$;
 
--- Links whose text matches all `patterns`, with all tags of `with_tags`, that one of `finders` may find. One of `owners` may
--- find them as well, and either so may one of `addressed` or the text matches `address`. Null filters nothing. Three
--- patterns are looked up in the index, the others compared. The plan is made for the patterns at hand, and never reads
--- the whole table, so that the time tells nothing about links of others.
-create function links.links_matching(finders uuid[], with_tags text[], patterns text[], owners uuid[], addressed uuid[], address text)
+-- Links whose text matches all `patterns`, with all tags of `with_tags` and keys of `with_keys`, that one of `finders` may
+-- find. `owner` and one of `owners` may find them as well. Either one of `addressed` may find them, or the text matches
+-- `address`. Null filters nothing. Three patterns are looked up in the index, the others compared. The plan is made for
+-- the patterns at hand, and never reads the whole table, so that the time tells nothing about links of others.
+create function links.links_matching(finders uuid[], with_tags text[], with_keys text[], patterns text[], owner uuid,
+                                     owners uuid[], addressed uuid[], address text)
 returns table (slug text)
 language plpgsql stable
 set enable_seqscan = off
@@ -542,10 +580,12 @@ begin
     from links.link_texts t
    where (finders is null or t.readers && finders)
      and (with_tags = '{}' or t.tags @> with_tags)
+     and (with_keys = '{}' or t.keys @> with_keys)
      and (patterns[1] is null or t.text like patterns[1])
      and (patterns[2] is null or t.text like patterns[2])
      and (patterns[3] is null or t.text like patterns[3])
      and t.text like all (patterns)
+     and (owner is null or t.readers @> array[owner])
      and (owners is null or t.readers && owners)
      and (address is null or t.text like address or t.readers && addressed);
 end

@@ -163,6 +163,7 @@ t.test('an extension in Chromium', { skip: lacks(deploymentParts.extensions) }, 
     const popup = await extension.clickOn(wanted)
     t.match(popup, { message: 'Already go/handbook', isAsking: false })
     t.same(popup.names, [`${links.base}/handbook+`])
+    t.match(await extension.clickOn(`${elsewhere}/other`), { isAsking: true, names: [] })
     t.match(await extension.clickOn('chrome://version/'), { message: /^Links lead to http/ })
   })
 

@@ -238,6 +238,7 @@ await t.test('what one may not see costs what it costs when it is not there', as
     ...hiddenLinks(owner.email, 'own', OWN, 'mine'),
     { slug: 'a-public', owners: [owner.email], tags: ['mine'] },
   ])
+  await run(url, `update links.link_texts set keys = '{url:hidden}' where slug like 'h-%'`)
   for (const statistics of ['as they come', 'fresh']) {
     if (statistics === 'fresh') await run(url, 'analyze')
     for (const plan of ['force_custom_plan', 'force_generic_plan']) {
@@ -251,7 +252,7 @@ await t.test('what one may not see costs what it costs when it is not there', as
       ] as const) {
         const what = `${who}, statistics ${statistics}, ${plan}`
         await tagsCostNothing(t, ask, ids, what)
-        await listsCostNothing(t, ask, ids, what)
+        await listsCostNothing(t, ask, { ids, other: ann.id }, what)
         await suggestionsCostNothing(t, ask, ids, what)
       }
     }
@@ -277,7 +278,7 @@ async function tagsCostNothing(t: Test, ask: Ask, ids: string, what: string): Pr
 function searchOf(
   users: string,
   source: string,
-  { tag = '', sort = '', more = {} }: { tag?: string; sort?: string; more?: object },
+  { tag = '', sort = 'slug', more = {} }: { tag?: string; sort?: string; more?: object },
 ) {
   const args = {
     list: 'visible',
@@ -291,21 +292,31 @@ function searchOf(
     place: Number.MIN_SAFE_INTEGER,
     after: '',
     rows: 51,
+    walked: 51,
     visibility: '',
     texts: [],
     indexed: [],
     addresses: [],
     owners: [],
     tags: [],
+    keys: [],
+    owner: null,
+    state: '',
+    now: new Date(),
     limit: 51,
     ...more,
   }
   return Object.values<Param | readonly string[] | boolean>(args)
 }
 
-async function listsCostNothing(t: Test, ask: Ask, ids: string, what: string): Promise<void> {
+async function listsCostNothing(
+  t: Test,
+  ask: Ask,
+  { ids, other }: { ids: string; other: string },
+  what: string,
+): Promise<void> {
   const { searchLinks: find, countLinks: count } = listQueries
-  for (const sort of ['', 'clicks', 'created', 'changed']) {
+  for (const sort of ['slug', 'clicks', 'created', 'changed', 'last_click']) {
     const none = { texts: ['%zzqq%'], owners: ['%zzqq%'], tags: ['none'] }
     for (const more of [{}, none]) {
       const rows = async (tag: string) =>
@@ -322,6 +333,8 @@ async function listsCostNothing(t: Test, ask: Ask, ids: string, what: string): P
     ])
     searches.push(['#hidden', { tags: ['hidden'] }])
     searches.push(['owner:ann', { owners: ['%ann%'] }])
+    searches.push(['an address', { keys: ['url:hidden'] }])
+    searches.push(['an owner', { owner: other }])
     for (const [text, more] of searches) {
       const { [READ_TEXTS]: texts = 0, users: _users, ...others } = await searched(more)
       t.same(others, nothing, `${what}: “${text}” by ${sort}`)

@@ -145,7 +145,7 @@ export async function walk(
   for (let cursor: string | null = ''; cursor !== null;) {
     const after: string = cursor === '' ? '' : `&cursor=${cursor}`
     const [answer] = await Promise.all([
-      api<Page>('GET', `${path}?limit=${limit}${after}`),
+      api<Page>('GET', `${path}${path.includes('?') ? '&' : '?'}limit=${limit}${after}`),
       meanwhile(keys.at(-1) ?? ''),
     ])
     assert.equal(answer.status, 200, answer.text)

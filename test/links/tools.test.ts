@@ -81,7 +81,11 @@ t.test('the official client finds, resolves and creates links', async (t) => {
       links: [
         {
           ...{ slug: 'docs', short_link: 'https://go.example.com/docs', title: 'Handbook' },
-          ...{ url: 'https://docs.example.com/Handbook/', owner: ann.email, tags: ['team'] },
+          ...{
+            url: 'https://docs.example.com/Handbook/',
+            owners: [{ email: ann.email }],
+            tags: ['team'],
+          },
         },
       ],
       has_more: false,
@@ -110,14 +114,13 @@ t.test('find_links: words, tag, address and limit', async (t) => {
   for (const address of [
     'https://docs.example.com/Handbook/',
     'HTTPS://DOCS.example.com:443/Handbook/#',
-    'docs.example.com/Handbook/',
   ]) {
     t.same(await found(reader, { url: address }), ['docs'], address)
   }
   for (const address of ['https://docs.example.com/', 'https://docs.example.com/Handbook/#top']) {
     t.same(await found(reader, { url: address }), [], address)
   }
-  t.same(await found(reader, { url: 'no address' }), [])
+  t.same(await found(reader, { url: 'https://docs.example.com/Handbook/', tag: 'other' }), [])
 })
 
 t.test('find_links: as much as the owner of the token may see', async (t) => {
@@ -178,8 +181,7 @@ t.test('tools refuse what the API refuses, and nothing changes', async (t) => {
     ['create_link', { slug: 'fresh' }, argument, /url is required/],
     ['find_links', { limit: 51 }, argument, /limit must be a whole number from 1 to 50/],
     ['find_links', { q: 'x\0' }, argument, /no NUL/],
-    ['find_links', { q: 'docs', url: link.url }, argument, /url must stand without q and tag/],
-    ['find_links', { url: 'x'.repeat(4_097) }, argument, /4096 characters/],
+    ['find_links', { url: 'nowhere' }, argument, /url must be an http/],
     ['resolve_link', {}, argument, /slug is required/],
     ['resolve_link', { slug: 'dosc' }, missing, /no link has this name; similar names: docs$/],
     ['resolve_link', { slug: 'docs', path: 'x' }, missing, /takes no further path/],

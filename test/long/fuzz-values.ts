@@ -24,7 +24,7 @@ export const oddText: fc.Arbitrary<string> = fc.oneof(
 export const oddCursor: fc.Arbitrary<string> = fc
   .oneof(
     fc.tuple(oddText, fc.constantFrom('links', 'tags', 'users')),
-    fc.tuple(fc.constantFrom('', 'clicks'), oddText, fc.maxSafeInteger()),
+    fc.tuple(oddText, fc.constantFrom('', 'links'), fc.maxSafeInteger()),
     fc.tuple(fc.constantFrom(0, 253_402_300_799_999, 1e308), fc.maxSafeInteger()),
     fc.array(fc.jsonValue({ maxDepth: 1 }), { maxLength: 3 }),
   )

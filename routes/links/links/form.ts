@@ -41,7 +41,8 @@ import { freeSlugNear, readNewLink } from '../../../services/links/links/new.ts'
 import { exampleOf, type TypedPlace } from '../../../services/links/links/places.ts'
 import { checkSlug } from '../../../services/links/links/slug.ts'
 import { completeUrl, isTarget } from '../../../services/links/links/target.ts'
-import { linksTo } from '../../../services/links/lists/same-address.ts'
+import { NO_FILTER } from '../../../services/links/lists/filter.ts'
+import { searchLinks } from '../../../services/links/lists/lists.ts'
 import { signedIn, token } from '../access.ts'
 import { action, form, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { changeableLink, linkReply } from './links.ts'
@@ -55,7 +56,7 @@ const MAX_EXISTING = 5
 const text = withDefault(Type.String(), '')
 const params = { id: Id }
 
-type FormCall = Pick<Call<LinksRoutes, Caller>, 'app' | 'caller'>
+type FormCall = Pick<Call<LinksRoutes, Caller>, 'app' | 'caller' | 'now'>
 type LinkCall = Call<LinksRoutes, Caller, { id: string }>
 type EditCall = Call<LinksRoutes, Caller, { id: string }, unknown, LinkAccess | undefined>
 
@@ -116,9 +117,10 @@ export const linkFormEndpoints = [
     path: '/-/example',
     access: signedIn,
     query: Type.Object({ slug: text, url: text, append_path: text }),
-    async answer({ app, caller, query, context }) {
+    async answer(call) {
+      const { app, query, context } = call
       const sent = queryOf(context)
-      const example = await typedExample({ app, caller }, query, (name) => sent.get(name))
+      const example = await typedExample(call, query, (name) => sent.get(name))
       return partView('Example', exampleFields(shortLinks(app), example))
     },
   }),
@@ -164,9 +166,10 @@ export const linkFormEndpoints = [
 
 /** The form, with what completes it. */
 async function formView(
-  { app, caller }: FormCall,
+  call: FormCall,
   state: Pick<LinkFormView, 'link' | 'form' | 'stale' | 'isGone'>,
 ): Promise<View> {
+  const { app, caller } = call
   const { db } = app.links
   const { typed = {}, fault } = state.form
   const slug = state.link?.slug ?? typedSlug(typed['slug'] ?? '')
@@ -175,7 +178,7 @@ async function formView(
   const [tags, freeSlug, example] = await Promise.all([
     tagCompletions(db, caller, typed['tags'] ?? ''),
     isRefused ? freeSlugNear(db, slug) : undefined,
-    typedExample({ app, caller }, target, (name) => typed[name]),
+    typedExample(call, target, (name) => typed[name]),
   ])
   const more = { short: shortLinks(app), tags, freeSlug, typedExample: example }
   return linkFormView({ ...state, ...more })
@@ -183,15 +186,16 @@ async function formView(
 
 /** What the form shows of an address while it is typed. */
 async function typedExample(
-  { app, caller }: FormCall,
+  { app, caller, now }: FormCall,
   { slug, url, append_path }: Readonly<Record<'slug' | 'url' | 'append_path', string>>,
   typed: TypedPlace,
 ): Promise<TypedExample> {
   const whole = completeUrl(url)
   if (!isTarget(whole)) return { existing: [] }
-  const tools = { db: app.links.db, short: shortLinks(app) }
-  const others = await linksTo(tools, caller, whole, MAX_EXISTING + 1)
-  const existing = others
+  const tools = { db: app.links.db, short: shortLinks(app), now }
+  const search = { filter: { ...NO_FILTER, url: whole }, visitor: caller, among: 'all' } as const
+  const { links } = await searchLinks(tools, search, undefined, MAX_EXISTING + 1)
+  const existing = links
     .filter((other) => other.slug !== typedSlug(slug))
     .slice(0, MAX_EXISTING)
     .map((other) => ({ ...other, mayRead: mayRead(other, caller) }))

@@ -19,7 +19,8 @@ import {
   replaceLink,
   versionOf,
 } from '../../../services/links/links/links.ts'
-import { listLinks } from '../../../services/links/lists/lists.ts'
+import { cursorAt, LinksQuery } from '../../../services/links/lists/filter.ts'
+import { findLinks } from '../../../services/links/lists/lists.ts'
 import { mayHandOver, NewMember } from '../../../services/links/members.ts'
 import { lastDaysOf } from '../../../services/links/stats.ts'
 import { signedIn, token } from '../access.ts'
@@ -51,11 +52,15 @@ export const linkEndpoints = [
     access: token('full', 'read'),
     id: 'listLinks',
     tag,
-    summary: "List the caller's own and co-owned links by slug; admins get all.",
-    query: linkList.query,
+    summary: "List or search the caller's own and co-owned links; admins get all.",
+    query: Type.Object({ ...linkList.query.properties, ...LinksQuery.properties }),
     returns: linkList.returns,
-    answer: ({ app: { links }, caller, query }) =>
-      linkList.read(query, (slice) => listLinks(links.db, caller, slice)),
+    async answer({ app, caller, query, now }) {
+      const { cursor, limit, ...asked } = query
+      const tools = { db: app.links.db, short: shortLinks(app), now }
+      const { links, next } = await findLinks(tools, caller, asked, cursor, limit)
+      return { links: [...links], next_cursor: cursorAt(next) }
+    },
   }),
 
   api({

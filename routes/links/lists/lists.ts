@@ -1,16 +1,15 @@
 import { LIST_PATHS, linksListView } from '../../../html/links/lists.ts'
 import { MAX_COUNT } from '../../../html/parts.ts'
-import { encodeCursor } from '../../../kernel/text.ts'
 import type { Context } from '../../../kernel/http/context.ts'
 import { brokenOf } from '../../../services/links/health/health.ts'
 import { endOf } from '../../../services/links/links/lifecycle.ts'
 import {
-  countLinks,
+  cursorAt,
   ListQuery,
-  searchLinks,
-  type LinkSearch,
+  NO_FILTER,
   type ListPosition,
-} from '../../../services/links/lists/lists.ts'
+} from '../../../services/links/lists/filter.ts'
+import { countLinks, searchLinks, type LinkSearch } from '../../../services/links/lists/lists.ts'
 import { signedIn } from '../access.ts'
 import { page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { nextAddress } from './paging.ts'
@@ -24,7 +23,8 @@ export const listEndpoints = (['mine', 'all'] as const).map((among) =>
     access: signedIn,
     query: ListQuery,
     async answer({ app, caller, query, context }) {
-      const { cursor, ...filter } = query
+      const { cursor, ...asked } = query
+      const filter = { ...NO_FILTER, ...asked }
       const search = { filter, visitor: caller, among }
       const found = await listPage(app, context, search, { cursor, limit: ROWS })
       return linksListView({ ...search, ...found, path: LIST_PATHS[among] })
@@ -41,9 +41,9 @@ export async function listPage(
 ) {
   const { db } = app.links
   const short = shortLinks(app)
-  const found = await searchLinks({ db, short }, search, cursor, limit)
+  const tools = { db, short, now: context.receivedAt }
+  const found = await searchLinks(tools, search, cursor, limit)
   const { next, links } = found
-  const after = next && encodeCursor([next.sort, next.after, next.place])
   const counted = cursor === undefined ? await countLinks(db, search, MAX_COUNT + 1) : undefined
   // A search that ended on its first page has found all there is.
   const all = counted ?? (cursor === undefined && next === null ? links.length : undefined)
@@ -51,5 +51,12 @@ export async function listPage(
   // What was found before checks were turned off may be over.
   const slugs = app.links.checkInterval === undefined ? [] : links.map(({ slug }) => slug)
   const broken = await brokenOf(db, slugs)
-  return { ...found, count: all ?? null, next: nextAddress(context, after), ends, broken, short }
+  return {
+    ...found,
+    count: all ?? null,
+    next: nextAddress(context, cursorAt(next)),
+    ends,
+    broken,
+    short,
+  }
 }

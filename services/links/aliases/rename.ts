@@ -1,12 +1,12 @@
 import { aliasQueries as q } from '../../../db/links/aliases.ts'
 import { historyQueries } from '../../../db/links/history.ts'
 import type { Link } from '../../../db/links/links.ts'
-import { listQueries } from '../../../db/links/lists.ts'
 import type { Precondition } from '../../../kernel/http/headers.ts'
 import { MAX_ALIASES, tooManyAliases } from '../links/input.ts'
 import { changeLink, checkVersion, linkAfter, type LinkParts } from '../links/links.ts'
 import { refuseLoop } from '../links/loop.ts'
 import type { Caller } from '../users/groups.ts'
+import { writeTexts } from '../lists/texts.ts'
 import { writeWords } from '../visits/words.ts'
 import { announce, forgetLinks, namesOf, saveNames } from './names.ts'
 
@@ -31,7 +31,7 @@ export async function renameLink(
     await saveNames(tx, id, changed)
     await q.renameLink(tx, { link: id, slug, at })
     await writeWords(tx, [changed])
-    await listQueries.writeTexts(tx, { slugs: [slug] })
+    await writeTexts(tx, [slug])
     const change = { action: 'renamed', detail: { slug: [link.slug, slug] } }
     await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, ...change })
     await announce(tx, changed)

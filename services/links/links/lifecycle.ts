@@ -53,6 +53,10 @@ export function refusePastExpiry(
   throw badRequest('expires_at must be in the future', 'expires_at')
 }
 
+/** Whether visits of a link have ended, and why: see `state_at` in the migrations. */
+export const State = Type.Enum(['active', 'expired', 'used_up', 'archived'])
+export type State = Type.Static<typeof State>
+
 /** Why visits of a link have ended; undefined while they have not. */
 export type End = 'archived' | 'expired' | 'used up'
 

@@ -4,7 +4,6 @@ import { QueryError } from '../../../db/errors.ts'
 import { deletedQueries } from '../../../db/links/deleted.ts'
 import { historyQueries, type Change } from '../../../db/links/history.ts'
 import { linkQueries as q, type Link, type LinkAccess } from '../../../db/links/links.ts'
-import { listQueries } from '../../../db/links/lists.ts'
 import { memberQueries } from '../../../db/links/members.ts'
 import { tagQueries } from '../../../db/links/tags.ts'
 import { forbidden, notFound } from '../../../kernel/fault.ts'
@@ -16,6 +15,7 @@ import type { LinkCreation, LinkUpdate } from './input.ts'
 import { ENDLESS } from './lifecycle.ts'
 import { conflictOf } from './new.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
+import { writeTexts } from '../lists/texts.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
 import { writeWords } from '../visits/words.ts'
 import type { Caller } from '../users/groups.ts'
@@ -104,7 +104,7 @@ export async function createLink(
     await memberQueries.addOwner(tx, { slug, user: owner.id, is_primary: true })
     await saveTags(tx, parts.log, [], link)
     await writeWords(tx, [link])
-    await listQueries.writeTexts(tx, { slugs: [slug] })
+    await writeTexts(tx, [slug])
     const change = { action: 'created', detail: { url: [null, link.url] } }
     await historyQueries.saveChange(tx, { link: added.id, at, actor: caller.email, ...change })
     await announce(tx, link)
@@ -156,7 +156,7 @@ export async function editLink(
     if (detail['aliases'] !== undefined) await saveNames(tx, id, changed)
     await saveTags(tx, parts.log, [link], changed)
     await writeWords(tx, [changed])
-    await listQueries.writeTexts(tx, { slugs: [link.slug] })
+    await writeTexts(tx, [link.slug])
     await historyQueries.saveChange(tx, { link: id, at, actor: caller.email, action, detail })
     await announce(tx, link, changed)
     return [link, await linkAfter(tx, id)]

@@ -1,67 +1,27 @@
-import Type from 'typebox'
-import { Check } from 'typebox/value'
 import type { Database } from '../../../db/client.ts'
+import type { Link } from '../../../db/links/links.ts'
 import {
   listQueries as q,
-  ListOrder,
   type ListedLink,
   type ListScope,
   type SearchSource,
 } from '../../../db/links/lists.ts'
 import type { User } from '../../../db/links/users.ts'
 import { badRequest } from '../../../kernel/fault.ts'
-import { decodeCursor } from '../../../kernel/text.ts'
-import { field, parsed, withDefault } from '../../../kernel/validate.ts'
 import { foldTag } from '../links/input.ts'
-import { readSearch, type SearchText, type ShortAddress } from './search-text.ts'
 import { beforeSlugs } from '../links/slug.ts'
+import { findUser } from '../users/accounts.ts'
+import {
+  listName,
+  NO_FILTER,
+  OTHER_LIST,
+  type LinksQuery,
+  type ListFilter,
+  type ListPosition,
+} from './filter.ts'
+import { readSearch, type SearchText, type ShortAddress } from './search-text.ts'
+import { addressKey, STATE_KEYS } from './texts.ts'
 import type { Caller } from '../users/groups.ts'
-
-const MAX_TEXT = 200
-
-const text = parsed(
-  withDefault(Type.String({ maxLength: MAX_TEXT }), ''),
-  `may have ${MAX_TEXT} characters at most, and no NUL`,
-  (given) => {
-    const trimmed = String(given).trim()
-    return trimmed.length <= MAX_TEXT && !trimmed.includes('\0') ? trimmed : undefined
-  },
-)
-
-const OTHER_LIST = 'is not from this list; start again from the first page'
-
-/** What the filter of a list holds; '' filters nothing. */
-const filterFields = {
-  q: text,
-  tag: text,
-  visibility: field(withDefault(Type.Enum(['', 'public', 'private', 'secure']), ''), {
-    code: 'INVALID_VISIBILITY',
-    text: 'must be public, private or secure',
-  }),
-  role: field(
-    withDefault(Type.Enum(['', 'owner', 'co-owner', 'recipient']), ''),
-    'must be owner, co-owner or recipient',
-  ),
-  sort: field(withDefault(ListOrder, ''), 'must be clicks, created or changed'),
-}
-export const ListFilter = Type.Object(filterFields)
-type ListFilter = Type.Static<typeof ListFilter>
-
-/** The query of a list: its filter, and where the page begins. */
-export const ListQuery = Type.Object({
-  ...filterFields,
-  cursor: parsed(
-    Type.Optional(Type.Unsafe<ListPosition>({ type: 'string' })),
-    OTHER_LIST,
-    (given): ListPosition | undefined => {
-      const [sort, after, place] = decodeCursor(String(given)) ?? []
-      // The database takes no NUL, so none of our cursors has one.
-      if (typeof after !== 'string' || after.includes('\0')) return undefined
-      if (!Check(ListOrder, sort) || !Number.isSafeInteger(place)) return undefined
-      return { sort, after, place: Number(place) }
-    },
-  ),
-})
 
 /** What is searched for: among the visitor's own links, or among all that the visitor may see. */
 export interface LinkSearch {
@@ -70,34 +30,45 @@ export interface LinkSearch {
   among: 'mine' | 'all'
 }
 
-/** The last link of a page in its order; `place` is its clicks, its time, or how its slug begins. */
-export interface ListPosition {
-  sort: ListOrder
-  place: number
-  after: string
-}
-
 export interface LinksPage {
   links: readonly ListedLink[]
   /** Where the next page begins; null on the last page. */
   next: ListPosition | null
 }
 
-const ROLES = { '': 'mine', owner: 'primary', 'co-owner': 'co', recipient: 'shared' } as const
+const ROLES = {
+  '': 'mine',
+  owner: 'primary',
+  'co-owner': 'co',
+  'any-owner': 'owned',
+  recipient: 'shared',
+} as const
 /**
  * Links of a list that a search examines before it asks the index: a page of what many links match
  * is among them, and the index would give all of those links.
  */
 const EXAMINED = 2_000
+/** The same where all links of a state may match: the index would give too many. */
+const EXAMINED_BY_STATE = 4_000
+/**
+ * With this many links, a user has enough of the first `WALKED` links of all users in an order to
+ * fill a page. To read and sort all links of the user takes longer.
+ */
+const MANY_LINKS = 5_000
+const WALKED = 4_000
 /** Patterns that the index looks up. */
 const MAX_INDEXED = 3
 /** The index knows parts of texts that have this many characters. */
 const INDEXED_LENGTH = 3
 
+/** Links that are read at once where all of them are wanted. */
+const WALKED_AT_ONCE = 200
+
 /** What searches are made with. */
 export interface SearchTools {
   db: Database
   short: ShortAddress
+  now: Date
 }
 
 /** The part of a list that is asked for: at most `limit` rows whose key comes after `after`. */
@@ -106,7 +77,10 @@ export interface Slice {
   limit: number
 }
 
-/** The links of a user, or of everybody for admins: the API's list (links.md section 4). */
+/**
+ * The API's list without filters: the links of a user, or of everybody for admins (links.md section
+ * 4).
+ */
 export function listLinks(db: Database, caller: Caller, slice: Slice) {
   const list = caller.role === 'admin' ? 'every' : 'owned'
   return q.listLinks(db, { list, users: caller.ids, tag: '', ...slice })
@@ -138,11 +112,53 @@ export async function countLinks(
   search: LinkSearch,
   max: number,
 ): Promise<number | undefined> {
-  const { q: text, visibility, tag } = search.filter
+  const { tag, role: _role, sort: _sort, ...conditions } = search.filter
   const isRead = search.among === 'all' || tag === ''
-  if (text !== '' || visibility !== '' || !isRead) return undefined
+  if (Object.values(conditions).some((value) => value !== '') || !isRead) return undefined
   const list = { list: scopeOf(search), users: search.visitor.ids, tag: foldTag(tag) }
   return (await q.countLinks(db, { ...list, max })).links
+}
+
+/** Name of the API's list without filters: of all links or those of one user, by slug. */
+const PLAIN = 'links'
+
+/** A page of the API's list: without filters the contract's, else a search. */
+export async function findLinks(
+  tools: SearchTools,
+  caller: Caller,
+  { scope, ...asked }: Omit<LinksQuery, 'cursor'>,
+  from: ListPosition | undefined,
+  limit: number,
+): Promise<{ links: readonly Link[]; next: ListPosition | null }> {
+  const filter = { ...NO_FILTER, ...asked }
+  if (scope === undefined && isPlain(filter)) return plainPage(tools.db, caller, from, limit)
+  const seesAll = caller.role === 'admin' || filter.url !== ''
+  const search: LinkSearch =
+    (scope ?? (seesAll ? 'all' : 'own')) === 'own'
+      ? { filter: { ...filter, role: 'any-owner' }, visitor: caller, among: 'mine' }
+      : { filter, visitor: caller, among: 'all' }
+  const { links, next } = await searchLinks(tools, search, from, limit)
+  return { links: links.map(linkOf), next }
+}
+
+/** Whether nothing is asked that the contract's list does not have. */
+function isPlain(filter: ListFilter): boolean {
+  return Object.entries(NO_FILTER).every(
+    ([name, none]) => filter[name as keyof ListFilter] === none,
+  )
+}
+
+async function plainPage(
+  db: Database,
+  caller: Caller,
+  from: ListPosition | undefined,
+  limit: number,
+) {
+  if (from !== undefined && from.list !== PLAIN) throw badRequest(`cursor ${OTHER_LIST}`, 'cursor')
+  const found = await listLinks(db, caller, { after: from?.after ?? '', limit: limit + 1 })
+  const links = found.slice(0, limit)
+  const last = found.length > limit ? links.at(-1) : undefined
+  return { links, next: last === undefined ? null : { after: last.slug, list: PLAIN, place: 0 } }
 }
 
 /**
@@ -150,48 +166,124 @@ export async function countLinks(
  * taken from the first links of the list if enough of them match, else from all that match.
  */
 export async function searchLinks(
-  { db, short }: SearchTools,
+  tools: SearchTools,
   search: LinkSearch,
   from: ListPosition | undefined,
   limit: number,
 ): Promise<LinksPage> {
-  const { filter, visitor } = search
-  const { sort, visibility } = filter
-  if (from !== undefined && from.sort !== sort) throw badRequest(OTHER_LIST, 'cursor')
+  const { filter } = search
+  const list = listName(scopeOf(search), filter)
+  if (from !== undefined && from.list !== list) throw badRequest(`cursor ${OTHER_LIST}`, 'cursor')
+  const question = await questionOf(tools, search)
+  if (question === undefined) return { links: [], next: null }
+  const { isFiltered, args } = question
+  const first: SearchSource = (await isLarge(tools.db, args)) ? 'order' : 'list'
+  // The index finds an address at once.
+  const attempts: Attempt[] = filter.url === '' ? [{ source: first }] : []
+  if (isFiltered) attempts.push(question.last)
+  else if (first === 'order') attempts.push({ source: 'list' })
+  const asked = {
+    ...args,
+    ...{ place: from?.place ?? Number.MIN_SAFE_INTEGER, after: from?.after ?? '' },
+    // Where every link matches, no more are read than the page needs.
+    ...{ rows: isFiltered ? question.examined : limit + 1, walked: WALKED, limit: limit + 1 },
+  }
+  let found: readonly ListedLink[] = []
+  for (const attempt of attempts) {
+    found = await q.searchLinks(tools.db, { ...asked, ...attempt })
+    if (found.length > limit) break
+  }
+  const links = found.slice(0, limit)
+  const last = found.length > limit ? links.at(-1) : undefined
+  return { links, next: last === undefined ? null : { after: last.slug, list, place: last.place } }
+}
+
+/** All links of a search, in parts: they may not fit into memory. */
+export async function* walkLinks(
+  tools: SearchTools,
+  search: LinkSearch,
+): AsyncGenerator<readonly ListedLink[]> {
+  let from: ListPosition | undefined
+  do {
+    const page = await searchLinks(tools, search, from, WALKED_AT_ONCE)
+    yield page.links
+    from = page.next ?? undefined
+  } while (from !== undefined)
+}
+
+/** Where links are looked for: see `searchLinks` in lists.sql. */
+interface Attempt {
+  source: SearchSource
+  tags?: readonly string[]
+}
+
+/** A search as its query takes it; undefined when no link can match. */
+async function questionOf({ db, short, now }: SearchTools, search: LinkSearch) {
+  const { filter, visitor, among } = search
+  const { sort, visibility, state } = filter
   const text = readSearch(filter.q, short)
-  const fixed = fixedTags(search, text)
   const beginning = beginningOf(text)
   const onlyBeginning = text.texts.length > 0 && text.texts.every(isShort)
-  if (onlyBeginning && beginning === '') return { links: [], next: null }
+  const owner = filter.owner === '' ? undefined : await findUser(db, filter.owner)
+  const isNobody = filter.owner !== '' && owner === undefined
+  if (isNobody || (onlyBeginning && beginning === '')) return undefined
+  const fixed = fixedTags(search, text)
   // Lists of all links by slug are read by their first tag.
-  const [tag = ''] = search.among === 'all' && sort === '' ? fixed : []
+  const [tag = ''] = among === 'all' && sort === 'slug' ? fixed : []
+  const texts = text.texts.map(patternOf)
   const conditions = {
-    visibility,
-    texts: text.texts.map(patternOf),
+    ...{ visibility, state, texts, owner: owner?.id ?? '' },
     addresses: text.addresses.map(patternOf),
     owners: text.owners.map(patternOf),
     tags: fixed.filter((other) => other !== tag),
+    keys: keysOf(filter),
   }
-  const isFiltered = Object.values(conditions).some((condition) => condition.length > 0)
-  const asked = {
-    ...{ list: scopeOf(search), users: visitor.ids, tag, sort },
+  const list = scopeOf(search)
+  const args = {
+    ...{ list, users: visitor.ids, sort, tag, now },
     ...{ beginning, start: beforeSlugs(beginning), only_beginning: onlyBeginning },
-    ...(from ?? { place: Number.MIN_SAFE_INTEGER, after: '' }),
     ...conditions,
-    indexed: conditions.texts.toSorted((a, b) => b.length - a.length).slice(0, MAX_INDEXED),
-    // Where every link matches, no more are read than the page needs.
-    rows: isFiltered ? EXAMINED : limit + 1,
-    limit: limit + 1,
+    owner: owner?.id ?? null,
+    indexed: texts.toSorted((a, b) => b.length - a.length).slice(0, MAX_INDEXED),
+    // An admin may see all links of an owner: they are a list.
+    ...(list === 'every' && owner !== undefined && { list: 'owned', users: [owner.id] }),
   }
-  let found = await q.searchLinks(db, { ...asked, source: 'list' })
-  if (isFiltered && found.length <= limit) {
-    const source: SearchSource = onlyBeginning ? 'beginning' : 'texts'
-    found = await q.searchLinks(db, { ...asked, source, tags: fixed })
+  const source = onlyBeginning ? 'beginning' : 'texts'
+  const last: Attempt = { source, tags: fixed }
+  const { visibility: _visibility, state: _state, keys: _keys, ...precise } = conditions
+  return {
+    ...{ args, last },
+    isFiltered: isAny(conditions),
+    examined: isAny(precise) ? EXAMINED : EXAMINED_BY_STATE,
   }
-  const links = found.slice(0, limit)
-  const last = links.at(-1)
-  const hasMore = found.length > limit && last !== undefined
-  return { links, next: hasMore ? { sort, place: last.place, after: last.slug } : null }
+}
+
+/** Whether one of some conditions filters anything. */
+function isAny(conditions: Readonly<Record<string, string | readonly string[]>>): boolean {
+  return Object.values(conditions).some((condition) => condition.length > 0)
+}
+
+/** Whether a sorted list has links of a user that are too many to be read. */
+async function isLarge(
+  db: Database,
+  { list, users, sort }: { list: string; users: readonly string[]; sort: string },
+): Promise<boolean> {
+  if (sort === 'slug' || list === 'every') return false
+  const { links } = await q.countLinks(db, { list: 'mine', users, tag: '', max: MANY_LINKS })
+  return links >= MANY_LINKS
+}
+
+/** The keys of `link_texts` that all found links must have. */
+function keysOf({ url, state }: ListFilter): readonly string[] {
+  const keys = url === '' ? [] : [addressKey(url)]
+  return state === '' || state === 'active' ? keys : [...keys, STATE_KEYS[state]]
+}
+
+/** A link as the API describes it. */
+export function linkOf(found: ListedLink): Link {
+  const { place: _place, clicks: _clicks, clicked_at: _at, ...rest } = found
+  const { is_primary: _primary, is_owner: _own, is_recipient: _recipient, ...link } = rest
+  return link
 }
 
 /** The list of all links that a visitor may see. */

@@ -1,6 +1,5 @@
 import type { Executor } from '../../../db/client.ts'
 import type { Link } from '../../../db/links/links.ts'
-import { listQueries } from '../../../db/links/lists.ts'
 import { transferQueries as q, type NewLink } from '../../../db/links/transfer.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { validate } from '../../../kernel/validate.ts'
@@ -10,6 +9,7 @@ import { LinkUpdate, MAX_ALIASES } from '../links/input.ts'
 import { differences, NEW_LINK, replaceLink, type LinkParts } from '../links/links.ts'
 import { mayLeadHere, refuseLoop, type UrlWriter } from '../links/loop.ts'
 import { checkSlug, isSlug } from '../links/slug.ts'
+import { writeTexts } from '../lists/texts.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
 import { commandUser, OPERATOR_EMAIL } from '../users/users.ts'
 import { writeWords } from '../visits/words.ts'
@@ -239,7 +239,7 @@ async function addLinks(tx: Executor, links: readonly NewLink[], at: Date) {
   const left = limit > 0 ? await q.addImportedAliases(tx, { links: named, limit }) : []
   await writeHiddenTags(tx, [...added])
   await writeWords(tx, created)
-  await listQueries.writeTexts(tx, { slugs: [...added] })
+  await writeTexts(tx, [...added])
   await countTags(tx, [], created)
   await announce(tx, ...created)
   return { created, left }

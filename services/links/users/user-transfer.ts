@@ -1,11 +1,11 @@
 import type { Executor } from '../../../db/client.ts'
 import { deletedQueries } from '../../../db/links/deleted.ts'
-import { listQueries } from '../../../db/links/lists.ts'
 import { memberQueries as q, type Places } from '../../../db/links/members.ts'
 import type { User } from '../../../db/links/users.ts'
 import { actorText } from '../../../kernel/actor.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
+import { writeTexts } from '../lists/texts.ts'
 import { writeHiddenTags } from '../tags.ts'
 
 /** Links of one transaction: their visitors' clicks wait for it. */
@@ -34,7 +34,7 @@ const MOVES: Readonly<Record<keyof Places, MoveBatch>> = {
     const slugs = found.map(({ slug }) => slug)
     await q.moveOwners(tx, { ...move, slugs, detail: { owner: emails } })
     await writeHiddenTags(tx, slugs)
-    await listQueries.writeTexts(tx, { slugs })
+    await writeTexts(tx, slugs)
     return slugs.length
   },
   async shared(tx, move, emails) {
@@ -42,7 +42,7 @@ const MOVES: Readonly<Record<keyof Places, MoveBatch>> = {
     const slugs = found.map(({ slug }) => slug)
     await q.moveShares(tx, { ...move, slugs, detail: { share: emails } })
     await writeHiddenTags(tx, slugs)
-    await listQueries.writeTexts(tx, { slugs })
+    await writeTexts(tx, slugs)
     return slugs.length
   },
   async deleted(tx, move, emails) {
