@@ -92,8 +92,11 @@ export function layout(site: Site, page: Page): Html {
     }`
   const body = html`<a class="skip" href="#main">Skip to content</a>
     ${header(site, page)}
-    <div id="problem" class="problem" role="alert"></div>
-    <main id="main" tabindex="-1" ${page.wide === true && html`class="wide"`}>${page.body}</main>
+    <div class="messages">
+      <p id="problem" class="problem" role="alert"></p>
+      <p id="done" class="done" role="status">${page.done}</p>
+    </div>
+    <main id="main" tabindex="-1">${page.body}</main>
     <footer class="bottom">
       Gatehouse · ${tagline} · <a href="/healthz">health</a>
       ${apiDocs !== undefined && html`· <a href="${apiDocs}">API</a>`}
@@ -121,12 +124,17 @@ function header({ home, assets, service, services, navigation, aside }: Site, pa
   const others = services.length > 1 ? services : []
   const tabs = others.map(({ name, href }) => {
     const current = name === service && html`aria-current="true"`
-    return html`<a href="${name === service ? home : href}" ${current}>${capitalized(name)}</a>`
+    const label = capitalized(name)
+    return html`<a href="${name === service ? home : href}" ${current} data-label="${label}"
+      >${label}</a
+    >`
   })
   const keys = keysOf(navigation)
   const entries = navigation.map(({ section, href, label }, at) => {
     const current = section === page.section && html`aria-current="page"`
-    return html`<a href="${href}" ${current} data-key="${keys[at]}">${label}</a>`
+    return html`<a href="${href}" ${current} data-key="${keys[at]}" data-label="${label}"
+      >${label}</a
+    >`
   })
   return html`<header class="top">
     <a class="brand" href="${home}">

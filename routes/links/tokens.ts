@@ -59,7 +59,8 @@ export const tokenEndpoints = [
       const tools = { ...app.links, actor }
       const created = await createToken(tools, caller, request, now, call.body.newest)
       const curl = curlFor(created, app.baseUrl())
-      return showTokens(call, { created: { ...created, curl } })
+      const view = await showTokens(call, { created: { ...created, curl } })
+      return { ...view, done: ['created', 'the token'] }
     },
     refused: (call, refusedForm) => showTokens(call, { form: refusedForm }),
   }),
@@ -80,7 +81,7 @@ export const tokenEndpoints = [
     form: {
       path: '/-/tokens/:id/revoke',
       access: signedIn,
-      answer: (call) => showTokens(call),
+      answer: async (call) => ({ ...(await showTokens(call)), done: ['revoked', 'the token'] }),
     },
   }),
 ]

@@ -42,7 +42,6 @@ export function logPage(view: LogView, opened?: EventView): Page {
   return {
     title: 'Log',
     section: 'log',
-    wide: true,
     script: 'hooks.js',
     body: html`<div data-stream="/events" data-last="${view.position}">
       ${listHead('events', !view.below && PAUSE)} ${logFilter(view)}
