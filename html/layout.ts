@@ -18,6 +18,8 @@ export interface Site {
   apiDocs?: string
   /** Path of the page that says who changed what, for those who may open it. */
   audit?: string
+  /** Path of the palette, for those who may use it. */
+  palette?: string
   navigation: readonly Entry[]
   /** Stands at the end of the navigation, such as who is signed in. */
   aside?: Html
@@ -87,6 +89,10 @@ export function layout(site: Site, page: Page): Html {
     <script src="${assets}/htmx.js" defer></script>
     <script src="${assets}/app.js" type="module"></script>
     ${
+      site.palette !== undefined &&
+      html`<script src="${assets}/palette.js" type="module"></script>`
+    }
+    ${
       page.script !== undefined &&
       html`<script src="${assets}/${page.script}" type="module"></script>`
     }`
@@ -120,7 +126,8 @@ export function contentView(
  * The header: the services, and the navigation of this one. On a narrow screen the navigation is a
  * popover behind a button, which needs no script.
  */
-function header({ home, assets, service, services, navigation, aside }: Site, page: Page): Html {
+function header(site: Site, page: Page): Html {
+  const { home, assets, service, services, palette, navigation, aside } = site
   const others = services.length > 1 ? services : []
   const tabs = others.map(({ name, href }) => {
     const current = name === service && html`aria-current="true"`
@@ -146,8 +153,20 @@ function header({ home, assets, service, services, navigation, aside }: Site, pa
       html`<button class="menu" type="button" popovertarget="navigation">Menu</button>
         <nav id="navigation" popover aria-label="Main">${entries}</nav>`
     }
-    ${aside}
+    ${palette !== undefined && paletteLink(palette)} ${aside}
   </header>`
+}
+
+/** Opens the palette; without script, the page of the same search. */
+function paletteLink(path: string): Html {
+  const keys = 'Control+K Meta+K'
+  return html`<a class="search" href="${path}" data-palette aria-keyshortcuts="${keys}">
+    <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <circle cx="7" cy="7" r="4.5" />
+      <path d="m10.5 10.5 4 4" />
+    </svg>
+    <span>Search</span> <kbd class="js-only">Ctrl K</kbd>
+  </a>`
 }
 
 /**

@@ -2,6 +2,7 @@ import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
 import { contentView, layout, type ServiceLink } from '../layout.ts'
+import { placesOf, type PlaceGroup } from '../palette.ts'
 
 /** The viewer of a page; undefined: not signed in; null: unknown, as on the page of a fault. */
 export type Viewer = Pick<User, 'email' | 'role'> | undefined | null
@@ -19,6 +20,30 @@ const FOR_USERS = [
 ]
 const FOR_ADMINS = [{ section: 'admin', href: '/-/admin/users', label: 'Admin' }]
 
+const ACTIONS = [
+  { href: '/-/health', label: 'See broken links' },
+  { href: '/-/deleted', label: 'Restore a deleted link' },
+  { href: '/-/tokens', label: 'Create a token' },
+]
+const ADMIN_ACTIONS = [
+  { href: '/-/admin/users', label: 'Add a user' },
+  { href: '/-/admin/links', label: 'See the links of everybody' },
+  { href: '/-/admin/usage', label: 'See usage' },
+  { href: '/-/admin/missing', label: 'See names that no link has' },
+]
+
+/** The pages and actions that the palette offers to a user. */
+export function linksPlaces(
+  { role }: Pick<User, 'role'>,
+  services: readonly ServiceLink[],
+  text: string,
+): readonly PlaceGroup[] {
+  const isAdmin = role === 'admin'
+  const navigation = isAdmin ? [...FOR_USERS, ...FOR_ADMINS] : FOR_USERS
+  const actions = isAdmin ? [...ACTIONS, ...ADMIN_ACTIONS] : ACTIONS
+  return placesOf({ service: 'links', services, navigation }, actions, text)
+}
+
 /**
  * What stands around each page of the links service. The navigation has the pages that the viewer
  * may open. Only people who are signed in see the addresses of the other services.
@@ -34,6 +59,7 @@ export function linksFrame(page: Page, viewer: Viewer, services: readonly Servic
     tagline: 'short links, shared',
     apiDocs: '/api/docs/',
     ...(viewer?.role === 'admin' && { audit: '/-/admin/audit' }),
+    ...(viewer && { palette: '/-/palette' }),
     navigation,
     aside: viewerLine(viewer),
     head: html`<link

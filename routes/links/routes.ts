@@ -22,6 +22,7 @@ import { linkFormEndpoints } from './links/form.ts'
 import { linkEndpoints } from './links/links.ts'
 import { memberEndpoints, ownerEndpoints } from './members.ts'
 import { missingEndpoints } from './missing.ts'
+import { paletteEndpoints } from './palette.ts'
 import { statsEndpoints } from './stats.ts'
 import { tagEndpoints } from './tags.ts'
 import { tokenEndpoints } from './tokens.ts'
@@ -78,6 +79,7 @@ const ENDPOINTS = [
   ...listEndpoints,
   ...completionEndpoints,
   helpEndpoint,
+  ...paletteEndpoints,
   ...searchEndpoints,
 ]
 

@@ -126,7 +126,9 @@ globalThis.inPage = {
     const element = document.activeElement
     if (element === null || element === document.body || visited.has(element)) return null
     visited.add(element)
-    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(element)
+    // The ring of the link of a row is around the row.
+    const ringed = element.matches('.row-link') ? '::after' : undefined
+    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(element, ringed)
     if (outlineStyle === 'none' || Number.parseFloat(outlineWidth) < 2) {
       return `${nameOf(element)} shows no focus`
     }
