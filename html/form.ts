@@ -124,8 +124,7 @@ export function field(
   return html`<div class="${fieldClass(width)}">
     <label for="${id}">${label}</label>
     ${prefix === undefined ? control : prefixed(prefix, control)}
-    ${suggestions && suggestionList(id, suggestions)}
-    ${messageBelow(form, name, label, id)}
+    ${suggestions && suggestionList(id, suggestions)} ${messageBelow(form, name, label, id)}
     ${hint !== undefined && html`<p id="${id}-hint" class="hint">${hint}</p>`}
   </div>`
 }
@@ -139,9 +138,15 @@ export function checkbox(
 ): Html {
   const checked = valueOf(form, name) === 'true'
   const id = `${form.id}-${name}`
-  const all = { type: 'checkbox', name, value: 'true', checked, ...own, ...stateOf(form, name, id) }
-  return html`<label class="${labelClass}"
-      ><input${attributes(all)} /> <span>${label}</span></label
+  const all = {
+    type: 'checkbox',
+    name,
+    value: 'true',
+    checked,
+    ...own,
+    ...stateOf(form, name, id),
+  }
+  return html`<label class="${labelClass}"><input${attributes(all)} /> <span>${label}</span></label
     >${messageBelow(form, name, 'This box', id)}`
 }
 
@@ -352,7 +357,12 @@ function withLabels({ schema }: Form, message: string, name: string, label: stri
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */
-function stateOf({ fault }: Form, name: string, id: string, hint?: Attributes[string]): Attributes {
+function stateOf(
+  { fault }: Form,
+  name: string,
+  id: string,
+  hint?: Attributes[string],
+): Attributes {
   const refused = Object.keys(fault?.fields ?? {})
   if (!refused.includes(name)) return { 'aria-describedby': hint }
   return {

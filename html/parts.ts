@@ -139,6 +139,12 @@ export function facts(named: Readonly<Record<string, Printable>>): Html {
   return html`<dl class="facts">${items}</dl>`
 }
 
+/** The few facts of a thing in a line, below its title; false leaves one out. */
+export function factLine(known: readonly Printable[]): Html {
+  const shown = known.filter((fact) => fact !== false)
+  return html`<p class="fact-line">${shown.map((fact) => html`<span>${fact}</span> `)}</p>`
+}
+
 /** A list that goes on elsewhere. */
 export interface More {
   /** Address of the next page, or null on the last one. */

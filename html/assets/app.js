@@ -333,7 +333,22 @@ document.addEventListener('htmx:before:request', ({ detail: { ctx } }) => {
 })
 document.addEventListener('htmx:after:request', afterRequest)
 document.addEventListener('htmx:error', () => sayProblem(UNREACHED))
+/** Closes open menus but the one of this element. */
+function closeMenus(within) {
+  for (const menu of document.querySelectorAll('.more-menu[open]')) {
+    if (!menu.contains(within)) menu.open = false
+  }
+}
+
+document.addEventListener('keydown', ({ key, target }) => {
+  const menu = target.closest('.more-menu[open]')
+  if (key !== 'Escape' || menu === null) return
+  menu.open = false
+  menu.querySelector('summary').focus()
+})
+document.addEventListener('focusin', ({ target }) => closeMenus(target))
 document.addEventListener('click', (event) => {
+  closeMenus(event.target)
   const button = event.target.closest('[data-copy]')
   if (button !== null) copy(button)
   const filling = event.target.closest('[data-fill]')

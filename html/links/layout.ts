@@ -1,8 +1,10 @@
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
+import { capitalized } from '../form.ts'
 import { contentView, layout, type ServiceLink } from '../layout.ts'
 import { placesOf, type PlaceGroup } from '../palette.ts'
+import { tabs } from '../ways.ts'
 
 /** The viewer of a page; undefined: not signed in; null: unknown, as on the page of a fault. */
 export type Viewer = Pick<User, 'email' | 'role'> | undefined | null
@@ -78,15 +80,14 @@ export function partView(title: string, content: Html): View {
 }
 
 /** The way between the pages of admins. */
-export function adminTabs(current: 'users' | 'links' | 'usage' | 'missing' | 'audit'): Html {
-  return html`<nav class="tabs" aria-label="Admin">
-    <a href="/-/admin/users" ${current === 'users' && html`aria-current="page"`}>Users</a>
-    <a href="/-/admin/links" ${current === 'links' && html`aria-current="page"`}>Links</a>
-    <a href="/-/admin/usage" ${current === 'usage' && html`aria-current="page"`}>Usage</a>
-    <a href="/-/admin/missing" ${current === 'missing' && html`aria-current="page"`}>Missing</a>
-    <a href="/-/admin/audit" ${current === 'audit' && html`aria-current="page"`}>Audit</a>
-  </nav>`
+export function adminTabs(current: (typeof ADMIN_PAGES)[number]): Html {
+  const pages = ADMIN_PAGES.map((name) => {
+    return { href: `/-/admin/${name}`, label: capitalized(name), isCurrent: name === current }
+  })
+  return tabs('Admin', pages)
 }
+
+const ADMIN_PAGES = ['users', 'links', 'usage', 'missing', 'audit'] as const
 
 function viewerLine(viewer: Viewer): Html {
   if (viewer === null) return html``

@@ -130,8 +130,7 @@ function creationForm({ creation, categories }: FoundMemories): Html {
     'New memory…',
     postForm(
       { class: 'stack changes', action: '/memories', target: '#memories' },
-      html`${refusal(form)}
-      ${field(form, 'service', 'Service (empty for everything)')}
+      html`${refusal(form)} ${field(form, 'service', 'Service (empty for everything)')}
       ${field(form, 'category', 'Category', { suggestions: categories })} ${memoryFields(form)}
       ${submitLine('Add memory', 'add-memory')}`,
     ),

@@ -22,7 +22,6 @@ const VERBS = [
   'revoked',
   'rotated',
   'saved',
-  'sent',
   'started',
   'stopped',
 ] as const

@@ -166,7 +166,10 @@ export const checkEndpoints = [
       refuses: [409],
       returns: { description: 'It is gone' },
     },
-    form: { path: `${PATH}/:id/delete`, answer: () => ({ location: PATH, done: ['removed', 'the check'] }) },
+    form: {
+      path: `${PATH}/:id/delete`,
+      answer: () => ({ location: PATH, done: ['removed', 'the check'] }),
+    },
   }),
 
   ...action({

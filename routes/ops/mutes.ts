@@ -59,7 +59,10 @@ export const muteEndpoints = [
       summary: 'End a mute now, or cancel one to come.',
       returns: { description: 'It is over' },
     },
-    form: { path: `${PATH}/:id/delete`, answer: () => ({ location: PATH, done: ['ended', 'the mute'] }) },
+    form: {
+      path: `${PATH}/:id/delete`,
+      answer: () => ({ location: PATH, done: ['ended', 'the mute'] }),
+    },
   }),
 
   page({ path: PATH, answer: ({ app, now }) => showMutes(app, now) }),

@@ -71,7 +71,10 @@ export const silenceEndpoints = [
       summary: 'End a silence now, or cancel one to come.',
       returns: { description: 'It is over' },
     },
-    form: { path: `${PATH}/:id/delete`, answer: () => ({ location: PATH, done: ['ended', 'the silence'] }) },
+    form: {
+      path: `${PATH}/:id/delete`,
+      answer: () => ({ location: PATH, done: ['ended', 'the silence'] }),
+    },
   }),
 
   page({

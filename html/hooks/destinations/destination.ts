@@ -54,8 +54,7 @@ export function destinationFragment(view: DestinationView): Html {
         target: '#destination',
       })}
     </div>
-    ${stateSection(view)} ${retryForm(destination)}
-    ${setForm(view)} ${removal(name)}
+    ${stateSection(view)} ${retryForm(destination)} ${setForm(view)} ${removal(name)}
   </div>`
 }
 

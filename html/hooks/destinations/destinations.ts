@@ -31,8 +31,7 @@ export function destinationsFragment(view: DestinationsView): Html {
   const list = destinations.map((destination) => destinationCard(destination, view))
   return html`<div id="destinations">
     <h1>Destinations</h1>
-    ${cards(list, 'No destinations yet.')}
-    ${addForm(view.form)}
+    ${cards(list, 'No destinations yet.')} ${addForm(view.form)}
   </div>`
 }
 

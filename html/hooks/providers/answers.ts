@@ -1,6 +1,15 @@
 import type { ChosenAnswer, DeliveryMethod } from '../../../db/hooks/providers.ts'
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
-import { checkbox, field, postForm, refusal, select, submit, type Form, type Option } from '../../form.ts'
+import {
+  checkbox,
+  field,
+  postForm,
+  refusal,
+  select,
+  submit,
+  type Form,
+  type Option,
+} from '../../form.ts'
 import { disclosed } from '../../parts.ts'
 import type { ProviderCard } from './card.ts'
 

@@ -71,7 +71,7 @@ export const replayEndpoints = [
       await replayEvent({ ...app.hooks, actor }, id, body.target_url.trim() || undefined)
       const typed = { target_url: body.target_url }
       const view = await replayView(app, id, { isReplayed: true, sent: { typed } })
-      return { ...view, location: `/log/${id}?replayed=1`, done: ['sent'] }
+      return { ...view, location: `/log/${id}?replayed=1` }
     },
     refused: ({ app, params: { id } }, sent) => replayView(app, id, { sent }),
   }),
@@ -93,7 +93,7 @@ export const replayEndpoints = [
       await replayEvent({ ...app.hooks, actor }, id, target_url.trim() || undefined, edit)
       const form = newForm(EditForm, { target_url, payload, content_type })
       const view = await editView(app, id, { form, isReplayed: true })
-      return { ...view, location: `/log/${id}?replayed=1`, done: ['sent'] }
+      return { ...view, location: `/log/${id}?replayed=1` }
     },
     refused: ({ app, params: { id } }, form) => editView(app, id, { form }),
   }),
