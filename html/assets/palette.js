@@ -2,6 +2,8 @@
 // links without this file. The pattern is that of the ARIA Authoring Practices Guide: the focus
 // stays in the field, and the arrows choose an option of the list.
 
+import { showTimes } from './app.js'
+
 const WAIT_MS = 120
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform)
 const link = document.querySelector('[data-palette]')
@@ -59,6 +61,7 @@ function show(text) {
     const detail = option.nextElementSibling
     if (detail !== null) option.append(' ', detail)
   })
+  showTimes(list)
   const count = options().length
   note.textContent =
     count === 0 ? 'Nothing found.' : `${count} ${count === 1 ? 'result' : 'results'}`

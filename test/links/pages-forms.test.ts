@@ -9,6 +9,7 @@ import {
   startPages,
   visitorAt,
 } from '../helpers/links.ts'
+import { leadsTo } from '../helpers/http.ts'
 import type { Headers, Link, PageUser } from '../helpers/links.ts'
 
 const [, postgres] = backends
@@ -69,7 +70,7 @@ await t.test('what is refused stays in the form, beside why', async (t) => {
   t.equal(both.text.match(/aria-invalid/g)?.length, 2, 'all that is wrong at once')
   const clash = await ann.post('/-/new', { slug: 'taken', url: 'nonsense', tags: 'ä' }, HTMX)
   t.equal(clash.text.match(/aria-invalid/g)?.length, 3, 'a taken slug among it')
-  t.match(clash.text, /Slug already taken\.[^]*<strong>taken-2<\/strong> is free/)
+  t.match(clash.text, /Short name already taken\.[^]*<strong>taken-2<\/strong> is free/)
   const bad = await ann.post('/-/new', { ...good, visibility: 'all' }, HTMX)
   t.equal(bad.status, 400)
   t.equal((await ann.post('/-/new', good, CROSS_SITE)).status, 403)
@@ -91,7 +92,7 @@ await t.test('made: a browser goes to its page, by either way', async (t) => {
   }
   const plain = await ann.post('/-/new', fields, NAVIGATION)
   t.equal(plain.status, 303)
-  const id = plain.headers.location?.split('/').at(-1) ?? ''
+  const id = leadsTo(plain).split('/').at(-1) ?? ''
   const { json } = await ann.api<Link>('GET', `/links/${id}`)
   t.match(json, {
     slug: 'docs',
@@ -136,7 +137,7 @@ await t.test('an address may be typed without https://', async (t) => {
   ] as const) {
     const made = await ann.post('/-/new', { slug: 'completed', url: typed })
     t.equal(made.status, 303, typed)
-    const id = made.headers.location?.split('/').at(-1) ?? ''
+    const id = leadsTo(made).split('/').at(-1) ?? ''
     t.equal((await ann.api<Link>('GET', `/links/${id}`)).json.url, url)
     const edited = await ann.post(`/-/links/${id}/edit`, { url: typed })
     t.match([edited.status, (await ann.api<Link>('GET', `/links/${id}`)).json.url], [303, url])
@@ -385,7 +386,7 @@ await t.test('owners and shares by their forms', async (t) => {
   await t.test('deleted: its slug leads nowhere and is free', async (t) => {
     const answer = await ann.post(`${at}/delete`, {}, NAVIGATION)
     t.equal(answer.status, 303)
-    t.equal(answer.headers.location, '/-/')
+    t.equal(leadsTo(answer), '/-/')
     t.equal((await ann.get(at)).status, 404)
     t.equal((await ann.get('/team')).status, 404)
     t.equal((await ann.post(`${at}/delete`)).status, 404)

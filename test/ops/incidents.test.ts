@@ -118,7 +118,7 @@ await t.test('people add notes, by the page and by the API', async (t) => {
       body: new URLSearchParams({ text }).toString(),
     })
   const sent = await form('A <b>power cut</b>.')
-  t.match(sent, { status: 303, headers: { location: '/alerts/1' } })
+  t.match(sent, { status: 303, headers: { location: '/alerts/1?done=added&of=the+note' } })
   t.match(await pageOf('/alerts/1'), /A &lt;b&gt;power cut&lt;\/b&gt;\.[^]*<bdi>operator<\/bdi>/)
   const part = await form('By script.', { 'hx-request': 'true' })
   t.match(part.text, /^<section id="notes"[^]*power cut[^]*By script\./)
