@@ -106,7 +106,7 @@ await t.test('made: a browser goes to its page, by either way', async (t) => {
   t.same(json.tags, ['my-team', 'wiki'])
   const htmx = await ann.post('/-/new', { slug: 'two', url: 'https://two.test/' }, HTMX)
   t.equal(htmx.status, 204)
-  t.match(htmx.headers['hx-redirect'], /^\/-\/links\/[0-9a-f-]{36}$/)
+  t.match(htmx.headers['hx-redirect'], /^\/-\/links\/[0-9a-f-]{36}\?done=created&of=two$/)
 
   const edit = `/-/links/${id}/edit`
   t.match((await ann.get(edit)).text, /value="my-team, wiki"/)
@@ -337,7 +337,7 @@ await t.test('owners and shares by their forms', async (t) => {
         const answer = await ann.post(`${at}/${kind}`, { email }, HTMX)
         t.equal(answer.status, status, email)
         t.match(answer.text, /^<div id="members">/)
-        t.match(answer.text, `id="${kind}-refused"`)
+        t.match(answer.text, `id="${kind}-email-refused"`)
         t.match(answer.text, `value="${escaped(email)}"`)
       }
       const added = await ann.post(`${at}/${kind}`, { email: ' BOB@example.com ' }, HTMX)
@@ -345,7 +345,7 @@ await t.test('owners and shares by their forms', async (t) => {
       t.match(added.text, /role="status"[^]*bob@example\.com/)
       const twice = await ann.post(`${at}/${kind}`, { email: bob.email }, NAVIGATION)
       t.equal(twice.status, 409)
-      t.match(twice.text, new RegExp(`^<!doctype html>[^]*id="${kind}-refused"`))
+      t.match(twice.text, new RegExp(`^<!doctype html>[^]*id="${kind}-email-refused"`))
       t.equal((await bob.get(at)).status, 200)
       const gone = await ann.post(`${at}/${kind}/${bob.id}/remove`, {}, HTMX)
       t.equal(gone.status, 200)
