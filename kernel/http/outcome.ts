@@ -11,7 +11,6 @@ const VERBS = [
   'disabled',
   'enabled',
   'ended',
-  'handed over',
   'marked',
   'paused',
   'rejected',

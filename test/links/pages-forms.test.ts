@@ -365,7 +365,7 @@ await t.test('owners and shares by their forms', async (t) => {
   await t.test('who gives up a co-ownership is led away from the link', async (t) => {
     await ann.post(`${at}/owners`, { email: bob.email })
     const answer = await bob.post(`${at}/owners/${bob.id}/remove`, {}, HTMX)
-    t.equal(answer.headers['hx-redirect'], '/-/')
+    t.equal(answer.headers['hx-redirect'], '/-/?done=saved')
   })
 
   await t.test('history tells all of it', async (t) => {

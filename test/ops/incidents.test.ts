@@ -124,7 +124,7 @@ await t.test('people add notes, by the page and by the API', async (t) => {
   t.match(part.text, /^<section id="notes"[^]*power cut[^]*By script\./)
   const blank = await form(' ')
   t.equal(blank.status, 400)
-  t.match(blank.text, /Text must be a text of 4,000 characters at most that is not blank/)
+  t.match(blank.text, /Note must be a text of 4,000 characters at most that is not blank/)
   const made = await api<Note>('POST', '/alerts/1/notes', { text: 'x\n```\ny' })
   t.match(made, { status: 201, json: { author: 'operator', text: 'x\n```\ny', at: /Z$/ } })
   t.same((await shown()).notes.at(-1), made.json)

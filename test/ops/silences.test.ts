@@ -211,7 +211,7 @@ await t.test('the page, without script', async (t: Test) => {
   for (const [more, text] of [
     [{ match: 'shop' }, 'each line, such as service=shop'],
     [{ match: '' }, 'must name 1 to 10 labels'],
-    [{ for: '' }, 'For or ends at must be given'],
+    [{ for: '' }, 'for or ends at must be given'],
     [{ ends_at: later() }, 'not both'],
     [{ for: 'long' }, 'a whole number with s, m, h or d'],
     [{ for: '999999999d' }, 'must be a year at most'],
