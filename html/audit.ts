@@ -25,6 +25,7 @@ export function auditView({ changes, next }: AuditPage, { section, below }: Audi
     ${listTable({
       bodyId: 'audit-rows',
       caption: 'Changes, newest first',
+      kind: 'dense',
       columns: ['Change', 'By', 'Time'],
       rows: changes.map(changeRow),
       whenEmpty: emptyState('No changes yet.'),

@@ -8,8 +8,6 @@ export interface Form {
   schema?: FormState['schema']
   typed?: FormState['typed'] | undefined
   fault?: FormState['fault']
-  /** Each refused field has its message below it, instead of one message above all (`refusal`). */
-  messagesBelow?: boolean
 }
 
 /** An option of a list or of radio buttons: its value, its name, and what it means. */
@@ -78,12 +76,15 @@ export function removalForm(
 }
 
 /**
- * The message of a refused form, read to everybody; nothing where the messages stand below their
- * fields.
+ * The message of a refused form, read to everybody; nothing where each message stands below its
+ * field.
  */
-export function refusal({ id, fault, messagesBelow }: Form): Html | false {
+export function refusal(form: Form): Html | false {
+  const { id, schema, fault } = form
   if (fault === undefined) return false
-  if (messagesBelow === true && Object.keys(fault.fields).some((name) => name !== '')) return false
+  const refused = Object.keys(fault.fields)
+  const fields = schema?.properties ?? {}
+  if (refused.length > 0 && refused.every((name) => Object.hasOwn(fields, name))) return false
   return html`<p id="${id}-refused" class="refused" role="alert">${sentence(fault.message)}</p>`
 }
 
@@ -94,7 +95,7 @@ export function refusal({ id, fault, messagesBelow }: Form): Html | false {
 export function field(
   form: Form,
   name: string,
-  label: Printable,
+  label: string,
   { hint, prefix, suggestions, width, ...attributesOf }: FieldOptions = {},
 ): Html {
   const own = attributesOf as Attributes
@@ -123,9 +124,8 @@ export function field(
   return html`<div class="${fieldClass(width)}">
     <label for="${id}">${label}</label>
     ${prefix === undefined ? control : prefixed(prefix, control)}
-    ${suggestions && suggestionList(id, suggestions)}
+    ${suggestions && suggestionList(id, suggestions)} ${messageBelow(form, name, label, id)}
     ${hint !== undefined && html`<p id="${id}-hint" class="hint">${hint}</p>`}
-    ${messageBelow(form, name, id)}
   </div>`
 }
 
@@ -137,10 +137,17 @@ export function checkbox(
   { labelClass = 'choice', ...own }: Attributes & { labelClass?: string } = {},
 ): Html {
   const checked = valueOf(form, name) === 'true'
-  const all = { type: 'checkbox', name, value: 'true', checked, ...own }
-  return html`<label class="${labelClass}"
-    ><input${attributes(all)} /> <span>${label}</span></label
-  >`
+  const id = `${form.id}-${name}`
+  const all = {
+    type: 'checkbox',
+    name,
+    value: 'true',
+    checked,
+    ...own,
+    ...stateOf(form, name, id),
+  }
+  return html`<label class="${labelClass}"><input${attributes(all)} /> <span>${label}</span></label
+    >${messageBelow(form, name, 'This box', id)}`
 }
 
 /** Options of which one is chosen, all in sight; `more` stands below them. */
@@ -151,18 +158,21 @@ export function radios(
   options: readonly Option[],
   more: Printable = null,
 ): Html {
-  return html`<fieldset${attributes(stateOf(form, name, `${form.id}-${name}`))}>
+  const { autofocus, ...state } = stateOf(form, name, `${form.id}-${name}`)
+  return html`<fieldset${attributes(state)}>
     <legend>${legend}</legend>
-    ${options.map(([value, label, meaning, own]) => {
+    ${options.map(([value, label, meaning, own], at) => {
       const checked = valueOf(form, name) === value
-      const all = { type: 'radio', name, value, checked, ...own }
+      const all = {
+        ...{ type: 'radio', name, value, checked, ...own },
+        autofocus: at === 0 && autofocus,
+      }
       return html`<label class="choice">
         <input${attributes(all)} />
         <span><strong>${label}</strong>${meaning !== undefined && html` – ${meaning}`}</span>
       </label>`
     })}
-    ${messageBelow(form, name, `${form.id}-${name}`)}
-    ${more}
+    ${messageBelow(form, name, legend, `${form.id}-${name}`)} ${more}
   </fieldset>`
 }
 
@@ -180,7 +190,7 @@ export function select(
     <select${attributes({ id, name, ...stateOf(form, name, id) })}>
       ${choices(options, valueOf(form, name))}
     </select>
-    ${messageBelow(form, name, id)}
+    ${messageBelow(form, name, label, id)}
   </div>`
 }
 
@@ -326,21 +336,38 @@ function prefixed(prefix: string, control: Html): Html {
   </div>`
 }
 
-function messageBelow({ fault, messagesBelow }: Form, name: string, id: string): Html | false {
-  const message = fault?.fields[name]
-  if (messagesBelow !== true || message === undefined) return false
-  return html`<p id="${id}-refused" class="refused">${sentence(message)}</p>`
+function messageBelow(form: Form, name: string, label: string, id: string): Html | false {
+  const message = form.fault?.fields[name]
+  if (message === undefined) return false
+  const text = sentence(withLabels(form, message, name, label))
+  return html`<p id="${id}-refused" class="refused">${text}</p>`
+}
+
+/**
+ * A message that names fields as the API does, for people: the field has its label, without what
+ * the label adds in parentheses or after a comma; others lose their underscores.
+ */
+function withLabels({ schema }: Form, message: string, name: string, label: string): string {
+  const [short = label] = label.split(/ \(|[,.] /)
+  const named = message.startsWith(`${name} `) ? short + message.slice(name.length) : message
+  const others = new Set(Object.keys(schema?.properties ?? {}))
+  return named.replaceAll(/[a-z0-9]+(?:_[a-z0-9]+)+/g, (word) => {
+    return others.has(word) ? word.replaceAll('_', ' ') : word
+  })
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */
-function stateOf(form: Form, name: string, id: string, hint?: Attributes[string]): Attributes {
-  const { fault, messagesBelow } = form
+function stateOf(
+  { fault }: Form,
+  name: string,
+  id: string,
+  hint?: Attributes[string],
+): Attributes {
   const refused = Object.keys(fault?.fields ?? {})
   if (!refused.includes(name)) return { 'aria-describedby': hint }
-  const message = `${messagesBelow === true ? id : form.id}-refused`
   return {
     'aria-invalid': 'true',
-    'aria-describedby': hint === undefined ? message : `${hint} ${message}`,
+    'aria-describedby': hint === undefined ? `${id}-refused` : `${id}-refused ${hint}`,
     autofocus: refused[0] === name,
   }
 }

@@ -18,6 +18,8 @@ export interface Site {
   apiDocs?: string
   /** Path of the page that says who changed what, for those who may open it. */
   audit?: string
+  /** Path of the palette, for those who may use it. */
+  palette?: string
   navigation: readonly Entry[]
   /** Stands at the end of the navigation, such as who is signed in. */
   aside?: Html
@@ -87,13 +89,20 @@ export function layout(site: Site, page: Page): Html {
     <script src="${assets}/htmx.js" defer></script>
     <script src="${assets}/app.js" type="module"></script>
     ${
+      site.palette !== undefined &&
+      html`<script src="${assets}/palette.js" type="module"></script>`
+    }
+    ${
       page.script !== undefined &&
       html`<script src="${assets}/${page.script}" type="module"></script>`
     }`
   const body = html`<a class="skip" href="#main">Skip to content</a>
     ${header(site, page)}
-    <div id="problem" class="problem" role="alert"></div>
-    <main id="main" tabindex="-1" ${page.wide === true && html`class="wide"`}>${page.body}</main>
+    <div class="messages">
+      <p id="problem" class="problem" role="alert"></p>
+      <p id="done" class="done" role="status">${page.done}</p>
+    </div>
+    <main id="main" tabindex="-1">${page.body}</main>
     <footer class="bottom">
       Gatehouse · ${tagline} · <a href="/healthz">health</a>
       ${apiDocs !== undefined && html`· <a href="${apiDocs}">API</a>`}
@@ -117,16 +126,22 @@ export function contentView(
  * The header: the services, and the navigation of this one. On a narrow screen the navigation is a
  * popover behind a button, which needs no script.
  */
-function header({ home, assets, service, services, navigation, aside }: Site, page: Page): Html {
+function header(site: Site, page: Page): Html {
+  const { home, assets, service, services, palette, navigation, aside } = site
   const others = services.length > 1 ? services : []
   const tabs = others.map(({ name, href }) => {
     const current = name === service && html`aria-current="true"`
-    return html`<a href="${name === service ? home : href}" ${current}>${capitalized(name)}</a>`
+    const label = capitalized(name)
+    return html`<a href="${name === service ? home : href}" ${current} data-label="${label}"
+      >${label}</a
+    >`
   })
   const keys = keysOf(navigation)
   const entries = navigation.map(({ section, href, label }, at) => {
     const current = section === page.section && html`aria-current="page"`
-    return html`<a href="${href}" ${current} data-key="${keys[at]}">${label}</a>`
+    return html`<a href="${href}" ${current} data-key="${keys[at]}" data-label="${label}"
+      >${label}</a
+    >`
   })
   return html`<header class="top">
     <a class="brand" href="${home}">
@@ -138,8 +153,20 @@ function header({ home, assets, service, services, navigation, aside }: Site, pa
       html`<button class="menu" type="button" popovertarget="navigation">Menu</button>
         <nav id="navigation" popover aria-label="Main">${entries}</nav>`
     }
-    ${aside}
+    ${palette !== undefined && paletteLink(palette)} ${aside}
   </header>`
+}
+
+/** Opens the palette; without script, the page of the same search. */
+function paletteLink(path: string): Html {
+  const keys = 'Control+K Meta+K'
+  return html`<a class="search" href="${path}" data-palette aria-keyshortcuts="${keys}">
+    <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <circle cx="7" cy="7" r="4.5" />
+      <path d="m10.5 10.5 4 4" />
+    </svg>
+    <span>Search</span> <kbd class="js-only">Ctrl K</kbd>
+  </a>`
 }
 
 /**

@@ -107,9 +107,15 @@ export function copyBox(id: string, what: string, text: string): Html {
 
 /** The button that copies the text of the element with this id; it shows only where script runs. */
 export function copyButton(id: string, what: string): Html {
-  const label = html`Copy <span class="hidden">${what}</span>`
-  return button(label, { class: 'js-only', 'data-copy': id })
+  const label = html`${COPY_ICON}<span class="hidden">Copy ${what}</span>`
+  return button(label, { class: 'icon js-only', title: 'Copy', 'data-copy': id })
 }
+
+/** Two sheets, and the tick that takes their place once it was copied. */
+const COPY_ICON = html`<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+  <path class="sheets" d="M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3" />
+  <path class="tick" d="m3 8.5 3.5 3.5L13 4" />
+</svg>`
 
 /** A button, which does nothing without a script or another attribute. */
 export function button(label: Printable, own: Attributes): Html {
@@ -131,6 +137,12 @@ export function facts(named: Readonly<Record<string, Printable>>): Html {
     </div>`
   })
   return html`<dl class="facts">${items}</dl>`
+}
+
+/** The few facts of a thing in a line, below its title; false leaves one out. */
+export function factLine(known: readonly Printable[]): Html {
+  const shown = known.filter((fact) => fact !== false)
+  return html`<p class="fact-line">${shown.map((fact) => html`<span>${fact}</span> `)}</p>`
 }
 
 /** A list that goes on elsewhere. */

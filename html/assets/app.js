@@ -45,9 +45,14 @@ async function copy(button) {
     sayProblem('Not copied: the browser forbids it. The text is selected; press Ctrl+C or ⌘C.')
     return
   }
-  // Only the verb changes: what was copied stays in the button's name.
-  button.firstChild.data = 'Copied '
-  setTimeout(() => (button.firstChild.data = 'Copy '), 2000)
+  // Icon and name change, but no width: the button moves nothing beside it.
+  const name = button.querySelector('.hidden')
+  name.textContent = name.textContent.replace(/^Copy /, 'Copied ')
+  button.classList.add('copied')
+  setTimeout(() => {
+    name.textContent = name.textContent.replace(/^Copied /, 'Copy ')
+    button.classList.remove('copied')
+  }, 2000)
 }
 
 /** True if it was copied; else the text of the element is selected. */
@@ -134,6 +139,7 @@ const KEY_MEANINGS = [
   ['j', 'Next row'],
   ['k', 'Previous row'],
   ['Enter', 'Open the row'],
+  ['Ctrl K or ⌘ K', 'Search pages, actions, names and ids'],
   ['?', 'These keys'],
 ]
 
@@ -204,6 +210,20 @@ export function sayProblem(text, link) {
   region.append(' ', anchor)
 }
 
+/** Says what a form has done: the reply's header has it. */
+function sayDone(text) {
+  document.getElementById('done').textContent = text
+}
+
+/** A reload must not say again what was done. */
+function forgetDone() {
+  const address = new URL(location)
+  if (!address.searchParams.has('done')) return
+  address.searchParams.delete('done')
+  address.searchParams.delete('of')
+  history.replaceState(history.state, '', address)
+}
+
 /** As html/form.ts has it. */
 function sentence(text) {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
@@ -213,6 +233,8 @@ function sentence(text) {
 function afterRequest(event) {
   const { response, text } = event.detail.ctx
   if (document.getElementById('problem').textContent === UNREACHED) sayProblem('')
+  const done = response.headers.get('gatehouse-done')
+  if (done !== null) sayDone(decodeURIComponent(done))
   if (response.status < 400) return
   const type = response.headers.get('content-type') ?? ''
   if (type.startsWith('application/problem+json')) {
@@ -283,6 +305,7 @@ export function follow(element, names) {
 }
 
 document.documentElement.classList.add('js')
+forgetDone()
 showTimes(document)
 setInterval(() => showTimes(document), MINUTE_MS / 2)
 document.addEventListener('htmx:after:swap', () => {
@@ -306,10 +329,26 @@ document.addEventListener('htmx:config:request', configRequest)
 document.addEventListener('htmx:before:request', ({ detail: { ctx } }) => {
   // A part that renews itself leaves the message to those who read it: its events are our own.
   if (!(ctx.sourceEvent instanceof CustomEvent)) sayProblem('')
+  if (ctx.sourceEvent?.isTrusted) sayDone('')
 })
 document.addEventListener('htmx:after:request', afterRequest)
 document.addEventListener('htmx:error', () => sayProblem(UNREACHED))
+/** Closes open menus but the one of this element. */
+function closeMenus(within) {
+  for (const menu of document.querySelectorAll('.more-menu[open]')) {
+    if (!menu.contains(within)) menu.open = false
+  }
+}
+
+document.addEventListener('keydown', ({ key, target }) => {
+  const menu = target.closest('.more-menu[open]')
+  if (key !== 'Escape' || menu === null) return
+  menu.open = false
+  menu.querySelector('summary').focus()
+})
+document.addEventListener('focusin', ({ target }) => closeMenus(target))
 document.addEventListener('click', (event) => {
+  closeMenus(event.target)
   const button = event.target.closest('[data-copy]')
   if (button !== null) copy(button)
   const filling = event.target.closest('[data-fill]')

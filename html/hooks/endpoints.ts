@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../db/hooks/endpoints.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
-import { checkbox, field, postForm, refusal, removalForm, submitLine } from '../form.ts'
+import { checkbox, field, postForm, refusal, removalForm, submit } from '../form.ts'
 import { cards, copyBox, disclosed, facts, secretBox, section, timeTag } from '../parts.ts'
 import { NAME } from './layout.ts'
 
@@ -75,6 +75,6 @@ function createForm(state: FormState): Html {
         <legend>Rights beyond reading</legend>
         ${checkbox(form, 'allow_replay', replay)}
       </fieldset>
-      ${submitLine('Create endpoint', 'create-endpoint-button')}`,
+      <p class="field">${submit('Create endpoint', { id: 'create-endpoint-button' })}</p>`,
   )
 }

@@ -5,6 +5,7 @@ import type { AlarmKind } from '../../services/hooks/alarms/alarms.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import { VERBATIM } from '../form.ts'
 import { timeTag } from '../parts.ts'
+import { placesOf, type PlaceGroup } from '../palette.ts'
 import { entriesOf, errorPage, layout, type ServiceLink, type ShownFault } from '../layout.ts'
 
 const SITE = {
@@ -14,7 +15,23 @@ const SITE = {
   tagline: 'webhooks, caught and kept',
   apiDocs: '/api/docs/',
   audit: '/audit',
+  palette: '/palette',
   navigation: entriesOf('dashboard', 'log', 'providers', 'destinations', 'settings'),
+}
+
+const ACTIONS = [
+  { href: '/providers#create-provider', label: 'Add a provider' },
+  { href: '/destinations#add-destination', label: 'Add a destination' },
+  { href: '/log?rejected=1', label: 'See rejected deliveries' },
+  { href: '/replays', label: 'See replays' },
+]
+
+/** The pages and actions that the palette offers. */
+export function hooksPlaces(
+  services: readonly ServiceLink[],
+  text: string,
+): readonly PlaceGroup[] {
+  return placesOf({ ...SITE, services }, ACTIONS, text)
 }
 
 /** What stands around each page of the hooks service. */

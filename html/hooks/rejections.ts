@@ -19,7 +19,6 @@ export function rejectionsPage(view: RejectionsView): Page {
   return {
     title: 'Rejected deliveries',
     section: 'log',
-    wide: true,
     body: html`${listHead('rejected')}
       <p class="muted">${REJECTED}</p>
       ${logFilter(view)} ${rejectionsFragment(view)}`,

@@ -1,7 +1,7 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
-import { field, postForm, submitLine } from '../form.ts'
-import { saved, namedRows, section } from '../parts.ts'
+import { field, postForm, refusal, submitLine } from '../form.ts'
+import { namedRows, section } from '../parts.ts'
 import { endpointsFragment, type EndpointsView } from './endpoints.ts'
 import { forwardersFragment, type ForwardersView } from './forwarders.ts'
 
@@ -9,8 +9,6 @@ import { forwardersFragment, type ForwardersView } from './forwarders.ts'
 export interface SettingsView extends EndpointsView, ForwardersView {
   /** The present settings, or what was typed into a refused form. */
   form: FormState
-  /** True right after saving. */
-  saved?: boolean
   /** General configuration, read-only: variable and value (never a secret). */
   configuration: readonly (readonly [string, string])[]
 }
@@ -27,15 +25,15 @@ export function settingsPage(view: SettingsView): Page {
 }
 
 /** The form alone: the answer to `POST /settings`. */
-export function settingsForm(view: Pick<SettingsView, 'form' | 'saved'>): Html {
-  const form = { id: 'settings', messagesBelow: true, ...view.form }
+export function settingsForm(view: Pick<SettingsView, 'form'>): Html {
+  const form = { id: 'settings', ...view.form }
   const number = (id: string, label: string, hint: string) => {
     return field(form, id, label, { id, hint, required: true, autocomplete: 'off' })
   }
   const retry = 'How long a browser waits before it opens a broken stream again; at least 250'
   return postForm(
     { id: 'settings', class: 'panel stack', action: '/settings' },
-    html`${view.saved && saved('Saved. Old events are pruned accordingly.')}
+    html`${refusal(form)}
       <fieldset>
         <legend>Retention</legend>
         ${number('retention_max_age_days', 'Keep events for (days)', '0 = no limit')}

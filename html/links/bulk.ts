@@ -198,7 +198,7 @@ function deleteForm({ links }: ChosenView, what: string): Html {
 }
 
 function ownersForm({ links, form: state, people }: ChosenView, what: string): Html {
-  const form = { ...state, id: 'owners', messagesBelow: true }
+  const form = { ...state, id: 'owners' }
   const email = { inputmode: 'email', placeholder: 'name@example.com', ...VERBATIM }
   return html`<p>A co-owner may change and delete a link. Its primary owner stays.</p>
     ${postForm(

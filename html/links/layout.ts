@@ -1,7 +1,10 @@
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
+import { capitalized } from '../form.ts'
 import { contentView, layout, type ServiceLink } from '../layout.ts'
+import { placesOf, type PlaceGroup } from '../palette.ts'
+import { tabs } from '../ways.ts'
 
 /** The viewer of a page; undefined: not signed in; null: unknown, as on the page of a fault. */
 export type Viewer = Pick<User, 'email' | 'role'> | undefined | null
@@ -19,6 +22,30 @@ const FOR_USERS = [
 ]
 const FOR_ADMINS = [{ section: 'admin', href: '/-/admin/users', label: 'Admin' }]
 
+const ACTIONS = [
+  { href: '/-/health', label: 'See broken links' },
+  { href: '/-/deleted', label: 'Restore a deleted link' },
+  { href: '/-/tokens', label: 'Create a token' },
+]
+const ADMIN_ACTIONS = [
+  { href: '/-/admin/users', label: 'Add a user' },
+  { href: '/-/admin/links', label: 'See the links of everybody' },
+  { href: '/-/admin/usage', label: 'See usage' },
+  { href: '/-/admin/missing', label: 'See names that no link has' },
+]
+
+/** The pages and actions that the palette offers to a user. */
+export function linksPlaces(
+  { role }: Pick<User, 'role'>,
+  services: readonly ServiceLink[],
+  text: string,
+): readonly PlaceGroup[] {
+  const isAdmin = role === 'admin'
+  const navigation = isAdmin ? [...FOR_USERS, ...FOR_ADMINS] : FOR_USERS
+  const actions = isAdmin ? [...ACTIONS, ...ADMIN_ACTIONS] : ACTIONS
+  return placesOf({ service: 'links', services, navigation }, actions, text)
+}
+
 /**
  * What stands around each page of the links service. The navigation has the pages that the viewer
  * may open. Only people who are signed in see the addresses of the other services.
@@ -34,6 +61,7 @@ export function linksFrame(page: Page, viewer: Viewer, services: readonly Servic
     tagline: 'short links, shared',
     apiDocs: '/api/docs/',
     ...(viewer?.role === 'admin' && { audit: '/-/admin/audit' }),
+    ...(viewer && { palette: '/-/palette' }),
     navigation,
     aside: viewerLine(viewer),
     head: html`<link
@@ -52,15 +80,14 @@ export function partView(title: string, content: Html): View {
 }
 
 /** The way between the pages of admins. */
-export function adminTabs(current: 'users' | 'links' | 'usage' | 'missing' | 'audit'): Html {
-  return html`<nav class="tabs" aria-label="Admin">
-    <a href="/-/admin/users" ${current === 'users' && html`aria-current="page"`}>Users</a>
-    <a href="/-/admin/links" ${current === 'links' && html`aria-current="page"`}>Links</a>
-    <a href="/-/admin/usage" ${current === 'usage' && html`aria-current="page"`}>Usage</a>
-    <a href="/-/admin/missing" ${current === 'missing' && html`aria-current="page"`}>Missing</a>
-    <a href="/-/admin/audit" ${current === 'audit' && html`aria-current="page"`}>Audit</a>
-  </nav>`
+export function adminTabs(current: (typeof ADMIN_PAGES)[number]): Html {
+  const pages = ADMIN_PAGES.map((name) => {
+    return { href: `/-/admin/${name}`, label: capitalized(name), isCurrent: name === current }
+  })
+  return tabs('Admin', pages)
 }
+
+const ADMIN_PAGES = ['users', 'links', 'usage', 'missing', 'audit'] as const
 
 function viewerLine(viewer: Viewer): Html {
   if (viewer === null) return html``

@@ -98,7 +98,7 @@ function tokenCard(token: Token, now: Date): Html {
 }
 
 function createForm(state: FormState, newest: string): Html {
-  const form = { id: 'token', messagesBelow: true, ...state }
+  const form = { id: 'token', ...state }
   return postForm(
     { id: 'create-token', class: 'panel stack', action: '/-/tokens', target: '#tokens' },
     html`${refusal(form)} ${hiddenField('newest', newest)}

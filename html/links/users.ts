@@ -141,7 +141,7 @@ function stepDown({ id, email }: User, query: string): Html {
 }
 
 function addForm(state: FormState): Html {
-  const form = { id: 'user', messagesBelow: true, ...state }
+  const form = { id: 'user', ...state }
   return postForm(
     { id: 'add-user', class: 'panel stack', action: '/-/admin/users', target: '#users' },
     html`${refusal(form)}

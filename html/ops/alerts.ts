@@ -17,6 +17,7 @@ import {
   section,
 } from '../parts.ts'
 import { tableRow, timeTag } from '../parts.ts'
+import { menu } from '../ways.ts'
 import { incidentSections, notesSection, spentFacts } from './incidents/incident.ts'
 import { opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
@@ -169,8 +170,11 @@ function alertPanel(alert: Alert, incident: Incident, address: string): Html {
     })}
     ${payloadText(alert, 'Newest delivery')}
     <div class="actions">
-      ${investigateForm(alert)} <a href="/silences?alert=${id}">Silence it</a>
-      <a href="/alerts/${id}/report.md">Download as Markdown</a>
+      ${investigateForm(alert)}
+      ${menu('More', [
+        { href: `/silences?alert=${id}`, label: 'Silence it' },
+        { href: `/alerts/${id}/report.md`, label: 'Download as Markdown' },
+      ])}
     </div>
     ${disclosed('Share…', copyBox('address', 'address', address))}
   </article>`

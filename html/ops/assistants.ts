@@ -1,7 +1,7 @@
 import type { Assistant } from '../../db/ops/assistants.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
-import { checkbox, field, postForm, refusal, removalForm, submitLine, VERBATIM } from '../form.ts'
+import { checkbox, field, postForm, refusal, removalForm, submit, VERBATIM } from '../form.ts'
 import { cards, copyBox, disclosed, facts, secretBox, section, timeTag } from '../parts.ts'
 
 interface Made {
@@ -81,6 +81,6 @@ function addForm(state: FormState): Html {
         <legend>Rights beyond reading</legend>
         ${checkbox(form, 'allow_start', start)}
       </fieldset>
-      ${submitLine('Add assistant', 'add-assistant-button')}`,
+      <p class="field">${submit('Add assistant', { id: 'add-assistant-button' })}</p>`,
   )
 }

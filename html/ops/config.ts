@@ -1,7 +1,7 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
-import { namedRows, saved, section } from '../parts.ts'
+import { namedRows, section } from '../parts.ts'
 import { assistantsFragment, type AssistantsView } from './assistants.ts'
 
 /** What `/config` shows. */
@@ -9,7 +9,6 @@ export interface ShownConfig extends AssistantsView {
   /** The configuration as it runs, by name. */
   values: Readonly<Record<string, string>>
   form: FormState
-  isSaved: boolean
 }
 
 const READ_ONLY = ['max_tier', 'state_dir', 'results_dir', 'repos_dir']
@@ -34,7 +33,7 @@ export function configPage(shown: ShownConfig): Page {
 }
 
 /** The form alone: the answer to `POST /config`. */
-export function configForm({ form: state, isSaved }: Pick<ShownConfig, 'form' | 'isSaved'>): Html {
+export function configForm({ form: state }: Pick<ShownConfig, 'form'>): Html {
   const form = { id: 'settings', ...state }
   const required = { required: true }
   const models = [1, 2, 3].map((tier) => {
@@ -42,7 +41,7 @@ export function configForm({ form: state, isSaved }: Pick<ShownConfig, 'form' | 
   })
   return postForm(
     { id: 'settings', class: 'panel stack', action: '/config', target: '#settings' },
-    html`${isSaved && saved('Saved, and in force from now on.')} ${refusal(form)}
+    html`${refusal(form)}
     ${field(form, 'interval', 'Interval (seconds between scheduled sessions)', required)} ${models}
     ${select(form, 'dry_run', 'Dry run', DRY_RUN)} ${submitLine('Save config', 'save-config')}`,
   )

@@ -11,6 +11,7 @@ import {
   type ServiceLink,
   type ShownFault,
 } from '../layout.ts'
+import { placesOf, type PlaceGroup } from '../palette.ts'
 import { timeTag } from '../parts.ts'
 
 const SITE = {
@@ -20,6 +21,7 @@ const SITE = {
   tagline: 'an agent that looks after services',
   apiDocs: '/api/docs/',
   audit: '/audit',
+  palette: '/palette',
   navigation: entriesOf(
     'dashboard',
     'checks',
@@ -31,6 +33,21 @@ const SITE = {
     'cooldowns',
     'config',
   ),
+}
+
+const ACTIONS = [
+  { href: '/#trigger', label: 'Start a session' },
+  { href: '/checks/new', label: 'Add a check' },
+  { href: '/mutes', label: 'Mute checks' },
+  { href: '/silences', label: 'Silence alerts' },
+  { href: '/memories#new-memory', label: 'Add a memory' },
+  { href: '/approvals', label: 'Decide what waits for approval' },
+  { href: '/waiting', label: 'See what waits for you' },
+]
+
+/** The pages and actions that the palette offers. */
+export function opsPlaces(services: readonly ServiceLink[], text: string): readonly PlaceGroup[] {
+  return placesOf({ ...SITE, services }, ACTIONS, text)
 }
 
 /** The rows of a page of a list, and the address of the next page, if there is one. */

@@ -12,7 +12,7 @@ import {
   type Form,
 } from '../form.ts'
 import { contentView } from '../layout.ts'
-import { cards, countLine, countUpTo, disclosed, nextLink, saved, timeTag } from '../parts.ts'
+import { cards, countLine, countUpTo, disclosed, nextLink, timeTag } from '../parts.ts'
 import { opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
 /** What `/memories` shows. */
@@ -25,15 +25,12 @@ export interface FoundMemories extends Listed<StoredMemory> {
   creation: FormState
   /** How many match; counted up to `MAX_COUNT`. */
   count: number
-  /** A memory was just added. */
-  isSaved?: boolean
 }
 
 /** A memory, with the form that changes it where it is edited. */
 export interface MemoryCard {
   memory: StoredMemory
   form?: FormState
-  isSaved?: boolean
 }
 
 export function memoriesView(found: FoundMemories): View {
@@ -63,7 +60,7 @@ export function memoryView(card: MemoryCard): View {
   return contentView({ title, section: 'memories', above }, memoryCard(card))
 }
 
-export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard): Html {
+export function memoryCard({ memory, form: state }: MemoryCard): Html {
   const { id, observation, confidence, active, session_id: session, confirmed_by } = memory
   const path = `/memories/${id}`
   const about = memory.service ?? 'Everything'
@@ -73,7 +70,6 @@ export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard)
   const stored = { observation, confidence: String(confidence), active: String(active) }
   const form = state && { id: `memory-${id}`, ...state, typed: { ...stored, ...state.typed } }
   return html`<article class="panel card" id="memory-${id}" aria-labelledby="memory-title-${id}">
-    ${isSaved && saved('Saved.')}
     <div class="title-line">
       <h2 id="memory-title-${id}"><bdi>${about}</bdi>: <bdi>${memory.category}</bdi></h2>
       ${!active && html`<span class="badge">inactive</span>`}
@@ -128,21 +124,20 @@ function deleteForm(id: number): Html {
   )
 }
 
-function creationForm({ creation, categories, isSaved = false }: FoundMemories): Html {
+function creationForm({ creation, categories }: FoundMemories): Html {
   const form = { id: 'new', ...creation }
   return disclosed(
     'New memory…',
     postForm(
       { class: 'stack changes', action: '/memories', target: '#memories' },
-      html`${isSaved && saved('Saved.')} ${refusal(form)}
-      ${field(form, 'service', 'Service (empty for everything)')}
+      html`${refusal(form)} ${field(form, 'service', 'Service (empty for everything)')}
       ${field(form, 'category', 'Category', { suggestions: categories })} ${memoryFields(form)}
       ${submitLine('Add memory', 'add-memory')}`,
     ),
     {
       class: 'panel',
       id: 'new-memory',
-      open: isSaved || form.fault !== undefined,
+      open: form.fault !== undefined,
       summaryId: 'new-memory-summary',
     },
   )

@@ -2,6 +2,7 @@ import type { TObject } from 'typebox'
 import type { Fault } from '../fault.ts'
 import type { Html } from '../html.ts'
 import type { Context } from './context.ts'
+import { outcomeHeader, saidOutcome, withOutcome, type Outcome } from './outcome.ts'
 import { htmlReply, seeOther, type Reply } from './reply.ts'
 
 /** A page without the frame that all pages of its service share. */
@@ -10,8 +11,8 @@ export interface Page {
   /** An entry of the navigation, or `none`. */
   section: string
   body: Html
-  /** Whether it takes the whole width of a wide screen. */
-  wide?: boolean
+  /** What the form that led here has done, as a sentence. */
+  done?: string | undefined
   /** The script of its service, where something on the page is live. */
   script?: string
 }
@@ -30,6 +31,8 @@ export interface View {
    * reload posts nothing. Absent where the answer shows a secret, which no other page can.
    */
   location?: string
+  /** After a post: what was done. */
+  done?: Outcome
 }
 
 /**
@@ -39,6 +42,8 @@ export interface View {
 export interface Done {
   location: string
   fragment?: Make<Html>
+  /** What was done. */
+  done?: Outcome
 }
 
 /** The texts of a form as they were typed. */
@@ -70,7 +75,10 @@ export function audienceOf({ headers }: Pick<Context, 'headers'>): Audience {
 
 /** Answers a GET: the page, and its fragment to htmx. */
 export async function pageReply(context: Context, view: View, frame: Frame): Promise<Reply> {
-  const shown = await draw(view, audienceOf(context) === 'htmx', frame)
+  const done = saidOutcome(new URLSearchParams(context.search))
+  const shown = await draw(view, audienceOf(context) === 'htmx', (page) => {
+    return frame({ ...page, done })
+  })
   // Page and fragment share an address; a cache must not take one for the other.
   return htmlReply(shown, 200, { vary: 'HX-Request' })
 }
@@ -81,14 +89,21 @@ export async function formReply(
   result: View | Done,
   frame: Frame,
 ): Promise<Reply> {
+  const { done } = result
   if ('page' in result) {
     const { location } = result
-    if (audience === 'browser' && location !== undefined) return seeOther(location)
-    return htmlReply(await draw(result, audience !== 'browser', frame))
+    if (audience === 'browser' && location !== undefined) {
+      return seeOther(withOutcome(location, done))
+    }
+    const shown = await draw(result, audience !== 'browser', frame)
+    return htmlReply(shown, 200, outcomeHeader(done))
   }
-  if (audience !== 'htmx') return seeOther(result.location)
-  if (result.fragment !== undefined) return htmlReply(await result.fragment())
-  const headers = { 'hx-redirect': result.location, 'cache-control': 'no-store' }
+  const location = withOutcome(result.location, done)
+  if (audience !== 'htmx') return seeOther(location)
+  if (result.fragment !== undefined) {
+    return htmlReply(await result.fragment(), 200, outcomeHeader(done))
+  }
+  const headers = { 'hx-redirect': location, 'cache-control': 'no-store' }
   return { status: 204, headers, body: null }
 }
 

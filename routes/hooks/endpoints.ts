@@ -34,7 +34,7 @@ export const mcpEndpoints = [
       await app.hooks.registry.refresh()
       const configuration = clientConfiguration(app.baseUrl(), name, created.token)
       const made = { ...created, configuration }
-      return settingsView(app, endpointsFragment, { made })
+      return { ...(await settingsView(app, endpointsFragment, { made })), done: ['created', name] }
     },
     refused: ({ app }, refused) => settingsView(app, endpointsFragment, { newEndpoint: refused }),
   }),
@@ -45,7 +45,7 @@ export const mcpEndpoints = [
     async answer({ app, actor, params: { name } }) {
       await revokeEndpoint({ ...app.hooks, actor }, name)
       await app.hooks.registry.refresh()
-      return settingsView(app, endpointsFragment)
+      return { ...(await settingsView(app, endpointsFragment)), done: ['revoked', name] }
     },
   }),
 ]

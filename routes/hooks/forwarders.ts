@@ -38,7 +38,7 @@ export const forwarderEndpoints = [
         throw new Fault(409, 'CONNECTED', 'The forwarder is connected; stop it first.')
       }
       await forgetForwarder({ ...app.hooks, actor }, name)
-      return settingsView(app, forwardersFragment)
+      return { ...(await settingsView(app, forwardersFragment)), done: ['removed', name] }
     },
   }),
 ]

@@ -12,8 +12,7 @@ import { hooksFault } from './faults.ts'
 /**
  * The endpoints of the hooks service. Pages and forms have no sign-in: they are for `anyone`, and
  * where a request comes from decides (hooks.md section 5). The API takes tokens, too
- * (`access.ts`). A form answers its fragment, and the whole page to a browser without script; htmx
- * gets a fault as programs do and keeps what was typed.
+ * (`access.ts`). A form answers its fragment, and the whole page to a browser without script.
  */
 export const { api, page, form, raw, action } = endpointsOf<HooksRoutes, EndpointKey | undefined>({
   access: anyone,
@@ -23,10 +22,10 @@ export const { api, page, form, raw, action } = endpointsOf<HooksRoutes, Endpoin
   alwaysRefuses: [503],
   faultReply: hooksFault,
   frame: ({ services }, page) => hooksFrame(page, services()),
-  formAudience: ({ headers }) =>
-    headers['sec-fetch-mode'] === 'navigate' && headers['hx-request'] !== 'true'
-      ? 'browser'
-      : 'program',
+  formAudience: ({ headers }) => {
+    if (headers['hx-request'] === 'true') return 'htmx'
+    return headers['sec-fetch-mode'] === 'navigate' ? 'browser' : 'program'
+  },
   wrongFields: ({ message, fields, field = '' }) =>
     new Fault(422, 'UNPROCESSABLE', message, { field, fields }),
 })

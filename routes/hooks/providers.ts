@@ -114,7 +114,8 @@ export const providerEndpoints = [
         acknowledgeOpen: body.acknowledge_open,
         enabled: false,
       }
-      return madeView(app, await createProvider(toolsOf(app, actor), wanted), false)
+      const made = await createProvider(toolsOf(app, actor), wanted)
+      return { ...(await madeView(app, made, false)), done: ['created', made.name] }
     },
     refused: ({ app }, refused) => providersView(app, { form: refused }),
   }),
@@ -126,7 +127,8 @@ export const providerEndpoints = [
     async answer({ app, actor, params: { name }, body: { enabled } }) {
       await enableProvider(toolsOf(app, actor), name, enabled)
       await app.hooks.registry.refresh()
-      return cardView(app, name, providerToggle)
+      const view = await cardView(app, name, providerToggle)
+      return { ...view, done: [enabled ? 'enabled' : 'disabled', name] }
     },
   }),
 
@@ -137,10 +139,11 @@ export const providerEndpoints = [
     async answer({ app, actor, params: { name }, body }) {
       await setAlarms(toolsOf(app, actor), name, body)
       await app.hooks.registry.refresh()
-      return cardView(app, name, (card) => {
-        return providerCard({ ...card, savedForm: 'alarms' })
-      })
+      const view = await cardView(app, name, (card) => providerCard({ ...card, alarms: {} }))
+      return { ...view, done: ['saved'] }
     },
+    refused: ({ app, params: { name } }, alarms) =>
+      cardView(app, name, (card) => providerCard({ ...card, alarms })),
   }),
 
   form({
@@ -152,10 +155,11 @@ export const providerEndpoints = [
       const { methods = [], ...fields } = body
       await setAnswers(toolsOf(app, actor), name, readAnswers({ methods, ...fields }))
       await app.hooks.registry.refresh()
-      return cardView(app, name, (card) => {
-        return providerCard({ ...card, savedForm: 'answers' })
-      })
+      const view = await cardView(app, name, (card) => providerCard({ ...card, answers: {} }))
+      return { ...view, done: ['saved'] }
     },
+    refused: ({ app, params: { name } }, answers) =>
+      cardView(app, name, (card) => providerCard({ ...card, answers })),
   }),
 
   form({
@@ -168,7 +172,8 @@ export const providerEndpoints = [
         secret: body.secret || undefined,
         seen: body.rotated_at,
       }
-      return madeView(app, await rotateSecret(toolsOf(app, actor), name, rotation), true)
+      const made = await rotateSecret(toolsOf(app, actor), name, rotation)
+      return { ...(await madeView(app, made, true)), done: ['rotated', name] }
     },
   }),
 
@@ -178,7 +183,7 @@ export const providerEndpoints = [
     async answer({ app, actor, params: { name } }) {
       await removeProvider(toolsOf(app, actor), name)
       await app.hooks.registry.refresh()
-      return providersView(app)
+      return { ...(await providersView(app)), done: ['removed', name] }
     },
   }),
 

@@ -14,6 +14,7 @@ import { logEndpoints } from './events/events.ts'
 import { exportEndpoints } from './events/export.ts'
 import { forwarderEndpoints } from './forwarders.ts'
 import type { HooksRoutes } from './kit.ts'
+import { paletteEndpoints } from './palette.ts'
 import { providerEndpoints } from './providers.ts'
 import { replayJobEndpoints, replayJobPages } from './replays/jobs.ts'
 import { replayEndpoints } from './replays/replays.ts'
@@ -41,6 +42,7 @@ const ENDPOINTS = [
   ...mcpEndpoints,
   ...forwarderEndpoints,
   ...auditEndpoints,
+  ...paletteEndpoints,
 ]
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */

@@ -1,10 +1,8 @@
-import Type from 'typebox'
 import { endpointQueries } from '../../db/hooks/endpoints.ts'
 import { forwarderQueries } from '../../db/hooks/forwarders.ts'
 import { settingsForm, settingsPage, type SettingsView } from '../../html/hooks/settings.ts'
 import type { Html } from '../../kernel/html.ts'
 import { newForm, type View } from '../../kernel/http/view.ts'
-import { withDefault } from '../../kernel/validate.ts'
 import { EndpointForm } from '../../services/hooks/endpoints/changes.ts'
 import { changeSettings, SettingsForm } from '../../services/hooks/settings.ts'
 import { form, page, type HooksRoutes } from './kit.ts'
@@ -17,11 +15,9 @@ const MAX_FORWARDERS = 1_000
 export const settingsEndpoints = [
   page({
     path: '/settings',
-    /** `1` after a form without script. */
-    query: Type.Object({ saved: withDefault(Type.String(), '') }),
-    async answer({ app, query }) {
+    async answer({ app }) {
       await app.hooks.registry.refresh()
-      return settingsView(app, settingsForm, { saved: query.saved === '1' })
+      return settingsView(app, settingsForm)
     },
   }),
 
@@ -33,7 +29,7 @@ export const settingsEndpoints = [
       await changeSettings({ ...app.hooks, actor }, body)
       await registry.refresh()
       retention.prune()
-      return settingsView(app, settingsForm, { saved: true })
+      return { ...(await settingsView(app, settingsForm)), done: ['saved'] }
     },
     refused: ({ app }, refused) => settingsView(app, settingsForm, { form: refused }),
   }),
@@ -67,6 +63,6 @@ export async function settingsView(
   return {
     page: () => settingsPage(view),
     fragment: () => part(view),
-    ...(view.made === undefined && { location: view.saved ? '/settings?saved=1' : '/settings' }),
+    ...(view.made === undefined && { location: '/settings' }),
   }
 }

@@ -28,7 +28,7 @@ export const aliasEndpoints = action({
     access: signedIn,
     body: NewSlugForm,
     toBody: ({ body }) => readNewSlugForm(body),
-    answer: (_call, { id }) => ({ location: `/-/links/${id}` }),
+    answer: (_call, { id, slug }) => ({ location: `/-/links/${id}`, done: ['renamed', slug] }),
     refused: (call, state) => linkView(call, call.found, { forms: { slug: state } }),
   },
 })

@@ -48,7 +48,7 @@ export const deletedEndpoints = [
       path: `${PATH}/:id/restore`,
       access: signedIn,
       body: Type.Object({}),
-      answer: (_call, { id }) => ({ location: `/-/links/${id}` }),
+      answer: (_call, { id, slug }) => ({ location: `/-/links/${id}`, done: ['restored', slug] }),
       refused: (call, { fault }) => listView(call, { limit: ROWS }, fault),
     },
   }),

@@ -63,7 +63,10 @@ export const healthEndpoints = [
     form: {
       path: '/-/links/:id/check',
       access: signedIn,
-      answer: ({ params: { id } }) => ({ location: `/-/links/${id}` }),
+      answer: ({ params: { id } }) => ({
+        location: `/-/links/${id}`,
+        done: ['saved'],
+      }),
     },
   }),
 

@@ -99,7 +99,7 @@ export const historyEndpoints = [
     async answer({ app, caller, params: { id, change }, body: { version }, now }) {
       const isAsked = (current: string): boolean => current === (version ?? current)
       await restoreVersion(app.links, caller, { link: id, change }, now, isAsked)
-      return { location: `/-/links/${id}` }
+      return { location: `/-/links/${id}`, done: ['restored', 'the version'] }
     },
     async refused(call, { fault }) {
       if (fault.code !== 'PRECONDITION_FAILED') throw fault

@@ -142,6 +142,6 @@ function changeOf({ app, caller, params, now }: MemberCall): LinkChange {
 async function viewAfter(call: MemberCall, done: string): Promise<View | Done> {
   const { app, caller, params } = call
   const link = await linkQueries.findLink(app.links.db, { id: params.id, users: caller.ids })
-  if (link === undefined || !mayRead(link, caller)) return { location: '/-/' }
-  return linkView(call, link, { done })
+  if (link === undefined || !mayRead(link, caller)) return { location: '/-/', done: ['saved'] }
+  return { ...(await linkView(call, link, { done })), done: ['saved'] }
 }

@@ -26,6 +26,7 @@ import { linkEndpoints } from './links/links.ts'
 import { qrEndpoints } from './links/qr.ts'
 import { memberEndpoints, ownerEndpoints } from './members.ts'
 import { missingEndpoints } from './missing.ts'
+import { paletteEndpoints } from './palette.ts'
 import { statsEndpoints } from './stats.ts'
 import { tagEndpoints } from './tags.ts'
 import { tokenEndpoints } from './tokens.ts'
@@ -88,6 +89,7 @@ const ENDPOINTS = [
   ...listEndpoints,
   ...completionEndpoints,
   helpEndpoint,
+  ...paletteEndpoints,
   ...searchEndpoints,
 ]
 

@@ -61,7 +61,8 @@ export const tokenEndpoints = [
       const created = await createToken(tools, caller, request, now, call.body.newest)
       const curl = curlFor(created, app.baseUrl())
       const configuration = clientConfiguration(app.baseUrl(), 'links', created.token)
-      return showTokens(call, { created: { ...created, curl, configuration } })
+      const view = await showTokens(call, { created: { ...created, curl, configuration } })
+      return { ...view, done: ['created', 'the token'] }
     },
     refused: (call, refusedForm) => showTokens(call, { form: refusedForm }),
   }),
@@ -82,7 +83,7 @@ export const tokenEndpoints = [
     form: {
       path: '/-/tokens/:id/revoke',
       access: signedIn,
-      answer: (call) => showTokens(call),
+      answer: async (call) => ({ ...(await showTokens(call)), done: ['revoked', 'the token'] }),
     },
   }),
 ]

@@ -4,6 +4,7 @@ import { countUpTo, MAX_COUNT } from '../../html/parts.ts'
 import { roleText, usersView, type UsersView } from '../../html/links/users.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
+import type { Outcome } from '../../kernel/http/outcome.ts'
 import { newForm, type View } from '../../kernel/http/view.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 import { DisabledChange, NewUser, RoleChange } from '../../services/links/users/input.ts'
@@ -93,7 +94,7 @@ export const userEndpoints = [
     async answer(call) {
       const { app, actor, body, now } = call
       const added = await createUser({ ...app.links, actor }, body, now)
-      return showUsers(call, { added })
+      return { ...(await showUsers(call, { added })), done: ['added', added.email] }
     },
     refused: (call, refusedForm) => showUsers(call, { form: refusedForm }),
   }),
@@ -113,8 +114,10 @@ export const userEndpoints = [
       }
       const changed = await changeRole({ ...app.links, actor }, params.id, body.role)
       // Without the role, the caller may not open this page any more.
-      if (stepsDown) return { location: '/-/' }
-      return showUsers(call, { changed, done: `Is ${roleText(changed.role)} now.` })
+      const done: Outcome = ['saved', 'the role']
+      if (stepsDown) return { location: '/-/', done }
+      const view = await showUsers(call, { changed, done: `Is ${roleText(changed.role)} now.` })
+      return { ...view, done }
     },
   }),
 
@@ -127,10 +130,9 @@ export const userEndpoints = [
     async answer(call) {
       const { app, actor, params, body, now } = call
       const changed = await changeDisabled({ ...app.links, actor }, params.id, body.disabled, now)
-      return showUsers(call, {
-        changed,
-        done: `Is ${body.disabled ? 'disabled' : 'enabled'} now.`,
-      })
+      const verb = body.disabled ? 'disabled' : 'enabled'
+      const view = await showUsers(call, { changed, done: `Is ${verb} now.` })
+      return { ...view, done: [verb, changed.email] }
     },
   }),
 ]

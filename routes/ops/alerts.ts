@@ -170,6 +170,7 @@ export const alertEndpoints = [
       path: `${PATH}/:id/notes`,
       answer: async ({ app, params: { id } }) => ({
         location: `${PATH}/${id}`,
+        done: ['added', 'the note'],
         fragment: async () =>
           notesSection({ id }, await listNotes(app.ops.db, id), newForm(NoteRequest)),
       }),
@@ -192,7 +193,7 @@ export const alertEndpoints = [
       const prompt = investigationPrompt(alert, ops.random)
       const request = { tier: 1, trigger: 'manual', prompt, alert: alert.id, actor } as const
       const { id } = started(await ops.sessions.start(request))
-      return { location: `/sessions/${id}` }
+      return { location: `/sessions/${id}`, done: ['started', `session ${id}`] }
     },
   }),
 

@@ -47,7 +47,11 @@ export const approvalEndpoints = [
     form: {
       access: outsideSessions,
       path: `${PATH}/:id`,
-      answer: async ({ app, now }) => ({ ...(await showApprovals(app, now)), location: PATH }),
+      answer: async ({ app, now }, { operation, status }) => ({
+        ...(await showApprovals(app, now)),
+        location: PATH,
+        done: [status === 'rejected' ? 'rejected' : 'approved', operation],
+      }),
       refused: ({ app, now }, refused) => showApprovals(app, now, refused),
     },
   }),

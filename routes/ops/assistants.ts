@@ -35,7 +35,8 @@ export const assistantEndpoints = [
       const wanted = { name, may_start: body.allow_start }
       const token = await addAssistant({ ...app.ops, actor }, wanted, now)
       const configuration = clientConfiguration(app.baseUrl(), 'ops', token)
-      return showConfig(app, assistantsFragment, { made: { name, token, configuration } })
+      const made = { name, token, configuration }
+      return { ...(await showConfig(app, assistantsFragment, { made })), done: ['created', name] }
     },
     refused: ({ app }, refused) => showConfig(app, assistantsFragment, { newAssistant: refused }),
   }),
@@ -46,7 +47,7 @@ export const assistantEndpoints = [
     access: outsideSessions,
     async answer({ app, actor, params: { name } }) {
       await revokeAssistant({ ...app.ops, actor }, name)
-      return showConfig(app, assistantsFragment)
+      return { ...(await showConfig(app, assistantsFragment)), done: ['revoked', name] }
     },
   }),
 ]

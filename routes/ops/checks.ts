@@ -119,7 +119,7 @@ export const checkEndpoints = [
       toBody: ({ body }) => validate(NewCheck, { service: body.service, check: checkIn(body) }),
       answer: ({ app, now }, { id, beat_url }: Type.Static<typeof NewHealth>) =>
         beat_url === undefined
-          ? { location: `${PATH}/${id}` }
+          ? { location: `${PATH}/${id}`, done: ['added', 'the check'] }
           : showCheck(app, id, now, { address: beat_url }),
       refused: (_call, form) => showNew(form.typed['type'] ?? '', form),
     },
@@ -146,7 +146,7 @@ export const checkEndpoints = [
       path: `${PATH}/:id`,
       body: CheckForm,
       toBody: ({ body }) => ({ check: checkIn(body) }),
-      answer: ({ params: { id } }) => ({ location: `${PATH}/${id}` }),
+      answer: ({ params: { id } }) => ({ location: `${PATH}/${id}`, done: ['saved'] }),
       refused: ({ app, params: { id }, now }, form) => showCheck(app, id, now, { form }),
     },
   }),
@@ -166,7 +166,10 @@ export const checkEndpoints = [
       refuses: [409],
       returns: { description: 'It is gone' },
     },
-    form: { path: `${PATH}/:id/delete`, answer: () => ({ location: PATH }) },
+    form: {
+      path: `${PATH}/:id/delete`,
+      answer: () => ({ location: PATH, done: ['removed', 'the check'] }),
+    },
   }),
 
   ...action({
@@ -187,7 +190,7 @@ export const checkEndpoints = [
       path: `${PATH}/:id/run`,
       async answer({ app, params: { id } }) {
         const view = await showCheck(app, id, app.ops.clock.now())
-        return { ...view, location: `${PATH}/${id}` }
+        return { ...view, location: `${PATH}/${id}`, done: ['checked', 'just now'] }
       },
     },
   }),

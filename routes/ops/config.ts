@@ -1,4 +1,3 @@
-import Type from 'typebox'
 import { assistantQueries } from '../../db/ops/assistants.ts'
 import { configForm, configPage, type ShownConfig } from '../../html/ops/config.ts'
 import type { Html } from '../../kernel/html.ts'
@@ -33,16 +32,14 @@ export const configEndpoints = [
     form: {
       path: '/config',
       body: ConfigForm,
-      answer: ({ app }) => showConfig(app, configForm, { isSaved: true }),
+      answer: async ({ app }) => ({ ...(await showConfig(app, configForm)), done: ['saved'] }),
       refused: ({ app }, refused) => showConfig(app, configForm, { form: refused }),
     },
   }),
 
   page({
     path: '/config',
-    query: Type.Object({ saved: Type.Optional(Type.String()) }),
-    answer: ({ app, query }) =>
-      showConfig(app, configForm, { isSaved: query.saved !== undefined }),
+    answer: ({ app }) => showConfig(app, configForm),
   }),
 ]
 
@@ -54,9 +51,9 @@ export async function showConfig(
 ): Promise<View> {
   const current = Object.entries(ops.config.current).map(([name, value]) => [name, String(value)])
   const values: Typed = Object.fromEntries(current)
-  const { form = newForm(ConfigForm), isSaved = false } = changes
+  const { form = newForm(ConfigForm) } = changes
   const shown: ShownConfig = {
-    ...{ values, isSaved, baseUrl: baseUrl(), newAssistant: newForm(AssistantForm), ...changes },
+    ...{ values, baseUrl: baseUrl(), newAssistant: newForm(AssistantForm), ...changes },
     assistants: await assistantQueries.listAssistants(ops.db, { limit: MAX_ASSISTANTS }),
     // A field that was not typed has its present value.
     form: { ...form, typed: { ...values, ...form.typed } },
@@ -64,6 +61,6 @@ export async function showConfig(
   return {
     page: () => configPage(shown),
     fragment: () => part(shown),
-    ...(shown.made === undefined && { location: isSaved ? '/config?saved=1' : '/config' }),
+    ...(shown.made === undefined && { location: '/config' }),
   }
 }

@@ -53,7 +53,10 @@ export const dashboardEndpoints = [
       const { prompt } = body
       const { id } = started(await ops.sessions.start({ tier, trigger: 'manual', prompt, actor }))
       const trigger = { ...newTrigger(app), started: id }
-      return { location: `/sessions/${id}`, fragment: () => triggerForm(trigger) }
+      return {
+        ...{ location: `/sessions/${id}`, fragment: () => triggerForm(trigger) },
+        done: ['started', `session ${id}`],
+      }
     },
     refused({ app, now }, refused) {
       const trigger = { ...newTrigger(app), form: refused }

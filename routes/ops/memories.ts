@@ -62,7 +62,8 @@ export const memoryEndpoints = [
       path: PATH,
       limit: LONG_FORM_LIMIT,
       async answer({ app }) {
-        return { ...(await showMemories(app, FIRST_PAGE, { isSaved: true })), location: PATH }
+        const view = await showMemories(app, FIRST_PAGE)
+        return { ...view, location: PATH, done: ['added', 'the memory'] }
       },
       refused: ({ app }, creation) => showMemories(app, FIRST_PAGE, { creation }),
     },
@@ -85,7 +86,7 @@ export const memoryEndpoints = [
       path: `${PATH}/:id`,
       body: MemoryForm,
       limit: LONG_FORM_LIMIT,
-      answer: (call) => savedMemory(call),
+      answer: (call) => ({ ...savedMemory(call), done: ['saved'] }),
       refused: (call, form) => showMemory(call, form),
     },
   }),
@@ -103,7 +104,10 @@ export const memoryEndpoints = [
     },
     form: {
       path: `${PATH}/:id/delete`,
-      answer: ({ params: { id } }) => ({ location: PATH, fragment: () => deletedMemory(id) }),
+      answer: ({ params: { id } }) => ({
+        ...{ location: PATH, fragment: () => deletedMemory(id) },
+        done: ['deleted', 'the memory'],
+      }),
     },
   }),
 
@@ -115,7 +119,7 @@ export const memoryEndpoints = [
     async answer(call) {
       const { app, actor, params, now } = call
       await confirmMemory({ ...app.ops, actor }, params.id, now)
-      return savedMemory(call)
+      return { ...savedMemory(call), done: ['confirmed', 'the memory'] }
     },
   }),
 
@@ -146,7 +150,7 @@ function savedMemory({ app: { ops }, params: { id } }: MemoryCall): Done {
   return {
     location: PATH,
     fragment: async () =>
-      memoryCard({ memory: found(await q.findMemory(ops.db, { id }), 'memory'), isSaved: true }),
+      memoryCard({ memory: found(await q.findMemory(ops.db, { id }), 'memory') }),
   }
 }
 

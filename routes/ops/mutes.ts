@@ -43,7 +43,7 @@ export const muteEndpoints = [
         const filled = Object.entries(body).filter(([, text]) => text.trim() !== '')
         return validate(MuteRequest, Object.fromEntries(filled))
       },
-      answer: () => ({ location: PATH }),
+      answer: () => ({ location: PATH, done: ['created', 'the mute'] }),
       refused: ({ app, now }, refused) => showMutes(app, now, refused),
     },
   }),
@@ -59,7 +59,10 @@ export const muteEndpoints = [
       summary: 'End a mute now, or cancel one to come.',
       returns: { description: 'It is over' },
     },
-    form: { path: `${PATH}/:id/delete`, answer: () => ({ location: PATH }) },
+    form: {
+      path: `${PATH}/:id/delete`,
+      answer: () => ({ location: PATH, done: ['ended', 'the mute'] }),
+    },
   }),
 
   page({ path: PATH, answer: ({ app, now }) => showMutes(app, now) }),

@@ -93,7 +93,7 @@ export const noticeEndpoints = [
     },
     form: {
       path: `${PATH}/:id/acknowledge`,
-      answer: ({ params: { id } }) => ({ location: `${PATH}/${id}` }),
+      answer: ({ params: { id } }) => ({ location: `${PATH}/${id}`, done: ['acknowledged'] }),
     },
   }),
 ]

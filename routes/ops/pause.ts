@@ -43,7 +43,10 @@ export const pauseEndpoints = [
       path: '/pause',
       body: PauseForm,
       toBody: ({ body: { what, paused } }) => ({ [what]: paused }),
-      answer: () => ({ location: '/' }),
+      answer: ({ body: { what, paused } }) => ({
+        location: '/',
+        done: [paused ? 'paused' : 'resumed', what],
+      }),
     },
   }),
 ]

@@ -23,6 +23,7 @@ import { memoryEndpoints } from './memories.ts'
 import { muteEndpoints } from './mutes.ts'
 import { noticeEndpoints } from './notices.ts'
 import { operationEndpoints } from './operations.ts'
+import { paletteEndpoints } from './palette.ts'
 import { pauseEndpoints } from './pause.ts'
 import { sessionEndpoints } from './sessions.ts'
 import { silenceEndpoints } from './silences.ts'
@@ -71,6 +72,7 @@ const ENDPOINTS = [
   ...chatEndpoints,
   ...toolEndpoints,
   ...assistantEndpoints,
+  ...paletteEndpoints,
 ]
 
 /** The routes of the ops listener; `databaseAnswers` is the health probe. */

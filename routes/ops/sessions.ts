@@ -136,7 +136,8 @@ export const sessionEndpoints = [
         throw new Fault(409, 'CONFLICT', 'the session does not run')
       }
       const shown = await readSession(app, id)
-      return { location: `/sessions/${id}`, fragment: () => sessionHead({ ...shown, isAsked }) }
+      const fragment = () => sessionHead({ ...shown, isAsked })
+      return { location: `/sessions/${id}`, fragment, done: ['stopped', `session ${id}`] }
     },
     refused: async ({ app, params }, { fault }) =>
       stopView({ ...(await readSession(app, params.id)), fault }),

@@ -55,7 +55,7 @@ export const silenceEndpoints = [
       path: PATH,
       body: SilenceForm,
       toBody: ({ body, now }) => readSilence(body, now),
-      answer: () => ({ location: PATH }),
+      answer: () => ({ location: PATH, done: ['created', 'the silence'] }),
       refused: ({ app, now }, refused) => showSilences(app, now, refused),
     },
   }),
@@ -71,7 +71,10 @@ export const silenceEndpoints = [
       summary: 'End a silence now, or cancel one to come.',
       returns: { description: 'It is over' },
     },
-    form: { path: `${PATH}/:id/delete`, answer: () => ({ location: PATH }) },
+    form: {
+      path: `${PATH}/:id/delete`,
+      answer: () => ({ location: PATH, done: ['ended', 'the silence'] }),
+    },
   }),
 
   page({

@@ -33,7 +33,7 @@ export const waitingEndpoints = [
       // Nobody has seen what is still to come.
       await markSeen({ ...app.ops, actor }, new Date(Math.min(until.getTime(), now.getTime())))
       const fragment = async () => waitingFragment(await listWaiting(app, now, FIRST_ITEMS))
-      return { location: '/', fragment }
+      return { location: '/', fragment, done: ['marked', 'as seen'] }
     },
   }),
 ]

@@ -67,19 +67,19 @@ await onPostgres(t, 'the page of a destination', async (t: Test, backend) => {
     t.ok(await page.isChecked('#deliveries input[type=checkbox] >> nth=0'), 'a tick stays')
     status = 204
     await page.click('#retry-chosen')
-    await untilText(page.locator('.saved'), '1 delivery is tried again.')
+    await untilText(page.locator('#done'), 'Retried 1 delivery.')
     await untilText(page.locator('#state'), /Delivered 1 .*Given up \(3\)/)
   })
 
   await t.test('a change is saved where it stands, and a removal goes to the list', async (t) => {
     await page.fill('#set-rate', '9')
     await page.click('#set-button')
-    await untilText(page.locator('.saved'), 'Saved.')
+    await untilText(page.locator('#done'), 'Saved.')
     t.match(await page.inputValue('#set-rate'), '9')
     page.on('dialog', (dialog) => void dialog.accept())
     await page.click('summary:has-text("Remove…")')
     await page.click('button.danger')
-    await untilText(page.locator('.saved'), 'erp was removed.')
+    await untilText(page.locator('#done'), 'Removed erp.')
     t.equal(new URL(page.url()).pathname, '/destinations')
   })
 })

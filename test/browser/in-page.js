@@ -106,6 +106,21 @@ globalThis.inPage = {
       .map(([element, contrast]) => `${nameOf(element)} has ${contrast.toFixed(2)}`)
   },
 
+  /** Addresses of the page's styles and scripts. */
+  assets() {
+    const files = document.querySelectorAll('link[rel="stylesheet"], script[src]')
+    return [...files].map(({ href, src }) => href ?? src)
+  },
+
+  /** Where elements stand, as one text. */
+  placesOf(selector) {
+    const places = [...document.querySelectorAll(selector)].map((element) => {
+      const { x, y, width, height } = element.getBoundingClientRect()
+      return [x, y, width, height].map((value) => value.toFixed(1)).join(' ')
+    })
+    return places.join('; ')
+  },
+
   /** What is lower than a finger needs, but links within a sentence. */
   smallTargets(least) {
     const inText = (element) => element.localName === 'a' && PROSE.test(textAround(element))
@@ -126,7 +141,9 @@ globalThis.inPage = {
     const element = document.activeElement
     if (element === null || element === document.body || visited.has(element)) return null
     visited.add(element)
-    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(element)
+    // The ring of the link of a row is around the row.
+    const ringed = element.matches('.row-link') ? '::after' : undefined
+    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(element, ringed)
     if (outlineStyle === 'none' || Number.parseFloat(outlineWidth) < 2) {
       return `${nameOf(element)} shows no focus`
     }

@@ -165,6 +165,6 @@ await t.test('a memory and the configuration, changed in their place', async (t:
   await page.getByLabel(/^Interval/).fill('900')
   await page.getByLabel('Dry run').selectOption('true')
   await page.getByRole('button', { name: 'Save config' }).click()
-  await untilText(page.locator('#settings .saved'), /^Saved/)
+  await untilText(page.locator('#done'), /^Saved/)
   t.match((await ops.api('GET', '/config')).json, { interval: 900, dry_run: true })
 })

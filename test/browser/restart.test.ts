@@ -71,7 +71,7 @@ await t.test('open pages survive a crash of the server', async (t: Test) => {
     t.equal(await settings.getByText('0 = no limit').count(), 2)
     for (const [name, value] of Object.entries(SAVED)) await field(name).fill(value)
     await field('replay_default_target').press('Enter')
-    await untilText(settings.getByRole('status'), /^Saved\./)
+    await untilText(settings.locator('#done'), /^Saved\./)
     for (const [name, value] of Object.entries(SAVED)) {
       t.equal(await field(name).inputValue(), value, name)
     }

@@ -177,3 +177,8 @@ export async function countAnswers(base: string, route: string, status: number):
   )
   return found?.value ?? 0
 }
+
+/** The path that a reply leads to, without the query that says what was done. */
+export function leadsTo({ headers }: Pick<Response, 'headers'>): string {
+  return String(headers.location).split('?')[0] ?? ''
+}

@@ -212,7 +212,7 @@ await onPostgres(t, 'credentials: faces and refusals', async (t: Test, backend) 
       ...fields,
       authorization: `Bearer ${token}`,
     })
-    t.match(saved, { status: 200, text: /Saved\./ })
+    t.match(saved, { status: 200, headers: { 'gatehouse-done': 'Saved.' } })
     t.match(await state(), { sign_with: { scheme: 'standard' }, authorization: 'configured' })
     const removal = { url, sign_with: '', headers: 'X-Key:', remove_authorization: 'true' }
     await postForm(base, '/destinations/erp', removal)

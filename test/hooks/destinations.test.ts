@@ -285,7 +285,7 @@ await onPostgres(t, 'the page of destinations', async (t: Test, backend) => {
 
   await t.test('a destination is added, retried, switched and removed', async (t) => {
     const added = await send({ name: 'erp', url, provider: 'generic:lan', rate: '50/s' })
-    t.match(added.text, 'erp gets the events from now on.')
+    t.match(added.headers, { 'gatehouse-done': 'Added%20erp.' })
     await post(base, 'generic/lan', '{}')
     await until(async () => (await card())?.['Dead'] === '1', 'the dead delivery')
     t.match(await card(), {
@@ -298,12 +298,14 @@ await onPostgres(t, 'the page of destinations', async (t: Test, backend) => {
       Latency: /ms on average$/,
     })
     status = 204
-    t.match((await send({ dead: 'true' }, '/erp/retry')).text, '1 delivery is tried again.')
+    const { headers } = await send({ dead: 'true' }, '/erp/retry')
+    t.match(headers, { 'gatehouse-done': 'Retried%201%20delivery.' })
     await until(async () => (await card())?.['Delivered'] === '1', 'the delivery')
     t.match((await send({ enabled: 'false' }, '/erp/enabled')).text, /aria-checked="false"/)
     t.match(await listed(env, 'erp'), { disabled_by: 'operator' })
     t.match((await send({ enabled: 'true' }, '/erp/enabled')).text, /aria-checked="true"/)
-    t.match((await send({}, '/erp/remove')).text, 'erp was removed.')
+    const removed = await send({}, '/erp/remove')
+    t.match(removed.headers, { 'gatehouse-done': 'Removed%20erp.' })
     t.equal(await card(), undefined)
   })
 })

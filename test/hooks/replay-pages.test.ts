@@ -12,7 +12,7 @@ import {
   startHooks,
   type Ack,
 } from '../helpers/hooks.ts'
-import { request } from '../helpers/http.ts'
+import { leadsTo, request } from '../helpers/http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import { attemptsIn, startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
@@ -65,7 +65,7 @@ await t.test('a job begins by its form, and is listed', async (t: Test) => {
   const headers = FORM_TYPE
   const started = await request(`${base}/replays`, { method: 'POST', headers, body })
   t.equal(started.status, 303)
-  const path = String(started.headers.location)
+  const path = leadsTo(started)
   const shown = await until(async () => {
     const text = await pageOf(path)
     return text.includes('data-state="finished"') && text

@@ -75,7 +75,7 @@ await t.test('a link is handed over on its page', async (t) => {
 
   t.equal((await bob.post(`${page}/owner`, { email: bob.email })).status, 403)
   const unknown = await ann.post(`${page}/owner`, { email: 'no@example.com' }, NAVIGATION)
-  t.match(unknown, { status: 404, text: /<details[^>]* open[^]*id="owner-refused"/ })
+  t.match(unknown, { status: 404, text: /<details[^>]* open[^]*id="owner-email-refused"/ })
   t.same(await ownersOf(link), [ann.email, bob.email])
 
   const done = await ann.post(`${page}/owner`, { email: bob.email }, HTMX)

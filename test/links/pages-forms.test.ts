@@ -9,6 +9,7 @@ import {
   startPages,
   visitorAt,
 } from '../helpers/links.ts'
+import { leadsTo } from '../helpers/http.ts'
 import type { Headers, Link, PageUser } from '../helpers/links.ts'
 
 const [, postgres] = backends
@@ -69,7 +70,7 @@ await t.test('what is refused stays in the form, beside why', async (t) => {
   t.equal(both.text.match(/aria-invalid/g)?.length, 2, 'all that is wrong at once')
   const clash = await ann.post('/-/new', { slug: 'taken', url: 'nonsense', tags: 'ä' }, HTMX)
   t.equal(clash.text.match(/aria-invalid/g)?.length, 3, 'a taken slug among it')
-  t.match(clash.text, /Slug already taken\.[^]*<strong>taken-2<\/strong> is free/)
+  t.match(clash.text, /Short name already taken\.[^]*<strong>taken-2<\/strong> is free/)
   const bad = await ann.post('/-/new', { ...good, visibility: 'all' }, HTMX)
   t.equal(bad.status, 400)
   t.equal((await ann.post('/-/new', good, CROSS_SITE)).status, 403)
@@ -91,7 +92,7 @@ await t.test('made: a browser goes to its page, by either way', async (t) => {
   }
   const plain = await ann.post('/-/new', fields, NAVIGATION)
   t.equal(plain.status, 303)
-  const id = plain.headers.location?.split('/').at(-1) ?? ''
+  const id = leadsTo(plain).split('/').at(-1) ?? ''
   const { json } = await ann.api<Link>('GET', `/links/${id}`)
   t.match(json, {
     slug: 'docs',
@@ -105,7 +106,7 @@ await t.test('made: a browser goes to its page, by either way', async (t) => {
   t.same(json.tags, ['my-team', 'wiki'])
   const htmx = await ann.post('/-/new', { slug: 'two', url: 'https://two.test/' }, HTMX)
   t.equal(htmx.status, 204)
-  t.match(htmx.headers['hx-redirect'], /^\/-\/links\/[0-9a-f-]{36}$/)
+  t.match(htmx.headers['hx-redirect'], /^\/-\/links\/[0-9a-f-]{36}\?done=created&of=two$/)
 
   const edit = `/-/links/${id}/edit`
   t.match((await ann.get(edit)).text, /value="my-team, wiki"/)
@@ -136,7 +137,7 @@ await t.test('an address may be typed without https://', async (t) => {
   ] as const) {
     const made = await ann.post('/-/new', { slug: 'completed', url: typed })
     t.equal(made.status, 303, typed)
-    const id = made.headers.location?.split('/').at(-1) ?? ''
+    const id = leadsTo(made).split('/').at(-1) ?? ''
     t.equal((await ann.api<Link>('GET', `/links/${id}`)).json.url, url)
     const edited = await ann.post(`/-/links/${id}/edit`, { url: typed })
     t.match([edited.status, (await ann.api<Link>('GET', `/links/${id}`)).json.url], [303, url])
@@ -365,7 +366,7 @@ await t.test('owners and shares by their forms', async (t) => {
         const answer = await ann.post(`${at}/${kind}`, { email }, HTMX)
         t.equal(answer.status, status, email)
         t.match(answer.text, /^<div id="members">/)
-        t.match(answer.text, `id="${kind}-refused"`)
+        t.match(answer.text, `id="${kind}-email-refused"`)
         t.match(answer.text, `value="${escaped(email)}"`)
       }
       const added = await ann.post(`${at}/${kind}`, { email: ' BOB@example.com ' }, HTMX)
@@ -373,7 +374,7 @@ await t.test('owners and shares by their forms', async (t) => {
       t.match(added.text, /role="status"[^]*bob@example\.com/)
       const twice = await ann.post(`${at}/${kind}`, { email: bob.email }, NAVIGATION)
       t.equal(twice.status, 409)
-      t.match(twice.text, new RegExp(`^<!doctype html>[^]*id="${kind}-refused"`))
+      t.match(twice.text, new RegExp(`^<!doctype html>[^]*id="${kind}-email-refused"`))
       t.equal((await bob.get(at)).status, 200)
       const gone = await ann.post(`${at}/${kind}/${bob.id}/remove`, {}, HTMX)
       t.equal(gone.status, 200)
@@ -393,7 +394,7 @@ await t.test('owners and shares by their forms', async (t) => {
   await t.test('who gives up a co-ownership is led away from the link', async (t) => {
     await ann.post(`${at}/owners`, { email: bob.email })
     const answer = await bob.post(`${at}/owners/${bob.id}/remove`, {}, HTMX)
-    t.equal(answer.headers['hx-redirect'], '/-/')
+    t.equal(answer.headers['hx-redirect'], '/-/?done=saved')
   })
 
   await t.test('history tells all of it', async (t) => {
@@ -414,7 +415,7 @@ await t.test('owners and shares by their forms', async (t) => {
   await t.test('deleted: its slug leads nowhere and is free', async (t) => {
     const answer = await ann.post(`${at}/delete`, {}, NAVIGATION)
     t.equal(answer.status, 303)
-    t.equal(answer.headers.location, '/-/')
+    t.equal(leadsTo(answer), '/-/')
     t.equal((await ann.get(at)).status, 404)
     t.equal((await ann.get('/team')).status, 404)
     t.equal((await ann.post(`${at}/delete`)).status, 404)

@@ -104,7 +104,7 @@ await t.test('hooks', async (t: Test) => {
   await t.test('settings saved, and refused', async (t) => {
     await page.goto(`${base}/settings`)
     await page.getByRole('button', { name: 'Save settings' }).click()
-    await untilText(page.getByRole('status'), /^Saved/)
+    await untilText(page.locator('#done'), /^Saved/)
     await looksRight(t, page)
     await page.locator('#replay_default_target').fill('ftp://example.com')
     await page.keyboard.press('Enter')

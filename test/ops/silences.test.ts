@@ -5,7 +5,7 @@ import { timePasses, type ShownAlert } from '../helpers/alerts.ts'
 import { auditOf } from '../helpers/audit.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
+import { leadsTo, request } from '../helpers/http.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { NAVIGATION } from '../helpers/links.ts'
 import { ended, sessionsOf, startGate, startOps } from '../helpers/ops.ts'
@@ -199,7 +199,7 @@ await t.test('the page, without script', async (t: Test) => {
   )
   const fields = { match: 'service=shop\nalertname = Disk*', for: '2h', reason: 'it moves' }
   const made = await post('/silences', fields)
-  t.match([made.status, made.headers['location']], [303, '/silences'])
+  t.match([made.status, leadsTo(made)], [303, '/silences'])
   const [one] = await silences()
   t.match(one, { match: { service: 'shop', alertname: 'Disk*' }, reason: 'it moves' })
   const length = Date.parse(one?.ends_at ?? '') - Date.parse(one?.starts_at ?? '')
@@ -211,7 +211,7 @@ await t.test('the page, without script', async (t: Test) => {
   for (const [more, text] of [
     [{ match: 'shop' }, 'each line, such as service=shop'],
     [{ match: '' }, 'must name 1 to 10 labels'],
-    [{ for: '' }, 'for or ends_at must be given'],
+    [{ for: '' }, 'for or ends at must be given'],
     [{ ends_at: later() }, 'not both'],
     [{ for: 'long' }, 'a whole number with s, m, h or d'],
     [{ for: '999999999d' }, 'must be a year at most'],

@@ -1,15 +1,8 @@
 import type { Delivery, Destination } from '../../../db/hooks/destinations.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import { checkbox, postForm, submit } from '../../form.ts'
-import {
-  attributes,
-  breakable,
-  emptyState,
-  listTable,
-  rowLink,
-  tableRow,
-  timeTag,
-} from '../../parts.ts'
+import { breakable, emptyState, listTable, rowLink, tableRow, timeTag } from '../../parts.ts'
+import { tabs } from '../../ways.ts'
 import { lastAnswer } from '../layout.ts'
 
 /** The deliveries that the page of a destination lists. */
@@ -63,13 +56,13 @@ export function deliveriesList(view: DeliveriesView): Html {
 function kinds({ destination, state, countedTo }: DeliveriesView): Html {
   const { waiting, dead } = destination
   const count = (value: number) => (value < countedTo ? value : `${countedTo} or more`)
-  const link = (kind: Delivery['state'], text: string) => {
-    const own = { href: listUrl(destination, kind, ''), 'aria-current': kind === state && 'page' }
-    return html`<a${attributes(own)}>${text}</a>`
+  const tab = (kind: Delivery['state'], label: string) => {
+    return { href: listUrl(destination, kind, ''), label, isCurrent: kind === state }
   }
-  return html`<nav class="tabs" aria-label="Deliveries">
-    ${link('waiting', `Waiting (${count(waiting)})`)} ${link('dead', `Given up (${count(dead)})`)}
-  </nav>`
+  return tabs('Deliveries', [
+    tab('waiting', `Waiting (${count(waiting)})`),
+    tab('dead', `Given up (${count(dead)})`),
+  ])
 }
 
 const CHOSEN = { id: 'chosen' }

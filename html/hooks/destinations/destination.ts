@@ -12,7 +12,7 @@ import {
   submitLine,
   switchForm,
 } from '../../form.ts'
-import { disclosed, polled, saved, section } from '../../parts.ts'
+import { disclosed, polled, section } from '../../parts.ts'
 import { deliveriesList, listUrl } from './deliveries.ts'
 import { destinationFacts } from './facts.ts'
 import { destinationFields } from './form.ts'
@@ -29,8 +29,6 @@ export interface DestinationView {
   cursor: string
   deliveries: readonly Delivery[]
   next_cursor: string | null
-  /** What was just done. */
-  notice?: string
 }
 
 /** `/destinations/{name}`: its state, its deliveries, and its settings. */
@@ -45,7 +43,7 @@ export function destinationPage(view: DestinationView): Page {
 
 /** The page's content, and the answer to its forms. */
 export function destinationFragment(view: DestinationView): Html {
-  const { destination, notice } = view
+  const { destination } = view
   const { name } = destination
   return html`<div id="destination" data-destination="${name}">
     <p class="crumb"><a href="/destinations">Destinations</a> / ${name}</p>
@@ -56,8 +54,7 @@ export function destinationFragment(view: DestinationView): Html {
         target: '#destination',
       })}
     </div>
-    ${notice !== undefined && saved(notice)} ${stateSection(view)} ${retryForm(destination)}
-    ${setForm(view)} ${removal(name)}
+    ${stateSection(view)} ${retryForm(destination)} ${setForm(view)} ${removal(name)}
   </div>`
 }
 
@@ -94,7 +91,7 @@ function retryForm(destination: Destination): Html {
 }
 
 function setForm({ destination, form: state }: DestinationView): Html {
-  const form = { id: 'set', messagesBelow: true, ...state }
+  const form = { id: 'set', ...state }
   const content = html`<p class="muted">
       Waiting deliveries stay. New filters apply to events after the last checked one.
     </p>

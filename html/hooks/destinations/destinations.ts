@@ -2,7 +2,7 @@ import type { Destination } from '../../../db/hooks/destinations.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState, Page } from '../../../kernel/http/view.ts'
 import { field, postForm, submitLine } from '../../form.ts'
-import { cards, saved, section } from '../../parts.ts'
+import { cards, section } from '../../parts.ts'
 import { NAME } from '../layout.ts'
 import { destinationFacts, stateBadge } from './facts.ts'
 import { destinationFields } from './form.ts'
@@ -14,8 +14,6 @@ export interface DestinationsView {
   countedTo: number
   /** The form that adds one. */
   form: FormState
-  /** What was just done. */
-  notice?: string
 }
 
 /** `/destinations`: where events are delivered onwards, with the waiting deliveries of each. */
@@ -29,12 +27,11 @@ export function destinationsPage(view: DestinationsView): Page {
 
 /** The page's content, and the answer to its forms. */
 export function destinationsFragment(view: DestinationsView): Html {
-  const { destinations, notice } = view
+  const { destinations } = view
   const list = destinations.map((destination) => destinationCard(destination, view))
   return html`<div id="destinations">
     <h1>Destinations</h1>
-    ${notice !== undefined && saved(notice)} ${cards(list, 'No destinations yet.')}
-    ${addForm(view.form)}
+    ${cards(list, 'No destinations yet.')} ${addForm(view.form)}
   </div>`
 }
 
@@ -60,7 +57,7 @@ function destinationCard(destination: Destination, { countedTo }: DestinationsVi
 }
 
 function addForm(state: FormState): Html {
-  const form = { id: 'add', messagesBelow: true, ...state }
+  const form = { id: 'add', ...state }
   const content = html`<p class="muted">
       The server delivers each event from then on to the URL, at least once, with retries over a
       day. Private addresses are refused unless <code>HOOKS_REPLAY_TARGETS</code> lists them.

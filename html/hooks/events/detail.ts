@@ -2,7 +2,16 @@ import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import type { Neighbours } from '../../../db/hooks/events.ts'
 import type { EventDetail, EventRequest } from '../../../services/hooks/events/detail.ts'
-import { attributes, copyBox, facts, namedRows, section, sizeTag, timeTag } from '../../parts.ts'
+import {
+  attributes,
+  copyBox,
+  factLine,
+  facts,
+  namedRows,
+  section,
+  sizeTag,
+  timeTag,
+} from '../../parts.ts'
 import { compareForm, comparison, type CompareView } from './compare.ts'
 import { payloadSection, type PayloadView } from './payload.ts'
 import { trustBadge, verifyBadge } from '../layout.ts'
@@ -58,9 +67,11 @@ function article(view: EventView, title: Html): Html {
   const { event, sameBody, curl } = view
   return html`<article id="event" class="event" data-event="${event.id}">
     ${title}
-    <p class="muted">
-      <bdi>${event.provider}</bdi> · ${timeTag(event.received_at)} · ${sizeTag(event.payload_size)}
-    </p>
+    ${factLine([
+      html`<bdi>${event.provider}</bdi>`,
+      timeTag(event.received_at),
+      sizeTag(event.payload_size),
+    ])}
     ${neighbourLinks(view)} ${sameBody !== null && sameBodyNote(event, sameBody)}
     ${comparison(view)} ${answersComparison(view)} ${replaySection(view)} ${payloadSection(view)}
     ${requestSection(view.request)} ${summary(view)} ${compareForm(view)}

@@ -1,6 +1,7 @@
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import { attributes, button, emptyState, moreLink, timeTag } from '../../parts.ts'
+import { tabs } from '../../ways.ts'
 import type { EventRow } from '../../../services/hooks/events/previews.ts'
 import { eventFragment, type EventView } from './detail.ts'
 import { eventTable } from './row.ts'
@@ -42,7 +43,6 @@ export function logPage(view: LogView, opened?: EventView): Page {
   return {
     title: 'Log',
     section: 'log',
-    wide: true,
     script: 'hooks.js',
     body: html`<div data-stream="/events" data-last="${view.position}">
       ${listHead('events', !view.below && PAUSE)} ${logFilter(view)}
@@ -105,14 +105,12 @@ const TABS = {
 
 /** The title, and the lists of the log. */
 export function listHead(shown: keyof typeof TABS, more: Printable = null): Html {
-  const tabs = Object.entries(TABS).map(([name, [href, label]]) => {
-    const own = { href, 'aria-current': name === shown ? 'page' : undefined }
-    return html`<a${attributes(own)}>${label}</a> `
+  const lists = Object.entries(TABS).map(([name, [href, label]]) => {
+    return { href, label, isCurrent: name === shown }
   })
   return html`<div class="strip">
     <h1>Log</h1>
-    <nav class="tabs" aria-label="Log">${tabs}</nav>
-    ${more}
+    ${tabs('Log', lists)} ${more}
   </div>`
 }
 

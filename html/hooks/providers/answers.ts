@@ -1,7 +1,16 @@
 import type { ChosenAnswer, DeliveryMethod } from '../../../db/hooks/providers.ts'
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
-import { checkbox, field, postForm, select, submit, type Form, type Option } from '../../form.ts'
-import { disclosed, saved } from '../../parts.ts'
+import {
+  checkbox,
+  field,
+  postForm,
+  refusal,
+  select,
+  submit,
+  type Form,
+  type Option,
+} from '../../form.ts'
+import { disclosed } from '../../parts.ts'
 import type { ProviderCard } from './card.ts'
 
 // The methods that a generic receiver takes, and its answer to a stored delivery.
@@ -40,24 +49,24 @@ export function answerFields(form: Form): Html {
     })}`
 }
 
-/** The form that changes them; open right after it was saved, so that the focus stays. */
+/** The form that changes them; open right after it was sent, so that the focus stays. */
 export function answerForm(card: ProviderCard, key: string): Html {
-  const { name, methods, answer, savedForm } = card
-  const isSaved = savedForm === 'answers'
+  const { name, methods, answer, answers: sent } = card
   const typed = {
     methods: (methods ?? ['POST']).join('\n'),
     answer_status: String(answer?.status ?? ''),
     answer_type: answer?.type === 'text/plain' ? '' : (answer?.type ?? ''),
     answer_body: answer?.body ?? '',
   }
+  const fields = { id: `answers-${key}`, typed, ...sent }
   const form = postForm(
     { class: 'stack', action: `/providers/${key}/answers`, target: 'closest article' },
-    html`${isSaved && saved('Saved.')} ${answerFields({ id: `answers-${key}`, typed })}
+    html`${refusal(fields)} ${answerFields(fields)}
       <p>
         ${submit(html`Save answer <span class="hidden">of ${name}</span>`, { id: `answer-${key}` })}
       </p>`,
   )
-  return disclosed('Methods and answer…', form, { open: isSaved })
+  return disclosed('Methods and answer…', form, { open: sent !== undefined })
 }
 
 /** The facts of a provider for which an operator has chosen them. */

@@ -1,6 +1,7 @@
 import type { ActiveProvider, SecretName } from '../../../db/hooks/providers.ts'
 import type { RejectionCount } from '../../../db/hooks/rejections.ts'
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
+import type { FormState } from '../../../kernel/http/view.ts'
 import type { AlarmKind } from '../../../services/hooks/alarms/alarms.ts'
 import type { ProviderRecovery } from '../../../services/hooks/recoveries/recoveries.ts'
 import type { ProviderStatus } from '../../../services/hooks/providers.ts'
@@ -8,6 +9,7 @@ import {
   field,
   hiddenField,
   postForm,
+  refusal,
   removalForm,
   select,
   submit,
@@ -16,7 +18,7 @@ import {
   type Form,
   type Option,
 } from '../../form.ts'
-import { attributes, breakable, disclosed, facts, saved, timeTag } from '../../parts.ts'
+import { attributes, breakable, disclosed, facts, timeTag } from '../../parts.ts'
 import { alarmBadges, trustBadge } from '../layout.ts'
 import { logUrl } from '../events/filter.ts'
 import { answerFacts, answerForm } from './answers.ts'
@@ -56,8 +58,9 @@ export interface ProviderCard
   firing: readonly AlarmKind[]
   /** True for one that is shown whole. */
   open?: boolean
-  /** The form that was saved just now. */
-  savedForm?: 'alarms' | 'answers'
+  /** A form that was just sent: it stays open, and shows what was refused. */
+  alarms?: Partial<FormState>
+  answers?: Partial<FormState>
 }
 
 /**
@@ -201,20 +204,19 @@ const BURST_TITLE =
   'How many deliveries with a wrong signature or token raise the alarm; empty = off'
 
 /**
- * The form that sets a provider's alarms; open right after it was saved, so that the focus stays.
+ * The form that sets a provider's alarms; open right after it was sent, so that the focus stays.
  */
 function alarmForm(card: ProviderCard, key: string): Html {
-  const { name, secret_status, interval, rejection_burst, savedForm } = card
-  const isSaved = savedForm === 'alarms'
+  const { name, secret_status, interval, rejection_burst, alarms: sent } = card
   const label = html`Save alarms <span class="hidden">of ${name}</span>`
   const typed = {
     expected_interval: interval ?? '',
     rejection_burst: String(rejection_burst ?? ''),
   }
-  const fields = { id: `alarms-${key}`, typed }
+  const fields = { id: `alarms-${key}`, typed, ...sent }
   const form = postForm(
     { class: 'stack', action: `/providers/${key}/alarm`, target: 'closest article' },
-    html`${isSaved && saved('Saved.')}
+    html`${refusal(fields)}
       <p class="hint">
         Shown here and on the dashboard, in <code>/metrics</code> and <code>/healthz</code>.
       </p>
@@ -235,7 +237,7 @@ function alarmForm(card: ProviderCard, key: string): Html {
       }
       <p>${submit(label, { id: `alarm-${key}` })}</p>`,
   )
-  return disclosed('Alarms…', form, { open: isSaved })
+  return disclosed('Alarms…', form, { open: sent !== undefined })
 }
 
 const REMOVED_WEBHOOK = 'Its sender is refused from then on.'

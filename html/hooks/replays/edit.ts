@@ -28,16 +28,23 @@ export function editPage(view: EditView): Page {
         Sends event ${event.id} once with this body, signed again for a signed provider, and with
         the header <code>X-Gatehouse-Edited</code>. The stored event does not change.
       </p>
-      ${view.isEditable ? editForm(view) : notEditable(view)}
-      ${section('attempts-title', 'Attempts', replaysList(view))}`,
+      ${editPart(view)}`,
   }
+}
+
+/** The form and the attempts: the answer to the form. */
+export function editPart(view: EditView): Html {
+  return html`<div id="edit-part">
+    ${view.isEditable ? editForm(view) : notEditable(view)}
+    ${section('attempts-title', 'Attempts', replaysList(view))}
+  </div>`
 }
 
 function editForm(view: EditView): Html {
   const { event, form } = view
-  const own = { id: 'edit', messagesBelow: true, ...form }
+  const own = { id: 'edit', ...form }
   return postForm(
-    { id: 'edit-form', class: 'stack', action: `/log/${event.id}/edit`, target: '#attempts' },
+    { id: 'edit-form', class: 'stack', action: `/log/${event.id}/edit`, target: '#edit-part' },
     html`${refusal(own)}
       ${field(own, 'content_type', 'Content type', { ...VERBATIM, placeholder: 'none' })}
       ${field(own, 'payload', 'Body', { ...VERBATIM, rows: 16 })} ${targetField(own, view)}

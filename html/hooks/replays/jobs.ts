@@ -107,7 +107,6 @@ export function replayJobsPage(jobs: readonly ReplayJob[]): Page {
   return {
     title: 'Replays',
     section: 'log',
-    wide: true,
     body: html`${listHead('replays')}
       <p class="muted">
         Replays of many events, which begin at the <a href="/log">log</a>. One that has ended is

@@ -23,19 +23,19 @@ export interface ReplaysView {
   replays: readonly Replay[]
   /** True right after a replay: the page says how the newest one ended. */
   isReplayed?: boolean
-  /** The form that was refused, with what was typed. */
-  refused?: FormState
+  /** The form that was just sent, with what was typed. */
+  sent?: Partial<FormState>
 }
 
 /** Part of an event's page: the form that replays the event, and the results of its replays. */
 export function replaySection(view: ReplaysView): Html {
-  const { defaultTarget, refused } = view
+  const { defaultTarget } = view
   const content = html`${replayForm(view)}
     <p id="target-hint" class="hint">
       Sends the stored bytes, signed again for a signed provider. ${targetHint(defaultTarget)}
     </p>
-    ${refusal({ id: 'target', fault: refused?.fault })} ${replaysList(view)}`
-  return section('replay-title', 'Replay', content)
+    ${replaysList(view)}`
+  return section('replay-title', 'Replay', content, { id: 'replays' })
 }
 
 /** The field of a target, with what it may be. */
@@ -54,29 +54,23 @@ function targetHint(defaultTarget: string | null): Html {
     in <code>HOOKS_REPLAY_TARGETS</code>.`
 }
 
-function replayForm({ event, defaultTarget, refused }: ReplaysView): Html {
-  const again = {
-    'aria-invalid': 'true',
-    'aria-errormessage': 'target-refused',
-    autofocus: true,
-  }
-  const form = { id: 'target', typed: refused?.typed }
+function replayForm({ event, defaultTarget, sent }: ReplaysView): Html {
+  const form = { id: 'target', ...sent }
   const target = {
     id: 'target_url',
     type: 'url',
     placeholder: defaultTarget ?? 'https://example.com/hook',
     required: defaultTarget === null,
     'aria-describedby': 'target-hint',
-    ...(refused !== undefined && again),
   }
   return postForm(
     {
       id: 'replay',
       class: 'filter',
       action: `/log/${event.id}/replay`,
-      target: '#attempts',
+      target: '#replays',
     },
-    html`${field(form, 'target_url', 'Target (URL)', target)}
+    html`${refusal(form)} ${field(form, 'target_url', 'Target (URL)', target)}
       <div class="actions">
         ${submit('Replay', { class: 'primary', id: 'replay-button' })}
         <a href="/log/${event.id}/edit">Edit and send…</a>
@@ -89,7 +83,7 @@ const COLUMNS = ['Target', 'Result', 'Answer', 'By', 'Time'] as const
 /** More attempts are folded: the payload must not be far below them. */
 const OPEN_ATTEMPTS = 3
 
-/** The list alone: the answer to `POST /log/{id}/replay`. */
+/** The replays so far, newest first. */
 export function replaysList(view: Pick<ReplaysView, 'event' | 'replays' | 'isReplayed'>): Html {
   const { event, replays, isReplayed = false } = view
   const [newest] = replays

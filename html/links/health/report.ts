@@ -4,6 +4,7 @@ import type { View } from '../../../kernel/http/view.ts'
 import { sentence } from '../../form.ts'
 import { contentView } from '../../layout.ts'
 import { breakable, emptyState, listTable, timeTag } from '../../parts.ts'
+import { tabs } from '../../ways.ts'
 import { BROKEN } from './section.ts'
 import { linkRow, type ShortLinks } from '../links/links.ts'
 
@@ -48,12 +49,12 @@ export function healthView(view: HealthView): View {
       ${scope}${interval === undefined ? '.' : `; each address is checked ${interval}.`}
     </p>
     ${interval === undefined && OFF}
-    <nav class="tabs" aria-label="State">
-      ${TABS.map(([value, label]) => {
-        const current = value === state && html`aria-current="page"`
-        return html`<a href="/-/health?state=${value}" ${current}>${label}</a> `
-      })}
-    </nav>
+    ${tabs(
+      'State',
+      TABS.map(([value, label]) => {
+        return { href: `/-/health?state=${value}`, label, isCurrent: value === state }
+      }),
+    )}
     <p class="muted">${ABOUT[state]}</p>`
   const table = listTable({
     bodyId: 'checked',

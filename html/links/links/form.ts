@@ -73,7 +73,7 @@ export function linkFormView(view: LinkFormView): View {
 
 function linkForm(view: LinkFormView): Html {
   const { link, form: state, stale, isGone, tags, typedExample, short } = view
-  const form: Form = { ...state, id: 'link', messagesBelow: true }
+  const form: Form = { ...state, id: 'link' }
   const typed = form.typed ?? {}
   const slug = link?.slug ?? typed['slug'] ?? ''
   // The focus goes to the first field to fill in; in a refused form, to the first refused field,

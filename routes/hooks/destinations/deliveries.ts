@@ -1,4 +1,6 @@
 import Type from 'typebox'
+import { countText } from '../../../html/parts.ts'
+import type { Outcome } from '../../../kernel/http/outcome.ts'
 import {
   Chosen,
   DeliveryList,
@@ -60,8 +62,9 @@ export const deliveryEndpoints = [
       path: '/destinations/:name/retry',
       body: RetryFields,
       toBody: ({ body }) => body,
-      answer: ({ app, params: { name } }, { retried }) =>
-        destinationView(app, name, { notice: retriedText(retried) }),
+      answer: async ({ app, params: { name } }, { retried }) => {
+        return { ...(await destinationView(app, name)), done: retriedOutcome(retried) }
+      },
     },
   }),
 
@@ -72,11 +75,12 @@ export const deliveryEndpoints = [
     body: Type.Object({ events: Chosen }),
     async answer({ app, actor, params: { name }, query, body: { events } }) {
       const retried = await retryChosen({ ...app.hooks, actor }, name, events)
-      return destinationView(app, name, { query, notice: retriedText(retried) })
+      const view = await destinationView(app, name, { query })
+      return { ...view, done: retriedOutcome(retried) }
     },
   }),
 ]
 
-function retriedText(count: number): string {
-  return `${count === 1 ? '1 delivery is' : `${count} deliveries are`} tried again.`
+function retriedOutcome(count: number): Outcome {
+  return ['retried', countText(count, 'delivery', 'deliveries')]
 }

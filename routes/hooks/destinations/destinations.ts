@@ -76,8 +76,8 @@ export const destinationEndpoints = [
       path: '/destinations',
       body: AddFields,
       toBody: ({ body }) => toBody(body),
-      answer: ({ app }, { name }) => {
-        return destinationsView(app, { notice: `${name} gets the events from now on.` })
+      answer: async ({ app }, { name }) => {
+        return { ...(await destinationsView(app)), done: ['added', name] }
       },
       refused: ({ app }, refused) => destinationsView(app, { form: shownAgain(refused) }),
     },
@@ -112,7 +112,9 @@ export const destinationEndpoints = [
       path: '/destinations/:name',
       body: SetFields,
       toBody: ({ body }) => toBody(body),
-      answer: ({ app, params: { name } }) => destinationView(app, name, { notice: 'Saved.' }),
+      answer: async ({ app, params: { name } }) => {
+        return { ...(await destinationView(app, name)), done: ['saved'] }
+      },
       refused: ({ app, params: { name } }, refused) =>
         destinationView(app, name, { form: shownAgain(refused) }),
     },
@@ -138,7 +140,10 @@ export const destinationEndpoints = [
     },
     form: {
       path: '/destinations/:name/enabled',
-      answer: ({ app, params: { name } }) => destinationView(app, name),
+      answer: async ({ app, params: { name }, body: { enabled } }) => {
+        const view = await destinationView(app, name)
+        return { ...view, done: [enabled ? 'enabled' : 'disabled', name] }
+      },
     },
   }),
 
@@ -159,8 +164,8 @@ export const destinationEndpoints = [
     },
     form: {
       path: '/destinations/:name/remove',
-      answer: ({ app, params: { name } }) => {
-        return destinationsView(app, { notice: `${name} was removed.` })
+      answer: async ({ app, params: { name } }) => {
+        return { ...(await destinationsView(app)), done: ['removed', name] }
       },
     },
   }),

@@ -193,7 +193,7 @@ export const replayJobPages = [
       const request = { filter, highest_id, target, token_hash: undefined }
       const { id } = await startReplayJob({ ...hooks, actor }, request)
       hooks.replayPlanning.wake()
-      return { location: `/replays/${id}` }
+      return { location: `/replays/${id}`, done: ['started'] }
     },
     refused({ app, context }, refused) {
       const given = Object.keys(ExportQuery.properties).map((name) => [
@@ -218,7 +218,7 @@ export const replayJobPages = [
     async answer({ app: { hooks }, actor, params: { job } }) {
       const cancelled = await cancelReplayJob({ ...hooks, actor }, job)
       await hooks.registry.refresh()
-      return jobView(cancelled)
+      return { ...jobView(cancelled), done: ['cancelled'] }
     },
   }),
 ]

@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { eventPage } from '../../../html/hooks/events/detail.ts'
-import { editPage } from '../../../html/hooks/replays/edit.ts'
-import { replaysList } from '../../../html/hooks/replays/replays.ts'
+import { eventPage, type EventView } from '../../../html/hooks/events/detail.ts'
+import { editPage, editPart } from '../../../html/hooks/replays/edit.ts'
+import { replaySection } from '../../../html/hooks/replays/replays.ts'
 import { field, withDefault } from '../../../kernel/validate.ts'
 import { newForm, type FormState, type View } from '../../../kernel/http/view.ts'
 import { MAX_EDITED, replayEvent, Sent } from '../../../services/hooks/replays/replays.ts'
@@ -37,16 +37,26 @@ const EditForm = Type.Object({
   target_url: withDefault(Type.String(), ''),
 })
 
-async function editView(app: HooksRoutes, id: number, refused?: FormState): Promise<View> {
+async function replayView(app: HooksRoutes, id: number, changes: Partial<EventView>) {
+  const view = await readEvent(app, id, changes)
+  return { page: () => eventPage(view), fragment: () => replaySection(view) }
+}
+
+async function editView(
+  app: HooksRoutes,
+  id: number,
+  changes: { form?: FormState; isReplayed?: boolean } = {},
+): Promise<View> {
   const { event, omittedBytes, replays, defaultTarget } = await readEvent(app, id)
   const isShort = omittedBytes === 0 && event.payload_size <= MAX_EDITED
   const typed = { content_type: event.content_type ?? '', payload: event.payload }
   const view = {
     ...{ event, replays, defaultTarget, maxBytes: MAX_EDITED },
     isEditable: isShort && event.payload_encoding === 'utf8',
-    form: refused ?? newForm(EditForm, typed),
+    form: newForm(EditForm, typed),
+    ...changes,
   }
-  return { page: () => editPage(view) }
+  return { page: () => editPage(view), fragment: () => editPart(view) }
 }
 
 /** An event is sent again, as it was stored or edited. */
@@ -59,17 +69,11 @@ export const replayEndpoints = [
     async answer({ app, actor, params: { id }, body }) {
       // A replay that failed is in the list with its reason, like one that was delivered.
       await replayEvent({ ...app.hooks, actor }, id, body.target_url.trim() || undefined)
-      const view = await readEvent(app, id, { isReplayed: true })
-      return {
-        page: () => eventPage(view),
-        fragment: () => replaysList(view),
-        location: `/log/${id}?replayed=1`,
-      }
+      const typed = { target_url: body.target_url }
+      const view = await replayView(app, id, { isReplayed: true, sent: { typed } })
+      return { ...view, location: `/log/${id}?replayed=1` }
     },
-    async refused({ app, params: { id } }, refused) {
-      const view = await readEvent(app, id, { refused })
-      return { page: () => eventPage(view) }
-    },
+    refused: ({ app, params: { id } }, sent) => replayView(app, id, { sent }),
   }),
 
   page({
@@ -87,14 +91,11 @@ export const replayEndpoints = [
       const { target_url, payload, content_type } = body
       const edit = { payload, content_type: content_type.trim() || null }
       await replayEvent({ ...app.hooks, actor }, id, target_url.trim() || undefined, edit)
-      const view = await readEvent(app, id, { isReplayed: true })
-      return {
-        page: () => eventPage(view),
-        fragment: () => replaysList(view),
-        location: `/log/${id}?replayed=1`,
-      }
+      const form = newForm(EditForm, { target_url, payload, content_type })
+      const view = await editView(app, id, { form, isReplayed: true })
+      return { ...view, location: `/log/${id}?replayed=1` }
     },
-    refused: ({ app, params: { id } }, refused) => editView(app, id, refused),
+    refused: ({ app, params: { id } }, form) => editView(app, id, { form }),
   }),
 
   api({

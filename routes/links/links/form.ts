@@ -98,7 +98,7 @@ export const linkFormEndpoints = [
       access: signedIn,
       body: NewLinkForm,
       toBody: ({ app, body }) => readNewLink(app.links.db, body),
-      answer: (_call, { id }) => ({ location: `/-/links/${id}` }),
+      answer: (_call, { id, slug }) => ({ location: `/-/links/${id}`, done: ['created', slug] }),
       refused: (call, state) => formView(call, { link: null, form: state }),
     },
   }),
@@ -150,7 +150,7 @@ export const linkFormEndpoints = [
       const input = readEditForm(body)
       refusePastExpiry(input, now, found)
       await replaceLink(links, caller, id, input, now, isAsked)
-      return { location: `/-/links/${id}` }
+      return { location: `/-/links/${id}`, done: ['saved'] }
     },
     refused(call, state) {
       if (call.found === undefined) {

@@ -112,7 +112,7 @@ export const linkEndpoints = [
     form: {
       path: '/-/links/:id/delete',
       access: signedIn,
-      answer: () => ({ location: '/-/' }),
+      answer: () => ({ location: '/-/', done: ['deleted', 'the link'] }),
     },
   }),
 

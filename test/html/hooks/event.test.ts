@@ -65,7 +65,7 @@ t.test('target, detail, answer, default target and what was typed stay text', as
     typed: { target_url: HOSTILE },
     fault: { message: HOSTILE, fields: {} },
   }
-  const changes = { defaultTarget: HOSTILE, replays: [hostile], isReplayed: true, refused }
+  const changes = { defaultTarget: HOSTILE, replays: [hostile], isReplayed: true, sent: refused }
   const text = shown(eventPage({ ...eventView(), ...changes }))
   t.notMatch(text, 'alert("1")')
   t.equal(text.split(ESCAPED).length - 1, 8)

@@ -1,0 +1,40 @@
+import Type from 'typebox'
+import { linksPlaces } from '../../html/links/layout.ts'
+import { shortName } from '../../html/links/links/links.ts'
+import { MAX_PLACES, paletteView } from '../../html/palette.ts'
+import { html } from '../../kernel/html.ts'
+import { ListFilter, NO_FILTER } from '../../services/links/lists/filter.ts'
+import { searchLinks } from '../../services/links/lists/lists.ts'
+import type { Caller } from '../../services/links/users/groups.ts'
+import { signedIn } from './access.ts'
+import { page, shortLinks, type LinksRoutes } from './kit.ts'
+
+const PATH = '/-/palette'
+
+/** What the palette finds: pages and actions, and the links that the visitor may see. */
+export const paletteEndpoints = [
+  page({
+    path: PATH,
+    access: signedIn,
+    query: Type.Object({ q: ListFilter.properties.q }),
+    async answer({ app, caller, now, query: { q: text } }) {
+      const places = linksPlaces(caller, app.services(), text)
+      const links = text === '' ? [] : await findLinks(app, caller, text, now)
+      return paletteView(PATH, text, [...places, { title: 'Links', places: links }])
+    },
+  }),
+]
+
+async function findLinks(app: LinksRoutes, visitor: Caller, text: string, now: Date) {
+  const short = shortLinks(app)
+  const search = { filter: { ...NO_FILTER, q: text }, visitor, among: 'all' } as const
+  const tools = { db: app.links.db, short, now }
+  const { links } = await searchLinks(tools, search, undefined, MAX_PLACES)
+  return links.map((link) => {
+    const { id, slug, title, is_owner, is_recipient } = link
+    const mayRead = is_owner || is_recipient || visitor.role === 'admin'
+    // Who may only visit a link gets its preview.
+    const href = mayRead ? `/-/links/${id}` : `/${slug}+`
+    return { href, label: shortName(short, slug), detail: html`<bdi>${title}</bdi>` }
+  })
+}
