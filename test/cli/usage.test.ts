@@ -344,11 +344,11 @@ t.test('wrong usage of import and export', async (t) => {
   await refuseCommands(t, undefined, [
     [['import'], 2, 'Missing FILE: a file, - is standard input'],
     [['import', 'a', 'b'], 2, 'Too many arguments'],
-    [['import', 'a', '--format', 'xml'], 2, /--format must be jsonl or csv/],
+    [['import', 'a', '--format', 'xml'], 2, /--format must be jsonl, csv, shlink or kutt/],
     [['import', 'a', '--owner', 'ann'], 2, /--owner must be an e-mail address/],
     [['import', 'a', '--force'], 2, '"import" takes no --force'],
     [['export', 'a'], 2, 'Too many arguments'],
-    [['export', '--format', 'json'], 2, /--format must be jsonl or csv/],
+    [['export', '--format', 'json'], 2, /--format must be jsonl, csv, shlink or kutt/],
     [['export', '--json'], 2, '"export" takes no --json'],
   ])
 })

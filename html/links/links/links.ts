@@ -34,7 +34,7 @@ export function visibilityBadge(visibility: Visibility): Html {
 
 /** Shown where the visits of a link have ended. */
 export function endBadge(end: End | undefined): Html | false {
-  return end !== undefined && html`<span class="badge ended">${end}</span>`
+  return end !== undefined && html`<span class="badge ended">${end.replace('_', ' ')}</span>`
 }
 
 /** A part of a list of links. */
@@ -168,7 +168,7 @@ export function endText({ expires_at, max_visits }: Lifecycle, end: End | undefi
       return html`It is archived.`
     case 'expired':
       return html`It expired${expires_at && html` ${timeTag(expires_at)}`}.`
-    case 'used up':
+    case 'used_up':
     case undefined:
       // Undefined while the last visits are not in the database yet.
       return html`All of its ${max_visits} visits are used up.`

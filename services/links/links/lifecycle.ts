@@ -58,11 +58,11 @@ export const State = Type.Enum(['active', 'expired', 'used_up', 'archived'])
 export type State = Type.Static<typeof State>
 
 /** Why visits of a link have ended; undefined while they have not. */
-export type End = 'archived' | 'expired' | 'used up'
+export type End = Exclude<State, 'active'>
 
 export function endOf(link: Lifecycle & { clicks: number }, now: Date): End | undefined {
   const { archived, expires_at, max_visits, clicks } = link
   if (archived) return 'archived'
   if (expires_at !== null && expires_at <= now) return 'expired'
-  return max_visits !== null && clicks >= max_visits ? 'used up' : undefined
+  return max_visits !== null && clicks >= max_visits ? 'used_up' : undefined
 }
