@@ -20,6 +20,7 @@ const BODY = '{"build": 42}'
 const ASSETS = [
   ['app.css', 'html/assets/app.css'],
   ['app.js', 'html/assets/app.js'],
+  ['palette.js', 'html/assets/palette.js'],
   ['hooks.css', 'html/assets/hooks.css'],
   ['hooks.js', 'html/assets/hooks.js'],
   ['icon.svg', 'html/assets/icon.svg'],
