@@ -351,7 +351,7 @@ function withLabels({ schema }: Form, message: string, name: string, label: stri
   const [short = label] = label.split(/ \(|[,.] /)
   const named = message.startsWith(`${name} `) ? short + message.slice(name.length) : message
   const others = new Set(Object.keys(schema?.properties ?? {}))
-  return named.replaceAll(/\b[a-z0-9]+(?:_[a-z0-9]+)+\b/g, (word) => {
+  return named.replaceAll(/[a-z0-9_]+/g, (word) => {
     return others.has(word) ? word.replaceAll('_', ' ') : word
   })
 }

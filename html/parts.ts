@@ -348,7 +348,10 @@ export function tableRow(own: Attributes, cells: Readonly<Record<string, Printab
   return html`<tr${attributes({ role: 'row', ...own })}>${list}</tr>`
 }
 
-/** A table whose rows begin with their names, such as of variables and their values. */
+/**
+ * A table whose rows begin with their names, such as of variables and their values. The roles keep
+ * it a table where its cells are stacked.
+ */
 export function namedRows(
   caption: string,
   heads: readonly string[],
@@ -356,20 +359,20 @@ export function namedRows(
   kind = 'pairs',
 ): Html {
   return html`<div class="rows">
-    <table class="${kind}">
+    <table class="${kind}" role="table">
       <caption class="hidden">
         ${caption}
       </caption>
-      <thead>
-        <tr>
-          ${heads.map((head) => html`<th scope="col">${head}</th>`)}
+      <thead role="rowgroup">
+        <tr role="row">
+          ${heads.map((head) => html`<th role="columnheader" scope="col">${head}</th>`)}
         </tr>
       </thead>
-      <tbody>
+      <tbody role="rowgroup">
         ${rows.map(([name, ...values]) => {
-          const cells = values.map((value) => html`<td>${value}</td>`)
-          return html`<tr>
-            <th scope="row">${name}</th>
+          const cells = values.map((value) => html`<td role="cell">${value}</td>`)
+          return html`<tr role="row">
+            <th role="rowheader" scope="row">${name}</th>
             ${cells}
           </tr>`
         })}

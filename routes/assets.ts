@@ -14,6 +14,9 @@ const ICON: AssetFile = ['icon.svg', 'html/assets/icon.svg', 'image/svg+xml']
 const SHARED: readonly AssetFile[] = [
   ['app.css', 'html/assets/app.css', CSS],
   ['app.js', 'html/assets/app.js', SCRIPT],
+  ['times.js', 'html/assets/times.js', SCRIPT],
+  ['drafts.js', 'html/assets/drafts.js', SCRIPT],
+  ['places.js', 'html/assets/places.js', SCRIPT],
   ['palette.js', 'html/assets/palette.js', SCRIPT],
   ICON,
   ['htmx.js', 'htmx/htmx.min.js', SCRIPT],

@@ -1,43 +1,16 @@
 // The little that the pages do beside htmx: relative times, copy buttons, keys, the words of a
 // refused request, and streams. Without this file everything still works after a reload.
 
+import './drafts.js'
+import './places.js'
+import { showTimes } from './times.js'
+
 const REOPEN_MS = 5000
 const UNREACHED = 'Gatehouse could not be reached.'
+const INTERRUPTED = 'New entries do not arrive. Connecting again…'
 
-const MINUTE_MS = 60_000
+const SHOW_TIMES_MS = 30_000
 const KEY_MS = 1500
-
-const exact = new Intl.DateTimeFormat(undefined, {
-  ...{ year: 'numeric', month: 'short', day: 'numeric' },
-  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
-})
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
-/** Times up to this many seconds away are shown in the unit, others as a date. */
-const UNITS = [
-  [45, 'second', 1],
-  [45 * 60, 'minute', 60],
-  [22 * 3_600, 'hour', 3_600],
-  [26 * 86_400, 'day', 86_400],
-]
-
-/** Tells instants relative to now, or exactly in the reader's time zone; both say it as title. */
-export function showTimes(root) {
-  for (const time of root.querySelectorAll('time[datetime]')) {
-    const at = new Date(time.dateTime)
-    const text = exact.format(at)
-    time.title = `${text} · ${time.dateTime}`
-    const shown = time.dataset.exact === undefined ? relativeText(at) : text
-    if (time.textContent !== shown) time.textContent = shown
-  }
-}
-
-function relativeText(at) {
-  const seconds = Math.round((at - Date.now()) / 1000)
-  const unit = UNITS.find(([most]) => Math.abs(seconds) < most)
-  if (unit === undefined) return exact.format(at)
-  const [, name, size] = unit
-  return name === 'second' ? 'just now' : relative.format(Math.round(seconds / size), name)
-}
 
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy)
@@ -169,45 +142,59 @@ function filterRows(field) {
   found.textContent = words.length === 0 ? '' : `${shown} of ${rows.length}`
 }
 
-/** How many times "Show more" was used is kept with the page's entry of the history. */
-function countMore({ detail: { ctx } }) {
-  if (ctx.response.status >= 400 || ctx.sourceElement.closest('.more') === null) return
-  // htmx would replace a state that it does not know as its own.
-  const state = { ...history.state, htmx: true, more: (history.state?.more ?? 0) + 1 }
-  history.replaceState(state, '')
-}
+/** What works again takes its problem back: a part that renews itself by its id, or these. */
+const CONNECTION = 'the connection'
+const STREAM = 'the stream'
+let problemOf
+/** What has failed and is about to be said, unless it works again before. */
+const failing = new Set()
 
-function keepPlace() {
-  if (history.state?.more) history.replaceState({ ...history.state, y: scrollY }, '')
-}
-
-/** Back shows the rows again that "Show more" had added, where they were. */
-async function restoreRows() {
-  const [visit] = performance.getEntriesByType('navigation')
-  const { more = 0, y = 0 } = history.state ?? {}
-  if (visit?.type === 'navigate' || more === 0) return
-  history.replaceState({ ...history.state, more: 0 }, '')
-  for (let page = 0; page < more; page++) {
-    const link = document.querySelector('.more a[hx-get]')
-    if (link === null) break
-    const added = new Promise((resolve) => {
-      document.addEventListener('htmx:after:swap', resolve, { once: true })
-    })
-    link.click()
-    await added
-  }
-  scrollTo(0, y)
-}
-
-/** Says what went wrong in the region that screen readers announce. */
-export function sayProblem(text, link) {
+/** Says what went wrong in the region that screen readers announce; the same only once. */
+export function sayProblem(text, link, of) {
   const region = document.getElementById('problem')
+  problemOf = of
+  const told = link === undefined ? text : `${text} ${link.text}`
+  if (region.textContent === told) return
   region.replaceChildren(text)
   if (link === undefined) return
-  const anchor = document.createElement('a')
+  const anchor = element('a', link.text)
   anchor.href = link.href
-  anchor.textContent = link.text
   region.append(' ', anchor)
+}
+
+function takeBack(of) {
+  failing.delete(of)
+  if (problemOf === of) sayProblem('')
+}
+
+/**
+ * Says that nothing answered. A login before Gatehouse whose session has ended looks the same: it
+ * redirects to another origin, where no script may follow.
+ */
+export async function sayUnreached(text = UNREACHED, of = CONNECTION) {
+  failing.add(of)
+  const isSignedOut = await isRedirected()
+  if (!failing.delete(of)) return
+  if (!isSignedOut) {
+    sayProblem(text, undefined, of)
+    return
+  }
+  const href = location.pathname + location.search
+  sayProblem('You are no longer signed in.', { href, text: 'Sign in again' }, of)
+}
+
+async function isRedirected() {
+  try {
+    const { type } = await fetch(location, { redirect: 'manual' })
+    return type === 'opaqueredirect'
+  } catch {
+    return false
+  }
+}
+
+/** Something answered. */
+export function reached() {
+  takeBack(CONNECTION)
 }
 
 /** Says what a form has done: the reply's header has it. */
@@ -229,23 +216,46 @@ function sentence(text) {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
+/** Whether a part of the page has asked to be renewed: the events for that are our own. */
+function isByItself({ sourceEvent }) {
+  return sourceEvent instanceof CustomEvent
+}
+
+/** Nobody reads a page in the background: it asks again as soon as it is shown. */
+function holdPoll(event) {
+  if (document.hidden && event.detail.ctx.sourceEvent.type === 'every') event.preventDefault()
+}
+
+function pollNow() {
+  if (document.hidden) return
+  for (const part of document.querySelectorAll('[hx-trigger^="every "]')) {
+    htmx.trigger(part, 'every', {}, false)
+  }
+}
+
 /** htmx would swap an error's body into the page: its `detail` is shown instead, the page stays. */
 function afterRequest(event) {
-  const { response, text } = event.detail.ctx
-  if (document.getElementById('problem').textContent === UNREACHED) sayProblem('')
+  const { response, text, sourceElement } = event.detail.ctx
+  // The next request of a part that renews itself takes back what this one says.
+  const of = isByItself(event.detail.ctx) ? sourceElement.id : undefined
+  reached()
   const done = response.headers.get('gatehouse-done')
   if (done !== null) sayDone(decodeURIComponent(done))
-  if (response.status < 400) return
+  if (response.status < 400) {
+    takeBack(sourceElement.id)
+    return
+  }
+  const answered = `The server answered ${response.status}.`
   const type = response.headers.get('content-type') ?? ''
   if (type.startsWith('application/problem+json')) {
     const problem = JSON.parse(text)
-    sayProblem(problem.detail ?? problem.title ?? `The server answered ${response.status}.`)
+    sayProblem(problem.detail ?? problem.title ?? answered, undefined, of)
   } else if (type.startsWith('application/json')) {
-    sayProblem(sentence(JSON.parse(text).error ?? `the server answered ${response.status}`))
+    sayProblem(sentence(JSON.parse(text).error ?? answered), undefined, of)
   } else if (type.startsWith('text/html') && !/^\s*<!doctype/i.test(text)) {
     return // A fragment that was made for this place, such as a form with the refused field.
   } else {
-    sayProblem(`The server answered ${response.status}.`)
+    sayProblem(answered, undefined, of)
   }
   event.preventDefault()
 }
@@ -281,10 +291,14 @@ export function follow(element, names) {
     if (isOver) return
     const { stream, last } = element.dataset
     source = new EventSource(`${stream}?last_event_id=${last}`)
-    source.onopen = () => tell('live')
+    source.onopen = () => {
+      takeBack(STREAM)
+      tell('live')
+    }
     for (const name of names) source.addEventListener(name, hear)
     source.onerror = () => {
       tell('reconnecting')
+      void sayUnreached(INTERRUPTED, STREAM)
       // The browser gives up on a reply that is not a stream, such as of a proxy that restarts.
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS)
     }
@@ -307,16 +321,13 @@ export function follow(element, names) {
 document.documentElement.classList.add('js')
 forgetDone()
 showTimes(document)
-setInterval(() => showTimes(document), MINUTE_MS / 2)
+setInterval(() => showTimes(document), SHOW_TIMES_MS)
 document.addEventListener('htmx:after:swap', () => {
   showTimes(document)
   // Rows that were renewed are all in sight.
   document.querySelectorAll('[data-filters]').forEach(filterRows)
 })
-document.addEventListener('htmx:after:request', countMore)
 document.addEventListener('keydown', onKey)
-// htmx begins in a timer, too: that one is due first.
-addEventListener('load', () => setTimeout(restoreRows))
 
 const keysButton = element('button', 'Keyboard shortcuts')
 keysButton.className = 'plain'
@@ -327,12 +338,16 @@ document.addEventListener('input', ({ target }) => {
 })
 document.addEventListener('htmx:config:request', configRequest)
 document.addEventListener('htmx:before:request', ({ detail: { ctx } }) => {
-  // A part that renews itself leaves the message to those who read it: its events are our own.
-  if (!(ctx.sourceEvent instanceof CustomEvent)) sayProblem('')
+  // A part that renews itself leaves the message to those who read it.
+  if (!isByItself(ctx)) sayProblem('')
   if (ctx.sourceEvent?.isTrusted) sayDone('')
 })
 document.addEventListener('htmx:after:request', afterRequest)
-document.addEventListener('htmx:error', () => sayProblem(UNREACHED))
+document.addEventListener('htmx:error', ({ detail: { ctx } }) => {
+  void sayUnreached(UNREACHED, isByItself(ctx) ? ctx.sourceElement.id : CONNECTION)
+})
+document.addEventListener('htmx:config:request', holdPoll)
+document.addEventListener('visibilitychange', pollNow)
 /** Closes open menus but the one of this element. */
 function closeMenus(within) {
   for (const menu of document.querySelectorAll('.more-menu[open]')) {
@@ -353,5 +368,4 @@ document.addEventListener('click', (event) => {
   if (button !== null) copy(button)
   const filling = event.target.closest('[data-fill]')
   if (filling !== null) fill(filling)
-  if (event.target.closest('.row-link') !== null) keepPlace()
 })

@@ -2,7 +2,8 @@
 // the event beside the log. Without this file a reload shows what came meanwhile. Names in a tree
 // of JSON copy their paths.
 
-import { copyText, element, follow, sayProblem, showTimes } from './app.js'
+import { copyText, element, follow, reached, sayProblem, sayUnreached } from './app.js'
+import { showTimes } from './times.js'
 
 /** A list that has grown to this many rows is drawn again. */
 const MAX_ROWS = 500
@@ -85,6 +86,7 @@ async function read(list, query) {
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
   try {
     const response = await fetch(url, { headers: { 'HX-Request': 'true' } })
+    reached()
     if (!response.ok) return undefined
     const page = new DOMParser().parseFromString(await response.text(), 'text/html')
     const results = page.getElementById('log-results')
@@ -92,6 +94,7 @@ async function read(list, query) {
     const isFull = results.querySelector('a#log-rows-more-link') !== null
     return { results, rows, isFull, position: results.dataset.position }
   } catch {
+    await sayUnreached()
     return undefined
   }
 }
@@ -161,17 +164,15 @@ function opensBeside(link, event) {
 
 /** Shows an event beside the list; the address says which, so that Back and a reload show it. */
 async function openBeside(link) {
-  const address = addressWith(link.pathname.split('/').at(-1))
+  const id = link.pathname.split('/').at(-1)
   const { more } = history.state ?? {}
   const place = { more, y: scrollY }
   const box = openBox()
-  await htmx.ajax('GET', link.pathname, {
-    source: box,
-    target: box,
-    swap: 'innerHTML',
-    push: address,
-  })
-  history.replaceState({ ...history.state, ...place }, '')
+  await htmx.ajax('GET', link.pathname, { source: box, target: box, swap: 'innerHTML' })
+  // Another one was opened meanwhile, or this one could not be reached.
+  if (box.dataset.open !== id) return
+  // The filters are those of now: one may have been set while the event was on its way.
+  history.pushState({ ...history.state, ...place, htmx: true }, '', addressWith(id))
 }
 
 function closeBeside() {
@@ -211,10 +212,10 @@ function addressWith(id) {
   return searchParams.size === 0 ? pathname : `${pathname}?${searchParams}`
 }
 
+/** The state alone changes: a changed label as well would be read as "Resume, pressed". */
 function pause(button) {
   const isPaused = button.getAttribute('aria-pressed') === 'false'
   button.setAttribute('aria-pressed', isPaused)
-  button.textContent = isPaused ? 'Resume' : 'Pause'
   if (!isPaused) void refresh()
 }
 

@@ -2,7 +2,7 @@
 // links without this file. The pattern is that of the ARIA Authoring Practices Guide: the focus
 // stays in the field, and the arrows choose an option of the list.
 
-import { showTimes } from './app.js'
+import { showTimes } from './times.js'
 
 const WAIT_MS = 120
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform)

@@ -167,7 +167,7 @@ await t.test('every page works without script', async (t: Test) => {
     t.same(await page.locator('#attempt-rows .verify').allInnerTexts(), ['delivered', 'refused'])
     await page.locator('#target_url').fill('ftp://files.test/')
     await page.locator('#replay-button').click()
-    t.match(await textOf(page.locator('#target-refused')), /^The target URL must be/)
+    t.match(await textOf(page.locator('#target_url-refused')), /^The target URL must be/)
     t.equal(await page.locator('#target_url').inputValue(), 'ftp://files.test/')
   })
 })

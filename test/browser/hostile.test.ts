@@ -223,7 +223,7 @@ await t.test('links: what somebody typed is text and nothing else', async (t: Te
     await field.evaluate((input: { type: string }) => (input.type = 'text'))
     await field.fill(IMAGE)
     await field.press('Enter')
-    await page.locator('#owners-refused').waitFor()
+    await page.locator('#owners-email-refused').waitFor()
     t.equal(await field.inputValue(), IMAGE)
     await inert(t, page, 'in the refused form')
   })

@@ -108,8 +108,8 @@ globalThis.inPage = {
 
   /** Addresses of the page's styles and scripts. */
   assets() {
-    const files = document.querySelectorAll('link[rel="stylesheet"], script[src]')
-    return [...files].map(({ href, src }) => href ?? src)
+    const files = performance.getEntriesByType('resource').map(({ name }) => name)
+    return files.filter((name) => /\.(css|js)$/.test(name))
   },
 
   /** Where elements stand, as one text. */

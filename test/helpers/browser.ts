@@ -17,7 +17,13 @@ export type BrowserOwner = Owner & { fail(message: string): unknown }
 /** How a browser looks at the product. */
 export type BrowserOptions = Pick<
   BrowserContextOptions,
-  'viewport' | 'hasTouch' | 'isMobile' | 'colorScheme' | 'javaScriptEnabled' | 'extraHTTPHeaders'
+  | 'viewport'
+  | 'hasTouch'
+  | 'isMobile'
+  | 'colorScheme'
+  | 'javaScriptEnabled'
+  | 'extraHTTPHeaders'
+  | 'locale'
 > & {
   /** Origins that pages may load from (a server's base URLs); any other fails the test. */
   origins: readonly string[]

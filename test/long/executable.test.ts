@@ -20,6 +20,10 @@ const BODY = '{"build": 42}'
 const ASSETS = [
   ['app.css', 'html/assets/app.css'],
   ['app.js', 'html/assets/app.js'],
+  ['times.js', 'html/assets/times.js'],
+  ['drafts.js', 'html/assets/drafts.js'],
+  ['places.js', 'html/assets/places.js'],
+  ['palette.js', 'html/assets/palette.js'],
   ['hooks.css', 'html/assets/hooks.css'],
   ['hooks.js', 'html/assets/hooks.js'],
   ['icon.svg', 'html/assets/icon.svg'],

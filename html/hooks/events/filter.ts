@@ -79,7 +79,7 @@ export function logFilter({ filter, providers }: FilterView): Html {
         ${submit('Filter')}
         <a href="${logUrl({ rejected })}">Clear</a>
       </div>
-      ${!isRejected && presets(filter)} ${!isRejected && moreFields(form, filter)}`,
+      ${!isRejected && moreFields(form, filter)}`,
   )
 }
 
@@ -109,8 +109,11 @@ const BOUND_TITLE =
 
 const PRESETS = { 'Last hour': '1h', 'Last 24 hours': '24h', 'Today (UTC)': 'today' } as const
 
-/** Common times as links: they keep the other filters. */
-function presets(filter: LogFilter): Html {
+/**
+ * Common times as links: they keep the other filters, and so they stand in the part that follows
+ * them.
+ */
+export function presets(filter: LogFilter): Html {
   const links = Object.entries(PRESETS).map(([label, since]) => {
     const isChosen = filter.since === since && filter.until === ''
     const own = {

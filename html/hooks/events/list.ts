@@ -10,6 +10,7 @@ import {
   isFiltered,
   logFilter,
   logUrl,
+  presets,
   type FilterView,
   type LogFilter,
 } from './filter.ts'
@@ -90,7 +91,7 @@ export function logFragment(view: LogView): Html {
     data-newest="${newest}"
     data-position="${position}"
   >
-    ${filterLine(filter, view.types)}
+    ${presets(filter)} ${filterLine(filter, view.types)}
     <p id="log-news" class="news" role="status"><a${attributes(show)}></a></p>
     ${listPart(view, events.length > 0 && table, noEvents(filter))}
   </div>`

@@ -1,0 +1,317 @@
+import { createServer, request as ask } from 'node:http'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { Page } from 'playwright-core'
+import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
+import { opsServer } from '../helpers/ops.ts'
+import { until } from '../helpers/until.ts'
+import { useZone } from './measure.ts'
+import { browse, send, textOf, untilText } from './pages.ts'
+import { fillOps, fillOrdinary, startSites } from './sites.ts'
+
+// What an open page keeps, says and asks for by itself.
+
+const { server, env } = await startSites(t)
+const links = linksServer(server, env)
+await fillOrdinary(server.hooks)
+await fillOps(opsServer(server, env))
+
+const FAILURES = [
+  /^Failed to load resource/,
+  /^htmx: htmx:/,
+  /Content Security Policy/,
+  /Unsafe attempt/,
+  /EventSource/,
+]
+
+/** Requests of htmx for the path of the page. */
+function isPoll(path: string) {
+  return (url: URL): boolean => url.pathname === path
+}
+
+/** Counts in the page how often its region for problems was changed. */
+function countProblems(page: Page): Promise<unknown> {
+  return page.evaluate(`
+    window.problems = []
+    window.watch?.disconnect()
+    window.watch = new MutationObserver(() => window.problems.push(problem.textContent))
+    watch.observe(problem, { childList: true })`)
+}
+
+function problems(page: Page): Promise<readonly string[]> {
+  return page.evaluate<readonly string[]>('window.problems')
+}
+
+await t.test('a failed poll is said once, until one succeeds', async (t: Test) => {
+  const { page } = await browse(t, server.ops, { expectedErrors: FAILURES })
+  await page.goto(server.ops)
+  await countProblems(page)
+  let polls = 0
+  await page.route(isPoll('/'), async (route) => {
+    polls += 1
+    if (polls < 4) await route.fulfill({ status: 503, body: 'busy', contentType: 'text/plain' })
+    else await route.continue()
+  })
+  await untilText(page.locator('#problem'), 'The server answered 503.')
+  await until(() => polls >= 4, 'polls')
+  await untilText(page.locator('#problem'), '')
+  t.same(await problems(page), ['The server answered 503.', ''])
+
+  await page.unrouteAll()
+  await countProblems(page)
+  await page.route(isPoll('/'), async (route) => {
+    polls += 1
+    await route.abort()
+  })
+  await untilText(page.locator('#problem'), 'Gatehouse could not be reached.')
+  const seen = polls
+  await until(() => polls >= seen + 4, 'further polls')
+  t.same(await problems(page), ['Gatehouse could not be reached.'])
+  await page.unrouteAll()
+  await untilText(page.locator('#problem'), '')
+})
+
+/** A proxy with a login: `isSignedIn` says whether a request goes through. */
+async function loginProxy(
+  t: Test,
+  target: string,
+): Promise<{ base: string; login: string; signOut(): void }> {
+  let isSignedIn = true
+  const started = async (
+    handler: Parameters<typeof createServer>[1],
+  ): Promise<[Server, string]> => {
+    const made = createServer(handler ?? (() => undefined)).listen(0, '127.0.0.1')
+    await once(made, 'listening')
+    t.teardown(() => {
+      made.closeAllConnections()
+      made.close()
+    })
+    return [made, `http://127.0.0.1:${(made.address() as AddressInfo).port}`]
+  }
+  const [, login] = await started((_request, response) => {
+    response.setHeader('content-type', 'text/html').end('<h1>Please sign in</h1>')
+  })
+  const [proxy, base] = await started((request, response) => {
+    if (!isSignedIn) {
+      response.writeHead(302, { location: `${login}/` }).end()
+      return
+    }
+    const { hostname, port } = new URL(target)
+    const { method, headers, url: path } = request
+    const forwarded = ask({ hostname, port, method, headers, path }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(response)
+    })
+    forwarded.on('error', () => response.destroy())
+    request.pipe(forwarded)
+  })
+  const signOut = (): void => {
+    isSignedIn = false
+    proxy.closeAllConnections()
+  }
+  return { base, login, signOut }
+}
+
+await t.test('an expired sign-in is said with the way to sign in', async (t: Test) => {
+  for (const [target, path] of [
+    [server.ops, '/'],
+    [server.hooks, '/log'],
+  ] as const) {
+    const { base, login, signOut } = await loginProxy(t, target)
+    const { page } = await browse(t, base, { origins: [base, login], expectedErrors: FAILURES })
+    await page.goto(base + path)
+    signOut()
+    await untilText(page.locator('#problem'), 'You are no longer signed in. Sign in again')
+    await page.getByRole('link', { name: 'Sign in again' }).click()
+    await untilText(page.locator('h1'), 'Please sign in')
+  }
+})
+
+await t.test('a stream that breaks shows on the log, too', async (t: Test) => {
+  const { page } = await browse(t, server.hooks, { expectedErrors: FAILURES })
+  await page.route('**/events*', (route) => route.abort())
+  await page.goto(`${server.hooks}/log`)
+  await untilText(page.locator('#problem'), /^New entries do not arrive/)
+  const { id } = await send(server.hooks, 'generic/door-bell')
+  await page.unroute('**/events*')
+  await page.locator(`tr[data-id="${id}"]`).waitFor()
+  await untilText(page.locator('#problem'), '')
+})
+
+await t.test('what was typed stays where another form renews the page', async (t: Test) => {
+  await t.test('a new memory, and a filter', async (t: Test) => {
+    const { page } = await browse(t, server.ops)
+    await page.goto(`${server.ops}/memories`)
+    await page.locator('#new-memory-summary').click()
+    await page.locator('#new-observation').fill('slow on Mondays')
+    await page.locator('#new-memory [name=active]').setChecked(false)
+    await page.locator('#filter-category').fill('timing')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/category=timing/)
+    await page.locator('#memories .count').getByText('1 memory').waitFor()
+    t.ok(await page.locator('#new-observation').isVisible())
+    t.equal(await page.locator('#new-observation').inputValue(), 'slow on Mondays')
+    t.notOk(await page.locator('#new-memory [name=active]').isChecked())
+    await page.locator('#new-category').fill('timing')
+    await page.getByRole('button', { name: 'Add memory' }).click()
+    await page.getByText('slow on Mondays').waitFor()
+    t.equal(await page.locator('#new-observation').inputValue(), '', 'what was sent is gone')
+  })
+
+  await t.test('a destination, and its switch', async (t: Test) => {
+    const { page } = await browse(t, server.hooks)
+    await page.goto(`${server.hooks}/destinations/erp`)
+    await page.locator('#set-url').fill('https://9.9.9.9/new')
+    await page.getByRole('switch').click()
+    await page.getByRole('switch', { checked: false }).waitFor()
+    t.equal(await page.locator('#set-url').inputValue(), 'https://9.9.9.9/new')
+  })
+
+  await t.test('a token, and the end of another one', async (t: Test) => {
+    const dora = await pageUser(links, 'dora')
+    await dora.api('POST', '/tokens', { name: 'old', scope: 'read' })
+    const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(dora.email) })
+    await page.goto(`${links.base}/-/tokens`)
+    await page.locator('#token-name').fill('deploy')
+    await page.locator('#token-expires').selectOption('7d')
+    page.once('dialog', (dialog) => void dialog.accept())
+    await page.getByRole('article', { name: 'old' }).getByText('Revoke…').click()
+    await page.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('article', { name: 'old' }).waitFor({ state: 'detached' })
+    t.equal(await page.locator('#token-name').inputValue(), 'deploy')
+    t.equal(await page.locator('#token-expires').inputValue(), '7d')
+  })
+
+  await t.test('but not in the same form of another event', async (t: Test) => {
+    const events = [
+      await send(server.hooks, 'generic/door-bell'),
+      await send(server.hooks, 'generic/door-bell'),
+    ]
+    const { page } = await browse(t, server.hooks, { viewport: { width: 1600, height: 900 } })
+    await page.goto(`${server.hooks}/log`)
+    await page.locator(`tr[data-id="${events[0]?.id}"] a`).first().click()
+    await page
+      .locator(`#log-open[data-open="${events[0]?.id}"] #target_url`)
+      .fill('https://9.9.9.9/a')
+    await page.locator(`tr[data-id="${events[1]?.id}"] a`).first().click()
+    const next = page.locator(`#log-open[data-open="${events[1]?.id}"] #target_url`)
+    t.equal(await next.inputValue(), '')
+  })
+})
+
+await t.test('a page in the background asks for nothing until it is shown', async (t: Test) => {
+  const { page } = await browse(t, server.ops)
+  await page.clock.install()
+  await page.goto(server.ops)
+  const show = (isHidden: boolean): Promise<unknown> =>
+    page.evaluate(`
+      Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))`)
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+  await page.clock.runFor(3_000)
+  await until(() => asked.length > 0, 'a poll of the page that is shown')
+  await show(true)
+  await page.waitForLoadState('networkidle')
+  asked.length = 0
+  await page.clock.runFor(30_000)
+  t.same(asked, [])
+  await show(false)
+  await until(() => asked.length > 0, 'a poll at once')
+})
+
+/** What the page says of instants. */
+async function told(page: Page, instants: readonly string[]): Promise<readonly string[]> {
+  const tags = instants.map((at) => `<li><time datetime="${at}"></time></li>`).join('')
+  await page.evaluate(`
+    document.querySelector('main').innerHTML = ${JSON.stringify(tags)}
+    import('/assets/times.js').then(({ showTimes }) => showTimes(document))`)
+  await until(async () => (await page.locator('time[title]').count()) === instants.length, 'times')
+  return page.locator('time').allInnerTexts()
+}
+
+await t.test('days are those of the calendar, in the language of the page', async (t: Test) => {
+  const { page } = await browse(t, server.ops, { locale: 'de-DE' })
+  await useZone(page)
+  // 23:30 in the zone of the reader.
+  await page.clock.setFixedTime('2026-05-04T18:00:00Z')
+  await page.goto(`${server.ops}/config`)
+  const texts = await told(page, [
+    '2026-05-04T17:59:40Z',
+    '2026-05-04T17:30:00Z',
+    '2026-05-03T19:00:00Z',
+    '2026-05-03T18:20:00Z',
+    '2026-05-02T18:20:00Z',
+    '2026-05-05T18:31:00Z',
+    '2026-01-01T00:00:00Z',
+  ])
+  t.same(texts, [
+    'just now',
+    '30 minutes ago',
+    '23 hours ago',
+    'yesterday',
+    '2 days ago',
+    'in 2 days',
+    '1 Jan 2026, 05:30:00 GMT+5:30',
+  ])
+})
+
+await t.test('tables of named rows keep their roles on a phone', async (t: Test) => {
+  const { page } = await browse(t, server.hooks, { viewport: { width: 390, height: 800 } })
+  await page.goto(`${server.hooks}/settings`)
+  const table = page.locator('table.pairs').first()
+  for (const [part, role] of [
+    ['tbody', 'rowgroup'],
+    ['tr', 'row'],
+    ['thead th', 'columnheader'],
+    ['tbody th', 'rowheader'],
+    ['td', 'cell'],
+  ] as const) {
+    t.equal(await table.locator(part).first().getAttribute('role'), role)
+  }
+  t.equal(await table.getAttribute('role'), 'table')
+})
+
+await t.test('back shows the place that was left', async (t: Test) => {
+  const ivy = await pageUser(links, 'ivy')
+  for (let at = 100; at < 230; at++) await makeLink(ivy, `ivy-${at}`)
+  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(ivy.email) })
+  const scrolled = (): Promise<number> => page.evaluate<number>('scrollY')
+  const scrollTo = async (y: number): Promise<void> => {
+    await page.mouse.wheel(0, y)
+    await until(async () => (await scrolled()) > y / 2, 'the page to scroll')
+  }
+  const isNear = async (y: number): Promise<boolean> => Math.abs((await scrolled()) - y) < 40
+
+  await t.test('after more rows were shown, by any link', async () => {
+    await page.goto(`${links.base}/-/`)
+    const count = await page.locator('tbody tr').count()
+    await page.getByRole('link', { name: 'More links' }).click()
+    await until(async () => (await page.locator('tbody tr').count()) > count, 'more rows')
+    await scrollTo(500)
+    await until(async () => (await page.evaluate<number>('history.state.y ?? 0')) > 0, 'a place')
+    const y = await scrolled()
+    await page.evaluate(`document.querySelector('#navigation a[href$="/new"]').click()`)
+    await page.waitForURL(/\/new$/)
+    await page.goBack()
+    await until(() => isNear(y), `the place ${y}`)
+  })
+
+  await t.test('after a filter', async () => {
+    await page.goto(`${links.base}/-/`)
+    await scrollTo(300)
+    const y = await scrolled()
+    await page.evaluate(`
+      const field = document.querySelector('[role=search] input:not([type=hidden])')
+      field.value = 'ivy-22'
+      field.form.requestSubmit()`)
+    await page.waitForURL(/ivy-22/)
+    await page.evaluate('scrollTo(0, 0)')
+    await page.goBack()
+    await until(async () => !page.url().includes('ivy-22') && (await isNear(y)), `the place ${y}`)
+    await textOf(page.locator('h1'))
+  })
+})
