@@ -75,9 +75,37 @@ function fill(button) {
   input.focus()
 }
 
+/** Where a browser remembers that somebody has turned the keys of one letter off. */
+const KEYS_OFF = 'gatehouse-keys-off'
+
+function areKeysOff() {
+  try {
+    return localStorage.getItem(KEYS_OFF) !== null
+  } catch {
+    // A browser may forbid pages to remember anything.
+    return false
+  }
+}
+
+function setKeysOff(isOff) {
+  try {
+    if (isOff) localStorage.setItem(KEYS_OFF, '1')
+    else localStorage.removeItem(KEYS_OFF)
+  } catch {
+    sayProblem('This browser lets pages remember nothing, so the keys stay on.')
+  }
+}
+
+/** Gives a page keys of its own; each has a meaning for the list of the keys. */
+export function addKeys(keys, meanings) {
+  Object.assign(KEYS, keys)
+  KEY_MEANINGS.splice(-2, 0, ...meanings)
+}
+
 /** Keys for people without a mouse; none while something is typed. */
 function onKey(event) {
   const { target, key } = event
+  if (areKeysOff() && key !== 'Escape') return
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
   if (target.closest('input, textarea, select, dialog, [contenteditable]') !== null) return
   const act = Date.now() < goUntil ? () => goTo(key) : KEYS[key]
@@ -92,8 +120,8 @@ const KEYS = {
   '/': () => focusOn(document.querySelector('[role="search"] input:not([type="hidden"])')),
   '?': () => keysDialog().showModal(),
   g: () => void (goUntil = Date.now() + KEY_MS),
-  j: () => moveRow(1),
-  k: () => moveRow(-1),
+  j: () => void moveRow(1),
+  k: () => void moveRow(-1),
 }
 
 /** What the keys do, made when it is first asked for. */
@@ -116,9 +144,21 @@ function keysDialog() {
   }
   const close = element('button', 'Close')
   close.addEventListener('click', () => dialog.close())
-  dialog.append(title, list, close)
+  dialog.append(title, list, keysSwitch(), close)
   document.body.append(dialog)
   return dialog
+}
+
+/** Turns the keys off for those who speak to their computer, or hit keys by accident. */
+function keysSwitch() {
+  const box = document.createElement('input')
+  box.type = 'checkbox'
+  box.checked = !areKeysOff()
+  box.addEventListener('change', () => setKeysOff(!box.checked))
+  const label = document.createElement('label')
+  label.className = 'choice'
+  label.append(box, element('span', 'Keys of one letter work in this browser'))
+  return label
 }
 
 export function element(name, text) {
@@ -149,11 +189,17 @@ function focusOn(element) {
   return element !== null
 }
 
-function moveRow(step) {
+/**
+ * Gives the focus to the row after the one that has it, or that is `current`; returns its link,
+ * undefined at the end.
+ */
+export function moveRow(step, current = null) {
   const rows = [...document.querySelectorAll('.row-link')].filter((row) => row.checkVisibility())
-  const at = rows.findIndex((row) => row === document.activeElement)
+  const focused = rows.indexOf(document.activeElement)
+  const at = focused === -1 ? rows.indexOf(current) : focused
   const next = at === -1 ? rows.at(step > 0 ? 0 : -1) : rows[at + step]
   next?.focus()
+  return next
 }
 
 /** Hides the rows of a list on the page that lack one of the words in the field above it. */

@@ -2,7 +2,7 @@
 // the event beside the log. Without this file a reload shows what came meanwhile. Names in a tree
 // of JSON copy their paths.
 
-import { copyText, element, follow, sayProblem, showTimes } from './app.js'
+import { addKeys, copyText, element, follow, moveRow, sayProblem, showTimes } from './app.js'
 
 /** A list that has grown to this many rows is drawn again. */
 const MAX_ROWS = 500
@@ -174,6 +174,38 @@ async function openBeside(link) {
   history.replaceState({ ...history.state, ...place }, '')
 }
 
+/** The next row; where there is room, it opens beside the list. */
+function step(by) {
+  const link = moveRow(by, document.querySelector('#log-rows [aria-current]'))
+  if (link !== undefined && openBox() !== null && wide.matches) void openBeside(link)
+}
+
+/** Closes the event beside the list; its row has the focus then. False where there is none. */
+function closeByKey() {
+  if (!openBox()?.hasChildNodes() || document.querySelector('.more-menu[open]')) return false
+  const row = document.querySelector('#log-rows [aria-current]')
+  closeBeside()
+  row?.focus()
+}
+
+/** A replay sends something, so the key only leads to its button; Enter presses it. */
+function toReplay() {
+  const replay = document.getElementById('replay-button')
+  replay?.scrollIntoView({ block: 'nearest' })
+  replay?.focus()
+  return replay !== null
+}
+
+/** Copies the payload: by its button, or the text that is on the page. */
+async function copyPayload() {
+  const event = document.getElementById('event')
+  const button = event?.querySelector('[data-copy*="payload"]')
+  if (button) return button.click()
+  const text = event?.querySelector('#raw-payload pre, pre.payload')
+  if (text && (await copyText(text)))
+    document.getElementById('done').textContent = 'Copied payload.'
+}
+
 function closeBeside() {
   const box = openBox()
   box.replaceChildren()
@@ -290,3 +322,13 @@ document.addEventListener('htmx:before:request', beforeRequest)
 document.addEventListener('htmx:after:swap', afterSwap)
 
 if (live !== null) followEvents()
+
+addKeys({ r: toReplay, c: () => void copyPayload() }, [
+  ['r', 'To the button that replays the event'],
+  ['c', 'Copy the payload'],
+])
+if (openBox() !== null) {
+  addKeys({ j: () => step(1), k: () => step(-1), Escape: closeByKey }, [
+    ['Esc', 'Close the event beside the list'],
+  ])
+}

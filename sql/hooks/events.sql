@@ -98,6 +98,17 @@ select id, method, query, substring(payload from 1 for :bytes) as payload, lengt
   from hooks.events
  where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb));
 
+-- name: listMatches
+-- Where the bytes :text are in the first :searched bytes of the payloads of some events; :ids is a JSON list. :around
+-- bytes are read, :before of them before the match. Events without a match there are left out.
+select id, start, substring(payload from start for :around) as around
+  from (select id, payload,
+               nullif(position(:text::bytea in substring(payload from 1 for :searched)), 0) as found
+          from hooks.events
+         where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb))) searched
+ cross join lateral (select greatest(1, found - :before) as start) begun
+ where found is not null;
+
 -- name: listTypes
 -- Event types that are known of a provider, or of all.
 select distinct event_type

@@ -60,7 +60,6 @@ const PAUSE = button('Pause', { id: 'log-pause', class: 'js-only', 'aria-pressed
 function beside({ filter, open }: LogView, opened: EventView | undefined): Html {
   const gone = open !== 0 && html`<p class="note">This event was removed by retention.</p>`
   return html`<section class="beside" aria-label="Open event">
-    <p class="panel empty">Choose an event to see it here.</p>
     <p class="actions"><a id="log-close" href="${logUrl(filter)}">Close</a></p>
     <div id="log-open" class="opened" hx-sync="this:replace" data-open="${open}">
       ${opened === undefined ? gone : eventFragment(opened)}

@@ -62,7 +62,7 @@ async function logView(app: HooksRoutes, query: LogQuery, context: Context): Pro
   const { events, next_cursor, searchedTo } = await findEvents(db, clock, query, context)
   const isFirst = query.cursor === '' && query.above === 0
   const view = {
-    events: await withPreviews(db, events),
+    events: await withPreviews(db, events, filterOf(query).text),
     position: Math.max(newest, events[0]?.id ?? 0),
     open: query.open,
     searchedTo,
