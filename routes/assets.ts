@@ -16,6 +16,7 @@ const ICON: AssetFile = ['icon.svg', 'html/assets/icon.svg', 'image/svg+xml']
 const SHARED: readonly AssetFile[] = [
   ['app.css', 'html/assets/app.css', CSS],
   ['app.js', 'html/assets/app.js', SCRIPT],
+  ['keys.js', 'html/assets/keys.js', SCRIPT],
   ['palette.js', 'html/assets/palette.js', SCRIPT],
   ICON,
   ['htmx.js', 'htmx/htmx.min.js', SCRIPT],

@@ -85,6 +85,7 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
   firstIdSince: one(Id, { since: 'timestamptz' }),
   newestInFuture: optional(Type.Object({ id: Type.Integer(), received_at: Timestamp }), {}),
   listEvents: many(EventSummary, { ...range, limit: 'int8' }),
+  listTimes: many(Type.Object({ received_at: Timestamp }), { ...range, limit: 'int8' }),
   listUnfiltered: many(EventSummary, { before: 'int8', from: 'int8', limit: 'int8' }),
   listBeginnings: many(EventBeginning, { ids: 'jsonb', bytes: 'int4' }),
   listMatches: many(EventMatch, {

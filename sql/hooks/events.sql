@@ -82,8 +82,16 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
  order by e.id desc
  limit :limit;
 
+-- name: listTimes
+-- When the same events were received.
+select e.received_at
+  from hooks.newest_ids(:provider, :event_type, :type_like, :before, :from, :limit) as newest(id)
+  join hooks.events e on e.id = newest.id
+ order by e.id desc
+ limit :limit;
+
 -- name: listUnfiltered
--- The same without filters.
+-- As listEvents, without filters.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        length(e.payload) as payload_size, e.received_at
   from hooks.events e

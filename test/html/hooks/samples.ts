@@ -44,6 +44,8 @@ export const NO_FILTER: LogFilter = {
 export function logView(changes: Partial<LogView> = {}): LogView {
   return {
     filter: NO_FILTER,
+    typed: { q: '', when: '', from: '', to: '', zone: '' },
+    counted: undefined,
     below: false,
     searchedTo: null,
     providers: ['code_host', 'generic:ci'],
