@@ -88,6 +88,7 @@ export function layout(site: Site, page: Page): Html {
     ${site.head}
     <script src="${assets}/htmx.js" defer></script>
     <script src="${assets}/app.js" type="module"></script>
+    <script src="${assets}/keys.js" type="module"></script>
     ${
       site.palette !== undefined &&
       html`<script src="${assets}/palette.js" type="module"></script>`

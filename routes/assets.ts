@@ -17,6 +17,7 @@ const SHARED: readonly AssetFile[] = [
   ['times.js', 'html/assets/times.js', SCRIPT],
   ['drafts.js', 'html/assets/drafts.js', SCRIPT],
   ['places.js', 'html/assets/places.js', SCRIPT],
+  ['keys.js', 'html/assets/keys.js', SCRIPT],
   ['palette.js', 'html/assets/palette.js', SCRIPT],
   ICON,
   ['htmx.js', 'htmx/htmx.min.js', SCRIPT],

@@ -56,6 +56,8 @@ const PayloadPart = Type.Object({ part: Bytes, payload_size: Type.Integer() })
 /** What the preview of an event is made from. */
 const EventBeginning = Type.Pick(StoredEvent, ['id', 'method', 'query', 'payload', 'payload_size'])
 export type EventBeginning = Type.Static<typeof EventBeginning>
+/** The bytes around a text in a payload, and the place of the first of them, from 1. */
+const EventMatch = Type.Object({ id: Type.Integer(), start: Type.Integer(), around: Bytes })
 /** Where a step of a search ended. */
 export const SearchedTo = Type.Object({ id: Type.Integer(), received_at: Timestamp })
 const EventType = Type.Object({ event_type: Type.String() })
@@ -83,8 +85,16 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
   firstIdSince: one(Id, { since: 'timestamptz' }),
   newestInFuture: optional(Type.Object({ id: Type.Integer(), received_at: Timestamp }), {}),
   listEvents: many(EventSummary, { ...range, limit: 'int8' }),
+  listTimes: many(Type.Object({ received_at: Timestamp }), { ...range, limit: 'int8' }),
   listUnfiltered: many(EventSummary, { before: 'int8', from: 'int8', limit: 'int8' }),
   listBeginnings: many(EventBeginning, { ids: 'jsonb', bytes: 'int4' }),
+  listMatches: many(EventMatch, {
+    ids: 'jsonb',
+    text: 'bytea',
+    searched: 'int4',
+    before: 'int4',
+    around: 'int4',
+  }),
   listTypes: many(EventType, { provider: 'text?', limit: 'int8' }),
   matchTypes: one(TypeMatches, {
     provider: 'text?',

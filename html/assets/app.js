@@ -1,4 +1,4 @@
-// The little that the pages do beside htmx: relative times, copy buttons, keys, the words of a
+// The little that the pages do beside htmx: relative times, copy buttons, the words of a
 // refused request, and streams. Without this file everything still works after a reload.
 
 import './drafts.js'
@@ -10,7 +10,6 @@ const UNREACHED = 'Gatehouse could not be reached.'
 const INTERRUPTED = 'New entries do not arrive. Connecting again…'
 
 const SHOW_TIMES_MS = 30_000
-const KEY_MS = 1500
 
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy)
@@ -48,85 +47,10 @@ function fill(button) {
   input.focus()
 }
 
-/** Keys for people without a mouse; none while something is typed. */
-function onKey(event) {
-  const { target, key } = event
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
-  if (target.closest('input, textarea, select, dialog, [contenteditable]') !== null) return
-  const act = Date.now() < goUntil ? () => goTo(key) : KEYS[key]
-  goUntil = 0
-  if (act !== undefined && act() !== false) event.preventDefault()
-}
-
-/** Until then, a letter goes to an entry of the navigation. */
-let goUntil = 0
-
-const KEYS = {
-  '/': () => focusOn(document.querySelector('[role="search"] input:not([type="hidden"])')),
-  '?': () => keysDialog().showModal(),
-  g: () => void (goUntil = Date.now() + KEY_MS),
-  j: () => moveRow(1),
-  k: () => moveRow(-1),
-}
-
-/** What the keys do, made when it is first asked for. */
-function keysDialog() {
-  const there = document.getElementById('keys')
-  if (there !== null) return there
-  const entries = [...document.querySelectorAll('#navigation [data-key]')]
-  const dialog = document.createElement('dialog')
-  dialog.id = 'keys'
-  dialog.className = 'panel'
-  dialog.setAttribute('aria-labelledby', 'keys-title')
-  const title = element('h2', 'Keyboard shortcuts')
-  title.id = 'keys-title'
-  const list = document.createElement('dl')
-  const pages = entries.map(({ dataset, textContent }) => [`g ${dataset.key}`, textContent])
-  for (const [key, meaning] of [...KEY_MEANINGS, ...pages]) {
-    const term = document.createElement('dt')
-    term.append(element('kbd', key))
-    list.append(term, element('dd', meaning))
-  }
-  const close = element('button', 'Close')
-  close.addEventListener('click', () => dialog.close())
-  dialog.append(title, list, close)
-  document.body.append(dialog)
-  return dialog
-}
-
 export function element(name, text) {
   const made = document.createElement(name)
   made.textContent = text
   return made
-}
-
-function goTo(key) {
-  const entry = document.querySelector(`#navigation [data-key="${CSS.escape(key)}"]`)
-  if (entry === null) return false
-  entry.click()
-  return true
-}
-
-const KEY_MEANINGS = [
-  ['/', 'Search'],
-  ['j', 'Next row'],
-  ['k', 'Previous row'],
-  ['Enter', 'Open the row'],
-  ['Ctrl K or ⌘ K', 'Search pages, actions, names and ids'],
-  ['?', 'These keys'],
-]
-
-/** False where there is nothing to focus, so that the browser does what it does with the key. */
-function focusOn(element) {
-  element?.focus()
-  return element !== null
-}
-
-function moveRow(step) {
-  const rows = [...document.querySelectorAll('.row-link')].filter((row) => row.checkVisibility())
-  const at = rows.findIndex((row) => row === document.activeElement)
-  const next = at === -1 ? rows.at(step > 0 ? 0 : -1) : rows[at + step]
-  next?.focus()
 }
 
 /** Hides the rows of a list on the page that lack one of the words in the field above it. */
@@ -327,12 +251,7 @@ document.addEventListener('htmx:after:swap', () => {
   // Rows that were renewed are all in sight.
   document.querySelectorAll('[data-filters]').forEach(filterRows)
 })
-document.addEventListener('keydown', onKey)
 
-const keysButton = element('button', 'Keyboard shortcuts')
-keysButton.className = 'plain'
-keysButton.addEventListener('click', () => keysDialog().showModal())
-document.querySelector('.bottom')?.append(' · ', keysButton)
 document.addEventListener('input', ({ target }) => {
   if (target.dataset.filters !== undefined) filterRows(target)
 })

@@ -3,6 +3,7 @@
 // of JSON copy their paths.
 
 import { copyText, element, follow, reached, sayProblem, sayUnreached } from './app.js'
+import { addKeys, moveRow } from './keys.js'
 import { showTimes } from './times.js'
 
 /** A list that has grown to this many rows is drawn again. */
@@ -175,6 +176,38 @@ async function openBeside(link) {
   history.pushState({ ...history.state, ...place, htmx: true }, '', addressWith(id))
 }
 
+/** The next row; where there is room, it opens beside the list. */
+function step(by) {
+  const link = moveRow(by, document.querySelector('#log-rows [aria-current]'))
+  if (link !== undefined && openBox() !== null && wide.matches) void openBeside(link)
+}
+
+/** Closes the event beside the list; its row has the focus then. False where there is none. */
+function closeByKey() {
+  if (!openBox()?.hasChildNodes() || document.querySelector('.more-menu[open]')) return false
+  const row = document.querySelector('#log-rows [aria-current]')
+  closeBeside()
+  row?.focus()
+}
+
+/** A replay sends something, so the key only leads to its button; Enter presses it. */
+function toReplay() {
+  const replay = document.getElementById('replay-button')
+  replay?.scrollIntoView({ block: 'nearest' })
+  replay?.focus()
+  return replay !== null
+}
+
+/** Copies the payload: by its button, or the text that is on the page. */
+async function copyPayload() {
+  const event = document.getElementById('event')
+  const button = event?.querySelector('[data-copy*="payload"]')
+  if (button) return button.click()
+  const text = event?.querySelector('#raw-payload pre, pre.payload')
+  if (text && (await copyText(text)))
+    document.getElementById('done').textContent = 'Copied payload.'
+}
+
 function closeBeside() {
   const box = openBox()
   box.replaceChildren()
@@ -268,6 +301,64 @@ async function copyPath(name) {
   }
 }
 
+/** Draws a range over the times above the list; where it ends, the log shows that range. */
+function drawRange(times, { clientX: begun, pointerId }) {
+  const { left, width } = times.getBoundingClientRect()
+  const [first, last] = [Number(times.dataset.first), Number(times.dataset.last)]
+  const drawn = times.appendChild(document.createElement('div'))
+  drawn.className = 'drawn'
+  times.setPointerCapture(pointerId)
+  const placesOf = ({ clientX }) => {
+    const places = [begun, clientX].map((x) => Math.min(1, Math.max(0, (x - left) / width)))
+    return places.toSorted((a, b) => a - b)
+  }
+  times.onpointermove = (event) => {
+    const [from, to] = placesOf(event)
+    drawn.style.insetInline = `${from * 100}% ${100 - to * 100}%`
+  }
+  times.onpointercancel = () => drawn.remove()
+  times.onpointerup = (event) => {
+    drawn.remove()
+    times.onpointermove = null
+    const [from, to] = placesOf(event)
+    if ((to - from) * width > 4)
+      filterTimes(...[from, to].map((at) => first + at * (last - first)))
+  }
+}
+
+/** Filters by a range of time, in place of the one that was chosen. */
+function filterTimes(...range) {
+  // The last millisecond counts.
+  const [since, until] = range.map((at, n) => new Date(Math.floor(at) + n).toISOString())
+  const { form } = document.getElementById('filter-q')
+  form.elements.when.value = ''
+  const others = form.elements.q.value.replaceAll(/(^|\s)(since|until):\S*/g, '').trim()
+  form.elements.q.value = `${others} since:${since} until:${until}`.trim()
+  form.requestSubmit()
+}
+
+/** Days are those of the viewer's zone, which the form sends along and shows. */
+function chooseZone(select) {
+  const isDay = ['today', 'yesterday', 'days'].includes(select.value)
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+  select.form.elements.zone.value = isDay ? timeZone : ''
+  select.form.querySelector('.zone').textContent = timeZone
+}
+
+document.addEventListener('pointerdown', (event) => {
+  const times = event.target.closest('#log-times')
+  if (times === null || event.button !== 0) return
+  event.preventDefault()
+  drawRange(times, event)
+})
+// Before htmx sends the form.
+document.addEventListener(
+  'change',
+  ({ target }) => {
+    if (target.id === 'filter-when') chooseZone(target)
+  },
+  true,
+)
 document.addEventListener('click', (event) => {
   const link = event.target.closest('a')
   if (opensBeside(link, event)) {
@@ -291,3 +382,13 @@ document.addEventListener('htmx:before:request', beforeRequest)
 document.addEventListener('htmx:after:swap', afterSwap)
 
 if (live !== null) followEvents()
+
+addKeys({ r: toReplay, c: () => void copyPayload() }, [
+  ['r', 'To the button that replays the event'],
+  ['c', 'Copy the payload'],
+])
+if (openBox() !== null) {
+  addKeys({ j: () => step(1), k: () => step(-1), Escape: closeByKey }, [
+    ['Esc', 'Close the event beside the list'],
+  ])
+}

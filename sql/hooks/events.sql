@@ -82,8 +82,16 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
  order by e.id desc
  limit :limit;
 
+-- name: listTimes
+-- When the same events were received.
+select e.received_at
+  from hooks.newest_ids(:provider, :event_type, :type_like, :before, :from, :limit) as newest(id)
+  join hooks.events e on e.id = newest.id
+ order by e.id desc
+ limit :limit;
+
 -- name: listUnfiltered
--- The same without filters.
+-- As listEvents, without filters.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        length(e.payload) as payload_size, e.received_at
   from hooks.events e
@@ -97,6 +105,17 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
 select id, method, query, substring(payload from 1 for :bytes) as payload, length(payload) as payload_size
   from hooks.events
  where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb));
+
+-- name: listMatches
+-- Where the bytes :text are in the first :searched bytes of the payloads of some events; :ids is a JSON list. :around
+-- bytes are read, :before of them before the match. Events without a match there are left out.
+select id, start, substring(payload from start for :around) as around
+  from (select id, payload,
+               nullif(position(:text::bytea in substring(payload from 1 for :searched)), 0) as found
+          from hooks.events
+         where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb))) searched
+ cross join lateral (select greatest(1, found - :before) as start) begun
+ where found is not null;
 
 -- name: listTypes
 -- Event types that are known of a provider, or of all.

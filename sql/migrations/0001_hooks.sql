@@ -298,6 +298,25 @@ exception
 end
 $$;
 
+-- Whether a member of this name, anywhere in the document, has this value in any case. A name that begins with it and
+-- "_" is meant as well: customer_name for customer. Names have letters, digits, "_" and "-" only.
+create function hooks.has_value(document jsonb, name_of text, value_of text) returns boolean
+language plpgsql immutable strict
+parallel unsafe -- as hooks.payload_json() is
+as $$
+begin
+  return exists (
+    select from jsonb_path_query(document, format(
+      '$.** ? (@.type() == "object").keyvalue() ? (@.key == "%1$s" || @.key starts with "%1$s_").value', name_of
+    )::jsonpath) v
+     where lower(v #>> '{}') = lower(value_of)
+  );
+exception
+  -- Brackets in brackets, deeper than the search can go.
+  when statement_too_complex then return false;
+end
+$$;
+
 -- Whether a payload has all of these members; each is [path, value], with dots between the steps of a path.
 create function hooks.has_members(payload bytea, members jsonb) returns boolean
 language plpgsql immutable strict
@@ -308,7 +327,10 @@ declare
 begin
   return document is not null and not exists (
     select from jsonb_array_elements(members) m
-     where document #>> string_to_array(m ->> 0, '.') is distinct from m ->> 1
+     where not case
+             when starts_with(m ->> 0, '*.') then hooks.has_value(document, substring(m ->> 0 from 3), m ->> 1)
+             else coalesce(document #>> string_to_array(m ->> 0, '.') = m ->> 1, false)
+           end
   );
 end
 $$;

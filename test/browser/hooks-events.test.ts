@@ -338,7 +338,8 @@ await t.test('the log in a browser', async (t: Test) => {
     await send(base, 'generic/shop', '{"in":"the hay"}')
     const { id } = await send(base, 'generic/shop', '{"a":"needle"}')
     t.same(await untilRows(page, 1), [id])
-    t.equal(await textOf(page.locator('#log-rows .preview')), '"a":"needle"')
+    t.equal(await textOf(page.locator('#log-rows .preview')), '{"a":"needle"}')
+    t.equal(await textOf(page.locator('#log-rows mark')), 'needle')
     const next = await send(base, 'generic/shop', '{"another":"needle"}')
     t.same(await untilRows(page, 2), [next.id, id])
   })
@@ -405,7 +406,8 @@ await t.test('an event beside the log on a wide screen', async (t: Test) => {
   for (let count = 0; count < 6; count++) {
     sent.unshift((await send(base, 'generic/shop', `{"count":${count}}`, type)).id)
   }
-  const { page } = await browse(t, base, WIDE)
+  const { page, context } = await browse(t, base, WIDE)
+  await rememberCopies(context)
   const list = '/log?event_type=beside&limit=3'
   const box = page.locator('#log-open')
   const opened = async (id: number | undefined): Promise<void> => {
@@ -417,14 +419,25 @@ await t.test('an event beside the log on a wide screen', async (t: Test) => {
   await t.test('by mouse and by keys, without a full load', async (t) => {
     await page.goto(base + list)
     await page.locator('h1').evaluate((h1: { title: string }) => (h1.title = 'kept'))
-    t.match(await textOf(page.locator('.beside')), /^Choose an event/)
+    t.notOk(await page.locator('.beside').isVisible(), 'the list has all of the width')
     // All of the row is its link.
     await page.locator(`tr[data-id="${sent[1]}"]`).click({ position: { x: 4, y: 4 } })
     await opened(sent[1])
     t.match(await textOf(box), /\bcount\b.*\b4\b/)
     await page.keyboard.press('j')
-    await page.keyboard.press('Enter')
     await opened(sent[2])
+    await page.keyboard.press('k')
+    await opened(sent[1])
+    await page.keyboard.press('Escape')
+    await untilAddress(page, list)
+    t.equal(await box.locator('*').count(), 0)
+    await page.keyboard.press('j')
+    await opened(sent[2])
+    await page.keyboard.press('r')
+    t.equal(await focusedId(page), 'replay-button', 'a replay wants one key more')
+    await page.keyboard.press('c')
+    await untilText(page.locator('#done'), 'Copied payload.')
+    t.equal(await copiedOn(page), '{"count":3}')
     t.equal(await page.locator('h1').getAttribute('title'), 'kept')
   })
 
@@ -455,6 +468,25 @@ await t.test('an event beside the log on a wide screen', async (t: Test) => {
     await untilAddress(page, list)
     t.same(await untilRows(page, 6), sent.slice(0, 6))
     t.equal(await box.locator('*').count(), 0)
+  })
+
+  await t.test('rows of one line, and the list never below the event', async (t) => {
+    for (const width of [1280, 1600, 1920]) {
+      await page.setViewportSize({ width, height: 800 })
+      await page.goto(`${base}/log`)
+      const rows = page.locator('#log-rows > tr')
+      const [first, last] = [await rows.nth(0).boundingBox(), await rows.nth(17).boundingBox()]
+      t.equal(first?.height, 32, `the height of a row at ${width} px`)
+      t.ok(last !== null && last.y + last.height <= 800, `18 rows at ${width} px: ${last?.y}`)
+      await page.goto(`${base}/log?open=${sent[0]}`)
+      const table = await page.locator('.split table').first().boundingBox()
+      const beside = await page.locator('.beside').boundingBox()
+      t.ok(
+        table !== null && beside !== null && table.x + table.width <= beside.x,
+        `at ${width} px`,
+      )
+    }
+    await page.setViewportSize(WIDE.viewport)
   })
 
   await t.test('it can be closed, and opened alone', async (t) => {

@@ -354,8 +354,8 @@ await t.test('the page of an event', async (t: Test) => {
 
   await t.test('a row shows the beginning of the payload on one line', async (t) => {
     const cases: readonly (readonly [string | Uint8Array, string])[] = [
-      ['{"hello":"wörld"}', '"hello":"wörld"'],
-      ['{\n  "a": 1,\r\n\t"b": {"c": 2}\n}\n', '"a": 1, "b": {"c": 2}'],
+      ['{"hello":"wörld"}', 'hello: wörld'],
+      ['{\n  "a": 1,\r\n\t"b": {"c": 2}\n}\n', 'a: 1 · c: 2'],
       ['[1,\u00a02]', '[1, 2]'],
       ['{}', '{}'],
       ['a=1&b=<b>\u001b[31m', 'a=1&b=<b> [31m'],

@@ -223,7 +223,7 @@ t.test('the document of the hooks endpoints', async (t: Test) => {
 })
 
 t.test('a page loads the sheets and the scripts that it uses', async (t) => {
-  const shared = ['app.css', 'hooks.css', 'htmx.js', 'app.js', 'palette.js']
+  const shared = ['app.css', 'hooks.css', 'htmx.js', 'app.js', 'keys.js', 'palette.js']
   const { id } = (await deliver(base, 'code_host', '{}')).json<{ id: number }>()
   for (const [path, ...scripts] of [
     ['/', 'hooks.js'],

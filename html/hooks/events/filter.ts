@@ -1,6 +1,10 @@
 import type { LogQuery } from '../../../services/hooks/events/filter.ts'
 import { html, type Html } from '../../../kernel/html.ts'
-import { attributes, disclosed } from '../../parts.ts'
+import type { EventCount } from '../../../services/hooks/events/counts.ts'
+import type { LogTime } from '../../../services/hooks/events/days.ts'
+import { barChart } from '../../chart.ts'
+import { countText } from '../../parts.ts'
+import { menu } from '../../ways.ts'
 import {
   field,
   filterForm,
@@ -34,6 +38,7 @@ export type LogFilter = Pick<LogQuery, FilterName | 'limit'>
 export interface FilterView {
   filter: LogFilter
   providers: readonly string[]
+  typed: LogTyped
 }
 
 /** Whether any filter is set. */
@@ -57,134 +62,138 @@ function address(path: string, { limit = DEFAULT_LIMIT, ...texts }: Partial<LogF
   return query.size === 0 ? path : `${path}?${query}`
 }
 
+/** What stands in the form: `q` has all filters that the menus don't have. */
+export type LogTyped = Pick<LogQuery, 'q' | 'when' | 'from' | 'to' | 'zone'>
+
 /**
- * The filters above the log. They are an ordinary GET form; htmx replaces `#log-results` by the
- * fragment that the same URL answers to it, and puts that URL into the address bar.
+ * The filters above the log, in one line. They are an ordinary GET form; htmx replaces
+ * `#log-results` by the fragment that the same URL answers to it, and puts that URL into the
+ * address bar.
  */
-export function logFilter({ filter, providers }: FilterView): Html {
-  const { provider, rejected } = filter
+export function logFilter({ filter, providers, typed }: FilterView): Html {
+  const { provider, rejected, limit } = filter
   // A removed provider still has events, so the provider of the URL is always offered.
   const gone = providers.includes(provider) ? [] : [provider]
   const names = [...new Set(['', ...gone, ...providers])]
-  const options = names.map((name) => [name, name || 'All'] as const)
+  const options = names.map((name) => [name, name || 'All providers'] as const)
   const isRejected = rejected === '1'
-  const form = { id: 'filter', typed: { ...filter, limit: String(filter.limit) } }
+  const form = { id: 'filter', typed: { ...typed, provider } }
   return filterForm(
     'Filter',
-    { path: '/log', results: 'log-results' },
+    {
+      path: '/log',
+      results: 'log-results',
+      trigger: TRIGGER,
+    },
     html`${isRejected && hiddenField('rejected', '1')}
-      ${select(form, 'provider', 'Provider', options, 'half')}
-      ${isRejected ? rowsField(form) : eventFields(form)}
+      ${limit !== DEFAULT_LIMIT && hiddenField('limit', String(limit))}
+      ${!isRejected && textField(form)} ${select(form, 'provider', 'Provider', options, 'half')}
+      ${!isRejected && timeFields(form)}
       <div class="actions">
-        ${submit('Filter')}
+        ${submit('Filter')} ${!isRejected && menu('Words', [WORDS])}
         <a href="${logUrl({ rejected })}">Clear</a>
-      </div>
-      ${!isRejected && moreFields(form, filter)}`,
+      </div>`,
   )
 }
 
-/** What people filter by most. */
-function eventFields(form: Form): Html {
-  return html`${field(form, 'event_type', 'Event type', {
+/** The times of the menu. */
+const TIMES: Readonly<Record<LogTime, string>> = {
+  '': 'Any time',
+  '1h': 'Last hour',
+  '24h': 'Last 24 hours',
+  today: 'Today',
+  yesterday: 'Yesterday',
+  '7d': 'Last 7 days',
+  days: 'Own days…',
+}
+
+function textField(form: Form): Html {
+  return field(form, 'q', 'Filters', {
     ...VERBATIM,
-    width: 'half',
+    type: 'search',
     list: TYPES,
-    placeholder: 'invoice.*',
-    title: 'A type, or with * for any characters, in any case',
-  })}
-  ${field(form, 'text', 'Payload contains', {
-    ...VERBATIM,
-    title: 'Text in the first MiB of the payload; upper and lower case differ',
-  })}
-  ${field(form, 'since', 'Since', {
-    ...VERBATIM,
-    placeholder: '24h, 2026-05-04 or id',
-    title: BOUND_TITLE,
-  })}`
+    placeholder: 'type:invoice.* customer:Globex, or any text',
+  })
+}
+
+/** Which words the field knows. */
+const WORDS = html`<dl class="words">
+  ${[
+    ['type:invoice.*', 'the event type; * for any characters'],
+    ['customer:Globex', 'a member of the payload of this name, anywhere'],
+    ['data.object.id:evt_1', 'the member at a path'],
+    ['since:24h until:2026-05-04', 'a duration before now, a time, or an event id'],
+    ['verified:true', 'the signature; or verified:false'],
+    ['header:x-github-event=push', 'a header, with or without its value'],
+    ['"two words"', 'text in the first MiB of the payload'],
+  ].map(
+    ([word, meaning]) =>
+      html`<dt><code>${word}</code></dt>
+        <dd>${meaning}</dd>`,
+  )}
+</dl>`
+
+/** When: a choice, and the days that the last one asks for. Without script they are of UTC. */
+function timeFields(form: Form & { typed: LogTyped }): Html {
+  const zone = form.typed.zone || 'UTC'
+  return html`${select(form, 'when', 'Time', Object.entries(TIMES), 'half')}
+    <fieldset class="days">
+      ${field(form, 'from', 'First day', { type: 'date' })}
+      ${field(form, 'to', 'Last day', { type: 'date' })}
+    </fieldset>
+    <span class="zone muted" data-zone="${zone}">${zone}</span>
+    ${hiddenField('zone', form.typed.zone)}`
 }
 
 const TYPES = 'log-types'
-const BOUND_TITLE =
-  'A date and time with time zone, today (UTC), a duration before now (15m, 24h, 7d), or an event id'
-
-const PRESETS = { 'Last hour': '1h', 'Last 24 hours': '24h', 'Today (UTC)': 'today' } as const
-
-/**
- * Common times as links: they keep the other filters, and so they stand in the part that follows
- * them.
- */
-export function presets(filter: LogFilter): Html {
-  const links = Object.entries(PRESETS).map(([label, since]) => {
-    const isChosen = filter.since === since && filter.until === ''
-    const own = {
-      href: logUrl({ ...filter, since, until: '' }),
-      'aria-current': isChosen && 'true',
-    }
-    return html`<a${attributes(own)}>${label}</a> `
-  })
-  return html`<p class="actions presets">${links}</p>`
-}
-
-const VERIFIED = { '': 'Any', true: 'Verified', false: 'Not verified' } as const
-
-/** What fewer people need; open when one of them is set. */
-function moreFields(form: Form, { until, verified, json, header, limit }: LogFilter): Html {
-  const open = [until, verified, json, header].some(Boolean) || limit !== DEFAULT_LIMIT
-  return disclosed(
-    'More filters',
-    html`<div class="filter">
-      ${field(form, 'until', 'Until', {
-        ...VERBATIM,
-        placeholder: '2026-05-04T09:00Z or id',
-        title: `${BOUND_TITLE}; events before that time, or up to that id`,
-      })}
-      ${select(form, 'verified', 'Signature', Object.entries(VERIFIED), 'half')}
-      ${field(form, 'header', 'Header', {
-        ...VERBATIM,
-        placeholder: 'x-github-event=push',
-        title: 'The name of a header, or name=value',
-      })}
-      ${field(form, 'json', 'JSON members, a line each', {
-        ...VERBATIM,
-        rows: 2,
-        placeholder: 'data.object.id=evt_1',
-        title: 'Paths into the JSON payload (1 MiB at most) and the values they must have',
-      })}
-      ${rowsField(form)}
-    </div>`,
-    { class: 'more-filters', open },
-  )
-}
-
-function rowsField(form: Form): Html {
-  return field(form, 'limit', 'Rows', {
-    type: 'number',
-    min: 1,
-    max: 200,
-    'data-default': DEFAULT_LIMIT,
-    width: 'narrow',
-  })
-}
+/** It asks when a menu or a day has changed, and while one types. */
+const TRIGGER =
+  'change target:select, change target:[type=date], input delay:300ms target:[type=search]'
 
 /**
- * What stands above the events and follows the filters: each that is set with a way to remove it,
- * what may be done with what they choose, and the types that the form offers.
+ * What stands above the events and follows the filters: how many there are and when they came, what
+ * may be done with them, and the types that the form offers.
  */
-export function filterLine(filter: LogFilter, types: readonly string[]): Html {
+export function filterLine(
+  filter: LogFilter,
+  types: readonly string[],
+  counted: EventCount | undefined,
+): Html {
   const { limit: _limit, rejected: _rejected, ...chosen } = filter
-  const chips = NAMES.flatMap((name) => chipsOf(filter, name))
-  return html`<div class="title-line filter-line">
-    ${
-      chips.length > 0 &&
-      html`<ul class="badges chips" aria-label="Active filters">
-        ${chips}
-      </ul>`
-    }
+  return html`<div class="filter-line">
+    ${counted !== undefined && html`${countTag(counted)} ${timesChart(counted)}`}
     <p class="actions">
       <a href="${address('/replays/new', chosen)}">Replay…</a>
       <a href="${address('/log/export', chosen)}" download>Download as NDJSON</a>
     </p>
-    <datalist id="${TYPES}">${suggestionOptions(types)}</datalist>
+    <datalist id="${TYPES}">${suggestionOptions(types.map((type) => `type:${type}`))}</datalist>
+  </div>`
+}
+
+function countTag({ count, isMore }: EventCount): Html {
+  const text = isMore ? `More than ${countText(count, 'event')}` : countText(count, 'event')
+  return html`<span class="muted" role="status">${text}</span>`
+}
+
+const BARS = 60
+
+/** When the counted events came. With the mouse a range is drawn, which becomes a filter. */
+function timesChart({ times }: EventCount): Html | false {
+  const [last, first] = [times[0]?.getTime(), times.at(-1)?.getTime()]
+  if (last === undefined || first === undefined || last - first < BARS * 1000) return false
+  const width = (last - first) / BARS
+  const counts = Array.from({ length: BARS }, () => 0)
+  for (const time of times) {
+    const at = Math.min(BARS - 1, Math.floor((time.getTime() - first) / width))
+    counts[at] = (counts[at] ?? 0) + 1
+  }
+  const bars = counts.map((value, at) => {
+    const label = `${new Date(first + at * width).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+    return { label, parts: [{ kind: 'some', value }] }
+  })
+  const label = `Events over time, from ${bars[0]?.label} to ${bars.at(-1)?.label}`
+  return html`<div id="log-times" data-first="${first}" data-last="${last}">
+    ${barChart(label, bars, { kind: 'times', height: 28 })}
   </div>`
 }
 
@@ -196,28 +205,4 @@ export function chosenFilters(
     const value = (filter[name] ?? '').trim()
     return value === '' || FILTERS[name] === '' ? [] : [[FILTERS[name], value] as const]
   })
-}
-
-function chipsOf(filter: LogFilter, name: FilterName): readonly Html[] {
-  const label = FILTERS[name]
-  const value = filter[name].trim()
-  if (value === '' || label === '') return []
-  if (name !== 'json') {
-    const shown = name === 'verified' ? VERIFIED[filter.verified] : value
-    return [chip(label, shown, logUrl({ ...filter, [name]: '' }))]
-  }
-  const members = value.split(/\r?\n/).filter((line) => line.trim() !== '')
-  return members.map((member, at) => {
-    const json = members.toSpliced(at, 1).join('\n')
-    return chip(label, member, logUrl({ ...filter, json }))
-  })
-}
-
-function chip(label: string, value: string, without: string): Html {
-  return html`<li>
-    <a href="${without}" title="Remove this filter"
-      ><span class="hidden">Remove the filter</span> ${label}: ${value}
-      <span aria-hidden="true">×</span></a
-    >
-  </li>`
 }

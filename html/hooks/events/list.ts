@@ -2,6 +2,7 @@ import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import { attributes, button, emptyState, moreLink, timeTag } from '../../parts.ts'
 import { tabs } from '../../ways.ts'
+import type { EventCount } from '../../../services/hooks/events/counts.ts'
 import type { EventRow } from '../../../services/hooks/events/previews.ts'
 import { eventFragment, type EventView } from './detail.ts'
 import { eventTable } from './row.ts'
@@ -10,7 +11,6 @@ import {
   isFiltered,
   logFilter,
   logUrl,
-  presets,
   type FilterView,
   type LogFilter,
 } from './filter.ts'
@@ -30,6 +30,8 @@ export interface LogView extends ListView {
   /** Known event types of the chosen provider, or of all. */
   types: readonly string[]
   events: readonly EventRow[]
+  /** Of a first page. */
+  counted: EventCount | undefined
   /** No event up to this one is missing in the list. */
   position: number
   /** The event that stands beside the list; 0 for none. */
@@ -61,7 +63,6 @@ const PAUSE = button('Pause', { id: 'log-pause', class: 'js-only', 'aria-pressed
 function beside({ filter, open }: LogView, opened: EventView | undefined): Html {
   const gone = open !== 0 && html`<p class="note">This event was removed by retention.</p>`
   return html`<section class="beside" aria-label="Open event">
-    <p class="panel empty">Choose an event to see it here.</p>
     <p class="actions"><a id="log-close" href="${logUrl(filter)}">Close</a></p>
     <div id="log-open" class="opened" hx-sync="this:replace" data-open="${open}">
       ${opened === undefined ? gone : eventFragment(opened)}
@@ -91,7 +92,7 @@ export function logFragment(view: LogView): Html {
     data-newest="${newest}"
     data-position="${position}"
   >
-    ${presets(filter)} ${filterLine(filter, view.types)}
+    ${filterLine(filter, view.types, view.counted)}
     <p id="log-news" class="news" role="status"><a${attributes(show)}></a></p>
     ${listPart(view, events.length > 0 && table, noEvents(filter))}
   </div>`

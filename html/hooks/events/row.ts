@@ -1,5 +1,5 @@
 import { html, type Html, type Printable } from '../../../kernel/html.ts'
-import type { EventRow } from '../../../services/hooks/events/previews.ts'
+import type { EventRow, Preview } from '../../../services/hooks/events/previews.ts'
 import { listTable, rowLink, sizeTag, sizeText, tableRow, timeTag } from '../../parts.ts'
 import { verifyBadge } from '../layout.ts'
 
@@ -21,7 +21,7 @@ export function eventTable(
   open = 0,
 ): Html {
   const rows = events.map((event) => eventRow(event, event.id === open))
-  return listTable({ bodyId, caption, columns: COLUMNS, kind: 'log', rows })
+  return listTable({ bodyId, caption, columns: COLUMNS, kind: 'log dense', rows })
 }
 
 /** One event as a row, which leads to the event's page. */
@@ -41,7 +41,16 @@ function eventRow(event: EventRow, isOpen: boolean): Html {
 }
 
 function previewText({ preview, payload_size }: EventRow): Printable {
-  if (payload_size === 0 && preview === '') return 'empty'
   if (preview === null) return `binary, ${sizeText(payload_size)}`
-  return html`<bdi>${preview}</bdi>`
+  if (payload_size === 0 && preview.parts.length === 0) return 'empty'
+  const [first = '', ...rest] = preview.parts
+  return html`${partOf(first, preview)}${rest.map((part) => html` · ${partOf(part, preview)}`)}`
+}
+
+/** A part by itself, so that the direction of its letters turns no other part around. */
+function partOf(part: string, { match = '' }: Preview): Html {
+  const at = match === '' ? -1 : part.indexOf(match)
+  if (at === -1) return html`<bdi>${part}</bdi>`
+  const end = at + match.length
+  return html`<bdi>${part.slice(0, at)}<mark>${match}</mark>${part.slice(end)}</bdi>`
 }

@@ -4,7 +4,16 @@ import { logFragment, logPage } from '../../../html/hooks/events/list.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { wantsFragment, type Context } from '../../../kernel/http/context.ts'
 import type { View } from '../../../kernel/http/view.ts'
-import { EventQuery, filterOf, LogQuery } from '../../../services/hooks/events/filter.ts'
+import { countEvents } from '../../../services/hooks/events/counts.ts'
+import { boundsOf } from '../../../services/hooks/events/days.ts'
+import { readTokens } from '../../../services/hooks/events/tokens.ts'
+import { validateTexts } from '../../../kernel/validate.ts'
+import {
+  EventQuery,
+  ExportQuery,
+  filterOf,
+  LogQuery,
+} from '../../../services/hooks/events/filter.ts'
 import { EventList, findEvents } from '../../../services/hooks/events/events.ts'
 import { withPreviews } from '../../../services/hooks/events/previews.ts'
 import { reader } from '../access.ts'
@@ -23,10 +32,11 @@ export const logEndpoints = [
     path: '/log',
     query: LogQuery,
     async answer({ app, query, context }) {
-      refuseForeignSearch(query, context)
+      const filter = filterOfPage(query, app.hooks.clock.now())
+      refuseForeignSearch(filter, context)
       return query.rejected === '1'
-        ? rejectionsView(app, query, context)
-        : logView(app, query, context)
+        ? rejectionsView(app, filter, context)
+        : logView(app, filter, context)
     },
   }),
 
@@ -52,6 +62,16 @@ export const logEndpoints = [
   }),
 ]
 
+/** The filters, also those that the page has in its field and its menu. */
+function filterOfPage(query: LogQuery, now: Date): LogQuery {
+  const read = { ...readTokens(query.q), ...boundsOf(query, now) }
+  // Their forms are tested as if they had been sent by themselves.
+  const { provider, event_type, text, json, header, since, until } = query
+  const own = { provider, event_type, text, json, header, since, until, verified: query.verified }
+  const texts: Readonly<Record<string, string>> = { ...own, ...read }
+  return { ...query, ...validateTexts(ExportQuery, (name) => texts[name]) }
+}
+
 async function logView(app: HooksRoutes, query: LogQuery, context: Context): Promise<View> {
   const { db, clock } = app.hooks
   // Before the events are read: the stream brings those that come in between. A fragment is for a
@@ -59,13 +79,15 @@ async function logView(app: HooksRoutes, query: LogQuery, context: Context): Pro
   const newest = wantsFragment(context)
     ? query.above
     : (await q.streamBounds(db, { replayed: 0 })).newest
-  const { events, next_cursor, searchedTo } = await findEvents(db, clock, query, context)
+  const found = await findEvents(db, clock, query, context)
+  const { events, next_cursor, searchedTo } = found
   const isFirst = query.cursor === '' && query.above === 0
   const view = {
-    events: await withPreviews(db, events),
+    events: await withPreviews(db, events, filterOf(query).text),
     position: Math.max(newest, events[0]?.id ?? 0),
     open: query.open,
     searchedTo,
+    counted: isFirst ? await countEvents(db, clock, query, found) : undefined,
     types: isFirst ? await suggestedTypes(app, query) : [],
     ...(await readList(db, query, context, next_cursor)),
   }

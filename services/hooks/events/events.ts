@@ -21,7 +21,7 @@ export const EventList = Type.Object({
   next_cursor: nullable(Type.String()),
 })
 
-interface EventsPage {
+export interface EventsPage {
   events: readonly EventSummary[]
   next_cursor: string | null
   /** Where a search ran out of time; older events were not searched yet. */
@@ -62,10 +62,7 @@ export async function findEvents(
 ): Promise<EventsPage> {
   const { limit } = query
   const now = clock.now()
-  const first = await firstId(db, query.since, now)
-  const from = Math.max(first, (query.above ?? 0) + 1)
-  const end = query.until === '' ? Infinity : await endId(db, query.until, now)
-  const range = { before: Math.min(readCursor(query.cursor), end), from, limit }
+  const range = { ...(await idRange(db, query, now)), limit }
   const filter = searchOf(query)
   const find = (wanted: SearchFilter) => findPage(db, clock, wanted, range, client)
   const page = await find(filter)
@@ -75,6 +72,17 @@ export async function findEvents(
   const anywhere = { provider, event_type, type_like: null, before: readCursor(''), from: 0 }
   const exact = await q.listEvents(db, { ...anywhere, limit: 1 })
   return exact.length > 0 ? page : find({ ...filter, event_type: null, type_like: event_type })
+}
+
+/** The ids that the bounds of a query let in. */
+export async function idRange(
+  db: Database,
+  { since, until, cursor, above = 0 }: EventQuery & { above?: number },
+  now: Date,
+) {
+  const first = await firstId(db, since, now)
+  const end = until === '' ? Infinity : await endId(db, until, now)
+  return { before: Math.min(readCursor(cursor), end), from: Math.max(first, above + 1) }
 }
 
 /** The lowest id that a bound lets in. */
@@ -118,7 +126,7 @@ async function findPage(
 type TestedFilter = SearchFilter & { test_type: string | null }
 
 /** The filter where events must be tested one by one; undefined where an index has them. */
-async function testedFilter(
+export async function testedFilter(
   db: Database,
   filter: SearchFilter,
   rows: number,

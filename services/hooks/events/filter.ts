@@ -28,7 +28,8 @@ const isShort = [
 export const SINCE_FORM = 'must be an event id or a time such as 2026-01-31T12:00:00Z.'
 const BOUND_FORM =
   'must be an event id or a time such as 2026-01-31T12:00:00Z, today, or 24h (the last 24 hours).'
-const JSON_FORM = 'must be path=value, such as data.object.id=evt_1.'
+const JSON_FORM =
+  'must be path=value, such as data.object.id=evt_1, or *.name=value for a member anywhere.'
 const HEADER_FORM = 'must be name or name=value, such as x-github-event=push.'
 
 /** The filters of the log and of forwarders. An empty text is no filter. */
@@ -42,7 +43,8 @@ export const filterFields = {
   ),
   json: field(
     queryText(
-      'Only events with this member in the JSON payload: data.object.id=evt_1; ' +
+      'Only events with this member in the JSON payload: data.object.id=evt_1, or ' +
+        '*.customer=Globex for a member of this name (or customer_name and the like) anywhere; ' +
         'one line for each member',
     ),
     JSON_FORM,
@@ -128,8 +130,18 @@ export const LogQuery = Type.Object({
   above: optionalId,
   /** The event that stands beside the list. */
   open: optionalId,
+  /** Filters as the field of the page has them: `type:invoice.* customer:Globex`. */
+  q: anyText,
+  /** A time of the menu; of own days the first and the last, in the viewer's zone. */
+  when: anyText,
+  from: anyText,
+  to: anyText,
+  zone: anyText,
 })
 export type LogQuery = Type.Static<typeof LogQuery>
+
+/** The filters of the log that are texts. */
+export type FilterText = Record<keyof SearchTexts | 'since' | 'until', string>
 
 /** The filters that forwarders have, too, as the queries take them; null is no filter. */
 export function filterOf({ provider, event_type, text, json }: FilterTexts) {
@@ -186,11 +198,17 @@ export function readMembers(text: string): readonly Member[] | undefined {
   const members: Member[] = []
   for (const line of lines.map((one) => one.trim())) {
     if (line === '') continue
-    const member = readMember(line)
+    const member = line.startsWith('*.') ? readAnywhere(line) : readMember(line)
     if (member === undefined) return undefined
     members.push(member)
   }
   return members
+}
+
+/** Reads `*.customer=Globex`: a member anywhere in the payload. */
+function readAnywhere(line: string): Member | undefined {
+  const member = readMember(line.slice(2))
+  return member?.[0].includes('.') === false ? [`*.${member[0]}`, member[1]] : undefined
 }
 
 /** The last step of a path that is a name, not a place in an array. */

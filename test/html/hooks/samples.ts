@@ -24,7 +24,7 @@ export const summary: EventRow = {
   verified: false,
   payload_size: 2150,
   received_at: new Date('2026-05-04T08:30:00.000Z'),
-  preview: '"a":1',
+  preview: { parts: ['a: 1'] },
 }
 
 /** The log without a filter. */
@@ -44,6 +44,8 @@ export const NO_FILTER: LogFilter = {
 export function logView(changes: Partial<LogView> = {}): LogView {
   return {
     filter: NO_FILTER,
+    typed: { q: '', when: '', from: '', to: '', zone: '' },
+    counted: undefined,
     below: false,
     searchedTo: null,
     providers: ['code_host', 'generic:ci'],

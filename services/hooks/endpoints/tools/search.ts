@@ -11,7 +11,7 @@ import {
 import { validateTexts } from '../../../../kernel/validate.ts'
 import { findEvents } from '../../events/events.ts'
 import { EventQuery, MAX_SEARCH_LENGTH, memberFilter } from '../../events/filter.ts'
-import { withPreviews } from '../../events/previews.ts'
+import { withBeginnings } from '../../events/previews.ts'
 import type { Hooks } from '../../open.ts'
 import { filterInput, UNTRUSTED } from './arguments.ts'
 
@@ -72,7 +72,7 @@ export function searchTool({ db, clock }: Hooks): Tool {
       const texts: Readonly<Record<string, unknown>> = { ...filters, limit, json }
       const query = validateTexts(EventQuery, (name) => texts[name]?.toString())
       const { events, next_cursor, searchedTo } = await findEvents(db, clock, query, call)
-      const found = await withPreviews(db, events)
+      const found = await withBeginnings(db, events)
       return toolValue({ events: found, next_cursor, searched_to: searchedTo }, UNTRUSTED)
     },
   })
