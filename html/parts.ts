@@ -111,6 +111,13 @@ export function copyButton(id: string, what: string): Html {
   return button(label, { class: 'icon js-only', title: 'Copy', 'data-copy': id })
 }
 
+/** The same with its name in sight, among other buttons. */
+export function copyAction(id: string, what: string): Html {
+  const label = html`${COPY_ICON}<span class="hidden">Copy ${what}</span>
+    <span aria-hidden="true">Copy ${what}</span>`
+  return button(label, { class: 'js-only', 'data-copy': id })
+}
+
 /** Two sheets, and the tick that takes their place once it was copied. */
 const COPY_ICON = html`<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
   <path class="sheets" d="M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3" />

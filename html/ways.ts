@@ -23,13 +23,13 @@ export function tabs(label: string, ways: readonly Tab[]): Html {
 
 /**
  * What is seldom asked for, behind a button. It opens without script; the script closes it on
- * Escape and on a click elsewhere. A form with one button may stand in it as well.
+ * Escape and on a click elsewhere. A short form may stand in it as well.
  */
-export function menu(label: string, items: readonly (Html | Way)[]): Html {
+export function menu(label: string, items: readonly (Html | Way)[], own: Attributes = {}): Html {
   const list = items.map((item) => {
     return html`<li>${'href' in item ? wayLink(item) : item}</li>`
   })
-  return html`<details class="more-menu">
+  return html`<details${attributes({ class: 'more-menu', ...own })}>
     <summary class="button">${label} <span aria-hidden="true">▾</span></summary>
     <ul class="panel">
       ${list}

@@ -15,6 +15,19 @@ export const Rejection = Type.Object({
 })
 export type Rejection = Type.Static<typeof Rejection>
 
+/** Rejected deliveries that are alike. */
+export const RejectionGroup = Type.Object({
+  provider: Type.String(),
+  status: Type.Integer(),
+  reason: Type.String(),
+  count: Type.Integer(),
+  /** Networks that they came from. */
+  sources: Type.Integer(),
+  first_at: Timestamp,
+  last_at: Timestamp,
+})
+export type RejectionGroup = Type.Static<typeof RejectionGroup>
+
 export const RejectionCount = Type.Object({
   provider: Type.String(),
   total: Type.Integer(),
@@ -35,6 +48,13 @@ export const rejectionQueries = sqlFile('sql/hooks/rejections.sql', {
   }),
   forgetRejectionWriters: exec({ before: 'timestamptz' }),
   listRejections: many(Rejection, { below: 'int8', provider: 'text?', limit: 'int8' }),
+  groupRejections: many(RejectionGroup, {
+    provider: 'text?',
+    among: 'int8',
+    since: 'timestamptz',
+    unknown: 'text',
+    kinds: 'int8',
+  }),
   listRejectionCounts: many(RejectionCount, {}),
   pruneRejectionMinutes: exec({ before: 'timestamptz' }),
 })

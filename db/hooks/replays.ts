@@ -67,6 +67,11 @@ const EndedJob = Type.Pick(ReplayJobRow, ['destination', 'state', 'delivered', '
 export const replayQueries = sqlFile('sql/hooks/replays.sql', {
   noteAttempts: exec({ results: 'jsonb', kind: 'text', target: 'text' }),
   listReplays: many(Replay, { event: 'int8', limit: 'int8' }),
+  listRecentTargets: many(Type.Object({ target: Type.String() }), {
+    among: 'int8',
+    hidden: 'text',
+    limit: 'int8',
+  }),
   holdToken: optional(Type.Object({ name: Type.String() }), { token_hash: 'bytea' }),
   addReplayJob: optional(Type.Pick(ReplayJobRow, ['destination']), {
     destination: 'text',

@@ -208,6 +208,18 @@ async function copyPayload() {
     document.getElementById('done').textContent = 'Copied payload.'
 }
 
+/** The focus stays in the list, so that the next row is one key away: screen readers are told. */
+function announceOpened(box) {
+  const title = box.querySelector('.event-title')?.innerText ?? 'Event removed'
+  opened.textContent = `Opened beside the list: ${title}, event ${box.dataset.open}`
+}
+
+const opened = element('p', '')
+opened.id = 'log-opened'
+opened.className = 'hidden'
+opened.setAttribute('role', 'status')
+document.querySelector('main').append(opened)
+
 function closeBeside() {
   const box = openBox()
   box.replaceChildren()
@@ -228,7 +240,9 @@ function afterSwap({ detail: { ctx } }) {
   if (box !== null && ctx.target === box) {
     box.dataset.open = ctx.request.action.split('/').at(-1)
     box.scrollTop = 0
+    announceOpened(box)
   }
+  makeNamesButtons()
   markOpen()
   const list = liveList()
   if (list === null) return
@@ -274,6 +288,17 @@ function followEvents() {
   live.addEventListener('gap', gap)
   live.addEventListener('reconnecting', showReconnecting)
   follow(live, ['event-received', 'status', 'gap'])
+}
+
+/** Names in a payload's tree copy their paths, by mouse and by keyboard. */
+function makeNamesButtons() {
+  for (const name of document.querySelectorAll('.json span.key')) {
+    const button = element('button', name.textContent)
+    button.type = 'button'
+    button.className = 'key'
+    button.title = 'Copy path'
+    name.replaceWith(button)
+  }
 }
 
 /** Copies the path of a name in a payload's tree, as the filters of the log have it. */
@@ -381,6 +406,7 @@ document.addEventListener('click', (event) => {
 document.addEventListener('htmx:before:request', beforeRequest)
 document.addEventListener('htmx:after:swap', afterSwap)
 
+makeNamesButtons()
 if (live !== null) followEvents()
 
 addKeys({ r: toReplay, c: () => void copyPayload() }, [

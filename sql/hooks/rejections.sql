@@ -64,6 +64,32 @@ select id, at, provider, status, source, reason
  order by id desc
  limit :limit;
 
+-- name: groupRejections
+-- Rejected deliveries since a time that are alike, of one provider or of all (null); the kind that came last first. Only
+-- the newest :among rows are read. A duration in a reason makes no kind of its own. Unknown paths, which anybody can
+-- fill, have a place each up to :kinds, as all others together: they hide no other kind.
+with recent as (
+  select at, provider, status, source, regexp_replace(reason, '\d+ s', '… s') as reason
+    from (select *
+            from hooks.rejections
+           where :provider::text is null or provider = :provider
+           order by id desc
+           limit :among) r
+   where at >= :since
+), alike as (
+  select provider, status, reason, count(*)::integer as count, count(distinct source)::integer as sources,
+         min(at) as first_at, max(at) as last_at
+    from recent
+   group by provider, status, reason
+), placed as (
+  select *, row_number() over (partition by provider = :unknown order by last_at desc, reason) as place
+    from alike
+)
+select provider, status, reason, count, sources, first_at, last_at
+  from placed
+ where place <= :kinds
+ order by last_at desc, provider, reason;
+
 -- name: listRejectionCounts
 -- Rejected deliveries of each provider since the beginning, with the newest reason that is still kept.
 select t.provider, sum(t.total)::bigint as total,

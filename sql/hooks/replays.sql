@@ -10,6 +10,21 @@ select id, kind, target, outcome, status, ms, detail, answer, at
  order by id desc
  limit :limit;
 
+-- name: listRecentTargets
+-- Where people sent events, newest first: the targets of the newest :among replays. A target of which a token was hidden
+-- (:hidden stands in its place) can't be sent to again.
+select target
+  from (select id, target, outcome
+          from hooks.attempts
+         where kind in ('replay', 'edited')
+         order by id desc
+         limit :among) r
+ where outcome <> 'refused'
+   and strpos(target, :hidden) = 0
+ group by target
+ order by max(id) desc
+ limit :limit;
+
 -- name: holdToken
 -- Holds the endpoint of a token until the transaction ends: its revocation waits, and then ends the new job, too. Empty
 -- when the token was revoked.

@@ -424,6 +424,7 @@ create table hooks.attempts (
   check (outcome <> 'delivered' or status is null or status between 200 and 299)
 );
 create index attempts_by_event on hooks.attempts (event_id, id desc);
+create index attempts_by_person on hooks.attempts (id desc) where kind in ('replay', 'edited');
 
 -- Records attempts in the order of their n, and keeps about the newest 200 of each event. A result without an outcome is no
 -- attempt; those of an event that was removed are left out.

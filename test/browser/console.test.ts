@@ -107,7 +107,7 @@ await t.test('copying works without https, and says when it failed', async (t: T
   await page.addInitScript(`
     delete Navigator.prototype.clipboard
     document.execCommand = () => { window.copied = getSelection().toString(); return true }`)
-  await page.goto(`${hooks}/log/1`)
+  await page.goto(`${hooks}/log/1?tab=curl`)
   const copy = page.getByRole('button', { name: /^Cop(y|ied) curl command/ })
   const command = await page.locator('#curl-command').textContent()
   await copy.click()

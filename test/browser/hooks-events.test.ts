@@ -562,7 +562,7 @@ await t.test('the page of an event', async (t: Test) => {
     ['binary', binary, BINARY],
   ] as const) {
     await t.test(`the copied command sends the same bytes: ${kind}`, { skip }, async (t) => {
-      await page.goto(`${base}/log/${id}`)
+      await page.goto(`${base}/log/${id}?tab=curl`)
       const command = await copied(page)
       t.equal(command, await page.locator('#curl-command').textContent())
       const { stdout } = await shell('sh', ['-c', command], { env: { PATH: process.env['PATH'] } })
@@ -585,7 +585,7 @@ await t.test('the page of an event', async (t: Test) => {
 
   await t.test('without a clipboard the text is selected', async (t) => {
     await context.clearPermissions()
-    await page.goto(`${base}/log/${text.id}`)
+    await page.goto(`${base}/log/${text.id}?tab=curl`)
     await page.evaluate(
       `navigator.clipboard.writeText = () => Promise.reject(new Error('denied'))`,
     )

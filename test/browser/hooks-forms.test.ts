@@ -389,14 +389,16 @@ await t.test('an event is sent on from its page', async (t: Test) => {
   await page.goto(`${base}/log/${id}`)
 
   await t.test('the browser asks for a target where there is no default', async (t) => {
-    t.equal(await textOf(page.locator('#attempts')), 'Not replayed yet.')
+    await page.locator('#tab-deliveries').click()
+    await untilText(page.locator('#attempts'), 'Not sent on yet.')
+    await page.locator('#replay-menu > summary').click()
     await page.locator('#replay-button').click()
     t.equal(await focusedId(page), 'target_url')
     t.equal(await page.locator('#target_url:invalid').count(), 1)
     t.equal(receiver.connections(), 0)
   })
 
-  await t.test('by keyboard, without a reload, and the form keeps what was typed', async (t) => {
+  await t.test('by keyboard, without a reload, and again to the same target', async (t) => {
     const target = `${receiver.url}/hook`
     await page.locator('main').evaluate((main: { dataset: { mark?: string } }) => {
       main.dataset.mark = 'kept'
@@ -406,12 +408,13 @@ await t.test('an event is sent on from its page', async (t: Test) => {
     await tabTo(page, 'replay-button')
     await page.keyboard.press('Enter')
     await untilText(said(page), /^Delivered: 204 in \d+ ms\.$/)
-    t.equal(await focusedId(page), 'replay-button')
+    t.equal(await focusedId(page), 'outcome')
+    t.equal(await textOf(page.locator('#tab-deliveries')), 'Deliveries (1)')
     t.equal(receiver.received[0]?.body.toString(), '{"total": 1}')
-    await page.keyboard.press('Enter')
+    await page.locator('#replay-menu > summary').press('Enter')
+    await page.getByRole('button', { name: target }).press('Enter')
     await untilText(said(page), /^Not delivered: the target answered 503 in \d+ ms\.$/)
     t.same(await outcomes(page), ['failed', 'delivered'])
-    t.equal(await page.locator('#target_url').inputValue(), target)
     t.equal(await page.locator('main').getAttribute('data-mark'), 'kept')
     const times = await page
       .locator('#attempts time')
@@ -420,10 +423,12 @@ await t.test('an event is sent on from its page', async (t: Test) => {
   })
 
   await t.test('a refused target is in the list, a broken one above the page', async (t) => {
+    await page.locator('#replay-menu > summary').click()
     await page.locator('#target_url').fill('http://10.0.0.1/')
     await page.locator('#replay-button').click()
     await untilText(said(page), /^Not delivered: the target is not on the public internet/)
     t.same(await outcomes(page), ['refused', 'failed', 'delivered'])
+    await page.locator('#replay-menu > summary').click()
     await page.locator('#target_url').fill('ftp://files.test/')
     await page.locator('#replay-button').click()
     await untilText(page.locator('#problem'), /^The target URL must be an http/)
@@ -432,9 +437,10 @@ await t.test('an event is sent on from its page', async (t: Test) => {
 
   await t.test('the default target needs no typing', async (t) => {
     await postForm(base, '/settings', { replay_default_target: `${receiver.url}/default` })
-    await page.reload()
+    await page.goto(`${base}/log/${id}?tab=deliveries`)
     t.same(await outcomes(page), ['refused', 'failed', 'delivered'], 'the list is kept')
     t.equal(await said(page).count(), 0)
+    await page.locator('#replay-menu > summary').click()
     t.equal(
       await page.locator('#target_url').getAttribute('placeholder'),
       `${receiver.url}/default`,

@@ -59,7 +59,7 @@ export function attemptsIn(text: string): readonly ShownAttempt[] {
 
 /** The attempts that an event's page lists, newest first. */
 export async function attemptsOf(base: string, id: number): Promise<readonly ShownAttempt[]> {
-  const { status, text } = await request(`${base}/log/${id}`)
+  const { status, text } = await request(`${base}/log/${id}?tab=deliveries`)
   if (status !== 200) throw new Error(`GET /log/${id} answered ${status}, expected 200`)
   return attemptsIn(text)
 }

@@ -59,7 +59,7 @@ await t.test('a value of the payload leads to the events that have it', async (t
 await t.test('the request stands as it was sent, without its secrets', async (t: Test) => {
   const headers = { 'X-bEE': '1', 'x-ANT': '2', 'X-Token': 'geheim-geheim' }
   const sent = await post(base, 'generic/one?page=2&token=geheim-geheim', '{}', headers)
-  const text = await pageOf(String(sent.json<Ack>().id))
+  const text = await pageOf(`${sent.json<Ack>().id}?tab=request`)
   t.match(text, /POST <bdi>\/webhooks\/generic\/one\?page=2&amp;token=«redacted»<\/bdi>/)
   const names = [...text.matchAll(/<th scope="row">([^<]*)<\/th>/g)].map((match) => match[1])
   const own = names.filter((name) => /^x-/i.test(name ?? ''))

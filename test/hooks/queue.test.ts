@@ -56,7 +56,6 @@ await eachBackend(t, 'queue', async (t: Test, backend) => {
       Provider: 'queue:orders',
       'Event type': 'order.made',
       'Trust mode': 'queue',
-      Verified: 'no',
       Verification: 'none',
       'Delivery id': `orders:${id}`,
       'Content type': 'image/x',

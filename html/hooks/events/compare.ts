@@ -6,14 +6,12 @@ import { breakable, namedRows, section } from '../../parts.ts'
 /** What the page of an event shows of a comparison with another one. */
 export interface CompareView {
   event: { id: number; provider: string }
-  neighbours: { previous_of_provider: number | null }
   /** The id that was typed, and the result; undefined where no event has this id. */
   compared?: { typed: string; result: Comparison | undefined }
 }
 
 /** Where the reader names the event to compare with. */
-export function compareForm({ event, neighbours, compared }: CompareView): Html {
-  const previous = neighbours.previous_of_provider
+export function compareForm({ event, compared }: CompareView): Html {
   const form = { id: 'compare', typed: { compare: compared?.typed ?? '' } }
   const id = {
     required: true,
@@ -24,17 +22,9 @@ export function compareForm({ event, neighbours, compared }: CompareView): Html 
   } as const
   const content = html`<form class="filter" method="get" action="/log/${event.id}">
     ${field(form, 'compare', 'Event id', id)}
-    <div class="actions">
-      ${submit('Compare', {})}
-      ${
-        previous !== null &&
-        html`<a href="/log/${event.id}?compare=${previous}">
-          With event ${previous}, the previous one of ${event.provider}
-        </a>`
-      }
-    </div>
+    <div class="actions">${submit('Compare', {})}</div>
   </form>`
-  return section('compare-title', 'Compare', content)
+  return section('compare-title', 'Compare with another event', content)
 }
 
 /** What differs; nothing where no event was named. */

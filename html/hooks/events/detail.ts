@@ -4,24 +4,38 @@ import type { Neighbours } from '../../../db/hooks/events.ts'
 import type { EventDetail, EventRequest } from '../../../services/hooks/events/detail.ts'
 import {
   attributes,
+  copyAction,
   copyBox,
+  emptyState,
   factLine,
   facts,
   namedRows,
   section,
   sizeTag,
   timeTag,
+  type Attributes,
 } from '../../parts.ts'
+import { tabs } from '../../ways.ts'
 import { compareForm, comparison, type CompareView } from './compare.ts'
 import { payloadSection, type PayloadView } from './payload.ts'
 import { trustBadge, verifyBadge } from '../layout.ts'
 import { logUrl } from './filter.ts'
 import { answersComparison, type AnswersView } from '../replays/answers.ts'
-import { replaySection, type ReplaysView } from '../replays/replays.ts'
+import {
+  deliveriesSection,
+  LISTED_REPLAYS,
+  replayMenu,
+  type ReplaysView,
+} from '../replays/replays.ts'
+
+/** The parts of an event, one of which is shown. */
+export const EVENT_TABS = ['payload', 'request', 'deliveries', 'curl'] as const
+export type EventTab = (typeof EVENT_TABS)[number]
 
 /** What `/log/{id}` shows. */
 export interface EventView extends PayloadView, ReplaysView, CompareView, AnswersView {
   event: PayloadView['event']
+  tab: EventTab
   /** The delivery as it was sent, but for its secrets. */
   request: EventRequest
   neighbours: Neighbours
@@ -62,21 +76,88 @@ function titleOf({ event }: EventView): Html {
   return html`<bdi>${type}</bdi> ${verifyBadge(event)}`
 }
 
-/** What is asked for first comes first: what to do with the event, and its payload. */
 function article(view: EventView, title: Html): Html {
-  const { event, sameBody, curl } = view
+  const { event, hasUnsignedType } = view
   return html`<article id="event" class="event" data-event="${event.id}">
     ${title}
     ${factLine([
       html`<bdi>${event.provider}</bdi>`,
+      html`event ${event.id}`,
       timeTag(event.received_at),
       sizeTag(event.payload_size),
+      hasUnsignedType && 'type not signed',
     ])}
-    ${neighbourLinks(view)} ${sameBody !== null && sameBodyNote(event, sameBody)}
-    ${comparison(view)} ${answersComparison(view)} ${replaySection(view)} ${payloadSection(view)}
-    ${requestSection(view.request)} ${summary(view)} ${compareForm(view)}
-    ${curl !== null && curlCommand(curl)}
+    ${eventBody(view)}
   </article>`
+}
+
+/** All below the title and its facts: the answer to the tabs and to the forms that replay. */
+export function eventBody(view: EventView): Html {
+  const { event, sameBody } = view
+  return html`<div id="event-body">
+    <div class="title-line">${actions(view)} ${neighbourLinks(view)}</div>
+    ${sameBody !== null && sameBodyNote(event, sameBody)} ${comparison(view)} ${eventTabs(view)}
+    ${tabContent(view)}
+  </div>`
+}
+
+/** What people do with an event. */
+function actions(view: EventView): Html {
+  const { event, neighbours } = view
+  const previous = neighbours.previous_of_provider
+  const isCopied = event.payload_encoding === 'utf8' && event.payload.length <= MAX_COPIED
+  const compare = {
+    id: 'compare-previous',
+    class: 'button',
+    ...inPlace(`/log/${event.id}?compare=${previous}`),
+  }
+  return html`<div class="actions">
+    ${replayMenu(view)}
+    ${
+      isCopied &&
+      html`${copyAction('payload-text', 'payload')}
+        <pre id="payload-text" class="hidden" aria-hidden="true">${event.payload}</pre>`
+    }
+    ${previous !== null && html`<a${attributes(compare)}>Compare with previous</a>`}
+  </div>`
+}
+
+/** A longer payload is downloaded: a button's copy of it would double the page. */
+const MAX_COPIED = 50_000
+
+/** A link that htmx follows in place, on the page of the event as well as beside the log. */
+function inPlace(href: string): Attributes & { href: string } {
+  return {
+    href,
+    'hx-get': href,
+    'hx-target': '#event-body',
+    'hx-select': '#event-body',
+    'hx-swap': 'outerHTML',
+  }
+}
+
+function eventTabs({ event, tab, replays, curl }: EventView): Html {
+  const labels = {
+    payload: 'Payload',
+    request: 'Request',
+    deliveries: `Deliveries (${replays.length}${replays.length < LISTED_REPLAYS ? '' : '+'})`,
+    curl: 'curl',
+  }
+  const shown = EVENT_TABS.filter((name) => name !== 'curl' || curl !== null)
+  const ways = shown.map((name) => {
+    const own = inPlace(`/log/${event.id}${name === 'payload' ? '' : `?tab=${name}`}`)
+    return { id: `tab-${name}`, ...own, label: labels[name], isCurrent: name === tab }
+  })
+  return tabs('Parts of the event', ways)
+}
+
+function tabContent(view: EventView): Html {
+  if (view.tab === 'request') return html`${requestSection(view.request)} ${summary(view)}`
+  if (view.tab === 'deliveries') {
+    return html`${answersComparison(view)} ${deliveriesSection(view)}`
+  }
+  if (view.tab === 'curl') return curlSection(view)
+  return html`${payloadSection(view)} ${compareForm(view)}`
 }
 
 /** The events before and after this one. `rel` names those of the log to browsers and scripts. */
@@ -95,11 +176,15 @@ function neighbourLinks({ event, neighbours }: EventView): Html {
   </nav>`
 }
 
-function curlCommand(command: string): Html {
-  const content = html`<p class="muted">
-      Sends the same bytes to this receiver again. Secrets are redacted: put yours in their place.
-    </p>
-    ${copyBox('curl-command', 'curl command', command)}`
+function curlSection({ curl }: EventView): Html {
+  const content =
+    curl === null
+      ? emptyState('This event came from a message broker, not by a request.')
+      : html`<p class="muted">
+            Sends the same bytes to this receiver again. Secrets are redacted: put yours in their
+            place.
+          </p>
+          ${copyBox('curl-command', 'curl command', curl)}`
   return section('curl-title', 'Copy as curl', content)
 }
 
@@ -127,7 +212,8 @@ function summary({ event, hasUnsignedType }: EventView): Html {
     'Event type': hasUnsignedType && event_type !== null ? unsigned : event_type,
     Received: timeTag(event.received_at, 'exact'),
     'Trust mode': trustBadge(event.trust_mode),
-    Verified: event.verified ? 'yes' : 'no',
+    // Of a token or a broker "no" would read like a failure: the line below says what was checked.
+    Verified: event.trust_mode === 'signed' && (event.verified ? 'yes' : 'no'),
     Verification: event.verify_detail,
     'Delivery id': event.external_id,
     Attempts: attempts(event.attempts),

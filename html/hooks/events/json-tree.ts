@@ -8,7 +8,7 @@ const OPEN_MEMBERS = 50
 
 /**
  * JSON as a tree that folds without script. A value leads to the events of the provider that have
- * it, where the log can filter by it. app.js copies the path of a name that is clicked.
+ * it, where the log can filter by it. hooks.js makes a name a button that copies its path.
  */
 export function jsonTree(root: JsonNode, provider: string): Html {
   const content = root.members.length === 0 ? leaf(root, provider) : list(root, provider)

@@ -48,7 +48,7 @@ export function payloadSection(view: PayloadView): Html {
 
 const HINT = html`<p class="hint">
   A value leads to the events that have it.
-  <span class="js-only">Click a name to copy its path.</span>
+  <span class="js-only">A name copies its path.</span>
 </p>`
 
 function readable({ event, omittedBytes, tree, pretty, isRaw }: PayloadView): Printable {

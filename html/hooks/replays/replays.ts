@@ -1,41 +1,77 @@
 import type { Replay } from '../../../db/hooks/replays.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState } from '../../../kernel/http/view.ts'
-import { field, postForm, refusal, submit, type Form } from '../../form.ts'
+import { field, hiddenField, postForm, refusal, submit, type Form } from '../../form.ts'
 import {
   attributes,
-  countText,
+  breakable,
+  copyBox,
   listTable,
   longText,
-  saved,
   section,
   tableRow,
   timeTag,
 } from '../../parts.ts'
+import { menu } from '../../ways.ts'
 import { answersForm } from './answers.ts'
 
-/** What the page of an event shows of its replays. */
+/** Deliveries that the page of an event lists. */
+export const LISTED_REPLAYS = 50
+
+/** What the page of an event shows of its replays and deliveries. */
 export interface ReplaysView {
   event: { id: number }
   /** Where it is sent when no target is given; null when the settings name none. */
   defaultTarget: string | null
-  /** The newest replays, newest first. */
+  /** Where events were sent lately, newest first. */
+  recentTargets: readonly string[]
+  /** A command that posts the event to a program on one's own machine. */
+  laptop: string
+  /** The newest deliveries, newest first, at most `LISTED_REPLAYS`. */
   replays: readonly Replay[]
   /** True right after a replay: the page says how the newest one ended. */
   isReplayed?: boolean
-  /** The form that was just sent, with what was typed. */
+  /** The form that was just refused, with what was typed. */
   sent?: Partial<FormState>
 }
 
-/** Part of an event's page: the form that replays the event, and the results of its replays. */
-export function replaySection(view: ReplaysView): Html {
-  const { defaultTarget } = view
-  const content = html`${replayForm(view)}
-    <p id="target-hint" class="hint">
-      Sends the stored bytes, signed again for a signed provider. ${targetHint(defaultTarget)}
-    </p>
-    ${replaysList(view)}`
-  return section('replay-title', 'Replay', content, { id: 'replays' })
+/** The menu that sends the event again: to a known target, another one, or one's own machine. */
+export function replayMenu(view: ReplaysView): Html {
+  const { event, defaultTarget, recentTargets, sent, laptop } = view
+  const others = recentTargets.filter((target) => target !== defaultTarget)
+  const own = { id: 'replay-menu', open: sent !== undefined }
+  const items = [
+    defaultTarget !== null && targetButton(event.id, 'default', defaultTarget),
+    ...others.map((target) => targetButton(event.id, 'recent', target)),
+    replayForm(view),
+    html`<p><strong>My laptop</strong></p>
+      <p class="hint">
+        Run this there, with the port of your program. It posts this event, and then what the
+        provider sends.
+      </p>
+      ${copyBox('forward-command', 'forward command', laptop)}`,
+    { href: `/log/${event.id}/edit`, label: 'Edit and send…' },
+  ]
+  return menu(
+    'Replay',
+    items.filter((item) => item !== false),
+    own,
+  )
+}
+
+/** Sends the event to a target with one click; the default one is not named in the request. */
+function targetButton(event: number, kind: 'default' | 'recent', target: string): Html {
+  const word = kind === 'default' && html`<span class="muted">default</span>`
+  return postForm(
+    { action: `/log/${event}/replay`, target: '#event-body' },
+    html`${kind === 'recent' && hiddenField('target_url', target)}
+      <button class="plain"><bdi>${breakable(target)}</bdi> ${word}</button>`,
+  )
+}
+
+/** Part of an event's page: where it was sent, by people, destinations and forwarders. */
+export function deliveriesSection(view: ReplaysView): Html {
+  return section('deliveries-title', 'Deliveries', replaysList(view), { id: 'replays' })
 }
 
 /** The field of a target, with what it may be. */
@@ -61,34 +97,24 @@ function replayForm({ event, defaultTarget, sent }: ReplaysView): Html {
     type: 'url',
     placeholder: defaultTarget ?? 'https://example.com/hook',
     required: defaultTarget === null,
-    'aria-describedby': 'target-hint',
+    hint: html`Sends the stored bytes, signed again for a signed provider.
+    ${targetHint(defaultTarget)}`,
   }
   return postForm(
-    {
-      id: 'replay',
-      class: 'filter',
-      action: `/log/${event.id}/replay`,
-      target: '#replays',
-    },
+    { id: 'replay', action: `/log/${event.id}/replay`, target: '#event-body' },
     html`${refusal(form)} ${field(form, 'target_url', 'Target (URL)', target)}
-      <div class="actions">
-        ${submit('Replay', { class: 'primary', id: 'replay-button' })}
-        <a href="/log/${event.id}/edit">Edit and send…</a>
-      </div>`,
+      <p class="actions">${submit('Replay', { class: 'primary', id: 'replay-button' })}</p>`,
   )
 }
 
 const COLUMNS = ['Target', 'Result', 'Answer', 'By', 'Time'] as const
-
-/** More attempts are folded: the payload must not be far below them. */
-const OPEN_ATTEMPTS = 3
 
 /** The replays so far, newest first. */
 export function replaysList(view: Pick<ReplaysView, 'event' | 'replays' | 'isReplayed'>): Html {
   const { event, replays, isReplayed = false } = view
   const [newest] = replays
   if (newest === undefined) {
-    return html`<div id="attempts"><p class="muted">Not replayed yet.</p></div>`
+    return html`<div id="attempts"><p class="muted">Not sent on yet.</p></div>`
   }
   const table = listTable({
     bodyId: 'attempt-rows',
@@ -97,15 +123,8 @@ export function replaysList(view: Pick<ReplaysView, 'event' | 'replays' | 'isRep
     kind: 'attempts',
     rows: replays.map((replay, at) => replayRow(replay, isReplayed && at === 0)),
   })
-  const isOpen = isReplayed || replays.length <= OPEN_ATTEMPTS
   return html`<div id="attempts">
-    ${isReplayed && outcomeLine(newest)}
-    <details ${isOpen && 'open'}>
-      <summary>
-        ${countText(replays.length, 'attempt')}, newest ${newest.outcome} ${timeTag(newest.at)}
-      </summary>
-      ${table} ${answersForm(event.id, replays)}
-    </details>
+    ${isReplayed && outcomeLine(newest)} ${table} ${answersForm(event.id, replays)}
   </div>`
 }
 
@@ -144,9 +163,15 @@ function answerText({ outcome, status, ms }: Replay): string {
   return outcome === 'delivered' ? `exit 0 in ${ms} ms` : 'none'
 }
 
+/** The button that was pressed is gone with its menu: the outcome gets the focus. */
 function outcomeLine({ outcome, status, ms, detail }: Replay): Html {
-  if (outcome === 'delivered') return saved(`Delivered: ${status} in ${ms} ms.`)
+  const isDelivered = outcome === 'delivered'
+  const own = {
+    ...{ id: 'outcome', class: isDelivered ? 'saved' : 'refused' },
+    ...{ tabindex: -1, autofocus: true, role: 'status' },
+  }
   const answer = status !== null && `the target answered ${status} in ${ms} ms`
   const reasons = [answer, detail].filter(Boolean).join('; ')
-  return html`<p class="refused" role="status">Not delivered: ${reasons}.</p>`
+  const text = isDelivered ? `Delivered: ${status} in ${ms} ms.` : `Not delivered: ${reasons}.`
+  return html`<p${attributes(own)}>${text}</p>`
 }

@@ -2,17 +2,24 @@ import Type from 'typebox'
 import type { Database } from '../../../db/client.ts'
 import { eventQueries as q, type StoredEvent } from '../../../db/hooks/events.ts'
 import { replayQueries, type Replay } from '../../../db/hooks/replays.ts'
-import { eventFragment, eventPage, type EventView } from '../../../html/hooks/events/detail.ts'
+import {
+  EVENT_TABS,
+  eventFragment,
+  eventPage,
+  type EventView,
+} from '../../../html/hooks/events/detail.ts'
+import { LISTED_REPLAYS } from '../../../html/hooks/replays/replays.ts'
 import { notFound } from '../../../kernel/fault.ts'
 import { visitor } from '../../../kernel/http/endpoint.ts'
 import { bytesReply, type Reply } from '../../../kernel/http/reply.ts'
-import { parsed, withDefault } from '../../../kernel/validate.ts'
+import { field, parsed, withDefault } from '../../../kernel/validate.ts'
 import { compareAnswers, compareEvents } from '../../../services/hooks/events/compare.ts'
 import {
   curlCommand,
   EventDetail,
   eventDetail,
   findEventStart,
+  forwardCommand,
   MAX_PARSED,
   NO_EVENT,
   payloadTree,
@@ -20,13 +27,14 @@ import {
   readEventStart,
 } from '../../../services/hooks/events/detail.ts'
 import { receiverPath } from '../../../services/hooks/providers.ts'
+import { REDACTED } from '../../../services/hooks/redact.ts'
 import { hasUnsignedType } from '../../../services/hooks/schemes/describe.ts'
 import { schemeOf } from '../../../services/hooks/schemes/schemes.ts'
 import { reader } from '../access.ts'
 import { api, page, raw, type HooksRoutes } from '../kit.ts'
 
-/** Replays that the page of an event lists. */
-const LISTED_REPLAYS = 50
+/** Where an event was sent lately: targets that the menu offers, of so many replays. */
+const RECENT_TARGETS = { among: 200, limit: 5 }
 
 /** The id in a path; 404 for one that no event can have. */
 export const EventId = parsed(Type.Integer({ minimum: 1 }), '', (given) => {
@@ -35,6 +43,7 @@ export const EventId = parsed(Type.Integer({ minimum: 1 }), '', (given) => {
 })
 
 const params = { id: EventId }
+const TAB_FORM = `must be one of ${EVENT_TABS.join(', ')}.`
 
 /** The page of an event (hooks.md section 4), its payload, and the same for programs. */
 export const eventEndpoints = [
@@ -42,6 +51,7 @@ export const eventEndpoints = [
     path: '/log/:id',
     params,
     query: Type.Object({
+      tab: field(withDefault(Type.Enum([...EVENT_TABS]), 'payload'), TAB_FORM),
       /** `1` for the payload as it was sent alone. */
       raw: withDefault(Type.String(), ''),
       /** The id of an event to compare with. */
@@ -53,7 +63,9 @@ export const eventEndpoints = [
       replayed: withDefault(Type.String(), ''),
     }),
     async answer({ app, params: { id }, query }) {
-      const shown = { isRaw: query.raw === '1', isReplayed: query.replayed === '1' }
+      const isReplayed = query.replayed === '1'
+      const tab = isReplayed || query.answer !== '' ? 'deliveries' : query.tab
+      const shown = { tab, isRaw: query.raw === '1', isReplayed }
       const view = await readEvent(app, id, shown)
       if (query.compare !== '') view.compared = await compareWith(app, view.event, query.compare)
       if (query.answer !== '') {
@@ -128,9 +140,10 @@ export async function readEvent(
 ): Promise<EventView> {
   const { event, omittedBytes, request } = await readEventStart(hooks.db, id, MAX_PARSED)
   const isSigned = event.trust_mode === 'signed'
-  const [sameBody, replays, neighbours = NO_NEIGHBOURS] = await Promise.all([
+  const [sameBody, replays, recent, neighbours = NO_NEIGHBOURS] = await Promise.all([
     isSigned ? q.findSameBody(hooks.db, { id }) : undefined,
     replayQueries.listReplays(hooks.db, { event: id, limit: LISTED_REPLAYS }),
+    replayQueries.listRecentTargets(hooks.db, { ...RECENT_TARGETS, hidden: REDACTED }),
     q.findNeighbours(hooks.db, { id }),
   ])
   const provider = hooks.registry.provider(event.provider)
@@ -142,6 +155,7 @@ export async function readEvent(
     request,
     neighbours,
     omittedBytes,
+    tab: 'payload',
     isRaw: false,
     tree: payloadTree(event),
     pretty: changes.isRaw === true ? null : prettyPayload(event),
@@ -150,6 +164,8 @@ export async function readEvent(
     // An event of a broker has no receiver that it could be sent to again.
     curl: event.trust_mode === 'queue' ? null : curlCommand(event, receiver, payloadUrl),
     defaultTarget: hooks.registry.settings.replay_default_target,
+    recentTargets: recent.map(({ target }) => target),
+    laptop: forwardCommand(event, baseUrl()),
     replays,
     ...changes,
   }

@@ -1,7 +1,6 @@
 import Type from 'typebox'
-import { eventPage, type EventView } from '../../../html/hooks/events/detail.ts'
+import { eventBody, eventPage, type EventView } from '../../../html/hooks/events/detail.ts'
 import { editPage, editPart } from '../../../html/hooks/replays/edit.ts'
-import { replaySection } from '../../../html/hooks/replays/replays.ts'
 import { field, withDefault } from '../../../kernel/validate.ts'
 import { newForm, type FormState, type View } from '../../../kernel/http/view.ts'
 import { MAX_EDITED, replayEvent, Sent } from '../../../services/hooks/replays/replays.ts'
@@ -39,7 +38,7 @@ const EditForm = Type.Object({
 
 async function replayView(app: HooksRoutes, id: number, changes: Partial<EventView>) {
   const view = await readEvent(app, id, changes)
-  return { page: () => eventPage(view), fragment: () => replaySection(view) }
+  return { page: () => eventPage(view), fragment: () => eventBody(view) }
 }
 
 async function editView(
@@ -69,8 +68,7 @@ export const replayEndpoints = [
     async answer({ app, actor, params: { id }, body }) {
       // A replay that failed is in the list with its reason, like one that was delivered.
       await replayEvent({ ...app.hooks, actor }, id, body.target_url.trim() || undefined)
-      const typed = { target_url: body.target_url }
-      const view = await replayView(app, id, { isReplayed: true, sent: { typed } })
+      const view = await replayView(app, id, { tab: 'deliveries', isReplayed: true })
       return { ...view, location: `/log/${id}?replayed=1` }
     },
     refused: ({ app, params: { id } }, sent) => replayView(app, id, { sent }),

@@ -135,6 +135,18 @@ export function curlCommand(event: EventDetail, receiver: string, payloadUrl: st
   return lines.join(' \\\n  ')
 }
 
+/** Where a program in development usually listens. */
+const LAPTOP = 'http://127.0.0.1:3000/'
+
+/**
+ * A command that posts an event, and what its provider sends from then on, to a program on one's
+ * own machine. Its name is new for each event: the server keeps a position for a known one.
+ */
+export function forwardCommand({ id, provider }: EventDetail, server: string): string {
+  const choice = `--provider ${quote(provider)} --since ${id} --name ${quote(`from event ${id}`)}`
+  return `gatehouse forward ${LAPTOP} --from ${quote(server)} ${choice}`
+}
+
 /** What stands for a value that is not stored; tokens are accepted in this form only. */
 function placeholder(name: string): string {
   return name === 'authorization' ? 'Bearer REPLACE_ME' : 'REPLACE_ME'
