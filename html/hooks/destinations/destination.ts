@@ -38,6 +38,7 @@ export function destinationFragment(view: DestinationView): Html {
   const { destination, countedTo, help } = view
   const { name, delivered } = destination
   const known = [
+    stateBadge(destination),
     html`→ ${breakable(placeText(destination))}`,
     eventsText(destination, help.providers),
     `${delivered.toLocaleString('en')} delivered`,
@@ -51,27 +52,23 @@ export function destinationFragment(view: DestinationView): Html {
     <div id="title">
       <div class="title-line">
         <h1 id="name-${name}">${name}</h1>
-        ${stateBadge(destination)} ${enabledSwitch(destination)}
+        ${enabledSwitch(destination)}
       </div>
       ${factLine(known)}
     </div>
-    ${stateSection(view)} ${setForm(view)}
-    <div class="panel">${disclosed('All facts…', all)} ${removal(name)}</div>
+    ${stateSection(view)}
+    <div class="panel">${setForm(view)} ${disclosed('All facts…', all)} ${removal(name)}</div>
   </div>`
 }
 
-/** What is typed elsewhere on the page stays. */
+/** It takes the place of the title alone: what is typed or ticked elsewhere stays. */
 function enabledSwitch({ name, disabled_by }: Destination): Html {
   return switchForm(name, disabled_by === null, {
     action: `/destinations/${name}/enabled`,
     target: '#title',
     'hx-select': '#title',
-    'hx-select-oob': LIVE_PARTS,
   })
 }
-
-/** The parts beside the deliveries that follow what happens. */
-const LIVE_PARTS = '#state:outerMorph,#facts:outerMorph'
 
 /** What is live on the page. */
 function stateSection(view: DestinationView): Html {
@@ -109,9 +106,7 @@ function setForm({ destination, form: state, help }: DestinationView): Html {
         ${testResult(help.tested)}`,
     )}`
   const isOpen = state.fault !== undefined || help.tested !== undefined
-  return html`<div class="panel">
-    ${disclosed('Edit, send a test…', content, { id: 'edit', open: isOpen })}
-  </div>`
+  return disclosed('Edit, send a test…', content, { id: 'edit', open: isOpen })
 }
 
 function removal(name: string): Html {

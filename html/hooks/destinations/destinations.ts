@@ -73,7 +73,7 @@ function destinationRow(destination: Destination, view: DestinationsView): Html 
       verify: stateBadge(destination),
       type: html`${rowLink(href, name)}
         <span class="place">→ ${breakable(placeText(destination))}</span>`,
-      filter: eventsText(destination, providers),
+      wanted: eventsText(destination, providers),
       'number delivered': html`${delivered.toLocaleString('en')} ${unit('delivered')}`,
       'number waiting': html`${countUpTo(waiting, countedTo)} ${unit('waiting')}`,
       'number dead': html`<span class="${dead > 0 && 'trouble'}"

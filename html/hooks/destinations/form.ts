@@ -112,7 +112,7 @@ function sendingFields(form: Form, [label, placeholder]: typeof FIRST | typeof A
   const ordered = html`<strong>In order</strong> – one event at a time; a failed one holds up those
     behind it`
   const fields = html`<fieldset>
-    <legend>How they are sent</legend>
+    <legend class="hidden">How they are sent</legend>
     ${checkbox(form, 'ordered', ordered)}
     ${field(form, 'rate', 'Maximum deliveries per second', {
       placeholder: 'no bound',
@@ -190,7 +190,7 @@ function credentialFields(form: Form, { sign_with, headers, authorization }: Con
   const names = Object.keys(headers)
   const known = names.length > 0 && html`Configured: <code>${names.join(', ')}</code>. `
   const fields = html`<fieldset>
-    <legend>Credentials</legend>
+    <legend class="hidden">Credentials</legend>
     ${select(form, 'sign_with', 'Signed with', signingOptions(sign_with))}
     ${field(form, 'sign_secret', 'Secret of the signature', {
       ...VERBATIM,
