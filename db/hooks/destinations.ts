@@ -50,6 +50,8 @@ export const Destination = Type.Object({
   created_at: Timestamp,
   disabled_at: nullable(Timestamp),
   disabled_by: nullable(Type.Enum(['operator', 'failures'])),
+  /** Failures have disabled it, or its newest attempt failed. */
+  failing: Type.Boolean(),
   /** Every event up to this id was considered. */
   position: Type.Integer(),
   delivered: Type.Integer(),
@@ -67,6 +69,20 @@ export const Destination = Type.Object({
   mean_ms: nullable(Type.Number()),
 })
 export type Destination = Type.Static<typeof Destination>
+
+/** A destination that needs somebody. */
+const FailingDestination = Type.Pick(Destination, [
+  'name',
+  'disabled_by',
+  'last_at',
+  'last_status',
+  'last_detail',
+])
+export type FailingDestination = Type.Static<typeof FailingDestination>
+
+/** How many events filters want, of how many. */
+const Matches = Type.Object({ matched: Type.Integer(), events: Type.Integer() })
+export type Matches = Type.Static<typeof Matches>
 
 /** A delivery that waits or was given up; `last_…` is its newest attempt. */
 export const Delivery = Type.Object({
@@ -160,6 +176,8 @@ const GivenUp = Type.Object({
 export const destinationQueries = sqlFile('sql/hooks/destinations.sql', {
   listTargets: many(DestinationTarget, {}),
   listDestinations: many(Destination, { name: 'text?', count_up_to: 'int8' }),
+  listFailing: many(FailingDestination, {}),
+  countMatches: one(Matches, { filters: 'jsonb', rows: 'int8', bytes: 'int8' }),
   lockConfig: optional(Config, { name: 'text' }),
   addDestination: optional(Name, { ...config, most: 'int8' }),
   setDestination: exec(config),

@@ -22,14 +22,12 @@ import {
 } from '../parts.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { eventTable } from './events/row.ts'
+import { headline, problemList, type ProblemsView } from './problems.ts'
 import { logUrl } from './events/filter.ts'
 
 /** What `/status` shows. */
-export interface StatusView {
+export interface StatusView extends ProblemsView {
   baseUrl: string
-  status: StatusMessage
-  /** Why the service is degraded, beside what the strip says. */
-  reasons: readonly string[]
 }
 
 /** What `/` shows. */
@@ -81,7 +79,8 @@ export function statusView(view: StatusView): View {
   return contentView(page, content)
 }
 
-function statusStrip({ status, reasons, baseUrl }: StatusView): Html {
+function statusStrip(view: StatusView): Html {
+  const { status, baseUrl } = view
   const { connection, db, broker } = status
   const own = {
     id: 'status',
@@ -90,23 +89,15 @@ function statusStrip({ status, reasons, baseUrl }: StatusView): Html {
   }
   return html`<div${attributes(own)}>
     <div class="strip">
+      ${db === 'ok' && headline(view)}
+      ${db === 'error' && html`<p class="headline trouble">Database out of reach</p>`}
+      ${broker === 'error' && html`<p class="headline trouble">Broker out of reach</p>`}
       <p class="connection ${connection === 'receiving' && 'good'}" role="status">
         <span class="dot" aria-hidden="true"></span> <span>${connection}</span>
       </p>
       <p class="muted">at <code>${baseUrl}</code></p>
-      ${db === 'error' && html`<p class="trouble">Database out of reach</p>`}
-      ${broker === 'error' && html`<p class="trouble">Broker out of reach</p>`}
     </div>
-    <div role="status">${reasons.length > 0 && degradedNote(reasons)}</div>
-  </div>`
-}
-
-function degradedNote(reasons: readonly string[]): Html {
-  return html`<div class="note degraded">
-    <strong>Degraded</strong>
-    <ul>
-      ${reasons.map((reason) => html`<li>${reason}</li>`)}
-    </ul>
+    ${problemList(view)}
   </div>`
 }
 
@@ -124,7 +115,11 @@ function activity(view: DashboardView): Html {
   }))
   const content = html`${barChart(chartText(hours), bars, { kind: 'activity', height: 60 })}
     <p class="axis muted" aria-hidden="true"><span>24 hours ago</span><span>now</span></p>`
-  const own = { id: 'activity', class: 'panel', ...polled('/', 30, 'activity') }
+  const own = {
+    ...{ id: 'activity', class: 'panel', ...polled('/', 30, 'activity') },
+    // The stream does not tell when a destination begins to fail.
+    'hx-select-oob': '#status:outerMorph',
+  }
   return section('activity-title', 'Last 24 hours', content, own, totals(view))
 }
 

@@ -1,7 +1,7 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, submitLine } from '../form.ts'
-import { namedRows, section } from '../parts.ts'
+import { disclosed, namedRows, section } from '../parts.ts'
 import { endpointsFragment, type EndpointsView } from './endpoints.ts'
 import { forwardersFragment, type ForwardersView } from './forwarders.ts'
 
@@ -56,12 +56,23 @@ export function settingsForm(view: Pick<SettingsView, 'form'>): Html {
   )
 }
 
+/** The variables of this service; those of others and of the program fold. */
 function configuration(lines: SettingsView['configuration']): Html {
-  const unset = html`<span class="muted">unset</span>`
-  const rows = lines.map(([name, value]) => [name, value || unset])
+  const own = lines.filter(([name]) => name.startsWith('HOOKS_'))
+  const others = lines.filter((line) => !own.includes(line))
   const content = html`<p class="muted">
       Set by flags, environment or env file; shown without secrets.
     </p>
-    ${namedRows('Configuration, read-only', ['Variable', 'Value'], rows)}`
+    ${variables('Configuration of webhooks, read-only', own)}
+    ${disclosed(
+      `Other variables (${others.length})…`,
+      variables('Other configuration, read-only', others),
+    )}`
   return section('configuration-title', 'Configuration', content)
+}
+
+function variables(caption: string, lines: SettingsView['configuration']): Html {
+  const unset = html`<span class="muted">unset</span>`
+  const rows = lines.map(([name, value]) => [name, value || unset])
+  return namedRows(caption, ['Variable', 'Value'], rows)
 }

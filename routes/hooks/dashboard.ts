@@ -1,3 +1,4 @@
+import { destinationQueries } from '../../db/hooks/destinations.ts'
 import { eventQueries } from '../../db/hooks/events.ts'
 import { UNKNOWN_PROVIDER } from '../../db/hooks/rejections.ts'
 import { dashboardPage, statusView, type StatusView } from '../../html/hooks/dashboard.ts'
@@ -7,7 +8,7 @@ import { anyone } from '../../kernel/http/endpoint.ts'
 import { listNewest } from '../../services/hooks/events/events.ts'
 import { withPreviews } from '../../services/hooks/events/previews.ts'
 import { statsOf } from '../../services/hooks/stats.ts'
-import { Health, namedReasons, readHealth } from '../../services/hooks/status.ts'
+import { Health, readHealth } from '../../services/hooks/status.ts'
 import { api, page, type HooksRoutes } from './kit.ts'
 
 const NEWEST = 10
@@ -59,5 +60,6 @@ export const dashboardEndpoints = [
 
 async function readShown({ hooks, baseUrl }: HooksRoutes): Promise<StatusView> {
   const status = await hooks.readStatus()
-  return { baseUrl: baseUrl(), status, reasons: namedReasons(status, hooks.registry) }
+  const failing = status.db === 'ok' ? await destinationQueries.listFailing(hooks.db, {}) : []
+  return { baseUrl: baseUrl(), status, failing }
 }

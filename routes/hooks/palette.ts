@@ -33,7 +33,7 @@ async function findThings(
   const [event, providers, destinations] = await Promise.all([
     digits === undefined ? undefined : findEventStart(db, Number(digits), 0),
     readProviders(db, now),
-    listDestinations(db),
+    listDestinations(db, null, 0),
   ])
   return [
     { title: 'Events', places: event === undefined ? [] : [eventPlace(event)] },

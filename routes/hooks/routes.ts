@@ -8,6 +8,7 @@ import { deliveryRoutes } from './deliveries/deliveries.ts'
 import { describeHooks } from './description.ts'
 import { deliveryEndpoints } from './destinations/deliveries.ts'
 import { destinationEndpoints } from './destinations/destinations.ts'
+import { testSendEndpoints } from './destinations/test-send.ts'
 import { mcpEndpoints } from './endpoints.ts'
 import { eventEndpoints } from './events/detail.ts'
 import { logEndpoints } from './events/events.ts'
@@ -37,6 +38,7 @@ const ENDPOINTS = [
   ...statsEndpoints,
   ...destinationEndpoints,
   ...deliveryEndpoints,
+  ...testSendEndpoints,
   ...dashboardEndpoints,
   ...settingsEndpoints,
   ...mcpEndpoints,

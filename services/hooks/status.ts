@@ -185,7 +185,6 @@ export async function readHealth(
 interface Impairment {
   why: string
   kind: 'provider' | 'destination'
-  name: string
 }
 
 const ALARM_REASONS: Readonly<Record<AlarmKind, string>> = {
@@ -200,25 +199,14 @@ function impairmentsOf(
   const kinds = Object.keys(ALARM_REASONS) as readonly AlarmKind[]
   const alarms = kinds.flatMap((kind) => {
     const firing = providers.filter(({ alarms: own }) => own.includes(kind))
-    return firing.map(({ name }) => impairment(ALARM_REASONS[kind], 'provider', name))
+    return firing.map(() => impairment(ALARM_REASONS[kind], 'provider'))
   })
   const failed = destinations.filter((one) => one.failed)
-  return [
-    ...alarms,
-    ...failed.map(({ name }) => impairment('disabled after failures', 'destination', name)),
-  ]
+  return [...alarms, ...failed.map(() => impairment('disabled after failures', 'destination'))]
 }
 
-function impairment(why: string, kind: Impairment['kind'], name: string): Impairment {
-  return { why, kind, name }
-}
-
-/** The reasons for operators: they name providers and destinations. */
-export function namedReasons(
-  status: StatusMessage,
-  registry: Pick<Registry, 'destinations'>,
-): readonly string[] {
-  return impairmentsOf(status, registry).map(({ why, name }) => `${why}: ${name}`)
+function impairment(why: string, kind: Impairment['kind']): Impairment {
+  return { why, kind }
 }
 
 /** The reasons for anybody to read: how many are impaired, but not which. */

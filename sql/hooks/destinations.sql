@@ -19,7 +19,8 @@ select d.name, d.version::text, d.url, d.providers, d.event_types,
             then jsonb_build_object('scheme', d.sign_scheme, 'secret', 'configured') end as sign_with,
        coalesce((select jsonb_object_agg(name, 'configured') from jsonb_object_keys(d.headers) as name), '{}') as headers,
        case when d.auth is not null then 'configured' end as authorization,
-       d.created_at, d.disabled_at, d.disabled_by, d.position, d.delivered, d.gap, d.gap_through,
+       d.created_at, d.disabled_at, d.disabled_by, hooks.is_failing(d) as failing,
+       d.position, d.delivered, d.gap, d.gap_through,
        d.last_at, d.last_status, d.last_detail, d.mean_ms,
        (select count(*)
           from (select from hooks.destination_deliveries
@@ -37,6 +38,29 @@ select d.name, d.version::text, d.url, d.providers, d.event_types,
    and d.kind = 'standing'
    and d.disabled_by is distinct from 'removal'
  order by d.name;
+
+-- name: listFailing
+-- The destinations that need somebody, by name.
+select d.name, d.disabled_by, d.last_at, d.last_status, d.last_detail
+  from hooks.destinations d
+ where d.kind = 'standing'
+   and d.disabled_by is distinct from 'removal'
+   and hooks.is_failing(d)
+ order by d.name;
+
+-- name: countMatches
+-- How many of the newest :rows events the filters of a destination want, and of how many. They end where the payloads
+-- before exceed :bytes bytes.
+select count(*) filter (where hooks.is_wanted(d, e.provider, e.event_type, e.payload))::integer as matched,
+       count(*)::integer as events
+  from (select provider, event_type, payload, sum(length(payload)) over (order by id desc) - length(payload) as before
+          from (select id, provider, event_type, payload
+                  from hooks.events
+                 where id > (select pruned_through from hooks.settings)
+                 order by id desc
+                 limit :rows) newest) e
+ cross join jsonb_populate_record(null::hooks.destinations, :filters::jsonb) d
+ where e.before < :bytes;
 
 -- name: lockConfig
 -- What was configured of a destination, which is held until the transaction ends. Empty for an unknown name.

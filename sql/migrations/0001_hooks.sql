@@ -600,6 +600,12 @@ return (d.providers = '[]' or d.providers ? provider_of)
            )
            and hooks.has_members(body, d.members));
 
+-- Whether a destination needs somebody: failures have disabled it, or its newest attempt failed.
+create function hooks.is_failing(d hooks.destinations) returns boolean
+language sql immutable
+return coalesce(d.disabled_by = 'failures', false)
+    or d.disabled_at is null and d.last_at is not null and coalesce(d.last_status not between 200 and 299, true);
+
 -- The due deliveries of a destination, up to a number; of an ordered destination only the oldest. A rate limits them
 -- further: unused rate is kept for a tenth of a second, and for one delivery. A claim never uses rate of the future, so
 -- rate that is used up to a later time tells that the clock was set back: then none is left now.

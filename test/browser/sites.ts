@@ -83,6 +83,7 @@ export async function fillOrdinary(base: string): Promise<Paths> {
     '/providers',
     '/providers/senders',
     '/destinations',
+    '/destinations/-/new',
     '/destinations/erp',
     '/settings',
   ]
@@ -124,6 +125,7 @@ export async function fillLong(base: string): Promise<Paths> {
     '/providers',
     '/providers/senders',
     '/destinations',
+    '/destinations/-/new',
     `/destinations/${name}`,
     '/settings',
   ]
@@ -134,7 +136,7 @@ export async function fillLong(base: string): Promise<Paths> {
 async function addDestination(base: string, name: string, url: string): Promise<void> {
   const fields = { name, url, event_type: 'none' }
   const { status } = await postForm(base, '/destinations', fields)
-  if (status !== 200) throw new Error(`POST /destinations answered ${status}, expected 200`)
+  if (status !== 303) throw new Error(`POST /destinations answered ${status}, expected 303`)
 }
 
 async function refusals(base: string): Promise<void> {

@@ -9,6 +9,7 @@ export type Listed = {
   readonly name: string
   readonly url: string
   readonly disabled_by: string | null
+  readonly failing: boolean
   readonly position: number
   readonly delivered: number
   readonly waiting: number

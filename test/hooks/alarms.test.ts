@@ -98,7 +98,11 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     t.equal(await health(base), '200 degraded; no event for longer than expected: 1 provider')
     t.same(await metrics(base), { 'generic:ci silent': 1 })
     const { text } = await request(`${base}/`)
-    t.match(text, /<li>no event for longer than expected: generic:ci<\/li>/, 'the page names it')
+    t.match(
+      text,
+      /1 provider silent[\s\S]*generic:<wbr \/>ci<\/a>: no event for longer/,
+      'the page names it',
+    )
     t.match(text, /class="badge bad" title="No event for longer than expected">silent</)
     t.match(await cardOf(base, 'generic:ci'), { badges: 'token, silent' })
 

@@ -176,7 +176,11 @@ await onPostgres(t, 'deliveries that fail', async (t: Test, backend) => {
     const degraded = 'degraded: disabled after failures: 1 destination'
     await until(async () => (await reasons(base)) === degraded, 'the alarm')
     const { text } = await request(`${base}/`)
-    t.match(text, /<li>disabled after failures: broken<\/li>/, 'the dashboard names it')
+    t.match(
+      text,
+      /1 destination failing[\s\S]*<li>.*broken<\/a>: disabled after failures;/,
+      'the dashboard names it',
+    )
     t.match(
       (await request(`${base}/metrics`)).text,
       /_destination_failed\{destination="broken"\} 1/,

@@ -252,9 +252,9 @@ await onPostgres(t, 'the page of destinations', async (t: Test, backend) => {
   const receiver = await startReceiver(t, (_, response) => void response.writeHead(status).end())
   const url = `${receiver.url}/in?token=geheim`
   const card = async () => {
-    const { text } = await request(`${base}/destinations`)
+    const { status: found, text } = await request(`${base}/destinations/erp`)
     t.notMatch(text, 'geheim')
-    return text.includes('data-destination="erp"') ? shownIn(text).facts : undefined
+    return found === 200 ? shownIn(text).facts : undefined
   }
   const send = (fields: Readonly<Record<string, string>>, path = '') =>
     postForm(base, `/destinations${path}`, fields)
@@ -264,7 +264,7 @@ await onPostgres(t, 'the page of destinations', async (t: Test, backend) => {
     const good = { name: 'erp', url }
     const rows: readonly Refusal[] = [
       [form({ ...good, name: 'E r p' }), 422, undefined, /^name must be 1 to 64 of/],
-      [form({ ...good, name: '' }), 422, undefined, /^name must be 1 to 64 of/],
+      [form({ url, provider: 'all' }), 422, undefined, /^There is no provider "all"; see/],
       [form({ ...good, url: 'ftp://x/' }), 422, undefined, /^url must be an http:/],
       [form({ ...good, url: 'http://[::1]/' }), 422, undefined, /is not on the public internet/],
       [form({ ...good, json: 'a' }), 422, undefined, /^json must be path=value/],
@@ -285,7 +285,7 @@ await onPostgres(t, 'the page of destinations', async (t: Test, backend) => {
 
   await t.test('a destination is added, retried, switched and removed', async (t) => {
     const added = await send({ name: 'erp', url, provider: 'generic:lan', rate: '50/s' })
-    t.match(added.headers, { 'gatehouse-done': 'Added%20erp.' })
+    t.match(added, { status: 303, headers: { location: '/destinations/erp?done=added&of=erp' } })
     await post(base, 'generic/lan', '{}')
     await until(async () => (await card())?.['Dead'] === '1', 'the dead delivery')
     t.match(await card(), {
@@ -307,6 +307,57 @@ await onPostgres(t, 'the page of destinations', async (t: Test, backend) => {
     const removed = await send({}, '/erp/remove')
     t.match(removed.headers, { 'gatehouse-done': 'Removed%20erp.' })
     t.equal(await card(), undefined)
+  })
+
+  await t.test('without a name it has that of its host', async (t) => {
+    t.match(await send({ url }), {
+      status: 303,
+      headers: { location: /^\/destinations\/127-0-0-1-\d+\?/ },
+    })
+    const rows: readonly Refusal[] = [
+      [form({ url }), 409, undefined, /^There is a destination "127-/],
+    ]
+    await refuseAll(t, { service: 'hooks', base, state: card }, rows)
+  })
+})
+
+/** The names in the list of the page, from top to bottom. */
+async function namesOnPage(base: string): Promise<readonly string[]> {
+  const { text } = await request(`${base}/destinations`)
+  return [...text.matchAll(/data-destination="([^"]+)"/g)].map(([, name = '']) => name)
+}
+
+await onPostgres(t, 'the list of destinations', async (t: Test, backend) => {
+  const { base, env } = await startHooks(t, backend, LOCAL)
+  await addProvider(base, 'lan', { open: true })
+  const receiver = await startReceiver(t, ({ path }, response) => {
+    response.writeHead(path === '/dead' ? 410 : 204).end()
+  })
+  const paths = { a: '/in', b: '/dead', c: '/in', d: '/in' }
+  for (const [name, path] of Object.entries(paths)) {
+    await addDestination(env, name, receiver.url + path, '--provider', 'generic:lan')
+  }
+  await destination(env, 'disable', 'a')
+  await post(base, 'generic/lan', '{}')
+  await untilListed(env, 'b', { dead: 1, failing: true })
+  await untilListed(env, 'c', { delivered: 1, failing: false })
+
+  await t.test('those that fail come first, those that are disabled last', async (t) => {
+    t.same(await namesOnPage(base), ['b', 'c', 'd', 'a'])
+    const { text } = await request(`${base}/destinations`)
+    t.match(text, /href="\/destinations\/b\?state=dead"/, 'a row opens what failed')
+    t.match(await request(`${base}/destinations/b?state=dead`), { text: /data-delivery="1"/ })
+  })
+
+  await t.test('a provider that was removed since is named', async (t) => {
+    await postForm(base, '/providers/generic%3Alan/remove', {})
+    const { text } = await request(`${base}/destinations/c`)
+    t.match(text, /no provider <bdi><code>generic:<wbr \/>lan/)
+    t.match(text, /<option value="generic:lan" selected>generic:lan \(no such provider\)/)
+    const { status } = await postForm(base, '/destinations/c', {
+      ...{ url: receiver.url, provider: 'generic:lan' },
+    })
+    t.equal(status, 200, 'and stays: its events are still in the log')
   })
 })
 

@@ -26,6 +26,7 @@ const OPERATIONS = [
   'DELETE /api/v1/destinations/{name}',
   'PUT /api/v1/destinations/{name}/enabled',
   'POST /api/v1/destinations/{name}/retry',
+  'POST /api/v1/destinations/{name}/test',
   'POST /webhooks/{provider}',
   'POST /webhooks/generic/{name}',
   'POST /webhooks/generic/{name}/{token}',

@@ -1,9 +1,10 @@
 import type { Delivery, Destination } from '../../../db/hooks/destinations.ts'
 import { html, type Html } from '../../../kernel/html.ts'
-import { checkbox, postForm, submit } from '../../form.ts'
+import { checkbox, hiddenField, postForm, submit } from '../../form.ts'
 import { breakable, emptyState, listTable, rowLink, tableRow, timeTag } from '../../parts.ts'
 import { tabs } from '../../ways.ts'
 import { lastAnswer } from '../layout.ts'
+import { countUpTo } from './facts.ts'
 
 /** The deliveries that the page of a destination lists. */
 interface DeliveriesView {
@@ -49,13 +50,24 @@ export function deliveriesList(view: DeliveriesView): Html {
   const list = html`${table}
     <p class="actions">${submit('Retry selected', { id: 'retry-chosen' })}</p>`
   const empty = state === 'dead' ? 'Nothing was given up.' : 'Nothing waits.'
-  return html`${kinds(view)} ${deliveries.length === 0 ? emptyState(empty) : postForm(form, list)}`
+  if (deliveries.length === 0) return html`${kinds(view)} ${emptyState(empty)}`
+  return html`<div class="title-line">${kinds(view)} ${retryAll(view)}</div>
+    ${postForm(form, list)}`
+}
+
+/** Tries again at once what is listed, also on its further pages. */
+function retryAll({ destination, state }: DeliveriesView): Html {
+  const isDead = state === 'dead'
+  return postForm(
+    { action: `/destinations/${destination.name}/retry`, target: '#destination' },
+    html`${isDead && hiddenField('dead', 'true')} ${submit('Retry all', { id: 'retry-all' })}`,
+  )
 }
 
 /** The ways to what waits and to what was given up. */
 function kinds({ destination, state, countedTo }: DeliveriesView): Html {
   const { waiting, dead } = destination
-  const count = (value: number) => (value < countedTo ? value : `${countedTo} or more`)
+  const count = (value: number) => countUpTo(value, countedTo)
   const tab = (kind: Delivery['state'], label: string) => {
     return { href: listUrl(destination, kind, ''), label, isCurrent: kind === state }
   }

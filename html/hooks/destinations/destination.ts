@@ -1,21 +1,12 @@
 import type { Delivery, Destination } from '../../../db/hooks/destinations.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState, Page } from '../../../kernel/http/view.ts'
-import {
-  checkbox,
-  field,
-  hiddenField,
-  postForm,
-  refusal,
-  removalForm,
-  submit,
-  submitLine,
-  switchForm,
-} from '../../form.ts'
-import { disclosed, polled, section } from '../../parts.ts'
+import { hiddenField, postForm, refusal, removalForm, submit, switchForm } from '../../form.ts'
+import { breakable, disclosed, factLine, polled, section } from '../../parts.ts'
+import { lastAnswer } from '../layout.ts'
 import { deliveriesList, listUrl } from './deliveries.ts'
-import { destinationFacts } from './facts.ts'
-import { destinationFields } from './form.ts'
+import { destinationFacts, DISABLED_NOTE, eventsText, placeText, stateBadge } from './facts.ts'
+import { destinationFields, testButton, testResult, urlField, type FormHelp } from './form.ts'
 
 /** What `/destinations/{name}` shows. */
 export interface DestinationView {
@@ -24,6 +15,7 @@ export interface DestinationView {
   countedTo: number
   /** The form that changes it. */
   form: FormState
+  help: FormHelp
   /** Which deliveries are listed, and after which event. */
   state: Delivery['state']
   cursor: string
@@ -43,74 +35,78 @@ export function destinationPage(view: DestinationView): Page {
 
 /** The page's content, and the answer to its forms. */
 export function destinationFragment(view: DestinationView): Html {
-  const { destination } = view
-  const { name } = destination
+  const { destination, countedTo, help } = view
+  const { name, delivered } = destination
+  const known = [
+    stateBadge(destination),
+    html`→ ${breakable(placeText(destination))}`,
+    eventsText(destination, help.providers),
+    `${delivered.toLocaleString('en')} delivered`,
+    html`last answer: ${lastAnswer(destination, 'none yet')}`,
+  ]
+  const all = html`<div id="facts">
+    ${destinationFacts(destination, { countedTo, providers: help.providers })}
+  </div>`
   return html`<div id="destination" data-destination="${name}">
     <p class="crumb"><a href="/destinations">Destinations</a> / ${name}</p>
-    <div class="title-line" id="title">
-      <h1 id="name-${name}">${name}</h1>
-      ${switchForm(name, destination.disabled_by === null, {
-        action: `${pathOf(destination)}/enabled`,
-        target: '#destination',
-      })}
+    <div id="title">
+      <div class="title-line">
+        <h1 id="name-${name}">${name}</h1>
+        ${enabledSwitch(destination)}
+      </div>
+      ${factLine(known)}
     </div>
-    ${stateSection(view)} ${retryForm(destination)} ${setForm(view)} ${removal(name)}
+    ${stateSection(view)}
+    <div class="panel">${setForm(view)} ${disclosed('All facts…', all)} ${removal(name)}</div>
   </div>`
+}
+
+/** It takes the place of the title alone: what is typed or ticked elsewhere stays. */
+function enabledSwitch({ name, disabled_by }: Destination): Html {
+  return switchForm(name, disabled_by === null, {
+    action: `/destinations/${name}/enabled`,
+    target: '#title',
+    'hx-select': '#title',
+  })
 }
 
 /** What is live on the page. */
 function stateSection(view: DestinationView): Html {
-  const { destination, countedTo, state, cursor } = view
+  const { destination, state, cursor } = view
   const path = listUrl(destination, state, cursor)
   const own = {
     ...{ id: 'state', class: 'panel', ...polled(path, 3, 'state') },
     // The switch: failures or another person may disable the destination.
-    'hx-select-oob': '#title:outerMorph',
+    'hx-select-oob': '#title:outerMorph,#facts:outerMorph',
   }
-  const content = html`${destinationFacts(destination, countedTo)} ${deliveriesList(view)}`
-  return section('state-title', 'State', content, own)
+  const content = html`${destination.disabled_by === 'failures' && DISABLED_NOTE}
+  ${deliveriesList(view)}`
+  return section('state-title', 'Deliveries', content, own)
 }
 
-function pathOf({ name }: Pick<Destination, 'name'>): string {
-  return `/destinations/${name}`
-}
-
-function retryForm(destination: Destination): Html {
-  const form = {
-    action: `${pathOf(destination)}/retry`,
-    target: '#destination',
-    class: 'stack',
-  }
-  const content = postForm(
-    form,
-    html`<p class="hint">Tries at once what waits for another try.</p>
-      ${checkbox({ id: 'retry' }, 'dead', 'Also what was given up')}
-      <p>${submit('Retry deliveries', { id: 'retry-all' })}</p>`,
-  )
-  return section('retry-title', 'Retry', content, { class: 'panel' })
-}
-
-function setForm({ destination, form: state }: DestinationView): Html {
+function setForm({ destination, form: state, help }: DestinationView): Html {
+  const { name } = destination
   const form = { id: 'set', ...state }
+  const own = {
+    ...{ id: 'set-destination', class: 'stack' },
+    ...{ action: `/destinations/${name}`, target: '#destination' },
+  }
   const content = html`<p class="muted">
       Waiting deliveries stay. New filters apply to events after the last checked one.
     </p>
     ${refusal(form)}
     ${postForm(
-      {
-        id: 'set-destination',
-        class: 'stack',
-        action: pathOf(destination),
-        target: '#destination',
-      },
-      html`${hiddenField('version', destination.version)} ${destinationFields(form, destination)}
-      ${field(form, 'since', 'Send again from', {
-        placeholder: 'nothing',
-        hint: 'The id of an event, or a time such as 2026-01-31T12:00:00Z.',
-      })}
-      ${submitLine('Save', 'set-button')}`,
+      own,
+      html`${hiddenField('version', destination.version)} ${urlField(form)}
+        ${destinationFields(form, help, destination)}
+        <p class="actions">
+          ${submit('Save', { class: 'primary', id: 'set-button' })}
+          ${testButton(`/destinations/${name}/test`)}
+        </p>
+        ${testResult(help.tested)}`,
     )}`
-  return section('set-title', 'Settings', content, { class: 'panel' })
+  const isOpen = state.fault !== undefined || help.tested !== undefined
+  return disclosed('Edit, send a test…', content, { id: 'edit', open: isOpen })
 }
 
 function removal(name: string): Html {
@@ -120,7 +116,5 @@ function removal(name: string): Html {
     target: '#destination',
     'hx-push-url': '/destinations',
   }
-  return html`<div class="panel">
-    ${disclosed('Remove…', removalForm('Remove', name, effect, form))}
-  </div>`
+  return disclosed('Remove…', removalForm('Remove', name, effect, form))
 }

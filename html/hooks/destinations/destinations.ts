@@ -1,22 +1,22 @@
 import type { Destination } from '../../../db/hooks/destinations.ts'
 import { html, type Html } from '../../../kernel/html.ts'
-import type { FormState, Page } from '../../../kernel/http/view.ts'
-import { field, postForm, submitLine } from '../../form.ts'
-import { cards, section } from '../../parts.ts'
-import { NAME } from '../layout.ts'
-import { destinationFacts, stateBadge } from './facts.ts'
-import { destinationFields } from './form.ts'
+import type { Page } from '../../../kernel/http/view.ts'
+import { breakable, emptyState, listTable, rowLink, tableRow } from '../../parts.ts'
+import { lastAnswer } from '../layout.ts'
+import { listUrl } from './deliveries.ts'
+import { countUpTo, eventsText, placeText, stateBadge } from './facts.ts'
+import { NEW_PATH } from './new.ts'
 
 /** What `/destinations` shows. */
 export interface DestinationsView {
   destinations: readonly Destination[]
   /** Up to where waiting and dead deliveries are counted. */
   countedTo: number
-  /** The form that adds one. */
-  form: FormState
+  /** All providers that there are. */
+  providers: readonly string[]
 }
 
-/** `/destinations`: where events are delivered onwards, with the waiting deliveries of each. */
+/** `/destinations`: where events are delivered onwards; those that fail come first. */
 export function destinationsPage(view: DestinationsView): Page {
   return {
     title: 'Destinations',
@@ -25,51 +25,69 @@ export function destinationsPage(view: DestinationsView): Page {
   }
 }
 
-/** The page's content, and the answer to its forms. */
+/** The page's content, and the answer to a removal. */
 export function destinationsFragment(view: DestinationsView): Html {
-  const { destinations } = view
-  const list = destinations.map((destination) => destinationCard(destination, view))
+  const none = emptyState(
+    'No destinations yet.',
+    html`<p>Gatehouse can deliver each event onwards, with retries over a day.</p>`,
+  )
+  const rows = view.destinations
+    .toSorted((a, b) => urgency(a) - urgency(b))
+    .map((one) => destinationRow(one, view))
+  const columns = [
+    ...['State', 'Destination', 'Events'],
+    ...['Delivered', 'Waiting', 'Dead'].map((number) => ({ number })),
+    'Last answer',
+  ]
   return html`<div id="destinations">
-    <h1>Destinations</h1>
-    ${cards(list, 'No destinations yet.')} ${addForm(view.form)}
+    <div class="title-line">
+      <h1>Destinations</h1>
+      <a class="button primary" href="${NEW_PATH}">Add a destination</a>
+    </div>
+    ${listTable({
+      bodyId: 'destination-rows',
+      caption: 'Destinations, those that fail first',
+      columns,
+      kind: 'dense destinations',
+      rows,
+      whenEmpty: none,
+    })}
   </div>`
 }
 
-function destinationCard(destination: Destination, { countedTo }: DestinationsView): Html {
-  const { name } = destination
-  return html`<article
-    class="panel card"
-    id="destination-${name}"
-    data-destination="${name}"
-    aria-labelledby="name-${name}"
-  >
-    <div class="title-line">
-      <h2 id="name-${name}"><a href="/destinations/${name}">${name}</a></h2>
-      ${stateBadge(destination)}
-    </div>
-    ${destinationFacts(destination, countedTo)}
-    <p class="actions">
-      <a href="/destinations/${name}"
-        >Change, retry or remove <span class="hidden">${name}</span></a
-      >
-    </p>
-  </article>`
+/** Those that need somebody come first, those that an operator has disabled last. */
+function urgency({ failing, dead, disabled_by }: Destination): number {
+  if (failing) return 0
+  if (disabled_by !== null) return 3
+  return dead > 0 ? 1 : 2
 }
 
-function addForm(state: FormState): Html {
-  const form = { id: 'add', ...state }
-  const content = html`<p class="muted">
-      The server delivers each event from then on to the URL, at least once, with retries over a
-      day. Private addresses are refused unless <code>HOOKS_REPLAY_TARGETS</code> lists them.
-    </p>
-    ${postForm(
-      { id: 'add-destination', class: 'stack', action: '/destinations', target: '#destinations' },
-      html`${field(form, 'name', 'Name', { ...NAME })} ${destinationFields(form)}
-      ${field(form, 'since', 'First event', {
-        placeholder: 'the next one',
-        hint: 'The id of an event, or a time such as 2026-01-31T12:00:00Z.',
-      })}
-      ${submitLine('Add destination', 'add-button')}`,
-    )}`
-  return section('add-title', 'Add a destination', content, { class: 'panel' })
+function destinationRow(destination: Destination, view: DestinationsView): Html {
+  const { name, delivered, waiting, dead, failing } = destination
+  const { countedTo, providers } = view
+  const href = dead > 0 ? listUrl(destination, 'dead', '') : `/destinations/${name}`
+  const none = waiting === 0 && dead === 0
+  return tableRow(
+    { id: `destination-${name}`, 'data-destination': name },
+    {
+      verify: stateBadge(destination),
+      type: html`${rowLink(href, name)}
+        <span class="place">→ ${breakable(placeText(destination))}</span>`,
+      wanted: eventsText(destination, providers),
+      'number delivered': html`${delivered.toLocaleString('en')} ${unit('delivered')}`,
+      'number waiting': html`${countUpTo(waiting, countedTo)} ${unit('waiting')}`,
+      'number dead': html`<span class="${dead > 0 && 'trouble'}"
+          >${countUpTo(dead, countedTo)}</span
+        >
+        ${unit('dead')}`,
+      answered: html`<span class="${failing && 'trouble'}"
+        >${lastAnswer(destination, none ? 'none yet' : 'not tried yet')}</span
+      >`,
+    },
+  )
+}
+
+/** What the number is, where the head of the table is not shown. */
+function unit(word: string): Html {
+  return html`<span class="narrow-only">${word}</span>`
 }

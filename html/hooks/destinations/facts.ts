@@ -6,13 +6,15 @@ import { lastAnswer } from '../layout.ts'
 // What is shown of a destination: on the card of the list, and on its own page.
 
 /** What it gets, how, and what became of it; counts are exact below `countedTo`. */
-export function destinationFacts(destination: Destination, countedTo: number): Html {
+export function destinationFacts(
+  destination: Destination,
+  { countedTo, providers }: { countedTo: number; providers: readonly string[] },
+): Html {
   const { url, gap, gap_through, oldest_at: oldest, rate, timeout_s, body_template } = destination
-  const count = (value: number) => (value < countedTo ? value : html`${value} or more`)
-  return html`${destination.disabled_by === 'failures' && DISABLED}
-  ${facts({
+  const count = (value: number) => countUpTo(value, countedTo)
+  return facts({
     URL: html`<code>${breakable(url)}</code>`,
-    Events: filters(destination),
+    Events: eventsText(destination, providers),
     'In order': destination.ordered ? 'one at a time' : false,
     Rate: rate === null ? false : `at most ${rate} a second`,
     Timeout: `${timeout_s} s`,
@@ -26,10 +28,11 @@ export function destinationFacts(destination: Destination, countedTo: number): H
     'Last answer': lastAnswer(destination, 'none yet'),
     Latency: latency(destination),
     'Checked up to': destination.position === 0 ? 'no event yet' : `event ${destination.position}`,
-  })}`
+  })
 }
 
-const DISABLED = html`<p class="note">
+/** Above the deliveries of a destination that failures have disabled. */
+export const DISABLED_NOTE = html`<p class="note">
   Disabled: twenty deliveries in a row were given up. Enabled again, it goes on with what came
   meanwhile.
 </p>`
@@ -44,15 +47,36 @@ function credentials({ sign_with, headers, authorization }: Destination) {
   }
 }
 
-/** Whether it is delivered to. */
-export function stateBadge({ disabled_by: by }: Destination): Html {
-  if (by === null) return html`<span class="badge verified">enabled</span>`
-  return html`<span class="badge bad">disabled${by === 'failures' && ' after failures'}</span>`
+/** Whether it is delivered to, and whether that works. */
+export function stateBadge({ disabled_by: by, failing }: FailingState): Html {
+  if (by === 'failures') return html`<span class="badge bad">disabled after failures</span>`
+  if (by === 'operator') return html`<span class="badge">disabled</span>`
+  if (failing) return html`<span class="badge bad">failing</span>`
+  return html`<span class="badge verified">enabled</span>`
 }
 
-function filters({ providers, event_types, json }: Destination): Printable {
+type FailingState = Pick<Destination, 'disabled_by' | 'failing'>
+
+/** A number of deliveries, which are counted up to a limit. */
+export function countUpTo(value: number, countedTo: number): string {
+  return `${value.toLocaleString('en')}${value < countedTo ? '' : ' or more'}`
+}
+
+/** Host and path of its address. */
+export function placeText({ url }: Pick<Destination, 'url'>): string {
+  const { host, pathname } = new URL(url)
+  return pathname === '/' ? host : host + pathname
+}
+
+/** Which events it gets. A provider that is not `known` was removed: nothing comes from it. */
+export function eventsText(
+  { providers, event_types, json }: Destination,
+  known: readonly string[],
+): Printable {
+  const gone = providers.filter((name) => !known.includes(name))
   const chosen = [
     providers.length > 0 && html`of ${listed(providers, 'or')}`,
+    gone.length > 0 && html`<span class="trouble">(no provider ${listed(gone, 'or')})</span>`,
     event_types.length > 0 && html`of type ${listed(event_types, 'or')}`,
     json.length > 0 && html`with ${listed(json, 'and')}`,
   ].filter((part) => part !== false)

@@ -5,6 +5,16 @@ import {
   destinationsPage,
   type DestinationsView,
 } from '../../../html/hooks/destinations/destinations.ts'
+import {
+  MATCHES_PATH,
+  matchesLine,
+  type TestState,
+} from '../../../html/hooks/destinations/form.ts'
+import {
+  NEW_PATH,
+  newDestinationFragment,
+  newDestinationPage,
+} from '../../../html/hooks/destinations/new.ts'
 import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
 import type { Actor } from '../../../kernel/actor.ts'
 import { newForm, type FormState, type Typed, type View } from '../../../kernel/http/view.ts'
@@ -14,14 +24,25 @@ import {
   enableDestination,
   findDestination,
   listDestinations,
+  PAGE_COUNT_UP_TO,
   removeDestination,
   setDestination,
   type DestinationTools,
 } from '../../../services/hooks/destinations/destinations.ts'
+import { countMatches } from '../../../services/hooks/destinations/matches.ts'
 import { DestinationForm, DestinationUpdate } from '../../../services/hooks/destinations/form.ts'
+import { withDefault } from '../../../kernel/validate.ts'
 import { action, api, page, Switch, type HooksRoutes } from '../kit.ts'
-import { AddFields, SetFields, toBody, withoutSecrets } from './form.ts'
-import { destinationView, params, path, refuses, usual } from './view.ts'
+import { AddFields, SetFields, toBody, toNewBody, withoutSecrets } from './form.ts'
+import { destinationView, formHelp, params, path, providerNames, refuses, usual } from './view.ts'
+
+const text = withDefault(Type.String(), '')
+/** The filters of a form, as they are typed. */
+const FILTER_TEXTS = {
+  ...{ provider: text, providers: text, event_type: text, event_types: text, json: text },
+}
+/** What a link to the form of a new destination may fill in. */
+const PREFILLED = { provider: text, event_type: text, json: text }
 
 export const DestinationList = Type.Object({ destinations: Type.Array(Destination) })
 
@@ -56,6 +77,23 @@ export const destinationEndpoints = [
     answer: ({ app }) => destinationsView(app),
   }),
 
+  page({
+    path: NEW_PATH,
+    query: Type.Object(PREFILLED),
+    answer: ({ app, query }) => newView(app, newForm(AddFields, query)),
+  }),
+
+  // A filter may not be complete while it is typed: any text is taken.
+  page({
+    path: MATCHES_PATH,
+    query: Type.Object(FILTER_TEXTS),
+    async answer({ app, query }) {
+      const matches = await countMatches(app.hooks.db, query)
+      const page = { title: 'Matches', section: 'destinations', body: matchesLine(matches) }
+      return { page: () => page, fragment: () => matchesLine(matches) }
+    },
+  }),
+
   ...action({
     body: DestinationForm,
     async act({ app, actor, body }) {
@@ -75,11 +113,9 @@ export const destinationEndpoints = [
     form: {
       path: '/destinations',
       body: AddFields,
-      toBody: ({ body }) => toBody(body),
-      answer: async ({ app }, { name }) => {
-        return { ...(await destinationsView(app)), done: ['added', name] }
-      },
-      refused: ({ app }, refused) => destinationsView(app, { form: shownAgain(refused) }),
+      toBody: ({ body }) => toNewBody(body),
+      answer: (_, { name }) => ({ location: `/destinations/${name}`, done: ['added', name] }),
+      refused: ({ app }, refused) => newView(app, shownAgain(refused)),
     },
   }),
 
@@ -177,7 +213,7 @@ function toolsOf({ hooks }: HooksRoutes, actor: Actor): DestinationTools {
 }
 
 /** A refused form, without the secrets that were typed. */
-function shownAgain(form: FormState & { typed: Typed }): FormState {
+export function shownAgain(form: FormState & { typed: Typed }): FormState {
   return { ...form, typed: withoutSecrets(form.typed) }
 }
 
@@ -192,19 +228,28 @@ function destinationReply(description: string) {
   }
 }
 
-async function destinationsView(
-  { hooks: { db } }: HooksRoutes,
-  changes: Partial<DestinationsView> = {},
-): Promise<View> {
+async function destinationsView(app: HooksRoutes): Promise<View> {
   const view: DestinationsView = {
-    destinations: await listDestinations(db),
-    countedTo: COUNT_UP_TO,
-    form: newForm(AddFields),
-    ...changes,
+    destinations: await listDestinations(app.hooks.db, null, PAGE_COUNT_UP_TO),
+    countedTo: PAGE_COUNT_UP_TO,
+    providers: await providerNames(app),
   }
   return {
     page: () => destinationsPage(view),
     fragment: () => destinationsFragment(view),
     location: '/destinations',
+  }
+}
+
+/** The page on which a destination is added. */
+export async function newView(
+  app: HooksRoutes,
+  form: FormState,
+  tested?: TestState,
+): Promise<View> {
+  const view = { form, help: await formHelp(app, form, tested) }
+  return {
+    page: () => newDestinationPage(view),
+    fragment: () => newDestinationFragment(view),
   }
 }

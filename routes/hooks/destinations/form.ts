@@ -1,9 +1,12 @@
 import Type from 'typebox'
 import { field, withDefault } from '../../../kernel/validate.ts'
 import type { Typed } from '../../../kernel/http/view.ts'
+import { isGenericName } from '../../../services/hooks/schemes/secrets.ts'
 import {
   DestinationForm,
   DestinationUpdate,
+  MAX_NAME,
+  NAME_FORM,
   SCHEME_FORM,
   SIGNING_SCHEMES,
 } from '../../../services/hooks/destinations/form.ts'
@@ -23,7 +26,13 @@ const credentials = {
   remove_authorization: field(withDefault(Type.Boolean(), false), 'must be ticked or not.'),
 }
 
-export const AddFields = Type.Object({ ...DestinationForm.properties, ...credentials })
+/** An empty name is taken from the URL. */
+const name = field(withDefault(Type.String(), ''), NAME_FORM, [
+  (text) => text === '' || isGenericName(text),
+  NAME_FORM,
+])
+
+export const AddFields = Type.Object({ ...DestinationForm.properties, ...credentials, name })
 export const SetFields = Type.Object({ ...DestinationUpdate.properties, ...credentials })
 
 type Credentials = Type.Static<Type.TObject<typeof credentials>>
@@ -40,6 +49,17 @@ export function toBody<Sent extends Credentials>(sent: Sent) {
     ...(authorization && { authorization }),
     ...(remove_authorization && { authorization: null }),
   }
+}
+
+/** The same of a new destination, with its name. */
+export function toNewBody({ name, ...others }: Type.Static<typeof AddFields>) {
+  return { ...toBody(others), name: name === '' ? nameOf(others.url) : name }
+}
+
+/** The host of a URL as a name: `erp-example-com`. */
+function nameOf(url: string): string {
+  const name = new URL(url).host.replaceAll(/[^a-z0-9]+/g, '-')
+  return name.replace(/^-/, '').slice(0, MAX_NAME).replace(/-$/, '')
 }
 
 /** What was typed, without the secrets: a page does not show them again. */

@@ -5,12 +5,18 @@ import {
   destinationPage,
   type DestinationView,
 } from '../../../html/hooks/destinations/destination.ts'
-import { newForm, type Typed, type View } from '../../../kernel/http/view.ts'
+import { newForm, type FormState, type Typed, type View } from '../../../kernel/http/view.ts'
 import {
   listDeliveries,
   type DeliveryQuery,
 } from '../../../services/hooks/destinations/deliveries.ts'
-import { COUNT_UP_TO, findDestination } from '../../../services/hooks/destinations/destinations.ts'
+import {
+  findDestination,
+  PAGE_COUNT_UP_TO,
+} from '../../../services/hooks/destinations/destinations.ts'
+import { countMatches, knownTypes } from '../../../services/hooks/destinations/matches.ts'
+import { providerQueries } from '../../../db/hooks/providers.ts'
+import type { FormHelp, TestState } from '../../../html/hooks/destinations/form.ts'
 import { operator } from '../access.ts'
 import type { HooksRoutes } from '../kit.ts'
 import { SetFields } from './form.ts'
@@ -25,21 +31,50 @@ export const refuses = [400, 401, 403]
 
 const NEWEST: DeliveryQuery = { state: 'waiting', limit: 50, cursor: '' }
 
+interface DestinationChanges {
+  query?: DeliveryQuery
+  /** The form, where it is not that of the present settings. */
+  form?: FormState
+  tested?: TestState
+}
+
+/** The names of all providers. */
+export async function providerNames({ hooks: { db } }: HooksRoutes): Promise<readonly string[]> {
+  return (await providerQueries.listProviders(db, {})).map(({ name }) => name)
+}
+
+/** What a form of a destination says beside what was typed. */
+export async function formHelp(
+  app: HooksRoutes,
+  { typed = {} }: FormState,
+  tested: TestState,
+): Promise<FormHelp> {
+  const { db } = app.hooks
+  return {
+    providers: await providerNames(app),
+    types: await knownTypes(db),
+    matches: await countMatches(db, typed),
+    tested,
+  }
+}
+
 /** The page of one destination. */
 export async function destinationView(
-  { hooks: { db } }: HooksRoutes,
+  app: HooksRoutes,
   name: string,
-  { query = NEWEST, ...changes }: Partial<DestinationView> & { query?: DeliveryQuery } = {},
+  { query = NEWEST, form, tested }: DestinationChanges = {},
 ): Promise<View> {
-  const destination = await findDestination(db, name)
+  const { db } = app.hooks
+  const destination = await findDestination(db, name, PAGE_COUNT_UP_TO)
+  const shown = form ?? newForm(SetFields, typedOf(destination))
   const view: DestinationView = {
     destination,
-    countedTo: COUNT_UP_TO,
-    form: newForm(SetFields, typedOf(destination)),
+    countedTo: PAGE_COUNT_UP_TO,
+    form: shown,
+    help: await formHelp(app, shown, tested),
     state: query.state,
     cursor: query.cursor,
     ...(await listDeliveries(db, name, query)),
-    ...changes,
   }
   return {
     page: () => destinationPage(view),
@@ -54,7 +89,10 @@ function typedOf({ version, url, ordered, rate, timeout_s, ...others }: Destinat
   return {
     ...{ version, url, ordered: String(ordered), timeout_s: String(timeout_s) },
     rate: rate === null ? '' : String(rate),
-    ...{ providers: providers.join('\n'), event_types: event_types.join('\n') },
+    // The last one stands in the field of its own: it is the last one again when it is saved.
+    ...{ provider: providers.at(-1) ?? '', event_type: event_types.at(-1) ?? '' },
+    providers: providers.slice(0, -1).join('\n'),
+    event_types: event_types.slice(0, -1).join('\n'),
     json: json.join('\n'),
     sign_with: sign_with?.scheme ?? '',
     body_template: body_template ?? '',

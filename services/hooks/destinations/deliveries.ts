@@ -66,7 +66,7 @@ export async function listDeliveries(
   name: string,
   { state, cursor, limit }: DeliveryQuery,
 ): Promise<DeliveryList> {
-  await findDestination(db, name)
+  await findDestination(db, name, 0)
   const after = cursor === '' ? 0 : readCursor(cursor)
   const slice = { name, dead: state === 'dead', after, limit: limit + 1 }
   const rows = await q.listDeliveries(db, slice)
@@ -82,7 +82,7 @@ export async function retryChosen(
   name: string,
   events: readonly number[],
 ): Promise<number> {
-  await findDestination(db, name)
+  await findDestination(db, name, 0)
   return db.transaction(async (tx) => {
     const { retried } = await q.retryChosen(tx, { name, events })
     const note = { service: 'hooks', action: 'destination retry', subject: name } as const

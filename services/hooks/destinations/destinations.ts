@@ -18,6 +18,8 @@ import { configOf, unprocessable, type DestinationForm, type DestinationUpdate }
 const MAX_DESTINATIONS = 100
 /** Waiting and dead deliveries are counted up to here: beyond, it is enough to know it. */
 export const COUNT_UP_TO = 10_000
+/** The same on pages, which must not wait for that. */
+export const PAGE_COUNT_UP_TO = 1_000
 
 /** A small backlog is removed at once, which frees the name. */
 const QUICK_STEPS = 2
@@ -79,7 +81,10 @@ export async function setDestination(
  * The address must be on the public internet, unless an operator vouches for it; each connection
  * checks it again.
  */
-async function checkTarget({ replayTargets }: DestinationTools, url: string): Promise<void> {
+export async function checkTarget(
+  { replayTargets }: Pick<DestinationTools, 'replayTargets'>,
+  url: string,
+): Promise<void> {
   if (url.includes(REDACTED)) {
     throw unprocessable(`url has ${REDACTED} in place of a token; give the whole URL.`, 'url')
   }
@@ -151,14 +156,19 @@ const ALLOW_LIST = 'HOOKS_REPLAY_TARGETS'
 export async function listDestinations(
   db: Database,
   name: string | null = null,
+  count_up_to = COUNT_UP_TO,
 ): Promise<readonly Destination[]> {
-  const rows = await q.listDestinations(db, { name, count_up_to: COUNT_UP_TO })
+  const rows = await q.listDestinations(db, { name, count_up_to })
   return rows.map((row) => ({ ...row, url: redactUrlTokens(row.url) }))
 }
 
 /** One of them; throws 404. */
-export async function findDestination(db: Database, name: string): Promise<Destination> {
-  const [found] = await listDestinations(db, name)
+export async function findDestination(
+  db: Database,
+  name: string,
+  countUpTo = COUNT_UP_TO,
+): Promise<Destination> {
+  const [found] = await listDestinations(db, name, countUpTo)
   if (found === undefined) throw unknown(name)
   return found
 }
@@ -197,7 +207,7 @@ export async function retryDeliveries(
   { dead, since }: { dead: boolean; since: Since },
 ): Promise<number> {
   const { db } = tools
-  await findDestination(db, name)
+  await findDestination(db, name, 0)
   const from =
     'id' in since ? since.id : (await eventQueries.firstIdSince(db, { since: since.time })).id
   // The line is written with the first step: each step is a transaction of its own.
@@ -212,6 +222,6 @@ export async function retryDeliveries(
   return total
 }
 
-function unknown(name: string): Fault {
+export function unknown(name: string): Fault {
   return notFound(`There is no destination "${name}"; see the list of destinations.`)
 }

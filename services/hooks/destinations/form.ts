@@ -39,7 +39,8 @@ export function readTimeout(given: unknown): number | undefined {
   return seconds >= 1 && seconds <= MAX_TIMEOUT_S ? seconds : undefined
 }
 
-const NAME_FORM = 'must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
+export const MAX_NAME = 64
+export const NAME_FORM = 'must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
 const LIST_FORM =
   `a list of texts, or a text with a line each: at most ${MAX_FILTERS}, ` +
   `each of ${MAX_FILTER_LENGTH} characters at most`
@@ -53,6 +54,12 @@ function readLines(given: unknown): readonly string[] | undefined {
   const known = [...new Set(texts)].filter((line) => line !== '')
   const fit = known.every((line) => line.length <= MAX_FILTER_LENGTH)
   return fit && known.length <= MAX_FILTERS ? known : undefined
+}
+
+/** The same, where each line is a member of JSON with its value. */
+function readJsonLines(given: unknown): readonly string[] | undefined {
+  const lines = readLines(given)
+  return lines?.every((line) => readMembers(line)?.length === 1) ? lines : undefined
 }
 
 const Lines = (description: string) =>
@@ -191,10 +198,7 @@ const fields = {
   json: parsed(
     Lines('Only events with all of these members in their JSON: data.object.id=evt_1'),
     MEMBERS_FORM,
-    (given) => {
-      const lines = readLines(given)
-      return lines?.every((line) => readMembers(line)?.length === 1) ? lines : undefined
-    },
+    readJsonLines,
   ),
   ordered: field(Type.Optional(Type.Boolean()), 'must be true or false.'),
   rate: parsed(
@@ -268,13 +272,37 @@ export type DestinationForm = Type.Static<typeof DestinationForm>
 export function configOf(given: Omit<DestinationForm, 'name'>) {
   const { url, ordered = false, rate = null, timeout_s = DEFAULT_TIMEOUT_S } = given
   const { body_template = null } = given
+  return { ...{ url, ordered, rate, timeout_s, body_template }, ...filtersOf(given) }
+}
+
+type GivenFilters = Pick<
+  DestinationForm,
+  'providers' | 'provider' | 'event_types' | 'event_type' | 'json'
+>
+
+/** Which events are wanted, as the queries take it. */
+export type Filters = ReturnType<typeof filtersOf>
+
+function filtersOf(given: GivenFilters) {
   const members = readMembers((given.json ?? []).join('\n')) ?? []
   return {
-    ...{ url, ordered, rate, timeout_s, body_template },
     providers: withOne(given.providers, given.provider),
     event_types: withOne(given.event_types, given.event_type),
     members: members.map(([path, value]) => [path, value, memberName(path)]),
   }
+}
+
+/** The filters in the fields of a form; undefined while one of them has another form. */
+export function readFilters(typed: Readonly<Record<string, string>>): Filters | undefined {
+  const given = {
+    providers: readLines(typed['providers'] ?? ''),
+    event_types: readLines(typed['event_types'] ?? ''),
+    json: readJsonLines(typed['json'] ?? ''),
+  }
+  const { providers, event_types, json } = given
+  if (providers === undefined || event_types === undefined || json === undefined) return undefined
+  const { provider = '', event_type = '' } = typed
+  return filtersOf({ providers, event_types, json, provider, event_type })
 }
 
 function withOne(list: readonly string[] = [], one = ''): readonly string[] {

@@ -1,4 +1,5 @@
-import type { ClaimedEvent, DestinationTarget } from '../../../db/hooks/destinations.ts'
+import type { DestinationTarget } from '../../../db/hooks/destinations.ts'
+import type { StoredEvent } from '../../../db/hooks/events.ts'
 import {
   headersToSend,
   loopMark,
@@ -28,7 +29,7 @@ interface Delivery {
 export function requestOf(
   signers: Signers,
   target: DestinationTarget,
-  event: ClaimedEvent,
+  event: StoredEvent,
   delivery: Delivery,
 ): EventRequest | Problem {
   const url = new URL(target.url)

@@ -29,7 +29,7 @@ function dashboardView(changes: Partial<DashboardView> = {}): DashboardView {
       db: 'ok',
       broker: 'disabled',
     },
-    reasons: [],
+    failing: [],
     events: [summary],
     stats: [],
     unknown: 'unknown',
@@ -57,13 +57,22 @@ t.test('the first webhook is explained until there is one', async (t) => {
   t.match(gone, 'No events are kept at present.')
 })
 
-t.test('reasons are named and escaped; without any there is no box', async (t) => {
-  t.notMatch(shown(dashboardPage(dashboardView())), 'Degraded')
-  const reasons = [`many rejected deliveries: ${HOSTILE}`]
-  const text = shown(dashboardPage(dashboardView({ reasons })))
-  t.match(text, '<li>many rejected deliveries: ')
-  t.match(text, 'Degraded')
+t.test('the headline counts what needs somebody; names are escaped', async (t) => {
+  const quiet = shown(dashboardPage(dashboardView()))
+  t.match(quiet, 'All is well')
+  t.notMatch(quiet, 'class="panel problems"')
+  const { status } = dashboardView()
+  const [provider] = status.providers
+  const providers = [HOSTILE, 'generic:b'].map((name) => {
+    return { ...provider, name, alarms: ['silent'] }
+  }) as unknown as typeof status.providers
+  const answer = { last_at: now, last_status: 503, last_detail: null }
+  const failing = [{ name: 'erp', disabled_by: null, ...answer }]
+  const text = shown(dashboardPage(dashboardView({ status: { ...status, providers }, failing })))
+  t.match(text, '2 providers silent, 1 destination failing')
+  t.match(text, /href="\/destinations\/erp">erp<\/a>: failing; last answer: 503/)
   t.notMatch(text, 'alert("1")')
+  t.notMatch(text, 'All is well')
 })
 
 t.test('the chart has one bar for each hour, the last one being now', async (t) => {

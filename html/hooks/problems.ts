@@ -1,0 +1,73 @@
+import type { FailingDestination } from '../../db/hooks/destinations.ts'
+import { html, type Html, type Printable } from '../../kernel/html.ts'
+import type { AlarmKind } from '../../services/hooks/alarms/alarms.ts'
+import type { StatusMessage } from '../../services/hooks/status.ts'
+import { breakable, countText, timeTag } from '../parts.ts'
+import { logUrl } from './events/filter.ts'
+import { lastAnswer } from './layout.ts'
+
+// What needs somebody, at the top of the dashboard: in one line, then each with the way to it.
+
+/** Providers whose alarms fire, and destinations that fail. */
+export interface ProblemsView {
+  status: StatusMessage
+  failing: readonly FailingDestination[]
+}
+
+/** A kind of problem: what is counted in the headline, and what the line of each one says. */
+interface Problems {
+  noun: string
+  state: string
+  rows: readonly Html[]
+}
+
+/** `2 providers silent, 1 destination failing`, or that nothing needs anybody. */
+export function headline(view: ProblemsView): Html {
+  const found = problemsIn(view)
+  const text = found.map(({ noun, state, rows }) => `${countText(rows.length, noun)} ${state}`)
+  const isWell = found.length === 0
+  return html`<p class="headline ${!isWell && 'trouble'}" role="status">
+    ${isWell ? 'All is well' : text.join(', ')}
+  </p>`
+}
+
+/** Each problem in a line; nothing while all is well. */
+export function problemList(view: ProblemsView): Html | false {
+  const rows = problemsIn(view).flatMap((found) => found.rows)
+  return (
+    rows.length > 0 &&
+    html`<ul class="panel problems">
+      ${rows}
+    </ul>`
+  )
+}
+
+function problemsIn({ status, failing }: ProblemsView): readonly Problems[] {
+  const firing = (kind: AlarmKind) =>
+    status.providers.filter(({ alarms }) => alarms.includes(kind))
+  const silent = firing('silent').map(({ name, last_event_at: last }) => {
+    const since = last === null ? 'none came yet' : html`the last one came ${timeTag(last)}`
+    const text = html`no event for longer than expected; ${since}`
+    return problem(logUrl({ provider: name }), name, text)
+  })
+  const refused = firing('burst').map(({ name }) => {
+    const text = 'many deliveries with a wrong signature or token within five minutes'
+    return problem(logUrl({ provider: name, rejected: '1' }), name, text)
+  })
+  const destinations = failing.map((destination) => {
+    const { name, disabled_by } = destination
+    const state = disabled_by === null ? 'failing' : 'disabled after failures'
+    const text = html`${state}; last answer: ${lastAnswer(destination, 'none')}`
+    return problem(`/destinations/${name}`, name, text)
+  })
+  const kinds = [
+    { noun: 'provider', state: 'silent', rows: silent },
+    { noun: 'provider', state: 'with many refused deliveries', rows: refused },
+    { noun: 'destination', state: 'failing', rows: destinations },
+  ]
+  return kinds.filter(({ rows }) => rows.length > 0)
+}
+
+function problem(href: string, name: string, text: Printable): Html {
+  return html`<li><a href="${href}">${breakable(name)}</a>: ${text}</li>`
+}

@@ -1,0 +1,32 @@
+import type { Database } from '../../../db/client.ts'
+import { destinationQueries as q, type Matches } from '../../../db/hooks/destinations.ts'
+import { eventQueries } from '../../../db/hooks/events.ts'
+import { PAYLOAD_STEP } from '../events/events.ts'
+import { readFilters } from './form.ts'
+
+// What helps to choose the events of a destination: how many its filters would have wanted, and
+// which types are known.
+
+/** Newest events that are looked at. */
+const ROWS = 1_000
+const SUGGESTED_TYPES = 200
+
+/**
+ * How many of the newest events the filters in a form want. Filters that read payloads look at
+ * fewer events where payloads are large. Undefined while a filter has another form.
+ */
+export async function countMatches(
+  db: Database,
+  typed: Readonly<Record<string, string>>,
+): Promise<Matches | undefined> {
+  const filters = readFilters(typed)
+  if (filters === undefined) return undefined
+  const bytes = filters.members.length > 0 ? PAYLOAD_STEP.bytes : Number.MAX_SAFE_INTEGER
+  return q.countMatches(db, { filters, rows: ROWS, bytes })
+}
+
+/** Types that came so far, which the form offers. */
+export async function knownTypes(db: Database): Promise<readonly string[]> {
+  const types = await eventQueries.listTypes(db, { provider: null, limit: SUGGESTED_TYPES })
+  return types.map(({ event_type }) => event_type)
+}
