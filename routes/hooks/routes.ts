@@ -15,7 +15,8 @@ import { exportEndpoints } from './events/export.ts'
 import { forwarderEndpoints } from './forwarders.ts'
 import type { HooksRoutes } from './kit.ts'
 import { paletteEndpoints } from './palette.ts'
-import { providerEndpoints } from './providers.ts'
+import { addProviderEndpoints } from './providers/add.ts'
+import { providerEndpoints } from './providers/providers.ts'
 import { replayJobEndpoints, replayJobPages } from './replays/jobs.ts'
 import { replayEndpoints } from './replays/replays.ts'
 import { schemeEndpoints } from './schemes.ts'
@@ -33,6 +34,7 @@ const ENDPOINTS = [
   ...exportEndpoints,
   ...streamEndpoints,
   ...providerEndpoints,
+  ...addProviderEndpoints,
   ...schemeEndpoints,
   ...statsEndpoints,
   ...destinationEndpoints,
