@@ -286,9 +286,14 @@ const FEW_ROWS = 8
  * A field above a long list that is whole on the page: the script hides the rows whose `data-find`
  * lacks one of its words.
  */
-export function rowFilter(label: string, rows: string, count: number): Html | false {
+export function rowFilter(
+  label: string,
+  rows: string,
+  count: number,
+  more: Attributes = {},
+): Html | false {
   if (count <= FEW_ROWS) return false
-  const own = { type: 'search', name: undefined, 'data-filters': rows, ...VERBATIM }
+  const own = { type: 'search', name: undefined, 'data-filters': rows, ...VERBATIM, ...more }
   return html`<div class="filter js-only" role="search">
     ${field({ id: rows }, 'find', label, own)}
     <p class="muted" role="status" id="${rows}-found"></p>

@@ -243,6 +243,8 @@ export function follow(element, names) {
 }
 
 document.documentElement.classList.add('js')
+// The browser's own autofocus comes too early for a field that only the script shows.
+document.querySelector('.js-only [autofocus]')?.focus()
 forgetDone()
 showTimes(document)
 setInterval(() => showTimes(document), SHOW_TIMES_MS)

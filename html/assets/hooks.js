@@ -301,6 +301,11 @@ function makeNamesButtons() {
   }
 }
 
+/** Shows the address of a provider that is to be added, while its name is typed. */
+function showAddress({ value, dataset }) {
+  document.querySelector('#new-url code').textContent = `${dataset.url}${value || '…'}`
+}
+
 /** Copies the path of a name in a payload's tree, as the filters of the log have it. */
 async function copyPath(name) {
   const steps = []
@@ -402,6 +407,9 @@ document.addEventListener('click', (event) => {
     event.preventDefault()
     void copyPath(name)
   }
+})
+document.addEventListener('input', ({ target }) => {
+  if (target.dataset.url !== undefined) showAddress(target)
 })
 document.addEventListener('htmx:before:request', beforeRequest)
 document.addEventListener('htmx:after:swap', afterSwap)

@@ -20,7 +20,7 @@ const SITE = {
 }
 
 const ACTIONS = [
-  { href: '/providers#create-provider', label: 'Add a provider' },
+  { href: '/providers/new', label: 'Add a provider' },
   { href: '/destinations/-/new', label: 'Add a destination' },
   { href: '/log?rejected=1', label: 'See rejected deliveries' },
   { href: '/replays', label: 'See replays' },

@@ -11,7 +11,7 @@ export function sendersPage(senders: readonly SenderInfo[], baseUrl: string): Pa
     section: 'providers',
     body: html`<div class="title-line">
         <h1>Senders</h1>
-        <a class="button" href="/providers#create-provider">New provider</a>
+        <a class="button" href="/providers/new">New provider</a>
       </div>
       <p class="muted">
         Each is a scheme of a provider. This URL means

@@ -16,7 +16,8 @@ import { exportEndpoints } from './events/export.ts'
 import { forwarderEndpoints } from './forwarders.ts'
 import type { HooksRoutes } from './kit.ts'
 import { paletteEndpoints } from './palette.ts'
-import { providerEndpoints } from './providers.ts'
+import { addProviderEndpoints } from './providers/add.ts'
+import { providerEndpoints } from './providers/providers.ts'
 import { replayJobEndpoints, replayJobPages } from './replays/jobs.ts'
 import { replayEndpoints } from './replays/replays.ts'
 import { schemeEndpoints } from './schemes.ts'
@@ -34,6 +35,7 @@ const ENDPOINTS = [
   ...exportEndpoints,
   ...streamEndpoints,
   ...providerEndpoints,
+  ...addProviderEndpoints,
   ...schemeEndpoints,
   ...statsEndpoints,
   ...destinationEndpoints,

@@ -25,6 +25,8 @@ import {
   mayDeliver,
   secretStatus,
   SecretStatus,
+  secretVariable,
+  type SignedProvider,
   type SigningSecrets,
 } from './schemes/secrets.ts'
 import { statsSince } from './stats.ts'
@@ -177,10 +179,10 @@ interface Rotation {
 }
 
 /**
- * Replaces a generic provider's token or signing secret by a given or a fresh one. The previous one
- * is accepted until the overlap has passed; an older one stops working at once. Throws 409 after a
+ * Replaces a provider's token or signing secret by a given or a fresh one. The previous one is
+ * accepted until the overlap has passed; an older one stops working at once. Throws 409 after a
  * rotation that the caller has not seen: a form sent twice would replace a secret that nobody has
- * read.
+ * read. Throws 409 as well where the configuration has the secret: a stored one has no effect.
  */
 export async function rotateSecret(
   tools: ProviderTools,
@@ -190,7 +192,8 @@ export async function rotateSecret(
   const now = tools.now()
   const until = overlapSeconds === 0 ? null : new Date(now.getTime() + overlapSeconds * 1_000)
   const row = (await q.listProviders(tools.db, {})).find((candidate) => candidate.name === name)
-  if (row === undefined || !hasStoredSecret(row)) throw noSecret(name)
+  if (row === undefined || !hasSecret(row)) throw noSecret(name)
+  if (isSignedProvider(name) && tools.secrets.of(name) !== undefined) throw configured(name)
   const { trust_mode, scheme, scheme_row, methods } = row
   const { token, ...stored } = makeSecret(tools, row, secret)
   const given = { name, trust_mode, ...stored, now, until, seen: seen ?? null }
@@ -201,8 +204,8 @@ export async function rotateSecret(
   return { name, trust_mode, scheme, scheme_row, methods, token }
 }
 
-function hasStoredSecret({ name, trust_mode }: Pick<MadeProvider, 'name' | 'trust_mode'>) {
-  return (trust_mode === 'token' || trust_mode === 'signed') && !isSignedProvider(name)
+function hasSecret({ trust_mode }: Pick<MadeProvider, 'trust_mode'>): boolean {
+  return trust_mode === 'token' || trust_mode === 'signed'
 }
 
 /**
@@ -309,6 +312,13 @@ function noSecret(name: string): Fault {
   return notFound(
     `There is no provider "${name}" with a token or a stored secret; see the list of providers.`,
   )
+}
+
+function configured(name: SignedProvider): Fault {
+  const message =
+    `The secret of "${name}" comes from ${secretVariable(name)}, which wins over a stored one; ` +
+    'change it there, or remove it there first.'
+  return new Fault(409, 'CONFLICT', message)
 }
 
 function rotatedSince(name: string): Fault {

@@ -8,7 +8,7 @@ import type { Metrics } from '../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
-import { isSignedProvider, type SigningSecrets } from './schemes/secrets.ts'
+import { configuredOf, isSignedProvider, type SigningSecrets } from './schemes/secrets.ts'
 
 /** What the parts of the service are made from. */
 export interface HooksParts {
@@ -105,8 +105,10 @@ function checkSecrets(
 ): Map<string, string> {
   const problems = new Map<string, string>()
   for (const row of providers) {
-    const { name: provider, trust_mode } = row
-    if (trust_mode !== 'signed' || isSignedProvider(provider)) continue
+    const { name: provider, trust_mode, signing_secret } = row
+    if (trust_mode !== 'signed' || configuredOf(secrets, provider) !== undefined) continue
+    // One of the three that always exist may have no secret yet.
+    if (isSignedProvider(provider) && signing_secret === null) continue
     const found = secrets.keyIn(row)
     if (!('problem' in found)) continue
     const { problem } = found

@@ -79,16 +79,18 @@ with changed as (
 select changed.name from changed left join notified on true;
 
 -- name: rotateSecret
--- Replaces a generic provider's token or its encrypted signing secret; the previous one is accepted until :until
--- (null: no longer). Empty when no generic provider of that name has that trust mode, or when its last rotation is
--- not the one in :seen ('' for never; null asks no question).
+-- Replaces a provider's token or its encrypted signing secret; the previous one, if there is one, is accepted until
+-- :until (null: no longer). Empty when no provider of that name has that trust mode, or when its last rotation is not
+-- the one in :seen ('' for never; null asks no question).
 with changed as (
   update hooks.providers
      set token_hash = :token_hash, retired_hash = token_hash,
          signing_secret = :signing_secret, retired_signing_secret = signing_secret,
-         rotated_at = :now, retired_until = :until,
-         last_secret = case last_secret when 'current' then 'previous' end
-   where name = :name and trust_mode = :trust_mode and name like 'generic:%'
+         rotated_at = :now,
+         retired_until = case when coalesce(token_hash, signing_secret) is not null then :until::timestamptz end,
+         last_secret = case when coalesce(token_hash, signing_secret) is not null and last_secret = 'current'
+                            then 'previous' end
+   where name = :name and trust_mode = :trust_mode
      and (:seen::text is null or rotated_at is not distinct from nullif(:seen, '')::timestamptz)
   returning name
 ), notified as (
@@ -97,8 +99,8 @@ with changed as (
 select changed.name from changed left join notified on true;
 
 -- name: saveSecretUses
--- Which secret was used last. A use from before the rotation that the row knows says nothing; the three providers
--- whose secrets are configured are never rotated here. All writers lock in one order.
+-- Which secret was used last. A use from before the rotation that the row knows says nothing; a change of a
+-- configured secret is no rotation. All writers lock in one order.
 with used as (
   select provider, secret, at, rotated_at
     from jsonb_to_recordset(:uses::jsonb) as u(provider text, secret text, at timestamptz, rotated_at timestamptz)

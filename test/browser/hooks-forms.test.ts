@@ -1,12 +1,25 @@
+import { createHmac } from 'node:crypto'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import type { Dialog, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { startReceiver } from '../helpers/replays.ts'
-import { keepSecret } from '../helpers/secrets.ts'
-import { addProvider, post, postForm, startHooks } from '../helpers/hooks.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
+import { addProvider, deliver, post, postForm, SECRETS, startHooks } from '../helpers/hooks.ts'
+import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
-import { browse, focusedId, loadFailure, send, tabTo, textOf, tile, untilText } from './pages.ts'
+import {
+  browse,
+  copiedOn,
+  focusedId,
+  loadFailure,
+  rememberCopies,
+  send,
+  tabTo,
+  textOf,
+  tile,
+  untilText,
+} from './pages.ts'
 
 const [, postgres] = backends
 let answers = 0
@@ -14,9 +27,10 @@ const receiver = await startReceiver(t, (_, response) => {
   answers += 1
   response.writeHead(answers === 2 ? 503 : 204).end()
 })
-/** One service for all tests of this file; no test needs the chat provider's secret. */
+/** One service for all tests of this file; the chat provider has no secret at first. */
 const { base } = await startHooks(t, postgres, {
   HOOKS_CHAT_SECRET: '',
+  GATEHOUSE_SECRET_KEY: secretKey(),
   HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
 })
 
@@ -109,11 +123,27 @@ await t.test('the switch of a provider', async (t: Test) => {
 })
 
 await t.test('a provider without its secret cannot be switched on', async (t) => {
-  const { page } = await browse(t, base)
+  const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
   await page.goto(`${base}/providers`)
   const card = page.locator('[data-provider="chat"]')
   t.ok(await card.getByRole('switch').isDisabled())
-  t.match(await textOf(card), /Set HOOKS_CHAT_SECRET to the secret/)
+  t.match(await textOf(card), /Set the secret .*, below or as HOOKS_CHAT_SECRET/)
+
+  await t.test('until it is set in its row: the first signed delivery comes in', async (t) => {
+    await openCard(card)
+    await card.getByText('Set the secret…').click()
+    const field = card.getByLabel('Secret that the sender made')
+    await field.fill('short')
+    await page.keyboard.press('Enter')
+    await untilText(card.locator('.refused'), /^The secret must be 8 to 256/)
+    t.equal(await field.inputValue(), '', 'a secret is not shown again')
+    t.equal(await focusedId(page), 'rotate-chat-secret')
+    await field.fill(SECRETS.chat)
+    await page.keyboard.press('Enter')
+    await untilText(page.locator('#made-title'), 'chat has its new secret')
+    t.ok(await card.getByRole('switch').isEnabled())
+    t.equal((await deliver(base, 'chat', '{"type": "ping"}')).status, 202)
+  })
 })
 
 await t.test('the life of a provider with a token', async (t: Test) => {
@@ -122,9 +152,12 @@ await t.test('the life of a provider with a token', async (t: Test) => {
   const card = page.locator('[data-provider="generic:a-b_c"]')
   let token = ''
 
-  await t.test('created: the token is shown once, and works once enabled', async (t) => {
+  await t.test('created: the token is shown once, and works at once', async (t) => {
+    await page.getByRole('link', { name: 'New provider' }).click()
+    await page.getByRole('link', { name: 'Any sender, with a token' }).click()
     token = await secretShown(async () => {
-      await tabTo(page, 'create-name')
+      await page.locator('#create-name').waitFor()
+      t.equal(await focusedId(page), 'create-name', 'the first field has the focus')
       await page.keyboard.type('a-b_c')
       await page.keyboard.press('Enter')
       return shownToken(page)
@@ -139,13 +172,14 @@ await t.test('the life of a provider with a token', async (t: Test) => {
       await textOf(page.locator('#made-curl')),
       `curl -X POST '${base}/webhooks/generic/a-b_c' \\ -H 'Authorization: Bearer ${token}'`,
     )
-    t.equal(await page.locator('#create-name').inputValue(), '', 'the form is ready for another')
-    t.equal(await bearer(base, 'a-b_c', token), 403, 'it starts disabled')
-    await tabTo(page, `${GENERIC}a-b_c`)
-    await page.keyboard.press('Space')
-    await untilChecked(page, `${GENERIC}a-b_c`, true)
-    t.equal(await bearer(base, 'a-b_c', token), 202)
+    const first = page.locator('#first-delivery')
+    t.match(await textOf(first), /Waiting for the first delivery…/)
     t.equal(await bearer(base, 'a-b_c', `${token}x`), 403)
+    await untilText(first, /A delivery was refused with 403, .*wrong token/)
+    t.equal(await bearer(base, 'a-b_c', token), 202)
+    await untilText(first, /It has arrived/)
+    t.equal(await page.locator('#made-token').count(), 1, 'the token stays in sight')
+    await page.goto(`${base}/providers`)
   })
 
   await t.test('a reload shows it no more', async (t) => {
@@ -157,16 +191,10 @@ await t.test('the life of a provider with a token', async (t: Test) => {
 
   await t.test('rotated: the old token stops, the new one works', async (t) => {
     await openCard(card)
-    await card.getByText('Rotate or remove…').click()
+    await card.getByText('Rotate…').click()
     const overlap = card.getByLabel('The current one is accepted')
     t.equal(await overlap.inputValue(), '86400', 'the configured overlap is offered')
     await overlap.selectOption({ label: 'no longer' })
-    const asked: string[] = []
-    const accept = (dialog: Dialog) => {
-      asked.push(dialog.message())
-      void dialog.accept()
-    }
-    page.on('dialog', accept)
     // The answer comes late, and the button is clicked again meanwhile.
     const held = Promise.withResolvers<void>()
     let posts = 0
@@ -183,10 +211,6 @@ await t.test('the life of a provider with a token', async (t: Test) => {
       held.resolve()
       return shownToken(page)
     })
-    page.off('dialog', accept)
-    t.same(asked, [
-      'Rotate the secret of generic:a-b_c? The current secret stops working after the time that you chose.',
-    ])
     t.not(fresh, token)
     t.equal(await focusedId(page), 'made')
     t.equal(await bearer(base, 'a-b_c', token), 403)
@@ -205,7 +229,7 @@ await t.test('the life of a provider with a token', async (t: Test) => {
       void (sure ? dialog.accept() : dialog.dismiss())
     })
     await openCard(card)
-    await card.getByText('Rotate or remove…').click()
+    await card.getByText('Remove…').click()
     const remove = card.getByRole('button', { name: 'Remove generic:a-b_c' })
     await remove.click()
     t.match(asked, [/^Remove generic:a-b_c\?/])
@@ -213,7 +237,7 @@ await t.test('the life of a provider with a token', async (t: Test) => {
     t.ok(await card.isVisible(), 'after no')
     sure = true
     await openCard(card)
-    await card.getByText('Rotate or remove…').click()
+    await card.getByText('Remove…').click()
     await remove.click()
     await card.waitFor({ state: 'detached' })
     t.equal(asked.length, 2)
@@ -225,30 +249,89 @@ await t.test('the life of a provider with a token', async (t: Test) => {
 
 await t.test('an open provider needs the acknowledgement', async (t) => {
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
-  await page.goto(`${base}/providers`)
+  await page.goto(`${base}/providers/new?name=lan`)
+  await page.getByRole('link', { name: 'Any sender, unchecked' }).click()
   const name = page.getByLabel('Name')
-  await name.fill('lan')
-  await page.getByRole('radio', { name: /^Open/ }).check()
-  await page.getByRole('button', { name: 'Add provider' }).click()
+  const box = page.getByRole('checkbox', { name: /^I know that anybody/ })
+  const add = page.getByRole('button', { name: 'Add provider' })
+  await add.click()
+  t.equal(await page.locator('input[name=acknowledge_open]:invalid').count(), 1)
+  await box.evaluate((input: { required: boolean }) => (input.required = false))
+  await add.click()
   await untilText(page.locator('.refused'), /^An open provider takes anything .*acknowledge that/)
   t.equal(await name.inputValue(), 'lan', 'what was typed stays')
-  t.ok(await page.getByRole('radio', { name: /^Open/ }).isChecked())
   t.equal(await bearer(base, 'lan', ''), 404)
 
-  await page.getByRole('checkbox').check()
-  await page.getByRole('button', { name: 'Add provider' }).click()
+  await box.check()
+  await add.click()
   await untilText(page.locator('#made-title'), 'generic:lan was created')
   t.equal(await page.locator('#made-token').count(), 0)
   t.equal(await page.getByRole('alert').count(), 0, 'the message is gone')
-  t.equal(await bearer(base, 'lan', ''), 403)
-  await page.getByRole('switch', { name: /^generic:lan/ }).click()
-  await untilChecked(page, `${GENERIC}lan`, true)
   await send(base, 'generic/lan')
+  await untilText(page.locator('#first-delivery'), /It has arrived/)
+})
+
+await t.test('tasks, by their count of actions', async (t: Test) => {
+  const { page, secretShown } = await browse(t, base)
+  await rememberCopies(page.context())
+  let actions = 0
+  const act = async (action: Promise<unknown>): Promise<void> => {
+    actions++
+    await action
+  }
+
+  await t.test('add Shopify: 6', async (t) => {
+    await page.goto(`${base}/providers`)
+    await act(page.getByRole('link', { name: 'New provider' }).click())
+    await page.locator('#sender-tiles-find').waitFor()
+    t.equal(await focusedId(page), 'sender-tiles-find', 'the search has the focus')
+    await act(page.keyboard.type('shop'))
+    await act(page.getByRole('link', { name: 'Shopify' }).click())
+    await act(page.getByRole('button', { name: 'Copy URL' }).click())
+    t.equal(await copiedOn(page), `${base}/webhooks/generic/shopify`)
+    t.match(await textOf(page.locator('main')), /Copy the client secret of the app/)
+    const key = secret('shopify')
+    await act(page.getByLabel('Secret that the sender made').fill(key))
+    await act(page.getByRole('button', { name: 'Add provider' }).click())
+    await untilText(page.locator('#done'), 'Created generic:shopify.')
+    t.equal(actions, 6)
+    const first = page.locator('#first-delivery')
+    t.match(await textOf(first), /Waiting for the first delivery…/)
+    const body = '{"topic": "orders/create"}'
+    const signature = createHmac('sha256', key).update(body).digest('base64')
+    await send(base, 'generic/shopify', body, { 'X-Shopify-Hmac-Sha256': signature })
+    await untilText(first, /It has arrived/)
+  })
+
+  await t.test('rotate: 3', async () => {
+    actions = 0
+    await addProvider(base, 'turning')
+    await page.goto(`${base}/providers`)
+    const card = page.locator('article[data-provider="generic:turning"]')
+    await act(openCard(card))
+    await act(card.getByText('Rotate…').click())
+    await secretShown(async () => {
+      await act(card.getByRole('button', { name: 'Rotate secret' }).click())
+      return shownToken(page)
+    })
+    t.equal(actions, 3)
+  })
+
+  await t.test('the name becomes part of the URL while it is typed', async (t) => {
+    await page.goto(`${base}/providers/new?scheme=shopify`)
+    const name = page.getByLabel('Name')
+    t.equal(await name.inputValue(), 'shopify-2', 'a name that is free')
+    await name.fill('second-shop')
+    t.equal(await textOf(page.locator('#new-url')), `${base}/webhooks/generic/second-shop`)
+    await page.goto(`${base}/providers/new?name=shoop`)
+    await page.getByRole('link', { name: 'GitHub', exact: true }).click()
+    t.equal(await name.inputValue(), 'shoop', 'as the address says')
+  })
 })
 
 await t.test('methods and answer: chosen with a new provider, and changed', async (t) => {
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
-  await page.goto(`${base}/providers`)
+  await page.goto(`${base}/providers/new?scheme=token`)
   await page.getByLabel('Name').fill('site')
   const form = page.locator('#create-provider')
   await form.getByText('Methods and answer…').click()
@@ -267,6 +350,7 @@ await t.test('methods and answer: chosen with a new provider, and changed', asyn
   t.match(await textOf(page.locator('#made-curl')), /curl -X GET /)
 
   const card = page.locator('article[data-provider="generic:site"]')
+  await page.goto(`${base}/providers`)
   await openCard(card)
   t.match(await textOf(card), /Methods GET Answer 200, application\/json, \{"ok": true\}/)
   await card.getByText('Methods and answer…').click()
@@ -422,7 +506,7 @@ await t.test('an event is sent on from its page', async (t: Test) => {
     for (const title of times) t.match(title, /UTC/, 'in the time zone of the reader')
   })
 
-  await t.test('a refused target is in the list, a broken one above the page', async (t) => {
+  await t.test('a refused target is in the list, a broken one at its field', async (t) => {
     await page.locator('#replay-menu > summary').click()
     await page.locator('#target_url').fill('http://10.0.0.1/')
     await page.locator('#replay-button').click()
@@ -431,7 +515,7 @@ await t.test('an event is sent on from its page', async (t: Test) => {
     await page.locator('#replay-menu > summary').click()
     await page.locator('#target_url').fill('ftp://files.test/')
     await page.locator('#replay-button').click()
-    await untilText(page.locator('#problem'), /^The target URL must be an http/)
+    await untilText(page.locator('#target_url-refused'), /must be an http/)
     t.equal((await outcomes(page)).length, 3)
   })
 

@@ -7,7 +7,6 @@ import { keepSecret } from '../helpers/secrets.ts'
 import {
   addProvider,
   deliver,
-  enable,
   eventIds,
   post,
   postForm,
@@ -119,20 +118,26 @@ await t.test('every page works without script', async (t: Test) => {
 
   await t.test('providers: create, rotate, remove', async (t) => {
     await page.goto(`${base}/providers`)
+    await loads(t, page, () => page.getByRole('link', { name: 'New provider' }).click())
+    const anySender = page.getByRole('link', { name: 'Any sender, with a token' })
+    await loads(t, page, () => anySender.click())
     const add = page.getByRole('button', { name: 'Add provider' })
-    const name = page.getByLabel('Name')
     const made = page.locator('#made-token')
-    await name.fill('ci')
+    await page.getByLabel('Name').fill('ci')
     t.equal(await secretShown(() => loads(t, page, () => add.click())), 200)
     const token = keepSecret('page-token', await textOf(made))
-    await enable(base, 'generic:ci', true)
+    await loads(t, page, () => page.getByRole('link', { name: 'Look again' }).click())
+    t.match(await textOf(page.locator('main')), /Waiting for the first delivery…/)
     await send(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
     await loads(t, page, () => page.goto(`${base}/providers`))
     t.equal(await made.count(), 0)
+    await page.goto(`${base}/providers/generic%3Aci/first`)
+    t.match(await textOf(page.locator('main')), /It has arrived/)
+    await page.goto(`${base}/providers`)
     const card = page.locator('[data-provider="generic:ci"]')
     await card.locator('summary').first().click()
     await loads(t, page, () => card.getByRole('link', { name: 'Show all' }).click())
-    await card.getByText('Rotate or remove…').click()
+    await card.getByText('Rotate…').click()
     const rotate = card.getByRole('button', { name: 'Rotate secret' })
     t.equal(await secretShown(() => loads(t, page, () => rotate.click())), 200)
     const rotated = keepSecret('rotated-token', await textOf(made))
@@ -144,7 +149,7 @@ await t.test('every page works without script', async (t: Test) => {
     const headers = { Authorization: `Bearer ${rotated}` }
     t.equal((await post(base, 'generic/ci', '{}', headers)).status, 202, 'the secret still works')
     await loads(t, page, () => page.goto(`${base}/providers?open=generic:ci`))
-    await card.getByText('Rotate or remove…').click()
+    await card.getByText('Remove…').click()
     const remove = card.getByRole('button', { name: 'Remove generic:ci' })
     t.equal(await loads(t, page, () => remove.click()), 200)
     t.equal(await card.count(), 0)

@@ -82,6 +82,8 @@ export async function fillOrdinary(base: string): Promise<Paths> {
     '/replays',
     '/providers',
     '/providers/senders',
+    '/providers/new',
+    '/providers/new?scheme=hmac',
     '/destinations',
     '/destinations/-/new',
     '/destinations/erp',
@@ -124,6 +126,8 @@ export async function fillLong(base: string): Promise<Paths> {
   const pages = [
     '/providers',
     '/providers/senders',
+    `/providers/new?scheme=stripe&name=${name}`,
+    `/providers/generic:${name}/first`,
     '/destinations',
     '/destinations/-/new',
     `/destinations/${name}`,

@@ -238,7 +238,9 @@ await onPostgres(t, 'rotation', async (t: Test, backend) => {
         ),
         // A token is made here, never given.
         [rotate('generic:stays', { secret: signingSecret() }), 422],
-        [rotate('code_host', {}), 404],
+        // The variable wins: a stored one would have no effect.
+        [rotate('code_host', {}), 409, undefined, /comes from HOOKS_CODE_HOST_SECRET/],
+        [rotate('generic:none', {}), 404],
         // It was never rotated: a page that says otherwise is not of now.
         [rotate('generic:stays', { rotated_at: '2026-01-01T00:00:00.000Z' }), 409, undefined],
         [rotate('generic:stays', { rotated_at: 'never' }), 422, undefined, /^rotated_at must be/],
@@ -319,6 +321,95 @@ t.test('the current and the previous secret of the configuration verify', async 
     t.equal(await status(base, 'chat', newline), 202, 'with its newline')
     t.equal(await status(base, 'chat', newline.trimEnd()), 401, 'without it')
     await untilRefused(base, 'chat', /^would match without the trailing newline of the configured/)
+  })
+})
+
+t.test('secrets of the built-in senders are set on the page, and need no restart', async (t) => {
+  const none = { HOOKS_CODE_HOST_SECRET: '', HOOKS_PAYMENTS_SECRET: '', HOOKS_CHAT_SECRET: '' }
+  const key = { GATEHOUSE_SECRET_KEY: secretKey() }
+  const { base, env, server } = await startHooks(t, postgres, { ...none, ...key })
+  const other = await startServer(t, { services: ['hooks'], env })
+  const [first, second] = [secret('page-first'), secret('page-second')]
+
+  await t.test('each is taken by all instances', async (t) => {
+    for (const provider of SIGNED) {
+      t.equal(await status(base, provider, first), 404, `${provider}: unconfigured`)
+      t.equal((await cardOf(base, provider))['Secret'], 'missing')
+      const set = await change(base, provider, 'rotate', { secret: first, rotated_at: '' })
+      t.equal(set.status, 200, provider)
+      t.notMatch(set.text, first)
+      t.equal(await status(base, provider, first), 202, `${provider}: at once`)
+      t.equal(await status(base, provider, second), 401)
+      const hears = async () => (await status(other.hooks, provider, first)) === 202
+      await until(hears, `the other instance to take the secret of ${provider}`)
+      const { Secret, ...facts } = await cardOf(base, provider)
+      t.equal(Secret, 'configured, set on this page')
+      t.equal(facts['Previous until'], undefined, 'there was none before')
+    }
+    await untilMatched(base, 'chat', /^the current one/)
+  })
+
+  await t.test('stored encrypted', async (t) => {
+    const rows = await postgres.query(
+      env,
+      `select position($1::bytea in signing_secret) as found, length(signing_secret) as size
+         from hooks.providers where name = 'payments'`,
+      [Buffer.from(first)],
+    )
+    t.match(rows, [{ found: 0, size: Number }])
+  })
+
+  await t.test('rotated, by page and by command, with an overlap', async (t) => {
+    const rotated = await change(base, 'payments', 'rotate', { secret: second, overlap: '60' })
+    t.equal(rotated.status, 200)
+    t.equal(await status(base, 'payments', second), 202)
+    t.equal(await status(base, 'payments', first), 202, 'the previous one, beside it')
+    t.ok((await cardOf(base, 'payments'))['Previous until'])
+    const args = ['provider', 'rotate', 'code_host', '--overlap', '0']
+    const { code, stdout } = await runCli(args, { env, secretShown: true })
+    t.equal(code, 0)
+    const made = keepSecret('code-host-made', stdout.trim())
+    await until(async () => (await status(base, 'code_host', made)) === 202, 'the new secret')
+    t.equal(await status(base, 'code_host', first), 401, 'the old one stopped')
+    await untilRefused(base, 'code_host', /^matches a retired secret$/)
+  })
+
+  await t.test('what is refused', async (t: Test) => {
+    const rotate = (fields: Readonly<Record<string, string>>) => ({
+      call: 'POST /providers/payments/rotate',
+      headers: FORM_TYPE,
+      body: new URLSearchParams(fields).toString(),
+    })
+    const state = () => status(base, 'payments', second)
+    await refuseAll(t, { service: 'hooks', base, state }, [
+      [rotate({}), 422, undefined, /The sender makes the secret of stripe: give it here/],
+      [rotate({ secret: 'short' }), 422, undefined, /must be 8 to 256 characters/],
+      [rotate({ secret: first, rotated_at: '' }), 409, undefined, /was rotated since/],
+      [{ ...rotate({}), call: 'POST /providers/payments/remove' }, 404],
+    ])
+  })
+
+  await t.test('the environment wins, and the card says so', async (t) => {
+    await server.stop()
+    await other.stop()
+    const configured = secret('configured')
+    const set = { ...env, HOOKS_PAYMENTS_SECRET: configured }
+    const { hooks } = await startServer(t, { services: ['hooks'], env: set })
+    t.equal(await status(hooks, 'payments', configured), 202)
+    t.equal(await status(hooks, 'payments', second), 401, 'the stored one')
+    t.match((await cardOf(hooks, 'payments'))['Secret'], /^configured by HOOKS_PAYMENTS_SECRET, /)
+    t.equal((await change(hooks, 'payments', 'rotate', { secret: first })).status, 409)
+    t.equal(await status(hooks, 'chat', first), 202, 'a stored one outlives a restart')
+  })
+
+  await t.test('without the key it is refused as before, and said', async (t) => {
+    const without = { ...env, GATEHOUSE_SECRET_KEY: '' }
+    const { hooks, logs } = await startServer(t, { services: ['hooks'], env: without })
+    t.equal(await status(hooks, 'payments', second), 404)
+    t.equal((await cardOf(hooks, 'payments'))['Secret'], 'missing')
+    t.ok(logs().some((line) => /not readable.*"provider":"payments"/.test(line)))
+    const { text } = await change(hooks, 'payments', 'rotate', { secret: second })
+    t.match(text, /set GATEHOUSE_SECRET_KEY/)
   })
 })
 

@@ -5,23 +5,12 @@ import type { FormState } from '../../../kernel/http/view.ts'
 import type { AlarmKind } from '../../../services/hooks/alarms/alarms.ts'
 import type { ProviderRecovery } from '../../../services/hooks/recoveries/recoveries.ts'
 import type { ProviderStatus } from '../../../services/hooks/providers.ts'
-import {
-  field,
-  hiddenField,
-  postForm,
-  refusal,
-  removalForm,
-  select,
-  submit,
-  switchForm,
-  VERBATIM,
-  type Form,
-  type Option,
-} from '../../form.ts'
+import { field, postForm, refusal, submit, switchForm, type Option } from '../../form.ts'
 import { attributes, breakable, disclosed, facts, timeTag } from '../../parts.ts'
 import { alarmBadges, trustBadge } from '../layout.ts'
 import { logUrl } from '../events/filter.ts'
 import { answerFacts, answerForm } from './answers.ts'
+import { removalOf, rotationOf } from './rotation.ts'
 
 /** One provider as its row on `/providers` shows it. */
 export interface ProviderCard
@@ -39,8 +28,14 @@ export interface ProviderCard
   schemeNote: string | null
   /** The sender makes its secret, so a new one has to be given. */
   isGiven: boolean
-  /** Environment variable that holds a signed provider's secret. */
+  /** Environment variable that may hold the secret of a provider that always exists. */
   variable: string | null
+  /** That variable is set: it wins over a stored secret. */
+  isConfigured: boolean
+  /** A token or secret is stored, also one that can't be read. */
+  isStored: boolean
+  /** True when signing secrets can be stored. */
+  canSign: boolean
   /**
    * Which secret the newest verified delivery had; null when none had one of the present secrets.
    */
@@ -61,6 +56,7 @@ export interface ProviderCard
   /** A form that was just sent: it stays open, and shows what was refused. */
   alarms?: Partial<FormState>
   answers?: Partial<FormState>
+  rotation?: Partial<FormState>
 }
 
 /**
@@ -119,7 +115,7 @@ export function providerContent(card: ProviderCard): Html {
       Path: asCode(card.path),
       Channel: asCode(card.channel),
       ...answerFacts(card),
-      Secret: secret_status.replaceAll('-', ' '),
+      Secret: secretText(card),
       ...(secret_status === 'configured' && secretFacts(card)),
       'Last 24 hours': html`<a href="${logUrl({ provider: name })}">${card.recent_count}</a>`,
       'Last event': last === null ? 'never' : timeTag(last),
@@ -127,8 +123,9 @@ export function providerContent(card: ProviderCard): Html {
       'At the sender': card.recoveries.length > 0 && card.recoveries.map(recovery),
       Alarms: alarms(card),
     })}
-    ${alarmForm(card, key)} ${name.startsWith('generic:') && answerForm(card, key)}
-    ${name.includes(':') && changeForms(card, key)}
+    ${rotationOf(card, key)} ${alarmForm(card, key)}
+    ${name.startsWith('generic:') && answerForm(card, key)}
+    ${name.includes(':') && removalOf(card, key)}
   </div>`
 }
 
@@ -157,11 +154,23 @@ function secretFacts({ lastSecret, previous_until: end }: ProviderCard) {
   }
 }
 
-function missingSecret({ variable, trust_mode }: ProviderCard): Html {
-  if (variable === null) return html`<span class="note">${MISSING[trust_mode] ?? ''}</span>`
+/** Where the secret of a provider that always exists comes from. */
+function secretText(card: ProviderCard): Printable {
+  const { secret_status, variable, isConfigured, isStored } = card
+  if (variable === null || secret_status === 'missing') return secret_status.replaceAll('-', ' ')
+  if (!isConfigured) return 'configured, set on this page'
+  return html`configured by <code>${variable}</code>${
+      isStored && ', which wins over the one that was set on this page'
+    }`
+}
+
+function missingSecret({ variable, trust_mode, isStored }: ProviderCard): Html {
+  if (variable === null || isStored) {
+    return html`<span class="note">${MISSING[trust_mode] ?? ''}</span>`
+  }
   return html`<span class="note">
-    Set <code>${variable}</code> to the secret that the sender signs with; the provider is then
-    enabled.
+    Set the secret that the sender signs with, below or as <code>${variable}</code>; the provider
+    is then enabled.
   </span>`
 }
 
@@ -238,51 +247,4 @@ function alarmForm(card: ProviderCard, key: string): Html {
       <p>${submit(label, { id: `alarm-${key}` })}</p>`,
   )
   return disclosed('Alarms…', form, { open: sent !== undefined })
-}
-
-const REMOVED_WEBHOOK = 'Its sender is refused from then on.'
-const REMOVED_QUEUE =
-  'It is not read from then on; while HOOKS_QUEUE_CHANNELS names it, the next start adds it again.'
-
-/** What one stray click must not do. */
-function changeForms(card: ProviderCard, key: string): Html {
-  const { name, family, trust_mode } = card
-  const rotates = trust_mode === 'token' || trust_mode === 'signed'
-  const removed = family === 'queue' ? REMOVED_QUEUE : REMOVED_WEBHOOK
-  const removal = removalForm('Remove', name, `${removed} Its events stay in the log.`, {
-    action: `/providers/${key}/remove`,
-    target: '#providers',
-  })
-  if (!rotates) return disclosed('Remove…', removal)
-  return disclosed('Rotate or remove…', html`${rotateForm(card, key)} ${removal}`)
-}
-
-function rotateForm(card: ProviderCard, key: string): Html {
-  const { name, scheme, isGiven, rotatedAt, overlaps, overlap, previous_until: until } = card
-  const consequence =
-    until === null
-      ? 'The current secret stops working after the time that you chose.'
-      : 'The previous secret, which still works, stops working now.'
-  const confirm = `Rotate the secret of ${name}? ${consequence}`
-  const form = { id: `rotate-${key}`, typed: { overlap } }
-  return postForm(
-    { class: 'stack', action: `/providers/${key}/rotate`, target: '#providers', confirm },
-    html`<p>
-        ${isGiven ? 'The provider makes the new secret.' : 'A new secret is made and shown once.'}
-        ${until !== null && html`<strong>${consequence}</strong>`}
-      </p>
-      ${hiddenField('rotated_at', rotatedAt)}
-      ${select(form, 'overlap', 'The current one is accepted', overlaps)}
-      ${scheme !== null && secretField(form, isGiven)}
-      <p>${submit('Rotate secret', {})}</p>`,
-  )
-}
-
-/** Where the sender makes the signing secret, it is pasted here. */
-export function secretField(form: Form, isGiven = false): Html {
-  const label = isGiven
-    ? 'Secret that the sender made'
-    : 'Secret, when the sender made it (empty = one is made)'
-  // Never shown again, not even in a form that was refused.
-  return field({ id: form.id }, 'secret', label, { required: isGiven, ...VERBATIM })
 }

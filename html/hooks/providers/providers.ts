@@ -1,19 +1,18 @@
 import { html, type Html } from '../../../kernel/html.ts'
-import type { FormState, Page } from '../../../kernel/http/view.ts'
+import type { Page } from '../../../kernel/http/view.ts'
 import type { MadeProvider } from '../../../services/hooks/providers.ts'
 import type { SenderInfo } from '../../../services/hooks/schemes/describe.ts'
 import type { Scheme } from '../../../services/hooks/schemes/schemes.ts'
 import { rowFilter } from '../../form.ts'
 import { copyBox, countLine, countText, secretBox } from '../../parts.ts'
 import { providerCard, type ProviderCard } from './card.ts'
-import { createForm } from './form.ts'
 import { senderFacts } from '../schemes.ts'
 
 /** A provider that was just created, or got a new secret. */
-interface Made extends MadeProvider {
+export interface Made extends MadeProvider {
   url: string
-  /** False for one that was created. */
-  rotated: boolean
+  /** `disabled`: created, and to be switched on. */
+  state: 'rotated' | 'enabled' | 'disabled'
   /** How it signs; undefined where it does not, or only its sender can. */
   signing?: Scheme | undefined
   /** What is to be done there; undefined for a sender of any kind. */
@@ -23,55 +22,53 @@ interface Made extends MadeProvider {
 /** What `/providers` shows. */
 export interface ProvidersView {
   cards: readonly ProviderCard[]
-  baseUrl: string
   /** A token or secret is shown this one time. */
   made?: Made
-  /** True when signing secrets can be stored. */
-  canSign: boolean
-  /** The schemes by their titles. */
-  senders: readonly SenderInfo[]
-  /** The form that creates one. */
-  form: FormState
 }
 
-/** `/providers`: who may send, and the form that creates a provider. */
+/** `/providers`: who may send. */
 export function providersPage(view: ProvidersView): Page {
   return {
     title: 'Providers',
     section: 'providers',
     body: html`<div class="title-line">
         <h1>Providers</h1>
-        <a class="button" href="#create-provider">New provider</a>
+        <a class="button primary" href="/providers/new">New provider</a>
       </div>
       ${providersFragment(view)}`,
   }
 }
 
-/** The page's content, and the answer to its forms: a new secret, the providers, the form. */
-export function providersFragment({ made, cards: all, ...view }: ProvidersView): Html {
+/** The page's content, and the answer to its forms: a new secret, the providers. */
+export function providersFragment({ made, cards: all }: ProvidersView): Html {
   return html`<div id="providers">
     ${made && madeBox(made)} ${countLine(countText(all.length, 'provider'))}
     ${rowFilter('Find a provider', 'provider-rows', all.length)}
     <div id="provider-rows" class="openables">${all.map(providerCard)}</div>
-    ${createForm(view)}
   </div>`
 }
 
 /** Shown this one time. */
-function madeBox(made: Made): Html {
-  const { name, token, rotated } = made
-  const done = rotated ? `${name} has its new secret` : `${name} was created`
+export function madeBox(made: Made): Html {
+  const { name, token, state } = made
+  const done = state === 'rotated' ? `${name} has its new secret` : `${name} was created`
   const title = token === null ? done : `Secret of ${name}`
   const { signing } = made
   const isSigned = made.trust_mode === 'signed'
   const what = isSigned ? 'secret' : 'token'
   const command = signing === undefined ? curl(made) : signedCurl(made, signing)
   const isOurs = !isSigned || signing !== undefined
-  const next = rotated ? '' : ' The provider is disabled until you switch it on below.'
+  const row = `/providers?open=${encodeURIComponent(name)}`
   return secretBox(
     title,
     { what, secret: token, id: 'made-token' },
-    html`<p>Send to this URL.${next}</p>
+    html`<p>
+        Send to this URL.
+        ${
+          state === 'disabled' &&
+          html`The provider is disabled until you <a href="${row}">switch it on</a>.`
+        }
+      </p>
       ${made.sender && html`${copyBox('made-url', 'URL', made.url)} ${senderFacts(made.sender)}`}
       ${isOurs && copyBox('made-curl', 'curl command', command)}`,
   )

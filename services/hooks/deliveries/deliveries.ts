@@ -85,16 +85,16 @@ export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
   if (!isSignedProvider(provider)) {
     throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED))
   }
-  const secrets = receiver.secrets.of(provider)
   const row = receiver.registry.provider(provider)
   const scheme = row && schemeOf(row)
-  if (secrets === undefined || row === undefined || scheme === undefined) {
+  const keys = row && keysAt(receiver.secrets, row, head.receivedAt)
+  if (row === undefined || scheme === undefined || !keys?.accepted.length) {
     throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED), 'no secret is configured')
   }
   if (!row.enabled) throw rejected(receiver, head, disabled(provider), 'disabled')
   refuseLoop(receiver, head)
   return startVerified(receiver, head, row, scheme, {
-    keys: secrets,
+    keys,
     refusal: ({ status }) =>
       status === 400
         ? badRequest(HEADER_MISSING)

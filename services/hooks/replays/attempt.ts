@@ -1,5 +1,4 @@
 import type { StoredEvent } from '../../../db/hooks/events.ts'
-import type { Provider } from '../../../db/hooks/providers.ts'
 import type { Replay } from '../../../db/hooks/replays.ts'
 import type { Connections, OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
 import type { Clock } from '../../../kernel/time.ts'
@@ -8,8 +7,7 @@ import { deliveryKey, loopHeader } from '../installation.ts'
 import { headersByName } from '../redact.ts'
 import type { Registry } from '../registry.ts'
 import { schemeOf } from '../schemes/schemes.ts'
-import { isSignedProvider, type SigningSecrets } from '../schemes/secrets.ts'
-import type { Key } from '../schemes/signatures.ts'
+import { currentKey, type SigningSecrets } from '../schemes/secrets.ts'
 import { signDelivery } from '../schemes/signing.ts'
 import { ANSWER_BYTES, isSuccess, keptAnswer, outgoingHeaders, requestMarks } from './outgoing.ts'
 
@@ -205,13 +203,6 @@ function signAgain(
   const scheme = row && schemeOf(row)
   if (row === undefined || scheme === undefined) return undefined
   if (scheme.algorithm === 'ed25519') return {}
-  const key = currentKey(row, secrets)
+  const key = currentKey(secrets, row)
   return key === undefined ? undefined : signDelivery(scheme, { id, body }, key, at)
-}
-
-function currentKey(row: Provider, secrets: SigningSecrets): Key | undefined {
-  const { name } = row
-  if (isSignedProvider(name)) return secrets.of(name)?.accepted[0]
-  const found = secrets.keyIn(row)
-  return 'key' in found ? found.key : undefined
 }

@@ -7,12 +7,9 @@ import { hashToken, type RandomBytes } from '../../../kernel/tokens.ts'
 import { keyOf } from './keys.ts'
 import type { Key, Keys } from './signatures.ts'
 
-/**
- * The providers whose deliveries are signed by the secrets of the configuration (hooks.md section
- * 5).
- */
+/** The providers that always exist; their deliveries are signed (hooks.md section 5). */
 export const SIGNED_PROVIDERS = ['code_host', 'payments', 'chat'] as const
-type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
+export type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
 
 export function isSignedProvider(name: string): name is SignedProvider {
   return SIGNED_PROVIDERS.some((signed) => signed === name)
@@ -60,11 +57,10 @@ export interface SigningSecrets {
   /** The configured secrets of a signed provider; undefined before they are configured. */
   of(provider: SignedProvider): ProviderSecrets | undefined
   /**
-   * Encrypts the stored secrets of generic providers, the same while its key is; undefined without
-   * a key.
+   * Encrypts the stored secrets of providers, the same while its key is; undefined without a key.
    */
   box(): SecretBox | undefined
-  /** The key in a stored secret of a generic provider. */
+  /** The key in a stored secret of a provider. */
   keyIn(provider: Sealed, which?: SecretName): StoredKey
 }
 
@@ -134,11 +130,26 @@ export function rememberKeys(boxOf: () => SecretBox | undefined): SigningSecrets
   }
 }
 
+/** What the configuration says of a provider's secrets; it wins over a stored secret. */
+export function configuredOf(secrets: SigningSecrets, name: string): ProviderSecrets | undefined {
+  return isSignedProvider(name) ? secrets.of(name) : undefined
+}
+
+/** The key of a provider that signs: the configured one, else the stored one. */
+export function currentKey(secrets: SigningSecrets, provider: Sealed): Key | undefined {
+  const configured = configuredOf(secrets, provider.name)
+  if (configured !== undefined) return configured.accepted[0]
+  const stored = secrets.keyIn(provider)
+  return 'key' in stored ? stored.key : undefined
+}
+
 /**
- * The keys that verify a delivery to a generic provider that signs, at a time. Without a current
- * key there are no keys, so that nothing is verified.
+ * The keys that verify a delivery to a provider that signs, at a time. Without a current key there
+ * are no keys, so that nothing is verified.
  */
 export function keysAt(secrets: SigningSecrets, provider: Provider, at: Date): Keys {
+  const configured = configuredOf(secrets, provider.name)
+  if (configured !== undefined) return configured
   const current = secrets.keyIn(provider)
   if ('problem' in current) return { accepted: [], retired: [] }
   const accepted = [current.key]
@@ -165,13 +176,12 @@ type WithSecret = Sealed & Pick<Provider, 'trust_mode' | 'token_hash'>
 
 /** Whether a provider's token or secret exists and can be used. */
 export function secretStatus(provider: WithSecret, secrets: SigningSecrets): SecretStatus {
-  const { name, trust_mode } = provider
+  const { trust_mode } = provider
   if (trust_mode === 'open' || trust_mode === 'queue') return 'none-by-design'
-  const exists = isSignedProvider(name)
-    ? secrets.of(name) !== undefined
-    : trust_mode === 'token'
+  const exists =
+    trust_mode === 'token'
       ? provider.token_hash !== null
-      : 'key' in secrets.keyIn(provider)
+      : currentKey(secrets, provider) !== undefined
   return exists ? 'configured' : 'missing'
 }
 
