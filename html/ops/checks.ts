@@ -180,7 +180,7 @@ function checkTable(
     caption: `Checks of ${service}`,
     kind: 'dense checks',
     columns: ['Check', 'State', ...days, 'Last message', 'Since', { number: 'Took' }, 'Actions'],
-    rows: checks.map((check) => rowOf(check, bars?.get(check.id))),
+    rows: checks.map((check) => rowOf(check, { bar: bars?.get(check.id) })),
   })
 }
 
@@ -188,7 +188,10 @@ function checkTable(
 export type RowKind = 'short' | 'days'
 
 /** A check in a list; the answer to its buttons is the row alone. */
-export function rowOf(check: CheckHealth, bar?: Bar): Html {
+export function rowOf(
+  check: CheckHealth,
+  { bar, isMutedNow }: { bar?: Bar | undefined; isMutedNow?: boolean } = {},
+): Html {
   const { id, name, type, state, message, since, checked_at, ms, source } = check
   return tableRow(
     { id: `check-${id}` },
@@ -203,7 +206,7 @@ export function rowOf(check: CheckHealth, bar?: Bar): Html {
       message: html`${shortText(message, 300)} ${mutedLine(check)}`,
       when: checked_at && timeTag(since),
       number: checked_at && `${ms} ms`,
-      'actions-cell': rowActions(check, bar === undefined ? 'short' : 'days'),
+      'actions-cell': rowActions(check, bar === undefined ? 'short' : 'days', isMutedNow),
     },
   )
 }
@@ -218,26 +221,26 @@ const DURATIONS = [
 /** The reason of a mute for which none was typed. */
 const ONE_CLICK = 'muted by one click'
 
-function rowActions(check: CheckHealth, row: RowKind): Html {
+function rowActions(check: CheckHealth, row: RowKind, isMutedNow = false): Html {
   const { id, name } = check
   const target = `#check-${id}`
   const place = hiddenField('row', row)
   const run = html`Run now <span class="hidden">${name}</span>`
   return html`<div class="row-actions">
     ${postForm({ action: `/checks/${id}/run`, target }, [place, submit(run, { id: `run-${id}` })])}
-    ${muteAction(check, { target, place })}
+    ${muteAction(check, { target, place, isMutedNow })}
   </div>`
 }
 
 /**
  * Mutes a check, or ends its mute. What mutes more than this check ends elsewhere. Both have one
- * id, by which htmx gives the focus back.
+ * id, by which htmx gives the focus back; after one was muted by a menu, which is gone, it is given.
  */
 export function muteAction(
   { id, name, mute }: CheckHealth,
-  { target, place }: { target: string; place?: Html },
+  { target, place, isMutedNow }: { target: string; place?: Html; isMutedNow: boolean },
 ): Html {
-  const own = { id: `mute-${id}` }
+  const own = { id: `mute-${id}`, autofocus: isMutedNow }
   const hidden = html`<span class="hidden">${name}</span>`
   if (mute?.check_name === null) {
     return html`<a class="button" href="/mutes" id="${own.id}">Muted… ${hidden}</a>`

@@ -145,6 +145,8 @@ interface Shown {
   form?: FormState
   /** The form of the mute that was refused. */
   mute?: FormState
+  /** It was muted by the request that this answers. */
+  isMutedNow?: boolean
   /** The address of a heartbeat that was just made. */
   address?: string | null
   /** Only changes below this id. */
@@ -156,8 +158,10 @@ export async function showCheck(
   { ops }: OpsApp,
   id: number,
   now: Date,
-  { form: refused, mute = newForm(MuteForm), address = null, before = null }: Shown = {},
+  given: Shown = {},
 ): Promise<View> {
+  const { form: refused, mute = newForm(MuteForm), isMutedNow = false } = given
+  const { address = null, before = null } = given
   const history = await readHistory(ops.db, id, now, before)
   const past = { history, bar: barOf(history.days, now), line: lineOf(history.hours, now) }
   const check = await findHealth(ops.db, id, now)
@@ -171,7 +175,8 @@ export async function showCheck(
   const fields = definition === null ? undefined : fieldsOf(check.type, form)
   const every = formatDuration(check.every_s)
   const path = before === null ? `${PATH}/${id}` : `${PATH}/${id}?before=${before}`
-  return checkView({ check, investigation, fields, every, mute, past, address, path, now })
+  const about = { check, investigation, fields, every, past, address, path, now }
+  return checkView({ ...about, mute, isMutedNow })
 }
 
 /** The beginning of the services, as the dashboard shows it. */

@@ -27,6 +27,8 @@ export interface CheckView {
   /** The address of this page, which an open page polls. */
   path: string
   now: Date
+  /** It was muted by the request that this answers. */
+  isMutedNow: boolean
 }
 
 /** A check: what is known of it, and what may be done with it. */
@@ -62,7 +64,7 @@ function checkContent(view: CheckView): Html {
 
 /** What an open page renews. What is typed below it stays, and so does an address shown once. */
 function nowSection(view: CheckView): Html {
-  const { check, past, path } = view
+  const { check, past, path, isMutedNow } = view
   const own = { id: 'check-now', 'aria-label': 'Now', ...polled(path, 10, 'check-now') }
   const run = submit('Run now', { id: 'run-now', class: 'primary' })
   const target = '#check-page'
@@ -71,7 +73,7 @@ function nowSection(view: CheckView): Html {
       ${stateLine(view)}
       <div class="actions">
         ${postForm({ action: `/checks/${check.id}/run`, target }, run)}
-        ${muteAction(check, { target })}
+        ${muteAction(check, { target, isMutedNow })}
       </div>
     </div>
     <p class="check-message"><bdi>${check.message}</bdi></p>

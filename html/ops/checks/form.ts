@@ -134,7 +134,8 @@ function memberFields(form: Form, members: readonly Member[], name?: Html): Html
 
 /** What a member is written with, by its schema. */
 function memberField(form: Form, { name, writing, isRequired, schema }: Member): Html {
-  const label = capitalized(name.replace(/_s$/, ' (seconds)').replaceAll('_', ' '))
+  const words = name.replace(/_s$/, ' (seconds)').replaceAll('_', ' ')
+  const label = capitalized(words.replace(/^url$/, 'URL'))
   const { enum: values } = schema as { enum?: readonly unknown[] }
   const hint = HINTS[name]
   if (writing === 'switch') return checkbox(form, name, label)

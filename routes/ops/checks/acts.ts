@@ -85,12 +85,14 @@ async function shown(
 ): Promise<View | Done> {
   const { db, clock } = app.ops
   const now = clock.now()
+  const isMutedNow = done[0] === 'muted'
   if (row === undefined) {
-    return { ...(await showCheck(app, id, now)), location: `${PATH}/${id}`, done }
+    return { ...(await showCheck(app, id, now, { isMutedNow })), location: `${PATH}/${id}`, done }
   }
   const check = await findHealth(db, id, now)
-  if (row === 'short') return { location: PATH, fragment: () => rowOf(check), done }
+  if (row === 'short')
+    return { location: PATH, fragment: () => rowOf(check, { isMutedNow }), done }
   const bar = barOf((await readDays(db, [id], now)).get(id) ?? [], now)
   const location = `${PATH}?service=${encodeURIComponent(check.service.toWellFormed())}`
-  return { location, fragment: () => rowOf(check, bar), done }
+  return { location, fragment: () => rowOf(check, { bar, isMutedNow }), done }
 }
