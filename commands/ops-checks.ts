@@ -78,8 +78,8 @@ const SET_FLAGS = {
 const SCOPE_ARGS = { scope: text('SERVICE[/NAME]', 'a check, or a service for all of its checks') }
 const MUTE_FLAGS = {
   for: text('DURATION', `how long it is muted: ${DURATION_FORM}`),
-  from: text('TIME', `when it begins, instead of now: ${INSTANT_FORM}`),
-  until: text('TIME', 'when it ends, instead of --for'),
+  'starts-at': text('TIME', `when it begins, instead of now: ${INSTANT_FORM}`),
+  'ends-at': text('TIME', 'when it ends, instead of --for'),
   reason: text('TEXT', 'why, for those who see the mute'),
   json: JSON_FLAG,
 }
@@ -205,10 +205,11 @@ async function findScope(db: DatabaseTools['db'], reference: string): Promise<Mu
 }
 
 function readMute({ flags }: Call<typeof SCOPE_ARGS, typeof MUTE_FLAGS>, scope: MuteScope | null) {
-  const { from, until, reason } = flags
-  const times = { for: flags.for, from, until, reason }
+  const { for: duration, 'starts-at': starts_at, 'ends-at': ends_at, reason } = flags
   const { service = null, check_name: check = null } = scope ?? {}
-  return readFields(() => validate(MuteRequest, { service, check, ...times }))
+  return readFields(() =>
+    validate(MuteRequest, { service, check, for: duration, starts_at, ends_at, reason }),
+  )
 }
 
 function flagName({ name }: Member): string {

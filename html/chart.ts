@@ -74,24 +74,23 @@ function rectangle(kind: string, x: number, y: number, height: number): Html {
   return html`<rect${attributes(box)}></rect>`
 }
 
-/** A day of a service: the part of its runs that did not fail; null without any. */
-export interface UptimeDay {
-  day: Date
+/** A day or an hour of a check: the part of its runs that did not fail; null without any. */
+export interface UptimeSpan {
+  label: string
   up: number | null
 }
 
 const UPTIME_HEIGHT = 28
 
-/** A bar for each day, in the order given: what failed stands on what did not. */
-export function uptimeChart(label: string, days: readonly UptimeDay[]): Html {
-  const bars = days.map(({ day, up }): Bar => {
-    const date = day.toISOString().slice(0, 10)
-    if (up === null) return { label: date, title: `${date}: not checked`, parts: [] }
+/** A bar for each day or hour, in the order given: what failed stands on what did not. */
+export function uptimeChart(label: string, spans: readonly UptimeSpan[]): Html {
+  const bars = spans.map(({ label: span, up }): Bar => {
+    if (up === null) return { label: span, title: `${span}: not checked`, parts: [] }
     const parts = [
       { kind: 'up', value: up },
       { kind: 'down', value: 1 - up },
     ]
-    return { label: date, title: `${date}: ${percentText(up)} up`, parts }
+    return { label: span, title: `${span}: ${percentText(up)} up`, parts }
   })
   return barChart(label, bars, { kind: 'uptime', height: UPTIME_HEIGHT })
 }

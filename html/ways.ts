@@ -1,4 +1,4 @@
-import { html, type Html } from '../kernel/html.ts'
+import { html, type Html, type Printable } from '../kernel/html.ts'
 import { attributes, type Attributes } from './parts.ts'
 
 /** A link to a page, to a part of one, or to a file. */
@@ -25,7 +25,11 @@ export function tabs(label: string, ways: readonly Tab[]): Html {
  * What is seldom asked for, behind a button. It opens without script; the script closes it on
  * Escape and on a click elsewhere. A short form may stand in it as well.
  */
-export function menu(label: string, items: readonly (Html | Way)[], own: Attributes = {}): Html {
+export function menu(
+  label: Printable,
+  items: readonly (Html | Way)[],
+  own: Attributes = {},
+): Html {
   const list = items.map((item) => {
     return html`<li>${'href' in item ? wayLink(item) : item}</li>`
   })

@@ -8,9 +8,11 @@ import type {
   ServiceHealth,
 } from '../../services/ops/checks/health.ts'
 import type { Bar } from '../../services/ops/checks/history.ts'
+import { hiddenField, postForm, submit } from '../form.ts'
 import { countLine, countText, listTable, nextLink, polled } from '../parts.ts'
 import { rowLink, section, startHere, tableRow, timeTag } from '../parts.ts'
-import { dayCell } from './checks/days.ts'
+import { menu } from '../ways.ts'
+import { dayBar, uptimeText } from './checks/days.ts'
 import { opsView, shortText } from './layout.ts'
 
 /** What `/checks` shows. */
@@ -172,37 +174,86 @@ function checkTable(
   checks: readonly CheckHealth[],
   bars: ReadonlyMap<number, Bar> | undefined,
 ): Html {
-  const days = bars === undefined ? [] : ['90 days']
+  const days = bars === undefined ? [] : [{ number: 'Up' }, '90 days']
   return listTable({
     bodyId,
     caption: `Checks of ${service}`,
-    kind: 'feed',
-    columns: ['Check', 'State', ...days, 'Last message', 'Since', 'Checked', { number: 'Took' }],
-    rows: checks.map((check) => checkRow(check, bodyId, bars)),
+    kind: 'dense checks',
+    columns: ['Check', 'State', ...days, 'Last message', 'Since', { number: 'Took' }, 'Actions'],
+    rows: checks.map((check) => rowOf(check, { bar: bars?.get(check.id) })),
   })
 }
 
-/** The link keeps the focus while its service stays open or folded. */
-function checkRow(
+/** Which columns a row of the list has: those of a service alone have its days. */
+export type RowKind = 'short' | 'days'
+
+/** A check in a list; the answer to its buttons is the row alone. */
+export function rowOf(
   check: CheckHealth,
-  bodyId: string,
-  bars: ReadonlyMap<number, Bar> | undefined,
+  { bar, isMutedNow }: { bar?: Bar | undefined; isMutedNow?: boolean } = {},
 ): Html {
   const { id, name, type, state, message, since, checked_at, ms, source } = check
-  const bar = bars?.get(id)
   return tableRow(
-    {},
+    { id: `check-${id}` },
     {
-      type: html`${rowLink(`/checks/${id}`, html`<bdi>${name}</bdi>`, { id: `${bodyId}-${id}` })}
-        <span class="detail">${type}${source === 'hand' && ', made by hand'}</span>`,
+      type: html`${rowLink(`/checks/${id}`, html`<bdi>${name}</bdi>`, { id: `check-${id}-link` })}
+        <span class="muted">${type}${source === 'hand' && ', made by hand'}</span>`,
       verify: html`${stateBadge(state)} ${mutedBadge(check)}`,
-      ...(bar !== undefined && { days: dayCell(name, bar) }),
+      ...(bar !== undefined && {
+        'number up': uptimeText(bar.up),
+        days: dayBar(name, bar),
+      }),
       message: html`${shortText(message, 300)} ${mutedLine(check)}`,
       when: checked_at && timeTag(since),
-      'when checked': checked_at && timeTag(checked_at),
       number: checked_at && `${ms} ms`,
+      'actions-cell': rowActions(check, bar === undefined ? 'short' : 'days', isMutedNow),
     },
   )
+}
+
+const DURATIONS = [
+  ['1h', '1 hour'],
+  ['8h', '8 hours'],
+  ['1d', '1 day'],
+  ['7d', '7 days'],
+] as const
+
+/** The reason of a mute for which none was typed. */
+const ONE_CLICK = 'muted by one click'
+
+function rowActions(check: CheckHealth, row: RowKind, isMutedNow = false): Html {
+  const { id, name } = check
+  const target = `#check-${id}`
+  const place = hiddenField('row', row)
+  const run = html`Run now <span class="hidden">${name}</span>`
+  return html`<div class="row-actions">
+    ${postForm({ action: `/checks/${id}/run`, target }, [place, submit(run, { id: `run-${id}` })])}
+    ${muteAction(check, { target, place, isMutedNow })}
+  </div>`
+}
+
+/**
+ * Mutes a check, or ends its mute. What mutes more than this check ends elsewhere. Both have one
+ * id, by which htmx gives the focus back; after one was muted by a menu, which is gone, it is given.
+ */
+export function muteAction(
+  { id, name, mute }: CheckHealth,
+  { target, place, isMutedNow }: { target: string; place?: Html; isMutedNow: boolean },
+): Html {
+  const own = { id: `mute-${id}`, autofocus: isMutedNow }
+  const hidden = html`<span class="hidden">${name}</span>`
+  if (mute?.check_name === null) {
+    return html`<a class="button" href="/mutes" id="${own.id}">Muted… ${hidden}</a>`
+  }
+  if (mute !== undefined) {
+    const form = { action: `/checks/${id}/unmute`, target }
+    return postForm(form, html`${place} ${submit(html`Unmute ${hidden}`, own)}`)
+  }
+  const times = DURATIONS.map(([value, label]) => submit(label, { name: 'for', value }))
+  const fields = html`${place} ${hiddenField('reason', ONE_CLICK)}`
+  const form = postForm({ action: `/checks/${id}/mute`, target }, html`${fields} ${times}`)
+  const other = { href: `/checks/${id}#mute`, label: 'Other times…' }
+  return menu(html`Mute ${hidden}`, [form, other], own)
 }
 
 function mutedBadge({ mute }: CheckHealth): Html | false {
@@ -210,7 +261,7 @@ function mutedBadge({ mute }: CheckHealth): Html | false {
 }
 
 function mutedLine(check: CheckHealth): Html | false {
-  return check.mute !== undefined && html`<span class="detail">${muteText(check)}</span>`
+  return check.mute !== undefined && html`<span class="muted">${muteText(check)}</span>`
 }
 
 /** What mutes a check, until when, why and by whom; empty unless it is muted. */

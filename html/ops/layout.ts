@@ -187,12 +187,12 @@ export function heldBackCard(kind: 'mute' | 'silence', held: HeldBack, now: Date
 
 const UTC = 'A time with its zone, such as 2027-01-31T12:00:00Z.'
 
-/** The fields that say when it begins and ends, and why; the API names the two times. */
-export function heldBackFields(form: Form, from: string, until: string): Html {
+/** The fields that say when it begins and ends, and why. */
+export function heldBackFields(form: Form): Html {
   return html`${field(form, 'for', 'For', {
     hint: 'Such as 90s, 15m, 24h or 7d; or say until when.',
   })}
-  ${field(form, from, 'From', { hint: `${UTC} Now without it.` })}
-  ${field(form, until, 'Until', { hint: UTC })}
+  ${field(form, 'starts_at', 'From', { hint: `${UTC} Now without it.` })}
+  ${field(form, 'ends_at', 'Until', { hint: UTC })}
   ${field(form, 'reason', 'Reason', { required: true })}`
 }

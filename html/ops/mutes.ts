@@ -1,7 +1,7 @@
 import type { Mute } from '../../db/ops/mutes.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
-import { field, hiddenField, postForm, refusal, submitLine, VERBATIM } from '../form.ts'
+import { field, postForm, refusal, submit, VERBATIM } from '../form.ts'
 import { contentView } from '../layout.ts'
 import { cards, section } from '../parts.ts'
 import { heldBackCard, heldBackFields } from './layout.ts'
@@ -37,21 +37,21 @@ export function mutesView({ mutes, form, now }: MutesView): View {
   return contentView({ title, section: 'checks', above }, content)
 }
 
-/** The form that mutes: what `scope` names, or what is typed. */
-export function muteForm(
-  state: FormState,
-  scope?: Readonly<Record<'service' | 'check', string>>,
-): Html {
+/** The form that mutes what is typed, or the check with this id. */
+export function muteForm(state: FormState, check?: number): Html {
   const form = { id: 'mute-form', ...state }
   const what =
-    scope === undefined
-      ? html`${field(form, 'service', 'Service (empty for everything)', VERBATIM)}
-        ${field(form, 'check', 'Check (empty for all of the service)', VERBATIM)}`
-      : html`${hiddenField('service', scope.service)} ${hiddenField('check', scope.check)}`
-  const target = scope === undefined ? '#mutes' : '#check-page'
+    check === undefined &&
+    html`${field(form, 'service', 'Service (empty for everything)', VERBATIM)}
+    ${field(form, 'check', 'Check (empty for all of the service)', VERBATIM)}`
+  const place =
+    check === undefined
+      ? { action: '/mutes', target: '#mutes' }
+      : { action: `/checks/${check}/mute`, target: '#check-page' }
+  const button = check === undefined ? { class: 'primary' } : {}
   return postForm(
-    { class: 'stack changes', action: '/mutes', target },
-    html`${refusal(form)} ${what} ${heldBackFields(form, 'from', 'until')}
-    ${submitLine('Mute', 'add-mute')}`,
+    { class: 'stack changes', ...place },
+    html`${refusal(form)} ${what} ${heldBackFields(form)}
+      <p class="field">${submit('Mute', { ...button, id: 'add-mute' })}</p>`,
   )
 }

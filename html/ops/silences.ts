@@ -46,6 +46,6 @@ function silenceForm(state: FormState): Html {
     { class: 'stack changes', action: '/silences', target: '#silences' },
     html`${refusal(form)}
     ${field(form, 'match', 'Labels', { ...VERBATIM, rows: 3, required: true, hint: MATCH_HINT })}
-    ${heldBackFields(form, 'starts_at', 'ends_at')} ${submitLine('Silence', 'add-silence')}`,
+    ${heldBackFields(form)} ${submitLine('Silence', 'add-silence')}`,
   )
 }

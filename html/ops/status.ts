@@ -1,9 +1,10 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import type { Incident, PublicStatus, ServiceStatus } from '../../services/ops/status.ts'
-import { percentText, uptimeChart } from '../chart.ts'
+import { percentText } from '../chart.ts'
 import { layout } from '../layout.ts'
 import { timeTag } from '../parts.ts'
+import { dayBar } from './checks/days.ts'
 import { durationText } from './layout.ts'
 
 const LOOKS = { ok: 'verified', warn: 'open', fail: 'bad', unknown: 'unknown' } as const
@@ -68,7 +69,7 @@ function serviceRow({ name, state, maintenance, days, up }: ServiceStatus): Html
         <span class="badge ${LOOKS[state]}">${WORDS[state]}</span>
       </p>
     </div>
-    ${uptimeChart(`${name}: ${uptime} in ${days.length} days`, days)}
+    ${dayBar(name, { days, up })}
     <p class="muted axis">
       <span>${days.length} days ago</span><span>${uptime}</span><span>today</span>
     </p>

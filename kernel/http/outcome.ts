@@ -12,6 +12,7 @@ const VERBS = [
   'enabled',
   'ended',
   'marked',
+  'muted',
   'paused',
   'rejected',
   'removed',
@@ -24,6 +25,7 @@ const VERBS = [
   'saved',
   'started',
   'stopped',
+  'unmuted',
 ] as const
 
 /** What was done and to what, such as `['removed', 'erp']`: the page says "Removed erp." */

@@ -13,7 +13,7 @@ const Text = Type.Optional(Type.String({ maxLength: 500 }))
 
 /** The form, in which a field may be left empty. */
 export const MuteForm = Type.Object({
-  ...{ service: Text, check: Text, for: Text, from: Text, until: Text, reason: Text },
+  ...{ service: Text, check: Text, for: Text, starts_at: Text, ends_at: Text, reason: Text },
 })
 
 /** Times in which failures are not told (decisions.md section 7, Checks). */
@@ -39,10 +39,7 @@ export const muteEndpoints = [
     form: {
       path: PATH,
       body: MuteForm,
-      toBody({ body }) {
-        const filled = Object.entries(body).filter(([, text]) => text.trim() !== '')
-        return validate(MuteRequest, Object.fromEntries(filled))
-      },
+      toBody: ({ body }) => readMute(body),
       answer: () => ({ location: PATH, done: ['created', 'the mute'] }),
       refused: ({ app, now }, refused) => showMutes(app, now, refused),
     },
@@ -67,6 +64,12 @@ export const muteEndpoints = [
 
   page({ path: PATH, answer: ({ app, now }) => showMutes(app, now) }),
 ]
+
+/** Reads what people typed; a field that is empty is left out. */
+export function readMute(texts: Readonly<Record<string, string | undefined>>): MuteRequest {
+  const filled = Object.entries(texts).filter(([, text = '']) => text.trim() !== '')
+  return validate(MuteRequest, Object.fromEntries(filled))
+}
 
 async function showMutes({ ops }: OpsApp, now: Date, form: FormState = newForm(MuteForm)) {
   const mutes = await listMutes(ops.db, now)

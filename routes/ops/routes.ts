@@ -13,6 +13,8 @@ import { auditEndpoints } from './audit.ts'
 import { beatEndpoints } from './beats.ts'
 import { chatEndpoints } from './chat.ts'
 import { checkEndpoints } from './checks.ts'
+import { checkActEndpoints } from './checks/acts.ts'
+import { newCheckEndpoints } from './checks/new.ts'
 import { configEndpoints } from './config.ts'
 import { dashboardEndpoints } from './dashboard.ts'
 import { describeOps } from './description.ts'
@@ -54,6 +56,8 @@ const HEALTH: Operation = {
 const ENDPOINTS = [
   ...dashboardEndpoints,
   ...checkEndpoints,
+  ...checkActEndpoints,
+  ...newCheckEndpoints,
   ...beatEndpoints,
   ...statusEndpoints,
   ...muteEndpoints,

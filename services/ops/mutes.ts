@@ -38,8 +38,8 @@ export const MuteRequest = Type.Object(
     service: Name,
     check: Name,
     for: Duration,
-    from: Instant,
-    until: Instant,
+    starts_at: Instant,
+    ends_at: Instant,
     reason: field(
       Type.String({ minLength: 1, maxLength: 500 }),
       { wrong: REASON, missing: `is required and ${REASON}` },
@@ -126,17 +126,17 @@ function isSameScope(one: MuteScope, other: MuteScope): boolean {
   return one.service === other.service && one.check_name === other.check_name
 }
 
-function timesOf({ for: seconds, from = undefined, until }: MuteRequest, now: Date) {
-  if ((seconds === undefined) === (until === undefined)) {
-    throw badRequest('for or until must be given, and not both', 'for')
+function timesOf({ for: seconds, ...given }: MuteRequest, now: Date) {
+  if ((seconds === undefined) === (given.ends_at === undefined)) {
+    throw badRequest('for or ends_at must be given, and not both', 'for')
   }
   if (seconds !== undefined && seconds > MAX_S)
     throw badRequest('for must end within a year', 'for')
-  const starts_at = from ?? now
-  const ends_at = until ?? new Date(starts_at.getTime() + (seconds ?? 0) * 1_000)
-  const end = until === undefined ? 'for' : 'until'
+  const starts_at = given.starts_at ?? now
+  const ends_at = given.ends_at ?? new Date(starts_at.getTime() + (seconds ?? 0) * 1_000)
+  const end = given.ends_at === undefined ? 'for' : 'ends_at'
   if (ends_at <= now) throw badRequest(`${end} must end in the future`, end)
-  if (ends_at <= starts_at) throw badRequest(`${end} must end after from`, end)
+  if (ends_at <= starts_at) throw badRequest(`${end} must end after starts_at`, end)
   if (ends_at.getTime() - starts_at.getTime() > MAX_S * 1_000) {
     throw badRequest(`${end} must end within a year`, end)
   }

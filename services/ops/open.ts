@@ -1,4 +1,5 @@
 import { memoryQueries } from '../../db/ops/memories.ts'
+import { unavailable } from '../../kernel/fault.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
 import { holderOf, machineId, seesProcesses } from '../../kernel/processes/proc.ts'
 import { openSteadyTime, repeat, reportsTo } from '../../kernel/repeat.ts'
@@ -14,6 +15,7 @@ import { startCheckMeasures } from './checks/health.ts'
 import type { CheckRegistry } from './checks/registry.ts'
 import { startAlarms, type AlarmOptions } from './alarms.ts'
 import { startCheckLoop, type CheckLoop } from './checks/loop.ts'
+import type { Check, CheckResult } from './checks/run.ts'
 import { startWatch, type WatchOptions } from './checks/watch.ts'
 import { startInvestigations } from './investigations/investigations.ts'
 import type { InvestigationSettings } from './investigations/waiting.ts'
@@ -133,6 +135,11 @@ export async function openOps(options: OpsOptions) {
     },
     /** Why states of checks may be old, in a line; undefined while all run in time. */
     checksProblem: () => loop?.problem(),
+    /** Runs a check once that is not listed yet. */
+    async tryCheck(check: Check): Promise<CheckResult> {
+      if (loop === undefined) throw unavailable('the server is starting')
+      return loop.tryOnce(check)
+    },
     /** What `/status` shows; undefined while it is off. */
     publicStatus: createPublicStatus({ ...options, redact }),
     /** Takes what the job of a heartbeat says. Throws 404 for an unknown token. */

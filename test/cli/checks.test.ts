@@ -216,7 +216,7 @@ t.test('mute, a window to come, and unmute', async (t) => {
   t.equal(await mutedUntil(), null)
 
   const [from, end] = ['2099-01-01T00:00:00Z', '2099-01-01T02:00:00Z']
-  const coming = await mute('shop', '--from', from, '--until', end, '--json')
+  const coming = await mute('shop', '--starts-at', from, '--ends-at', end, '--json')
   t.match(JSON.parse(coming.stdout), { service: 'shop', check_name: null, reason: 'we move' })
   t.equal(await mutedUntil(), null, 'not yet')
   t.match(await mute('shop', '--for', '2h'), { code: 0 })

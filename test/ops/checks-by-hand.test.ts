@@ -131,8 +131,8 @@ await t.test('the API: what is refused', async (t: Test) => {
     [mute({ service: 'none', for: '1h', reason }), 404, undefined, /no service "none"/],
     [mute({ service: 'shop', check: 'none', for: '1h', reason }), 404, undefined, /"shop\/none"/],
     [mute({ check: 'front', for: '1h', reason }), 400, undefined, /^service must be given/],
-    [mute({ until: '2020-01-01T00:00:00Z', reason }), 400, undefined, /^until must end in the fu/],
-    [mute({ until: 'noon', reason }), 400, undefined, /^until must be a time/],
+    [mute({ ends_at: '2020-01-01T00:00:00Z', reason }), 400, undefined, /^ends_at must end in /],
+    [mute({ ends_at: 'noon', reason }), 400, undefined, /^ends_at must be a time/],
     [mute({ for: '999999999d', reason }), 400, undefined, 'for must end within a year'],
     [mute({ for: '1h' }), 400, undefined, /^reason is required/],
     [mute({ for: '1h', reason, colour: 1 }), 400, undefined, /^colour is not known/],
@@ -185,9 +185,9 @@ await t.test('pages, without script', async (t: Test) => {
   const scope = { service: 'store', check: 'web' }
   const bad = await post('/mutes', { ...scope, for: '1h', reason: '' })
   t.match([bad.status, bad.text], [400, /Reason is required/])
-  const muted = await post('/mutes', { ...scope, for: '1h', from: '', reason: 'it moves' })
+  const muted = await post('/mutes', { ...scope, for: '1h', starts_at: '', reason: 'it moves' })
   t.match([muted.status, leadsTo(muted)], [303, '/mutes'])
-  await post('/mutes', { for: '1h', from: '2099-01-01T00:00:00Z', reason: 'all of it' })
+  await post('/mutes', { for: '1h', starts_at: '2099-01-01T00:00:00Z', reason: 'all of it' })
   for (const shown of ['/', '/checks', path, '/mutes']) {
     t.match(await page(shown), /it moves[\s\S]*operator/, shown)
   }

@@ -4,10 +4,10 @@ import type { CheckHealth } from '../../../services/ops/checks/health.ts'
 import type { CheckInvestigation } from '../../../services/ops/investigations/waiting.ts'
 import { postForm, removalForm, submit } from '../../form.ts'
 import { contentView } from '../../layout.ts'
-import { disclosed, facts, secretBox, timeTag } from '../../parts.ts'
-import { muteText, stateBadge } from '../checks.ts'
+import { attributes, disclosed, factLine, polled, secretBox, timeTag } from '../../parts.ts'
+import { muteAction, muteText, stateBadge } from '../checks.ts'
 import { investigationText } from '../investigations.ts'
-import { sessionLink } from '../layout.ts'
+import { durationText, sessionLink } from '../layout.ts'
 import { muteForm } from '../mutes.ts'
 import { changeForm, type CheckFields } from './form.ts'
 import { historySection, type HistoryView } from './history.ts'
@@ -24,6 +24,11 @@ export interface CheckView {
   past: HistoryView
   /** The address of a heartbeat that was just made; null otherwise. */
   address: string | null
+  /** The address of this page, which an open page polls. */
+  path: string
+  now: Date
+  /** It was muted by the request that this answers. */
+  isMutedNow: boolean
 }
 
 /** A check: what is known of it, and what may be done with it. */
@@ -39,31 +44,68 @@ export function checkView(view: CheckView): View {
 }
 
 function checkContent(view: CheckView): Html {
-  const { check, investigation, fields, every, mute, past, address } = view
-  const { id, service, name } = check
+  const { check, fields, mute, address } = view
   const isChanged = fields?.form.fault !== undefined
   return html`<div id="check-page">
-    ${address !== null && addressBox(address)}
-    <div class="panel">
-      ${checkFacts(check, every, investigation)}
-      <div class="field">
-        ${postForm(
-          { action: `/checks/${id}/run`, target: '#check-page' },
-          submit('Run now', { id: 'run-now', class: 'primary' }),
-        )}
-      </div>
-      ${disclosed('Mute…', muteForm(mute, { service, check: name }), {
+    ${address !== null && addressBox(address)} ${nowSection(view)}
+    <div class="panel check-forms">
+      ${disclosed('Mute for a time or in a window…', muteForm(mute, check.id), {
         id: 'mute',
         open: mute.fault !== undefined,
       })}
       ${
         fields !== undefined &&
-        html`${disclosed('Edit…', changeForm(id, fields), { id: 'edit', open: isChanged })}
+        html`${disclosed('Edit…', changeForm(check.id, fields), { id: 'edit', open: isChanged })}
         ${disclosed('Remove…', removal(check))}`
       }
     </div>
-    ${historySection(past)}
   </div>`
+}
+
+/** What an open page renews. What is typed below it stays, and so does an address shown once. */
+function nowSection(view: CheckView): Html {
+  const { check, past, path, isMutedNow } = view
+  const own = { id: 'check-now', 'aria-label': 'Now', ...polled(path, 10, 'check-now') }
+  const run = submit('Run now', { id: 'run-now', class: 'primary' })
+  const target = '#check-page'
+  return html`<section${attributes(own)}>
+    <div class="title-line check-head">
+      ${stateLine(view)}
+      <div class="actions">
+        ${postForm({ action: `/checks/${check.id}/run`, target }, run)}
+        ${muteAction(check, { target, isMutedNow })}
+      </div>
+    </div>
+    <p class="check-message"><bdi>${check.message}</bdi></p>
+    ${check.mute !== undefined && html`<p class="muted">${muteText(check)}</p>`}
+    ${definitionLine(view)} ${historySection(past)}
+  </section>`
+}
+
+/** Its state, since when, and the last look. */
+function stateLine({ check, now }: CheckView): Html {
+  const { state, mute, since, checked_at, ms, session_id } = check
+  const lasts = durationText(Math.max(0, now.getTime() - since.getTime()))
+  const badges = html`${stateBadge(state)}
+  ${mute !== undefined && html`<span class="badge">muted</span>`}`
+  if (checked_at === null) return factLine([badges, 'not checked yet'])
+  return factLine([
+    html`${badges} for ${lasts}`,
+    html`since ${timeTag(since, 'exact')}`,
+    html`checked ${timeTag(checked_at)}, took ${ms} ms`,
+    session_id !== null && html`by ${sessionLink(session_id)}`,
+  ])
+}
+
+function definitionLine({ check: { type, source }, every, investigation }: CheckView): Html {
+  const investigated = investigationText(investigation)
+  return factLine([
+    html`<span class="muted">${type} every ${every}</span>`,
+    html`<span class="muted"
+      >${source === 'hand' ? 'made by hand' : 'in the inventory file: change it there'}</span
+    >`,
+    investigated !== false && html`Investigation: ${investigated}`,
+  ])
 }
 
 function addressBox(address: string): Html {
@@ -72,22 +114,6 @@ function addressBox(address: string): Html {
     and with <code>/start</code> when it begins.
   </p>`
   return secretBox('Address of the heartbeat', { what: 'address', secret: address }, use)
-}
-
-function checkFacts(check: CheckHealth, every: string, investigation: CheckInvestigation): Html {
-  const { type, state, message, since, checked_at, ms, session_id, source } = check
-  return facts({
-    State: stateBadge(state),
-    Muted: muteText(check),
-    'Last message': html`<bdi>${message}</bdi>`,
-    Since: checked_at !== null && timeTag(since),
-    Checked: checked_at === null ? 'not yet' : html`${timeTag(checked_at)}, took ${ms} ms`,
-    'Run by': session_id !== null && sessionLink(session_id),
-    Investigation: investigationText(investigation),
-    Type: type,
-    Every: every,
-    Definition: source === 'hand' ? 'made by hand' : 'in the inventory file: change it there',
-  })
 }
 
 function removal({ id, service, name }: CheckHealth): Html {

@@ -1,15 +1,20 @@
 import { html, type Html } from '../../../kernel/html.ts'
-import type { Bar } from '../../../services/ops/checks/history.ts'
+import type { Bar, Hour } from '../../../services/ops/checks/history.ts'
 import { percentText, uptimeChart } from '../../chart.ts'
 
 /** A bar for each day of a check, the last one today. */
 export function dayBar(name: string, { days, up }: Bar): Html {
-  return uptimeChart(`${name}: ${uptimeText(up)} in ${days.length} days`, days)
+  const bars = days.map((one) => ({ label: one.day.toISOString().slice(0, 10), up: one.up }))
+  return uptimeChart(`${name}: ${uptimeText(up)} in ${days.length} days`, bars)
 }
 
-/** The same in a row of a list, below the part that was up. */
-export function dayCell(name: string, bar: Bar): Html {
-  return html`${uptimeText(bar.up)} ${dayBar(name, bar)}`
+/** A bar for each of the last 24 hours, this one last. */
+export function hourBar(name: string, hours: readonly Hour[], up: number | null): Html {
+  const bars = hours.slice(-24).map(({ hour, up: part }) => ({
+    label: `${hour.toISOString().slice(0, 13).replace('T', ' ')}:00 UTC`,
+    up: part,
+  }))
+  return uptimeChart(`${name}: ${uptimeText(up)} in 24 hours`, bars)
 }
 
 /** A part in percent; null: it was not run. */

@@ -5,7 +5,7 @@ import { lineChart } from '../../chart.ts'
 import { countText, facts, listTable, nextLink, section, tableRow, timeTag } from '../../parts.ts'
 import { stateBadge } from '../checks.ts'
 import { durationText, shortText } from '../layout.ts'
-import { axis, dayBar, uptimeText } from './days.ts'
+import { axis, dayBar, hourBar, uptimeText } from './days.ts'
 
 /** What a check's page shows of its past. */
 export interface HistoryView {
@@ -15,16 +15,42 @@ export interface HistoryView {
   line: readonly Hour[]
 }
 
-/** What a check was before: its days, how long it took, and the changes of its state. */
+/** What a check was before: its uptime, how long it took, and the changes of its state. */
 export function historySection({ history, bar, line }: HistoryView): Html {
-  const uptimes = Object.entries(history.uptime).map(([days, up]) => {
+  const { check, uptime } = history
+  const uptimes = Object.entries(uptime).map(([days, up]) => {
     return [`Up in ${countText(Number(days), 'day')}`, uptimeText(up)] as const
   })
-  const content = html`${facts(Object.fromEntries(uptimes))} ${dayBar(history.check.name, bar)}
-    ${axis(`${bar.days.length} days ago`, 'today')}
-    <h3>How long it took</h3>
-    ${timeLine(line)} ${axis('7 days ago', 'now')} ${periodTable(history)}`
-  return section('history-title', 'History', content, { id: 'history', class: 'panel' })
+  const content = html`<div class="panel">
+      ${facts({ ...Object.fromEntries(uptimes), ...timesTaken(line) })}
+      <div class="check-charts">
+        <div>
+          <h3>Last 24 hours</h3>
+          ${hourBar(check.name, line, uptime[1])} ${axis('24 hours ago', 'now')}
+        </div>
+        <div>
+          <h3>Last ${bar.days.length} days</h3>
+          ${dayBar(check.name, bar)} ${axis(`${bar.days.length} days ago`, 'today')}
+        </div>
+        <div>
+          <h3>How long it took</h3>
+          ${timeLine(line)} ${axis('7 days ago', 'now')}
+        </div>
+      </div>
+    </div>
+    ${periodTable(history)}`
+  return section('history-title', 'History', content, { id: 'history' })
+}
+
+/** How long runs took in the hours of a line. */
+function timesTaken(line: readonly Hour[]) {
+  const counts = line.flatMap(({ count }) => count ?? [])
+  const known = counts.map(({ runs, unknown }) => runs - unknown)
+  const runs = known.reduce((sum, count) => sum + count, 0)
+  if (runs === 0) return {}
+  const total = counts.reduce((sum, { ms_mean }, at) => sum + (ms_mean ?? 0) * (known[at] ?? 0), 0)
+  const longest = Math.max(...counts.map(({ ms_max }) => ms_max ?? 0))
+  return { 'Took in 7 days': `${Math.round(total / runs)} ms, at most ${longest} ms` }
 }
 
 function timeLine(line: readonly Hour[]): Html {
@@ -42,7 +68,7 @@ function periodTable({ check, periods, older }: CheckHistory): Html {
   const table = listTable({
     bodyId: 'period-rows',
     caption: 'Changes of its state',
-    kind: 'feed',
+    kind: 'dense periods',
     columns: ['State', 'Began', { number: 'Lasted' }, 'Message'],
     rows: periods.map(periodRow),
   })

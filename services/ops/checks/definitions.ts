@@ -87,6 +87,16 @@ export function addCheck(
   })
 }
 
+/** The check that a definition would add, to be tried first. Throws what adding it would throw. */
+export function checkToTry(
+  tools: DefinitionTools & { random: RandomBytes },
+  { service, check }: NewCheck,
+): Check {
+  const definition = withTokenHash(check, newToken(check, tools.random))
+  written(tools, service, definition, {})
+  return definition as Check
+}
+
 /** The token of a new heartbeat; null where its hash is given, and for other checks. */
 function newToken({ type, token, token_sha256 }: Definition, random: RandomBytes): string | null {
   if (type !== 'heartbeat' || token_sha256 !== undefined) return null

@@ -154,6 +154,8 @@ function firstDay(now: Date): Date {
 /** An hour, and its results, if there are any. */
 export interface Hour {
   hour: Date
+  /** The part of its runs that did not fail; null without any. */
+  up: number | null
   count: Count | undefined
 }
 
@@ -163,7 +165,8 @@ export function lineOf(counts: readonly Count[], now: Date): readonly Hour[] {
   const byHour = new Map(counts.map((count) => [count.start.getTime(), count]))
   return Array.from({ length: LINE_HOURS }, (_, at) => {
     const hour = last - (LINE_HOURS - 1 - at) * HOUR_MS
-    return { hour: new Date(hour), count: byHour.get(hour) }
+    const count = byHour.get(hour)
+    return { hour: new Date(hour), up: upPart(count === undefined ? [] : [count]), count }
   })
 }
 

@@ -1,10 +1,12 @@
 import { checkQueries as q, type ClaimedCheck } from '../../../db/ops/checks.ts'
+import { unavailable } from '../../../kernel/fault.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { retriesOf } from './check.ts'
 import { beatHash } from './heartbeat.ts'
+import { runCheck, type Check, type CheckResult } from './run.ts'
 import {
   listChecks,
   runListed,
@@ -27,6 +29,8 @@ export type CheckLoop = ReturnType<typeof startCheckLoop>
 const ROUND_MS = 1_000
 /** Checks that run at a time: after a stop of hours all are due. */
 const MAX_RUNNING = 16
+/** Checks that are tried at a time. They take no place of those that are due. */
+const MAX_TRIED = 4
 /** More than any check may take: a claim that is older is of an instance that has gone. */
 const CLAIM_S = 120
 /** Good results in a row that end a failure, however often it began in the last hour. */
@@ -44,6 +48,8 @@ interface Rounds extends CheckLoopOptions {
   synced: string
   /** How many run now. */
   running: number
+  /** How many are tried now. */
+  tried: number
   /** Results that are not stored yet. */
   results: NamedResult[]
   /** When this process began, and when a round last succeeded, as the clock counts. */
@@ -63,7 +69,7 @@ export function startCheckLoop(options: CheckLoopOptions) {
   const { clock, log } = options
   const stopping = new AbortController()
   const began = clock.elapsed()
-  const state = { synced: '', running: 0, results: [], late_s: 0 }
+  const state = { synced: '', running: 0, tried: 0, results: [], late_s: 0 }
   const none: ReadonlyMap<string, ListedCheck> = new Map()
   const rounds: Rounds = {
     ...{ ...options, ...state, known: none, heartbeats: none, began, succeeded: began },
@@ -77,6 +83,8 @@ export function startCheckLoop(options: CheckLoopOptions) {
     round: repeated.now,
     /** The heartbeat whose token has this hash in hex. */
     heartbeat: (hash: string) => rounds.heartbeats.get(hash),
+    /** Runs a check once that is not listed yet; stores nothing. */
+    tryOnce: (check: Check) => tryOnce(rounds, check),
     /** Why states of checks may be old, in a line; undefined while all run in time. */
     problem: () => problemOf(rounds),
     /** Resolves when nothing more is stored. Runs that have not ended are dropped. */
@@ -137,6 +145,20 @@ async function runClaimed(rounds: Rounds, claimed: ClaimedCheck): Promise<void> 
   const { service, name, claimed_until, asked } = claimed
   const claim = { until: claimed_until, ...resultsThatCount(listed.check), asked }
   rounds.results.push({ ...result, service, name, claim })
+}
+
+/** Without a bound, whoever reaches the page could open any number of connections. */
+async function tryOnce(rounds: Rounds, check: Check): Promise<CheckResult> {
+  if (rounds.tried >= MAX_TRIED) {
+    throw unavailable(`${MAX_TRIED} checks are tried already: try again in a minute`, 60)
+  }
+  const { signal, redact, clock } = rounds
+  rounds.tried++
+  // What a job says of itself needs the address that a stored check has.
+  const beat = async () => undefined
+  const result = await runCheck(check, { signal, marker: undefined, redact, beat, now: clock.now })
+  rounds.tried--
+  return result
 }
 
 /** How many results in a row count. What a job says of itself counts at once. */

@@ -1,0 +1,158 @@
+import { createServer, type AddressInfo } from 'node:net'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { Page } from 'playwright-core'
+import { backends } from '../helpers/backends.ts'
+import { inventoryFile, startOps } from '../helpers/ops.ts'
+import { until } from '../helpers/until.ts'
+import { browse, focusedId, loadFailure, textOf, untilText } from './pages.ts'
+
+type Check = {
+  readonly id: number
+  readonly service: string
+  readonly name: string
+  readonly state: string
+  readonly muted_until: string | null
+}
+
+const [, postgres] = backends
+const open = createServer((socket) => socket.destroy())
+await new Promise<void>((resolve) => open.listen(0, '127.0.0.1', resolve))
+t.teardown(() => void open.close())
+const { port } = open.address() as AddressInfo
+const inventory = {
+  services: [
+    {
+      name: 'shop',
+      checks: [
+        { type: 'tcp', name: 'front', host: '127.0.0.1', port: 1, every: '1h', retries: 0 },
+        { type: 'tcp', name: 'back', host: '127.0.0.1', port, every: '1h' },
+      ],
+    },
+  ],
+}
+const ops = await startOps(t, postgres, { OPS_INVENTORY: await inventoryFile(t, inventory) })
+const { api, base } = ops
+
+const list = async (): Promise<readonly Check[]> =>
+  (await api<{ checks: readonly Check[] }>('GET', '/checks')).json.checks
+async function checkNamed(name: string): Promise<Check> {
+  const found = (await list()).find((check) => `${check.service}/${check.name}` === name)
+  if (found === undefined) throw new Error(`there is no check ${name}`)
+  return found
+}
+await until(async () => (await list()).some(({ state }) => state === 'fail'), 'a failure')
+
+/** Counts what a person does: each click, each choice and each field that is filled. */
+function person(page: Page) {
+  let actions = 0
+  const counted = async (act: Promise<unknown>): Promise<void> => {
+    actions++
+    await act
+  }
+  return {
+    click: (name: string | RegExp) =>
+      counted(page.getByRole('button', { name }).or(page.getByRole('link', { name })).click()),
+    open: (id: string) => counted(page.click(`#${id}`)),
+    fill: (label: string, text: string) =>
+      counted(page.getByLabel(label, { exact: true }).fill(text)),
+    choose: (label: string, value: string) =>
+      counted(page.getByLabel(label, { exact: true }).selectOption(value)),
+    actions: () => actions,
+  }
+}
+
+await t.test('a check is muted in two actions, and unmuted in one', async (t: Test) => {
+  const { id } = await checkNamed('shop/front')
+  const { page } = await browse(t, base)
+  await page.goto(`${base}/checks`)
+  const ann = person(page)
+  await ann.open(`mute-${id}`)
+  await ann.click('8 hours')
+  const row = page.locator(`#check-${id}`)
+  await untilText(row.locator('.verify'), 'fail muted')
+  t.equal(ann.actions(), 2)
+  await untilText(page.locator('#done'), 'Muted front.')
+  t.equal(await focusedId(page), `mute-${id}`, 'the focus stays in the row')
+  const end = Date.parse((await checkNamed('shop/front')).muted_until ?? '') - Date.now()
+  t.ok(end > 7.9 * 3_600_000 && end <= 8 * 3_600_000)
+  await page.keyboard.press('Enter')
+  await untilText(row.locator('.verify'), 'fail')
+  t.equal((await checkNamed('shop/front')).muted_until, null)
+})
+
+await t.test('a check is run from its row, which alone is renewed', async (t: Test) => {
+  for (const path of ['/checks', '/checks?service=shop']) {
+    const { id } = await checkNamed('shop/front')
+    const { page } = await browse(t, base)
+    await page.goto(base + path)
+    const cells = await page.locator(`#check-${id} td`).count()
+    await page.click(`#run-${id}`)
+    await untilText(page.locator('#done'), 'Checked front.')
+    t.equal(await page.locator(`#check-${id} td`).count(), cells, path)
+    t.equal(await focusedId(page), `run-${id}`)
+    t.match(await textOf(page.locator(`#check-${id} .message`)), /connection refused/)
+  }
+})
+
+await t.test('a refused mute stays on the page of the check', async (t: Test) => {
+  const { id } = await checkNamed('shop/front')
+  const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
+  await page.goto(`${base}/checks/${id}`)
+  await page.click('#mute > summary')
+  await page.getByLabel('For', { exact: true }).fill('soon')
+  await page.getByLabel('Reason').fill('it moves')
+  await page.click('#add-mute')
+  await untilText(page.locator('#mute-form-for-refused'), /^For must be/)
+  t.equal(await focusedId(page), 'mute-form-for')
+  t.equal(await page.locator('#mutes').count(), 0)
+  await page.getByLabel('For', { exact: true }).fill('1h')
+  await page.click('#add-mute')
+  await untilText(page.locator('#check-now .check-head .badge').last(), 'muted')
+  t.equal(new URL(page.url()).pathname, `/checks/${id}`)
+  await page.click(`#mute-${id}`)
+  await untilText(page.locator('#done'), 'Unmuted front.')
+})
+
+await t.test('a check is tried and added', async (t: Test) => {
+  const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
+
+  await t.test('in six actions', async (t) => {
+    await page.goto(`${base}/checks`)
+    const ann = person(page)
+    await ann.click('Add a check')
+    await page.waitForURL('**/checks/new')
+    await ann.choose('Type', 'tcp')
+    await page.locator('#check-port').waitFor()
+    await ann.fill('Service', 'store')
+    await ann.fill('Host', '127.0.0.1')
+    await ann.fill('Port', String(port))
+    await ann.click('Add check')
+    await page.waitForURL('**/checks/*')
+    await page.getByRole('heading', { name: `store: tcp 127.0.0.1:${port}` }).waitFor()
+    t.equal(ann.actions(), 6)
+    await untilText(page.locator('#done'), 'Added the check.')
+  })
+
+  await t.test('a try shows what it found, and stores nothing', async (t) => {
+    const before = await list()
+    await page.goto(`${base}/checks/new?type=tcp`)
+    await page.getByLabel('Host', { exact: true }).fill('127.0.0.1')
+    await page.getByLabel('Port', { exact: true }).fill(String(port))
+    await page.click('#try-check')
+    await untilText(page.locator('#tried'), /^ok takes connections \d+ ms\. Not stored\.$/)
+    t.equal(await page.getByLabel('Port', { exact: true }).inputValue(), String(port))
+    t.equal(await focusedId(page), 'try-check')
+    await page.getByLabel('Port', { exact: true }).fill('1')
+    await page.click('#try-check')
+    await untilText(page.locator('#tried'), /^fail connection refused/)
+    await page.getByLabel('Port', { exact: true }).fill('0')
+    await page.click('#try-check')
+    await untilText(page.locator('#check-port-refused'), /^Port must be/)
+    t.equal(await page.locator('#tried').count(), 0)
+    t.same(
+      (await list()).map(({ id }) => id),
+      before.map(({ id }) => id),
+    )
+  })
+})
