@@ -52,6 +52,7 @@ await t.test('is all well?', async (t: Test) => {
     until(async () => line.test(await read('/', HTMX)), String(line))
 
   await t.test('without checks the file that names some stands there', async (t) => {
+    t.match(await read('/memories'), /No memories yet\./)
     t.match(await read('/'), /Nothing to check.*OPS_INVENTORY.*&quot;services&quot;/)
     const { text } = await get('/checks', HTMX)
     t.match(text, /^<section\s+id="checks"/)
@@ -262,7 +263,9 @@ await t.test('what waits for a person', async (t: Test) => {
     const until = new Date(Date.now() + 3_600_000).toISOString()
     const seen = await post('/waiting/seen', { until })
     t.equal(seen.status, 303)
-    t.equal(leadsTo(seen), '/')
+    t.equal(leadsTo(seen), '/waiting')
+    t.equal(leadsTo(await post('/waiting/seen', { until, limit: '10' })), '/', 'the dashboard')
+    t.equal((await post('/waiting/seen', { until, limit: '0' })).status, 400)
     t.match(await waiting(), /the till is stuck|alert w1/, 'what is still to come was not seen')
     await query(`update ops.settings set seen_until = now() + interval '1 hour'`)
     const text = await waiting()
@@ -276,6 +279,9 @@ await t.test('what waits for a person', async (t: Test) => {
     const fragment = await post('/waiting/seen', { until: new Date().toISOString() }, HTMX)
     t.equal(fragment.status, 200)
     t.match(fragment.text, /^<section\s+id="waiting"/)
+    t.match(fragment.text, 'hx-get="/waiting"', 'the list keeps its size')
+    const soon = { until: new Date().toISOString(), limit: '10' }
+    t.match((await post('/waiting/seen', soon, HTMX)).text, 'hx-get="/waiting?limit=10"')
   })
 })
 

@@ -68,9 +68,7 @@ export function sessionHead(shown: ShownSession): Html {
       section(
         'chain-title',
         'Escalation chain, oldest first',
-        html`${sessionTable('chain-rows', 'Sessions of the escalation chain', chain, {
-            current: session.id,
-          })}
+        html`${sessionTable('chain-rows', 'Sessions of the escalation chain', chain, session.id)}
           <p class="muted">Cost of the chain: ${costText(session.chain_cost)}</p>`,
       )
     }
