@@ -2,6 +2,7 @@ import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { alertQueries } from '../../db/ops/alerts.ts'
 import { eventQueries } from '../../db/ops/events.ts'
+import { operationQueries } from '../../db/ops/operations.ts'
 import {
   Session,
   sessionQueries as q,
@@ -262,13 +263,14 @@ async function readSession(
   const session = await findSession(app, id)
   const atEnd = before === MAX_SEQ
   const isStory = session.status !== 'running' && atEnd && lines === null
-  const [alert, events, chain, output] = await Promise.all([
+  const [alert, events, chain, record, output] = await Promise.all([
     alertQueries.findAlertOf(db, { session: id }),
     eventQueries.listEvents(db, { ...EVENTS, session: id }),
     q.listChain(db, { id, limit: MAX_CHAIN }),
+    operationQueries.findRecord(db, { session: id }),
     isStory ? readStory(db, session) : readLines(app, id, before),
   ])
-  return { session, alert, events, chain, output }
+  return { session, alert, events, chain, record, output }
 }
 
 async function readLines({ ops }: OpsApp, id: number, before: number) {

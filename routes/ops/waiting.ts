@@ -8,7 +8,7 @@ import { form, page, type OpsApp } from './kit.ts'
 const PATH = '/waiting'
 const MAX_ITEMS = 100
 /** On the dashboard. */
-export const FIRST_ITEMS = 10
+export const FIRST_ITEMS = 5
 
 const Until = parsed(
   Type.Unsafe<Date>({ type: 'string', format: 'date-time' }),

@@ -53,7 +53,9 @@ await t.test('is all well?', async (t: Test) => {
 
   await t.test('without checks the file that names some stands there', async (t) => {
     t.match(await read('/memories'), /No memories yet\./)
-    t.match(await read('/'), /Nothing to check.*OPS_INVENTORY.*&quot;services&quot;/)
+    const { text: home } = await get('/')
+    t.match(home, /Nothing to check.*Add the first service.*href="\/checks\/new".*OPS_INVENTORY/s)
+    t.match(home, /id="start-here"[^>]*hx-get="\/"/)
     const { text } = await get('/checks', HTMX)
     t.match(text, /^<section\s+id="checks"/)
     t.match(text, /id="start-here"[^>]*hx-get="\/checks"/, 'it looks whether there are some')
@@ -63,7 +65,8 @@ await t.test('is all well?', async (t: Test) => {
     write(services(front, back))
     await shows(/Nothing has been checked lately/)
     t.match((await get('/', HTMX)).text, /health bad">.*Nothing has been checked lately/s)
-    t.match(await read('/'), /shop 2 unknown .*front http unknown not checked yet/)
+    t.match(await read('/checks'), /shop 2 unknown .*front http unknown not checked yet/)
+    t.match(await read('/', HTMX), /shop front: not checked yet unknown .* not checked /)
     t.notMatch((await get('/checks', HTMX)).text, 'start-here')
   })
 
@@ -71,6 +74,8 @@ await t.test('is all well?', async (t: Test) => {
     await look()
     const now = await read('/', HTMX)
     t.match(now, /All well: 3 of 3 checks good ?, last checked \d{4}-/)
+    t.match(now, /Last 24 hours Up quiet ok .* 100 % shop ok .* 100 % /, 'a row for each service')
+    t.match((await get('/', HTMX)).text, /aria-label="shop: 100 % in 24 hours"/)
     t.match(await read('/checks'), /2 services, 3 checks.*shop 2 ok/)
     t.notMatch((await get('/checks')).text, /<details[^>]* open/, 'what is good is folded')
   })
@@ -178,7 +183,7 @@ await t.test('the session that runs, with its last lines', async (t: Test) => {
   await storeLines(postgres, env, id, 1, 20)
   const now = await get('/', HTMX)
   t.match(now.text, `href="/sessions/${id}"`)
-  t.match(now.text, /hx-trigger="every 2s"/)
+  t.match(now.text, /hx-trigger="every 3s"/)
   const text = await read('/', HTMX)
   t.match(text, /started \d{4}-\S+ \S+ UTC slow line/, 'what is asked, without the fence')
   t.match(text, /line 13 line 14 .*line 20/)

@@ -47,7 +47,13 @@ t.test('a session of a model reads as a story', async (t) => {
   ])
   const text = shown(page)
   t.match(text, /What was asked Started by the API, .* Tier 1, model default\. Is the shop well\?/)
-  t.match(text, /Outcome Completed in [\d.]+ s, 3 turns\. All is well \. Ended/)
+  t.match(
+    text,
+    new RegExp(
+      'Outcome Completed in [\\d.]+ s, 3 turns\\. By the record: 3 tool calls, 0 operations ran, ' +
+        '1 tool error\\. All is well \\. Ended .*What was asked',
+    ),
+  )
   t.match(page, '<p>I <strong>look</strong>.</p>')
   t.match(page, /<li>All is <code>well<\/code>\.<\/li>/)
   t.match(
@@ -103,9 +109,30 @@ t.test('the chain of an escalation, without the fences that only a model needs',
 
 t.test('a session that failed says why', async (t) => {
   const { page } = await play([''])
-  t.match(shown(page), /Failed after [\d.]+ s, 3 turns\. The model gave neither a text nor a tool/)
+  t.match(
+    shown(page),
+    /Failed after [\d.]+ s, 3 turns\. By the record: .*ran\. The model gave neither a text/,
+  )
   t.match(shown(page), /Turn 3 .* Session failed: the model gave/)
   t.notMatch(shown(page), /Last turn/)
+})
+
+t.test('a claim that the record contradicts stands below the record, in red', async (t) => {
+  const operation = { service: 'shop', operation: 'redeploy', reason: 'slow' }
+  const { page, session } = await play([calls(['run_operation', operation]), 'Redeployed once.'])
+  t.match(
+    page,
+    /<p id="record" class="refused">\s*By the record: 1 tool call, 0 operations ran, 1 tool error,\s+1 operation was\s+asked for and did not run\.\s*<\/p>[^]*Redeployed once\./,
+  )
+  await postgres.query(
+    ops.env,
+    `insert into ops.actions (session_id, service, action_type, operation, at, outcome)
+     values ($1, 'shop', 'redeployment', 'redeploy', now(), 'exit code 0')`,
+    [session.id],
+  )
+  t.match(await read(`/sessions/${session.id}`), /1 tool call, 1 operation ran, 1 tool error\./)
+  const good = await play([CHECK_SHOP, 'All is well.'])
+  t.match(good.page, /<p id="record" class="">\s*By the record: 1 tool call, 0 operations ran\./)
 })
 
 t.test('an alert and the session that looks into it lead to each other', async (t) => {
