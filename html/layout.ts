@@ -202,20 +202,27 @@ export function errorPage({ status, message }: ShownFault, ways: Printable): Pag
 
 /**
  * The page of an API's explorer; `folder` has its files, and its script knows where the document
- * is.
+ * is. `home` is the first page of the service.
  */
-export function explorerPage(title: string, folder: string): Html {
-  const head = html`<link rel="stylesheet" href="${folder}/swagger-ui.css" />
+export function explorerPage(title: string, folder: string, home: string): Html {
+  const head = html`<meta name="color-scheme" content="light dark" />
+    <link rel="stylesheet" href="${folder}/swagger-ui.css" />
     <link rel="stylesheet" href="${folder}/explorer.css" />
     <script src="${folder}/swagger-ui-bundle.js" defer></script>
     <script src="${folder}/explorer.js" defer></script>`
-  const body = html`<main id="explorer">
-    <noscript>
-      <p>
-        The explorer needs JavaScript. The description that it shows is at
-        <a href="../openapi.yaml">openapi.yaml</a>.
-      </p>
-    </noscript>
-  </main>`
+  const body = html`<header class="top">
+      <a class="brand" href="${home}">
+        <img src="${folder}/icon.svg" alt="" width="28" height="28" /><span>Gatehouse</span>
+      </a>
+      <a href="${home}">Back to the pages</a>
+    </header>
+    <main id="explorer">
+      <noscript>
+        <p>
+          The explorer needs JavaScript. The description that it shows is at
+          <a href="../openapi.yaml">openapi.yaml</a>.
+        </p>
+      </noscript>
+    </main>`
   return htmlDocument(title, folder, head, body)
 }

@@ -15,11 +15,12 @@ const EXPLORER_POLICY =
 /**
  * `GET /api/openapi.yaml`, open as the API is, and its explorer at `/api/docs/`, guarded as pages
  * are (decisions.md section 5, OpenAPI). `baseUrl` is the service's public address now: `http://…`
- * without a slash at its end, or `unix:…`.
+ * without a slash at its end, or `unix:…`. `home` is the first page of the service.
  */
 export function apiDocsRoutes(
   api: Omit<ApiDescription, 'servers'>,
   baseUrl: () => string,
+  home: string,
 ): readonly Route[] {
   let made: { base: string; yaml: string } | undefined
 
@@ -49,7 +50,7 @@ export function apiDocsRoutes(
       path: '/api/docs/',
       access: 'guarded',
       handle: () =>
-        htmlReply(explorerPage(api.title, '/api/docs'), 200, {
+        htmlReply(explorerPage(api.title, '/api/docs', home), 200, {
           'content-security-policy': EXPLORER_POLICY,
         }),
     },

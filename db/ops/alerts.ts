@@ -188,6 +188,13 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     ...reader,
   }),
   listAlerts: many(Alert, { characters: 'int4', ...filters, ...listed }),
+  pageAlerts: many(Alert, {
+    characters: 'int4',
+    ...filters,
+    at: 'timestamptz',
+    id: 'int8',
+    limit: 'int8',
+  }),
   countAlerts: one(Type.Object({ count: Type.Integer() }), { ...filters, limit: 'int8' }),
   findAlert: optional(Alert, { id: 'int8' }),
   listAlertSessions: many(AlertSession, {

@@ -28,6 +28,13 @@ export const eventQueries = sqlFile('sql/ops/events.sql', {
   addEvent: one(Event, { ...newEvent, notify: 'bool', waits: 'bool' }),
   addEventOnce: exec(newEvent),
   listEvents: many(Event, { ...filter, offset: 'int8', limit: 'int8' }),
+  pageEvents: many(Event, {
+    level: 'text?',
+    service: 'text?',
+    at: 'timestamptz',
+    id: 'int8',
+    limit: 'int8',
+  }),
   countEvents: one(Type.Object({ count: Type.Integer() }), {
     level: 'text?',
     service: 'text?',

@@ -53,6 +53,12 @@ export const memoryQueries = sqlFile('sql/ops/memories.sql', {
   removeMemory: optional(Type.Pick(Memory, ['id']), { id: 'int8' }),
   findMemory: optional(StoredMemory, { id: 'int8' }),
   listMemories: many(StoredMemory, { ...filter, offset: 'int8', limit: 'int8' }),
+  pageMemories: many(StoredMemory, {
+    ...filter,
+    confidence: 'float8',
+    id: 'int8',
+    limit: 'int8',
+  }),
   countMemories: one(Type.Object({ count: Type.Integer() }), { ...filter, limit: 'int8' }),
   listActiveMemories: many(StoredMemory, { ...filter, limit: 'int8' }),
   trimMemories: exec({ added: 'int8', kept: 'int8' }),

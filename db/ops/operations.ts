@@ -20,10 +20,21 @@ const Use = Type.Object({
   blocks: nullable(Timestamp),
 })
 
+/** What a session did, counted from its tool calls and operations. */
+const SessionRecord = Type.Object({
+  calls: Type.Integer(),
+  errors: Type.Integer(),
+  /** Operations that it asked for, whether they ran or not. */
+  asked: Type.Integer(),
+  operations: Type.Integer(),
+})
+export type SessionRecord = Type.Static<typeof SessionRecord>
+
 /** The table `actions` has a row for each operation that was admitted. */
 export const operationQueries = sqlFile('sql/ops/operations.sql', {
   listActions: many(ActionSummary, { since: 'timestamptz', limit: 'int8' }),
   listUses: many(Use, { limits: 'jsonb', until: 'timestamptz', limit: 'int8' }),
+  findRecord: one(SessionRecord, { session: 'int8' }),
   lockAdmission: exec({}),
   countActions: one(Type.Pick(ActionSummary, ['count']), {
     service: 'text',

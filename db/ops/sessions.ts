@@ -48,6 +48,18 @@ export const FoundSession = Type.Object({
 })
 export type FoundSession = Type.Static<typeof FoundSession>
 
+/** A session of a chain, which the id of its first session names. */
+const ChainSession = Type.Object({ ...Session.properties, chain: Count })
+export type ChainSession = Type.Static<typeof ChainSession>
+
+/** How many sessions there were, what they cost, and how many failed or ran out of time. */
+const Sums = Type.Object({
+  sessions: Count,
+  cost_usd: nullable(Type.Number()),
+  failed: Count,
+})
+export type Sums = Type.Static<typeof Sums>
+
 /** Which process runs the running session. */
 export const Lease = Type.Object({
   id: Count,
@@ -91,6 +103,7 @@ export type Day = Type.Static<typeof Day>
 const Id = Type.Pick(Session, ['id'])
 /** Null for all. */
 const filters = { status: 'text?', trigger: 'text?' } as const
+const range = { since: 'timestamptz', until: 'timestamptz' } as const
 const Cost = Type.Object({ cost_usd: Type.Number() })
 
 export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
@@ -131,7 +144,15 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
   findStatus: optional(Type.Pick(Session, ['status']), { id: 'int8' }),
   listSessions: many(Session, { offset: 'int8', limit: 'int8' }),
   findSessions: many(Session, { ...filters, offset: 'int8', limit: 'int8' }),
-  countSessions: one(Type.Object({ count: Count }), { ...filters, limit: 'int8' }),
+  pageChains: many(Type.Pick(ChainSession, ['id', 'started_at', 'chain']), {
+    ...filters,
+    ...range,
+    at: 'timestamptz',
+    id: 'int8',
+    limit: 'int8',
+  }),
+  listMembers: many(ChainSession, { chains: 'jsonb', limit: 'int8' }),
+  sumSessions: one(Sums, { ...filters, ...range, limit: 'int8' }),
   listChildren: many(Session, { id: 'int8', limit: 'int8' }),
   listChain: many(Session, { id: 'int8', limit: 'int8' }),
   costSince: one(Cost, { since: 'timestamptz' }),

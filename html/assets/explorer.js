@@ -12,3 +12,9 @@ const ui = globalThis.SwaggerUIBundle({
   tryItOutEnabled: true,
   onComplete: () => ui.oas3Actions.setSelectedServer('/'),
 })
+
+// Its style sheet knows dark colours by a class alone.
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const setColours = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', setColours)
+setColours()

@@ -48,7 +48,7 @@ const LOOKS: Readonly<Record<HealthState, string>> = {
   ok: 'good',
 }
 
-const EXAMPLE = `{
+export const INVENTORY_EXAMPLE = `{
   "services": [
     {
       "name": "shop",
@@ -126,7 +126,7 @@ function noChecks(): Html {
     text: html`Write the services into a JSON file such as this one, and start Gatehouse with
       <code>OPS_INVENTORY</code> set to its path. Without it, this host and Gatehouse itself are
       checked. The file is read again when it changes.`,
-    command: EXAMPLE,
+    command: INVENTORY_EXAMPLE,
     path: '/checks',
     target: 'checks',
   })

@@ -1,5 +1,4 @@
-import type { Day, Line, Session, Summary } from '../../db/ops/sessions.ts'
-import type { Event } from '../../db/ops/events.ts'
+import type { Day, Line, Session, Summary, Sums } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
 import type { Health } from '../../services/ops/checks/health.ts'
@@ -9,13 +8,14 @@ import type { Pause } from '../../services/ops/pause.ts'
 import { barChart } from '../chart.ts'
 import { markdown } from '../markdown.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
-import { attributes, polled, saved, section, startHere, timeTag } from '../parts.ts'
-import { checksFragment, healthLine, type ChecksView } from './checks.ts'
-import { eventTable } from './events.ts'
+import { attributes, facts, polled, section, startHere, timeTag } from '../parts.ts'
+import { healthLine } from './checks.ts'
 import { waitsLine } from './investigations.ts'
 import { costText, modelText, sessionLink, shortText, statusBadge } from './layout.ts'
-import { askedLine } from './sessions/prompt.ts'
 import { pausedOf, pausePanel } from './pause.ts'
+import { firstService, servicesPanel, type ServicesView } from './services.ts'
+import { sumText } from './sessions/list.ts'
+import { askedLine } from './sessions/prompt.ts'
 import { waitingFragment, type WaitingView } from './waiting.ts'
 
 /** The current state. */
@@ -30,6 +30,11 @@ export interface NowView {
   config: Config
   pause: Pause
   waits: readonly Waits[]
+  services: ServicesView
+  /** What sessions cost in some times. */
+  spend: readonly { when: keyof typeof TIMES; sums: Sums }[]
+  /** The days of the charts, oldest first. */
+  days: readonly Day[]
   baseUrl: string
 }
 
@@ -37,10 +42,6 @@ export interface NowView {
 export interface DashboardView {
   now: NowView
   waiting: WaitingView
-  checks: ChecksView
-  events: readonly Event[]
-  /** The days of the charts, oldest first. */
-  days: readonly Day[]
   trigger: TriggerView
 }
 
@@ -49,16 +50,16 @@ export interface TriggerView {
   form: FormState
   /** The highest tier that a session may have. */
   maxTier: number
-  /** The session that was just started. */
-  started?: number
   /** Whether nothing starts by itself. */
   isPaused: boolean
 }
 
 /** Characters of a summary; the session's page has the whole one. */
-const MAX_SUMMARY = 2_000
+const MAX_SUMMARY = 600
 /** Characters of a line of output; the session's page has the whole one. */
 const MAX_LINE = 240
+
+const TIMES = { night: 'Last night', today: 'Today', week: '7 days' } as const
 
 /** Of the tiers after `auto`, those up to the highest one are offered. */
 const TIERS = [
@@ -73,32 +74,34 @@ export function dashboardPage(view: DashboardView): Page {
     title: 'Dashboard',
     section: 'dashboard',
     body: html`<h1 class="hidden">Dashboard</h1>
-      ${nowFragment(view.now)} ${checksFragment(view.checks)} ${waitingFragment(view.waiting)}
-      ${triggerForm(view.trigger)} ${pausePanel(view.now.pause)}
-      <section aria-labelledby="days-title">
-        <h2 id="days-title" class="hidden">Last days</h2>
-        <div class="tiles">
-          ${dayTile(view.days, 'Sessions', 'sessions', String)}
-          ${dayTile(view.days, 'Cost', 'cost_usd', costText)}
-          ${dayTile(view.days, 'Events', 'events', String)}
+      <div class="board">
+        ${nowSection(view.now)}
+        <div class="side">
+          ${waitingFragment(view.waiting)} ${spendSection(view.now)} ${triggerForm(view.trigger)}
         </div>
-      </section>
-      ${newestEvents(view.events)}`,
+      </div>
+      ${pausePanel(view.now.pause)}`,
   }
 }
 
-/** Whether all is well, and what runs; an open page polls it. */
+/** What an open page polls: the state of everything, and what was spent. */
 export function nowFragment(now: NowView): Html {
+  return html`${nowSection(now)} ${spendSection(now)}`
+}
+
+/** Whether all is well, what runs, and the services. */
+function nowSection(now: NowView): Html {
   const { health, running, last, summary } = now
-  const isFirst = last === undefined && health.state !== 'empty'
-  const content = isFirst
-    ? firstSession(now)
-    : html`${activityLine(now)} ${running !== undefined && runningPanel(running, now.lines)}
-      ${summary !== undefined && summaryPanel(summary)}`
-  // Polled often, so that a session that begins is shown soon.
-  const own = { id: 'now', 'aria-label': 'Now', ...(!isFirst && polled('/', 2, 'now')) }
-  return html`<section${attributes(own)}>
-    ${healthLine(health)} ${waitsLine(now.waits)} ${content}
+  const isEmpty = health.state === 'empty'
+  const isFirst = last === undefined && !isEmpty
+  // Before the first service and the first session, the step that is due asks.
+  const poll = !isEmpty &&
+    !isFirst && { ...polled('/', 3, 'now'), 'hx-select-oob': '#spend:outerMorph' }
+  return html`<section${attributes({ id: 'now', 'aria-label': 'Now', ...poll })}>
+    ${healthLine(health)} ${waitsLine(now.waits)} ${!isFirst && activityLine(now)}
+    ${isFirst && firstSession(now)} ${isEmpty && firstService()}
+    ${running !== undefined && runningPanel(running, now.lines)}
+    ${!isEmpty && servicesPanel(now.services)} ${summary !== undefined && summaryPanel(summary)}
   </section>`
 }
 
@@ -154,8 +157,8 @@ function runningPanel(session: Session, lines: readonly Line[]): Html {
   </section>`
 }
 
-/** The form alone: the reply to `POST /sessions/trigger`. */
-export function triggerForm({ form: state, maxTier, started, isPaused }: TriggerView): Html {
+/** The form alone: the reply to a refused `POST /sessions/trigger`. A session that starts opens. */
+export function triggerForm({ form: state, maxTier, isPaused }: TriggerView): Html {
   const form = { id: 'trigger', ...state }
   return postForm(
     {
@@ -166,22 +169,21 @@ export function triggerForm({ form: state, maxTier, started, isPaused }: Trigger
       target: '#trigger',
     },
     html`${refusal(form)}
-      ${
-        started !== undefined &&
-        saved(
-          html`<a href="/sessions/${started}" autofocus>Session ${started}</a> has
-            begun.${isPaused && ' Investigations are paused: it escalates to nobody.'}`,
-        )
-      }
-      <h2 id="trigger-title">Start a session</h2>
-      ${field(form, 'prompt', 'What to look into', { rows: 3 })}
+      <h2 id="trigger-title">Ask</h2>
+      ${field(form, 'prompt', 'What to look into', { rows: 2 })}
       ${select(form, 'tier', 'Tier', TIERS.slice(0, maxTier + 1))}
+      ${
+        isPaused &&
+        html`<p class="hint">Investigations are paused: the session escalates to nobody.</p>`
+      }
       ${submitLine('Start session', 'trigger-button')}`,
   )
 }
 
 function summaryPanel({ id, summary, ended_at }: Summary): Html {
-  const content = html`${markdown(summary.slice(0, MAX_SUMMARY).toWellFormed())}
+  const content = html`<div class="short">
+      ${markdown(summary.slice(0, MAX_SUMMARY).toWellFormed())}
+    </div>
     <p class="muted">${timeTag(ended_at)}</p>`
   const whole = html`<a href="/sessions/${id}">Session ${id}</a>`
   return section('summary-title', 'Last summary', content, { class: 'panel' }, whole)
@@ -191,10 +193,17 @@ function intervalText(seconds: number): string {
   return seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`
 }
 
-function newestEvents(events: readonly Event[]): Html {
-  const table = eventTable('feed-rows', 'Newest events', events)
-  const all = html`<a href="/events">All events</a>`
-  return section('feed-title', 'Events', table, { id: 'feed' }, all)
+/** What sessions cost: of the times that are asked for most, and day by day. */
+function spendSection({ spend, days }: NowView): Html {
+  const times = spend.map(({ when, sums }) => {
+    return [TIMES[when], html`<a href="/sessions?when=${when}">${sumText(sums)}</a>`] as const
+  })
+  const content = html`${facts(Object.fromEntries(times))}
+    <div class="tiles">
+      ${dayTile(days, 'Sessions', 'sessions', String)}
+      ${dayTile(days, 'Cost', 'cost_usd', costText)} ${dayTile(days, 'Events', 'events', String)}
+    </div>`
+  return section('spend-title', 'Spent', content, { id: 'spend', class: 'panel' })
 }
 
 /** A figure of the last days as bars, the last one being today. */
@@ -217,10 +226,8 @@ function dayTile(
     label: day.day,
     parts: [{ kind: 'some', value: day[figure] }],
   }))
-  return html`<article class="panel">
-    <h3>${title}</h3>
-    <p class="figure"><strong>${text(total)}</strong> in ${span}</p>
+  return html`<div>
+    <p class="muted">${title} <strong>${text(total)}</strong></p>
     ${barChart(label, bars, { text })}
-    <p class="detail">Today ${text(values.at(-1) ?? 0)}</p>
-  </article>`
+  </div>`
 }

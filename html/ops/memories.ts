@@ -34,6 +34,7 @@ export interface MemoryCard {
 }
 
 export function memoriesView(found: FoundMemories): View {
+  const isFiltered = found.service !== null || found.category !== null
   const above = html`<p class="muted">
       What sessions learned and what you noted. Every session is told the active ones. What a
       session learned counts little until you confirm it.
@@ -44,7 +45,7 @@ export function memoriesView(found: FoundMemories): View {
     ${found.count > 0 && countLine(countUpTo(found.count, 'memory', 'memories'))}
     ${cards(
       found.rows.map((memory) => memoryCard({ memory })),
-      'No memories match these filters.',
+      isFiltered ? 'No memories match these filters.' : 'No memories yet.',
     )}
     ${nextLink(found.older, 'More memories')}
   </section>`

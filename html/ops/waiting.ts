@@ -22,6 +22,8 @@ export interface WaitingView {
   waiting: Waiting
   /** The address of this list, which an open page polls. */
   path: string
+  /** Rows that it may have. */
+  limit: number
   /** Where more of it is, if this is its beginning. */
   all: string | undefined
 }
@@ -34,7 +36,7 @@ export function waitingView(view: WaitingView): View {
 }
 
 /** The list alone; an open page polls it. */
-export function waitingFragment({ waiting, path, all }: WaitingView): Html {
+export function waitingFragment({ waiting, path, all, limit }: WaitingView): Html {
   const { items, readAt, isCut } = waiting
   const table = listTable({
     bodyId: 'waiting-rows',
@@ -50,7 +52,7 @@ export function waitingFragment({ waiting, path, all }: WaitingView): Html {
     'Waits for you',
     html`${table} ${isCut && nextLink(all, 'Show all')}`,
     { id: 'waiting', ...polled(path, 10, 'waiting') },
-    html`${items.length > 0 && countLine(count)} ${items.some(isSeen) && seenForm(readAt)}`,
+    html`${items.length > 0 && countLine(count)} ${items.some(isSeen) && seenForm(readAt, limit)}`,
   )
 }
 
@@ -59,10 +61,11 @@ function isSeen({ kind }: WaitingItem): boolean {
   return kind !== 'check' && kind !== 'notices' && kind !== 'approvals'
 }
 
-function seenForm(readAt: Date): Html {
+/** The reply has as many rows as the list has that it takes the place of. */
+function seenForm(readAt: Date, limit: number): Html {
   return postForm(
     { action: '/waiting/seen', target: '#waiting' },
-    html`${hiddenField('until', readAt.toISOString())}
+    html`${hiddenField('until', readAt.toISOString())} ${hiddenField('limit', String(limit))}
     ${submit('Mark all as seen', { id: 'mark-seen' })}`,
   )
 }

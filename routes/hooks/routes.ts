@@ -56,6 +56,6 @@ export function hooksRoutes(app: HooksRoutes): readonly Route[] {
     ...operations,
     ...mountPages(ENDPOINTS, app),
     ...assetRoutes('/assets', 'hooks'),
-    ...apiDocsRoutes(describeHooks(app.version, operations), app.baseUrl),
+    ...apiDocsRoutes(describeHooks(app.version, operations), app.baseUrl, '/'),
   ]
 }

@@ -110,7 +110,7 @@ export function linksRoutes(
     ...assetRoutes('/-/assets', 'links'),
     ...mountPages(ENDPOINTS, app),
     ...operations,
-    ...apiDocsRoutes(document, app.baseUrl),
+    ...apiDocsRoutes(document, app.baseUrl, '/-/'),
   ]
 }
 

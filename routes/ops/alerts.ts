@@ -21,7 +21,16 @@ import { addNote, listNotes, NoteRequest } from '../../services/ops/incidents/no
 import { keyHolder, outsideSessions } from './access.ts'
 import { started } from './faults.ts'
 import { action, api, form, idOf, page, raw, type OpsApp } from './kit.ts'
-import { Filter, listApi, paging, readPage, type Paging } from './paging.ts'
+import {
+  Filter,
+  listApi,
+  paging,
+  pagingByTime,
+  readPage,
+  readPageAfter,
+  type Key,
+  type Paging,
+} from './paging.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }
@@ -31,7 +40,7 @@ const State = parsed(
   'must be firing or resolved',
   (given) => (given === '' ? null : AlertState.enum.find((state) => state === given)),
 )
-const AlertQuery = Type.Object({ ...paging(50), state: State, service: Filter })
+const filters = { state: State, service: Filter }
 
 /** An alert in a list of the API: without its text. */
 export const ListedAlert = Type.Omit(Alert, ['payload', 'texts', 'length'])
@@ -81,11 +90,14 @@ const access = keyHolder({
 export const alertEndpoints = [
   page({
     path: PATH,
-    query: AlertQuery,
+    query: Type.Object({ ...pagingByTime(50), ...filters }),
     async answer({ app: { ops }, query }) {
       const [listed, { count }] = await Promise.all([
-        // A row shows no payload.
-        readPage(PATH, query, (asked) => q.listAlerts(ops.db, { ...asked, characters: 0 })),
+        readPageAfter(PATH, query, keyOf, ({ after, ...asked }) => {
+          const key = { at: new Date(after.rank), id: after.id }
+          // A row shows no payload.
+          return q.pageAlerts(ops.db, { ...asked, ...key, characters: 0 })
+        }),
         q.countAlerts(ops.db, { ...query, limit: MAX_COUNT + 1 }),
       ])
       return alertsView({ ...query, ...listed, count })
@@ -95,7 +107,7 @@ export const alertEndpoints = [
   listApi('Alerts', {
     summary: 'List the alerts, the latest delivery first.',
     row: ListedAlert,
-    query: AlertQuery,
+    query: Type.Object({ ...paging(50), ...filters }),
     async list({ app: { ops }, query }) {
       const rows = await q.listAlerts(ops.db, { ...query, characters: 0 })
       return rows.map(toListed)
@@ -235,6 +247,10 @@ export const alertEndpoints = [
     },
   }),
 ]
+
+function keyOf({ last_seen, id }: Alert): Key {
+  return { rank: last_seen.getTime(), id }
+}
 
 const FIRST_TEXTS = { limit: 50, offset: 0 }
 

@@ -179,11 +179,6 @@ export async function showCheck(
   return checkView({ ...about, mute, isMutedNow })
 }
 
-/** The beginning of the services, as the dashboard shows it. */
-export function firstChecks({ ops }: OpsApp, health: Health, now: Date): Promise<ChecksView> {
-  return pageOfChecks(ops.db, health, { limit: MAX_SERVICES, offset: 0, service: null }, now)
-}
-
 /** A service alone shows all its checks, with the bars of their days. */
 async function pageOfChecks(
   db: Database,

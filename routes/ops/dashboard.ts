@@ -1,6 +1,5 @@
 import Type from 'typebox'
 import { sessionQueries as q } from '../../db/ops/sessions.ts'
-import { eventQueries } from '../../db/ops/events.ts'
 import {
   dashboardPage,
   nowFragment,
@@ -9,24 +8,27 @@ import {
   type NowView,
   type TriggerView,
 } from '../../html/ops/dashboard.ts'
+import { MAX_COUNT } from '../../html/parts.ts'
 import { newForm } from '../../kernel/http/view.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { Prompt } from '../../services/ops/sessions/prompt.ts'
 import { readHealth } from '../../services/ops/checks/health.ts'
+import { readRecent } from '../../services/ops/checks/recent.ts'
 import { readWaits } from '../../services/ops/investigations/waiting.ts'
 import { readPause } from '../../services/ops/pause.ts'
+import { rangeOf } from '../../services/ops/sessions/ranges.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
-import { firstChecks } from './checks.ts'
 import { started } from './faults.ts'
 import { form, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
 import { FIRST_ITEMS, listWaiting } from './waiting.ts'
 
-const MAX_EVENTS = 15
+/** Services on the dashboard, the worst first. */
+const MAX_SERVICES = 12
 /** Lines of the session that runs. */
 const MAX_LINES = 8
 const DAYS = 14
 const DAY_MS = 86_400_000
-const ANY_EVENT = { level: null, service: null, session: null }
+const TIMES = ['night', 'today', 'week'] as const
 
 const TriggerForm = Type.Object({
   prompt: Prompt,
@@ -52,11 +54,7 @@ export const dashboardEndpoints = [
       const tier = body.tier === 'auto' ? 1 : Number(body.tier)
       const { prompt } = body
       const { id } = started(await ops.sessions.start({ tier, trigger: 'manual', prompt, actor }))
-      const trigger = { ...newTrigger(app), started: id }
-      return {
-        ...{ location: `/sessions/${id}`, fragment: () => triggerForm(trigger) },
-        done: ['started', `session ${id}`],
-      }
+      return { location: `/sessions/${id}`, done: ['started', `session ${id}`] }
     },
     refused({ app, now }, refused) {
       const trigger = { ...newTrigger(app), form: refused }
@@ -78,18 +76,36 @@ function newTrigger({ ops }: OpsApp): TriggerView {
 /** The part that open pages poll. It reads no long lists. */
 async function nowView({ ops, baseUrl }: OpsApp, now: Date): Promise<NowView> {
   const { db, config } = ops
-  const [health, running, [last], summary, pause, waits] = await Promise.all([
+  const [health, running, [last], summary, pause, waits, spend, days] = await Promise.all([
     readHealth(ops, now),
     q.findRunning(db, {}),
     q.listSessions(db, { offset: 0, limit: 1 }),
     q.findSummary(db, {}),
     readPause(db),
     readWaits(db, ops, now),
+    Promise.all(TIMES.map((when) => spentIn(ops, when, now))),
+    readDays(ops, now),
   ])
+  const shown = health.services.slice(0, MAX_SERVICES)
+  const recent = await readRecent(db, shown, now)
+  const services = { services: shown, total: health.services.length, recent }
   const page = running && { session: running.id, before: MAX_SEQ, limit: MAX_LINES }
   const lines = page === undefined ? [] : await q.listLinesBefore(db, page)
-  const shown = { health, running, last, summary, lines: lines.toReversed() }
-  return { ...shown, config: config.current, pause, waits, baseUrl: baseUrl() }
+  const state = { health, running, last, summary, lines: lines.toReversed() }
+  const spent = { spend, days }
+  return { ...state, config: config.current, pause, waits, services, ...spent, baseUrl: baseUrl() }
+}
+
+async function spentIn({ db }: OpsApp['ops'], when: (typeof TIMES)[number], now: Date) {
+  const range = rangeOf({ when, from: null, to: null }, now)
+  const all = { status: null, trigger: null, limit: MAX_COUNT + 1 }
+  return { when, sums: await q.sumSessions(db, { ...range, ...all }) }
+}
+
+function readDays({ db }: OpsApp['ops'], today: Date) {
+  const since = new Date(today.getTime() - (DAYS - 1) * DAY_MS)
+  since.setUTCHours(0, 0, 0, 0)
+  return q.listDays(db, { since, until: today, limit: DAYS })
 }
 
 async function dashboardView(
@@ -97,15 +113,9 @@ async function dashboardView(
   today: Date,
   trigger = newTrigger(app),
 ): Promise<DashboardView> {
-  const { db } = app.ops
-  const since = new Date(today.getTime() - (DAYS - 1) * DAY_MS)
-  since.setUTCHours(0, 0, 0, 0)
-  const [now, waiting, events, days] = await Promise.all([
+  const [now, waiting] = await Promise.all([
     nowView(app, today),
     listWaiting(app, today, FIRST_ITEMS),
-    eventQueries.listEvents(db, { ...ANY_EVENT, offset: 0, limit: MAX_EVENTS }),
-    q.listDays(db, { since, until: today, limit: DAYS }),
   ])
-  const checks = await firstChecks(app, now.health, today)
-  return { now, waiting, checks, events, days, trigger }
+  return { now, waiting, trigger }
 }

@@ -3,18 +3,20 @@ import { Event, eventQueries as q } from '../../db/ops/events.ts'
 import { eventsView } from '../../html/ops/events.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
 import { page } from './kit.ts'
-import { Filter, listApi, paging, readPage } from './paging.ts'
+import { Filter, listApi, paging, pagingByTime, readPageAfter, type Key } from './paging.ts'
 
-const EventQuery = Type.Object({ ...paging(100), level: Filter, service: Filter })
+const filters = { level: Filter, service: Filter }
 
 /** What sessions found (ops.md section 4; decisions.md section 5, Dashboard). */
 export const eventEndpoints = [
   page({
     path: '/events',
-    query: EventQuery,
+    query: Type.Object({ ...pagingByTime(100), ...filters }),
     async answer({ app: { ops }, query }) {
       const [listed, { count }] = await Promise.all([
-        readPage('/events', query, (asked) => q.listEvents(ops.db, { ...asked, session: null })),
+        readPageAfter('/events', query, keyOf, ({ after, ...asked }) =>
+          q.pageEvents(ops.db, { ...asked, at: new Date(after.rank), id: after.id }),
+        ),
         q.countEvents(ops.db, { ...query, limit: MAX_COUNT + 1 }),
       ])
       return eventsView({ ...query, ...listed, count })
@@ -24,7 +26,11 @@ export const eventEndpoints = [
   listApi('Events', {
     summary: 'List events, newest first; filters combine.',
     row: Event,
-    query: EventQuery,
+    query: Type.Object({ ...paging(100), ...filters }),
     list: ({ app: { ops }, query }) => q.listEvents(ops.db, { ...query, session: null }),
   }),
 ]
+
+function keyOf({ created_at, id }: Event): Key {
+  return { rank: created_at.getTime(), id }
+}

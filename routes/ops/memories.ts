@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Memory, memoryQueries as q } from '../../db/ops/memories.ts'
+import { Memory, memoryQueries as q, type StoredMemory } from '../../db/ops/memories.ts'
 import {
   deletedMemory,
   memoriesView,
@@ -11,6 +11,7 @@ import { MAX_COUNT } from '../../html/parts.ts'
 import { found } from '../../kernel/fault.ts'
 import type { Call } from '../../kernel/http/endpoint.ts'
 import { newForm, type Done, type View } from '../../kernel/http/view.ts'
+import { validate } from '../../kernel/validate.ts'
 import {
   CATEGORIES,
   changeMemory,
@@ -24,14 +25,14 @@ import {
 } from '../../services/ops/memories.ts'
 import { outsideSessions } from './access.ts'
 import { action, form, idOf, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
-import { Filter, listApi, paging, readPage } from './paging.ts'
+import { Filter, listApi, paging, pagingByConfidence, readPageAfter, type Key } from './paging.ts'
 
 const PATH = '/memories'
 const params = { id: idOf('memory') }
 const filters = { service: Filter, category: Filter }
 /** Fewer than the API gives: each takes more room on a page. */
 const PAGE_ROWS = 50
-const PageQuery = Type.Object({ ...paging(PAGE_ROWS), ...filters })
+const PageQuery = Type.Object({ ...pagingByConfidence(PAGE_ROWS), ...filters })
 type PageQuery = Type.Static<typeof PageQuery>
 
 /**
@@ -154,7 +155,7 @@ function savedMemory({ app: { ops }, params: { id } }: MemoryCall): Done {
   }
 }
 
-const FIRST_PAGE: PageQuery = { limit: PAGE_ROWS, offset: 0, service: null, category: null }
+const FIRST_PAGE: PageQuery = validate(PageQuery, {})
 
 async function showMemories(
   { ops }: OpsApp,
@@ -162,9 +163,15 @@ async function showMemories(
   state: Partial<FoundMemories> = {},
 ): Promise<View> {
   const [listed, { count }] = await Promise.all([
-    readPage(PATH, query, (asked) => q.listMemories(ops.db, asked)),
+    readPageAfter(PATH, query, keyOf, ({ after, ...asked }) =>
+      q.pageMemories(ops.db, { ...asked, confidence: after.rank, id: after.id }),
+    ),
     q.countMemories(ops.db, { ...query, limit: MAX_COUNT + 1 }),
   ])
   const first = { creation: newForm(MemoryCreation), categories: CATEGORIES, count }
   return memoriesView({ ...query, ...listed, ...first, ...state })
+}
+
+function keyOf({ confidence, id }: StoredMemory): Key {
+  return { rank: confidence, id }
 }

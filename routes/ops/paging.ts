@@ -54,6 +54,57 @@ export const Filter = parsed(
   (text) => (text === '' ? null : String(text).replaceAll('\0', '\u{FFFD}')),
 )
 
+/** The place of a row in its list: the value that orders the list, as a number, then the id. */
+export interface Key {
+  rank: number
+  id: number
+}
+
+/** No row of a list by time comes before it. */
+const LATEST: Key = { rank: Date.UTC(9999, 11, 31), id: Number.MAX_SAFE_INTEGER }
+/** No memory is surer than 1. */
+const SUREST: Key = { rank: 1, id: 0 }
+
+/** Where a page begins: after the row with this key, such as `1764148800000_41`. */
+function after(first: Key) {
+  const shown = Type.Unsafe<Key>({ type: 'string' })
+  return parsed(withDefault(shown, first), 'must be the key of a row', (text) => {
+    const [, rank, id] = /^([\d.e-]{1,24})_(\d{1,15})$/.exec(String(text)) ?? []
+    const key = { rank: Number(rank), id: Number(id) }
+    return id !== undefined && key.rank >= 0 && key.rank <= LATEST.rank ? key : undefined
+  })
+}
+
+/** The query of a page of a list by time, newest first. */
+export function pagingByTime(defaultLimit: number) {
+  return { limit: paging(defaultLimit).limit, after: after(LATEST) }
+}
+
+/** The query of a page of a list by confidence, surest first. */
+export function pagingByConfidence(defaultLimit: number) {
+  return { limit: paging(defaultLimit).limit, after: after(SUREST) }
+}
+
+/**
+ * A page of a list that changes while it is read. The next page begins after the key of the last
+ * row: a row that came meanwhile moves no other row to the next page.
+ */
+export async function readPageAfter<Row, Query extends { limit: number; after: Key }>(
+  path: string,
+  query: Query,
+  keyOf: (row: Row) => Key,
+  list: (query: Query) => Promise<readonly Row[]>,
+): Promise<Listed<Row>> {
+  const { limit } = query
+  // One row more tells whether there is a next page.
+  const listed = await list({ ...query, limit: limit + 1 })
+  const rows = listed.slice(0, limit)
+  const last = rows.at(-1)
+  if (listed.length <= limit || last === undefined) return { rows, older: undefined }
+  const { rank, id } = keyOf(last)
+  return { rows, older: addressOf(path, { ...query, after: `${rank}_${id}` }) }
+}
+
 /** A page of a list, and the address of the next page, if there is one. */
 export async function readPage<Row, Query extends Paging>(
   path: string,
@@ -65,8 +116,12 @@ export async function readPage<Row, Query extends Paging>(
   const listed = await list({ ...query, limit: limit + 1 })
   const rows = listed.slice(0, limit)
   if (listed.length <= limit || limit === 0) return { rows, older: undefined }
-  const next = Object.entries({ ...query, offset: offset + limit })
+  return { rows, older: addressOf(path, { ...query, offset: offset + limit }) }
+}
+
+function addressOf(path: string, query: Readonly<Record<string, unknown>>): string {
+  const given = Object.entries(query)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => [name, String(value)])
-  return { rows, older: `${path}?${new URLSearchParams(next)}` }
+  return `${path}?${new URLSearchParams(given)}`
 }

@@ -92,7 +92,7 @@ export function opsRoutes(app: OpsApp, databaseAnswers: () => Promise<boolean>):
     ...assetRoutes('/assets', 'ops'),
     ...mountPages(ENDPOINTS, app),
     ...operations,
-    ...apiDocsRoutes(describeOps(app.version, operations), app.baseUrl),
+    ...apiDocsRoutes(describeOps(app.version, operations), app.baseUrl, '/'),
   ]
 }
 

@@ -1,7 +1,14 @@
 import Type from 'typebox'
+import type { Database } from '../../db/client.ts'
 import { alertQueries } from '../../db/ops/alerts.ts'
 import { eventQueries } from '../../db/ops/events.ts'
-import { Session, sessionQueries as q, type FoundSession } from '../../db/ops/sessions.ts'
+import { operationQueries } from '../../db/ops/operations.ts'
+import {
+  Session,
+  sessionQueries as q,
+  type ChainSession,
+  type FoundSession,
+} from '../../db/ops/sessions.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
 import { sessionsView } from '../../html/ops/sessions/list.ts'
@@ -16,11 +23,12 @@ import { found, Fault, unavailable } from '../../kernel/fault.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 import { readCall, readStory } from '../../services/ops/sessions/story.ts'
+import { RANGES, rangeOf } from '../../services/ops/sessions/ranges.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { Prompt } from '../../services/ops/sessions/prompt.ts'
 import { started } from './faults.ts'
 import { api, form, idOf, page, raw, type OpsApp } from './kit.ts'
-import { Filter, listApi, paging, readPage } from './paging.ts'
+import { Filter, listApi, paging, pagingByTime, readPageAfter, type Key } from './paging.ts'
 
 /** ops.md section 2, detail of a session. */
 export const SessionDetail = Type.Object({
@@ -32,7 +40,22 @@ export const SessionDetail = Type.Object({
 
 const params = { id: idOf('session') }
 const SessionsQuery = Type.Object(paging(50))
-const FilterQuery = Type.Object({ ...paging(50), status: Filter, trigger: Filter })
+const When = Type.Enum([...RANGES])
+const Day = parsed(
+  withDefault(Type.Unsafe<Date | null>({ type: 'string', format: 'date' }), null),
+  'must be a day such as 2027-01-31',
+  (text) => (text === '' ? null : readDay(String(text))),
+)
+const FilterQuery = Type.Object({
+  ...pagingByTime(50),
+  status: Filter,
+  trigger: Filter,
+  when: parsed(withDefault(nullable(When), null), `must be one of ${RANGES.join(', ')}`, (given) =>
+    given === '' ? null : RANGES.find((range) => range === given),
+  ),
+  from: Day,
+  to: Day,
+})
 /** Lines of output, and events, on a page. */
 const MAX_LINES = 500
 const EVENTS = { level: null, service: null, offset: 0, limit: 100 }
@@ -54,13 +77,25 @@ export const sessionEndpoints = [
   page({
     path: '/sessions',
     query: FilterQuery,
-    async answer({ app: { ops }, query }) {
-      const { status, trigger } = query
-      const [listed, { count }] = await Promise.all([
-        readPage('/sessions', query, (asked) => q.findSessions(ops.db, asked)),
-        q.countSessions(ops.db, { status, trigger, limit: MAX_COUNT + 1 }),
+    async answer({ app: { ops }, query, now }) {
+      const { status, trigger, when } = query
+      const asked = { status, trigger, ...rangeOf(query, now) }
+      const days = { from: dayText(query.from), to: dayText(query.to) }
+      const [{ rows, older }, sums] = await Promise.all([
+        readPageAfter(
+          '/sessions',
+          { ...query, ...days },
+          keyOf,
+          ({ after: { rank, id }, limit }) =>
+            q.pageChains(ops.db, { ...asked, at: new Date(rank), id, limit }),
+        ),
+        q.sumSessions(ops.db, { ...asked, limit: MAX_COUNT + 1 }),
       ])
-      return sessionsView({ ...listed, status, trigger, count })
+      const chains = await readChains(
+        ops.db,
+        rows.map(({ chain }) => chain),
+      )
+      return sessionsView({ rows: chains, older, status, trigger, when, ...days, sums })
     },
   }),
 
@@ -169,6 +204,30 @@ export const sessionEndpoints = [
   }),
 ]
 
+function readDay(text: string): Date | undefined {
+  const day = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(text) : undefined
+  return day !== undefined && dayText(day) === text ? day : undefined
+}
+
+/** Null for one that does not exist, such as the 31st of April. */
+function dayText(day: Date | null): string | null {
+  return day === null || Number.isNaN(day.getTime()) ? null : day.toISOString().slice(0, 10)
+}
+
+function keyOf({ started_at, id }: Pick<Session, 'started_at' | 'id'>): Key {
+  return { rank: started_at.getTime(), id }
+}
+
+/** The sessions of each chain, oldest first; the chains in the order given. */
+async function readChains(
+  db: Database,
+  chains: readonly number[],
+): Promise<readonly (readonly ChainSession[])[]> {
+  const members = await q.listMembers(db, { chains, limit: chains.length * MAX_CHAIN })
+  const byChain = Map.groupBy(members, ({ chain }) => chain)
+  return chains.map((chain) => byChain.get(chain) ?? []).filter(({ length }) => length > 0)
+}
+
 function lineNumber(text: unknown): number | undefined {
   return /^\d{1,10}$/.test(String(text)) ? Math.min(Number(text), MAX_SEQ) : undefined
 }
@@ -204,13 +263,14 @@ async function readSession(
   const session = await findSession(app, id)
   const atEnd = before === MAX_SEQ
   const isStory = session.status !== 'running' && atEnd && lines === null
-  const [alert, events, chain, output] = await Promise.all([
+  const [alert, events, chain, record, output] = await Promise.all([
     alertQueries.findAlertOf(db, { session: id }),
     eventQueries.listEvents(db, { ...EVENTS, session: id }),
     q.listChain(db, { id, limit: MAX_CHAIN }),
+    operationQueries.findRecord(db, { session: id }),
     isStory ? readStory(db, session) : readLines(app, id, before),
   ])
-  return { session, alert, events, chain, output }
+  return { session, alert, events, chain, record, output }
 }
 
 async function readLines({ ops }: OpsApp, id: number, before: number) {

@@ -8,7 +8,7 @@ import { form, page, type OpsApp } from './kit.ts'
 const PATH = '/waiting'
 const MAX_ITEMS = 100
 /** On the dashboard. */
-export const FIRST_ITEMS = 10
+export const FIRST_ITEMS = 5
 
 const Until = parsed(
   Type.Unsafe<Date>({ type: 'string', format: 'date-time' }),
@@ -16,11 +16,13 @@ const Until = parsed(
   readInstant,
 )
 
+const Limit = withDefault(Type.Integer({ minimum: 1 }), MAX_ITEMS)
+
 /** What waits for a person. */
 export const waitingEndpoints = [
   page({
     path: PATH,
-    query: Type.Object({ limit: withDefault(Type.Integer({ minimum: 1 }), MAX_ITEMS) }),
+    query: Type.Object({ limit: Limit }),
     async answer({ app, query: { limit }, now }) {
       return waitingView(await listWaiting(app, now, limit))
     },
@@ -28,12 +30,13 @@ export const waitingEndpoints = [
 
   form({
     path: `${PATH}/seen`,
-    body: Type.Object({ until: Until }),
-    async answer({ app, actor, body: { until }, now }) {
+    body: Type.Object({ until: Until, limit: Limit }),
+    async answer({ app, actor, body: { until, limit }, now }) {
       // Nobody has seen what is still to come.
       await markSeen({ ...app.ops, actor }, new Date(Math.min(until.getTime(), now.getTime())))
-      const fragment = async () => waitingFragment(await listWaiting(app, now, FIRST_ITEMS))
-      return { location: '/', fragment, done: ['marked', 'as seen'] }
+      const fragment = async () => waitingFragment(await listWaiting(app, now, limit))
+      const location = limit < MAX_ITEMS ? '/' : PATH
+      return { location, fragment, done: ['marked', 'as seen'] }
     },
   }),
 ]
@@ -48,6 +51,7 @@ export async function listWaiting(
   return {
     waiting: await readWaiting(ops, now, Math.min(limit, MAX_ITEMS)),
     path: isWhole ? PATH : `${PATH}?limit=${limit}`,
+    limit,
     all: isWhole ? undefined : PATH,
   }
 }

@@ -225,6 +225,21 @@ select a.id, a.fingerprint, a.source, a.service, a.labels, t.title, left(t.paylo
 offset :offset
  limit :limit;
 
+-- name: pageAlerts
+-- Latest delivery first, those after the alert with this time and id, each with the beginning of its payload; a filter
+-- that is null matches all.
+select a.id, a.fingerprint, a.source, a.service, a.labels, t.title, left(t.payload, :characters) as payload, a.count, a.first_seen, a.last_seen,
+       a.state, a.firing_since, a.resolved_at, a.firings, a.outcome, a.problem, a.due_at,
+       (select max(s.id) from ops.sessions s where s.alert_id = a.id) as session_id,
+       (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts, length(t.payload) as length
+  from ops.alerts a
+  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+ where (a.last_seen, a.id) < (:at::timestamptz, :id::bigint)
+   and (:state::text is null or a.state = :state)
+   and (:service::text is null or a.service = :service)
+ order by a.last_seen desc, a.id desc
+ limit :limit;
+
 -- name: countAlerts
 -- Counts no further than the limit.
 select count(*) as count

@@ -45,6 +45,16 @@ select id, session_id, level, service, message, created_at
 offset :offset
  limit :limit;
 
+-- name: pageEvents
+-- Newest first, those after the event with this time and id; a filter that is null matches all.
+select id, session_id, level, service, message, created_at
+  from ops.events
+ where (created_at, id) < (:at::timestamptz, :id::bigint)
+   and (:level::text is null or level = :level)
+   and (:service::text is null or service = :service)
+ order by created_at desc, id desc
+ limit :limit;
+
 -- name: countEvents
 -- Counts no further than the limit.
 select count(*) as count

@@ -93,6 +93,18 @@ select id, service, category, observation, confidence, active, created_at, updat
 offset :offset
  limit :limit;
 
+-- name: pageMemories
+-- Highest confidence first, those after the memory with this confidence and id.
+select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier,
+       confirmed_by
+  from ops.memories
+ where confidence <= :confidence
+   and (confidence < :confidence or id > :id)
+   and (:service::text is null or service = :service)
+   and (:category::text is null or category = :category)
+ order by confidence desc, id
+ limit :limit;
+
 -- name: countMemories
 -- Counts no further than the limit.
 select count(*) as count

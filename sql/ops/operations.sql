@@ -29,6 +29,22 @@ select l.position, u.count, u.last_action, b.at as blocks
  order by l.position
  limit :limit;
 
+-- name: findRecord
+-- What a session did by the record, whatever it says: tool calls, those that failed, operations that it asked for, and
+-- those that it ran. A person's approval runs an operation without the session.
+select c.calls, c.errors, c.asked, a.operations
+  from (select count(distinct call) as calls,
+               count(distinct call) filter (where kind = 'error') as errors,
+               count(distinct call) filter (where kind = 'tool'
+                                              and split_part(text, ' ', 1) like '%run_operation') as asked
+          from ops.session_lines
+         where session_id = :session
+           and call is not null) c
+ cross join (select count(*) as operations
+               from ops.actions
+              where session_id = :session
+                and not exists (select from ops.approvals p where p.action_id = actions.id)) a;
+
 -- name: lockAdmission
 -- Serializes admission on all instances, so that no two operations count the same actions.
 select pg_advisory_xact_lock(7203003);

@@ -140,13 +140,46 @@ select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_t
 offset :offset
  limit :limit;
 
--- name: countSessions
--- Counts no further than the limit.
-select count(*) as count
-  from (select
+-- name: pageChains
+-- Escalation chains, newest first, each at its newest session that matches; a session that did not escalate is a chain
+-- of its own. They are those after the session with the time :at and the id. A filter that is null matches all.
+select s.id, s.started_at, coalesce(s.chain_id, s.id) as chain
+  from ops.sessions s
+ where (s.started_at, s.id) < (:at::timestamptz, :id::bigint)
+   and s.started_at >= :since
+   and s.started_at < :until
+   and (:status::text is null or s.status = :status)
+   and (:trigger::text is null or s.trigger = :trigger)
+   and not exists (select
+                     from ops.sessions n
+                    where n.chain_id = coalesce(s.chain_id, s.id)
+                      and n.id > s.id
+                      and n.started_at < :until
+                      and (:status::text is null or n.status = :status)
+                      and (:trigger::text is null or n.trigger = :trigger))
+ order by s.started_at desc, s.id desc
+ limit :limit;
+
+-- name: listMembers
+-- The sessions of chains, oldest first.
+select c.id, c.tier, c.model, c.status, c.started_at, c.ended_at, c.exit_code, c.cost_usd, c.num_turns, c.trigger,
+       c.prompt_text, c.parent_session_id, c.duration_ms, given.id::bigint as chain
+  from jsonb_array_elements_text(:chains::jsonb) as given(id)
+  join ops.sessions c on c.id = given.id::bigint or c.chain_id = given.id::bigint
+ order by c.id
+ limit :limit;
+
+-- name: sumSessions
+-- Counts no further than the limit. The cost is null where none is known.
+select count(*) as sessions, sum(cost_usd) as cost_usd,
+       count(*) filter (where status in ('failed', 'timed_out')) as failed
+  from (select cost_usd, status
           from ops.sessions
-         where (:status::text is null or status = :status)
+         where started_at >= :since
+           and started_at < :until
+           and (:status::text is null or status = :status)
            and (:trigger::text is null or trigger = :trigger)
+         order by started_at desc
          limit :limit) found;
 
 -- name: listChildren

@@ -23,8 +23,11 @@ await t.test('a session from its trigger to its end, live', async (t: Test) => {
     await page.getByLabel('What to look into').fill('why is <b>it</b> slow?')
     await page.getByLabel('Tier').selectOption('3')
     await page.getByRole('button', { name: 'Start session' }).click()
-    await page.locator('#trigger .saved a').waitFor()
+    await page.waitForURL(/\/sessions\/\d+/)
+    await untilText(page.locator('#done'), /^Started session \d+/)
+    await untilText(page.locator('#live-state'), 'live')
     await until(() => gate.waiting() === 1, 'the session to wait')
+    await page.goto(`${ops.base}/`)
     await page.getByLabel('What to look into').fill('another')
     await page.getByRole('button', { name: 'Start session' }).click()
     await untilText(page.locator('#trigger-refused'), /A session is running/)
@@ -94,13 +97,19 @@ await t.test('a story: a tool call unfolds, and the rest of its result comes', a
 await t.test('the dashboard keeps up by itself', async (t: Test) => {
   const { page } = await browse(t, ops.base)
   const refreshed = (path: string): Promise<unknown> =>
-    page.waitForResponse((response) => new URL(response.url()).pathname === path)
+    checks.waitForResponse((response) => new URL(response.url()).pathname === path)
   gate.open(true)
   await trigger(ops)
   await ended(ops)
   await page.goto(`${ops.base}/`)
   await untilText(page.locator('#now .health'), /^All well: 1 of 1 check good, last checked/)
-  const service = page.locator('#checks details')
+  const today = page.locator('#spend a[href="/sessions?when=today"]')
+  const before = Number.parseInt(await textOf(today))
+  await ended(ops, (await trigger(ops)).id)
+  await untilText(today, new RegExp(`^${before + 1} sessions`))
+  const { page: checks } = await browse(t, ops.base)
+  await checks.goto(`${ops.base}/checks`)
+  const service = checks.locator('#checks details')
   await service.locator('summary').click()
   await refreshed('/checks')
   await refreshed('/checks')
@@ -109,11 +118,12 @@ await t.test('the dashboard keeps up by itself', async (t: Test) => {
   const { id } = await trigger(ops)
   await ended(ops, id)
   await untilText(page.locator('#now .health'), /^1 check fails: gate: gate, last checked/)
-  await page.locator('#open-gate[open]').waitFor()
-  await untilText(page.locator('#open-gate .type'), /^gate command$/)
-  await page.keyboard.press('j')
-  await page.keyboard.press('Enter')
-  await page.waitForURL(`${ops.base}/checks/1`)
+  await untilText(page.locator('#services .type'), /^gate gate: /)
+  await checks.locator('#open-gate[open]').waitFor()
+  await untilText(checks.locator('#open-gate .type'), /^gate command$/)
+  await checks.keyboard.press('j')
+  await checks.keyboard.press('Enter')
+  await checks.waitForURL(`${ops.base}/checks/1`)
   gate.open(true)
   await ended(ops, (await trigger(ops)).id)
 
@@ -121,12 +131,53 @@ await t.test('the dashboard keeps up by itself', async (t: Test) => {
     const inventory = readFileSync(gate.inventory)
     writeFileSync(gate.inventory, '{"services":[]}')
     await page.goto(`${ops.base}/`)
-    await untilText(page.locator('#start-here h2'), 'Name what is to be checked')
+    await untilText(page.locator('#start-here h2'), 'Add the first service')
     writeFileSync(gate.inventory, inventory)
-    await page.locator('#folded-gate').waitFor()
+    await untilText(page.locator('#services .type'), 'gate')
     t.equal(await page.locator('#start-here').count(), 0)
-    await refreshed('/checks')
   })
+})
+
+await t.test('what the last night cost takes one action', async (t: Test) => {
+  await postgres.query(
+    ops.env,
+    `insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, cost_usd, holder, machine, heartbeat_at)
+     select 1, 'none', status, 'scheduled', current_date at time zone 'UTC' - n * interval '1 hour', now(), cost, '', '', now()
+       from (values ('completed', 2, 0.25), ('failed', 3, 0.16), ('completed', 30, 7)) as night (status, n, cost)`,
+  )
+  const { page } = await browse(t, ops.base)
+  await page.goto(`${ops.base}/`)
+  const night = page
+    .locator('#spend')
+    .getByRole('link', { name: /\$0\.41, 1 failed$/ })
+    .first()
+  await night.waitFor()
+  let actions = 0
+  await night.click()
+  actions++
+  await untilText(page.locator('#sessions-results .count'), /sessions, \$0\.41, 1 failed$/)
+  t.equal(await page.getByLabel('Time').inputValue(), 'night')
+  t.equal(actions, 1)
+
+  await t.test('own days have their fields once they are chosen', async (t) => {
+    t.notOk(await page.getByLabel('First day').isVisible())
+    await page.getByLabel('Time').selectOption('days')
+    const day = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10)
+    await page.getByLabel('First day').fill('2020-01-01')
+    await page.getByLabel('Last day').fill(day)
+    await page.getByLabel('Last day').press('Tab')
+    await untilText(page.locator('#sessions-results .count'), '1 session, $7.00')
+  })
+})
+
+await t.test('the dashboard fits the screen of a laptop', async (t: Test) => {
+  const { page } = await browse(t, ops.base)
+  await page.setViewportSize({ width: 1_280, height: 800 })
+  await page.goto(`${ops.base}/`)
+  for (const part of ['#services', '#waiting', '#spend', '#trigger-button']) {
+    const box = await page.locator(part).boundingBox()
+    t.ok(box !== null && box.y + box.height <= 800, `${part}: ${JSON.stringify(box)}`)
+  }
 })
 
 await t.test('a memory and the configuration, changed in their place', async (t: Test) => {

@@ -220,10 +220,10 @@ t.test('a session that used no tool is asked for the checks once, and says so', 
   t.match(lazy.session, { status: 'completed', num_turns: 2 })
   t.match(toldAfter(0), /You have called no tool, so nothing was checked/)
   t.equal(lazy.summary, 'No tool was used: nothing of this was checked.\n\nThe shop is fine.')
-  t.match(lazy.page, /Tool calls<\/dt>\s*<dd>none: nothing was checked/)
+  t.match(lazy.page, /By the record: no tool calls: nothing was checked, 0 operations ran\./)
   const asked = await play(['The shop is fine.', CHECK_SHOP, 'All is well.'])
   t.match(asked, { session: { num_turns: 3 }, summary: 'All is well.' })
-  t.match(asked.page, /Tool calls<\/dt>\s*<dd>1</)
+  t.match(asked.page, /By the record: 1 tool call, 0 operations ran\./)
 })
 
 t.test('a scheduled session without a check is asked for it once, and says so', async (t) => {

@@ -47,6 +47,7 @@ await t.test('pages and forms', async (t: Test) => {
 
   await t.test('every page is a whole one', async (t) => {
     t.match(await get('/events'), { text: /No events yet\./ })
+    t.match(await get('/memories?service=none'), { text: /No memories match these filters\./ })
     t.match(await get('/events?service=shop'), { text: /No events match these filters\./ })
     for (const path of ['/', '/sessions', '/sessions/1', '/events', '/memories', '/cooldowns']) {
       isPage(t, await get(path), 200)
@@ -78,7 +79,12 @@ await t.test('pages and forms', async (t: Test) => {
       ['/sessions/1%00', 404],
       ['/sessions/1?before=x', 400],
       ['/sessions?limit=-1', 400],
-      ['/events?offset=x', 400],
+      ['/events?after=x', 400],
+      ['/alerts?after=9', 400],
+      ['/memories?after=-1_1', 400],
+      ['/sessions?after=9999999999999999_1', 400],
+      ['/sessions?when=never', 400],
+      ['/sessions?from=2027-02-30', 400],
       ['/checks?limit=x', 400],
       ['/waiting?limit=0', 400],
       ['/memories/999', 404],
@@ -102,10 +108,10 @@ await t.test('pages and forms', async (t: Test) => {
     const session = await ended(ops)
     t.match(session, { trigger: 'manual', tier: 2, prompt_text: 'look' })
     const fragment = await post('/sessions/trigger', { prompt: 'again', tier: 'auto' }, HTMX)
-    isFragment(t, fragment, 200)
     const { id, tier } = await ended(ops)
     t.equal(tier, 1)
-    t.match(fragment.text, `href="/sessions/${id}"`)
+    t.equal(fragment.status, 204)
+    t.equal(fragment.headers['hx-redirect'], `/sessions/${id}?done=started&of=session+${id}`)
   })
 
   await t.test('trigger: refusals', async (t) => {
@@ -314,6 +320,55 @@ await t.test('pages and forms', async (t: Test) => {
       (await post('/sessions/trigger', { prompt: PROBE, tier: PROBE })).text,
       '<img src=x',
     )
+  })
+
+  await t.test('what comes meanwhile repeats no row on the next page', async (t) => {
+    const insert = (sql: string) => backend.query(ops.env, sql)
+    const session = (n: number) =>
+      insert(`insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, holder, machine, heartbeat_at)
+              select 1, 'none', 'completed', 'manual', '2101-01-01'::timestamptz + ${n} * interval '1 s', now(), '', '', now()`)
+    const event = (n: number) =>
+      insert(`insert into ops.events (level, service, message, created_at)
+              values ('info', 'paged', 'row', '2101-01-01'::timestamptz + ${n} * interval '1 s')`)
+    const alert = (n: number) =>
+      insert(`with alert as (
+                insert into ops.alerts (fingerprint, service, content, first_seen, last_seen, outcome)
+                values ('paged ${n}', 'paged', 'c', now(), '2101-01-01'::timestamptz + ${n} * interval '1 s', 'failed')
+                returning id
+              )
+              insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+              select id, 'c', 'paged', 'x', now(), now() from alert`)
+    const memory = (n: number) =>
+      api('POST', '/memories', {
+        ...{ service: 'paged', category: 'c', observation: `row ${n}`, confidence: n / 20 },
+      })
+    const lists = {
+      '/sessions?status=completed': [session, /<tr role="row" data-id="(\d+)"/g],
+      '/events?service=paged': [event, /<tr role="row" data-id="(\d+)"/g],
+      '/alerts?service=paged': [alert, /href="\/alerts\/(\d+)"/g],
+      '/memories?service=paged': [memory, /id="memory-(\d+)"/g],
+    } as const
+    for (const [path, [add, row]] of Object.entries(lists)) {
+      for (let n = 1; n <= 5; n++) await add(n)
+      const idsOf = ({ text }: Response) => [...text.matchAll(row)].map(([, id]) => Number(id))
+      const first = await get(`${path}&limit=2`)
+      const [older = ''] = /[^"]*[?&;]after=[^"]*/.exec(first.text) ?? []
+      await add(6)
+      const second = await get(older.replaceAll('&amp;', '&'))
+      const ids = [...idsOf(first), ...idsOf(second)]
+      t.equal(new Set(ids).size, 4, `${path}: ${ids.join()}`)
+      t.same(
+        ids,
+        ids.toSorted((a, b) => b - a),
+        'none is left out',
+      )
+      t.match(second.text, /after=/, 'and there is one more page')
+    }
+    await insert(`delete from ops.sessions where started_at > '2100-01-01'`)
+    await insert(`delete from ops.alerts where service = 'paged'`)
+    for (const table of ['events', 'memories']) {
+      await insert(`delete from ops.${table} where service = 'paged'`)
+    }
   })
 
   await t.test('lists: filters and older rows', async (t) => {

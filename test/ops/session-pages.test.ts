@@ -47,7 +47,13 @@ t.test('a session of a model reads as a story', async (t) => {
   ])
   const text = shown(page)
   t.match(text, /What was asked Started by the API, .* Tier 1, model default\. Is the shop well\?/)
-  t.match(text, /Outcome Completed in [\d.]+ s, 3 turns\. All is well \. Ended/)
+  t.match(
+    text,
+    new RegExp(
+      'Outcome Completed in [\\d.]+ s, 3 turns\\. By the record: 3 tool calls, 0 operations ran, ' +
+        '1 tool error\\. All is well \\. Ended .*What was asked',
+    ),
+  )
   t.match(page, '<p>I <strong>look</strong>.</p>')
   t.match(page, /<li>All is <code>well<\/code>\.<\/li>/)
   t.match(
@@ -103,9 +109,30 @@ t.test('the chain of an escalation, without the fences that only a model needs',
 
 t.test('a session that failed says why', async (t) => {
   const { page } = await play([''])
-  t.match(shown(page), /Failed after [\d.]+ s, 3 turns\. The model gave neither a text nor a tool/)
+  t.match(
+    shown(page),
+    /Failed after [\d.]+ s, 3 turns\. By the record: .*ran\. The model gave neither a text/,
+  )
   t.match(shown(page), /Turn 3 .* Session failed: the model gave/)
   t.notMatch(shown(page), /Last turn/)
+})
+
+t.test('a claim that the record contradicts stands below the record, in red', async (t) => {
+  const operation = { service: 'shop', operation: 'redeploy', reason: 'slow' }
+  const { page, session } = await play([calls(['run_operation', operation]), 'Redeployed once.'])
+  t.match(
+    page,
+    /<p id="record" class="refused">\s*By the record: 1 tool call, 0 operations ran, 1 tool error,\s+1 operation was\s+asked for and did not run\.\s*<\/p>[^]*Redeployed once\./,
+  )
+  await postgres.query(
+    ops.env,
+    `insert into ops.actions (session_id, service, action_type, operation, at, outcome)
+     values ($1, 'shop', 'redeployment', 'redeploy', now(), 'exit code 0')`,
+    [session.id],
+  )
+  t.match(await read(`/sessions/${session.id}`), /1 tool call, 1 operation ran, 1 tool error\./)
+  const good = await play([CHECK_SHOP, 'All is well.'])
+  t.match(good.page, /<p id="record" class="">\s*By the record: 1 tool call, 0 operations ran\./)
 })
 
 t.test('an alert and the session that looks into it lead to each other', async (t) => {
@@ -183,17 +210,69 @@ t.test('the list: filters, counts, and a page after the other', async (t) => {
   ] as const) {
     const { text } = await request(`${base}/sessions?${query}`, { headers: BROWSER })
     const rows = [...text.matchAll(/<tr role="row" data-id=/g)].length
-    t.ok(rows > 0, query)
-    t.equal(rows, count(wanted), query)
-    t.match(shown(text), new RegExp(`${rows} sessions? `), query)
+    t.ok(rows > 0 && rows <= count(wanted), query)
+    t.match(shown(text), new RegExp(`${count(wanted)} sessions?,? `), query)
     t.match(text, /<option value="\w+" selected>/, 'what was chosen stays')
   }
   const none = await read('/sessions?status=timed_out')
   t.match(none, /0 sessions No sessions match these filters\./)
   t.match(await read('/sessions?status=nothing'), /No sessions match these filters\./)
   const { text } = await request(`${base}/sessions?status=completed&limit=1`, { headers: BROWSER })
-  t.match(text, /href="\/sessions\?limit=1&amp;offset=1&amp;status=completed"/)
-  t.match(await read('/sessions?status=completed&limit=1&offset=1'), /completed/)
+  const [older = ''] = /\/sessions\?limit=1&amp;after=[^"]*status=completed/.exec(text) ?? []
+  t.match(await read(older.replaceAll('&amp;', '&')), /completed/)
+})
+
+t.test('a chain is one row with its outcome, and opens to its members', async (t) => {
+  const escalation = { reason: 'The queue is stuck.', findings: 'much' }
+  const { session: first } = await play([calls(['escalate', escalation]), CHECK_SHOP, 'Mended.'])
+  const child = await ended(ops)
+  const { text } = await request(`${base}/sessions`, { headers: BROWSER })
+  const [, row = ''] =
+    new RegExp(`<tr role="row" data-id="${child.id}">(.*?)</tr>`, 's').exec(text) ?? []
+  t.match(
+    shown(row),
+    new RegExp(
+      `Is the shop well\\? 2 sessions, up to tier 2 .*Session ${first.id}, tier 1, .* escalated ` +
+        `.*The queue is stuck\\. Session ${child.id}, tier 2, .* completed completed API`,
+    ),
+  )
+  t.notMatch(text, `data-id="${first.id}"`)
+  const found = await request(`${base}/sessions?status=escalated&limit=1`, { headers: BROWSER })
+  t.match(found.text, `data-id="${child.id}"`, 'found by any of its members')
+})
+
+t.test('sums of a time: last night, today, a week, own days', async (t) => {
+  await postgres.query(
+    ops.env,
+    `insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, cost_usd, holder, machine, heartbeat_at)
+     select 1, 'none', status, 'scheduled', current_date at time zone 'UTC' + ago::interval, now(), cost, '', '', now()
+       from (values ('completed', '-6 hours', 0.25), ('failed', '-1 hour', 0.16), ('timed_out', '-5 hours', null),
+                    ('completed', '-7 hours', 1), ('completed', '-40 hours', 2), ('completed', '-300 hours', 4))
+              as night (status, ago, cost)`,
+  )
+  const { json } = await ops.api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=1000')
+  const midnight = new Date().setUTCHours(0, 0, 0, 0)
+  const between = (from: number, to: number) =>
+    json.sessions.filter(({ started_at }) => {
+      const hours = (Date.parse(started_at) - midnight) / 3_600_000
+      return hours >= from && hours < to
+    })
+  const night = between(-6, 8)
+  const failed = night.filter(({ status }) => /failed|timed_out/.test(status)).length
+  t.match(
+    await read('/sessions?when=night'),
+    new RegExp(`${night.length} sessions, \\$0\\.41, ${failed} failed`),
+  )
+  t.match(await read('/sessions?when=today'), `${between(0, 24).length} sessions, `)
+  const day = (ago: number) => new Date(midnight - ago * 86_400_000).toISOString().slice(0, 10)
+  t.match(await read(`/sessions?when=days&from=${day(2)}&to=${day(2)}`), /1 session, \$2\.00 /)
+  t.match(await read(`/sessions?when=days&from=&to=${day(10)}`), /1 session, \$4\.00 /)
+  const week = between(-144, 24).length
+  t.match(await read('/sessions?when=week'), new RegExp(`${week} sessions, \\$3\\.41`))
+  t.match(
+    await read('/sessions?when=days&from=2020-01-01&to=2020-01-01'),
+    /0 sessions No sessions/,
+  )
 })
 
 t.test('the story of an agent: each result is with its call, in whatever order', async (t) => {

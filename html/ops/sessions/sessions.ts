@@ -1,5 +1,6 @@
 import type { Alert } from '../../../db/ops/alerts.ts'
 import type { Event } from '../../../db/ops/events.ts'
+import type { SessionRecord } from '../../../db/ops/operations.ts'
 import type { FoundSession, Line, Session, Status, Trigger } from '../../../db/ops/sessions.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState, View } from '../../../kernel/http/view.ts'
@@ -23,6 +24,8 @@ export interface ShownSession {
   events: readonly Event[]
   /** All sessions of the escalation chain, with this one. */
   chain: readonly Session[]
+  /** What it did, by the record. */
+  record: SessionRecord
   /** The story of a session that has ended, or lines; `atEnd` if they are the newest ones. */
   output: Story | { lines: readonly Line[]; atEnd: boolean }
   /** Whether it was just asked to stop. */
@@ -58,23 +61,20 @@ export function callView({ id }: Pick<Session, 'id'>, call: Call): View {
   return contentView({ title, section: 'sessions', above }, callBlock(id, call, true))
 }
 
-/** What was asked, the chain, and what came of it. */
+/** What came of it, what was asked, and the chain. */
 export function sessionHead(shown: ShownSession): Html {
   const { session, events, chain } = shown
   return html`<div id="session-head">
-    ${titleLine(shown)} ${askedSection(shown)}
+    ${titleLine(shown)} ${outcomeSection(shown)} ${askedSection(shown)}
     ${
       chain.length > 1 &&
       section(
         'chain-title',
         'Escalation chain, oldest first',
-        html`${sessionTable('chain-rows', 'Sessions of the escalation chain', chain, {
-            current: session.id,
-          })}
+        html`${sessionTable('chain-rows', 'Sessions of the escalation chain', chain, session.id)}
           <p class="muted">Cost of the chain: ${costText(session.chain_cost)}</p>`,
       )
     }
-    ${outcomeSection(shown)}
     ${
       events.length > 0 &&
       section(
@@ -141,22 +141,45 @@ const OUTCOMES: Readonly<Record<Status, string>> = {
   stopped: 'Stopped',
 }
 
-function outcomeSection({ session, events }: ShownSession): Html | false {
-  const { id, status, summary, ended_at, num_turns, tool_calls, exit_code } = session
+function outcomeSection({ session, events, record }: ShownSession): Html | false {
+  const { id, status, summary, ended_at, num_turns, exit_code } = session
   if (status === 'running') return false
   // An event says why a session did not end well.
   const start = `Session ${id} ${status}: `
   const why = events.find(({ message }) => message.startsWith(start))?.message.slice(start.length)
   const content = html`<p><strong>${outcomeSentence(session)}</strong></p>
+    ${recordLine(session, record)}
     ${why !== undefined && html`<p class="remark" data-kind="error">${sentence(why)}</p>`}
     ${summary !== null && html`<div class="summary">${markdown(summary)}</div>`}
     ${facts({
       Ended: ended_at !== null && timeTag(ended_at, 'exact'),
       Turns: num_turns ?? false,
-      'Tool calls': tool_calls === 0 ? 'none: nothing was checked' : (tool_calls ?? false),
       'Exit code': exit_code === 0 ? false : (exit_code ?? false),
     })}`
   return section('outcome-title', 'Outcome', content, { class: 'panel' })
+}
+
+/**
+ * What it did, whatever its summary says: a model may claim what a refused call did not do. Tool
+ * calls are counted by the runner; an agent's may be known from its output alone.
+ */
+function recordLine({ tool_calls, model }: FoundSession, record: SessionRecord): Html | false {
+  const { calls, errors, asked, operations } = record
+  const called = Math.max(tool_calls ?? 0, calls)
+  const missing = asked - operations
+  // The probe has no model that could claim anything.
+  if (model === 'none') return false
+  const facts = [
+    called === 0 ? 'no tool calls: nothing was checked' : countText(called, 'tool call'),
+    `${countText(operations, 'operation')} ran`,
+    errors > 0 && countText(errors, 'tool error'),
+    missing > 0 &&
+      `${countText(missing, 'operation')} ${missing === 1 ? 'was' : 'were'} asked for and did not run`,
+  ]
+  const isBad = errors > 0 || missing > 0
+  return html`<p id="record" class="${isBad && 'refused'}">
+    By the record: ${facts.filter((fact) => fact !== false).join(', ')}.
+  </p>`
 }
 
 /** `Completed in 4.2 s, 3 turns, for $0.0021.` */
