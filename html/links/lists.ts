@@ -13,6 +13,7 @@ import {
   countUpTo,
   emptyState,
   listTable,
+  section,
   timeTag,
 } from '../parts.ts'
 import { brokenBadge } from './health/section.ts'
@@ -63,6 +64,8 @@ export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
   broken: ReadonlySet<string>
   /** The visits of the last days, by id; of links whose statistics the visitor may see. */
   trends: ReadonlyMap<string, readonly number[]>
+  /** Owners whose links the operator of this machine is shown. */
+  others?: readonly string[]
   /** How many days without a visit make a link unused. */
   unusedDays: number
   short: ShortLinks
@@ -91,7 +94,7 @@ export function linksListView(view: LinksView): View {
     </div>
     <p class="muted">${aboutList(view)}</p>
     ${isFirst(view) && firstLinkForm(short)} ${listFilter(view)}`
-  return contentView({ title, section, above }, listContent(view))
+  return contentView({ title, section, script: 'links.js', above }, listContent(view))
 }
 
 /** `/-/tags/{tag}`: the links with a tag that the visitor may see. */
@@ -99,7 +102,10 @@ export function tagView(tag: string, view: LinksView): View {
   const above = html`<p class="crumb"><a href="/-/tags">Tags</a></p>
     <h1>Links tagged “${tag}”</h1>
     ${listFilter(view)}`
-  return contentView({ title: `Tag ${tag}`, section: 'tags', above }, listContent(view))
+  return contentView(
+    { title: `Tag ${tag}`, section: 'tags', script: 'links.js', above },
+    listContent(view),
+  )
 }
 
 /** Where the use of a list's links stands; undefined for those who may not see it. */
@@ -116,7 +122,7 @@ function aboutList({ among, visitor }: LinksView): string {
 /** The table with its count and the link to its next page. */
 function listContent(view: LinksView): Html {
   const { links, next, filter, count } = view
-  if (links.length === 0) return results(noLinks(view))
+  if (links.length === 0) return results(view, noLinks(view))
   const table = listTable({
     bodyId: 'links',
     caption: `Links by ${ORDERS.find(([value]) => value === filter.sort)?.[1].toLowerCase()}`,
@@ -134,11 +140,11 @@ function listContent(view: LinksView): Html {
     rows: links.map((link) => listedRow(link, view)),
     more: { next, label: 'More links', end: 'No more links.', appends: true },
   })
-  return results(html`${count !== null && countLine(countUpTo(count, 'link'))} ${table}`)
+  return results(view, html`${count !== null && countLine(countUpTo(count, 'link'))} ${table}`)
 }
 
-function results(content: Html): Html {
-  return html`<div id="links-results">${content}</div>`
+function results({ filter }: LinksView, content: Html): Html {
+  return html`<div id="links-results" data-q="${filter.q}">${content}</div>`
 }
 
 function timeHead({ filter }: LinksView): string {
@@ -206,7 +212,24 @@ function noLinks(view: LinksView): Html {
   }
   const create = html`<a href="/-/new">Create one</a>`
   if (among === 'all') return emptyState('There is no link yet.', create)
-  return firstLinkStep(short)
+  return html`${linksOfOthers(view)} ${firstLinkStep(short)}`
+}
+
+/** Who works on this machine without signing in finds the links of those who sign in. */
+function linksOfOthers({ others = [], visitor }: LinksView): Html | false {
+  const items = others.map((email) => {
+    const href = `/-/all?q=${encodeURIComponent(`owner:${email}`)}`
+    return html`<li>
+      <a class="touch" href="${href}">See the links of <bdi>${email}</bdi></a>
+    </li>`
+  })
+  const content = html`<p>
+      You are not signed in: on this machine you are ${visitor.email}, who has no link.
+    </p>
+    <ul>
+      ${items}
+    </ul>`
+  return items.length > 0 && section('others-title', 'Yours?', content, { class: 'panel' })
 }
 
 /** The search and filters above a list. */

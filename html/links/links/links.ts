@@ -4,9 +4,9 @@ import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import type { End } from '../../../services/links/links/lifecycle.ts'
 import { postForm, submit } from '../../form.ts'
-import { copyBox, disclosed, facts, rowLink, tableRow, timeTag } from '../../parts.ts'
+import { copyBox, disclosed, facts, rowLink, saved, tableRow, timeTag } from '../../parts.ts'
 import { brokenBadge, healthSection } from '../health/section.ts'
-import { linkMembers, type MembersView } from '../members.ts'
+import { handOverPath, linkMembers, type MembersView } from '../members.ts'
 import { statsPanel, type LinkStats } from '../stats/stats.ts'
 
 /** How short links are written: for people, and as addresses. */
@@ -110,17 +110,20 @@ interface LinkState {
   end: End | undefined
   /** Undefined while checks are off. */
   health: Health | undefined
+  /** Whether the link was created just now. */
+  isNew: boolean
 }
 
 /** `/-/links/{id}`. */
 export function linkPage(
   members: MembersView,
-  { stats, end, health }: LinkState,
+  { stats, end, health, isNew }: LinkState,
   short: ShortLinks,
 ): Page {
-  const { link, mayChange } = members
+  const { link, mayChange, mayHandOver } = members
   const { id, slug, url, title, description, tags, visibility, append_path } = link
   const { expires_at, max_visits } = link
+  const { shown } = short
   const path = append_path ? 'is appended' : 'only where the address has a place for it'
   const body = html`<p class="crumb"><a href="/-/">My links</a></p>
     <div class="title-line">
@@ -132,10 +135,12 @@ export function linkPage(
         mayChange &&
         html`<p class="actions">
           <a href="/-/links/${id}/edit">Edit</a>
+          ${mayHandOver && html`<a href="${handOverPath(id)}">Hand over…</a>`}
           <a href="/-/links/${id}/delete">Delete…</a>
         </p>`
       }
     </div>
+    ${isNew && saved(html`${shown}/${slug} is ready.`, { id: 'ready' })}
     ${title !== '' && html`<p class="lead"><bdi>${title}</bdi></p>`}
     ${end !== undefined && endNote(link, end, mayChange)}
     <section class="panel" aria-labelledby="link-title">
@@ -156,7 +161,7 @@ export function linkPage(
       ${short.base !== '' && qrCode(slug, short)}
     </section>
     ${stats && statsPanel(stats)} ${healthSection(id, health, mayChange)} ${linkMembers(members)}`
-  return { title: slug, section: 'links', body }
+  return { title: slug, section: 'links', script: 'links.js', body }
 }
 
 /** The link as a picture for phones, behind a click: few people open this page for it. */

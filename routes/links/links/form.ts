@@ -98,7 +98,8 @@ export const linkFormEndpoints = [
       access: signedIn,
       body: NewLinkForm,
       toBody: ({ app, body }) => readNewLink(app.links.db, body),
-      answer: (_call, { id, slug }) => ({ location: `/-/links/${id}`, done: ['created', slug] }),
+      // The page of the link says more than that it was created.
+      answer: (_call, { id }) => ({ location: `/-/links/${id}?created=true` }),
       refused: (call, state) => formView(call, { link: null, form: state }),
     },
   }),

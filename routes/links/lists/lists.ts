@@ -13,6 +13,7 @@ import {
 import { trendsOf, UNUSED_DAYS } from '../../../services/links/stats.ts'
 import { countLinks, searchLinks, type LinkSearch } from '../../../services/links/lists/lists.ts'
 import type { Caller } from '../../../services/links/users/groups.ts'
+import { ownersForOperator } from '../../../services/links/users/users.ts'
 import { signedIn } from '../access.ts'
 import { page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { nextAddress } from './paging.ts'
@@ -30,7 +31,9 @@ export const listEndpoints = (['mine', 'all'] as const).map((among) =>
       const filter = { ...NO_FILTER, ...asked }
       const search = { filter, visitor: caller, among }
       const found = await listPage(app, context, search, { cursor, limit: ROWS })
-      return linksListView({ ...search, ...found, path: LIST_PATHS[among] })
+      const isEmpty = found.links.length === 0
+      const others = isEmpty ? await ownersForOperator(app.links.db, caller) : []
+      return linksListView({ ...search, ...found, others, path: LIST_PATHS[among] })
     },
   }),
 )
