@@ -145,3 +145,23 @@ export function lineChart(label: string, points: readonly Point[]): Html {
     )}
   </svg>`
 }
+
+const SPARK_HEIGHT = 16
+
+/** A line through a few numbers, as high as a line of text. `label` is its name and hover text. */
+export function sparkline(label: string, values: readonly number[]): Html {
+  const peak = Math.max(1, ...values)
+  const points = values.map((value, at) => {
+    return `${at * 2},${Math.round(SPARK_HEIGHT - 1 - (value / peak) * (SPARK_HEIGHT - 2))}`
+  })
+  const width = (values.length - 1) * 2
+  return html`<svg
+    class="spark"
+    viewBox="0 0 ${width} ${SPARK_HEIGHT}"
+    role="img"
+    aria-label="${label}"
+  >
+    <title>${label}</title>
+    <polyline points="${points.join(' ')}"></polyline>
+  </svg>`
+}

@@ -255,7 +255,8 @@ export function submitLine(label: string, id: string): Html {
  * A search or filter above a list: an ordinary form with GET. With script htmx replaces the
  * element
  * `results` and puts the address into the address bar. `trigger` is when it asks beside the
- * button; else it asks when a list is chosen from.
+ * button; else it asks when a list is chosen from. What is applied while one types leaves no
+ * addresses for "back".
  */
 export function filterForm(
   label: string,
@@ -271,7 +272,7 @@ export function filterForm(
     hx-get="${path}"
     hx-target="#${results}"
     hx-swap="outerHTML"
-    hx-push-url="true"
+    ${trigger === undefined ? html`hx-push-url="true"` : html`hx-replace-url="true"`}
     hx-trigger="submit, ${trigger ?? 'change target:select'}"
     hx-sync="this:replace"
   >

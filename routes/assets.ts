@@ -29,7 +29,11 @@ const FILES: Readonly<Record<'hooks' | 'links' | 'ops' | 'explorer', readonly As
     ['hooks.css', 'html/assets/hooks.css', CSS],
     ['hooks.js', 'html/assets/hooks.js', SCRIPT],
   ],
-  links: [...SHARED, ['links.css', 'html/assets/links.css', CSS]],
+  links: [
+    ...SHARED,
+    ['links.css', 'html/assets/links.css', CSS],
+    ['links.js', 'html/assets/links.js', SCRIPT],
+  ],
   ops: [
     ...SHARED,
     ['ops.css', 'html/assets/ops.css', CSS],

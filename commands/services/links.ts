@@ -10,6 +10,7 @@ import { createLinkTools } from '../../services/links/tools.ts'
 import {
   hostsOfLinks,
   runningServices,
+  serviceUrl,
   shortKeyword,
   snapshotPlace,
   takesGroups,
@@ -19,7 +20,7 @@ import type { OpenService } from '../listeners.ts'
 /** The links service, made from the configuration. */
 export const openService: OpenService = async (context) => {
   const { db, config, version, addresses } = context
-  const baseUrl = () => config.current.LINKS_BASE_URL ?? addresses().get('links') ?? ''
+  const baseUrl = () => serviceUrl('links', config, addresses) ?? ''
   const ownHosts = hostsOfLinks(config, addresses)
   const links = await openLinks({
     ...{ ...context, clock: systemClock, random: randomBytes, ownHosts, head, get },

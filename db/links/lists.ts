@@ -18,6 +18,8 @@ export const ListedLink = Type.Object({
   is_recipient: Type.Boolean(),
   clicks: Type.Integer(),
   clicked_at: nullable(Timestamp),
+  /** The name of the primary owner. */
+  owner_name: Type.String(),
 })
 export type ListedLink = Type.Static<typeof ListedLink>
 

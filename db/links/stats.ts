@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { many, nullable, optional, sqlFile, Timestamp } from '../sql-file.ts'
+import { many, nullable, optional, sqlFile, Timestamp, Uuid } from '../sql-file.ts'
 import { Link } from './links.ts'
 
 /** The clicks of a day (UTC): in all, and by kind. */
@@ -47,6 +47,11 @@ export const statsQueries = sqlFile('sql/links/stats.sql', {
     by: 'text',
     since: 'text',
     most: 'int8',
+    limit: 'int8',
+  }),
+  listDayVisits: many(Type.Object({ link: Uuid, ...VisitDay.properties }), {
+    links: 'uuid[]',
+    since: 'text',
     limit: 'int8',
   }),
   listClicks: many(DayClicks, { link: 'uuid', since: 'text', days: 'int8' }),

@@ -32,6 +32,7 @@ export const userQueries = sqlFile('sql/links/users.sql', {
   findUserByEmail: optional(User, { email: 'text' }),
   listIds: many(Type.Pick(User, ['id']), { emails: 'jsonb', limit: 'int8' }),
   listUsers: many(User, { after: 'text', limit: 'int8' }),
+  listPrimaryOwners: many(Address, { limit: 'int8' }),
   listUsersBy: many(Address, { beginning: 'text', groups: 'bool', limit: 'int8' }),
   listPeopleOf: many(Address, {
     user: 'uuid',

@@ -7,16 +7,20 @@ import type { ShortLinks } from './links/links.ts'
  * `/-/help`: how go links are used in this installation. The configuration is of assistants, with
  * TOKEN in the place of a token.
  */
-export function helpPage({ keyword, base }: ShortLinks, configuration: string): Page {
+export function helpPage({ keyword, shown, base }: ShortLinks, configuration: string): Page {
   const body = html`<h1>How to use go links</h1>
     <section>
       <p>
         A link has a short name, such as <code>docs</code>: <code>${base}/docs</code> leads to its
-        address. So does <code>${keyword}/docs</code>, where the network knows
-        <code>${keyword}</code> as a name of this host.
+        address.
+        ${
+          shown === keyword &&
+          html`So does <code>${keyword}/docs</code>, where the network knows
+            <code>${keyword}</code> as a name of this host.`
+        }
       </p>
     </section>
-    ${inBrowser(keyword, base)} ${fromAnyPage(base)} ${placeholders(keyword)} ${visits()}
+    ${inBrowser(keyword, base)} ${fromAnyPage(base)} ${placeholders(shown)} ${visits()}
     ${fromPrograms(base)} ${fromAssistants(base, configuration)}`
   return { title: 'Help', section: 'help', body }
 }
@@ -60,7 +64,7 @@ function fromAnyPage(base: string): Html {
 
 const SITE = 'https://example.com'
 
-function placeholders(keyword: string): Html {
+function placeholders(shown: string): Html {
   const examples = [
     ['{1}/issues/{2}', '/repo/42', 'repo/issues/42'],
     ['search?q={*}', '/a/b', 'search?q=a/b'],
@@ -90,7 +94,7 @@ function placeholders(keyword: string): Html {
       ['The link’s address', 'What you open, and where it leads'],
       examples.map(([address, path, target]) => [
         html`<code>${SITE}/${address}</code>`,
-        `${keyword}/name${path} → ${SITE}/${target}`,
+        `${shown}/name${path} → ${SITE}/${target}`,
       ]),
     )}`
   return section('help-places', 'Paths and placeholders', content)

@@ -5,7 +5,17 @@ import type { End } from '../../services/links/links/lifecycle.ts'
 import type { LinksPage, LinkSearch } from '../../services/links/lists/lists.ts'
 import { anyOf, field, filterForm, select, submit, VERBATIM } from '../form.ts'
 import { contentView } from '../layout.ts'
-import { copyButton, countLine, countUpTo, emptyState, listTable, timeTag } from '../parts.ts'
+import { sparkline } from '../chart.ts'
+import {
+  copyButton,
+  countLine,
+  countText,
+  countUpTo,
+  emptyState,
+  listTable,
+  section,
+  timeTag,
+} from '../parts.ts'
 import { brokenBadge } from './health/section.ts'
 import { endBadge, linkRow, tagList, visibilityBadge, type ShortLinks } from './links/links.ts'
 import { firstLinkForm, firstLinkStep } from './links/first.ts'
@@ -18,12 +28,14 @@ const ROLES = [
 ] as const
 
 const ORDERS = [
-  ['slug', 'Name'],
   ['clicks', 'Most clicks'],
-  ['last_click', 'Last click'],
+  ['last_click', 'Last visit'],
+  ['slug', 'Name'],
   ['created', 'Newest'],
   ['changed', 'Last changed'],
 ] as const
+
+const WHILE_TYPING = 'change target:select, input changed delay:200ms target:[type=search]'
 
 const STATES = [
   ['', 'Any'],
@@ -50,12 +62,19 @@ export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
   ends: ReadonlyMap<string, End | undefined>
   /** The slugs of broken links. */
   broken: ReadonlySet<string>
+  /** The visits of the last days, by id; of links whose statistics the visitor may see. */
+  trends: ReadonlyMap<string, readonly number[]>
+  /** Owners whose links the operator of this machine is shown. */
+  others?: readonly string[]
+  /** How many days without a visit make a link unused. */
+  unusedDays: number
   short: ShortLinks
 }
 
 /** `/-/` and `/-/all`: links in the order that is chosen. */
 export function linksListView(view: LinksView): View {
   const { among, short } = view
+  const usage = usagePath(view)
   const title = among === 'all' ? 'All links' : 'My links'
   const section = among === 'all' ? 'all' : 'links'
   const above = html`<div class="title-line">
@@ -63,15 +82,19 @@ export function linksListView(view: LinksView): View {
       <p class="actions">
         ${
           among === 'mine' &&
-          html`<a href="/-/usage">Usage</a> <a href="/-/health">Health</a>
-            <a href="/-/deleted">Deleted links</a>`
+          html`<a href="/-/health">Health</a> <a href="/-/deleted">Deleted links</a>`
+        }
+        ${
+          usage !== undefined &&
+          html`<a href="${usage}">Usage</a>
+            <a href="${usage}#unused-title">Unused for ${view.unusedDays} days</a>`
         }
         <a href="/-/new">New link</a>
       </p>
     </div>
     <p class="muted">${aboutList(view)}</p>
     ${isFirst(view) && firstLinkForm(short)} ${listFilter(view)}`
-  return contentView({ title, section, above }, listContent(view))
+  return contentView({ title, section, script: 'links.js', above }, listContent(view))
 }
 
 /** `/-/tags/{tag}`: the links with a tag that the visitor may see. */
@@ -79,7 +102,16 @@ export function tagView(tag: string, view: LinksView): View {
   const above = html`<p class="crumb"><a href="/-/tags">Tags</a></p>
     <h1>Links tagged “${tag}”</h1>
     ${listFilter(view)}`
-  return contentView({ title: `Tag ${tag}`, section: 'tags', above }, listContent(view))
+  return contentView(
+    { title: `Tag ${tag}`, section: 'tags', script: 'links.js', above },
+    listContent(view),
+  )
+}
+
+/** Where the use of a list's links stands; undefined for those who may not see it. */
+function usagePath({ among, visitor }: LinksView): string | undefined {
+  if (among === 'mine') return '/-/usage'
+  return visitor.role === 'admin' ? '/-/admin/usage' : undefined
 }
 
 function aboutList({ among, visitor }: LinksView): string {
@@ -90,41 +122,53 @@ function aboutList({ among, visitor }: LinksView): string {
 /** The table with its count and the link to its next page. */
 function listContent(view: LinksView): Html {
   const { links, next, filter, count } = view
-  if (links.length === 0) return results(noLinks(view))
+  if (links.length === 0) return results(view, noLinks(view))
   const table = listTable({
     bodyId: 'links',
     caption: `Links by ${ORDERS.find(([value]) => value === filter.sort)?.[1].toLowerCase()}`,
-    columns: ['Link', 'Leads to', 'Tags', 'Owner', figureHead(view), 'Short link'],
-    kind: 'links',
+    columns: [
+      'Link',
+      'Leads to',
+      'Tags',
+      'Owner',
+      '30 days',
+      { number: 'Clicks' },
+      timeHead(view),
+      '',
+    ],
+    kind: 'dense links',
     rows: links.map((link) => listedRow(link, view)),
     more: { next, label: 'More links', end: 'No more links.', appends: true },
   })
-  return results(html`${count !== null && countLine(countUpTo(count, 'link'))} ${table}`)
+  return results(view, html`${count !== null && countLine(countUpTo(count, 'link'))} ${table}`)
 }
 
-function results(content: Html): Html {
-  return html`<div id="links-results">${content}</div>`
+function results({ filter }: LinksView, content: Html): Html {
+  return html`<div id="links-results" data-q="${filter.q}">${content}</div>`
 }
 
-function figureHead({ filter }: LinksView): string | { number: string } {
+function timeHead({ filter }: LinksView): string {
   if (filter.sort === 'created') return 'Created'
-  if (filter.sort === 'last_click') return 'Last click'
-  return filter.sort === 'changed' ? 'Last changed' : { number: 'Clicks' }
+  return filter.sort === 'changed' ? 'Last changed' : 'Last visit'
 }
 
-/** What the list is sorted by; clicks in the order of names. */
-function figureCell(link: ListedLink, { filter }: LinksView): Record<string, Printable> {
-  if (filter.sort === 'created') return { time: timeTag(link.created_at) }
-  if (filter.sort === 'changed') return { time: timeTag(link.updated_at) }
-  const { clicks, clicked_at } = link
-  if (filter.sort === 'last_click')
-    return { time: clicked_at === null ? 'never' : timeTag(clicked_at) }
-  const noun = clicks === 1 ? 'click' : 'clicks'
-  return { number: html`${clicks}<span class="narrow-only"> ${noun}</span>` }
+/** The time that the list is sorted by, else that of the last visit. */
+function timeCell({ created_at, updated_at, clicked_at }: ListedLink, view: LinksView): Printable {
+  const { sort } = view.filter
+  if (sort === 'created') return timeTag(created_at)
+  if (sort === 'changed') return timeTag(updated_at)
+  return clicked_at === null ? 'never' : timeTag(clicked_at)
+}
+
+function trendCell({ id }: ListedLink, { trends }: LinksView): Printable {
+  const trend = trends.get(id)
+  if (trend === undefined) return ''
+  const visits = trend.reduce((sum, day) => sum + day, 0)
+  return sparkline(`${countText(visits, 'visit')} in ${trend.length} days`, trend)
 }
 
 function listedRow(link: ListedLink, view: LinksView): Html {
-  const { slug, tags, visibility, is_primary, owners } = link
+  const { slug, tags, visibility, is_primary, owner_name, clicks } = link
   const { short, visitor } = view
   const mayRead = visitor.role === 'admin' || link.is_owner || link.is_recipient
   const badge = visibility !== 'public' && visibilityBadge(visibility)
@@ -133,14 +177,14 @@ function listedRow(link: ListedLink, view: LinksView): Html {
     ${roleBadge(link)} ${tagList(tags)}</span
   >`
   const address = html`<span class="hidden" id="short-${slug}">${short.base}/${slug}</span>`
-  const copy = html`${address} ${copyButton(`short-${slug}`, `the short link of ${slug}`)}`
+  const button = copyButton(`short-${slug}`, `the short link of ${slug}`)
   return linkRow(link, short, mayRead, {
     kind,
-    owner: is_primary
-      ? html`<span class="muted">you</span>`
-      : html`<bdi>${owners.find((owner) => owner.is_primary)?.email}</bdi>`,
-    ...figureCell(link, view),
-    copy,
+    owner: is_primary ? html`<span class="muted">you</span>` : html`<bdi>${owner_name}</bdi>`,
+    trend: trendCell(link, view),
+    number: html`${clicks}<span class="narrow-only"> ${clicks === 1 ? 'click' : 'clicks'}</span>`,
+    when: timeCell(link, view),
+    verify: short.base !== '' && html`${address} ${button}`,
   })
 }
 
@@ -168,7 +212,24 @@ function noLinks(view: LinksView): Html {
   }
   const create = html`<a href="/-/new">Create one</a>`
   if (among === 'all') return emptyState('There is no link yet.', create)
-  return firstLinkStep(short)
+  return html`${linksOfOthers(view)} ${firstLinkStep(short)}`
+}
+
+/** Who works on this machine without signing in finds the links of those who sign in. */
+function linksOfOthers({ others = [], visitor }: LinksView): Html | false {
+  const items = others.map((email) => {
+    const href = `/-/all?q=${encodeURIComponent(`owner:${email}`)}`
+    return html`<li>
+      <a class="touch" href="${href}">See the links of <bdi>${email}</bdi></a>
+    </li>`
+  })
+  const content = html`<p>
+      You are not signed in: on this machine you are ${visitor.email}, who has no link.
+    </p>
+    <ul>
+      ${items}
+    </ul>`
+  return items.length > 0 && section('others-title', 'Yours?', content, { class: 'panel' })
 }
 
 /** The search and filters above a list. */
@@ -181,7 +242,7 @@ function listFilter({ among, filter, path, pageOf }: LinksView): Html {
   const byTag = { ...VERBATIM, maxlength: 50, width: 'half' } as const
   return filterForm(
     'Links',
-    { path, results: 'links-results' },
+    { path, results: 'links-results', trigger: WHILE_TYPING },
     html`${field(form, 'q', 'Search', search)} ${hasTag && field(form, 'tag', 'Tag', byTag)}
       ${select(form, 'visibility', 'Visibility', VISIBILITIES, 'half')}
       ${pageOf === undefined && select(form, 'state', 'State', STATES, 'half')}

@@ -14,6 +14,8 @@ export interface MembersView {
   history: HistoryView
   mayChange: boolean
   mayHandOver: boolean
+  /** Whether the form that hands the link over is asked for. */
+  handsOver: boolean
   forms: Readonly<Record<MemberKind | 'owner' | 'slug', FormState>>
   /** E-mail addresses that the forms offer. */
   people: readonly string[]
@@ -119,8 +121,13 @@ function addForm(view: MembersView, kind: MemberKind): Html | false {
   )
 }
 
+/** The page of a link with the form that hands it over open. */
+export function handOverPath(id: string): string {
+  return `/-/links/${id}?hand_over=true#owners-title`
+}
+
 /** Gives the link another primary owner. */
-function handOverForm({ link, mayHandOver, forms, people }: MembersView): Html | false {
+function handOverForm({ link, mayHandOver, handsOver, forms, people }: MembersView): Html | false {
   const form = { ...forms.owner, id: 'owner' }
   const completed = { suggestions: people, ...renewedBy('/-/complete/people', 'owner-email') }
   const content = postForm(
@@ -129,8 +136,12 @@ function handOverForm({ link, mayHandOver, forms, people }: MembersView): Html |
       <p>The new primary owner can't be removed. The present one stays a co-owner.</p>
       ${field(form, 'email', 'New primary owner', {
         ...{ type: 'email', placeholder: 'name@example.com', ...completed },
+        autofocus: handsOver,
       })}
       <p class="actions">${submit('Hand over', { id: 'owner-add' })}</p>`,
   )
-  return mayHandOver && disclosed('Hand over…', content, { open: form.fault !== undefined })
+  return (
+    mayHandOver &&
+    disclosed('Hand over…', content, { open: handsOver || form.fault !== undefined })
+  )
 }

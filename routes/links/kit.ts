@@ -42,7 +42,15 @@ export const Id = parsed(Type.String({ format: 'uuid' }), 'in the path must be a
 
 /** How pages write short links. */
 export function shortLinks({ baseUrl, shortKeyword }: LinksRoutes): ShortLinks {
-  return { keyword: shortKeyword(), base: baseUrl() }
+  const [keyword, base] = [shortKeyword(), baseUrl()]
+  return { keyword, shown: shownPrefix(keyword, base), base }
+}
+
+/** A keyword that is the name of the host leads to its default port only. */
+function shownPrefix(keyword: string, base: string): string {
+  const { hostname, host, port } = URL.parse(base) ?? { hostname: '', host: '', port: '' }
+  const isOfHost = hostname === keyword || hostname.startsWith(`${keyword}.`)
+  return isOfHost && port !== '' ? host : keyword
 }
 
 /** A page with what stands around each page of the service. */

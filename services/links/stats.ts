@@ -40,6 +40,8 @@ export const Stats = Type.Object({
 })
 export type Stats = Type.Static<typeof Stats>
 
+const DAY_MS = 86_400_000
+
 /** What statistics are read with. */
 interface StatsTools {
   db: Database
@@ -76,6 +78,23 @@ export async function lastDaysOf(tools: StatsTools, link: string, now: Date) {
   return { clicks, ...sources }
 }
 
+/** The visits of links on each of the last days, the oldest first; nothing of links without any. */
+export async function trendsOf(
+  db: Database,
+  links: readonly string[],
+  now: Date,
+): Promise<ReadonlyMap<string, readonly number[]>> {
+  const since = firstClickDay(now)
+  const found = await q.listDayVisits(db, { links, since, limit: links.length * CLICK_DAYS })
+  const trends = new Map<string, number[]>()
+  for (const { link, day, visits } of found) {
+    const trend = trends.get(link) ?? Array.from({ length: CLICK_DAYS }, () => 0)
+    trend[(Date.parse(day) - Date.parse(since)) / DAY_MS] = visits
+    trends.set(link, trend)
+  }
+  return trends
+}
+
 /** Where visits came from, and with what, the most frequent first. */
 async function sourcesSince({ db, stats }: StatsTools, link: string, since: string) {
   // What was counted before waits for retention to remove it.
@@ -90,7 +109,6 @@ async function sourcesSince({ db, stats }: StatsTools, link: string, since: stri
 
 /** A link that nobody has visited for this long is unused. */
 export const UNUSED_DAYS = 90
-const DAY_MS = 86_400_000
 
 /** The place of a link among unused ones. */
 export interface UnusedPlace {

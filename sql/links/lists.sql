@@ -128,7 +128,13 @@ with asked as (
 )
 select found.place, l.*, c.clicks, c.clicked_at,
        coalesce(own.is_primary, false) as is_primary, own.is_primary is not null as is_owner,
-       exists (select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = found.slug) as is_recipient
+       exists (select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = found.slug) as is_recipient,
+       coalesce((select u.display_name
+                   from links.link_owners o
+                   join links.users u on u.id = o.user_id
+                  where o.slug = found.slug
+                    and o.is_primary
+                  limit 1), '') as owner_name
   from found
  cross join lateral (select * from links.shown_links where slug = found.slug offset 0) l
  cross join lateral (select clicks, clicked_at from links.links where slug = found.slug offset 0) c

@@ -57,6 +57,16 @@ select to_char(d.day, 'YYYY-MM-DD') as day,
  order by d.day
  limit :days;
 
+-- name: listDayVisits
+-- The visits of each of the :links on the days (UTC) from :since on. Previews are no visits.
+select link_id as link, to_char(day, 'YYYY-MM-DD') as day, sum(clicks)::bigint as visits
+  from links.clicks
+ where link_id = any(:links::uuid[])
+   and day >= :since::text::date
+   and kind <> 'preview'
+ group by link_id, links.clicks.day
+ limit :limit;
+
 -- name: listMostUsed
 -- The links with the most clicks: those that the :owners, a user and groups, own or co-own, or all where
 -- :owners is null.

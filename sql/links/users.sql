@@ -27,6 +27,15 @@ select id, email, display_name, role, created_at, disabled_at
  order by email
  limit :limit;
 
+-- name: listPrimaryOwners
+-- People who are the primary owner of a link, by e-mail address.
+select email
+  from links.users u
+ where not links.is_group(email)
+   and exists (select from links.link_owners o where o.user_id = u.id and o.is_primary)
+ order by email
+ limit :limit;
+
 -- name: listUsersBy
 -- Users, and with :groups groups as well, whose e-mail address or name begins with :beginning.
 select email

@@ -135,6 +135,11 @@ await t.test('a link from its making to its end', async (t: Test) => {
     await page.waitForURL(/\/-\/links\/[0-9a-f-]+$/)
     t.match(await textOf(page.locator('h1')), /\/handbook private$/)
     t.equal(await textOf(page.locator('#short-link')), `${links.base}/handbook`)
+    t.equal(await textOf(page.locator('#ready')), `${new URL(links.base).host}/handbook is ready.`)
+    const focused = page.locator(':focus')
+    t.equal(await focused.getAttribute('data-copy'), 'short-link', 'Enter copies it')
+    await page.reload()
+    t.equal(await page.locator('#ready').count(), 0, 'said once')
     t.same(await page.locator('.tag').allTextContents(), ['#hand-book', '#people'])
   })
 
@@ -399,8 +404,8 @@ await t.test('lists: search, filters, more, copy', async (t: Test) => {
   await t.test('search, from the keyboard', async (t) => {
     await page.getByRole('searchbox').focus()
     await page.keyboard.type('KNOW')
-    await page.keyboard.press('Enter')
     await page.waitForURL(/q=KNOW/)
+    t.equal(await focusedId(page), 'filter-q', 'applied while one types')
     await untilText(page.locator('#links-results .type a'), /\/wiki$/)
     t.equal(await rows.count(), 1)
     t.notMatch(page.url(), /visibility=|role=/, 'what says nothing is not in the address')
@@ -416,11 +421,76 @@ await t.test('lists: search, filters, more, copy', async (t: Test) => {
     t.equal(await textOf(page.locator('.empty strong')), 'No link matches.')
   })
 
-  await t.test('copied', async (t) => {
+  await t.test('Enter opens the link of that name, else the first', async (t) => {
+    for (const [typed, slug] of [
+      ['n-1', 'n-10'],
+      ['n-33', 'n-33'],
+      ['all that', 'wiki'],
+    ] as const) {
+      await page.goto(`${links.base}/-/`)
+      await page.keyboard.press('/')
+      await page.keyboard.type(typed)
+      await page.keyboard.press('Enter')
+      await page.waitForURL(/\/-\/links\/[0-9a-f-]+$/)
+      t.match(await textOf(page.locator('h1')), new RegExp(`/${slug} `))
+    }
+  })
+
+  await t.test('a link is a line, and copying it moves nothing', async (t) => {
     await page.goto(`${links.base}/-/?q=wiki`)
+    const row = rows.first()
+    const before = await row.boundingBox()
+    t.equal(before?.height, 33, 'a line and its border')
+    const cells = row.getByRole('cell')
+    const boxes = () => Promise.all([0, 1, 6].map((at) => cells.nth(at).boundingBox()))
+    const placed = await boxes()
     await page.getByRole('button', { name: 'Copy the short link of wiki' }).click()
     await page.getByRole('button', { name: 'Copied the short link of wiki' }).waitFor()
     t.equal(await copiedOn(page), `${links.base}/wiki`)
+    t.same([await row.boundingBox(), await boxes()], [before, placed])
+  })
+})
+
+await t.test('tasks, with the actions that they take', async (t: Test) => {
+  const hugo = await pageUser(links, 'hugo')
+  const ida = await pageUser(links, 'ida')
+  await makeLink(hugo, 'rota', { visibility: 'private' })
+  const { page } = await browse(t, links.base, {
+    extraHTTPHeaders: identity(hugo.email),
+    viewport: { width: 390, height: 844 },
+  })
+
+  await t.test('hand a link over: 4', async (t) => {
+    await page.goto(`${links.base}/-/`)
+    let actions = 0
+    const act = async (done: Promise<unknown>): Promise<void> => {
+      actions++
+      await done
+    }
+    await act(page.locator('[data-slug="rota"] .row-link').click())
+    await act(page.getByRole('link', { name: 'Hand over…' }).click())
+    const field = page.getByLabel('New primary owner')
+    await until(async () => (await focusedId(page)) === 'owner-email', 'the field has the focus')
+    t.ok(await field.isVisible())
+    await act(page.keyboard.type(ida.email))
+    await act(page.keyboard.press('Enter'))
+    await untilText(
+      page.locator('#members > [role=status]'),
+      `${ida.email} is the primary owner now.`,
+    )
+    t.equal(actions, 4)
+    t.match((await ida.api<{ links: readonly Link[] }>('GET', '/links')).json.links, [
+      { slug: 'rota', owners: [{ email: ida.email, is_primary: true }, { email: hugo.email }] },
+    ])
+  })
+
+  await t.test('addresses of people keep their line on a phone', async (t) => {
+    const lines = await page
+      .locator('.members bdi')
+      .evaluateAll((all: readonly { getClientRects(): { length: number } }[]) =>
+        all.map((one) => one.getClientRects().length),
+      )
+    t.same(lines, [1, 1])
   })
 })
 

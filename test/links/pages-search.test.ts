@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { onPostgres } from '../helpers/backends.ts'
@@ -10,11 +11,15 @@ import {
   nextOf,
   pageUser,
   slugsIn,
+  startLinks,
   startPages,
   suggested,
   visitorAt,
 } from '../helpers/links.ts'
 import type { Link, PageUser, Visitor } from '../helpers/links.ts'
+import { request } from '../helpers/http.ts'
+import { startServer } from '../helpers/server.ts'
+import { openFolder } from '../helpers/folders.ts'
 import { until } from '../helpers/until.ts'
 
 function searched(who: PageUser, q: string, path = '/-/all'): Promise<readonly string[]> {
@@ -184,6 +189,14 @@ await onPostgres(t, 'orders and counts of lists', async (t: Test, backend) => {
   t.same(await listedAll(bob, '/-/all?sort=created&q=plan'), [])
   t.match((await ann.get('/-/?sort=created')).text, /<time datetime=/)
   t.match((await ann.get('/-/')).text, /data-slug="cc"[^]*?class="number">3</)
+  t.same(await listedAll(ann, '/-/'), ['cc', 'ee', 'aa', 'bb', 'dd'], 'by use, unless asked')
+  const trend = /data-slug="cc"[^]*?aria-label="3 visits in 30 days"/
+  t.match((await ann.get('/-/')).text, trend)
+  t.match((await eve.get('/-/all')).text, trend, 'an admin')
+  t.notMatch((await bob.get('/-/all')).text, 'in 30 days', 'statistics are for owners')
+  t.match((await ann.get('/-/')).text, 'href="/-/usage#unused-title">Unused for 90 days<')
+  t.match((await eve.get('/-/all')).text, 'href="/-/admin/usage#unused-title"')
+  t.notMatch((await bob.get('/-/all')).text, 'Unused for')
 
   await t.test('counts', async (t) => {
     const count = async (who: Visitor, path: string) => countIn((await who.get(path, HTMX)).text)
@@ -289,9 +302,57 @@ await onPostgres(t, 'before there is a first link', async (t: Test, backend) => 
     const { text } = await ann.get('/-/all?q=docs')
     t.match(text, /class="row-link" href="\/docs\+"/, 'the row leads to the preview')
     t.match(text, 'href="/docs" rel="noreferrer"', 'its address follows the link')
-    t.match(text, /Handbook[^]*long long [^<]*…[^]*bob@example\.com/)
-    t.notMatch(text, 'long end', 'a long description is cut')
+    t.match(text, /Handbook[^]*docs\.example\.com[^]*<td role="cell" class="owner"><bdi>bob</)
+    t.notMatch(text, 'long end', 'a description is on the page of its link')
     t.match(text, 'data-copy="short-docs"')
     t.match((await ann.get('/-/')).text, /class="muted">you</)
+  })
+})
+
+await onPostgres(t, 'the operator, without links, finds those of others', async (t, backend) => {
+  const links = await startLinks(t, backend)
+  const operator = visitorAt(links.base, '')
+  t.notMatch((await operator.get('/-/')).text, 'See the links of')
+  const ann = await links.user('ann')
+  await links.user('bob')
+  await makeLink(ann, 'docs')
+  const { text } = await operator.get('/-/')
+  t.match(text, /operator@localhost, who has no link/)
+  t.match(text, 'href="/-/all?q=owner%3Aann%40example.com"')
+  t.notMatch(text, 'links of <bdi>bob@', 'who has no link either')
+  t.same(await listedAll(operator, '/-/all?q=owner%3Aann%40example.com'), ['docs'])
+})
+
+await onPostgres(t, 'short links are shown as they work', async (t, backend) => {
+  const direct = await startLinks(t, backend)
+  const operator = visitorAt(direct.base, '')
+  const { host } = new URL(direct.base)
+  t.match((await operator.get('/-/new')).text, `${host}/</span>`, 'with the port')
+  t.match((await operator.get('/-/slug?slug=docs')).text, `${host}/docs is free.`)
+  const shown = async (env: Readonly<Record<string, string>>) => {
+    const links = await startLinks(t, backend, { ...direct.env, ...env })
+    return (await visitorAt(links.base, '').get('/-/slug?slug=docs')).text
+  }
+  t.match(await shown({ LINKS_SHORT_KEYWORD: 'go' }), '>go/docs is free.')
+  t.match(await shown({ LINKS_BASE_URL: 'https://go.example.com' }), '>go/docs is free.')
+  const port = await shown({ LINKS_BASE_URL: 'https://go.example.com:8443' })
+  t.match(port, '>go.example.com:8443/docs is free.')
+
+  await t.test('behind a unix socket nothing is offered that does not work', async (t) => {
+    const socket = join(openFolder(t), 'links.sock')
+    const env = { ...direct.env, LINKS_ADDR: `unix:${socket}` }
+    await startServer(t, { services: ['links'], env })
+    const made = await request('http://links', {
+      ...{ socketPath: socket, path: '/-/new', method: 'POST' },
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'slug=docs&url=docs.test',
+    })
+    t.equal(made.status, 303)
+    for (const path of [String(made.headers['location']), '/-/']) {
+      const { status, text } = await request('http://links', { socketPath: socket, path })
+      t.equal(status, 200)
+      t.notMatch(text, /unix:|data-copy|qr\.svg/, path)
+      t.match(text, path === '/-/' ? 'data-slug="docs"' : /Set <code>LINKS_BASE_URL</)
+    }
   })
 })

@@ -60,7 +60,7 @@ export function healthView(view: HealthView): View {
     bodyId: 'checked',
     caption: `Links by name, state ${state}`,
     columns: ['Link', 'Leads to', 'Found', 'Since', 'Last check', 'Owner'],
-    kind: 'checked',
+    kind: 'dense checked',
     rows: links.map((link) => checkedRow(link, view)),
     whenEmpty: emptyState(EMPTY[state]),
     more: { next },
@@ -76,7 +76,7 @@ function checkedRow(link: CheckedLink, { short }: HealthView): Html {
   const { problem, since, checked_at, owners } = link
   return linkRow(link, short, true, {
     kind: problem === null ? 'ok' : sentence(problem),
-    time: since !== null && html`<span class="narrow-only">Since </span>${timeTag(since)}`,
+    when: since !== null && html`<span class="narrow-only">Since </span>${timeTag(since)}`,
     checked:
       checked_at !== null && html`<span class="narrow-only">Checked </span>${timeTag(checked_at)}`,
     owner: html`<bdi>${breakable(owners[0] ?? '')}</bdi>`,

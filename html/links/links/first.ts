@@ -9,17 +9,17 @@ const EXAMPLE = JSON.stringify({ slug: 'docs', url: 'https://docs.example.com/' 
  * The form of a user's first link. It stands above the list, which is polled. CSS hides the form
  * once the list has a link.
  */
-export function firstLinkForm({ keyword }: ShortLinks): Html {
+export function firstLinkForm({ shown }: ShortLinks): Html {
   const form = { id: 'first' }
   const needed = { ...VERBATIM, required: true }
   const slug = { placeholder: 'docs', minlength: 2, maxlength: 64, ...needed }
   const url = { placeholder: 'https://docs.example.com/', ...needed }
   return html`<section class="panel first-link" aria-labelledby="first-link-title">
     <h2 id="first-link-title">Create your first link</h2>
-    <p>Give an address a short name. Then ${keyword}/name leads there, for everybody.</p>
+    <p>Give an address a short name. Then ${shown}/name leads there, for everybody.</p>
     ${postForm(
       { action: '/-/new', class: 'filter' },
-      html`${field(form, 'slug', `Short name, after ${keyword}/`, slug)}
+      html`${field(form, 'slug', `Short name, after ${shown}/`, slug)}
         ${field(form, 'url', 'Leads to', url)}
         <div class="actions">${submit('Create link')} <a href="/-/new">More fields</a></div>`,
     )}

@@ -153,7 +153,7 @@ function endFields(form: Form): Html {
 /** While one types, the server tells whether the slug is free. */
 function slugField(form: Form, { short, freeSlug }: LinkFormView, autofocus: boolean): Html {
   const control = field(form, 'slug', 'Short name', {
-    prefix: `${short.keyword}/`,
+    prefix: `${short.shown}/`,
     hint: '2 to 64 of a-z, 0-9 and -; if it is empty, one is made up',
     ...VERBATIM,
     'hx-get': '/-/slug',

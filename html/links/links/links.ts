@@ -4,21 +4,32 @@ import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import type { End } from '../../../services/links/links/lifecycle.ts'
 import { postForm, submit } from '../../form.ts'
-import { copyBox, disclosed, facts, rowLink, tableRow, timeTag } from '../../parts.ts'
+import { copyBox, disclosed, facts, rowLink, saved, tableRow, timeTag } from '../../parts.ts'
 import { brokenBadge, healthSection } from '../health/section.ts'
-import { linkMembers, type MembersView } from '../members.ts'
+import { handOverPath, linkMembers, type MembersView } from '../members.ts'
 import { statsPanel, type LinkStats } from '../stats/stats.ts'
 
-/** How short links are written: for people with the keyword, and as addresses. */
+/** How short links are written: for people, and as addresses. */
 export interface ShortLinks {
   keyword: string
-  /** Public address of the service, without a slash at its end. */
+  /** What pages show before the slash: the keyword, or host and port where only these lead here. */
+  shown: string
+  /** Public address of the service, without a slash at its end; '' where it is not known. */
   base: string
 }
 
 /** A short link as people say it: `go/docs`. */
-export function shortName({ keyword }: ShortLinks, slug: string): Html {
-  return html`<span class="keyword">${keyword}/</span>${slug}`
+export function shortName({ shown }: ShortLinks, slug: string): Html {
+  return html`<span class="keyword">${shown}/</span>${slug}`
+}
+
+/** The address of a link with its button; why there is none where the public address is unknown. */
+export function shortAddress({ base }: ShortLinks, slug: string): Html {
+  if (base !== '') return copyBox('short-link', 'short link', `${base}/${slug}`)
+  return html`<p class="note">
+    This service does not know its public address. Set <code>LINKS_BASE_URL</code>, and short links
+    can be copied here.
+  </p>`
 }
 
 const ABOUT: Readonly<Record<Visibility, string>> = {
@@ -46,35 +57,41 @@ export interface LinkSlice {
 }
 
 /** What a row says of a link. */
-type RowLink = Pick<Link, 'id' | 'slug' | 'title' | 'url'> & Partial<Pick<Link, 'description'>>
+type RowLink = Pick<Link, 'id' | 'slug' | 'title' | 'url'>
 
 /** Lists show the beginning of a text: fifty long ones would be a long page. */
 const MAX_ROW_TEXT = 100
+const MAX_HOVER_TEXT = 300
 
 /**
- * A row about a link. It leads to the link's page, or to its preview; its address follows the link.
- * Further cells follow.
+ * A line about a link: its name and title lead to the link's page, or to its preview; its address,
+ * without what all addresses have, follows the link. Further cells follow.
  */
 export function linkRow(
-  { id, slug, title, url, description = '' }: RowLink,
+  { id, slug, title, url }: RowLink,
   short: ShortLinks,
   mayRead: boolean,
   cells: Readonly<Record<string, Printable>>,
 ): Html {
   const name = rowLink(mayRead ? `/-/links/${id}` : `/${slug}+`, shortName(short, slug))
-  const heading = title !== '' && html` <bdi class="detail title">${title}</bdi>`
-  const about = description !== '' && html` <bdi class="detail clamp">${cut(description)}</bdi>`
-  const type = html`${name}${heading}${about}`
-  const target = html`<a href="/${slug}" rel="noreferrer"><bdi class="clamp">${cut(url)}</bdi></a>`
+  const type = html`${name}${title !== '' && html` <bdi class="title">${title}</bdi>`}`
+  const target = html`<a href="/${slug}" rel="noreferrer" title="${cut(url, MAX_HOVER_TEXT)}"
+    ><bdi>${cut(hostAndPath(url))}</bdi></a
+  >`
   return tableRow({ 'data-slug': slug }, { type, target, ...cells })
 }
 
+/** An address without `https://` and a final slash. */
+function hostAndPath(url: string): string {
+  return url.replace(/^https:\/\//, '').replace(/\/$/, '')
+}
+
 /** The beginning of a text, in one line. */
-function cut(text: string): string {
+function cut(text: string, most = MAX_ROW_TEXT): string {
   const line = text.replaceAll(/\s+/g, ' ')
   const characters = [...line]
-  if (characters.length <= MAX_ROW_TEXT) return line
-  return `${characters.slice(0, MAX_ROW_TEXT - 1).join('')}…`
+  if (characters.length <= most) return line
+  return `${characters.slice(0, most - 1).join('')}…`
 }
 
 export function primaryOwner(owners: readonly Owner[]): string | undefined {
@@ -93,17 +110,20 @@ interface LinkState {
   end: End | undefined
   /** Undefined while checks are off. */
   health: Health | undefined
+  /** Whether the link was created just now. */
+  isNew: boolean
 }
 
 /** `/-/links/{id}`. */
 export function linkPage(
   members: MembersView,
-  { stats, end, health }: LinkState,
+  { stats, end, health, isNew }: LinkState,
   short: ShortLinks,
 ): Page {
-  const { link, mayChange } = members
+  const { link, mayChange, mayHandOver } = members
   const { id, slug, url, title, description, tags, visibility, append_path } = link
   const { expires_at, max_visits } = link
+  const { shown } = short
   const path = append_path ? 'is appended' : 'only where the address has a place for it'
   const body = html`<p class="crumb"><a href="/-/">My links</a></p>
     <div class="title-line">
@@ -115,15 +135,17 @@ export function linkPage(
         mayChange &&
         html`<p class="actions">
           <a href="/-/links/${id}/edit">Edit</a>
+          ${mayHandOver && html`<a href="${handOverPath(id)}">Hand over…</a>`}
           <a href="/-/links/${id}/delete">Delete…</a>
         </p>`
       }
     </div>
+    ${isNew && saved(html`${shown}/${slug} is ready.`, { id: 'ready' })}
     ${title !== '' && html`<p class="lead"><bdi>${title}</bdi></p>`}
     ${end !== undefined && endNote(link, end, mayChange)}
     <section class="panel" aria-labelledby="link-title">
       <h2 id="link-title" class="hidden">The link</h2>
-      ${copyBox('short-link', 'short link', `${short.base}/${slug}`)}
+      ${shortAddress(short, slug)}
       <p>
         Leads to <a class="touch" href="/${slug}" rel="noreferrer"><bdi>${url}</bdi></a>
       </p>
@@ -136,10 +158,10 @@ export function linkPage(
         Changed: timeTag(link.updated_at),
       })}
       ${description !== '' && html`<p class="description"><bdi>${description}</bdi></p>`}
-      ${qrCode(slug, short)}
+      ${short.base !== '' && qrCode(slug, short)}
     </section>
     ${stats && statsPanel(stats)} ${healthSection(id, health, mayChange)} ${linkMembers(members)}`
-  return { title: slug, section: 'links', body }
+  return { title: slug, section: 'links', script: 'links.js', body }
 }
 
 /** The link as a picture for phones, behind a click: few people open this page for it. */

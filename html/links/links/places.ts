@@ -115,8 +115,8 @@ function placeFields(places: readonly Place[], live: Attributes = {}): Html {
   return html`<div class="filter">${fields}</div>`
 }
 
-function exampleLine({ keyword }: ShortLinks, { isSample, path, location }: Example): Html {
-  const visit = html`<code>${keyword}${path}</code>`
+function exampleLine({ shown }: ShortLinks, { isSample, path, location }: Example): Html {
+  const visit = html`<code>${shown}${path}</code>`
   if (location === undefined) return html`${visit} leads nowhere: the link takes no such path.`
   const leads = html`${visit} leads to <code><bdi>${location}</bdi></code>`
   return isSample ? html`For example, ${leads}` : leads

@@ -45,7 +45,7 @@ function usedTable(view: UsageView, links: readonly UsedLink[]): Html {
     bodyId: 'most-used',
     caption: 'The links with the most clicks',
     columns: COLUMNS,
-    kind: 'links',
+    kind: 'dense links',
     rows: links.map((link) => usageRow(link, view)),
     whenEmpty: emptyState('No link was visited yet.'),
   })
@@ -56,7 +56,7 @@ function unusedTable(view: UsageView): Html {
     bodyId: 'unused',
     caption: `Links without a visit for ${view.days} days, the one unused for longest first`,
     columns: COLUMNS,
-    kind: 'links',
+    kind: 'dense links',
     rows: view.unused.map((link) => usageRow(link, view)),
     whenEmpty: emptyState('Every link was visited or created lately.'),
     more: { next: view.next, label: 'More links', end: 'No more links.' },
@@ -69,6 +69,6 @@ function usageRow(link: UsedLink, { short, endOf }: UsageView): Html {
   return linkRow(link, short, true, {
     kind: html`<span class="badges">${endBadge(endOf(link))}</span>`,
     number: html`${clicks}<span class="narrow-only"> ${clicks === 1 ? 'click' : 'clicks'}</span>`,
-    time: visited,
+    when: visited,
   })
 }

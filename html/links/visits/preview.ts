@@ -1,11 +1,12 @@
 import type { Link } from '../../../db/links/links.ts'
 import { html } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
-import { copyBox, facts } from '../../parts.ts'
+import { facts } from '../../parts.ts'
 import type { Example } from '../../../services/links/links/places.ts'
 import { previewExample } from '../links/places.ts'
 import {
   primaryOwner,
+  shortAddress,
   shortName,
   tagList,
   visibilityBadge,
@@ -49,7 +50,7 @@ export function previewPage(view: PreviewView): Page {
     ${description !== '' && html`<p class="description"><bdi>${description}</bdi></p>`}
     ${
       link &&
-      html`${copyBox('short-link', 'short link', `${short.base}/${slug}`)}
+      html`${shortAddress(short, slug)}
       ${facts({
         Owner: html`<bdi>${primaryOwner(link.owners)}</bdi>`,
         Tags: link.tags.length > 0 && html`<span class="badges">${tagList(link.tags)}</span>`,

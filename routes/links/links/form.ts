@@ -98,7 +98,8 @@ export const linkFormEndpoints = [
       access: signedIn,
       body: NewLinkForm,
       toBody: ({ app, body }) => readNewLink(app.links.db, body),
-      answer: (_call, { id, slug }) => ({ location: `/-/links/${id}`, done: ['created', slug] }),
+      // The page of the link says more than that it was created.
+      answer: (_call, { id }) => ({ location: `/-/links/${id}?created=true` }),
       refused: (call, state) => formView(call, { link: null, form: state }),
     },
   }),
@@ -256,11 +257,12 @@ async function slugNoteFor(
     if (!(error instanceof Fault)) throw error
     return { isFree: false, text: sentence(error.message), free: await freeSlugNear(db, slug) }
   }
-  const name = `${app.shortKeyword()}/${slug}`
+  const { shown } = shortLinks(app)
+  const name = `${shown}/${slug}`
   const link = await linkQueries.findLinkBySlug(db, { slug, users: visitor.ids })
   if (link === undefined) {
     const [namesake] = await namesakesOf(db, slug, visitor)
-    const note = namesake && ` ${app.shortKeyword()}/${namesake.slug} exists, too.`
+    const note = namesake && ` ${shown}/${namesake.slug} exists, too.`
     return { isFree: true, text: `${name} is free.${note ?? ''}` }
   }
   const readable = mayRead(link, visitor) ? link.id : undefined

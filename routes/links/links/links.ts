@@ -4,6 +4,7 @@ import { memberQueries } from '../../../db/links/members.ts'
 import { deletePage, linkPage } from '../../../html/links/links/links.ts'
 import { linkMembers, type MembersView } from '../../../html/links/members.ts'
 import type { Call } from '../../../kernel/http/endpoint.ts'
+import { withDefault } from '../../../kernel/validate.ts'
 import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
 import { newForm, type View } from '../../../kernel/http/view.ts'
 import { peopleCompletions } from '../../../services/links/links/completions.ts'
@@ -31,6 +32,7 @@ import { isGroup, type Caller } from '../../../services/links/users/groups.ts'
 
 const tag = 'Links'
 const params = { id: Id }
+const flag = withDefault(Type.Boolean(), false)
 
 /** A call about one link. */
 type LinkCall = Pick<Call<LinksRoutes, Caller, { id: string }>, 'app' | 'caller' | 'params'>
@@ -120,8 +122,12 @@ export const linkEndpoints = [
     path: '/-/links/:id',
     access: signedIn,
     params,
+    query: Type.Object({ created: flag, hand_over: flag }),
     find: readableLink,
-    answer: (call) => linkView(call, call.found),
+    answer(call) {
+      const { created, hand_over } = call.query
+      return linkView(call, call.found, { isNew: created, handsOver: hand_over })
+    },
   }),
 
   page({
@@ -145,11 +151,22 @@ export function changeableLink({ app, caller, params }: LinkCall) {
   return linkFor(app.links.db, params.id, caller, 'change')
 }
 
+/** What has led to the page of a link. */
+interface LinkViewOptions {
+  forms?: Partial<MembersView['forms']>
+  /** What a form has done to the members. */
+  done?: string
+  /** Whether the link was created just now. */
+  isNew?: boolean
+  /** Whether the form that hands the link over is asked for. */
+  handsOver?: boolean
+}
+
 /** The page of a link; its fragment is the part with its members. */
 export async function linkView(
   { app, caller, now }: Pick<Call<LinksRoutes, Caller>, 'app' | 'caller' | 'now'>,
   link: LinkAccess,
-  { forms, done }: { forms?: Partial<MembersView['forms']>; done?: string } = {},
+  { forms, done, isNew = false, handsOver = false }: LinkViewOptions = {},
 ): Promise<View> {
   const { db } = app.links
   const isMine = mayChange(link, caller)
@@ -167,6 +184,7 @@ export async function linkView(
     done,
     mayChange: isMine,
     mayHandOver: mayHandOver(link, caller),
+    handsOver,
     people: offered.filter((name) => !isGroup(name)),
     members: offered,
     takesGroups,
@@ -177,7 +195,7 @@ export async function linkView(
       const stats = isMine ? await lastDaysOf(app.links, link.id, now) : undefined
       const isOn = app.links.checkInterval !== undefined
       const health = isOn ? await healthOf(db, link.id) : undefined
-      return linkPage(members, { stats, end: endOf(link, now), health }, shortLinks(app))
+      return linkPage(members, { stats, end: endOf(link, now), health, isNew }, shortLinks(app))
     },
     fragment: () => linkMembers(members),
     location: `/-/links/${link.id}`,

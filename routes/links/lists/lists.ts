@@ -1,3 +1,4 @@
+import type { ListedLink } from '../../../db/links/lists.ts'
 import { LIST_PATHS, linksListView } from '../../../html/links/lists.ts'
 import { MAX_COUNT } from '../../../html/parts.ts'
 import type { Context } from '../../../kernel/http/context.ts'
@@ -9,7 +10,10 @@ import {
   NO_FILTER,
   type ListPosition,
 } from '../../../services/links/lists/filter.ts'
+import { trendsOf, UNUSED_DAYS } from '../../../services/links/stats.ts'
 import { countLinks, searchLinks, type LinkSearch } from '../../../services/links/lists/lists.ts'
+import type { Caller } from '../../../services/links/users/groups.ts'
+import { ownersForOperator } from '../../../services/links/users/users.ts'
 import { signedIn } from '../access.ts'
 import { page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { nextAddress } from './paging.ts'
@@ -27,7 +31,9 @@ export const listEndpoints = (['mine', 'all'] as const).map((among) =>
       const filter = { ...NO_FILTER, ...asked }
       const search = { filter, visitor: caller, among }
       const found = await listPage(app, context, search, { cursor, limit: ROWS })
-      return linksListView({ ...search, ...found, path: LIST_PATHS[among] })
+      const isEmpty = found.links.length === 0
+      const others = isEmpty ? await ownersForOperator(app.links.db, caller) : []
+      return linksListView({ ...search, ...found, others, path: LIST_PATHS[among] })
     },
   }),
 )
@@ -57,6 +63,23 @@ export async function listPage(
     next: nextAddress(context, cursorAt(next)),
     ends,
     broken,
+    trends: await trendsFor(app, search.visitor, links, context.receivedAt),
+    unusedDays: UNUSED_DAYS,
     short,
   }
+}
+
+/** The visits of the last days of links, for those who may see statistics of them. */
+function trendsFor(
+  { links: { db } }: LinksRoutes,
+  { role }: Caller,
+  links: readonly ListedLink[],
+  now: Date,
+) {
+  const measurable = links.filter((link) => role === 'admin' || link.is_owner)
+  return trendsOf(
+    db,
+    measurable.map(({ id }) => id),
+    now,
+  )
 }

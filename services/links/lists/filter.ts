@@ -21,7 +21,7 @@ const sharedFields = {
     withDefault(Type.Enum(['', ...State.enum]), ''),
     `must be ${State.enum.join(', ')}`,
   ),
-  sort: field(withDefault(ListOrder, 'slug'), `must be ${ListOrder.enum.join(', ')}`),
+  sort: orderField('slug'),
 }
 
 /** What only the pages filter by. */
@@ -83,8 +83,16 @@ export const NO_FILTER: ListFilter = {
   sort: 'slug',
 }
 
-/** The query of a page with links: a filter, and where the page begins. */
-export const ListQuery = Type.Object({ ...sharedFields, ...pageFields, cursor })
+/**
+ * The query of a page with links: a filter, and where the page begins. People look for what is
+ * used; the API's default is the contract's.
+ */
+export const ListQuery = Type.Object({
+  ...sharedFields,
+  sort: orderField('clicks'),
+  ...pageFields,
+  cursor,
+})
 
 /** The query of the API's list of links, but for its limit. */
 export const LinksQuery = Type.Object({
@@ -113,6 +121,10 @@ export function cursorAt(position: ListPosition | null): string | null {
 export function listName(scope: string, filter: ListFilter): string {
   const parts = [scope, ...Object.entries(filter).toSorted(([a], [b]) => (a < b ? -1 : 1))]
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 16)
+}
+
+function orderField(first: ListOrder) {
+  return field(withDefault(ListOrder, first), `must be ${ListOrder.enum.join(', ')}`)
 }
 
 function textField(description: string) {

@@ -281,7 +281,7 @@ function keysOf({ url, state }: ListFilter): readonly string[] {
 
 /** A link as the API describes it. */
 export function linkOf(found: ListedLink): Link {
-  const { place: _place, clicks: _clicks, clicked_at: _at, ...rest } = found
+  const { place: _place, clicks: _clicks, clicked_at: _at, owner_name: _name, ...rest } = found
   const { is_primary: _primary, is_owner: _own, is_recipient: _recipient, ...link } = rest
   return link
 }

@@ -57,6 +57,19 @@ export async function commandUser(tools: ChangeTools, now: Date): Promise<Caller
   return withoutGroups({ ...operator, role: 'admin' })
 }
 
+/** Owners of links that the operator is shown who has none: on a small installation they are the same person. */
+const MAX_OWNERS = 5
+
+/** The addresses of people with links, for the operator of this machine; nobody for others. */
+export async function ownersForOperator(
+  db: Database,
+  { email }: Pick<User, 'email'>,
+): Promise<readonly string[]> {
+  if (email !== OPERATOR_EMAIL) return []
+  const owners = await q.listPrimaryOwners(db, { limit: MAX_OWNERS })
+  return owners.map((owner) => owner.email)
+}
+
 /** On open paths anybody without a proxy counts as a stranger, also the local operator. */
 export function levelOf({ kind }: Actor): 'trusted' | 'strangers' {
   return kind === 'user' ? 'trusted' : 'strangers'
