@@ -82,7 +82,7 @@ await t.test('on a phone all can be touched, and nothing scrolls sideways', asyn
 
 await t.test('a refused field has the focus, and its message names its label', async (t: Test) => {
   const { page } = await browse(t, server.hooks, { expectedErrors: [loadFailure(422)] })
-  await page.goto(`${server.hooks}/destinations`)
+  await page.goto(`${server.hooks}/destinations/-/new`)
   await page.fill('#add-name', 'crm')
   await page.fill('#add-url', 'https://10.0.0.1/in')
   await page.click('#add-button')
@@ -198,6 +198,6 @@ await t.test('the palette by keyboard alone', async (t: Test) => {
     await page.getByLabel('Search for').fill('destination')
     await page.getByRole('button', { name: 'Search' }).click()
     await page.getByRole('main').getByRole('link', { name: 'Add a destination' }).click()
-    t.equal(new URL(page.url()).hash, '#add-destination')
+    t.equal(new URL(page.url()).pathname, '/destinations/-/new')
   })
 })
