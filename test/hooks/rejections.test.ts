@@ -218,6 +218,67 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
   })
 })
 
+/** The groups of `/log?rejected=1`: provider, reason, count, and what it opens to. */
+async function groups(base: string, query = '') {
+  const { text } = await request(`${base}/log?rejected=1${query}`)
+  const articles = text.split('<article class="openable"').slice(1)
+  return articles.map((article) => {
+    const part = (form: RegExp) => form.exec(article)?.[1]?.replace(/<[^>]*>/g, '') ?? ''
+    return {
+      provider: part(/data-provider="([^"]*)"/),
+      reason: part(/<h3>(.*?)<\/h3>/s),
+      count: part(/class="number">(.*?)×/),
+      cause: part(/Probable cause<\/dt>\s*<dd>(.*?)<\/dd>/s),
+      expected: part(/Expected<\/dt>\s*<dd>(.*?)<\/dd>/s),
+      button: part(/<a class="button" href="([^"]*)"/),
+    }
+  })
+}
+
+t.test('alike ones are one group, with cause, what was expected and a remedy', async (t) => {
+  const { base, env } = await startHooks(t, server)
+  await addProvider(base, 'ci')
+  const wrong = { Authorization: 'Bearer wrong-token' }
+  for (let n = 0; n < 3; n++) await post(base, 'generic/ci', '{}', wrong)
+  await post(base, 'generic/shoop', '{}')
+  await deliver(base, 'payments', '{}', {}, { at: now() - 1_000 })
+  await deliver(base, 'payments', '{}', {}, { at: now() - 2_000 })
+  await until(async () => (await refusals(base)).length === 6, 'all of them')
+  const found = await groups(base)
+  t.equal(found.length, 3)
+  const of = (provider: string) => found.find((group) => group.provider === provider)
+  t.match(of('generic:ci'), {
+    ...{ reason: 'wrong token', count: '3', cause: /another token/ },
+    expected: /The provider&#39;s token: in Authorization: Bearer TOKEN/,
+    button: '/providers?open=generic%3Aci#provider-generic%3Aci',
+  })
+  t.match(of('unknown'), {
+    ...{ reason: /\/webhooks\/generic\/shoop$/, count: '1', cause: /mistyped/ },
+    button: '/providers/new?name=shoop',
+  })
+  t.match(of('payments'), { reason: 'stale by … s', count: '2', cause: /clock/, button: '' })
+  t.match(of('payments'), { expected: /stripe-signature/ })
+  t.equal((await groups(base, '&provider=payments')).length, 1, 'of one provider')
+
+  // Anybody may fill the unknown paths, and old ones say nothing of today.
+  await server.query(
+    env,
+    `insert into hooks.rejections (at, provider, status, source, reason)
+     select now(), 'unknown', 404, '192.0.2.0/24', 'unknown path: POST /webhooks/n' || n
+       from generate_series(1, 900) n
+      union all
+     select now() - interval '8 days', 'chat', 401, '192.0.2.0/24', 'signature missing'`,
+  )
+  const filled = await groups(base)
+  t.equal(filled.filter(({ provider }) => provider === 'unknown').length, 30)
+  const others = filled.filter(({ provider }) => provider !== 'unknown')
+  t.same(others.map(({ provider }) => provider).toSorted(), ['generic:ci', 'payments'])
+  const next = await request(`${base}/log?rejected=1&limit=3`)
+  const [, path = ''] = /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(next.text) ?? []
+  const more = path.replaceAll('&amp;', '&').replace(/^.*rejected=1/, '')
+  t.equal((await groups(base, more)).length, 0, 'on the first page alone')
+})
+
 await onPostgres(t, 'a flood of rejections', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend)
   const flood = 400

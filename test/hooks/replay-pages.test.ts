@@ -178,3 +178,24 @@ await t.test('two answers of an event are compared', async (t: Test) => {
   t.match(await compared(text, text), 'The answers are the same.')
   t.match(await compared(text, '1'), 'One of these answers is not kept any more')
 })
+
+await t.test('the menu offers where events were sent lately, and a command', async (t: Test) => {
+  const id = await send('order.paid')
+  await postForm(base, `/log/${id}/replay`, { target_url: `${receiver.url}/lately` })
+  await postForm(base, `/log/${id}/replay`, { target_url: `${receiver.url}/?token=hush-hush` })
+  await postForm(base, `/log/${id}/replay`, { target_url: 'http://10.0.0.1/never' })
+  const text = await pageOf(`/log/${first}`)
+  const offered = [...text.matchAll(/name="target_url" value="([^"]+)"/g)].map(([, url]) => url)
+  t.equal(offered[0], `${receiver.url}/lately`)
+  t.ok(offered.length <= 5)
+  t.notMatch(offered.join(' '), /token|never/, 'none that lacks its token, or was refused')
+  t.match(text, /gatehouse forward http:\/\/127\.0\.0\.1:3000\/ .*--since 1 /)
+  t.match(await pageOf(`/log/${id}`), 'Deliveries (3)')
+  const shown = await pageOf(`/log/${id}?tab=deliveries`)
+  t.same(
+    attemptsIn(shown).map(({ outcome }) => outcome),
+    ['refused', 'delivered', 'delivered'],
+  )
+  const wrong = await request(`${base}/log/${id}?tab=else`, { headers: OWN })
+  t.equal(wrong.status, 400)
+})
