@@ -22,7 +22,7 @@ import {
 } from '../parts.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { eventTable } from './events/row.ts'
-import { headline, problemList, type ProblemsView } from './problems.ts'
+import { headline, problemList, type ProblemsView } from './status.ts'
 import { logUrl } from './events/filter.ts'
 
 /** What `/status` shows. */

@@ -31,9 +31,9 @@ const shown = `${receiver.url}/onwards?…`
 /** A form, as a program posts it: by the operator of this machine, or by the user of the proxy. */
 const form = (path: string, fields = {}, status = 200) =>
   answers(status, postForm(base, path, fields))
-const formAs = (user: Readonly<Record<string, string>>, path: string, fields = {}) =>
-  answers(200, postForm(proxied, path, fields, user))
-const formOfAnn = (path: string, fields = {}) => formAs(ANN, path, fields)
+const formAs = (user: Readonly<Record<string, string>>, path: string, fields = {}, status = 200) =>
+  answers(status, postForm(proxied, path, fields, user))
+const formOfAnn = (path: string, fields = {}, status = 200) => formAs(ANN, path, fields, status)
 const api = apiOf(base)
 
 await t.test('providers, endpoints and settings: each change, on each of its faces', async (t) => {
@@ -159,7 +159,7 @@ await t.test('destinations: each change, on each of its faces', async (t) => {
   await changesLeave(t, env, 'hooks', [
     [
       'form',
-      () => formOfAnn('/destinations', { name: 'erp', url }),
+      () => formOfAnn('/destinations', { name: 'erp', url }, 303),
       'ann@example.com: destination add erp',
     ],
     [
@@ -168,6 +168,11 @@ await t.test('destinations: each change, on each of its faces', async (t) => {
       'operator: destination disable erp',
     ],
     ['form: retry', () => form('/destinations/erp/retry'), 'operator: destination retry erp'],
+    [
+      'form: test',
+      () => form('/destinations/erp/test', { url }),
+      `operator: destination test erp at ${receiver.url}/onwards?…`,
+    ],
     ['form: remove', () => form('/destinations/erp/remove'), 'operator: destination remove erp'],
     [
       'API',

@@ -39,7 +39,7 @@ export function destinationFragment(view: DestinationView): Html {
   const { name, delivered } = destination
   const known = [
     stateBadge(destination),
-    html`→ ${breakable(placeText(destination))}`,
+    breakable(placeText(destination)),
     eventsText(destination, help.providers),
     `${delivered.toLocaleString('en')} delivered`,
     html`last answer: ${lastAnswer(destination, 'none yet')}`,

@@ -6,6 +6,7 @@ import {
   DeliveryList,
   DeliveryQuery,
   listDeliveries,
+  PageQuery,
   retryChosen,
   RetryFields,
   RetryRequest,
@@ -22,7 +23,7 @@ export const deliveryEndpoints = [
   page({
     path: '/destinations/:name',
     params,
-    query: DeliveryQuery,
+    query: PageQuery,
     answer: ({ app, params: { name }, query }) => destinationView(app, name, { query }),
   }),
 

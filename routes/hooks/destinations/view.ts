@@ -6,10 +6,7 @@ import {
   type DestinationView,
 } from '../../../html/hooks/destinations/destination.ts'
 import { newForm, type FormState, type Typed, type View } from '../../../kernel/http/view.ts'
-import {
-  listDeliveries,
-  type DeliveryQuery,
-} from '../../../services/hooks/destinations/deliveries.ts'
+import { listDeliveries, type PageQuery } from '../../../services/hooks/destinations/deliveries.ts'
 import {
   findDestination,
   PAGE_COUNT_UP_TO,
@@ -29,10 +26,10 @@ export const path = '/api/v1/destinations/:name'
 /** 400 also for two Authorization headers. */
 export const refuses = [400, 401, 403]
 
-const NEWEST: DeliveryQuery = { state: 'waiting', limit: 50, cursor: '' }
+const NEWEST: PageQuery = { state: '', limit: 50, cursor: '' }
 
 interface DestinationChanges {
-  query?: DeliveryQuery
+  query?: PageQuery
   /** The form, where it is not that of the present settings. */
   form?: FormState
   tested?: TestState
@@ -66,15 +63,18 @@ export async function destinationView(
 ): Promise<View> {
   const { db } = app.hooks
   const destination = await findDestination(db, name, PAGE_COUNT_UP_TO)
+  const { waiting, dead } = destination
+  // What failed is what somebody looks for, unless something waits.
+  const state = query.state || (waiting === 0 && dead > 0 ? 'dead' : 'waiting')
   const shown = form ?? newForm(SetFields, typedOf(destination))
   const view: DestinationView = {
     destination,
     countedTo: PAGE_COUNT_UP_TO,
     form: shown,
     help: await formHelp(app, shown, tested),
-    state: query.state,
+    state,
     cursor: query.cursor,
-    ...(await listDeliveries(db, name, query)),
+    ...(await listDeliveries(db, name, { ...query, state })),
   }
   return {
     page: () => destinationPage(view),

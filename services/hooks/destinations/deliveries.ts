@@ -26,6 +26,16 @@ export const DeliveryQuery = Type.Object({
 })
 export type DeliveryQuery = Type.Static<typeof DeliveryQuery>
 
+/** The same of a page, which chooses where no state is named. */
+export const PageQuery = Type.Object({
+  ...DeliveryQuery.properties,
+  state: field(
+    withDefault(Type.Enum(['', 'waiting', 'dead']), ''),
+    'must be waiting, dead or nothing.',
+  ),
+})
+export type PageQuery = Type.Static<typeof PageQuery>
+
 export const DeliveryList = Type.Object({
   deliveries: Type.Array(Delivery),
   next_cursor: Type.Union([Type.String(), Type.Null()]),
