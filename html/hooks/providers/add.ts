@@ -64,7 +64,8 @@ function senderTiles({ senders, name }: { senders: readonly Sender[]; name: stri
     html`${rowFilter('Find a sender', 'sender-tiles', senders.length, { autofocus: true })}
       <ul id="sender-tiles" class="choices">
         ${tiles}
-      </ul>`,
+      </ul>
+      <p><a href="/providers/senders">What is verified of each sender</a></p>`,
   )
 }
 

@@ -80,13 +80,14 @@ function address(form: Form, { baseUrl }: AddForm): Html {
   const path = `${baseUrl}/webhooks/generic/`
   const name = form.typed?.['name'] ?? ''
   return html`${field(form, 'name', 'Name', {
-    required: true,
-    ...NAME,
-    hint: 'The last part of the URL. It can not be changed later.',
-    autofocus: form.fault === undefined,
-    'data-url': path,
-  })}
-  ${copyBox('new-url', 'URL', `${path}${name || '…'}`)}`
+      required: true,
+      ...NAME,
+      hint: "The last part of the URL. It can't be changed later.",
+      autofocus: form.fault === undefined,
+      'data-url': path,
+    })}
+    <p>The sender sends to this URL:</p>
+    ${copyBox('new-url', 'URL', `${path}${name || '…'}`)}`
 }
 
 function atSender({ setup, docs }: Sender): Html {

@@ -38,18 +38,19 @@ export function rotationOf(card: ProviderCard, key: string): Html | false {
 function rotateForm(card: ProviderCard, key: string): Html {
   const { scheme, isGiven, isStored, rotatedAt, overlaps, overlap, previous_until: until } = card
   const form = { id: `rotate-${key}`, typed: { overlap }, ...card.rotation }
-  const replaced = html`${select(form, 'overlap', 'The current one is accepted', overlaps)}`
+  const secret = isStored ? 'new secret' : 'secret'
   return postForm(
     { class: 'stack', action: `/providers/${key}/rotate`, target: '#providers' },
     html`${refusal(form)}
       <p>
-        ${isGiven ? 'The provider makes the new secret.' : 'A new secret is made and shown once.'}
+        ${isGiven ? `The provider makes the ${secret}.` : `A ${secret} is made and shown once.`}
         ${
           until !== null &&
           html`<strong>The previous secret, which still works, stops working now.</strong>`
         }
       </p>
-      ${hiddenField('rotated_at', rotatedAt)} ${isStored && replaced}
+      ${hiddenField('rotated_at', rotatedAt)}
+      ${isStored && select(form, 'overlap', 'The current one is accepted', overlaps)}
       ${scheme !== null && secretField(form, isGiven)}
       <p>${submit(isStored ? 'Rotate secret' : 'Set secret', { id: `rotate-button-${key}` })}</p>`,
   )

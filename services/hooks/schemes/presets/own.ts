@@ -60,7 +60,7 @@ export const OWN: readonly Preset[] = [
   },
   {
     name: 'hmac',
-    title: 'HMAC, as described below',
+    title: 'HMAC, as you describe it',
     docs: 'https://www.rfc-editor.org/rfc/rfc2104',
     setup:
       "Look the sender's header, its encoding and what it signs up in its documentation. " +
