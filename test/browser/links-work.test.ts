@@ -388,3 +388,17 @@ await t.test('lists: search, filters, more, copy', async (t: Test) => {
     t.equal(await copiedOn(page), `${links.base}/wiki`)
   })
 })
+
+await t.test('a preview whose field is cleared is no new preview', async (t: Test) => {
+  const dora = await pageUser(links, 'dora')
+  await makeLink(dora, 'tickets', { url: 'https://bugs.test/{1}' })
+  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(dora.email) })
+  await page.goto(`${links.base}/tickets+`)
+  const example = page.locator('#example')
+  await page.getByLabel('{1}').fill('7')
+  await untilText(example, /leads to https:\/\/bugs\.test\/7/)
+  const asked = page.waitForRequest(/\/tickets\+/)
+  await page.getByLabel('{1}').fill('')
+  t.equal(new URL((await asked).url()).search, '?place-1=', 'without it the visit would count')
+  await untilText(example, /^For example, .* leads to https:\/\/bugs\.test\/one$/)
+})
