@@ -184,10 +184,10 @@ function afterRequest(event) {
   event.preventDefault()
 }
 
-/** Leaves out of the log's address what says nothing. */
+/** Leaves out of the address of a filter what says nothing; other forms send every field. */
 function configRequest(event) {
   const { request, sourceElement } = event.detail.ctx
-  if (request.method !== 'GET' || !(sourceElement instanceof HTMLFormElement)) return
+  if (request.method !== 'GET' || !sourceElement.matches('form[hx-push-url]')) return
   for (const [name, value] of [...request.body]) {
     const preset = sourceElement.elements.namedItem(name)?.dataset?.default
     if (value === '' || value === preset) request.body.delete(name)

@@ -518,3 +518,17 @@ await t.test('the QR code of a link, read from what the browser draws', async (t
   await page.getByRole('link', { name: 'Download PNG' }).click()
   t.equal((await downloading).suggestedFilename(), 'poster.png')
 })
+
+await t.test('a preview whose field is cleared is no new preview', async (t: Test) => {
+  const dora = await pageUser(links, 'dora')
+  await makeLink(dora, 'tickets', { url: 'https://bugs.test/{1}' })
+  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(dora.email) })
+  await page.goto(`${links.base}/tickets+`)
+  const example = page.locator('#example')
+  await page.getByLabel('{1}').fill('7')
+  await untilText(example, /leads to https:\/\/bugs\.test\/7/)
+  const asked = page.waitForRequest(/\/tickets\+/)
+  await page.getByLabel('{1}').fill('')
+  t.equal(new URL((await asked).url()).search, '?place-1=', 'without it the visit would count')
+  await untilText(example, /^For example, .* leads to https:\/\/bugs\.test\/one$/)
+})

@@ -227,18 +227,22 @@ t.test('mute, a window to come, and unmute', async (t) => {
 
   const bad = (...words: readonly string[]) => ['checks', 'mute', ...words]
   const why = ['--reason', 'r']
-  const ends = ['--until', '2020-01-01T00:00:00Z', ...why]
+  const ends = ['--ends-at', '2020-01-01T00:00:00Z', ...why]
   await refuseCommands(t, { env, state: windows }, [
-    [bad('shop', ...ends), 1, 'until must end in the future'],
+    [bad('shop', ...ends), 1, 'ends_at must end in the future'],
     [bad('shop', '--for', '0', ...why), 1, 'for must end in the future'],
     [bad('shop', '--for', '9999d', ...why), 1, 'for must end within a year'],
-    [bad('shop', '--from', end, '--until', from, ...why), 1, 'until must end after from'],
-    [bad('shop', ...why), 1, 'for or until must be given, and not both'],
+    [
+      bad('shop', '--starts-at', end, '--ends-at', from, ...why),
+      1,
+      'ends_at must end after starts_at',
+    ],
+    [bad('shop', ...why), 1, 'for or ends_at must be given, and not both'],
     [bad('shop', '--for', '1x', ...why), 2, /^gatehouse: --for must be a whole number with/],
     [
-      bad('shop', '--until', 'noon', ...why),
+      bad('shop', '--ends-at', 'noon', ...why),
       2,
-      /^gatehouse: --until must be a time with its zone/,
+      /^gatehouse: --ends-at must be a time with its zone/,
     ],
     [bad('shop', '--for', '1h'), 2, /^gatehouse: --reason is required/],
     [bad('shop', '--for', '1h', '--reason', ' '), 2, /^gatehouse: --reason must say why/],

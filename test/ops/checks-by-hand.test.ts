@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { createSecretBox } from '../../kernel/secret-box.ts'
 import { openHeaders, sealHeaders } from '../../services/ops/checks/headers.ts'
+import { auditOf } from '../helpers/audit.ts'
 import { backends } from '../helpers/backends.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { leadsTo, request } from '../helpers/http.ts'
@@ -159,6 +160,74 @@ await t.test('the file wins, and what it leaves is there again', async (t: Test)
   t.equal((await api('DELETE', `/checks/${made.id}`)).status, 204)
 })
 
+await t.test('a try runs what the form describes, and stores nothing', async (t: Test) => {
+  const before = await list()
+  const changes = await auditOf(env)
+  const attempt = (fields: Readonly<Record<string, string>>) =>
+    postForm(base, '/checks/try', fields, NAVIGATION)
+  const fields = { type: 'tcp', host: '127.0.0.1', port: String(port) }
+  const found = await attempt(fields)
+  t.match([found.status, found.text], [200, /id="tried"[\s\S]*takes connections[\s\S]*Not stored/])
+  t.match(found.text, /value="127\.0\.0\.1"/, 'with what was typed')
+  const late = await attempt({ ...fields, port: '1', timeout_s: '0.5' })
+  t.match(late.text, /id="tried"[\s\S]*fail[\s\S]*connection refused/)
+  for (const [more, text] of [
+    [{ port: '0' }, 'Port must be &gt;= 1'],
+    [{ timeout_s: '61' }, '&lt;= 60'],
+    [{ every: '1s' }, 'Every must be 10s to 24h'],
+    [{ type: 'command' }, 'Type must be one of'],
+  ] as const) {
+    const refused = await attempt({ ...fields, ...more })
+    t.match([refused.status, refused.text], [400, text])
+    t.notMatch(refused.text, /id="tried"/)
+  }
+  const headers = 'X-Token: abc'
+  const sealed = await attempt({ type: 'http', url: `http://127.0.0.1:${port}/`, headers })
+  t.match([sealed.status, sealed.text], [400, /set GATEHOUSE_SECRET_KEY/], 'as it would be added')
+  const site = { ...NAVIGATION, 'sec-fetch-site': 'cross-site', origin: 'http://evil.example' }
+  t.equal((await postForm(base, '/checks/try', fields, site)).status, 403)
+  t.same([await list(), await auditOf(env)], [before, changes])
+})
+
+await t.test('tries are bounded, and take no place of what is due', async (t: Test) => {
+  const held = new Set<Socket>()
+  const silent = createServer((socket) => void held.add(socket))
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => void silent.close())
+  const address = silent.address() as AddressInfo
+  const url = `http://127.0.0.1:${address.port}/`
+  const attempt = () => postForm(base, '/checks/try', { type: 'http', url }, NAVIGATION)
+  const tried = [attempt(), attempt(), attempt(), attempt()]
+  await until(() => held.size === 4, 'four tries')
+  const fifth = await attempt()
+  t.match([fifth.status, fifth.text], [503, /4 checks are tried already/])
+  t.equal((await api('POST', `/checks/${front.id}/run`)).status, 200)
+  for (const socket of held) socket.destroy()
+  for (const one of await Promise.all(tried)) t.equal(one.status, 200)
+})
+
+await t.test('a check is muted and unmuted by its own forms', async (t: Test) => {
+  const act = (verb: string, fields = {}) =>
+    postForm(base, `/checks/${front.id}/${verb}`, fields, NAVIGATION)
+  const bad = await act('mute', { for: 'soon', reason: 'it moves' })
+  t.match([bad.status, bad.text], [400, /id="check-page"[\s\S]*For must be[\s\S]*it moves/])
+  t.equal((await act('mute', { for: '1h', row: 'wide', reason: 'r' })).status, 400)
+  const muted = await act('mute', { for: '1h', row: 'short', reason: 'r' })
+  t.match([muted.status, leadsTo(muted)], [303, '/checks'])
+  const end = (await named('shop/front'))?.muted_until ?? ''
+  t.ok(Date.parse(end) > Date.now())
+  t.match(await page('/checks'), /Unmute/)
+  const unmuted = await act('unmute', { row: 'days' })
+  t.match(unmuted.headers.location, /^\/checks\?service=shop&done=unmuted/)
+  t.equal((await named('shop/front'))?.muted_until, null)
+  t.equal((await act('unmute')).status, 404)
+  t.match(leadsTo(await act('run', { row: 'short' })), '/checks')
+  await api('POST', '/mutes', { service: 'shop', for: '1h', reason: 'all of it' })
+  t.equal((await act('unmute')).status, 404, 'what mutes the service ends elsewhere')
+  const { json } = await api<{ mutes: readonly Mute[] }>('GET', '/mutes')
+  for (const { id } of json.mutes) t.equal((await api('DELETE', `/mutes/${id}`)).status, 204)
+})
+
 await t.test('pages, without script', async (t: Test) => {
   const post = (path: string, fields = {}) => postForm(base, path, fields, NAVIGATION)
   t.match(await page('/checks'), /href="\/checks" aria-current="page"/)
@@ -172,7 +241,7 @@ await t.test('pages, without script', async (t: Test) => {
   const added = await post('/checks', { ...fields, port: String(port) })
   const path = leadsTo(added)
   t.match([added.status, path], [303, /^\/checks\/\d+$/])
-  t.match(await page(path), /made by hand[\s\S]*Run now[\s\S]*value="10m"/)
+  t.match(await page(path), /Run now[\s\S]*made by hand[\s\S]*value="10m"/)
   t.equal((await post(`${path}/run`)).status, 303)
   t.match(await page(path), /takes connections/)
   t.equal((await post(path, { ...fields, port: '1', every: '5m' })).status, 303)

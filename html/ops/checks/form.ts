@@ -35,6 +35,7 @@ export interface NewCheckView {
   services: readonly string[]
   /** Undefined for a type that can't be made by hand. */
   fields: CheckFields | undefined
+  form: FormState
   /** What a try has found. */
   tried: CheckResult | undefined
 }
@@ -50,9 +51,10 @@ export function newCheckView(view: NewCheckView): View {
   const title = 'Add a check'
   const above = html`<p class="crumb"><a href="/checks">Checks</a> / new</p>
     <h1>${title}</h1>`
-  const { types, fields } = view
+  const { types, fields, form } = view
+  const kind = fields === undefined ? form : { typed: { type: fields.type } }
   const content = html`<div id="new-check" class="panel">
-    ${typeForm(types, fields?.type)} ${fields !== undefined && creationForm(fields, view)}
+    ${typeForm(types, kind)} ${fields !== undefined && creationForm(fields, view)}
   </div>`
   const below = html`<p class="muted">
     It runs from now on, beside the checks of the inventory file. A check that runs a program
@@ -62,8 +64,8 @@ export function newCheckView(view: NewCheckView): View {
 }
 
 /** With script, choosing a type shows its fields at once. */
-function typeForm(types: readonly string[], chosen = types[0] ?? ''): Html {
-  const form = { id: 'kind', typed: { type: chosen } }
+function typeForm(types: readonly string[], state: Omit<Form, 'id'>): Html {
+  const form = { id: 'kind', ...state }
   const own = {
     ...{ class: 'filter', method: 'get', action: '/checks/new' },
     ...{ 'hx-get': '/checks/new', 'hx-trigger': 'change, submit', 'hx-push-url': 'true' },
@@ -71,7 +73,7 @@ function typeForm(types: readonly string[], chosen = types[0] ?? ''): Html {
   }
   const options = types.map((type) => [type, type] as const)
   return html`<form${attributes(own)}>
-    ${select(form, 'type', 'Type', options)} ${submit('Choose type', { class: 'no-script' })}
+    ${refusal(form)} ${select(form, 'type', 'Type', options)} ${submit('Choose type', { class: 'no-script' })}
   </form>`
 }
 

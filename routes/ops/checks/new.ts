@@ -86,5 +86,5 @@ async function showNew(
   const { services } = await inventory.current()
   const fields = fieldsOf(form.typed?.['type'] ?? '', form)
   const names = services.map(({ name }) => name).slice(0, MAX_NAMES)
-  return newCheckView({ types: TYPES_BY_HAND, services: names, fields, tried })
+  return newCheckView({ types: TYPES_BY_HAND, services: names, fields, form, tried })
 }
