@@ -1,4 +1,5 @@
 import type { Day, Line, Session, Summary, Sums } from '../../db/ops/sessions.ts'
+import type { Event } from '../../db/ops/events.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
 import type { Health } from '../../services/ops/checks/health.ts'
@@ -8,12 +9,13 @@ import type { Pause } from '../../services/ops/pause.ts'
 import { barChart } from '../chart.ts'
 import { markdown } from '../markdown.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
-import { attributes, facts, polled, section, startHere, timeTag } from '../parts.ts'
+import { attributes, facts, polled, saved, section, startHere, timeTag } from '../parts.ts'
 import { healthLine } from './checks.ts'
+import { eventTable } from './events.ts'
 import { waitsLine } from './investigations.ts'
 import { costText, modelText, sessionLink, shortText, statusBadge } from './layout.ts'
 import { pausedOf, pausePanel } from './pause.ts'
-import { firstService, servicesPanel, type ServicesView } from './services.ts'
+import { firstService, servicesPanel, type ServicesView } from './checks/overview.ts'
 import { sumText } from './sessions/list.ts'
 import { askedLine } from './sessions/prompt.ts'
 import { waitingFragment, type WaitingView } from './waiting.ts'
@@ -42,6 +44,7 @@ export interface NowView {
 export interface DashboardView {
   now: NowView
   waiting: WaitingView
+  events: readonly Event[]
   trigger: TriggerView
 }
 
@@ -50,6 +53,8 @@ export interface TriggerView {
   form: FormState
   /** The highest tier that a session may have. */
   maxTier: number
+  /** The session that was just started. */
+  started?: number
   /** Whether nothing starts by itself. */
   isPaused: boolean
 }
@@ -80,7 +85,7 @@ export function dashboardPage(view: DashboardView): Page {
           ${waitingFragment(view.waiting)} ${spendSection(view.now)} ${triggerForm(view.trigger)}
         </div>
       </div>
-      ${pausePanel(view.now.pause)}`,
+      ${newestEvents(view.events)} ${pausePanel(view.now.pause)}`,
   }
 }
 
@@ -157,8 +162,8 @@ function runningPanel(session: Session, lines: readonly Line[]): Html {
   </section>`
 }
 
-/** The form alone: the reply to a refused `POST /sessions/trigger`. A session that starts opens. */
-export function triggerForm({ form: state, maxTier, isPaused }: TriggerView): Html {
+/** The form alone: the reply to `POST /sessions/trigger`. A browser opens the session. */
+export function triggerForm({ form: state, maxTier, started, isPaused }: TriggerView): Html {
   const form = { id: 'trigger', ...state }
   return postForm(
     {
@@ -169,6 +174,7 @@ export function triggerForm({ form: state, maxTier, isPaused }: TriggerView): Ht
       target: '#trigger',
     },
     html`${refusal(form)}
+      ${started !== undefined && saved(html`${sessionLink(started)} has begun.`)}
       <h2 id="trigger-title">Ask</h2>
       ${field(form, 'prompt', 'What to look into', { rows: 2 })}
       ${select(form, 'tier', 'Tier', TIERS.slice(0, maxTier + 1))}
@@ -191,6 +197,12 @@ function summaryPanel({ id, summary, ended_at }: Summary): Html {
 
 function intervalText(seconds: number): string {
   return seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`
+}
+
+function newestEvents(events: readonly Event[]): Html {
+  const table = eventTable('feed-rows', 'Newest events', events)
+  const all = html`<a href="/events">All events</a>`
+  return section('feed-title', 'Events', table, { id: 'feed' }, all)
 }
 
 /** What sessions cost: of the times that are asked for most, and day by day. */

@@ -42,6 +42,8 @@ export interface View {
 export interface Done {
   location: string
   fragment?: Make<Html>
+  /** Whether a browser with htmx goes to the page although the reply has the fragment. */
+  opens?: true
   /** What was done. */
   done?: Outcome
 }
@@ -101,7 +103,8 @@ export async function formReply(
   const location = withOutcome(result.location, done)
   if (audience !== 'htmx') return seeOther(location)
   if (result.fragment !== undefined) {
-    return htmlReply(await result.fragment(), 200, outcomeHeader(done))
+    const headers = result.opens ? { 'hx-redirect': location } : outcomeHeader(done)
+    return htmlReply(await result.fragment(), 200, headers)
   }
   const headers = { 'hx-redirect': location, 'cache-control': 'no-store' }
   return { status: 204, headers, body: null }

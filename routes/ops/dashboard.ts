@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { eventQueries } from '../../db/ops/events.ts'
 import { sessionQueries as q } from '../../db/ops/sessions.ts'
 import {
   dashboardPage,
@@ -22,6 +23,8 @@ import { started } from './faults.ts'
 import { form, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
 import { FIRST_ITEMS, listWaiting } from './waiting.ts'
 
+const MAX_EVENTS = 15
+const ANY_EVENT = { level: null, service: null, session: null }
 /** Services on the dashboard, the worst first. */
 const MAX_SERVICES = 12
 /** Lines of the session that runs. */
@@ -54,7 +57,11 @@ export const dashboardEndpoints = [
       const tier = body.tier === 'auto' ? 1 : Number(body.tier)
       const { prompt } = body
       const { id } = started(await ops.sessions.start({ tier, trigger: 'manual', prompt, actor }))
-      return { location: `/sessions/${id}`, done: ['started', `session ${id}`] }
+      const trigger = { ...newTrigger(app), started: id }
+      return {
+        ...{ location: `/sessions/${id}`, opens: true, fragment: () => triggerForm(trigger) },
+        done: ['started', `session ${id}`],
+      }
     },
     refused({ app, now }, refused) {
       const trigger = { ...newTrigger(app), form: refused }
@@ -113,9 +120,10 @@ async function dashboardView(
   today: Date,
   trigger = newTrigger(app),
 ): Promise<DashboardView> {
-  const [now, waiting] = await Promise.all([
+  const [now, waiting, events] = await Promise.all([
     nowView(app, today),
     listWaiting(app, today, FIRST_ITEMS),
+    eventQueries.listEvents(app.ops.db, { ...ANY_EVENT, offset: 0, limit: MAX_EVENTS }),
   ])
-  return { now, waiting, trigger }
+  return { now, waiting, events, trigger }
 }

@@ -87,6 +87,17 @@ export async function showsEverything(t: Test, { page, document }: Explorer): Pr
   for (const id of ids) t.equal(await page.locator(`.opblock[id$="-${id}"]`).count(), 1, id)
 }
 
+/** It has the reader's colours, and its header leads to the pages. */
+export async function hasFrame(t: Test, { page }: Explorer, home: string): Promise<void> {
+  const isDark = 'document.documentElement.classList.contains("dark-mode")'
+  await page.emulateMedia({ colorScheme: 'dark' })
+  t.equal(await page.evaluate(isDark), true, 'dark')
+  await page.emulateMedia({ colorScheme: 'light' })
+  t.equal(await page.evaluate(isDark), false, 'light')
+  const back = page.getByRole('banner').getByRole('link', { name: 'Back to the pages' })
+  t.equal(await back.getAttribute('href'), home)
+}
+
 /** Nothing stands beyond the edge of windows this wide, whatever is open. */
 export async function fitsWidths(t: Test, page: Page, widths: readonly number[]): Promise<void> {
   for (const width of widths) {

@@ -10,6 +10,7 @@ import type { Memory } from '../helpers/ops.ts'
 import { startServer } from '../helpers/server.ts'
 import {
   fitsWidths,
+  hasFrame,
   openExplorer,
   samplesWork,
   showsEverything,
@@ -35,6 +36,7 @@ await t.test('the explorer of the hooks API', async (t: Test) => {
   const explorer = await openExplorer(t, base)
 
   await showsEverything(t, explorer)
+  await hasFrame(t, explorer, '/')
 
   await t.test('try it out: as the pages, it needs no token', async (t) => {
     const found = await explorer.tryOut('listEvents', { params: { text: 'o-1' } })
@@ -56,6 +58,7 @@ await t.test('the explorer of the links API', async (t: Test) => {
   const explorer = await openExplorer(t, links.base)
 
   await showsEverything(t, explorer)
+  await hasFrame(t, explorer, '/-/')
 
   await t.test('try it out: without a token it reads the configuration', async (t) => {
     const { url, status, text } = await explorer.tryOut('getConfig')
@@ -90,6 +93,7 @@ await t.test('the explorer of the ops API', async (t: Test) => {
   const explorer = await openExplorer(t, ops.base)
 
   await showsEverything(t, explorer)
+  await hasFrame(t, explorer, '/')
 
   await t.test('try it out: it reads', async (t) => {
     const health = await explorer.tryOut('getHealth')

@@ -66,7 +66,7 @@ await t.test('is all well?', async (t: Test) => {
     await shows(/Nothing has been checked lately/)
     t.match((await get('/', HTMX)).text, /health bad">.*Nothing has been checked lately/s)
     t.match(await read('/checks'), /shop 2 unknown .*front http unknown not checked yet/)
-    t.match(await read('/', HTMX), /shop front: not checked yet unknown .* not checked /)
+    t.match(await read('/', HTMX), /shop back: not checked yet unknown .* not checked /)
     t.notMatch((await get('/checks', HTMX)).text, 'start-here')
   })
 

@@ -108,9 +108,10 @@ await t.test('pages and forms', async (t: Test) => {
     const session = await ended(ops)
     t.match(session, { trigger: 'manual', tier: 2, prompt_text: 'look' })
     const fragment = await post('/sessions/trigger', { prompt: 'again', tier: 'auto' }, HTMX)
+    isFragment(t, fragment, 200)
     const { id, tier } = await ended(ops)
     t.equal(tier, 1)
-    t.equal(fragment.status, 204)
+    t.match(fragment.text, `href="/sessions/${id}"`)
     t.equal(fragment.headers['hx-redirect'], `/sessions/${id}?done=started&of=session+${id}`)
   })
 

@@ -1,10 +1,18 @@
-import { html, type Html } from '../../kernel/html.ts'
-import type { CheckHealth, ServiceHealth } from '../../services/ops/checks/health.ts'
-import type { Recent, RecentHour } from '../../services/ops/checks/recent.ts'
-import { barChart, percentText, type Bar } from '../chart.ts'
-import { countText, listTable, nextLink, rowLink, section, startHere, tableRow } from '../parts.ts'
-import { INVENTORY_EXAMPLE, stateBadge } from './checks.ts'
-import { shortText } from './layout.ts'
+import { html, type Html } from '../../../kernel/html.ts'
+import type { CheckHealth, ServiceHealth } from '../../../services/ops/checks/health.ts'
+import type { Recent, RecentHour } from '../../../services/ops/checks/recent.ts'
+import { barChart, percentText, type Bar } from '../../chart.ts'
+import {
+  countText,
+  listTable,
+  nextLink,
+  rowLink,
+  section,
+  startHere,
+  tableRow,
+} from '../../parts.ts'
+import { INVENTORY_EXAMPLE, stateBadge } from '../checks.ts'
+import { shortText } from '../layout.ts'
 
 /** The services on the dashboard. */
 export interface ServicesView {
