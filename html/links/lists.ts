@@ -134,7 +134,7 @@ function listContent(view: LinksView): Html {
       '30 days',
       { number: 'Clicks' },
       timeHead(view),
-      '',
+      'Copy',
     ],
     kind: 'dense links',
     rows: links.map((link) => listedRow(link, view)),

@@ -309,19 +309,23 @@ await onPostgres(t, 'before there is a first link', async (t: Test, backend) => 
   })
 })
 
-await onPostgres(t, 'the operator, without links, finds those of others', async (t: Test, backend) => {
-  const links = await startLinks(t, backend)
-  const operator = visitorAt(links.base, '')
-  t.notMatch((await operator.get('/-/')).text, 'See the links of')
-  const ann = await links.user('ann')
-  await links.user('bob')
-  await makeLink(ann, 'docs')
-  const { text } = await operator.get('/-/')
-  t.match(text, /operator@localhost, who has no link/)
-  t.match(text, 'href="/-/all?q=owner%3Aann%40example.com"')
-  t.notMatch(text, 'links of <bdi>bob@', 'who has no link either')
-  t.same(await listedAll(operator, '/-/all?q=owner%3Aann%40example.com'), ['docs'])
-})
+await onPostgres(
+  t,
+  'the operator, without links, finds those of others',
+  async (t: Test, backend) => {
+    const links = await startLinks(t, backend)
+    const operator = visitorAt(links.base, '')
+    t.notMatch((await operator.get('/-/')).text, 'See the links of')
+    const ann = await links.user('ann')
+    await links.user('bob')
+    await makeLink(ann, 'docs')
+    const { text } = await operator.get('/-/')
+    t.match(text, /operator@localhost, who has no link/)
+    t.match(text, 'href="/-/all?q=owner%3Aann%40example.com"')
+    t.notMatch(text, 'links of <bdi>bob@', 'who has no link either')
+    t.same(await listedAll(operator, '/-/all?q=owner%3Aann%40example.com'), ['docs'])
+  },
+)
 
 await onPostgres(t, 'short links are shown as they work', async (t: Test, backend) => {
   const direct = await startLinks(t, backend)
