@@ -158,6 +158,7 @@ export function sparkline(label: string, values: readonly number[]): Html {
   return html`<svg
     class="spark"
     viewBox="0 0 ${width} ${SPARK_HEIGHT}"
+    preserveAspectRatio="none"
     role="img"
     aria-label="${label}"
   >

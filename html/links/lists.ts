@@ -134,7 +134,7 @@ function listContent(view: LinksView): Html {
       '30 days',
       { number: 'Clicks' },
       timeHead(view),
-      '',
+      'Copy',
     ],
     kind: 'dense links',
     rows: links.map((link) => listedRow(link, view)),
@@ -229,7 +229,10 @@ function linksOfOthers({ others = [], visitor }: LinksView): Html | false {
     <ul>
       ${items}
     </ul>`
-  return items.length > 0 && section('others-title', 'Yours?', content, { class: 'panel' })
+  return (
+    items.length > 0 &&
+    section('others-title', 'Links of other people', content, { class: 'panel' })
+  )
 }
 
 /** The search and filters above a list. */

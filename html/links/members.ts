@@ -123,7 +123,7 @@ function addForm(view: MembersView, kind: MemberKind): Html | false {
 
 /** The page of a link with the form that hands it over open. */
 export function handOverPath(id: string): string {
-  return `/-/links/${id}?hand_over=true#owners-title`
+  return `/-/links/${id}?hand_over=true`
 }
 
 /** Gives the link another primary owner. */

@@ -106,7 +106,7 @@ await t.test('made: a browser goes to its page, by either way', async (t) => {
   t.same(json.tags, ['my-team', 'wiki'])
   const htmx = await ann.post('/-/new', { slug: 'two', url: 'https://two.test/' }, HTMX)
   t.equal(htmx.status, 204)
-  t.match(htmx.headers['hx-redirect'], /^\/-\/links\/[0-9a-f-]{36}\?done=created&of=two$/)
+  t.match(htmx.headers['hx-redirect'], /^\/-\/links\/[0-9a-f-]{36}\?created=true$/)
 
   const edit = `/-/links/${id}/edit`
   t.match((await ann.get(edit)).text, /value="my-team, wiki"/)

@@ -19,7 +19,7 @@ import {
 import type { Link, PageUser, Visitor } from '../helpers/links.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
-import { openFolder } from '../helpers/folders.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
 
 function searched(who: PageUser, q: string, path = '/-/all'): Promise<readonly string[]> {
@@ -302,28 +302,32 @@ await onPostgres(t, 'before there is a first link', async (t: Test, backend) => 
     const { text } = await ann.get('/-/all?q=docs')
     t.match(text, /class="row-link" href="\/docs\+"/, 'the row leads to the preview')
     t.match(text, 'href="/docs" rel="noreferrer"', 'its address follows the link')
-    t.match(text, /Handbook[^]*docs\.example\.com[^]*<td role="cell" class="owner"><bdi>bob</)
+    t.match(text, /Handbook[^]*>docs\.test<[^]*<td role="cell" class="owner"><bdi>bob</)
     t.notMatch(text, 'long end', 'a description is on the page of its link')
     t.match(text, 'data-copy="short-docs"')
     t.match((await ann.get('/-/')).text, /class="muted">you</)
   })
 })
 
-await onPostgres(t, 'the operator, without links, finds those of others', async (t, backend) => {
-  const links = await startLinks(t, backend)
-  const operator = visitorAt(links.base, '')
-  t.notMatch((await operator.get('/-/')).text, 'See the links of')
-  const ann = await links.user('ann')
-  await links.user('bob')
-  await makeLink(ann, 'docs')
-  const { text } = await operator.get('/-/')
-  t.match(text, /operator@localhost, who has no link/)
-  t.match(text, 'href="/-/all?q=owner%3Aann%40example.com"')
-  t.notMatch(text, 'links of <bdi>bob@', 'who has no link either')
-  t.same(await listedAll(operator, '/-/all?q=owner%3Aann%40example.com'), ['docs'])
-})
+await onPostgres(
+  t,
+  'the operator, without links, finds those of others',
+  async (t: Test, backend) => {
+    const links = await startLinks(t, backend)
+    const operator = visitorAt(links.base, '')
+    t.notMatch((await operator.get('/-/')).text, 'See the links of')
+    const ann = await links.user('ann')
+    await links.user('bob')
+    await makeLink(ann, 'docs')
+    const { text } = await operator.get('/-/')
+    t.match(text, /operator@localhost, who has no link/)
+    t.match(text, 'href="/-/all?q=owner%3Aann%40example.com"')
+    t.notMatch(text, 'links of <bdi>bob@', 'who has no link either')
+    t.same(await listedAll(operator, '/-/all?q=owner%3Aann%40example.com'), ['docs'])
+  },
+)
 
-await onPostgres(t, 'short links are shown as they work', async (t, backend) => {
+await onPostgres(t, 'short links are shown as they work', async (t: Test, backend) => {
   const direct = await startLinks(t, backend)
   const operator = visitorAt(direct.base, '')
   const { host } = new URL(direct.base)
@@ -339,17 +343,17 @@ await onPostgres(t, 'short links are shown as they work', async (t, backend) => 
   t.match(port, '>go.example.com:8443/docs is free.')
 
   await t.test('behind a unix socket nothing is offered that does not work', async (t) => {
-    const socket = join(openFolder(t), 'links.sock')
+    const socket = join(await temporaryFolder(t), 'links.sock')
     const env = { ...direct.env, LINKS_ADDR: `unix:${socket}` }
     await startServer(t, { services: ['links'], env })
-    const made = await request('http://links', {
+    const made = await request('http://localhost', {
       ...{ socketPath: socket, path: '/-/new', method: 'POST' },
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: 'slug=docs&url=docs.test',
     })
     t.equal(made.status, 303)
     for (const path of [String(made.headers['location']), '/-/']) {
-      const { status, text } = await request('http://links', { socketPath: socket, path })
+      const { status, text } = await request('http://localhost', { socketPath: socket, path })
       t.equal(status, 200)
       t.notMatch(text, /unix:|data-copy|qr\.svg/, path)
       t.match(text, path === '/-/' ? 'data-slug="docs"' : /Set <code>LINKS_BASE_URL</)

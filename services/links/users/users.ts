@@ -57,7 +57,7 @@ export async function commandUser(tools: ChangeTools, now: Date): Promise<Caller
   return withoutGroups({ ...operator, role: 'admin' })
 }
 
-/** Owners of links that the operator is shown who has none: on a small installation they are the same person. */
+/** Enough for a small installation, where one of them is who works on its machine. */
 const MAX_OWNERS = 5
 
 /** The addresses of people with links, for the operator of this machine; nobody for others. */
