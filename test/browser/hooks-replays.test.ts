@@ -60,7 +60,7 @@ await t.test('without script', async (t: Test) => {
   await page.getByRole('link', { name: 'Replay…' }).click()
   await page.locator('#job-target-target_url').fill('http://10.0.0.1/')
   await page.locator('#start-replay').click()
-  await untilText(page.locator('#job-target-refused'), /not on the public internet/)
+  await untilText(page.locator('#job-target-target_url-refused'), /not on the public internet/)
   await page.locator('#job-target-target_url').fill(`${receiver.url}/held`)
   await page.locator('#start-replay').click()
   t.match(new URL(page.url()).pathname, /^\/replays\/\w{16}$/)

@@ -110,7 +110,7 @@ await t.test('a link from its making to its end', async (t: Test) => {
     await page.getByLabel('Tags').fill('People, hand book')
     await page.getByRole('radio', { name: /^Private/ }).check()
     await page.getByRole('button', { name: 'Create link' }).click()
-    await untilText(page.locator('#link-slug-refused'), 'Slug already taken.')
+    await untilText(page.locator('#link-slug-refused'), 'Short name already taken.')
     t.equal(await focusedId(page), 'link-slug')
     t.equal(await page.getByLabel('Tags').inputValue(), 'People, hand book')
     t.ok(await page.getByRole('radio', { name: /^Private/ }).isChecked())
@@ -150,7 +150,7 @@ await t.test('a link from its making to its end', async (t: Test) => {
     const status = page.locator('#members > [role=status]')
     await page.getByLabel('Share with').fill('nobody@example.com')
     await page.keyboard.press('Enter')
-    await untilText(page.locator('#shares-refused'), 'No user has this e-mail address.')
+    await untilText(page.locator('#shares-email-refused'), 'No user has this e-mail address.')
     t.equal(await focusedId(page), 'shares-email')
     await page.getByLabel('Share with').fill(bob.email)
     await page.keyboard.press('Enter')
@@ -164,7 +164,7 @@ await t.test('a link from its making to its end', async (t: Test) => {
     await untilText(status, 'bob@example.com is a co-owner now.')
     await page.getByLabel('Add a co-owner').fill(bob.email)
     await page.keyboard.press('Enter')
-    await untilText(page.locator('#owners-refused'), 'This user is an owner already.')
+    await untilText(page.locator('#owners-email-refused'), 'This user is an owner already.')
     t.match(
       await textOf(page.locator('.history li').first()),
       /made “?bob@example\.com”? a co-owner\.$/,

@@ -113,7 +113,7 @@ const PRESETS = { 'Last hour': '1h', 'Last 24 hours': '24h', 'Today (UTC)': 'tod
  * Common times as links: they keep the other filters, and so they stand in the part that follows
  * them.
  */
-export function presets(filter: LogFilter): Html {
+function presets(filter: LogFilter): Html {
   const links = Object.entries(PRESETS).map(([label, since]) => {
     const isChosen = filter.since === since && filter.until === ''
     const own = {
@@ -167,13 +167,14 @@ function rowsField(form: Form): Html {
 }
 
 /**
- * What stands above the events and follows the filters: each that is set with a way to remove it,
- * what may be done with what they choose, and the types that the form offers.
+ * What stands above the events and follows the filters: common times, each filter that is set with a
+ * way to remove it, what may be done with what they choose, and the types that the form offers.
  */
 export function filterLine(filter: LogFilter, types: readonly string[]): Html {
   const { limit: _limit, rejected: _rejected, ...chosen } = filter
   const chips = NAMES.flatMap((name) => chipsOf(filter, name))
   return html`<div class="title-line filter-line">
+    ${presets(filter)}
     ${
       chips.length > 0 &&
       html`<ul class="badges chips" aria-label="Active filters">

@@ -10,7 +10,6 @@ import {
   isFiltered,
   logFilter,
   logUrl,
-  presets,
   type FilterView,
   type LogFilter,
 } from './filter.ts'
@@ -91,7 +90,7 @@ export function logFragment(view: LogView): Html {
     data-newest="${newest}"
     data-position="${position}"
   >
-    ${presets(filter)} ${filterLine(filter, view.types)}
+    ${filterLine(filter, view.types)}
     <p id="log-news" class="news" role="status"><a${attributes(show)}></a></p>
     ${listPart(view, events.length > 0 && table, noEvents(filter))}
   </div>`
