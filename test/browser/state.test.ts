@@ -202,6 +202,34 @@ await t.test('what was typed stays where another form renews the page', async (t
   })
 })
 
+await t.test('filters that were set since stay in the address', async (t: Test) => {
+  await t.test('with a common time', async () => {
+    const { page } = await browse(t, server.hooks)
+    await page.goto(`${server.hooks}/log`)
+    await page.locator('#filter-event_type').fill('ring')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/event_type=ring/)
+    await page.getByRole('link', { name: 'Last hour' }).click()
+    await page.waitForURL(/event_type=ring&since=1h/)
+  })
+
+  await t.test('with an event that was on its way', async () => {
+    const { page } = await browse(t, server.hooks, { viewport: { width: 1600, height: 900 } })
+    await page.goto(`${server.hooks}/log`)
+    const { promise: isFiltered, resolve: letGo } = Promise.withResolvers<undefined>()
+    await page.route(/\/log\/\d+$/, async (route) => {
+      await isFiltered
+      await route.continue()
+    })
+    await page.locator('#log-rows a').first().click()
+    await page.locator('#filter-event_type').fill('ring')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/event_type=ring/)
+    letGo(undefined)
+    await page.waitForURL(/event_type=ring&open=\d+/)
+  })
+})
+
 await t.test('a page in the background asks for nothing until it is shown', async (t: Test) => {
   const { page } = await browse(t, server.ops)
   await page.clock.install()
