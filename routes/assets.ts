@@ -18,6 +18,7 @@ const SHARED: readonly AssetFile[] = [
   ['drafts.js', 'html/assets/drafts.js', SCRIPT],
   ['places.js', 'html/assets/places.js', SCRIPT],
   ['keys.js', 'html/assets/keys.js', SCRIPT],
+  ['filter.js', 'html/assets/filter.js', SCRIPT],
   ['palette.js', 'html/assets/palette.js', SCRIPT],
   ICON,
   ['htmx.js', 'htmx/htmx.min.js', SCRIPT],

@@ -3,6 +3,7 @@
 // of JSON copy their paths.
 
 import { copyText, element, follow, reached, sayProblem, sayUnreached } from './app.js'
+import './filter.js'
 import { addKeys, moveRow } from './keys.js'
 import { showTimes } from './times.js'
 
@@ -331,64 +332,6 @@ async function copyPath(name) {
   }
 }
 
-/** Draws a range over the times above the list; where it ends, the log shows that range. */
-function drawRange(times, { clientX: begun, pointerId }) {
-  const { left, width } = times.getBoundingClientRect()
-  const [first, last] = [Number(times.dataset.first), Number(times.dataset.last)]
-  const drawn = times.appendChild(document.createElement('div'))
-  drawn.className = 'drawn'
-  times.setPointerCapture(pointerId)
-  const placesOf = ({ clientX }) => {
-    const places = [begun, clientX].map((x) => Math.min(1, Math.max(0, (x - left) / width)))
-    return places.toSorted((a, b) => a - b)
-  }
-  times.onpointermove = (event) => {
-    const [from, to] = placesOf(event)
-    drawn.style.insetInline = `${from * 100}% ${100 - to * 100}%`
-  }
-  times.onpointercancel = () => drawn.remove()
-  times.onpointerup = (event) => {
-    drawn.remove()
-    times.onpointermove = null
-    const [from, to] = placesOf(event)
-    if ((to - from) * width > 4)
-      filterTimes(...[from, to].map((at) => first + at * (last - first)))
-  }
-}
-
-/** Filters by a range of time, in place of the one that was chosen. */
-function filterTimes(...range) {
-  // The last millisecond counts.
-  const [since, until] = range.map((at, n) => new Date(Math.floor(at) + n).toISOString())
-  const { form } = document.getElementById('filter-q')
-  form.elements.when.value = ''
-  const others = form.elements.q.value.replaceAll(/(^|\s)(since|until):\S*/g, '').trim()
-  form.elements.q.value = `${others} since:${since} until:${until}`.trim()
-  form.requestSubmit()
-}
-
-/** Days are those of the viewer's zone, which the form sends along and shows. */
-function chooseZone(select) {
-  const isDay = ['today', 'yesterday', 'days'].includes(select.value)
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
-  select.form.elements.zone.value = isDay ? timeZone : ''
-  select.form.querySelector('.zone').textContent = timeZone
-}
-
-document.addEventListener('pointerdown', (event) => {
-  const times = event.target.closest('#log-times')
-  if (times === null || event.button !== 0) return
-  event.preventDefault()
-  drawRange(times, event)
-})
-// Before htmx sends the form.
-document.addEventListener(
-  'change',
-  ({ target }) => {
-    if (target.id === 'filter-when') chooseZone(target)
-  },
-  true,
-)
 document.addEventListener('click', (event) => {
   const link = event.target.closest('a')
   if (opensBeside(link, event)) {
