@@ -33,7 +33,7 @@ import {
 
 const [, postgres] = backends
 /** One service for all tests of this file; the first of them finds it empty. */
-const { base } = await startHooks(t, postgres)
+const { base, env } = await startHooks(t, postgres)
 // First of all: the dashboard reads its figures at most once a second, and a later tile may be missing.
 for (const name of ['live', 'many', 'proxied']) await addProvider(base, name, { open: true })
 
@@ -81,6 +81,7 @@ async function untilRows(page: Page, count: number): Promise<readonly number[]> 
 }
 
 const SHOP = 12
+const ZONE = encodeURIComponent(Intl.DateTimeFormat().resolvedOptions().timeZone)
 
 /** A row leads to the event's page here, and on wider screens beside the list. */
 const LAPTOP = { viewport: { width: 1024, height: 768 } }
@@ -192,8 +193,7 @@ await t.test('the log in a browser', async (t: Test) => {
   await page.goto(`${base}/log`)
   t.same(await rowIds(page), all)
   const provider = page.getByLabel('Provider')
-  const type = page.getByRole('combobox', { name: 'Event type' })
-  const limit = page.getByLabel('Rows')
+  const words = page.getByRole('combobox', { name: 'Filters' })
 
   await t.test('filters narrow the list and stand in the address', async (t) => {
     // A full load would wipe this mark away.
@@ -201,9 +201,9 @@ await t.test('the log in a browser', async (t: Test) => {
     await provider.selectOption('generic:shop')
     await untilAddress(page, '/log?provider=generic%3Ashop')
     t.same(await untilRows(page, SHOP), shop)
-    await type.fill('order.paid')
-    await type.press('Enter')
-    await untilAddress(page, '/log?provider=generic%3Ashop&event_type=order.paid')
+    // Applied while it is typed.
+    await words.pressSequentially('type:order.paid')
+    await untilAddress(page, '/log?q=type%3Aorder.paid&provider=generic%3Ashop')
     t.same(
       await untilRows(page, 4),
       shop.filter((_, at) => at % 3 === 2),
@@ -214,11 +214,13 @@ await t.test('the log in a browser', async (t: Test) => {
       'order.paid',
       'order.paid',
     ])
-    await page.getByText('More filters').click()
-    await limit.fill('3')
-    await page.getByRole('button', { name: 'Filter' }).click()
-    await untilAddress(page, '/log?provider=generic%3Ashop&event_type=order.paid&limit=3')
-    await untilRows(page, 3)
+    await untilText(page.locator('.filter-line [role="status"]'), '4 events')
+    await page.getByLabel('Time').selectOption('Today')
+    await untilAddress(
+      page,
+      `/log?q=type%3Aorder.paid&provider=generic%3Ashop&when=today&zone=${ZONE}`,
+    )
+    await untilRows(page, 4)
     t.equal(await page.locator('h1').getAttribute('title'), 'kept', 'without a full load')
   })
 
@@ -227,19 +229,19 @@ await t.test('the log in a browser', async (t: Test) => {
     await page.reload()
     t.same(await rowIds(page), before)
     t.equal(await provider.inputValue(), 'generic:shop')
-    t.equal(await type.inputValue(), 'order.paid')
-    t.equal(await limit.inputValue(), '3')
+    t.equal(await words.inputValue(), 'type:order.paid')
+    t.equal(await page.getByLabel('Time').inputValue(), 'today')
   })
 
   await t.test('back gives the earlier page whole, its fields too', async (t) => {
     await page.goBack()
-    await untilAddress(page, '/log?provider=generic%3Ashop&event_type=order.paid')
+    await untilAddress(page, '/log?q=type%3Aorder.paid&provider=generic%3Ashop')
     await untilRows(page, 4)
-    t.equal(await limit.inputValue(), '50')
+    t.equal(await page.getByLabel('Time').inputValue(), '')
     await page.goBack()
     await untilAddress(page, '/log?provider=generic%3Ashop')
     t.same(await untilRows(page, SHOP), shop)
-    t.equal(await type.inputValue(), '')
+    t.equal(await words.inputValue(), '')
     t.equal(await provider.inputValue(), 'generic:shop')
     await page.locator('#log-rows a').first().click()
     await untilAddress(page, `/log/${shop[0]}`)
@@ -358,15 +360,11 @@ await t.test('the log in a browser', async (t: Test) => {
   })
 
   await t.test('nothing found, and a filter that is refused', async (t) => {
-    await type.fill('never')
-    await type.press('Enter')
+    await words.fill('type:never')
     await untilText(page.locator('#log-results .empty strong'), 'No event matches these filters.')
-    const since = page.getByLabel('Since')
-    await since.fill('yesterday')
-    await since.press('Enter')
+    await words.fill('type:never since:yesterday')
     await untilText(page.getByRole('alert'), /^since must be an event id or a time/)
-    t.equal(await since.inputValue(), 'yesterday')
-    t.equal(await type.inputValue(), 'never')
+    t.equal(await words.inputValue(), 'type:never since:yesterday')
     await page.goto(`${base}/log?limit=0`)
     await untilText(page.locator('main'), /400 Bad Request Limit must be a whole number/)
   })
@@ -398,6 +396,30 @@ await t.test('the log in a browser', async (t: Test) => {
       .click()
     t.match(await textOf(rows), /^generic:ci/)
   })
+})
+
+await t.test('a range drawn over the times becomes a filter', async (t: Test) => {
+  await postgres.query(
+    env,
+    `update hooks.events set received_at = received_at - (1000 - id) * interval '1 minute'`,
+  )
+  const { page } = await browse(t, base, WIDE)
+  await page.goto(`${base}/log?provider=generic%3Ashop&limit=200`)
+  const before = await rowIds(page)
+  const box = await page.locator('#log-times').boundingBox()
+  if (box === null) throw new Error('there are no times')
+  const y = box.y + box.height / 2
+  await page.mouse.move(box.x + box.width / 2, y)
+  await page.mouse.down()
+  await page.mouse.move(box.x + box.width + 5, y, { steps: 5 })
+  await page.mouse.up()
+  const words = page.getByRole('combobox', { name: 'Filters' })
+  await until(async () => /^since:\S+Z until:\S+Z$/.test(await words.inputValue()), 'the words')
+  const after = await until(async () => {
+    const ids = await rowIds(page)
+    return ids.length < before.length && ids
+  }, 'fewer rows')
+  t.same(after, before.slice(0, after.length), 'the newest')
 })
 
 await t.test('an event beside the log on a wide screen', async (t: Test) => {
@@ -476,7 +498,7 @@ await t.test('an event beside the log on a wide screen', async (t: Test) => {
       await page.goto(`${base}/log`)
       const rows = page.locator('#log-rows > tr')
       const [first, last] = [await rows.nth(0).boundingBox(), await rows.nth(17).boundingBox()]
-      t.equal(first?.height, 32, `the height of a row at ${width} px`)
+      t.equal(Math.round(first?.height ?? 0), 32, `the height of a row at ${width} px`)
       t.ok(last !== null && last.y + last.height <= 800, `18 rows at ${width} px: ${last?.y}`)
       await page.goto(`${base}/log?open=${sent[0]}`)
       const table = await page.locator('.split table').first().boundingBox()

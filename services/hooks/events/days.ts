@@ -16,11 +16,8 @@ export function boundsOf(
 ): { since: string; until: string } | undefined {
   if (when === '') return undefined
   if (when === '1h' || when === '24h' || when === '7d') return { since: when, until: '' }
-  if (!Object.hasOwn(TIMES, when)) {
-    throw badRequest(
-      `when must be one of ${Object.keys(TIMES).filter(Boolean).join(', ')}.`,
-      'when',
-    )
+  if (!TIMES.some((time) => time === when)) {
+    throw badRequest(`when must be one of ${TIMES.filter(Boolean).join(', ')}.`, 'when')
   }
   const today = Temporal.Instant.from(now.toISOString())
     .toZonedDateTimeISO(zoneOf(zone))

@@ -16,15 +16,19 @@ const NAMES = {
 type TokenName = keyof typeof NAMES
 type Filters = Pick<FilterText, (typeof NAMES)[TokenName] | 'text'>
 
-const TOKEN =
-  /(?:([\w-]+(?:\.[\w-]+)*):(?!\/\/))?(?:"([^"]*)"?|(\S+))|([\w-]+(?:\.[\w-]+)*):(?=\s|$)/g
+const NAME = String.raw`[\w-]+(?:\.[\w-]+)*`
+/** A name without a value, or a value, which may have a name and quotation marks. An address is one. */
+const TOKEN = new RegExp(
+  String.raw`(${NAME}):(?=\s|$)|(?:(${NAME}):(?!//))?(?:"([^"]*)"?|(\S+))`,
+  'g',
+)
 
 /** Reads the filters of a text. A name without a value is one that is still being typed. */
 export function readTokens(text: string): Partial<Filters> {
   const filters: Partial<Filters> = {}
   const members: string[] = []
   const words: string[] = []
-  for (const [, name, quoted, bare, unfinished] of text.matchAll(TOKEN)) {
+  for (const [, unfinished, name, quoted, bare] of text.matchAll(TOKEN)) {
     if (unfinished !== undefined) continue
     const value = quoted ?? bare ?? ''
     if (name === undefined) words.push(value)
