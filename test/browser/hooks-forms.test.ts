@@ -422,7 +422,7 @@ await t.test('an event is sent on from its page', async (t: Test) => {
     for (const title of times) t.match(title, /UTC/, 'in the time zone of the reader')
   })
 
-  await t.test('a refused target is in the list, a broken one above the page', async (t) => {
+  await t.test('a refused target is in the list, a broken one at its field', async (t) => {
     await page.locator('#replay-menu > summary').click()
     await page.locator('#target_url').fill('http://10.0.0.1/')
     await page.locator('#replay-button').click()
@@ -431,7 +431,8 @@ await t.test('an event is sent on from its page', async (t: Test) => {
     await page.locator('#replay-menu > summary').click()
     await page.locator('#target_url').fill('ftp://files.test/')
     await page.locator('#replay-button').click()
-    await untilText(page.locator('#problem'), /^The target URL must be an http/)
+    await untilText(page.locator('#target_url-refused'), /must be an http/)
+    t.equal(await focusedId(page), 'target_url')
     t.equal((await outcomes(page)).length, 3)
   })
 
