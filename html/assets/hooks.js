@@ -291,14 +291,24 @@ function followEvents() {
   follow(live, ['event-received', 'status', 'gap'])
 }
 
-/** Names in a payload's tree copy their paths, by mouse and by keyboard. */
+/**
+ * Names in a payload's tree copy their paths, by mouse and by keyboard. A name in a summary can't be
+ * a button itself: one stands after what the summary folds.
+ */
 function makeNamesButtons() {
-  for (const name of document.querySelectorAll('.json span.key')) {
-    const button = element('button', name.textContent)
+  for (const name of document.querySelectorAll('.json span.key:not(.named)')) {
+    const isFolding = name.parentElement.matches('summary')
+    const button = element('button', isFolding ? 'Copy path' : name.textContent)
     button.type = 'button'
-    button.className = 'key'
-    button.title = 'Copy path'
-    name.replaceWith(button)
+    button.className = isFolding ? 'path plain' : 'key'
+    if (!isFolding) {
+      button.title = 'Copy path'
+      name.replaceWith(button)
+      continue
+    }
+    button.setAttribute('aria-label', `Copy path of ${name.textContent}`)
+    name.classList.add('named')
+    name.closest('li').append(button)
   }
 }
 
@@ -344,11 +354,11 @@ document.addEventListener('click', (event) => {
   }
   const button = event.target.closest('#log-pause')
   if (button !== null) pause(button)
-  const name = event.target.closest('.json .key')
+  const name = event.target.closest('.json :is(.key, .path)')
   if (name !== null) {
     // A name may stand in the summary of what it contains, which a click would fold.
     event.preventDefault()
-    void copyPath(name)
+    void copyPath(name.closest('li').querySelector('.key'))
   }
 })
 document.addEventListener('input', ({ target }) => {

@@ -516,6 +516,7 @@ await t.test('an event is sent on from its page', async (t: Test) => {
     await page.locator('#target_url').fill('ftp://files.test/')
     await page.locator('#replay-button').click()
     await untilText(page.locator('#target_url-refused'), /must be an http/)
+    t.equal(await focusedId(page), 'target_url')
     t.equal((await outcomes(page)).length, 3)
   })
 

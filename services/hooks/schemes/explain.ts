@@ -98,7 +98,7 @@ const CAUSES: readonly (readonly [RegExp, string, Remedy])[] = [
     'none',
   ],
   [/^body too large/, 'The body is larger than HOOKS_MAX_BODY.', 'none'],
-  [/^body over/, 'The signature covers fields of the body, which may have 64 KiB then.', 'none'],
+  [/^body over/, 'The signatures of this scheme are checked for smaller bodies only.', 'none'],
   [/^a loop/, 'A destination leads back to this installation.', 'none'],
   [
     /malformed/,
