@@ -50,17 +50,29 @@ select d.name, d.disabled_by, d.last_at, d.last_status, d.last_detail
 
 -- name: countMatches
 -- How many of the newest :rows events the filters of a destination want, and of how many. They end where the payloads
--- before exceed :bytes bytes.
-select count(*) filter (where hooks.is_wanted(d, e.provider, e.event_type, e.payload))::integer as matched,
+-- before exceed :bytes bytes. Provider and type are tested once for all events that have both, payloads one by one.
+with newest as materialized (
+  select provider, event_type, payload, sum(length(payload)) over (order by id desc) - length(payload) as before
+    from (select id, provider, event_type, payload
+            from hooks.events
+           where id > (select pruned_through from hooks.settings)
+           order by id desc
+           limit :rows) e
+), filters as materialized (
+  select d from jsonb_populate_record(null::hooks.destinations, :filters::jsonb) d
+), kinds as materialized (
+  select k.provider, k.event_type, hooks.is_wanted(f.d, k.provider, k.event_type, null) as wanted
+    from (select distinct provider, event_type from newest) k
+   cross join (select jsonb_populate_record(d, '{"members": []}') as d from filters) f
+)
+select count(*) filter (where case when k.wanted
+                                   then (f.d).members = '[]'
+                                        or hooks.is_wanted(f.d, n.provider, n.event_type, n.payload) end)::integer as matched,
        count(*)::integer as events
-  from (select provider, event_type, payload, sum(length(payload)) over (order by id desc) - length(payload) as before
-          from (select id, provider, event_type, payload
-                  from hooks.events
-                 where id > (select pruned_through from hooks.settings)
-                 order by id desc
-                 limit :rows) newest) e
- cross join jsonb_populate_record(null::hooks.destinations, :filters::jsonb) d
- where e.before < :bytes;
+  from newest n
+  join kinds k on k.provider = n.provider and k.event_type is not distinct from n.event_type
+ cross join filters f
+ where n.before < :bytes;
 
 -- name: lockConfig
 -- What was configured of a destination, which is held until the transaction ends. Empty for an unknown name.

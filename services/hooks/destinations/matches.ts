@@ -7,13 +7,14 @@ import { readFilters } from './form.ts'
 // What helps to choose the events of a destination: how many its filters would have wanted, and
 // which types are known.
 
-/** Newest events that are looked at. */
+/** Newest events that are looked at, and those whose payloads are read. */
 const ROWS = 1_000
+const PAYLOAD_ROWS = 200
 const SUGGESTED_TYPES = 200
 
 /**
  * How many of the newest events the filters in a form want. Filters that read payloads look at
- * fewer events where payloads are large. Undefined while a filter has another form.
+ * fewer of them. Undefined while a filter has another form.
  */
 export async function countMatches(
   db: Database,
@@ -21,8 +22,11 @@ export async function countMatches(
 ): Promise<Matches | undefined> {
   const filters = readFilters(typed)
   if (filters === undefined) return undefined
-  const bytes = filters.members.length > 0 ? PAYLOAD_STEP.bytes : Number.MAX_SAFE_INTEGER
-  return q.countMatches(db, { filters, rows: ROWS, bytes })
+  const step =
+    filters.members.length > 0
+      ? { rows: PAYLOAD_ROWS, bytes: PAYLOAD_STEP.bytes }
+      : { rows: ROWS, bytes: Number.MAX_SAFE_INTEGER }
+  return q.countMatches(db, { filters, ...step })
 }
 
 /** Types that came so far, which the form offers. */
