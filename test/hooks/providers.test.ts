@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { onPostgres } from '../helpers/backends.ts'
+import { until } from '../helpers/until.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
 import { runCli } from '../helpers/cli.ts'
@@ -65,6 +66,22 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.equal(await sent('ci', token), 403, 'it starts disabled')
     await enable(base, 'generic:ci', true)
     t.equal(await sent('ci', token), 202)
+  })
+
+  await t.test('the page of a new provider enables it at once, and waits for it', async (t) => {
+    const tiles = await request(`${base}/providers/new?name=generic:shoop`)
+    t.match(tiles.text, 'href="/providers/new?scheme=shopify&amp;name=shoop"')
+    const added = await create({ name: 'shoop', trust_mode: 'token', enabled: 'true' })
+    const made = tokenOf(added)
+    t.match(added.text, /Waiting for the first delivery…/)
+    t.notMatch(added.text, /until you/)
+    const path = `${base}/providers/${encodeURIComponent('generic:shoop')}/first`
+    t.equal(await sent('shoop', 'wrong'), 403)
+    const refused = async () => /refused with 403.*wrong token/s.test((await request(path)).text)
+    await until(refused, 'the refused delivery to be shown')
+    t.equal(await sent('shoop', made), 202)
+    t.match((await request(path)).text, /It has arrived/)
+    t.equal((await request(`${base}/providers/none/first`)).status, 404)
   })
 
   await t.test('an open one needs the acknowledgement', async (t: Test) => {
@@ -155,7 +172,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
       [form('/providers/code_host/remove'), 404, undefined, none],
       [form('/providers/generic:nobody/remove'), 404, undefined, none],
       [form('/providers/generic:open/rotate'), 404, undefined, none],
-      [form('/providers/code_host/rotate'), 404, undefined, none],
+      [form('/providers/code_host/rotate'), 409, undefined, /comes from HOOKS_CODE_HOST_SECRET/],
       [form('/providers/generic:nobody/rotate'), 404, undefined, none],
     ])
     token = tokenOf(await create({ name: 'ci' }))
