@@ -114,7 +114,7 @@ function firstSession({ baseUrl }: NowView): Html {
   const body = `-H 'Content-Type: application/json' -d '{"prompt": "Check everything"}'`
   return startHere({
     title: 'Start the first session',
-    text: 'A session runs the checks of every service. Use the form below, or this command:',
+    text: 'A session runs the checks of every service. Ask for one, or use this command:',
     command: `curl ${body} ${baseUrl}/api/v1/sessions/trigger`,
     path: '/',
     target: 'now',

@@ -31,7 +31,7 @@ select l.position, u.count, u.last_action, b.at as blocks
 
 -- name: findRecord
 -- What a session did by the record, whatever it says: tool calls, those that failed, operations that it asked for, and
--- those that it ran. A person's approval runs an operation without the session.
+-- those that ran, also after a person's approval.
 select c.calls, c.errors, c.asked, a.operations
   from (select count(distinct call) as calls,
                count(distinct call) filter (where kind = 'error') as errors,
@@ -42,8 +42,7 @@ select c.calls, c.errors, c.asked, a.operations
            and call is not null) c
  cross join (select count(*) as operations
                from ops.actions
-              where session_id = :session
-                and not exists (select from ops.approvals p where p.action_id = actions.id)) a;
+              where session_id = :session) a;
 
 -- name: lockAdmission
 -- Serializes admission on all instances, so that no two operations count the same actions.

@@ -89,11 +89,10 @@ export async function showsEverything(t: Test, { page, document }: Explorer): Pr
 
 /** It has the reader's colours, and its header leads to the pages. */
 export async function hasFrame(t: Test, { page }: Explorer, home: string): Promise<void> {
-  const isDark = 'document.documentElement.classList.contains("dark-mode")'
   await page.emulateMedia({ colorScheme: 'dark' })
-  t.equal(await page.evaluate(isDark), true, 'dark')
+  await page.locator('html.dark-mode').waitFor()
   await page.emulateMedia({ colorScheme: 'light' })
-  t.equal(await page.evaluate(isDark), false, 'light')
+  await page.locator('html:not(.dark-mode)').waitFor()
   const back = page.getByRole('banner').getByRole('link', { name: 'Back to the pages' })
   t.equal(await back.getAttribute('href'), home)
 }

@@ -4,6 +4,8 @@ import type { ServiceHealth } from './health.ts'
 import { upPart } from './history.ts'
 
 const HOUR_MS = 3_600_000
+/** Checks of a service whose hours count, the worst first: open pages read them often. */
+const MAX_CHECKS = 20
 /** Hours that a strip has. */
 const HOURS = 24
 
@@ -25,16 +27,17 @@ export async function readRecent(
   services: readonly ServiceHealth[],
   now: Date,
 ): Promise<ReadonlyMap<string, Recent>> {
-  const ids = services.flatMap(({ checks }) => checks.map(({ id }) => id))
+  const idsOf = ({ checks }: ServiceHealth) => checks.slice(0, MAX_CHECKS).map(({ id }) => id)
+  const ids = services.flatMap(idsOf)
   const first = Math.floor(now.getTime() / HOUR_MS - HOURS + 1) * HOUR_MS
   const asked = { ids, span: 'hour', since: new Date(first), each: HOURS + 1 }
   const counts =
     ids.length === 0 ? [] : await q.listCounts(db, { ...asked, limit: ids.length * asked.each })
   const byCheck = Map.groupBy(counts, ({ check_id }) => check_id)
   return new Map(
-    services.map(({ name, checks }) => {
-      const own = checks.flatMap(({ id }) => byCheck.get(id) ?? [])
-      return [name, { hours: hoursOf(own, first), up: upPart(own) }]
+    services.map((service) => {
+      const own = idsOf(service).flatMap((id) => byCheck.get(id) ?? [])
+      return [service.name, { hours: hoursOf(own, first), up: upPart(own) }]
     }),
   )
 }
