@@ -70,13 +70,15 @@ function nowSection(view: CheckView): Html {
   const target = '#check-page'
   return html`<section${attributes(own)}>
     <div class="title-line check-head">
-      ${stateLine(view)}
+      <div>
+        ${stateLine(view)}
+        <p class="check-message"><bdi>${check.message}</bdi></p>
+      </div>
       <div class="actions">
         ${postForm({ action: `/checks/${check.id}/run`, target }, run)}
         ${muteAction(check, { target, isMutedNow })}
       </div>
     </div>
-    <p class="check-message"><bdi>${check.message}</bdi></p>
     ${check.mute !== undefined && html`<p class="muted">${muteText(check)}</p>`}
     ${definitionLine(view)} ${historySection(past)}
   </section>`
