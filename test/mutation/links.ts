@@ -87,7 +87,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'gatehouse link list ends with its first page',
-    path: 'services/links/lists/walk.ts',
+    path: 'services/links/lists/lists.ts',
     find: 'from = page.next ?? undefined',
     replace: 'from = undefined',
     test: 'test/cli/link.test.ts',
