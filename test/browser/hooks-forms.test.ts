@@ -419,14 +419,14 @@ await t.test('an event is sent on from its page', async (t: Test) => {
     for (const title of times) t.match(title, /UTC/, 'in the time zone of the reader')
   })
 
-  await t.test('a refused target is in the list, a broken one above the page', async (t) => {
+  await t.test('a refused target is in the list, a broken one below its field', async (t) => {
     await page.locator('#target_url').fill('http://10.0.0.1/')
     await page.locator('#replay-button').click()
     await untilText(said(page), /^Not delivered: the target is not on the public internet/)
     t.same(await outcomes(page), ['refused', 'failed', 'delivered'])
     await page.locator('#target_url').fill('ftp://files.test/')
     await page.locator('#replay-button').click()
-    await untilText(page.locator('#problem'), /^The target URL must be an http/)
+    await untilText(page.locator('#target_url-refused'), /^The target URL must be an http/)
     t.equal((await outcomes(page)).length, 3)
   })
 
