@@ -92,8 +92,8 @@ function takeBack(of) {
 }
 
 /**
- * Says that nothing answered. A login before Gatehouse whose session has ended looks the same: it
- * redirects to another origin, where no script may follow.
+ * Says that nothing answered. A login before Gatehouse whose session has ended looks the same where
+ * it redirects to another origin: no script may follow.
  */
 export async function sayUnreached(text = UNREACHED, of = CONNECTION) {
   failing.add(of)
@@ -162,6 +162,12 @@ function afterRequest(event) {
   const { response, text, sourceElement } = event.detail.ctx
   // The next request of a part that renews itself takes back what this one says.
   const of = isByItself(event.detail.ctx) ? sourceElement.id : undefined
+  // Gatehouse redirects no script: this is the page of a login before it.
+  if (response.raw.redirected) {
+    void sayUnreached(UNREACHED, of ?? CONNECTION)
+    event.preventDefault()
+    return
+  }
   reached()
   const done = response.headers.get('gatehouse-done')
   if (done !== null) sayDone(decodeURIComponent(done))

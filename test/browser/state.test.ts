@@ -74,10 +74,11 @@ await t.test('a failed poll is said once, until one succeeds', async (t: Test) =
   await untilText(page.locator('#problem'), '')
 })
 
-/** A proxy with a login: `isSignedIn` says whether a request goes through. */
+/** A proxy that lets all through until `signOut`; then its login is at this place. */
 async function loginProxy(
   t: Test,
   target: string,
+  place: 'same origin' | 'another origin',
 ): Promise<{ base: string; login: string; signOut(): void }> {
   let isSignedIn = true
   const started = async (
@@ -95,8 +96,13 @@ async function loginProxy(
     response.setHeader('content-type', 'text/html').end('<h1>Please sign in</h1>')
   })
   const [proxy, base] = await started((request, response) => {
+    if (!isSignedIn && request.url === '/sign-in') {
+      response.setHeader('content-type', 'text/html').end('<h1>Please sign in</h1>')
+      return
+    }
     if (!isSignedIn) {
-      response.writeHead(302, { location: `${login}/` }).end()
+      const origin = place === 'same origin' ? '' : login
+      response.writeHead(302, { location: `${origin}/sign-in` }).end()
       return
     }
     const { hostname, port } = new URL(target)
@@ -116,15 +122,18 @@ async function loginProxy(
 }
 
 await t.test('an expired sign-in is said with the way to sign in', async (t: Test) => {
-  for (const [target, path] of [
-    [server.ops, '/'],
-    [server.hooks, '/log'],
+  for (const [target, path, place] of [
+    [server.ops, '/', 'same origin'],
+    [server.ops, '/', 'another origin'],
+    [server.hooks, '/log', 'another origin'],
   ] as const) {
-    const { base, login, signOut } = await loginProxy(t, target)
+    const { base, login, signOut } = await loginProxy(t, target, place)
     const { page } = await browse(t, base, { origins: [base, login], expectedErrors: FAILURES })
     await page.goto(base + path)
     signOut()
     await untilText(page.locator('#problem'), 'You are no longer signed in. Sign in again')
+    t.notOk(await page.getByText('Please sign in').count(), 'the page stays')
+    t.equal(await page.locator('#now, #log-results').count(), 1)
     await page.getByRole('link', { name: 'Sign in again' }).click()
     await untilText(page.locator('h1'), 'Please sign in')
   }
@@ -285,6 +294,24 @@ await t.test('days are those of the calendar, in the language of the page', asyn
     'in 2 days',
     '1 Jan 2026, 05:30:00 GMT+5:30',
   ])
+})
+
+await t.test('what is chosen shows where the system sets the colours', async (t: Test) => {
+  const { page } = await browse(t, server.hooks)
+  await page.emulateMedia({ forcedColors: 'active' })
+  await page.goto(`${server.hooks}/log`)
+  await page.locator('#log-pause').click()
+  await page.keyboard.press('Control+k')
+  for (const chosen of [
+    '#navigation [aria-current]',
+    '.tabs [aria-current]',
+    '#log-pause',
+    '#palette-list [aria-selected="true"]',
+  ]) {
+    await page.locator(chosen).waitFor()
+    const style = `getComputedStyle(document.querySelector(${JSON.stringify(chosen)})).outlineStyle`
+    t.equal(await page.evaluate(style), 'solid', chosen)
+  }
 })
 
 await t.test('tables of named rows keep their roles on a phone', async (t: Test) => {
