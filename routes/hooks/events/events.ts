@@ -64,12 +64,15 @@ export const logEndpoints = [
 
 /** The filters, also those that the page has in its field and its menu. */
 function filterOfPage(query: LogQuery, now: Date): LogQuery {
-  const read = { ...readTokens(query.q), ...boundsOf(query, now) }
+  const words = readTokens(query.q)
+  // Times among the words win over the menu, which then shows none.
+  const when = words.since === undefined && words.until === undefined ? query.when : ''
+  const read = { ...boundsOf({ ...query, when }, now), ...words }
   // Their forms are tested as if they had been sent by themselves.
   const { provider, event_type, text, json, header, since, until } = query
   const own = { provider, event_type, text, json, header, since, until, verified: query.verified }
   const texts: Readonly<Record<string, string>> = { ...own, ...read }
-  return { ...query, ...validateTexts(ExportQuery, (name) => texts[name]) }
+  return { ...query, when, ...validateTexts(ExportQuery, (name) => texts[name]) }
 }
 
 async function logView(app: HooksRoutes, query: LogQuery, context: Context): Promise<View> {
