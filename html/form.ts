@@ -253,14 +253,18 @@ export function submitLine(label: string, id: string): Html {
 
 /**
  * A search or filter above a list: an ordinary form with GET. With script htmx replaces the
- * element
- * `results` and puts the address into the address bar. `trigger` is when it asks beside the
- * button; else it asks when a list is chosen from. What is applied while one types leaves no
- * addresses for "back".
+ * element `results` and puts the address into the address bar. `trigger` is when it asks beside the
+ * button; else it asks when a list is chosen from. "Back" leads to the filters before, unless
+ * `replaces` is set.
  */
 export function filterForm(
   label: string,
-  { path, results, trigger }: { path: string; results: string; trigger?: string },
+  {
+    path,
+    results,
+    trigger = 'change target:select',
+    replaces = false,
+  }: { path: string; results: string; trigger?: string; replaces?: boolean },
   fields: Printable,
 ): Html {
   return html`<form
@@ -272,8 +276,8 @@ export function filterForm(
     hx-get="${path}"
     hx-target="#${results}"
     hx-swap="outerHTML"
-    ${trigger === undefined ? html`hx-push-url="true"` : html`hx-replace-url="true"`}
-    hx-trigger="submit, ${trigger ?? 'change target:select'}"
+    ${replaces ? html`hx-replace-url="true"` : html`hx-push-url="true"`}
+    hx-trigger="submit, ${trigger}"
     hx-sync="this:replace"
   >
     ${fields}

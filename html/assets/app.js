@@ -193,7 +193,11 @@ function afterRequest(event) {
 /** Leaves out of the address of a filter what says nothing; other forms send every field. */
 function configRequest(event) {
   const { request, sourceElement } = event.detail.ctx
-  if (request.method !== 'GET' || !sourceElement.matches('form[hx-push-url]')) return
+  if (
+    request.method !== 'GET' ||
+    !sourceElement.matches('form:is([hx-push-url], [hx-replace-url])')
+  )
+    return
   for (const [name, value] of [...request.body]) {
     const preset = sourceElement.elements.namedItem(name)?.dataset?.default
     if (value === '' || value === preset) request.body.delete(name)

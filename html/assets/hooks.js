@@ -191,22 +191,19 @@ function closeByKey() {
   row?.focus()
 }
 
-/** A replay sends something, so the key only leads to its button; Enter presses it. */
+/** A replay sends something, so the key only leads to the first target; Enter chooses it. */
 function toReplay() {
-  const replay = document.getElementById('replay-button')
-  replay?.scrollIntoView({ block: 'nearest' })
-  replay?.focus()
-  return replay !== null
+  const menu = document.getElementById('replay-menu')
+  if (menu === null) return false
+  menu.open = true
+  menu.querySelector('ul :is(button, input:not([type="hidden"]))').focus()
 }
 
-/** Copies the payload: by its button, or the text that is on the page. */
-async function copyPayload() {
-  const event = document.getElementById('event')
-  const button = event?.querySelector('[data-copy*="payload"]')
-  if (button) return button.click()
-  const text = event?.querySelector('#raw-payload pre, pre.payload')
-  if (text && (await copyText(text)))
-    document.getElementById('done').textContent = 'Copied payload.'
+/** Presses the button; there is none for a large payload, which is downloaded. */
+function copyPayload() {
+  const button = document.querySelector('#event [data-copy="payload-text"]')
+  button?.click()
+  return button !== null
 }
 
 /** The focus stays in the list, so that the next row is one key away: screen readers are told. */
@@ -370,8 +367,8 @@ document.addEventListener('htmx:after:swap', afterSwap)
 makeNamesButtons()
 if (live !== null) followEvents()
 
-addKeys({ r: toReplay, c: () => void copyPayload() }, [
-  ['r', 'To the button that replays the event'],
+addKeys({ r: toReplay, c: copyPayload }, [
+  ['r', 'Open the targets of a replay'],
   ['c', 'Copy the payload'],
 ])
 if (openBox() !== null) {

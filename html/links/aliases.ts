@@ -21,7 +21,7 @@ export function namesSection({ link, mayChange, form: state }: NamesView): Html 
       <li>${slug} <span class="badge">name</span></li>
       ${items}
     </ul>
-    ${mayChange && html`<p><a href="/-/links/${id}/edit#link-aliases">Change further names</a></p>`}
+    ${mayChange && html`<p class="actions"><a href="/-/links/${id}/edit#link-aliases">Change further names</a></p>`}
     ${mayChange && renameForm(id, state)}`
   return section('names-title', 'Also known as', content, { class: 'panel' })
 }

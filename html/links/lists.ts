@@ -245,7 +245,7 @@ function listFilter({ among, filter, path, pageOf }: LinksView): Html {
   const byTag = { ...VERBATIM, maxlength: 50, width: 'half' } as const
   return filterForm(
     'Links',
-    { path, results: 'links-results', trigger: WHILE_TYPING },
+    { path, results: 'links-results', trigger: WHILE_TYPING, replaces: true },
     html`${field(form, 'q', 'Search', search)} ${hasTag && field(form, 'tag', 'Tag', byTag)}
       ${select(form, 'visibility', 'Visibility', VISIBILITIES, 'half')}
       ${pageOf === undefined && select(form, 'state', 'State', STATES, 'half')}

@@ -288,7 +288,8 @@ await t.test('tasks, by their count of actions', async (t: Test) => {
     await act(page.keyboard.type('shop'))
     await act(page.getByRole('link', { name: 'Shopify' }).click())
     await act(page.getByRole('button', { name: 'Copy URL' }).click())
-    t.equal(await copiedOn(page), `${base}/webhooks/generic/shopify`)
+    const url = `${base}/webhooks/generic/shopify`
+    await until(async () => (await copiedOn(page)) === url, 'the URL to be copied')
     t.match(await textOf(page.locator('main')), /Copy the client secret of the app/)
     const key = secret('shopify')
     await act(page.getByLabel('Secret that the sender made').fill(key))
@@ -460,7 +461,7 @@ await t.test('settings that are refused', async (t: Test) => {
 
   await t.test('the configuration below holds no secret', async (t) => {
     // The run fails on any page that shows the secret itself.
-    const table = page.getByRole('table', { name: 'Configuration, read-only' })
+    const table = page.getByRole('table', { name: 'Configuration of webhooks, read-only' })
     const row = table.getByRole('row').filter({ hasText: 'HOOKS_PAYMENTS_SECRET' }).first()
     t.match(await row.innerText(), /^HOOKS_PAYMENTS_SECRET\s+\S/)
   })
@@ -516,7 +517,6 @@ await t.test('an event is sent on from its page', async (t: Test) => {
     await page.locator('#target_url').fill('ftp://files.test/')
     await page.locator('#replay-button').click()
     await untilText(page.locator('#target_url-refused'), /^The target URL must be an http/)
-    t.equal((await outcomes(page)).length, 3)
   })
 
   await t.test('the default target needs no typing', async (t) => {

@@ -520,9 +520,9 @@ await t.test('the QR code of a link, read from what the browser draws', async (t
 })
 
 await t.test('a preview whose field is cleared is no new preview', async (t: Test) => {
-  const dora = await pageUser(links, 'dora')
-  await makeLink(dora, 'tickets', { url: 'https://bugs.test/{1}' })
-  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(dora.email) })
+  const dorothy = await pageUser(links, 'dorothy')
+  await makeLink(dorothy, 'tickets', { url: 'https://bugs.test/{1}' })
+  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(dorothy.email) })
   await page.goto(`${links.base}/tickets+`)
   const example = page.locator('#example')
   await page.getByLabel('{1}').fill('7')

@@ -42,8 +42,8 @@ export function addFragment(step: AddStep): Html {
 function content(step: AddStep): Html {
   if (step.kind === 'senders') return senderTiles(step)
   if (step.kind === 'form') {
-    return html`<p>
-        <strong>${step.sender.title}</strong> ·
+    return html`<p class="actions">
+        <strong>${step.sender.title}</strong>
         <a href="${newUrl(undefined, step.name)}">Choose another sender</a>
       </p>
       ${addForm(step)}`
