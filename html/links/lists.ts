@@ -108,7 +108,7 @@ export function tagView(tag: string, view: LinksView): View {
   )
 }
 
-/** Where the use of a list's links stands; undefined for those who may not see it. */
+/** The page that shows how much the links of a list are used; undefined for visitors who may not see it. */
 function usagePath({ among, visitor }: LinksView): string | undefined {
   if (among === 'mine') return '/-/usage'
   return visitor.role === 'admin' ? '/-/admin/usage' : undefined

@@ -264,7 +264,7 @@ function mutedLine(check: CheckHealth): Html | false {
   return check.mute !== undefined && html`<span class="muted">${muteText(check)}</span>`
 }
 
-/** What mutes a check, until when, why and by whom; empty unless it is muted. */
+/** Says what mutes a check, until when, why, and who did it; false while no mute counts. */
 export function muteText({ mute }: CheckHealth): Html | false {
   if (mute === undefined) return false
   const { ends_at, reason, author, service, check_name } = mute

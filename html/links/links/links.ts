@@ -23,7 +23,7 @@ export function shortName({ shown }: ShortLinks, slug: string): Html {
   return html`<span class="keyword">${shown}/</span>${slug}`
 }
 
-/** The address of a link with its button; why there is none where the public address is unknown. */
+/** The short address with a copy button, or a note where the public address is unknown. */
 export function shortAddress({ base }: ShortLinks, slug: string): Html {
   if (base !== '') return copyBox('short-link', 'short link', `${base}/${slug}`)
   return html`<p class="note">

@@ -79,7 +79,7 @@ function hourStrip(label: string, hours: readonly RecentHour[]): Html {
   return barChart(label, bars, { kind: 'uptime', height: STRIP_HEIGHT })
 }
 
-/** What stands there before the first service. */
+/** Says how to add the first service. */
 export function firstService(): Html {
   return startHere({
     title: 'Add the first service',

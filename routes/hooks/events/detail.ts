@@ -33,7 +33,7 @@ import { schemeOf } from '../../../services/hooks/schemes/schemes.ts'
 import { reader } from '../access.ts'
 import { api, page, raw, type HooksRoutes } from '../kit.ts'
 
-/** Where an event was sent lately: targets that the menu offers, of so many replays. */
+/** The menu offers the latest targets of an event: at most `limit`, from its last `among` replays. */
 const RECENT_TARGETS = { among: 200, limit: 5 }
 
 /** The id in a path; 404 for one that no event can have. */

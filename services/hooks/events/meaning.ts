@@ -8,7 +8,7 @@ import {
 } from '../../../kernel/json.ts'
 
 // What an event says in a few words, for a row of a list: "Globex", "€205.58", "open". The payload
-// is told by its shape, because providers have names of their own.
+// is recognized by its shape: names of providers are chosen by operators.
 
 /** Longer values say no more in a row; each of the parts is cut here. */
 const PART_CHARACTERS = 60
@@ -159,7 +159,7 @@ function readStart(text: string, isCut: boolean): unknown {
   for (const { 0: token, index } of text.matchAll(TOKEN)) {
     if (CLOSER[token] !== undefined) open.push(CLOSER[token])
     else if (token === '}' || token === ']') open.pop()
-    // What stands before a comma is whole, and so is an opened bracket.
+    // The text can be cut before a comma and behind an opened bracket.
     const isEnd = token === ',' || CLOSER[token] !== undefined
     if (!isEnd) continue
     end = token === ',' ? index : index + 1

@@ -78,7 +78,7 @@ function isAppended(head: string, tail: string): boolean {
   return head.endsWith('/') && !/[?#]/.test(head) && /^(?:[?#]|$)/.test(tail)
 }
 
-/** What stands between two texts; undefined when the text is another one. */
+/** The part between `head` and `tail`; undefined if the text lacks one of them. */
 function between(text: string, head: string, tail: string): string | undefined {
   const isBetween = text.startsWith(head) && text.slice(head.length).endsWith(tail)
   return isBetween ? text.slice(head.length, text.length - tail.length) : undefined
