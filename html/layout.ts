@@ -73,7 +73,7 @@ const HTMX_CONFIG = JSON.stringify({
   includeIndicatorCSS: false,
   history: 'reload',
   defaultSettleDelay: 0,
-  morphIgnore: ['data-htmx-powered', 'open'],
+  morphIgnore: ['data-htmx-powered', 'open', 'data-opened'],
 })
 
 /** The document around a page. */

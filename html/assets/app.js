@@ -258,8 +258,21 @@ document.querySelector('.js-only [autofocus]')?.focus()
 forgetDone()
 showTimes(document)
 setInterval(() => showTimes(document), SHOW_TIMES_MS)
+/** Opens once what begins to ask for attention: a renewed part keeps what people opened or closed. */
+function openNew() {
+  for (const box of document.querySelectorAll('[data-opened]:not([data-opens])')) {
+    box.removeAttribute('data-opened')
+  }
+  for (const box of document.querySelectorAll('[data-opens]:not([data-opened])')) {
+    box.open = true
+    box.dataset.opened = ''
+  }
+}
+
+openNew()
 document.addEventListener('htmx:after:swap', () => {
   showTimes(document)
+  openNew()
   // Rows that were renewed are all in sight.
   document.querySelectorAll('[data-filters]').forEach(filterRows)
 })

@@ -9,7 +9,7 @@ import type {
 } from '../../services/ops/checks/health.ts'
 import type { Bar } from '../../services/ops/checks/history.ts'
 import { hiddenField, postForm, submit } from '../form.ts'
-import { countLine, countText, listTable, nextLink, polled } from '../parts.ts'
+import { attributes, countLine, countText, listTable, nextLink, polled } from '../parts.ts'
 import { rowLink, section, startHere, tableRow, timeTag } from '../parts.ts'
 import { menu } from '../ways.ts'
 import { dayBar, uptimeText } from './checks/days.ts'
@@ -133,8 +133,8 @@ function noChecks(): Html {
 }
 
 /**
- * A service with its checks, open if one of them has run and is not ok. The id depends on that: to
- * htmx, a service that begins to fail is another element, so it opens.
+ * A service with its checks, open if one of them has run and is not ok. Where a page that renews
+ * itself shows one that begins to fail, the script opens it (`data-opens`).
  */
 function serviceBox(
   { name, checks }: ServiceHealth,
@@ -144,7 +144,7 @@ function serviceBox(
   const id = `${isOpen ? 'open' : 'folded'}-${encodeURIComponent(name.toWellFormed())}`
   const shown = bars === undefined ? checks.slice(0, MAX_CHECKS) : checks
   const href = `/checks?service=${encodeURIComponent(name.toWellFormed())}`
-  return html`<details class="panel service" id="${id}" ${isOpen && html`open`}>
+  return html`<details${attributes({ class: 'panel service', id, open: isOpen, 'data-opens': isOpen })}>
     <summary><bdi>${name}</bdi> ${serviceBadges(checks)}</summary>
     ${checks.length === 0 ? NO_CHECKS : checkTable(`${id}-rows`, name, shown, bars)}
     ${nextLink(shown.length < checks.length ? href : undefined, `All ${checks.length} checks`)}

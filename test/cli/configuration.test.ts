@@ -267,7 +267,7 @@ async function delivery(base: string, key: string): Promise<number> {
 /** What the settings page says of the configuration, by variable. */
 async function configurationOf(base: string): Promise<Readonly<Record<string, string>>> {
   const { text } = await request(`${base}/settings`)
-  const rows = text.matchAll(/<th scope="row">([A-Z_]+)<\/th>\s*<td>(.*?)<\/td>/gs)
+  const rows = text.matchAll(/<th [^>]*>([A-Z_]+)<\/th>\s*<td[^>]*>(.*?)<\/td>/gs)
   return Object.fromEntries(
     [...rows].map(([, name = '', value = '']) => [name, value.replace(/<[^>]*>/g, '').trim()]),
   )

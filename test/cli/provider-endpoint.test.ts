@@ -105,7 +105,7 @@ async function refusedProviders(t: Test, { env }: Way): Promise<void> {
     [['provider', 'disable', 'nobody'], 1, /There is no provider "generic:nobody"/],
     [['provider', 'rotate', 'anybody'], 1, /There is no provider "generic:anybody" with a token/],
     [['provider', 'rotate', 'nobody'], 1, /There is no provider "generic:nobody" with a token/],
-    [['provider', 'rotate', 'chat'], 1, /There is no provider "chat" with a token/],
+    [['provider', 'rotate', 'chat'], 1, /stored encrypted: set GATEHOUSE_SECRET_KEY/],
     [['provider', 'remove', 'nobody'], 1, /There is no provider "generic:nobody"/],
     [['provider', 'remove', 'chat'], 1, /There is no provider "chat"/],
   ])

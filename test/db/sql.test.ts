@@ -135,6 +135,7 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
   const bounded = [
     'saveDeliveries',
     'listBeginnings', // of the events on a page
+    'listMatches', // the same
     'listStored', // of the events of a chunk
     'listProviders',
     'listProvidersWithActivity',
@@ -142,8 +143,10 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'listEndpointKeys',
     'listStats',
     'listRejectionCounts',
+    'groupRejections', // thirty kinds each, of known and of unknown providers
     'listTargets',
     'listDestinations',
+    'listFailing', // some events for each destination
     'listRemovals',
     'lockDestinations',
     'lockToPlan',

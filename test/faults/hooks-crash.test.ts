@@ -40,7 +40,7 @@ await eachBackend(t, 'kill -9 under load', async (t: Test, backend) => {
   for (let round = 1; round <= ROUNDS; round++) {
     const server = await startServerProcess(t, { services: ['hooks'], env })
     for (const { id, delivery } of acked.slice(-3)) {
-      const page = await request(`${server.hooks}/log/${id}`)
+      const page = await request(`${server.hooks}/log/${id}?tab=request`)
       t.equal(page.status, 200, `round ${round}: event ${id} after the restart`)
       t.ok(page.text.includes(delivery), 'under its delivery id')
     }

@@ -174,7 +174,7 @@ await eachBackend(t, 'queue', async (t: Test, backend) => {
       ({ event, data }) => event === 'status' && data.includes('"broker":"error"'),
     )
     const page = await request(`${base}/`)
-    t.match(page.text, '<p class="trouble">Broker out of reach</p>')
+    t.match(page.text, '<p class="headline trouble">Broker out of reach</p>')
     await redis.start()
     const count = (await eventsOf(base, 'orders')).length
     await add(redis, 'orders', 'payload', 'again')

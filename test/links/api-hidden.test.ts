@@ -368,7 +368,9 @@ async function suggestionsCostNothing(
 }
 
 function fewRows(t: Test, rows: Readonly<Record<string, number>>, what: string): void {
-  const most = Math.max(0, ...Object.values(rows))
+  // The users are few here, and read whatever is hidden.
+  const { users: _users, ...ofLinks } = rows
+  const most = Math.max(0, ...Object.values(ofLinks))
   t.ok(most < OTHERS / 2, `${what} looks at ${JSON.stringify(rows)}`)
 }
 

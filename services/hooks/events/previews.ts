@@ -1,3 +1,4 @@
+import { trimBoth } from '../../../kernel/text.ts'
 import type { Database } from '../../../db/client.ts'
 import {
   eventQueries as q,
@@ -74,7 +75,7 @@ async function readMatches(db: Database, events: readonly EventSummary[], text: 
   return new Map(
     found.map(({ id, start, around }) => {
       // A character may be cut at both ends.
-      const words = new TextDecoder().decode(around).replaceAll(/^\uFFFD+|\uFFFD+$/g, '')
+      const words = trimBoth(new TextDecoder().decode(around), /\uFFFD/)
       const line = `${start > 1 ? '…' : ''}${onOneLine(words)}`
       return [id, { parts: [shortened(line, false)], match: onOneLine(String(text)) }] as const
     }),

@@ -30,7 +30,7 @@ t.test('the request stands as it was sent', async (t) => {
   const request = { method: 'POST', path: '/webhooks/generic/ci', query: 'a=b&c', headers }
   const text = shown(eventPage({ ...eventView(), tab: 'request', request }))
   t.match(text, /POST <bdi>\/webhooks\/generic\/ci\?a=b&amp;c</)
-  const rows = [...text.matchAll(/<th scope="row">([^<]*)<\/th>\s*<td>([^<]*)</g)]
+  const rows = [...text.matchAll(/<th [^>]*>([^<]*)<\/th>\s*<td[^>]*>([^<]*)</g)]
   t.same(
     rows.map(([, name, value]) => [name, value]),
     [['a', 'b'], ['c', ''], ...headers],
