@@ -57,7 +57,7 @@ export async function checkDocument(
     t.match(policy, /connect-src 'self'.*frame-ancestors 'none'/)
     t.notMatch(policy, /unsafe|https?:|\*/)
     t.notMatch(page.text, INLINE)
-    const named = page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)
+    const named = page.text.matchAll(/(?:src|href)="(\/api\/docs\/[^"]+)"/g)
     const files = [...new Set([...named].map(([, path = '']) => path))]
     t.equal(files.length, 5)
     for (const path of files) {

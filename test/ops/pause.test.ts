@@ -193,7 +193,10 @@ await t.test('investigations: nothing starts by itself', async (t) => {
         'HX-Request': 'true',
       },
     )
-    t.match(form, { status: 200, text: /has\s+begun\.\s+Investigations are paused/ })
+    t.match(form, {
+      status: 200,
+      text: /has begun\.[\s\S]*Investigations are paused: the session escalates/,
+    })
     t.match(await ended(ops), { trigger: 'manual', status: 'completed' })
   })
 
