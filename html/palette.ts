@@ -50,6 +50,12 @@ export function hasWords(name: string, text: string): boolean {
   return words.every((word) => name.toLowerCase().includes(word))
 }
 
+/** The id that a text is, such as `12` or `#12`. */
+export function idIn(text: string): number | undefined {
+  const [, digits] = /^#?(\d{1,15})$/.exec(text) ?? []
+  return digits === undefined ? undefined : Number(digits)
+}
+
 /**
  * What the palette finds. The script shows the results in a dialog on Ctrl-K; without script this
  * is a page of links.

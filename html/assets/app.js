@@ -145,7 +145,7 @@ function isByItself({ sourceEvent }) {
   return sourceEvent instanceof CustomEvent
 }
 
-/** Nobody reads a page in the background: it asks again as soon as it is shown. */
+/** A page in the background stops polling, and polls as soon as it is shown. */
 function holdPoll(event) {
   if (document.hidden && event.detail.ctx.sourceEvent.type === 'every') event.preventDefault()
 }
@@ -193,11 +193,8 @@ function afterRequest(event) {
 /** Leaves out of the address of a filter what says nothing; other forms send every field. */
 function configRequest(event) {
   const { request, sourceElement } = event.detail.ctx
-  if (
-    request.method !== 'GET' ||
-    !sourceElement.matches('form:is([hx-push-url], [hx-replace-url])')
-  )
-    return
+  const isFilter = sourceElement.matches('form:is([hx-push-url], [hx-replace-url])')
+  if (request.method !== 'GET' || !isFilter) return
   for (const [name, value] of [...request.body]) {
     const preset = sourceElement.elements.namedItem(name)?.dataset?.default
     if (value === '' || value === preset) request.body.delete(name)

@@ -86,7 +86,7 @@ export function alarmBadges(firing: readonly AlarmKind[]): Printable {
   })
 }
 
-/** The newest answer of a receiver, with why there is none; `whenNone` before the first attempt. */
+/** The newest answer of a receiver, or why it gave none; `whenNone` before the first attempt. */
 export function lastAnswer(
   { last_at, last_status, last_detail }: LastAnswer,
   whenNone: string,

@@ -109,7 +109,7 @@ function named(names: readonly string[]): string {
 }
 
 /** The services alone; an open page polls them. */
-export function checksFragment(view: ChecksView): Html {
+function checksFragment(view: ChecksView): Html {
   const { health, services, path, older, bars } = view
   const isEmpty = health.state === 'empty'
   const total = countText(health.total, 'check')
@@ -141,9 +141,10 @@ function serviceBox(
   bars: ReadonlyMap<number, Bar> | undefined,
 ): Html {
   const isOpen = bars !== undefined || checks.some(isBad)
-  const id = `${isOpen ? 'open' : 'folded'}-${encodeURIComponent(name.toWellFormed())}`
+  const escaped = encodeURIComponent(name.toWellFormed())
+  const id = `service-${escaped}`
   const shown = bars === undefined ? checks.slice(0, MAX_CHECKS) : checks
-  const href = `/checks?service=${encodeURIComponent(name.toWellFormed())}`
+  const href = `/checks?service=${escaped}`
   return html`<details${attributes({ class: 'panel service', id, open: isOpen, 'data-opens': isOpen })}>
     <summary><bdi>${name}</bdi> ${serviceBadges(checks)}</summary>
     ${checks.length === 0 ? NO_CHECKS : checkTable(`${id}-rows`, name, shown, bars)}

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { hooksPlaces } from '../../html/hooks/layout.ts'
-import { hasWords, MAX_PLACES, paletteView, type PlaceGroup } from '../../html/palette.ts'
+import { hasWords, idIn, MAX_PLACES, paletteView, type PlaceGroup } from '../../html/palette.ts'
 import { sizeText, timeTag } from '../../html/parts.ts'
 import { html } from '../../kernel/html.ts'
 import { withDefault } from '../../kernel/validate.ts'
@@ -29,9 +29,9 @@ async function findThings(
   text: string,
   now: Date,
 ): Promise<readonly PlaceGroup[]> {
-  const [, digits] = /^#?(\d{1,15})$/.exec(text) ?? []
+  const id = idIn(text)
   const [event, providers, destinations] = await Promise.all([
-    digits === undefined ? undefined : findEventStart(db, Number(digits), 0),
+    id === undefined ? undefined : findEventStart(db, id, 0),
     readProviders(db, now),
     listDestinations(db, null, 0),
   ])

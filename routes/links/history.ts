@@ -108,7 +108,7 @@ export const historyEndpoints = [
   }),
 ]
 
-/** A version beside the present one. */
+/** An earlier version and the present one. */
 async function viewOf(
   { app, params: { change: id } }: Pick<VersionCall, 'app' | 'params'>,
   found: LinkAccess,

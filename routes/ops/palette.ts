@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { sessionQueries } from '../../db/ops/sessions.ts'
 import { opsPlaces, shortText, statusBadge } from '../../html/ops/layout.ts'
-import { hasWords, MAX_PLACES, paletteView, type PlaceGroup } from '../../html/palette.ts'
+import { hasWords, idIn, MAX_PLACES, paletteView, type PlaceGroup } from '../../html/palette.ts'
 import { timeTag } from '../../html/parts.ts'
 import { html } from '../../kernel/html.ts'
 import { withDefault } from '../../kernel/validate.ts'
@@ -29,9 +29,9 @@ async function findThings(
   text: string,
   now: Date,
 ): Promise<readonly PlaceGroup[]> {
-  const [, digits] = /^#?(\d{1,15})$/.exec(text) ?? []
+  const id = idIn(text)
   const [session, checks] = await Promise.all([
-    digits === undefined ? undefined : sessionQueries.findSession(db, { id: Number(digits) }),
+    id === undefined ? undefined : sessionQueries.findSession(db, { id }),
     listHealth(db, now),
   ])
   const found = checks.filter(({ service, name }) => hasWords(`${service} ${name}`, text))

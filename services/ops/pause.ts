@@ -99,9 +99,6 @@ export function setPause(
   })
 }
 
-/** What is paused, in memory: for the pages. */
-export type RunningPause = Awaited<ReturnType<typeof openPause>>
-
 const POLL_MS = 5_000
 
 /** Follows what is paused, also by other instances. */

@@ -362,7 +362,9 @@ await t.test('back shows the place that was left', async (t: Test) => {
   await t.test('after a filter', async (t: Test) => {
     const { page: log } = await browse(t, server.hooks, { viewport: { width: 1280, height: 240 } })
     await log.goto(`${server.hooks}/log`)
-    const y = await scrollBy(log, 120)
+    await scrollBy(log, 120)
+    await until(async () => (await log.evaluate<number>('history.state.y ?? 0')) > 0, 'a place')
+    const y = await scrolled(log)
     await log.evaluate(`
       const field = document.getElementById('filter-q')
       field.value = 'type:ring'

@@ -16,7 +16,7 @@ import {
   type Form,
 } from '../../form.ts'
 
-/** The filters that are texts, with their names in the chips; an empty one is no filter. */
+/** The filters that are texts, in the order of the address; an empty one is no filter. */
 const FILTERS = {
   rejected: '',
   provider: 'Provider',

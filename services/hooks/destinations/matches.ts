@@ -7,7 +7,7 @@ import { readFilters } from './form.ts'
 // What helps to choose the events of a destination: how many its filters would have wanted, and
 // which types are known.
 
-/** Newest events that are looked at, and those whose payloads are read. */
+/** How many of the newest events are counted, and how many where their payloads are read. */
 const ROWS = 1_000
 const PAYLOAD_ROWS = 200
 const SUGGESTED_TYPES = 200

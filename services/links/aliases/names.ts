@@ -7,7 +7,7 @@ import type { Caller } from '../users/groups.ts'
 /** A link's slug and its aliases. */
 export type Named = Pick<Link, 'slug' | 'aliases'>
 
-/** Links that are looked at for one that may be meant. */
+/** How many links with the same name but for dashes are read. */
 const MAX_NAMESAKES = 20
 
 /** All names of a link, each once. */

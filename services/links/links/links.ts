@@ -49,7 +49,7 @@ export async function linkFor(
   throw forbidden(`this link is not yours to ${purpose}; ask one of its owners`)
 }
 
-/** The link with a slug, for whoever may read it. For everybody else it is not there: 404. */
+/** The link with a slug. Throws 404 as well for callers who may not read it. */
 export async function linkBySlug(db: Executor, slug: string, caller: Caller): Promise<LinkAccess> {
   const link = await q.findLinkBySlug(db, { slug, users: caller.ids })
   if (link !== undefined && mayRead(link, caller)) return link

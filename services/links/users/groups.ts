@@ -30,7 +30,7 @@ export function readGroup(text: string): string | undefined {
   return name === undefined ? undefined : PREFIX + name
 }
 
-/** A caller for whom no proxy names groups: the holder of a token, or who works on this machine. */
+/** A caller without groups: the holder of a token, or a command on this machine. */
 export function withoutGroups<U extends User>(user: U): U & Caller {
   return { ...user, groups: [], ids: [user.id] }
 }

@@ -11,7 +11,7 @@ import { writeHiddenTags } from '../tags.ts'
 /** Links of one transaction: their visitors' clicks wait for it. */
 const BATCH = 200
 
-/** Whose places in links go to whom. */
+/** The user who gives all places in links, and the user who gets them. */
 export interface UserTransfer {
   from: User
   to: User

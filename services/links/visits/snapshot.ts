@@ -34,7 +34,7 @@ export interface SnapshotOptions {
 
 const FORMAT = 'gatehouse links 1'
 const MAX_LINKS = 10_000
-/** Links that are looked at: more than are kept, because some of them are secure or have ended. */
+/** How many links are read: some of them are secure or have ended, and are not kept. */
 const MAX_LOOKED_AT = 2 * MAX_LINKS
 /** With longer addresses, fewer links are kept. Memory for links has the same bound. */
 const MAX_BYTES = 32 * 2 ** 20
@@ -154,7 +154,7 @@ function toTarget(line: string): Target {
   return { ...link, visits_left: null }
 }
 
-/** By server and database, whoever signs in there: a new password changes nothing. */
+/** Names server and database. User and password are left out: they may change. */
 function hashOf(url: string) {
   const { host, pathname, search } = new URL(url)
   return createHash('sha256').update(`${host}${pathname}${search}`).digest('hex')

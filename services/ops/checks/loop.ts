@@ -147,7 +147,7 @@ async function runClaimed(rounds: Rounds, claimed: ClaimedCheck): Promise<void> 
   rounds.results.push({ ...result, service, name, claim })
 }
 
-/** Without a bound, whoever reaches the page could open any number of connections. */
+/** Without a bound, a visitor of the page could open any number of connections. */
 async function tryOnce(rounds: Rounds, check: Check): Promise<CheckResult> {
   if (rounds.tried >= MAX_TRIED) {
     throw unavailable(`${MAX_TRIED} checks are tried already: try again in a minute`, 60)

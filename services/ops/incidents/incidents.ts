@@ -7,7 +7,7 @@ import { listNotes } from './notes.ts'
 
 /** Sessions of an alert that are read. */
 export const MAX_SESSIONS = 100
-/** Sessions whose summary is read, of so many characters. */
+/** How many sessions are read, and how many characters of each summary. */
 const SUMMARIES = { limit: 5, characters: 10_500 }
 const MAX_CHECKS = 30
 const CHANGES = { each: 20, limit: 50 }

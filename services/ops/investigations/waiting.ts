@@ -19,7 +19,7 @@ export interface InvestigationSettings {
   dayBudget: () => number | undefined
 }
 
-/** For so long after the first failure that is told, others join it. */
+/** How long further failures join the first one. */
 export const GATHER_MS = 30_000
 /** Checks that one session looks into. */
 const MAX_TOGETHER = 1_000

@@ -15,7 +15,7 @@ interface StartRequest extends Pick<Session, 'tier' | 'trigger'> {
   prompt: string | null
   /** The alert that it looks into. */
   alert?: number
-  /** Who asks for it; scheduled sessions have no actor. */
+  /** Who asked for the session; undefined for a scheduled one. */
   actor?: Actor
 }
 
