@@ -96,7 +96,7 @@ await t.test('is all well?', async (t: Test) => {
     )
     const { text } = await get('/checks', HTMX)
     t.ok(text.indexOf('>shop<') < text.indexOf('>quiet<'), 'what fails comes first')
-    t.match(text, /<details[^>]* id="open-shop"[^>]* open/)
+    t.match(text, /<details[^>]* id="service-shop"[^>]* open/)
     const row = /front http fail answered 503, expected 200 to 399 \d{4}-\S+ \S+ UTC .* \d+ ms/
     t.match(await read('/checks', HTMX), row)
     await look()
@@ -136,7 +136,7 @@ await t.test('is all well?', async (t: Test) => {
     const line = /health unknown">.*2 of 3 checks good; 1 check is unknown: shop: queue/s
     t.match((await get('/', HTMX)).text, line)
     const { text } = await get('/checks', HTMX)
-    t.match(text, /<details[^>]* id="open-shop"[^>]* open/, 'its remedy is in sight')
+    t.match(text, /<details[^>]* id="service-shop"[^>]* open/, 'its remedy is in sight')
     t.match(text, '<span class="badge unknown">1 unknown</span>')
     t.match(text, '<span class="badge unknown">unknown</span>')
     t.match(await read('/checks'), /queue command unknown not looked at: .*; name a program in/)
