@@ -10,6 +10,7 @@ import { flood } from './flood.ts'
 import { growth } from './growth.ts'
 import { executable } from './executable.ts'
 import { ingest } from './ingest.ts'
+import { instances } from './instances.ts'
 import { linkLists } from './link-lists.ts'
 import { linkSnapshot } from './link-snapshot.ts'
 import { linkStats } from './link-stats.ts'
@@ -34,6 +35,7 @@ const PARTS: readonly Part[] = [
   logPages,
   pages,
   redirects,
+  instances,
   names,
   linkLists,
   linkStats,

@@ -65,7 +65,7 @@ async function checkAll(
     when(['GATEHOUSE_DATA_DIR'], () =>
       dataDirectoryFindings(directory, config.current.DATABASE_URL === undefined),
     ),
-    when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR'], () =>
+    when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR', 'GATEHOUSE_INSTANCES'], () =>
       databaseFindings({ config, log, secrets: configuredSecrets(config, random) }, services),
     ),
     addressFindings(config, services),
