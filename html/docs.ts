@@ -39,7 +39,7 @@ export function docsSearchView(text: string, matches: readonly DocMatch[]): View
 function docsHead(text: string): Html {
   const form = { id: 'docs', typed: { q: text } }
   const look = { type: 'search', maxlength: MAX_TEXT, ...VERBATIM }
-  return html`<p><a href="/-/docs/">All pages of the documentation</a></p>
+  return html`<p class="crumb"><a href="/-/docs/">Documentation</a></p>
     <form class="filter" role="search" method="get" action="${SEARCH}">
       ${field(form, 'q', 'Search the documentation', look)} ${submit('Search')}
     </form>`

@@ -112,7 +112,7 @@ function partsOf(source: string): readonly Part[] {
 /** A text without the marks of Markdown, on one line. */
 function plain(markdown: string) {
   return markdown
-    .replaceAll(/\]\([^)\s]*\)/g, '')
+    .replaceAll(/\]\([^()\s]*\)/g, '')
     .replaceAll(/```\w*|[*`[\]|]|-{3,}/g, '')
     .replaceAll(/\s+/g, ' ')
     .trim()
