@@ -107,6 +107,7 @@ export default {
       service: 'hooks',
       packages: ['@redis/client'],
     }),
+    imports('services/docs-markdown.ts', 'services', { packages: ['marked'] }),
     imports('services/notices/**', 'services', { packages: ['nodemailer'] }),
     imports('services/links/links/qr.ts', 'services', { service: 'links', packages: ['uqr'] }),
   ],

@@ -64,6 +64,7 @@ const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   backup: async () => await import('./backup.ts'),
   restore: async () => await import('./transfer.ts'),
   db: async () => await import('./transfer.ts'),
+  docs: async () => await import('./docs.ts'),
   completion: async () => await import('./help.ts'),
   version: async () => ({ commands }),
   help: async () => await import('./help.ts'),

@@ -23,7 +23,8 @@ import { buildExecutable, sizeOf } from './executable.ts'
  * program reads.
  */
 const ROOT = join(import.meta.dirname, '..')
-const FOLDERS = ['sql/**/*', 'html/assets/**/*']
+const DOCS = ['docs/*.md', 'docs/decisions/*.md', 'docs/pictures/*']
+const FOLDERS = ['sql/**/*', 'html/assets/**/*', ...DOCS]
 const FILES = [
   'package.json',
   'htmx/htmx.min.js',

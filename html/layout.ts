@@ -18,6 +18,8 @@ export interface Site {
   apiDocs?: string
   /** Path of the page that says who changed what, for those who may open it. */
   audit?: string
+  /** Path of the documentation, for those who may read it. */
+  docs?: string
   /** Path of the palette, for those who may use it. */
   palette?: string
   navigation: readonly Entry[]
@@ -78,7 +80,7 @@ const HTMX_CONFIG = JSON.stringify({
 
 /** The document around a page. */
 export function layout(site: Site, page: Page): Html {
-  const { assets, tagline, apiDocs, audit } = site
+  const { assets, tagline, apiDocs, audit, docs } = site
   const head = html`<meta name="color-scheme" content="light dark" />
     <meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)" />
     <meta name="theme-color" content="#1b2127" media="(prefers-color-scheme: dark)" />
@@ -106,6 +108,7 @@ export function layout(site: Site, page: Page): Html {
     <main id="main" tabindex="-1">${page.body}</main>
     <footer class="bottom">
       Gatehouse · ${tagline} · <a href="/healthz">health</a>
+      ${docs !== undefined && html`· <a href="${docs}">documentation</a>`}
       ${apiDocs !== undefined && html`· <a href="${apiDocs}">API</a>`}
       ${audit !== undefined && html`· <a href="${audit}">audit</a>`}
     </footer>`

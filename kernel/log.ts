@@ -3,7 +3,7 @@ import { escapeControls } from './text.ts'
 type LogLevel = 'info' | 'warn' | 'error'
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>
 
-/** Writes one line a call (docs/operations.md). Never given a secret. */
+/** Writes one line a call (docs/logs.md). Never given a secret. */
 export interface Log {
   info(msg: string, fields?: LogFields): void
   warn(msg: string, fields?: LogFields): void

@@ -136,7 +136,7 @@ const ANSWER_MS = 1_000
  * The Gatehouse that listens on an address, with its version if known; undefined for other
  * programs.
  */
-async function holderOf({ host, port, path: socketPath }: ListenOptions) {
+export async function holderOf({ host, port, path: socketPath }: ListenOptions) {
   const outgoing = request({
     // All addresses, such as 0.0.0.0, lead to this host.
     host,

@@ -15,6 +15,7 @@ const SITE = {
   tagline: 'webhooks, caught and kept',
   apiDocs: '/api/docs/',
   audit: '/audit',
+  docs: '/-/docs/',
   palette: '/palette',
   navigation: entriesOf('dashboard', 'log', 'providers', 'destinations', 'settings'),
 }
@@ -24,6 +25,7 @@ const ACTIONS = [
   { href: '/destinations/-/new', label: 'Add a destination' },
   { href: '/log?rejected=1', label: 'See rejected deliveries' },
   { href: '/replays', label: 'See replays' },
+  { href: '/-/docs/', label: 'Read the documentation' },
 ]
 
 /** The pages and actions that the palette offers. */

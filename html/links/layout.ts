@@ -26,6 +26,7 @@ const ACTIONS = [
   { href: '/-/health', label: 'See broken links' },
   { href: '/-/deleted', label: 'Restore a deleted link' },
   { href: '/-/tokens', label: 'Create a token' },
+  { href: '/-/docs/', label: 'Read the documentation' },
 ]
 const ADMIN_ACTIONS = [
   { href: '/-/admin/users', label: 'Add a user' },
@@ -61,7 +62,7 @@ export function linksFrame(page: Page, viewer: Viewer, services: readonly Servic
     tagline: 'short links, shared',
     apiDocs: '/api/docs/',
     ...(viewer?.role === 'admin' && { audit: '/-/admin/audit' }),
-    ...(viewer && { palette: '/-/palette' }),
+    ...(viewer && { palette: '/-/palette', docs: '/-/docs/' }),
     navigation,
     aside: viewerLine(viewer),
     head: html`<link

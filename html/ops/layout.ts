@@ -21,6 +21,7 @@ const SITE = {
   tagline: 'an agent that looks after services',
   apiDocs: '/api/docs/',
   audit: '/audit',
+  docs: '/-/docs/',
   palette: '/palette',
   navigation: entriesOf(
     'dashboard',
@@ -43,6 +44,7 @@ const ACTIONS = [
   { href: '/memories#new-memory', label: 'Add a memory' },
   { href: '/approvals', label: 'Decide what waits for approval' },
   { href: '/waiting', label: 'See what waits for you' },
+  { href: '/-/docs/', label: 'Read the documentation' },
 ]
 
 /** The pages and actions that the palette offers. */

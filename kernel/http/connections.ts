@@ -6,7 +6,7 @@ import { isEmptyBody } from './body.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 import type { RequestLevel, WaitingRequests } from './waiting.ts'
 
-/** How long the clients of a listener may take, in ms: docs/operations.md, "Slow clients". */
+/** How long the clients of a listener may take, in ms: docs/failures.md, "Slow clients". */
 export const HTTP_TIMES = {
   /** From the connection, or the first byte of a further request, to the end of the head. */
   head: 20_000,

@@ -1,7 +1,8 @@
-import { mountApi, mountPages } from '../../kernel/http/endpoint.ts'
+import { mountApi, mountPages, visitor } from '../../kernel/http/endpoint.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
+import { docsEndpoints } from '../docs.ts'
 import { auditEndpoints } from './audit.ts'
 import { dashboardEndpoints } from './dashboard.ts'
 import { deliveryRoutes } from './deliveries/deliveries.ts'
@@ -14,7 +15,7 @@ import { eventEndpoints } from './events/detail.ts'
 import { logEndpoints } from './events/events.ts'
 import { exportEndpoints } from './events/export.ts'
 import { forwarderEndpoints } from './forwarders.ts'
-import type { HooksRoutes } from './kit.ts'
+import { page, raw, type HooksRoutes } from './kit.ts'
 import { paletteEndpoints } from './palette.ts'
 import { addProviderEndpoints } from './providers/add.ts'
 import { providerEndpoints } from './providers/providers.ts'
@@ -47,6 +48,7 @@ const ENDPOINTS = [
   ...forwarderEndpoints,
   ...auditEndpoints,
   ...paletteEndpoints,
+  ...docsEndpoints({ page, raw }, visitor),
 ]
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */

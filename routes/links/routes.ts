@@ -6,6 +6,7 @@ import type { Match, Route, Fallback } from '../../kernel/http/router.ts'
 import { clientConfiguration } from '../../kernel/mcp/server.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
+import { docsEndpoints } from '../docs.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { admin, anybody, guest, signedIn, token } from './access.ts'
 import { aliasEndpoints } from './aliases.ts'
@@ -90,6 +91,7 @@ const ENDPOINTS = [
   ...completionEndpoints,
   helpEndpoint,
   ...paletteEndpoints,
+  ...docsEndpoints({ page, raw }, signedIn),
   ...searchEndpoints,
 ]
 

@@ -1,10 +1,11 @@
 import Type from 'typebox'
-import { mountApi, mountPages } from '../../kernel/http/endpoint.ts'
+import { mountApi, mountPages, visitor } from '../../kernel/http/endpoint.ts'
 import { jsonReply } from '../../kernel/http/reply.ts'
 import { noRoute, type Match, type Route, type Fallback } from '../../kernel/http/router.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
+import { docsEndpoints } from '../docs.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { alertEndpoints } from './alerts.ts'
 import { approvalEndpoints } from './approvals.ts'
@@ -20,7 +21,7 @@ import { dashboardEndpoints } from './dashboard.ts'
 import { describeOps } from './description.ts'
 import { eventEndpoints } from './events.ts'
 import { opsFault } from './faults.ts'
-import type { OpsApp } from './kit.ts'
+import { page, raw, type OpsApp } from './kit.ts'
 import { memoryEndpoints } from './memories.ts'
 import { muteEndpoints } from './mutes.ts'
 import { noticeEndpoints } from './notices.ts'
@@ -77,6 +78,7 @@ const ENDPOINTS = [
   ...toolEndpoints,
   ...assistantEndpoints,
   ...paletteEndpoints,
+  ...docsEndpoints({ page, raw }, visitor),
 ]
 
 /** The routes of the ops listener; `databaseAnswers` is the health probe. */

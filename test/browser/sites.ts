@@ -88,6 +88,9 @@ export async function fillOrdinary(base: string): Promise<Paths> {
     '/destinations/-/new',
     '/destinations/erp',
     '/settings',
+    '/-/docs/',
+    '/-/docs/settings',
+    '/-/docs/search?q=backup',
   ]
 }
 

@@ -64,7 +64,7 @@ await t.test('three instances share the listeners', async (t: Test) => {
   }
   await addDestination(env, 'copy', target.url)
   const flags = ['--instances', String(COUNT)]
-  const server = await startServerProcess(t, { env, flags })
+  const server = await startServerProcess(t, { env, flags, readyMs: 120_000 })
   const links = linksServer(server, env)
   const ops = opsServer(server, env)
   const ann = await links.user('ann')

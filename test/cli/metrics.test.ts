@@ -13,7 +13,7 @@ import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded, postgres] = backends
-const manual = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+const manual = readFileSync(join(ROOT, 'docs/metrics.md'), 'utf8')
 
 /** Type and labels by the name that a query is written with. */
 function documented(): ReadonlyMap<string, { type: string; labels: readonly string[] }> {

@@ -1,28 +1,39 @@
-import { readFileSync, existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, existsSync, globSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { t } from 'tap'
+import { flagOf, variableOf, VARIABLE_NAMES } from '../../commands/configuration.ts'
 import { ROOT } from '../helpers/program.ts'
 import { anchorsOf } from './anchors.ts'
 import { logCalls } from './log-calls.ts'
 import { productFiles } from './source-tree.ts'
 
-const manual = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+const PAGES = globSync(
+  ['*.md', 'docs/**/*.md', 'bench/*.md', 'integrations/**/*.md', 'test/**/*.md'],
+  { cwd: ROOT },
+)
 
-/** Rows of the manual's tables by the head of the table, cells without the outer bars. */
-function rowsUnder(head: string): readonly (readonly string[])[] {
-  const [, table = ''] = manual.split(`${head}\n`)
-  const [rows = ''] = table.split('\n\n')
-  const lines = rows.split('\n').slice(1)
-  return lines.map((line) =>
-    line
-      .split('|')
-      .map((cell) => cell.trim())
-      .slice(1, -1),
-  )
+function read(path: string) {
+  return readFileSync(join(ROOT, path), 'utf8')
 }
 
-t.test('the manual has every line of the log with its fields, and no other', async (t) => {
-  const rows = rowsUnder('| from | level | message | fields | meaning, and what to do |')
+/** Rows of all tables of a page that have this head, cells without the outer bars. */
+function rowsUnder(page: string, head: string): readonly (readonly string[])[] {
+  const [, ...tables] = read(page).split(`${head}\n`)
+  return tables.flatMap((table) => {
+    const [rows = ''] = table.split('\n\n')
+    const lines = rows.trimEnd().split('\n').slice(1)
+    return lines.map((line) =>
+      line
+        .split('|')
+        .map((cell) => cell.trim())
+        .slice(1, -1),
+    )
+  })
+}
+
+t.test('the page on the log has every line with its fields, and no other', async (t) => {
+  const head = '| from | level | message | fields | meaning, and what to do |'
+  const rows = rowsUnder('docs/logs.md', head)
   const documented = rows.flatMap(([from, levels = '', message = '', fields = '']) =>
     levels.split(', ').map((level) => {
       const names = [...fields.matchAll(/`([^`]+)`/g)].map((match) => match[1])
@@ -42,14 +53,51 @@ t.test('the manual has every line of the log with its fields, and no other', asy
   t.same([...known], [], 'lines that nobody writes')
 })
 
-t.test('links within the manual lead somewhere', async (t) => {
-  const heads = anchorsOf(manual)
-  for (const [, target = ''] of manual.matchAll(/\]\(#([^)]*)\)/g)) {
-    t.ok(heads.includes(target), `#${target}`)
-  }
+t.test('the page on settings has every variable as the program declares it', async (t) => {
+  const head = '| variable | flag | default | accepted | counts | what it sets |'
+  const rows = rowsUnder('docs/settings.md', head)
+  const code = (text: string | undefined) => (text === undefined ? '' : `\`${text}\``)
+  const declared = VARIABLE_NAMES.map((name) => {
+    const { default: fallback, form, counts } = variableOf(name)
+    const flag = flagOf(name)
+    const shownFlag = flag === undefined ? 'none' : code(`--${flag}`)
+    return [code(name), shownFlag, code(fallback), form, counts].join(' | ')
+  })
+  const documented = rows.map((cells) => cells.slice(0, -1).join(' | '))
+  t.same(documented.toSorted(), declared.toSorted())
+  for (const cells of rows) t.ok(cells.at(-1), `${cells[0]} says what it sets`)
 })
 
-const page = readFileSync(join(ROOT, 'docs/security.md'), 'utf8')
+t.test('links between documents lead to a file and to a head in it', async (t) => {
+  let checked = 0
+  for (const page of PAGES) {
+    for (const [file, anchor] of linksOf(page)) {
+      const target = file === '' ? page : join(dirname(page), file)
+      t.ok(existsSync(join(ROOT, target)), `${page}: ${file}`)
+      if (anchor !== undefined) {
+        t.ok(anchorsOf(read(target)).includes(anchor), `${page}: ${file}#${anchor}`)
+      }
+      checked++
+    }
+  }
+  t.ok(checked > 200, 'the links were found')
+})
+
+/** File and anchor of each link of a page to another document. */
+function linksOf(page: string) {
+  const links = read(page).matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)
+  return [...links].map(([, file = '', anchor]) => [file, anchor] as const)
+}
+
+t.test('one page leads to all pages, and the first page is short', async (t) => {
+  const listed = linksOf('docs/README.md').map(([file]) => join('docs', file))
+  for (const path of globSync('docs/*.md', { cwd: ROOT })) {
+    if (path !== 'docs/README.md') t.ok(listed.includes(path), path)
+  }
+  t.ok(read('README.md').split('\n').length <= 151)
+})
+
+const page = read('docs/security.md')
 
 t.test('every file that the page on security names is there', async (t) => {
   const named = [...page.matchAll(/`((?:[a-z]+\/[\w./-]+)|server\.ts)`/g)].map(([, path]) => path)
@@ -70,15 +118,5 @@ t.test('each guard names code of the product and a test', async (t) => {
       t.match(code, /`[a-z]+\/[\w./-]+`/, `${guard}: code`)
       t.match(test, /^(`test\/[\w./-]+\.test\.ts`(, )?)+$/, `${guard}: test`)
     }
-  }
-})
-
-t.test('its links lead somewhere', async (t) => {
-  const heads = anchorsOf(manual)
-  const links = [...page.matchAll(/\]\(([^)#]*)(?:#([^)]*))?\)/g)]
-  t.ok(links.length > 0)
-  for (const [, file = '', head] of links) {
-    t.ok(existsSync(join(ROOT, 'docs', file)), file)
-    if (file === 'operations.md' && head !== undefined) t.ok(heads.includes(head), head)
   }
 })

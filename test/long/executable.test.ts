@@ -123,6 +123,7 @@ if (missing !== undefined) {
       t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
     }
     for (const address of [first.hooks, first.links, first.ops]) await hasExplorer(t, address)
+    for (const address of [first.hooks, first.links, first.ops]) await hasDocs(t, address)
 
     if (backend.name === 'embedded') {
       const second = await run(['serve'], env)
@@ -189,4 +190,14 @@ async function hasExplorer(t: Test, address: string): Promise<void> {
     t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
   }
   t.match(await request(`${address}/api/openapi.yaml`), { status: 200, text: /^openapi: / })
+}
+
+/** The documentation is whole: a page, a decision, a picture, the search. */
+async function hasDocs(t: Test, address: string): Promise<void> {
+  const docs = `${address}/-/docs/`
+  t.match(await request(`${docs}hooks`), { status: 200, text: /<h1 id="hooks">/ })
+  t.equal((await request(`${docs}decisions/048-actors`)).status, 200)
+  const picture = await request(`${docs}pictures/hooks-log.png`)
+  t.ok(picture.body.equals(readFileSync(join(ROOT, 'docs/pictures/hooks-log.png'))))
+  t.match((await request(`${docs}search?q=backup`)).text, /upgrade#backup-and-restore/)
 }

@@ -13,7 +13,7 @@ import { until } from '../helpers/until.ts'
 // Hundreds of clients that are silent, send a byte now and then, or never read what they asked for:
 // others are answered meanwhile, and rightly; the process grows by no more than GROWTH_KIB; when they
 // are gone, so are their descriptors. The long form also waits until each is ended by the limits of
-// docs/operations.md ("Slow clients"); test/kernel/http.test.ts has these, shortened, in each run.
+// docs/failures.md ("Slow clients"); test/kernel/http.test.ts has these, shortened, in each run.
 
 const EACH = extent({ short: 60, long: 250 })
 /** Ten payloads of 4 MB, as the database's text and as bytes, and 64 KiB a connection. */

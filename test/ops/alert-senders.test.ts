@@ -37,7 +37,7 @@ function shapeOf(alert: ReadAlert): object {
   }
 }
 
-const manual = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+const manual = readFileSync(join(ROOT, 'docs/alerts.md'), 'utf8')
 
 /** The template of a sender in the manual, with its placeholders filled in. */
 function fillIn(source: string, values: Readonly<Record<string, string>>): string {

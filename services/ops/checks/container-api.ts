@@ -13,7 +13,7 @@ const OBSTACLES: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
   EACCES: 'permission denied',
 }
-const REMEDY = 'name a socket that Gatehouse may use (docs/operations.md, Containers)'
+const REMEDY = 'name a socket that Gatehouse may use (docs/checks.md, Containers)'
 
 /**
  * Docker's API, which Podman speaks, too. Only GET is ever sent: who may send more is root on this

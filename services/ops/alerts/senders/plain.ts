@@ -3,7 +3,7 @@ import { keyOf, labelsOf, textOf, timeOf } from './sender.ts'
 import type { AlertStatus, Body, FoundAlert } from './sender.ts'
 import { monitorKey } from './uptime-kuma.ts'
 
-/** Programs whose bodies people write themselves: docs/operations.md has what they paste. */
+/** Programs whose bodies people write themselves: docs/alerts.md has what they paste. */
 const TEMPLATED = ['datadog', 'gatus', 'healthchecks', 'zabbix']
 /** Texts of `status` or `state` that end an alert, in any case; all others are firing. */
 const RESOLVED = [

@@ -1,0 +1,156 @@
+import { chmodSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { runCli, runCliProcess } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
+import { ROOT } from '../helpers/program.ts'
+import { startServer } from '../helpers/server.ts'
+
+const [, postgres] = backends
+const server = await startServer(t, { env: await postgres.env(t) })
+const LISTENERS = [server.hooks, server.links, server.ops]
+const BASE = `${server.hooks}/-/docs/`
+
+const addressesOf = (text: string, attribute: string) =>
+  [...text.matchAll(new RegExp(`${attribute}="([^"]+)"`, 'g'))].map(([, address = '']) => address)
+
+t.test('each listener has the documentation, guarded like its pages', async (t) => {
+  for (const base of LISTENERS) {
+    t.match(await request(`${base}/-/docs`), { status: 308, headers: { location: '/-/docs/' } })
+    const page = await request(`${base}/-/docs/`)
+    t.match(page, { status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
+    t.match(page.text, '<h1 id="documentation">Documentation</h1>')
+    const paths = ['', 'hooks', 'search?q=a', 'decisions/048-actors', 'pictures/hooks-log.png']
+    for (const path of paths) {
+      const address = `${base}/-/docs/${path}`
+      t.equal((await request(address)).status, 200, path)
+      const foreign = { host: 'evil.example' }
+      t.equal(
+        (await request(address, { headers: foreign })).status,
+        403,
+        `${path} by another name`,
+      )
+      const passed = { 'x-forwarded-for': '203.0.113.7' }
+      t.equal((await request(address, { headers: passed })).status, 403, `${path} past a proxy`)
+    }
+    for (const path of ['nothing', 'decisions/nothing', 'pictures/nothing.png', '..%2FREADME']) {
+      t.equal((await request(`${base}/-/docs/${path}`)).status, 404, path)
+    }
+  }
+})
+
+t.test('every page is there, and every link on it leads somewhere', async (t) => {
+  const names = globSync('docs/{*,decisions/*}.md', { cwd: ROOT }).map((path) =>
+    path.slice('docs/'.length, -'.md'.length),
+  )
+  const texts = new Map<string, string>()
+  async function textAt(path: string) {
+    const known = texts.get(path)
+    if (known !== undefined) return known
+    const page = await request(server.hooks + path)
+    t.equal(page.status, 200, path)
+    texts.set(path, page.text)
+    return page.text
+  }
+  for (const name of names) {
+    const path = `/-/docs/${name}`
+    const text = await textAt(path)
+    t.equal([...text.matchAll(/<h1[ >]/g)].length, 1, `${name} has one title`)
+    const ids = addressesOf(text, ' id')
+    t.same(
+      ids.filter((id, at) => ids.indexOf(id) !== at),
+      [],
+      `${name}: ids are unique`,
+    )
+    for (const link of addressesOf(text, '<a href')) {
+      const { origin, pathname, hash } = new URL(link, server.hooks + path)
+      if (origin !== server.hooks || !pathname.startsWith('/-/docs/')) continue
+      const target = await textAt(pathname)
+      if (hash !== '') t.ok(addressesOf(target, ' id').includes(hash.slice(1)), `${name}: ${link}`)
+    }
+    for (const picture of addressesOf(text, '<img src')) {
+      if (!picture.startsWith('/-/docs/')) continue
+      const sent = await request(server.hooks + picture)
+      t.match(sent, { status: 200, headers: { 'content-type': 'image/png' } }, picture)
+      t.same(sent.body, readFileSync(join(ROOT, 'docs/pictures', basename(picture))))
+    }
+  }
+})
+
+t.test('a page is drawn as it was written', async (t) => {
+  const { text } = await request(`${BASE}settings`)
+  t.match(text, '<div class="wide" tabindex="0"><table>')
+  t.match(text, '<code>HOOKS_MAX_BODY</code>')
+  t.match(text, '<a href="/-/docs/links#groups">')
+  t.notMatch(text, /<script(?![^>]*src=)|<style|\sstyle=/)
+  const install = await request(`${BASE}install`)
+  t.match(install.text, '<pre><code class="language-sh">npm ci')
+})
+
+t.test('a search finds parts of pages, those with the words in their heading first', async (t) => {
+  const found = async (text: string) => {
+    const page = await request(`${BASE}search?${new URLSearchParams({ q: text })}`)
+    t.equal(page.status, 200)
+    return [addressesOf(page.text, '<a href').filter((href) => href.includes('#')), page.text]
+  }
+  t.equal((await found('qr codes'))[0]?.[0], '/-/docs/links#qr-codes')
+  t.equal((await found('BACKUP restore'))[0]?.[0], '/-/docs/upgrade#backup-and-restore')
+  t.match((await found('OPS_IDLE_S'))[1], /…[^<]*OPS_IDLE_S/, 'with the text around a word')
+  t.match((await found('no page has thiswordinit'))[1], 'Nothing found.')
+  t.match((await found(''))[1], 'Type what to look for.')
+  t.match((await found('<b>"x'))[1], 'value="&lt;b&gt;&quot;x"')
+})
+
+/** A program of this name that writes its argument to a file and ends with a code. */
+async function opener(t: Test, name: string, code: number) {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'opened')
+  const path = join(folder, name)
+  writeFileSync(path, `#!/bin/sh\nprintf %s "$1" > '${file}'\nexit ${code}\n`)
+  chmodSync(path, 0o755)
+  return { PATH: `${folder}:/usr/bin:/bin`, file }
+}
+
+t.test('gatehouse docs', async (t) => {
+  const { port } = new URL(server.links)
+  const none = `127.0.0.1:${await freePort()}`
+  const env = { HOOKS_ADDR: none, LINKS_ADDR: `127.0.0.1:${port}`, OPS_ADDR: none }
+  const address = `${server.links}/-/docs/`
+
+  await t.test('prints where the first service that runs has them', async (t) => {
+    t.match(await runCli(['docs'], { env: { ...env, DISPLAY: '' } }), {
+      code: 0,
+      stdout: `${address}\n`,
+      stderr: '',
+    })
+    const moved = { ...env, LINKS_BASE_URL: 'https://go.example.com' }
+    t.match(await runCli(['docs'], { env: moved }), { stdout: 'https://go.example.com/-/docs/\n' })
+  })
+
+  await t.test('opens them where there is a desktop', async (t) => {
+    const { PATH, file } = await opener(t, 'xdg-open', 0)
+    const outside = await runCliProcess(['docs'], { env: { ...env, PATH } })
+    t.match(outside, { code: 0, stdout: `${address}\n` })
+    t.notOk(existsSync(file), 'without a desktop nothing is opened')
+    const opened = await runCliProcess(['docs'], { env: { ...env, PATH, DISPLAY: ':0' } })
+    t.match(opened, { code: 0, stdout: `${address}\n`, stderr: '' })
+    t.equal(readFileSync(file, 'utf8'), address)
+  })
+
+  await t.test('says when the browser is not opened, and when no server runs', async (t) => {
+    const { PATH } = await opener(t, 'xdg-open', 3)
+    t.match(await runCliProcess(['docs'], { env: { ...env, PATH, DISPLAY: ':0' } }), {
+      code: 1,
+      stdout: `${address}\n`,
+      stderr: 'xdg-open did not open it: exit code 3\n',
+    })
+    t.match(await runCli(['docs'], { env: { ...env, LINKS_ADDR: none } }), {
+      code: 1,
+      stdout: '',
+      stderr: /^gatehouse: no running Gatehouse was found: start it/,
+    })
+  })
+})
