@@ -19,7 +19,7 @@ import { memory } from './memory.ts'
 import { names } from './names.ts'
 import { opsHealth } from './ops-health.ts'
 import { owed } from './owed.ts'
-import { pages } from './pages.ts'
+import { hooksPages, linksPages, opsPages } from './pages.ts'
 import { queue } from './queue.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
@@ -32,7 +32,9 @@ const PARTS: readonly Part[] = [
   executable,
   ingest,
   logPages,
-  pages,
+  hooksPages,
+  linksPages,
+  opsPages,
   redirects,
   names,
   linkLists,

@@ -3,6 +3,9 @@ import { run } from '../../test/helpers/postgres.ts'
 /** The checks of the inventory: 100 services with ten each. */
 const SERVICES = 100
 const CHECKS = 1_000
+/** As many as are kept: memories of people, and lines of who changed what. */
+const MEMORIES = 10_000
+const CHANGES = 100_000
 /** The texts of the first alert. */
 const TEXTS = 1_000
 /** The session with the longest output, and how many lines that has. */
@@ -10,9 +13,10 @@ export const LONG_SESSION = 400
 const LINES = 20_000
 
 /**
- * Statements that fill the tables of ops with `count` rows each. A session begins every half minute, which is the shortest
- * interval that lets 1,000,000 of them end within a year; one in six goes on with another one. Everything else comes as
- * often: events, alerts, notices of six days, approvals, operations. The results of checks are those of two days.
+ * Statements that fill the tables of ops with `count` rows each. A session begins every half
+ * minute, so that 1,000,000 of them are those of a year; one in six goes on with another one.
+ * Events, alerts, approvals and operations come as often. Notices and results of checks are those
+ * of the days that are kept.
  */
 function seed(count: number): readonly string[] {
   return [
@@ -42,7 +46,7 @@ function seed(count: number): readonly string[] {
                                session_id, tier)
      select 'service ' || n % ${SERVICES}, 'timing', 'slow ' || n, n % 100 / 100.0, n % 1000 = 0, now(), now(),
             now() + interval '30 days', n, 1
-       from generate_series(1, ${count}) n`,
+       from generate_series(1, ${MEMORIES}) n`,
     `insert into ops.actions (session_id, service, action_type, operation, at, outcome)
      select n, 'service ' || n % ${SERVICES}, 'restart', 'restart', now() - (${count} - n) * interval '30 s', 'exit code 0'
        from generate_series(1, ${count}) n`,
@@ -90,9 +94,8 @@ function seed(count: number): readonly string[] {
             case when n > 0 then now() - n * interval '12 hours' end, 'load of 1'
        from ops.checks c, generate_series(0, ${count / CHECKS - 1}) n`,
     `insert into audit.changes (at, actor, action, service, subject)
-     select now() - (${count} - n) * interval '30 s', 'operator', 'provider add', (array['ops', 'hooks', 'links'])[1 + n % 3],
-            'generic:' || n
-       from generate_series(1, ${count}) n`,
+     select now() - (${CHANGES} - n) * interval '30 s', 'operator', 'provider add', 'ops', 'generic:' || n
+       from generate_series(1, ${CHANGES}) n`,
     'vacuum analyze',
   ]
 }
