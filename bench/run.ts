@@ -20,7 +20,7 @@ import { memory } from './memory.ts'
 import { names } from './names.ts'
 import { opsHealth } from './ops-health.ts'
 import { owed } from './owed.ts'
-import { pages } from './pages.ts'
+import { hooksPages, linksPages, opsPages } from './pages.ts'
 import { queue } from './queue.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
@@ -33,7 +33,9 @@ const PARTS: readonly Part[] = [
   executable,
   ingest,
   logPages,
-  pages,
+  hooksPages,
+  linksPages,
+  opsPages,
   redirects,
   instances,
   names,

@@ -13,7 +13,7 @@ import { MAX_COUNT } from '../../html/parts.ts'
 import { newForm } from '../../kernel/http/view.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { Prompt } from '../../services/ops/sessions/prompt.ts'
-import { readHealth } from '../../services/ops/checks/health.ts'
+import { readHealth, type Health } from '../../services/ops/checks/health.ts'
 import { readRecent } from '../../services/ops/checks/recent.ts'
 import { readWaits } from '../../services/ops/investigations/waiting.ts'
 import { readPause } from '../../services/ops/pause.ts'
@@ -44,7 +44,9 @@ export const dashboardEndpoints = [
     path: '/',
     answer: ({ app, now }) => ({
       page: async () => dashboardPage(await dashboardView(app, now)),
-      fragment: async () => nowFragment(await nowView(app, now)),
+      fragment: async () => {
+        return nowFragment(await nowView(app, await readHealth(app.ops, now), now))
+      },
     }),
   }),
 
@@ -81,10 +83,9 @@ function newTrigger({ ops }: OpsApp): TriggerView {
 }
 
 /** The part that open pages poll. It reads no long lists. */
-async function nowView({ ops, baseUrl }: OpsApp, now: Date): Promise<NowView> {
+async function nowView({ ops, baseUrl }: OpsApp, health: Health, now: Date): Promise<NowView> {
   const { db, config } = ops
-  const [health, running, [last], summary, pause, waits, spend, days] = await Promise.all([
-    readHealth(ops, now),
+  const [running, [last], summary, pause, waits, spend, days] = await Promise.all([
     q.findRunning(db, {}),
     q.listSessions(db, { offset: 0, limit: 1 }),
     q.findSummary(db, {}),
@@ -120,9 +121,10 @@ async function dashboardView(
   today: Date,
   trigger = newTrigger(app),
 ): Promise<DashboardView> {
+  const health = await readHealth(app.ops, today)
   const [now, waiting, events] = await Promise.all([
-    nowView(app, today),
-    listWaiting(app, today, FIRST_ITEMS),
+    nowView(app, health, today),
+    listWaiting(app, health, today, FIRST_ITEMS),
     eventQueries.listEvents(app.ops.db, { ...ANY_EVENT, offset: 0, limit: MAX_EVENTS }),
   ])
   return { now, waiting, events, trigger }

@@ -137,6 +137,7 @@ insert into ops.alert_notes (alert_id, at, author, text)
 select id, now(), 'user1@example.com', E'It was the "disk" \\\\ ü\\nof web' from ops.alerts;
 insert into ops.brief_costs values (date '2026-05-04', 0.1 + 0.2);
 insert into ops.event_counts values (date '2026-05-04', 7);
+insert into ops.session_counts values (date '2026-05-04', 48, 0.1 + 0.2);
 insert into notices.notices (service, level, message, site, path, session_id, created_at)
 select service, level, message, 'ops', '/events', session_id, now() from ops.events order by id limit 20;
 insert into notices.sends (notice_id, target, next_at) select id, 'OPS_NOTIFY_URL', now() from notices.notices;
