@@ -51,18 +51,22 @@ function serviceRow({ name, state, checks }: ServiceHealth, recent: Recent | und
     {
       type: html`${rowLink(href, html`<bdi>${name}</bdi>`)}
       ${worst !== undefined && html`<span class="detail">${problemText(worst)}</span>`}`,
-      verify:
+      verify: html`${
         checks.length === 0
           ? html`<span class="badge unknown">no checks</span>`
-          : stateBadge(state),
+          : stateBadge(state)
+      }
+      ${worst?.mute !== undefined && html`<span class="badge">muted</span>`}`,
       hours: hourStrip(`${name}: ${uptime} in ${hours.length} hours`, hours),
       number: uptime,
     },
   )
 }
 
-function problemText({ name, message }: CheckHealth): string {
-  return shortText(`${name}: ${message}`, 120)
+/** Why nobody is told comes first: the row has one line, which may be cut. */
+function problemText({ name, message, mute }: CheckHealth): string {
+  const muted = mute === undefined ? '' : `muted, ${shortText(mute.reason, 60)} · `
+  return shortText(`${muted}${name}: ${message}`, 120)
 }
 
 /** A bar for each hour: what failed stands on what did not. */

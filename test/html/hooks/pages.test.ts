@@ -73,6 +73,19 @@ t.test('the headline counts what needs somebody; names are escaped', async (t) =
   t.match(text, /href="\/destinations\/erp">erp<\/a>: failing; last answer: 503/)
   t.notMatch(text, 'alert("1")')
   t.notMatch(text, 'All is well')
+  t.ok(text.indexOf('>erp</a>') < text.indexOf('generic:<wbr />b</a>'), 'destinations first')
+  t.notMatch(text, 'id="more-problems"')
+})
+
+t.test('of many problems the first ones are in sight, and the others open', async (t) => {
+  const { status } = dashboardView()
+  const [provider] = status.providers
+  const providers = Array.from({ length: 12 }, (_, at) => {
+    return { ...provider, name: `generic:p${at}`, alarms: ['silent'] }
+  }) as unknown as typeof status.providers
+  const text = shown(dashboardPage(dashboardView({ status: { ...status, providers } })))
+  t.match(text, '12 providers silent')
+  t.match(text, /<details[^>]* id="more-problems">\s*<summary>4 more<\/summary>/)
 })
 
 t.test('the chart has one bar for each hour, the last one being now', async (t) => {
