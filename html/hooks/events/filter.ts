@@ -2,6 +2,7 @@ import type { LogQuery } from '../../../services/hooks/events/filter.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { EventCount } from '../../../services/hooks/events/counts.ts'
 import type { LogTime } from '../../../services/hooks/events/days.ts'
+import type { LogTyped } from '../../../services/hooks/events/log-address.ts'
 import { barChart } from '../../chart.ts'
 import { countText } from '../../parts.ts'
 import { menu } from '../../ways.ts'
@@ -61,9 +62,6 @@ function address(path: string, { limit = DEFAULT_LIMIT, ...texts }: Partial<LogF
   if (limit !== DEFAULT_LIMIT) query.set('limit', String(limit))
   return query.size === 0 ? path : `${path}?${query}`
 }
-
-/** What stands in the form: `q` has all filters that the menus don't have. */
-export type LogTyped = Pick<LogQuery, 'q' | 'when' | 'from' | 'to' | 'zone'>
 
 /**
  * The filters above the log, in one line. They are an ordinary GET form; htmx replaces
@@ -150,22 +148,28 @@ const TYPES = 'log-types'
 const TRIGGER =
   'change target:select, change target:[type=date], input delay:300ms target:[type=search]'
 
+/** What follows the filters. */
+export interface FilterLine {
+  filter: LogFilter
+  /** Known event types of the chosen provider, or of all. */
+  types: readonly string[]
+  /** Of a first page. */
+  counted: EventCount | undefined
+}
+
 /**
  * What stands above the events and follows the filters: how many there are and when they came, what
- * may be done with them, and the types that the form offers.
+ * may be done with them, the saved searches, and the types that the form offers.
  */
-export function filterLine(
-  filter: LogFilter,
-  types: readonly string[],
-  counted: EventCount | undefined,
-): Html {
+export function filterLine({ filter, types, counted }: FilterLine, searches: Html): Html {
   const { limit: _limit, rejected: _rejected, ...chosen } = filter
   return html`<div class="filter-line">
     ${counted !== undefined && html`${countTag(counted)} ${timesChart(counted)}`}
-    <p class="actions">
+    <div class="actions">
+      ${searches}
       <a href="${address('/replays/new', chosen)}">Replay…</a>
       <a href="${address('/log/export', chosen)}" download>Download as NDJSON</a>
-    </p>
+    </div>
     <datalist id="${TYPES}">${suggestionOptions(types.map((type) => `type:${type}`))}</datalist>
   </div>`
 }
@@ -205,4 +209,13 @@ export function chosenFilters(
     const value = (filter[name] ?? '').trim()
     return value === '' || FILTERS[name] === '' ? [] : [[FILTERS[name], value] as const]
   })
+}
+
+/** The filters of an address of the log in a line, as its form shows them. */
+export function filtersText(query: string): string {
+  const texts = new URLSearchParams(query)
+  const { q = '', provider = '', when = '', from = '', to = '' } = Object.fromEntries(texts)
+  const zone = texts.get('zone')
+  const time = when === 'days' ? `${from || '…'} to ${to || '…'}` : when && TIMES[when as LogTime]
+  return [q, provider, zone === null ? time : `${time} (${zone})`].filter(Boolean).join(' · ')
 }
