@@ -5,6 +5,7 @@ import type { LogTime } from '../../../services/hooks/events/days.ts'
 import type { LogTyped } from '../../../services/hooks/events/log-address.ts'
 import { barChart } from '../../chart.ts'
 import { countText } from '../../parts.ts'
+import { instantText, zoneField } from '../../times.ts'
 import { menu } from '../../ways.ts'
 import {
   field,
@@ -133,14 +134,12 @@ const WORDS = html`<dl class="words">
 
 /** When: a choice, and the days that the last one asks for. Without script they are of UTC. */
 function timeFields(form: Form & { typed: LogTyped }): Html {
-  const zone = form.typed.zone || 'UTC'
   return html`${select(form, 'when', 'Time', Object.entries(TIMES), 'half')}
     <fieldset class="days">
       ${field(form, 'from', 'First day', { type: 'date' })}
       ${field(form, 'to', 'Last day', { type: 'date' })}
     </fieldset>
-    <span class="zone muted" data-zone="${zone}">${zone}</span>
-    ${hiddenField('zone', form.typed.zone)}`
+    ${zoneField(form.typed.zone)}`
 }
 
 const TYPES = 'log-types'
@@ -192,7 +191,7 @@ function timesChart({ times }: EventCount): Html | false {
     counts[at] = (counts[at] ?? 0) + 1
   }
   const bars = counts.map((value, at) => {
-    const label = `${new Date(first + at * width).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+    const label = instantText(new Date(first + at * width))
     return { label, parts: [{ kind: 'some', value }] }
   })
   const label = `Events over time, from ${bars[0]?.label} to ${bars.at(-1)?.label}`
