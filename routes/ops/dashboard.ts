@@ -21,6 +21,7 @@ import { rangeOf } from '../../services/ops/sessions/ranges.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { started } from './faults.ts'
 import { form, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
+import { Zone } from './sessions.ts'
 import { FIRST_ITEMS, listWaiting } from './waiting.ts'
 
 const MAX_EVENTS = 15
@@ -42,10 +43,12 @@ const TriggerForm = Type.Object({
 export const dashboardEndpoints = [
   page({
     path: '/',
-    answer: ({ app, now }) => ({
-      page: async () => dashboardPage(await dashboardView(app, now)),
+    query: Type.Object({ zone: Zone }),
+    answer: ({ app, now, query: { zone } }) => ({
+      page: async () => dashboardPage(await dashboardView(app, now, zone)),
       fragment: async () => {
-        return nowFragment(await nowView(app, await readHealth(app.ops, now), now))
+        const health = await readHealth(app.ops, now)
+        return nowFragment(await nowView(app, health, now, zone))
       },
     }),
   }),
@@ -68,7 +71,7 @@ export const dashboardEndpoints = [
     refused({ app, now }, refused) {
       const trigger = { ...newTrigger(app), form: refused }
       return {
-        page: async () => dashboardPage(await dashboardView(app, now, trigger)),
+        page: async () => dashboardPage(await dashboardView(app, now, '', trigger)),
         fragment: () => triggerForm(trigger),
       }
     },
@@ -83,7 +86,12 @@ function newTrigger({ ops }: OpsApp): TriggerView {
 }
 
 /** The part that open pages poll. It reads no long lists. */
-async function nowView({ ops, baseUrl }: OpsApp, health: Health, now: Date): Promise<NowView> {
+async function nowView(
+  { ops, baseUrl }: OpsApp,
+  health: Health,
+  now: Date,
+  zone: string,
+): Promise<NowView> {
   const { db, config } = ops
   const [running, [last], summary, pause, waits, spend, days] = await Promise.all([
     q.findRunning(db, {}),
@@ -91,7 +99,7 @@ async function nowView({ ops, baseUrl }: OpsApp, health: Health, now: Date): Pro
     q.findSummary(db, {}),
     readPause(db),
     readWaits(db, ops, now),
-    Promise.all(TIMES.map((when) => spentIn(ops, when, now))),
+    Promise.all(TIMES.map((when) => spentIn(ops, when, now, zone))),
     readDays(ops, now),
   ])
   const shown = health.services.slice(0, MAX_SERVICES)
@@ -100,12 +108,17 @@ async function nowView({ ops, baseUrl }: OpsApp, health: Health, now: Date): Pro
   const page = running && { session: running.id, before: MAX_SEQ, limit: MAX_LINES }
   const lines = page === undefined ? [] : await q.listLinesBefore(db, page)
   const state = { health, running, last, summary, lines: lines.toReversed() }
-  const spent = { spend, days }
+  const spent = { spend, days, zone }
   return { ...state, config: config.current, pause, waits, services, ...spent, baseUrl: baseUrl() }
 }
 
-async function spentIn({ db }: OpsApp['ops'], when: (typeof TIMES)[number], now: Date) {
-  const range = rangeOf({ when, from: null, to: null }, now)
+async function spentIn(
+  { db }: OpsApp['ops'],
+  when: (typeof TIMES)[number],
+  now: Date,
+  zone: string,
+) {
+  const range = rangeOf({ when, from: null, to: null, zone }, now)
   const all = { status: null, trigger: null, limit: MAX_COUNT + 1 }
   return { when, sums: await q.sumSessions(db, { ...range, ...all }) }
 }
@@ -119,11 +132,12 @@ function readDays({ db }: OpsApp['ops'], today: Date) {
 async function dashboardView(
   app: OpsApp,
   today: Date,
+  zone: string,
   trigger = newTrigger(app),
 ): Promise<DashboardView> {
   const health = await readHealth(app.ops, today)
   const [now, waiting, events] = await Promise.all([
-    nowView(app, health, today),
+    nowView(app, health, today, zone),
     listWaiting(app, health, today, FIRST_ITEMS),
     eventQueries.listEvents(app.ops.db, { ...ANY_EVENT, offset: 0, limit: MAX_EVENTS }),
   ])

@@ -40,6 +40,7 @@ insert into hooks.rejections (at, provider, status, source, reason)
 select now(), 'payments', 401, '192.0.2.0/24', E'it''s "odd" \\\\ \\n ü' from generate_series(1, 100);
 insert into hooks.rejection_totals values ('payments', 401, 5000000000, now());
 insert into hooks.endpoints values ('agent', sha256('a'), true, now(), null);
+insert into hooks.searches (name, query) values ('ü "Globex"', 'q=customer%3AGlobex&when=yesterday&zone=Europe%2FBerlin');
 insert into hooks.attempts (event_id, kind, target, outcome, status, ms, at)
 select id, 'replay', 'https://example.com/', 'delivered', 200, 12, now() from hooks.events order by id limit 300;
 insert into hooks.destinations (name, url, providers, event_types, members, ordered, rate, timeout_s, position, disabled_at, disabled_by, mean_ms)

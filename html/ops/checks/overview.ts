@@ -11,6 +11,7 @@ import {
   startHere,
   tableRow,
 } from '../../parts.ts'
+import { instantText } from '../../times.ts'
 import { INVENTORY_EXAMPLE, stateBadge } from '../checks.ts'
 import { shortText } from '../layout.ts'
 
@@ -72,7 +73,7 @@ function problemText({ name, message, mute }: CheckHealth): string {
 /** A bar for each hour: what failed stands on what did not. */
 function hourStrip(label: string, hours: readonly RecentHour[]): Html {
   const bars = hours.map(({ hour, up }): Bar => {
-    const at = `${hour.toISOString().slice(0, 13).replace('T', ' ')}:00 UTC`
+    const at = instantText(hour)
     if (up === null) return { label: at, title: `${at}: not checked`, parts: [] }
     const parts = [
       { kind: 'up', value: up },

@@ -116,7 +116,10 @@ t.test('the chart has one bar for each hour, the last one being now', async (t) 
 t.test('the chart says in words what it draws', async (t) => {
   const stats = [{ provider: 'generic:ci', hour: now, events: 5, rejections: 0 }]
   const text = shown(dashboardPage(dashboardView({ stats })))
-  t.match(text, 'aria-label="Events per hour over 24 hours: 5 in all, at most 5 at 08:00 UTC"')
+  t.match(
+    text,
+    'aria-label="Events per hour over 24 hours: 5 in all, at most 5 at 2026-05-04 08:00 UTC"',
+  )
   t.match(shown(dashboardPage(dashboardView())), 'No events in the last 24 hours')
 })
 
