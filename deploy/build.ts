@@ -23,7 +23,12 @@ import { buildExecutable, sizeOf } from './executable.ts'
  * program reads.
  */
 const ROOT = join(import.meta.dirname, '..')
-const FOLDERS = ['sql/**/*', 'html/assets/**/*']
+const FOLDERS = [
+  ...['sql/**/*', 'html/assets/**/*'],
+  // What `gatehouse init` shows and installs.
+  ...['deploy/{Caddyfile,*.Caddyfile,*.conf,*.env,*.service,*.sh,*.socket,*.yml}'],
+  'deploy/monitoring/*',
+]
 const FILES = [
   'package.json',
   'htmx/htmx.min.js',
