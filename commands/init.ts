@@ -90,8 +90,8 @@ async function init(flags: InitCall['flags'], tools: ConfiguredTools) {
   const given = secretsOf(flags)
   const { settings, proxy } = await collectAnswers(known, flags, given, questions, tools)
   if (installs) {
-    writeUnitSettings(settings, root)
     for (const line of installUnit(environment).split('\n')) output.err(line)
+    writeUnitSettings(settings, root)
   } else writeSettings(file, settings)
   output.err(`Settings: ${file}${installs ? '' : ', which its owner alone may read'}`)
   if (proxy !== undefined) showProxy(proxy, settings, tools)

@@ -201,7 +201,11 @@ async function throughProxy(t: Test, start: StartProxy, signIn: SignIn): Promise
     t.equal((await ask('ops', '/v1/models', { headers: key })).status, 200)
     t.equal((await ask('ops', '/v1/models')).status, 401)
     t.match(await ask('ops', '/api/v1/webhook', to), { status: 401, text: /"error"/ })
-    t.equal((await ask('ops', '/beat/unknown', to)).status, 404, 'a job brings its token')
+    t.equal(
+      (await ask('ops', '/beat/unknown', { method: 'POST' })).status,
+      404,
+      'a job brings its token',
+    )
   })
 
   await t.test('groups are those that the sign-in service names', async (t) => {
