@@ -13,7 +13,7 @@ import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { exitOf, spawnProgram } from '../helpers/program.ts'
+import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { request } from '../helpers/http.ts'
@@ -170,6 +170,22 @@ t.test('what is refused, and nothing is written', async (t) => {
       /--database must be a postgres/,
     ],
   ])
+})
+
+t.test('every call in the recipes', async (t) => {
+  const page = readFileSync(join(ROOT, 'docs/recipes.md'), 'utf8')
+  const blocks = [...page.matchAll(/```sh\n(gatehouse init -[^]*?)\n```/g)]
+  t.equal(blocks.length, 4)
+  for (const [, block = ''] of blocks) {
+    const { file, env } = await emptyPlace(t)
+    const words = block.split(/[\s\\]+/).slice(1)
+    const { code, stdout, stderr } = await runCli([...words, '--file', file], { env })
+    t.equal(code, 0, `${block}: ${stderr}`)
+    t.not(stdout, '')
+    const { GATEHOUSE_USER_HEADER: header = '' } = settingsIn(file)
+    const row = page.split('\n').find((line) => line.includes(`| \`${header}\` |`))
+    t.match(row, '`127.0.0.1/32`', 'the header is in the table, with the one address')
+  }
 })
 
 t.test(
