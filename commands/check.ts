@@ -43,7 +43,8 @@ export const commands = [
   }),
 ]
 
-async function checkAll(
+/** Everything that a start of some services needs. */
+export async function checkAll(
   services: readonly ServiceName[],
   { config, environment, random, log }: ConfiguredTools,
 ): Promise<Findings> {
