@@ -60,6 +60,8 @@ await t.test('three instances share the listeners', async (t: Test) => {
     ...(await postgres.env(t)),
     ...sender.env,
     OPS_INVENTORY: gate.inventory,
+    // Each process would write it when it ends, which takes seconds on a busy machine.
+    NODE_DISABLE_COMPILE_CACHE: '1',
     HOOKS_REPLAY_TARGETS: `127.0.0.1:${target.port}`,
   }
   await addDestination(env, 'copy', target.url)
