@@ -72,6 +72,11 @@ export const deploymentParts = {
     debianPackage: 'prometheus',
     find: () => onPath('prometheus'),
   },
+  patroni: {
+    name: 'Patroni, etcd, HAProxy and iptables',
+    debianPackage: 'patroni etcd-server haproxy iptables iproute2',
+    find: () => onPath('patroni') && onPath('etcd') && onPath('haproxy') && onPath('iptables'),
+  },
   pgbouncer: {
     name: 'PgBouncer',
     debianPackage: 'pgbouncer',
