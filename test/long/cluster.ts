@@ -46,7 +46,7 @@ export type PatroniCluster = {
   healthy(): Promise<void>
 }
 
-const PATIENCE_MS = 120_000
+const PATIENCE_MS = 180_000
 
 /** Starts the cluster; it ends with the test. Takes a network of its own and accounts: see cluster.test.ts. */
 export async function startCluster(t: Owner): Promise<PatroniCluster> {
@@ -77,11 +77,22 @@ export async function startCluster(t: Owner): Promise<PatroniCluster> {
         const states = await Promise.all(nodes.map(stateOf))
         return states.toSorted().join() === 'leader,replica,sync'
       }
-      await until(whole, 'the cluster to be whole', PATIENCE_MS, 500)
+      try {
+        await until(whole, 'the cluster to be whole', PATIENCE_MS, 500)
+      } catch (error) {
+        const states = await Promise.all(nodes.map(stateOf))
+        throw new Error(`${states.join()}: ${nodes.map(lastOf).join('\n')}`, { cause: error })
+      }
     },
   }
   await cluster.healthy()
   return cluster
+}
+
+/** The end of its Patroni's log. */
+function lastOf({ name }: Pick<Node, 'name'>): string {
+  const lines = readFileSync(join(runFolder(), `${name}-patroni.log`), 'utf8').split('\n')
+  return lines.slice(-12).join('\n')
 }
 
 /** By Patroni's REST API, as HAProxy asks it. */
