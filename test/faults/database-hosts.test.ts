@@ -6,7 +6,7 @@ import { backends } from '../helpers/backends.ts'
 import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { runCli } from '../helpers/cli.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { startOn, stallPostgres } from '../helpers/outages.ts'
 import { ownPostgres, run, startStandby } from '../helpers/postgres.ts'
 import { follow } from '../helpers/replays.ts'
@@ -38,6 +38,11 @@ await t.test('several hosts: the one that takes changes is used, without a proxy
   const alone = { ...env, DATABASE_URL: `${hosts(standby.port)}?target_session_attrs=read-write` }
   const refused = await runCli(['migrate'], { env: alone })
   t.match(refused, { code: 1, stderr: /the server is a standby, or takes no changes/ })
+  const none = await runCli(['migrate'], {
+    env: { ...env, DATABASE_URL: hosts(standby.port, await freePort()) },
+  })
+  const reasons = /none of the servers takes changes \(\S+: it is a standby; .*ECONNREFUSED/
+  t.match(none, { code: 1, stderr: reasons })
 
   const replayed = 'select 1 from hooks.events where id = 1'
   await until(
