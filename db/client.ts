@@ -1,10 +1,11 @@
 import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
 import { createMetrics, type Metrics } from '../kernel/metrics.ts'
-import { byteaText, connectTo, type ConnectOptions, type Target } from './connect.ts'
+import { byteaText, connectTo, type ConnectOptions, type Engine, type Target } from './connect.ts'
 import { translate } from './errors.ts'
 import { LEVELS, perLevel, sharesOf, type Level, type Share, type Shares } from './levels.ts'
 import { createClientMetrics } from './metrics.ts'
+import { parseServers } from './servers.ts'
 import { createReaper, CLOSING, Pool, type Connection, type PoolOptions } from './pool.ts'
 import { answerTo, noteFailure, withDeadline, type Runner } from './answers.ts'
 
@@ -55,7 +56,8 @@ export interface Database extends Executor {
 }
 
 export interface ClientOptions {
-  target: Target
+  /** Connection URL of one server or several, or the embedded engine. */
+  target: string | Engine
   /** Longest wait for one statement, in milliseconds; then it counts as unavailable. */
   deadlineMs: number
   /** The same for vacuuming and analyzing; by default a minute. */
@@ -79,13 +81,17 @@ const PREPARED = { prepare: true, simple: false }
 /** The same without a name: PostgreSQL plans it for the given values. */
 const UNNAMED = { prepare: false, simple: false }
 
-/** Ends connections by their names. Every role may end its own. */
+/**
+ * Ends connections by their names. Every role may end its own. One that waits for a synchronous
+ * standby has committed: to end it would show others what the standby may never get.
+ */
 const END: Query = {
   name: 'end lost connections',
   text: `
 select pg_terminate_backend(pid)
   from pg_stat_activity
- where application_name = any(string_to_array($1, ',')) and usename = current_user`,
+ where application_name = any(string_to_array($1, ',')) and usename = current_user
+   and wait_event is distinct from 'SyncRep'`,
 }
 
 /** What the client runs statements with. */
@@ -95,7 +101,10 @@ interface Client extends Runner {
 
 /** Opens the client; it connects at the first statement and reconnects by itself. */
 export function openClient(options: ClientOptions): Database {
-  const { target, deadlineMs, upkeepDeadlineMs, connections } = options
+  const { deadlineMs, upkeepDeadlineMs, connections } = options
+  const target: Target =
+    typeof options.target === 'string' ? parseServers(options.target) : options.target
+  const servers = 'url' in target ? target : undefined
   const shares = sharesOf(connections, deadlineMs, upkeepDeadlineMs)
   const metrics = createClientMetrics(options.metrics ?? createMetrics(), (level) =>
     pools[level].waiting(level),
@@ -104,9 +113,7 @@ export function openClient(options: ClientOptions): Database {
   const channels = new Map<string, (payload?: string) => void>()
   /** What makes connections for LISTEN on a server. */
   const listener =
-    typeof target === 'string'
-      ? connectTo(target, { deadlineMs, onClose: nothing, onReopen: metrics.reconnects })
-      : undefined
+    servers && connectTo(servers, { deadlineMs, onClose: nothing, onReopen: metrics.reconnects })
 
   const pools = poolsOf(target, shares, {
     onNotify: (channel, payload) => channels.get(channel)?.(payload),
@@ -119,9 +126,9 @@ export function openClient(options: ClientOptions): Database {
     onRefused: (level) => metrics.refused[level](),
   })
   const client: Client = {
-    backend: typeof target === 'string' ? 'postgresql' : 'embedded',
+    backend: servers === undefined ? 'embedded' : 'postgresql',
     ...{ shares, metrics, pools, fullUntil: 0 },
-    cancel: typeof target === 'string' ? nothing : target.cancel,
+    cancel: 'cancel' in target ? target.cancel : nothing,
     onLate: options.onLate ?? nothing,
     onLateEnd: options.onLateEnd ?? nothing,
   }
@@ -222,7 +229,7 @@ function poolsOf(
       recover: (connection) => connection.sql.unsafe('rollback'),
       connect: (onClose) => connectTo(target, { deadlineMs, onClose, onNotify }),
     })
-  if (typeof target === 'string') return perLevel((level) => poolOf(shares[level]))
+  if ('url' in target) return perLevel((level) => poolOf(shares[level]))
   const only = poolOf({ ...shares.trusted, connections: 1 })
   return perLevel(() => only)
 }

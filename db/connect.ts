@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
-import { connect, type Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import type { Client } from './pool.ts'
+import { noServer, openSocket, type ServerAddress, type Servers } from './servers.ts'
 
-/** Connection URL of a server, or the embedded engine. */
-export type Target = string | Engine
+/** The servers of a URL, or the embedded engine. */
+export type Target = Servers | Engine
 
 /** The embedded engine, as its client sees it. */
 export interface Engine {
@@ -28,7 +29,7 @@ export interface ConnectOptions {
 
 /** Makes a client of one connection, which connects at its first statement. */
 export function connectTo(target: Target, options: ConnectOptions): Client {
-  const { deadlineMs, onClose, onReopen, onNotify } = options
+  const { deadlineMs, onClose, onReopen = () => undefined, onNotify } = options
   const name = `gatehouse ${randomUUID()}`
   const connection = connectionSettings(name, deadlineMs)
   // The options `socket` and `onnotify` are missing from the published types.
@@ -45,7 +46,7 @@ export function connectTo(target: Target, options: ConnectOptions): Client {
     backoff: (retries: number) => Math.min(0.05 * 2 ** retries, 0.5),
     types: { bigint: BIGINT, bytea: BYTEA },
   }
-  if (typeof target !== 'string') {
+  if ('socket' in target) {
     const sql = postgres({
       ...settings,
       host: 'embedded',
@@ -55,18 +56,12 @@ export function connectTo(target: Target, options: ConnectOptions): Client {
     } as typeof settings)
     return { name, sql, cut: () => undefined }
   }
-  const openSocket = socketOpener()
-  let open: Socket | undefined
-  function socket(address: Address): Socket {
-    if (open !== undefined) onReopen?.()
-    open = openSocket(address)
-    return open
-  }
-  const sql = postgres(withoutSettings(target, connection), {
+  const opener = socketOpener(target, onReopen, onClose)
+  const sql = postgres(withoutSettings(target.url, connection), {
     ...settings,
-    socket,
+    ...opener.settings,
   } as typeof settings)
-  return { name, sql, cut: () => open?.destroy() }
+  return { name, sql, cut: opener.cut }
 }
 
 /** Session settings; the server knows the connection by its name. */
@@ -103,41 +98,75 @@ function withoutSettings(url: string, settings: object) {
   return `${address}?${new URLSearchParams(others).toString()}`
 }
 
-/**
- * A server's address as the client has parsed it from the URL; several hosts are tried in turn.
- */
-interface Address {
-  host: readonly string[]
-  port: readonly number[]
-  /** A unix socket instead. */
-  path: string | false
+/** What the client library has parsed, as far as sockets need it. */
+interface Parsed {
+  /** What the server has reported so far, also on connections before. */
+  parameters: Record<string, string>
 }
 
-/** Properties of a socket that the client reads when it goes on with TLS. */
-interface Named {
-  host?: string | undefined
-  port?: number | undefined
-}
+/** What PostgreSQL reports of a server, or of a session, that takes no changes. */
+const TAKES_NO_CHANGES = ['in_hot_standby', 'default_transaction_read_only']
 
 /**
  * Opens the sockets of one connection, one after the other. A proxy without its database ends a
  * connection before the first message. With its own sockets the client then reconnects at once,
- * thousands of times a second. Here that is an error like any other.
+ * thousands of times a second. Here that is an error like any other. A server that was not
+ * reached is left, and so is one that has become a standby.
  */
-function socketOpener(): (address: Address) => Socket {
-  let opened = 0
-  return ({ host: hosts, port: ports, path }) => {
-    const at = opened++ % hosts.length
-    const host = hosts[at]
-    const port = ports[at] ?? ports[0] ?? 0
-    const socket: Socket & Named = path === false ? connect(port, host) : connect(path)
-    // Else the end of a large statement waits until the server has acknowledged its beginning.
-    socket.setNoDelay()
-    socket.host = host
-    socket.port = port
-    socket.on('end', () => socket.destroy(endedByServer()))
-    return socket
+function socketOpener(servers: Servers, onReopen: () => void, onClose: () => void) {
+  let open: Socket | undefined
+  let server: ServerAddress | undefined
+  let isUsable = false
+  let isCut = false
+
+  async function socket({ parameters }: Parsed): Promise<Socket> {
+    if (open !== undefined) onReopen()
+    // The client library tells of a report only if it differs from the connection before.
+    for (const name of TAKES_NO_CHANGES) delete parameters[name]
+    isUsable = false
+    try {
+      server = await servers.find()
+    } catch (error) {
+      return failingSocket(error)
+    }
+    // It was given up meanwhile, and nobody would close it.
+    if (isCut) return failingSocket(endedByServer())
+    const opened = openSocket(server)
+    open = opened
+    opened.on('end', () => opened.destroy(endedByServer()))
+    return opened
   }
+  function leave() {
+    if (server !== undefined) servers.leave(server)
+  }
+  return {
+    cut() {
+      isCut = true
+      open?.destroy()
+    },
+    settings: {
+      socket,
+      onclose() {
+        if (!isUsable) leave()
+        onClose()
+      },
+      onparameter(name: string, value: string) {
+        isUsable = true
+        if (!servers.writable || !TAKES_NO_CHANGES.includes(name) || value !== 'on') return
+        leave()
+        open?.destroy()
+        // The client library gives this error to the statement that waits for the connection.
+        throw noServer('the server is a standby, or takes no changes')
+      },
+    },
+  }
+}
+
+/** A socket that fails: the client library mishandles one that it does not get. */
+function failingSocket(error: unknown): Socket {
+  const socket = new Socket()
+  setImmediate(() => socket.destroy(error as Error))
+  return socket
 }
 
 function endedByServer(): Error {

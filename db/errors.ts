@@ -34,6 +34,9 @@ const READ_ONLY = '25006'
  */
 const BUSY = /^(53[0123]|55P03|57014|25006)/
 
+/** What PgBouncer says of session settings that it was not told to let pass. */
+const REFUSED_SETTING = /^unsupported startup parameter/
+
 /** No space, or no changes because of that or on a standby. Reads still work. */
 const FULL = /^(53100|25006)$/
 const NO_CHANGES = 'the database takes no changes: its disk is nearly full, or it is a standby'
@@ -77,7 +80,7 @@ export function translate(name: string, error: unknown): unknown {
     return error
   const code = codeOf(error) ?? ''
   // "cannot execute INSERT in a read-only transaction" does not tell an operator what to look at.
-  const reason = code === READ_ONLY ? NO_CHANGES : messageOf(error)
+  const reason = code === READ_ONLY ? NO_CHANGES : describeError(error)
   const message = `${name}: ${reason}`
   if (error instanceof NoAnswer || GONE.test(code) || BUSY.test(code)) {
     return new Unavailable(message, { cause: error })
@@ -85,4 +88,10 @@ export function translate(name: string, error: unknown): unknown {
   if (code === '') return error
   const constraint = error instanceof postgres.PostgresError ? error.constraint_name : undefined
   return new QueryError(message, code, constraint, error)
+}
+
+function describeError(error: Error): string {
+  const message = messageOf(error)
+  if (!REFUSED_SETTING.test(message)) return message
+  return `${message} (PgBouncer needs ignore_startup_parameters, see docs/cluster.md)`
 }

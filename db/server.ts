@@ -22,6 +22,7 @@ const MIN_VERSION = 150_000
 
 export const serverQueries = sqlFile('sql/server.sql', {
   readServerFacts: one(Facts, {}),
+  readSession: one(Type.Object({ connection: Type.String(), process: Type.Integer() }), {}),
   readClock: one(Type.Object({ at: Timestamp }), {}),
 })
 
@@ -41,13 +42,40 @@ export function unfitness(facts: ServerFacts): string | undefined {
 }
 
 /**
- * What a server says of itself. Throws an Error with one line if it or the database can't be used.
+ * What a server says of itself. Throws an Error with one line if it, the database, or a pooler in
+ * front of it can't be used.
  */
-export async function refuseUnfitServer(db: Executor): Promise<ServerFacts> {
+export async function refuseUnfitServer(db: Database): Promise<ServerFacts> {
   const facts = await serverQueries.readServerFacts(db, {})
-  const reason = unfitness(facts)
+  const reason = unfitness(facts) ?? (await poolerFault(db))
   if (reason !== undefined) throw new Error(reason)
   return facts
+}
+
+const POOLED =
+  'the address is that of a pooler which gives a connection another session for each transaction; ' +
+  'Gatehouse needs sessions (LISTEN, time-outs): set pool_mode = session in PgBouncer'
+
+/**
+ * Why a pooler in front of the server can't be used, in one line; undefined if there is none, or
+ * it keeps sessions. In transaction mode one connection of ours gets several server processes, or
+ * two connections that are open at once get the same one. With a session for each connection
+ * neither can happen. A pooler that takes the newest free process shows the second, and one that
+ * takes the oldest shows the first. Several rounds: other clients may take it in between.
+ */
+export async function poolerFault(db: Database): Promise<string | undefined> {
+  const processes = new Map<string, number>()
+  const connections = new Map<number, string>()
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const level of ['trusted', 'trusted', 'deliveries'] as const) {
+      const { connection, process } = await serverQueries.readSession(db.at(level), {})
+      if ((processes.get(connection) ?? process) !== process) return POOLED
+      if ((connections.get(process) ?? connection) !== connection) return POOLED
+      processes.set(connection, process)
+      connections.set(process, connection)
+    }
+  }
+  return undefined
 }
 
 const ROUNDS = 3

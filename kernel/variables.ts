@@ -120,10 +120,11 @@ function readDatabaseUrl(text: string) {
     throw new SyntaxError('it does not start with postgres://')
   // Throws URIError where the client would: at a % that starts no encoded byte.
   decodeURIComponent(/^\w+:\/\/([^/?#]*)@/.exec(text)?.[1] ?? '')
-  // A URL can't have several hosts, with commas between them: each is checked alone.
+  // A URL can't have several hosts, with commas between them: each is checked alone. Nor can it
+  // have a user without a host, as for a unix socket that the parameter `host` names.
   const [, start = '', hosts = '', rest = ''] =
     /^(\w+:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/s.exec(text) ?? []
-  if (!hosts.split(',').every((host) => URL.canParse(start + host + rest))) {
+  if (!hosts.split(',').every((host) => URL.canParse(start + (host || 'localhost') + rest))) {
     throw new SyntaxError('it is no such URL')
   }
   return text

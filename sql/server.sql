@@ -13,3 +13,6 @@ select current_setting('server_version') as version,
 
 -- name: readClock
 select clock_timestamp() as at
+
+-- name: readSession
+select current_setting('application_name') as connection, pg_backend_pid() as process

@@ -8,6 +8,7 @@ import { openDatabase } from '../../db/open.ts'
 import {
   compareClocks,
   faultsOfTables,
+  poolerFault,
   serverQueries,
   unfitness,
   type ServerFacts,
@@ -72,6 +73,8 @@ export async function inspectDatabase(
     const facts = await serverQueries.readServerFacts(db, {})
     const server = serverFinding(facts, config)
     if (server.level === 'fail') return [server]
+    const pooler = config.current.DATABASE_URL && (await poolerFault(db))
+    if (pooler) return [fail(WHAT, pooler)]
     const clock = await clockFinding(db)
     const state = await migrationState(db)
     const fits = state.pending.length === 0 && state.faults.length === 0

@@ -128,7 +128,11 @@ async function refusedServers(t: Test, source: Env): Promise<void> {
       1,
       /^gatehouse: the server .*password authentication failed/,
     ],
-    [move(`${away}?target_session_attrs=none`), 1, 'target_session_attrs none is not supported'],
+    [
+      move(`${away}?target_session_attrs=none`),
+      1,
+      'target_session_attrs none is not supported; expected read-write',
+    ],
   ])
 }
 

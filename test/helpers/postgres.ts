@@ -99,6 +99,36 @@ export async function startPostgres(disk?: SmallDisk): Promise<Cluster> {
   return { ...databases, port, start, stop, destroy }
 }
 
+/** A hot standby of a cluster, as a copy of its files; it ends with the test. About 3 s. */
+export async function startStandby(
+  t: Owner,
+  primary: Cluster,
+): Promise<Pick<Cluster, 'port' | 'url'>> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-standby-'))
+  recordFolder(runFolder(), folder)
+  const account = clusterAccount()
+  if (account.uid !== undefined) chownSync(folder, account.uid, account.gid ?? account.uid)
+  const { file, args, as } = command('pg_basebackup', [
+    ...['--pgdata', join(folder, 'cluster'), '--dbname', primary.url()],
+    ...['--write-recovery-conf', '--checkpoint=fast', '--no-sync'],
+  ])
+  const result = spawnSync(file, args, { ...as, cwd: folder, encoding: 'utf8' })
+  if (result.status !== 0) throw new Error(`pg_basebackup failed: ${result.stderr}`)
+  const port = await freePort()
+  const url = (database?: string): string => {
+    const address = new URL(primary.url(database))
+    address.port = String(port)
+    return address.href
+  }
+  const child = startClusterProcess(folder, port)
+  t.teardown(async () => {
+    child.kill('SIGQUIT')
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  })
+  await until(async () => (await run(url(), 'select 1')).length === 1, 'the standby', 60_000)
+  return { port, url }
+}
+
 let shared: Promise<Databases> | undefined
 
 /** The run's cluster, else, for a file that runs alone, one that ends with the file. */
@@ -247,7 +277,8 @@ function program(name: string): string {
   return join(folder, name)
 }
 
-function clusterAccount(): Account {
+/** The account that runs PostgreSQL and what refuses root as it does. */
+export function clusterAccount(): Account {
   if (process.getuid?.() !== 0) return {}
   const entry = readFileSync('/etc/passwd', 'utf8')
     .split('\n')

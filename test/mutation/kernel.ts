@@ -9,6 +9,27 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     test: 'test/cli/events.test.ts',
   },
   {
+    why: 'a commit that waits for a standby is ended, and shown',
+    path: 'db/client.ts',
+    find: "and wait_event is distinct from 'SyncRep'",
+    replace: "and wait_event is distinct from 'None'",
+    test: 'test/faults/database-hosts.test.ts',
+  },
+  {
+    why: 'a standby is taken for a server that takes changes',
+    path: 'db/servers.ts',
+    find: "row?.['transaction_read_only'] !== 'off'",
+    replace: "row?.['transaction_read_only'] === ''",
+    test: 'test/faults/database-hosts.test.ts',
+  },
+  {
+    why: 'two connections may have one session',
+    path: 'db/server.ts',
+    find: '(connections.get(process) ?? connection) !== connection',
+    replace: "(connections.get(process) ?? connection) === ''",
+    test: 'test/deploy/pgbouncer.test.ts',
+  },
+  {
     why: 'quotes are not escaped in pages',
     path: 'kernel/html.ts',
     find: '/[&<>"\']/g',

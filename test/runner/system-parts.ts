@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, readdirSync } from 'node:fs'
+import { accessSync, constants, readdirSync, realpathSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /** Something that npm does not bring and a test runs as a process. */
@@ -72,6 +72,16 @@ export const deploymentParts = {
     debianPackage: 'prometheus',
     find: () => onPath('prometheus'),
   },
+  patroni: {
+    name: 'Patroni, etcd, HAProxy and iptables',
+    debianPackage: 'patroni etcd-server haproxy iptables iproute2',
+    find: () => onPath('patroni') && onPath('etcd') && onPath('haproxy') && onPath('iptables'),
+  },
+  pgbouncer: {
+    name: 'PgBouncer',
+    debianPackage: 'pgbouncer',
+    find: () => onPath('pgbouncer'),
+  },
   podman: {
     name: 'Podman, runc and BusyBox',
     debianPackage: 'podman runc busybox-static',
@@ -106,7 +116,8 @@ export function ensureSystemParts(parts: readonly SystemPart[]): string | undefi
 /** The folder with initdb and postgres: of the PATH, else the newest of Debian's. */
 export function postgresPrograms(): string | undefined {
   const fromPath = onPath('initdb')
-  const folders = fromPath === undefined ? [] : [join(fromPath, '..')]
+  // A link may stand alone on the PATH: the other programs are beside the file.
+  const folders = fromPath === undefined ? [] : [join(realpathSync(fromPath), '..')]
   return [...folders, ...debianFolders()].find((folder) =>
     ['initdb', 'postgres'].every((program) => isProgram(join(folder, program))),
   )

@@ -1,0 +1,125 @@
+import { connect, type Socket } from 'node:net'
+import postgres from 'postgres'
+
+/** Where a server accepts connections. */
+export interface ServerAddress {
+  host: string
+  port: number
+  /** A unix socket instead. */
+  path?: string
+}
+
+/** The servers of a database's URL: all connections of a process go to the same one of them. */
+export interface Servers {
+  /** The URL for the client library, which is given sockets: its host has no meaning. */
+  url: string
+  /** Whether only a server that takes changes is used. */
+  writable: boolean
+  /** The server for the next connection. Rejects while none of several takes changes. */
+  find(): Promise<ServerAddress>
+  /** Looks for another server, if connections still go to this one. */
+  leave(server: ServerAddress): void
+}
+
+const DEFAULT_PORT = '5432'
+/** Values of target_session_attrs. The others are for programs that only read. */
+const WRITABLE = ['read-write', 'primary']
+const READ_HERE = ['host', 'port', 'target_session_attrs']
+/** How long a server may take to say whether it takes changes. */
+const FIND_S = 2
+
+/**
+ * Reads the servers of a URL as libpq does: several hosts with commas between them, in the URL or
+ * as its parameter `host`. A host that begins with `/` is the folder of a unix socket. The client
+ * library can do neither: it takes a standby for writable, and tries hosts without a pause.
+ */
+export function parseServers(text: string): Servers {
+  const [, start = '', hosts = '', path = '', query = ''] =
+    /^(\w+:\/\/(?:[^@/?]*@)?)([^/?]*)([^?]*)\??(.*)$/s.exec(text) ?? []
+  const params = new URLSearchParams(query)
+  const attributes = params.get('target_session_attrs')
+  if (attributes !== null && !WRITABLE.includes(attributes)) {
+    throw new Error(`target_session_attrs ${attributes} is not supported; expected read-write`)
+  }
+  const servers = addressesOf(params.get('host') ?? hosts, params.get('port') ?? '')
+  for (const name of READ_HERE) params.delete(name)
+  // PostgreSQL has no TLS on unix sockets.
+  if (servers.some((server) => server.path !== undefined)) params.delete('sslmode')
+  const url = `${start}localhost${path}?${params.toString()}`
+  const writable = servers.length > 1 || attributes !== null
+  const [only] = servers
+  if (servers.length === 1 && only !== undefined) {
+    return { url, writable, find: () => Promise.resolve(only), leave: () => undefined }
+  }
+  return { url, writable, ...createFinder(url, servers) }
+}
+
+function addressesOf(hosts: string, ports: string): readonly ServerAddress[] {
+  const [firstPort = '', ...otherPorts] = ports.split(',')
+  return hosts.split(',').map((text, at) => {
+    const [, name = text, ownPort] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(text) ?? []
+    const host = decodeURIComponent(name).replace(/^\[|\]$/g, '') || 'localhost'
+    const port = ownPort ?? (at === 0 ? firstPort : (otherPorts[at - 1] ?? firstPort))
+    const address = { host, port: Number(port || DEFAULT_PORT) }
+    if (!host.startsWith('/')) return address
+    return { ...address, path: `${host}/.s.PGSQL.${address.port}` }
+  })
+}
+
+/** Finds the one of several servers that takes changes, and keeps to it until it is left. */
+function createFinder(url: string, servers: readonly ServerAddress[]) {
+  let found: ServerAddress | undefined
+  let search: Promise<ServerAddress> | undefined
+
+  async function searchAll() {
+    try {
+      found = await Promise.any(servers.map((server) => refuseReadOnly(url, server)))
+      return found
+    } catch (error) {
+      const reasons = error instanceof AggregateError ? error.errors : [error]
+      const texts = servers.map(({ host, port }, at) => `${host}:${port}: ${reasons[at]?.message}`)
+      throw noServer(`none of the servers takes changes (${texts.join('; ')})`)
+    } finally {
+      search = undefined
+    }
+  }
+  return {
+    find: async () => found ?? (await (search ??= searchAll())),
+    leave(server: ServerAddress) {
+      if (server === found) found = undefined
+    },
+  }
+}
+
+async function refuseReadOnly(url: string, server: ServerAddress) {
+  const sql = postgres(url, {
+    ...{ max: 1, connect_timeout: FIND_S, fetch_types: false, onnotice: () => undefined },
+    socket: () => openSocket(server),
+  } as postgres.Options<{}>)
+  try {
+    const [row] = await sql`show transaction_read_only`
+    if (row?.['transaction_read_only'] !== 'off') throw new Error('it is a standby')
+    return server
+  } finally {
+    void sql.end({ timeout: 0 }).catch(() => undefined)
+  }
+}
+
+/** Properties of a socket that the client library reads when it goes on with TLS. */
+interface Named {
+  host: string
+  port: number
+}
+
+/** A socket for the client library. */
+export function openSocket({ host, port, path }: ServerAddress): Socket & Named {
+  const socket = path === undefined ? connect(port, host) : connect(path)
+  // Else the end of a large statement waits until the server has acknowledged its beginning.
+  socket.setNoDelay()
+  return Object.assign(socket, { host, port } satisfies Named)
+}
+
+/** An error by which a statement counts as unavailable. */
+export function noServer(message: string): Error {
+  return Object.assign(new Error(message), { code: 'ECONNREFUSED' })
+}

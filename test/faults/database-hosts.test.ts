@@ -1,0 +1,132 @@
+import { createServer, connect } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
+import { request } from '../helpers/http.ts'
+import { runCli } from '../helpers/cli.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
+import { startOn, stallPostgres } from '../helpers/outages.ts'
+import { ownPostgres, run, startStandby } from '../helpers/postgres.ts'
+import { follow } from '../helpers/replays.ts'
+import { startServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+
+await t.test('several hosts: the one that takes changes is used, without a proxy', async (t) => {
+  const primary = await ownPostgres(t)
+  const database = await primary.createDatabase()
+  const standby = await startStandby(t, primary)
+  const sender = createSender()
+  const hosts = (...ports: readonly number[]): string => {
+    const { username, password, pathname } = new URL(database)
+    const list = ports.map((port) => `127.0.0.1:${port}`).join(',')
+    return `postgres://${username}:${password}@${list}${pathname}`
+  }
+  // The standby comes first: it answers, and must not be believed.
+  const url = `${hosts(standby.port, primary.port)}?target_session_attrs=read-write`
+  const env = { ...sender.env, DATABASE_URL: url }
+  const { hooks, logs } = await startServer(t, { services: ['hooks'], env })
+  const agent = keepAlive(t, 1)
+  const accepted = async () =>
+    (await send(agent, hooks, await sender.delivery())).status === 202 ? 'accepted' : undefined
+  t.equal(await accepted(), 'accepted')
+  const stream = follow(t, `${hooks}/events`)
+  await until(() => stream.ids.length === 1, 'its event')
+  const alone = { ...env, DATABASE_URL: `${hosts(standby.port)}?target_session_attrs=read-write` }
+  const refused = await runCli(['migrate'], { env: alone })
+  t.match(refused, { code: 1, stderr: /the server is a standby, or takes no changes/ })
+  const none = await runCli(['migrate'], {
+    env: { ...env, DATABASE_URL: hosts(standby.port, await freePort()) },
+  })
+  const reasons = /none of the servers takes changes \(\S+: it is a standby; .*ECONNREFUSED/
+  t.match(none, { code: 1, stderr: reasons })
+
+  const replayed = 'select 1 from hooks.events where id = 1'
+  await until(
+    async () =>
+      (await run(standby.url(new URL(database).pathname.slice(1)), replayed)).length === 1,
+    'the standby to have it',
+  )
+  // A stopped primary says nothing: connections to it are given up, also the one that listens.
+  await stallPostgres(t, primary)
+  await run(standby.url(), 'select pg_promote()')
+  await until(accepted, 'changes on the promoted server', 60_000)
+  const stored = Number(
+    (
+      await run(
+        standby.url(new URL(database).pathname.slice(1)),
+        'select count(*)::int as n from hooks.events',
+      )
+    )[0]?.['n'],
+  )
+  await until(() => stream.ids.length === stored, 'the stream to go on')
+  t.same(
+    stream.ids,
+    [...new Set(stream.ids)].toSorted((a, b) => a - b),
+    'each event once',
+  )
+  t.notMatch(logs().join('\n'), /"level":"error"/)
+})
+
+await t.test('a unix socket, as libpq writes it', async (t) => {
+  const { DATABASE_URL: direct = '' } = await postgres.env(t)
+  const { port, username, password, pathname } = new URL(direct)
+  const folder = await temporaryFolder(t, 'socket')
+  const server = createServer((socket) => {
+    const behind = connect(Number(port), '127.0.0.1')
+    socket.pipe(behind).pipe(socket)
+    for (const end of [socket, behind])
+      end.on('error', () => [socket, behind].map((one) => one.destroy()))
+  })
+  server.listen(join(folder, '.s.PGSQL.6543'))
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const user = `${username}:${password}@`
+  for (const url of [
+    `postgres://${user}${pathname}?host=${folder}&port=6543`,
+    `postgres://${user}${encodeURIComponent(folder)}:6543${pathname}?sslmode=prefer`,
+  ]) {
+    const result = await runCli(['check'], { env: { DATABASE_URL: url } })
+    t.match(
+      result,
+      { stdout: /ok .*PostgreSQL server [\d.]+.*, without TLS/ },
+      url.replace(password, ''),
+    )
+  }
+  const nowhere = `postgres://${user}${pathname}?host=${folder}&port=6544`
+  const missing = await runCli(['migrate'], { env: { DATABASE_URL: nowhere } })
+  t.match(missing, { code: 1, stderr: /ENOENT/ })
+})
+
+await t.test('what no synchronous standby has confirmed is shown to nobody', async (t) => {
+  const primary = await ownPostgres(t)
+  const { env, base, sender } = await startOn(t, primary)
+  const agent = keepAlive(t, 3)
+  await run(primary.url(), "alter system set synchronous_standby_names = 'nobody'")
+  await run(primary.url(), 'select pg_reload_conf()')
+  const stream = follow(t, `${base}/events`)
+  await until(() => stream.connections === 1, 'the stream')
+  const delivery = await sender.delivery()
+  t.equal((await send(agent, base, delivery)).status, 503, 'it waits for the standby')
+  // The second one waits for the first, and is ended as all lost connections are.
+  t.equal((await send(agent, base, await sender.delivery())).status, 503)
+  const waiting = async (event: string): Promise<number> => {
+    const text = `select 1 from pg_stat_activity
+      where query like '%hooks.lock_log()%' and '${event}' in (wait_event, wait_event_type)`
+    return (await run(env.DATABASE_URL, text)).length
+  }
+  await until(async () => (await waiting('Lock')) === 0, 'the end of the second')
+  t.equal(await waiting('SyncRep'), 1, 'the first still waits')
+  t.same(await run(env.DATABASE_URL, 'select id from hooks.events'), [])
+
+  await run(primary.url(), 'alter system reset synchronous_standby_names')
+  await run(primary.url(), 'select pg_reload_conf()')
+  await until(() => stream.ids.length === 1, 'its event')
+  const again = await send(agent, base, delivery)
+  t.match(again, { status: 202 }, 'sent again by its sender')
+  t.equal(JSON.parse(again.text).id, stream.ids[0], 'it is the same event')
+  t.equal((await request(`${base}/healthz`)).status, 200)
+})
