@@ -72,6 +72,7 @@ export const deploymentParts = {
     debianPackage: 'prometheus',
     find: () => onPath('prometheus'),
   },
+  zsh: { name: 'zsh', debianPackage: 'zsh', find: () => onPath('zsh') },
   podman: {
     name: 'Podman, runc and BusyBox',
     debianPackage: 'podman runc busybox-static',
