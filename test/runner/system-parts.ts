@@ -72,6 +72,11 @@ export const deploymentParts = {
     debianPackage: 'prometheus',
     find: () => onPath('prometheus'),
   },
+  packaging: {
+    name: 'dpkg-deb, Lintian and mmdebstrap',
+    debianPackage: 'dpkg lintian mmdebstrap',
+    find: () => onPath('dpkg-deb') && onPath('lintian') && onPath('mmdebstrap'),
+  },
   zsh: { name: 'zsh', debianPackage: 'zsh', find: () => onPath('zsh') },
   podman: {
     name: 'Podman, runc and BusyBox',
