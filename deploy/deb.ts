@@ -35,16 +35,17 @@ export function buildDeb(executable: string, folder: string): string {
   const architecture = ARCHITECTURES[arch()]
   if (architecture === undefined) throw new Error(`${arch()} has no Debian packages here`)
   const { version } = readManifest()
+  const date = sourceDate()
   const stage = mkdtempSync(join(folder, '.deb-'))
   try {
     placeFiles(stage, executable)
     placeControl(stage, control(version, architecture, stage))
-    setDates(stage)
+    setDates(stage, date)
     const file = join(folder, `gatehouse_${version}_${architecture}.deb`)
     // One thread: the number of threads changes the bytes.
     const compression = ['-Zxz', '-z1', '--threads-max=1']
     execFileSync('dpkg-deb', ['--root-owner-group', ...compression, '--build', stage, file], {
-      env: { ...process.env, SOURCE_DATE_EPOCH: String(sourceDate()) },
+      env: { ...process.env, SOURCE_DATE_EPOCH: String(date) },
       stdio: ['ignore', 'ignore', 'inherit'],
     })
     return file
@@ -169,8 +170,7 @@ function filesOf(stage: string): readonly string[] {
 }
 
 /** The date of all entries, and modes of folders that don't depend on the builder's mask. */
-function setDates(stage: string): void {
-  const date = sourceDate()
+function setDates(stage: string, date: number): void {
   for (const name of ['.', ...globSync('**/*', { cwd: stage })]) {
     const path = join(stage, name)
     if (statSync(path).isDirectory()) chmodSync(path, 0o755)

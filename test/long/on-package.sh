@@ -13,19 +13,22 @@ request() {
 ask() {
   local answer
   answer=$(request "$1" $'GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n' 2>/dev/null) || answer='- refused'
-  set -- $answer
-  echo "$2"
+  cut -d ' ' -f 2 <<<"${answer%%$'\r'*}"
 }
 
-# Delivers until a file is there, and prints the status and the id of each answer.
+# deliver NUMBER: prints the status and the id of the answer.
+deliver() {
+  local body="{\"n\":$1}" answer
+  answer=$(request 8080 "$(printf '%s\r\n' 'POST /webhooks/generic/ci HTTP/1.1' 'Host: localhost' \
+    'Connection: close' 'Content-Type: application/json' "Content-Length: ${#body}")"$'\n\r\n'"$body" 2>/dev/null)
+  echo "$(head -n 1 <<<"$answer" | cut -d ' ' -f 2) $(grep -o '"id":[0-9]*' <<<"$answer" | cut -d : -f 2)"
+}
+
 deliver_until() {
-  local number=0 body answer
+  local number=0
   until [ -e "$1" ]; do
     number=$((number + 1))
-    body="{\"n\":$number}"
-    answer=$(request 8080 "POST /webhooks/generic/ci HTTP/1.1"$'\r\nHost: localhost\r\nConnection: close\r\n'"\
-Content-Type: application/json"$'\r\n'"Content-Length: ${#body}"$'\r\n\r\n'"$body" 2>/dev/null)
-    echo "$(head -n 1 <<<"$answer" | cut -d ' ' -f 2) $(grep -o '"id":[0-9]*' <<<"$answer" | cut -d : -f 2)"
+    deliver "$number"
     sleep 0.1
   done
 }
@@ -51,7 +54,8 @@ echo "user: $(getent passwd gatehouse | cut -d : -f 7)"
 
 echo '# mine' >>/etc/gatehouse/gatehouse.env
 gatehouse provider add ci --open --enable >/dev/null 2>>/mnt/log
-until request 8080 $'GET /providers HTTP/1.0\r\nHost: localhost\r\n\r\n' 2>/dev/null | grep -q '>ci<'; do sleep 0.1; done
+# The server learns of the provider by a notification.
+until deliver 0 | grep -q '^202'; do sleep 0.1; done
 deliver_until /run/upgraded >/run/deliveries &
 until grep -q 202 /run/deliveries; do sleep 0.1; done
 before=$(show MainPID)
@@ -76,7 +80,7 @@ systemctl --quiet enable --now gatehouse.service gatehouse-ops.socket 2>>/mnt/lo
 
 dpkg --remove gatehouse >>/mnt/log 2>&1
 echo "remove: $? $(show ActiveState) $(ask 8080) $(ask 8081)"
-echo "kept: $([ -s /var/lib/private/gatehouse/pg/PG_VERSION ] && echo data) $(ls /etc/gatehouse | tr '\n' ' ')"
+echo "kept: $([ -s /var/lib/private/gatehouse/pg/PG_VERSION ] && echo data) $(cd /etc/gatehouse && echo *)"
 dpkg --install /mnt/second.deb >>/mnt/log 2>&1
 echo "install again: $? $(ask 8080) $(stored | cmp -s - /run/stored && echo 'the same events')"
 dpkg --purge gatehouse >>/mnt/log 2>&1

@@ -54,7 +54,7 @@ async function nextVersion(t: Owner, deb: string): Promise<string> {
   return next
 }
 
-if (skip !== false && skip !== undefined) {
+if (typeof skip === 'string') {
   await t.test('the Debian package', { skip }, async () => undefined)
 } else {
   const deb = await buildPackage(t)
