@@ -128,8 +128,11 @@ function maintainer(): string {
 function changelog(): string {
   const date = new Date(sourceDate() * 1_000).toUTCString().replace('GMT', '+0000')
   const { version } = readManifest()
-  const change = `  * See ${DOCUMENTS}/NEWS.md.gz.`
-  return `gatehouse (${version}) stable; urgency=medium\n\n${change}\n\n -- ${maintainer()}  ${date}\n`
+  return [
+    `gatehouse (${version}) stable; urgency=medium\n`,
+    `  * See ${DOCUMENTS}/NEWS.md.gz.\n`,
+    ` -- ${maintainer()}  ${date}\n`,
+  ].join('\n')
 }
 
 /** What a command of these sources prints. */
