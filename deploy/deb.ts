@@ -60,7 +60,7 @@ function placeFiles(stage: string, executable: string): void {
   copyIn(stage, '/usr/bin/gatehouse', executable)
   for (const unit of UNITS) {
     const text = readDeploy(unit).replaceAll('/usr/local/bin/gatehouse', '/usr/bin/gatehouse')
-    put(`/lib/systemd/system/${unit}`, text)
+    put(`/usr/lib/systemd/system/${unit}`, text)
   }
   put('/usr/lib/sysusers.d/gatehouse.conf', readDeploy('deb/gatehouse.sysusers'))
   put('/usr/lib/tmpfiles.d/gatehouse.conf', readDeploy('deb/gatehouse.tmpfiles'))

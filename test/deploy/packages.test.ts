@@ -19,11 +19,11 @@ const PACKED = [
 ]
 const DEB_FILES = [
   '/etc/gatehouse/gatehouse.env',
-  '/lib/systemd/system/gatehouse-links.socket',
-  '/lib/systemd/system/gatehouse-ops.socket',
-  '/lib/systemd/system/gatehouse.service',
-  '/lib/systemd/system/gatehouse.socket',
   '/usr/bin/gatehouse',
+  '/usr/lib/systemd/system/gatehouse-links.socket',
+  '/usr/lib/systemd/system/gatehouse-ops.socket',
+  '/usr/lib/systemd/system/gatehouse.service',
+  '/usr/lib/systemd/system/gatehouse.socket',
   '/usr/lib/sysusers.d/gatehouse.conf',
   '/usr/lib/tmpfiles.d/gatehouse.conf',
   '/usr/share/bash-completion/completions/gatehouse',
@@ -67,7 +67,7 @@ await t.test('the Debian package', { skip }, async (t) => {
     readFileSync(join(content, 'DEBIAN/conffiles'), 'utf8'),
     '/etc/gatehouse/gatehouse.env\n',
   )
-  const unit = readFileSync(join(content, 'lib/systemd/system/gatehouse.service'), 'utf8')
+  const unit = readFileSync(join(content, 'usr/lib/systemd/system/gatehouse.service'), 'utf8')
   t.match(unit, '\nExecStart=/usr/bin/gatehouse serve\n')
   t.notMatch(unit, '/usr/local')
 

@@ -17,7 +17,7 @@ const skip = lacks(deploymentParts.packaging) || noChroot()
 const DEPENDENCIES = ['libatomic1', 'libstdc++6', 'systemd', 'fish', 'zsh']
 const INSTALLED = [
   '/usr/bin/gatehouse',
-  '/lib/systemd/system/gatehouse.service',
+  '/usr/lib/systemd/system/gatehouse.service',
   '/etc/gatehouse/gatehouse.env',
   '/usr/share/man/man5/gatehouse.conf.5.gz',
 ]
