@@ -19,7 +19,6 @@ import {
 import { UsageError, type ConfiguredTools, type PlainTools, type Surroundings } from './command.ts'
 import { commandTable } from './commands.ts'
 import { controlPath, runRemotely } from './control.ts'
-import { usageText } from './help.ts'
 import { DONE, FAILED, WRONG_USAGE } from './output.ts'
 import {
   parseCommand,
@@ -29,6 +28,7 @@ import {
   toArguments,
   type ParsedCommand,
 } from './parse.ts'
+import { usageText } from './usage.ts'
 
 /** Runs a command line to its end and gives the exit code: 0, 1, or 2 for a wrong command line. */
 export async function runCommandLine(

@@ -1,13 +1,8 @@
-import { command, text, UsageError, type Command, type Flags, value } from './command.ts'
-import { table } from './output.ts'
-import { isValue } from './parse.ts'
-import { flagOf, variableOf, VARIABLE_NAMES } from './configuration.ts'
 import { oneOf } from '../kernel/variables.ts'
-
-const CONFIGURATION =
-  'Configuration (flag over environment file over environment over default; ' +
-  '--env-file FILE or GATEHOUSE_ENV_FILE names the file, which is re-read when it changes):'
-const WIDTH = 96
+import { command, text, UsageError, type Command, value } from './command.ts'
+import { commandsPage, settingsPage } from './man-pages.ts'
+import { table } from './output.ts'
+import { CONFIGURATION, settings, usageLine, usageText, wrapped } from './usage.ts'
 
 export const commands = [
   command({
@@ -19,14 +14,18 @@ export const commands = [
         repeated: true,
       },
     },
-    flags: { man: { summary: 'print a man page: gatehouse help --man | man -l -' } },
+    flags: {
+      man: { summary: 'print the man page gatehouse(1): gatehouse help --man | man -l -' },
+      'man-settings': { summary: 'print the man page gatehouse.conf(5)' },
+    },
     needs: 'nothing',
     async run({ args, flags }, { table: commandTable, version, output }) {
       const all = await commandTable.all()
       const name = args.command.join(' ')
       const rows = all.filter((row) => name === '' || `${row.name} `.startsWith(`${name} `))
       if (rows.length === 0) throw new UsageError(`There is no command "${name}"`)
-      if (flags.man) output.data(manPage(all, version))
+      if (flags.man) output.data(commandsPage(all, version))
+      else if (flags['man-settings']) output.data(settingsPage(version))
       else output.out(name === '' ? helpText(all) : usageText(rows))
     },
   }),
@@ -37,32 +36,11 @@ export const commands = [
     needs: 'nothing',
     async run({ args: { shell } }, { table: commandTable, output }) {
       const rows = await commandTable.all()
-      if (shell === 'fish') output.data(fishScript(rows))
-      // zsh runs functions that are written for bash.
-      else output.data((shell === 'zsh' ? ZSH_START : '') + bashScript(rows))
+      const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
+      output.data(scripts[shell](rows))
     },
   }),
 ]
-
-/** How a command is called, with all of its arguments and flags. */
-function usageLine({ name, args = {}, flags = {}, passes }: Command) {
-  const words = Object.values(args).map(({ shown }) => shown)
-  const optional = Object.entries(flags).map((named) => `[${shownFlag(named)}]`)
-  if (passes !== undefined) optional.push(`[${passes.shown}]`)
-  return ['gatehouse', name, ...words, ...optional].join(' ')
-}
-
-/** Help on some commands: usage, and what each argument and flag means. */
-export function usageText(rows: readonly Command[]): string {
-  return rows.map(usageOf).join('\n\n')
-}
-
-function usageOf(row: Command) {
-  const parts = partsOf(row)
-  const width = Math.max(0, ...parts.map(([part]) => part.length))
-  const lines = parts.map(([part, summary]) => `  ${part.padEnd(width)}  ${summary}`)
-  return [...wrapped(usageLine(row)), `  ${row.summary}`, ...lines].join('\n')
-}
 
 /**
  * The text of `gatehouse help`: commands, then every variable with its flag, default and meaning.
@@ -80,84 +58,25 @@ function helpText(rows: readonly Command[]) {
     ...usage,
     '',
     ...wrapped(CONFIGURATION),
-    ...table(head, variables()).map((line) => `  ${line}`),
+    ...table(head, settings()).map((line) => `  ${line}`),
     '',
   ].join('\n')
 }
 
-/** Arguments and flags of a command, each with its meaning. */
-function partsOf({ args = {}, flags = {}, passes }: Command) {
-  const parts = Object.values(args).map(({ shown, summary }) => [shown, summary] as const)
-  for (const named of Object.entries(flags)) {
-    const [, { summary }] = named
-    parts.push([shownFlag(named), summary])
-  }
-  if (passes !== undefined) parts.push([passes.shown, passes.summary])
-  return parts
-}
-
-/** A flag with what stands for its value. */
-function shownFlag([name, flag]: readonly [string, Flags[string]]) {
-  return isValue(flag) ? `--${name} ${flag.shown}` : `--${name}`
-}
-
-/** Variable, flag, default and accepted form of every variable. */
-function variables() {
-  return VARIABLE_NAMES.map((name) => {
-    const { form, default: fallback = '' } = variableOf(name)
-    const flag = flagOf(name)
-    const shown = flag === undefined ? '(no flag)' : `--${flag}`
-    return [name, shown, fallback, form] as const
-  })
-}
-
-/** A text in lines of the terminal's width; the lines after the first are indented. */
-function wrapped(text: string): readonly string[] {
-  const lines: string[] = []
-  // A flag and its value stay together.
-  for (const word of text.match(/\[[^\]]*\]|\S+/g) ?? []) {
-    const line = lines.at(-1)
-    if (line !== undefined && line.length + word.length < WIDTH) {
-      lines[lines.length - 1] = `${line} ${word}`
-    } else lines.push(lines.length === 0 ? word : `    ${word}`)
-  }
-  return lines
-}
-
-/** The man page gatehouse(1) in troff, made of the same table. */
-function manPage(rows: readonly Command[], version: string) {
-  const commandLines = rows.flatMap((row) => [
-    '.SS',
-    roff(usageLine(row)),
-    '.PP',
-    roff(row.summary),
-    ...partsOf(row).flatMap(([part, summary]) => ['.TP', roff(part), roff(summary)]),
-  ])
-  const variableLines = variables().flatMap(([name, flag, fallback, form]) => [
-    '.TP',
-    roff(`${name}, ${flag}`),
-    roff(fallback === '' ? form : `${form}; default ${fallback}`),
-  ])
+/**
+ * A file in a folder of completions (`#compdef`), and a text to read in. zsh runs functions that
+ * are written for bash.
+ */
+function zshScript(rows: readonly Command[]) {
   return [
-    `.TH GATEHOUSE 1 "" "gatehouse ${version}"`,
-    '.SH NAME',
-    roff('gatehouse - webhooks, go/links and an operations agent in one program'),
-    '.SH COMMANDS',
-    ...commandLines,
-    '.SH ENVIRONMENT',
-    roff(CONFIGURATION),
-    ...variableLines,
-    '.SH EXIT STATUS',
-    '0 done, 1 failed, 2 wrong usage.',
+    '#compdef gatehouse',
+    '(( $+functions[compdef] )) || { autoload -U compinit && compinit }',
+    'autoload -U +X bashcompinit && bashcompinit',
+    bashScript(rows),
+    // zsh reads the file at the first completion, and waits for its words.
+    '[[ $funcstack[1] != _gatehouse ]] || _bash_complete -o default -F _gatehouse',
   ].join('\n')
 }
-
-/** A line of text as troff reads it: a leading dot or quote would be a request. */
-function roff(text: string) {
-  return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/^[.']/, '\\&$&')
-}
-
-const ZSH_START = 'autoload -U +X compinit bashcompinit && compinit && bashcompinit\n'
 
 /** What may follow the words of each command; an empty name stands for the beginning. */
 function wordsAfter(rows: readonly Command[]) {
@@ -187,7 +106,8 @@ function bashScript(rows: readonly Command[]) {
     .map(([name, words]) => `    '${name} '*) words='${words.join(' ')}' ;;`)
   return [
     '_gatehouse() {',
-    `  local words before="\${COMP_WORDS[*]:1:COMP_CWORD-1} "`,
+    // zsh takes a bare name after the colon for a modifier.
+    `  local words before="\${COMP_WORDS[*]:1:$((COMP_CWORD - 1))} "`,
     '  case "$before" in',
     ...cases,
     `    ' ') words='${after.get('')?.join(' ')}' ;;`,

@@ -9,20 +9,25 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { constants, zstdCompressSync } from 'node:zlib'
 import { build, type BuildOptions, type Plugin } from 'esbuild'
 import { TEMPLATE, WORKER } from '../db/embedded/engine.ts'
 import { clusterFolder, packTree } from '../db/embedded/cluster.ts'
 import { assetFile } from '../kernel/assets.ts'
 import { WATCHDOG_WORKER } from '../kernel/processes/watchdog.ts'
+import { buildDeb } from './deb.ts'
 import { buildExecutable, sizeOf } from './executable.ts'
+import { stageImage } from './image.ts'
+import { ROOT } from './manifest.ts'
+import { packForNpm } from './npm.ts'
 
 /**
- * `npm run build [-- FILE]`: makes the single executable, `dist/gatehouse` when no file is named.
- * It consists of this Node, the program's sources as one bundle, and as assets all files that the
- * program reads.
+ * `npm run build [-- [--deb] [--image] [--npm] [FILE]]`: makes the single executable,
+ * `dist/gatehouse` when no file is named. It consists of this Node, the program's sources as one
+ * bundle, and as assets all files that the program reads. The flags make packages beside it: for
+ * Debian, for containers, for npm.
  */
-const ROOT = join(import.meta.dirname, '..')
 const DOCS = ['docs/*.md', 'docs/decisions/*.md', 'docs/pictures/*']
 /** What `gatehouse init` shows and installs. */
 const DEPLOY = [
@@ -80,7 +85,15 @@ const earlyImports: Plugin = {
   },
 }
 
-const target = resolve(process.argv[2] ?? join(ROOT, 'dist', 'gatehouse'))
+const { values: packages, positionals } = parseArgs({
+  options: {
+    deb: { type: 'boolean' },
+    image: { type: 'boolean' },
+    npm: { type: 'boolean' },
+  },
+  allowPositionals: true,
+})
+const target = resolve(positionals[0] ?? join(ROOT, 'dist', 'gatehouse'))
 mkdirSync(dirname(target), { recursive: true })
 // Beside the target: a rename puts the finished file in place, and the old one may be running.
 const work = mkdtempSync(join(dirname(target), '.build-'))
@@ -100,6 +113,10 @@ const output = assemble(main, {
 execFileSync(output, ['version'])
 renameSync(output, target)
 say(target, sizeOf(target))
+if (packages.deb) sayFile(buildDeb(target, dirname(target)))
+if (packages.image)
+  say(stageImage(target, join(dirname(target), 'image')), 'for the Containerfile')
+if (packages.npm) sayFile(packForNpm(dirname(target)))
 
 /** One module of all that `entry` imports; names stay, so that a stack trace can be read. */
 async function bundle(entry: string, name: string, as: BuildOptions) {
@@ -163,6 +180,10 @@ function compressed(files: Readonly<Record<string, string>>): Record<string, str
     return [name, copy]
   })
   return Object.fromEntries(copies)
+}
+
+function sayFile(file: string) {
+  say(file, sizeOf(file))
 }
 
 function say(what: string, how: string) {

@@ -5,6 +5,7 @@ import { t } from 'tap'
 import { VARIABLES } from '../../commands/configuration.ts'
 import { refuseCommands, runCli, type RefusedCommand } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import { deploymentParts, lacks } from '../runner/system-parts.ts'
 import { ROOT } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
 
@@ -95,22 +96,34 @@ t.test('a command explains itself', async (t) => {
   }
 })
 
-t.test('the man page has every command, flag and variable', async (t) => {
+t.test('the man pages have every command, flag and variable', async (t) => {
   const { code, stdout } = await runCli(['help', '--man'])
   t.equal(code, 0)
   for (const command of COMMANDS) t.match(stdout, `\ngatehouse ${command.replace('-', '\\-')}`)
-  for (const name of Object.keys(VARIABLES)) t.match(stdout, `\n${name}, `)
   t.match(stdout, '\n\\-\\-skip\\-failed\n')
+  const page = await runCli(['help', '--man-settings'])
+  t.equal(page.code, 0)
+  for (const name of Object.keys(VARIABLES)) t.match(page.stdout, new RegExp(`\n${name}(, |\n)`))
+  t.match(page.stdout, '\nHOOKS_ADDR, \\-\\-hooks\\-addr\n')
+  t.match(
+    page.stdout,
+    /\nDATABASE_URL\n.*; a secret, without a flag; counts from the next start\n/,
+  )
   if (spawnSync('man', ['--version']).status !== 0) return
-  const file = join(await temporaryFolder(t), 'gatehouse.1')
-  writeFileSync(file, stdout)
+  const folder = await temporaryFolder(t)
   const options = {
     encoding: 'utf8',
     env: { ...process.env, LC_ALL: 'C', MANWIDTH: '90' },
   } as const
-  const shown = spawnSync('man', ['--warnings', '-l', file], options)
-  t.equal(shown.stderr, '', 'troff has no complaints')
-  t.match(shown.stdout, 'gatehouse provider add NAME [--open]')
+  const shown = [stdout, page.stdout].map((text, at) => {
+    const file = join(folder, `page.${at}`)
+    writeFileSync(file, text)
+    const { stdout: rendered, stderr } = spawnSync('man', ['--warnings', '-l', file], options)
+    t.equal(stderr, '', 'troff has no complaints')
+    return rendered
+  })
+  t.match(shown[0], 'gatehouse provider add NAME [--open]')
+  t.match(shown[1], /HOOKS_ADDR, --hooks-addr\n.*default\s+127\.0\.0\.1:8080/)
 })
 
 t.test('completion, as bash has it', async (t) => {
@@ -133,7 +146,14 @@ t.test('completion, as bash has it', async (t) => {
   t.same(complete('gatehouse', 'link', 'edit', 'docs', '--arch'), ['--archived'])
   t.same(complete('gatehouse', 'import', 'links'), [''], 'the name of a file')
   const { stdout: zsh } = await runCli(['completion', 'zsh'])
-  t.ok(zsh.endsWith(stdout) && zsh.includes('bashcompinit'))
+  t.match(zsh, /^#compdef gatehouse\n/)
+  t.ok(zsh.includes(stdout) && zsh.includes('bashcompinit'))
+  if (lacks(deploymentParts.zsh) === false) {
+    const words = 'COMP_WORDS=(gatehouse provider rot); COMP_CWORD=2'
+    const script = `${zsh}\n${words}\nemulate ksh -c _gatehouse; print -r -- $COMPREPLY`
+    const shell = spawnSync('zsh', ['-f', '-c', script], { encoding: 'utf8' })
+    t.match(shell, { stdout: / rotate /, stderr: '' }, 'the functions run in zsh')
+  }
   const { stdout: fish } = await runCli(['completion', 'fish'])
   t.match(fish, /^complete -c gatehouse .*'gatehouse provider'.* -a 'add list /m)
 })

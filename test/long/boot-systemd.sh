@@ -1,6 +1,6 @@
 #!/bin/bash
-# boot-systemd.sh FOLDER: starts systemd as process 1 of namespaces of its own (processes, mounts, network,
-# cgroups), on a copy of this machine's root directory that lives in memory, and has it run FOLDER/run.sh, where
+# boot-systemd.sh FOLDER [ROOT]: starts systemd as process 1 of namespaces of its own (processes, mounts, network,
+# cgroups), on a copy in memory of ROOT, else of this machine's root directory, and has it run FOLDER/run.sh, where
 # FOLDER is /mnt. What that prints is in FOLDER/out. Whoever calls this is root, within
 # `unshare --kill-child --mount --pid --fork --cgroup --ipc --uts --net --propagation private`.
 set -eu
@@ -13,7 +13,7 @@ fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sH14x", b"lo", 0x41))'
 mkdir "$folder/memory"
 mount -t tmpfs tmpfs "$folder/memory"
 mkdir "$folder/memory/upper" "$folder/memory/work" "$root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/memory/upper,workdir=$folder/memory/work" "$root"
+mount -t overlay overlay -o "lowerdir=${2:-/},upperdir=$folder/memory/upper,workdir=$folder/memory/work" "$root"
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys" -o ro
 mount -t tmpfs tmpfs "$root/sys/fs/cgroup" && umount "$root/sys/fs/cgroup"

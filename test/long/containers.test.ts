@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { t } from 'tap'
@@ -8,46 +8,19 @@ import { backends } from '../helpers/backends.ts'
 import { startModel } from '../helpers/model.ts'
 import type { Call } from '../helpers/model.ts'
 import { ended, inventoryFile, startOps, startProbe } from '../helpers/ops.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { recordProcess, runFolder } from '../helpers/program.ts'
 import { useTools } from '../helpers/tools.ts'
 import { until } from '../helpers/until.ts'
 import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
+import { openPodman } from './podman.ts'
 
 /** A container that does nothing for long, and ends at once when it is told to. */
 const WAIT = 'trap exit TERM; while :; do sleep 0.2; done'
 
-/** A runtime that sets no limits of processes: only root with all capabilities may raise them. */
-const RUNTIME = `#!${process.execPath}
-const { readFileSync, writeFileSync } = require('node:fs')
-const { spawnSync } = require('node:child_process')
-const args = process.argv.slice(2)
-const at = args.indexOf('--bundle')
-if (at >= 0) {
-  const file = args[at + 1] + '/config.json'
-  const config = JSON.parse(readFileSync(file, 'utf8'))
-  delete config.process.rlimits
-  writeFileSync(file, JSON.stringify(config))
-}
-const { status } = spawnSync('${onPath('runc')}', args, { stdio: 'inherit' })
-process.exitCode = status ?? 1
-`
-
 /** A Podman with a store of its own, and an image of BusyBox. */
 async function startPodman(t: Owner) {
-  const folder = await temporaryFolder(t, 'podman')
-  const [runtime, settings] = [join(folder, 'runc'), join(folder, 'containers.conf')]
-  writeFileSync(runtime, RUNTIME, { mode: 0o755 })
-  writeFileSync(settings, `[engine]\nruntime = "runc"\n[engine.runtimes]\nrunc = ["${runtime}"]\n`)
-  const place = ['--root', join(folder, 'store'), '--runroot', join(folder, 'run')]
-  const plain = ['--storage-driver', 'vfs', '--cgroup-manager', 'cgroupfs']
-  const options = [...place, ...plain, '--events-backend', 'file']
-  const env = { ...process.env, CONTAINERS_CONF: settings }
-  const podman = async (...args: readonly string[]): Promise<string> => {
-    const { stdout } = await promisify(execFile)('podman', [...options, ...args], { env })
-    return stdout
-  }
+  const { folder, podman, options, env } = await openPodman(t)
   const bin = join(folder, 'image', 'bin')
   mkdirSync(bin, { recursive: true })
   copyFileSync(onPath('busybox') ?? '', join(bin, 'busybox'))
@@ -55,7 +28,6 @@ async function startPodman(t: Owner) {
   const tar = join(folder, 'image.tar')
   await promisify(execFile)('tar', ['-C', join(folder, 'image'), '-cf', tar, '.'])
   await podman('import', tar, 'localhost/busybox:test')
-  t.teardown(() => podman('rm', '--force', '--all', '--time', '1').catch(() => undefined))
 
   const socket = join(folder, 'podman.sock')
   const service = spawn('podman', [...options, 'system', 'service', '-t0', `unix://${socket}`], {

@@ -23,11 +23,21 @@ const ASSETS = [
   ['times.js', 'html/assets/times.js'],
   ['drafts.js', 'html/assets/drafts.js'],
   ['places.js', 'html/assets/places.js'],
+  ['keys.js', 'html/assets/keys.js'],
+  ['filter.js', 'html/assets/filter.js'],
   ['palette.js', 'html/assets/palette.js'],
   ['hooks.css', 'html/assets/hooks.css'],
   ['hooks.js', 'html/assets/hooks.js'],
   ['icon.svg', 'html/assets/icon.svg'],
   ['htmx.js', 'node_modules/htmx.org/dist/htmx.min.js'],
+] as const
+const LINKS_ASSETS = [
+  ['links.css', 'html/assets/links.css'],
+  ['links.js', 'html/assets/links.js'],
+] as const
+const OPS_ASSETS = [
+  ['ops.css', 'html/assets/ops.css'],
+  ['ops.js', 'html/assets/ops.js'],
 ] as const
 const EXPLORER = [
   ['swagger-ui-bundle.js', 'node_modules/swagger-ui-dist/swagger-ui-bundle.js'],
@@ -118,10 +128,9 @@ if (missing !== undefined) {
       t.equal(page.status, 200, path)
       t.match(page.text, /^<!doctype html>/i, path)
     }
-    for (const [name, source] of ASSETS) {
-      const sent = await request(`${first.hooks}/assets/${name}`)
-      t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
-    }
+    await hasFiles(t, `${first.hooks}/assets`, ASSETS)
+    await hasFiles(t, `${first.links}/assets`, LINKS_ASSETS)
+    await hasFiles(t, `${first.ops}/assets`, OPS_ASSETS)
     for (const address of [first.hooks, first.links, first.ops]) await hasExplorer(t, address)
     for (const address of [first.hooks, first.links, first.ops]) await hasDocs(t, address)
 
@@ -185,11 +194,20 @@ if (missing !== undefined) {
 /** The explorer of an API is whole: its page, its files, and the description that it shows. */
 async function hasExplorer(t: Test, address: string): Promise<void> {
   t.match(await request(`${address}/api/docs/`), { status: 200, text: /explorer\.js/ })
-  for (const [name, source] of EXPLORER) {
-    const sent = await request(`${address}/api/docs/${name}`)
+  await hasFiles(t, `${address}/api/docs`, EXPLORER)
+  t.match(await request(`${address}/api/openapi.yaml`), { status: 200, text: /^openapi: / })
+}
+
+/** What is sent are the bytes of the sources. */
+async function hasFiles(
+  t: Test,
+  address: string,
+  files: readonly (readonly [name: string, source: string])[],
+): Promise<void> {
+  for (const [name, source] of files) {
+    const sent = await request(`${address}/${name}`)
     t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
   }
-  t.match(await request(`${address}/api/openapi.yaml`), { status: 200, text: /^openapi: / })
 }
 
 /** The documentation is whole: a page, a decision, a picture, the search. */

@@ -82,6 +82,12 @@ export const deploymentParts = {
     debianPackage: 'pgbouncer',
     find: () => onPath('pgbouncer'),
   },
+  packaging: {
+    name: 'dpkg-deb, Lintian and mmdebstrap',
+    debianPackage: 'dpkg lintian mmdebstrap',
+    find: () => onPath('dpkg-deb') && onPath('lintian') && onPath('mmdebstrap'),
+  },
+  zsh: { name: 'zsh', debianPackage: 'zsh', find: () => onPath('zsh') },
   podman: {
     name: 'Podman, runc and BusyBox',
     debianPackage: 'podman runc busybox-static',

@@ -1,0 +1,130 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { parse } from 'yaml'
+import { buildDeb } from '../../deploy/deb.ts'
+import { readManifest, ROOT } from '../../deploy/manifest.ts'
+import { packForNpm } from '../../deploy/npm.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
+
+// What the packages hold. test/long/packages.test.ts and its neighbours install them.
+
+const { version } = readManifest()
+/** The folders of the tarball, and what stands beside them. */
+const PACKED = [
+  ...['CHANGELOG.md', 'README.md', 'commands', 'db', 'gatehouse.js', 'html', 'kernel'],
+  ...['node_modules', 'package.json', 'routes', 'server.js', 'services', 'sql'],
+]
+const DEB_FILES = [
+  '/etc/gatehouse/gatehouse.env',
+  '/usr/bin/gatehouse',
+  '/usr/lib/systemd/system/gatehouse-links.socket',
+  '/usr/lib/systemd/system/gatehouse-ops.socket',
+  '/usr/lib/systemd/system/gatehouse.service',
+  '/usr/lib/systemd/system/gatehouse.socket',
+  '/usr/lib/sysusers.d/gatehouse.conf',
+  '/usr/lib/tmpfiles.d/gatehouse.conf',
+  '/usr/share/bash-completion/completions/gatehouse',
+  '/usr/share/doc/gatehouse/NEWS.md.gz',
+  '/usr/share/doc/gatehouse/changelog.gz',
+  '/usr/share/doc/gatehouse/copyright',
+  '/usr/share/doc/gatehouse/examples/Caddyfile',
+  '/usr/share/doc/gatehouse/examples/nginx-two-instances.conf',
+  '/usr/share/doc/gatehouse/examples/nginx.conf',
+  '/usr/share/doc/gatehouse/examples/ops-host-access.conf',
+  '/usr/share/doc/gatehouse/third-party-notices.gz',
+  '/usr/share/fish/vendor_completions.d/gatehouse.fish',
+  '/usr/share/lintian/overrides/gatehouse',
+  '/usr/share/man/man1/gatehouse.1.gz',
+  '/usr/share/man/man5/gatehouse.conf.5.gz',
+  '/usr/share/zsh/vendor-completions/_gatehouse',
+]
+
+const skip = onPath('dpkg-deb') === undefined && 'missing: dpkg-deb'
+await t.test('the Debian package', { skip }, async (t) => {
+  const folder = await temporaryFolder(t, 'deb')
+  const executable = join(folder, 'gatehouse')
+  writeFileSync(executable, '#!/bin/sh\necho 1\n')
+  const deb = buildDeb(executable, folder)
+  const ask = (...args: readonly string[]) => execFileSync('dpkg-deb', args, { encoding: 'utf8' })
+  t.match(ask('--field', deb), `Package: gatehouse\nVersion: ${version}\n`)
+  t.match(ask('--field', deb, 'Depends'), /\blibatomic1, libc6 .*\bsystemd\b/)
+  const entries = ask('--contents', deb).trim().split('\n')
+  const files = entries.filter((line) => line.startsWith('-'))
+  t.same(
+    files.map((line) => line.split(' ./').at(-1)).sort(),
+    DEB_FILES.map((path) => path.slice(1)),
+  )
+  t.ok(
+    entries.every((line) => line.includes(' root/root ')),
+    'all is root’s',
+  )
+  const content = join(folder, 'content')
+  ask('--raw-extract', deb, content)
+  t.equal(
+    readFileSync(join(content, 'DEBIAN/conffiles'), 'utf8'),
+    '/etc/gatehouse/gatehouse.env\n',
+  )
+  const unit = readFileSync(join(content, 'usr/lib/systemd/system/gatehouse.service'), 'utf8')
+  t.match(unit, '\nExecStart=/usr/bin/gatehouse serve\n')
+  t.notMatch(unit, '/usr/local')
+
+  process.env['SOURCE_DATE_EPOCH'] = '1000000000'
+  t.teardown(() => delete process.env['SOURCE_DATE_EPOCH'])
+  t.match(ask('--contents', buildDeb(executable, folder)), ' 2001-09-09 01:46 ./usr/bin/gatehouse')
+  process.env['SOURCE_DATE_EPOCH'] = 'today'
+  t.throws(() => buildDeb(executable, folder), { message: /expected seconds since 1970$/ })
+})
+
+await t.test(
+  'the maintainer scripts are plain sh without a flaw',
+  { skip: lacks(deploymentParts.shellcheck) },
+  async (t) => {
+    const scripts = ['postinst', 'prerm', 'postrm'].map((name) => join(ROOT, 'deploy/deb', name))
+    const { status, stdout } = spawnSync('shellcheck', ['--shell=sh', ...scripts], {
+      encoding: 'utf8',
+    })
+    t.same({ status, stdout }, { status: 0, stdout: '' })
+  },
+)
+
+await t.test('the package of npm', async (t) => {
+  const folder = await temporaryFolder(t, 'npm')
+  const tarball = packForNpm(folder)
+  t.equal(tarball, join(folder, `gatehouse-${version}.tgz`))
+  execFileSync('tar', ['-xzf', tarball, '-C', folder])
+  const names = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n')
+  const inside = names.map((name) => name.replace(/^package\//, ''))
+  t.same([...new Set(inside.map((name) => name.replace(/\/.*/, '')))].sort(), PACKED)
+  t.same(
+    inside.filter((name) => name.endsWith('.ts')),
+    [],
+  )
+  const manifest = JSON.parse(readFileSync(join(folder, 'package/package.json'), 'utf8'))
+  t.match(manifest, { name: 'gatehouse', version, bin: { gatehouse: 'gatehouse.js' } })
+  for (const name of ['private', 'scripts', 'devDependencies']) t.notOk(name in manifest, name)
+  const explorer = join(folder, 'package/node_modules/swagger-ui-dist/package.json')
+  t.notMatch(readFileSync(explorer, 'utf8'), 'scarf', 'nothing reports an installation')
+  const main = readFileSync(join(folder, 'package/server.js'), 'utf8')
+  const source = readFileSync(join(ROOT, 'server.ts'), 'utf8')
+  t.equal(main.split('\n').length, source.split('\n').length, 'lines are those of the sources')
+})
+
+await t.test(
+  'the container has no shell, is not root, and listens where compose maps',
+  async (t) => {
+    const read = (name: string) => readFileSync(join(ROOT, 'deploy', name), 'utf8')
+    const file = read('Containerfile')
+    t.match(file, /^FROM scratch$/m)
+    t.match(file, /^USER 65532:65532$/m)
+    const { services } = parse(read('compose.yaml'))
+    const { ports, ...gatehouse } = services.gatehouse
+    t.match(gatehouse, { read_only: true, cap_drop: ['ALL'], volumes: ['data:/data'] })
+    for (const port of ports) {
+      const [, inside] = /^127\.0\.0\.1:\d+:(\d+)$/.exec(port) ?? []
+      t.match(file, `=0.0.0.0:${inside}`, port)
+    }
+  },
+)
