@@ -1,3 +1,4 @@
+import { parseAddress } from '../../kernel/net/listen.ts'
 import { accepted, oneOf } from '../../kernel/variables.ts'
 import { UsageError, type ConfiguredTools } from '../command.ts'
 import {
@@ -134,7 +135,7 @@ async function askProxy(
   config: ConfigSource,
   questions: Questions | undefined,
 ): Promise<ProxyAnswers | undefined> {
-  const hasAddresses = SERVICES.every((service) => settings[placeOfBase(service)] !== undefined)
+  const hasAddresses = SERVICES.every((service) => baseUrlOf(service, settings, config))
   if (!hasAddresses) {
     if (flags.proxy === undefined || flags.proxy === 'none') return undefined
     const names = SERVICES.map((service) => `--${service}-base-url`).join(', ')
@@ -156,7 +157,7 @@ async function askProxy(
     ...{ proxy, signIn, services },
     signInAddress: flags['sign-in-address'] ?? SIGN_IN_ADDRESSES[signIn],
     portal: (await askPortal(proxy, signIn, hostname, flags, questions)).origin,
-    shortKeyword: settings['LINKS_SHORT_KEYWORD'] ?? label,
+    shortKeyword: settings['LINKS_SHORT_KEYWORD'] ?? config.current.LINKS_SHORT_KEYWORD ?? label,
   }
 }
 
@@ -197,17 +198,29 @@ function publicPlace(
   config: ConfigSource,
 ) {
   const variable = placeOfBase(service)
-  const publicUrl = new URL(settings[variable] ?? '')
+  const publicUrl = new URL(baseUrlOf(service, settings, config) ?? '')
   const hasOwnPort = publicUrl.port !== '' && proxy !== 'tailscale'
   if (publicUrl.protocol !== 'https:' || hasOwnPort) {
     const port = proxy === 'tailscale' ? '' : ' without a port'
     throw new UsageError(`${variable} must be an https:// URL${port}, for ${proxy}`)
   }
-  const { address } = placeOf(service, config)
+  const address = addressOf(service, settings, config)
   // The sockets of the units are at the addresses that Gatehouse listens on by default.
   if (address.kind === 'fd') return { publicUrl, address: defaultAddress(service) }
   if (address.kind === 'tcp') return { publicUrl, address: `${address.host}:${address.port}` }
   throw new UsageError(`${service} listens on a unix socket: init knows settings for host:port`)
+}
+
+/** The public address: as it will be written, else as the environment has it. */
+function baseUrlOf(service: ServiceName, settings: Settings, config: ConfigSource) {
+  return settings[placeOfBase(service)] ?? placeOf(service, config).baseUrl
+}
+
+/** Where a service listens, likewise. */
+function addressOf(service: ServiceName, settings: Settings, config: ConfigSource) {
+  const { variable, address } = placeOf(service, config)
+  const text = settings[variable]
+  return text === undefined ? address : parseAddress(text)
 }
 
 function defaultAddress(service: ServiceName) {
