@@ -67,7 +67,10 @@ const REST: readonly Question[] = [
 
 const PROXY_CHOICE = oneOf(...PROXIES, 'none')
 const SIGN_IN_CHOICE = oneOf(...SIGN_INS)
-const PORTAL = accepted('an https:// URL', (text) => URL.parse(text) ?? undefined)
+export const PORTAL = accepted('an https:// URL', (text) => {
+  const url = URL.parse(text)
+  return url?.protocol === 'https:' ? url : undefined
+})
 
 /**
  * Asks for what no flag says, if there is a terminal; then makes settings of it all. Those that are
@@ -86,7 +89,10 @@ export async function collectAnswers(
   await askSettings(REST, settings, config, questions)
   if (proxy !== undefined) {
     const { user, groups } = IDENTITY_HEADERS[proxy.proxy]
-    settings['GATEHOUSE_TRUSTED_PROXIES'] ??= '127.0.0.1/32'
+    // The file would win over the environment.
+    if (!config.origins.has('GATEHOUSE_TRUSTED_PROXIES')) {
+      settings['GATEHOUSE_TRUSTED_PROXIES'] ??= '127.0.0.1/32'
+    }
     settings['GATEHOUSE_USER_HEADER'] = user
     if (groups !== undefined) settings['GATEHOUSE_GROUPS_HEADER'] = groups
     else delete settings['GATEHOUSE_GROUPS_HEADER']
@@ -190,7 +196,7 @@ function refuseSharedPorts(proxy: Proxy, services: ProxyAnswers['services']) {
   throw new UsageError('each service needs a port of its own, such as https://NAME.ts.net:8443')
 }
 
-/** The public address of a service and the one it listens on, as the settings of proxies have them. */
+/** The public address of a service, and where the proxy finds it. */
 function publicPlace(
   service: ServiceName,
   proxy: Proxy,
