@@ -15,7 +15,7 @@ import {
   type ConfiguredTools,
 } from './command.ts'
 import { checkAll } from './check.ts'
-import { collectAnswers } from './init/answers.ts'
+import { collectAnswers, PORTAL } from './init/answers.ts'
 import { readSettings, writeSettings, type Settings } from './init/env-file.ts'
 import {
   canInstall,
@@ -30,12 +30,8 @@ import { reportFindings } from './output.ts'
 import { openQuestions, type Questions } from './init/questions.ts'
 
 const SUMMARY =
-  'ask for addresses, proxy, database and model, write the settings, and show the setting of the proxy'
+  'ask for addresses, proxy, database and model; write the settings and show those of the proxy'
 
-const WEB_URL = accepted('an https:// URL', (text) => {
-  const url = URL.parse(text)
-  return url?.protocol === 'https:' ? url : undefined
-})
 const HOST_AND_PORT = accepted('host:port', (text) => {
   return URL.canParse(`http://${text}`) && /^[^/\s]+:\d+$/.test(text) ? text : undefined
 })
@@ -43,14 +39,14 @@ const HOST_AND_PORT = accepted('host:port', (text) => {
 const FLAGS = {
   // Not --env-file: Node reads that, too, and ends if the file is not there yet.
   file: text('FILE', 'the file to write, ./gatehouse.env unless named'),
-  proxy: value('NAME', `${oneOf(...PROXIES, 'none').form}`, oneOf(...PROXIES, 'none')),
+  proxy: value('NAME', oneOf(...PROXIES, 'none').form, oneOf(...PROXIES, 'none')),
   'sign-in': value(
     'NAME',
     `what Caddy and nginx ask: ${SIGN_INS.join(' or ')}`,
     oneOf(...SIGN_INS),
   ),
   'sign-in-address': value('HOST:PORT', 'where that listens', HOST_AND_PORT),
-  portal: value('URL', "the address of Authelia's page", WEB_URL),
+  portal: value('URL', "the address of Authelia's page", PORTAL),
   database: {
     ...secretFlag('the URL of PostgreSQL; without it the embedded database'),
     ...databaseUrl,
@@ -121,8 +117,9 @@ function secretsOf(flags: InitCall['flags']): Settings {
 }
 
 /** The setting is all that stands on stdout: it may go to a file. */
-function showProxy(proxy: ProxyAnswers, settings: Settings, { output }: ConfiguredTools) {
-  const trusted = settings['GATEHOUSE_TRUSTED_PROXIES'] ?? ''
+function showProxy(proxy: ProxyAnswers, settings: Settings, { config, output }: ConfiguredTools) {
+  const outside = config.origins.get('GATEHOUSE_TRUSTED_PROXIES')?.text ?? ''
+  const trusted = settings['GATEHOUSE_TRUSTED_PROXIES'] ?? outside
   const header = settings['GATEHOUSE_USER_HEADER'] ?? ''
   output.err(`Setting of ${proxy.proxy}: below. It must come from ${trusted}, and name who is`)
   output.err(`signed in as ${header}. See docs/recipes.md.`)

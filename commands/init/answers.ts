@@ -1,3 +1,4 @@
+import { parseAddress } from '../../kernel/net/listen.ts'
 import { accepted, oneOf } from '../../kernel/variables.ts'
 import { UsageError, type ConfiguredTools } from '../command.ts'
 import {
@@ -66,7 +67,10 @@ const REST: readonly Question[] = [
 
 const PROXY_CHOICE = oneOf(...PROXIES, 'none')
 const SIGN_IN_CHOICE = oneOf(...SIGN_INS)
-const PORTAL = accepted('an https:// URL', (text) => URL.parse(text) ?? undefined)
+export const PORTAL = accepted('an https:// URL', (text) => {
+  const url = URL.parse(text)
+  return url?.protocol === 'https:' ? url : undefined
+})
 
 /**
  * Asks for what no flag says, if there is a terminal; then makes settings of it all. Those that are
@@ -85,7 +89,10 @@ export async function collectAnswers(
   await askSettings(REST, settings, config, questions)
   if (proxy !== undefined) {
     const { user, groups } = IDENTITY_HEADERS[proxy.proxy]
-    settings['GATEHOUSE_TRUSTED_PROXIES'] ??= '127.0.0.1/32'
+    // The file would win over the environment.
+    if (!config.origins.has('GATEHOUSE_TRUSTED_PROXIES')) {
+      settings['GATEHOUSE_TRUSTED_PROXIES'] ??= '127.0.0.1/32'
+    }
     settings['GATEHOUSE_USER_HEADER'] = user
     if (groups !== undefined) settings['GATEHOUSE_GROUPS_HEADER'] = groups
     else delete settings['GATEHOUSE_GROUPS_HEADER']
@@ -134,7 +141,7 @@ async function askProxy(
   config: ConfigSource,
   questions: Questions | undefined,
 ): Promise<ProxyAnswers | undefined> {
-  const hasAddresses = SERVICES.every((service) => settings[placeOfBase(service)] !== undefined)
+  const hasAddresses = SERVICES.every((service) => baseUrlOf(service, settings, config))
   if (!hasAddresses) {
     if (flags.proxy === undefined || flags.proxy === 'none') return undefined
     const names = SERVICES.map((service) => `--${service}-base-url`).join(', ')
@@ -156,7 +163,7 @@ async function askProxy(
     ...{ proxy, signIn, services },
     signInAddress: flags['sign-in-address'] ?? SIGN_IN_ADDRESSES[signIn],
     portal: (await askPortal(proxy, signIn, hostname, flags, questions)).origin,
-    shortKeyword: settings['LINKS_SHORT_KEYWORD'] ?? label,
+    shortKeyword: settings['LINKS_SHORT_KEYWORD'] ?? config.current.LINKS_SHORT_KEYWORD ?? label,
   }
 }
 
@@ -189,7 +196,7 @@ function refuseSharedPorts(proxy: Proxy, services: ProxyAnswers['services']) {
   throw new UsageError('each service needs a port of its own, such as https://NAME.ts.net:8443')
 }
 
-/** The public address of a service and the one it listens on, as the settings of proxies have them. */
+/** The public address of a service, and where the proxy finds it. */
 function publicPlace(
   service: ServiceName,
   proxy: Proxy,
@@ -197,17 +204,29 @@ function publicPlace(
   config: ConfigSource,
 ) {
   const variable = placeOfBase(service)
-  const publicUrl = new URL(settings[variable] ?? '')
+  const publicUrl = new URL(baseUrlOf(service, settings, config) ?? '')
   const hasOwnPort = publicUrl.port !== '' && proxy !== 'tailscale'
   if (publicUrl.protocol !== 'https:' || hasOwnPort) {
     const port = proxy === 'tailscale' ? '' : ' without a port'
     throw new UsageError(`${variable} must be an https:// URL${port}, for ${proxy}`)
   }
-  const { address } = placeOf(service, config)
+  const address = addressOf(service, settings, config)
   // The sockets of the units are at the addresses that Gatehouse listens on by default.
   if (address.kind === 'fd') return { publicUrl, address: defaultAddress(service) }
   if (address.kind === 'tcp') return { publicUrl, address: `${address.host}:${address.port}` }
   throw new UsageError(`${service} listens on a unix socket: init knows settings for host:port`)
+}
+
+/** The public address: as it will be written, else as the environment has it. */
+function baseUrlOf(service: ServiceName, settings: Settings, config: ConfigSource) {
+  return settings[placeOfBase(service)] ?? placeOf(service, config).baseUrl
+}
+
+/** Where a service listens, likewise. */
+function addressOf(service: ServiceName, settings: Settings, config: ConfigSource) {
+  const { variable, address } = placeOf(service, config)
+  const text = settings[variable]
+  return text === undefined ? address : parseAddress(text)
 }
 
 function defaultAddress(service: ServiceName) {

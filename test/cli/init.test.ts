@@ -126,6 +126,22 @@ t.test(
   },
 )
 
+t.test('the proxy leads to where the file has the services listen', async (t) => {
+  const { file, env } = await emptyPlace(t)
+  writeFileSync(
+    file,
+    'HOOKS_ADDR=127.0.0.1:0\nLINKS_ADDR=127.0.0.1:9\nOPS_BASE_URL=https://o.test\n',
+  )
+  const { GATEHOUSE_DATA_DIR = '' } = env
+  const own = { GATEHOUSE_DATA_DIR, OPS_ADDR: '127.0.0.1:0', LINKS_BASE_URL: 'https://l.test' }
+  const flags = ['--force', '--hooks-base-url', 'https://h.test', '--proxy', 'caddy']
+  const { stdout } = await runCli(['init', '--file', file, ...flags], { env: own })
+  settingsIn(file)
+  for (const text of ['h.test {', 'l.test {', 'o.test {', 'reverse_proxy 127.0.0.1:9\n']) {
+    t.ok(stdout.includes(text), text)
+  }
+})
+
 t.test('the file does not follow a link, and its folder keeps nothing else', async (t) => {
   const { folder, file, env } = await emptyPlace(t)
   const other = join(await temporaryFolder(t, 'other'), 'file')
