@@ -195,8 +195,8 @@ async function find(
   async function look(source: SearchSource, rows: number) {
     const { place = from?.place ?? Number.MIN_SAFE_INTEGER, slug = from?.after ?? '' } =
       found.at(-1) ?? {}
-    const after = { place, after: slug, limit: wanted - found.length }
-    found.push(...(await q.searchLinks(db, { ...args, source, rows, ...after })))
+    const part = { place, after: slug, limit: wanted - found.length }
+    found.push(...(await q.searchLinks(db, { ...args, source, rows, ...part })))
   }
   let examined = 0
   let rows = EXAMINED
