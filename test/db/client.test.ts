@@ -62,7 +62,7 @@ await eachBackend(
 t.test('settings of a role, a database or its address change nothing that is read', async (t) => {
   const url = await freshUrl(t)
   const name = new URL(url).pathname.slice(1)
-  for (const setting of [`bytea_output = 'escape'`, `DateStyle = 'German'`]) {
+  for (const setting of [`bytea_output = 'escape'`, `DateStyle = 'German'`, 'jit = on']) {
     await run(url, `alter database ${name} set ${setting}`)
   }
   const address = new URL(url)
@@ -78,6 +78,8 @@ t.test('settings of a role, a database or its address change nothing that is rea
   t.same(await db.run(query('settings', text), Object.values(row)), [row])
   const memory = query('memory', `select current_setting('work_mem') as memory`)
   t.same(await db.run(memory, []), [{ memory: '5MB' }], 'what is not ours counts')
+  const compiler = query('compiler', `select current_setting('jit') as jit`)
+  t.same(await db.run(compiler, []), [{ jit: 'off' }], 'statements are not compiled')
 })
 
 await eachBackend(

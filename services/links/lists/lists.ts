@@ -175,38 +175,39 @@ export async function searchLinks(
   if (from !== undefined && from.list !== list) throw badRequest(`cursor ${OTHER_LIST}`, 'cursor')
   const question = await questionOf(tools, search)
   if (question === undefined) return { links: [], next: null }
-  const { args, sources } = question
-  const { first, last } = sources
-  const asked = {
-    ...args,
-    ...{ place: from?.place ?? Number.MIN_SAFE_INTEGER, after: from?.after ?? '' },
-    limit: limit + 1,
-  }
-  const find = (source: SearchSource, rows: number) =>
-    q.searchLinks(tools.db, { ...asked, source, rows })
-  const found =
-    (first && (await examine((rows) => find(first, rows), limit + 1))) ??
-    (await find(last, limit + 1))
+  const found = await find(tools.db, question, from, limit + 1)
   const links = found.slice(0, limit)
-  const end = found.length > limit ? links.at(-1) : undefined
-  return { links, next: end === undefined ? null : { after: end.slug, list, place: end.place } }
+  const last = found.length > limit ? links.at(-1) : undefined
+  return { links, next: last === undefined ? null : { after: last.slug, list, place: last.place } }
 }
 
 /**
- * Looks for `wanted` links among the first ones of a list, and among half as many again as are
- * needed if the others match as often. Undefined where these are too many.
+ * Examines the first links of a list. The share that matches tells how many more fill the page, and
+ * half as many again are examined. If these are too many, or none matches, asks for all that match.
  */
-async function examine(
-  find: (rows: number) => Promise<readonly ListedLink[]>,
+async function find(
+  db: Database,
+  { args, first, last }: Question,
+  from: ListPosition | undefined,
   wanted: number,
-): Promise<readonly ListedLink[] | undefined> {
-  let rows = EXAMINED
-  while (rows <= MAX_EXAMINED) {
-    const found = await find(rows)
-    if (found.length >= wanted) return found
-    rows = Math.ceil((rows * wanted * 1.5) / found.length)
+): Promise<readonly ListedLink[]> {
+  const found: ListedLink[] = []
+  async function look(source: SearchSource, rows: number) {
+    const { place = from?.place ?? Number.MIN_SAFE_INTEGER, slug = from?.after ?? '' } =
+      found.at(-1) ?? {}
+    const part = { place, after: slug, limit: wanted - found.length }
+    found.push(...(await q.searchLinks(db, { ...args, source, rows, ...part })))
   }
-  return undefined
+  let examined = 0
+  let rows = EXAMINED
+  while (first !== undefined && found.length < wanted && examined + rows <= MAX_EXAMINED) {
+    await look(first, rows)
+    examined += rows
+    const missing = wanted - found.length
+    rows = Math.max(EXAMINED, Math.ceil((1.5 * examined * missing) / found.length))
+  }
+  if (found.length < wanted) await look(last, wanted)
+  return found
 }
 
 /** All links of a search, in parts: they may not fit into memory. */
@@ -222,10 +223,9 @@ export async function* walkLinks(
   } while (from !== undefined)
 }
 
-/**
- * A search as its query takes it, and where links are looked for first and, if that does not fill
- * the page, last. Undefined when no link can match.
- */
+type Question = NonNullable<Awaited<ReturnType<typeof questionOf>>>
+
+/** A search as its query takes it; undefined when no link can match. */
 async function questionOf({ db, short, now }: SearchTools, search: LinkSearch) {
   const { filter, visitor, among } = search
   const { sort, visibility, state } = filter
@@ -256,28 +256,21 @@ async function questionOf({ db, short, now }: SearchTools, search: LinkSearch) {
     ...(list === 'every' && owner !== undefined && { list: 'owned', users: [owner.id] }),
   }
   const isFiltered = Object.values(conditions).some((condition) => condition.length > 0)
-  const isLong = await isLarge(db, args)
-  return { args, sources: sourcesOf({ filter, isFiltered, isLong, onlyBeginning }) }
-}
-
-/** Where links are looked for: among the first ones of a list, and then among all that match. */
-interface Sources {
-  first?: SearchSource
-  last: SearchSource
-}
-
-function sourcesOf(search: {
-  filter: ListFilter
-  isFiltered: boolean
-  isLong: boolean
-  onlyBeginning: boolean
-}): Sources {
-  const { filter, isFiltered, isLong, onlyBeginning } = search
-  const last = onlyBeginning ? 'beginning' : 'texts'
+  const index: SearchSource = onlyBeginning ? 'beginning' : 'texts'
   // The index finds an address at once.
-  if (filter.url !== '') return { last }
-  if (isLong) return { first: 'order', last: isFiltered ? last : 'list' }
-  return isFiltered ? { first: 'list', last } : { last: 'list' }
+  const first = filter.url === '' ? await firstSource(db, args, isFiltered) : undefined
+  const last: SearchSource = isFiltered ? index : 'list'
+  return { args, first, last }
+}
+
+/** Where a search looks among the first links; undefined where it needs them all. */
+async function firstSource(
+  db: Database,
+  args: { list: string; users: readonly string[]; sort: string },
+  isFiltered: boolean,
+): Promise<SearchSource | undefined> {
+  if (await isLarge(db, args)) return 'order'
+  return isFiltered ? 'list' : undefined
 }
 
 /** Whether a sorted list has links of a user that are too many to be read. */
