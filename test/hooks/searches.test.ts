@@ -107,7 +107,7 @@ await t.test('what is refused', async (t: Test) => {
     [put({ name: 'x' }, 999), 404],
     [put({ name: 'x' }, 'x'), 404],
     ['DELETE /api/v1/searches/999', 404],
-    [{ ...post({ name: 'new', query }), ...asAgent }, 403, undefined, /^No token may save/],
+    [{ ...post({ name: 'new', query }), ...asAgent }, 403, undefined, /^No token may do this/],
     [{ ...put({ name: 'new' }), ...asAgent }, 403],
     [{ call: `DELETE /api/v1/searches/${names?.id}`, ...asAgent }, 403],
   ])
