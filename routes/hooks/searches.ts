@@ -17,12 +17,12 @@ import {
   SearchForm,
   SearchName,
 } from '../../services/hooks/searches.ts'
-import { reader, searcher } from './access.ts'
+import { operator, reader } from './access.ts'
 import { action, api, page, type HooksRoutes } from './kit.ts'
 
 const PATH = '/searches'
 const path = '/api/v1/searches/:id'
-const usual = { access: searcher, tag: 'Searches', refuses: [400, 401, 403, 404] } as const
+const usual = { access: operator, tag: 'Searches', refuses: [400, 401, 403, 404] } as const
 const params = {
   id: parsed(Type.Integer({ minimum: 1 }), '', (given) => {
     if (/^\d{1,15}$/.test(String(given))) return Number(given)

@@ -19,9 +19,9 @@ import {
   stopView,
   type ShownSession,
 } from '../../html/ops/sessions/sessions.ts'
+import { DAY_FORM, readDay, readZone, ZONE_FORM } from '../../kernel/days.ts'
 import { found, Fault, unavailable } from '../../kernel/fault.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
-import { DAY_FORM, readDay, readZone, ZONE_FORM } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { readCall, readStory } from '../../services/ops/sessions/story.ts'
 import { RANGES, rangeOf } from '../../services/ops/sessions/ranges.ts'

@@ -90,13 +90,16 @@ export async function removeSearch({ db, actor }: ChangeTools, id: number): Prom
 
 function readFilters(query: string, now: Date): string {
   const address = readAddress(query, now)
-  if (address === '') throw wrongQuery('query must have a filter.')
+  if (address === '') throw wrongQuery('There must be a filter to save.')
   if (address.length <= MAX_QUERY) return address
-  throw wrongQuery(`query must have ${MAX_QUERY} characters at most.`)
+  throw wrongQuery(
+    `The filters must have ${MAX_QUERY} characters at most, as an address has them.`,
+  )
 }
 
+/** No field of the form has the filters, below which it could stand. */
 function wrongQuery(message: string): Fault {
-  return new Fault(422, 'UNPROCESSABLE', message, { field: 'query' })
+  return new Fault(422, 'UNPROCESSABLE', message)
 }
 
 function refuseTaken(others: readonly Search[], name: string): void {

@@ -93,8 +93,8 @@ await t.test('what is refused', async (t: Test) => {
     [post({ name: 'x'.repeat(61), query }), 400, undefined, 'name must have 1 to 60 characters.'],
     [post({ name: 'a\u0000', query }), 400, undefined, /^name must have no control characters/],
     [post({ name: 'a\u202eb', query }), 400, undefined, /^name .* direction of text/],
-    [post({ name: 'new', query: '' }), 422, undefined, 'query must have a filter.'],
-    [post({ name: 'new', query: 'q=+' }), 422, undefined, 'query must have a filter.'],
+    [post({ name: 'new', query: '' }), 422, undefined, 'There must be a filter to save.'],
+    [post({ name: 'new', query: 'q=+' }), 422, undefined, 'There must be a filter to save.'],
     [post({ name: 'new', query: 'cursor=a' }), 400, undefined, /^query may have only provider,/],
     [post({ name: 'new', query: 'q=since:soon' }), 400, undefined, /^since must be an event id/],
     [post({ name: 'new', query: 'when=soon' }), 400, undefined, /^when must be one of/],
@@ -107,7 +107,7 @@ await t.test('what is refused', async (t: Test) => {
     [put({ name: 'x' }, 999), 404],
     [put({ name: 'x' }, 'x'), 404],
     ['DELETE /api/v1/searches/999', 404],
-    [{ ...post({ name: 'new', query }), ...asAgent }, 403, undefined, /^No token may save/],
+    [{ ...post({ name: 'new', query }), ...asAgent }, 403, undefined, /^No token may do this/],
     [{ ...put({ name: 'new' }), ...asAgent }, 403],
     [{ call: `DELETE /api/v1/searches/${names?.id}`, ...asAgent }, 403],
   ])
@@ -124,6 +124,9 @@ await t.test('forms without script, and their refusals beside the field', async 
   t.match(taken.text, /id="search-name"[^>]*value="Orders"/, 'what was typed')
   t.match(taken.text, /id="search-name-refused" class="refused">There is a saved search/)
   t.match(taken.text, `name="query" value="${query}"`)
+  const long = `provider=${'x'.repeat(2_000)}`
+  const tooLong = await postForm(base, '/searches', { name: 'Long', query: long }, HTMX)
+  t.match(plain(tooLong.text), 'The filters must have 2000 characters at most')
   const id = (await list()).find(({ name }) => name === 'Orders')?.id
   const wrong = await postForm(base, `/searches/${id}/rename`, { name: 'words' }, BROWSER)
   t.equal(wrong.status, 409)

@@ -9,7 +9,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/hooks/api.test.ts',
   },
   {
-    why: 'a program that holds a token may change destinations',
+    why: 'a program that holds a token may change destinations and saved searches',
     path: 'routes/hooks/access.ts',
     find: "    if (caller === undefined) return\n    throw forbidden('No token",
     replace:

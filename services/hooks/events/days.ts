@@ -1,5 +1,5 @@
 import { badRequest } from '../../../kernel/fault.ts'
-import { DAY_FORM, dayOf, hourOf, readDay, readZone, ZONE_FORM } from '../../../kernel/time.ts'
+import { DAY_FORM, dayOf, hourOf, readDay, readZone, ZONE_FORM } from '../../../kernel/days.ts'
 import type { LogQuery } from './filter.ts'
 
 // The times that the log offers. Days are those of the viewer's time zone, which the page says.

@@ -45,6 +45,6 @@ export function addressOf(filter: LogQuery): string {
 export function readAddress(query: string, now: Date): string {
   const parameters = new URLSearchParams(query)
   const other = [...parameters.keys()].some((name) => !FILTERS.includes(name))
-  if (other) throw badRequest(`query may have only ${FILTERS.join(', ')}.`, 'query')
+  if (other) throw badRequest(`query may have only ${FILTERS.join(', ')}.`)
   return addressOf(filterOfPage(validateQuery(LogQuery, parameters), now))
 }

@@ -1,4 +1,4 @@
-import { dayOf, hourOf, readDay, readZone } from '../../../kernel/time.ts'
+import { dayOf, hourOf, readDay, readZone } from '../../../kernel/days.ts'
 
 const WEEK_MS = 7 * 24 * 3_600_000
 
