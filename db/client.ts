@@ -78,8 +78,6 @@ export interface ClientOptions {
  * Named prepared statement in the extended protocol: a second statement in the text is refused.
  */
 const PREPARED = { prepare: true, simple: false }
-/** The same without a name: PostgreSQL plans it for the given values. */
-const UNNAMED = { prepare: false, simple: false }
 
 /**
  * Ends connections by their names. Every role may end its own. One that waits for a synchronous
@@ -245,8 +243,8 @@ function runQuery(
   // glibc's heap, which never shrinks: 45 MiB after 100,000 deliveries (bench/RESULTS.md).
   const values = args.map((value) => (Buffer.isBuffer(value) ? byteaText(value) : value))
   const given = values as postgres.ParameterOrJSON<never>[]
-  const statement = connection.sql.unsafe(text, given, plan === 'each' ? UNNAMED : PREPARED)
-  return answerTo(client, connection, name, statement, level)
+  const how = { ...PREPARED, prepare: plan !== 'each' }
+  return answerTo(client, connection, name, connection.sql.unsafe(text, given, how), level)
 }
 
 /**

@@ -95,14 +95,9 @@ export function exec<const A extends Arguments>(args: A): Declaration<A, void> {
   return { args, row: undefined, result: 'exec' }
 }
 
-/**
- * A query with filters that may be null. It is planned at each call: a plan for all values would
- * use no index of a filter, and read a whole table for what is rare.
- */
-export function filtered<A extends Arguments, Result>(
-  declaration: Declaration<A, Result>,
-): Declaration<A, Result> {
-  return { ...declaration, plan: 'each' }
+/** A query with filters that may be null: one plan for all values uses no index of a filter. */
+export function filtered<A extends Arguments, R>(query: Declaration<A, R>): Declaration<A, R> {
+  return { ...query, plan: 'each' }
 }
 
 /**
@@ -189,12 +184,7 @@ function sqlFunction(
     if (rows.length >= least && rows.length <= 1) return rows[0]
     throw new Error(`${name}: expected ${least} to 1 rows, got ${rows.length}`)
   }
-  const query: DeclaredQuery = Object.assign(run, {
-    text: numbered,
-    plan,
-    result,
-    args: types,
-    row,
-  })
+  const declared = { text: numbered, plan, result, args: types, row }
+  const query: DeclaredQuery = Object.assign(run, declared)
   return Object.defineProperty(query, 'name', { value: name })
 }

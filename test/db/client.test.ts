@@ -38,6 +38,32 @@ await eachBackend(t, 'values keep their kind in both directions', async (t: Test
 
 await eachBackend(
   t,
+  'a query with filters is planned for its values',
+  async (t: Test, backend) => {
+    const db = await open(t, backend)
+    const text = 'select $1::text is null or $1 = $2::text as found'
+    const stored = query(
+      'stored',
+      'select count(*) as n from pg_prepared_statements where statement = $1',
+    )
+    for (const [plan, n] of [
+      ['each', 0],
+      [undefined, 1],
+    ] as const) {
+      const filter: Query = { name: 'filter', text, plan }
+      t.same(await db.run(filter, [null, 'a']), [{ found: true }])
+      t.same(await db.run(filter, ['b', 'a']), [{ found: false }])
+      t.same(
+        await db.run(stored, [text]),
+        [{ n }],
+        'a stored statement has one plan for all values',
+      )
+    }
+  },
+)
+
+await eachBackend(
+  t,
   'bytes stay what they are, whatever they look like',
   async (t: Test, backend) => {
     const db = await open(t, backend)
