@@ -29,9 +29,9 @@ const SEEN: readonly Seen[] = [
   ['ops', server.ops, ops.kinds, ''],
 ]
 const NOT_THERE = [404, 410].map(loadFailure)
-/** Where the header has words, only pictures, or a menu. The last one is the width at which bytes are counted. */
+/** Where the header has a menu, only pictures, or words. */
 const WIDTHS = [800, 1024, 1279, 1280, 1920]
-/** Rows of two lines where the list is narrow, else of one, which are up to so many pixels high; lines of filters. */
+/** By width: the greatest height of a row, of two lines or of one, and the lines of filters. */
 const LOG_SIZES = [
   [390, 60, 2],
   [1024, 34, 1],
