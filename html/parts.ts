@@ -296,8 +296,8 @@ export function sizeText(bytes: number): string {
 }
 
 /**
- * A long name that a narrow place may break after `:`, `.` and `/`, not within a word. An e-mail address is broken
- * after its `@` alone.
+ * A long name that a narrow place may break after `:`, `.`, `/`, `@`, `?` and `&`, not within a
+ * word. An e-mail address is broken after its `@` alone.
  */
 export function breakable(name: string): Html {
   const isEmail = /^[^\s:/@]+@[^\s:/@]+$/.test(name)

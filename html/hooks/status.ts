@@ -34,7 +34,10 @@ export function headline(view: ProblemsView): Html {
 /** Lines of problems that stand above everything else; more of them open. */
 const MAX_PROBLEMS = 8
 
-/** Each problem in a line, destinations first: a provider may be silent for good. Nothing while all is well. */
+/**
+ * Each problem in a line, destinations first: what they miss is lost in the end, and a provider may
+ * have nothing to send. Nothing while all is well.
+ */
 export function problemList(view: ProblemsView): Html | false {
   const rows = problemsIn(view)
     .toReversed()

@@ -97,7 +97,7 @@ function healthText({ state, services, total, checks }: Health): string {
   return parts.filter(Boolean).join('; ')
 }
 
-/** How many checks are in a state; false for none. A single one is named: the rows below name the others. */
+/** How many checks are in a state; false for none. One is named, more are in the rows below. */
 function countOf(checks: readonly CheckHealth[], [one, many]: readonly [string, string]) {
   const [first] = checks
   if (first === undefined) return false
@@ -268,7 +268,7 @@ function mutedLine(check: CheckHealth): Html | false {
   return check.mute !== undefined && html`<span class="muted">${muteText(check)}</span>`
 }
 
-/** Says what mutes a check, why, who did it, and until when; false while no mute counts. The reason is not cut. */
+/** Says what mutes a check, why, who did it, and until when; false while no mute counts. */
 export function muteText({ mute }: CheckHealth): Html | false {
   if (mute === undefined) return false
   const { ends_at, reason, author, service, check_name } = mute

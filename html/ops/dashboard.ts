@@ -194,7 +194,7 @@ export function triggerForm({ form: state, maxTier, started, isPaused }: Trigger
 }
 
 function summaryPanel({ id, summary, ended_at }: Summary): Html {
-  const content = html`<div class="short" role="region" aria-label="Last summary" tabindex="0">
+  const content = html`<div class="short">
       ${markdown(summary.slice(0, MAX_SUMMARY).toWellFormed())}
     </div>
     <p class="muted">${timeTag(ended_at)}</p>`

@@ -29,9 +29,9 @@ const SEEN: readonly Seen[] = [
   ['ops', server.ops, ops.kinds, ''],
 ]
 const NOT_THERE = [404, 410].map(loadFailure)
-/** Where the header has words, only pictures, or a menu. The last one is the width at which bytes are counted. */
+/** Where the header has a menu, only pictures, or words. */
 const WIDTHS = [800, 1024, 1279, 1280, 1920]
-/** Rows of two lines where the list is narrow, else of one, which are up to so many pixels high; lines of filters. */
+/** By width: the greatest height of a row, of two lines or of one, and the lines of filters. */
 const LOG_SIZES = [
   [390, 60, 2],
   [1024, 34, 1],
@@ -102,25 +102,24 @@ await t.test('on a phone all can be touched, and nothing scrolls sideways', asyn
   }
 })
 
-await t.test(
-  'the log beside an open event has dense rows, and few lines of filters',
-  async (t: Test) => {
-    const { page, context } = await browse(t, server.hooks)
-    await measurable(context)
-    await page.goto(`${server.hooks}/log?open=1`)
-    await page.locator('#log-open .event-title').waitFor()
-    for (const [width, rowHeight, filterLines] of LOG_SIZES) {
-      await page.setViewportSize({ width, height: 900 })
-      const heights = await measure<readonly number[]>(page, `heights('#log-rows > tr')`)
-      t.ok(Math.max(...heights) <= rowHeight, `rows at ${width} px: ${heights.join(', ')} px high`)
-      const lines = await measure<number>(
-        page,
-        `lines('.filter:has(#filter-q) :is(input, select, button, summary)')`,
-      )
-      t.equal(lines, filterLines, `lines of filters at ${width} px`)
-    }
-  },
-)
+await t.test('beside an open event the log has dense rows and filters', async (t: Test) => {
+  const { page, context } = await browse(t, server.hooks)
+  await measurable(context)
+  await page.goto(`${server.hooks}/log?open=1`)
+  await page.locator('#log-open .event-title').waitFor()
+  const fields = `lines('.filter:has(#filter-q) :is(input, select, button, summary)')`
+  const words = page.locator('.filter .more-menu')
+  for (const [width, rowHeight, filterLines] of LOG_SIZES) {
+    await page.setViewportSize({ width, height: 900 })
+    const heights = await measure<readonly number[]>(page, `heights('#log-rows > tr')`)
+    t.ok(Math.max(...heights) <= rowHeight, `rows at ${width} px: ${heights.join(', ')} px high`)
+    t.equal(await measure(page, fields), filterLines, `lines of filters at ${width} px`)
+    await words.locator('> summary').click()
+    const box = await words.locator('> ul').boundingBox()
+    t.ok((box?.x ?? -1) >= 0, `the list of words is in the window at ${width} px`)
+    await words.locator('> summary').click()
+  }
+})
 
 await t.test('a refused field has the focus, and its message names its label', async (t: Test) => {
   const { page } = await browse(t, server.hooks, { expectedErrors: [loadFailure(422)] })

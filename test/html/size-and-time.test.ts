@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { html, render } from '../../kernel/html.ts'
 import { hooksErrorPage, hooksFrame } from '../../html/hooks/layout.ts'
-import { sizeTag, sizeText, timeTag } from '../../html/parts.ts'
+import { breakable, copyBox, sizeTag, sizeText, timeTag } from '../../html/parts.ts'
 
 t.test('sizes are short, and exact in the title', async (t) => {
   const cases: readonly (readonly [number, string])[] = [
@@ -20,6 +20,20 @@ t.test('sizes are short, and exact in the title', async (t) => {
 t.test('times are UTC until the script knows better', async (t) => {
   const text = render(timeTag(new Date('2026-05-04T08:30:00.123Z')))
   t.equal(text, '<time datetime="2026-05-04T08:30:00.123Z">2026-05-04 08:30:00 UTC</time>')
+})
+
+t.test('addresses are broken at their marks, e-mail addresses after the @ alone', async (t) => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['ann@mail.example.com', 'ann@|mail.example.com'],
+    ['generic:ci', 'generic:|ci'],
+    ['https://a.test/x?y=1&z=2', 'https:|/|/|a.|test/|x?|y=1&amp;|z=2'],
+    ['word', 'word'],
+  ]
+  for (const [text, parts] of cases) {
+    t.equal(render(breakable(text)).replaceAll('<wbr />', '|'), parts, text)
+  }
+  t.match(render(copyBox('id', 'URL', 'http://h/p')), '<code>http:<wbr />/<wbr />/<wbr />h/')
+  t.notMatch(render(copyBox('id', 'token', 'a/b+c==')), '<wbr />', 'a secret is in one piece')
 })
 
 t.test('the layout marks the present page and escapes its title', async (t) => {

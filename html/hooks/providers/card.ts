@@ -111,7 +111,7 @@ export function providerContent(card: ProviderCard): Html {
     ${facts({
       Family: card.family,
       Scheme: card.scheme !== null && schemeText(card.scheme, card.schemeNote),
-      URL: asCode(card.url),
+      URL: card.url !== null && html`<code>${breakable(card.url)}</code>`,
       Path: asCode(card.path),
       Channel: asCode(card.channel),
       ...answerFacts(card),
