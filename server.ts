@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { runCommandLine } from './commands/command-line.ts'
+import { instanceNumber } from './commands/instance.ts'
 import { createOutput, FAILED } from './commands/output.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 import { isJournal, logFormOf } from './kernel/processes/self.ts'
@@ -20,6 +21,7 @@ const log = createLog(
   (text) => process.stderr.write(text),
   () => new Date(),
   logFormOf(process.stderr.fd),
+  { instance: instanceNumber() },
 )
 process.on('exit', () => log.flush())
 

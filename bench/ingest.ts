@@ -11,7 +11,8 @@ import { PGBENCH, pgbench } from './helpers/pgbench.ts'
 import { portOf, startBenchServer, type BenchServer } from './helpers/server.ts'
 import { loadRound, type LoadRound } from './helpers/wrk.ts'
 
-const SECRET = 'a secret of the bench'
+/** `HOOKS_CODE_HOST_SECRET` of a server that takes the deliveries. */
+export const SECRET = 'a secret of the bench'
 const ROUNDS = 5
 const SECONDS = 4
 const CONNECTIONS = 64
@@ -41,6 +42,21 @@ function makeBody(n: number): string {
     commits.push({ id: randomBytes(20).toString('hex'), message })
   }
   return JSON.stringify({ action: 'opened', n, commits })
+}
+
+export function makeBodies(): readonly string[] {
+  return Array.from({ length: BODIES }, (_, n) => makeBody(n))
+}
+
+/** A round of signed deliveries of these bodies to a port. */
+export function deliveryLoad(bodies: readonly string[]): (port: number) => Promise<LoadRound> {
+  const order = {
+    connections: CONNECTIONS,
+    seconds: SECONDS,
+    requests: bodies.map(requestOf),
+    expect: 'HTTP/1.1 202',
+  }
+  return (port) => loadRound({ ...order, port })
 }
 
 function headersOf(body: string): Readonly<Record<string, string>> {
@@ -96,14 +112,8 @@ export const ingest: Part = {
       GATEHOUSE_DATA_DIR: await temporaryFolder(owner),
     })
     const bare = await startBare(owner, 'bare-receiver.ts', SECRET)
-    const bodies = Array.from({ length: BODIES }, (_, n) => makeBody(n))
-    const order = {
-      connections: CONNECTIONS,
-      seconds: SECONDS,
-      requests: bodies.map(requestOf),
-      expect: 'HTTP/1.1 202',
-    }
-    const load = (port: number): Promise<LoadRound> => loadRound({ ...order, port })
+    const bodies = makeBodies()
+    const load = deliveryLoad(bodies)
     const [body = ''] = bodies
     const inserts = {
       url: urls[0] ?? '',

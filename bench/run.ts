@@ -10,6 +10,7 @@ import { flood } from './flood.ts'
 import { growth } from './growth.ts'
 import { executable } from './executable.ts'
 import { ingest } from './ingest.ts'
+import { instances } from './instances.ts'
 import { linkLists } from './link-lists.ts'
 import { linkSnapshot } from './link-snapshot.ts'
 import { linkStats } from './link-stats.ts'
@@ -19,7 +20,7 @@ import { memory } from './memory.ts'
 import { names } from './names.ts'
 import { opsHealth } from './ops-health.ts'
 import { owed } from './owed.ts'
-import { pages } from './pages.ts'
+import { hooksPages, linksPages, opsPages } from './pages.ts'
 import { queue } from './queue.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
@@ -32,8 +33,11 @@ const PARTS: readonly Part[] = [
   executable,
   ingest,
   logPages,
-  pages,
+  hooksPages,
+  linksPages,
+  opsPages,
   redirects,
+  instances,
   names,
   linkLists,
   linkStats,

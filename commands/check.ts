@@ -43,7 +43,8 @@ export const commands = [
   }),
 ]
 
-async function checkAll(
+/** Everything that a start of some services needs. */
+export async function checkAll(
   services: readonly ServiceName[],
   { config, environment, random, log }: ConfiguredTools,
 ): Promise<Findings> {
@@ -65,7 +66,7 @@ async function checkAll(
     when(['GATEHOUSE_DATA_DIR'], () =>
       dataDirectoryFindings(directory, config.current.DATABASE_URL === undefined),
     ),
-    when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR'], () =>
+    when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR', 'GATEHOUSE_INSTANCES'], () =>
       databaseFindings({ config, log, secrets: configuredSecrets(config, random) }, services),
     ),
     addressFindings(config, services),

@@ -33,6 +33,7 @@ interface CommandFile {
  */
 const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   serve: async () => await import('./serve.ts'),
+  init: async () => await import('./init.ts'),
   check: async () => await import('./check.ts'),
   migrate: async () => ({ commands }),
   provider: async () => await import('./provider.ts'),

@@ -5,6 +5,7 @@ import { EVENT_VARIABLES, hooksVariables } from '../services/hooks/variables.ts'
 import { linksVariables } from '../services/links/open.ts'
 import { opsVariables } from '../services/ops/variables.ts'
 import { isLoopbackName } from '../kernel/net/addresses.ts'
+import { NUMBER_VARIABLE } from './instance.ts'
 import type { RecoverySchedule } from '../services/hooks/recoveries/schedule.ts'
 import type { OwnHosts } from '../services/links/links/loop.ts'
 import type { SnapshotPlace } from '../services/links/visits/snapshot.ts'
@@ -22,8 +23,11 @@ export const VARIABLES = {
 export type VariableName = keyof typeof VARIABLES
 export type ConfigSource = SourceOf<typeof VARIABLES>
 
-/** Names with our prefixes that are not variables: programs of `forward --exec` inherit them. */
-export const OTHER_NAMES = Object.values(EVENT_VARIABLES)
+/**
+ * Names with our prefixes that are not variables: an instance's number, and what programs of
+ * `forward --exec` inherit.
+ */
+export const OTHER_NAMES = [NUMBER_VARIABLE, ...Object.values(EVENT_VARIABLES)]
 
 export const VARIABLE_NAMES = Object.keys(VARIABLES) as readonly VariableName[]
 
@@ -108,6 +112,13 @@ export function shortKeyword(config: ConfigSource, addresses?: Addresses) {
 export function snapshotPlace({ current }: ConfigSource): SnapshotPlace | undefined {
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: folder } = current
   return url === undefined ? undefined : { path: join(folder, 'links-snapshot.jsonl'), url }
+}
+
+/** Why the services can't run in as many processes as configured; undefined if they can. */
+export function instancesProblem({ current }: ConfigSource): string | undefined {
+  const { DATABASE_URL: url, GATEHOUSE_INSTANCES: count } = current
+  if (count === 1 || url !== undefined) return undefined
+  return `GATEHOUSE_INSTANCES is ${count}, and the embedded database serves one process: set DATABASE_URL`
 }
 
 /** Whether links may be given to groups: without a trusted proxy, nobody would be a member. */

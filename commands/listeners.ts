@@ -15,7 +15,7 @@ import { listenOptions, removeDeadSocket, type Address } from '../kernel/net/lis
 import { createGuard } from '../kernel/net/guard.ts'
 import { identityReader } from '../kernel/net/identity.ts'
 import { openFilesLimit } from '../kernel/processes/self.ts'
-import { metricsRoute } from '../routes/monitoring.ts'
+import { metricsRoute, type RenderMetrics } from '../routes/monitoring.ts'
 import type { SigningSecrets } from '../services/hooks/schemes/secrets.ts'
 import {
   placeOf,
@@ -69,7 +69,7 @@ export type OpenService = (context: ServiceContext) => Promise<Service>
 /** What all listeners of a process share. */
 type SharedParts = Pick<ListenerOptions, 'bodyBudget' | 'waiting' | 'log' | 'clock'> & {
   config: ConfigSource
-  metrics: Metrics
+  renderMetrics: RenderMetrics
   httpMetrics: HttpMetrics
 }
 
@@ -109,7 +109,7 @@ export async function refuseBeyondLoopback(
 
 /** Starts a service's listener. A socket from systemd is checked here, by its bound address. */
 export async function startListener(
-  { config, metrics, httpMetrics, ...shared }: SharedParts,
+  { config, renderMetrics, httpMetrics, ...shared }: SharedParts,
   { name: service, routes, fallback, faultReply, noRoute = NO_ROUTE }: Service,
 ) {
   const { variable, address: configured } = placeOf(service, config)
@@ -124,7 +124,7 @@ export async function startListener(
   const listener = createListener({
     ...shared,
     service,
-    find: createRouter([...routes, metricsRoute(metrics)], fallback),
+    find: createRouter([...routes, metricsRoute(renderMetrics)], fallback),
     noRoute,
     faultReply,
     guard: createGuard({

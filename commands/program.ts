@@ -20,6 +20,7 @@ import { configuredSecrets } from '../services/hooks/schemes/secrets.ts'
 import type { Addresses, ServiceName, ConfigSource } from './configuration.ts'
 import type { CommandTable } from './command.ts'
 import { controlPath, openControl, runInServer, type RunCommand } from './control.ts'
+import type { Instance } from './instance.ts'
 import {
   refuseBeyondLoopback,
   startListener,
@@ -42,6 +43,8 @@ export interface ProgramOptions {
   log: Log
   /** What other processes may have it run. */
   table: CommandTable
+  /** This process as one of several. */
+  instance?: Pick<Instance, 'number' | 'shareMetrics'> | undefined
   /** Called when links are served while the database is out of reach. */
   onLinksAlone?: (addresses: ReadonlyMap<ServiceName, string>) => void
 }
@@ -59,11 +62,11 @@ const PREPARE_AGAIN_MS = 2_000
  * when that is aborted before it is open.
  */
 export async function openProgram(options: ProgramOptions, stop: AbortSignal) {
-  const { config, log } = options
+  const { config, log, instance } = options
   await refuseBeyondLoopback(config, options.services)
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   await using opened = new AsyncDisposableStack()
-  const metrics = createMetrics()
+  const metrics = createMetrics(instance && { instance_number: instance.number })
   const database = opened.use(await openDatabase({ url, dataDirectory, metrics }, log))
   stop.throwIfAborted()
   const running = createServices({ ...options, metrics }, database)
@@ -155,7 +158,7 @@ function createServices(
   options: ProgramOptions & { metrics: Metrics },
   { db, backend }: OpenedDatabase,
 ) {
-  const { config, log, metrics } = options
+  const { config, log, metrics, instance } = options
   const listeners: RunningListener[] = []
   const services: Service[] = []
   const addresses: Addresses = () => {
@@ -167,7 +170,7 @@ function createServices(
     config,
     bodyBudget: createBodyBudget(256 * 1024 * 1024),
     log,
-    metrics,
+    renderMetrics: instance?.shareMetrics(metrics.render) ?? metrics.render,
     httpMetrics: createHttpMetrics(metrics),
     waiting: createWaitingRequests(metrics, log),
     clock: systemClock,

@@ -29,6 +29,9 @@ const NO_ADDRESS =
   'HOOKS_ADDR names no TCP port; give the URL of the receiver by --to or in HOOKS_BASE_URL'
 const NOT_RUNNING = 'start the server with: gatehouse serve; or name another receiver by --to URL'
 
+/** The server encrypts such a secret: this command can't read it. */
+const FROM_PAGE = 'a secret that was set on the page goes to standard input, with --token-stdin'
+
 /** Says what the receiver replied, and where to look. */
 export const commands = [
   command({
@@ -54,8 +57,8 @@ export const commands = [
     needs: 'configuration',
     check({ args: { provider }, flags }) {
       const { scheme, 'token-stdin': stdin } = flags
-      if (isSignedProvider(provider) && (stdin || scheme !== undefined)) {
-        throw new UsageError(`${provider} is signed: it takes no token and no scheme`)
+      if (isSignedProvider(provider) && scheme !== undefined) {
+        throw new UsageError(`${provider} has a scheme of its own: it takes no --scheme`)
       }
       const signs = schemeNamed(scheme ?? null)
       if (signs !== undefined && !isSignable(signs)) {
@@ -119,12 +122,11 @@ async function proofOf(
 ) {
   const { provider } = sender
   const scheme = schemeOf(sender)
-  if (isSignedProvider(provider) && scheme !== undefined) {
+  if (isSignedProvider(provider) && scheme !== undefined && !tokenStdin) {
     const secrets = configuredSecrets(config, random)
     const [current] = secrets.of(provider)?.accepted ?? []
     if (current !== undefined) return signDelivery(scheme, { id, body }, current, at)
-    const what = `${secretVariable(provider)} is not set`
-    throw new Fault(422, 'NO_SECRET', `${what}; give this command the server's secret`)
+    throw new Fault(422, 'NO_SECRET', `${secretVariable(provider)} is not set; ${FROM_PAGE}`)
   }
   if (!tokenStdin) return {}
   const secret = (await text(input)).trim()
@@ -173,8 +175,8 @@ function hintOf(provider: string, status: number) {
   const enable = `enable it with: gatehouse provider enable ${name}`
   if (isSignedProvider(provider)) {
     const variable = secretVariable(provider)
-    if (status === 401) return `start the server and this command with the same ${variable}`
-    if (status === 404) return `start the server with ${variable} set`
+    if (status === 401) return `give this command the server's ${variable}; ${FROM_PAGE}`
+    if (status === 404) return `set its secret on the page of providers, or start with ${variable}`
     return status === 403 ? enable : undefined
   }
   if (status === 404) return `make it with: gatehouse provider add ${name} --enable`

@@ -1,12 +1,13 @@
 import { collectWhenIdle } from '../kernel/idle.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
-import { repeat } from '../kernel/repeat.ts'
-import { systemClock } from '../kernel/time.ts'
 import { startWatchdog } from '../kernel/processes/watchdog.ts'
 import { command, servicesArgument, servicesNamed, type ConfiguredTools } from './command.ts'
+import type { ServiceName } from './configuration.ts'
 import { DONE, FAILED } from './output.ts'
 import { openProgram, type Program, type ProgramOptions } from './program.ts'
-import { runCommand } from '../kernel/processes/run.ts'
+import { instanceNumber, openInstance } from './instance.ts'
+import { serveInstances } from './instances.ts'
+import { openAnnouncer, type Announcer } from './service-manager.ts'
 
 /** Running requests may finish within this time; the whole stop takes ten seconds at most. */
 const GRACE_MS = 7_000
@@ -25,9 +26,10 @@ export const commands = [
       process.on('uncaughtException', logUncaught)
       process.on('SIGHUP', config.reload)
       const { GATEHOUSE_WATCHDOG_S: seconds } = config.current
-      const endWatch = seconds > 0 ? startWatchdog(log, seconds) : undefined
+      const common = { instance: instanceNumber() }
+      const endWatch = seconds > 0 ? startWatchdog(log, seconds, common) : undefined
       try {
-        return await serve({ ...tools, services: servicesNamed(named) })
+        return await serveOneOrMore(servicesNamed(named), tools)
       } finally {
         await endWatch?.()
         process.off('SIGHUP', config.reload)
@@ -38,16 +40,29 @@ export const commands = [
   }),
 ]
 
-type ServeOptions = ProgramOptions & Pick<ConfiguredTools, 'output' | 'stopSignal'>
+/** Runs this process as it was asked to: alone, as one of several, or as the one that starts them. */
+async function serveOneOrMore(services: readonly ServiceName[], tools: ConfiguredTools) {
+  const { GATEHOUSE_INSTANCES: count } = tools.config.current
+  const number = instanceNumber()
+  if (number !== undefined) {
+    const instance = openInstance(number)
+    return await serve({ ...tools, services, instance, announcer: instance.announcer })
+  }
+  if (count > 1) return await serveInstances(count, tools)
+  return await serve({ ...tools, services, announcer: openAnnouncer(tools) })
+}
+
+interface ServeOptions extends ProgramOptions, Pick<ConfiguredTools, 'stopSignal'> {
+  announcer: Announcer
+}
 
 /** Runs the services until a signal comes, and gives the exit code. */
 async function serve(options: ServeOptions): Promise<number> {
-  const { version, log, output, stopSignal } = options
-  const manager = openServiceManager(log)
+  const { version, log, announcer, stopSignal } = options
   const stop = new AbortController()
   let endInTime: NodeJS.Timeout | undefined
   function beginStop() {
-    manager.stopping()
+    announcer.stopping()
     // What was not closed by then is cut.
     endInTime ??= setTimeout(() => endLate(log), STOP_MS).unref()
   }
@@ -56,13 +71,9 @@ async function serve(options: ServeOptions): Promise<number> {
     beginStop()
     stop.abort(new Error(`stopped by ${signal}`))
   })
-  /** The ready line is printed once. systemd is told again when more addresses are open. */
-  let isTold = false
   function tellReady(listening: Program['addresses']) {
     const addresses = addressText(listening)
-    if (!isTold) output.out(`gatehouse ${version} ready ${addresses}`)
-    isTold = true
-    manager.ready(addresses)
+    announcer.ready(addresses)
     return addresses
   }
   try {
@@ -83,7 +94,7 @@ async function serve(options: ServeOptions): Promise<number> {
   } catch (error) {
     // It was stopped before it was open.
     if (stop.signal.aborted && error === stop.signal.reason) return DONE
-    manager.stopping()
+    announcer.stopping()
     throw error
   } finally {
     clearTimeout(endInTime)
@@ -105,70 +116,4 @@ function endUncaught(error: Error, log: Log) {
 function addressText(addresses: Program['addresses']) {
   const parts = [...addresses].map(([service, address]) => `${service}=${address}`)
   return parts.join(' ')
-}
-
-/** Longer than the five seconds for which `systemd-notify` waits for systemd to have read it. */
-const TIMEOUT_MS = 10_000
-const RETRY_MS = 5_000
-/** Two notifications may fail before the watchdog's time is over. */
-const TICKS = 3
-
-/**
- * Notifies systemd by its program `systemd-notify`, because Node has no unix datagram sockets. A
- * timer sends each `WATCHDOG=1`, so it proves that the event loop runs. A failure is logged once
- * and tried again; it never ends or delays the program. Without systemd nothing is done.
- */
-function openServiceManager(log: Log) {
-  if (process.env['NOTIFY_SOCKET'] === undefined) {
-    return { ready: () => undefined, stopping: () => undefined }
-  }
-  let over = false
-  let failing = false
-
-  async function tell(state: string, ...more: readonly string[]) {
-    const options = { timeoutMs: TIMEOUT_MS, inherit: ['NOTIFY_SOCKET'] }
-    const command = ['systemd-notify', state, ...more]
-    const { code, output, problem } = await runCommand(command, options)
-    if (code !== 0 && !failing) {
-      const reason = problem ?? `it ended with ${code}: ${output.trim()}`
-      log.warn('systemd not told', { states: state, problem: reason })
-    }
-    failing = code !== 0
-    return !failing
-  }
-
-  async function tellReady(status: string) {
-    // systemd stops a service that never says READY.
-    while (!over && !(await tell('READY=1', `STATUS=${status}`))) {
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref())
-    }
-  }
-
-  const limitMs = watchdogMs()
-  async function tick() {
-    await tell('WATCHDOG=1')
-  }
-  const ticks = limitMs && repeat(systemClock, limitMs / TICKS, 'sign of life', tick)
-
-  return {
-    /** All addresses are open; `status` is what `systemctl status` shows. */
-    ready: (status: string) => void tellReady(status),
-    /** The stop has begun: the last notification. */
-    stopping() {
-      over = true
-      if (ticks) void ticks.stop()
-      void tell('STOPPING=1')
-    },
-  }
-}
-
-/**
- * The time without a notification after which systemd kills the service, if it watches this
- * process.
- */
-function watchdogMs(): number | undefined {
-  const own = String(process.pid)
-  const { WATCHDOG_USEC: limit = '', WATCHDOG_PID: watched = own } = process.env
-  if (watched !== own || !/^[1-9]\d*$/.test(limit)) return undefined
-  return Number(limit) / 1_000
 }

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { exec, many, one, sqlFile, Timestamp } from './sql-file.ts'
+import { exec, many, one, sqlFile, Timestamp, filtered } from './sql-file.ts'
 
 /** A change as its line in the audit tells it. */
 export const Change = Type.Object({
@@ -14,12 +14,14 @@ export type Change = Type.Static<typeof Change>
 
 export const auditQueries = sqlFile('sql/audit.sql', {
   addChange: exec({ actor: 'text', action: 'text', service: 'text', subject: 'text' }),
-  listChanges: many(Change, {
-    before: 'int8',
-    service: 'text?',
-    since: 'timestamptz',
-    limit: 'int8',
-  }),
+  listChanges: filtered(
+    many(Change, {
+      before: 'int8',
+      service: 'text?',
+      since: 'timestamptz',
+      limit: 'int8',
+    }),
+  ),
   pruneChanges: one(Type.Object({ removed: Type.Integer() }), {
     before: 'timestamptz',
     kept: 'int8',

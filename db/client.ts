@@ -12,6 +12,8 @@ import { answerTo, noteFailure, withDeadline, type Runner } from './answers.ts'
 export interface Query {
   name: string
   text: string
+  /** Planned for the values of each call; without it, once for all values. */
+  plan?: 'each' | undefined
 }
 
 /** Runs named queries, either each on its own or inside one transaction. */
@@ -74,6 +76,8 @@ export interface ClientOptions {
  * Named prepared statement in the extended protocol: a second statement in the text is refused.
  */
 const PREPARED = { prepare: true, simple: false }
+/** The same without a name: PostgreSQL plans it for the given values. */
+const UNNAMED = { prepare: false, simple: false }
 
 /** Ends connections by their names. Every role may end its own. */
 const END: Query = {
@@ -226,7 +230,7 @@ function poolsOf(
 function runQuery(
   client: Client,
   connection: Connection,
-  { name, text }: Query,
+  { name, text, plan }: Query,
   args: readonly unknown[],
   level?: Level,
 ) {
@@ -234,7 +238,8 @@ function runQuery(
   // glibc's heap, which never shrinks: 45 MiB after 100,000 deliveries (bench/RESULTS.md).
   const values = args.map((value) => (Buffer.isBuffer(value) ? byteaText(value) : value))
   const given = values as postgres.ParameterOrJSON<never>[]
-  return answerTo(client, connection, name, connection.sql.unsafe(text, given, PREPARED), level)
+  const statement = connection.sql.unsafe(text, given, plan === 'each' ? UNNAMED : PREPARED)
+  return answerTo(client, connection, name, statement, level)
 }
 
 /**

@@ -85,6 +85,8 @@ function connectionSettings(name: string, deadlineMs: number) {
     // Answers are parsed in these formats, whatever the role or the database has configured.
     DateStyle: 'ISO, MDY',
     bytea_output: 'hex',
+    // To compile a plan takes longer than any of our statements.
+    jit: 'off',
   }
 }
 

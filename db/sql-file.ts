@@ -50,6 +50,7 @@ interface Declaration<A extends Arguments, Result> {
   args: A
   row: TSchema | undefined
   result: 'one' | 'optional' | 'many' | 'exec'
+  plan?: Query['plan']
   /** Only a type: what the query gives. */
   gives?: Result
 }
@@ -92,6 +93,16 @@ export function many<const A extends Arguments, R extends TSchema>(
 /** A query that gives no rows. */
 export function exec<const A extends Arguments>(args: A): Declaration<A, void> {
   return { args, row: undefined, result: 'exec' }
+}
+
+/**
+ * A query with filters that may be null. It is planned at each call: a plan for all values would
+ * use no index of a filter, and read a whole table for what is rare.
+ */
+export function filtered<A extends Arguments, Result>(
+  declaration: Declaration<A, Result>,
+): Declaration<A, Result> {
+  return { ...declaration, plan: 'each' }
 }
 
 /**
@@ -150,7 +161,7 @@ function sqlFunction(
   place: string,
   name: string,
   text: string,
-  { args, row, result }: AnyDeclaration,
+  { args, row, result, plan }: AnyDeclaration,
 ): DeclaredQuery {
   const order = Object.keys(args)
   const unused = new Set(order)
@@ -180,6 +191,7 @@ function sqlFunction(
   }
   const query: DeclaredQuery = Object.assign(run, {
     text: numbered,
+    plan,
     result,
     args: types,
     row,

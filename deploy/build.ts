@@ -24,7 +24,12 @@ import { buildExecutable, sizeOf } from './executable.ts'
  */
 const ROOT = join(import.meta.dirname, '..')
 const DOCS = ['docs/*.md', 'docs/decisions/*.md', 'docs/pictures/*']
-const FOLDERS = ['sql/**/*', 'html/assets/**/*', ...DOCS]
+/** What `gatehouse init` shows and installs. */
+const DEPLOY = [
+  'deploy/{Caddyfile,*.Caddyfile,*.conf,*.env,*.service,*.sh,*.socket,*.yml}',
+  'deploy/monitoring/*',
+]
+const FOLDERS = ['sql/**/*', 'html/assets/**/*', ...DOCS, ...DEPLOY]
 const FILES = [
   'package.json',
   'htmx/htmx.min.js',

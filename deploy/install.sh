@@ -77,6 +77,9 @@ folder 755 "$share"
 for example in gatehouse.env nginx.conf nginx-two-instances.conf Caddyfile ops-host-access.conf; do
   place 644 "$here/$example" "$share/$example"
 done
+for file in gatehouse.rules.yml gatehouse.dashboard.json; do
+  place 644 "$here/monitoring/$file" "$share/$file"
+done
 
 if [ -n "$root" ]; then
   echo "All is in $root; systemd was not told."

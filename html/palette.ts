@@ -75,7 +75,7 @@ export function paletteView(path: string, text: string, groups: readonly PlaceGr
 }
 
 function groupPart({ title, places }: PlaceGroup): Html {
-  const id = `palette-${title.toLowerCase()}`
+  const id = `palette-${title.toLowerCase().replaceAll(' ', '-')}`
   const items = places.map(({ href, label, detail }) => {
     return html`<li>
       <a href="${href}">${label}</a>

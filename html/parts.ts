@@ -99,8 +99,9 @@ export function nextLink(href: string | undefined, text: string): Html | false {
  * `what` completes the button's name, as in "Copy token".
  */
 export function copyBox(id: string, what: string, text: string): Html {
+  const shown = text.includes('://') ? breakable(text) : text
   return html`<div class="copy-box">
-    <pre id="${id}" tabindex="0" aria-label="${what}"><code>${text}</code></pre>
+    <pre id="${id}" tabindex="0" aria-label="${what}"><code>${shown}</code></pre>
     ${copyButton(id, what)}
   </div>`
 }
@@ -294,9 +295,13 @@ export function sizeText(bytes: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit}`
 }
 
-/** A long name that a narrow place may break after `:`, `.`, `/` and `@`, not within a word. */
+/**
+ * A long name that a narrow place may break after `:`, `.` and `/`, not within a word. An e-mail address is broken
+ * after its `@` alone.
+ */
 export function breakable(name: string): Html {
-  const [first = '', ...rest] = name.split(/(?<=[:./@])/)
+  const isEmail = /^[^\s:/@]+@[^\s:/@]+$/.test(name)
+  const [first = '', ...rest] = name.split(isEmail ? /(?<=@)/ : /(?<=[:./@?&])/)
   return html`${first}${rest.map((part) => html`<wbr />${part}`)}`
 }
 

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -247,7 +248,9 @@ function readCredential(folder: string, name: string): string | undefined {
 }
 
 function inheritedSockets(environment: Environment): readonly string[] {
-  if (environment['LISTEN_PID'] !== String(process.pid)) return []
+  // An instance (`serve --instances`) gets them from the process that has started it.
+  const receiver = cluster.isWorker ? process.ppid : process.pid
+  if (environment['LISTEN_PID'] !== String(receiver)) return []
   const count = Number(environment['LISTEN_FDS'] ?? 0)
   const names = (environment['LISTEN_FDNAMES'] ?? '').split(':')
   return Array.from({ length: count }, (_, i) => names[i] ?? `unnamed-${i}`)

@@ -19,7 +19,13 @@ export const METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charse
 
 type Read = () => readonly (readonly [Labels, number])[]
 
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, Infinity]
+const END = '# EOF\n'
+
+/** From 0.1 ms, as most redirects and statements take less than one. */
+const BUCKETS = [
+  ...[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05],
+  ...[0.1, 0.25, 0.5, 1, 2.5, 5, 10, Infinity],
+]
 
 /** What one series of a histogram has observed. */
 interface Observed {
@@ -31,9 +37,11 @@ interface Observed {
 
 /**
  * Makes an empty registry. Names carry their unit; counters are rendered with the suffix `_total`.
+ * Each series has the `common` labels, too.
  */
-export function createMetrics() {
+export function createMetrics(common: Labels = {}) {
   const families: (() => string)[] = []
+  const labelsOf = (labels: Labels) => labelText({ ...common, ...labels })
 
   return {
     counter(name: string, help: string): Counter {
@@ -43,7 +51,7 @@ export function createMetrics() {
         return head(name, 'counter', help) + lines.join('')
       })
       function series(labels: Labels): (by?: number) => void {
-        const entry = all.getOrInsertComputed(labelText(labels), () => ({ value: 0 }))
+        const entry = all.getOrInsertComputed(labelsOf(labels), () => ({ value: 0 }))
         return (by = 1) => {
           entry.value += by
         }
@@ -54,7 +62,7 @@ export function createMetrics() {
     /** A value that is read when the page is asked for. */
     gauge(name: string, help: string, read: Read) {
       families.push(() => {
-        const lines = read().map(([labels, value]) => `${name}${labelText(labels)} ${value}\n`)
+        const lines = read().map(([labels, value]) => `${name}${labelsOf(labels)} ${value}\n`)
         return head(name, 'gauge', help) + lines.join('')
       })
     },
@@ -66,11 +74,12 @@ export function createMetrics() {
         return head(name, 'histogram', help) + lines.join('')
       })
       function series(labels: Labels) {
-        const entry = all.getOrInsertComputed(labelText(labels), () => {
-          return { labels, counts: BUCKETS.map(() => 0), sum: 0 }
+        const entry = all.getOrInsertComputed(labelsOf(labels), () => {
+          return { labels: { ...common, ...labels }, counts: BUCKETS.map(() => 0), sum: 0 }
         })
         return (seconds: number) => {
-          const bucket = BUCKETS.findIndex((bound) => seconds <= bound)
+          let bucket = 0
+          while (seconds > (BUCKETS[bucket] ?? Infinity)) bucket++
           entry.counts[bucket] = (entry.counts[bucket] ?? 0) + 1
           entry.sum += seconds
         }
@@ -78,8 +87,21 @@ export function createMetrics() {
       return { series }
     },
 
-    render: (): string => families.map((family) => family()).join('') + '# EOF\n',
+    render: (): string => families.map((family) => family()).join('') + END,
   }
+}
+
+/** Joins what several registries have rendered: a family's series follow one head. */
+export function joinMetrics(texts: readonly string[]): string {
+  const families = new Map<string, string>()
+  for (const text of texts) {
+    for (const family of text.slice(0, -END.length).split(/^(?=# TYPE )/m)) {
+      const [type = '', help = '', ...series] = family.split('\n')
+      const familyHead = `${type}\n${help}\n`
+      families.set(familyHead, (families.get(familyHead) ?? '') + series.join('\n'))
+    }
+  }
+  return [...families].map(([familyHead, series]) => familyHead + series).join('') + END
 }
 
 function head(name: string, type: string, help: string) {

@@ -73,6 +73,12 @@ export const programVariables = {
     counts: 'from the next start',
     default: './data',
   },
+  GATEHOUSE_INSTANCES: {
+    ...integer({ min: 1, max: 64 }),
+    form: 'a whole number of processes from 1 to 64 that share the listeners',
+    counts: 'from the next start',
+    default: '1',
+  },
   GATEHOUSE_TRUSTED_PROXIES: {
     form: 'a comma-separated list of CIDR blocks',
     counts: 'at once',

@@ -1,7 +1,7 @@
 import { unavailable } from '../kernel/fault.ts'
 import { jsonReply, bytesReply, type FaultReply } from '../kernel/http/reply.ts'
 import type { Route } from '../kernel/http/router.ts'
-import { METRICS_TYPE, type Metrics } from '../kernel/metrics.ts'
+import { METRICS_TYPE } from '../kernel/metrics.ts'
 
 /** What the health of a listener is read from. */
 interface PlainHealth {
@@ -31,12 +31,16 @@ export function plainHealthRoute(parts: PlainHealth): Route {
   }
 }
 
-/** `GET /metrics` of every listener: the whole process's metrics as OpenMetrics text. */
-export function metricsRoute(metrics: Metrics): Route {
+export type RenderMetrics = () => string | Promise<string>
+
+/** `GET /metrics` of every listener: the whole program's metrics as OpenMetrics text. */
+export function metricsRoute(render: RenderMetrics): Route {
   return {
     method: 'GET',
     path: '/metrics',
     access: 'guarded',
-    handle: () => bytesReply(metrics.render(), METRICS_TYPE, { 'cache-control': 'no-store' }),
+    async handle() {
+      return bytesReply(await render(), METRICS_TYPE, { 'cache-control': 'no-store' })
+    },
   }
 }

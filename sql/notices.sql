@@ -52,7 +52,7 @@ select n.id, t.name, :now
   from jsonb_to_recordset(:targets::jsonb)
     as t(name text, since timestamptz, services jsonb, levels jsonb, after_s integer)
   join notices.notices n on n.created_at >= t.since
-  left join notices.notices b on b.id = n.begin_id
+  left join lateral (select level, created_at, ended_at, id from notices.notices where id = n.begin_id offset 0) b on true
  where n.about_target is distinct from t.name
    and n.ended_at is null
    and (t.services is null or t.services @> to_jsonb(n.service))
@@ -261,14 +261,32 @@ select id, kind, session_id, level, service, message, site, path, created_at, ke
  where id = :id;
 
 -- name: listNotices
--- Newest first. `lasting`: those alone that last.
+-- Newest first.
 select id, kind, session_id, level, service, message, site, path, created_at, key is not null as lasts, ended_at,
        begin_id, acknowledged_at, acknowledged_by
   from notices.notices
- where not :lasting::boolean
-    or (key is not null and ended_at is null)
  order by created_at desc, id desc
 offset :offset
+ limit :limit;
+
+-- name: listLastingNotices
+-- Those alone that last, newest first.
+select id, kind, session_id, level, service, message, site, path, created_at, true as lasts, ended_at,
+       begin_id, acknowledged_at, acknowledged_by
+  from notices.notices
+ where key is not null
+   and ended_at is null
+ order by created_at desc, id desc
+offset :offset
+ limit :limit;
+
+-- name: pageNotices
+-- Newest first, those after the notice with this time and id.
+select id, kind, session_id, level, service, message, site, path, created_at, key is not null as lasts, ended_at,
+       begin_id, acknowledged_at, acknowledged_by
+  from notices.notices
+ where (created_at, id) < (:at::timestamptz, :id::bigint)
+ order by created_at desc, id desc
  limit :limit;
 
 -- name: listSendsOf

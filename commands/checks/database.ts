@@ -19,7 +19,13 @@ import { readSnapshot, type SnapshotPlace } from '../../services/links/visits/sn
 import type { DatabaseTools } from '../command.ts'
 import { controlPath, runRemotely } from '../control.ts'
 import { fail, ok, warn, type Findings } from '../output.ts'
-import { areKnown, snapshotPlace, type ConfigSource, type ServiceName } from '../configuration.ts'
+import {
+  areKnown,
+  instancesProblem,
+  snapshotPlace,
+  type ConfigSource,
+  type ServiceName,
+} from '../configuration.ts'
 
 const WHAT = 'database'
 /** Tokens, leases and alarms end by the clock of this host or of the database. */
@@ -35,6 +41,8 @@ export async function databaseFindings(
 ): Promise<Findings> {
   const { config, log } = parts
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
+  const problem = instancesProblem(config)
+  if (problem !== undefined) return [fail(WHAT, problem)]
   try {
     if (url === undefined) {
       const found = await askServer(controlPath(dataDirectory))

@@ -52,6 +52,8 @@ const StreamBounds = Type.Object({
 })
 
 const Id = Type.Object({ id: Type.Integer() })
+const ReceivedAt = Type.Object({ received_at: Timestamp })
+const CountedIds = Type.Object({ count: Type.Integer(), newest: nullable(Type.Integer()) })
 const PayloadPart = Type.Object({ part: Bytes, payload_size: Type.Integer() })
 /** What the preview of an event is made from. */
 const EventBeginning = Type.Pick(StoredEvent, ['id', 'method', 'query', 'payload', 'payload_size'])
@@ -85,7 +87,9 @@ export const eventQueries = sqlFile('sql/hooks/events.sql', {
   firstIdSince: one(Id, { since: 'timestamptz' }),
   newestInFuture: optional(Type.Object({ id: Type.Integer(), received_at: Timestamp }), {}),
   listEvents: many(EventSummary, { ...range, limit: 'int8' }),
-  listTimes: many(Type.Object({ received_at: Timestamp }), { ...range, limit: 'int8' }),
+  listTimes: many(ReceivedAt, { ...range, limit: 'int8' }),
+  countIds: one(CountedIds, { ...range, limit: 'int8' }),
+  listUnfilteredTimes: many(ReceivedAt, { before: 'int8', from: 'int8', limit: 'int8' }),
   listUnfiltered: many(EventSummary, { before: 'int8', from: 'int8', limit: 'int8' }),
   listBeginnings: many(EventBeginning, { ids: 'jsonb', bytes: 'int4' }),
   listMatches: many(EventMatch, {

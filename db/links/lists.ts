@@ -47,7 +47,6 @@ export const listQueries = sqlFile('sql/links/lists.sql', {
     place: 'int8',
     after: 'text',
     rows: 'int8',
-    walked: 'int8',
     visibility: 'text',
     texts: 'jsonb',
     indexed: 'jsonb',

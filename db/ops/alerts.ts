@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Session } from './sessions.ts'
-import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, optional, sqlFile, filtered } from '../sql-file.ts'
 
 export const AlertOutcome = Type.Enum([
   'received',
@@ -66,9 +66,11 @@ export const AlertSession = Type.Object({
 export type AlertSession = Type.Static<typeof AlertSession>
 
 /** One of the texts in which an alert was delivered. */
-const AlertText = Type.Pick(Alert, [
-  ...(['title', 'payload', 'length', 'count', 'first_seen', 'last_seen'] as const),
-])
+const AlertText = Type.Object({
+  ...Type.Pick(Alert, ['title', 'payload', 'length', 'count', 'first_seen', 'last_seen'])
+    .properties,
+  number: Type.Integer(),
+})
 export type AlertText = Type.Static<typeof AlertText>
 
 /** What the next delivery of an alert meets. */
@@ -187,15 +189,19 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     reading_since: 'timestamptz',
     ...reader,
   }),
-  listAlerts: many(Alert, { characters: 'int4', ...filters, ...listed }),
-  pageAlerts: many(Alert, {
-    characters: 'int4',
-    ...filters,
-    at: 'timestamptz',
-    id: 'int8',
-    limit: 'int8',
-  }),
-  countAlerts: one(Type.Object({ count: Type.Integer() }), { ...filters, limit: 'int8' }),
+  listAlerts: filtered(many(Alert, { characters: 'int4', ...filters, ...listed })),
+  pageAlerts: filtered(
+    many(Alert, {
+      characters: 'int4',
+      ...filters,
+      at: 'timestamptz',
+      id: 'int8',
+      limit: 'int8',
+    }),
+  ),
+  countAlerts: filtered(
+    one(Type.Object({ count: Type.Integer() }), { ...filters, limit: 'int8' }),
+  ),
   findAlert: optional(Alert, { id: 'int8' }),
   listAlertSessions: many(AlertSession, {
     alert: 'int8',
@@ -204,7 +210,10 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     limit: 'int8',
   }),
   findRecallOf: optional(Recalled, { session: 'int8' }),
-  listAlertTexts: many(AlertText, { alert: 'int8', characters: 'int4', ...listed }),
+  pageAlertTexts: many(AlertText, {
+    ...{ alert: 'int8', characters: 'int4' },
+    ...{ at: 'timestamptz', number: 'int8', limit: 'int8' },
+  }),
   takeBriefLock: optional(Type.Object({ brief_until: Timestamp }), {
     ...reader,
     ms: 'float8',

@@ -66,6 +66,7 @@ export const approvalQueries = sqlFile('sql/ops/approvals.sql', {
   findOpenApproval: optional(Approval, { service: 'text', operation: 'text' }),
   findApproval: optional(Approval, { id: 'int8' }),
   listApprovals: many(Approval, { offset: 'int8', limit: 'int8' }),
+  pageApprovals: many(Approval, { at: 'timestamptz', id: 'int8', limit: 'int8' }),
   listPendingApprovals: many(Approval, { limit: 'int8' }),
   decideApproval: optional(Approval, { id: 'int8', status: 'text', by: 'text' }),
   expireApprovals: many(Approval, { limit: 'int8' }),

@@ -96,6 +96,13 @@ export type Count = Type.Static<typeof Count>
 const CountOfCheck = Type.Object({ check_id: Id, ...Count.properties })
 export type CountOfCheck = Type.Static<typeof CountOfCheck>
 
+/** The results of all checks of a service in an hour. */
+const HourSum = Type.Object({
+  service: Type.String(),
+  ...Type.Pick(Count, ['start', 'runs', 'failures', 'unknown']).properties,
+})
+export type HourSum = Type.Static<typeof HourSum>
+
 /** A time in which a check had a state. `ended_at` is null while it lasts. */
 export const Period = Type.Object({
   id: Id,
@@ -177,6 +184,12 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
   listCounts: many(CountOfCheck, {
     ids: 'jsonb',
     span: 'text',
+    since: 'timestamptz',
+    each: 'int8',
+    limit: 'int8',
+  }),
+  sumHours: many(HourSum, {
+    services: 'jsonb',
     since: 'timestamptz',
     each: 'int8',
     limit: 'int8',

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Level } from '../notices.ts'
-import { nullable, Timestamp, exec, many, one, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, sqlFile, filtered } from '../sql-file.ts'
 
 /** ops.md section 2, Event. */
 export const Event = Type.Object({
@@ -27,17 +27,21 @@ const filter = { level: 'text?', service: 'text?', session: 'int8?' } as const
 export const eventQueries = sqlFile('sql/ops/events.sql', {
   addEvent: one(Event, { ...newEvent, notify: 'bool', waits: 'bool' }),
   addEventOnce: exec(newEvent),
-  listEvents: many(Event, { ...filter, offset: 'int8', limit: 'int8' }),
-  pageEvents: many(Event, {
-    level: 'text?',
-    service: 'text?',
-    at: 'timestamptz',
-    id: 'int8',
-    limit: 'int8',
-  }),
-  countEvents: one(Type.Object({ count: Type.Integer() }), {
-    level: 'text?',
-    service: 'text?',
-    limit: 'int8',
-  }),
+  listEvents: filtered(many(Event, { ...filter, offset: 'int8', limit: 'int8' })),
+  pageEvents: filtered(
+    many(Event, {
+      level: 'text?',
+      service: 'text?',
+      at: 'timestamptz',
+      id: 'int8',
+      limit: 'int8',
+    }),
+  ),
+  countEvents: filtered(
+    one(Type.Object({ count: Type.Integer() }), {
+      level: 'text?',
+      service: 'text?',
+      limit: 'int8',
+    }),
+  ),
 })

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, optional, sqlFile, filtered } from '../sql-file.ts'
 
 /** ops.md section 2, Memory. */
 export const Memory = Type.Object({
@@ -52,15 +52,19 @@ export const memoryQueries = sqlFile('sql/ops/memories.sql', {
   updateMemory: optional(StoredMemory, { id: 'int8', ...changed }),
   removeMemory: optional(Type.Pick(Memory, ['id']), { id: 'int8' }),
   findMemory: optional(StoredMemory, { id: 'int8' }),
-  listMemories: many(StoredMemory, { ...filter, offset: 'int8', limit: 'int8' }),
-  pageMemories: many(StoredMemory, {
-    ...filter,
-    confidence: 'float8',
-    id: 'int8',
-    limit: 'int8',
-  }),
-  countMemories: one(Type.Object({ count: Type.Integer() }), { ...filter, limit: 'int8' }),
-  listActiveMemories: many(StoredMemory, { ...filter, limit: 'int8' }),
+  listMemories: filtered(many(StoredMemory, { ...filter, offset: 'int8', limit: 'int8' })),
+  pageMemories: filtered(
+    many(StoredMemory, {
+      ...filter,
+      confidence: 'float8',
+      id: 'int8',
+      limit: 'int8',
+    }),
+  ),
+  countMemories: filtered(
+    one(Type.Object({ count: Type.Integer() }), { ...filter, limit: 'int8' }),
+  ),
+  listActiveMemories: filtered(many(StoredMemory, { ...filter, limit: 'int8' })),
   trimMemories: exec({ added: 'int8', kept: 'int8' }),
   noteCheckTime: exec({
     service: 'text',

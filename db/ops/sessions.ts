@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, optional, sqlFile, filtered } from '../sql-file.ts'
 
 const Text = Type.String()
 const Count = Type.Integer()
@@ -143,16 +143,18 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
   findSession: optional(FoundSession, { id: 'int8' }),
   findStatus: optional(Type.Pick(Session, ['status']), { id: 'int8' }),
   listSessions: many(Session, { offset: 'int8', limit: 'int8' }),
-  findSessions: many(Session, { ...filters, offset: 'int8', limit: 'int8' }),
-  pageChains: many(Type.Pick(ChainSession, ['id', 'started_at', 'chain']), {
-    ...filters,
-    ...range,
-    at: 'timestamptz',
-    id: 'int8',
-    limit: 'int8',
-  }),
+  findSessions: filtered(many(Session, { ...filters, offset: 'int8', limit: 'int8' })),
+  pageChains: filtered(
+    many(Type.Pick(ChainSession, ['id', 'started_at', 'chain']), {
+      ...filters,
+      ...range,
+      at: 'timestamptz',
+      id: 'int8',
+      limit: 'int8',
+    }),
+  ),
   listMembers: many(ChainSession, { chains: 'jsonb', limit: 'int8' }),
-  sumSessions: one(Sums, { ...filters, ...range, limit: 'int8' }),
+  sumSessions: filtered(one(Sums, { ...filters, ...range, limit: 'int8' })),
   listChildren: many(Session, { id: 'int8', limit: 'int8' }),
   listChain: many(Session, { id: 'int8', limit: 'int8' }),
   costSince: one(Cost, { since: 'timestamptz' }),

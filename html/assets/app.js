@@ -3,7 +3,7 @@
 
 import './drafts.js'
 import './places.js'
-import { showTimes } from './times.js'
+import { addZone, isElsewhere, showTimes } from './times.js'
 
 const REOPEN_MS = 5000
 const UNREACHED = 'Gatehouse could not be reached.'
@@ -150,10 +150,10 @@ function holdPoll(event) {
   if (document.hidden && event.detail.ctx.sourceEvent.type === 'every') event.preventDefault()
 }
 
-function pollNow() {
+function pollNow(isDue = () => true) {
   if (document.hidden) return
   for (const part of document.querySelectorAll('[hx-trigger^="every "]')) {
-    htmx.trigger(part, 'every', {}, false)
+    if (isDue(part)) htmx.trigger(part, 'every', {}, false)
   }
 }
 
@@ -193,6 +193,7 @@ function afterRequest(event) {
 /** Leaves out of the address of a filter what says nothing; other forms send every field. */
 function configRequest(event) {
   const { request, sourceElement } = event.detail.ctx
+  addZone(event.detail.ctx)
   const isFilter = sourceElement.matches('form:is([hx-push-url], [hx-replace-url])')
   if (request.method !== 'GET' || !isFilter) return
   for (const [name, value] of [...request.body]) {
@@ -288,7 +289,11 @@ document.addEventListener('htmx:error', ({ detail: { ctx } }) => {
   void sayUnreached(UNREACHED, isByItself(ctx) ? ctx.sourceElement.id : CONNECTION)
 })
 document.addEventListener('htmx:config:request', holdPoll)
-document.addEventListener('visibilitychange', pollNow)
+document.addEventListener('visibilitychange', () => pollNow())
+// Once htmx is there. The server does not know the reader's zone before.
+document.addEventListener('DOMContentLoaded', () => {
+  pollNow((part) => part.dataset.zoned !== undefined && isElsewhere(part))
+})
 /** Closes open menus but the one of this element. */
 function closeMenus(within) {
   for (const menu of document.querySelectorAll('.more-menu[open]')) {

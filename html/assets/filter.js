@@ -1,4 +1,4 @@
-// The line of filters above the log: the days of a menu, and a range of time that is drawn.
+// The times above the log, over which a range is drawn.
 
 /** Draws a range over the times above the list; where it ends, the log shows that range. */
 function drawRange(times, { clientX: begun, pointerId }) {
@@ -36,25 +36,9 @@ function filterTimes(...range) {
   form.requestSubmit()
 }
 
-/** Days are those of the viewer's zone, which the form sends along and shows. */
-function chooseZone(select) {
-  const isDay = ['today', 'yesterday', 'days'].includes(select.value)
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
-  select.form.elements.zone.value = isDay ? timeZone : ''
-  select.form.querySelector('.zone').textContent = timeZone
-}
-
 document.addEventListener('pointerdown', (event) => {
   const times = event.target.closest('#log-times')
   if (times === null || event.button !== 0) return
   event.preventDefault()
   drawRange(times, event)
 })
-// Before htmx sends the form.
-document.addEventListener(
-  'change',
-  ({ target }) => {
-    if (target.id === 'filter-when') chooseZone(target)
-  },
-  true,
-)

@@ -2,6 +2,7 @@
 // shows what came meanwhile.
 
 import { follow } from './app.js'
+import { showTimes } from './times.js'
 
 const MAX_LINES = 5000
 
@@ -21,9 +22,10 @@ function followOutput(box) {
     line.dataset.seq = seq
     line.dataset.kind = kind
     line.title = at
-    line.querySelector('.at').textContent = at.slice(11, 19)
+    line.querySelector('.at').dateTime = at
     line.querySelector('.kind').textContent = kind
     line.querySelector('.said').textContent = text
+    showTimes(line)
     return line
   }
 

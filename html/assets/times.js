@@ -1,5 +1,5 @@
-// Instants as people say them, in English as the pages are and in the reader's time zone. Without
-// this file they stand in UTC.
+// Instants as people say them, in English as the pages are and in the reader's time zone, and the
+// days of that zone. Without this file all of them are in UTC.
 
 const ENGLISH = 'en-GB'
 
@@ -7,6 +7,11 @@ const exact = new Intl.DateTimeFormat(ENGLISH, {
   ...{ year: 'numeric', month: 'short', day: 'numeric' },
   ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
 })
+const toMinute = new Intl.DateTimeFormat(ENGLISH, {
+  ...{ year: 'numeric', month: 'short', day: 'numeric' },
+  ...{ hour: '2-digit', minute: '2-digit', timeZoneName: 'short' },
+})
+const clock = new Intl.DateTimeFormat(ENGLISH, { timeStyle: 'medium' })
 const relative = new Intl.RelativeTimeFormat(ENGLISH, { numeric: 'auto' })
 
 const MINUTE_S = 60
@@ -15,10 +20,30 @@ const DAY_MS = 86_400_000
 /** Times that are this many days away, or more, are shown as dates. */
 const FAR_DAYS = 26
 
-/** Tells instants relative to now, or exactly in the reader's time zone; both say it as title. */
+const { timeZone } = exact.resolvedOptions()
+/** What a choice of times means depends on the zone. */
+const DAYS = ['today', 'yesterday', 'night', 'days']
+/** An instant in the labels of a chart, as `instantText` writes it. */
+const IN_CHART = /\d{4}-\d\d-\d\d \d\d:\d\d UTC/g
+
+/**
+ * Tells instants relative to now, exactly, or the clock alone, in the reader's time zone; the title
+ * says them exactly.
+ */
 export function showTimes(root) {
+  for (const label of root.querySelectorAll('svg.chart title')) {
+    label.textContent = zoned(label.textContent)
+  }
+  for (const chart of root.querySelectorAll('svg.chart')) {
+    chart.setAttribute('aria-label', zoned(chart.getAttribute('aria-label')))
+  }
+  for (const zone of root.querySelectorAll('[data-zone]')) zone.textContent = timeZone
   for (const time of root.querySelectorAll('time[datetime]')) {
     const at = new Date(time.dateTime)
+    if (time.dataset.clock !== undefined) {
+      time.textContent = clock.format(at)
+      continue
+    }
     const text = exact.format(at)
     time.title = `${text} · ${time.dateTime}`
     const shown = time.dataset.exact === undefined ? relativeText(at) : text
@@ -44,3 +69,35 @@ function relativeText(at) {
 function midnight(at) {
   return new Date(at.getFullYear(), at.getMonth(), at.getDate())
 }
+
+/** The instants in a text, in the reader's zone. */
+function zoned(text) {
+  return text.replace(IN_CHART, (found) => {
+    return toMinute.format(new Date(found.replace(' UTC', 'Z').replace(' ', 'T')))
+  })
+}
+
+/** Days are those of the reader's zone, which a filter sends along and says. */
+function chooseZone({ value, form }) {
+  form.elements.zone.value = DAYS.includes(value) ? timeZone : ''
+  form.querySelector('.zone').textContent = timeZone
+}
+
+/** Parts of a page that renew themselves ask for the days of the reader's zone. */
+export function addZone({ sourceElement, request }) {
+  if (sourceElement.dataset.zoned !== undefined) request.body.set('zone', timeZone)
+}
+
+/** Whether the days of a page that has just loaded are those of another zone. */
+export function isElsewhere(part) {
+  return part.dataset.zoned !== timeZone
+}
+
+// Before htmx sends the form.
+document.addEventListener(
+  'change',
+  ({ target }) => {
+    if (target.name === 'when' && target.form?.elements.zone) chooseZone(target)
+  },
+  true,
+)

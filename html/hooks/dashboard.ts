@@ -20,6 +20,7 @@ import {
   tableRow,
   timeTag,
 } from '../parts.ts'
+import { instantText } from '../times.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { eventTable } from './events/row.ts'
 import { headline, problemList, type ProblemsView } from './status.ts'
@@ -230,7 +231,7 @@ export function hourly(stats: readonly HourStats[], now: Date): readonly Hour[] 
     const hour = last - HOURS + at
     const lines = stats.filter((line) => hourOf(line.hour) === hour)
     return {
-      label: `${new Date(hour * HOUR_MS).toISOString().slice(11, 16)} UTC`,
+      label: instantText(new Date(hour * HOUR_MS)),
       events: lines.reduce((sum, { events }) => sum + events, 0),
       rejections: lines.reduce((sum, { rejections }) => sum + rejections, 0),
     }

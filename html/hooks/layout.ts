@@ -25,6 +25,7 @@ const ACTIONS = [
   { href: '/destinations/-/new', label: 'Add a destination' },
   { href: '/log?rejected=1', label: 'See rejected deliveries' },
   { href: '/replays', label: 'See replays' },
+  { href: '/searches', label: 'See saved searches' },
   { href: '/-/docs/', label: 'Read the documentation' },
 ]
 

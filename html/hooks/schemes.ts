@@ -2,7 +2,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import type { SenderInfo } from '../../services/hooks/schemes/describe.ts'
 import { rowFilter } from '../form.ts'
-import { disclosed, facts } from '../parts.ts'
+import { breakable, disclosed, facts } from '../parts.ts'
 
 /** `/providers/senders`: the senders that are known, and what is to be done at each. */
 export function sendersPage(senders: readonly SenderInfo[], baseUrl: string): Page {
@@ -39,6 +39,6 @@ export function senderFacts({ name, docs, setup, verifies, tested }: SenderInfo)
     Scheme: html`<code>${name}</code>`,
     Verified: html`<code>${verifies}</code>`,
     Tested: tested,
-    Documentation: html`<a href="${docs}" rel="noreferrer">${docs}</a>`,
+    Documentation: html`<a href="${docs}" rel="noreferrer">${breakable(docs)}</a>`,
   })
 }

@@ -2,7 +2,7 @@ import type { FailingDestination } from '../../db/hooks/destinations.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms/alarms.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
-import { breakable, countText, timeTag } from '../parts.ts'
+import { breakable, countText, disclosed, timeTag } from '../parts.ts'
 import { logUrl } from './events/filter.ts'
 import { lastAnswer } from './layout.ts'
 
@@ -31,15 +31,31 @@ export function headline(view: ProblemsView): Html {
   </p>`
 }
 
-/** Each problem in a line; nothing while all is well. */
+/** Lines of problems that stand above everything else; more of them open. */
+const MAX_PROBLEMS = 8
+
+/** Each problem in a line, destinations first: a provider may be silent for good. Nothing while all is well. */
 export function problemList(view: ProblemsView): Html | false {
-  const rows = problemsIn(view).flatMap((found) => found.rows)
-  return (
-    rows.length > 0 &&
-    html`<ul class="panel problems">
-      ${rows}
-    </ul>`
-  )
+  const rows = problemsIn(view)
+    .toReversed()
+    .flatMap((found) => found.rows)
+  if (rows.length === 0) return false
+  const [shown, more] = [rows.slice(0, MAX_PROBLEMS), rows.slice(MAX_PROBLEMS)]
+  return html`<div class="panel problems">
+    <ul class="lines">
+      ${shown}
+    </ul>
+    ${
+      more.length > 0 &&
+      disclosed(
+        `${more.length} more`,
+        html`<ul class="lines">
+          ${more}
+        </ul>`,
+        { id: 'more-problems' },
+      )
+    }
+  </div>`
 }
 
 function problemsIn({ status, failing }: ProblemsView): readonly Problems[] {

@@ -95,7 +95,7 @@ function viewerLine(viewer: Viewer): Html {
   if (viewer === undefined) return html`<p class="viewer">Not signed in</p>`
   const { email, role } = viewer
   return html`<p class="viewer">
-    <span class="hidden">Signed in as</span> ${email}
+    <span class="hidden">Signed in as</span> <bdi title="${email}">${email}</bdi>
     ${role === 'admin' && html`<span class="badge">admin</span>`}
   </p>`
 }

@@ -12,13 +12,14 @@ import {
   emptyState,
   facts,
   listTable,
+  nextLink,
   polled,
   section,
   tableRow,
   timeTag,
 } from '../parts.ts'
 import { limitBadge } from './operations.ts'
-import { sessionLink, shortText } from './layout.ts'
+import { sessionLink, shortText, type Listed } from './layout.ts'
 
 /** An approval with the limit of its operation; without one the inventory has it no more. */
 export interface ShownApproval {
@@ -47,24 +48,31 @@ const LOOKS: Readonly<Record<ApprovalStatus, string>> = {
   interrupted: 'bad',
 }
 
+/** What `/approvals` shows: its rows are those that wait no longer. */
+export interface ApprovalsView extends Listed<ShownApproval> {
+  pending: readonly ShownApproval[]
+  /** The address of this page, which an open page polls. */
+  path: string
+  form: FormState
+}
+
 /** `/approvals`: what waits for a person, and what became of the rest. */
-export function approvalsView(shown: readonly ShownApproval[], form: FormState): View {
+export function approvalsView(view: ApprovalsView): View {
   const page = { title: 'Approvals', section: 'cooldowns', above: ABOVE }
-  return contentView(page, approvalsFragment(shown, form))
+  return contentView(page, approvalsFragment(view))
 }
 
 /** The lists alone; an open page polls them. */
-function approvalsFragment(shown: readonly ShownApproval[], form: FormState): Html {
-  const pending = shown.filter(({ approval }) => approval.status === 'pending')
-  const others = shown.filter(({ approval }) => approval.status !== 'pending')
+function approvalsFragment({ pending, rows, older, path, form }: ApprovalsView): Html {
   const count = countLine(countText(pending.length, 'operation'))
   const content = html`${refusal({ id: 'decide', ...form })}
   ${cards(pending.map(approvalCard), NOTHING)}`
-  const own = { id: 'approvals', ...polled('/approvals', 5, 'approvals') }
+  const history = html`${historyTable(rows)} ${nextLink(older, 'Older decisions')}`
+  const own = { id: 'approvals', ...polled(path, 5, 'approvals') }
   return section(
     'pending-title',
     'Waiting',
-    html`${content} ${section('history-title', 'History', historyTable(others))}`,
+    html`${content} ${section('history-title', 'History', history)}`,
     own,
     pending.length > 0 && count,
   )

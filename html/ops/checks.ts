@@ -30,7 +30,7 @@ export interface ChecksView {
 
 /** Checks of a service that a page of all services lists; the worst come first. */
 const MAX_CHECKS = 30
-/** Checks of each state, and services, that the sentence at the top names. */
+/** Services without checks that the sentence at the top names. */
 const MAX_NAMED = 3
 
 const BADGES: Readonly<Record<State, string>> = {
@@ -63,7 +63,8 @@ export const INVENTORY_EXAMPLE = `{
 /** `/checks`: each service of the inventory with its checks. */
 export function checksView(view: ChecksView): View {
   const above = html`<p class="actions">
-    <a href="/checks/new">Add a check</a> <a href="/mutes">Mutes and maintenance windows</a>
+    <a class="button primary" href="/checks/new">Add a check</a>
+    <a href="/mutes">Mutes and maintenance windows</a>
   </p>`
   return opsView('Checks', checksFragment(view), { above })
 }
@@ -88,19 +89,21 @@ function healthText({ state, services, total, checks }: Health): string {
   const bare = services.filter((service) => service.checks.length === 0)
   const parts = [
     state === 'unknown' && good,
-    countNamed(checks.fail, ['1 check fails', 'checks fail']),
-    countNamed(checks.warn, ['1 check warns', 'checks warn']),
-    countNamed(checks.unknown, ['1 check is unknown', 'checks are unknown']),
+    countOf(checks.fail, ['1 check fails', 'checks fail']),
+    countOf(checks.warn, ['1 check warns', 'checks warn']),
+    countOf(checks.unknown, ['1 check is unknown', 'checks are unknown']),
     bare.length > 0 && `without checks: ${named(bare.map(({ name }) => name))}`,
   ]
   return parts.filter(Boolean).join('; ')
 }
 
-/** How many checks are in a state, with their names; false for none. */
-function countNamed(checks: readonly CheckHealth[], [one, many]: readonly [string, string]) {
-  const count = checks.length === 1 ? one : `${checks.length} ${many}`
-  const names = checks.map(({ service, name }) => `${service}: ${name}`)
-  return checks.length > 0 && `${count}: ${named(names)}`
+/** How many checks are in a state; false for none. A single one is named: the rows below name the others. */
+function countOf(checks: readonly CheckHealth[], [one, many]: readonly [string, string]) {
+  const [first] = checks
+  if (first === undefined) return false
+  return checks.length === 1
+    ? `${one}: ${first.service}: ${first.name}`
+    : `${checks.length} ${many}`
 }
 
 function named(names: readonly string[]): string {
@@ -265,13 +268,13 @@ function mutedLine(check: CheckHealth): Html | false {
   return check.mute !== undefined && html`<span class="muted">${muteText(check)}</span>`
 }
 
-/** Says what mutes a check, until when, why, and who did it; false while no mute counts. */
+/** Says what mutes a check, why, who did it, and until when; false while no mute counts. The reason is not cut. */
 export function muteText({ mute }: CheckHealth): Html | false {
   if (mute === undefined) return false
   const { ends_at, reason, author, service, check_name } = mute
   const wider = service === null ? ' with everything' : ' with its service'
-  return html`Muted${check_name === null && wider} until ${timeTag(ends_at, 'exact')}:
-    <bdi>${shortText(reason, 100)}</bdi> (<bdi>${author}</bdi>)`
+  return html`Muted${check_name === null && wider}:
+    <bdi>${shortText(reason, 100)}</bdi> (<bdi>${author}</bdi>), until ${timeTag(ends_at, 'exact')}`
 }
 
 /** A state in its colour and its own word. */

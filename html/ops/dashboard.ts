@@ -10,6 +10,7 @@ import { barChart } from '../chart.ts'
 import { markdown } from '../markdown.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
 import { attributes, facts, polled, saved, section, startHere, timeTag } from '../parts.ts'
+import { dayText } from '../times.ts'
 import { healthLine } from './checks.ts'
 import { eventTable } from './events.ts'
 import { waitsLine } from './investigations.ts'
@@ -35,7 +36,9 @@ export interface NowView {
   services: ServicesView
   /** What sessions cost in some times. */
   spend: readonly { when: keyof typeof TIMES; sums: Sums }[]
-  /** The days of the charts, oldest first. */
+  /** The time zone of the night and of today; empty for UTC. */
+  zone: string
+  /** The days of the charts in UTC, oldest first. */
   days: readonly Day[]
   baseUrl: string
 }
@@ -101,7 +104,11 @@ function nowSection(now: NowView): Html {
   const isFirst = last === undefined && !isEmpty
   // Before the first service and the first session, the step that is due asks.
   const poll = !isEmpty &&
-    !isFirst && { ...polled('/', 3, 'now'), 'hx-select-oob': '#spend:outerMorph' }
+    !isFirst && {
+      ...polled('/', 3, 'now'),
+      'hx-select-oob': '#spend:outerMorph',
+      'data-zoned': now.zone || 'UTC',
+    }
   return html`<section${attributes({ id: 'now', 'aria-label': 'Now', ...poll })}>
     ${healthLine(health)} ${waitsLine(now.waits)} ${!isFirst && activityLine(now)}
     ${isFirst && firstSession(now)} ${isEmpty && firstService()}
@@ -187,7 +194,7 @@ export function triggerForm({ form: state, maxTier, started, isPaused }: Trigger
 }
 
 function summaryPanel({ id, summary, ended_at }: Summary): Html {
-  const content = html`<div class="short">
+  const content = html`<div class="short" role="region" aria-label="Last summary" tabindex="0">
       ${markdown(summary.slice(0, MAX_SUMMARY).toWellFormed())}
     </div>
     <p class="muted">${timeTag(ended_at)}</p>`
@@ -206,16 +213,18 @@ function newestEvents(events: readonly Event[]): Html {
 }
 
 /** What sessions cost: of the times that are asked for most, and day by day. */
-function spendSection({ spend, days }: NowView): Html {
+function spendSection({ spend, days, zone }: NowView): Html {
   const times = spend.map(({ when, sums }) => {
-    return [TIMES[when], html`<a href="/sessions?when=${when}">${sumText(sums)}</a>`] as const
+    const query = String(new URLSearchParams({ when, ...(zone !== '' && { zone }) }))
+    return [TIMES[when], html`<a href="/sessions?${query}">${sumText(sums)}</a>`] as const
   })
   const content = html`${facts(Object.fromEntries(times))}
     <div class="tiles">
       ${dayTile(days, 'Sessions', 'sessions', String)}
       ${dayTile(days, 'Cost', 'cost_usd', costText)} ${dayTile(days, 'Events', 'events', String)}
     </div>`
-  return section('spend-title', 'Spent', content, { id: 'spend', class: 'panel' })
+  const place = html`<p class="muted">${zone || 'UTC'}</p>`
+  return section('spend-title', 'Spent', content, { id: 'spend', class: 'panel' }, place)
 }
 
 /** A figure of the last days as bars, the last one being today. */
@@ -233,9 +242,9 @@ function dayTile(
   const label =
     total === 0
       ? `${title}: none in ${span}`
-      : `${title} by day: ${text(total)} in ${span}, at most ${text(peak)} on ${peakDay}`
+      : `${title} by day: ${text(total)} in ${span}, at most ${text(peak)} on ${dayText(peakDay ?? '')}`
   const bars = days.map((day) => ({
-    label: day.day,
+    label: dayText(day.day),
     parts: [{ kind: 'some', value: day[figure] }],
   }))
   return html`<div>

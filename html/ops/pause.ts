@@ -1,7 +1,7 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { Pausable, Pause } from '../../services/ops/pause.ts'
 import { capitalized, hiddenField, postForm, submit } from '../form.ts'
-import { section, timeTag } from '../parts.ts'
+import { disclosed, timeTag } from '../parts.ts'
 
 const ALL = ['investigations', 'repairs'] as const
 
@@ -37,7 +37,7 @@ function pausedLine(pause: Pause, what: Pausable): Html {
     <bdi>${by}</bdi>. `
 }
 
-/** The switch for each of them. */
+/** The switch for each of them. It is folded until something is paused. */
 export function pausePanel(pause: Pause): Html {
   const content = ALL.map((what) => {
     const { paused } = pause[what]
@@ -56,5 +56,8 @@ export function pausePanel(pause: Pause): Html {
         })}`,
       )}`
   })
-  return section('pause-title', 'Pause', content, { id: 'pause', class: 'panel' })
+  const own = { summaryId: 'pause-summary', open: pausedOf(pause).length > 0 }
+  return html`<section id="pause" class="panel" aria-label="Pause">
+    ${disclosed('Pause investigations or repairs…', content, own)}
+  </section>`
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Actor } from '../actor.ts'
 import type { BodyResult } from './body.ts'
+import type { Route } from './router.ts'
 
 /** One request as a handler sees it. */
 export interface Context {
@@ -9,6 +10,7 @@ export interface Context {
   path: string
   /** The route's pattern: the only form of the path that a log line may hold. */
   route: string
+  kind: Route['kind']
   params: Readonly<Record<string, string>>
   /** Query text without the `?`. */
   search: string

@@ -27,7 +27,8 @@ export interface FeedOptions<Item> {
   retryMs: () => number
   /** Called when the last client has left. */
   idle?: () => void
-  published?: () => void
+  /** Clients and watchers were given items that have just come. */
+  published?: (items: readonly Item[]) => void
   /** A client was cut off because it does not read. */
   cutOff: () => void
   /** The log could not be read: the next `refresh` tries again. */
@@ -192,7 +193,7 @@ function publish<Item>(feed: FeedState<Item>, items: readonly Item[]) {
   feed.position = feed.positionOf(last)
   for (const watcher of feed.watchers) watcher.items(items)
   if (feed.clients.size > 0) sendItems(feed, items, feed.positionOf(first))
-  feed.published?.()
+  feed.published?.(items)
 }
 
 function sendItems<Item>(feed: FeedState<Item>, items: readonly Item[], first: number) {

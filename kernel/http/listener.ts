@@ -173,8 +173,8 @@ function requestLevel({ find, guard, peerOf }: Parts, request: IncomingMessage):
   const peer = peerOf(socket)
   const match = find(method, splitTarget(request).path)
   if (match.kind !== 'route' || peer === undefined) return 'strangers'
-  const { access, takesDeliveries } = match.route
-  if (takesDeliveries === true) return 'deliveries'
+  const { access, kind } = match.route
+  if (kind === 'delivery') return 'deliveries'
   if (access === 'open') return 'strangers'
   const refusal = guard({ method, headers, httpVersion, peer }, access)
   return refusal === undefined ? 'trusted' : 'strangers'
@@ -196,6 +196,7 @@ function serve(parts: Parts, arrival: Arrival, peer: string, begun: () => void) 
     method,
     path,
     route: match.kind === 'route' ? match.route.path : '(none)',
+    kind: match.kind === 'route' ? match.route.kind : undefined,
     params: match.kind === 'route' ? match.params : {},
     search,
     headers,

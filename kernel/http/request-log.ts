@@ -18,16 +18,15 @@ export function createRequestLog(
   metrics: HttpMetrics,
 ) {
   /** The series of each route and status: their labels are looked up once. */
-  const routes = new Map<string, Map<number, () => void>>()
-  let observe: ((seconds: number) => void) | undefined
+  const routes = new Map<string, Map<number, Measured>>()
 
-  function measure(route: string, status: number, seconds: number): void {
-    const series = routes.getOrInsertComputed(route, () => new Map<number, () => void>())
-    const count = series.getOrInsertComputed(status, () =>
-      metrics.requests.series({ service, route, status: String(status) }),
-    )
+  function measure({ route, kind }: Context, status: number, seconds: number): void {
+    const statuses = routes.getOrInsertComputed(route, () => new Map<number, Measured>())
+    const { count, observe } = statuses.getOrInsertComputed(status, () => ({
+      count: metrics.requests.series({ service, route, status: String(status) }),
+      observe: metrics.seconds.series({ service, kind: measuredKind(kind, status) }),
+    }))
     count()
-    observe ??= metrics.seconds.series({ service })
     observe(seconds)
   }
 
@@ -36,7 +35,7 @@ export function createRequestLog(
     answered(context: Context, started: number, status: number, bytes: number | undefined): void {
       const { requestId, method, route, client, peer, actor } = context
       const elapsed = performance.now() - started
-      measure(route, status, elapsed / 1000)
+      measure(context, status, elapsed / 1000)
       if (status >= 400 && !allows('request', route, status)) return
       log.info('request', {
         request_id: requestId,
@@ -58,6 +57,17 @@ export function createRequestLog(
       log.info('request', { request_id: requestId, service, route, status, client })
     },
   }
+}
+
+/** The series of a route and status. */
+interface Measured {
+  count: () => void
+  observe: (seconds: number) => void
+}
+
+/** Refusals cost next to nothing: a flood of them would hide how slow what is accepted has become. */
+function measuredKind(kind: Context['kind'], status: number) {
+  return kind !== undefined && status < 400 ? kind : 'other'
 }
 
 /** Log lines that any client can cause without end. */

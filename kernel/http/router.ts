@@ -10,8 +10,11 @@ export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: string
   access: Access
-  /** It takes deliveries, which have bounds of their own. */
-  takesDeliveries?: true
+  /**
+   * `delivery`: it takes deliveries, which have bounds of their own. `redirect`: it leads visitors
+   * on. The times of both are measured apart from all others.
+   */
+  kind?: 'delivery' | 'redirect'
   /** It answers requests for a WebSocket. Others get 426, which names the program that speaks it. */
   webSocketOf?: string
   /** The schemas of the parameters in the path; a parameter without a schema is a string. */

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { assetText, inExecutable } from '../assets.ts'
-import { messageOf, type Log } from '../log.ts'
+import { messageOf, type Log, type LogFields } from '../log.ts'
 
 /** The asset that only the executable has: the worker in one piece. */
 export const WATCHDOG_WORKER = 'watchdog.mjs'
@@ -16,6 +16,8 @@ export interface Watched {
   begun: Uint8Array
   /** After so long a silence the process is ended. */
   endAfterMs: number
+  /** What each line of its log has. */
+  common: LogFields
 }
 
 /** The places in `numbers`. */
@@ -41,10 +43,15 @@ export function longestSilence(): number {
 /**
  * Starts the worker that watches this thread: what holds the thread holds all services. It tells
  * of each silence of a second, and ends the process after one of `endAfterSeconds`. Gives the
- * function that ends the watch: the end of a process is silent.
+ * function that ends the watch: the end of a process is silent. The worker writes its own log,
+ * whose lines have the `common` fields, too.
  */
-export function startWatchdog(log: Log, endAfterSeconds: number): () => Promise<unknown> {
-  const watched: Watched = { numbers, begun, endAfterMs: endAfterSeconds * 1_000 }
+export function startWatchdog(
+  log: Log,
+  endAfterSeconds: number,
+  common: LogFields = {},
+): () => Promise<unknown> {
+  const watched: Watched = { numbers, begun, endAfterMs: endAfterSeconds * 1_000, common }
   const options = {
     workerData: watched,
     // It needs few objects, and a thread's heap grows to what it may have.

@@ -51,17 +51,22 @@ export const replayer: Access<HooksRoutes, Caller> = {
   },
 }
 
-/**
- * Who may say where events go: as `reader`, but nobody with a token, which an agent may have. The
- * API's document names no token here.
- */
-export const operator: Access<HooksRoutes, Caller> = {
-  ...reader,
-  needsToken: false,
-  allow(caller) {
-    if (caller === undefined) return
-    throw forbidden('No token may see or change destinations; call from where people sign in.')
-  },
+/** Who may say where events go. The API's document names no token here. */
+export const operator = withoutToken('see or change destinations')
+
+/** Who may change what all people find in the log's menu. */
+export const searcher = withoutToken('save or change searches')
+
+/** As `reader`, but nobody with a token, which an agent may have. */
+function withoutToken(what: string): Access<HooksRoutes, Caller> {
+  return {
+    ...reader,
+    needsToken: false,
+    allow(caller) {
+      if (caller === undefined) return
+      throw forbidden(`No token may ${what}; call from where people sign in.`)
+    },
+  }
 }
 
 /** The caller. Its endpoint has a bound of running calls; this one counts until it is answered. */

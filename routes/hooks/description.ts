@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { Destination } from '../../db/hooks/destinations.ts'
 import { EventSummary } from '../../db/hooks/events.ts'
+import { Search } from '../../db/hooks/searches.ts'
 import { HourStats } from '../../db/hooks/stats.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { DeliveryList, RetryRequest } from '../../services/hooks/destinations/deliveries.ts'
@@ -16,6 +17,7 @@ import { DestinationList } from './destinations/destinations.ts'
 import { Switch } from './kit.ts'
 import { ReplayedEvents, ReplayJobList, ReplayJobRequest } from './replays/jobs.ts'
 import { ReplayRequest } from './replays/replays.ts'
+import { SearchList } from './searches.ts'
 
 /** hooks.md section 2, Problem. */
 const Problem = Type.Object({
@@ -56,6 +58,7 @@ export function describeHooks(
     tags: {
       Receivers: 'Where senders deliver',
       Events: 'What was delivered',
+      Searches: 'Filters of the log under a name, which all people see',
       Providers: 'Who may deliver, and who did',
       Destinations: 'Where events are delivered onwards; never with a token',
       Health: 'For monitoring',
@@ -66,6 +69,8 @@ export function describeHooks(
       EventSummary,
       EventList,
       EventDetail,
+      Search,
+      SearchList,
       ReplayRequest,
       Sent,
       ReplayJobRequest,

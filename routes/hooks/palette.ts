@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { filtersText } from '../../html/hooks/events/filter.ts'
 import { hooksPlaces } from '../../html/hooks/layout.ts'
 import { hasWords, idIn, MAX_PLACES, paletteView, type PlaceGroup } from '../../html/palette.ts'
 import { sizeText, timeTag } from '../../html/parts.ts'
@@ -7,11 +8,15 @@ import { withDefault } from '../../kernel/validate.ts'
 import { listDestinations } from '../../services/hooks/destinations/destinations.ts'
 import { findEventStart } from '../../services/hooks/events/detail.ts'
 import { readProviders } from '../../services/hooks/providers.ts'
+import { listSearches } from '../../services/hooks/searches.ts'
 import { page, type HooksRoutes } from './kit.ts'
 
 const PATH = '/palette'
 
-/** What the palette finds: pages and actions, an event by its id, providers, destinations. */
+/**
+ * What the palette finds: pages and actions, an event by its id, saved searches, providers,
+ * destinations.
+ */
 export const paletteEndpoints = [
   page({
     path: PATH,
@@ -30,13 +35,20 @@ async function findThings(
   now: Date,
 ): Promise<readonly PlaceGroup[]> {
   const id = idIn(text)
-  const [event, providers, destinations] = await Promise.all([
+  const [event, searches, providers, destinations] = await Promise.all([
     id === undefined ? undefined : findEventStart(db, id, 0),
+    listSearches(db),
     readProviders(db, now),
     listDestinations(db, null, 0),
   ])
   return [
     { title: 'Events', places: event === undefined ? [] : [eventPlace(event)] },
+    {
+      title: 'Saved searches',
+      places: withName(searches, text).map(({ name, query }) => {
+        return { href: `/log?${query}`, label: name, detail: filtersText(query) }
+      }),
+    },
     { title: 'Providers', places: named(providers, text, '/providers?open=') },
     { title: 'Destinations', places: named(destinations, text, '/destinations/') },
   ]
@@ -52,6 +64,11 @@ function eventPlace({ event }: NonNullable<Awaited<ReturnType<typeof findEventSt
 }
 
 function named(rows: readonly { name: string }[], text: string, path: string) {
-  const found = rows.filter(({ name }) => hasWords(name, text)).slice(0, MAX_PLACES)
-  return found.map(({ name }) => ({ href: path + encodeURIComponent(name), label: name }))
+  return withName(rows, text).map(({ name }) => {
+    return { href: path + encodeURIComponent(name), label: name }
+  })
+}
+
+function withName<T extends { name: string }>(rows: readonly T[], text: string): readonly T[] {
+  return rows.filter(({ name }) => hasWords(name, text)).slice(0, MAX_PLACES)
 }

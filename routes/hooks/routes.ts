@@ -22,6 +22,7 @@ import { providerEndpoints } from './providers/providers.ts'
 import { replayJobEndpoints, replayJobPages } from './replays/jobs.ts'
 import { replayEndpoints } from './replays/replays.ts'
 import { schemeEndpoints } from './schemes.ts'
+import { searchEndpoints } from './searches.ts'
 import { settingsEndpoints } from './settings.ts'
 import { statsEndpoints } from './stats.ts'
 import { streamEndpoints } from './stream.ts'
@@ -34,6 +35,7 @@ const ENDPOINTS = [
   ...replayJobEndpoints,
   ...replayJobPages,
   ...exportEndpoints,
+  ...searchEndpoints,
   ...streamEndpoints,
   ...providerEndpoints,
   ...addProviderEndpoints,

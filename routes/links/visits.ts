@@ -65,6 +65,7 @@ export function resolverRoute(app: LinksRoutes): Route {
     method: 'GET',
     path: '/:slug',
     access: 'open',
+    kind: 'redirect',
     handle(context) {
       const visit = { app, context, ended }
       const now = context.receivedAt.getTime()

@@ -1,5 +1,11 @@
 import Type from 'typebox'
-import { Alert, alertQueries as q, AlertSession, AlertState } from '../../db/ops/alerts.ts'
+import {
+  Alert,
+  alertQueries as q,
+  AlertSession,
+  AlertState,
+  type AlertText,
+} from '../../db/ops/alerts.ts'
 import { Note } from '../../db/ops/incidents.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { alertPage, alertsView, MAX_CHARACTERS, type ShownAlert } from '../../html/ops/alerts.ts'
@@ -23,18 +29,17 @@ import { started } from './faults.ts'
 import { action, api, form, idOf, page, raw, type OpsApp } from './kit.ts'
 import {
   Filter,
+  LATEST,
   listApi,
   paging,
   pagingByTime,
-  readPage,
   readPageAfter,
   type Key,
-  type Paging,
 } from './paging.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }
-const TextsQuery = Type.Object(paging(50))
+const TextsQuery = Type.Object(pagingByTime(50))
 const State = parsed(
   withDefault(nullable(AlertState), null),
   'must be firing or resolved',
@@ -252,15 +257,25 @@ function keyOf({ last_seen, id }: Alert): Key {
   return { rank: last_seen.getTime(), id }
 }
 
-const FIRST_TEXTS = { limit: 50, offset: 0 }
+function keyOfText({ last_seen, number }: AlertText): Key {
+  return { rank: last_seen.getTime(), id: number }
+}
+
+const FIRST_TEXTS = { limit: 50, after: LATEST }
 
 /** What the page of an alert shows, with an empty form for a note. */
-async function readAlert(app: OpsApp, id: number, query: Paging, now: Date): Promise<ShownAlert> {
+async function readAlert(
+  app: OpsApp,
+  id: number,
+  query: Type.Static<typeof TextsQuery>,
+  now: Date,
+): Promise<ShownAlert> {
   const alert = await findAlert(app, id)
   const [texts, incident] = await Promise.all([
-    readPage(`${PATH}/${id}`, query, (asked) =>
-      q.listAlertTexts(app.ops.db, { ...asked, alert: id, characters: MAX_CHARACTERS }),
-    ),
+    readPageAfter(`${PATH}/${id}`, query, keyOfText, ({ after, limit }) => {
+      const key = { at: new Date(after.rank), number: after.id }
+      return q.pageAlertTexts(app.ops.db, { ...key, limit, alert: id, characters: MAX_CHARACTERS })
+    }),
     readIncident(app.ops.db, alert, now),
   ])
   return { alert, texts, incident, address: addressOf(app, id), note: newForm(NoteRequest) }

@@ -8,15 +8,30 @@ import { readLimits } from '../../services/ops/operations/limits.ts'
 import { commandText } from '../../services/ops/tools/programs.ts'
 import { outsideSessions } from './access.ts'
 import { action, idOf, page, type OpsApp } from './kit.ts'
-import { listApi, paging } from './paging.ts'
+import {
+  LATEST,
+  listApi,
+  paging,
+  pagingByTime,
+  pathOf,
+  readPageAfter,
+  type Key,
+} from './paging.ts'
 
 const PATH = '/approvals'
 const params = { id: idOf('approval') }
-const MAX_SHOWN = 100
+/** More than wait at a time: each has an operation of its own. */
+const MAX_PENDING = 100
+const HistoryQuery = Type.Object(pagingByTime(100))
+const NEWEST = { limit: 100, after: LATEST }
 
 /** Operations that wait for a person, and what became of them (decisions.md section 7). */
 export const approvalEndpoints = [
-  page({ path: PATH, answer: ({ app, now }) => showApprovals(app, now) }),
+  page({
+    path: PATH,
+    query: HistoryQuery,
+    answer: ({ app, query, now }) => showApprovals(app, query, now),
+  }),
 
   listApi('Approvals', {
     summary:
@@ -48,24 +63,38 @@ export const approvalEndpoints = [
       access: outsideSessions,
       path: `${PATH}/:id`,
       answer: async ({ app, now }, { operation, status }) => ({
-        ...(await showApprovals(app, now)),
+        ...(await showApprovals(app, NEWEST, now)),
         location: PATH,
         done: [status === 'rejected' ? 'rejected' : 'approved', operation],
       }),
-      refused: ({ app, now }, refused) => showApprovals(app, now, refused),
+      refused: ({ app, now }, refused) => showApprovals(app, NEWEST, now, refused),
     },
   }),
 ]
 
-async function showApprovals({ ops }: OpsApp, now: Date, form: FormState = newForm(Decision)) {
-  const [approvals, { limits }] = await Promise.all([
-    q.listApprovals(ops.db, { offset: 0, limit: MAX_SHOWN }),
+/** What waits stands on each page of what became of the others. */
+async function showApprovals(
+  { ops }: OpsApp,
+  query: Type.Static<typeof HistoryQuery>,
+  now: Date,
+  form: FormState = newForm(Decision),
+) {
+  const [pending, { rows, older }, { limits }] = await Promise.all([
+    q.listPendingApprovals(ops.db, { limit: MAX_PENDING }),
+    readPageAfter(PATH, query, keyOf, ({ after: { rank, id }, limit }) =>
+      q.pageApprovals(ops.db, { at: new Date(rank), id, limit }),
+    ),
     readLimits(ops, now),
   ])
-  const shown = approvals.map((approval) => {
-    const { service, operation } = approval
+  const shown = (approval: Approval) => {
+    const { service, operation, argv } = approval
     const limit = limits.find((one) => one.service === service && one.name === operation)
-    return { approval, command: commandText(approval.argv), limit }
-  })
-  return approvalsView(shown, form)
+    return { approval, command: commandText(argv), limit }
+  }
+  const path = pathOf(PATH, query, NEWEST)
+  return approvalsView({ pending: pending.map(shown), rows: rows.map(shown), older, path, form })
+}
+
+function keyOf({ created_at, id }: Approval): Key {
+  return { rank: created_at.getTime(), id }
 }

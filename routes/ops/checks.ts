@@ -12,6 +12,7 @@ import {
   removeCheck,
 } from '../../services/ops/checks/definitions.ts'
 import {
+  badness,
   findHealth,
   ListedHealth,
   listHealth,
@@ -20,6 +21,7 @@ import {
   ShownHealth,
   toListed,
   type Health,
+  type ServiceHealth,
 } from '../../services/ops/checks/health.ts'
 import {
   barOf,
@@ -34,11 +36,20 @@ import { findInvestigation } from '../../services/ops/investigations/waiting.ts'
 import { checkIn, CheckForm, fieldsOf } from './checks/form.ts'
 import { action, api, idOf, page, type OpsApp } from './kit.ts'
 import { MuteForm } from './mutes.ts'
-import { Filter, listApi, paging, readPage, type Paging } from './paging.ts'
+import {
+  Filter,
+  listApi,
+  pagingByState,
+  pathOf,
+  readPageAfter,
+  WORST,
+  type Key,
+} from './paging.ts'
 
 const PATH = '/checks'
 const params = { id: idOf('check') }
-const MAX_SERVICES = 50
+const ChecksQuery = Type.Object({ ...pagingByState(50), service: Filter })
+const FIRST_SERVICES = { limit: 50, after: WORST }
 /** Changes of a state below an id. */
 const Before = Type.Object({
   before: Type.Optional(field(Type.Integer({ minimum: 1 }), 'must be a positive integer')),
@@ -47,7 +58,7 @@ const Before = Type.Object({
 export const checkEndpoints = [
   page({
     path: PATH,
-    query: Type.Object({ ...paging(MAX_SERVICES), service: Filter }),
+    query: ChecksQuery,
     async answer({ app: { ops }, query, now }) {
       return checksView(await pageOfChecks(ops.db, await readHealth(ops, now), query, now))
     },
@@ -183,10 +194,10 @@ export async function showCheck(
 async function pageOfChecks(
   db: Database,
   health: Health,
-  query: Paging & { service: string | null },
+  query: Type.Static<typeof ChecksQuery>,
   now: Date,
 ): Promise<ChecksView> {
-  const { service, offset, limit } = query
+  const { service } = query
   if (service !== null) {
     const services = health.services.filter(({ name }) => name === service)
     const ids = services.flatMap(({ checks }) => checks.map(({ id }) => id))
@@ -195,9 +206,23 @@ async function pageOfChecks(
     const bars = new Map(ids.map((id) => [id, barOf(days.get(id) ?? [], now)]))
     return { health, services, path, older: undefined, bars }
   }
-  const { rows: services, older } = await readPage(PATH, query, async (asked) =>
-    health.services.slice(asked.offset, asked.offset + asked.limit),
+  const { rows: services, older } = await readPageAfter(
+    PATH,
+    query,
+    placeOf,
+    async ({ after: { rank, id }, limit }) => {
+      const following = health.services.filter((service) => {
+        const place = placeOf(service)
+        return place.rank > rank || (place.rank === rank && place.id > id)
+      })
+      return following.slice(0, limit)
+    },
   )
-  const path = offset === 0 ? PATH : `${PATH}?limit=${limit}&offset=${offset}`
+  const path = pathOf(PATH, query, FIRST_SERVICES)
   return { health, services, path, older, bars: undefined }
+}
+
+/** The place of a service in the list. */
+function placeOf({ state, name }: ServiceHealth): Key<string> {
+  return { rank: badness(state), id: name }
 }

@@ -13,7 +13,7 @@ import { MAX_COUNT } from '../../html/parts.ts'
 import { newForm } from '../../kernel/http/view.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { Prompt } from '../../services/ops/sessions/prompt.ts'
-import { readHealth } from '../../services/ops/checks/health.ts'
+import { readHealth, type Health } from '../../services/ops/checks/health.ts'
 import { readRecent } from '../../services/ops/checks/recent.ts'
 import { readWaits } from '../../services/ops/investigations/waiting.ts'
 import { readPause } from '../../services/ops/pause.ts'
@@ -21,6 +21,7 @@ import { rangeOf } from '../../services/ops/sessions/ranges.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { started } from './faults.ts'
 import { form, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
+import { Zone } from './sessions.ts'
 import { FIRST_ITEMS, listWaiting } from './waiting.ts'
 
 const MAX_EVENTS = 15
@@ -42,9 +43,13 @@ const TriggerForm = Type.Object({
 export const dashboardEndpoints = [
   page({
     path: '/',
-    answer: ({ app, now }) => ({
-      page: async () => dashboardPage(await dashboardView(app, now)),
-      fragment: async () => nowFragment(await nowView(app, now)),
+    query: Type.Object({ zone: Zone }),
+    answer: ({ app, now, query: { zone } }) => ({
+      page: async () => dashboardPage(await dashboardView(app, now, zone)),
+      fragment: async () => {
+        const health = await readHealth(app.ops, now)
+        return nowFragment(await nowView(app, health, now, zone))
+      },
     }),
   }),
 
@@ -66,7 +71,7 @@ export const dashboardEndpoints = [
     refused({ app, now }, refused) {
       const trigger = { ...newTrigger(app), form: refused }
       return {
-        page: async () => dashboardPage(await dashboardView(app, now, trigger)),
+        page: async () => dashboardPage(await dashboardView(app, now, '', trigger)),
         fragment: () => triggerForm(trigger),
       }
     },
@@ -81,16 +86,20 @@ function newTrigger({ ops }: OpsApp): TriggerView {
 }
 
 /** The part that open pages poll. It reads no long lists. */
-async function nowView({ ops, baseUrl }: OpsApp, now: Date): Promise<NowView> {
+async function nowView(
+  { ops, baseUrl }: OpsApp,
+  health: Health,
+  now: Date,
+  zone: string,
+): Promise<NowView> {
   const { db, config } = ops
-  const [health, running, [last], summary, pause, waits, spend, days] = await Promise.all([
-    readHealth(ops, now),
+  const [running, [last], summary, pause, waits, spend, days] = await Promise.all([
     q.findRunning(db, {}),
     q.listSessions(db, { offset: 0, limit: 1 }),
     q.findSummary(db, {}),
     readPause(db),
     readWaits(db, ops, now),
-    Promise.all(TIMES.map((when) => spentIn(ops, when, now))),
+    Promise.all(TIMES.map((when) => spentIn(ops, when, now, zone))),
     readDays(ops, now),
   ])
   const shown = health.services.slice(0, MAX_SERVICES)
@@ -99,12 +108,17 @@ async function nowView({ ops, baseUrl }: OpsApp, now: Date): Promise<NowView> {
   const page = running && { session: running.id, before: MAX_SEQ, limit: MAX_LINES }
   const lines = page === undefined ? [] : await q.listLinesBefore(db, page)
   const state = { health, running, last, summary, lines: lines.toReversed() }
-  const spent = { spend, days }
+  const spent = { spend, days, zone }
   return { ...state, config: config.current, pause, waits, services, ...spent, baseUrl: baseUrl() }
 }
 
-async function spentIn({ db }: OpsApp['ops'], when: (typeof TIMES)[number], now: Date) {
-  const range = rangeOf({ when, from: null, to: null }, now)
+async function spentIn(
+  { db }: OpsApp['ops'],
+  when: (typeof TIMES)[number],
+  now: Date,
+  zone: string,
+) {
+  const range = rangeOf({ when, from: null, to: null, zone }, now)
   const all = { status: null, trigger: null, limit: MAX_COUNT + 1 }
   return { when, sums: await q.sumSessions(db, { ...range, ...all }) }
 }
@@ -118,11 +132,13 @@ function readDays({ db }: OpsApp['ops'], today: Date) {
 async function dashboardView(
   app: OpsApp,
   today: Date,
+  zone: string,
   trigger = newTrigger(app),
 ): Promise<DashboardView> {
+  const health = await readHealth(app.ops, today)
   const [now, waiting, events] = await Promise.all([
-    nowView(app, today),
-    listWaiting(app, today, FIRST_ITEMS),
+    nowView(app, health, today, zone),
+    listWaiting(app, health, today, FIRST_ITEMS),
     eventQueries.listEvents(app.ops.db, { ...ANY_EVENT, offset: 0, limit: MAX_EVENTS }),
   ])
   return { now, waiting, events, trigger }

@@ -12,15 +12,15 @@ import {
   listNotices,
   listTargets,
   MAX_SENDS,
+  pageNotices,
   pageOf,
 } from '../../services/notices/list.ts'
 import { action, api, idOf, page, type OpsApp } from './kit.ts'
-import { listApi, paging, readPage } from './paging.ts'
+import { listApi, paging, pagingByTime, readPageAfter, type Key } from './paging.ts'
 
 const PATH = '/notices'
 const API = '/api/v1/notices'
 const params = { id: idOf('notice') }
-const NoticesQuery = Type.Object(paging(50))
 const Lasting = field(
   withDefault(Type.Boolean({ description: 'Only what lasts now' }), false),
   'must be true or false',
@@ -32,14 +32,16 @@ const MAX_LASTING = 100
 export const noticeEndpoints = [
   page({
     path: PATH,
-    query: NoticesQuery,
+    query: Type.Object(pagingByTime(50)),
     async answer({ app, query }) {
       const { db, siteUrl } = app.ops
       const lastingOnes = { lasting: true, offset: 0, limit: MAX_LASTING }
       const [lasting, targets, listed] = await Promise.all([
         listNotices(db, siteUrl, lastingOnes),
         readTargets(app),
-        readPage(PATH, query, (asked) => listNotices(db, siteUrl, { ...asked, lasting: false })),
+        readPageAfter(PATH, query, keyOf, ({ after: { rank, id }, limit }) =>
+          pageNotices(db, siteUrl, { at: new Date(rank), id, limit }),
+        ),
       ])
       const shown = targets.map((target) => ({ ...target, rules: rulesText(target) }))
       return noticesView({ lasting, targets: shown, ...listed })
@@ -97,6 +99,10 @@ export const noticeEndpoints = [
     },
   }),
 ]
+
+function keyOf({ created_at, id }: ListedNotice): Key {
+  return { rank: created_at.getTime(), id }
+}
 
 function readTargets({ ops }: OpsApp): Promise<readonly ListedTarget[]> {
   return listTargets(ops.db, ops.notifyUrls(), ops.secretBox)

@@ -21,7 +21,8 @@ import {
 } from '../../html/ops/sessions/sessions.ts'
 import { found, Fault, unavailable } from '../../kernel/fault.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
-import { parsed, withDefault } from '../../kernel/validate.ts'
+import { DAY_FORM, readDay, readZone, ZONE_FORM } from '../../kernel/time.ts'
+import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { readCall, readStory } from '../../services/ops/sessions/story.ts'
 import { RANGES, rangeOf } from '../../services/ops/sessions/ranges.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
@@ -42,10 +43,15 @@ const params = { id: idOf('session') }
 const SessionsQuery = Type.Object(paging(50))
 const When = Type.Enum([...RANGES])
 const Day = parsed(
-  withDefault(Type.Unsafe<Date | null>({ type: 'string', format: 'date' }), null),
-  'must be a day such as 2027-01-31',
-  (text) => (text === '' ? null : readDay(String(text))),
+  withDefault(Type.Unsafe<string | null>({ type: 'string', format: 'date' }), null),
+  `must be ${DAY_FORM}`,
+  (given) => (given === '' ? null : readDay(String(given))?.toString()),
 )
+/** The zone whose days are meant; empty for UTC. */
+export const Zone = field(withDefault(Type.String(), ''), `must be ${ZONE_FORM}`, [
+  (zone) => readZone(zone) !== undefined,
+  `must be ${ZONE_FORM}`,
+])
 const FilterQuery = Type.Object({
   ...pagingByTime(50),
   status: Filter,
@@ -55,6 +61,7 @@ const FilterQuery = Type.Object({
   ),
   from: Day,
   to: Day,
+  zone: Zone,
 })
 /** Lines of output, and events, on a page. */
 const MAX_LINES = 500
@@ -78,16 +85,11 @@ export const sessionEndpoints = [
     path: '/sessions',
     query: FilterQuery,
     async answer({ app: { ops }, query, now }) {
-      const { status, trigger, when } = query
+      const { status, trigger, when, from, to, zone } = query
       const asked = { status, trigger, ...rangeOf(query, now) }
-      const days = { from: dayText(query.from), to: dayText(query.to) }
       const [{ rows, older }, sums] = await Promise.all([
-        readPageAfter(
-          '/sessions',
-          { ...query, ...days },
-          keyOf,
-          ({ after: { rank, id }, limit }) =>
-            q.pageChains(ops.db, { ...asked, at: new Date(rank), id, limit }),
+        readPageAfter('/sessions', query, keyOf, ({ after: { rank, id }, limit }) =>
+          q.pageChains(ops.db, { ...asked, at: new Date(rank), id, limit }),
         ),
         q.sumSessions(ops.db, { ...asked, limit: MAX_COUNT + 1 }),
       ])
@@ -95,7 +97,8 @@ export const sessionEndpoints = [
         ops.db,
         rows.map(({ chain }) => chain),
       )
-      return sessionsView({ rows: chains, older, status, trigger, when, ...days, sums })
+      const shown = { status, trigger, when, from, to, zone }
+      return sessionsView({ rows: chains, older, ...shown, sums })
     },
   }),
 
@@ -203,16 +206,6 @@ export const sessionEndpoints = [
     },
   }),
 ]
-
-function readDay(text: string): Date | undefined {
-  const day = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(text) : undefined
-  return day !== undefined && dayText(day) === text ? day : undefined
-}
-
-/** Null for one that does not exist, such as the 31st of April. */
-function dayText(day: Date | null): string | null {
-  return day === null || Number.isNaN(day.getTime()) ? null : day.toISOString().slice(0, 10)
-}
 
 function keyOf({ started_at, id }: Pick<Session, 'started_at' | 'id'>): Key {
   return { rank: started_at.getTime(), id }

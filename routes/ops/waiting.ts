@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { waitingFragment, waitingView, type WaitingView } from '../../html/ops/waiting.ts'
 import { INSTANT_FORM, readInstant } from '../../kernel/time.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
+import { readHealth, type Health } from '../../services/ops/checks/health.ts'
 import { markSeen, readWaiting } from '../../services/ops/waiting.ts'
 import { form, page, type OpsApp } from './kit.ts'
 
@@ -24,7 +25,8 @@ export const waitingEndpoints = [
     path: PATH,
     query: Type.Object({ limit: Limit }),
     async answer({ app, query: { limit }, now }) {
-      return waitingView(await listWaiting(app, now, limit))
+      const health = await readHealth(app.ops, now)
+      return waitingView(await listWaiting(app, health, now, limit))
     },
   }),
 
@@ -34,7 +36,10 @@ export const waitingEndpoints = [
     async answer({ app, actor, body: { until, limit }, now }) {
       // Nobody has seen what is still to come.
       await markSeen({ ...app.ops, actor }, new Date(Math.min(until.getTime(), now.getTime())))
-      const fragment = async () => waitingFragment(await listWaiting(app, now, limit))
+      const fragment = async () => {
+        const health = await readHealth(app.ops, now)
+        return waitingFragment(await listWaiting(app, health, now, limit))
+      }
       const location = limit < MAX_ITEMS ? '/' : PATH
       return { location, fragment, done: ['marked', 'as seen'] }
     },
@@ -44,12 +49,13 @@ export const waitingEndpoints = [
 /** Reads at most `limit` things that wait. */
 export async function listWaiting(
   { ops }: OpsApp,
+  health: Health,
   now: Date,
   limit: number,
 ): Promise<WaitingView> {
   const isWhole = limit >= MAX_ITEMS
   return {
-    waiting: await readWaiting(ops, now, Math.min(limit, MAX_ITEMS)),
+    waiting: await readWaiting(ops.db, health, now, Math.min(limit, MAX_ITEMS)),
     path: isWhole ? PATH : `${PATH}?limit=${limit}`,
     limit,
     all: isWhole ? undefined : PATH,

@@ -118,13 +118,18 @@ async function greet(sink: Sink, resume: Resume, readStatus: StreamOptions['read
 }
 
 function createEventFeed(
-  { db, log, metrics, registry }: StreamOptions,
+  { db, clock, log, metrics, registry }: StreamOptions,
   statusChanged: () => void,
 ): Feed<EventSummary> {
   const cutOff = metrics.counter(
     'gatehouse_hooks_stream_cut_off',
     'Stream clients cut off for not reading.',
   )
+  const seconds = metrics.histogram(
+    'gatehouse_hooks_stream_seconds',
+    'Time from receiving an event to sending it to stream clients.',
+  )
+  const observe = seconds.series({})
   const feed = createFeed<EventSummary>({
     newest: async () => (await q.streamBounds(db, { replayed: 0 })).newest,
     read: async (after, limit) => ({ items: await q.listEventsAfter(db, { after, limit }) }),
@@ -133,7 +138,16 @@ function createEventFeed(
       encodeFrame({ event: 'event-received', id: event.id, data: JSON.stringify(event) }),
     pageSize: PAGE_SIZE,
     retryMs: () => registry.settings.sse_retry_ms,
-    published: statusChanged,
+    published(events) {
+      if (feed.clients > 0) {
+        const now = clock.now().getTime()
+        // Received by the clock of the database, which may be ahead of ours.
+        for (const { received_at } of events) {
+          observe(Math.max(0, now - received_at.getTime()) / 1_000)
+        }
+      }
+      statusChanged()
+    },
     cutOff: () => cutOff.add({}),
     failed(error) {
       log.warn('events not read', { error: messageOf(error) })

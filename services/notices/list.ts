@@ -46,6 +46,7 @@ export type ListedTarget = Type.Static<typeof ListedTarget>
 /** More than one notice has. */
 export const MAX_SENDS = 200
 
+/** `lasting`: those alone that last. */
 interface NoticeQuery {
   lasting: boolean
   offset: number
@@ -66,9 +67,19 @@ export function pageOf(
 export async function listNotices(
   db: Executor,
   siteUrl: SiteUrl,
-  query: NoticeQuery,
+  { lasting, ...slice }: NoticeQuery,
 ): Promise<readonly ListedNotice[]> {
-  return withSends(db, siteUrl, await q.listNotices(db, query))
+  const notices = lasting ? await q.listLastingNotices(db, slice) : await q.listNotices(db, slice)
+  return withSends(db, siteUrl, notices)
+}
+
+/** The newest notices of those after the one with this time and id. */
+export async function pageNotices(
+  db: Executor,
+  siteUrl: SiteUrl,
+  after: { at: Date; id: number; limit: number },
+): Promise<readonly ListedNotice[]> {
+  return withSends(db, siteUrl, await q.pageNotices(db, after))
 }
 
 /** One of them; throws 404. */

@@ -1,3 +1,4 @@
+import type { Database } from '../../db/client.ts'
 import { approvalQueries, type Approval } from '../../db/ops/approvals.ts'
 import type { Event } from '../../db/ops/events.ts'
 import {
@@ -8,8 +9,7 @@ import {
 import type { CheckState } from '../../db/ops/checks.ts'
 import { noticeQueries, type Unsent } from '../../db/notices.ts'
 import { makeChange, type ChangeTools } from '../audit.ts'
-import { readHealth, type Health } from './checks/health.ts'
-import type { CheckSources } from './checks/states.ts'
+import type { Health } from './checks/health.ts'
 
 /** Something that waits for a person, since a time. */
 export type WaitingItem = { at: Date } & (
@@ -42,21 +42,20 @@ const MAX_ROWS = 200
 
 /** Reads at most `limit` things that wait. What lasts waits until it is over. */
 export async function readWaiting(
-  sources: CheckSources,
+  db: Database,
+  health: Health,
   now: Date,
   limit: number,
 ): Promise<Waiting> {
-  const { db } = sources
   const { seen_until: seen } = await q.readSeen(db, {})
   const since = new Date(Math.max(now.getTime() - WAITING_MS, seen?.getTime() ?? 0))
   const listed = { since, limit: Math.min(limit, MAX_ROWS) + 1 }
-  const [events, alerts, sessions, unsent, approvals, health] = await Promise.all([
+  const [events, alerts, sessions, unsent, approvals] = await Promise.all([
     q.listWaitingEvents(db, { since, limit: MAX_ROWS }),
     q.listWaitingAlerts(db, listed),
     q.listWaitingSessions(db, listed),
     noticeQueries.listUnsent(db, { limit: MAX_ROWS }),
     approvalQueries.listPendingApprovals(db, { limit: MAX_ROWS }),
-    readHealth(sources, now),
   ])
   const all: readonly WaitingItem[] = [
     ...withoutRepeats(events),

@@ -50,10 +50,11 @@ select d.name, d.disabled_by, d.last_at, d.last_status, d.last_detail
 
 -- name: countMatches
 -- How many of the newest :rows events the filters of a destination want, and of how many. They end where the payloads
--- before exceed :bytes bytes. Provider and type are tested once for all events that have both, payloads one by one.
+-- before exceed :bytes bytes. Provider and type are tested once for all events that have both, payloads one by one: only
+-- those that are tested are read.
 with newest as materialized (
-  select provider, event_type, payload, sum(length(payload)) over (order by id desc) - length(payload) as before
-    from (select id, provider, event_type, payload
+  select id, provider, event_type, sum(length) over (order by id desc) - length as before
+    from (select id, provider, event_type, length(payload) as length
             from hooks.events
            where id > (select pruned_through from hooks.settings)
            order by id desc
@@ -67,7 +68,9 @@ with newest as materialized (
 )
 select count(*) filter (where case when k.wanted
                                    then (f.d).members = '[]'
-                                        or hooks.is_wanted(f.d, n.provider, n.event_type, n.payload) end)::integer as matched,
+                                        or hooks.is_wanted(f.d, n.provider, n.event_type,
+                                                           (select payload from hooks.events where id = n.id))
+                              end)::integer as matched,
        count(*)::integer as events
   from newest n
   join kinds k on k.provider = n.provider and k.event_type is not distinct from n.event_type

@@ -90,6 +90,20 @@ select e.received_at
  order by e.id desc
  limit :limit;
 
+-- name: countIds
+-- How many of the same events there are, and the newest of them; null without any.
+select count(*) as count, max(newest.id) as newest
+  from hooks.newest_ids(:provider, :event_type, :type_like, :before, :from, :limit) as newest(id);
+
+-- name: listUnfilteredTimes
+-- As listTimes, without filters: the events of a range are next to each other.
+select e.received_at
+  from hooks.events e
+ where e.id < :before
+   and e.id >= greatest(:from, (select pruned_through + 1 from hooks.settings))
+ order by e.id desc
+ limit :limit;
+
 -- name: listUnfiltered
 -- As listEvents, without filters.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,

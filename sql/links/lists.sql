@@ -18,14 +18,14 @@ select count(*)::bigint as links
 -- name: searchLinks
 -- Links of a list that match, after place :place and slug :after, in the order :sort: `slug`, where slugs that begin with
 -- :beginning come first, else as in links.slugs_in_order. :source says where they are looked for: among the next :rows
--- links of the list (`list`), among those that are in the next :walked of all links (`order`), among all links whose slug
--- begins with :beginning (`beginning`), or by the index of texts (`texts`). If :only_beginning, all other slugs are left
--- out.
+-- links of the list (`list`) or of all links (`order`), among all links whose slug begins with :beginning (`beginning`), or
+-- by the index of texts (`texts`). If :only_beginning, all other slugs are left out.
 -- Each pattern of the JSON array :texts must match what links.link_texts has of a link, each of :addresses that or the
 -- address of an owner, each of :owners an owner's address or name, and each of :tags must be a tag, each of :keys a key of
 -- links.link_texts. :owner must be an owner, and the link must have the :state at :now. '', null and [] filter nothing.
 -- The index looks up :indexed, some of :texts. Links are looked up one by one (`offset 0`), so that no plan reads links
--- that the user may not see.
+-- that the user may not see: `order` reads who may find them, and nothing else. They are looked up in their order, so that
+-- no more are read than the page needs.
 with asked as (
   select array(select lower(value) from jsonb_array_elements_text(:texts::jsonb)) as texts,
          array(select lower(value) from jsonb_array_elements_text(:indexed::jsonb)) as indexed,
@@ -60,49 +60,51 @@ with asked as (
                                            a.addresses[1]) m
    where :source = 'texts'
 ), candidates as (
-  (select place, slug
-     from links.sorted_slugs(:list, :users::uuid[], :tag, :sort, :beginning, :start, :place, :after, :rows)
-    where :source = 'list'
-    order by place, slug collate "C"
-    limit :rows)
+  select place, slug
+    from links.sorted_slugs(:list, :users::uuid[], :tag, :sort, :beginning, :start, :place, :after, :rows)
+   where :source = 'list'
   union all
-  (select o.place, o.slug
-    from (select place, slug
-            from links.slugs_in_order('every', '{}', :sort, :place, :after, :walked)
-           where :source = 'order'
-           order by place, slug collate "C"
-           limit :walked) o
-   where exists (select from links.link_owners m where m.user_id = any(:users::uuid[]) and m.slug = o.slug offset 0)
-      or exists (select from links.link_shares m where m.user_id = any(:users::uuid[]) and m.slug = o.slug offset 0)
-      or :list = 'visible' and exists (
-           select from (select visibility from links.links where slug = o.slug offset 0) l where l.visibility = 'public')
-   order by o.place, o.slug collate "C"
-   limit :rows)
+  select place, slug
+    from links.slugs_in_order('every', '{}', :sort, :place, :after, :rows)
+   where :source = 'order'
   union all
   select case
-           when :sort <> 'slug' then links.place_in_order(:sort, l.clicks, l.created_at, l.updated_at, l.clicked_at)
+           when :sort <> 'slug' then (
+             select links.place_in_order(:sort, l.clicks, l.created_at, l.updated_at, l.clicked_at)
+               from links.links l
+              where l.slug = n.slug)
            when starts_with(n.slug, :beginning) then 0
            else 1
          end, n.slug
     from named n
-   cross join lateral (
-          select clicks, created_at, updated_at, clicked_at from links.links where slug = n.slug offset 0) l
 ), found as (
   select c.place, c.slug
-    from candidates c
+    from (select place, slug
+            from candidates
+           where (place, slug collate "C") > (:place, :after)
+           order by place, slug collate "C"
+           limit case when :source in ('list', 'order') then :rows::int8 end) c
    cross join asked a
    cross join lateral (
-          select visibility, archived, expires_at, max_visits, clicks from links.links where slug = c.slug offset 0) l
-   cross join lateral (select text, tags, keys, readers from links.link_texts where slug = c.slug offset 0) t
-   where (c.place, c.slug collate "C") > (:place, :after)
-     and (:visibility = '' or l.visibility = :visibility)
+          select text, tags, keys, readers
+            from links.link_texts
+           where slug = c.slug
+             and (:source <> 'order' or readers && a.finders)
+          offset 0) t
+   where (:visibility = '' and :state = ''
+          or exists (
+               select from links.links l
+                where l.slug = c.slug
+                  and (:visibility = '' or l.visibility = :visibility)
+                  and (:state = ''
+                       or :state = links.state_at(:now, l.archived, l.expires_at, l.max_visits, l.clicks))
+               offset 0))
      and (not :only_beginning or starts_with(c.slug, :beginning))
      and t.text like all (a.texts)
      and t.tags @> a.tags
      and t.keys @> a.keys
-     and (:state = '' or :state = links.state_at(:now, l.archived, l.expires_at, l.max_visits, l.clicks))
      and (:owner::uuid is null
-          or exists (select from links.link_owners o where o.user_id = :owner::uuid and o.slug = c.slug))
+          or exists (select from links.link_owners o where o.user_id = :owner::uuid and o.slug = c.slug offset 0))
      and (a.owner_ids is null or t.readers && a.owner_ids)
      and (a.addressed_ids is null or t.text like a.addresses[1] or t.readers && a.addressed_ids)
      and (a.addresses = '{}'
@@ -117,12 +119,13 @@ with asked as (
                      where o.slug = c.slug) collate "default") like all (a.owners))
      and (:list in ('visible', 'every', 'mine')
           or :list = 'shared' and exists (
-               select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = c.slug)
+               select from links.link_shares s where s.user_id = any(:users::uuid[]) and s.slug = c.slug offset 0)
           or exists (
                select from links.link_owners o
                 where o.user_id = any(:users::uuid[])
                   and o.slug = c.slug
-                  and (:list = 'owned' or o.is_primary = (:list = 'primary'))))
+                  and (:list = 'owned' or o.is_primary = (:list = 'primary'))
+               offset 0))
    order by c.place, c.slug collate "C"
    limit :limit
 )
@@ -159,7 +162,7 @@ select l.slug, lower(concat_ws(' ', l.slug, a.names, l.title, l.url, l.descripti
              select links.everybody() where l.visibility = 'public'),
        array_remove(array[given.key, case when l.archived then 'archived' end,
                           case when l.expires_at is not null then 'expires' end,
-                          case when l.max_visits is not null then 'counted' end], null)
+                          case when l.clicks >= l.max_visits then 'used_up' end], null)
   from jsonb_to_recordset(:links::jsonb) as given(slug text, key text)
   join links.links l on l.slug = given.slug
  cross join lateral (

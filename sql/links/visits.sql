@@ -49,7 +49,8 @@ select exists (
 -- name: saveClicks
 -- Adds the JSON array :clicks, unless batch :batch of this writer is stored already. Links are locked in the order of their
 -- ids, so that writers don't deadlock. Clicks on links that no longer exist are dropped. Previews don't count in a link's sum.
--- All instances are told of a link whose sum has come to `max_visits`. `last` is the time of a row's last visit.
+-- All instances are told of a link whose sum has come to `max_visits`, and searches find it as used up. `last` is the time
+-- of a row's last visit.
 -- Links are looked up by id, one by one and then by an array: a join would read all links for a single click.
 with fresh as (
   insert into links.click_writers (writer, batch, at)
@@ -74,10 +75,15 @@ with fresh as (
    where l.id = any(array(select id from known))
      and l.id = c.link_id
      and exists (select from fresh)
-  returning case
+  returning l.slug,
+            case
               when l.clicks >= l.max_visits and l.clicks - c.clicks < l.max_visits
               then (select count(pg_notify('links_changed', n.name)) from links.names n where n.link_id = l.id)
-            end
+            end as notices
+), ended as (
+  update links.link_texts
+     set keys = array_append(keys, 'used_up')
+   where slug = any(array(select slug from summed where notices is not null))
 )
 insert into links.clicks (link_id, day, kind, clicks)
 select c.link_id, c.day, c.kind, c.clicks

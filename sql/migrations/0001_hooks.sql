@@ -470,6 +470,14 @@ create table hooks.endpoints (
   last_used_at timestamptz(3)   -- updated at most once a minute
 );
 
+-- Searches of the log that people have saved under a name.
+create table hooks.searches (
+  id         bigint           generated always as identity primary key,
+  name       text collate "C" not null unique check (length(name) between 1 and 60),
+  query      text             not null check (length(query) between 1 and 2000), -- of the log's address
+  created_at timestamptz(3)   not null default now()
+);
+
 -- Where each named "gatehouse forward" resumes.
 create table hooks.forwarders (
   name       text collate "C" primary key check (length(name) between 1 and 200),

@@ -149,7 +149,8 @@ create table links.link_texts (
   text    text collate "C"   not null,
   tags    text[] collate "C" not null,
   readers uuid[]             not null, -- who may find it: owners and recipients, and links.everybody() if it is public
-  -- What filters look up: a hash of the address, and which ends the link has: `archived`, `expires`, `counted`.
+  -- What filters look up: a hash of the address, `archived`, `expires` (it has an expiry), `used_up` (all its visits are
+  -- made).
   keys    text[] collate "C" not null default '{}'
 );
 -- A search reads entries of links only that its user may see: `readers` is in the index. Without fastupdate, which saves
@@ -447,96 +448,47 @@ return case
          else 'active'
        end;
 
--- A list in another order than that of slugs: at least the first `most` rows after the place `place_after` and the slug
--- `after`. `sort` is `clicks`, `created`, `changed` or `last_click`; public links, and all links for admins, are read from
--- the index of the order. All links that a user owns or was given are read and sorted.
+-- A list in another order than that of slugs: the first `most` rows after the place `place_after` and the slug `after`.
+-- `sort` is `clicks`, `created`, `changed` or `last_click`. Public links, and all links for admins, are read from the indexes
+-- of the order: the plan is made for the order at hand, so that PostgreSQL sees which ones. All links that a user owns or
+-- was given are read and sorted.
 create function links.slugs_in_order(list text, members uuid[], sort text, place_after bigint, after text, most bigint)
 returns table (place bigint, slug text)
-language sql stable
+language plpgsql stable
+set plan_cache_mode = force_custom_plan
 as $$
-  (select - l.clicks, l.slug
+begin
+  return query
+  (select links.place_in_order(sort, l.clicks, l.created_at, l.updated_at, l.clicked_at) as at, l.slug
      from links.links l
     where list in ('visible', 'every')
-      and sort = 'clicks'
       and l.visibility = 'public'
-      and (- l.clicks, l.slug) > (place_after, after)
-    order by - l.clicks, l.slug
+      and (links.place_in_order(sort, l.clicks, l.created_at, l.updated_at, l.clicked_at), l.slug) > (place_after, after)
+    order by 1, 2
     limit most)
   union all
-  (select links.newest_first(l.created_at), l.slug
-     from links.links l
-    where list in ('visible', 'every')
-      and sort = 'created'
-      and l.visibility = 'public'
-      and (links.newest_first(l.created_at), l.slug) > (place_after, after)
-    order by links.newest_first(l.created_at), l.slug
-    limit most)
-  union all
-  (select links.newest_first(l.updated_at), l.slug
-     from links.links l
-    where list in ('visible', 'every')
-      and sort = 'changed'
-      and l.visibility = 'public'
-      and (links.newest_first(l.updated_at), l.slug) > (place_after, after)
-    order by links.newest_first(l.updated_at), l.slug
-    limit most)
-  union all
-  (select links.newest_first(l.clicked_at), l.slug
-     from links.links l
-    where list in ('visible', 'every')
-      and sort = 'last_click'
-      and l.visibility = 'public'
-      and (links.newest_first(l.clicked_at), l.slug) > (place_after, after)
-    order by links.newest_first(l.clicked_at), l.slug
-    limit most)
-  union all
-  (select - l.clicks, l.slug
+  (select links.place_in_order(sort, l.clicks, l.created_at, l.updated_at, l.clicked_at), l.slug
      from links.links l
     where list = 'every'
-      and sort = 'clicks'
       and l.visibility <> 'public'
-      and (- l.clicks, l.slug) > (place_after, after)
-    order by - l.clicks, l.slug
+      and (links.place_in_order(sort, l.clicks, l.created_at, l.updated_at, l.clicked_at), l.slug) > (place_after, after)
+    order by 1, 2
     limit most)
   union all
-  (select links.newest_first(l.created_at), l.slug
-     from links.links l
-    where list = 'every'
-      and sort = 'created'
-      and l.visibility <> 'public'
-      and (links.newest_first(l.created_at), l.slug) > (place_after, after)
-    order by links.newest_first(l.created_at), l.slug
-    limit most)
-  union all
-  (select links.newest_first(l.updated_at), l.slug
-     from links.links l
-    where list = 'every'
-      and sort = 'changed'
-      and l.visibility <> 'public'
-      and (links.newest_first(l.updated_at), l.slug) > (place_after, after)
-    order by links.newest_first(l.updated_at), l.slug
-    limit most)
-  union all
-  (select links.newest_first(l.clicked_at), l.slug
-     from links.links l
-    where list = 'every'
-      and sort = 'last_click'
-      and l.visibility <> 'public'
-      and (links.newest_first(l.clicked_at), l.slug) > (place_after, after)
-    order by links.newest_first(l.clicked_at), l.slug
-    limit most)
-  union all
-  (select own.place, own.slug
-     from (select links.place_in_order(sort, l.clicks, l.created_at, l.updated_at, l.clicked_at) as place, l.slug
+  (select own.at, own.slug
+     from (select links.place_in_order(sort, l.clicks, l.created_at, l.updated_at, l.clicked_at) as at, l.slug
              from links.slugs_in_list(case list when 'visible' then 'mine' else list end, members, '', '', '{', null) m
             cross join lateral (
-                   select slug, visibility, clicks, created_at, updated_at, clicked_at
-                     from links.links where slug = m.slug offset 0) l
+                   select l.slug, l.visibility, l.clicks, l.created_at, l.updated_at, l.clicked_at
+                     from links.links l where l.slug = m.slug offset 0) l
             where list <> 'every'
               and (list <> 'visible' or l.visibility <> 'public')) own
-    where (own.place, own.slug) > (place_after, after)
-    order by own.place, own.slug
+    where (own.at, own.slug) > (place_after, after)
+    order by 1, 2
     limit most)
+  order by 1, 2
+  limit most;
+end;
 $$;
 
 -- A list as its pages show it, after the place `place_after` and the slug `after`; the order of slugs has the places 0 and

@@ -42,6 +42,14 @@ create index sessions_by_alert on ops.sessions (alert_id, id);
 create index sessions_waiting on ops.sessions (ended_at desc, id desc)
   where status in ('failed', 'timed_out', 'escalated');
 
+-- Sessions by the day (UTC) on which they began, for charts: counted when they begin, their cost when they end, and kept when
+-- they are removed.
+create table ops.session_counts (
+  day      date             primary key,
+  sessions integer          not null,
+  cost_usd double precision not null
+);
+
 -- Output of a session, line by line, without secrets.
 create table ops.session_lines (
   session_id bigint         not null references ops.sessions (id) on delete cascade,
@@ -68,6 +76,7 @@ create table ops.events (
 create index events_by_time on ops.events (created_at desc, id desc);
 create index events_by_level on ops.events (level, created_at desc, id desc);
 create index events_by_service on ops.events (service, created_at desc, id desc);
+create index events_by_level_and_service on ops.events (level, service, created_at desc, id desc);
 -- Each table with a session_id has such an index: without it, removing a session reads the whole table.
 create index events_by_session on ops.events (session_id);
 create index events_waiting on ops.events (created_at desc, id desc) where waits;
@@ -150,7 +159,7 @@ create unique index approvals_open on ops.approvals (service, operation)
   where status in ('pending', 'approved', 'running');
 create index approvals_by_session on ops.approvals (session_id);
 create index approvals_by_action on ops.approvals (action_id);
-create index approvals_by_time on ops.approvals (created_at);
+create index approvals_by_time on ops.approvals (created_at desc, id desc);
 
 -- Deliveries to the alert webhook, grouped by fingerprint. Every delivery is kept, whatever its outcome. The sessions that look
 -- into an alert name it.
@@ -185,6 +194,8 @@ create table ops.alerts (
 );
 create index alerts_by_time on ops.alerts (last_seen desc, id desc);
 create index alerts_by_service on ops.alerts (service, last_seen desc, id desc);
+create index alerts_by_state on ops.alerts (state, last_seen desc, id desc);
+create index alerts_by_state_and_service on ops.alerts (state, service, last_seen desc, id desc);
 create index alerts_in_progress on ops.alerts (outcome, id) where outcome in ('received', 'waiting');
 create index alerts_silenced on ops.alerts (id) where outcome = 'silenced' and state = 'firing';
 -- Of failing checks.
@@ -213,8 +224,10 @@ create table ops.alert_texts (
   count      integer          not null default 1,
   first_seen timestamptz(3)   not null,
   last_seen  timestamptz(3)   not null,
+  number     bigint           not null generated always as identity, -- tells those of one moment apart
   primary key (alert_id, content)
 );
+create index alert_texts_by_time on ops.alert_texts (alert_id, last_seen desc, number desc);
 
 -- What people noted of an alert.
 create table ops.alert_notes (

@@ -25,6 +25,7 @@ create index notices_by_begin on notices.notices (begin_id);
 create index notices_by_session on notices.notices (session_id);
 -- Of several instances that find the same, one adds its notice.
 create unique index notices_lasting on notices.notices (key) where ended_at is null;
+create index notices_of_lasting on notices.notices (created_at desc, id desc) where key is not null and ended_at is null;
 
 -- What is sent to each target, once each.
 create table notices.sends (
@@ -38,6 +39,7 @@ create table notices.sends (
   primary key (notice_id, target, number)
 );
 create index sends_due on notices.sends (target, next_at) where sent_at is null;
+create index sends_by_target on notices.sends (target, sent_at);
 
 -- Where notices go, beside the addresses of the configuration.
 create table notices.targets (

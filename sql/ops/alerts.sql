@@ -282,13 +282,13 @@ select a.id, a.firings, a.first_seen, coalesce(s.chain_id, s.id) as chain
   join ops.alerts a on a.id = s.alert_id
  where s.id = :session;
 
--- name: listAlertTexts
--- Latest first, each with the beginning of its payload.
-select title, left(payload, :characters) as payload, length(payload) as length, count, first_seen, last_seen
+-- name: pageAlertTexts
+-- Latest first, those after the text with this time and number, each with the beginning of its payload.
+select title, left(payload, :characters) as payload, length(payload) as length, count, first_seen, last_seen, number
   from ops.alert_texts
  where alert_id = :alert
- order by last_seen desc, content
-offset :offset
+   and (last_seen, number) < (:at::timestamptz, :number::bigint)
+ order by last_seen desc, number desc
  limit :limit;
 
 -- name: takeBriefLock

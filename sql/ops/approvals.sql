@@ -22,12 +22,32 @@ select id, status, service, operation, argv, reason, session_id, created_at, exp
  where id = :id;
 
 -- name: listApprovals
--- Those that wait first, the oldest of them first: a new one must not move the buttons of another. Then the newest first.
+-- Those that wait first, the oldest of them first. Then the newest first. Each part has an index of its own.
+select id, status, service, operation, argv, reason, session_id, created_at, expires_at, decided_at, decided_by,
+       outcome
+  from ((select *
+           from ops.approvals
+          where status = 'pending'
+          order by id
+          limit :offset::bigint + :limit::bigint)
+        union all
+        (select *
+           from ops.approvals
+          where status <> 'pending'
+          order by id desc
+          limit :offset::bigint + :limit::bigint)) a
+ order by status = 'pending' desc, case when status = 'pending' then id else -id end
+offset :offset
+ limit :limit;
+
+-- name: pageApprovals
+-- Those that wait no longer, newest first, after the one with this time and id.
 select id, status, service, operation, argv, reason, session_id, created_at, expires_at, decided_at, decided_by,
        outcome
   from ops.approvals
- order by status = 'pending' desc, case when status = 'pending' then id else -id end
-offset :offset
+ where status <> 'pending'
+   and (created_at, id) < (:at::timestamptz, :id::bigint)
+ order by created_at desc, id desc
  limit :limit;
 
 -- name: listPendingApprovals

@@ -242,6 +242,26 @@ select c.check_id, c.start, c.runs, c.failures, c.warnings, c.unknown, c.ms_min,
  order by c.check_id, c.start
  limit :limit;
 
+-- name: sumHours
+-- The results of the checks of each service by hour since a time. :services is a list of names with the ids of checks, which
+-- are looked up one by one, as in listCounts.
+select s.name as service, c.start, sum(c.runs)::integer as runs, sum(c.failures)::integer as failures,
+       sum(c.unknown)::integer as unknown
+  from jsonb_to_recordset(:services::jsonb) as s(name text, ids jsonb)
+ cross join lateral jsonb_array_elements_text(s.ids) as given(id)
+ cross join lateral (
+       select start, runs, failures, unknown
+         from ops.check_counts
+        where check_id = given.id::bigint
+          and span = 'hour'
+          and start >= :since
+        order by start
+        limit :each
+       ) c
+ group by s.name, c.start
+ order by s.name, c.start
+ limit :limit;
+
 -- name: listPeriods
 -- What the state of a check was, the newest first.
 select id, state, began_at, ended_at, message, last_message

@@ -15,6 +15,12 @@ with started as (
   on conflict do nothing
   returning id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
             parent_session_id, duration_ms, marker::text
+), counted as (
+  insert into ops.session_counts (day, sessions, cost_usd)
+  select (started_at at time zone 'UTC')::date, 1, 0
+    from started
+  on conflict (day) do update
+     set sessions = ops.session_counts.sessions + 1
 )
 select started.*
   from started, pg_notify('ops_sessions', '');
@@ -40,7 +46,13 @@ with ended as (
    where id = :id
      and holder = :holder
      and status = 'running'
-  returning id, status, ended_at
+  returning id, status, started_at, ended_at, cost_usd
+), counted as (
+  insert into ops.session_counts (day, sessions, cost_usd)
+  select (started_at at time zone 'UTC')::date, 0, coalesce(cost_usd, 0)
+    from ended
+  on conflict (day) do update
+     set cost_usd = ops.session_counts.cost_usd + excluded.cost_usd
 ), due as (
   insert into notices.notices (kind, service, level, message, site, path, session_id, created_at)
   select 'session', 'gatehouse', 'critical',
@@ -86,7 +98,13 @@ with failed as (
    where id = :id
      and status = 'running'
      and heartbeat_at <= :heartbeat_at
-  returning id
+  returning id, started_at, cost_usd
+), counted as (
+  insert into ops.session_counts (day, sessions, cost_usd)
+  select (started_at at time zone 'UTC')::date, 0, coalesce(cost_usd, 0)
+    from failed
+  on conflict (day) do update
+     set cost_usd = ops.session_counts.cost_usd + excluded.cost_usd
 )
 select id
   from failed, pg_notify('ops_sessions', '');
@@ -142,19 +160,22 @@ offset :offset
 
 -- name: pageChains
 -- Escalation chains, newest first, each at its newest session that matches; a session that did not escalate is a chain
--- of its own. They are those after the session with the time :at and the id. A filter that is null matches all.
+-- of its own. They are those after the session with the time :at and the id. A filter that is null matches all. `offset 0`
+-- has the chain of each session looked up: the planner would compare each session with all that match.
 select s.id, s.started_at, coalesce(s.chain_id, s.id) as chain
   from ops.sessions s
- where (s.started_at, s.id) < (:at::timestamptz, :id::bigint)
+ where (s.started_at, s.id) < (least(:at::timestamptz, :until::timestamptz),
+                               case when :at::timestamptz < :until then :id::bigint else 0 end)
    and s.started_at >= :since
-   and s.started_at < :until
    and (:status::text is null or s.status = :status)
    and (:trigger::text is null or s.trigger = :trigger)
    and not exists (select
-                     from ops.sessions n
-                    where n.chain_id = coalesce(s.chain_id, s.id)
-                      and n.id > s.id
-                      and n.started_at < :until
+                     from (select status, trigger, started_at
+                             from ops.sessions
+                            where chain_id = coalesce(s.chain_id, s.id)
+                              and id > s.id
+                           offset 0) n
+                    where n.started_at < :until
                       and (:status::text is null or n.status = :status)
                       and (:trigger::text is null or n.trigger = :trigger))
  order by s.started_at desc, s.id desc
@@ -308,23 +329,25 @@ select id, ended_at, summary
  limit 1;
 
 -- name: listDays
--- Sessions, their cost with that of briefs, and events of each day in UTC. `since` is the beginning of a day.
-with sessions as (
-  select (started_at at time zone 'UTC')::date as day, count(*) as sessions, coalesce(sum(cost_usd), 0) as cost_usd
+-- Sessions, their cost with that of briefs, and events of each day in UTC. `since` is the beginning of a day. The counts lack
+-- what the running session has cost so far.
+with running as (
+  select (started_at at time zone 'UTC')::date as day, cost_usd
     from ops.sessions
-   where started_at >= :since
-   group by 1
+   where status = 'running'
 ), briefs as (
   select day, cost_usd
     from ops.brief_costs
    where day >= (:since::timestamptz at time zone 'UTC')::date
 )
 select to_char(day, 'YYYY-MM-DD') as day, coalesce(s.sessions, 0) as sessions,
-       coalesce(s.cost_usd, 0) + coalesce(b.cost_usd, 0) as cost_usd, coalesce(e.events, 0) as events
+       coalesce(s.cost_usd, 0) + coalesce(r.cost_usd, 0) + coalesce(b.cost_usd, 0) as cost_usd,
+       coalesce(e.events, 0) as events
   from (select at::date as day
           from generate_series(:since::timestamptz at time zone 'UTC', :until::timestamptz at time zone 'UTC',
                                interval '1 day') at) days
-  left join sessions s using (day)
+  left join ops.session_counts s using (day)
+  left join running r using (day)
   left join ops.event_counts e using (day)
   left join briefs b using (day)
  order by 1

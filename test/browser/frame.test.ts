@@ -29,6 +29,17 @@ const SEEN: readonly Seen[] = [
   ['ops', server.ops, ops.kinds, ''],
 ]
 const NOT_THERE = [404, 410].map(loadFailure)
+/** Where the header has words, only pictures, or a menu. The last one is the width at which bytes are counted. */
+const WIDTHS = [800, 1024, 1279, 1280, 1920]
+/** Rows of two lines where the list is narrow, else of one, which are up to so many pixels high; lines of filters. */
+const LOG_SIZES = [
+  [390, 60, 2],
+  [1024, 34, 1],
+  [1280, 60, 1],
+  [1440, 34, 1],
+  [1600, 34, 1],
+  [1920, 34, 1],
+] as const
 /** Styles and scripts of a page, compressed. */
 const MOST_BYTES = 60 * 1024
 
@@ -53,17 +64,27 @@ for (const [name, base, paths, email] of SEEN) {
       viewport: { width: 1920, height: 900 },
     })
     await measurable(context)
-    const places = new Set<string>()
+    const places = new Map(WIDTHS.map((width) => [width, new Set<string>()]))
     for (const path of paths) {
       await page.goto(base + path, { waitUntil: 'networkidle' })
-      places.add(await measure(page, `placesOf('.top > :not(.viewer), #navigation a')`))
+      for (const [width, seen] of places) {
+        await page.setViewportSize({ width, height: 900 })
+        seen.add(await measure(page, `placesOf('.top > :not(.viewer), #navigation a')`))
+        t.equal(
+          await measure(page, `lines('.top > *, #navigation a')`),
+          1,
+          `${width} px: one line`,
+        )
+      }
       const primary = await page.locator('.primary:visible').count()
       const where = path.slice(0, 60)
       t.ok(primary <= 1, `${primary} primary buttons on ${where}`)
       const bytes = await sizeOf(await measure(page, 'assets()'))
       t.ok(bytes <= MOST_BYTES, `${bytes} bytes of styles and scripts on ${where}`)
     }
-    t.equal(places.size, 1, `the header never moves: ${[...places].join('\n')}`)
+    for (const [width, seen] of places) {
+      t.equal(seen.size, 1, `${width} px: the header never moves: ${[...seen].join('\n')}`)
+    }
   })
 }
 
@@ -80,6 +101,26 @@ await t.test('on a phone all can be touched, and nothing scrolls sideways', asyn
     }
   }
 })
+
+await t.test(
+  'the log beside an open event has dense rows, and few lines of filters',
+  async (t: Test) => {
+    const { page, context } = await browse(t, server.hooks)
+    await measurable(context)
+    await page.goto(`${server.hooks}/log?open=1`)
+    await page.locator('#log-open .event-title').waitFor()
+    for (const [width, rowHeight, filterLines] of LOG_SIZES) {
+      await page.setViewportSize({ width, height: 900 })
+      const heights = await measure<readonly number[]>(page, `heights('#log-rows > tr')`)
+      t.ok(Math.max(...heights) <= rowHeight, `rows at ${width} px: ${heights.join(', ')} px high`)
+      const lines = await measure<number>(
+        page,
+        `lines('.filter:has(#filter-q) :is(input, select, button, summary)')`,
+      )
+      t.equal(lines, filterLines, `lines of filters at ${width} px`)
+    }
+  },
+)
 
 await t.test('a refused field has the focus, and its message names its label', async (t: Test) => {
   const { page } = await browse(t, server.hooks, { expectedErrors: [loadFailure(422)] })

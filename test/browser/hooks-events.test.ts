@@ -634,7 +634,7 @@ await t.test('a home of many providers', async (t: Test) => {
     t.equal(await bars.count(), 25)
     t.match(
       await bars.last().locator('title').textContent(),
-      /^\d\d:00 UTC: \d+ events, \d+ rejected$/,
+      /^\d+ \w+ \d{4}, \d\d:00 UTC: \d+ events, \d+ rejected$/,
     )
   })
 

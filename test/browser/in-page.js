@@ -13,6 +13,11 @@ function nameOf(element) {
   return `${localName}${id && `#${id}`}${className && `.${className}`} "${text}"`
 }
 
+const WORDS = /[\p{L}\p{N}_]+/gu
+/** Names that senders and people chose may be longer than any line. */
+const MAX_WORD = 20
+const OWN_WORDS = 'thead th, dt, label, legend, button, summary, nav, .badge, .count, time'
+
 /** Words beside a link. */
 const PROSE = /\p{L}{2}/u
 
@@ -104,6 +109,43 @@ globalThis.inPage = {
     return measured
       .filter(([, contrast]) => contrast < least)
       .map(([element, contrast]) => `${nameOf(element)} has ${contrast.toFixed(2)}`)
+  },
+
+  /** Our own words that are broken in the middle, and headings of columns that are cut. */
+  torn() {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    const faults = []
+    while (walker.nextNode()) {
+      const { parentElement, data } = walker.currentNode
+      if (!isShown(parentElement) || parentElement.closest(OWN_WORDS) === null) continue
+      for (const { 0: word, index } of data.matchAll(WORDS)) {
+        if (word.length > MAX_WORD) continue
+        const range = document.createRange()
+        range.setStart(walker.currentNode, index)
+        range.setEnd(walker.currentNode, index + word.length)
+        const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)))
+        if (lines.size > 1) faults.push(`${word} of ${nameOf(parentElement)}`)
+      }
+    }
+    const heads = [...document.querySelectorAll('th')].filter(isShown)
+    const cut = heads.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+    return [...faults, ...cut.map((head) => `cut: ${nameOf(head)}`)]
+  },
+
+  /** How high elements are, in whole pixels, without repetition. */
+  heights(selector) {
+    const shown = [...document.querySelectorAll(selector)].filter(isShown)
+    return [...new Set(shown.map((element) => Math.round(element.getBoundingClientRect().height)))]
+  },
+
+  /** How many lines elements stand in. */
+  lines(selector) {
+    const shown = [...document.querySelectorAll(selector)].filter(isShown)
+    const middles = shown.map((element) => {
+      const { top, bottom } = element.getBoundingClientRect()
+      return Math.round((top + bottom) / 2)
+    })
+    return new Set(middles).size
   },
 
   /** Addresses of the page's styles and scripts. */

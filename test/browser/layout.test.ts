@@ -31,7 +31,7 @@ async function look(t: Test, base: string, paths: Paths, email = ''): Promise<vo
       await accessible(t, page)
       await fits(t, page, 1280, ['light'])
       await fits(t, page, 390, ['dark'])
-      for (const width of [1024, 1600]) await noSidewaysScroll(t, page, width)
+      for (const width of [1024, 1600, 1920]) await noSidewaysScroll(t, page, width)
     })
   }
   await t.test('the last of them by keyboard', (t) => worksByKeyboard(t, page))

@@ -58,6 +58,7 @@ export async function fits(
 export async function noSidewaysScroll(t: Test, page: Page, width: number): Promise<void> {
   await page.setViewportSize({ width, height: 800 })
   t.same(await measure(page, 'tooWide()'), [], `no sideways scroll at ${width} px`)
+  t.same(await measure(page, 'torn()'), [], `no broken word and no cut heading at ${width} px`)
 }
 
 /** The contrast of each kind of button under the mouse. */

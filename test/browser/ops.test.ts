@@ -103,7 +103,7 @@ await t.test('the dashboard keeps up by itself', async (t: Test) => {
   await ended(ops)
   await page.goto(`${ops.base}/`)
   await untilText(page.locator('#now .health'), /^All well: 1 of 1 check good, last checked/)
-  const today = page.locator('#spend a[href="/sessions?when=today"]')
+  const today = page.locator('#spend a[href^="/sessions?when=today"]')
   const before = Number.parseInt(await textOf(today))
   await ended(ops, (await trigger(ops)).id)
   await untilText(today, new RegExp(`^${before + 1} sessions`))
@@ -169,6 +169,63 @@ await t.test('what the last night cost takes one action', async (t: Test) => {
     await untilText(page.locator('#sessions-results .count'), '1 session, $7.00')
   })
 })
+
+await t.test(
+  'nights, days and hours are those of the reader, who is told the zone',
+  async (t: Test) => {
+    const zone = 'Pacific/Kiritimati'
+    const midnight = Temporal.Now.zonedDateTimeISO(zone).startOfDay()
+    // The last night there; in UTC it is the morning.
+    const at = midnight.subtract({ hours: 1 }).toInstant().toString()
+    await postgres.query(
+      ops.env,
+      `insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, cost_usd, holder, machine, heartbeat_at)
+     values (1, 'none', 'completed', 'scheduled', '${at}', now(), 3.33, '', '', now())`,
+    )
+    const { page } = await browse(t, ops.base, { timezoneId: zone })
+    await page.goto(`${ops.base}/`)
+    await untilText(page.locator('#spend .title-line'), `Spent ${zone}`)
+    await untilText(page.locator('#services title').last(), /^\d+ \w+ \d{4}, \d\d:00 GMT\+14: /)
+    await page
+      .locator('#spend')
+      .getByRole('link', { name: /\$3\.33$/ })
+      .first()
+      .click()
+    await untilText(page.locator('#sessions-results .count'), /\$3\.33$/)
+    t.equal(await page.locator('.zone').innerText(), zone)
+    await page.getByLabel('Time').selectOption('week')
+    await page.locator('.zone').waitFor({ state: 'hidden' })
+    await page.goto(`${ops.base}/sessions`)
+    await page.getByLabel('Time').selectOption('night')
+    await untilText(page.locator('#sessions-results .count'), /\$3\.33$/)
+    t.equal(new URL(page.url()).searchParams.get('zone'), zone)
+
+    await t.test('the clock of a session, and the hours of a check', async (t) => {
+      await page.goto(`${ops.base}/sessions/1?lines=1`)
+      await untilText(page.locator('#output-title'), `Output (times in ${zone})`)
+      const line = page.locator('#lines time').first()
+      const instant = Temporal.Instant.from(String(await line.getAttribute('datetime')))
+      const { hour, minute, second } = instant.toZonedDateTimeISO(zone)
+      const clock = [hour, minute, second].map((part) => String(part).padStart(2, '0')).join(':')
+      t.equal(await textOf(line), clock)
+      await page.goto(`${ops.base}/checks/1`)
+      const chart = page.locator('#history svg').first()
+      await untilText(chart.locator('title').last(), /, \d\d:00 GMT\+14: /)
+      t.match(await textOf(page.locator('#history svg').nth(1).locator('title').last()), /\(UTC\)/)
+    })
+
+    await t.test('without script all of them say UTC', async (t) => {
+      const { page: plain } = await browse(t, ops.base, { javaScriptEnabled: false })
+      await plain.goto(`${ops.base}/`)
+      t.equal(await textOf(plain.locator('#spend .title-line')), 'Spent UTC')
+      t.match(await textOf(plain.locator('#services title').last()), /\d\d:00 UTC: /)
+      await plain.goto(`${ops.base}/sessions?when=today`)
+      t.equal(await plain.locator('.zone').innerText(), 'UTC')
+      await plain.goto(`${ops.base}/sessions/1?lines=1`)
+      t.equal(await textOf(plain.locator('#output-title')), 'Output (times in UTC)')
+    })
+  },
+)
 
 await t.test('the dashboard fits the screen of a laptop', async (t: Test) => {
   const { page } = await browse(t, ops.base)

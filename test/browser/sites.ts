@@ -67,6 +67,7 @@ export async function fillOrdinary(base: string): Promise<Paths> {
   await refusals(base)
   const { id } = push.json<{ id: number }>()
   await addDestination(base, 'erp', 'https://9.9.9.9/in')
+  await saveSearch(base, 'Invoices', 'q=type:invoice.*&when=7d')
   const log = [
     '/log',
     '/log?limit=3',
@@ -78,6 +79,7 @@ export async function fillOrdinary(base: string): Promise<Paths> {
   return [
     '/',
     ...log,
+    '/searches',
     '/replays/new',
     '/replays',
     '/providers',
@@ -114,6 +116,7 @@ export async function fillLong(base: string): Promise<Paths> {
   if (saved.status !== 200)
     throw new Error(`POST /settings answered ${saved.status}, expected 200`)
   await addDestination(base, name, `https://9.9.9.9/${'t'.repeat(2_000)}`)
+  await saveSearch(base, 'N'.repeat(60), `q=${'t'.repeat(500)}&provider=generic:${name}`)
   await replay(base, id, `http://10.0.0.1/${'t'.repeat(2_000)}`)
   const { id: last } = signed.json<{ id: number }>()
   const log = [`/log/${id}`, `/log/${last}?compare=${id}`, `/log/${last}`, `/log?open=${id}`]
@@ -127,6 +130,7 @@ export async function fillLong(base: string): Promise<Paths> {
   })
   const replays = [`/replays/new?event_type=${type}`, '/replays', String(answer.location)]
   const pages = [
+    '/searches',
     '/providers',
     '/providers/senders',
     `/providers/new?scheme=stripe&name=${name}`,
@@ -144,6 +148,11 @@ async function addDestination(base: string, name: string, url: string): Promise<
   const fields = { name, url, event_type: 'none' }
   const { status } = await postForm(base, '/destinations', fields)
   if (status !== 303) throw new Error(`POST /destinations answered ${status}, expected 303`)
+}
+
+async function saveSearch(base: string, name: string, query: string): Promise<void> {
+  const { status } = await postForm(base, '/searches', { name, query })
+  if (status !== 303) throw new Error(`POST /searches answered ${status}, expected 303`)
 }
 
 async function refusals(base: string): Promise<void> {

@@ -41,6 +41,12 @@ t.test('nothing is created by looking', async (t) => {
     'ok    OPS_ADDR: 127.0.0.1:0, any free port',
     '',
   ])
+  const several = await runCli(['check', '--instances', '2'], { env })
+  t.match(several, { code: 1 })
+  t.match(
+    several.stdout,
+    /^fail {2}database: GATEHOUSE_INSTANCES is 2, and the embedded database serves one process: set/m,
+  )
   t.notOk(existsSync(directory), 'no folder')
 
   const server = { ...FREE, ...(await postgres.emptyEnv(t)) }

@@ -15,6 +15,7 @@ import {
   addProvider,
   eventIds,
   post,
+  postForm,
   shown,
   startHooks,
 } from '../helpers/hooks.ts'
@@ -84,6 +85,22 @@ t.test('a sample to the running server', async (t) => {
     t.match(refused, { code: 1, stderr: /refused with 403/ })
   })
 
+  await t.test('a built-in provider whose secret was set on the page', async (t) => {
+    const { base: bare } = await startHooks(t, postgres, {
+      ...{ ...key, HOOKS_CODE_HOST_SECRET: '', HOOKS_PAYMENTS_SECRET: '', HOOKS_CHAT_SECRET: '' },
+    })
+    const without = { HOOKS_ADDR: new URL(bare).host }
+    for (const provider of Object.keys(types)) {
+      const input = secret(`page-${provider}`)
+      const set = await postForm(bare, `/providers/${provider}/rotate`, { secret: input })
+      t.equal(set.status, 200)
+      const known = async () => (await post(bare, provider, '')).status !== 404
+      await until(known, 'the server to know the secret')
+      const run = await runCli(['send-sample', provider, '--token-stdin'], { env: without, input })
+      t.match(run, { code: 0, stdout: new RegExp(`^202 .*"${provider}".*"verified":true`) })
+    }
+  })
+
   await t.test('each refusal says what to do, and nothing is stored', async (t) => {
     await addProvider(base, 'off', { open: true, enabled: false })
     const bare = await startHooks(t, postgres, { HOOKS_PAYMENTS_SECRET: '' })
@@ -99,14 +116,14 @@ t.test('a sample to the running server', async (t) => {
         1,
         /^sending push to /,
         /^gatehouse: refused with 401: The signature /,
-        /^start the server and this command with the same HOOKS_CODE_HOST_SECRET$/,
+        /^give this command the server's HOOKS_CODE_HOST_SECRET; .* set on the page .*--token-stdin$/,
       ],
       [
         sample('payments', { HOOKS_ADDR: new URL(bare.base).host }),
         1,
         /^sending /,
         /^gatehouse: refused with 404: /,
-        /^start the server with HOOKS_PAYMENTS_SECRET set$/,
+        /^set its secret on the page of providers, or start with HOOKS_PAYMENTS_SECRET$/,
       ],
       [
         sample('ci'),
@@ -134,7 +151,8 @@ t.test('a sample to the running server', async (t) => {
       [
         sample('chat', { HOOKS_CHAT_SECRET: '' }),
         1,
-        "HOOKS_CHAT_SECRET is not set; give this command the server's secret",
+        'HOOKS_CHAT_SECRET is not set; a secret that was set on the page goes to standard input, ' +
+          'with --token-stdin',
       ],
       ...['127.0.0.1:0', 'unix:/tmp/none.sock', 'fd:hooks'].map((address): RefusedCommand => [
         sample('chat', { HOOKS_ADDR: address }),
@@ -206,7 +224,7 @@ t.test('wrong usage sends nothing', async (t) => {
     [sample(), 2, /Missing PROVIDER/],
     [sample('chat', 'more'), 2, 'Too many arguments'],
     [sample('No Name'), 2, /PROVIDER must be the name of a provider/],
-    [sample('chat', '--token-stdin'), 2, /chat is signed: it takes no token/],
+    [sample('chat', '--token-stdin', '--scheme', 'hmac'), 2, /chat has a scheme of its own/],
     [sample('chat', '--to', 'ftp://a'), 2, to],
     [sample('chat', '--to', 'http://u:pw@a/'), 2, /^(?!.*pw).*--to must be/],
     [sample('chat', '--to'), 2, /--to/],

@@ -34,6 +34,8 @@ const MODES: Readonly<Record<string, number>> = {
   '/usr/local/share/gatehouse/Caddyfile': 0o644,
   '/usr/local/share/gatehouse/nginx-two-instances.conf': 0o644,
   '/usr/local/share/gatehouse/ops-host-access.conf': 0o644,
+  '/usr/local/share/gatehouse/gatehouse.rules.yml': 0o644,
+  '/usr/local/share/gatehouse/gatehouse.dashboard.json': 0o644,
 }
 
 type Result = { status: number | null; lines: readonly string[]; stderr: string }

@@ -27,10 +27,15 @@ import {
   FORWARDER,
   startCaddyExample,
   startNginxExample,
+  type SignIn,
+  type StartProxy,
 } from './proxies.ts'
 
 const [, postgres] = backends
-const LOGIN = /^https:\/\/auth\.example\.com\//
+const LOGINS = {
+  authelia: /^https:\/\/auth\.example\.com\//,
+  'oauth2-proxy': /^https?:\/\/[^/]+\/oauth2\/sign_in\?rd=|^\/oauth2\/sign_in\?rd=/,
+}
 const skipCaddy = lacks(deploymentParts.caddy)
 const proxies = [
   { name: 'nginx', start: startNginxExample, skip: false },
@@ -71,10 +76,15 @@ t.test('Caddy takes the file as it is', { skip: skipCaddy }, async (t) => {
 })
 
 for (const { name, start, skip } of proxies) {
-  await t.test(`${name} lets in who may come in`, { skip }, async (t) => throughProxy(t, start))
+  for (const signIn of ['authelia', 'oauth2-proxy'] as const) {
+    await t.test(`${name} with ${signIn} lets in who may come in`, { skip }, async (t) =>
+      throughProxy(t, start, signIn),
+    )
+  }
 }
 
-async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): Promise<void> {
+async function throughProxy(t: Test, start: StartProxy, signIn: SignIn): Promise<void> {
+  const login = LOGINS[signIn]
   const sender = createSender()
   const [chatKey, password] = [secret('chat-key'), secret('relay-password')]
   const env = {
@@ -88,8 +98,8 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
     GATEHOUSE_GROUPS_HEADER: 'Remote-Groups',
   }
   const server = await startServer(t, { env })
-  const proxy = await start(t, server, password)
-  const delivered = await start(t, server)
+  const proxy = await start(t, server, signIn, password)
+  const delivered = await start(t, server, signIn)
   const ask = (host: string, path: string, options: RequestOptions = {}): Promise<Response> =>
     request(`${proxy}/`, {
       ...options,
@@ -114,7 +124,7 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
       for (const headers of [{}, forged]) {
         const { status, headers: answered } = await ask(host, path, { headers })
         t.equal(status, 302, `${host} ${path}`)
-        t.match(answered.location, LOGIN, `${host} ${path}`)
+        t.match(answered.location, login, `${host} ${path}`)
       }
     }
     for (const path of ['/webhooks/../log', '/mcp/%2e%2e/log', '/webhooks//../log', '//log']) {
@@ -191,6 +201,11 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
     t.equal((await ask('ops', '/v1/models', { headers: key })).status, 200)
     t.equal((await ask('ops', '/v1/models')).status, 401)
     t.match(await ask('ops', '/api/v1/webhook', to), { status: 401, text: /"error"/ })
+    t.equal(
+      (await ask('ops', '/beat/unknown', { method: 'POST' })).status,
+      404,
+      'a job brings its token',
+    )
   })
 
   await t.test('groups are those that the sign-in service names', async (t) => {

@@ -1,10 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { runNginx } from './nginx.ts'
-import { ROOT, recordProcess, runFolder } from '../helpers/program.ts'
+import { recordProcess, runFolder } from '../helpers/program.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -19,29 +20,63 @@ export const ALONE = 'session=bob'
 export const COOKIE = 'session=ann'
 
 /**
- * A proxy with the setting of `deploy/`, in which only addresses, TLS and the password of `/relay` are others;
- * without a password this stays as it is delivered.
+ * A proxy with the setting that `gatehouse init` shows, in which only TLS, ports and the password of `/relay` are
+ * others; without a password this stays as it is delivered.
  */
-export type StartProxy = (t: Owner, server: TestServer, password?: string) => Promise<string>
+export type StartProxy = (
+  t: Owner,
+  server: TestServer,
+  signIn: SignIn,
+  password?: string,
+) => Promise<string>
 
 /** The name that the forwarder has at `/relay`. */
 export const FORWARDER = 'forwarder'
 
-/** Answers as Authelia does: 200 with the user's headers, or 401 for nginx and a redirect for others. */
-async function startSignIn(t: Owner): Promise<number> {
-  const { port } = await startReceiver(t, ({ path, headers }, response) => {
-    if (headers.cookie === COOKIE) {
-      const named = { 'Remote-Email': EMAIL, 'Remote-Groups': GROUPS }
-      return void response.writeHead(200, named).end()
-    }
-    if (headers.cookie === ALONE) {
-      return void response.writeHead(200, { 'Remote-Email': 'bob@example.com' }).end()
-    }
-    if (path.startsWith('/api/authz/auth-request')) return void response.writeHead(401).end()
-    response.writeHead(302, { Location: 'https://auth.example.com/' }).end()
-  })
-  return port
+/** Who a request to a sign-in service comes from, by its cookie. */
+function signedIn(cookie: string | undefined) {
+  if (cookie === COOKIE) return { email: EMAIL, groups: GROUPS }
+  return cookie === ALONE ? { email: 'bob@example.com', groups: undefined } : undefined
 }
+
+/**
+ * Answers as Authelia does: 200 with the user's headers, or 401 for nginx and a redirect for others. It has to be
+ * told the method and the address of the request, and refuses what does not say them.
+ */
+function startAuthelia(t: Owner) {
+  return startReceiver(t, ({ path, headers }, response) => {
+    const forNginx = path === '/api/authz/auth-request'
+    const told = forNginx
+      ? ['x-original-method', 'x-original-url']
+      : ['x-forwarded-method', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-uri']
+    if (told.some((name) => headers[name] === undefined)) {
+      return void response.writeHead(400).end()
+    }
+    const user = signedIn(headers.cookie)
+    if (user !== undefined) {
+      const { email, groups } = user
+      const named = { 'Remote-User': 'x', 'Remote-Name': 'X', 'Remote-Email': email }
+      response.writeHead(200, { ...named, ...(groups && { 'Remote-Groups': groups }) })
+    } else if (forNginx) response.writeHead(401)
+    else response.writeHead(302, { Location: 'https://auth.example.com/?rd=x' })
+    response.end()
+  })
+}
+
+/** Answers as oauth2-proxy does with --reverse-proxy and --set-xauthrequest. */
+function startOauth2Proxy(t: Owner) {
+  return startReceiver(t, ({ path, headers }, response) => {
+    if (path.startsWith('/oauth2/sign_in')) return void response.end('Sign in with example.com')
+    const user = signedIn(headers.cookie)
+    if (path !== '/oauth2/auth' || user === undefined) return void response.writeHead(401).end()
+    const { email, groups } = user
+    const named = { 'X-Auth-Request-User': '7', 'X-Auth-Request-Email': email }
+    response.writeHead(202, { ...named, ...(groups && { 'X-Auth-Request-Groups': groups }) }).end()
+  })
+}
+
+const SIGN_INS = { authelia: startAuthelia, 'oauth2-proxy': startOauth2Proxy }
+export type SignIn = keyof typeof SIGN_INS
 
 /** Replaces what an operator would, and says when there is nothing to replace. */
 function change(text: string, changes: readonly (readonly [string, string])[]): string {
@@ -51,30 +86,41 @@ function change(text: string, changes: readonly (readonly [string, string])[]): 
   }, text)
 }
 
-async function addresses(
+/** The setting that `gatehouse init` shows for a server. */
+export async function settingFor(
   t: Owner,
   server: TestServer,
-): Promise<readonly (readonly [string, string])[]> {
-  const signIn = await startSignIn(t)
-  return [
-    ['127.0.0.1:8080', new URL(server.hooks).host],
-    ['127.0.0.1:8081', new URL(server.links).host],
-    ['127.0.0.1:8082', new URL(server.ops).host],
-    ['127.0.0.1:9091', `127.0.0.1:${signIn}`],
-  ]
+  flags: readonly string[],
+): Promise<string> {
+  const addresses = { HOOKS_ADDR: server.hooks, LINKS_ADDR: server.links, OPS_ADDR: server.ops }
+  const env = Object.fromEntries(
+    Object.entries(addresses).map(([name, url]) => [name, new URL(url).host]),
+  )
+  const folder = await temporaryFolder(t, 'init')
+  const file = ['--file', join(folder, 'gatehouse.env')]
+  const { stdout, stderr } = await runCli(['init', ...file, ...flags], {
+    env: { ...env, GATEHOUSE_DATA_DIR: join(folder, 'data') },
+  })
+  if (stdout === '') throw new Error(`init showed nothing: ${stderr}`)
+  return stdout
 }
 
-function example(name: string): string {
-  return readFileSync(join(ROOT, 'deploy', name), 'utf8')
+async function example(t: Owner, server: TestServer, proxy: string, signIn: SignIn) {
+  const { port } = await SIGN_INS[signIn](t)
+  return await settingFor(t, server, [
+    ...['--hooks-base-url', 'https://hooks.example.com'],
+    ...['--links-base-url', 'https://go.example.com'],
+    ...['--ops-base-url', 'https://ops.example.com'],
+    ...['--proxy', proxy, '--sign-in', signIn, '--sign-in-address', `127.0.0.1:${port}`],
+  ])
 }
 
 /** nginx; gives where it listens for all three names. */
-export const startNginxExample: StartProxy = async (t, server, password) => {
+export const startNginxExample: StartProxy = async (t, server, signIn, password) => {
   const port = await freePort()
   const users = join(await temporaryFolder(t, 'users'), 'htpasswd')
   if (password !== undefined) writeFileSync(users, `${FORWARDER}:{PLAIN}${password}\n`)
-  const setting = change(example('nginx.conf'), [
-    ...(await addresses(t, server)),
+  const setting = change(await example(t, server, 'nginx', signIn), [
     ['listen 443 ssl;', `listen 127.0.0.1:${port};`],
     ['listen 80;', `listen 127.0.0.1:${await freePort()};`],
     ['/etc/nginx/gatehouse.htpasswd', users],
@@ -85,22 +131,21 @@ export const startNginxExample: StartProxy = async (t, server, password) => {
 }
 
 /** What the example tells an operator to change at `/relay`. */
-function caddyPassword(password: string): readonly (readonly [string, string])[] {
+function caddyPassword(password: string, address: string): readonly (readonly [string, string])[] {
   const asked = ['hash-password', '--plaintext', password]
   const hash = spawnSync('caddy', asked, { encoding: 'utf8' }).stdout.trim()
-  const lines = ['basicauth {', `\tforwarder ${hash}`, '}', 'reverse_proxy 127.0.0.1:8080']
+  const lines = ['basicauth {', `\tforwarder ${hash}`, '}', `reverse_proxy ${address}`]
   return [
-    ['\t#\tbasicauth {\n\t#\t\tforwarder HASH\n\t#\t}\n\t#\treverse_proxy 127.0.0.1:8080\n', ''],
+    [`\t#\tbasicauth {\n\t#\t\tforwarder HASH\n\t#\t}\n\t#\treverse_proxy ${address}\n`, ''],
     ['respond "No password is set for /relay." 403', lines.join('\n\t\t')],
   ]
 }
 
 /** Caddy; gives where it listens for all three names. */
-export const startCaddyExample: StartProxy = async (t, server, password) => {
+export const startCaddyExample: StartProxy = async (t, server, signIn, password) => {
   const [port, folder] = [await freePort(), await temporaryFolder(t, 'caddy')]
-  const setting = change(example('Caddyfile'), [
-    ...(password === undefined ? [] : caddyPassword(password)),
-    ...(await addresses(t, server)),
+  const setting = change(await example(t, server, 'caddy', signIn), [
+    ...(password === undefined ? [] : caddyPassword(password, new URL(server.hooks).host)),
     ['hooks.example.com {', `http://hooks.example.com:${port}, http://127.0.0.1:${port} {`],
     ['\ngo.example.com {', `\nhttp://go.example.com:${port} {`],
     ['ops.example.com {', `http://ops.example.com:${port} {`],

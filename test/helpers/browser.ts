@@ -24,6 +24,7 @@ export type BrowserOptions = Pick<
   | 'javaScriptEnabled'
   | 'extraHTTPHeaders'
   | 'locale'
+  | 'timezoneId'
 > & {
   /** Origins that pages may load from (a server's base URLs); any other fails the test. */
   origins: readonly string[]

@@ -16,16 +16,35 @@ export async function startPrometheus(
   samples: readonly Sample[],
 ): Promise<{ readonly url: string }> {
   const folder = await temporaryFolder(t, 'prometheus')
-  const [settings, source, data] = ['settings.yml', 'samples', 'data'].map((name) =>
-    join(folder, name),
-  )
-  writeFileSync(settings ?? '', 'global: {}\n')
+  const source = join(folder, 'samples')
   const lines = samples.map(([series, value, seconds]) => `${series} ${value} ${seconds}\n`)
-  writeFileSync(source ?? '', `${lines.join('')}# EOF\n`)
+  writeFileSync(source, `${lines.join('')}# EOF\n`)
   const promtool = onPath('promtool') ?? ''
-  execFileSync(promtool, ['tsdb', 'create-blocks-from', 'openmetrics', `${source}`, `${data}`])
+  const args = ['tsdb', 'create-blocks-from', 'openmetrics', source, join(folder, 'data')]
+  execFileSync(promtool, args)
+  return runPrometheus(t, folder, 'global: {}\n')
+}
+
+/** Starts a Prometheus that collects from a server each second, as job `gatehouse`, and knows rules. */
+export async function startScraper(
+  t: Owner,
+  target: URL,
+  rules: string,
+): Promise<{ readonly url: string }> {
+  const settings = {
+    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    rule_files: [rules],
+    scrape_configs: [{ job_name: 'gatehouse', static_configs: [{ targets: [target.host] }] }],
+  }
+  // JSON is YAML.
+  return runPrometheus(t, await temporaryFolder(t, 'prometheus'), JSON.stringify(settings))
+}
+
+async function runPrometheus(t: Owner, folder: string, settings: string) {
+  const file = join(folder, 'settings.yml')
+  writeFileSync(file, settings)
   const address = `127.0.0.1:${await freePort()}`
-  const flags = [`--config.file=${settings}`, `--storage.tsdb.path=${data}`]
+  const flags = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder, 'data')}`]
   const program = spawn(
     onPath('prometheus') ?? '',
     [...flags, `--web.listen-address=${address}`, '--storage.tsdb.retention.time=10y'],

@@ -40,6 +40,7 @@ insert into hooks.rejections (at, provider, status, source, reason)
 select now(), 'payments', 401, '192.0.2.0/24', E'it''s "odd" \\\\ \\n ü' from generate_series(1, 100);
 insert into hooks.rejection_totals values ('payments', 401, 5000000000, now());
 insert into hooks.endpoints values ('agent', sha256('a'), true, now(), null);
+insert into hooks.searches (name, query) values ('ü "Globex"', 'q=customer%3AGlobex&when=yesterday&zone=Europe%2FBerlin');
 insert into hooks.attempts (event_id, kind, target, outcome, status, ms, at)
 select id, 'replay', 'https://example.com/', 'delivered', 200, 12, now() from hooks.events order by id limit 300;
 insert into hooks.destinations (name, url, providers, event_types, members, ordered, rate, timeout_s, position, disabled_at, disabled_by, mean_ms)
@@ -137,6 +138,7 @@ insert into ops.alert_notes (alert_id, at, author, text)
 select id, now(), 'user1@example.com', E'It was the "disk" \\\\ ü\\nof web' from ops.alerts;
 insert into ops.brief_costs values (date '2026-05-04', 0.1 + 0.2);
 insert into ops.event_counts values (date '2026-05-04', 7);
+insert into ops.session_counts values (date '2026-05-04', 48, 0.1 + 0.2);
 insert into notices.notices (service, level, message, site, path, session_id, created_at)
 select service, level, message, 'ops', '/events', session_id, now() from ops.events order by id limit 20;
 insert into notices.sends (notice_id, target, next_at) select id, 'OPS_NOTIFY_URL', now() from notices.notices;

@@ -40,6 +40,10 @@ const OPERATIONS = [
   'GET /api/v1/replay-jobs',
   'GET /api/v1/replay-jobs/{job}',
   'DELETE /api/v1/replay-jobs/{job}',
+  'GET /api/v1/searches',
+  'POST /api/v1/searches',
+  'PUT /api/v1/searches/{id}',
+  'DELETE /api/v1/searches/{id}',
   'GET /api/v1/providers',
   'GET /api/v1/stats',
   'GET /healthz',
@@ -190,7 +194,8 @@ t.test('GET /metrics', async (t) => {
   t.equal(of(401), 1)
   const refused = families.get('gatehouse_hooks_rejections')?.samples
   t.match(refused, [{ name: 'gatehouse_hooks_rejections_total', value: 1 }])
-  const times = families.get('gatehouse_http_request_seconds')?.samples ?? []
+  const all = families.get('gatehouse_http_request_seconds')?.samples ?? []
+  const times = all.filter(({ labels }) => labels.includes('kind="delivery"'))
   const buckets = times.filter(({ name }) => name.endsWith('_bucket')).map(({ value }) => value)
   t.same(
     buckets,
@@ -198,6 +203,7 @@ t.test('GET /metrics', async (t) => {
     'buckets are cumulative',
   )
   const count = times.find(({ name }) => name.endsWith('_count'))?.value
+  t.equal(count, 1, 'the delivery that was refused is not among them')
   t.equal(times.find(({ labels }) => labels.includes('le="+Inf"'))?.value, count)
   const strange = await request(`${base}/metrics`, { headers: { Host: 'other.example' } })
   t.equal(strange.status, 403, 'guarded: only our own Host')

@@ -32,6 +32,8 @@ const REFUSED: readonly (readonly [call: string, body: object])[] = [
   ['PUT /api/v1/destinations/erp', { url: 'https://example.com/', evnt_types: 1 }],
   ['POST /api/v1/destinations/erp/retry', { evnt_types: null }],
   [`POST /api/v1/events/${event}/replay`, { target_url: 'https://example.com/', evnt_types: 1 }],
+  ['POST /api/v1/searches', { name: 'pushes', query: 'q=push', evnt_types: 1 }],
+  ['PUT /api/v1/searches/1', { name: 'pushes', evnt_types: 1 }],
   ['POST /api/v1/events/replay', { dry_run: true, evnt_types: 'push' }],
 ]
 

@@ -23,7 +23,7 @@ await makeLink(ann, 'bb', { title: 'Handbook too', url: PAGE, visibility: 'priva
 const shared = await makeLink(ann, 'cc', { url: PAGE, visibility: 'secure', tags })
 await makeLink(bob, 'dd', { title: 'Handbook', tags: ['team'], archived: true })
 const both = await makeLink(bob, 'ee', { visibility: 'private', expires_at: FUTURE })
-await makeLink(ann, 'ff', { max_visits: 2 })
+const counted = await makeLink(ann, 'ff', { max_visits: 2 })
 await makeLink(ann, 'gg', { expires_at: FUTURE })
 await ann.api('POST', `/links/${shared.id}/shares`, { email: bob.email })
 await bob.api('POST', `/links/${both.id}/owners`, { email: ann.email })
@@ -37,6 +37,8 @@ for (const [slug, [clicks, days]] of Object.entries(CLICKS)) {
   await run(database, text, [slug, clicks, days])
 }
 await run(database, `update links.links set expires_at = '2001-01-31' where slug = 'ee'`)
+// Writes what searches compare: the last visit does so, too.
+await ann.api('PUT', `/links/${counted.id}`, { url: counted.url })
 
 /** The slugs of all pages of a list, which are the same however long its pages are. */
 async function found(t: Test, { api }: Caller, query: string): Promise<string> {
@@ -237,10 +239,13 @@ await onPostgres(t, 'sorted links of an owner of thousands', async (t: Test, bac
     ['created', 'created_at desc'],
     ['last_click', 'clicked_at desc'],
   ] as const) {
-    for (const [query, condition] of [
-      ['scope=own', 'o.user_id is not null'],
-      ['scope=all', `o.user_id is not null or l.visibility = 'public'`],
-      ['scope=own&q=n-00', `o.user_id is not null and l.slug like 'n-00%'`],
+    const found = `o.user_id is not null and l.slug like 'n-00%'`
+    for (const [query, condition, limit] of [
+      ['scope=own', 'o.user_id is not null', 200],
+      ['scope=all', `o.user_id is not null or l.visibility = 'public'`, 200],
+      // Found among the first links of the order for short pages, by the index for long ones.
+      ['scope=own&q=n-00', found, 50],
+      ['scope=own&q=n-00', found, 200],
     ] as const) {
       const rows = await backend.query(
         links.env,
@@ -249,11 +254,11 @@ await onPostgres(t, 'sorted links of an owner of thousands', async (t: Test, bac
           where ${condition} order by ${order}, l.slug`,
       )
       const path = `/links?${query}&sort=${sort}`
-      const { keys } = await walk(owner.api, { path, rows: 'links', key: 'slug' }, 200)
+      const { keys } = await walk(owner.api, { path, rows: 'links', key: 'slug' }, limit)
       t.same(
         keys,
         rows.map(({ slug }) => slug),
-        path,
+        `${path}, ${limit}`,
       )
     }
   }

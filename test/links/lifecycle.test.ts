@@ -148,8 +148,18 @@ await t.test(
     t.equal(await stored(), 3)
     t.match((await ann.get('/thrice')).text, 'All of its 3 visits are used up.')
     t.match((await ann.get(`/-/links/${id}`)).text, '3 of 3')
-    await ann.api('PUT', `/links/${id}`, { url: 'https://thrice.test/', max_visits: 4 })
+    const usedUp = async () => {
+      const { json } = await ann.api<{ links: Link[] }>('GET', '/links?state=used_up')
+      return json.links.map(({ slug }) => slug)
+    }
+    t.same(await usedUp(), ['thrice'])
+    const limitTo = (max_visits: number) =>
+      ann.api('PUT', `/links/${id}`, { url: 'https://thrice.test/', max_visits })
+    await limitTo(4)
     t.equal(await leadsTo(base, '/thrice'), 'https://thrice.test/', 'renewed')
+    t.same(await usedUp(), [])
+    await limitTo(2)
+    t.same(await usedUp(), ['thrice'], 'visits before the limit count')
   },
 )
 

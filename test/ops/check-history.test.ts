@@ -106,7 +106,7 @@ await t.test('the history of a check', async (t) => {
   const text = await page(`/checks/${id}`)
   t.match(text, /Up in 1 day 8\d\.\d\d % Up in 7 days/)
   t.match(text, /fail .* 5 min 0 s 97 % of the memory used; at its end: 99 % of the memory used/)
-  t.match(text, /\d{4}-\d\d-\d\d: 75\.00 % up/, 'a day of the bar')
+  t.match(text, /\d{4}-\d\d-\d\d \(UTC\): 75\.00 % up/, 'a day of the bar')
   t.match(text, /\d\d:00 UTC: 10 ms, from 5 to 20/, 'an hour of the line')
   t.match(text, /not checked/, 'and those without a look')
   t.match(await page('/checks?service=host'), /90 days .*75\.\d\d %/)

@@ -55,7 +55,7 @@ await t.test('pages and forms', async (t: Test) => {
     for (const path of ['/alerts', '/config', '/checks', '/waiting', '/approvals']) {
       isPage(t, await get(path), 200)
     }
-    for (const path of ['/checks?service=gate', '/checks?service=none', '/checks?offset=9']) {
+    for (const path of ['/checks?service=gate', '/checks?service=none', '/checks?after=3_z']) {
       isPage(t, await get(path), 200)
     }
     t.match((await get('/')).text, /aria-label="Sessions by day: 1 in 14 days, at most 1 on /)
@@ -85,7 +85,13 @@ await t.test('pages and forms', async (t: Test) => {
       ['/sessions?after=9999999999999999_1', 400],
       ['/sessions?when=never', 400],
       ['/sessions?from=2027-02-30', 400],
+      ['/sessions?from=0000-01-01', 400],
+      ['/sessions?zone=Nowhere', 400],
+      ['/?zone=Nowhere', 400],
       ['/checks?limit=x', 400],
+      ['/checks?after=5', 400],
+      ['/notices?after=x_1', 400],
+      ['/approvals?after=1', 400],
       ['/waiting?limit=0', 400],
       ['/memories/999', 404],
       ['/memories/none', 404],
@@ -343,11 +349,27 @@ await t.test('pages and forms', async (t: Test) => {
       api('POST', '/memories', {
         ...{ service: 'paged', category: 'c', observation: `row ${n}`, confidence: n / 20 },
       })
+    const notice = (n: number) =>
+      insert(`insert into notices.notices (service, level, message, site, path, created_at)
+              values ('paged', 'info', 'paged row', 'ops', '/', '2101-01-01'::timestamptz + ${n} * interval '1 s')`)
+    const approval = (n: number) =>
+      insert(`insert into ops.approvals (service, operation, argv, reason, status, created_at, expires_at)
+              values ('paged', 'row ${n}', '[]', '', 'expired', '2101-01-01'::timestamptz + ${n} * interval '1 s', now())`)
+    await alert(0)
+    const [added] = await insert(`select id::int from ops.alerts where fingerprint = 'paged 0'`)
+    const id = Number(added?.['id'])
+    // Two of one moment: their numbers tell them apart.
+    const text = (n: number) =>
+      insert(`insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+              values (${id}, 'text ${n}', 'row ${n}', 'x', now(), '2101-01-01'::timestamptz + ${n} / 2 * interval '1 s')`)
     const lists = {
       '/sessions?status=completed': [session, /<tr role="row" data-id="(\d+)"/g],
       '/events?service=paged': [event, /<tr role="row" data-id="(\d+)"/g],
       '/alerts?service=paged': [alert, /href="\/alerts\/(\d+)"/g],
       '/memories?service=paged': [memory, /id="memory-(\d+)"/g],
+      '/notices?': [notice, /href="\/notices\/(\d+)"[^>]*>(?:<bdi>)?paged row/g],
+      '/approvals?': [approval, /<bdi>row (\d+) of paged/g],
+      [`/alerts/${id}?`]: [text, /<h3><bdi>row (\d+)</g],
     } as const
     for (const [path, [add, row]] of Object.entries(lists)) {
       for (let n = 1; n <= 5; n++) await add(n)
@@ -365,7 +387,10 @@ await t.test('pages and forms', async (t: Test) => {
       )
       t.match(second.text, /after=/, 'and there is one more page')
     }
+    isPage(t, await get(`/alerts/${id}?after=1`), 400)
     await insert(`delete from ops.sessions where started_at > '2100-01-01'`)
+    await insert(`delete from notices.notices where service = 'paged'`)
+    await insert(`delete from ops.approvals where service = 'paged'`)
     await insert(`delete from ops.alerts where service = 'paged'`)
     for (const table of ['events', 'memories']) {
       await insert(`delete from ops.${table} where service = 'paged'`)

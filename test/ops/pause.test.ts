@@ -135,10 +135,14 @@ await t.test('every page says what is paused', async (t) => {
     /name="what" value="investigations"[^]*Resume investigations/,
     'a button resumes',
   )
+  const panel = /<section id="pause"[^>]*>\s*<details class="changes"( open)?>/
+  t.equal(panel.exec(await shows(base, '/'))?.[1], ' open', 'its panel is open')
   await api('PUT', '/pause', { investigations: false, repairs: true })
   t.match(await shows(base), /class="connection health warn"[^]*Repairs are paused/)
   await api('PUT', '/pause', RESUMED)
   t.notMatch(await shows(base), 'are paused')
+  t.match(await shows(base, '/'), panel)
+  t.equal(panel.exec(await shows(base, '/'))?.[1], undefined, 'folded again')
 })
 
 await t.test('investigations: nothing starts by itself', async (t) => {

@@ -267,6 +267,10 @@ t.test('sums of a time: last night, today, a week, own days', async (t) => {
   const day = (ago: number) => new Date(midnight - ago * 86_400_000).toISOString().slice(0, 10)
   t.match(await read(`/sessions?when=days&from=${day(2)}&to=${day(2)}`), /1 session, \$2\.00 /)
   t.match(await read(`/sessions?when=days&from=&to=${day(10)}`), /1 session, \$4\.00 /)
+  // 300 hours ago the clocks of this zone were in the next day.
+  const there = `days&from=${day(12)}&to=${day(12)}`
+  t.match(await read(`/sessions?when=${there}&zone=Pacific/Kiritimati`), /1 session, \$4\.00 /)
+  t.match(await read(`/sessions?when=${there}`), /0 sessions No sessions/)
   const week = between(-144, 24).length
   t.match(await read('/sessions?when=week'), new RegExp(`${week} sessions, \\$3\\.41`))
   t.match(

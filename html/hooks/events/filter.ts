@@ -2,8 +2,10 @@ import type { LogQuery } from '../../../services/hooks/events/filter.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { EventCount } from '../../../services/hooks/events/counts.ts'
 import type { LogTime } from '../../../services/hooks/events/days.ts'
+import type { LogTyped } from '../../../services/hooks/events/log-address.ts'
 import { barChart } from '../../chart.ts'
 import { countText } from '../../parts.ts'
+import { instantText, zoneField } from '../../times.ts'
 import { menu } from '../../ways.ts'
 import {
   field,
@@ -61,9 +63,6 @@ function address(path: string, { limit = DEFAULT_LIMIT, ...texts }: Partial<LogF
   if (limit !== DEFAULT_LIMIT) query.set('limit', String(limit))
   return query.size === 0 ? path : `${path}?${query}`
 }
-
-/** What stands in the form: `q` has all filters that the menus don't have. */
-export type LogTyped = Pick<LogQuery, 'q' | 'when' | 'from' | 'to' | 'zone'>
 
 /**
  * The filters above the log, in one line. They are an ordinary GET form; htmx replaces
@@ -135,14 +134,12 @@ const WORDS = html`<dl class="words">
 
 /** When: a choice, and the days that the last one asks for. Without script they are of UTC. */
 function timeFields(form: Form & { typed: LogTyped }): Html {
-  const zone = form.typed.zone || 'UTC'
   return html`${select(form, 'when', 'Time', Object.entries(TIMES), 'half')}
     <fieldset class="days">
       ${field(form, 'from', 'First day', { type: 'date' })}
       ${field(form, 'to', 'Last day', { type: 'date' })}
     </fieldset>
-    <span class="zone muted" data-zone="${zone}">${zone}</span>
-    ${hiddenField('zone', form.typed.zone)}`
+    ${zoneField(form.typed.zone)}`
 }
 
 const TYPES = 'log-types'
@@ -150,22 +147,28 @@ const TYPES = 'log-types'
 const TRIGGER =
   'change target:select, change target:[type=date], input delay:300ms target:[type=search]'
 
+/** What follows the filters. */
+export interface FilterLine {
+  filter: LogFilter
+  /** Known event types of the chosen provider, or of all. */
+  types: readonly string[]
+  /** Of a first page. */
+  counted: EventCount | undefined
+}
+
 /**
  * What stands above the events and follows the filters: how many there are and when they came, what
- * may be done with them, and the types that the form offers.
+ * may be done with them, the saved searches, and the types that the form offers.
  */
-export function filterLine(
-  filter: LogFilter,
-  types: readonly string[],
-  counted: EventCount | undefined,
-): Html {
+export function filterLine({ filter, types, counted }: FilterLine, searches: Html): Html {
   const { limit: _limit, rejected: _rejected, ...chosen } = filter
   return html`<div class="filter-line">
     ${counted !== undefined && html`${countTag(counted)} ${timesChart(counted)}`}
-    <p class="actions">
+    <div class="actions">
+      ${searches}
       <a href="${address('/replays/new', chosen)}">Replay…</a>
       <a href="${address('/log/export', chosen)}" download>Download as NDJSON</a>
-    </p>
+    </div>
     <datalist id="${TYPES}">${suggestionOptions(types.map((type) => `type:${type}`))}</datalist>
   </div>`
 }
@@ -188,7 +191,7 @@ function timesChart({ times }: EventCount): Html | false {
     counts[at] = (counts[at] ?? 0) + 1
   }
   const bars = counts.map((value, at) => {
-    const label = `${new Date(first + at * width).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+    const label = instantText(new Date(first + at * width))
     return { label, parts: [{ kind: 'some', value }] }
   })
   const label = `Events over time, from ${bars[0]?.label} to ${bars.at(-1)?.label}`
@@ -205,4 +208,13 @@ export function chosenFilters(
     const value = (filter[name] ?? '').trim()
     return value === '' || FILTERS[name] === '' ? [] : [[FILTERS[name], value] as const]
   })
+}
+
+/** The filters of an address of the log in a line, as its form shows them. */
+export function filtersText(query: string): string {
+  const texts = new URLSearchParams(query)
+  const { q = '', provider = '', when = '', from = '', to = '' } = Object.fromEntries(texts)
+  const zone = texts.get('zone')
+  const time = when === 'days' ? `${from || '…'} to ${to || '…'}` : when && TIMES[when as LogTime]
+  return [q, provider, zone === null ? time : `${time} (${zone})`].filter(Boolean).join(' · ')
 }

@@ -2,8 +2,8 @@ import { html, type Html, type Printable } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import { attributes, button, emptyState, moreLink, timeTag } from '../../parts.ts'
 import { tabs } from '../../ways.ts'
-import type { EventCount } from '../../../services/hooks/events/counts.ts'
 import type { EventRow } from '../../../services/hooks/events/previews.ts'
+import { searchMenu, type SearchMenu } from '../searches.ts'
 import { eventFragment, type EventView } from './detail.ts'
 import { eventTable } from './row.ts'
 import {
@@ -11,6 +11,7 @@ import {
   isFiltered,
   logFilter,
   logUrl,
+  type FilterLine,
   type FilterView,
   type LogFilter,
 } from './filter.ts'
@@ -26,12 +27,8 @@ export interface ListView extends FilterView {
 }
 
 /** A page of `/log`. */
-export interface LogView extends ListView {
-  /** Known event types of the chosen provider, or of all. */
-  types: readonly string[]
+export interface LogView extends ListView, FilterLine, SearchMenu {
   events: readonly EventRow[]
-  /** Of a first page. */
-  counted: EventCount | undefined
   /** No event up to this one is missing in the list. */
   position: number
   /** The event that stands beside the list; 0 for none. */
@@ -92,7 +89,7 @@ export function logFragment(view: LogView): Html {
     data-newest="${newest}"
     data-position="${position}"
   >
-    ${filterLine(filter, view.types, view.counted)}
+    ${filterLine(view, searchMenu(view))}
     <p id="log-news" class="news" role="status"><a${attributes(show)}></a></p>
     ${listPart(view, events.length > 0 && table, noEvents(filter))}
   </div>`

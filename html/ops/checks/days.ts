@@ -1,17 +1,21 @@
 import { html, type Html } from '../../../kernel/html.ts'
 import type { Bar, Hour } from '../../../services/ops/checks/history.ts'
 import { percentText, uptimeChart } from '../../chart.ts'
+import { dayText, instantText } from '../../times.ts'
 
 /** A bar for each day of a check, the last one today. */
 export function dayBar(name: string, { days, up }: Bar): Html {
-  const bars = days.map((one) => ({ label: one.day.toISOString().slice(0, 10), up: one.up }))
+  const bars = days.map((one) => ({
+    label: dayText(one.day.toISOString().slice(0, 10)),
+    up: one.up,
+  }))
   return uptimeChart(`${name}: ${uptimeText(up)} in ${days.length} days`, bars)
 }
 
 /** A bar for each of the last 24 hours, this one last. */
 export function hourBar(name: string, hours: readonly Hour[], up: number | null): Html {
   const bars = hours.slice(-24).map(({ hour, up: part }) => ({
-    label: `${hour.toISOString().slice(0, 13).replace('T', ' ')}:00 UTC`,
+    label: instantText(hour),
     up: part,
   }))
   return uptimeChart(`${name}: ${uptimeText(up)} in 24 hours`, bars)

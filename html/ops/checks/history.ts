@@ -3,6 +3,7 @@ import { html, type Html } from '../../../kernel/html.ts'
 import type { Bar, CheckHistory, Hour } from '../../../services/ops/checks/history.ts'
 import { lineChart } from '../../chart.ts'
 import { countText, facts, listTable, nextLink, section, tableRow, timeTag } from '../../parts.ts'
+import { instantText } from '../../times.ts'
 import { stateBadge } from '../checks.ts'
 import { durationText, shortText } from '../layout.ts'
 import { axis, dayBar, hourBar, uptimeText } from './days.ts'
@@ -56,7 +57,7 @@ function timesTaken(line: readonly Hour[]) {
 function timeLine(line: readonly Hour[]): Html {
   const longest = Math.max(0, ...line.map(({ count }) => count?.ms_max ?? 0))
   const points = line.map(({ hour, count }) => {
-    const at = `${hour.toISOString().slice(0, 13).replace('T', ' ')}:00 UTC`
+    const at = instantText(hour)
     const { ms_mean = null, ms_min = null, ms_max = null } = count ?? {}
     if (ms_mean === null) return { title: `${at}: not checked`, value: null }
     return { title: `${at}: ${ms_mean} ms, from ${ms_min} to ${ms_max}`, value: ms_mean }

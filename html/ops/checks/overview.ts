@@ -11,6 +11,7 @@ import {
   startHere,
   tableRow,
 } from '../../parts.ts'
+import { instantText } from '../../times.ts'
 import { INVENTORY_EXAMPLE, stateBadge } from '../checks.ts'
 import { shortText } from '../layout.ts'
 
@@ -51,24 +52,28 @@ function serviceRow({ name, state, checks }: ServiceHealth, recent: Recent | und
     {
       type: html`${rowLink(href, html`<bdi>${name}</bdi>`)}
       ${worst !== undefined && html`<span class="detail">${problemText(worst)}</span>`}`,
-      verify:
+      verify: html`${
         checks.length === 0
           ? html`<span class="badge unknown">no checks</span>`
-          : stateBadge(state),
+          : stateBadge(state)
+      }
+      ${worst?.mute !== undefined && html`<span class="badge">muted</span>`}`,
       hours: hourStrip(`${name}: ${uptime} in ${hours.length} hours`, hours),
       number: uptime,
     },
   )
 }
 
-function problemText({ name, message }: CheckHealth): string {
-  return shortText(`${name}: ${message}`, 120)
+/** Why nobody is told comes first: the row has one line, which may be cut. */
+function problemText({ name, message, mute }: CheckHealth): string {
+  const muted = mute === undefined ? '' : `muted, ${shortText(mute.reason, 60)} · `
+  return shortText(`${muted}${name}: ${message}`, 120)
 }
 
 /** A bar for each hour: what failed stands on what did not. */
 function hourStrip(label: string, hours: readonly RecentHour[]): Html {
   const bars = hours.map(({ hour, up }): Bar => {
-    const at = `${hour.toISOString().slice(0, 13).replace('T', ' ')}:00 UTC`
+    const at = instantText(hour)
     if (up === null) return { label: at, title: `${at}: not checked`, parts: [] }
     const parts = [
       { kind: 'up', value: up },

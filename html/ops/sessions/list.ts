@@ -14,6 +14,7 @@ import {
   timeTag,
   MAX_COUNT,
 } from '../../parts.ts'
+import { zoneField } from '../../times.ts'
 import { costText, durationText, modelText, opsView, statusBadge, type Listed } from '../layout.ts'
 import { askedLine } from './prompt.ts'
 
@@ -26,6 +27,8 @@ export interface FoundSessions extends Listed<Chain> {
   /** The own days of a range. */
   from: string | null
   to: string | null
+  /** The time zone of days and nights; empty for UTC. */
+  zone: string
   /** Of all that match; counted up to `MAX_COUNT`. */
   sums: Sums
 }
@@ -42,10 +45,10 @@ const TRIGGERS = anyOf('scheduled', 'manual', 'api', 'escalation', 'alert').map(
 
 const RANGES: readonly (readonly [RangeName | '', string])[] = [
   ['', 'Any time'],
-  ['night', 'Last night (18:00 to 8:00 UTC)'],
-  ['today', 'Today (UTC)'],
+  ['night', 'Last night (18:00 to 8:00)'],
+  ['today', 'Today'],
   ['week', 'Last 7 days'],
-  ['days', 'Own days (UTC)…'],
+  ['days', 'Own days…'],
 ]
 
 /** `9 sessions, $0.41, 1 failed`. More than can be counted have no sums. */
@@ -176,8 +179,8 @@ function sessionRow(session: SessionRow, isCurrent: boolean): Html {
   )
 }
 
-function sessionFilter({ status, trigger, when, from, to }: FoundSessions): Html {
-  const typed = { status, trigger, when, from, to }
+function sessionFilter({ status, trigger, when, from, to, zone }: FoundSessions): Html {
+  const typed = { status, trigger, when, from, to, zone }
   const form = {
     id: 'filter',
     typed: Object.fromEntries(Object.entries(typed).map(([name, value]) => [name, value ?? ''])),
@@ -190,7 +193,7 @@ function sessionFilter({ status, trigger, when, from, to }: FoundSessions): Html
         ${field(form, 'from', 'First day', { type: 'date' })}
         ${field(form, 'to', 'Last day', { type: 'date' })}
       </div>
-      ${select(form, 'status', 'Status', STATUSES, 'half')}
+      ${zoneField(zone)} ${select(form, 'status', 'Status', STATUSES, 'half')}
       ${select(form, 'trigger', 'Trigger', TRIGGERS, 'half')} ${submit('Filter', {})}`,
   )
 }

@@ -207,7 +207,7 @@ function linesSection(
   const isLive = isRunning && atEnd
   const nothing = isRunning ? 'No output yet.' : 'No output, or retention has removed it.'
   const newest = isRunning ? `/sessions/${id}` : `/sessions/${id}?lines=1`
-  const title = html`Output <span class="muted">(times in UTC)</span>`
+  const title = html`Output <span class="muted">(times in <span data-zone>UTC</span>)</span>`
   const content = html`${!isRunning && nextLink(`/sessions/${id}`, 'Output as a story')}
     ${first > 1 && nextLink(`/sessions/${id}?before=${first}`, 'Earlier lines')}
     <div
@@ -236,7 +236,8 @@ const LIVE_STATE = html`<p class="actions js-only">
 function lineRow({ seq, at, kind, text }: Line): Html {
   const clock = at.toISOString().slice(11, 19)
   return html`<p class="line" data-seq="${seq}" data-kind="${kind}" title="${at.toISOString()}">
-    <span class="at">${clock}</span> <span class="kind">${kind}</span>
+    <time class="at" datetime="${at.toISOString()}" data-clock>${clock}</time>
+    <span class="kind">${kind}</span>
     <span class="said">${text}</span>
   </p>`
 }

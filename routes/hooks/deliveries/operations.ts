@@ -30,7 +30,7 @@ const STORED = { 202: { description: 'Stored; sent once it is committed', schema
 const RECEIVER = {
   method: 'POST',
   access: 'open',
-  takesDeliveries: true,
+  kind: 'delivery',
   tag: 'Receivers',
   needsToken: false,
   body: Type.Unknown({ description: 'The delivery, kept byte for byte' }),

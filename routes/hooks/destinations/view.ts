@@ -47,12 +47,12 @@ export async function formHelp(
   tested: TestState,
 ): Promise<FormHelp> {
   const { db } = app.hooks
-  return {
-    providers: await providerNames(app),
-    types: await knownTypes(db),
-    matches: await countMatches(db, typed),
-    tested,
-  }
+  const [providers, types, matches] = await Promise.all([
+    providerNames(app),
+    knownTypes(db),
+    countMatches(db, typed),
+  ])
+  return { providers, types, matches, tested }
 }
 
 /** The page of one destination. */
@@ -67,14 +67,18 @@ export async function destinationView(
   // What failed is what somebody looks for, unless something waits.
   const state = query.state || (waiting === 0 && dead > 0 ? 'dead' : 'waiting')
   const shown = form ?? newForm(SetFields, typedOf(destination))
+  const [help, listed] = await Promise.all([
+    formHelp(app, shown, tested),
+    listDeliveries(db, name, { ...query, state }),
+  ])
   const view: DestinationView = {
     destination,
     countedTo: PAGE_COUNT_UP_TO,
     form: shown,
-    help: await formHelp(app, shown, tested),
+    help,
     state,
     cursor: query.cursor,
-    ...(await listDeliveries(db, name, { ...query, state })),
+    ...listed,
   }
   return {
     page: () => destinationPage(view),

@@ -5,17 +5,11 @@ import { Fault } from '../../../kernel/fault.ts'
 import { wantsFragment, type Context } from '../../../kernel/http/context.ts'
 import type { View } from '../../../kernel/http/view.ts'
 import { countEvents } from '../../../services/hooks/events/counts.ts'
-import { boundsOf } from '../../../services/hooks/events/days.ts'
-import { readTokens } from '../../../services/hooks/events/tokens.ts'
-import { validateTexts } from '../../../kernel/validate.ts'
-import {
-  EventQuery,
-  ExportQuery,
-  filterOf,
-  LogQuery,
-} from '../../../services/hooks/events/filter.ts'
+import { EventQuery, filterOf, LogQuery } from '../../../services/hooks/events/filter.ts'
+import { addressOf, filterOfPage } from '../../../services/hooks/events/log-address.ts'
 import { EventList, findEvents } from '../../../services/hooks/events/events.ts'
 import { withPreviews } from '../../../services/hooks/events/previews.ts'
+import { listSearches } from '../../../services/hooks/searches.ts'
 import { reader } from '../access.ts'
 import { api, page, type HooksRoutes } from '../kit.ts'
 import { rejectionsView } from '../rejections.ts'
@@ -62,19 +56,6 @@ export const logEndpoints = [
   }),
 ]
 
-/** The filters, also those that the page has in its field and its menu. */
-function filterOfPage(query: LogQuery, now: Date): LogQuery {
-  const words = readTokens(query.q)
-  // Times among the words win over the menu, which then shows none.
-  const when = words.since === undefined && words.until === undefined ? query.when : ''
-  const read = { ...boundsOf({ ...query, when }, now), ...words }
-  // Their forms are tested as if they had been sent by themselves.
-  const { provider, event_type, text, json, header, since, until } = query
-  const own = { provider, event_type, text, json, header, since, until, verified: query.verified }
-  const texts: Readonly<Record<string, string>> = { ...own, ...read }
-  return { ...query, when, ...validateTexts(ExportQuery, (name) => texts[name]) }
-}
-
 async function logView(app: HooksRoutes, query: LogQuery, context: Context): Promise<View> {
   const { db, clock } = app.hooks
   // Before the events are read: the stream brings those that come in between. A fragment is for a
@@ -92,6 +73,9 @@ async function logView(app: HooksRoutes, query: LogQuery, context: Context): Pro
     searchedTo,
     counted: isFirst ? await countEvents(db, clock, query, found) : undefined,
     types: isFirst ? await suggestedTypes(app, query) : [],
+    // The script asks for new rows alone.
+    searches: query.above === 0 ? await listSearches(db) : [],
+    query: addressOf(query),
     ...(await readList(db, query, context, next_cursor)),
   }
   return {

@@ -1,10 +1,9 @@
 import type { Database } from '../../../db/client.ts'
 import { providerQueries } from '../../../db/hooks/providers.ts'
-import type { LogTyped } from '../../../html/hooks/events/filter.ts'
 import type { ListView } from '../../../html/hooks/events/list.ts'
 import { queryOf, wantsFragment, type Context } from '../../../kernel/http/context.ts'
-import { tokensOf } from '../../../services/hooks/events/tokens.ts'
 import type { LogQuery } from '../../../services/hooks/events/filter.ts'
+import { typedOf } from '../../../services/hooks/events/log-address.ts'
 
 /**
  * What the log and the list of rejections show beside their rows; only whole pages have the
@@ -24,14 +23,6 @@ export async function readList(
     below: filter.cursor !== '',
     next: cursor === null ? null : nextPage(context, cursor),
   }
-}
-
-/** What the form shows: the provider and a time of the menu are not in its text. */
-function typedOf(filter: LogQuery): LogTyped {
-  const { when, from, to, zone } = filter
-  const isChosen = when !== ''
-  const bounds = isChosen ? { since: '', until: '' } : {}
-  return { q: tokensOf({ ...filter, provider: '', ...bounds }), when, from, to, zone }
 }
 
 /** The same query, from below a position. */

@@ -1,7 +1,7 @@
 import type { Database } from '../../../db/client.ts'
 import { eventQueries as q, type EventSummary } from '../../../db/hooks/events.ts'
 import type { Clock } from '../../../kernel/time.ts'
-import { idRange, testedFilter, type EventsPage } from './events.ts'
+import { idRange, isFiltered, testedFilter, type EventsPage } from './events.ts'
 import { searchOf, type EventQuery } from './filter.ts'
 
 /** The events of a filter, counted and over time. */
@@ -33,8 +33,10 @@ export async function countEvents(
   if ((await testedFilter(db, filter, MAX_COUNTED)) !== undefined) return onPage
   const { provider, event_type, type_like } = filter
   const range = await idRange(db, query, clock.now())
-  const wanted = { provider, event_type, type_like, ...range, limit: MAX_COUNTED + 1 }
-  const found = await q.listTimes(db, wanted)
+  const wanted = { ...range, limit: MAX_COUNTED + 1 }
+  const found = isFiltered(filter)
+    ? await q.listTimes(db, { ...wanted, provider, event_type, type_like })
+    : await q.listUnfilteredTimes(db, wanted)
   // A type that was meant in another case is not found here.
   if (found.length <= events.length) return onPage
   const counted = found.slice(0, MAX_COUNTED).map(({ received_at }) => received_at)

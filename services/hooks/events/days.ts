@@ -1,4 +1,5 @@
 import { badRequest } from '../../../kernel/fault.ts'
+import { DAY_FORM, dayOf, hourOf, readDay, readZone, ZONE_FORM } from '../../../kernel/time.ts'
 import type { LogQuery } from './filter.ts'
 
 // The times that the log offers. Days are those of the viewer's time zone, which the page says.
@@ -19,43 +20,27 @@ export function boundsOf(
   if (!TIMES.some((time) => time === when)) {
     throw badRequest(`when must be one of ${TIMES.filter(Boolean).join(', ')}.`, 'when')
   }
-  const today = Temporal.Instant.from(now.toISOString())
-    .toZonedDateTimeISO(zoneOf(zone))
-    .toPlainDate()
-  const first = when === 'days' ? dayOf(from, 'from') : today
+  const place = zoneOf(zone)
+  const today = dayOf(now, place)
+  const first = when === 'days' ? fieldDay(from, 'from') : today
   const begun = when === 'yesterday' ? today.subtract({ days: 1 }) : first
-  const last = when === 'days' ? dayOf(to, 'to') : begun
+  const last = when === 'days' ? fieldDay(to, 'to') : begun
   return {
-    since: begun === undefined ? '' : startOf(begun, zone),
-    until: last === undefined ? '' : startOf(last.add({ days: 1 }), zone),
+    since: begun === undefined ? '' : hourOf(begun, place).toISOString(),
+    until: last === undefined ? '' : hourOf(last.add({ days: 1 }), place).toISOString(),
   }
 }
 
-function startOf(day: Temporal.PlainDate, zone: string): string {
-  return new Date(day.toZonedDateTime(zoneOf(zone)).epochMilliseconds).toISOString()
+function zoneOf(text: string): string {
+  const zone = readZone(text)
+  if (zone === undefined) throw badRequest(`zone must be ${ZONE_FORM}.`, 'zone')
+  return zone
 }
 
-/** A time zone such as Europe/Berlin; UTC without one. */
-function zoneOf(zone: string): string {
-  try {
-    return new Intl.DateTimeFormat('en', {
-      timeZone: zone === '' ? 'UTC' : zone,
-    }).resolvedOptions().timeZone
-  } catch {
-    // RangeError: unknown.
-    throw badRequest('zone must be a time zone such as Europe/Berlin.', 'zone')
-  }
-}
-
-/** A day as a field of dates has it; undefined for an empty one. */
-function dayOf(text: string, name: 'from' | 'to'): Temporal.PlainDate | undefined {
+/** The day in a field; undefined for an empty one. */
+function fieldDay(text: string, name: 'from' | 'to'): Temporal.PlainDate | undefined {
   if (text === '') return undefined
-  const problem = `${name} must be a day such as 2026-01-31.`
-  if (!/^[1-9]\d{3}-\d{2}-\d{2}$/.test(text)) throw badRequest(problem, name)
-  try {
-    return Temporal.PlainDate.from(text)
-  } catch {
-    // RangeError: a day such as 30 February.
-    throw badRequest(problem, name)
-  }
+  const day = readDay(text)
+  if (day === undefined) throw badRequest(`${name} must be ${DAY_FORM}.`, name)
+  return day
 }

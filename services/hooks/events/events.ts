@@ -31,6 +31,10 @@ export interface EventsPage {
 /** The bounds of a step that reads payloads, and of one that reads what stands beside them. */
 export const PAYLOAD_STEP = { rows: 2_000, bytes: 1024 * 1024 }
 export const STEP = { rows: 10_000, bytes: Number.MAX_SAFE_INTEGER }
+/** Of the first step of a search: how many pages of events it reads. */
+const FIRST_STEP_PAGES = 4
+/** How many times as many events the next step reads, up to the bounds above. */
+const STEP_GROWTH = 4
 /**
  * Entries of an index that a page may read for a filter with a wildcard: a page's worth for each
  * type that it means, so 200 types for a page of 50 events. Where more types are like it, or more
@@ -115,11 +119,15 @@ async function findPage(
   const { provider, event_type, type_like } = filter
   const tested = await testedFilter(db, filter, limit)
   if (tested !== undefined) return search(db, clock, tested, { ...rest, limit }, client)
-  const isFiltered = provider !== null || event_type !== null || type_like !== null
-  const rows = isFiltered
+  const rows = isFiltered(filter)
     ? await q.listEvents(db, { ...range, provider, event_type, type_like })
     : await q.listUnfiltered(db, range)
   return pageOf(rows, limit)
+}
+
+/** Whether an index is needed beside that of the ids. */
+export function isFiltered({ provider, event_type, type_like }: SearchFilter): boolean {
+  return provider !== null || event_type !== null || type_like !== null
 }
 
 /** What a step tests beside the index that chooses its events. */
@@ -153,10 +161,11 @@ async function search(
   const until = clock.elapsed() + SEARCH_MS
   const found: EventSummary[] = []
   let end: Static<typeof SearchedTo> | undefined
-  for (;;) {
+  // Most of what people search for is among the newest events: the first steps are short.
+  for (let rows = FIRST_STEP_PAGES * limit; ; rows *= STEP_GROWTH) {
     const before = end?.id ?? first
     const wanted = { before, from, limit: limit + 1 - found.length }
-    const step = await inSlot(db, gone, () => searchStep(db, filter, wanted))
+    const step = await inSlot(db, gone, () => searchStep(db, filter, wanted, rows))
     if (step === 'gone') {
       // Without a cursor this would look like the end of the log.
       const searchedTo = end?.received_at ?? null
@@ -175,16 +184,18 @@ async function search(
 
 /**
  * One step of a search: the newest events that match, from the id `from` to below `before`, and
- * the row at which the next step begins.
+ * the row at which the next step begins. It reads `rows` events at most.
  */
 export async function searchStep(
   db: Database,
   { provider, event_type, type_like, ...tests }: TestedFilter,
   { before, from, limit }: Range,
+  rows = STEP.rows,
 ) {
   const index = { provider, event_type, type_like, before, from }
   const readsPayloads = tests.text !== null || tests.member !== null
-  const step = readsPayloads ? PAYLOAD_STEP : STEP
+  const most = readsPayloads ? PAYLOAD_STEP : STEP
+  const step = { ...most, rows: Math.min(most.rows, rows) }
   const next = await q.searchWindowEnd(db, { ...index, ...step })
   const range = { ...index, rows: step.rows, from: next?.id ?? from, limit }
   return { next, events: await q.searchEvents(db, { ...range, ...tests }) }

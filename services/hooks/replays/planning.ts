@@ -1,10 +1,17 @@
 import type { Database } from '../../../db/client.ts'
 import { destinationQueries } from '../../../db/hooks/destinations.ts'
+import { eventQueries } from '../../../db/hooks/events.ts'
 import { replayQueries as q, type RunningJob } from '../../../db/hooks/replays.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
-import { findEvents } from '../events/events.ts'
-import { cursorAt, readCursor, type ExportQuery } from '../events/filter.ts'
+import { findEvents, idRange, testedFilter } from '../events/events.ts'
+import {
+  cursorAt,
+  readCursor,
+  searchOf,
+  type EventQuery,
+  type ExportQuery,
+} from '../events/filter.ts'
 import type { HooksParts } from '../registry.ts'
 import { jobIdOf } from './jobs.ts'
 
@@ -39,6 +46,8 @@ export async function countReplays(
   let count = 0
   let highest: number | null = null
   let cursor = highest_id === undefined ? '' : cursorAt(highest_id + 1)
+  const counted = await countByIndex(db, clock, { ...filter, limit: PAGE, cursor })
+  if (counted !== undefined) return counted
   for (;;) {
     const page = await findEvents(
       db,
@@ -55,6 +64,24 @@ export async function countReplays(
     if (page.next_cursor === null) return { count, more: false, highest_id: highest }
     cursor = page.next_cursor
   }
+}
+
+/** The same by an index alone; undefined where the events must be read. */
+async function countByIndex(
+  db: Database,
+  clock: Clock,
+  query: EventQuery,
+): Promise<CountedEvents | undefined> {
+  const filter = searchOf(query)
+  if ((await testedFilter(db, filter, COUNT_REPLAYS_TO)) !== undefined) return undefined
+  const { provider, event_type, type_like } = filter
+  const range = await idRange(db, query, clock.now())
+  const wanted = { provider, event_type, type_like, ...range, limit: COUNT_REPLAYS_TO + 1 }
+  const { count, newest } = await eventQueries.countIds(db, wanted)
+  // A type that was meant in another case is not found here.
+  if (newest === null) return undefined
+  const more = count > COUNT_REPLAYS_TO
+  return { count: more ? COUNT_REPLAYS_TO : count, more, highest_id: newest }
 }
 
 const POLL_MS = 1_000

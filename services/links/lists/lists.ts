@@ -43,19 +43,18 @@ const ROLES = {
   'any-owner': 'owned',
   recipient: 'shared',
 } as const
+/** Links of a list that a search examines first. */
+const EXAMINED = 2_000
 /**
- * Links of a list that a search examines before it asks the index: a page of what many links match
+ * The most links that a search examines before it asks the index: a page of what many links match
  * is among them, and the index would give all of those links.
  */
-const EXAMINED = 2_000
-/** The same where all links of a state may match: the index would give too many. */
-const EXAMINED_BY_STATE = 4_000
+const MAX_EXAMINED = 12_000
 /**
- * With this many links, a user has enough of the first `WALKED` links of all users in an order to
- * fill a page. To read and sort all links of the user takes longer.
+ * With this many links, a user has enough of the first links of all users in an order to fill a
+ * page. To read and sort all links of the user takes longer.
  */
 const MANY_LINKS = 5_000
-const WALKED = 4_000
 /** Patterns that the index looks up. */
 const MAX_INDEXED = 3
 /** The index knows parts of texts that have this many characters. */
@@ -176,26 +175,38 @@ export async function searchLinks(
   if (from !== undefined && from.list !== list) throw badRequest(`cursor ${OTHER_LIST}`, 'cursor')
   const question = await questionOf(tools, search)
   if (question === undefined) return { links: [], next: null }
-  const { isFiltered, args } = question
-  const first: SearchSource = (await isLarge(tools.db, args)) ? 'order' : 'list'
-  // The index finds an address at once.
-  const attempts: Attempt[] = filter.url === '' ? [{ source: first }] : []
-  if (isFiltered) attempts.push(question.last)
-  else if (first === 'order') attempts.push({ source: 'list' })
+  const { args, sources } = question
+  const { first, last } = sources
   const asked = {
     ...args,
     ...{ place: from?.place ?? Number.MIN_SAFE_INTEGER, after: from?.after ?? '' },
-    // Where every link matches, no more are read than the page needs.
-    ...{ rows: isFiltered ? question.examined : limit + 1, walked: WALKED, limit: limit + 1 },
+    limit: limit + 1,
   }
-  let found: readonly ListedLink[] = []
-  for (const attempt of attempts) {
-    found = await q.searchLinks(tools.db, { ...asked, ...attempt })
-    if (found.length > limit) break
-  }
+  const find = (source: SearchSource, rows: number) =>
+    q.searchLinks(tools.db, { ...asked, source, rows })
+  const found =
+    (first && (await examine((rows) => find(first, rows), limit + 1))) ??
+    (await find(last, limit + 1))
   const links = found.slice(0, limit)
-  const last = found.length > limit ? links.at(-1) : undefined
-  return { links, next: last === undefined ? null : { after: last.slug, list, place: last.place } }
+  const end = found.length > limit ? links.at(-1) : undefined
+  return { links, next: end === undefined ? null : { after: end.slug, list, place: end.place } }
+}
+
+/**
+ * Looks for `wanted` links among the first ones of a list, and among half as many again as are
+ * needed if the others match as often. Undefined where these are too many.
+ */
+async function examine(
+  find: (rows: number) => Promise<readonly ListedLink[]>,
+  wanted: number,
+): Promise<readonly ListedLink[] | undefined> {
+  let rows = EXAMINED
+  while (rows <= MAX_EXAMINED) {
+    const found = await find(rows)
+    if (found.length >= wanted) return found
+    rows = Math.ceil((rows * wanted * 1.5) / found.length)
+  }
+  return undefined
 }
 
 /** All links of a search, in parts: they may not fit into memory. */
@@ -211,13 +222,10 @@ export async function* walkLinks(
   } while (from !== undefined)
 }
 
-/** Where links are looked for: see `searchLinks` in lists.sql. */
-interface Attempt {
-  source: SearchSource
-  tags?: readonly string[]
-}
-
-/** A search as its query takes it; undefined when no link can match. */
+/**
+ * A search as its query takes it, and where links are looked for first and, if that does not fill
+ * the page, last. Undefined when no link can match.
+ */
 async function questionOf({ db, short, now }: SearchTools, search: LinkSearch) {
   const { filter, visitor, among } = search
   const { sort, visibility, state } = filter
@@ -232,35 +240,44 @@ async function questionOf({ db, short, now }: SearchTools, search: LinkSearch) {
   const [tag = ''] = among === 'all' && sort === 'slug' ? fixed : []
   const texts = text.texts.map(patternOf)
   const conditions = {
-    ...{ visibility, state, texts, owner: owner?.id ?? '' },
+    ...{ visibility, state, texts, owner: owner?.id ?? '', keys: keysOf(filter) },
     addresses: text.addresses.map(patternOf),
     owners: text.owners.map(patternOf),
     tags: fixed.filter((other) => other !== tag),
-    keys: keysOf(filter),
   }
   const list = scopeOf(search)
   const args = {
     ...{ list, users: visitor.ids, sort, tag, now },
     ...{ beginning, start: beforeSlugs(beginning), only_beginning: onlyBeginning },
     ...conditions,
-    owner: owner?.id ?? null,
+    ...{ owner: owner?.id ?? null, tags: fixed },
     indexed: texts.toSorted((a, b) => b.length - a.length).slice(0, MAX_INDEXED),
     // An admin may see all links of an owner: they are a list.
     ...(list === 'every' && owner !== undefined && { list: 'owned', users: [owner.id] }),
   }
-  const source = onlyBeginning ? 'beginning' : 'texts'
-  const last: Attempt = { source, tags: fixed }
-  const { visibility: _visibility, state: _state, keys: _keys, ...precise } = conditions
-  return {
-    ...{ args, last },
-    isFiltered: isAny(conditions),
-    examined: isAny(precise) ? EXAMINED : EXAMINED_BY_STATE,
-  }
+  const isFiltered = Object.values(conditions).some((condition) => condition.length > 0)
+  const isLong = await isLarge(db, args)
+  return { args, sources: sourcesOf({ filter, isFiltered, isLong, onlyBeginning }) }
 }
 
-/** Whether one of some conditions filters anything. */
-function isAny(conditions: Readonly<Record<string, string | readonly string[]>>): boolean {
-  return Object.values(conditions).some((condition) => condition.length > 0)
+/** Where links are looked for: among the first ones of a list, and then among all that match. */
+interface Sources {
+  first?: SearchSource
+  last: SearchSource
+}
+
+function sourcesOf(search: {
+  filter: ListFilter
+  isFiltered: boolean
+  isLong: boolean
+  onlyBeginning: boolean
+}): Sources {
+  const { filter, isFiltered, isLong, onlyBeginning } = search
+  const last = onlyBeginning ? 'beginning' : 'texts'
+  // The index finds an address at once.
+  if (filter.url !== '') return { last }
+  if (isLong) return { first: 'order', last: isFiltered ? last : 'list' }
+  return isFiltered ? { first: 'list', last } : { last: 'list' }
 }
 
 /** Whether a sorted list has links of a user that are too many to be read. */

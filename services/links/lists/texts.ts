@@ -14,10 +14,10 @@ export async function writeTexts(tx: Executor, slugs: readonly string[]): Promis
   await q.writeTexts(tx, { links })
 }
 
-/** A key of a link: see `link_texts.keys` in the migrations. The key of an ended link names the end it has. */
+/** The key that all links of a state have, and perhaps others: see `link_texts.keys` in the migrations. */
 export const STATE_KEYS: Readonly<Record<Exclude<State, 'active'>, string>> = {
   expired: 'expires',
-  used_up: 'counted',
+  used_up: 'used_up',
   archived: 'archived',
 }
 

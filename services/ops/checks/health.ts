@@ -41,7 +41,7 @@ export type HealthState = State | 'empty' | 'unchecked'
 
 export interface Health {
   state: HealthState
-  /** The worst first. */
+  /** The worst first, those of one state by name. */
   services: readonly ServiceHealth[]
   /** All checks by their state. */
   checks: Readonly<Record<State, readonly CheckHealth[]>>
@@ -87,7 +87,7 @@ export async function readHealth(sources: CheckSources, now: Date): Promise<Heal
   const times = checks.flatMap(({ checked_at }) => checked_at?.getTime() ?? [])
   return {
     state: stateOf(all, checks),
-    services: all.toSorted(byState),
+    services: all.toSorted((a, b) => byState(a, b) || (a.name < b.name ? -1 : 1)),
     checks: { ...NO_CHECKS, ...Object.groupBy(checks, ({ state }) => state) },
     total: checks.length,
     checkedAt: times.length === 0 ? undefined : new Date(Math.min(...times)),
@@ -117,7 +117,12 @@ export function isFresh({ checked_at, every_s }: CheckState, now: Date): boolean
 }
 
 function byState(a: { state: State }, b: { state: State }): number {
-  return WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state)
+  return badness(a.state) - badness(b.state)
+}
+
+/** The place of a state among all of them, the worst first. */
+export function badness(state: State): number {
+  return WORST_FIRST.indexOf(state)
 }
 
 function worstOf(parts: readonly { state: State }[]): State {

@@ -184,8 +184,10 @@ function uptimeOf(hours: readonly Count[], days: readonly Count[], now: Date): U
   }
 }
 
+type Results = Pick<Count, 'runs' | 'failures' | 'unknown'>
+
 /** The part of the runs that did not fail; null if none found anything. */
-export function upPart(counts: readonly Count[]): number | null {
+export function upPart(counts: readonly Results[]): number | null {
   const known = counts.reduce((sum, { runs, unknown }) => sum + runs - unknown, 0)
   const failures = counts.reduce((sum, count) => sum + count.failures, 0)
   return known === 0 ? null : (known - failures) / known

@@ -1,5 +1,5 @@
 import type { Executor } from '../../../db/client.ts'
-import { checkQueries as q, type CountOfCheck } from '../../../db/ops/checks.ts'
+import { checkQueries as q, type HourSum } from '../../../db/ops/checks.ts'
 import type { ServiceHealth } from './health.ts'
 import { upPart } from './history.ts'
 
@@ -27,25 +27,27 @@ export async function readRecent(
   services: readonly ServiceHealth[],
   now: Date,
 ): Promise<ReadonlyMap<string, Recent>> {
-  const idsOf = ({ checks }: ServiceHealth) => checks.slice(0, MAX_CHECKS).map(({ id }) => id)
-  const ids = services.flatMap(idsOf)
+  const asked = services.map(({ name, checks }) => {
+    return { name, ids: checks.slice(0, MAX_CHECKS).map(({ id }) => id) }
+  })
   const first = Math.floor(now.getTime() / HOUR_MS - HOURS + 1) * HOUR_MS
-  const asked = { ids, span: 'hour', since: new Date(first), each: HOURS + 1 }
-  const counts =
-    ids.length === 0 ? [] : await q.listCounts(db, { ...asked, limit: ids.length * asked.each })
-  const byCheck = Map.groupBy(counts, ({ check_id }) => check_id)
+  const bounds = { since: new Date(first), each: HOURS + 1 }
+  const limit = services.length * bounds.each
+  const sums = await q.sumHours(db, { services: asked, ...bounds, limit })
+  const byService = Map.groupBy(sums, ({ service }) => service)
   return new Map(
-    services.map((service) => {
-      const own = idsOf(service).flatMap((id) => byCheck.get(id) ?? [])
-      return [service.name, { hours: hoursOf(own, first), up: upPart(own) }]
+    services.map(({ name }) => {
+      const own = byService.get(name) ?? []
+      return [name, { hours: hoursOf(own, first), up: upPart(own) }]
     }),
   )
 }
 
-function hoursOf(counts: readonly CountOfCheck[], first: number): readonly RecentHour[] {
-  const byHour = Map.groupBy(counts, ({ start }) => start.getTime())
+function hoursOf(sums: readonly HourSum[], first: number): readonly RecentHour[] {
+  const byHour = new Map(sums.map((sum) => [sum.start.getTime(), sum]))
   return Array.from({ length: HOURS }, (_, at) => {
     const hour = first + at * HOUR_MS
-    return { hour: new Date(hour), up: upPart(byHour.get(hour) ?? []) }
+    const sum = byHour.get(hour)
+    return { hour: new Date(hour), up: upPart(sum === undefined ? [] : [sum]) }
   })
 }

@@ -73,6 +73,19 @@ t.test('the headline counts what needs somebody; names are escaped', async (t) =
   t.match(text, /href="\/destinations\/erp">erp<\/a>: failing; last answer: 503/)
   t.notMatch(text, 'alert("1")')
   t.notMatch(text, 'All is well')
+  t.ok(text.indexOf('>erp</a>') < text.indexOf('generic:<wbr />b</a>'), 'destinations first')
+  t.notMatch(text, 'id="more-problems"')
+})
+
+t.test('of many problems the first ones are in sight, and the others open', async (t) => {
+  const { status } = dashboardView()
+  const [provider] = status.providers
+  const providers = Array.from({ length: 12 }, (_, at) => {
+    return { ...provider, name: `generic:p${at}`, alarms: ['silent'] }
+  }) as unknown as typeof status.providers
+  const text = shown(dashboardPage(dashboardView({ status: { ...status, providers } })))
+  t.match(text, '12 providers silent')
+  t.match(text, /<details[^>]* id="more-problems">\s*<summary>4 more<\/summary>/)
 })
 
 t.test('the chart has one bar for each hour, the last one being now', async (t) => {
@@ -103,7 +116,10 @@ t.test('the chart has one bar for each hour, the last one being now', async (t) 
 t.test('the chart says in words what it draws', async (t) => {
   const stats = [{ provider: 'generic:ci', hour: now, events: 5, rejections: 0 }]
   const text = shown(dashboardPage(dashboardView({ stats })))
-  t.match(text, 'aria-label="Events per hour over 24 hours: 5 in all, at most 5 at 08:00 UTC"')
+  t.match(
+    text,
+    'aria-label="Events per hour over 24 hours: 5 in all, at most 5 at 2026-05-04 08:00 UTC"',
+  )
   t.match(shown(dashboardPage(dashboardView())), 'No events in the last 24 hours')
 })
 

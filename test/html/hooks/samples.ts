@@ -53,6 +53,8 @@ export function logView(changes: Partial<LogView> = {}): LogView {
     events: [summary],
     position: 42,
     open: 0,
+    searches: [],
+    query: '',
     next: '/log?cursor=abc&limit=1',
     ...changes,
   }

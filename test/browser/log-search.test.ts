@@ -1,0 +1,164 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { Page } from 'playwright-core'
+import { backends } from '../helpers/backends.ts'
+import { addProvider, startHooks } from '../helpers/hooks.ts'
+import { until } from '../helpers/until.ts'
+import { accessible } from './measure.ts'
+import {
+  browse,
+  copiedOn,
+  focusedId,
+  loadFailure,
+  rememberCopies,
+  rowIds,
+  untilText,
+} from './pages.ts'
+
+// How somebody finds an event: by words and a day, and by searches that were saved.
+
+/** Its days begin when others are in the middle of theirs. */
+const ZONE = 'Pacific/Kiritimati'
+const [, postgres] = backends
+const { base, env } = await startHooks(t, postgres)
+await addProvider(base, 'shop', { open: true })
+
+const midnight = Temporal.Now.zonedDateTimeISO(ZONE).startOfDay()
+const invoice = (customer: string) => JSON.stringify({ data: { customer_name: customer } })
+/** Oldest first: type, payload, and the hours from the midnight with which this day began. */
+const EVENTS: readonly (readonly [type: string, payload: string, hours: number])[] = [
+  ['invoice.paid', invoice('Globex'), -25],
+  ['invoice.paid', invoice('Initech'), -2],
+  ['invoice.paid', invoice('Globex'), -1],
+  ['order.paid', invoice('Globex'), -1],
+  ['invoice.paid', invoice('Globex'), 0],
+]
+for (const [type, payload, hours] of EVENTS) {
+  const at = midnight.add({ hours }).toInstant().toString()
+  await postgres.query(
+    env,
+    `insert into hooks.events (provider, event_type, trust, headers, payload, received_at)
+     values ('generic:shop', '${type}', 3, '[]', convert_to('${payload}', 'UTF8'), '${at}')`,
+  )
+}
+await postgres.query(
+  env,
+  'insert into hooks.event_types select distinct provider, event_type from hooks.events',
+)
+/** The invoice of Globex from yesterday. */
+const WANTED = 3
+
+async function untilRows(page: Page, ids: readonly number[]): Promise<void> {
+  await until(async () => String(await rowIds(page)) === String(ids), `the rows ${String(ids)}`)
+}
+
+await t.test('the invoice of a customer from yesterday to my laptop: 5', async (t: Test) => {
+  const { page, context } = await browse(t, base, { timezoneId: ZONE })
+  await rememberCopies(context)
+  let actions = 0
+  const act = async (action: Promise<unknown>): Promise<void> => {
+    actions++
+    await action
+  }
+  await page.goto(`${base}/log`)
+  await act(page.getByLabel('Time', { exact: true }).selectOption('Yesterday'))
+  await untilRows(page, [4, 3, 2])
+  await untilText(page.locator('.zone'), ZONE)
+  await act(page.getByRole('combobox', { name: 'Filters' }).fill('type:invoice.* customer:Globex'))
+  await untilRows(page, [WANTED])
+  await act(page.getByRole('link', { name: 'invoice.paid' }).click())
+  await page.locator(`[data-event="${WANTED}"]`).waitFor()
+  await act(page.locator('#replay-menu > summary').click())
+  await act(page.getByRole('button', { name: 'Copy forward command' }).click())
+  await page.getByRole('button', { name: 'Copied forward command' }).waitFor()
+  t.equal(actions, 5)
+  const command = `gatehouse forward http://127.0.0.1:3000/ --from '${base}'`
+  const choice = `--provider 'generic:shop' --since ${WANTED} --name 'from event ${WANTED}'`
+  t.equal(await copiedOn(page), `${command} ${choice}`)
+})
+
+await t.test('a search is saved, and one click leads back to it', async (t: Test) => {
+  const { page } = await browse(t, base, {
+    timezoneId: ZONE,
+    expectedErrors: [loadFailure(409)],
+  })
+  const menu = page.locator('#saved-searches')
+  await page.goto(`${base}/log`)
+  await page.getByLabel('Time', { exact: true }).selectOption('Yesterday')
+  await page.getByRole('combobox', { name: 'Filters' }).fill('customer:Globex')
+  await untilRows(page, [4, 3])
+  await menu.locator('summary').click()
+  await page.getByLabel('Save these filters as').fill('Globex, yesterday')
+  await page.keyboard.press('Enter')
+  await untilText(page.locator('#done'), 'Saved Globex, yesterday.')
+  const saved = menu.getByRole('link', { name: 'Globex, yesterday' })
+  t.equal(await page.locator(':focus').textContent(), 'Globex, yesterday', 'it has the focus')
+  await accessible(t, page)
+
+  await t.test(
+    'a taken name is said in one line below the field, which has the focus',
+    async () => {
+      await page.getByLabel('Save these filters as').fill('Globex, yesterday')
+      await page.keyboard.press('Enter')
+      const refused = 'There is a saved search "Globex, yesterday" already; choose another name.'
+      await untilText(page.locator('#search-name-refused'), refused)
+      await until(async () => (await focusedId(page)) === 'search-name', 'the focus in the field')
+      await page.getByLabel('Save these filters as').fill('Globex again')
+      await page.getByRole('button', { name: 'Save' }).click()
+      await menu.getByRole('link', { name: 'Globex again' }).waitFor()
+    },
+  )
+
+  await t.test('by the menu, and by the palette', async (t) => {
+    await page.goto(`${base}/log`)
+    await untilRows(page, [5, 4, 3, 2, 1])
+    await menu.locator('summary').click()
+    await saved.click()
+    await untilRows(page, [4, 3])
+    t.equal(await page.getByLabel('Time', { exact: true }).inputValue(), 'yesterday')
+    await page.goto(base)
+    await page.keyboard.press('Control+k')
+    await page.locator('#palette input').fill('globex, y')
+    await untilText(page.locator('#palette-list [aria-selected="true"]'), /^Globex, yesterday/)
+    await page.keyboard.press('Enter')
+    await untilRows(page, [4, 3])
+  })
+
+  await t.test('renamed and removed on their page', async (t) => {
+    await menu.locator('summary').click()
+    await menu.getByRole('link', { name: 'Rename or remove…' }).click()
+    const card = page.getByRole('article', { name: 'Globex again' })
+    await card.getByText('Rename…').click()
+    await card.getByLabel('Name').fill('Globex, yesterday')
+    await card.getByRole('button', { name: 'Rename' }).click()
+    await card.getByText('There is a saved search "Globex, yesterday" already').waitFor()
+    await card.getByLabel('Name').fill('Globex Corp')
+    await card.getByRole('button', { name: 'Rename' }).click()
+    const renamed = page.getByRole('article', { name: 'Globex Corp' })
+    await renamed.getByText('Remove…').click()
+    page.once('dialog', (dialog) => void dialog.accept())
+    await renamed.getByRole('button', { name: 'Remove' }).click()
+    await renamed.waitFor({ state: 'detached' })
+    t.equal(await page.getByRole('article').count(), 1)
+  })
+})
+
+await t.test('without script', async (t: Test) => {
+  const { page } = await browse(t, base, {
+    javaScriptEnabled: false,
+    expectedErrors: [loadFailure(409)],
+  })
+  await page.goto(`${base}/log?q=type:order.*`)
+  await page.locator('#saved-searches > summary').click()
+  await page.getByLabel('Save these filters as').fill('Globex, yesterday')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await untilText(page.locator('#search-name-refused'), /already; choose another name\.$/)
+  await page.getByLabel('Save these filters as').fill('Orders')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await untilText(page.locator('#done'), 'Saved Orders.')
+  t.same(await rowIds(page), [4])
+  await page.goto(`${base}/log`)
+  await page.locator('#saved-searches > summary').click()
+  await page.getByRole('link', { name: 'Orders' }).click()
+  t.same(await rowIds(page), [4])
+})

@@ -1,0 +1,268 @@
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { t, type Test } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import { request } from '../helpers/http.ts'
+
+const [, postgres] = backends
+
+const ADDRESSES = [
+  ...['--hooks-base-url', 'https://hooks.lan.test'],
+  ...['--links-base-url', 'https://go.lan.test'],
+  ...['--ops-base-url', 'https://ops.lan.test'],
+]
+
+/** A folder with nothing in it, and the variables of a start that creates its data there. */
+async function emptyPlace(t: Test) {
+  const folder = await temporaryFolder(t, 'init')
+  const file = join(folder, 'gatehouse.env')
+  return { folder, file, env: { ...FREE, GATEHOUSE_DATA_DIR: join(folder, 'data') } }
+}
+
+function modeOf(path: string) {
+  return statSync(path).mode & 0o777
+}
+
+/** The settings of a file; the key that init has made is a secret of this test. */
+function settingsIn(file: string): Record<string, string | undefined> {
+  const settings = parseEnv(readFileSync(file, 'utf8'))
+  keepSecret('made-key', settings['GATEHOUSE_SECRET_KEY'] ?? '')
+  return settings
+}
+
+t.test(
+  'without a terminal and without flags: the embedded database on this machine',
+  async (t) => {
+    const { file, env } = await emptyPlace(t)
+    const { code, stdout, stderr } = await runCli(['init', '--file', file], { env })
+    t.equal(code, 0, stderr)
+    t.equal(stdout, '', 'no proxy, no setting')
+    t.equal(modeOf(file), 0o600)
+    const settings = settingsIn(file)
+    t.same(Object.keys(settings), ['GATEHOUSE_SECRET_KEY'])
+    t.equal(Buffer.from(settings['GATEHOUSE_SECRET_KEY'] ?? '', 'base64').length, 32)
+    t.match(stderr, /ok +database: embedded/, 'it ends with the check')
+    t.match(stderr, new RegExp(`Next: .*gatehouse serve --env-file ${file}`))
+  },
+)
+
+t.test('flags say everything; the server starts with the file', async (t) => {
+  const { file, env } = await emptyPlace(t)
+  const { DATABASE_URL: url = '' } = await postgres.env(t)
+  const key = secret('model # key')
+  const keyFile = join(await temporaryFolder(t, 'key'), 'key')
+  writeFileSync(keyFile, `${key}\n`)
+  const { code, stdout, stderr } = await runCli(
+    [
+      ...['init', '--file', file, ...ADDRESSES, '--proxy', 'nginx', '--sign-in', 'authelia'],
+      ...['--portal', 'https://login.lan.test', '--sign-in-address', '127.0.0.1:9999'],
+      ...['--database', '-', '--ops-model-url', 'http://127.0.0.1:9/v1', '--model-key', keyFile],
+      ...['--ops-tier1-model', 'small', '--ops-interval', '600'],
+    ],
+    { env, input: url },
+  )
+  t.equal(code, 0, stderr)
+  t.equal(modeOf(file), 0o600)
+  t.match(settingsIn(file), {
+    HOOKS_BASE_URL: 'https://hooks.lan.test',
+    GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
+    GATEHOUSE_USER_HEADER: 'Remote-Email',
+    GATEHOUSE_GROUPS_HEADER: 'Remote-Groups',
+    DATABASE_URL: url,
+    OPS_MODEL_URL: 'http://127.0.0.1:9/v1',
+    OPS_MODEL_KEY: key,
+    OPS_TIER1_MODEL: 'small',
+    OPS_INTERVAL: '600',
+  })
+  t.match(stderr, /It must come from 127\.0\.0\.1\/32/)
+  for (const own of [
+    'server_name hooks.lan.test;',
+    '127.0.0.1:9999',
+    'https://login.lan.test/?rd=',
+  ]) {
+    t.ok(stdout.includes(own), own)
+  }
+  t.notMatch(stdout, /example\.com|9091/, 'nothing of the example is left')
+  t.notMatch(stdout + stderr, key)
+
+  const server = await startServerProcess(t, {
+    env: { ...env, GATEHOUSE_ENV_FILE: file },
+    services: ['hooks'],
+  })
+  const headers = { Host: 'hooks.lan.test', 'Remote-Email': 'ann@lan.test' }
+  t.equal((await request(`${server.hooks}/log`, { headers })).status, 200)
+})
+
+t.test(
+  'what stands in a file stays until --force, and what is not asked for after it',
+  async (t) => {
+    const { file, env } = await emptyPlace(t)
+    const first = `HOOKS_MAX_BODY=1MiB\nGATEHOUSE_SECRET_KEY='${secret('key')}'\n`
+    writeFileSync(file, first, { mode: 0o644 })
+    await refuseCommands(t, { env, state: async () => readFileSync(file, 'utf8') }, [
+      [['init', '--file', file], 1, /gatehouse\.env is there already: --force changes it/],
+    ])
+    const flags = ['--force', '--ops-interval', '600']
+    // A key of another length is one of the things that the check finds.
+    const { code, stderr } = await runCli(['init', '--file', file, ...flags], { env })
+    t.equal(code, 1)
+    t.match(stderr, /FAIL +configuration: GATEHOUSE_SECRET_KEY/)
+    t.equal(modeOf(file), 0o600)
+    t.same(settingsIn(file), { ...parseEnv(first), OPS_INTERVAL: '600' })
+  },
+)
+
+t.test('the file does not follow a link, and its folder keeps nothing else', async (t) => {
+  const { folder, file, env } = await emptyPlace(t)
+  const other = join(await temporaryFolder(t, 'other'), 'file')
+  writeFileSync(other, 'as it was')
+  symlinkSync(other, `${file}.new`)
+  t.match(await runCli(['init', '--file', file], { env }), { code: 0 })
+  settingsIn(file)
+  t.equal(readFileSync(other, 'utf8'), 'as it was')
+  t.same(readdirSync(folder), ['gatehouse.env'])
+})
+
+t.test('what is refused, and nothing is written', async (t) => {
+  const { folder, file, env } = await emptyPlace(t)
+  const init = ['init', '--file', file]
+  const proxied = [...init, ...ADDRESSES, '--proxy']
+  const elsewhere = ['--hooks-base-url', 'https://hooks.lan.test:8443']
+  await refuseCommands(t, { env, state: async () => readdirSync(folder) }, [
+    [[...init, '--proxy', 'caddy'], 2, /--proxy caddy needs --hooks-base-url, --links-base-url/],
+    [
+      [...init, '--proxy', 'apache'],
+      2,
+      /--proxy must be caddy, nginx, tailscale, cloudflare or none/,
+    ],
+    [
+      [...proxied, 'nginx', ...elsewhere],
+      2,
+      /HOOKS_BASE_URL must be an https:\/\/ URL without a port/,
+    ],
+    [
+      [...proxied, 'caddy', '--ops-base-url', 'http://ops.lan.test'],
+      2,
+      /OPS_BASE_URL must be an https/,
+    ],
+    [[...proxied, 'tailscale'], 2, /each service needs a port of its own/],
+    [[...proxied, 'caddy', '--sign-in', 'x'], 2, /--sign-in must be authelia or oauth2-proxy/],
+    [[...proxied, 'caddy', '--portal', 'auth'], 2, /--portal must be an https:\/\/ URL/],
+    [[...proxied, 'caddy', '--sign-in-address', 'x'], 2, /--sign-in-address must be host:port/],
+    [[...init, '--hooks-base-url', 'hooks'], 2, /HOOKS_BASE_URL/],
+    [
+      { args: [...init, '--database', '-'], input: 'mysql://x' },
+      2,
+      /--database must be a postgres/,
+    ],
+  ])
+})
+
+t.test('every call in the recipes', async (t) => {
+  const page = readFileSync(join(ROOT, 'docs/recipes.md'), 'utf8')
+  const blocks = [...page.matchAll(/```sh\n(gatehouse init -[^]*?)\n```/g)]
+  t.equal(blocks.length, 4)
+  for (const [, block = ''] of blocks) {
+    const { file, env } = await emptyPlace(t)
+    const words = block.split(/[\s\\]+/).slice(1)
+    const { code, stdout, stderr } = await runCli([...words, '--file', file], { env })
+    t.equal(code, 0, `${block}: ${stderr}`)
+    t.not(stdout, '')
+    const { GATEHOUSE_USER_HEADER: header = '' } = settingsIn(file)
+    const row = page.split('\n').find((line) => line.includes(`| \`${header}\` |`))
+    t.match(row, '`127.0.0.1/32`', 'the header is in the table, with the one address')
+  }
+})
+
+t.test(
+  'with --install the unit has its settings, and secrets where root alone reads them',
+  async (t) => {
+    const { env } = await emptyPlace(t)
+    const root = await temporaryFolder(t, 'root')
+    // install.sh takes the executable that is built; here one stands for it.
+    const tools = await temporaryFolder(t, 'tools')
+    const executable = join(tools, 'gatehouse')
+    writeFileSync(executable, '#!/bin/sh\n')
+    writeFileSync(join(tools, 'sh'), `#!/bin/sh\nexec /bin/sh "$1" ${executable}\n`)
+    for (const name of [executable, join(tools, 'sh')]) chmodSync(name, 0o755)
+    const { PATH = '' } = process.env
+    const installing = { ...env, DESTDIR: root, PATH: `${tools}:${PATH}` }
+    const settings = join(root, 'etc/gatehouse/gatehouse.env')
+    const key = join(root, 'etc/gatehouse/credentials/gatehouse_secret_key')
+
+    const failed = await runCli(['init', '--install'], { env: { ...env, DESTDIR: root } })
+    t.match(failed, { code: 1, stderr: /the unit was not installed: .*npm run build/ })
+    t.notOk(existsSync(settings), 'without a program there are no settings')
+
+    const first = await runCli(['init', '--install', '--ops-interval', '600'], { env: installing })
+    t.equal(first.code, 0, first.stderr)
+    t.match(first.stderr, /installed {2}\/usr\/local\/lib\/systemd\/system\/gatehouse\.service/)
+    t.match(first.stderr, /Next: systemctl enable --now gatehouse\.service/)
+    t.same([modeOf(settings), modeOf(key)], [0o644, 0o600])
+    t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '600' })
+    const made = keepSecret('unit-key', readFileSync(key, 'utf8'))
+    t.equal(Buffer.from(made, 'base64').length, 32)
+
+    t.match(await runCli(['init', '--install'], { env: installing }), { code: 1 })
+    const again = await runCli(['init', '--install', '--force'], { env: installing })
+    t.equal(again.code, 0, again.stderr)
+    t.equal(readFileSync(key, 'utf8'), made, 'a lost key would make secrets unreadable')
+  },
+)
+
+t.test('at a terminal it asks', async (t) => {
+  const { file, env } = await emptyPlace(t)
+  const key = secret('typed-key')
+  const answers: readonly (readonly [question: RegExp, answer: string])[] = [
+    [/Public address of hooks/, 'hooks.lan.test'],
+    [/Expected an http:\/\/ or https:\/\/ URL/, 'https://hooks.lan.test'],
+    [/Public address of links/, 'https://go.lan.test'],
+    [/Public address of ops/, 'https://ops.lan.test'],
+    [/Proxy: caddy/, 'caddy'],
+    [/Sign-in service/, 'oauth2-proxy'],
+    [/PostgreSQL/, ''],
+    [/endpoint of a model/, 'http://127.0.0.1:9/v1'],
+    [/Its key/, key],
+    [/for tier 1/, 'small'],
+    [/for tier 2/, ''],
+    [/for tier 3/, ''],
+  ]
+  const command = `${process.execPath} server.ts init --file ${file}`
+  const child = spawnProgram([], env, ['script', '-qec', command, '/dev/null'])
+  let [shown, from, at] = ['', 0, 0]
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text
+    const [question, answer] = answers[at] ?? []
+    const found = question?.exec(shown.slice(from))
+    if (!found) return
+    from += found.index + found[0].length
+    at++
+    child.stdin.write(`${answer}\r`)
+  })
+  const { code } = await exitOf(child)
+  t.equal(code, 0, shown)
+  t.equal(at, answers.length, 'everything was asked')
+  t.match(shown, /X-Auth-Request-Email>Remote-Email/)
+  t.notMatch(shown, key, 'the key is not shown')
+  t.match(settingsIn(file), {
+    LINKS_BASE_URL: 'https://go.lan.test',
+    OPS_MODEL_KEY: key,
+    OPS_TIER1_MODEL: 'small',
+    OPS_TIER2_MODEL: undefined,
+  })
+  t.equal(modeOf(file), 0o600)
+})

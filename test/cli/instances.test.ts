@@ -1,0 +1,189 @@
+import { readFileSync } from 'node:fs'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { readOpenMetrics } from '../fixtures/open-metrics.ts'
+import { backends } from '../helpers/backends.ts'
+import { runCliProcess } from '../helpers/cli.ts'
+import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
+import { addDestination, eventOf } from '../helpers/destinations.ts'
+import { request } from '../helpers/http.ts'
+import { leadsTo, linksServer, makeLink } from '../helpers/links.ts'
+import type { Link } from '../helpers/links.ts'
+import { allServed, startVisits } from '../helpers/load.ts'
+import { ended, opsServer, startGate } from '../helpers/ops.ts'
+import { freePort } from '../helpers/owner.ts'
+import { follow, startReceiver } from '../helpers/replays.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+const COUNT = 3
+const NUMBERS = ['1', '2', '3']
+/** Deliveries that are acknowledged between two changes. */
+const BETWEEN = 60
+
+/** What the instances have logged under a message. */
+function logged({ logs }: ServerProcess, msg: string) {
+  return logs()
+    .map((line): { msg: string; instance?: string } => JSON.parse(line))
+    .filter((line) => line.msg === msg)
+}
+
+/** The process of an instance. */
+function processOf({ pid }: ServerProcess, number: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+  const found = children.find((child) =>
+    readFileSync(`/proc/${child}/environ`, 'utf8').includes(`GATEHOUSE_INSTANCE=${number}\0`),
+  )
+  if (found === undefined) throw new Error(`instance ${number} is not among ${children}`)
+  return Number(found)
+}
+
+/** The metrics of all instances, as a scraper reads them. */
+async function metricsOf({ hooks }: ServerProcess) {
+  // A connection of its own each time: whichever instance takes it.
+  const { status, text } = await request(`${hooks}/metrics`)
+  return { status, text, families: readOpenMetrics(text) }
+}
+
+/** How many instances have answered for their metrics. */
+async function answered(server: ServerProcess): Promise<number> {
+  const { families } = await metricsOf(server)
+  const samples = families.get('gatehouse_instances')?.samples ?? []
+  return samples.find(({ labels }) => labels.includes('answered'))?.value ?? 0
+}
+
+await t.test('three instances share the listeners', async (t: Test) => {
+  const [sender, gate, target] = [createSender(), await startGate(t), await startReceiver(t)]
+  const env = {
+    ...(await postgres.env(t)),
+    ...sender.env,
+    OPS_INVENTORY: gate.inventory,
+    HOOKS_REPLAY_TARGETS: `127.0.0.1:${target.port}`,
+  }
+  await addDestination(env, 'copy', target.url)
+  const flags = ['--instances', String(COUNT)]
+  const server = await startServerProcess(t, { env, flags, readyMs: 120_000 })
+  const links = linksServer(server, env)
+  const ops = opsServer(server, env)
+  const ann = await links.user('ann')
+  let link = await makeLink(ann, 'docs', { url: 'https://v0.test/' })
+
+  await t.test('the metrics are those of all, whichever is asked', async (t) => {
+    for (let round = 0; round < COUNT; round++) {
+      const { status, families } = await metricsOf(server)
+      t.equal(status, 200)
+      const { samples = [] } = families.get('process_resident_memory_bytes') ?? {}
+      const numbers = samples.map(({ labels }) => /instance_number="(\d)"/.exec(labels)?.[1])
+      t.same(numbers.toSorted(), NUMBERS)
+      t.equal(await answered(server), COUNT)
+    }
+  })
+
+  await t.test('one session at a time runs in all of them', async (t) => {
+    await until(() => gate.waiting() > 0, 'the scheduled session')
+    gate.open()
+    await ended(ops)
+    const starts = Array.from({ length: 9 }, (_, at) =>
+      ops.api('POST', '/sessions/trigger', { prompt: `start ${at}` }),
+    )
+    const statuses = (await Promise.all(starts)).map(({ status }) => status)
+    t.same(statuses.toSorted(), [201, ...Array.from({ length: 8 }, () => 409)])
+    await until(() => gate.waiting() === 1, 'its check')
+    gate.open(true)
+    await ended(ops)
+  })
+
+  await t.test('a changed link counts in all of them', async (t) => {
+    for (let version = 1; version <= COUNT; version++) {
+      const url = `https://v${version}.test/`
+      const put = await ann.api<Link>('PUT', `/links/${link.id}`, { url })
+      t.equal(put.status, 200)
+      link = put.json
+      const visits = () => Promise.all(NUMBERS.map(() => leadsTo(links.base, '/docs')))
+      await until(async () => (await visits()).every((to) => to === url), 'the new address')
+    }
+  })
+
+  await t.test('one that is killed takes nothing along, and comes back', async (t) => {
+    const streams = NUMBERS.map(() => follow(t, `${server.hooks}/events`))
+    const base = (): string => server.hooks
+    const loads = [true, false].map((keepsConnections) =>
+      startLoad(t, { base, sender, senders: 3, keepsConnections }),
+    )
+    const acked = () => loads.flatMap((load) => load.acked)
+    const underWay = async (): Promise<void> => {
+      const enough = acked().length + BETWEEN
+      await until(() => acked().length >= enough, 'the load to be under way', 30_000)
+    }
+    await underWay()
+    process.kill(processOf(server, 2), 'SIGKILL')
+    await until(() => logged(server, 'instance ended').length === 1, 'its end to be told')
+    t.match(logged(server, 'instance ended'), [{ instance: 2, signal: 'SIGKILL' }])
+    await underWay()
+    await until(async () => (await answered(server)) === COUNT, 'it to be back', 30_000)
+    await underWay()
+    await Promise.all(loads.map((load) => load.stop()))
+
+    const stored = await storedEvents(postgres, env)
+    t.same(lostOf(acked(), stored), [], `all of ${acked().length} acknowledged are there`)
+    t.same(brokenOf(new Map(loads.flatMap((load) => [...load.sent])), stored), [])
+    t.same(
+      loads.flatMap((load) => load.refused),
+      [],
+      'no delivery was refused',
+    )
+    const ids = [...stored.keys()].map((id) => stored.get(id)?.id ?? 0)
+    ids.sort((a, b) => a - b)
+    for (const stream of streams) {
+      await until(() => stream.ids.at(-1) === ids.at(-1), 'a stream to have the last event')
+      await stream.stop()
+      t.same(stream.ids, ids, 'it has every event once and in order')
+    }
+    const got = (): readonly number[] => [...new Set(target.received.map(eventOf))]
+    await until(() => got().length === ids.length, 'the destination to have all', 30_000)
+    t.same(
+      got().toSorted((a, b) => a - b),
+      ids,
+    )
+    const takers = new Set(logged(server, 'request').map(({ instance }) => instance))
+    t.same([...takers].toSorted(), NUMBERS, 'all of them have taken requests')
+  })
+
+  await t.test('SIGTERM ends all of them in order', async (t) => {
+    const visits = startVisits(links.base, ['/docs'], 2, false)
+    await until(() => visits.total > 20, 'visits')
+    await visits.stop()
+    allServed(t, [], [visits])
+    t.same(await server.stop(), { code: 0, signal: null })
+    t.same(
+      logged(server, 'stopped')
+        .map(({ instance }) => instance)
+        .toSorted(),
+      NUMBERS,
+    )
+  })
+})
+
+await t.test('what can not be shared is refused in one line', async (t: Test) => {
+  const port = await freePort()
+  const refusals = [
+    [{}, ['--instances', '2'], 'the embedded database serves one process: set DATABASE_URL'],
+    [{}, ['--instances', '0'], 'GATEHOUSE_INSTANCES is not valid'],
+    [{}, ['--instances', '65'], 'GATEHOUSE_INSTANCES is not valid'],
+    [
+      { DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none` },
+      ['--instances', '3'],
+      'connect ECONNREFUSED',
+    ],
+  ] as const
+  for (const [env, flags, problem] of refusals) {
+    const { code, stdout, stderr } = await runCliProcess(['serve', ...flags], { env })
+    t.equal(code, 1, flags.join(' '))
+    t.equal(stdout, '')
+    const told = stderr.split('\n').filter((line) => line.startsWith('gatehouse: '))
+    t.equal(told.length, 1, 'once')
+    t.match(told[0], problem)
+  }
+})
