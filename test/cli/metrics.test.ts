@@ -109,13 +109,3 @@ t.test('figures of the process and of its database', async (t) => {
   const vacuums = 'gatehouse_database_statement_seconds_count{level="upkeep"}'
   t.ok((metricOf(upkeep, vacuums) ?? 0) > 0)
 })
-
-t.test('the manual’s examples name metrics that are there', async (t) => {
-  const [, rules = ''] = manual.split('    rules:\n')
-  const [block = ''] = rules.split('```')
-  const used = new Set([...block.matchAll(/gatehouse_\w+/g)].map(([name]) => name))
-  t.ok(used.size > 5, 'the rules were found')
-  const known = documented()
-  for (const name of used) t.ok(known.has(name.replace(/_bucket$/, '')), name)
-  for (const [, labels = ''] of block.matchAll(/gatehouse_\w+\{([^}]*)\}/g)) t.ok(labels !== '')
-})
