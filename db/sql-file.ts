@@ -160,7 +160,7 @@ function sqlFunction(
 ): DeclaredQuery {
   const order = Object.keys(args)
   const unused = new Set(order)
-  const numbered = text.replace(ARGUMENT, (_, argument: string) => {
+  const sql = text.replace(ARGUMENT, (_, argument: string) => {
     unused.delete(argument)
     const at = order.indexOf(argument)
     if (at < 0) throw new SyntaxError(`${place}: argument ":${argument}" is not declared`)
@@ -184,7 +184,6 @@ function sqlFunction(
     if (rows.length >= least && rows.length <= 1) return rows[0]
     throw new Error(`${name}: expected ${least} to 1 rows, got ${rows.length}`)
   }
-  const declared = { text: numbered, plan, result, args: types, row }
-  const query: DeclaredQuery = Object.assign(run, declared)
+  const query: DeclaredQuery = Object.assign(run, { text: sql, plan, result, args: types, row })
   return Object.defineProperty(query, 'name', { value: name })
 }
