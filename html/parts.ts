@@ -98,10 +98,9 @@ export function nextLink(href: string | undefined, text: string): Html | false {
  * Text to be copied, with a button that shows only where script runs. `id` is unique on the page;
  * `what` completes the button's name, as in "Copy token".
  */
-export function copyBox(id: string, what: string, text: string): Html {
-  const shown = text.includes('://') ? breakable(text) : text
+export function copyBox(id: string, what: string, text: Printable): Html {
   return html`<div class="copy-box">
-    <pre id="${id}" tabindex="0" aria-label="${what}"><code>${shown}</code></pre>
+    <pre id="${id}" tabindex="0" aria-label="${what}"><code>${text}</code></pre>
     ${copyButton(id, what)}
   </div>`
 }

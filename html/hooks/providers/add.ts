@@ -77,7 +77,7 @@ function newUrl(scheme: string | undefined, name: string): string {
 /** `/providers/NAME/first`: what is to be done at the sender, and whether it has sent. */
 export function firstPage(first: FirstDelivery, url: string, position: number): Page {
   const body = html`<p>Send to this URL.</p>
-    ${copyBox('made-url', 'URL', url)} ${firstDelivery(first)}`
+    ${copyBox('made-url', 'URL', breakable(url))} ${firstDelivery(first)}`
   return waitingPage(first.name, body, position)
 }
 

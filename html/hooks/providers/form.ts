@@ -12,7 +12,7 @@ import {
   type Form,
   type Option,
 } from '../../form.ts'
-import { copyBox, disclosed } from '../../parts.ts'
+import { breakable, copyBox, disclosed } from '../../parts.ts'
 import { NAME } from '../layout.ts'
 import { answerFields } from './answers.ts'
 import { secretField } from './rotation.ts'
@@ -87,7 +87,7 @@ function address(form: Form, { baseUrl }: AddForm): Html {
       'data-url': path,
     })}
     <p>The sender sends to this URL:</p>
-    ${copyBox('new-url', 'URL', `${path}${name || '…'}`)}`
+    ${copyBox('new-url', 'URL', breakable(`${path}${name || '…'}`))}`
 }
 
 function atSender({ setup, docs }: Sender): Html {
