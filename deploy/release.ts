@@ -73,15 +73,31 @@ function fileName(name: string): string {
   return name === 'gatehouse' ? `gatehouse-${version}-linux-${arch()}` : name
 }
 
+interface Component {
+  'bom-ref': string
+  properties: readonly { name: string }[]
+}
+
 /**
  * The packages of the lock file that are installed to run Gatehouse, without what differs from run
- * to run or from folder to folder.
+ * to run or from folder to folder. npm's own `--omit dev` also leaves out what both need, as `ws`.
  */
 function billOfMaterials(): string {
-  const args = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only']
-  const options = { cwd: ROOT, encoding: 'utf8' } as const
+  const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']
+  const options = { cwd: ROOT, encoding: 'utf8', maxBuffer: 64e6 } as const
   const { serialNumber: _random, ...bill } = JSON.parse(execFileSync('npm', args, options))
   bill.metadata.component.name = readManifest().name
   bill.metadata.timestamp = new Date(sourceDate() * 1_000).toISOString()
+  bill.components = bill.components.filter(isInstalled)
+  const refs = [bill.metadata.component, ...bill.components].map((part) => part['bom-ref'])
+  bill.dependencies = bill.dependencies
+    .filter(({ ref }: { ref: string }) => refs.includes(ref))
+    .map(({ ref, dependsOn }: { ref: string; dependsOn: readonly string[] }) => {
+      return { ref, dependsOn: dependsOn.filter((other) => refs.includes(other)) }
+    })
   return `${JSON.stringify(bill, undefined, 2)}\n`
+}
+
+function isInstalled({ properties }: Component): boolean {
+  return !properties.some(({ name }) => name === 'cdx:npm:package:development')
 }
