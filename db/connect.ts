@@ -4,7 +4,13 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import type { Client } from './pool.ts'
-import { noServer, openSocket, type ServerAddress, type Servers } from './servers.ts'
+import {
+  endedByServer,
+  noServer,
+  openSocket,
+  type ServerAddress,
+  type Servers,
+} from './servers.ts'
 
 /** The servers of a URL, or the embedded engine. */
 export type Target = Servers | Engine
@@ -108,10 +114,8 @@ interface Parsed {
 const TAKES_NO_CHANGES = ['in_hot_standby', 'default_transaction_read_only']
 
 /**
- * Opens the sockets of one connection, one after the other. A proxy without its database ends a
- * connection before the first message. With its own sockets the client then reconnects at once,
- * thousands of times a second. Here that is an error like any other. A server that was not
- * reached is left, and so is one that has become a standby.
+ * Opens the sockets of one connection, one after the other. A server that was not reached is left,
+ * and so is one that has become a standby.
  */
 function socketOpener(servers: Servers, onReopen: () => void, onClose: () => void) {
   let open: Socket | undefined
@@ -131,10 +135,8 @@ function socketOpener(servers: Servers, onReopen: () => void, onClose: () => voi
     }
     // It was given up meanwhile, and nobody would close it.
     if (isCut) return failingSocket(endedByServer())
-    const opened = openSocket(server)
-    open = opened
-    opened.on('end', () => opened.destroy(endedByServer()))
-    return opened
+    open = openSocket(server)
+    return open
   }
   function leave() {
     if (server !== undefined) servers.leave(server)
@@ -167,11 +169,6 @@ function failingSocket(error: unknown): Socket {
   const socket = new Socket()
   setImmediate(() => socket.destroy(error as Error))
   return socket
-}
-
-function endedByServer(): Error {
-  const error = new Error('the server has ended the connection')
-  return Object.assign(error, { code: 'ECONNRESET' })
 }
 
 /** int8 as a number: ids and counters stay far below 2^53. */

@@ -55,11 +55,11 @@ export function parseServers(text: string): Servers {
 }
 
 function addressesOf(hosts: string, ports: string): readonly ServerAddress[] {
-  const [firstPort = '', ...otherPorts] = ports.split(',')
+  const listed = ports.split(',')
   return hosts.split(',').map((text, at) => {
     const [, name = text, ownPort] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(text) ?? []
     const host = decodeURIComponent(name).replace(/^\[|\]$/g, '') || 'localhost'
-    const port = ownPort ?? (at === 0 ? firstPort : (otherPorts[at - 1] ?? firstPort))
+    const port = ownPort ?? listed[at] ?? listed[0]
     const address = { host, port: Number(port || DEFAULT_PORT) }
     if (!host.startsWith('/')) return address
     return { ...address, path: `${host}/.s.PGSQL.${address.port}` }
@@ -111,15 +111,25 @@ interface Named {
   port: number
 }
 
-/** A socket for the client library. */
+/**
+ * A socket for the client library. A proxy without its database ends a connection before the first
+ * message. With its own sockets the library then reconnects at once, thousands of times a second.
+ * Here that is an error like any other.
+ */
 export function openSocket({ host, port, path }: ServerAddress): Socket & Named {
   const socket = path === undefined ? connect(port, host) : connect(path)
   // Else the end of a large statement waits until the server has acknowledged its beginning.
   socket.setNoDelay()
+  socket.on('end', () => socket.destroy(endedByServer()))
   return Object.assign(socket, { host, port } satisfies Named)
 }
 
 /** An error by which a statement counts as unavailable. */
 export function noServer(message: string): Error {
   return Object.assign(new Error(message), { code: 'ECONNREFUSED' })
+}
+
+export function endedByServer(): Error {
+  const error = new Error('the server has ended the connection')
+  return Object.assign(error, { code: 'ECONNRESET' })
 }
