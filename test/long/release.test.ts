@@ -64,14 +64,9 @@ await t.test(
       HOME: folder,
       npm_config_cache: join(folder, 'cache'),
     }
-    const program = [
-      'env',
-      '-C',
-      folder,
-      'npx',
-      '--yes',
-      join(release, `gatehouse-${version}.tgz`),
-    ]
+    const tarball = join(release, `gatehouse-${version}.tgz`)
+    const npx = ['npx', '--yes', '--package', tarball, 'gatehouse']
+    const program = ['env', '-C', folder, ...npx]
     const [command = '', ...args] = program
     const printed = spawnSync(command, [...args, 'version'], {
       env: { ...process.env, ...env },
