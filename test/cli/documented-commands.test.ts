@@ -37,6 +37,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'gatehouse approvals': 'needs an operation that waits; test/ops/approvals.test.ts',
   'export GATEHOUSE_SECRET_KEY': 'starts a server; the one of this test has a key',
   'gatehouse restore': 'needs an empty database; test/cli/backup.test.ts',
+  'gatehouse init': 'asks and writes files; test/cli/init.test.ts',
+  'curl -si -H': 'asks the public address; test/deploy/recipes.test.ts',
+  'DATABASE_URL=postgres': 'starts servers; test/cli/instances.test.ts',
   'pg_dump --format=custom': 'are the tools of PostgreSQL',
   'createdb --owner=gatehouse': 'changes the host; test/cli/db-move.test.ts moves',
 }

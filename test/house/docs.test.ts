@@ -73,11 +73,11 @@ t.test('links between documents lead to a file and to a head in it', async (t) =
   for (const page of PAGES) {
     for (const [file, anchor] of linksOf(page)) {
       const target = file === '' ? page : join(dirname(page), file)
-      t.ok(existsSync(join(ROOT, target)), `${page}: ${file}`)
+      checked++
+      if (!t.ok(existsSync(join(ROOT, target)), `${page}: ${file}`)) continue
       if (anchor !== undefined) {
         t.ok(anchorsOf(read(target)).includes(anchor), `${page}: ${file}#${anchor}`)
       }
-      checked++
     }
   }
   t.ok(checked > 200, 'the links were found')
