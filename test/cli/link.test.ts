@@ -178,6 +178,7 @@ await onPostgres(t, 'lists of links', async (t: Test, backend) => {
     '2026-01-01T00:00:00Z',
   ])
   await run(url, `update links.links set clicks = 7 where slug = 'gamma'`, [])
+  await run(url, `update links.link_texts set keys = '{used_up}' where slug = 'gamma'`, [])
 
   await t.test('of everybody, filtered and sorted', async (t) => {
     t.same(await slugs(env), ['alpha', 'beta', 'delta', 'gamma'])

@@ -292,7 +292,6 @@ function searchOf(
     place: Number.MIN_SAFE_INTEGER,
     after: '',
     rows: 51,
-    walked: 51,
     visibility: '',
     texts: [],
     indexed: [],
