@@ -4,7 +4,12 @@ import { parseArgs } from 'node:util'
 import { checkContracts } from './runner/api-contracts.ts'
 import { LONG_RUN, ROOT, SHORT_LIVES, endOrphans } from './helpers/program.ts'
 import { findLeaks, leakMessage } from './runner/leaks.ts'
-import { deploymentParts, ensureSystemParts, systemParts } from './runner/system-parts.ts'
+import {
+  deploymentParts,
+  ensureSystemParts,
+  longParts,
+  systemParts,
+} from './runner/system-parts.ts'
 import { runFiles } from './runner/pool.ts'
 import type { FileResult } from './runner/pool.ts'
 import { reachedIn } from './runner/reached.ts'
@@ -38,7 +43,8 @@ process.exitCode = await main()
 async function main(): Promise<number> {
   const missing = ensureSystemParts(systemParts)
   if (missing !== undefined) return sayFailure(missing)
-  const skipped = ensureSystemParts(Object.values(deploymentParts))
+  const optional = { ...deploymentParts, ...(values.long && longParts) }
+  const skipped = ensureSystemParts(Object.values(optional))
   if (skipped !== undefined) say(`# some tests are skipped: ${skipped}`)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => stop.abort(signal))

@@ -3,7 +3,7 @@ import { appendFileSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HOSTS } from './cluster-hosts.ts'
-import { deploymentParts, lacks } from '../runner/system-parts.ts'
+import { longParts, lacks } from '../runner/system-parts.ts'
 
 // The story runs in a network of its own, where the hosts of deploy/cluster are addresses of loopback and one of
 // them can be cut off, and with an account for each of them. This file prints the story's TAP.
@@ -12,7 +12,7 @@ import { deploymentParts, lacks } from '../runner/system-parts.ts'
 const NAMESPACES = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child']
 const ENTER = 'mount --bind "$1" /etc/passwd && ip link set lo up && shift && "$@"; exit $?'
 
-const missing = lacks(deploymentParts.patroni) || lacksNetwork()
+const missing = lacks(longParts.patroni) || lacksNetwork()
 if (missing === false) {
   process.exitCode = runStory()
 } else {

@@ -12,7 +12,7 @@ import type { Owner } from '../helpers/owner.ts'
 import { recordProcess, runFolder } from '../helpers/program.ts'
 import { useTools } from '../helpers/tools.ts'
 import { until } from '../helpers/until.ts'
-import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
+import { longParts, lacks, onPath } from '../runner/system-parts.ts'
 import { openPodman } from './podman.ts'
 
 /** A container that does nothing for long, and ends at once when it is told to. */
@@ -47,7 +47,7 @@ async function startPodman(t: Owner) {
   }
 }
 
-await t.test('containers of Podman', { skip: lacks(deploymentParts.podman) }, async (t) => {
+await t.test('containers of Podman', { skip: lacks(longParts.podman) }, async (t) => {
   const { podman, run, socket } = await startPodman(t)
   const first = await run('web', `echo started; ${WAIT}`).then(() => undefined, messageOf)
   if (first !== undefined) {

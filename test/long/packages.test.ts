@@ -6,13 +6,13 @@ import { t } from 'tap'
 import { readManifest, ROOT } from '../../deploy/manifest.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { deploymentParts, lacks } from '../runner/system-parts.ts'
+import { longParts, lacks } from '../runner/system-parts.ts'
 import { noChroot } from './chroot.ts'
 import { noSystemd, runInSystemd } from './systemd.ts'
 
 // The Debian package, in a root directory of a clean Debian.
 
-const skip = lacks(deploymentParts.packaging) || noChroot()
+const skip = lacks(longParts.packaging) || noChroot()
 /** What the package depends on; mmdebstrap brings the essential packages. */
 const DEPENDENCIES = ['libatomic1', 'libstdc++6', 'systemd', 'fish', 'zsh']
 const INSTALLED = [

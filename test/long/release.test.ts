@@ -9,7 +9,7 @@ import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
-import { deploymentParts, lacks } from '../runner/system-parts.ts'
+import { longParts, lacks } from '../runner/system-parts.ts'
 import { openPodman } from './podman.ts'
 
 // What `npm run release` makes, and that its packages for npm and containers run. The Debian
@@ -89,7 +89,7 @@ await t.test(
 
 await t.test(
   'the container is built and serves, as nobody and on a root that is read-only',
-  { skip: lacks(deploymentParts.podman) },
+  { skip: lacks(longParts.podman) },
   async (t) => {
     const { folder, podman } = await openPodman(t)
     const context = join(folder, 'context')

@@ -72,22 +72,26 @@ export const deploymentParts = {
     debianPackage: 'prometheus',
     find: () => onPath('prometheus'),
   },
-  patroni: {
-    name: 'Patroni, etcd, HAProxy and iptables',
-    debianPackage: 'patroni etcd-server haproxy iptables iproute2',
-    find: () => onPath('patroni') && onPath('etcd') && onPath('haproxy') && onPath('iptables'),
-  },
   pgbouncer: {
     name: 'PgBouncer',
     debianPackage: 'pgbouncer',
     find: () => onPath('pgbouncer'),
+  },
+  zsh: { name: 'zsh', debianPackage: 'zsh', find: () => onPath('zsh') },
+} satisfies Readonly<Record<string, SystemPart>>
+
+/** The same for what runs in the long suite alone. */
+export const longParts = {
+  patroni: {
+    name: 'Patroni, etcd, HAProxy and iptables',
+    debianPackage: 'patroni etcd-server haproxy iptables iproute2',
+    find: () => onPath('patroni') && onPath('etcd') && onPath('haproxy') && onPath('iptables'),
   },
   packaging: {
     name: 'dpkg-deb, Lintian and mmdebstrap',
     debianPackage: 'dpkg lintian mmdebstrap',
     find: () => onPath('dpkg-deb') && onPath('lintian') && onPath('mmdebstrap'),
   },
-  zsh: { name: 'zsh', debianPackage: 'zsh', find: () => onPath('zsh') },
   podman: {
     name: 'Podman, runc and BusyBox',
     debianPackage: 'podman runc busybox-static',
