@@ -53,9 +53,8 @@ export function terminalLine({ time, level, msg, fields = {} }: LogLine): string
 }
 
 /**
- * Makes a log over a writer of text. Lines of a few milliseconds are written together: writes to a
- * pipe block, and one a request would cost more than the request. Each line has the `common`
- * fields, too.
+ * Makes a log over a writer of text. Each line has the `common` fields, too. Those of a few
+ * milliseconds are written together: writes to a pipe block, and cost more than most requests.
  */
 export function createLog(
   write: (text: string) => void,
@@ -80,9 +79,8 @@ export function createLog(
 
   function flush() {
     scheduled = false
-    const lines = waiting
+    if (waiting.length > 0) write(waiting.join(''))
     waiting = []
-    if (lines.length > 0) write(lines.join(''))
   }
 
   function line(level: LogLevel, msg: string, fields: LogFields | undefined) {

@@ -45,7 +45,7 @@ t.test('nothing is created by looking', async (t) => {
   t.match(several, { code: 1 })
   t.match(
     several.stdout,
-    /^fail {2}database: GATEHOUSE_INSTANCES is 2, and the embedded database serves one process: set/m,
+    /^FAIL {2}database: GATEHOUSE_INSTANCES is 2, and the embedded database serves one process: set/m,
   )
   t.notOk(existsSync(directory), 'no folder')
 

@@ -41,6 +41,13 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'curl -si -H': 'asks the public address; test/deploy/recipes.test.ts',
   'DATABASE_URL=postgres': 'starts servers; test/cli/instances.test.ts',
   'pg_dump --format=custom': 'are the tools of PostgreSQL',
+  'export OLD=postgres': 'needs two servers; test/long/logical-copy.test.ts runs these blocks',
+  'psql "$OLD"': 'needs two servers; test/long/logical-copy.test.ts runs these blocks',
+  'psql "$NEW"': 'needs two servers; test/long/logical-copy.test.ts runs these blocks',
+  'npm ci --ignore-scripts && npm run build': 'takes minutes; test/long/packages.test.ts builds',
+  'npm ci --ignore-scripts && npm run release': 'takes minutes; test/long/release.test.ts',
+  'npm run build -- --npm': 'takes minutes; test/long/release.test.ts',
+  'sudo systemctl disable': 'changes the host',
   'createdb --owner=gatehouse': 'changes the host; test/cli/db-move.test.ts moves',
 }
 /** The lines before it start a server, which runs already. */

@@ -47,9 +47,6 @@ for (const [name, begin] of Object.entries(outages)) {
       await makeLink(ann, slug, { visibility: slug === 'hidden' ? 'private' : 'public' })
     }
     await makeLink(ann, 'two-names', { url: 'https://busy-2.test/', aliases: ['alias'] })
-    for (const name of ['alias', 'twonames']) {
-      t.equal(await leadsTo(base, `/${name}`), 'https://busy-2.test/', name)
-    }
     const kept = await makeLink(ann, 'kept', { visibility: 'secure' })
     await makeLink(ann, 'never-seen')
     const endsAt = Date.now() + OUTAGE_BEGINS_MS
@@ -59,6 +56,10 @@ for (const [name, begin] of Object.entries(outages)) {
     t.equal(await leadsTo(base, '/over'), 410)
     for (const slug of slugs) t.equal(await leadsTo(base, `/${slug}`), `https://${slug}.test/`)
     t.equal(await leadsTo(base, '/kept'), 'https://kept.test/', 'the local operator is an admin')
+    // Last: the notice of the new link takes what was read before it came out of memory.
+    for (const name of ['alias', 'twonames']) {
+      t.equal(await leadsTo(base, `/${name}`), 'https://busy-2.test/', name)
+    }
     await forgetsToTrust(base, url)
 
     const paths = ['/busy-1', '/busy-2', '/busy-3']

@@ -28,7 +28,13 @@ export const incident: Incident = {
 `,
     '/root/old-proxy.cfg': 'backend export\n  timeout server 300s\n',
   },
-  expects: { names: [['proxy_read_timeout', '60 s', '60s'], 'nginx', ['94', '88', '90']] },
+  expects: {
+    names: [
+      ['proxy_read_timeout', '60 s', '60s'],
+      'nginx',
+      ['94 s', '94s', '88 s', '88 to', '90 s', '90s'],
+    ],
+  },
   good: {
     calls: [
       ['journal', { unit: 'nginx.service' }, 'upstream timed out'],
