@@ -34,7 +34,7 @@ on conflict (slug) do update set due_at = excluded.due_at
 
 -- name: claimChecks
 -- Claims at most :limit links that are due, each of another host that nobody asks now. The host is claimed for :seconds;
--- one that is claimed for longer was claimed before the clock was set back. Looks at the :window links that wait longest.
+-- one that is claimed for more than twice as long was claimed before the clock was set back (those of instances differ a little). Looks at the :window links that wait longest.
 with due as (
   select h.slug, h.host, h.due_at
     from links.health h
@@ -50,7 +50,7 @@ with due as (
          select from links.check_hosts c
           where c.host = d.host
             and c.free_at > :now
-            and c.free_at <= :now::timestamptz + :seconds::bigint * interval '1 second')
+            and c.free_at <= :now::timestamptz + 2 * :seconds::bigint * interval '1 second')
    order by d.host, d.due_at
 ), picked as (
   select slug, host
@@ -64,7 +64,7 @@ with due as (
    order by host
   on conflict (host) do update set free_at = excluded.free_at
    where c.free_at <= :now
-      or c.free_at > excluded.free_at
+      or c.free_at > excluded.free_at + :seconds::bigint * interval '1 second'
   returning host
 )
 select h.slug, h.url, h.host, h.state, h.since, h.missing_since
