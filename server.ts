@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { runCommandLine } from './commands/command-line.ts'
-import { instanceNumber } from './commands/instance.ts'
+import { instanceFields } from './commands/instance.ts'
 import { createOutput, FAILED } from './commands/output.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 import { isJournal, logFormOf } from './kernel/processes/self.ts'
@@ -20,8 +20,7 @@ process.stderr.on('error', () => undefined)
 const log = createLog(
   (text) => process.stderr.write(text),
   () => new Date(),
-  logFormOf(process.stderr.fd),
-  { instance: instanceNumber() },
+  logFormOf(process.stderr.fd, instanceFields()),
 )
 process.on('exit', () => log.flush())
 

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import type { LogFields } from '../kernel/log.ts'
 import type { Announcer } from './service-manager.ts'
 
 /** What an instance tells the process that has started it. */
@@ -19,6 +20,12 @@ export const NUMBER_VARIABLE = 'GATEHOUSE_INSTANCE'
 /** The number of this process among the instances that share listeners; undefined if it is alone. */
 export function instanceNumber(): string | undefined {
   return cluster.isWorker ? process.env[NUMBER_VARIABLE] : undefined
+}
+
+/** What each line of its log has; undefined if it is alone. */
+export function instanceFields(): LogFields | undefined {
+  const instance = instanceNumber()
+  return instance === undefined ? undefined : { instance }
 }
 
 /** This process as one of several instances. */

@@ -5,7 +5,7 @@ import { command, servicesArgument, servicesNamed, type ConfiguredTools } from '
 import type { ServiceName } from './configuration.ts'
 import { DONE, FAILED } from './output.ts'
 import { openProgram, type Program, type ProgramOptions } from './program.ts'
-import { instanceNumber, openInstance } from './instance.ts'
+import { instanceFields, instanceNumber, openInstance } from './instance.ts'
 import { serveInstances } from './instances.ts'
 import { openAnnouncer, type Announcer } from './service-manager.ts'
 
@@ -26,8 +26,7 @@ export const commands = [
       process.on('uncaughtException', logUncaught)
       process.on('SIGHUP', config.reload)
       const { GATEHOUSE_WATCHDOG_S: seconds } = config.current
-      const common = { instance: instanceNumber() }
-      const endWatch = seconds > 0 ? startWatchdog(log, seconds, common) : undefined
+      const endWatch = seconds > 0 ? startWatchdog(log, seconds, instanceFields()) : undefined
       try {
         return await serveOneOrMore(servicesNamed(named), tools)
       } finally {

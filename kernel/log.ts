@@ -53,14 +53,13 @@ export function terminalLine({ time, level, msg, fields = {} }: LogLine): string
 }
 
 /**
- * Makes a log over a writer of text. Each line has the `common` fields, too. Those of a few
- * milliseconds are written together: writes to a pipe block, and cost more than most requests.
+ * Makes a log over a writer of text. Lines of a few milliseconds are written together: writes to a
+ * pipe block, and one a request would cost more than the request.
  */
 export function createLog(
   write: (text: string) => void,
   now: () => Date,
   form: LogForm = jsonLine,
-  common: LogFields = {},
 ): Log {
   let waiting: string[] = []
   let scheduled = false
@@ -84,7 +83,7 @@ export function createLog(
   }
 
   function line(level: LogLevel, msg: string, fields: LogFields | undefined) {
-    const text = form({ time: timeText(), level, msg, fields: { ...common, ...fields } })
+    const text = form({ time: timeText(), level, msg, fields })
     if (text === undefined) return
     waiting.push(text)
     if (scheduled) return

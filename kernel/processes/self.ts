@@ -1,6 +1,6 @@
 import { fstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { isatty } from 'node:tty'
-import { jsonLine, journalLine, terminalLine, type LogForm } from '../log.ts'
+import { jsonLine, journalLine, terminalLine, type LogFields, type LogForm } from '../log.ts'
 
 /**
  * Whether systemd's journal reads what is written to a file descriptor: `JOURNAL_STREAM` names the
@@ -18,8 +18,17 @@ export function isJournal(descriptor: number): boolean {
   }
 }
 
-/** The form of log lines for who reads a file descriptor: the journal, a person or a program. */
-export function logFormOf(descriptor: number): LogForm {
+/**
+ * The form of log lines for who reads a file descriptor: the journal, a person or a program. If
+ * there are `common` fields, each line has them.
+ */
+export function logFormOf(descriptor: number, common?: LogFields): LogForm {
+  const form = formOf(descriptor)
+  if (common === undefined) return form
+  return (line) => form({ ...line, fields: { ...common, ...line.fields } })
+}
+
+function formOf(descriptor: number): LogForm {
   if (isJournal(descriptor)) return journalLine
   return isatty(descriptor) ? terminalLine : jsonLine
 }

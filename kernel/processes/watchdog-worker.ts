@@ -12,7 +12,7 @@ const TOLD_MS = 1_000
 const STDERR = 2
 
 const { numbers, begun, endAfterMs, common } = workerData as Watched
-const log = createLog(write, () => new Date(), logFormOf(STDERR), common)
+const log = createLog(write, () => new Date(), logFormOf(STDERR, common))
 
 /** The last sign of life, and for how long there has been none. */
 let sign: number | undefined

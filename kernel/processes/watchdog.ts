@@ -17,7 +17,7 @@ export interface Watched {
   /** After so long a silence the process is ended. */
   endAfterMs: number
   /** What each line of its log has. */
-  common: LogFields
+  common: LogFields | undefined
 }
 
 /** The places in `numbers`. */
@@ -49,7 +49,7 @@ export function longestSilence(): number {
 export function startWatchdog(
   log: Log,
   endAfterSeconds: number,
-  common: LogFields = {},
+  common?: LogFields,
 ): () => Promise<unknown> {
   const watched: Watched = { numbers, begun, endAfterMs: endAfterSeconds * 1_000, common }
   const options = {
