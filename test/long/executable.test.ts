@@ -129,7 +129,7 @@ if (missing !== undefined) {
       t.match(page.text, /^<!doctype html>/i, path)
     }
     await hasFiles(t, `${first.hooks}/assets`, ASSETS)
-    await hasFiles(t, `${first.links}/assets`, LINKS_ASSETS)
+    await hasFiles(t, `${first.links}/-/assets`, LINKS_ASSETS)
     await hasFiles(t, `${first.ops}/assets`, OPS_ASSETS)
     for (const address of [first.hooks, first.links, first.ops]) await hasExplorer(t, address)
     for (const address of [first.hooks, first.links, first.ops]) await hasDocs(t, address)
