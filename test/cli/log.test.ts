@@ -168,15 +168,18 @@ t.test('so it is told of what a check finds before a start', async (t) => {
 t.test('a person at a terminal sees one line, then warnings and errors in words', async (t) => {
   const env = { ...(await postgres.env(t)), HOOKS_QUEUE_CHANNELS: 'orders' }
   const seen = join(await temporaryFolder(t), 'seen')
-  const inTerminal = `exec script -qefc "$0 server.ts $*" ${seen}`
+  const inTerminal = `exec script -qefc "exec $0 server.ts $*" ${seen}`
   const program = ['sh', '-c', inTerminal, process.execPath]
-  const server = await startServerProcess(t, { env, services: ['hooks'], program })
+  const server = await startServerProcess(t, { env, services: ['hooks'], program, mayExit: true })
   await request(`${server.hooks}/log`)
   const lines = await until(async () => {
     const text = await readFile(seen, 'utf8')
     return text.includes(' warn: ') && text.trimEnd().split(/\r?\n/).slice(1)
   }, 'a warning')
-  await server.stop()
+  // `script` passes on no SIGTERM, and the server takes the end of its terminal for a reload.
+  const children = await readFile(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')
+  process.kill(Number(children.trim()), 'SIGTERM')
+  t.match(await server.exited, { code: 0 })
   const [warning, ready] = lines.toSorted()
   t.match(warning, /^\d{4}-\d\d-\d\dT[\d:.]+Z warn: no queue is read: [^{}]+$/)
   t.match(ready, /^gatehouse \S+ ready hooks=http:\S+$/)

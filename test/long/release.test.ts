@@ -65,10 +65,8 @@ await t.test(
       npm_config_cache: join(folder, 'cache'),
     }
     const tarball = join(release, `gatehouse-${version}.tgz`)
-    const npx = ['npx', '--yes', '--package', tarball, 'gatehouse']
-    const program = ['env', '-C', folder, ...npx]
-    const [command = '', ...args] = program
-    const printed = spawnSync(command, [...args, 'version'], {
+    const printed = spawnSync('npx', ['--yes', '--package', tarball, 'gatehouse', 'version'], {
+      cwd: folder,
       env: { ...process.env, ...env },
       encoding: 'utf8',
     })
@@ -77,8 +75,16 @@ await t.test(
     const [installed = ''] = readdirSync(join(folder, 'cache/_npx'))
     const modules = join(folder, 'cache/_npx', installed, 'node_modules')
     t.notOk(existsSync(join(modules, '@scarf')), 'no reporter is installed')
-    const options = { program, env: { ...env, GATEHOUSE_DATA_DIR: join(folder, 'data') } }
-    const server = await startServerProcess(t, options)
+    // Not by npx, which passes on no SIGTERM: by what it has installed, with the Node that it brings.
+    const bin = join(modules, '.bin')
+    const server = await startServerProcess(t, {
+      program: ['env', '-C', folder, join(bin, 'gatehouse')],
+      env: {
+        ...env,
+        PATH: `${bin}${delimiter}${env.PATH}`,
+        GATEHOUSE_DATA_DIR: join(folder, 'data'),
+      },
+    })
     for (const address of [server.hooks, server.links, server.ops]) {
       t.equal((await request(`${address}/healthz`)).status, 200)
       t.equal((await request(`${address}/api/docs/swagger-ui-bundle.js`)).status, 200)
