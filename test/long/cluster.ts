@@ -20,6 +20,7 @@ import { isRunning } from '../helpers/process-figures.ts'
 import { secret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 import { onPath, postgresPrograms } from '../runner/system-parts.ts'
+import { codeOf } from '../../kernel/log.ts'
 
 /** What happens to a host. */
 export type Fault = 'killed' | 'stopped' | 'cut off'
@@ -148,7 +149,7 @@ function startNode(
   }
   begin()
   const signal = (word: NodeJS.Signals) => {
-    for (const pid of processesOf(uid)) process.kill(pid, word)
+    for (const pid of processesOf(uid)) tell(pid, word)
   }
   t.teardown(() => signal('SIGKILL'))
   const rule = ['OUTPUT', '-m', 'owner', '--uid-owner', `${uid}`, '-j', 'DROP']
@@ -179,9 +180,23 @@ function iptables(what: '-A' | '-D', rule: readonly string[]): void {
 /** The processes of an account: Patroni's PostgreSQL is no child of it. */
 function processesOf(uid: number): readonly number[] {
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && statSync(`/proc/${name}`).uid === uid)
+    .filter((name) => /^\d+$/.test(name) && ownerOf(name) === uid)
     .map(Number)
     .filter(isRunning)
+}
+
+/** The account of a process; undefined if it has ended meanwhile. */
+function ownerOf(pid: string): number | undefined {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid
+}
+
+/** Sends a signal to a process that may have ended meanwhile: the end of another one ends it. */
+function tell(pid: number, word: NodeJS.Signals): void {
+  try {
+    process.kill(pid, word)
+  } catch (error) {
+    if (codeOf(error) !== 'ESRCH') throw error
+  }
 }
 
 function startHaproxy(t: Owner, folder: string): void {
