@@ -40,7 +40,7 @@ export interface CheckHistory {
   days: readonly Count[]
   /** What its state was, the newest first. */
   periods: readonly Period[]
-  /** Older periods have ids below this one; null if there are none. */
+  /** The id below which older periods are; null if there are none. */
   older: number | null
 }
 

@@ -41,7 +41,7 @@ const TITLES = [
 /** Members that are labels, beside those of `labels`. */
 const LABELS = ['alertname', 'service', 'instance', 'severity', 'host']
 
-/** Reads a body of any other sender. What is no JSON object is firing, and has no labels. */
+/** Reads a body of any other sender. A body that is not a JSON object is firing, and has no labels. */
 export function readPlain({ value }: Body): FoundAlert {
   const source = stringOf(memberAt(value, 'source'))?.toLowerCase()
   const own = LABELS.map((name) => [name, memberAt(value, name)] as const)
