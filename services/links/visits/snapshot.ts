@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Database } from '../../../db/client.ts'
@@ -79,10 +79,11 @@ async function writeSnapshot(
   db: Database,
   isStopped: () => boolean,
 ) {
-  const part = `${path}.part`
+  // A name of its own: instances of one host write in the same folder.
+  const part = `${path}.${randomUUID()}.part`
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  // What is left of a crash.
-  await rm(part, { force: true })
+  await using unfinished = new AsyncDisposableStack()
+  unfinished.defer(() => rm(part, { force: true }))
   await using file = await open(part, 'wx', 0o600)
   const hash = createHash('sha256')
   const head: Head = { format: FORMAT, database: hashOf(url), written: now.toISOString() }
