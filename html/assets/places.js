@@ -38,7 +38,10 @@ async function restorePlace() {
 }
 
 document.addEventListener('htmx:after:request', countMore)
-document.addEventListener('htmx:before:history:restore', () => (isRestoring = true))
+// Before htmx hears of it: it waits for a timer first, and a scroll may end meanwhile.
+addEventListener('popstate', () => (isRestoring = true))
+// A step within the page loads nothing.
+addEventListener('hashchange', () => (isRestoring = false))
 document.addEventListener('scrollend', keepPlace)
 // htmx begins in a timer, too: that one is due first.
 addEventListener('load', () => setTimeout(restorePlace))
