@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
 import { freeBytes } from '../db/disk.ts'
 import { cursorAt } from '../services/hooks/events/filter.ts'
 import { createSender, type Sender } from '../test/helpers/deliveries.ts'
@@ -26,7 +25,8 @@ import {
   type Owner,
   type Part,
 } from './helpers/measure.ts'
-import type { PacedOrder, PacedResult } from './helpers/paced-worker.ts'
+import { startPacedLoad, type PacedLoad } from './helpers/paced.ts'
+import type { PacedResult } from './helpers/paced-worker.ts'
 import { portOf, startBenchServer } from './helpers/server.ts'
 
 const LARGE = Number(process.env['BENCH_EVENTS'] ?? 10_000_000)
@@ -256,30 +256,14 @@ function waitsOf(name: string, { milliseconds }: PacedResult): Record<string, nu
   }
 }
 
-/** Signed deliveries at a steady rate, from a thread of its own. */
-function startLoad(
-  owner: Owner,
-  { hooks, sender }: Log,
-): { tell(word: 'take' | 'stop'): Promise<PacedResult> } {
-  const order: PacedOrder = {
+function startLoad(owner: Owner, { hooks, sender }: Log): PacedLoad {
+  return startPacedLoad(owner, {
     port: portOf(hooks),
     connections: CONNECTIONS,
     perSecond: DELIVERIES_PER_S,
     bytes: BODY_BYTES,
     secret: sender.env['HOOKS_CODE_HOST_SECRET'] ?? '',
-  }
-  const url = new URL('./helpers/paced-worker.ts', import.meta.url)
-  const worker = new Worker(url, { workerData: order })
-  owner.teardown(() => worker.terminate())
-  return {
-    tell(word) {
-      worker.postMessage(word)
-      return new Promise((resolve, reject) => {
-        worker.once('error', reject)
-        worker.once('message', resolve)
-      })
-    },
-  }
+  })
 }
 
 function figuresOf(

@@ -24,6 +24,7 @@ import { hooksPages, linksPages, opsPages } from './pages.ts'
 import { queue } from './queue.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
+import { soak } from './soak.ts'
 import { streams } from './streams.ts'
 import { transfer } from './transfer.ts'
 
@@ -53,8 +54,8 @@ const PARTS: readonly Part[] = [
   transfer,
 ]
 
-/** Only by name: they take minutes, `growth` a quarter of an hour, and gigabytes of the disk. */
-const LONG_PARTS: readonly Part[] = [growth, owed, linkSnapshot]
+/** Only by name: they take minutes, `growth` a quarter of an hour, `soak` an hour, and gigabytes of the disk. */
+const LONG_PARTS: readonly Part[] = [growth, owed, linkSnapshot, soak]
 
 const wanted = process.argv.slice(2)
 const gibibytes = Math.round(totalmem() / 2 ** 30)

@@ -7,7 +7,7 @@ import { ROOT } from '../../test/helpers/program.ts'
 import { parseReady, type Service } from '../../test/helpers/server.ts'
 import type { Owner } from './measure.ts'
 
-/** A running product whose log is thrown away, so that keeping it costs the measurement nothing. */
+/** A running product. */
 export interface BenchServer {
   readonly hooks: string
   readonly links: string
@@ -19,11 +19,12 @@ export interface BenchServer {
   stop(): Promise<void>
 }
 
-/** Starts these services on free ports. */
+/** Starts these services on free ports. Without `onLog` the log is thrown away and costs the measurement nothing. */
 export async function startBenchServer(
   owner: Owner,
   env: Readonly<Record<string, string | undefined>>,
   services: readonly Service[] = ['hooks', 'links'],
+  onLog?: (text: string) => void,
 ): Promise<BenchServer> {
   const own = {
     PATH: process.env['PATH'],
@@ -33,11 +34,13 @@ export async function startBenchServer(
     GATEHOUSE_DATA_DIR: await temporaryFolder(owner),
   }
   const started = performance.now()
-  const child = spawn(process.execPath, ['server.ts', 'serve', ...services], {
-    cwd: ROOT,
-    env: { ...own, ...env },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
+  const args = ['server.ts', 'serve', ...services]
+  const options = { cwd: ROOT, env: { ...own, ...env } }
+  const child =
+    onLog === undefined
+      ? spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'ignore'] })
+      : spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  if (onLog !== undefined) child.stderr?.setEncoding('utf8').on('data', onLog)
   const exited = once(child, 'exit')
   async function stop(): Promise<void> {
     child.kill('SIGTERM')

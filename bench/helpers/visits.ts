@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { request } from '../../test/helpers/http.ts'
 import { HAS_WRK, ownLoad, wrkLoad, type LoadRound } from './wrk.ts'
 
-/** Connections of a round of visits. */
+/** Connections of a round of visits without a rest. */
 export const VISITORS = 32
 
 /** Makes the links `bench-0`, `bench-1`, …. */
@@ -23,13 +23,17 @@ export interface VisitOrder {
   readonly seconds: number
   /** How many of the links are visited, each time one of them at random. */
   readonly links: number
+  /** For a steady rate: connections, and the milliseconds that each of them rests before a request. Needs wrk. */
+  readonly steady?: { readonly connections: number; readonly rest: number }
 }
 
 /** A round of visits by wrk where it is installed, else by our own client. */
-export function visitLinks({ port, seconds, links }: VisitOrder): Promise<LoadRound> {
-  const order = { port, seconds, connections: VISITORS }
-  const seed = String(randomInt(2 ** 31))
-  if (HAS_WRK) return wrkLoad({ ...order, script: 'redirects.lua', args: [String(links), seed] })
+export function visitLinks({ port, seconds, links, steady }: VisitOrder): Promise<LoadRound> {
+  const { connections, rest } = steady ?? { connections: VISITORS, rest: 0 }
+  const order = { port, seconds, connections }
+  const args = [links, randomInt(2 ** 31), rest].map(String)
+  if (HAS_WRK) return wrkLoad({ ...order, script: 'redirects.lua', args })
+  if (steady !== undefined) throw new Error('visits at a steady rate need wrk: install it')
   const requests = Array.from({ length: links }, (_, n) => ({ head: headOf(n), tail: '\r\n\r\n' }))
   return ownLoad({ ...order, requests, expect: 'HTTP/1.1 302' })
 }

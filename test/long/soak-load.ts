@@ -8,14 +8,14 @@ import type { Caller } from '../helpers/links.ts'
 import { META, MODERN } from '../helpers/mcp.ts'
 import type { Endpoint } from '../helpers/mcp.ts'
 import type { Owner } from '../helpers/owner.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
+import type { Service } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
 
 /** What the load speaks to, and as whom. */
 export type Soaked = {
-  readonly server: ServerProcess
+  readonly server: Readonly<Record<Service, string>>
   readonly sender: Sender
-  readonly ann: Caller
+  readonly ann: Pick<Caller, 'token'>
   readonly endpoint: Endpoint
 }
 

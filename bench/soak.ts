@@ -1,0 +1,209 @@
+import { get } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { apiOf } from '../test/helpers/api.ts'
+import { runCli } from '../test/helpers/cli.ts'
+import { createSender } from '../test/helpers/deliveries.ts'
+import { addDestination } from '../test/helpers/destinations.ts'
+import { postForm } from '../test/helpers/hooks.ts'
+import { makeLink } from '../test/helpers/links.ts'
+import { addEndpoint } from '../test/helpers/mcp.ts'
+import { inventoryFile } from '../test/helpers/ops.ts'
+import { run } from '../test/helpers/postgres.ts'
+import type { Env } from '../test/helpers/program.ts'
+import { openDoctor } from '../test/helpers/vitals.ts'
+import { startSoak } from '../test/long/soak-load.ts'
+import { startBare } from './helpers/bare.ts'
+import { freshDatabase } from './helpers/database.ts'
+import { atMost, median, quantile, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { startPacedLoad } from './helpers/paced.ts'
+import { cpuSeconds, portOf, startBenchServer } from './helpers/server.ts'
+import { linksSeed, visitLinks } from './helpers/visits.ts'
+
+const MINUTES = Number(process.env['BENCH_MINUTES'] ?? 60)
+const MINUTE_MS = 60_000
+/** A tenth of what one host takes (docs/how-far.md). */
+const DELIVERIES_PER_S = 1_200
+/** About 6,400 a second: an answer takes about 5 ms beside all else. */
+const VISITS = { connections: 96, rest: 8 }
+const CHECKS = 50
+/** Each of them is sent all deliveries. */
+const STREAMS = 8
+const BODY_BYTES = 2_000
+const LINKS = 1_000
+/** Events that retention keeps; their table and its indexes are flat from then on. */
+const KEPT = 50_000
+/** Of the last third of the time by its middle third. */
+const BOUND = 1.15
+
+/** How things are at the end of a minute; sizes in MiB. */
+type Minute = Readonly<Record<(typeof FLAT)[number] | 'other tables', number>>
+
+const FLAT = [
+  'resident memory',
+  'heap',
+  'open files',
+  'handles',
+  'table of events',
+  'indexes of events',
+  'write-ahead log',
+  'lines of log, a minute',
+  'processor, percent',
+] as const
+
+/**
+ * An hour (`BENCH_MINUTES`) at a tenth of the peak with all three services on PostgreSQL: signed deliveries of 2 KB, a
+ * destination and streams that get each of them, redirects, checks, and beside it what users do (test/long/soak-load.ts).
+ * Settings are saved each minute, which starts retention. Says the curves, and whether they are flat.
+ */
+export const soak: Part = {
+  name: 'soak',
+  async run(owner: Owner): Promise<readonly Figure[]> {
+    const url = await freshDatabase(owner)
+    const sender = createSender()
+    const secret = sender.env['HOOKS_CODE_HOST_SECRET'] ?? ''
+    const receiver = await startBare(owner, 'bare-receiver.ts', secret)
+    const doctor = await openDoctor(owner)
+    const env = {
+      ...sender.env,
+      DATABASE_URL: url,
+      HOOKS_REPLAY_TARGETS: '127.0.0.1',
+      OPS_INVENTORY: await inventoryFile(owner, inventoryOf(receiver.port)),
+    }
+    let lines = 0
+    const server = await startBenchServer(
+      owner,
+      { ...env, ...doctor.env },
+      ['hooks', 'links', 'ops'],
+      (text) => {
+        lines += text.split('\n').length - 1
+      },
+    )
+    await addDestination(env, 'soaked', `http://127.0.0.1:${receiver.port}/`)
+    await run(url, linksSeed(LINKS))
+    const ann = { token: await makeToken(env, 'ann@example.com') }
+    await makeLink({ api: apiOf(server.links, ann.token) }, 'kept')
+    const endpoint = await addEndpoint(server.hooks, 'soak')
+
+    const users = startSoak(owner, { server, sender, ann, endpoint })
+    const streams = readStreams(server.hooks)
+    const deliveries = startPacedLoad(owner, {
+      port: portOf(server.hooks),
+      connections: 12,
+      perSecond: DELIVERIES_PER_S,
+      bytes: BODY_BYTES,
+      secret,
+    })
+    const seconds = (MINUTES * MINUTE_MS) / 1_000
+    const port = portOf(server.links)
+    const visits = visitLinks({ port, seconds, links: LINKS, steady: VISITS })
+    // It is awaited at the end: what it throws meanwhile is not forgotten.
+    visits.catch(() => undefined)
+
+    const minutes: Minute[] = []
+    const waits: number[] = []
+    let [linesBefore, cpuBefore] = [lines, cpuSeconds(server.pid)]
+    const began = performance.now()
+    for (let minute = 1; minute <= MINUTES; minute++) {
+      await pause(began + minute * MINUTE_MS - performance.now())
+      await postForm(server.hooks, '/settings', { retention_max_rows: String(KEPT) })
+      waits.push(...(await deliveries.tell('take')).milliseconds)
+      const { rss, heap, files, handles } = await doctor.examine(server.pid)
+      const [linesNow, cpuNow] = [lines, cpuSeconds(server.pid)]
+      minutes.push({
+        'resident memory': rss,
+        heap,
+        'open files': files,
+        handles,
+        ...(await sizesOf(url)),
+        'lines of log, a minute': linesNow - linesBefore,
+        'processor, percent': ((cpuNow - cpuBefore) * 100_000) / MINUTE_MS,
+      })
+      ;[linesBefore, cpuBefore] = [linesNow, cpuNow]
+      console.log(`  ${minute}: ${JSON.stringify(minutes.at(-1))}`)
+    }
+    const visited = await visits
+    await users.stop()
+    const { sent, refused } = await deliveries.tell('stop')
+    const failures = [...users.answers].filter(([what]) => / (0|5\d\d)$/.test(what))
+    const [owed] = await run(
+      url,
+      `select delivered::float8, died::float8 from hooks.destinations where name = 'soaked'`,
+    )
+    return [
+      ...FLAT.flatMap((name) => curve(name, minutes)),
+      ...curve('other tables', minutes).slice(0, 2),
+      { name: 'deliveries', value: sent, unit: '' },
+      { name: 'deliveries, median', value: median(waits), unit: 'ms' },
+      { name: 'deliveries, p99', value: quantile(waits, 0.99), unit: 'ms' },
+      { name: 'delivered to the destination', value: Number(owed?.['delivered']), unit: '' },
+      { name: 'frames to the streams', value: streams.frames(), unit: '' },
+      { name: 'redirects', value: visited.answered, unit: '' },
+      { name: 'redirects, a second', value: visited.perSecond, unit: '/s' },
+      atMost('deliveries refused', refused, 0, ''),
+      atMost('dead for the destination', Number(owed?.['died']), 0, ''),
+      atMost('streams that ended', streams.ended(), 0, ''),
+      atMost('failures of ours to users', failures.length, 0, ''),
+    ]
+  },
+}
+
+function inventoryOf(port: number): object {
+  const checks = Array.from({ length: CHECKS }, (_, at) => {
+    return { type: 'tcp', name: `port ${at}`, host: '127.0.0.1', port }
+  })
+  return { services: [{ name: 'receiver', checks }] }
+}
+
+/** A user of links, and a token of theirs. */
+async function makeToken(env: Env, email: string): Promise<string> {
+  await runCli(['user', 'add', email], { env })
+  const { stdout } = await runCli(['token', 'create', email, '--scope', 'full'], { env })
+  return stdout.trim().split('\n').at(-1) ?? ''
+}
+
+async function sizesOf(url: string) {
+  const [row] = await run(
+    url,
+    `select pg_table_size('hooks.events')::float8 as events, pg_indexes_size('hooks.events')::float8 as indexes,
+            (select sum(size) from pg_ls_waldir())::float8 as wal,
+            (select sum(pg_total_relation_size(oid)) from pg_class
+              where relkind = 'r' and relnamespace in ('hooks'::regnamespace, 'links'::regnamespace, 'ops'::regnamespace,
+                'notices'::regnamespace, 'audit'::regnamespace) and oid <> 'hooks.events'::regclass)::float8 as others`,
+  )
+  const mebibytes = (name: string): number => Number(row?.[name]) / 2 ** 20
+  return {
+    'table of events': mebibytes('events'),
+    'indexes of events': mebibytes('indexes'),
+    'write-ahead log': mebibytes('wal'),
+    'other tables': mebibytes('others'),
+  }
+}
+
+/** The medians of the middle and the last third, and the one by the other. */
+function curve(name: keyof Minute, minutes: readonly Minute[]): Figure[] {
+  const values = minutes.map((minute) => minute[name])
+  const third = Math.floor(values.length / 3)
+  const [middle, last] = [median(values.slice(third, -third)), median(values.slice(-third))]
+  return [
+    { name: `${name}, middle third`, value: middle, unit: '' },
+    { name: `${name}, last third`, value: last, unit: '' },
+    atMost(`${name}: growth`, last / middle, BOUND, '×'),
+  ]
+}
+
+/** Streams that are open all the time. */
+function readStreams(base: string): { frames(): number; ended(): number } {
+  let [frames, ended] = [0, 0]
+  for (let n = 0; n < STREAMS; n++) {
+    let begun = ''
+    get(`${base}/events`, { agent: false }, (incoming) => {
+      incoming.setEncoding('latin1').on('data', (text: string) => {
+        const parts = (begun + text).split('\n\n')
+        begun = parts.pop() ?? ''
+        frames += parts.filter((part) => part.startsWith('id: ')).length
+      })
+      incoming.on('close', () => ended++)
+    })
+  }
+  return { frames: () => frames, ended: () => ended }
+}
