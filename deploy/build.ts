@@ -1,13 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import {
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { constants, zstdCompressSync } from 'node:zlib'
@@ -19,7 +11,7 @@ import { WATCHDOG_WORKER } from '../kernel/processes/watchdog.ts'
 import { buildDeb } from './deb.ts'
 import { buildExecutable, sizeOf } from './executable.ts'
 import { stageImage } from './image.ts'
-import { ROOT } from './manifest.ts'
+import { ownAssets, ROOT } from './manifest.ts'
 import { packForNpm } from './npm.ts'
 
 /**
@@ -28,15 +20,8 @@ import { packForNpm } from './npm.ts'
  * bundle, and as assets all files that the program reads. The flags make packages beside it: for
  * Debian, for containers, for npm.
  */
-const DOCS = ['docs/*.md', 'docs/decisions/*.md', 'docs/pictures/*']
-/** What `gatehouse init` shows and installs. */
-const DEPLOY = [
-  'deploy/{Caddyfile,*.Caddyfile,*.conf,*.env,*.service,*.sh,*.socket,*.yml}',
-  'deploy/monitoring/*',
-]
-const FOLDERS = ['sql/**/*', 'html/assets/**/*', ...DOCS, ...DEPLOY]
-const FILES = [
-  'package.json',
+/** What the program reads of packages. */
+const PACKAGE_FILES = [
   'htmx/htmx.min.js',
   'pglite/pglite.wasm',
   'pglite/pglite.data',
@@ -156,10 +141,7 @@ function makeTemplate() {
 
 /** Puts the bundle and the assets into a copy of this Node. */
 function assemble(main: string, made: Readonly<Record<string, string>>) {
-  const inFolders = globSync(FOLDERS, { cwd: ROOT, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1))
-  const names = [...FILES, ...inFolders].sort()
+  const names = [...PACKAGE_FILES, ...ownAssets()].sort()
   const files = names.map((name) => [name, assetFile(name)] as const)
   const { output: built, node } = buildExecutable({
     folder: work,

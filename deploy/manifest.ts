@@ -1,5 +1,5 @@
-import { readFileSync, readdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { globSync, readFileSync, readdirSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 
 /** What packages take from package.json. */
 interface Manifest {
@@ -15,6 +15,26 @@ interface Manifest {
 }
 
 export const ROOT = join(import.meta.dirname, '..')
+
+const ASSETS = [
+  'package.json',
+  'sql/**/*',
+  'html/assets/**/*',
+  // What is shown at /-/docs/.
+  'docs/*.md',
+  'docs/decisions/*.md',
+  'docs/pictures/*',
+  // What `gatehouse init` shows and installs.
+  'deploy/{Caddyfile,*.Caddyfile,*.conf,*.env,*.service,*.sh,*.socket,*.yml}',
+  'deploy/monitoring/*',
+]
+
+/** The files that the program reads, by their paths in the repository. */
+export function ownAssets(): readonly string[] {
+  const entries = globSync(ASSETS, { cwd: ROOT, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile())
+  return files.map((file) => relative(ROOT, join(file.parentPath, file.name))).sort()
+}
 
 export function readManifest(): Manifest {
   return JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))

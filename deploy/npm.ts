@@ -10,14 +10,14 @@ import {
 } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join } from 'node:path'
-import { readManifest, ROOT } from './manifest.ts'
+import { ownAssets, readManifest, ROOT } from './manifest.ts'
 
 const PROGRAM = [
   'server.ts',
   'gatehouse.js',
   '{commands,db,html,kernel,routes,services}/**/*.{ts,js}',
 ]
-const FILES = ['README.md', 'CHANGELOG.md', 'sql', 'html/assets']
+const FOR_PEOPLE = ['README.md', 'CHANGELOG.md', 'LICENSE']
 /** The package that brings a reporter, which runs where it is installed. */
 const EXPLORER = 'swagger-ui-dist'
 const EXPLORER_FILES = ['index.js', 'swagger-ui.css', 'swagger-ui-bundle.js', 'LICENSE', 'NOTICE']
@@ -29,7 +29,7 @@ export function packForNpm(folder: string): string {
   const stage = mkdtempSync(join(folder, '.npm-'))
   try {
     placeProgram(stage)
-    for (const name of FILES) cpSync(join(ROOT, name), join(stage, name), { recursive: true })
+    for (const name of [...FOR_PEOPLE, ...ownAssets()]) cpSync(join(ROOT, name), join(stage, name))
     placeExplorer(stage)
     writeFileSync(join(stage, 'package.json'), manifest())
     const options = { cwd: ROOT, encoding: 'utf8' } as const

@@ -14,8 +14,9 @@ import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
 const { version } = readManifest()
 /** The folders of the tarball, and what stands beside them. */
 const PACKED = [
-  ...['CHANGELOG.md', 'README.md', 'commands', 'db', 'gatehouse.js', 'html', 'kernel'],
-  ...['node_modules', 'package.json', 'routes', 'server.js', 'services', 'sql'],
+  ...['CHANGELOG.md', 'LICENSE', 'README.md', 'commands', 'db', 'deploy', 'docs'],
+  ...['gatehouse.js', 'html', 'kernel', 'node_modules', 'package.json', 'routes'],
+  ...['server.js', 'services', 'sql'],
 ]
 const DEB_FILES = [
   '/etc/gatehouse/gatehouse.env',
@@ -102,6 +103,13 @@ await t.test('the package of npm', async (t) => {
     inside.filter((name) => name.endsWith('.ts')),
     [],
   )
+  for (const name of [
+    'docs/hooks.md',
+    'deploy/Caddyfile',
+    'sql/server.sql',
+    'html/assets/app.css',
+  ])
+    t.ok(inside.includes(name), `what the program reads: ${name}`)
   const manifest = JSON.parse(readFileSync(join(folder, 'package/package.json'), 'utf8'))
   t.match(manifest, { name: 'gatehouse', version, bin: { gatehouse: 'gatehouse.js' } })
   for (const name of ['private', 'scripts', 'devDependencies']) t.notOk(name in manifest, name)

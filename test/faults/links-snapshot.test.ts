@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { t } from 'tap'
 import { check, FREE, runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
@@ -11,6 +11,7 @@ import { startServer } from '../helpers/server.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
+const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 
 const cluster = await ownPostgres(t)
@@ -32,6 +33,12 @@ await makeLink(ann, 'over', { archived: true })
 await leadsTo(first.links, '/open')
 await first.stop()
 
+// One is of a crash, the other one is being written by another instance.
+const PARTS = { old: `${file}.old.part`, young: `${file}.young.part` }
+for (const part of Object.values(PARTS)) writeFileSync(part, '')
+const LONG_AGO = (Date.now() - 2 * HOUR_MS) / 1_000
+utimesSync(PARTS.old, LONG_AGO, LONG_AGO)
+
 // A start writes the snapshot at once.
 const second = await startServer(t, { services: ['links'], env })
 const slugs = () => [...readFileSync(file, 'utf8').matchAll(/"slug":"([^"]+)"/g)].map(([, s]) => s)
@@ -41,7 +48,12 @@ await second.stop()
 t.test('a snapshot has no secure link, none that is over, and none with a limit', async (t) => {
   t.same(slugs(), ['open', 'ending', 'hidden', 'numbered'], 'the most used link is the first')
   t.equal(statSync(file).mode & 0o777, 0o600)
-  t.notOk(existsSync(`${file}.part`), 'it was put in place as a whole')
+  const parts = readdirSync(folder).filter((name) => name.endsWith('.part'))
+  t.same(
+    parts,
+    [basename(PARTS.young)],
+    'it was put in place as a whole; of a crash nothing is left',
+  )
 })
 
 t.test('links of the snapshot are served until the database is back', async (t) => {

@@ -14,6 +14,7 @@ import { startServerProcess } from '../helpers/server-process.ts'
 import { onPath } from '../runner/system-parts.ts'
 import { until } from '../helpers/until.ts'
 import { makeRoot, noChroot } from './chroot.ts'
+import { hasDocs } from './has-docs.ts'
 
 const BODY = '{"build": 42}'
 /** Paths of the pages' own files, and the sources whose bytes they must be. */
@@ -208,14 +209,4 @@ async function hasFiles(
     const sent = await request(`${address}/${name}`)
     t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
   }
-}
-
-/** The documentation is whole: a page, a decision, a picture, the search. */
-async function hasDocs(t: Test, address: string): Promise<void> {
-  const docs = `${address}/-/docs/`
-  t.match(await request(`${docs}hooks`), { status: 200, text: /<h1 id="hooks">/ })
-  t.equal((await request(`${docs}decisions/048-actors`)).status, 200)
-  const picture = await request(`${docs}pictures/hooks-log.png`)
-  t.ok(picture.body.equals(readFileSync(join(ROOT, 'docs/pictures/hooks-log.png'))))
-  t.match((await request(`${docs}search?q=backup`)).text, /upgrade#backup-and-restore/)
 }

@@ -10,6 +10,7 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { longParts, lacks } from '../runner/system-parts.ts'
+import { hasDocs } from './has-docs.ts'
 import { openPodman } from './podman.ts'
 
 // What `npm run release` makes, and that its packages for npm and containers run. The Debian
@@ -90,6 +91,7 @@ await t.test(
       t.equal((await request(`${address}/api/docs/swagger-ui-bundle.js`)).status, 200)
     }
     t.equal((await request(`${server.hooks}/assets/htmx.js`)).status, 200)
+    await hasDocs(t, server.hooks)
   },
 )
 

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import type { Database } from '../../../db/client.ts'
 import { visitQueries as q, type Target, type UsedLink } from '../../../db/links/visits.ts'
 import { codeOf, type Log } from '../../../kernel/log.ts'
@@ -42,6 +42,8 @@ const MAX_BYTES = 32 * 2 ** 20
 const PAGE = 500
 /** With the time that writing takes, no snapshot of a running server is older than a minute. */
 const WRITE_MS = 45_000
+/** No write takes as long: an older unfinished file is of a process that has crashed. */
+const LEFT_BEHIND_MS = 3_600_000
 /** An older snapshot is not used: too many links may have been changed since. */
 const MAX_AGE_MS = 7 * 86_400_000
 
@@ -82,6 +84,7 @@ async function writeSnapshot(
   // A name of its own: instances of one host write in the same folder.
   const part = `${path}.${randomUUID()}.part`
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await removeLeftBehind(path, now)
   await using unfinished = new AsyncDisposableStack()
   unfinished.defer(() => rm(part, { force: true }))
   await using file = await open(part, 'wx', 0o600)
@@ -100,6 +103,21 @@ async function writeSnapshot(
   await file.writeFile(`${hash.digest('hex')}\n`)
   await file.sync()
   await rename(part, path)
+}
+
+/** A crash in the middle of a write leaves its unfinished file. */
+async function removeLeftBehind(path: string, now: Date) {
+  const names = await readdir(dirname(path))
+  for (const name of names) {
+    if (!name.startsWith(`${basename(path)}.`) || !name.endsWith('.part')) continue
+    const found = join(dirname(path), name)
+    // Another instance may have finished it.
+    const age = await stat(found).then(
+      ({ mtimeMs }) => now.getTime() - mtimeMs,
+      () => 0,
+    )
+    if (age > LEFT_BEHIND_MS) await rm(found, { force: true })
+  }
 }
 
 async function append(file: FileHandle, hash: ReturnType<typeof createHash>, text: string) {
