@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty'
 import { collectWhenIdle } from '../kernel/idle.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { startWatchdog } from '../kernel/processes/watchdog.ts'
@@ -12,6 +13,8 @@ import { openAnnouncer, type Announcer } from './service-manager.ts'
 /** Running requests may finish within this time; the whole stop takes ten seconds at most. */
 const GRACE_MS = 7_000
 const STOP_MS = 10_000
+/** SIGHUP has two meanings: the terminal is gone, or, where it is there or was none, read the settings again. */
+const STDIN = 0
 
 export const commands = [
   command({
@@ -24,14 +27,19 @@ export const commands = [
       process.umask(0o077)
       const logUncaught = (error: Error) => endUncaught(error, log)
       process.on('uncaughtException', logUncaught)
-      process.on('SIGHUP', config.reload)
+      const startedAtTerminal = isatty(STDIN)
+      const hangUp = () => {
+        if (startedAtTerminal && !isatty(STDIN)) process.kill(process.pid, 'SIGTERM')
+        else config.reload()
+      }
+      process.on('SIGHUP', hangUp)
       const { GATEHOUSE_WATCHDOG_S: seconds } = config.current
       const endWatch = seconds > 0 ? startWatchdog(log, seconds, instanceFields()) : undefined
       try {
         return await serveOneOrMore(servicesNamed(named), tools)
       } finally {
         await endWatch?.()
-        process.off('SIGHUP', config.reload)
+        process.off('SIGHUP', hangUp)
         process.off('uncaughtException', logUncaught)
         log.flush()
       }

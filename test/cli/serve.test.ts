@@ -10,14 +10,17 @@ import type { RefusedCommand } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { ROOT, exitOf, spawnProgram } from '../helpers/program.ts'
+import { childrenOf, isRunning } from '../helpers/process-figures.ts'
+import { ROOT, exitOf, recordProcess, runFolder, spawnProgram } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
+import { onPath } from '../runner/system-parts.ts'
 
 const [, postgres] = backends
 const database = await postgres.env(t)
+const noScript = onPath('script') === undefined && 'missing: script, of util-linux'
 
 t.test('one line says that it is ready, and where', async (t) => {
   const { version }: { version: string } = JSON.parse(
@@ -47,6 +50,22 @@ t.test('one line says that it is ready, and where', async (t) => {
   for (const args of [['serve', 'hooks'], ['serve', 'ops', 'links', 'hooks'], ['ops']]) {
     t.match(await runCli(args, { env }), { code: 0 }, args.join(' '))
   }
+})
+
+t.test('with its terminal it ends, and in order', { skip: noScript }, async (t) => {
+  const log = join(await temporaryFolder(t), 'log')
+  const serve = `exec ${process.execPath} server.ts serve 2>${log}`
+  // What helpers add is an argument of sh that nothing reads.
+  const program = ['sh', '-c', `exec script -qec '${serve}' /dev/null`]
+  const server = await startServerProcess(t, { env: database, program })
+  const [pid = 0] = childrenOf(server.pid)
+  recordProcess(runFolder(), pid)
+  process.kill(pid, 'SIGHUP')
+  await until(() => readFileSync(log, 'utf8').includes('"configuration re-read"'), 'a reload')
+  t.ok(isRunning(pid), 'SIGHUP alone has it read the settings again')
+  await server.kill()
+  await until(() => !isRunning(pid), 'the server to end without its terminal', 15_000)
+  t.match(readFileSync(log, 'utf8').trim().split('\n').at(-1), '"stopped"')
 })
 
 /** A Node on PATH that is too old for the program, as Debian's own is. */
