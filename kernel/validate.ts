@@ -1,6 +1,7 @@
-import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import Type, { type Static, type TObject, type TSchema, type TSchemaOptions } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import type { TLocalizedValidationError } from 'typebox/error'
+import { Pointer } from 'typebox/value'
 import { badRequest, Fault } from './fault.ts'
 
 /** Validators by schema, compiled at first use: all together they would slow down each start. */
@@ -21,13 +22,19 @@ export function fits<S extends TSchema>(schema: S, value: unknown): value is Sta
  */
 export function mismatchOf(schema: TSchema, value: unknown) {
   const [error] = validatorOf(schema).Errors(value)
-  return { path: error?.instancePath ?? '', message: error === undefined ? '' : expected(error) }
+  return {
+    path: error?.instancePath ?? '',
+    message: error === undefined ? '' : expected(schema, error),
+  }
 }
 
-function expected(error: TLocalizedValidationError): string {
+function expected(schema: TSchema, error: TLocalizedValidationError): string {
   if (error.keyword === 'enum') return `must be one of ${error.params.allowedValues.join(', ')}`
   // A property that the schema does not have.
-  return error.keyword === 'boolean' ? 'is not known' : error.message
+  if (error.keyword === 'boolean') return 'is not known'
+  const { description } = Pointer.Get(schema, error.schemaPath.slice(1)) as TSchemaOptions
+  const isSaid = error.keyword === 'pattern' && description !== undefined
+  return isSaid ? `must be ${description}` : error.message
 }
 
 /** The same in a line, such as `services.0.name must be string`. */
@@ -36,10 +43,7 @@ export function firstMismatch(schema: TSchema, value: unknown, whole = 'the valu
   return `${path.slice(1).replaceAll('/', '.') || whole} ${message}`
 }
 
-/**
- * What is said of a wrong value, after the name of its field; the code is `BAD_REQUEST` where none
- * is given.
- */
+/** What is said of a wrong value, after its field's name; the code is `BAD_REQUEST` by default. */
 export type Message = string | { code: string; text: string }
 
 /**

@@ -124,8 +124,17 @@ export function unknown(why: string): Finding {
   return { state: 'unknown', message: `not looked at: ${why}` }
 }
 
-export const Path = Type.String({ pattern: '^/' })
+export const HttpAddress = Type.String({
+  pattern: '^https?://',
+  description: 'an address that begins with http:// or https://',
+})
+export const Path = Type.String({ pattern: '^/', description: 'a path that begins with /' })
 /** A name or an address. A program must not take it for an option. */
-export const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[^-\\s]\\S*$' })
+export const Host = Type.String({
+  minLength: 1,
+  maxLength: 253,
+  pattern: '^[^-\\s]\\S*$',
+  description: 'a name or an address',
+})
 export const Port = Type.Integer({ minimum: 1, maximum: 65_535 })
 export const Argv = Type.Array(Type.String(), { minItems: 1 })

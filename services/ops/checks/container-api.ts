@@ -5,7 +5,10 @@ import { failed, unknown, type Finding } from './check.ts'
 import { exchange, type CheckAnswer } from './exchange.ts'
 
 /** A name or an id, as it stands in a path of the API. */
-export const ContainerName = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,250}$' })
+export const ContainerName = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,250}$',
+  description: 'the name or the id of a container',
+})
 
 /** Where Docker and Podman listen. */
 const SOCKETS = ['/var/run/docker.sock', '/run/podman/podman.sock']

@@ -4,7 +4,10 @@ import { hashToken } from '../../../kernel/tokens.ts'
 import { formatDuration, parseDuration } from '../../../kernel/time.ts'
 import { defineCheck, failed, passed, unknown, type Finding } from './check.ts'
 
-const Duration = Type.String({ pattern: '^[1-9][0-9]{0,6}[smhd]$' })
+const Duration = Type.String({
+  pattern: '^[1-9][0-9]{0,6}[smhd]$',
+  description: 'a number and s, m, h or d, such as 90m',
+})
 const DEFAULT_GRACE = '5m'
 
 /**
@@ -18,8 +21,15 @@ export const heartbeatCheck = defineCheck('heartbeat', {
     /** How much later it may end, and how long it may take if it says when it begins. */
     grace: Type.Optional(Duration),
     /** The secret part of its address; or its SHA-256 in hex, so that the file has no secret. */
-    token: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{20,100}$' })),
-    token_sha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+    token: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9_-]{20,100}$',
+        description: '20 to 100 letters, digits, _ or -',
+      }),
+    ),
+    token_sha256: Type.Optional(
+      Type.String({ pattern: '^[0-9a-f]{64}$', description: '64 digits of hex' }),
+    ),
   },
   level: 'critical',
   nameOf: () => 'heartbeat',

@@ -3,7 +3,7 @@ import { urlToHttpOptions } from 'node:url'
 import Type from 'typebox'
 import { memberAt, parseJson, readMember } from '../../../kernel/json.ts'
 import { redactLine, type Redact } from '../redact.ts'
-import { defineCheck, failed, passed, type Mistake } from './check.ts'
+import { defineCheck, failed, HttpAddress, passed, type Mistake } from './check.ts'
 import { exchange } from './exchange.ts'
 import { CaFile, Days, daysLeft, trustOf } from './tls.ts'
 
@@ -18,7 +18,7 @@ const WITH_BODY = ['POST', 'PUT', 'PATCH', 'DELETE']
 
 type Status = number | string
 const takes = {
-  url: Type.String({ pattern: '^https?://' }),
+  url: HttpAddress,
   method: Type.Optional(Type.Unsafe<(typeof METHODS)[number]>({ enum: METHODS })),
   /** They may have secrets, so they are quoted nowhere. */
   headers: Type.Optional(Type.Record(Type.String(), Type.String(), { maxProperties: 50 })),

@@ -17,7 +17,14 @@ const FAILED_UNITS = ['list-units', '--state=failed', '--plain', '--no-legend', 
 
 /** A systemd unit is active; without a unit, none has failed. */
 export const unitCheck = defineCheck('unit', {
-  takes: { unit: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9:_.\\\\@-]+$' })) },
+  takes: {
+    unit: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9:_.\\\\@-]+$',
+        description: 'the name of a systemd unit',
+      }),
+    ),
+  },
   level: 'critical',
   nameOf: ({ unit }) => (unit === undefined ? 'units' : `unit ${unit}`),
   async run({ unit }, context) {

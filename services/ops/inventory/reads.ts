@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Path, type Mistake } from '../checks/check.ts'
+import { HttpAddress, Path, type Mistake } from '../checks/check.ts'
 import { ContainerName } from '../checks/container-api.ts'
 import { areHeaders } from '../checks/http.ts'
 
@@ -13,7 +13,7 @@ export const UnitName = Type.String({
   minLength: 1,
   maxLength: 256,
   pattern: String.raw`^[\w:.\\@][\w:.\\@-]*$`,
-  description: 'The name of a systemd unit, such as nginx.service',
+  description: 'the name of a systemd unit, such as nginx.service',
 })
 
 /** A log of a service: of a systemd unit, or of a container. */
@@ -36,7 +36,7 @@ export const Source = Type.Object(
     name: Name,
     type: Type.Unsafe<'prometheus' | 'loki'>({ enum: ['prometheus', 'loki'] }),
     /** Where its API begins, such as `http://127.0.0.1:9090`. */
-    url: Type.String({ pattern: '^https?://' }),
+    url: HttpAddress,
     description: Type.Optional(Type.String({ maxLength: 1_000 })),
     /** They may have secrets, so they are shown nowhere. */
     headers: Type.Optional(Type.Record(Type.String(), Type.String(), { maxProperties: 20 })),
