@@ -87,9 +87,9 @@ export function urlFlag<T>(shown: string, summary: string, reading: Reading<T>):
 }
 
 function hasPassword(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { password, searchParams } = new URL(text)
-  return password !== '' || searchParams.has('password')
+  // Several hosts of a database make no URL.
+  const [address = '', query] = text.split('?')
+  return /^[^/]+:\/\/[^@/]*:[^@/]+@/.test(address) || new URLSearchParams(query).has('password')
 }
 
 /** Declares an argument that names any of the services. */

@@ -65,6 +65,7 @@ export function connectTo(target: Target, options: ConnectOptions): Client {
   const opener = socketOpener(target, onReopen, onClose)
   const sql = postgres(withoutSettings(target.url, connection), {
     ...settings,
+    ...(target.tls !== undefined && { ssl: target.tls }),
     ...opener.settings,
   } as typeof settings)
   return { name, sql, cut: opener.cut }

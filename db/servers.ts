@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
 import postgres from 'postgres'
+import { messageOf } from '../kernel/log.ts'
 
 /** Where a server accepts connections. */
 export interface ServerAddress {
@@ -13,6 +16,8 @@ export interface ServerAddress {
 export interface Servers {
   /** The URL for the client library, which is given sockets: its host has no meaning. */
   url: string
+  /** How certificates are checked, where the URL names a file with who vouches for them. */
+  tls: ConnectionOptions | undefined
   /** Whether only a server that takes changes is used. */
   writable: boolean
   /** The server for the next connection. Rejects while none of several takes changes. */
@@ -24,7 +29,7 @@ export interface Servers {
 const DEFAULT_PORT = '5432'
 /** Values of target_session_attrs. The others are for programs that only read. */
 const WRITABLE = ['read-write', 'primary']
-const READ_HERE = ['host', 'port', 'target_session_attrs']
+const READ_HERE = ['host', 'port', 'target_session_attrs', 'sslrootcert']
 /** How long a server may take to say whether it takes changes. */
 const FIND_S = 2
 
@@ -42,6 +47,10 @@ export function parseServers(text: string): Servers {
     throw new Error(`target_session_attrs ${attributes} is not supported; expected read-write`)
   }
   const servers = addressesOf(params.get('host') ?? hosts, params.get('port') ?? '')
+  const authorities = params.get('sslrootcert')
+  // The authorities that everybody knows, as libpq names them. Node has them.
+  if (authorities === 'system') params.set('sslmode', 'verify-full')
+  const tls = authorities === null || authorities === 'system' ? undefined : trusting(authorities)
   for (const name of READ_HERE) params.delete(name)
   // PostgreSQL has no TLS on unix sockets.
   if (servers.some((server) => server.path !== undefined)) params.delete('sslmode')
@@ -49,9 +58,18 @@ export function parseServers(text: string): Servers {
   const writable = servers.length > 1 || attributes !== null
   const [only] = servers
   if (servers.length === 1 && only !== undefined) {
-    return { url, writable, find: () => Promise.resolve(only), leave: () => undefined }
+    return { url, tls, writable, find: () => Promise.resolve(only), leave: () => undefined }
   }
-  return { url, writable, ...createFinder(url, servers) }
+  return { url, tls, writable, ...createFinder(url, tls, servers) }
+}
+
+/** Only certificates of these authorities are taken, and for this server's name or address. */
+function trusting(file: string): ConnectionOptions {
+  try {
+    return { ca: readFileSync(file) }
+  } catch (error) {
+    throw new Error(`sslrootcert ${file} can't be read (${messageOf(error)})`)
+  }
 }
 
 function addressesOf(hosts: string, ports: string): readonly ServerAddress[] {
@@ -67,13 +85,13 @@ function addressesOf(hosts: string, ports: string): readonly ServerAddress[] {
 }
 
 /** Finds the one of several servers that takes changes, and keeps to it until it is left. */
-function createFinder(url: string, servers: readonly ServerAddress[]) {
+function createFinder(url: string, tls: Servers['tls'], servers: readonly ServerAddress[]) {
   let found: ServerAddress | undefined
   let search: Promise<ServerAddress> | undefined
 
   async function searchAll() {
     try {
-      found = await Promise.any(servers.map((server) => refuseReadOnly(url, server)))
+      found = await Promise.any(servers.map((server) => refuseReadOnly(url, tls, server)))
       return found
     } catch (error) {
       const reasons = error instanceof AggregateError ? error.errors : [error]
@@ -91,9 +109,10 @@ function createFinder(url: string, servers: readonly ServerAddress[]) {
   }
 }
 
-async function refuseReadOnly(url: string, server: ServerAddress) {
+async function refuseReadOnly(url: string, tls: Servers['tls'], server: ServerAddress) {
   const sql = postgres(url, {
     ...{ max: 1, connect_timeout: FIND_S, fetch_types: false, onnotice: () => undefined },
+    ...(tls !== undefined && { ssl: tls }),
     socket: () => openSocket(server),
   } as postgres.Options<{}>)
   try {
@@ -105,10 +124,13 @@ async function refuseReadOnly(url: string, server: ServerAddress) {
   }
 }
 
-/** Properties of a socket that the client library reads when it goes on with TLS. */
+/** What is read of a socket when it goes on with TLS. */
 interface Named {
+  /** By the client library, which asks for the certificate of this name, but not of an address. */
   host: string
   port: number
+  /** By Node, which checks the certificate against it where no name was asked for. */
+  _host: string
 }
 
 /**
@@ -121,7 +143,7 @@ export function openSocket({ host, port, path }: ServerAddress): Socket & Named 
   // Else the end of a large statement waits until the server has acknowledged its beginning.
   socket.setNoDelay()
   socket.on('end', () => socket.destroy(endedByServer()))
-  return Object.assign(socket, { host, port } satisfies Named)
+  return Object.assign(socket, { host, port, _host: host } satisfies Named)
 }
 
 /** An error by which a statement counts as unavailable. */

@@ -26,9 +26,14 @@ t.test('wrong usage, and a source that there is not', async (t) => {
     [['db', 'move'], 2, /Missing --to URL/],
     [['db', 'move', url], 2, /Too many arguments/],
     [['db', 'move', '--to', 'mysql://x/y'], 2, /--to must be a postgres:\/\/ URL/],
-    [['db', 'move', '--to', 'postgres://u:p@h:port/y'], 2, '--to must be a postgres:// URL'],
+    [['db', 'move', '--to', 'postgres://h:port/y'], 2, '--to must be a postgres:// URL'],
     [
       ['db', 'move', '--to', `postgres://u:${secret('as-argument')}@127.0.0.1/x`],
+      2,
+      '--to has a password, which others can see: give it by -',
+    ],
+    [
+      ['db', 'move', '--to', `postgres://u:${secret('as-argument')}@one,two/x`],
       2,
       '--to has a password, which others can see: give it by -',
     ],

@@ -16,7 +16,7 @@ import { until } from '../helpers/until.ts'
 const one = { name: 'one', text: 'select 1 as n' }
 
 t.test('TLS to the server, again after a connection is lost', async (t) => {
-  const { db, front } = await open(t, 'require')
+  const { db, front } = await open(t, { sslmode: 'require' })
   t.same(await db.run(one, []), [{ n: 1 }])
   t.same(front.names, ['localhost'], 'the server is told by which name it is meant')
   for (const socket of front.sockets) socket.resetAndDestroy()
@@ -24,30 +24,58 @@ t.test('TLS to the server, again after a connection is lost', async (t) => {
 })
 
 t.test('a certificate that nobody vouches for is refused where it is to be checked', async (t) => {
-  const { db, front } = await open(t, 'verify-full')
+  const { db, front } = await open(t, {})
   await t.rejects(db.run(one, []), { message: /self-signed certificate/ })
   t.same(front.names, ['localhost'])
 })
 
-async function open(t: Test, sslmode: string): Promise<{ db: Database; front: Front }> {
+t.test('the certificate must be that of the host, be it a name or an address', async (t) => {
+  for (const [host, names, refusal] of [
+    ['localhost', 'DNS:localhost'],
+    ['127.0.0.1', 'IP:127.0.0.1'],
+    ['127.0.0.1', 'DNS:localhost', /127\.0\.0\.1 is not in the cert's list/],
+    ['localhost', 'DNS:elsewhere', /Host: localhost\. is not in the cert's altnames/],
+    // With several hosts it is that of each.
+    ['127.0.0.1:1,127.0.0.1', 'IP:127.0.0.1'],
+    ['127.0.0.1:1,127.0.0.1', 'DNS:localhost', /127\.0\.0\.1 is not in the cert's list/],
+  ] as const) {
+    const { db } = await open(t, { host, names, isTrusted: true })
+    if (refusal === undefined) t.same(await db.run(one, []), [{ n: 1 }], `${host} ${names}`)
+    else await t.rejects(db.run(one, []), { message: refusal }, `${host} ${names}`)
+  }
+})
+
+t.test('a file of authorities that is not there is named', async (t) => {
+  const target = 'postgres://one/db?sslmode=verify-full&sslrootcert=/nothing.pem'
+  t.throws(() => openClient({ target, deadlineMs: 5_000, connections: 1 }), {
+    message: /^sslrootcert \/nothing\.pem can't be read \(ENOENT/,
+  })
+})
+
+type Opened = { db: Database; front: Front }
+type Options = { host?: string; names?: string; sslmode?: string; isTrusted?: boolean }
+
+/** A client of a server whose certificate is for `names`; `isTrusted`: the client takes it for an authority's. */
+async function open(t: Test, options: Options): Promise<Opened> {
+  const { host = 'localhost', names = 'DNS:localhost', sslmode = 'verify-full' } = options
   const databases = await sharedPostgres()
-  const front = await startTlsFront(t, Number(new URL(databases.url()).port))
-  const url = new URL(databases.url())
-  url.hostname = 'localhost'
-  url.port = String(front.port)
-  url.searchParams.set('sslmode', sslmode)
-  const db = openClient({ target: url.href, deadlineMs: 5_000, connections: 1 })
+  const front = await startTlsFront(t, names, Number(new URL(databases.url()).port))
+  const { username, password, pathname } = new URL(databases.url())
+  const trusted = options.isTrusted === true ? `&sslrootcert=${front.certificate}` : ''
+  const place = `${host}:${front.port}${pathname}?sslmode=${sslmode}${trusted}`
+  const target = `postgres://${username}:${password}@${place}`
+  const db = openClient({ target, deadlineMs: 5_000, connections: 1 })
   t.teardown(() => db.close())
   return { db, front }
 }
 
 /** What stands for a PostgreSQL with TLS: takes it off and hands the rest to the one that there is. */
-type Front = { port: number; names: string[]; sockets: Set<Socket> }
+type Front = { port: number; certificate: string; names: string[]; sockets: Set<Socket> }
 
-async function startTlsFront(t: Owner, behind: number): Promise<Front> {
+async function startTlsFront(t: Owner, subject: string, behind: number): Promise<Front> {
   const folder = await temporaryFolder(t, 'tls')
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
+  const name = ['-subj', '/CN=localhost', '-addext', `subjectAltName=${subject}`]
   const kind = [
     '-newkey',
     'ec',
@@ -93,6 +121,7 @@ async function startTlsFront(t: Owner, behind: number): Promise<Front> {
   const address = server.address()
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
+    certificate: cert,
     names,
     sockets,
   }
