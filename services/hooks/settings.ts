@@ -9,6 +9,7 @@ import { Settings, settingsQueries as q } from '../../db/hooks/settings.ts'
 import {
   openSteadyTime,
   PRUNE_BATCH,
+  repeat,
   startPruning,
   type InBatches,
   type Pruning,
@@ -66,7 +67,10 @@ export async function changeSettings(
   })
 }
 
+const MINUTE_MS = 60_000
 const DAY_MS = 24 * 3_600_000
+/** So many events more than are kept, as a part of these, don't wait for the hour. */
+const SURPLUS = 0.1
 const ACTIVITY_DAYS = 2
 /** How long retention keeps an event that an enabled destination has not received. */
 const OWED_DAYS = 7
@@ -109,7 +113,24 @@ export function startRetention(
     if (removed > 0) log.info('pruned', { events: removed })
   }
 
-  return startPruning(clock, log, run)
+  const pruning = startPruning(clock, log, run)
+  const looks = repeat(clock, MINUTE_MS, 'size of the log', async () => {
+    if (await hasOutgrown(db, registry.settings)) pruning.prune()
+  })
+  return {
+    prune: pruning.prune,
+    async close() {
+      await looks.stop()
+      await pruning.close()
+    },
+  }
+}
+
+/** A sender that floods must not fill the disk before the hour is over. */
+async function hasOutgrown(db: Database, { retention_max_rows: keep }: Settings) {
+  if (keep === 0) return false
+  const { newest, pruned_through } = await eventQueries.streamBounds(db, { replayed: 0 })
+  return newest - pruned_through > keep * (1 + SURPLUS)
 }
 
 /** Events that a destination will not get, and the highest of them. */

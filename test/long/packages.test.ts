@@ -22,10 +22,11 @@ const INSTALLED = [
   '/usr/share/man/man5/gatehouse.conf.5.gz',
 ]
 
-/** A clean Debian of this machine's release; the reason where it can't be made. */
+/** A clean Debian of this machine's release, or of GATEHOUSE_TEST_DEBIAN; the reason where it can't be made. */
 function makeDebian(folder: string): string | undefined {
-  const [, suite = 'stable'] =
+  const [, release = 'stable'] =
     /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8')) ?? []
+  const suite = process.env['GATEHOUSE_TEST_DEBIAN'] ?? release
   const options = ['--variant=minbase', '--mode=root', `--include=${DEPENDENCIES.join(',')}`]
   const { status, stderr } = spawnSync('mmdebstrap', [...options, suite, folder], {
     encoding: 'utf8',
