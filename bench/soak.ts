@@ -4,6 +4,7 @@ import { apiOf } from '../test/helpers/api.ts'
 import { runCli } from '../test/helpers/cli.ts'
 import { createSender } from '../test/helpers/deliveries.ts'
 import { addDestination } from '../test/helpers/destinations.ts'
+import { request } from '../test/helpers/http.ts'
 import { postForm } from '../test/helpers/hooks.ts'
 import { makeLink } from '../test/helpers/links.ts'
 import { addEndpoint } from '../test/helpers/mcp.ts'
@@ -46,14 +47,14 @@ const FLAT = [
   'table of events',
   'indexes of events',
   'write-ahead log',
-  'lines of log, a minute',
+  'lines of log, a request',
   'processor, percent',
 ] as const
 
 /**
  * An hour (`BENCH_MINUTES`) at a tenth of the peak with all three services on PostgreSQL: signed deliveries of 2 KB, a
  * destination and streams that get each of them, redirects, checks, and beside it what users do (test/long/soak-load.ts).
- * Settings are saved each minute, which starts retention. Says the curves, and whether they are flat.
+ * Says the curves, and whether they are flat.
  */
 export const soak: Part = {
   name: 'soak',
@@ -83,6 +84,7 @@ export const soak: Part = {
     const ann = { token: await makeToken(env, 'ann@example.com') }
     await makeLink({ api: apiOf(server.links, ann.token) }, 'kept')
     const endpoint = await addEndpoint(server.hooks, 'soak')
+    await postForm(server.hooks, '/settings', { retention_max_rows: String(KEPT) })
 
     const users = startSoak(owner, { server, sender, ann, endpoint })
     const streams = readStreams(server.hooks)
@@ -99,26 +101,28 @@ export const soak: Part = {
     // It is awaited at the end: what it throws meanwhile is not forgotten.
     visits.catch(() => undefined)
 
+    const readCounts = async () => {
+      return { lines, requests: await requestsMade(server.hooks), cpu: cpuSeconds(server.pid) }
+    }
     const minutes: Minute[] = []
     const waits: number[] = []
-    let [linesBefore, cpuBefore] = [lines, cpuSeconds(server.pid)]
+    let before = await readCounts()
     const began = performance.now()
     for (let minute = 1; minute <= MINUTES; minute++) {
       await pause(began + minute * MINUTE_MS - performance.now())
-      await postForm(server.hooks, '/settings', { retention_max_rows: String(KEPT) })
       waits.push(...(await deliveries.tell('take')).milliseconds)
       const { rss, heap, files, handles } = await doctor.examine(server.pid)
-      const [linesNow, cpuNow] = [lines, cpuSeconds(server.pid)]
+      const now = await readCounts()
       minutes.push({
         'resident memory': rss,
         heap,
         'open files': files,
         handles,
         ...(await sizesOf(url)),
-        'lines of log, a minute': linesNow - linesBefore,
-        'processor, percent': ((cpuNow - cpuBefore) * 100_000) / MINUTE_MS,
+        'lines of log, a request': (now.lines - before.lines) / (now.requests - before.requests),
+        'processor, percent': ((now.cpu - before.cpu) * 100_000) / MINUTE_MS,
       })
-      ;[linesBefore, cpuBefore] = [linesNow, cpuNow]
+      before = now
       console.log(`  ${minute}: ${JSON.stringify(minutes.at(-1))}`)
     }
     const visited = await visits
@@ -177,6 +181,13 @@ async function sizesOf(url: string) {
     'write-ahead log': mebibytes('wal'),
     'other tables': mebibytes('others'),
   }
+}
+
+/** How many requests all services have answered. */
+async function requestsMade(base: string): Promise<number> {
+  const { text } = await request(`${base}/metrics`)
+  const counts = [...text.matchAll(/^gatehouse_http_requests_total\{.*\} (\d+)$/gm)]
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
 /** The medians of the middle and the last third, and the one by the other. */
