@@ -36,7 +36,7 @@ const FLAGS = {
   ),
   from: FROM,
   provider: text('NAME', 'only events of this provider'),
-  'event-type': text('TYPE', 'only events of this type'),
+  'event-type': text('TYPE', 'only events of exactly this type'),
   text: text('TEXT', 'only events whose body has this text'),
   'json-member': text('PATH=VALUE', 'only events whose body has this value'),
   name: text('NAME', 'the name under which the server keeps the position'),

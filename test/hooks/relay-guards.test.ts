@@ -104,6 +104,7 @@ t.test('who may not have the WebSocket', async (t: Test) => {
       [{ name, target, since: '-1' }, /since/],
       [{ name, target, json: 'data.object' }, /json must be path=value/],
       [{ name, target, json: 'a..b=1' }, /json must be path=value/],
+      [{ name, target, event_type: 'invoice.*' }, /event_type must be a whole type/],
       [{ name, target, text: 'x'.repeat(501) }, /text may have 500 characters at most/],
       [{ name, target, json: `a=${'x'.repeat(499)}` }, /json may have 500 characters at most/],
     ]

@@ -113,7 +113,7 @@ function proof(form: Form, { sender: { scheme }, isGiven, needsKey }: AddForm): 
 }
 
 const NEEDS_KEY = html`<p class="note">
-  Secrets of senders are stored encrypted: set <code>GATEHOUSE_SECRET_KEY</code> first, as
+  Secrets of providers are stored encrypted: set <code>GATEHOUSE_SECRET_KEY</code> first, as
   <code>openssl rand -base64 32</code> prints one.
 </p>`
 

@@ -30,12 +30,17 @@ const BOUND_FORM =
   'must be an event id or a time such as 2026-01-31T12:00:00Z, today, or 24h (the last 24 hours).'
 const JSON_FORM =
   'must be path=value, such as data.object.id=evt_1, or *.name=value for a member anywhere.'
+/** Forwarders compare whole types: with `invoice.*` one would wait for events for ever. */
+const WHOLE_TYPE_FORM = 'must be a whole type, without "*".'
 const HEADER_FORM = 'must be name or name=value, such as x-github-event=push.'
 
 /** The filters of the log and of forwarders. An empty text is no filter. */
 export const filterFields = {
   provider: queryText('Only events of this provider'),
-  event_type: queryText('Only events of exactly this type'),
+  event_type: field(queryText('Only events of exactly this type'), WHOLE_TYPE_FORM, [
+    (type) => !type.includes('*'),
+    WHOLE_TYPE_FORM,
+  ]),
   text: field(
     queryText("Only events with this text in the payload's first MiB"),
     'must be text.',
