@@ -89,7 +89,7 @@ export function urlFlag<T>(shown: string, summary: string, reading: Reading<T>):
 function hasPassword(text: string): boolean {
   // Several hosts of a database make no URL.
   const [address = '', query] = text.split('?')
-  return /^[^/]+:\/\/[^@/]*:[^@/]+@/.test(address) || new URLSearchParams(query).has('password')
+  return /^[^/]+:\/\/[^/:]*:[^/]+@/.test(address) || new URLSearchParams(query).has('password')
 }
 
 /** Declares an argument that names any of the services. */

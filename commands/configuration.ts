@@ -205,10 +205,13 @@ export function listeningUrl(service: ServiceName, config: ConfigSource, address
   return urlOf(address.host, address.port)
 }
 
-/** The URL of a host and port; an IPv6 address stands in brackets. */
 export function urlOf(host: string, port: number) {
-  const name = host.includes(':') ? `[${host}]` : host
-  return `http://${name}:${port}`
+  return `http://${hostAndPort(host, port)}`
+}
+
+/** An IPv6 address stands in brackets. */
+export function hostAndPort(host: string, port: number) {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 export const SERVICES = ['hooks', 'links', 'ops'] as const

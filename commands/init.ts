@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
-import { PROGRAM_NAME } from '../kernel/assets.ts'
+import { assetText, PROGRAM_NAME } from '../kernel/assets.ts'
 import { openConfig } from '../kernel/config.ts'
+import { messageOf } from '../kernel/log.ts'
 import { accepted, databaseUrl, oneOf } from '../kernel/variables.ts'
 import { OTHER_NAMES, SERVICES, VARIABLES } from './configuration.ts'
 import {
@@ -15,13 +16,15 @@ import {
   type ConfiguredTools,
 } from './command.ts'
 import { checkAll } from './check.ts'
-import { collectAnswers, PORTAL } from './init/answers.ts'
+import { collectAnswers, flagsOf, PORTAL } from './init/answers.ts'
 import { readSettings, writeSettings, type Settings } from './init/env-file.ts'
 import {
-  canInstall,
+  environmentOfUnit,
+  EXAMPLE,
   installUnit,
   readUnitSettings,
   unitPlaces,
+  unitQuestion,
   writeUnitSettings,
   type UnitPlaces,
 } from './init/install.ts'
@@ -64,6 +67,10 @@ export const commands = [
     summary: SUMMARY,
     flags: FLAGS,
     needs: 'any configuration',
+    check({ flags: { file, install } }) {
+      if (file === undefined || !install) return
+      throw new UsageError('--install has its own file: leave out --file')
+    },
     run: async ({ flags }, tools) => await init(flags, tools),
   }),
 ]
@@ -76,37 +83,79 @@ async function init(flags: InitCall['flags'], tools: ConfiguredTools) {
   const root = environment['DESTDIR']
   const named = flags.file ?? config.envFile
   const installs = flags.install || (await wantsUnit(named, questions))
-  const file = installs ? unitPlaces(root).settings : resolve(named ?? 'gatehouse.env')
-  if (existsSync(file) && !flags.force) {
-    throw new Error(
-      `${file} is there already: --force changes it, and keeps what is not asked for`,
-    )
-  }
-  const known = installs ? readUnitSettings(root) : readSettings(file)
-  const given = secretsOf(flags)
-  const { settings, proxy } = await collectAnswers(known, flags, given, questions, tools)
+  const unit = installs || isFileOfUnit(named, root) ? unitPlaces(root) : undefined
+  const file = unit?.settings ?? resolve(named ?? 'gatehouse.env')
+  refuseExisting(file, flags.force)
+  if (unit === undefined) refuseUnwritable(dirname(file))
+  else if (root === undefined) refuseUnlessRoot()
+  const known = unit === undefined ? readSettings(file) : readUnitSettings(root)
+  const own = unit === undefined ? config : configOfUnit(tools)
+  const { settings, proxy } = await collectAnswers(known, flags, secretsOf(flags), questions, {
+    ...tools,
+    config: own,
+  })
   if (installs) {
     for (const line of installUnit(environment).split('\n')) output.err(line)
-    writeUnitSettings(settings, root)
-  } else writeSettings(file, settings)
-  output.err(`Settings: ${file}${installs ? '' : ', which its owner alone may read'}`)
-  if (proxy !== undefined) showProxy(proxy, settings, tools)
-  const code = await check(file, installs ? unitPlaces(root) : undefined, tools)
-  const next = installs
-    ? 'systemctl enable --now gatehouse.service'
-    : `${PROGRAM_NAME} serve --env-file ${file}`
+  }
+  if (unit === undefined) writeSettings(file, settings)
+  else writeUnitSettings(settings, root)
+  const who = unit === undefined ? ', which its owner alone may read' : ''
+  output.err(`Settings: ${file}${who}`)
+  if (proxy !== undefined) showProxy(proxy, settings, { config: own, output })
+  const code = await check(file, unit, tools)
+  const next =
+    unit === undefined
+      ? `${PROGRAM_NAME} serve --env-file ${shellWord(file)}`
+      : // A service that runs already reads its secrets when it starts.
+        'systemctl enable gatehouse.service && systemctl restart gatehouse.service'
   output.err(`Next: ${next}`)
   return code
 }
 
+/** Whether there is somebody to ask. A secret that is typed for `-` ends the input. */
 function isTerminal(input: Readable) {
-  return 'isTTY' in input && input.isTTY === true
+  return 'isTTY' in input && input.isTTY === true && !input.readableEnded
 }
 
 /** A file that is named is not where the unit reads its settings. */
 async function wantsUnit(named: string | undefined, questions: Questions | undefined) {
-  if (questions === undefined || named !== undefined || !canInstall()) return false
-  return await questions.confirm('Install the systemd unit?')
+  if (questions === undefined || named !== undefined) return false
+  const question = unitQuestion()
+  return question !== undefined && (await questions.confirm(question))
+}
+
+/** Its settings must be readable for the unit's user, and its secrets are elsewhere. */
+function isFileOfUnit(named: string | undefined, root: string | undefined) {
+  return named !== undefined && resolve(named) === unitPlaces(root).settings
+}
+
+/** The example as it was installed has nothing to keep. */
+function refuseExisting(file: string, force: boolean) {
+  if (!existsSync(file) || force || readFileSync(file, 'utf8') === assetText(EXAMPLE)) return
+  throw new Error(`${file} is there already: --force changes it, and keeps what is not asked for`)
+}
+
+/** Before all questions are answered for nothing. */
+function refuseUnwritable(folder: string) {
+  try {
+    accessSync(folder, constants.W_OK)
+  } catch (error) {
+    throw new Error(`no file can be made in ${folder} (${messageOf(error)}): name one by --file`)
+  }
+}
+
+function refuseUnlessRoot() {
+  if (process.getuid?.() === 0) return
+  throw new Error('only root can write the settings of the unit: run it with sudo')
+}
+
+/** The unit does not have the variables of this shell. */
+function configOfUnit({ config, output }: ConfiguredTools) {
+  const set = [...config.origins].filter(([, { place }]) => place === 'environment')
+  const names = set.map(([name]) => name).join(', ')
+  if (names !== '') output.err(`Not used, because the unit does not have it: ${names}`)
+  const options = { environment: {}, otherNames: OTHER_NAMES, collects: true }
+  return openConfig(VARIABLES, { ...options, flags: flagsOf(config) })
 }
 
 function secretsOf(flags: InitCall['flags']): Settings {
@@ -117,7 +166,11 @@ function secretsOf(flags: InitCall['flags']): Settings {
 }
 
 /** The setting is all that stands on stdout: it may go to a file. */
-function showProxy(proxy: ProxyAnswers, settings: Settings, { config, output }: ConfiguredTools) {
+function showProxy(
+  proxy: ProxyAnswers,
+  settings: Settings,
+  { config, output }: Pick<ConfiguredTools, 'config' | 'output'>,
+) {
   const outside = config.origins.get('GATEHOUSE_TRUSTED_PROXIES')?.text ?? ''
   const trusted = settings['GATEHOUSE_TRUSTED_PROXIES'] ?? outside
   const header = settings['GATEHOUSE_USER_HEADER'] ?? ''
@@ -126,10 +179,15 @@ function showProxy(proxy: ProxyAnswers, settings: Settings, { config, output }: 
   for (const line of proxySetting(proxy).trimEnd().split('\n')) output.data(line)
 }
 
-/** Runs `gatehouse check` on what was written. */
+/** A word that a shell reads as this text. */
+function shellWord(text: string) {
+  return /^[\w@%+:,./=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** Runs `gatehouse check` on what was written, for the unit in its environment. */
 async function check(file: string, unit: UnitPlaces | undefined, tools: ConfiguredTools) {
-  const own = unit && { CREDENTIALS_DIRECTORY: unit.credentials, STATE_DIRECTORY: unit.state }
-  const environment = { ...tools.environment, ...own }
+  const { PATH } = tools.environment
+  const environment = unit === undefined ? tools.environment : { PATH, ...environmentOfUnit(unit) }
   const config = openConfig(VARIABLES, {
     flags: { GATEHOUSE_ENV_FILE: file },
     environment,

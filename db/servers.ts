@@ -31,7 +31,8 @@ const DEFAULT_PORT = '5432'
 const WRITABLE = ['read-write', 'primary']
 const READ_HERE = ['host', 'port', 'target_session_attrs', 'sslrootcert']
 /** How long a server may take to say whether it takes changes. */
-const FIND_S = 2
+const FIND_MS = 2_000
+const LATE = `no answer in ${FIND_MS / 1_000} s`
 
 /**
  * Reads the servers of a URL as libpq does: several hosts with commas between them, in the URL or
@@ -40,20 +41,22 @@ const FIND_S = 2
  */
 export function parseServers(text: string): Servers {
   const [, start = '', hosts = '', path = '', query = ''] =
-    /^(\w+:\/\/(?:[^@/?]*@)?)([^/?]*)([^?]*)\??(.*)$/s.exec(text) ?? []
+    /^(\w+:\/\/(?:[^/?]*@)?)([^/?]*)([^?]*)\??(.*)$/s.exec(text) ?? []
   const params = new URLSearchParams(query)
   const attributes = params.get('target_session_attrs')
   if (attributes !== null && !WRITABLE.includes(attributes)) {
     throw new Error(`target_session_attrs ${attributes} is not supported; expected read-write`)
   }
   const servers = addressesOf(params.get('host') ?? hosts, params.get('port') ?? '')
+  // PostgreSQL has no TLS on unix sockets.
+  if (servers.every((server) => server.path !== undefined)) {
+    for (const name of ['sslmode', 'sslrootcert']) params.delete(name)
+  }
   const authorities = params.get('sslrootcert')
   // The authorities that everybody knows, as libpq names them. Node has them.
   if (authorities === 'system') params.set('sslmode', 'verify-full')
   const tls = authorities === null || authorities === 'system' ? undefined : trusting(authorities)
   for (const name of READ_HERE) params.delete(name)
-  // PostgreSQL has no TLS on unix sockets.
-  if (servers.some((server) => server.path !== undefined)) params.delete('sslmode')
   const url = `${start}localhost${path}?${params.toString()}`
   const writable = servers.length > 1 || attributes !== null
   const [only] = servers
@@ -110,16 +113,20 @@ function createFinder(url: string, tls: Servers['tls'], servers: readonly Server
 }
 
 async function refuseReadOnly(url: string, tls: Servers['tls'], server: ServerAddress) {
+  let socket: Socket | undefined
+  // The time limit of the client library ends when it is connected.
+  const late = setTimeout(() => socket?.destroy(new Error(LATE)), FIND_MS)
   const sql = postgres(url, {
-    ...{ max: 1, connect_timeout: FIND_S, fetch_types: false, onnotice: () => undefined },
+    ...{ max: 1, connect_timeout: 0, fetch_types: false, onnotice: () => undefined },
     ...(tls !== undefined && { ssl: tls }),
-    socket: () => openSocket(server),
+    socket: () => (socket = openSocket(server)),
   } as postgres.Options<{}>)
   try {
     const [row] = await sql`show transaction_read_only`
     if (row?.['transaction_read_only'] !== 'off') throw new Error('it is a standby')
     return server
   } finally {
+    clearTimeout(late)
     void sql.end({ timeout: 0 }).catch(() => undefined)
   }
 }

@@ -14,7 +14,7 @@ import { stageImage } from './image.ts'
 import { ownAssets, ROOT } from './manifest.ts'
 import { packForNpm } from './npm.ts'
 
-/**
+/*
  * `npm run build [-- [--deb] [--image] [--npm] [FILE]]`: makes the single executable,
  * `dist/gatehouse` when no file is named. It consists of this Node, the program's sources as one
  * bundle, and as assets all files that the program reads. The flags make packages beside it: for

@@ -26,7 +26,11 @@ const UNITS = [
   'gatehouse-links.socket',
   'gatehouse-ops.socket',
 ]
-const EXAMPLES = ['Caddyfile', 'nginx.conf', 'nginx-two-instances.conf', 'ops-host-access.conf']
+/** What the documentation names, which the package brings along. */
+const EXAMPLES = [
+  ...['Caddyfile', 'gatehouse.env', 'nginx.conf', 'nginx-two-instances.conf'],
+  ...['ops-host-access.conf', 'cluster/*', 'monitoring/*'],
+]
 const SETTINGS = '/etc/gatehouse/gatehouse.env'
 const DOCUMENTS = '/usr/share/doc/gatehouse'
 
@@ -75,7 +79,9 @@ function placeFiles(stage: string, executable: string): void {
   put(`${DOCUMENTS}/third-party-notices.gz`, zipped(thirdPartyNotices()))
   put(`${DOCUMENTS}/changelog.gz`, zipped(changelog()))
   put(`${DOCUMENTS}/NEWS.md.gz`, zipped(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')))
-  for (const example of EXAMPLES) put(`${DOCUMENTS}/examples/${example}`, readDeploy(example))
+  for (const example of globSync(EXAMPLES, { cwd: import.meta.dirname })) {
+    put(`${DOCUMENTS}/examples/${example}`, readDeploy(example))
+  }
 }
 
 function placeControl(stage: string, text: string): void {

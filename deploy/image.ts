@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, copyFileSync, cpSync, linkSync, mkdirSync, rmSync } from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, existsSync, linkSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /**
@@ -8,8 +8,21 @@ import { dirname, join } from 'node:path'
  * Gives the folder.
  */
 export function stageImage(executable: string, folder: string): string {
-  rmSync(folder, { recursive: true, force: true })
+  const inside = join(folder, 'gatehouse')
+  // The folder is replaced: pictures that somebody has in one of this name must not be lost.
+  if (existsSync(folder) && !existsSync(inside)) {
+    throw new Error(`${folder} is there and has no image: name an executable in another folder`)
+  }
   const linked = execFileSync('ldd', [executable], { encoding: 'utf8' })
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  // First: by it the next build knows a folder that this one did not finish. A second name takes no
+  // time; on another file system it has to be a copy.
+  try {
+    linkSync(executable, inside)
+  } catch {
+    cpSync(executable, inside)
+  }
   for (const [library] of linked.matchAll(/\/\S+/g)) {
     const place = join(folder, library)
     mkdirSync(dirname(place), { recursive: true })
@@ -17,12 +30,5 @@ export function stageImage(executable: string, folder: string): string {
     chmodSync(place, 0o755)
   }
   mkdirSync(join(folder, 'data'))
-  const inside = join(folder, 'gatehouse')
-  // A second name takes no time; on another file system it has to be a copy.
-  try {
-    linkSync(executable, inside)
-  } catch {
-    cpSync(executable, inside)
-  }
   return folder
 }

@@ -80,6 +80,10 @@ done
 for file in gatehouse.rules.yml gatehouse.dashboard.json; do
   place 644 "$here/monitoring/$file" "$share/$file"
 done
+folder 755 "$share/cluster"
+for file in etcd.env haproxy.cfg patroni.yml pgbouncer.ini publish.sql sequences.sql; do
+  place 644 "$here/cluster/$file" "$share/cluster/$file"
+done
 
 if [ -n "$root" ]; then
   echo "All is in $root; systemd was not told."

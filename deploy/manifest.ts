@@ -26,7 +26,7 @@ const ASSETS = [
   'docs/pictures/*',
   // What `gatehouse init` shows and installs.
   'deploy/{Caddyfile,*.Caddyfile,*.conf,*.env,*.service,*.sh,*.socket,*.yml}',
-  'deploy/monitoring/*',
+  'deploy/{cluster,monitoring}/*',
 ]
 
 /** The files that the program reads, by their paths in the repository. */

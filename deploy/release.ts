@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -22,6 +23,7 @@ import { readManifest, ROOT, sourceDate } from './manifest.ts'
 const { positionals } = parseArgs({ allowPositionals: true })
 const target = resolve(positionals[0] ?? join(ROOT, 'dist', 'release'))
 const { version } = readManifest()
+refuseOtherFiles()
 rmSync(target, { recursive: true, force: true })
 mkdirSync(target, { recursive: true })
 const work = mkdtempSync(join(target, '.release-'))
@@ -34,6 +36,14 @@ for (const name of readdirSync(first)) renameSync(join(first, name), join(target
 writeFileSync(join(target, `gatehouse-${version}.cdx.json`), billOfMaterials())
 writeFileSync(join(target, 'SHA256SUMS'), checksums(target))
 process.stdout.write(`${target}: built twice with the same bytes\n`)
+
+/** The folder is replaced: one that holds anything but a release must not be lost. */
+function refuseOtherFiles(): void {
+  const there = existsSync(target) ? readdirSync(target) : []
+  const other = there.find((name) => !/^(?:gatehouse[-_].*|SHA256SUMS|\.release-.*)$/.test(name))
+  if (other === undefined) return
+  throw new Error(`${target} has ${other}, which is no part of a release: name another folder`)
+}
 
 /** Builds everything into a folder of its own. */
 function buildIn(name: string): string {

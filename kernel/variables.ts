@@ -123,7 +123,7 @@ function readDatabaseUrl(text: string) {
   // A URL can't have several hosts, with commas between them: each is checked alone. Nor can it
   // have a user without a host, as for a unix socket that the parameter `host` names.
   const [, start = '', hosts = '', rest = ''] =
-    /^(\w+:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/s.exec(text) ?? []
+    /^(\w+:\/\/(?:[^/?]*@)?)([^/?]*)(.*)$/s.exec(text) ?? []
   if (!hosts.split(',').every((host) => URL.canParse(start + (host || 'localhost') + rest))) {
     throw new SyntaxError('it is no such URL')
   }

@@ -2,6 +2,7 @@ import { parseAddress } from '../../kernel/net/listen.ts'
 import { accepted, oneOf } from '../../kernel/variables.ts'
 import { UsageError, type ConfiguredTools } from '../command.ts'
 import {
+  hostAndPort,
   placeOf,
   SERVICES,
   variableOf,
@@ -105,7 +106,7 @@ export async function collectAnswers(
 }
 
 /** The settings that were given as flags. */
-function flagsOf({ origins }: ConfigSource): Settings {
+export function flagsOf({ origins }: ConfigSource): Settings {
   const flags = [...origins].filter(([, { place }]) => place === 'flag')
   return Object.fromEntries(flags.map(([name, { text }]) => [name, text]))
 }
@@ -213,7 +214,9 @@ function publicPlace(
   const address = addressOf(service, settings, config)
   // The sockets of the units are at the addresses that Gatehouse listens on by default.
   if (address.kind === 'fd') return { publicUrl, address: defaultAddress(service) }
-  if (address.kind === 'tcp') return { publicUrl, address: `${address.host}:${address.port}` }
+  if (address.kind === 'tcp') {
+    return { publicUrl, address: hostAndPort(address.host, address.port) }
+  }
   throw new UsageError(`${service} listens on a unix socket: init knows settings for host:port`)
 }
 

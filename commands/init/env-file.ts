@@ -9,11 +9,12 @@ const PRIVATE = 0o600
 
 const HEAD = '# Settings of Gatehouse, made by gatehouse init. gatehouse help has all of them.\n'
 
-/** The settings that a file has; none where there is no file. */
+/** The settings that a file has, without those that are empty; none where there is no file. */
 export function readSettings(file: string): Settings {
   if (!existsSync(file)) return {}
   const entries = Object.entries(parseEnv(readFileSync(file, 'utf8')))
-  return Object.fromEntries(entries.map(([name, text = '']) => [name, text]))
+  const named = entries.map(([name, text = '']) => [name, text] as const)
+  return Object.fromEntries(named.filter(([, text]) => text !== ''))
 }
 
 /** Writes an environment file. A server that follows it never sees half of it. */

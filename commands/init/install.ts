@@ -3,10 +3,14 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { asset, assetFile, assetNames, inExecutable } from '../../kernel/assets.ts'
-import { variableOf, VARIABLE_NAMES } from '../configuration.ts'
+import { SERVICES, variableOf, VARIABLE_NAMES } from '../configuration.ts'
 import { readSettings, writeSettings, writeText, type Settings } from './env-file.ts'
 
 const UNIT = '/usr/local/lib/systemd/system/gatehouse.service'
+/** The unit of the Debian package. One in /usr/local would win over it, also after an upgrade. */
+const PACKAGED_UNIT = '/usr/lib/systemd/system/gatehouse.service'
+/** The settings as they are installed, all commented out. */
+export const EXAMPLE = 'deploy/gatehouse.env'
 
 export type UnitPlaces = ReturnType<typeof unitPlaces>
 
@@ -19,9 +23,22 @@ export function unitPlaces(root = '') {
   }
 }
 
-/** Whether the unit can be installed on this host, and is not there yet. */
-export function canInstall() {
-  return process.getuid?.() === 0 && existsSync('/run/systemd/system') && !existsSync(UNIT)
+/** What the unit sets itself. */
+export function environmentOfUnit({ credentials, state }: UnitPlaces) {
+  const addresses = SERVICES.map((name) => [`${name.toUpperCase()}_ADDR`, `fd:${name}`] as const)
+  return {
+    ...Object.fromEntries(addresses),
+    CREDENTIALS_DIRECTORY: credentials,
+    STATE_DIRECTORY: state,
+  }
+}
+
+/** What can be offered to who runs this: its unit. Undefined if nothing can be. */
+export function unitQuestion() {
+  if (process.getuid?.() !== 0 || !existsSync('/run/systemd/system')) return undefined
+  if (existsSync(PACKAGED_UNIT)) return 'Write the settings of the systemd unit?'
+  const hasProgram = inExecutable || existsSync(assetFile('dist/gatehouse'))
+  return hasProgram && !existsSync(UNIT) ? 'Install the systemd unit?' : undefined
 }
 
 function isSecret(name: string) {
@@ -36,7 +53,8 @@ export function readUnitSettings(root?: string): Settings {
   })
   const secrets = files
     .filter(([, file]) => existsSync(file))
-    .map(([name, file]) => [name, readFileSync(file, 'utf8')])
+    .map(([name, file]) => [name, readFileSync(file, 'utf8').replace(/\r?\n$/, '')] as const)
+    .filter(([, text]) => text !== '')
   return { ...readSettings(settings), ...Object.fromEntries(secrets) }
 }
 
@@ -55,17 +73,21 @@ export function writeUnitSettings(settings: Settings, root?: string): void {
   writeSettings(places.settings, open, 0o644)
 }
 
-/** Runs deploy/install.sh; gives what it says. */
+/** Runs deploy/install.sh, unless a package has brought the unit; gives what it says. */
 export function installUnit(environment: Readonly<Record<string, string | undefined>>): string {
+  const packaged = join(environment['DESTDIR'] ?? '', PACKAGED_UNIT)
+  if (existsSync(packaged)) return `unchanged  ${PACKAGED_UNIT}, of the Debian package`
   const unpacked = inExecutable ? unpackScripts() : undefined
   try {
     const script = unpacked ?? assetFile('deploy/install.sh')
     const args = unpacked === undefined ? [script] : [script, process.execPath]
-    const { status, stdout, stderr } = spawnSync('sh', args, {
+    const { error, status, stdout, stderr } = spawnSync('sh', args, {
       encoding: 'utf8',
       env: environment,
     })
-    if (status !== 0) throw new Error(`the unit was not installed: ${stderr.trim()}`)
+    if (status !== 0) {
+      throw new Error(`the unit was not installed: ${error?.message ?? stderr.trim()}`)
+    }
     return stdout.trimEnd()
   } finally {
     if (unpacked !== undefined) rmSync(dirname(unpacked), { recursive: true })

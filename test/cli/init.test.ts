@@ -1,19 +1,22 @@
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
+import type { Env } from '../helpers/program.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { request } from '../helpers/http.ts'
@@ -142,6 +145,28 @@ t.test('the proxy leads to where the file has the services listen', async (t) =>
   }
 })
 
+t.test('an IPv6 address stands in brackets', async (t) => {
+  const { file, env } = await emptyPlace(t)
+  const own = { ...env, HOOKS_ADDR: '[::1]:8080' }
+  const flags = [...ADDRESSES, '--proxy', 'nginx']
+  const { stdout } = await runCli(['init', '--file', file, ...flags], { env: own })
+  settingsIn(file)
+  t.match(stdout, 'proxy_pass http://[::1]:8080;')
+})
+
+t.test('an empty setting counts as none, and a path may have spaces', async (t) => {
+  const { folder, env } = await emptyPlace(t)
+  const file = join(folder, "it's mine")
+  writeFileSync(file, 'GATEHOUSE_SECRET_KEY=\n')
+  const { code, stderr } = await runCli(['init', '--file', file, '--force'], { env })
+  t.equal(code, 0, stderr)
+  const { GATEHOUSE_SECRET_KEY: key = '' } = settingsIn(file)
+  t.equal(Buffer.from(key, 'base64').length, 32)
+  const [, next = ''] = /^Next: (?:npx )?(.*)$/m.exec(stderr) ?? []
+  const printed = spawnSync('sh', ['-c', `gatehouse() { printf %s "$3"; }; ${next}`])
+  t.equal(printed.stdout.toString(), file)
+})
+
 t.test('the file does not follow a link, and its folder keeps nothing else', async (t) => {
   const { folder, file, env } = await emptyPlace(t)
   const other = join(await temporaryFolder(t, 'other'), 'file')
@@ -180,6 +205,8 @@ t.test('what is refused, and nothing is written', async (t) => {
     [[...proxied, 'caddy', '--portal', 'auth'], 2, /--portal must be an https:\/\/ URL/],
     [[...proxied, 'caddy', '--sign-in-address', 'x'], 2, /--sign-in-address must be host:port/],
     [[...init, '--hooks-base-url', 'hooks'], 2, /HOOKS_BASE_URL/],
+    [[...init, '--install'], 2, /--install has its own file: leave out --file/],
+    [['init', '--file', join(folder, 'none/file')], 1, /no file can be made in .*none \(ENOENT/],
     [
       { args: [...init, '--database', '-'], input: 'mysql://x' },
       2,
@@ -224,10 +251,13 @@ t.test(
     t.match(failed, { code: 1, stderr: /the unit was not installed: .*npm run build/ })
     t.notOk(existsSync(settings), 'without a program there are no settings')
 
-    const first = await runCli(['init', '--install', '--ops-interval', '600'], { env: installing })
+    const shell = { ...installing, DATABASE_URL: 'postgres://127.0.0.1:1/none' }
+    const first = await runCli(['init', '--install', '--ops-interval', '600'], { env: shell })
     t.equal(first.code, 0, first.stderr)
     t.match(first.stderr, /installed {2}\/usr\/local\/lib\/systemd\/system\/gatehouse\.service/)
-    t.match(first.stderr, /Next: systemctl enable --now gatehouse\.service/)
+    t.match(first.stderr, /^Not used, because the unit does not have it: .*\bDATABASE_URL\b/m)
+    t.match(first.stderr, /ok +database: embedded/, 'the check is that of the unit')
+    t.match(first.stderr, /Next: .*&& systemctl restart gatehouse\.service/)
     t.same([modeOf(settings), modeOf(key)], [0o644, 0o600])
     t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '600' })
     const made = keepSecret('unit-key', readFileSync(key, 'utf8'))
@@ -237,8 +267,61 @@ t.test(
     const again = await runCli(['init', '--install', '--force'], { env: installing })
     t.equal(again.code, 0, again.stderr)
     t.equal(readFileSync(key, 'utf8'), made, 'a lost key would make secrets unreadable')
+
+    const named = ['init', '--force', '--file', settings, '--ops-interval', '900']
+    t.equal((await runCli(named, { env: installing })).code, 0)
+    t.same(modeOf(settings), 0o644, 'named or not, the unit can read it')
+    t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '900' })
   },
 )
+
+t.test('the unit of the Debian package stays, and gets settings', async (t) => {
+  const { env } = await emptyPlace(t)
+  const root = await temporaryFolder(t, 'root')
+  const unit = join(root, 'usr/lib/systemd/system/gatehouse.service')
+  const settings = join(root, 'etc/gatehouse/gatehouse.env')
+  for (const [file, name] of [
+    [unit, 'gatehouse.service'],
+    [settings, 'gatehouse.env'],
+  ] as const) {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, readFileSync(join(ROOT, 'deploy', name)))
+  }
+  const flags = ['init', '--install', '--ops-interval', '600']
+  const { code, stderr } = await runCli(flags, { env: { ...env, DESTDIR: root } })
+  t.equal(code, 0, stderr)
+  t.match(stderr, /unchanged {2}\/usr\/lib\/systemd\/system\/gatehouse\.service/)
+  t.notOk(existsSync(join(root, 'usr/local')), 'a unit there would win over that of the package')
+  t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '600' })
+  keepSecret(
+    'package-key',
+    readFileSync(join(root, 'etc/gatehouse/credentials/gatehouse_secret_key'), 'utf8'),
+  )
+})
+
+/** Runs init at a terminal, where a person answers its questions. */
+async function answerAt(
+  env: Env,
+  args: string,
+  answers: readonly (readonly [question: RegExp, answer: string])[],
+  typed = '',
+) {
+  const command = `${process.execPath} server.ts init ${args}`
+  const child = spawnProgram([], env, ['script', '-qec', command, '/dev/null'])
+  child.stdin.write(typed)
+  let [shown, from, at] = ['', 0, 0]
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text
+    const [question, answer] = answers[at] ?? []
+    const found = question?.exec(shown.slice(from))
+    if (!found) return
+    from += found.index + found[0].length
+    at++
+    child.stdin.write(`${answer}\r`)
+  })
+  const { code } = await exitOf(child)
+  return { code, shown, answered: at }
+}
 
 t.test('at a terminal it asks', async (t) => {
   const { file, env } = await emptyPlace(t)
@@ -257,21 +340,9 @@ t.test('at a terminal it asks', async (t) => {
     [/for tier 2/, ''],
     [/for tier 3/, ''],
   ]
-  const command = `${process.execPath} server.ts init --file ${file}`
-  const child = spawnProgram([], env, ['script', '-qec', command, '/dev/null'])
-  let [shown, from, at] = ['', 0, 0]
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    shown += text
-    const [question, answer] = answers[at] ?? []
-    const found = question?.exec(shown.slice(from))
-    if (!found) return
-    from += found.index + found[0].length
-    at++
-    child.stdin.write(`${answer}\r`)
-  })
-  const { code } = await exitOf(child)
+  const { code, shown, answered } = await answerAt(env, `--file ${file}`, answers)
   t.equal(code, 0, shown)
-  t.equal(at, answers.length, 'everything was asked')
+  t.equal(answered, answers.length, 'everything was asked')
   t.match(shown, /X-Auth-Request-Email>Remote-Email/)
   t.notMatch(shown, key, 'the key is not shown')
   t.match(settingsIn(file), {
@@ -281,4 +352,13 @@ t.test('at a terminal it asks', async (t) => {
     OPS_TIER2_MODEL: undefined,
   })
   t.equal(modeOf(file), 0o600)
+})
+
+t.test('a secret that is typed for - leaves nothing to ask', async (t) => {
+  const { file, env } = await emptyPlace(t)
+  const url = 'postgres://127.0.0.1:1/none'
+  const flags = `--file ${file} --database -`
+  const { shown } = await answerAt(env, flags, [], `${url}\r\u0004`)
+  t.match(shown, /FAIL +database: .*ECONNREFUSED/, 'it ends with the check')
+  t.match(settingsIn(file), { DATABASE_URL: url })
 })

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { t } from 'tap'
 import { parseServers } from '../../db/servers.ts'
 
@@ -7,6 +10,8 @@ const ADDRESSES: readonly (readonly [url: string, server: object, rest: string])
   ['postgresql://one', { host: 'one', port: 5432 }, 'postgresql://localhost?'],
   ['postgres://one:5433/db', { host: 'one', port: 5433 }, 'postgres://localhost/db?'],
   ['postgres://u:p%40x@one/db', { host: 'one', port: 5432 }, 'postgres://u:p%40x@localhost/db?'],
+  // As URLs are read elsewhere; a part of a password must not be looked up as a host.
+  ['postgres://u:p@x@one/db', { host: 'one', port: 5432 }, 'postgres://u:p@x@localhost/db?'],
   [
     'postgres://u@[2001:db8::1]:6/db',
     { host: '2001:db8::1', port: 6 },
@@ -38,6 +43,13 @@ t.test('addresses as libpq reads them', async (t) => {
   }
 })
 
+t.test('TLS is left out only where every server is on a unix socket', async (t) => {
+  const urlOf = (hosts: string): string =>
+    parseServers(`postgres:///db?host=${hosts}&sslmode=verify-full`).url
+  t.equal(urlOf('/run/one,/run/two'), 'postgres://localhost/db?')
+  t.equal(urlOf('/run/one,two'), 'postgres://localhost/db?sslmode=verify-full')
+})
+
 t.test('only a server that takes changes is used where there is a choice', async (t) => {
   const writable = (url: string): boolean => parseServers(url).writable
   t.notOk(writable('postgres://one/db'))
@@ -47,5 +59,25 @@ t.test('only a server that takes changes is used where there is a choice', async
     t.throws(() => parseServers(`postgres://one,two/db?target_session_attrs=${other}`), {
       message: `target_session_attrs ${other} is not supported; expected read-write`,
     })
+  }
+})
+
+t.test('a server that falls silent once it is connected ends no search for another', async (t) => {
+  const sockets: Socket[] = []
+  const silent = createServer((socket) => {
+    sockets.push(socket)
+    // "Authenticated" and "ready"; then it answers nothing.
+    socket.once('data', () => socket.write('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1'))
+  })
+  await once(silent.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    silent.close()
+  })
+  const { port } = silent.address() as AddressInfo
+  const servers = parseServers(`postgres://u@127.0.0.1:${port},127.0.0.1:1/db`)
+  for (let search = 1; search <= 2; search++) {
+    await t.rejects(servers.find(), { message: /no answer in 2 s; .*ECONNREFUSED/ })
+    t.equal(sockets.length, search, 'each search asks again')
   }
 })

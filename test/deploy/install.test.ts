@@ -36,6 +36,13 @@ const MODES: Readonly<Record<string, number>> = {
   '/usr/local/share/gatehouse/ops-host-access.conf': 0o644,
   '/usr/local/share/gatehouse/gatehouse.rules.yml': 0o644,
   '/usr/local/share/gatehouse/gatehouse.dashboard.json': 0o644,
+  '/usr/local/share/gatehouse/cluster': 0o755,
+  '/usr/local/share/gatehouse/cluster/etcd.env': 0o644,
+  '/usr/local/share/gatehouse/cluster/haproxy.cfg': 0o644,
+  '/usr/local/share/gatehouse/cluster/patroni.yml': 0o644,
+  '/usr/local/share/gatehouse/cluster/pgbouncer.ini': 0o644,
+  '/usr/local/share/gatehouse/cluster/publish.sql': 0o644,
+  '/usr/local/share/gatehouse/cluster/sequences.sql': 0o644,
 }
 
 type Result = { status: number | null; lines: readonly string[]; stderr: string }

@@ -1,9 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { parse } from 'yaml'
 import { buildDeb } from '../../deploy/deb.ts'
+import { stageImage } from '../../deploy/image.ts'
 import { readManifest, ROOT } from '../../deploy/manifest.ts'
 import { packForNpm } from '../../deploy/npm.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -32,6 +33,15 @@ const DEB_FILES = [
   '/usr/share/doc/gatehouse/changelog.gz',
   '/usr/share/doc/gatehouse/copyright',
   '/usr/share/doc/gatehouse/examples/Caddyfile',
+  '/usr/share/doc/gatehouse/examples/cluster/etcd.env',
+  '/usr/share/doc/gatehouse/examples/cluster/haproxy.cfg',
+  '/usr/share/doc/gatehouse/examples/cluster/patroni.yml',
+  '/usr/share/doc/gatehouse/examples/cluster/pgbouncer.ini',
+  '/usr/share/doc/gatehouse/examples/cluster/publish.sql',
+  '/usr/share/doc/gatehouse/examples/cluster/sequences.sql',
+  '/usr/share/doc/gatehouse/examples/gatehouse.env',
+  '/usr/share/doc/gatehouse/examples/monitoring/gatehouse.dashboard.json',
+  '/usr/share/doc/gatehouse/examples/monitoring/gatehouse.rules.yml',
   '/usr/share/doc/gatehouse/examples/nginx-two-instances.conf',
   '/usr/share/doc/gatehouse/examples/nginx.conf',
   '/usr/share/doc/gatehouse/examples/ops-host-access.conf',
@@ -106,6 +116,7 @@ await t.test('the package of npm', async (t) => {
   for (const name of [
     'docs/hooks.md',
     'deploy/Caddyfile',
+    'deploy/cluster/publish.sql',
     'sql/server.sql',
     'html/assets/app.css',
   ])
@@ -119,6 +130,27 @@ await t.test('the package of npm', async (t) => {
   const source = readFileSync(join(ROOT, 'server.ts'), 'utf8')
   t.equal(main.split('\n').length, source.split('\n').length, 'lines are those of the sources')
 })
+
+await t.test(
+  'what is made in a folder does not replace what somebody else has there',
+  async (t) => {
+    const folder = await temporaryFolder(t, 'mine')
+    mkdirSync(join(folder, 'image'))
+    for (const name of ['SHA256SUMS', 'image/picture.png']) writeFileSync(join(folder, name), '')
+    const released = spawnSync(process.execPath, ['deploy/release.ts', folder], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    })
+    t.not(released.status, 0)
+    t.match(released.stderr, `${folder} has image, which is no part of a release`)
+    t.throws(() => stageImage('gatehouse', join(folder, 'image')), { message: /has no image/ })
+    t.same(globSync('**/*', { cwd: folder }).toSorted(), [
+      'SHA256SUMS',
+      'image',
+      'image/picture.png',
+    ])
+  },
+)
 
 await t.test(
   'the container has no shell, is not root, and listens where compose maps',

@@ -175,6 +175,6 @@ function toTarget(line: string): Target {
 
 /** Names servers and database. User and password are left out: they may change. */
 function hashOf(url: string) {
-  const place = url.replace(/^\w+:\/\/(?:[^@/?]*@)?/, '')
+  const place = url.replace(/^\w+:\/\/(?:[^/?]*@)?/, '')
   return createHash('sha256').update(place).digest('hex')
 }
