@@ -17,11 +17,7 @@ export function faultOfParseError(error: Error) {
   const code = codeOf(error) ?? ''
   if (!/^(HPE|ERR_HTTP)_/.test(code)) return undefined
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return new Fault(
-      431,
-      'HEADERS_TOO_LARGE',
-      'The head of the request exceeds 16 KiB or 1,000 fields.',
-    )
+    return new Fault(431, 'HEADERS_TOO_LARGE', 'The headers exceed 16 KiB or 1,000 fields.')
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return new Fault(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.')
