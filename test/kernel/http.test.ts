@@ -241,6 +241,16 @@ t.test('a connection that breaks is no request', async (t: Test) => {
   t.notMatch(log(), /malformed/)
 })
 
+t.test('a head beyond its limits is refused with both of them', async (t: Test) => {
+  const { port } = await listen(t, [])
+  const heads = [`X-A: ${'x'.repeat(17_000)}\r\n`, 'A:\r\n'.repeat(1_001)]
+  for (const fields of heads) {
+    const { text } = await rawExchange(port, `GET / HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n`)
+    t.match(text, /^HTTP\/1\.1 431 /)
+    t.match(text, /exceed 16 KiB or 1,000 fields/)
+  }
+})
+
 /** Answers what of a body was read, which may have eight bytes. */
 const ECHO: Route = {
   method: 'POST',
@@ -261,16 +271,6 @@ function begin(t: Test, port: number, start: string): { socket: Socket; heard():
   socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8\r\n\r\n${start}`)
   return { socket, heard: () => heard }
 }
-
-t.test('a head beyond its limits is refused with both of them', async (t: Test) => {
-  const { port } = await listen(t, [])
-  const heads = [`X-A: ${'x'.repeat(17_000)}\r\n`, 'A:\r\n'.repeat(1_001)]
-  for (const fields of heads) {
-    const { text } = await rawExchange(port, `GET / HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n`)
-    t.match(text, /^HTTP\/1\.1 431 /)
-    t.match(text, /exceed 16 KiB or 1,000 fields/)
-  }
-})
 
 t.test('bodies share one budget, and give it back', async (t: Test) => {
   const { base, port, budget } = await listen(t, [ECHO])
