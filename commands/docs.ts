@@ -17,7 +17,10 @@ export const commands = [
     async run(_call, { config, environment, output }) {
       const address = await docsAddress(config)
       if (address === undefined) {
-        throw new Error('no running Gatehouse was found: start it, then call this again')
+        throw new Error(
+          'no running Gatehouse was found: start it; a browser reaches one that listens on a ' +
+            'unix socket by its public address alone (HOOKS_BASE_URL)',
+        )
       }
       output.out(address)
       const opener = openerOf(environment)

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { inExecutable } from '../kernel/assets.ts'
 import { ConfigError } from '../kernel/config.ts'
+import { messageOf } from '../kernel/log.ts'
 import type { ConfiguredTools } from './command.ts'
 import { instancesProblem } from './configuration.ts'
 import { NUMBER_VARIABLE, type FromInstance } from './instance.ts'
@@ -14,6 +15,13 @@ interface Place {
   worker: Worker | undefined
   /** Where the worker listens, once it does. */
   addresses: string | undefined
+}
+
+/** How the process of an instance ended, or why it did not start. */
+interface End {
+  code?: number
+  signal?: string | null
+  error?: string
 }
 
 /** The first instance prepares the database for the others. */
@@ -52,7 +60,12 @@ export async function serveInstances(count: number, tools: ConfiguredTools): Pro
       if (message.kind === 'ready') ready(place, message.addresses)
       else metrics.hear(worker, message)
     })
-    worker.on('exit', (exitCode, signal) => ended(place, exitCode, signal))
+    worker.on('exit', (code, signal) => ended(place, { code, signal }))
+    worker.on('error', (error) => {
+      // One that runs has not got a message: if it has ended, its exit follows. One that the host
+      // could not start has no exit.
+      if (worker.process.pid === undefined) ended(place, { error: messageOf(error) })
+    })
   }
 
   function ready(place: Place, addresses: string) {
@@ -66,11 +79,11 @@ export async function serveInstances(count: number, tools: ConfiguredTools): Pro
     announcer.ready(addresses)
   }
 
-  function ended(place: Place, exitCode: number, signal: string | null) {
+  function ended(place: Place, { code: exitCode, signal, error }: End) {
     place.worker = undefined
     place.addresses = undefined
     if (phase === 'all run') {
-      log.error('instance ended', { instance: place.number, code: exitCode, signal })
+      log.error('instance ended', { instance: place.number, code: exitCode, signal, error })
       setTimeout(() => phase === 'all run' && start(place), RESTART_MS)
       return
     }

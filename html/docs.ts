@@ -5,7 +5,8 @@ import { field, submit, VERBATIM } from './form.ts'
 import { emptyState } from './parts.ts'
 
 const SEARCH = '/-/docs/search'
-const MAX_TEXT = 200
+/** Longest text that the search takes. */
+export const MAX_SEARCH_TEXT = 200
 
 /** A page of the documentation. */
 export function docView({ title, content }: DocPage): View {
@@ -38,7 +39,7 @@ export function docsSearchView(text: string, matches: readonly DocMatch[]): View
 /** The way to all pages, and the search. */
 function docsHead(text: string): Html {
   const form = { id: 'docs', typed: { q: text } }
-  const look = { type: 'search', maxlength: MAX_TEXT, ...VERBATIM }
+  const look = { type: 'search', maxlength: MAX_SEARCH_TEXT, ...VERBATIM }
   return html`<p class="crumb"><a href="/-/docs/">Documentation</a></p>
     <form class="filter" role="search" method="get" action="${SEARCH}">
       ${field(form, 'q', 'Search the documentation', look)} ${submit('Search')}

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { docsSearchView, docView } from '../html/docs.ts'
+import { docsSearchView, docView, MAX_SEARCH_TEXT } from '../html/docs.ts'
 import { found } from '../kernel/fault.ts'
 import type { Access, Endpoint, endpointsOf } from '../kernel/http/endpoint.ts'
 import { taggedReply, withTag } from '../kernel/http/reply.ts'
@@ -10,8 +10,6 @@ import { FIRST_PAGE, readDoc, readPicture, searchDocs } from '../services/docs.t
 type Kinds<App, Viewer> = Pick<ReturnType<typeof endpointsOf<App, Viewer>>, 'page' | 'raw'>
 
 const Name = { name: Type.String() }
-/** Longer texts match nothing. */
-const MAX_TEXT = 200
 const CACHED = { 'cache-control': 'private, no-cache' }
 
 /** The documentation, below `/-/docs/` on each listener and guarded like the pages there. */
@@ -30,7 +28,7 @@ export function docsEndpoints<App, Viewer, C extends Viewer>(
       path: '/-/docs/search',
       access,
       query: Type.Object({ q: withDefault(Type.String(), '') }),
-      answer: ({ query: { q } }) => docsSearchView(q, searchDocs(q.slice(0, MAX_TEXT))),
+      answer: ({ query: { q } }) => docsSearchView(q, searchDocs(q.slice(0, MAX_SEARCH_TEXT))),
     }),
     page({
       path: '/-/docs/:name',

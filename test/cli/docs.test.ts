@@ -150,7 +150,7 @@ t.test('gatehouse docs', async (t) => {
     t.match(await runCli(['docs'], { env: { ...env, LINKS_ADDR: none } }), {
       code: 1,
       stdout: '',
-      stderr: /^gatehouse: no running Gatehouse was found: start it/,
+      stderr: /^gatehouse: no running Gatehouse was found: start it.*unix socket.*HOOKS_BASE_URL/,
     })
   })
 })

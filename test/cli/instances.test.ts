@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
@@ -11,7 +12,8 @@ import { leadsTo, linksServer, makeLink } from '../helpers/links.ts'
 import type { Link } from '../helpers/links.ts'
 import { allServed, startVisits } from '../helpers/load.ts'
 import { ended, opsServer, startGate } from '../helpers/ops.ts'
-import { freePort } from '../helpers/owner.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
+import { ENGINE_FLAGS } from '../helpers/program.ts'
 import { follow, startReceiver } from '../helpers/replays.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import type { ServerProcess } from '../helpers/server-process.ts'
@@ -166,6 +168,31 @@ await t.test('three instances share the listeners', async (t: Test) => {
       NUMBERS,
     )
   })
+})
+
+await t.test('one that can not be started takes nothing along, and is tried again', async (t) => {
+  // As when the executable is away while it is replaced.
+  const folder = await temporaryFolder(t, 'node')
+  const [node, away] = [join(folder, 'node'), join(folder, 'away')]
+  copyFileSync(process.execPath, node)
+  const server = await startServerProcess(t, {
+    env: { ...(await postgres.env(t)), NODE_DISABLE_COMPILE_CACHE: '1' },
+    program: [node, ...ENGINE_FLAGS, 'server.ts'],
+    services: ['links'],
+    flags: ['--instances', '2'],
+    readyMs: 120_000,
+  })
+  const ready = () => logged(server, 'ready')
+  await until(() => ready().length === 2, 'both to log it')
+  renameSync(node, away)
+  process.kill(processOf(server, 2), 'SIGKILL')
+  const tries = () => logged(server, 'instance ended')
+  await until(() => tries().length === 3, 'two attempts to start it', 30_000)
+  t.match(tries()[2], { instance: 2, error: /ENOENT/ })
+  t.equal((await request(`${server.links}/healthz`)).status, 200, 'the other one goes on')
+  renameSync(away, node)
+  await until(() => ready().length === 3, 'it to be back', 30_000)
+  t.same(await server.stop(), { code: 0, signal: null })
 })
 
 await t.test('what can not be shared is refused in one line', async (t: Test) => {
