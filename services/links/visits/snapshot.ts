@@ -173,8 +173,11 @@ function toTarget(line: string): Target {
   return { ...link, visits_left: null }
 }
 
-/** Names server and database. User and password are left out: they may change. */
+/**
+ * Names servers and database. User and password are left out: they may change. With several hosts,
+ * or without one, it is no URL that Node reads.
+ */
 function hashOf(url: string) {
-  const { host, pathname, search } = new URL(url)
-  return createHash('sha256').update(`${host}${pathname}${search}`).digest('hex')
+  const place = url.replace(/^\w+:\/\/(?:[^/?]*@)?/, '')
+  return createHash('sha256').update(place).digest('hex')
 }
