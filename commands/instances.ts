@@ -50,6 +50,7 @@ export async function serveInstances(count: number, tools: ConfiguredTools): Pro
   const allEnded = Promise.withResolvers<void>()
   let phase: Phase = 'the first starts'
   let code = DONE
+  let stoppedBy: NodeJS.Signals | undefined
 
   function start(place: Place) {
     // Only this process tells systemd.
@@ -87,7 +88,9 @@ export async function serveInstances(count: number, tools: ConfiguredTools): Pro
       setTimeout(() => phase === 'all run' && start(place), RESTART_MS)
       return
     }
-    if (exitCode !== DONE) code = FAILED
+    // One that still starts does not handle the signal: it ends by it, and has begun nothing.
+    const isInOrder = exitCode === DONE || (phase === 'stopping' && signal === stoppedBy)
+    if (!isInOrder) code = FAILED
     // One that can't start has said why, and the others would not fare better.
     if (phase !== 'stopping') stop('SIGTERM')
     if (workers().length === 0) allEnded.resolve()
@@ -95,6 +98,7 @@ export async function serveInstances(count: number, tools: ConfiguredTools): Pro
 
   function stop(signal: NodeJS.Signals) {
     phase = 'stopping'
+    stoppedBy = signal
     announcer.stopping()
     if (workers().length === 0) allEnded.resolve()
     for (const worker of workers()) worker.process.kill(signal)
