@@ -13,7 +13,6 @@ import { openAnnouncer, type Announcer } from './service-manager.ts'
 /** Running requests may finish within this time; the whole stop takes ten seconds at most. */
 const GRACE_MS = 7_000
 const STOP_MS = 10_000
-/** SIGHUP has two meanings: the terminal is gone, or, where it is there or was none, read the settings again. */
 const STDIN = 0
 
 export const commands = [
@@ -27,6 +26,7 @@ export const commands = [
       process.umask(0o077)
       const logUncaught = (error: Error) => endUncaught(error, log)
       process.on('uncaughtException', logUncaught)
+      // SIGHUP means that the terminal was closed. While it is open, or without one, it means a reload.
       const startedAtTerminal = isatty(STDIN)
       const hangUp = () => {
         if (startedAtTerminal && !isatty(STDIN)) process.kill(process.pid, 'SIGTERM')

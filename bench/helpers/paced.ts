@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Owner } from './measure.ts'
 import type { PacedOrder, PacedResult } from './paced-worker.ts'
 
-/** A load that goes on until it is told to stop. */
+/** A load that does not end by itself. */
 export interface PacedLoad {
   /** `take` gives what was measured since the last time, `stop` waits for the last answers. */
   tell(word: 'take' | 'stop'): Promise<PacedResult>

@@ -69,7 +69,7 @@ export async function changeSettings(
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 3_600_000
-/** So many events more than are kept, as a part of these, don't wait for the hour. */
+/** A log that exceeds its limit by this part of it is pruned before the hour is over. */
 const SURPLUS = 0.1
 const ACTIVITY_DAYS = 2
 /** How long retention keeps an event that an enabled destination has not received. */

@@ -13,8 +13,7 @@ import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { postgresPrograms } from '../runner/system-parts.ts'
 
-// The promise: the steps of docs/cluster.md, as they stand there, take a server under load to another PostgreSQL, and
-// nothing acknowledged is lost. GATEHOUSE_TEST_NEW_POSTGRES names the folder of the programs of the new server, where
+// The commands of docs/cluster.md take a server under load to another PostgreSQL. Nothing acknowledged is lost. GATEHOUSE_TEST_NEW_POSTGRES names the folder of the programs of the new server, where
 // it is another version.
 
 const [, prepare, uncopied, isWhole, change] = blocksOf('## A copy on another server')

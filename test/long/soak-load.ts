@@ -11,7 +11,7 @@ import type { Owner } from '../helpers/owner.ts'
 import type { Service } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
 
-/** What the load speaks to, and as whom. */
+/** The server, and who uses it. */
 export type Soaked = {
   readonly server: Readonly<Record<Service, string>>
   readonly sender: Sender
