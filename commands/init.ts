@@ -174,8 +174,10 @@ function showProxy(
   const outside = config.origins.get('GATEHOUSE_TRUSTED_PROXIES')?.text ?? ''
   const trusted = settings['GATEHOUSE_TRUSTED_PROXIES'] ?? outside
   const header = settings['GATEHOUSE_USER_HEADER'] ?? ''
-  output.err(`Setting of ${proxy.proxy}: below. It must come from ${trusted}, and name who is`)
-  output.err(`signed in as ${header}. See docs/recipes.md.`)
+  output.err(
+    `The setting of ${proxy.proxy} is below (docs/recipes.md). Gatehouse trusts what connects`,
+  )
+  output.err(`from ${trusted}, and takes the user from the header ${header}.`)
   for (const line of proxySetting(proxy).trimEnd().split('\n')) output.data(line)
 }
 

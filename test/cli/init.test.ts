@@ -91,7 +91,7 @@ t.test('flags say everything; the server starts with the file', async (t) => {
     OPS_TIER1_MODEL: 'small',
     OPS_INTERVAL: '600',
   })
-  t.match(stderr, /It must come from 127\.0\.0\.1\/32/)
+  t.match(stderr, /from 127\.0\.0\.1\/32, and takes the user from the header /)
   for (const own of [
     'server_name hooks.lan.test;',
     '127.0.0.1:9999',
