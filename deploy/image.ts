@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, copyFileSync, cpSync, existsSync, linkSync, mkdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /**
@@ -10,8 +19,9 @@ import { dirname, join } from 'node:path'
 export function stageImage(executable: string, folder: string): string {
   const inside = join(folder, 'gatehouse')
   // The folder is replaced: pictures that somebody has in one of this name must not be lost.
-  if (existsSync(folder) && !existsSync(inside)) {
-    throw new Error(`${folder} is there and has no image: name an executable in another folder`)
+  const isFilled = existsSync(folder) && readdirSync(folder).length > 0
+  if (isFilled && !existsSync(inside)) {
+    throw new Error(`${folder} has other files and no image: name an executable in another folder`)
   }
   const linked = execFileSync('ldd', [executable], { encoding: 'utf8' })
   rmSync(folder, { recursive: true, force: true })
