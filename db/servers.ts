@@ -49,10 +49,10 @@ export function parseServers(text: string): Servers {
   }
   const servers = addressesOf(params.get('host') ?? hosts, params.get('port') ?? '')
   // PostgreSQL has no TLS on unix sockets.
-  if (servers.every((server) => server.path !== undefined)) {
-    for (const name of ['sslmode', 'sslrootcert']) params.delete(name)
-  }
-  const authorities = params.get('sslrootcert')
+  const isLocal = servers.every((server) => server.path !== undefined)
+  if (isLocal) params.delete('sslmode')
+  const isPlain = isLocal || params.get('sslmode') === 'disable'
+  const authorities = isPlain ? null : params.get('sslrootcert')
   // The authorities that everybody knows, as libpq names them. Node has them.
   if (authorities === 'system') params.set('sslmode', 'verify-full')
   const tls = authorities === null || authorities === 'system' ? undefined : trusting(authorities)
