@@ -38,8 +38,9 @@ async function atSender({ base }: Hooks, provider = 'code_host'): Promise<string
   return shownIn(text).facts['At the sender'] ?? ''
 }
 
-function untilShown(hooks: Hooks, expected: RegExp): Promise<unknown> {
-  return until(async () => expected.test(await atSender(hooks)), String(expected), WAIT_MS)
+function untilShown(hooks: Hooks, expected: RegExp, provider?: string): Promise<unknown> {
+  const isShown = async () => expected.test(await atSender(hooks, provider))
+  return until(isShown, String(expected), WAIT_MS)
 }
 
 /** Looks that GitHub has answered or refused. */
@@ -131,7 +132,7 @@ await onPostgres(t, 'HOOKS_RECOVER without a token', async (t: Test, backend: Ba
   const sources = { HOOKS_RECOVER: 'github:octo/app, stripe' }
   const hooks = await startHooks(t, backend, { ...env, ...database, ...sources })
   await untilShown(hooks, /github:octo\/app:.*HOOKS_RECOVER_GITHUB_TOKEN is not set/s)
-  t.match(await atSender(hooks, 'payments'), /stripe:.*HOOKS_RECOVER_STRIPE_KEY is not set/s)
+  await untilShown(hooks, /stripe:.*HOOKS_RECOVER_STRIPE_KEY is not set/s, 'payments')
   t.equal(github.requests.length, 0)
   const gone = async () =>
     (await backend.query(database, 'select from hooks.recoveries')).length === 2
