@@ -1,5 +1,5 @@
 """model-endpoint.py PORT PID ANSWER: an OpenAI-compatible model that escalates to tier 2, and there has `find`
-run a program that tries the network, the process PID and the disk. Writes the answer of that tool to a file."""
+run a program that tries the network, the process PID, the database's files and the disk. Writes the answer of that tool to a file."""
 import http.server
 import json
 import sys
@@ -16,7 +16,8 @@ def attempt(work):
 print(attempt(lambda: socket.create_connection(('127.0.0.1', 8080))),
       attempt(lambda: os.kill(int(sys.argv[1]), 0)),
       attempt(lambda: os.stat('/proc/' + sys.argv[1])),
-      attempt(lambda: open('/var/lib/gatehouse/written', 'w')))
+      attempt(lambda: os.stat('/var/lib/gatehouse/pg')),
+      attempt(lambda: open('/var/written', 'w')))
 """
 FIND = ['find', '/etc/passwd', '-exec', 'python3', '-c', ATTACK, pid, ';']
 
