@@ -2,7 +2,7 @@ import { get } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { apiOf } from '../test/helpers/api.ts'
 import { runCli } from '../test/helpers/cli.ts'
-import { createSender } from '../test/helpers/deliveries.ts'
+import { createSender, type Sender } from '../test/helpers/deliveries.ts'
 import { addDestination } from '../test/helpers/destinations.ts'
 import { request } from '../test/helpers/http.ts'
 import { postForm } from '../test/helpers/hooks.ts'
@@ -59,78 +59,18 @@ const FLAT = [
 export const soak: Part = {
   name: 'soak',
   async run(owner: Owner): Promise<readonly Figure[]> {
-    const url = await freshDatabase(owner)
-    const sender = createSender()
-    const secret = sender.env['HOOKS_CODE_HOST_SECRET'] ?? ''
-    const receiver = await startBare(owner, 'bare-receiver.ts', secret)
-    const doctor = await openDoctor(owner)
-    const env = {
-      ...sender.env,
-      DATABASE_URL: url,
-      HOOKS_REPLAY_TARGETS: '127.0.0.1',
-      OPS_INVENTORY: await inventoryFile(owner, inventoryOf(receiver.port)),
-    }
-    let lines = 0
-    const server = await startBenchServer(
-      owner,
-      { ...env, ...doctor.env },
-      ['hooks', 'links', 'ops'],
-      (text) => {
-        lines += text.split('\n').length - 1
-      },
-    )
-    await addDestination(env, 'soaked', `http://127.0.0.1:${receiver.port}/`)
-    await run(url, linksSeed(LINKS))
-    const ann = { token: await makeToken(env, 'ann@example.com') }
-    await makeLink({ api: apiOf(server.links, ann.token) }, 'kept')
-    const endpoint = await addEndpoint(server.hooks, 'soak')
-    await postForm(server.hooks, '/settings', { retention_max_rows: String(KEPT) })
-
-    const users = startSoak(owner, { server, sender, ann, endpoint })
-    const streams = readStreams(server.hooks)
-    const deliveries = startPacedLoad(owner, {
-      port: portOf(server.hooks),
-      connections: 12,
-      perSecond: DELIVERIES_PER_S,
-      bytes: BODY_BYTES,
-      secret,
-    })
-    const seconds = (MINUTES * MINUTE_MS) / 1_000
-    const port = portOf(server.links)
-    const visits = visitLinks({ port, seconds, links: LINKS, steady: VISITS })
-    // It is awaited at the end: what it throws meanwhile is not forgotten.
-    visits.catch(() => undefined)
-
-    const readCounts = async () => {
-      return { lines, requests: await requestsMade(server.hooks), cpu: cpuSeconds(server.pid) }
-    }
-    const minutes: Minute[] = []
+    const soaked = await startSoaked(owner)
+    const load = await startLoad(owner, soaked)
     const waits: number[] = []
-    let before = await readCounts()
-    const began = performance.now()
-    for (let minute = 1; minute <= MINUTES; minute++) {
-      await pause(began + minute * MINUTE_MS - performance.now())
-      waits.push(...(await deliveries.tell('take')).milliseconds)
-      const { rss, heap, files, handles } = await doctor.examine(server.pid)
-      const now = await readCounts()
-      minutes.push({
-        'resident memory': rss,
-        heap,
-        'open files': files,
-        handles,
-        ...(await sizesOf(url)),
-        'lines of log, a request': (now.lines - before.lines) / (now.requests - before.requests),
-        'processor, percent': ((now.cpu - before.cpu) * 100_000) / MINUTE_MS,
-      })
-      before = now
-      console.log(`  ${minute}: ${JSON.stringify(minutes.at(-1))}`)
-    }
-    const visited = await visits
-    await users.stop()
-    const { sent, refused } = await deliveries.tell('stop')
-    const failures = [...users.answers].filter(([what]) => / (0|5\d\d)$/.test(what))
+    const minutes = await followMinutes(soaked, async () => {
+      waits.push(...(await load.deliveries.tell('take')).milliseconds)
+    })
+    const visited = await load.visits
+    await load.users.stop()
+    const { sent, refused } = await load.deliveries.tell('stop')
+    const failures = [...load.users.answers].filter(([what]) => / (0|5\d\d)$/.test(what))
     const [owed] = await run(
-      url,
+      soaked.env['DATABASE_URL'],
       `select delivered::float8, died::float8 from hooks.destinations where name = 'soaked'`,
     )
     return [
@@ -140,15 +80,96 @@ export const soak: Part = {
       { name: 'deliveries, median', value: median(waits), unit: 'ms' },
       { name: 'deliveries, p99', value: quantile(waits, 0.99), unit: 'ms' },
       { name: 'delivered to the destination', value: Number(owed?.['delivered']), unit: '' },
-      { name: 'frames to the streams', value: streams.frames(), unit: '' },
+      { name: 'frames to the streams', value: load.streams.frames(), unit: '' },
       { name: 'redirects', value: visited.answered, unit: '' },
       { name: 'redirects, a second', value: visited.perSecond, unit: '/s' },
       atMost('deliveries refused', refused, 0, ''),
       atMost('dead for the destination', Number(owed?.['died']), 0, ''),
-      atMost('streams that ended', streams.ended(), 0, ''),
+      atMost('streams that ended', load.streams.ended(), 0, ''),
       atMost('failures of ours to users', failures.length, 0, ''),
     ]
   },
+}
+
+/** The server, and how to look into it. */
+type Soaked = Awaited<ReturnType<typeof startSoaked>>
+
+async function startSoaked(owner: Owner) {
+  const sender = createSender()
+  const receiver = await startBare(owner, 'bare-receiver.ts', secretOf(sender))
+  const doctor = await openDoctor(owner)
+  const env = {
+    ...sender.env,
+    DATABASE_URL: await freshDatabase(owner),
+    HOOKS_REPLAY_TARGETS: '127.0.0.1',
+    OPS_INVENTORY: await inventoryFile(owner, inventoryOf(receiver.port)),
+  }
+  let lines = 0
+  const variables = { ...env, ...doctor.env }
+  const server = await startBenchServer(owner, variables, ['hooks', 'links', 'ops'], (text) => {
+    lines += text.split('\n').length - 1
+  })
+  await addDestination(env, 'soaked', `http://127.0.0.1:${receiver.port}/`)
+  await postForm(server.hooks, '/settings', { retention_max_rows: String(KEPT) })
+  return { sender, env, server, doctor, lines: () => lines }
+}
+
+function secretOf({ env }: Sender): string {
+  return env['HOOKS_CODE_HOST_SECRET'] ?? ''
+}
+
+async function startLoad(owner: Owner, { sender, env, server }: Soaked) {
+  await run(env['DATABASE_URL'], linksSeed(LINKS))
+  const ann = { token: await makeToken(env, 'ann@example.com') }
+  await makeLink({ api: apiOf(server.links, ann.token) }, 'kept')
+  const endpoint = await addEndpoint(server.hooks, 'soak')
+  const users = startSoak(owner, { server, sender, ann, endpoint })
+  const streams = readStreams(server.hooks)
+  const deliveries = startPacedLoad(owner, {
+    port: portOf(server.hooks),
+    connections: 12,
+    perSecond: DELIVERIES_PER_S,
+    bytes: BODY_BYTES,
+    secret: secretOf(sender),
+  })
+  const seconds = (MINUTES * MINUTE_MS) / 1_000
+  const port = portOf(server.links)
+  const visits = visitLinks({ port, seconds, links: LINKS, steady: VISITS })
+  // It is awaited at the end, which throws what went wrong before.
+  visits.catch(() => undefined)
+  return { users, streams, deliveries, visits }
+}
+
+/** Looks at the server at the end of each minute, after `each`. */
+async function followMinutes(
+  { env, server, doctor, lines }: Soaked,
+  each: () => Promise<void>,
+): Promise<readonly Minute[]> {
+  const readCounts = async () => {
+    const requests = await requestsMade(server.hooks)
+    return { lines: lines(), requests, cpu: cpuSeconds(server.pid) }
+  }
+  const minutes: Minute[] = []
+  let before = await readCounts()
+  const began = performance.now()
+  for (let minute = 1; minute <= MINUTES; minute++) {
+    await pause(began + minute * MINUTE_MS - performance.now())
+    await each()
+    const { rss, heap, files, handles } = await doctor.examine(server.pid)
+    const now = await readCounts()
+    minutes.push({
+      'resident memory': rss,
+      heap,
+      'open files': files,
+      handles,
+      ...(await sizesOf(env['DATABASE_URL'])),
+      'lines of log, a request': (now.lines - before.lines) / (now.requests - before.requests),
+      'processor, percent': ((now.cpu - before.cpu) * 100_000) / MINUTE_MS,
+    })
+    before = now
+    console.log(`  ${minute}: ${JSON.stringify(minutes.at(-1))}`)
+  }
+  return minutes
 }
 
 function inventoryOf(port: number): object {

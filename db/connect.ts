@@ -105,7 +105,7 @@ function withoutSettings(url: string, settings: object) {
   return `${address}?${new URLSearchParams(others).toString()}`
 }
 
-/** What the client library has parsed, as far as sockets need it. */
+/** The part of the client library's own options that a socket needs. */
 interface Parsed {
   /** What the server has reported so far, also on connections before. */
   parameters: Record<string, string>

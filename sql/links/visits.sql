@@ -49,8 +49,8 @@ select exists (
 -- name: saveClicks
 -- Adds the JSON array :clicks, unless batch :batch of this writer is stored already. Links are locked in the order of their
 -- ids, so that writers don't deadlock. Clicks on links that no longer exist are dropped. Previews don't count in a link's sum.
--- When a link's sum reaches `max_visits`, all instances are told, and searches find it as used up. `last` is the time of a
--- row's last visit.
+-- A link whose sum reaches `max_visits` is used up: all instances get a notification. `last` is the time of a row's last
+-- visit.
 -- Links are looked up by id, one by one and then by an array: a join would read all links for a single click.
 with fresh as (
   insert into links.click_writers (writer, batch, at)

@@ -176,7 +176,7 @@ t.test('a person at a terminal sees one line, then warnings and errors in words'
     const text = await readFile(seen, 'utf8')
     return text.includes(' warn: ') && text.trimEnd().split(/\r?\n/).slice(1)
   }, 'a warning')
-  // `script` passes on no SIGTERM, and the server takes the end of its terminal for a reload.
+  // `script` does not pass on SIGTERM.
   const children = await readFile(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')
   process.kill(Number(children.trim()), 'SIGTERM')
   t.match(await server.exited, { code: 0 })

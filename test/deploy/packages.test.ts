@@ -143,7 +143,9 @@ await t.test(
     })
     t.not(released.status, 0)
     t.match(released.stderr, `${folder} has image, which is no part of a release`)
-    t.throws(() => stageImage('gatehouse', join(folder, 'image')), { message: /has other files and no image/ })
+    t.throws(() => stageImage('gatehouse', join(folder, 'image')), {
+      message: /has other files and no image/,
+    })
     t.same(globSync('**/*', { cwd: folder }).toSorted(), [
       'SHA256SUMS',
       'image',

@@ -1,6 +1,5 @@
 import { createServer, connect } from 'node:net'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -29,16 +28,11 @@ await t.test('several hosts: the one that takes changes is used, without a proxy
   // The standby comes first: it answers, and must not be believed.
   const url = `${hosts(standby.port, primary.port)}?target_session_attrs=read-write`
   const env = { ...sender.env, DATABASE_URL: url }
-  const data = await temporaryFolder(t)
-  const { hooks, logs } = await startServer(t, {
-    services: ['hooks', 'links'],
-    env: { ...env, GATEHOUSE_DATA_DIR: data },
-  })
+  const { hooks, logs } = await startServer(t, { services: ['hooks'], env })
   const agent = keepAlive(t, 1)
   const accepted = async () =>
     (await send(agent, hooks, await sender.delivery())).status === 202 ? 'accepted' : undefined
   t.equal(await accepted(), 'accepted')
-  await until(() => existsSync(join(data, 'links-snapshot.jsonl')), 'the snapshot of links')
   const stream = follow(t, `${hooks}/events`)
   await until(() => stream.ids.length === 1, 'its event')
   const alone = { ...env, DATABASE_URL: `${hosts(standby.port)}?target_session_attrs=read-write` }

@@ -40,7 +40,7 @@ export interface CheckHistory {
   days: readonly Count[]
   /** What its state was, the newest first. */
   periods: readonly Period[]
-  /** The id below which older periods are; null if there are none. */
+  /** Older periods have lower ids than this; null if there are none. */
   older: number | null
 }
 

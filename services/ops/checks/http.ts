@@ -106,7 +106,7 @@ function bodyProblem(check: HttpCheck, text: string, redact: Redact): string {
   return ''
 }
 
-/** Searches each piece once, after the one before. A regular expression could stall the thread. */
+/** Finds the pieces in their order. It is no regular expression: one could stall the thread. */
 function matches(text: string, pattern: string): boolean {
   let at = 0
   return pattern.split('*').every((piece) => {
