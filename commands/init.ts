@@ -1,9 +1,8 @@
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
-import { assetText, PROGRAM_NAME } from '../kernel/assets.ts'
+import { assetText } from '../kernel/assets.ts'
 import { openConfig } from '../kernel/config.ts'
-import { messageOf } from '../kernel/log.ts'
 import { accepted, databaseUrl, oneOf } from '../kernel/variables.ts'
 import { OTHER_NAMES, SERVICES, VARIABLES } from './configuration.ts'
 import {
@@ -16,18 +15,10 @@ import {
   type ConfiguredTools,
 } from './command.ts'
 import { checkAll } from './check.ts'
-import { collectAnswers, flagsOf, PORTAL } from './init/answers.ts'
-import { readSettings, writeSettings, type Settings } from './init/env-file.ts'
-import {
-  environmentOfUnit,
-  EXAMPLE,
-  installUnit,
-  readUnitSettings,
-  unitPlaces,
-  unitQuestion,
-  writeUnitSettings,
-  type UnitPlaces,
-} from './init/install.ts'
+import { collectAnswers, PORTAL } from './init/answers.ts'
+import type { Settings } from './init/env-file.ts'
+import { EXAMPLE, installUnit, unitPlaces, unitQuestion } from './init/install.ts'
+import { settingsFile, settingsOfUnit, type SettingsPlace } from './init/places.ts'
 import { proxySetting, PROXIES, SIGN_INS, type ProxyAnswers } from './init/proxy-settings.ts'
 import { reportFindings } from './output.ts'
 import { openQuestions, type Questions } from './init/questions.ts'
@@ -80,35 +71,29 @@ async function init(flags: InitCall['flags'], tools: ConfiguredTools) {
   const [wrong] = config.problems.filter(({ variables }) => variables.length === 1)
   if (wrong !== undefined) throw new UsageError(wrong.message)
   using questions = isTerminal(input) ? openQuestions(input) : undefined
-  const root = environment['DESTDIR']
   const named = flags.file ?? config.envFile
   const installs = flags.install || (await wantsUnit(named, questions))
-  const unit = installs || isFileOfUnit(named, root) ? unitPlaces(root) : undefined
-  const file = unit?.settings ?? resolve(named ?? 'gatehouse.env')
-  refuseExisting(file, flags.force)
-  if (unit === undefined) refuseUnwritable(dirname(file))
-  else if (root === undefined) refuseUnlessRoot()
-  const known = unit === undefined ? readSettings(file) : readUnitSettings(root)
-  const own = unit === undefined ? config : configOfUnit(tools)
-  const { settings, proxy } = await collectAnswers(known, flags, secretsOf(flags), questions, {
-    ...tools,
-    config: own,
-  })
-  if (installs) {
-    for (const line of installUnit(environment).split('\n')) output.err(line)
-  }
-  if (unit === undefined) writeSettings(file, settings)
-  else writeUnitSettings(settings, root)
-  const who = unit === undefined ? ', which its owner alone may read' : ''
-  output.err(`Settings: ${file}${who}`)
+  const isForUnit = installs || isFileOfUnit(named, environment['DESTDIR'])
+  const place = isForUnit ? settingsOfUnit(tools) : settingsFile(named, tools)
+  refuseExisting(place.file, flags.force)
+  place.refuseUnwritable()
+  const own = place.configuration()
+  const { settings, proxy } = await collectAnswers(
+    place.read(),
+    flags,
+    secretsOf(flags),
+    questions,
+    {
+      ...tools,
+      config: own,
+    },
+  )
+  if (installs) for (const line of installUnit(environment)) output.err(line)
+  place.write(settings)
+  output.err(`Settings: ${place.file}, ${place.secrecy}`)
   if (proxy !== undefined) showProxy(proxy, settings, { config: own, output })
-  const code = await check(file, unit, tools)
-  const next =
-    unit === undefined
-      ? `${PROGRAM_NAME} serve --env-file ${shellWord(file)}`
-      : // A service that runs already reads its secrets when it starts.
-        'systemctl enable gatehouse.service && systemctl restart gatehouse.service'
-  output.err(`Next: ${next}`)
+  const code = await check(place, tools)
+  output.err(`Next: ${place.next}`)
   return code
 }
 
@@ -135,29 +120,6 @@ function refuseExisting(file: string, force: boolean) {
   throw new Error(`${file} is there already: --force changes it, and keeps what is not asked for`)
 }
 
-/** Before all questions are answered for nothing. */
-function refuseUnwritable(folder: string) {
-  try {
-    accessSync(folder, constants.W_OK)
-  } catch (error) {
-    throw new Error(`no file can be made in ${folder} (${messageOf(error)}): name one by --file`)
-  }
-}
-
-function refuseUnlessRoot() {
-  if (process.getuid?.() === 0) return
-  throw new Error('only root can write the settings of the unit: run it with sudo')
-}
-
-/** The unit does not have the variables of this shell. */
-function configOfUnit({ config, output }: ConfiguredTools) {
-  const set = [...config.origins].filter(([, { place }]) => place === 'environment')
-  const names = set.map(([name]) => name).join(', ')
-  if (names !== '') output.err(`Not used, because the unit does not have it: ${names}`)
-  const options = { environment: {}, otherNames: OTHER_NAMES, collects: true }
-  return openConfig(VARIABLES, { ...options, flags: flagsOf(config) })
-}
-
 function secretsOf(flags: InitCall['flags']): Settings {
   return {
     ...(flags.database !== undefined && { DATABASE_URL: flags.database }),
@@ -181,15 +143,8 @@ function showProxy(
   for (const line of proxySetting(proxy).trimEnd().split('\n')) output.data(line)
 }
 
-/** A word that a shell reads as this text. */
-function shellWord(text: string) {
-  return /^[\w@%+:,./=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
-}
-
-/** Runs `gatehouse check` on what was written, for the unit in its environment. */
-async function check(file: string, unit: UnitPlaces | undefined, tools: ConfiguredTools) {
-  const { PATH } = tools.environment
-  const environment = unit === undefined ? tools.environment : { PATH, ...environmentOfUnit(unit) }
+/** Runs `gatehouse check` on what was written, as the server will find it. */
+async function check({ file, environment }: SettingsPlace, tools: ConfiguredTools) {
   const config = openConfig(VARIABLES, {
     flags: { GATEHOUSE_ENV_FILE: file },
     environment,

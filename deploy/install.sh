@@ -57,7 +57,7 @@ keep() {
   fi
 }
 
-[ -f "$executable" ] || fail "there is no $executable: run npm run build first, or name the executable"
+[ -f "$executable" ] || fail "there is no $executable: name the executable of a release, or run npm run build first"
 [ -x "$executable" ] || fail "$executable is no executable"
 if [ -z "$root" ] && [ "$(id -u)" -ne 0 ]; then
   fail 'only root can install into /: run it with sudo, or set DESTDIR'

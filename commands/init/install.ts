@@ -12,6 +12,8 @@ const PACKAGED_UNIT = '/usr/lib/systemd/system/gatehouse.service'
 /** The settings as they are installed, all commented out. */
 export const EXAMPLE = 'deploy/gatehouse.env'
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 export type UnitPlaces = ReturnType<typeof unitPlaces>
 
 /** Where the unit has its settings and its secrets. `root` is a folder, for a package or a test. */
@@ -73,10 +75,10 @@ export function writeUnitSettings(settings: Settings, root?: string): void {
   writeSettings(places.settings, open, 0o644)
 }
 
-/** Runs deploy/install.sh, unless a package has brought the unit; gives what it says. */
-export function installUnit(environment: Readonly<Record<string, string | undefined>>): string {
+/** Runs deploy/install.sh, unless a package has brought the unit; gives the lines that it says. */
+export function installUnit(environment: Environment): readonly string[] {
   const packaged = join(environment['DESTDIR'] ?? '', PACKAGED_UNIT)
-  if (existsSync(packaged)) return `unchanged  ${PACKAGED_UNIT}, of the Debian package`
+  if (existsSync(packaged)) return [`unchanged  ${PACKAGED_UNIT}, of the Debian package`]
   const unpacked = inExecutable ? unpackScripts() : undefined
   try {
     const script = unpacked ?? assetFile('deploy/install.sh')
@@ -88,7 +90,11 @@ export function installUnit(environment: Readonly<Record<string, string | undefi
     if (status !== 0) {
       throw new Error(`the unit was not installed: ${error?.message ?? stderr.trim()}`)
     }
-    return stdout.trimEnd()
+    // What is next, `init` says itself.
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !line.startsWith('Next: '))
   } finally {
     if (unpacked !== undefined) rmSync(dirname(unpacked), { recursive: true })
   }

@@ -240,7 +240,8 @@ t.test(
     const tools = await temporaryFolder(t, 'tools')
     const executable = join(tools, 'gatehouse')
     writeFileSync(executable, '#!/bin/sh\n')
-    writeFileSync(join(tools, 'sh'), `#!/bin/sh\nexec /bin/sh "$1" ${executable}\n`)
+    const script = `/bin/sh "$1" ${executable} && echo 'Next: where systemd runs'`
+    writeFileSync(join(tools, 'sh'), `#!/bin/sh\n${script}\n`)
     for (const name of [executable, join(tools, 'sh')]) chmodSync(name, 0o755)
     const { PATH = '' } = process.env
     const installing = { ...env, DESTDIR: root, PATH: `${tools}:${PATH}` }
@@ -257,7 +258,9 @@ t.test(
     t.match(first.stderr, /installed {2}\/usr\/local\/lib\/systemd\/system\/gatehouse\.service/)
     t.match(first.stderr, /^Not used, because the unit does not have it: .*\bDATABASE_URL\b/m)
     t.match(first.stderr, /ok +database: embedded/, 'the check is that of the unit')
+    t.match(first.stderr, /^Settings: .*gatehouse\.env, and secrets in .*credentials/m)
     t.match(first.stderr, /Next: .*&& systemctl restart gatehouse\.service/)
+    t.equal(first.stderr.match(/^Next: /gm)?.length, 1, 'one next step')
     t.same([modeOf(settings), modeOf(key)], [0o644, 0o600])
     t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '600' })
     const made = keepSecret('unit-key', readFileSync(key, 'utf8'))

@@ -151,7 +151,7 @@ t.test('without an executable nothing is touched', async (t) => {
   const missing = join(root, 'nowhere')
   t.match(install(root, missing), {
     status: 1,
-    stderr: `install.sh: there is no ${missing}: run npm run build first, or name the executable\n`,
+    stderr: `install.sh: there is no ${missing}: name the executable of a release, or run npm run build first\n`,
   })
   t.match(install(root, join(ROOT, 'package.json')), { status: 1, stderr: /is no executable/ })
   t.equal(snapshot(root).size, 0)
