@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import postgres from 'postgres'
+import { splitDatabaseUrl } from '../kernel/database-url.ts'
 import { messageOf } from '../kernel/log.ts'
 
 /** Where a server accepts connections. */
@@ -40,8 +41,7 @@ const LATE = `no answer in ${FIND_MS / 1_000} s`
  * library can do neither: it takes a standby for writable, and tries hosts without a pause.
  */
 export function parseServers(text: string): Servers {
-  const [, start = '', hosts = '', path = '', query = ''] =
-    /^(\w+:\/\/(?:[^/?]*@)?)([^/?]*)([^?]*)\??(.*)$/s.exec(text) ?? []
+  const { start, hosts, path, query } = splitDatabaseUrl(text)
   const params = new URLSearchParams(query)
   const attributes = params.get('target_session_attrs')
   if (attributes !== null && !WRITABLE.includes(attributes)) {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { splitDatabaseUrl } from './database-url.ts'
 import { parseBlocks } from './net/addresses.ts'
 import { parseAddress, type Address } from './net/listen.ts'
 
@@ -118,13 +119,12 @@ export const programVariables = {
 function readDatabaseUrl(text: string) {
   if (!/^postgres(ql)?:\/\//.test(text))
     throw new SyntaxError('it does not start with postgres://')
+  const { start, hosts, path, query } = splitDatabaseUrl(text)
   // Throws URIError where the client would: at a % that starts no encoded byte.
-  decodeURIComponent(/^\w+:\/\/([^/?#]*)@/.exec(text)?.[1] ?? '')
-  // A URL can't have several hosts, with commas between them: each is checked alone. Nor can it
-  // have a user without a host, as for a unix socket that the parameter `host` names.
-  const [, start = '', hosts = '', rest = ''] =
-    /^(\w+:\/\/(?:[^/?]*@)?)([^/?]*)(.*)$/s.exec(text) ?? []
-  if (!hosts.split(',').every((host) => URL.canParse(start + (host || 'localhost') + rest))) {
+  decodeURIComponent(start)
+  // Each of several hosts is checked alone.
+  const isUrl = (host: string) => URL.canParse(`${start}${host || 'localhost'}${path}?${query}`)
+  if (!hosts.split(',').every(isUrl)) {
     throw new SyntaxError('it is no such URL')
   }
   return text

@@ -3,6 +3,7 @@ import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs
 import { basename, dirname, join } from 'node:path'
 import type { Database } from '../../../db/client.ts'
 import { visitQueries as q, type Target, type UsedLink } from '../../../db/links/visits.ts'
+import { splitDatabaseUrl } from '../../../kernel/database-url.ts'
 import { codeOf, type Log } from '../../../kernel/log.ts'
 import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
@@ -175,6 +176,6 @@ function toTarget(line: string): Target {
 
 /** Names servers and database. User and password are left out: they may change. */
 function hashOf(url: string) {
-  const place = url.replace(/^\w+:\/\/(?:[^/?]*@)?/, '')
-  return createHash('sha256').update(place).digest('hex')
+  const { hosts, path, query } = splitDatabaseUrl(url)
+  return createHash('sha256').update(`${hosts}${path}?${query}`).digest('hex')
 }
