@@ -29,16 +29,23 @@ const MIN_FREE = 64 * MIB
 export function startAlarms(options: AlarmOptions, loop: Pick<CheckLoop, 'problem'>): Repeat {
   const { db, clock, log, freeSpace } = options
   const began = clock.elapsed()
+  /**
+   * Whether the last round had it, too. After an outage of the database, this round may come before
+   * that of the checks, which are well then. A new process goes on with the alarms that are told.
+   */
+  let hadProblem = true
 
   async function round(): Promise<void> {
     // Until then this process can't know whether its checks run in time.
     if (clock.elapsed() - began < BEHIND_S * 1_000) return
     const now = clock.now()
+    const problem = loop.problem()
     const group = { service: 'gatehouse', site: 'ops', prefix: PREFIX, now } as const
     await reconcileNotices(db, group, async (executor) => [
       ...diskFiring(freeSpace()),
-      ...(await checksFiring(executor, loop.problem(), now)),
+      ...(problem !== undefined && hadProblem ? await checksFiring(executor, problem, now) : []),
     ])
+    hadProblem = problem !== undefined
   }
 
   const reports = reportsTo(
@@ -64,12 +71,7 @@ function diskFiring(free: number | undefined): readonly Firing[] {
  * Checks do not run when this process says so and no other one runs what is due. Each instance by
  * itself would tell of what another one does for it.
  */
-async function checksFiring(
-  db: Executor,
-  problem: string | undefined,
-  now: Date,
-): Promise<readonly Firing[]> {
-  if (problem === undefined) return []
+async function checksFiring(db: Executor, problem: string, now: Date): Promise<readonly Firing[]> {
   const { late } = await checkQueries.findLate(db, { now, seconds: BEHIND_S })
   if (!late) return []
   const message = `Checks do not run: ${problem}`

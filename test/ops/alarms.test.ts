@@ -98,3 +98,24 @@ for (const { name, free, problem, sql, told } of TROUBLES) {
     for (const alarm of alarms) await alarm.stop()
   })
 }
+
+t.test('checks that go on right after an outage of the database are no trouble', async (t) => {
+  const one = await openNotified(t, postgres, ['/told'])
+  await one.query(
+    `insert into ops.checks (service, name, type, every_s, version, next_at, since)
+     values ('shop', 'front', 'http', 60, '', now() - interval '1 hour', now())`,
+  )
+  let problem: string | undefined
+  const alarms = startAlarms(
+    { db: one.db, clock: one.clock, log: one.log, freeSpace: () => undefined },
+    { problem: () => problem },
+  )
+  await one.pass(60)
+  for (const next of [undefined, 'no check has run for 1860 s', undefined]) {
+    problem = next
+    await alarms.now()
+    await one.pass(60)
+  }
+  t.same(one.taken('/told'), [])
+  await alarms.stop()
+})
