@@ -66,6 +66,7 @@ const SEARCHES: readonly (readonly [query: string, bound: number])[] = [
   ['scope=all&q=intranet', MAX_SEARCH_MS],
   ['scope=all&q=zzzqqq', MAX_SEARCH_MS],
   ['scope=all&q=title+shared', MAX_SEARCH_MS],
+  ['scope=all&q=title+shared&sort=clicks', MAX_SEARCH_MS],
   ['scope=all&tag=tag-17&sort=clicks', MAX_SEARCH_MS],
   [ADDRESS, MAX_SEARCH_MS],
   ['url=https://nowhere.test/', MAX_SEARCH_MS],

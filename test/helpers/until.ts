@@ -12,7 +12,7 @@ type Truthy<T> = Exclude<T, false | null | undefined | 0 | ''>
 export async function until<T>(
   condition: () => T | Promise<T>,
   what: string,
-  timeoutMs = 10_000,
+  timeoutMs = 30_000,
   longestPauseMs = PAUSE_MS,
 ): Promise<Truthy<T>> {
   const begin = performance.now()
