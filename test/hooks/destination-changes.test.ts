@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
@@ -8,6 +9,7 @@ import { request } from '../helpers/http.ts'
 import { addProvider, FORM_TYPE, post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
 import { refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { startReceiver } from '../helpers/replays.ts'
+import { until } from '../helpers/until.ts'
 
 type Shown = Readonly<Record<string, unknown>> & { version: string }
 
@@ -218,5 +220,20 @@ await onPostgres(t, 'changes of a destination', async (t: Test, backend) => {
       [['destination', 'set', 'erp', '--json-member', 'x'], 2, /--json-member must be path=/],
       [['destination', 'set', 'erp', '--ordered', '--unordered'], 2, /exclude each other/],
     ])
+  })
+
+  await t.test('what is being sent when it is disabled is sent, and counts', async (t) => {
+    // Slower than what the program waits for when it stops.
+    const slow = await startReceiver(t, async (_, response) => {
+      await pause(4_000)
+      response.writeHead(204).end()
+    })
+    await addDestination(env, 'slow', slow.url)
+    await post(base, 'generic/lan', '{}')
+    await until(() => slow.received.length === 1, 'the event to be sent')
+    await destination(env, 'disable', 'slow')
+    await untilListed(env, 'slow', { delivered: 1, waiting: 0 })
+    t.equal(slow.received.length, 1)
+    await destination(env, 'remove', 'slow')
   })
 })

@@ -40,7 +40,7 @@ interface DestinationsState extends DestinationsOptions {
   parts: WorkerParts
   workers: Map<string, Worker>
   /** Workers that end, because their destination has changed. */
-  ending: Set<Promise<void>>
+  ending: Set<Worker>
   watching?: ReturnType<EventStream['watch']> | undefined
   /** Plans and wakes, every second and when it is asked to. */
   rounds: Repeat
@@ -71,7 +71,7 @@ export function openDestinations(options: DestinationsOptions) {
       const { workers, ending, rounds } = state
       await Promise.all([rounds.stop(), measures.stop(), removals.stop()])
       state.watching?.stop()
-      await Promise.all([...[...workers.values()].map((worker) => worker.stop()), ...ending])
+      await Promise.all([...workers.values(), ...ending].map((worker) => worker.stop()))
     },
   }
 }
@@ -131,9 +131,8 @@ function followRegistry({ registry, parts, workers, ending }: DestinationsState)
     const target = enabled.find((one) => one.name === name)
     if (JSON.stringify(target) === JSON.stringify(worker.target)) continue
     workers.delete(name)
-    const end = worker.stop()
-    ending.add(end)
-    void end.then(() => ending.delete(end))
+    ending.add(worker)
+    void worker.end().then(() => ending.delete(worker))
   }
   for (const target of enabled) {
     if (!workers.has(target.name)) workers.set(target.name, startWorker(parts, target))

@@ -101,7 +101,14 @@ export function startWorker(parts: WorkerParts, target: DestinationTarget) {
     target,
     /** Something may be due. */
     wake: () => wake(worker),
-    stop: () => stop(worker),
+    /** Claims nothing more; resolves when what is being sent is answered, and recorded. */
+    end: () => end(worker),
+    /** The program stops: what is not answered soon is left to others. */
+    async stop() {
+      const late = setTimeout(() => worker.cut.abort(), GRACE_MS)
+      await end(worker)
+      clearTimeout(late)
+    },
   }
 }
 
@@ -110,14 +117,11 @@ function wake(worker: WorkerState) {
   void worker.steps.now()
 }
 
-/** Claims nothing more; resolves when what was sent is recorded or left to others. */
-async function stop({ stopping, cut, sending, steps, connections }: WorkerState) {
+async function end({ stopping, sending, steps, connections }: WorkerState) {
   stopping.abort()
-  const late = setTimeout(() => cut.abort(), GRACE_MS)
   // A claim may be under way.
   await steps.now()
   await Promise.all(sending)
-  clearTimeout(late)
   // Claims end by themselves: what can't be recorded now is sent again.
   await steps.now()
   await steps.stop()
