@@ -49,7 +49,10 @@ export type Reload =
   | { problem: string }
   | { applied: readonly string[]; waiting: readonly string[] }
 
-const RELOAD_MS = 1_000
+/** How often the environment file is looked at. */
+const LOOK_MS = 500
+/** It is read when a look after the change has found no other one. */
+const SETTLED_MS = 1.5 * LOOK_MS
 
 /**
  * Reads the configuration: flag over environment file over environment over credential over
@@ -81,8 +84,15 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
       options.onReload?.({ problem: messageOf(error) })
     }
   }
+
+  let settling: NodeJS.Timeout | undefined
+  /** An editor may write the file in place: read too early, it would have no secrets. */
+  function reloadSettled() {
+    clearTimeout(settling)
+    settling = setTimeout(reload, SETTLED_MS).unref()
+  }
   if (envFile !== undefined && options.onReload !== undefined) {
-    watchFile(envFile, { interval: RELOAD_MS, persistent: false }, reload)
+    watchFile(envFile, { interval: LOOK_MS, persistent: false }, reloadSettled)
   }
 
   return {
@@ -108,7 +118,8 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
     /** Names of the sockets that systemd passed, in the order of their file descriptors. */
     inheritedSockets: inheritedSockets(environment),
     close() {
-      if (envFile !== undefined) unwatchFile(envFile, reload)
+      if (envFile !== undefined) unwatchFile(envFile, reloadSettled)
+      clearTimeout(settling)
     },
   }
 }

@@ -1,5 +1,6 @@
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { check, refuseCommands, runCli } from '../helpers/cli.ts'
@@ -233,6 +234,19 @@ t.test(
     await change(`HOOKS_CODE_HOST_SECRET=${second}\n`)
     await answers(second, 202)
     t.equal(await delivery(hooks, first), 401, 'the former secret is retired')
+    // Other editors write the file in place: for a moment it is empty.
+    const before = logs().length
+    for (let n = 0; n < 20; n++) {
+      await writeFile(file, '')
+      await pause(100)
+      await writeFile(file, `HOOKS_CODE_HOST_SECRET=${second}\n# ${n}\n`)
+    }
+    const reread = () =>
+      logs()
+        .slice(before)
+        .filter((line) => line.includes('configuration re-read'))
+    await until(() => reread().length > 0, 'the file to be read')
+    for (const line of reread()) t.match(JSON.parse(line), { applied: '' }, 'nothing was lost')
     await until(async () => {
       const { text } = await request(`${hooks}/log?rejected=1`)
       return text.includes('matches a retired secret')
