@@ -116,25 +116,29 @@ t.test('tables that change are looked after', async (t: Test) => {
 
 t.test('looking after tables holds nobody up', async (t: Test) => {
   const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.emptyEnv(t)
-  const first = await opened(t, { dataDirectory, upkeepMs: NEVER_MS, deadlineMs: 300 })
 
-  await t.test('who wants fresh statistics does without where others hold the engine', (t) =>
-    first.db.transaction(async (tx) => {
-      await tx.script('create table held (n integer)')
-      await t.resolves(first.db.renewStatistics())
-    }),
+  await t.test(
+    'who wants fresh statistics does without where others hold the engine',
+    async (t) => {
+      const { db } = await opened(t, { dataDirectory, upkeepMs: NEVER_MS, deadlineMs: 300 })
+      await db.transaction(async (tx) => {
+        await tx.script('create table held (n integer)')
+        await t.resolves(db.renewStatistics())
+      })
+    },
   )
 
   await t.test('a stop does not wait for all tables that changed', async (t) => {
+    const { db, lines, close } = await opened(t, { dataDirectory, upkeepMs: NEVER_MS })
     const tables = Array.from(
       { length: 50 },
       (_, n) => `create table changed_${n} as select generate_series(1, 100) as n`,
     )
-    await first.db.transaction((tx) => tx.script(tables.join(';')))
-    const renewed = first.db.renewStatistics()
-    await first.close()
+    await db.transaction((tx) => tx.script(tables.join(';')))
+    const renewed = db.renewStatistics()
+    await close()
     await renewed
-    t.same(first.lines, [])
+    t.same(lines, [])
     const text = `select count(*)::int as n, sum((reltuples >= 0)::integer)::int as known
                     from pg_class where relname like 'changed%'`
     t.same(await embedded.query({ GATEHOUSE_DATA_DIR: dataDirectory }, text), [
@@ -179,12 +183,12 @@ t.test('a table that cannot be read keeps no other one from it, and is named onc
 t.test('a vacuum that takes too long is ended, told, and keeps no other from it', async (t) => {
   const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.emptyEnv(t)
   const metrics = createMetrics()
-  const options = { dataDirectory, upkeepMs: 20, upkeepDeadlineMs: 100, metrics }
+  const options = { dataDirectory, upkeepMs: 20, upkeepDeadlineMs: 400, metrics }
   const { db, ask, lines } = await opened(t, options)
   const script = (text: string): Promise<void> => db.transaction((tx) => tx.script(text))
   await script(`
     create table large as
-      select n, repeat('x', 400) as filler from generate_series(1, 200000) as n`)
+      select n, repeat('x', 400) as filler from generate_series(1, 400000) as n`)
   const told = () => lines.filter((line) => line.includes('vacuumed'))
   await until(() => told().length > 0, 'the line')
   t.match(told()[0], /"msg":"tables not vacuumed","error":"\S+: it took too long and was ended; /)

@@ -118,7 +118,7 @@ t.test('a connection that dies in a transaction leaves nothing behind', async (t
 t.test(
   'a statement that still runs when its connection is given up is over before the next',
   async (t) => {
-    const slow = sql.unsafe('begin; insert into mark select pg_sleep(0.5)::text; select 1')
+    const slow = sql.unsafe('begin; insert into mark select pg_sleep(2)::text; select 1')
     slow.catch(() => undefined)
     await new Promise((resolve) => setTimeout(resolve, 100))
     const next = connect()

@@ -25,6 +25,8 @@ export type RequestOptions = {
   localAddress?: string
   /** Limit for the whole exchange, 10 s when absent. */
   timeoutMs?: number
+  /** Ends the exchange before that. */
+  signal?: AbortSignal | undefined
 }
 
 /** A whole response. Header names are lower-case in `headers`, as sent in `rawHeaders`. */
@@ -44,10 +46,11 @@ const RECORDED_BYTES = 1 << 20
 export function request(url: string, options: RequestOptions = {}): Promise<Response> {
   const { method = 'GET', path, body, timeoutMs = 10_000, socketPath, localAddress } = options
   const done = Promise.withResolvers<Response>()
+  const limit = AbortSignal.timeout(timeoutMs)
   const outgoing = send(url, {
     method,
     agent: false,
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: options.signal ? AbortSignal.any([limit, options.signal]) : limit,
     ...(path === undefined ? {} : { path }),
     ...(socketPath === undefined ? {} : { socketPath }),
     ...(localAddress === undefined ? {} : { localAddress }),

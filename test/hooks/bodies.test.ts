@@ -198,7 +198,7 @@ await onPostgres(t, 'bodies', async (t: Test, backend) => {
       [chunked, ...chunks, '0\r\n\r\n'],
       [...(fixed + body)].map(String),
     ]) {
-      const { text } = await rawExchange(port, sent)
+      const { text } = await rawExchange(port, sent, { timeoutMs: 30_000 })
       t.match(text, /^HTTP\/1\.1 202 /)
       const id = Number(/"id":(\d+)/.exec(text)?.[1])
       t.equal((await payloadOf(base, id)).toString(), body)

@@ -42,8 +42,14 @@ await onPostgres(t, 'a clock that was ahead or behind', async (t: Test, backend)
 
   await t.test('a clock that is seconds behind is waited for', async (t) => {
     const { id } = await deliver()
-    const ahead = await newestCame('4 seconds')
-    t.equal((await deliver()).received_at, ahead)
+    // Where this takes longer, the clock may have caught up.
+    const { ahead, next } = await until(async () => {
+      const begin = performance.now()
+      const ahead = await newestCame('4 seconds')
+      const next = await deliver()
+      return performance.now() - begin < 3_000 && { ahead, next }
+    }, 'a delivery within 3 s')
+    t.equal(next.received_at, ahead)
     t.same(steps(), [])
     await backend.query(env, `delete from hooks.events where id >= ${id}`)
   })

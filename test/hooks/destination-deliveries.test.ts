@@ -8,6 +8,7 @@ import { request } from '../helpers/http.ts'
 import { addProvider, FORM_TYPE, post, startHooks, type Ack } from '../helpers/hooks.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import { startReceiver } from '../helpers/replays.ts'
+import { until } from '../helpers/until.ts'
 
 type Row = Readonly<Record<string, unknown>> & { event_id: number }
 type Page = { deliveries: readonly Row[]; next_cursor: string | null }
@@ -17,8 +18,9 @@ await eachBackend(t, 'what a destination is owed', async (t: Test, backend) => {
   const api = apiOf(base)
   await addProvider(base, 'lan', { open: true })
   let status = 503
+  // Without Retry-After, those with 503 would be tried again after 5 s.
   const receiver = await startReceiver(t, (_, response) => {
-    response.writeHead(status).end()
+    response.writeHead(status, { 'Retry-After': '3600' }).end()
   })
   await addDestination(env, 'erp', receiver.url)
   const send = async (type: string) =>
@@ -29,6 +31,7 @@ await eachBackend(t, 'what a destination is owed', async (t: Test, backend) => {
   const idsOf = ({ deliveries }: Page) => deliveries.map(({ event_id }) => event_id)
   const ids: number[] = []
   for (let n = 0; n < 3; n++) ids.push(await send(`late-${n}`))
+  await until(() => receiver.received.length === 3, 'the first tries')
   await untilListed(env, 'erp', { waiting: 3, last_status: 503 })
   status = 410
   for (let n = 0; n < 3; n++) ids.push(await send(`gone-${n}`))

@@ -127,6 +127,8 @@ await eachBackend(t, 'filters of the log', async (t: Test, backend) => {
   await t.test('the live stream and the tools know wildcards', async (t) => {
     const wanted = 'event_type=INVOICE.*&provider=generic:shop'
     const stream = await openStream(t, `${base}/events?${wanted}`)
+    // The status shows that the stream has its position: what comes from now on is sent.
+    await stream.until(({ event }) => event === 'status', 'the first status')
     await send('order')
     await send('invoice.late', '{}', 'other')
     const late = await send('invoice.late')

@@ -58,10 +58,10 @@ async function ended(): Promise<number> {
  * Sends events until the wait is over, because nobody outside sees when it begins. Returns the answer of
  * the wait and the ids of the events.
  */
-async function sendUntil(
-  wait: Promise<Json>,
+async function sendUntil<T>(
+  wait: Promise<T>,
   send: () => Promise<number>,
-): Promise<{ result: Json; ids: readonly number[] }> {
+): Promise<{ result: T; ids: readonly number[] }> {
   const ids: number[] = []
   let over = false
   const done = wait.finally(() => (over = true))
@@ -165,7 +165,8 @@ function startWait(
   accept: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Response> {
-  const params = { _meta: META, name: WAIT, arguments: { timeout_s: 55 } }
+  const _meta = { ...META, progressToken: 1 }
+  const params = { _meta, name: WAIT, arguments: { timeout_s: 55 } }
   return fetch(url, {
     method: 'POST',
     signal,
@@ -295,16 +296,22 @@ await t.test('a wait goes on while the database is away', async (t) => {
   const through = { ...env, DATABASE_URL: proxy.through(url) }
   const { hooks: shaky } = await startServer(t, { services: ['hooks'], env: through })
   const endpoint = await addEndpoint(shaky, 'shaky')
-  const wait = callTool(endpoint, WAIT, { timeout_s: 55 }, STREAM)
-  await pause(1_000)
+  const stream = await startWait(endpoint, STREAM, AbortSignal.timeout(60_000))
+  let text = ''
+  async function read(): Promise<void> {
+    for await (const chunk of stream.body ?? []) text += Buffer.from(chunk).toString()
+  }
+  const wait = read()
+  // A wait begins with a query, which an outage would end; progress comes after it.
+  await until(() => text.includes('notifications/progress'), 'the wait to be under way')
   proxy.refuse()
   proxy.reset()
   const missed = await send('note')
   await pause(1_000)
   await proxy.pass()
-  const { result, ids } = await sendUntil(wait, () => send('note'))
-  const { event } = result['structuredContent'] as unknown as { event: { id: number } }
-  t.ok([missed, ...ids].includes(event.id))
+  const { ids } = await sendUntil(wait, () => send('note'))
+  const [, id] = /"structuredContent":\{"event":\{"id":(\d+)/.exec(text) ?? []
+  t.ok([missed, ...ids].includes(Number(id)), text)
 })
 
 await t.test('what ends a wait early, and how many there may be', async (t) => {

@@ -279,8 +279,8 @@ await t.test('a wrong password is reported without the password', async (t) => {
   const env = { ...(await postgres.env(t)), HOOKS_QUEUE_URL: wrong }
   const server = await startQueue(t, env, 'orders')
   t.match(await healthOf(server.hooks), { status: 'degraded', broker: 'error' })
-  const line = server.logs().find((text) => text.includes('"queue out of reach"')) ?? ''
-  t.match(line, /WRONGPASS/)
+  const logged = () => server.logs().find((text) => text.includes('"queue out of reach"'))
+  t.match(await until(logged, 'the log line'), /WRONGPASS/)
   t.notOk(server.logs().join('\n').includes(new URL(wrong).password))
 })
 

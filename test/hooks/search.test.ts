@@ -239,8 +239,10 @@ t.test('searches wait for a slot', async (t) => {
   const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
   t.teardown(() => sql.end())
   // By the API: its search is the first that it asks the database for.
-  const search = (query: string, timeoutMs = 30_000): Promise<Response> =>
-    request(`${base}/api/v1/events?${query}`, { headers: { 'hx-request': 'true' }, timeoutMs })
+  const search = (query: string, signal?: AbortSignal): Promise<Response> => {
+    const headers = { 'hx-request': 'true' }
+    return request(`${base}/api/v1/events?${query}`, { headers, timeoutMs: 30_000, signal })
+  }
   const waitsForLock = async (): Promise<boolean> => {
     const waits = `select 1 from pg_stat_activity
                     where wait_event_type = 'Lock' and datname = current_database()`
@@ -256,19 +258,23 @@ t.test('searches wait for a slot', async (t) => {
       await until(waitsForLock, 'the first to begin')
       const waiting = [first, ...Array.from({ length: 7 }, () => search('text=obj_1'))]
       const calls = [1, 2, 3].map(() => callTool(endpoint, list.name, list.arguments))
+      const leave = new AbortController()
       // With the three above they are as many calls as an endpoint may have.
-      const leaving = await Promise.allSettled([
-        ...Array.from({ length: 8 }, () => search('text=obj_1', 500)),
-        ...Array.from({ length: 29 }, () => leavingCall(endpoint, list)),
-      ])
-      for (const { status } of leaving) t.equal(status, 'rejected')
+      const leaving = [
+        ...Array.from({ length: 8 }, () => search('text=obj_1', leave.signal)),
+        ...Array.from({ length: 29 }, () => leavingCall(endpoint, list, leave.signal)),
+      ]
+      const further = async (): Promise<string> =>
+        errorOf(await callTool(endpoint, list.name, { limit: 0 })).code
+      await until(async () => (await further()) === 'rate_limited', 'all of them to arrive')
+      leave.abort()
+      for (const { status } of await Promise.allSettled(leaving)) t.equal(status, 'rejected')
       const left = async (): Promise<boolean> =>
         (await countAnswers(base, '/api/v1/events', 499)) === 8 &&
         (await countAnswers(base, '/mcp/:endpoint', 499)) === 29
-      await until(left, 'the disconnected clients to be counted', 3_000)
+      await until(left, 'the disconnected clients to be counted')
       t.equal(await countAnswers(base, '/api/v1/events', 503), 0, 'before the first has an answer')
-      const { code } = errorOf(await callTool(endpoint, list.name, { limit: 0 }))
-      t.equal(code, 'invalid_argument', 'and not rate_limited')
+      t.equal(await further(), 'invalid_argument', 'and not rate_limited')
 
       const answers = await Promise.all(waiting)
       for (const { status } of answers) t.equal(status, 503)
@@ -321,7 +327,7 @@ t.test('searches wait for a slot', async (t) => {
       env,
       `create or replace function hooks.payload_json(payload bytea) returns jsonb
        language plpgsql immutable strict parallel safe
-       as $$ begin perform pg_sleep(3); return null; end $$`,
+       as $$ begin perform pg_sleep(2.6); return null; end $$`,
     )
     const begun: Promise<Response>[] = []
     await sql.begin(async (tx) => {
@@ -341,12 +347,16 @@ t.test('searches wait for a slot', async (t) => {
   })
 })
 
-/** Calls a tool and disconnects after half a second. */
-function leavingCall({ url, token }: Endpoint, params: object): Promise<unknown> {
+/** Calls a tool and disconnects at the signal. */
+function leavingCall(
+  { url, token }: Endpoint,
+  params: object,
+  signal: AbortSignal,
+): Promise<unknown> {
   return request(url, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-    timeoutMs: 500,
+    signal,
   })
 }
