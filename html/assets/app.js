@@ -10,6 +10,8 @@ const UNREACHED = 'Gatehouse could not be reached.'
 const INTERRUPTED = 'New entries do not arrive. Connecting again…'
 
 const SHOW_TIMES_MS = 30_000
+/** Parts of the page that ask for themselves every few seconds. */
+const POLLED = '[hx-trigger^="every "]'
 
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy)
@@ -152,9 +154,18 @@ function holdPoll(event) {
 
 function pollNow(isDue = () => true) {
   if (document.hidden) return
-  for (const part of document.querySelectorAll('[hx-trigger^="every "]')) {
+  for (const part of document.querySelectorAll(POLLED)) {
     if (isDue(part)) htmx.trigger(part, 'every', {}, false)
   }
+}
+
+/**
+ * A poll that is under way when a form's reply comes may have the state from before: it would take
+ * the reply back, and is given up. The next one is due in seconds.
+ */
+function dropPolls({ detail: { ctx } }) {
+  if (ctx.request.method === 'GET') return
+  for (const part of document.querySelectorAll(POLLED)) htmx.trigger(part, 'htmx:abort')
 }
 
 /** htmx would swap an error's body into the page: its `detail` is shown instead, the page stays. */
@@ -285,6 +296,7 @@ document.addEventListener('htmx:before:request', ({ detail: { ctx } }) => {
   if (ctx.sourceEvent?.isTrusted) sayDone('')
 })
 document.addEventListener('htmx:after:request', afterRequest)
+document.addEventListener('htmx:before:swap', dropPolls)
 document.addEventListener('htmx:error', ({ detail: { ctx } }) => {
   void sayUnreached(UNREACHED, isByItself(ctx) ? ctx.sourceElement.id : CONNECTION)
 })

@@ -6,8 +6,9 @@ import { destination, untilListed } from '../helpers/destinations.ts'
 import { addProvider, startHooks } from '../helpers/hooks.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secretKey, signingSecret } from '../helpers/senders.ts'
+import { until } from '../helpers/until.ts'
 import { accessible, fits, measurable } from './measure.ts'
-import { browse, send, untilText } from './pages.ts'
+import { browse, send, textOf, untilText } from './pages.ts'
 
 const FOLDER = process.env['SHOTS']
 const IN_VIEW = `(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(
@@ -85,6 +86,36 @@ await onPostgres(t, 'the page of a destination', async (t: Test, backend) => {
     await page.click('#retry-chosen')
     await untilText(page.locator('#done'), 'Retried 1 delivery.')
     await untilText(page.locator('#state'), /Given up \(3\)/)
+  })
+
+  await t.test('a poll that was answered before the switch does not turn it back', async (t) => {
+    await page.goto(`${base}/destinations/erp`)
+    const switched = Promise.withResolvers<undefined>()
+    let polls = 0
+    let isAnswered = false
+    await page.route(
+      ({ pathname }) => pathname === '/destinations/erp',
+      async (route) => {
+        polls += 1
+        // The second one is left open: until its answer the page shows what the first one did.
+        if (polls > 1) return
+        const response = await route.fetch()
+        isAnswered = true
+        await switched.promise
+        // The page may have given it up.
+        await route.fulfill({ response }).catch(() => undefined)
+      },
+    )
+    await until(() => isAnswered, 'a poll')
+    await page.click('#toggle-erp')
+    await untilText(page.locator('#toggle-erp'), 'Disabled')
+    switched.resolve(undefined)
+    await until(() => polls > 1, 'the next poll')
+    t.equal(await textOf(page.locator('#toggle-erp')), 'Disabled')
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    await page.reload()
+    await page.click('#toggle-erp')
+    await untilText(page.locator('#toggle-erp'), 'Enabled')
   })
 
   await t.test('a change is saved where it stands, and a removal goes to the list', async (t) => {

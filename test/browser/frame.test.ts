@@ -7,7 +7,15 @@ import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 import { accessible, fits, measurable, measure } from './measure.ts'
-import { browse, focusedId, loadFailure, rememberCopies, textOf, untilText } from './pages.ts'
+import {
+  browse,
+  clickCopy,
+  focusedId,
+  loadFailure,
+  rememberCopies,
+  textOf,
+  untilText,
+} from './pages.ts'
 import { fillAdmin, fillLinks, fillOps, fillOrdinary, startSites } from './sites.ts'
 import type { Paths } from './sites.ts'
 
@@ -170,8 +178,10 @@ await t.test('a copy button keeps its place', async (t: Test) => {
   await measurable(context)
   await page.goto(`${links.base}/-/all`)
   const before = await measure(page, `placesOf('td, button')`)
-  await page.getByRole('button', { name: 'Copy the short link of docs' }).click()
-  await page.getByRole('button', { name: 'Copied the short link of docs' }).waitFor()
+  await clickCopy(
+    page.getByRole('button', { name: 'Copy the short link of docs' }),
+    page.getByRole('button', { name: 'Copied the short link of docs' }),
+  )
   t.equal(await measure(page, `placesOf('td, button')`), before)
 })
 

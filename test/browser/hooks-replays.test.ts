@@ -6,6 +6,7 @@ import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
+  clickCopy,
   copiedOn,
   focusedId,
   loadFailure,
@@ -114,10 +115,11 @@ await t.test('an event: its payload in sight, parts by tabs, names copy', async 
     t.ok(((await sku.boundingBox())?.y ?? 800) < 780, `above the fold at ${path}`)
     await sku.focus()
     await page.keyboard.press('Enter')
-    await untilText(page.locator('.json [role="status"]'), 'Copied data.list.0.sku')
-    t.equal(await copiedOn(page), 'data.list.0.sku')
-    await page.getByRole('button', { name: 'Copy payload' }).click()
-    await page.getByRole('button', { name: 'Copied payload' }).waitFor()
+    await until(async () => (await copiedOn(page)) === 'data.list.0.sku', 'the path to be copied')
+    await clickCopy(
+      page.getByRole('button', { name: 'Copy payload' }),
+      page.getByRole('button', { name: 'Copied payload' }),
+    )
     t.equal(await copiedOn(page), body)
     for (const tab of ['request', 'deliveries', 'curl', 'payload']) {
       await page.locator(`#tab-${tab}`).focus()

@@ -187,6 +187,7 @@ await t.test('links: what somebody typed is text and nothing else', async (t: Te
       await visit(`/-/links/${link.id}/delete`, 'before it is deleted')
       await page.goto(`${links.base}/-/links/${link.id}`)
       await page.getByRole('link', { name: 'Restore this version' }).last().click()
+      await page.waitForURL(/\/history\/\d+$/)
       await inert(t, page, 'in a version')
       await visit(`/evil-${at}+`, 'in the preview')
       await visit(`/evil-${at}x`, 'among what was meant')
@@ -198,9 +199,9 @@ await t.test('links: what somebody typed is text and nothing else', async (t: Te
   }
 
   await t.test('addresses that do something else than lead away', async (t) => {
-    await page.goto(`${links.base}/-/new?slug=bad-target`)
     const field = page.getByLabel('Leads to')
     for (const url of TARGETS) {
+      await page.goto(`${links.base}/-/new?slug=bad-target`)
       await field.fill(url)
       const answer = page.waitForResponse((response) => response.request().method() === 'POST')
       await page.getByRole('button', { name: 'Create link' }).click()

@@ -8,10 +8,11 @@ import { keepSecret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
-  focusedId,
+  clickCopy,
   loadFailure,
   tabTo,
   textOf,
+  untilFocused,
   untilText,
   copiedOn,
   rememberCopies,
@@ -47,6 +48,7 @@ await t.test('users by mouse and keyboard', async (t: Test) => {
     page.getByRole('row').filter({ hasText: email })
   await page.goto(`${links.base}/-/`)
   await page.getByRole('navigation', { name: 'Main' }).getByText('Admin').click()
+  await page.waitForURL(`${links.base}/-/admin/users`)
 
   await t.test('an admin is made: disclosed, asked, said', async (t) => {
     await row(ann.email).getByText('Make admin…').click()
@@ -172,7 +174,7 @@ await t.test('links of everybody', async (t: Test) => {
     t.equal(new Set(await rows.locator('td.type').allTextContents()).size, 55, 'none twice')
   })
 
-  await t.test('chosen rows get a co-owner, another one is deleted', async (t) => {
+  await t.test('chosen rows get a co-owner, another one is deleted', async () => {
     await page.getByLabel('Choose n-10').check()
     await page.getByLabel('Choose n-11').check()
     await page.getByRole('button', { name: 'Add a co-owner…' }).click()
@@ -182,7 +184,7 @@ await t.test('links of everybody', async (t: Test) => {
     await page
       .getByRole('heading', { name: `${gus.email} is now a co-owner of 2 links` })
       .waitFor()
-    t.equal(await focusedId(page), 'chosen-title')
+    await untilFocused(page, 'chosen-title')
     await page.getByRole('link', { name: 'Links of everybody' }).click()
     await page.getByLabel('Choose n-12').check()
     await page.getByRole('button', { name: 'Delete…' }).click()
@@ -194,9 +196,9 @@ await t.test('links of everybody', async (t: Test) => {
 
   await t.test('search as one types', async (t) => {
     await page.getByLabel('Slug begins with').pressSequentially('oth')
+    await page.waitForURL(/\?q=oth$/)
     await until(async () => (await rows.count()) === 1, 'one row')
     t.match(await textOf(rows), /other .*secure.* hana@example\.com/)
-    t.match(page.url(), /\?q=oth$/)
   })
 
   await t.test("a link of another's is deleted", async (t) => {
@@ -224,7 +226,7 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
   const made = (act: () => Promise<unknown>): Promise<string> =>
     secretShown(async () => {
       await act()
-      await until(async () => (await focusedId(page)) === 'made', 'the focus on the token')
+      await untilFocused(page, 'made')
       return keepSecret('page-token', await textOf(page.locator('#made-token')))
     })
 
@@ -238,8 +240,10 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
 
   await t.test('it is shown with a button that copies it, and works', async (t) => {
     t.match(token, /^gh_[0-9A-Za-z]{43}$/)
-    await page.getByRole('button', { name: 'Copy token' }).click()
-    await page.getByRole('button', { name: 'Copied token' }).waitFor()
+    await clickCopy(
+      page.getByRole('button', { name: 'Copy token' }),
+      page.getByRole('button', { name: 'Copied token' }),
+    )
     t.equal(await copiedOn(page), token)
     const curl = await textOf(page.locator('#made-curl'))
     t.equal(curl, `curl -H 'Authorization: Bearer ${token}' '${links.base}/api/v1/links'`)
@@ -306,7 +310,7 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
     await untilText(page.locator('#token-name-refused'), /^Name must have 1 to 100 characters/)
     t.equal(await name.inputValue(), '   ')
     t.ok(await page.getByRole('radio', { name: /^Create/ }).isChecked())
-    await until(async () => (await focusedId(page)) === 'token-name', 'the focus on the field')
+    await untilFocused(page, 'token-name')
     t.equal(await page.locator('#problem').textContent(), '')
   })
 })

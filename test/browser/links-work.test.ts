@@ -7,9 +7,11 @@ import { decodeQr } from '../helpers/qr.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
+  clickCopy,
   focusedId,
   loadFailure,
   textOf,
+  untilFocused,
   untilText,
   copiedOn,
   rememberCopies,
@@ -68,7 +70,7 @@ await t.test('a link from its making to its end', async (t: Test) => {
     await page.getByRole('button', { name: 'Create “roadmpa”' }).click()
     await page.waitForURL(`${links.base}/-/new?slug=roadmpa`)
     t.equal(await page.getByLabel('Short name').inputValue(), 'roadmpa')
-    t.equal(await focusedId(page), 'link-url', 'the next thing to say has the focus')
+    await untilFocused(page, 'link-url')
   })
 
   await t.test('the slug is checked as one types', async (t) => {
@@ -194,6 +196,7 @@ await t.test('a link from its making to its end', async (t: Test) => {
 
   await t.test('edited', async (t) => {
     await page.getByRole('link', { name: 'Edit' }).click()
+    await page.waitForURL(/\/edit$/)
     t.equal(await page.getByLabel('Short name').count(), 0, 'the slug stays')
     await page.getByLabel('Leads to').fill('ftp://handbook.test/')
     await page.keyboard.press('Enter')
@@ -285,6 +288,7 @@ await t.test('tags by mouse and keyboard', async (t: Test) => {
   await t.test('the list, more of it by keyboard', async (t) => {
     await page.goto(`${links.base}/-/`)
     await page.getByRole('navigation', { name: 'Main' }).getByText('Tags').click()
+    await page.waitForURL(`${links.base}/-/tags`)
     t.equal(await rows.count(), 50)
     await page.getByRole('link', { name: 'Show more' }).focus()
     await page.keyboard.press('Enter')
@@ -412,6 +416,7 @@ await t.test('lists: search, filters, more, copy', async (t: Test) => {
     await page.reload()
     t.equal(await page.getByRole('searchbox').inputValue(), 'KNOW')
     await page.getByRole('link', { name: 'Clear' }).click()
+    await page.waitForURL(`${links.base}/-/`)
     await page.getByLabel('Visibility').selectOption('secure')
     await page.waitForURL(/visibility=secure/)
     await untilText(page.locator('#links-results .type a'), /\/wiki$/)
@@ -444,8 +449,10 @@ await t.test('lists: search, filters, more, copy', async (t: Test) => {
     const cells = row.getByRole('cell')
     const boxes = () => Promise.all([0, 1, 6].map((at) => cells.nth(at).boundingBox()))
     const placed = await boxes()
-    await page.getByRole('button', { name: 'Copy the short link of wiki' }).click()
-    await page.getByRole('button', { name: 'Copied the short link of wiki' }).waitFor()
+    await clickCopy(
+      page.getByRole('button', { name: 'Copy the short link of wiki' }),
+      page.getByRole('button', { name: 'Copied the short link of wiki' }),
+    )
     t.equal(await copiedOn(page), `${links.base}/wiki`)
     t.same([await row.boundingBox(), await boxes()], [before, placed])
   })
@@ -470,7 +477,7 @@ await t.test('tasks, with the actions that they take', async (t: Test) => {
     await act(page.locator('[data-slug="rota"] .row-link').click())
     await act(page.getByRole('link', { name: 'Hand over…' }).click())
     const field = page.getByLabel('New primary owner')
-    await until(async () => (await focusedId(page)) === 'owner-email', 'the field has the focus')
+    await untilFocused(page, 'owner-email')
     t.ok(await field.isVisible())
     await act(page.keyboard.type(ida.email))
     await act(page.keyboard.press('Enter'))

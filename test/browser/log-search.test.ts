@@ -7,11 +7,12 @@ import { until } from '../helpers/until.ts'
 import { accessible } from './measure.ts'
 import {
   browse,
+  clickCopy,
   copiedOn,
-  focusedId,
   loadFailure,
   rememberCopies,
   rowIds,
+  untilFocused,
   untilText,
 } from './pages.ts'
 
@@ -69,8 +70,12 @@ await t.test('the invoice of a customer from yesterday to my laptop: 5', async (
   await act(page.getByRole('link', { name: 'invoice.paid' }).click())
   await page.locator(`[data-event="${WANTED}"]`).waitFor()
   await act(page.locator('#replay-menu > summary').click())
-  await act(page.getByRole('button', { name: 'Copy forward command' }).click())
-  await page.getByRole('button', { name: 'Copied forward command' }).waitFor()
+  await act(
+    clickCopy(
+      page.getByRole('button', { name: 'Copy forward command' }),
+      page.getByRole('button', { name: 'Copied forward command' }),
+    ),
+  )
   t.equal(actions, 5)
   const command = `gatehouse forward http://127.0.0.1:3000/ --from '${base}'`
   const choice = `--provider 'generic:shop' --since ${WANTED} --name 'from event ${WANTED}'`
@@ -102,7 +107,7 @@ await t.test('a search is saved, and one click leads back to it', async (t: Test
       await page.keyboard.press('Enter')
       const refused = 'There is a saved search "Globex, yesterday" already; choose another name.'
       await untilText(page.locator('#search-name-refused'), refused)
-      await until(async () => (await focusedId(page)) === 'search-name', 'the focus in the field')
+      await untilFocused(page, 'search-name')
       await page.getByLabel('Save these filters as').fill('Globex again')
       await page.getByRole('button', { name: 'Save' }).click()
       await menu.getByRole('link', { name: 'Globex again' }).waitFor()
@@ -156,9 +161,9 @@ await t.test('without script', async (t: Test) => {
   await page.getByLabel('Save these filters as').fill('Orders')
   await page.getByRole('button', { name: 'Save' }).click()
   await untilText(page.locator('#done'), 'Saved Orders.')
-  t.same(await rowIds(page), [4])
+  await untilRows(page, [4])
   await page.goto(`${base}/log`)
   await page.locator('#saved-searches > summary').click()
   await page.getByRole('link', { name: 'Orders' }).click()
-  t.same(await rowIds(page), [4])
+  await untilRows(page, [4])
 })

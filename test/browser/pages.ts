@@ -50,6 +50,11 @@ export async function rememberCopies(context: BrowserContext): Promise<void> {
     }`)
 }
 
+/** Clicks a button that copies. What then says so goes after 2 s: the wait for it begins before. */
+export async function clickCopy(button: Locator, copied: Locator): Promise<void> {
+  await Promise.all([copied.waitFor(), button.click()])
+}
+
 /** What a page has copied last. */
 export function copiedOn(page: Page): Promise<string> {
   return page.evaluate<string>('window.copied')
@@ -80,6 +85,11 @@ export async function untilText(locator: Locator, wanted: string | RegExp): Prom
 /** An element's text with white space made single. */
 export async function textOf(locator: Locator): Promise<string> {
   return ((await locator.textContent({ timeout: LIMIT_MS })) ?? '').replace(/\s+/g, ' ').trim()
+}
+
+/** Waits for the focus: a full page gives it to a field only once its style sheets are there. */
+export async function untilFocused(page: Page, id: string): Promise<void> {
+  await until(async () => (await focusedId(page)) === id, `the focus on ${id}`)
 }
 
 /** Id of the element that has the focus; empty when it has none. */

@@ -338,8 +338,10 @@ await t.test('back shows the place that was left', async (t: Test) => {
   const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(ivy.email) })
   const scrolled = (on: Page): Promise<number> => on.evaluate<number>('scrollY')
   const scrollBy = async (on: Page, y: number): Promise<number> => {
+    const before = await scrolled(on)
     await on.mouse.wheel(0, y)
-    await until(async () => (await scrolled(on)) > y / 2, 'the page to scroll')
+    await until(async () => (await scrolled(on)) > before + y / 2, 'the page to scroll')
+    await until(() => on.evaluate<boolean>('history.state.y === scrollY'), 'a place')
     return scrolled(on)
   }
   const isNear = async (on: Page, y: number): Promise<boolean> =>
@@ -350,9 +352,7 @@ await t.test('back shows the place that was left', async (t: Test) => {
     const count = await page.locator('tbody tr').count()
     await page.getByRole('link', { name: 'More links' }).click()
     await until(async () => (await page.locator('tbody tr').count()) > count, 'more rows')
-    await scrollBy(page, 500)
-    await until(async () => (await page.evaluate<number>('history.state.y ?? 0')) > 0, 'a place')
-    const y = await scrolled(page)
+    const y = await scrollBy(page, 500)
     await page.evaluate(`document.querySelector('#navigation a[href$="/new"]').click()`)
     await page.waitForURL(/\/new$/)
     await page.goBack()
@@ -362,9 +362,7 @@ await t.test('back shows the place that was left', async (t: Test) => {
   await t.test('after a filter', async (t: Test) => {
     const { page: log } = await browse(t, server.hooks, { viewport: { width: 1280, height: 240 } })
     await log.goto(`${server.hooks}/log`)
-    await scrollBy(log, 120)
-    await until(async () => (await log.evaluate<number>('history.state.y ?? 0')) > 0, 'a place')
-    const y = await scrolled(log)
+    const y = await scrollBy(log, 120)
     await log.evaluate(`
       const field = document.getElementById('filter-q')
       field.value = 'type:ring'

@@ -191,10 +191,14 @@ await onPostgres(t, 'escalation from tier 1 to 3', async (t: Test, backend) => {
   model.answer(script)
   // Another start that never gives up: none of them may slip in between parent and child.
   const first = await trigger(ops, 'why is it slow?')
-  const pressing = until(async () => {
-    const answer = await ops.api<Session>('POST', '/sessions/trigger', { prompt: 'in between' })
-    return answer.status === 201 && answer.json
-  }, 'a start after the chain')
+  const pressing = until(
+    async () => {
+      const answer = await ops.api<Session>('POST', '/sessions/trigger', { prompt: 'in between' })
+      return answer.status === 201 && answer.json
+    },
+    'a start after the chain',
+    60_000,
+  )
   const second = await until(async () => (await detail(ops, first.id)).child_sessions[0], 'tier 2')
   const third = await until(async () => (await detail(ops, second.id)).child_sessions[0], 'tier 3')
   const last = await ended(ops, third.id)

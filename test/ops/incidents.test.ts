@@ -51,10 +51,14 @@ model.answer(async (asked) => {
   })(asked)
 })
 await deliverAlert(base, alertmanager(TITLE, 'firing', { service: 'shop' }))
-await until(async () => {
-  const [newest] = await sessionsOf(ops)
-  return newest?.tier === 3 && newest.status === 'completed'
-}, 'the third tier to end')
+await until(
+  async () => {
+    const [newest] = await sessionsOf(ops)
+    return newest?.tier === 3 && newest.status === 'completed'
+  },
+  'the third tier to end',
+  60_000,
+)
 
 await t.test('the page of an alert has all of its incident', async (t) => {
   const [third, second] = await sessionsOf(ops)
