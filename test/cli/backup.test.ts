@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'
+import postgresClient from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { openClient } from '../../db/client.ts'
@@ -114,8 +115,13 @@ t.test('of two backups to one file the one that began last makes it', async (t) 
   const env = await postgres.env(t)
   await postgres.query(env, seedStatements({ events: 6_000, links: 100, sessions: 1 }))
   const file = join(await temporaryFolder(t, 'backups'), 'file')
-  const first = await begun(env, file)
-  const last = await begun(env, file)
+  const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1 })
+  t.teardown(() => sql.end())
+  const [first, last] = await sql.begin(async (tx) => {
+    // No backup comes to its end before it is stopped.
+    await tx`lock table hooks.events in access exclusive mode`
+    return [await begun(env, file), await begun(env, file)] as const
+  })
   first.child.kill('SIGCONT')
   t.match(await first.ended, { code: 1 })
   t.same(readdirSync(dirname(file)), ['file.part'], 'what the other one writes is left to it')

@@ -47,15 +47,18 @@ await t.test('connections that are lost without a word are replaced each time', 
   for (let round = 0; round < 4; round++) {
     const both = (): Promise<unknown> => Promise.all([db.run(numbers, []), db.run(numbers, [])])
     await until(both, 'two connections')
-    const locked = Promise.withResolvers<void>()
-    const over = Promise.withResolvers<void>()
-    const transaction = db.transaction(async (tx) => {
-      await tx.run(query('lock', 'select pg_advisory_xact_lock(7)::text as locked'), [])
-      locked.resolve()
-      await over.promise
-      await tx.run(numbers, [])
-    })
-    await locked.promise
+    const { over, transaction } = await until(async () => {
+      const locked = Promise.withResolvers<void>()
+      const over = Promise.withResolvers<void>()
+      const transaction = db.transaction(async (tx) => {
+        await tx.run(query('lock', `select pg_advisory_xact_lock(70 + ${round})::text`), [])
+        locked.resolve()
+        await over.promise
+        await tx.run(numbers, [])
+      })
+      await Promise.race([locked.promise, transaction])
+      return { over, transaction }
+    }, 'a transaction that holds the lock')
     proxy.lose()
     const answers = await Promise.allSettled([db.run(numbers, []), db.run(numbers, [])])
     for (const answer of answers) {
@@ -64,17 +67,21 @@ await t.test('connections that are lost without a word are replaced each time', 
     over.resolve()
     await t.rejects(transaction, { name: 'Unavailable' }, 'its transaction too')
     await until(both, 'two new connections')
-    t.ok(proxy.open <= CONNECTIONS, `${proxy.open} connections now`)
+    await until(() => proxy.open <= CONNECTIONS, `${CONNECTIONS} connections at most`)
   }
-  const locks = "select 1 from pg_locks where locktype = 'advisory' and objid = 7 and granted"
-  await until(async () => (await run(url, locks)).length === 0, 'nobody to hold the lock')
+  const locks = `select 1 from pg_locks
+    where locktype = 'advisory' and objid between 70 and 73 and granted`
+  await until(async () => (await run(url, locks)).length === 0, 'nobody to hold the locks')
   await until(() => db.transaction((tx) => tx.run(numbers, [])), 'another transaction')
 })
 
 await t.test(
   'a connection that is lost between the messages of a statement leaves no lock',
   async (t) => {
-    const { url, proxy, db } = await open(t, { search: '?application_name=of-the-address' })
+    const { url, proxy, db } = await open(t, {
+      search: '?application_name=of-the-address',
+      deadlineMs: 3_000,
+    })
     const amid = query('amid', 'select $1::text as amid')
     const waits = `select 1 from pg_stat_activity where query = '${amid.text}'
     and state = 'active' and wait_event = 'ClientRead' and datname = current_database()`
@@ -180,7 +187,7 @@ await t.test(
 await t.test('a server that hangs up is asked again, but not thousands of times', async (t) => {
   const { proxy, db } = await open(t)
   await until(() => db.run(numbers, []), 'a connection')
-  await db.listen('news', () => undefined)
+  await until(() => listens(db), 'to listen')
   proxy.refuse('ended')
   proxy.reset()
   const before = proxy.accepted
@@ -208,7 +215,7 @@ await t.test('after all kinds of faults no connection is left over', async (t) =
     (at) => at.stall('to-server'),
     (at) => at.refuse(),
   ]
-  await db.listen('news', () => undefined)
+  await until(() => listens(db), 'to listen')
   for (const fault of faults) {
     fault(proxy)
     const work = [1, 2, 3, 4].flatMap(() => [
@@ -240,6 +247,11 @@ async function open(
   const db = openClient({ target, deadlineMs, connections: CONNECTIONS })
   t.teardown(() => db.close())
   return { url, proxy, db }
+}
+
+async function listens(db: Database): Promise<boolean> {
+  await db.listen('news', () => undefined)
+  return true
 }
 
 /** How many of our connections are in a state with such a statement. */

@@ -107,6 +107,13 @@ await t.test('what no synchronous standby has confirmed is shown to nobody', asy
   const agent = keepAlive(t, 3)
   await run(primary.url(), "alter system set synchronous_standby_names = 'nobody'")
   await run(primary.url(), 'select pg_reload_conf()')
+  // The server reads its settings some time later: until then a commit waits for nobody.
+  const probes: Promise<unknown>[] = []
+  const waits = "select 1 from pg_stat_activity where wait_event = 'SyncRep'"
+  await until(async () => {
+    probes.push(run(primary.url(), `create table probe_${probes.length} ()`))
+    return (await run(primary.url(), waits)).length > 0
+  }, 'commits to wait')
   const stream = follow(t, `${base}/events`)
   await until(() => stream.connections === 1, 'the stream')
   const delivery = await sender.delivery()
@@ -124,6 +131,7 @@ await t.test('what no synchronous standby has confirmed is shown to nobody', asy
 
   await run(primary.url(), 'alter system reset synchronous_standby_names')
   await run(primary.url(), 'select pg_reload_conf()')
+  await Promise.all(probes)
   await until(() => stream.ids.length === 1, 'its event')
   const again = await send(agent, base, delivery)
   t.match(again, { status: 202 }, 'sent again by its sender')

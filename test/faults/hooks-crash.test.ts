@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
@@ -52,6 +52,12 @@ await eachBackend(t, 'kill -9 under load', async (t: Test, backend) => {
     })
     await until(() => load.acked.length > 0, 'the first acknowledgement')
     await pause(randomInt(LATEST_MS))
+    // Once it stands still, and its last answers are read, all senders lose their server.
+    process.kill(server.pid, 'SIGSTOP')
+    await nextTurn()
+    const waiting = () =>
+      load.sent.size - load.acked.length - load.refused.length - load.unanswered.length
+    await until(() => waiting() === SENDERS, 'every sender to wait')
     const [exit] = await Promise.all([server.kill(), load.stop()])
     t.equal(exit.signal, 'SIGKILL')
     unanswered += load.unanswered.length

@@ -21,7 +21,8 @@ await t.test('a database that hangs when it has refused a row', async (t) => {
     `create function hooks.hang() returns trigger language plpgsql as $$
      begin
        perform nextval('hooks.hung') where new.event_type = 'hangs';
-       perform pg_sleep(case new.event_type when 'nap' then 1 when 'hangs' then 60 else 0 end);
+       perform pg_advisory_xact_lock(1) where new.event_type = 'waits';
+       perform pg_sleep(60) where new.event_type = 'hangs';
        return new;
      end $$`,
   )
@@ -37,15 +38,24 @@ await t.test('a database that hangs when it has refused a row', async (t) => {
     post(base, 'generic/any', '{}', { 'X-Event-Type': type })
   const waiting = async (): Promise<string | undefined> =>
     /^gatehouse_hooks_ingest_waiting (\d+)$/m.exec((await request(`${base}/metrics`)).text)?.[1]
-  const nap = send('nap')
-  const naps = `select 1 from pg_stat_activity where wait_event = 'PgSleep'`
-  await until(async () => (await server.query(env, naps)).length > 0, 'the first statement')
-  const refused = send('refused')
-  await until(async () => (await waiting()) === '1', 'the row to wait')
-  const hanging = Array.from({ length: 5 }, () => send('hangs'))
-  t.equal((await nap).status, 202)
-  t.equal((await refused).status, 500)
-  for (const { status } of await Promise.all(hanging)) t.equal(status, 503)
+  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
+  t.teardown(() => sql.end())
+  // The first statement waits until all others have come.
+  const sent = await sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(1)`
+    const first = send('waits')
+    const waits = `select 1 from pg_stat_activity
+      where wait_event = 'advisory' and datname = current_database()`
+    await until(async () => (await server.query(env, waits)).length > 0, 'the first statement')
+    const refused = send('refused')
+    await until(async () => (await waiting()) === '1', 'the row to wait')
+    const hanging = Array.from({ length: 5 }, () => send('hangs'))
+    await until(async () => (await waiting()) === '6', 'the others to wait')
+    return { first, refused, hanging }
+  })
+  t.equal((await sent.first).status, 202)
+  t.equal((await sent.refused).status, 500)
+  for (const { status } of await Promise.all(sent.hanging)) t.equal(status, 503)
   t.same(
     await server.query(env, 'select last_value::int as tried from hooks.hung'),
     [{ tried: 1 }],

@@ -23,7 +23,7 @@ const SENDERS = 4
 /** More than there are connections for their statements. */
 const STALLED_SENDERS = 16
 /** Real senders give up after 10 s: they must have an answer before. */
-const ANSWER_MS = 8_000
+const ANSWER_MS = 9_500
 const REFUSED = { status: 503, type: 'application/problem+json', retryAfter: /^\d+$/ }
 const PROBLEM = ['type', 'title', 'status', 'detail', 'instance']
 const PAGES = ['/', '/log', '/log/1', '/providers', '/settings']

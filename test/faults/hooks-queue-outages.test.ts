@@ -76,6 +76,11 @@ t.test('without the database nothing is acknowledged, with it everything is stor
 t.test('two instances share a stream, and a switch counts for both', async (t) => {
   const { redis, base, env } = await startQueue(t, postgres, 'orders')
   const other = await startServer(t, { ...hooks, env })
+  const clients = async (): Promise<number> =>
+    String(await redis.send('CLIENT', 'LIST'))
+      .trim()
+      .split('\n').length
+  await until(async () => (await clients()) === 5, 'two connections each, and that of the test')
   await addMany(redis, 'orders', 1_000)
   await settled(redis, 'orders')
   t.same(await postgres.query(env, FIGURES), [{ events: 1_000, repeats: 0 }])
@@ -86,10 +91,6 @@ t.test('two instances share a stream, and a switch counts for both', async (t) =
   const page = (address: string): Promise<string> =>
     request(`${address}/providers`).then(({ text }) => text)
   await until(async () => (await page(base)).includes('Disabled'), 'both to know it')
-  const clients = async (): Promise<number> =>
-    String(await redis.send('CLIENT', 'LIST'))
-      .trim()
-      .split('\n').length
   await until(async () => (await clients()) === 1, 'both to stop reading: the test alone is left')
   await addMany(redis, 'orders', 50)
   t.same(await groupOf(redis, 'orders'), { pending: 0, lag: 50 })

@@ -42,7 +42,9 @@ await onPostgres(
     const again = await startOpsProcess(t, backend, { ...ops.env, OPS_DAY_BUDGET_USD: budget })
     t.match(await ended(again, id), { status: 'failed', cost_usd: 0.0011 })
     const asked = model.asked.length
-    const refused = await ended(again, (await trigger(again)).id)
+    // The session that a start begins by itself may still run.
+    const next = await until(() => trigger(again), 'the next session')
+    const refused = await ended(again, next.id)
     t.match(refused, { status: 'failed', num_turns: 0, cost_usd: 0 })
     const { json } = await again.api<{ events: readonly Event[] }>('GET', '/events')
     const problem = json.events.find(({ session_id }) => session_id === refused.id)?.message

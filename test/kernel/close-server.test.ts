@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Agent, request as send } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -14,8 +15,16 @@ const [, postgres] = backends
 /** More than the buffers of two sockets take. */
 const LARGE = 900_000
 const COPIES = 30
+/** How long a server that stops waits for a request on its way. */
+const LAST_REQUESTS_MS = 500
 
 await t.test('a connection that is open is served once more', async (t) => {
+  // On a machine that stands still the test may send its last requests too late.
+  while (!(await servesOnceMore(t))) t.comment('sent too late: once again')
+})
+
+/** False when the requests were sent too late: then it shows nothing. */
+async function servesOnceMore(t: Test): Promise<boolean> {
   const { server, stopping } = await startStopping(t)
   const url = server.hooks
   const agents = Array.from({ length: 3 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
@@ -30,25 +39,27 @@ await t.test('a connection that is open is served once more', async (t) => {
   const { response } = await get(`${url}/events`, undefined, false)
   const streamEnd = once(response, 'close')
 
+  const stopped = performance.now()
   await stopping()
-  await streamEnd
-  const answers = await Promise.all([
+  const asked = Promise.allSettled([
     get(`${url}/healthz`, first),
     get(`${url}/events`, second),
     whole(silent, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'),
   ])
-  for (const answer of answers.slice(0, 2)) {
-    t.match(answer, { status: 200, headers: { connection: 'close' } })
-  }
-  t.match(answers[1]?.text, /^retry: \d+\n\n$/, 'a stream ends with the time to come back after')
-  t.match(
-    answers[2],
-    /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n/i,
-    'one that had said nothing',
-  )
+  await nextTurn()
+  if (performance.now() - stopped > LAST_REQUESTS_MS) return false
+  await streamEnd
+  const [page, stream, raw] = await asked
+  const last = { status: 200, headers: { connection: 'close' } }
+  t.match(page, { value: last })
+  const text = /^retry: \d+\n\n$/
+  t.match(stream, { value: { ...last, text } }, 'a stream ends with the time to come back after')
+  const value = /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n/i
+  t.match(raw, { value }, 'one that had said nothing')
   t.same(await server.exited, { code: 0, signal: null }, 'one that stays silent holds nothing up')
   await t.rejects(get(`${url}/healthz`, third), { code: /^ECONN/ })
-})
+  return true
+}
 
 await t.test('an answer reaches a client that reads slowly', async (t) => {
   const sender = createSender()
@@ -111,6 +122,6 @@ async function whole(socket: ReturnType<typeof connect>, text: string): Promise<
   socket.on('error', () => undefined)
   if (text !== '') socket.write(text)
   socket.resume()
-  await once(socket, 'close')
+  if (!socket.closed) await once(socket, 'close')
   return got
 }

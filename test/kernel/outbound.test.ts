@@ -234,7 +234,7 @@ t.test('an answer that does not come, or never ends, holds nobody', async (t) =>
   const stalled = await startReceiver(t, (_, response) => {
     response.writeHead(202).write('part')
   })
-  const part = await send(stalled.url, { timeoutMs: 150, answerBytes: 10 })
+  const part = await send(stalled.url, { timeoutMs: 1_000, answerBytes: 10 })
   t.match(part, { kind: 'answered', status: 202, body: Buffer.from('part') })
 })
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Executor } from '../../db/client.ts'
@@ -7,7 +8,7 @@ import { createMetrics } from '../../kernel/metrics.ts'
 import { openTargetCache } from '../../services/links/visits/target-cache.ts'
 import { backends } from '../helpers/backends.ts'
 import { insertLinks, leadsTo, makeLink, startLinks } from '../helpers/links.ts'
-import type { Caller, Link } from '../helpers/links.ts'
+import type { Caller, Link, LinksServer } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
@@ -27,7 +28,7 @@ await t.test('two servers on one database', async (t: Test) => {
   await t.test('a change counts for the next visit to its server', (t) =>
     countsAtOnce(t, one.base, ann),
   )
-  await t.test('a change counts on the other server', (t) => countsElsewhere(t, two.base, ann))
+  await t.test('a change counts on the other server', (t) => countsElsewhere(t, two, ann))
   await t.test('no visit sees an older version than the one before it', (t) =>
     neverGoesBack(t, one.base, two.base, ann),
   )
@@ -56,8 +57,11 @@ async function countsAtOnce(t: Test, base: string, ann: Caller): Promise<void> {
   t.equal(await leadsTo(base, '/docs', STRANGER), link.url)
 }
 
-async function countsElsewhere(t: Test, base: string, ann: Caller): Promise<void> {
-  const marker = await makeLink(ann, 'marker', { url: 'https://m0.test/' })
+async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promise<void> {
+  const { base } = other
+  const marker = { slug: 'marker', id: randomUUID(), owners: [ann.email] }
+  // No notice of it is on its way.
+  await insertLinks(other, postgres, [marker])
   let docs: Link = await makeLink(ann, 'far', { url: 'https://v0.test/' })
   let turn = 0
 
