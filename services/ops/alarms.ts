@@ -30,8 +30,9 @@ export function startAlarms(options: AlarmOptions, loop: Pick<CheckLoop, 'proble
   const { db, clock, log, freeSpace } = options
   const began = clock.elapsed()
   /**
-   * Whether the last round had it, too. After an outage of the database, this round may come before
-   * that of the checks, which are well then. A new process goes on with the alarms that are told.
+   * Whether the round before had a problem of the checks, too: one round alone tells nothing. After
+   * an outage of the database it may come before the round of the checks, which then are well. True
+   * at first: what another process has told goes on.
    */
   let hadProblem = true
 
