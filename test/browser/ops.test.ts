@@ -11,7 +11,7 @@ const [, postgres] = backends
 const gate = await startGate(t)
 /** One service for all tests of this file. */
 const ops = await startOps(t, postgres, { OPS_INVENTORY: gate.inventory })
-gate.open(true)
+gate.open()
 await ended(ops)
 
 await t.test('a session from its trigger to its end, live', async (t: Test) => {
@@ -43,7 +43,7 @@ await t.test('a session from its trigger to its end, live', async (t: Test) => {
     await untilText(page.locator('#live-state'), 'live')
     t.match(await textOf(page.locator('#session-head')), /running .*Tier 3/)
     t.equal(await page.locator('main b').count(), 0, 'its prompt is text')
-    gate.open()
+    await gate.pass()
     await untilText(page.locator('#session-status'), 'completed')
     t.equal(await page.locator('#lines').count(), 0, 'it became the story')
     t.match(await textOf(page.locator('.turn')), /ok gate: gate: .*All 1 checks .* are good/)
@@ -64,7 +64,7 @@ await t.test('a session from its trigger to its end, live', async (t: Test) => {
     await untilText(page.locator('#session-status'), 'stopped')
     await page.getByRole('heading', { name: 'What happened' }).waitFor()
     t.equal((await ops.api<Session>('GET', `/sessions/${id}`)).json.status, 'stopped')
-    gate.open(true)
+    gate.open()
   })
 })
 
@@ -98,7 +98,7 @@ await t.test('the dashboard keeps up by itself', async (t: Test) => {
   const { page } = await browse(t, ops.base)
   const refreshed = (path: string): Promise<unknown> =>
     checks.waitForResponse((response) => new URL(response.url()).pathname === path)
-  gate.open(true)
+  gate.open()
   await trigger(ops)
   await ended(ops)
   await page.goto(`${ops.base}/`)
@@ -114,7 +114,7 @@ await t.test('the dashboard keeps up by itself', async (t: Test) => {
   await refreshed('/checks')
   await refreshed('/checks')
   t.equal(await service.getAttribute('open'), '', 'what was opened stays open')
-  gate.open(true, false)
+  gate.open(false)
   const { id } = await trigger(ops)
   await ended(ops, id)
   await untilText(page.locator('#now .health'), /^1 check fails: gate: gate, last checked/)
@@ -124,7 +124,7 @@ await t.test('the dashboard keeps up by itself', async (t: Test) => {
   await checks.keyboard.press('j')
   await checks.keyboard.press('Enter')
   await checks.waitForURL(`${ops.base}/checks/1`)
-  gate.open(true)
+  gate.open()
   await ended(ops, (await trigger(ops)).id)
 
   await t.test('without checks it begins with a file, and becomes the real page', async (t) => {

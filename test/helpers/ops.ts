@@ -247,8 +247,12 @@ export type Gate = {
   readonly inventory: string
   /** Sessions that wait now. */
   waiting(): number
-  /** Lets those go that wait, and all to come when `forGood`; unless `well`, the check fails. */
-  open(forGood?: boolean, well?: boolean): void
+  /** Lets those go that wait now. */
+  letThrough(): void
+  /** The same, once there is one. */
+  pass(): Promise<void>
+  /** Lets all go, those to come, too; unless `well`, the check fails. */
+  open(well?: boolean): void
   /** Holds sessions up again. */
   shut(): void
 }
@@ -281,14 +285,22 @@ export async function startGate(t: Owner): Promise<Gate> {
   }
   const waiting = (): readonly string[] =>
     readdirSync(folder).filter((name) => name.startsWith('waits-') && isAlive(name.slice(6)))
+  const letThrough = () => {
+    for (const name of waiting()) rmSync(file(name), { force: true })
+  }
   return {
     inventory: await inventoryFile(t, { services: [{ name: 'gate', checks: [check] }] }),
     waiting: () => waiting().length,
-    open(forGood = false, well = true) {
+    letThrough,
+    async pass() {
+      await until(() => waiting().length > 0, 'a session at the gate')
+      letThrough()
+    },
+    open(well = true) {
       if (well) writeFileSync(file('well'), '')
       else rmSync(file('well'), { force: true })
-      if (forGood) writeFileSync(file('open'), '')
-      for (const name of waiting()) rmSync(file(name), { force: true })
+      writeFileSync(file('open'), '')
+      letThrough()
     },
     shut: () => rmSync(file('open'), { force: true }),
   }

@@ -131,7 +131,7 @@ await t.test(
   'ops without script: triggered, seen, stopped, remembered, configured',
   async (t: Test) => {
     const ops = opsServer(server, env)
-    gate.open(true)
+    gate.open()
     await ended(ops)
     gate.shut()
     const { page } = await browse(t, ops.base, {
@@ -167,7 +167,7 @@ await t.test(
       await page.goto(here)
       return (await textOf(page.locator('#session-status'))) === 'stopped'
     }, 'the end')
-    gate.open(true)
+    gate.open()
     await page.goto(`${ops.base}/memories`)
     await page.getByText('New memory…').click()
     await page.locator('#new-category').fill('timing')

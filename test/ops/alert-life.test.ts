@@ -13,7 +13,7 @@ import { until } from '../helpers/until.ts'
 /** A server whose first session has ended, with sessions that a gate can hold up. */
 async function startAlerts(t: Test, backend: Backend, env: Env) {
   const [gate, briefs] = [await startGate(t), await startBriefs(t)]
-  gate.open(true)
+  gate.open()
   const variables = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
   const ops = await startOps(t, backend, { ...variables, ...env })
   await ended(ops)
@@ -233,7 +233,7 @@ await onPostgres(t, 'alerts wait for the session that runs', async (t: Test, bac
   t.same(await deliver(one, alertmanager('B', 'resolved')), keptAs('resolved: it waits no longer'))
   t.equal(briefs.asked.length, 0, 'none is paid for before its time')
 
-  gate.open(true)
+  gate.open()
   await ended(one, busy)
   const [a, c] = [await becomes(two, 'triggered', 'A'), await becomes(one, 'triggered', 'C')]
   await ended(one, Number(c.session_id))
@@ -243,7 +243,7 @@ await onPostgres(t, 'alerts wait for the session that runs', async (t: Test, bac
     const before = await alertSessions(one)
     const held = await holdSession(one, gate)
     t.same(await deliver(one, alertmanager('D')), keptAs('queued: 0 before it'))
-    gate.open(true)
+    gate.open()
     await one.server.stop()
     const { session_id } = await becomes(two, 'triggered', 'D')
     await ended(two, Number(session_id))
@@ -261,7 +261,7 @@ await onPostgres(t, 'alerts wait for the session that runs', async (t: Test, bac
     )
     const waits = async () => (await alertOf(two, 'K')).outcome === 'waiting'
     await until(waits, 'it to wait again', 30_000)
-    gate.open(true)
+    gate.open()
     await ended(two, held)
     const [k, l] = [await becomes(two, 'triggered', 'K'), await becomes(two, 'triggered', 'L')]
     t.ok(Number(k.session_id) < Number(l.session_id), 'the oldest first')
@@ -275,7 +275,7 @@ await onPostgres(t, 'alerts wait for the session that runs', async (t: Test, bac
       two.env,
       `update ops.alerts set due_at = now() + interval '1 hour' where outcome = 'waiting'`,
     )
-    gate.open(true)
+    gate.open()
     await ended(two, held)
     const { id } = await alertOf(two, 'E')
     const { status } = await request(`${two.base}/alerts/${id}/investigate`, { method: 'POST' })
@@ -291,7 +291,7 @@ await onPostgres(t, 'alerts wait for the session that runs', async (t: Test, bac
     await deliver(two, alertmanager('F'))
     await deliver(two, alertmanager('G'))
     briefs.answer([refusal(400, 'no'), 'The brief.'])
-    gate.open(true)
+    gate.open()
     await ended(two, held)
     t.match(await becomes(two, 'failed', 'F'), { problem: /400/, sessions: [] })
     const { session_id } = await becomes(two, 'triggered', 'G')
@@ -356,6 +356,6 @@ await onPostgres(
       outcome: 'acknowledged',
       session_id: resolved.session_id,
     })
-    gate.open(true)
+    gate.open()
   },
 )

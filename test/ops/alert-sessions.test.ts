@@ -38,8 +38,7 @@ await eachBackend(t, 'an alert whose session ended with the server', async (t: T
   const [gate, briefs] = [await startGate(t), await startBriefs(t)]
   const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
   const one = await startOps(t, backend, env)
-  await until(() => gate.waiting() > 0, 'the first session')
-  gate.open()
+  await gate.pass()
   await ended(one)
 
   const first = (await deliverAlert(one.base, DISK)).json.session_id ?? 0
@@ -68,7 +67,7 @@ await eachBackend(t, 'an alert whose session ended with the server', async (t: T
     t.match(await ended(two, second), { status: 'stopped' })
     t.same(await messagesOf(two, second), [])
     await two.server.stop()
-    gate.open(true)
+    gate.open()
     const three = await startOps(t, backend, one.env)
     await ended(three)
     await three.server.stop()
@@ -83,8 +82,7 @@ await onPostgres(
     const [gate, briefs] = [await startGate(t), await startBriefs(t)]
     const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
     const one = await startOps(t, backend, env)
-    await until(() => gate.waiting() > 0, 'the first session')
-    gate.open()
+    await gate.pass()
     await ended(one)
     t.match((await deliverAlert(one.base, DISK)).json, { status: 'triggered' })
     await one.server.stop()

@@ -100,7 +100,7 @@ await onPostgres(t, 'sessions of the API', async (t: Test, backend) => {
   })
 
   await t.test('201 for a trigger when none runs, and its end', async (t) => {
-    gate.open()
+    await gate.pass()
     await ended(ops)
     const prompt = '  Is the shop up?\n<b>"ü" 🙂</b> '
     const made = await api<Session>('POST', '/sessions/trigger', { prompt, tier: 3, other: null })
@@ -111,7 +111,7 @@ await onPostgres(t, 'sessions of the API', async (t: Test, backend) => {
     await until(() => gate.waiting() > 0, 'its check')
     const second = { call: START, body: { prompt: 'two' } }
     await refuseAll(t, refuser, [[second, 409, undefined, /running/]])
-    gate.open(true)
+    gate.open()
     const done = await ended(ops, made.json.id)
     t.match(done, { status: 'completed', exit_code: 0, cost_usd: null, prompt_text: prompt })
     t.match(done.ended_at, TIME)

@@ -36,7 +36,7 @@ await onPostgres(
   'the official client asks, and a session answers',
   async (t: Test, backend) => {
     const gate = await startGate(t)
-    gate.open(true)
+    gate.open()
     const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, OPS_MAX_TIER: '2' }
     const ops = await startOps(t, backend, env)
     await ended(ops)
@@ -91,7 +91,7 @@ await onPostgres(
         code: 'session_running',
         type: 'invalid_request_error',
       })
-      gate.open(true)
+      gate.open()
       let [text, id, finish] = ['', '', '']
       for await (const chunk of chunks) {
         t.equal(chunk.object, 'chat.completion.chunk')
@@ -158,7 +158,7 @@ await onPostgres(
         'the request to end',
       )
       t.equal(gate.waiting(), 1, 'and the session goes on')
-      gate.open(true)
+      gate.open()
       t.match(await ended(ops), { status: 'completed' })
     })
   },

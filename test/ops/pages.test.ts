@@ -20,7 +20,7 @@ await t.test('pages and forms', async (t: Test) => {
   const backend = backends[1]
   const ops = await startOps(t, backend, { OPS_INVENTORY: gate.inventory })
   const { base, api } = ops
-  gate.open(true)
+  gate.open()
   await ended(ops)
 
   const get = (path: string, headers: Headers = BROWSER): Promise<Response> =>
@@ -178,7 +178,7 @@ await t.test('pages and forms', async (t: Test) => {
     isFragment(t, stopped, 200)
     t.match(stopped.text, /stopping…/)
     t.equal((await ended(ops, id)).status, 'stopped')
-    gate.open(true)
+    gate.open()
     isPage(t, await post(`/sessions/${id}/stop`), 409)
     isFragment(t, await post(`/sessions/${id}/stop`, {}, HTMX), 409)
     isPage(t, await post('/sessions/9999/stop'), 404)
@@ -277,7 +277,7 @@ await t.test('pages and forms', async (t: Test) => {
     await trigger(ops)
     isPage(t, await post(path), 409)
     isJson(t, await post(path, {}, HTMX), 409, /a session is running/)
-    gate.open(true)
+    gate.open()
     await ended(ops)
     const started = await post(path)
     t.equal(started.status, 303)

@@ -24,7 +24,7 @@ type Silence = {
 const [, postgres] = backends
 const gate = await startGate(t)
 const briefs = await startBriefs(t)
-gate.open(true)
+gate.open()
 const ops = await startOps(t, postgres, {
   ...{ OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env },
 })
@@ -129,7 +129,7 @@ await t.test('what matches', async (t) => {
     await timePasses(postgres, env, 3_600)
     t.equal(await outcomeOf('backup failed'), 'silenced', 'the next one holds it back')
   })
-  gate.open(true)
+  gate.open()
   await ended(ops)
   await timePasses(postgres, env, 24 * 3_600)
   await until(async () => (await outcomeOf('backup failed')) === 'triggered', 'it to be looked at')

@@ -25,8 +25,7 @@ await eachBackend(
   async (t: Test, backend) => {
     const gate = await startGate(t)
     const ops = await startOps(t, backend, { OPS_INVENTORY: gate.inventory })
-    await until(() => gate.waiting() === 1, 'the session that starts by itself')
-    gate.open()
+    await gate.pass()
     await ended(ops)
     const { id } = await trigger(ops)
     await until(() => gate.waiting() === 1, 'the session to wait')
@@ -44,7 +43,7 @@ await eachBackend(
       stream.events.some(({ event }) => event === 'done'),
       'it runs',
     )
-    gate.open()
+    await gate.pass()
     const done = await stream.until(({ event }) => event === 'done', 'the end')
     t.same(JSON.parse(done.data), { status: 'completed' })
     t.equal(stream.lastEventId, '3', 'the end moves nobody')

@@ -133,7 +133,7 @@ await onPostgres(t, 'the order of refusals', async (t: Test, backend) => {
   })
 
   await t.test('502 without a model when nothing runs', async (t) => {
-    gate.open(true)
+    gate.open()
     await ended(ops)
     fails(t, await deliverAlert(base, '{}'), 502, /OPS_MODEL_URL is not set/, 'no model')
   })
@@ -286,7 +286,7 @@ await eachBackend(t, 'a delivery that starts a session', async (t: Test, backend
   await until(() => gate.waiting() > 0, 'the first session')
   acknowledged(t, await deliverAlert(ops.base, alert), 'while the first session runs')
   t.equal(briefs.asked.length, 0, 'no model was asked')
-  gate.open()
+  await gate.pass()
   await ended(ops)
 
   briefs.answer(['  <think>Let me see.</think>\nweb-1 is down. Check its exporter first.\n'])
@@ -300,7 +300,7 @@ await eachBackend(t, 'a delivery that starts a session', async (t: Test, backend
   t.equal(briefs.asked.length, 1)
   acknowledged(t, await deliverAlert(ops.base, alert), 'the same alert while its session runs')
   t.equal(briefs.asked.length, 1, 'the model was asked once')
-  gate.open()
+  await gate.pass()
   await ended(ops, id ?? 0)
 
   // Another one begins while the model writes.
@@ -310,7 +310,7 @@ await eachBackend(t, 'a delivery that starts a session', async (t: Test, backend
   const other = await trigger(ops)
   release('Too late.')
   acknowledged(t, await late, 'a session started meanwhile')
-  gate.open(true)
+  gate.open()
   await ended(ops, other.id)
 
   // The same alert again: that it had a session makes no difference.
