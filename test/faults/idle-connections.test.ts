@@ -55,8 +55,9 @@ await t.test('connections without a request leave room for others', async (t) =>
   t.equal(await deliver(kept), 202)
 
   const strangers = await open(t, server.links, 3 * PARTS.links)
-  await until(() => strangers.filter(isOpen).length <= PARTS.links, 'the oldest to be ended')
-  t.notOk(strangers[0] !== undefined && isOpen(strangers[0]), 'the oldest')
+  await until(() => strangers.filter(isOpen).length <= PARTS.links, 'connections to be ended')
+  // Their ends arrive in any order.
+  await until(() => strangers[0] !== undefined && !isOpen(strangers[0]), 'that of the oldest')
   for (let n = 0; n < 20; n++) {
     t.equal(await deliver(), 202, 'on a new connection')
     t.equal(await deliver(kept), 202, 'on one that is kept')
