@@ -78,16 +78,9 @@ async function init(flags: InitCall['flags'], tools: ConfiguredTools) {
   refuseExisting(place.file, flags.force)
   place.refuseUnwritable()
   const own = place.configuration()
-  const { settings, proxy } = await collectAnswers(
-    place.read(),
-    flags,
-    secretsOf(flags),
-    questions,
-    {
-      ...tools,
-      config: own,
-    },
-  )
+  const asking = { ...tools, config: own }
+  const given = secretsOf(flags)
+  const { settings, proxy } = await collectAnswers(place.read(), flags, given, questions, asking)
   if (installs) for (const line of installUnit(environment)) output.err(line)
   place.write(settings)
   output.err(`Settings: ${place.file}, ${place.secrecy}`)

@@ -49,9 +49,9 @@ export type Reload =
   | { problem: string }
   | { applied: readonly string[]; waiting: readonly string[] }
 
-/** How often the environment file is looked at. */
+/** The time from one look at the environment file to the next. */
 const LOOK_MS = 500
-/** It is read when a look after the change has found no other one. */
+/** The file is read so long after a change, unless the next look finds another one. */
 const SETTLED_MS = 1.5 * LOOK_MS
 
 /**

@@ -44,7 +44,7 @@ export function startAlarms(options: AlarmOptions, loop: Pick<CheckLoop, 'proble
     const group = { service: 'gatehouse', site: 'ops', prefix: PREFIX, now } as const
     await reconcileNotices(db, group, async (executor) => [
       ...diskFiring(freeSpace()),
-      ...(problem !== undefined && hadProblem ? await checksFiring(executor, problem, now) : []),
+      ...(await checksFiring(executor, hadProblem ? problem : undefined, now)),
     ])
     hadProblem = problem !== undefined
   }
@@ -72,7 +72,12 @@ function diskFiring(free: number | undefined): readonly Firing[] {
  * Checks do not run when this process says so and no other one runs what is due. Each instance by
  * itself would tell of what another one does for it.
  */
-async function checksFiring(db: Executor, problem: string, now: Date): Promise<readonly Firing[]> {
+async function checksFiring(
+  db: Executor,
+  problem: string | undefined,
+  now: Date,
+): Promise<readonly Firing[]> {
+  if (problem === undefined) return []
   const { late } = await checkQueries.findLate(db, { now, seconds: BEHIND_S })
   if (!late) return []
   const message = `Checks do not run: ${problem}`
