@@ -121,7 +121,8 @@ function sayFile(file: FileResult): void {
   // Who names files wants their figures, too.
   const isShown = file.failed > 0 || positionals.length > 0
   if (isShown && file.stderr !== '') say(file.stderr.trimEnd())
-  say(`# ${verdict} ${file.name}: ${totalsLine(file)} (${seconds(file.milliseconds)})`)
+  const times = `${seconds(file.milliseconds)}, CPU ${file.cpuSeconds.toFixed(1)} s`
+  say(`# ${verdict} ${file.name}: ${totalsLine(file)} (${times})`)
 }
 
 /** Files run side by side, so their times add up to more than the run took. */

@@ -24,6 +24,8 @@ export type FileResult = FileReport & {
   readonly name: string
   readonly stderr: string
   readonly milliseconds: number
+  /** Processor time of the file and of the processes that it waited for; 0 when it was killed. */
+  readonly cpuSeconds: number
 }
 
 /** Runs each file in a process of its own and calls back in the order in which they end. */
@@ -46,23 +48,27 @@ export async function runFiles(
   return results
 }
 
+/** Runs a program and then prints, on descriptor 3, the processor time of what the shell has waited for. */
+const MEASURED = '"$0" "$@"; code=$?; times >&3; exit $code'
+
 /** Runs one file to its end. */
 export async function runFile(
   name: string,
   { fileSeconds, signal, root = ROOT, env = process.env }: FileOptions,
 ): Promise<FileResult> {
   const started = performance.now()
-  const child = spawn(process.execPath, ['--enable-source-maps', name], {
+  const child = spawn('sh', ['-c', MEASURED, process.execPath, '--enable-source-maps', name], {
     cwd: root,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: { ...env, TAP_TIMEOUT: String(fileSeconds) },
     // A group of its own: what the file starts must end with it.
     detached: true,
   })
   const reader = createReportReader()
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', reader.write)
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  let [stderr, times] = ['', '']
+  child.stdout?.setEncoding('utf8').on('data', reader.write)
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  child.stdio[3]?.on('data', (bytes: Buffer) => (times += bytes.toString()))
   const limit = AbortSignal.any([signal, AbortSignal.timeout(fileSeconds * 1_000)])
   const kill = (): void => killGroup(child)
   limit.addEventListener('abort', kill, { once: true })
@@ -74,7 +80,17 @@ export async function runFile(
   const report = reader.end()
   // A file that fails without naming a test, such as one that does not load, is one failure.
   const failed = code === 0 ? report.failed : Math.max(1, report.failed)
-  return { ...report, failed, name, stderr, milliseconds: performance.now() - started }
+  const milliseconds = performance.now() - started
+  return { ...report, failed, name, stderr, milliseconds, cpuSeconds: cpuSecondsOf(times) }
+}
+
+/** Adds up what `times` of a POSIX shell prints: user and system time of the shell and of its children. */
+export function cpuSecondsOf(times: string): number {
+  let seconds = 0
+  for (const [, minutes, rest] of times.matchAll(/(\d+)m([\d.]+)s/g)) {
+    seconds += Number(minutes) * 60 + Number(rest)
+  }
+  return seconds
 }
 
 function killGroup({ pid }: ChildProcess): void {
