@@ -2,6 +2,7 @@ import { globSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { checkContracts } from './runner/api-contracts.ts'
+import { cpuSecondsSoFar } from './helpers/process-figures.ts'
 import { LONG_RUN, ROOT, SHORT_LIVES, endOrphans } from './helpers/program.ts'
 import { findLeaks, leakMessage } from './runner/leaks.ts'
 import {
@@ -14,15 +15,14 @@ import { runFiles } from './runner/pool.ts'
 import type { FileResult } from './runner/pool.ts'
 import { reachedIn } from './runner/reached.ts'
 import { totalsLine } from './runner/report.ts'
-import type { Totals } from './runner/report.ts'
 import { withSharedParts } from './runner/shared-parts.ts'
+import { summarize } from './runner/summary.ts'
 
-// `npm test`: node test/run.ts [--long] [--jobs N] [--reached FILE] [FILES]. Starts what the tests share, runs them, looks for
+// `npm test`: node test/run.ts [--long] [--jobs N] [--reverse] [--reached FILE] [FILES]. Starts what the tests share, runs them, looks for
 // secrets in all that the product said, and ends with the line `N passed, N failed`. docs/testing.md has more.
 // The whole run has no limit of time: machines differ. Each file has its own.
 
 const FILE_SECONDS = { short: 1_800, long: 3 * 3_600 }
-const SLOWEST_SHOWN = 10
 /** These have the longest files: started first, none of them runs alone at the end. */
 const SLOW_FOLDERS = ['test/faults/', 'test/db/', 'test/cli/', 'test/browser/']
 
@@ -30,6 +30,8 @@ const { values, positionals } = parseArgs({
   options: {
     long: { type: 'boolean', default: false },
     jobs: { type: 'string' },
+    // The last file first: none may need what another one has left.
+    reverse: { type: 'boolean', default: false },
     // Where to write which routes with which status, and which commands with which exit code, the run has reached.
     reached: { type: 'string' },
   },
@@ -51,34 +53,47 @@ async function main(): Promise<number> {
   }
   process.env[values.long ? LONG_RUN : SHORT_LIVES] = '1'
   const files = positionals.length === 0 ? suiteFiles() : positionals
+  if (values.reverse) files.reverse()
   const browser = files.some((file) => /browser|layout/.test(file))
   try {
-    const totals = await withSharedParts({ browser }, async (folder) => {
-      const counted = await runSuite(files)
-      if (!stop.signal.aborted) counted.failed += await brokenContracts(folder)
+    const started = performance.now()
+    // Failures of the run itself, such as a secret in a log.
+    let failures = 0
+    const results = await withSharedParts({ browser }, async (folder) => {
+      const ended = await runSuite(files)
+      if (!stop.signal.aborted) failures += await brokenContracts(folder)
       endOrphans(folder)
       if (values.reached !== undefined) {
         writeFileSync(values.reached, `${reachedIn(folder).join('\n')}\n`)
       }
       for (const leak of findLeaks(folder)) {
         say(leakMessage(leak))
-        counted.failed += 1
+        failures += 1
       }
-      return counted
+      return ended
     })
+    const { lines, unaccepted } = summarize(results, process.env['CI'] !== undefined)
+    for (const line of lines) say(line)
+    const took = seconds(performance.now() - started)
+    say(
+      `# ${results.length} files took ${took}, CPU ${cpuSecondsSoFar().toFixed(0)} s with all parts`,
+    )
     if (stop.signal.aborted) {
       say(`ended early by ${stop.signal.reason}`)
-      totals.failed = Math.max(1, totals.failed)
+      failures += 1
     }
-    say(totalsLine(totals))
-    return totals.failed === 0 && totals.passed > 0 ? 0 : 1
+    const passed = sum(results.map((result) => result.passed))
+    const failed = sum(results.map((result) => result.failed)) + failures + unaccepted
+    const skipped = sum(results.map((result) => result.skipped)) - unaccepted
+    say(totalsLine({ passed, failed, skipped }))
+    return failed === 0 && passed > 0 ? 0 : 1
   } catch (error) {
     return sayFailure(error instanceof Error ? error.message : String(error))
   }
 }
 
 /** The long suite has the API's own tests too: all calls of a run are compared with the documents. */
-function suiteFiles(): readonly string[] {
+function suiteFiles(): string[] {
   const patterns = values.long
     ? ['test/{long,faults,links,ops}/**/*.test.ts', 'test/hooks/{api,guards,replay-jobs}.test.ts']
     : ['test/**/*.test.ts']
@@ -88,18 +103,9 @@ function suiteFiles(): readonly string[] {
   return [...files.filter(isSlow), ...files.filter((file) => !isSlow(file))]
 }
 
-async function runSuite(files: readonly string[]): Promise<Totals> {
-  const started = performance.now()
+function runSuite(files: readonly string[]): Promise<readonly FileResult[]> {
   const fileSeconds = values.long ? FILE_SECONDS.long : FILE_SECONDS.short
-  const results = await runFiles(files, { jobs, fileSeconds, signal: stop.signal }, sayFile)
-  saySlowest(results, performance.now() - started)
-  const totals: Totals = { passed: 0, failed: 0, skipped: 0 }
-  for (const result of results) {
-    totals.passed += result.passed
-    totals.failed += result.failed
-    totals.skipped += result.skipped
-  }
-  return totals
+  return runFiles(files, { jobs, fileSeconds, signal: stop.signal }, sayFile)
 }
 
 /** Says where answers of the whole run are not as the APIs' documents have them; gives how many. */
@@ -125,13 +131,8 @@ function sayFile(file: FileResult): void {
   say(`# ${verdict} ${file.name}: ${totalsLine(file)} (${times})`)
 }
 
-/** Files run side by side, so their times add up to more than the run took. */
-function saySlowest(results: readonly FileResult[], tookMs: number): void {
-  const slowest = results
-    .toSorted((a, b) => b.milliseconds - a.milliseconds)
-    .slice(0, SLOWEST_SHOWN)
-  say(`# ${results.length} files took ${seconds(tookMs)}; the slowest:`)
-  for (const { name, milliseconds } of slowest) say(`#   ${seconds(milliseconds)} ${name}`)
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
 }
 
 function seconds(milliseconds: number): string {

@@ -1,9 +1,22 @@
 import { t } from 'tap'
 import { createReportReader, totalsLine } from './report.ts'
 import type { FileReport } from './report.ts'
+import { summarize } from './summary.ts'
+
+/** A file that has ended without a test. */
+const ENDED = {
+  passed: 0,
+  failed: 0,
+  skipped: 0,
+  failures: [],
+  skips: [],
+  stderr: '',
+  milliseconds: 0,
+  cpuSeconds: 0,
+}
 
 t.test('sub-tests without sub-tests of their own are counted, failures named', async (t) => {
-  const { line, failures } = report([
+  const { line, failures, skips } = report([
     'TAP version 14',
     '# Subtest: group',
     '    ok 1 - set-up',
@@ -27,7 +40,56 @@ t.test('sub-tests without sub-tests of their own are counted, failures named', a
   ])
   t.equal(line, '1 passed, 1 failed, 1 skipped')
   t.same(failures, ['not ok group > bad > nope\n    ok 1 - quoted'])
+  t.same(skips, [{ name: 'group > later', reason: 'why' }])
 })
+
+t.test(
+  'the end of a run names skipped tests, and failures with the command that repeats them',
+  async (t) => {
+    const reason = 'every Node of this machine is new enough'
+    const results = [
+      { ...ENDED, name: 'test/a/one.test.ts', skips: [{ name: 'old', reason }], cpuSeconds: 1.25 },
+      {
+        ...ENDED,
+        name: 'test/a/two.test.ts',
+        failed: 1,
+        failures: ['not ok nope'],
+        cpuSeconds: 2,
+      },
+      {
+        ...ENDED,
+        name: 'test/b/three.test.ts',
+        skips: [{ name: 'far', reason: 'missing: Caddy' }],
+      },
+    ]
+    const costs = [
+      '# CPU seconds by folder, without what the files share:',
+      '#   3.3 test/a',
+      '#   0.0 test/b',
+      '# CPU seconds by file:',
+      '#   2.0 test/a/two.test.ts',
+      '#   1.3 test/a/one.test.ts',
+      '#   0.0 test/b/three.test.ts',
+    ]
+    const failure = [
+      'not ok test/a/two.test.ts',
+      'not ok nope',
+      '  to run it alone: npm test -- test/a/two.test.ts',
+    ]
+    const accepted = `# skipped: test/a/one.test.ts: old: ${reason}`
+    const here = '# skipped: test/b/three.test.ts: far: missing: Caddy'
+    t.same(summarize(results, false), {
+      lines: [...costs, accepted, here, ...failure],
+      unaccepted: 0,
+    })
+    const refused =
+      'not ok test/b/three.test.ts: far: skipped, expected to run where CI is set: missing: Caddy'
+    t.same(summarize(results, true), {
+      lines: [...costs, accepted, refused, ...failure],
+      unaccepted: 1,
+    })
+  },
+)
 
 t.test('no failure is lost that has no test of its own', async (t) => {
   const none = '0 passed, 1 failed'

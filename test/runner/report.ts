@@ -11,7 +11,11 @@ export type Totals = { passed: number; failed: number; skipped: number }
 export type FileReport = Totals & {
   /** A block of lines for each failed assertion: its name and what differs. */
   readonly failures: readonly string[]
+  readonly skips: readonly Skip[]
 }
+
+/** A test that was not run, and why. */
+export type Skip = { readonly name: string; readonly reason: string }
 
 /** Reads the TAP of one test file as it comes. */
 export type ReportReader = {
@@ -27,6 +31,7 @@ const MAX_LINES = 60
 export function createReportReader(): ReportReader {
   const totals: Totals = { passed: 0, failed: 0, skipped: 0 }
   const failures: string[] = []
+  const skips: Skip[] = []
   const parser = new Parser()
   watch(parser, true)
 
@@ -38,8 +43,10 @@ export function createReportReader(): ReportReader {
       watch(child, false)
     })
     level.on('assert', (result) => {
-      if (isSkipped(result)) skipped++
-      else if (!result.ok && !result.closingTestPoint) failures.push(failureText(result))
+      if (isSkipped(result)) {
+        skipped++
+        skips.push({ name: result.fullname, reason: String(result.skip || result.todo) })
+      } else if (!result.ok && !result.closingTestPoint) failures.push(failureText(result))
     })
     level.on('complete', (results) => {
       const leaf = children === 0
@@ -57,7 +64,7 @@ export function createReportReader(): ReportReader {
     write: (text) => void parser.write(text),
     end() {
       parser.end()
-      return { ...totals, failures }
+      return { ...totals, failures, skips }
     },
   }
 }

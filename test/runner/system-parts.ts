@@ -5,7 +5,8 @@ import { delimiter, join } from 'node:path'
 /** Something that npm does not bring and a test runs as a process. */
 export type SystemPart = {
   name: string
-  debianPackage: string
+  /** Names of Debian's packages that bring it. */
+  debianPackages: readonly string[]
   /** Path of its program (PostgreSQL: the folder of its programs), undefined when missing. */
   find(): string | undefined
 }
@@ -20,81 +21,85 @@ export function chromiumProgram(): string | undefined {
 
 /** The parts that the suite needs. */
 export const systemParts: readonly SystemPart[] = [
-  { name: 'PostgreSQL (initdb, postgres)', debianPackage: 'postgresql', find: postgresPrograms },
+  {
+    name: 'PostgreSQL (initdb, postgres)',
+    debianPackages: ['postgresql'],
+    find: postgresPrograms,
+  },
   {
     name: 'Redis (redis-server)',
-    debianPackage: 'redis-server',
+    debianPackages: ['redis-server'],
     find: () => onPath('redis-server'),
   },
-  { name: 'nginx', debianPackage: 'nginx', find: () => onPath('nginx') },
-  { name: 'Chromium', debianPackage: HEADLESS, find: chromiumProgram },
+  { name: 'nginx', debianPackages: ['nginx'], find: () => onPath('nginx') },
+  { name: 'Chromium', debianPackages: [HEADLESS], find: chromiumProgram },
 ]
 
 /** The parts without which the tests that need them are skipped. */
 export const deploymentParts = {
-  python: { name: 'Python', debianPackage: 'python3', find: () => onPath('python3') },
+  python: { name: 'Python', debianPackages: ['python3'], find: () => onPath('python3') },
   systemd: {
     name: 'systemd (systemd-analyze, systemd-notify)',
-    debianPackage: 'systemd',
+    debianPackages: ['systemd'],
     find: () => onPath('systemd-analyze') && onPath('systemd-notify'),
   },
   shellcheck: {
     name: 'ShellCheck',
-    debianPackage: 'shellcheck',
+    debianPackages: ['shellcheck'],
     find: () => onPath('shellcheck'),
   },
   bubblewrap: {
     name: 'bubblewrap (bwrap)',
-    debianPackage: 'bubblewrap',
+    debianPackages: ['bubblewrap'],
     find: () => onPath('bwrap'),
   },
-  caddy: { name: 'Caddy', debianPackage: 'caddy', find: () => onPath('caddy') },
+  caddy: { name: 'Caddy', debianPackages: ['caddy'], find: () => onPath('caddy') },
   extensions: {
     name: 'Chromium that takes extensions (chromium)',
-    debianPackage: 'chromium',
+    debianPackages: ['chromium'],
     find: () => onPath('chromium'),
   },
-  ping: { name: 'ping', debianPackage: 'iputils-ping', find: () => onPath('ping') },
-  dnsmasq: { name: 'dnsmasq', debianPackage: 'dnsmasq-base', find: () => onPath('dnsmasq') },
+  ping: { name: 'ping', debianPackages: ['iputils-ping'], find: () => onPath('ping') },
+  dnsmasq: { name: 'dnsmasq', debianPackages: ['dnsmasq-base'], find: () => onPath('dnsmasq') },
   alertmanager: {
     name: 'Alertmanager',
-    debianPackage: 'prometheus-alertmanager',
+    debianPackages: ['prometheus-alertmanager'],
     find: () => onPath('prometheus-alertmanager'),
   },
-  openssl: { name: 'OpenSSL', debianPackage: 'openssl', find: () => onPath('openssl') },
+  openssl: { name: 'OpenSSL', debianPackages: ['openssl'], find: () => onPath('openssl') },
   journal: {
     name: 'journalctl and systemd-journal-remote',
-    debianPackage: 'systemd systemd-journal-remote',
+    debianPackages: ['systemd', 'systemd-journal-remote'],
     find: () => onPath('journalctl') && journalWriter(),
   },
   prometheus: {
     name: 'Prometheus',
-    debianPackage: 'prometheus',
+    debianPackages: ['prometheus'],
     find: () => onPath('prometheus'),
   },
   pgbouncer: {
     name: 'PgBouncer',
-    debianPackage: 'pgbouncer',
+    debianPackages: ['pgbouncer'],
     find: () => onPath('pgbouncer'),
   },
-  zsh: { name: 'zsh', debianPackage: 'zsh', find: () => onPath('zsh') },
+  zsh: { name: 'zsh', debianPackages: ['zsh'], find: () => onPath('zsh') },
 } satisfies Readonly<Record<string, SystemPart>>
 
 /** The same for what runs in the long suite alone. */
 export const longParts = {
   patroni: {
     name: 'Patroni, etcd, HAProxy and iptables',
-    debianPackage: 'patroni etcd-server haproxy iptables iproute2',
+    debianPackages: ['patroni', 'etcd-server', 'haproxy', 'iptables', 'iproute2'],
     find: () => onPath('patroni') && onPath('etcd') && onPath('haproxy') && onPath('iptables'),
   },
   packaging: {
     name: 'dpkg-deb, Lintian and mmdebstrap',
-    debianPackage: 'dpkg lintian mmdebstrap',
+    debianPackages: ['dpkg', 'lintian', 'mmdebstrap'],
     find: () => onPath('dpkg-deb') && onPath('lintian') && onPath('mmdebstrap'),
   },
   podman: {
     name: 'Podman, runc and BusyBox',
-    debianPackage: 'podman runc busybox-static',
+    debianPackages: ['podman', 'runc', 'busybox-static'],
     find: () => onPath('podman') && onPath('runc') && onPath('busybox'),
   },
 } satisfies Readonly<Record<string, SystemPart>>
@@ -105,22 +110,45 @@ export function lacks(...parts: readonly SystemPart[]): string | false {
   return missing.length > 0 && `missing: ${missing.join(', ')}`
 }
 
+/** Where parts are installed: whether we are root there, and the path of its apt-get, if it has one. */
+export type Host = { readonly isRoot: boolean; readonly aptGet: string | undefined }
+
 /**
- * Installs the parts that are missing where it may (root on Debian), else says in one line what to
- * install. Gives that line, or undefined when everything is there.
+ * Installs the parts that are missing where it may (root on Debian), one package at a time: one that apt does not
+ * have keeps no other away. Gives a line that says what is still missing, or undefined when everything is there.
  */
-export function ensureSystemParts(parts: readonly SystemPart[]): string | undefined {
+export function ensureSystemParts(
+  parts: readonly SystemPart[],
+  host: Host = { isRoot: process.getuid?.() === 0, aptGet: onPath('apt-get') },
+): string | undefined {
   const missing = parts.filter((part) => part.find() === undefined)
   if (missing.length === 0) return undefined
-  const packages = missing.map((part) => part.debianPackage)
-  const names = missing.map((part) => part.name).join(', ')
-  if (process.getuid?.() === 0 && onPath('apt-get') !== undefined) {
-    process.stdout.write(`# installing ${packages.join(' ')}\n`)
-    const failure = aptInstall(packages)
-    if (failure !== undefined) return failure
-    if (missing.every((part) => part.find() !== undefined)) return undefined
-  }
-  return `missing: ${names}; install the Debian packages: apt-get install ${packages.join(' ')}`
+  const { isRoot, aptGet } = host
+  const failures = isRoot && aptGet !== undefined ? installAll(aptGet, missing) : []
+  const still = missing.filter((part) => part.find() === undefined)
+  if (still.length === 0) return undefined
+  const names = still.map(({ name }) => name).join(', ')
+  const packages = still.flatMap(({ debianPackages }) => debianPackages).join(' ')
+  const advice = `missing: ${names}; install the Debian packages: apt-get install ${packages}`
+  return [advice, ...failures].join('; ')
+}
+
+/** Gives a line for each step that failed. */
+function installAll(aptGet: string, parts: readonly SystemPart[]): readonly string[] {
+  const packages = new Set(parts.flatMap(({ debianPackages }) => debianPackages))
+  // Old lists may still do: when they can't be renewed, the packages are tried all the same.
+  const steps = [
+    ['update'],
+    ...[...packages].map((name) => ['install', '-y', '--no-install-recommends', name]),
+  ]
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  return steps.flatMap((step) => {
+    process.stdout.write(`# apt-get ${step.join(' ')}\n`)
+    const run = spawnSync(aptGet, ['-q', ...step], { env, encoding: 'utf8' })
+    if (run.status === 0) return []
+    const reason = run.error?.message ?? /^E: .+$/m.exec(run.stderr)?.[0] ?? `status ${run.status}`
+    return [`apt-get ${step.join(' ')} failed: ${reason}`]
+  })
 }
 
 /** The folder with initdb and postgres: of the PATH, else the newest of Debian's. */
@@ -163,19 +191,4 @@ function isProgram(path: string): boolean {
   } catch {
     return false
   }
-}
-
-function aptInstall(packages: readonly string[]): string | undefined {
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  const steps = [['update'], ['install', '-y', '--no-install-recommends', ...packages]]
-  for (const step of steps) {
-    const { status, stdout, stderr } = spawnSync('apt-get', ['-q', ...step], {
-      env,
-      encoding: 'utf8',
-    })
-    if (status === 0) continue
-    process.stdout.write(stdout + stderr)
-    return `apt-get ${step.join(' ')} failed with status ${status}, expected 0: see its output above`
-  }
-  return undefined
 }
