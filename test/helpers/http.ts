@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { recordExchange } from '../runner/exchanges.ts'
 import { transcript } from './secrets.ts'
+import { noteSeen } from './until.ts'
 
 /** A request, byte by byte as a test wants it: nothing is followed, decoded or retried. */
 export type RequestOptions = {
@@ -23,7 +24,7 @@ export type RequestOptions = {
   socketPath?: string
   /** Loopback address to come from, `127.0.0.2` for instance. */
   localAddress?: string
-  /** Limit for the whole exchange, 10 s when absent. */
+  /** Limit for the whole exchange, 60 s when absent: no test is about a slow machine. */
   timeoutMs?: number
   /** Ends the exchange before that. */
   signal?: AbortSignal | undefined
@@ -44,7 +45,7 @@ const RECORDED_BYTES = 1 << 20
 
 /** Sends one request on a connection of its own and reads the whole response. */
 export function request(url: string, options: RequestOptions = {}): Promise<Response> {
-  const { method = 'GET', path, body, timeoutMs = 10_000, socketPath, localAddress } = options
+  const { method = 'GET', path, body, timeoutMs = 60_000, socketPath, localAddress } = options
   const done = Promise.withResolvers<Response>()
   const limit = AbortSignal.timeout(timeoutMs)
   const outgoing = send(url, {
@@ -69,6 +70,7 @@ export function request(url: string, options: RequestOptions = {}): Promise<Resp
     answered = true
     read(incoming, options.streamHead).then((response) => {
       record(method, response, options.secretShown === true)
+      noteSeen(`${method} ${outgoing.path} → ${response.status} ${response.text}`)
       if (socketPath === undefined && method !== 'HEAD') keep(url, method, options, response)
       done.resolve(response)
     }, done.reject)
@@ -129,7 +131,7 @@ function record(method: string, response: Response, secretShown: boolean): void 
 /** What came back on a raw connection; `closed` is false when the limit ended the exchange. */
 export type RawResult = { text: string; bytes: Buffer; closed: boolean }
 
-/** `until` ends the exchange early; `timeoutMs` always does, after 5 s when absent. */
+/** `until` ends the exchange early; `timeoutMs` always does, after 30 s when absent. */
 export type RawOptions = { host?: string; timeoutMs?: number; until?: (text: string) => boolean }
 
 type Piece = string | Uint8Array
@@ -141,7 +143,7 @@ type Piece = string | Uint8Array
 export async function rawExchange(
   port: number,
   content: Piece | readonly Piece[],
-  { host = '127.0.0.1', timeoutMs = 5_000, until = () => false }: RawOptions = {},
+  { host = '127.0.0.1', timeoutMs = 30_000, until = () => false }: RawOptions = {},
 ): Promise<RawResult> {
   const chunks: Buffer[] = []
   const done = Promise.withResolvers<boolean>()

@@ -5,6 +5,7 @@ import { chownSync, closeSync, openSync, readFileSync, rmSync, writeFileSync } f
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import postgres from 'postgres'
 import type { SmallDisk } from '../faults/small-disk.ts'
 import { postgresPrograms } from '../runner/system-parts.ts'
@@ -13,7 +14,7 @@ import { freePort } from './owner.ts'
 import type { Owner } from './owner.ts'
 import { recordFolder, recordProcess, runFolder } from './program.ts'
 import { secret } from './secrets.ts'
-import { until } from './until.ts'
+import { noteSeen, until } from './until.ts'
 
 /** Environment variable by which test/run.ts hands its cluster to every test file. */
 export const SHARED_POSTGRES = 'GATEHOUSE_TEST_POSTGRES_URL'
@@ -161,10 +162,12 @@ export async function run(
   params: readonly postgres.ParameterOrJSON<never>[] = [],
 ): Promise<readonly postgres.Row[]> {
   // Its own limit of a connection's life is a timer of half an hour, for which a process would wait.
-  const settings = { onnotice: () => undefined, connect_timeout: 5, max_lifetime: null }
+  const settings = { onnotice: () => undefined, connect_timeout: 30, max_lifetime: null }
   const sql = postgres(url, { max: 1, ...settings })
   try {
-    return await sql.unsafe(text, [...params])
+    const rows = await sql.unsafe(text, [...params])
+    noteSeen(`${text} → ${inspect(rows.slice(0, 3), { maxStringLength: 100 })}`)
+    return rows
   } finally {
     await sql.end({ timeout: 5 })
   }

@@ -2,11 +2,21 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 const PAUSE_MS = 20
 
+const SHOWN_CHARACTERS = 500
+
+let lastSeen = ''
+
+/** Notes what the test has last read of the product, which a wait that fails then shows. */
+export function noteSeen(text: string): void {
+  lastSeen = text.slice(0, SHOWN_CHARACTERS)
+}
+
 type Truthy<T> = Exclude<T, false | null | undefined | 0 | ''>
 
 /**
  * Waits until `condition` gives something truthy, and gives that back. `what` completes the sentence
- * "waited for …". A condition that throws counts as not yet; its last error is named. Pauses are 20 ms;
+ * "waited for …". A condition that throws counts as not yet. A failure names its last error, and the answer or row
+ * that was last read. Pauses are 20 ms;
  * with `longestPauseMs` they grow with the wait, for a condition that costs a request.
  */
 export async function until<T>(
@@ -26,7 +36,10 @@ export async function until<T>(
       last = `: ${error instanceof Error ? error.message : String(error)}`
     }
     const waited = performance.now() - begin
-    if (waited > timeoutMs) throw new Error(`waited ${timeoutMs} ms for ${what}${last}`)
+    if (waited > timeoutMs) {
+      const seen = lastSeen === '' ? '' : `; last seen: ${lastSeen}`
+      throw new Error(`waited ${timeoutMs} ms for ${what}${last}${seen}`)
+    }
     await pause(Math.min(Math.max(PAUSE_MS, waited / 10), longestPauseMs))
   }
 }
