@@ -26,6 +26,15 @@ export type Env = Readonly<Record<string, string>>
 /** How a process ended. */
 export type Exit = { code: number | null; signal: NodeJS.Signals | null }
 
+/** What a process of the product takes from the environment of the tests: measuring tools, and a clock that is set. */
+const INHERITED = [
+  'NODE_COMPILE_CACHE',
+  'NODE_V8_COVERAGE',
+  'LD_PRELOAD',
+  'FAKETIME',
+  'FAKETIME_DONT_FAKE_MONOTONIC',
+]
+
 /**
  * Starts the product (`node server.ts`, or `program`) with `args` in the repository's root. Its
  * environment is clean: what the tests run with must not configure it.
@@ -39,7 +48,7 @@ export function spawnProgram(
     PATH: process.env['PATH'] ?? '/usr/bin:/bin',
     HOME: runFolder(),
   }
-  for (const name of ['NODE_COMPILE_CACHE', 'NODE_V8_COVERAGE']) {
+  for (const name of INHERITED) {
     const value = process.env[name]
     if (value !== undefined) base[name] = value
   }
