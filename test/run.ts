@@ -92,10 +92,14 @@ async function main(): Promise<number> {
   }
 }
 
-/** The long suite has the API's own tests too: all calls of a run are compared with the documents. */
+/** The long suite has the API's own tests too, whose calls are compared with the documents, and long forms. */
 function suiteFiles(): string[] {
   const patterns = values.long
-    ? ['test/{long,faults,links,ops}/**/*.test.ts', 'test/hooks/{api,guards,replay-jobs}.test.ts']
+    ? [
+        'test/{long,faults,links,ops}/**/*.test.ts',
+        'test/hooks/{api,guards,replay-jobs}.test.ts',
+        'test/cli/{backup-beside-server,db-move,documented-commands,instances,skill}.test.ts',
+      ]
     : ['test/**/*.test.ts']
   const found = globSync(patterns, { cwd: ROOT }).sort()
   const files = found.filter((file) => values.long || !file.startsWith('test/long/'))

@@ -1,12 +1,13 @@
 import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
+import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
 import { createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { ROOT, exitOf, spawnProgram } from '../helpers/program.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
+import { ROOT, exitOf, inLongRun, spawnProgram, type Env } from '../helpers/program.ts'
+import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { seedStatements } from '../helpers/transfer.ts'
 import { until } from '../helpers/until.ts'
 
@@ -40,6 +41,14 @@ t.test('backups beside a server on the embedded engine', async (t) => {
   const restored = await storedEvents(postgres, live)
   t.same(lostOf(before, restored), [], 'what was acknowledged before it began is in it')
 
+  await inLongRun(t, 'ended on its way', (t: Test) => endedOnTheWay(t, server, env))
+  await server.stop()
+  t.same(lostOf(load.acked, await storedEvents(embedded, env)), [], 'the server lost nothing')
+})
+
+/** Backups that are killed, stopped, and left by their server. */
+async function endedOnTheWay(t: Test, server: ServerProcess, env: Env): Promise<void> {
+  const copy = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'copy')
   const others = await temporaryFolder(t, 'backups')
   /** A backup that has begun, and stands still until it goes on. */
   const begun = async (name: string) => {
@@ -73,6 +82,4 @@ t.test('backups beside a server on the embedded engine', async (t) => {
   t.notOk(existsSync(copy), 'and what was left is gone')
   t.match(readFileSync(join(others, 'killed'), 'utf8').slice(0, 18), 'gatehouse backup 1')
   t.same(readdirSync(others), ['killed'])
-
-  t.same(lostOf(load.acked, await storedEvents(embedded, env)), [], 'the server lost nothing')
-})
+}

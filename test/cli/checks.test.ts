@@ -2,7 +2,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { changesLeave, command } from '../helpers/audit.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { refuseCommands, runCli, type CliOptions } from '../helpers/cli.ts'
 import { inventoryFile, startOps } from '../helpers/ops.ts'
 import type { Env } from '../helpers/program.ts'
@@ -45,7 +45,7 @@ async function start(t: Test, backend: (typeof backends)[number], more: Env = {}
   return { ...ops, checks, port: (server.address() as AddressInfo).port, inventory }
 }
 
-await eachBackend(t, 'a check that is made by hand', async (t: Test, backend) => {
+await onPostgres(t, 'a check that is made by hand', async (t: Test, backend) => {
   const { env, checks, port } = await start(t, backend)
   const made = await checks(
     `add db --service store --type tcp --host 127.0.0.1 --port ${port} --every 10m --retries 0`,
@@ -102,7 +102,7 @@ await eachBackend(t, 'a check that is made by hand', async (t: Test, backend) =>
   })
 })
 
-await eachBackend(t, 'checks: what is refused', async (t: Test, backend) => {
+await onPostgres(t, 'checks: what is refused', async (t: Test, backend) => {
   const { env, checks } = await start(t, backend)
   await checks('add db --service store --type tcp --host 127.0.0.1 --port 1')
   const state = async (): Promise<unknown> => [

@@ -8,7 +8,7 @@ import { deliver } from '../helpers/hooks.ts'
 import { says, startModel } from '../helpers/model.ts'
 import { opsServer, sessionsOf } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
+import { exitOf, inLongRun, ROOT, spawnProgram } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
@@ -173,7 +173,9 @@ function writeFiles(folder: string) {
 }
 
 const GUIDES = globSync('docs/*.md', { cwd: ROOT }).toSorted()
-const readers = [await startReader(['README.md']), await startReader(GUIDES)]
+const readers = [await startReader(['README.md'])]
+// Each command is a process of its own: together they take a minute.
+await inLongRun(t, 'the guides', async () => void readers.push(await startReader(GUIDES)))
 
 t.test('each reason belongs to a block', async (t) => {
   const all = ['README.md', ...GUIDES].flatMap(blocksOf)

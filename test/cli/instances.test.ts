@@ -4,7 +4,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { backends } from '../helpers/backends.ts'
-import { runCliProcess } from '../helpers/cli.ts'
+import { runCli } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { addDestination, eventOf } from '../helpers/destinations.ts'
 import { request } from '../helpers/http.ts'
@@ -13,7 +13,7 @@ import type { Link } from '../helpers/links.ts'
 import { allServed, startVisits } from '../helpers/load.ts'
 import { ended, opsServer, startGate } from '../helpers/ops.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
-import { ENGINE_FLAGS } from '../helpers/program.ts'
+import { ENGINE_FLAGS, inLongRun } from '../helpers/program.ts'
 import { follow, startReceiver } from '../helpers/replays.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import type { ServerProcess } from '../helpers/server-process.ts'
@@ -113,7 +113,7 @@ await t.test('three instances share the listeners', async (t: Test) => {
     const streams = NUMBERS.map(() => follow(t, `${server.hooks}/events`))
     const base = (): string => server.hooks
     const loads = [true, false].map((keepsConnections) =>
-      startLoad(t, { base, sender, senders: 3, keepsConnections }),
+      startLoad(t, { base, sender, senders: 3, keepsConnections, restMs: 20 }),
     )
     const acked = () => loads.flatMap((load) => load.acked)
     const underWay = async (): Promise<void> => {
@@ -155,7 +155,7 @@ await t.test('three instances share the listeners', async (t: Test) => {
   })
 
   await t.test('SIGTERM ends all of them in order', async (t) => {
-    const visits = startVisits(links.base, ['/docs'], 2, false)
+    const visits = startVisits(links.base, ['/docs'], { clients: 2, keepsConnections: false })
     await until(() => visits.total > 20, 'visits')
     await visits.stop()
     allServed(t, [], [visits])
@@ -169,7 +169,7 @@ await t.test('three instances share the listeners', async (t: Test) => {
   })
 })
 
-await t.test('one that can not be started takes nothing along, and is tried again', async (t) => {
+await inLongRun(t, 'one that can not be started takes nothing along', async (t: Test) => {
   // As when the executable is away while it is replaced.
   const folder = await temporaryFolder(t, 'node')
   const [node, away] = [join(folder, 'node'), join(folder, 'away')]
@@ -211,7 +211,7 @@ await t.test('what can not be shared is refused in one line', async (t: Test) =>
     ],
   ] as const
   for (const [env, flags, problem] of refusals) {
-    const { code, stdout, stderr } = await runCliProcess(['serve', ...flags], { env })
+    const { code, stdout, stderr } = await runCli(['serve', ...flags], { env })
     t.equal(code, 1, flags.join(' '))
     t.equal(stdout, '')
     const told = stderr.split('\n').filter((line) => line.startsWith('gatehouse: '))

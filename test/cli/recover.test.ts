@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend, onPostgres } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { refuseCommands, runCli } from '../helpers/cli.ts'
 import type { CliResult, RefusedCommand } from '../helpers/cli.ts'
 import { startGithub } from '../helpers/github-api.ts'
@@ -43,7 +43,7 @@ async function atSender(base: string, provider: string): Promise<string> {
   return shownIn(text).facts['At the sender'] ?? ''
 }
 
-await eachBackend(t, 'recover github', async (t: Test, backend) => {
+await onPostgres(t, 'recover github', async (t: Test, backend) => {
   const hooks = await startHooks(t, backend)
   const { base } = hooks
   const github = await startGithub(t, REPO)

@@ -9,7 +9,7 @@ import { runCliProcess } from '../helpers/cli.ts'
 import { addProvider, deliver, post, startHooks } from '../helpers/hooks.ts'
 import { addEndpoint, callTool, modern, type Json } from '../helpers/mcp.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { ROOT } from '../helpers/program.ts'
+import { inLongRun, ROOT } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
@@ -70,7 +70,7 @@ t.test('it names each tool, and no other; its calls succeed', async (t) => {
   }
 })
 
-t.test('its commands succeed, in their order', async (t: Test) => {
+void inLongRun(t, 'its commands succeed, in their order', async (t: Test) => {
   const folder = await temporaryFolder(t)
   writeFileSync(join(folder, 'ci.token'), token)
   writeFileSync(join(folder, 'github.secret'), secret('github-secret'))

@@ -33,7 +33,9 @@ await onPostgres(t, 'restarts under load', async (t: Test, backend) => {
   const loads = [true, false].map((keepsConnections) =>
     startLoad(t, { ...options, keepsConnections }),
   )
-  const visits = [true, false].map((keeps) => startVisits(links.base, ['/docs'], 2, keeps))
+  const visits = [true, false].map((keeps) =>
+    startVisits(links.base, ['/docs'], { clients: 2, keepsConnections: keeps }),
+  )
   const acked = () => loads.flatMap((load) => load.acked)
   const outputs = new Map<number, ReturnType<typeof follow>>()
 

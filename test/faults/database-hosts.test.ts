@@ -2,11 +2,13 @@ import { createServer, connect } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { t } from 'tap'
+import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { runCli } from '../helpers/cli.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
+import { inLongRun } from '../helpers/program.ts'
 import { startOn, stallPostgres } from '../helpers/outages.ts'
 import { ownPostgres, run, startStandby } from '../helpers/postgres.ts'
 import { follow } from '../helpers/replays.ts'
@@ -15,7 +17,7 @@ import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
 
-await t.test('several hosts: the one that takes changes is used, without a proxy', async (t) => {
+await inLongRun(t, 'several hosts: the one that takes changes is used', async (t: Test) => {
   const primary = await ownPostgres(t)
   const database = await primary.createDatabase()
   const standby = await startStandby(t, primary)

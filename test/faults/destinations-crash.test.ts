@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { createSender, startLoad } from '../helpers/deliveries.ts'
 import {
   addDestination,
@@ -23,7 +23,7 @@ const LATEST_MS = extent({ short: 500, long: 1_500 })
 /** A claim of a dead process ends after 15 s. */
 const ARRIVAL_MS = 120_000
 
-await eachBackend(t, 'kill -9 while events are delivered onwards', async (t: Test, backend) => {
+await onPostgres(t, 'kill -9 while events are delivered onwards', async (t: Test, backend) => {
   const sender = createSender()
   const env = {
     ...(await backend.env(t)),
@@ -81,7 +81,7 @@ await eachBackend(t, 'kill -9 while events are delivered onwards', async (t: Tes
   t.same(early, [], 'in order: none comes after one behind it, not even a repeat')
 })
 
-const EVENTS = 3_000
+const EVENTS = extent({ short: 600, long: 3_000 })
 
 /** A replay job as the API gives it. */
 interface Job {
@@ -91,7 +91,7 @@ interface Job {
   readonly failed: number
 }
 
-await eachBackend(t, 'kill -9 while a replay job sends', async (t: Test, backend) => {
+await onPostgres(t, 'kill -9 while a replay job sends', async (t: Test, backend) => {
   const receiver = await startReceiver(t, async (_, response) => {
     await pause(5)
     response.writeHead(204).end()

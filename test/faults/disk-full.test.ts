@@ -13,7 +13,7 @@ import type { Caller } from '../helpers/links.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
-import { ENGINE_FLAGS } from '../helpers/program.ts'
+import { ENGINE_FLAGS, inLongRun } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
@@ -89,7 +89,7 @@ await t.test('the embedded engine', { skip: lacksSmallDisks() }, async (t) => {
   noFailureIn(t, server)
 })
 
-await t.test('a PostgreSQL server', { skip: lacksSmallDisks() }, async (t) => {
+await inLongRun(t, 'a PostgreSQL server', async (t: Test) => {
   const disk = await smallDisk(t, POSTGRES_MIB)
   const cluster = await ownPostgres(t, disk)
   const sender = createSender()

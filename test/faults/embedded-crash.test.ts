@@ -5,12 +5,13 @@ import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import postgres from 'postgres'
 import t from 'tap'
+import type { Test } from 'tap'
 import { EmbeddedLockedError, lockDirectory, openEmbedded } from '../../db/embedded/open.ts'
 import { backends } from '../helpers/backends.ts'
 import { childrenOf, isRunning } from '../helpers/process-figures.ts'
-import { ENGINE_FLAGS, extent } from '../helpers/program.ts'
+import { ENGINE_FLAGS, extent, inLongRun } from '../helpers/program.ts'
 
-const ROUNDS = extent({ short: 2, long: 10 })
+const ROUNDS = extent({ short: 1, long: 10 })
 const ACKNOWLEDGED = extent({ short: 150, long: 400 })
 
 const open = new URL('../../db/embedded/open.ts', import.meta.url).href
@@ -176,24 +177,27 @@ const recordSyncs = `
     fs[name] = (fd) => (note(fd), real(fd))
   }`
 
-t.test('a creation that was killed is begun anew, and forced to the disk', async (t) => {
-  const dir = t.testdir({ syncs: '' })
-  const directory = path.join(dir, 'data')
-  const killed = child(prelude, directory)
-  const unfinished = (): string | undefined =>
-    fs
-      .globSync('pg.new*', { cwd: directory })
-      .find((name) => fs.existsSync(path.join(directory, name, 'base', '1')))
-  const started = (): boolean => unfinished() !== undefined
-  while (!started() && killed.exitCode === null) await new Promise(setImmediate)
-  const creators = childrenOf(Number(killed.pid))
-  t.equal(creators.length, 1, 'a process of its own creates')
-  await kill(killed)
-  while (creators.some(isRunning)) await setTimeout(10)
-  t.same(fs.readdirSync(directory).toSorted(), ['lock', unfinished()])
+inLongRun(
+  t,
+  'a creation that was killed is begun anew, and forced to the disk',
+  async (t: Test) => {
+    const dir = t.testdir({ syncs: '' })
+    const directory = path.join(dir, 'data')
+    const killed = child(prelude, directory)
+    const unfinished = (): string | undefined =>
+      fs
+        .globSync('pg.new*', { cwd: directory })
+        .find((name) => fs.existsSync(path.join(directory, name, 'base', '1')))
+    const started = (): boolean => unfinished() !== undefined
+    while (!started() && killed.exitCode === null) await new Promise(setImmediate)
+    const creators = childrenOf(Number(killed.pid))
+    t.equal(creators.length, 1, 'a process of its own creates')
+    await kill(killed)
+    while (creators.some(isRunning)) await setTimeout(10)
+    t.same(fs.readdirSync(directory).toSorted(), ['lock', unfinished()])
 
-  // Lists the cluster at the moment of its renaming, between the notes of what was forced.
-  const recordRename = `${recordSyncs}
+    // Lists the cluster at the moment of its renaming, between the notes of what was forced.
+    const recordRename = `${recordSyncs}
     const rename = fs.renameSync
     fs.renameSync = (from, to) => {
       if (!/\\/pg\\.new[^/]*$/.test(from)) return rename(from, to)
@@ -202,34 +206,35 @@ t.test('a creation that was killed is begun anew, and forced to the disk', async
       rename(from, to)
     }
     syncBuiltinESMExports()`
-  const code = `${prelude}
+    const code = `${prelude}
     fs.appendFileSync(process.env.MARK, 'ready\\n')
     for (let i = 0; i < 20; i++) await sql\`insert into kept values (\${i})\`
     await sql\`checkpoint\`
     await sql.end()
     await engine.close()`
-  const mark = path.join(dir, 'syncs')
-  const creator = child(code, directory, { mark, preload: recordRename })
-  const [exit] = await once(creator, 'exit')
-  t.equal(exit, 0)
-  t.same(fs.readdirSync(directory).toSorted(), ['lock', 'pg'])
+    const mark = path.join(dir, 'syncs')
+    const creator = child(code, directory, { mark, preload: recordRename })
+    const [exit] = await once(creator, 'exit')
+    t.equal(exit, 0)
+    t.same(fs.readdirSync(directory).toSorted(), ['lock', 'pg'])
 
-  const events = fs.readFileSync(mark, 'utf8').split('\n')
-  const before = new Set(events.slice(0, events.indexOf('rename ')))
-  const after = events.slice(events.lastIndexOf('rename '), events.indexOf('ready'))
-  const cluster = events
-    .filter((event) => event.startsWith('rename /'))
-    .map((event) => event.slice(7))
-  t.ok(cluster.length > 300, `${cluster.length} files and directories`)
-  t.same(
-    cluster.filter((file) => !before.has(file)),
-    [],
-  )
-  t.ok(after.includes(directory) && after.includes(dir), 'the new names too')
-  const used = events.slice(events.indexOf('ready'))
-  t.ok(used.filter((file) => file.includes('/pg_wal/')).length >= 20, 'each commit')
-  t.ok(
-    used.some((file) => file.includes('/pg/base/')),
-    'the checkpoint',
-  )
-})
+    const events = fs.readFileSync(mark, 'utf8').split('\n')
+    const before = new Set(events.slice(0, events.indexOf('rename ')))
+    const after = events.slice(events.lastIndexOf('rename '), events.indexOf('ready'))
+    const cluster = events
+      .filter((event) => event.startsWith('rename /'))
+      .map((event) => event.slice(7))
+    t.ok(cluster.length > 300, `${cluster.length} files and directories`)
+    t.same(
+      cluster.filter((file) => !before.has(file)),
+      [],
+    )
+    t.ok(after.includes(directory) && after.includes(dir), 'the new names too')
+    const used = events.slice(events.indexOf('ready'))
+    t.ok(used.filter((file) => file.includes('/pg_wal/')).length >= 20, 'each commit')
+    t.ok(
+      used.some((file) => file.includes('/pg/base/')),
+      'the checkpoint',
+    )
+  },
+)

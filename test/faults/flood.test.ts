@@ -3,7 +3,7 @@ import postgresClient from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
@@ -42,7 +42,7 @@ const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: go.example\
 const askHere = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 const POST = 'POST /webhooks/code_host HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}'
 
-await eachBackend(
+await onPostgres(
   t,
   'deliveries are taken while strangers flood the links',
   async (t: Test, backend) => {

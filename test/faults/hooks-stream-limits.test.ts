@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/program.ts'
 import { request as ask } from '../helpers/http.ts'
@@ -28,7 +28,7 @@ const INSERT = `
     returning id)
   select id, pg_notify('hooks_events', (max(id) over ())::text)::text from made order by id`
 
-await eachBackend(t, 'what cannot be replayed is told', async (t: Test, backend) => {
+await onPostgres(t, 'what cannot be replayed is told', async (t: Test, backend) => {
   const env = await backend.env(t)
   const rows = await backend.query(env, INSERT, ['push', 1_205])
   const ids = rows.map(({ id }) => Number(id))

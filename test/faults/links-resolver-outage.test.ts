@@ -65,7 +65,7 @@ for (const [name, begin] of Object.entries(outages)) {
     await forgetsToTrust(base, url)
 
     const paths = ['/busy-1', '/busy-2', '/busy-3']
-    const first = startVisits(base, paths, 4)
+    const first = startVisits(base, paths, { clients: 4, restMs: 20 })
     await until(() => first.total > 50, 'the load to be under way')
     const end = await begin(t, cluster)
     const before = first.total
@@ -94,7 +94,7 @@ for (const [name, begin] of Object.entries(outages)) {
     const { text } = await request(`${base}/metrics`)
     t.match(text, /^gatehouse_links_lookups_total\{source="stale"\} [1-9]/m)
 
-    const second = startVisits(base, paths, 4)
+    const second = startVisits(base, paths, { clients: 4, restMs: 20 })
     await end()
     await until(
       async () => (await leadsTo(base, '/kept')) === 'https://kept.test/',

@@ -4,7 +4,7 @@ import { request } from '../helpers/http.ts'
 import { ENGINE_FLAGS } from '../helpers/program.ts'
 import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 
-const [embedded] = backends
+const [embedded, postgres] = backends
 const program = [
   ...[process.execPath, ...ENGINE_FLAGS],
   ...['--import', './test/helpers/break-process.ts', 'server.ts'],
@@ -28,7 +28,7 @@ await t.test('a part that can not be closed is told, and the others are closed',
 })
 
 await t.test('a stop that takes too long says so', async (t) => {
-  const env = { ...(await embedded.env(t)), BREAK: 'hang' }
+  const env = { ...(await postgres.env(t)), BREAK: 'hang' }
   const server = await startServerProcess(t, { env, services: ['links'], program })
   const { code } = await server.stop()
   t.equal(code, 1)
@@ -36,7 +36,7 @@ await t.test('a stop that takes too long says so', async (t) => {
 })
 
 await t.test('what nobody catches is one line', async (t) => {
-  const env = await embedded.env(t)
+  const env = await postgres.env(t)
   const services = ['links'] as const
   const server = await startServerProcess(t, { env, services, program, mayExit: true })
   await request(`${server.links}/healthz?throw`)

@@ -3,15 +3,11 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { createSender, lostOf, metricOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { ENGINE_FLAGS } from '../helpers/program.ts'
 import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
-const [embedded] = backends
-const BLOCKED = [
-  ...[process.execPath, ...ENGINE_FLAGS],
-  ...['--import', './test/helpers/block-thread.ts', 'server.ts'],
-]
+const [, postgres] = backends
+const BLOCKED = [process.execPath, ...['--import', './test/helpers/block-thread.ts', 'server.ts']]
 /** Longer than a silence that is not logged. */
 const SILENCE_MS = 1_600
 
@@ -27,7 +23,7 @@ async function longest(server: ServerProcess) {
 }
 
 await t.test('a silence of the thread is told, with what began last', async (t) => {
-  const env = { ...(await embedded.env(t)), BLOCK_MS: `${SILENCE_MS}` }
+  const env = { ...(await postgres.env(t)), BLOCK_MS: `${SILENCE_MS}` }
   const services = ['hooks'] as const
   const server = await startServerProcess(t, { env, services, program: BLOCKED })
   const before = await longest(server)
@@ -56,7 +52,7 @@ await t.test('a silence of the thread is told, with what began last', async (t) 
 await t.test('after a long silence the process is ended, and nothing is lost', async (t) => {
   const sender = createSender()
   const services = ['hooks'] as const
-  const env = { ...(await embedded.env(t)), ...sender.env }
+  const env = { ...(await postgres.env(t)), ...sender.env }
   const server = await startServerProcess(t, {
     ...{ services, program: BLOCKED, mayExit: true },
     env: { ...env, BLOCK_MS: '600000', GATEHOUSE_WATCHDOG_S: '3' },
@@ -69,11 +65,11 @@ await t.test('after a long silence the process is ended, and nothing is lost', a
   t.equal(exit.signal, 'SIGKILL')
   const [line] = linesOf(server, 'ended, because the thread was silent')
   t.match(line, { level: 'error', ms: Number, last_begun: String })
-  t.same(lostOf(load.acked, await storedEvents(embedded, env)), [])
+  t.same(lostOf(load.acked, await storedEvents(postgres, env)), [])
 })
 
 await t.test('GATEHOUSE_WATCHDOG_S=0 turns it off', async (t) => {
-  const env = { ...(await embedded.env(t)), BLOCK_MS: `${SILENCE_MS}`, GATEHOUSE_WATCHDOG_S: '0' }
+  const env = { ...(await postgres.env(t)), BLOCK_MS: `${SILENCE_MS}`, GATEHOUSE_WATCHDOG_S: '0' }
   const server = await startServerProcess(t, { env, services: ['hooks'], program: BLOCKED })
   await request(`${server.hooks}/healthz?block`)
   await pause(SILENCE_MS)

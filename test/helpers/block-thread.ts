@@ -6,6 +6,5 @@ import type { IncomingMessage } from 'node:http'
 subscribe('http.server.response.finish', (message) => {
   const { request } = message as { request: IncomingMessage }
   if (request.url?.endsWith('?block') !== true) return
-  const end = performance.now() + Number(process.env['BLOCK_MS'])
-  while (performance.now() < end);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(process.env['BLOCK_MS']))
 })

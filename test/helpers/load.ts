@@ -228,12 +228,18 @@ export type VisitLoad = {
   stop(): Promise<void>
 }
 
+/** How many clients, whether they keep their connection, and how long each rests after a visit. */
+type VisitOptions = {
+  readonly clients?: number
+  readonly keepsConnections?: boolean
+  readonly restMs?: number
+}
+
 /** Starts clients that visit the paths in turn, one visit after the other each. */
 export function startVisits(
   base: string,
   paths: readonly string[],
-  clients = 16,
-  keepsConnections = true,
+  { clients = 16, keepsConnections = true, restMs = 0 }: VisitOptions = {},
 ): VisitLoad {
   const redirected = new Map<string, number>()
   const others: number[] = []
@@ -253,6 +259,7 @@ export function startVisits(
         redirected.set(path, (redirected.get(path) ?? 0) + 1)
         total++
       }
+      if (restMs > 0) await pause(restMs)
     }
     agent.destroy()
   }

@@ -150,6 +150,17 @@ export function runFolder(): string {
 /** Environment variable by which `test/run.ts --long` asks for the long form of the faults and keeps calls. */
 export const LONG_RUN = 'GATEHOUSE_TEST_LONG_RUN'
 
+type Suite<T> = { test(name: string, body: (t: T) => Promise<unknown>): PromiseLike<unknown> }
+
+/** A sub-test of the long run alone: it takes minutes, or guards what hardly ever changes. */
+export async function inLongRun<T>(
+  t: Suite<T>,
+  name: string,
+  body: (t: T) => Promise<unknown>,
+): Promise<void> {
+  if (process.env[LONG_RUN] !== undefined) await t.test(name, body)
+}
+
 /** How much of a fault: the short form is part of every run, the long one is on demand. */
 export function extent<T>(forms: { readonly short: T; readonly long: T }): T {
   return process.env[LONG_RUN] === undefined ? forms.short : forms.long

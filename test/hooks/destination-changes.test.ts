@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { eachBackend, onPostgres } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { refuseCommands } from '../helpers/cli.ts'
 import { addDestination, destination, listed, untilListed } from '../helpers/destinations.ts'
 import { request } from '../helpers/http.ts'
@@ -13,7 +13,7 @@ import { until } from '../helpers/until.ts'
 
 type Shown = Readonly<Record<string, unknown>> & { version: string }
 
-await eachBackend(t, 'filters of a destination', async (t: Test, backend) => {
+await onPostgres(t, 'filters of a destination', async (t: Test, backend) => {
   const { base, env } = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: '127.0.0.1' })
   const api = apiOf(base)
   for (const name of ['lan', 'wan', 'man']) await addProvider(base, name, { open: true })

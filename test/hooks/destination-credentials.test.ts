@@ -5,7 +5,7 @@ import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { eachBackend, onPostgres } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { refuseCommands, runCli } from '../helpers/cli.ts'
 import { destination, listed, untilListed } from '../helpers/destinations.ts'
 import { addProvider, deliver, FORM_TYPE, post, postForm, startHooks } from '../helpers/hooks.ts'
@@ -21,7 +21,7 @@ import { until } from '../helpers/until.ts'
 
 const LOCAL = { HOOKS_REPLAY_TARGETS: '127.0.0.1' }
 
-await eachBackend(t, 'credentials of a destination', async (t: Test, backend) => {
+await onPostgres(t, 'credentials of a destination', async (t: Test, backend) => {
   const { base, env, server } = await startHooks(t, backend, {
     ...LOCAL,
     GATEHOUSE_SECRET_KEY: secretKey(),

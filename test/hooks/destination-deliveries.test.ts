@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { eachBackend, onPostgres } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { refuseCommands } from '../helpers/cli.ts'
 import { addDestination, destination, listed, untilListed } from '../helpers/destinations.ts'
 import { request } from '../helpers/http.ts'
@@ -13,7 +13,7 @@ import { until } from '../helpers/until.ts'
 type Row = Readonly<Record<string, unknown>> & { event_id: number }
 type Page = { deliveries: readonly Row[]; next_cursor: string | null }
 
-await eachBackend(t, 'what a destination is owed', async (t: Test, backend) => {
+await onPostgres(t, 'what a destination is owed', async (t: Test, backend) => {
   const { base, env } = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: '127.0.0.1' })
   const api = apiOf(base)
   await addProvider(base, 'lan', { open: true })

@@ -1,7 +1,7 @@
 import { verify } from '@octokit/webhooks-methods'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend, onPostgres } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { refuseCommands } from '../helpers/cli.ts'
 import { createSender, sendAll } from '../helpers/deliveries.ts'
 import {
@@ -40,7 +40,7 @@ function sorted(ids: readonly number[]): readonly number[] {
   return ids.toSorted((a, b) => a - b)
 }
 
-await eachBackend(t, 'delivery onwards', async (t: Test, backend) => {
+await onPostgres(t, 'delivery onwards', async (t: Test, backend) => {
   const { base, env, server } = await startHooks(t, backend, LOCAL)
   await addProvider(base, 'lan', { open: true })
 
@@ -405,7 +405,7 @@ await onPostgres(t, 'a destination with a large backlog', async (t: Test, backen
   })
 })
 
-await eachBackend(t, 'a removal that a crash has cut off', async (t: Test, backend) => {
+await onPostgres(t, 'a removal that a crash has cut off', async (t: Test, backend) => {
   const { env, server } = await startHooks(t, backend, LOCAL)
   await addDestination(env, 'big', 'http://127.0.0.1:9/')
   await server.stop()

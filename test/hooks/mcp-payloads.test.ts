@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { addProvider, post, startHooks, type Ack, type Bytes } from '../helpers/hooks.ts'
 import { addEndpoint, callTool, errorOf, legacy, modern, type Json } from '../helpers/mcp.ts'
 
@@ -99,7 +99,7 @@ await t.test('search: members, text and header, with the beginning of each paylo
   }
 })
 
-await eachBackend(t, 'a payload as resources', async (t: Test, backend) => {
+await onPostgres(t, 'a payload as resources', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend)
   await addProvider(base, 'lan', { open: true })
   const endpoint = await addEndpoint(base, 'agent')

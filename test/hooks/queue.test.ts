@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { VARIABLES } from '../../commands/configuration.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import type { Owner } from '../helpers/owner.ts'
@@ -34,7 +34,7 @@ async function startQueue(t: Owner, env: Env, channels: string): Promise<TestSer
   return startServer(t, { services: ['hooks'], env: { ...queueEnv(redis, channels), ...env } })
 }
 
-await eachBackend(t, 'queue', async (t: Test, backend) => {
+await onPostgres(t, 'queue', async (t: Test, backend) => {
   const channels = 'orders, {eu}/audit.log,numbers'
   const env = { ...(await backend.env(t)), HOOKS_MAX_BODY: String(LIMIT) }
   const server = await startQueue(t, env, channels)

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { pruneUnderLoad } from '../fixtures/hooks-pruning.ts'
 import type { Gap } from '../fixtures/hooks-pruning.ts'
-import { eachBackend, onPostgres } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { startServer } from '../helpers/server.ts'
 import { addProvider, eventIds, post, postForm, startHooks } from '../helpers/hooks.ts'
 import type { Ack } from '../helpers/hooks.ts'
@@ -108,6 +108,6 @@ await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
 })
 
 // test/long/hooks-pruning.test.ts has more of everything.
-await eachBackend(t, 'ingestion goes on while much is pruned', (t: Test, backend) =>
+await onPostgres(t, 'ingestion goes on while much is pruned', (t: Test, backend) =>
   pruneUnderLoad(t, backend, { old: 3_000, clients: 4, behind: 300, deliveries: 40 }),
 )

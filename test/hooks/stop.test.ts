@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import type { Delivery } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
@@ -16,7 +16,7 @@ import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
 
-await eachBackend(t, 'SIGTERM under load', async (t: Test, backend) => {
+await onPostgres(t, 'SIGTERM under load', async (t: Test, backend) => {
   const sender = createSender()
   const env = { ...(await backend.env(t)), ...sender.env }
   const server = await startServerProcess(t, { services: ['hooks'], env, mayExit: true })

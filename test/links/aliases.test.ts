@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import {
   HTMX,
@@ -28,7 +28,7 @@ async function actionsOf({ api }: Caller, id: string): Promise<readonly string[]
   return json.changes.map(({ action }) => action)
 }
 
-await eachBackend(t, 'aliases lead where the link does', async (t: Test, backend) => {
+await onPostgres(t, 'aliases lead where the link does', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const { base } = links
   const ann = await links.user('ann')

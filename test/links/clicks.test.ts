@@ -9,7 +9,7 @@ import { systemClock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
 import { openClicks } from '../../services/links/visits/clicks.ts'
-import { backends, eachBackend, onPostgres, type Backend } from '../helpers/backends.ts'
+import { backends, onPostgres, type Backend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import {
   BROWSER,
@@ -49,7 +49,7 @@ async function counted(backend: Backend, env: Env): Promise<Readonly<Record<stri
   return Object.fromEntries(rows.map(({ name, clicks }) => [String(name), Number(clicks)]))
 }
 
-await eachBackend(t, 'what counts, and as what', async (t: Test, backend) => {
+await onPostgres(t, 'what counts, and as what', async (t: Test, backend) => {
   const links = await startLinks(t, backend, {
     GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1',
   })

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import {
   HTMX,
   leadsTo,
@@ -24,68 +24,64 @@ type Deleted = {
 const [, postgres] = backends
 const NO_LINK = '00000000-0000-4000-8000-000000000000'
 
-await eachBackend(
-  t,
-  'a deleted link comes back with all that it had',
-  async (t: Test, backend) => {
-    const links = await startLinks(t, backend)
-    const { base } = links
-    const ann = await links.user('ann')
-    const bob = await links.user('bob')
-    const cyd = await links.user('cyd')
-    const fields = { tags: ['red'], visibility: 'secure', title: 'Kept', max_visits: 9 }
-    const link = await makeLink(ann, 'kept', fields)
-    const path = `/links/${link.id}`
-    await ann.api('POST', `${path}/owners`, { email: bob.email })
-    await ann.api('POST', `${path}/shares`, { email: cyd.email })
-    const before = await ann.api<Link>('GET', path)
-    const history = async () =>
-      (await ann.api<{ changes: { id: number; action: string }[] }>('GET', `${path}/history`)).json
-        .changes
-    const changes = await history()
+await onPostgres(t, 'a deleted link comes back with all that it had', async (t: Test, backend) => {
+  const links = await startLinks(t, backend)
+  const { base } = links
+  const ann = await links.user('ann')
+  const bob = await links.user('bob')
+  const cyd = await links.user('cyd')
+  const fields = { tags: ['red'], visibility: 'secure', title: 'Kept', max_visits: 9 }
+  const link = await makeLink(ann, 'kept', fields)
+  const path = `/links/${link.id}`
+  await ann.api('POST', `${path}/owners`, { email: bob.email })
+  await ann.api('POST', `${path}/shares`, { email: cyd.email })
+  const before = await ann.api<Link>('GET', path)
+  const history = async () =>
+    (await ann.api<{ changes: { id: number; action: string }[] }>('GET', `${path}/history`)).json
+      .changes
+  const changes = await history()
 
-    t.equal((await ann.api('DELETE', path)).status, 204)
-    t.equal((await ann.api('GET', path)).status, 404)
-    t.equal(await leadsTo(base, '/kept'), 404, 'gone')
-    t.same((await cyd.api('GET', '/tags')).json, { tags: [], next_cursor: null })
-    const listed = await bob.api<Deleted>('GET', '/deleted-links')
-    t.match(listed.json, {
-      deleted_links: [
-        {
-          ...{ id: link.id, slug: 'kept', url: link.url, title: 'Kept', visibility: 'secure' },
-          deleted_by: ann.email,
-        },
-      ],
-      next_cursor: null,
-    })
-    t.same((await cyd.api<Deleted>('GET', '/deleted-links')).json.deleted_links, [], 'a recipient')
+  t.equal((await ann.api('DELETE', path)).status, 204)
+  t.equal((await ann.api('GET', path)).status, 404)
+  t.equal(await leadsTo(base, '/kept'), 404, 'gone')
+  t.same((await cyd.api('GET', '/tags')).json, { tags: [], next_cursor: null })
+  const listed = await bob.api<Deleted>('GET', '/deleted-links')
+  t.match(listed.json, {
+    deleted_links: [
+      {
+        ...{ id: link.id, slug: 'kept', url: link.url, title: 'Kept', visibility: 'secure' },
+        deleted_by: ann.email,
+      },
+    ],
+    next_cursor: null,
+  })
+  t.same((await cyd.api<Deleted>('GET', '/deleted-links')).json.deleted_links, [], 'a recipient')
 
-    refuses(t, await cyd.api('POST', `${path}/restore`), [403, 'FORBIDDEN'])
-    refuses(t, await ann.api('POST', `/links/${NO_LINK}/restore`), [404, 'NOT_FOUND'])
-    refuses(t, await ann.api('POST', '/links/x/restore'), [400, 'BAD_REQUEST'])
-    const taken = await makeLink(cyd, 'kept')
-    const conflict = await bob.api('POST', `${path}/restore`)
-    refuses(t, conflict, [409, 'SLUG_CONFLICT', 'slug already taken'])
-    t.equal(await leadsTo(base, '/kept'), 'https://kept.test/', 'the other link stays')
-    t.equal((await cyd.api('DELETE', `/links/${taken.id}`)).status, 204)
+  refuses(t, await cyd.api('POST', `${path}/restore`), [403, 'FORBIDDEN'])
+  refuses(t, await ann.api('POST', `/links/${NO_LINK}/restore`), [404, 'NOT_FOUND'])
+  refuses(t, await ann.api('POST', '/links/x/restore'), [400, 'BAD_REQUEST'])
+  const taken = await makeLink(cyd, 'kept')
+  const conflict = await bob.api('POST', `${path}/restore`)
+  refuses(t, conflict, [409, 'SLUG_CONFLICT', 'slug already taken'])
+  t.equal(await leadsTo(base, '/kept'), 'https://kept.test/', 'the other link stays')
+  t.equal((await cyd.api('DELETE', `/links/${taken.id}`)).status, 204)
 
-    const restored = await bob.api<Link>('POST', `${path}/restore`)
-    t.match(restored, { status: 200, headers: { etag: before.headers.etag } })
-    t.same(restored.json, before.json)
-    t.equal((await cyd.api('GET', path)).status, 200, 'shares, too')
-    t.same((await cyd.api('GET', '/tags')).json, {
-      tags: [{ slug: 'red', link_count: 1 }],
-      next_cursor: null,
-    })
-    const [back, deleted, ...rest] = await history()
-    t.match([back?.action, deleted?.action], ['restored', 'deleted'])
-    t.same(rest, changes, 'its history')
-    refuses(t, await bob.api('POST', `${path}/restore`), [404, 'NOT_FOUND'], 'it is there')
-    t.equal(await leadsTo(base, '/kept'), 'https://kept.test/', 'the operator may follow it')
-    await ann.api('PUT', path, { url: 'https://new.test/', visibility: 'public' })
-    t.equal(await leadsTo(base, '/kept'), 'https://new.test/')
-  },
-)
+  const restored = await bob.api<Link>('POST', `${path}/restore`)
+  t.match(restored, { status: 200, headers: { etag: before.headers.etag } })
+  t.same(restored.json, before.json)
+  t.equal((await cyd.api('GET', path)).status, 200, 'shares, too')
+  t.same((await cyd.api('GET', '/tags')).json, {
+    tags: [{ slug: 'red', link_count: 1 }],
+    next_cursor: null,
+  })
+  const [back, deleted, ...rest] = await history()
+  t.match([back?.action, deleted?.action], ['restored', 'deleted'])
+  t.same(rest, changes, 'its history')
+  refuses(t, await bob.api('POST', `${path}/restore`), [404, 'NOT_FOUND'], 'it is there')
+  t.equal(await leadsTo(base, '/kept'), 'https://kept.test/', 'the operator may follow it')
+  await ann.api('PUT', path, { url: 'https://new.test/', visibility: 'public' })
+  t.equal(await leadsTo(base, '/kept'), 'https://new.test/')
+})
 
 await t.test('clicks, words, lists and pages', async (t) => {
   const links = await startPages(t, postgres)

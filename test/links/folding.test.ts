@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import {
   HTMX,
   identity,
@@ -16,7 +16,7 @@ import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
 
-await eachBackend(
+await onPostgres(
   t,
   'dashes and dots do not matter where no link has the name',
   async (t: Test, backend) => {

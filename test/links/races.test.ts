@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Api, ApiResponse } from '../helpers/api.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { makeLink, startLinks } from '../helpers/links.ts'
 import type { Caller, Link, LinksServer } from '../helpers/links.ts'
@@ -67,7 +67,7 @@ await t.test('16 clients create links, with a token that was never seen', async 
   t.same([...statuses], [201])
 })
 
-await eachBackend(t, 'calls at one time', async (t: Test, backend) => {
+await onPostgres(t, 'calls at one time', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const ann = await links.user('ann')
   const bob = await links.user('bob')

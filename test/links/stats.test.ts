@@ -1,5 +1,5 @@
 import { t, type Test } from 'tap'
-import { eachBackend, backends, onPostgres } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import {
   insertLinks,
   listedAll,
@@ -45,7 +45,7 @@ const CHROME =
   'Mozilla/5.0 (X11; Linux) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36'
 const EDGE = `${CHROME} Edg/140.0`
 
-await eachBackend(t, 'from where, and with what', async (t: Test, backend) => {
+await onPostgres(t, 'from where, and with what', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const ann = await links.user('ann')
   const { id } = await makeLink(ann, 'docs')

@@ -1,14 +1,14 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { auditOf } from '../helpers/audit.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { insertLinks, makeLink, startLinks } from '../helpers/links.ts'
 import type { Caller, Link } from '../helpers/links.ts'
 
 type Changes = { readonly changes: readonly { action: string; actor: string; detail: object }[] }
 
-await eachBackend(t, 'all places of a user go to another one', async (t: Test, backend) => {
+await onPostgres(t, 'all places of a user go to another one', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const { env } = links
   const ann = await links.user('ann')

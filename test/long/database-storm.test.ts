@@ -67,7 +67,7 @@ await t.test(`random faults of the network under load, seed ${seed}`, async (t) 
   }
   const stream = follow(t, `${server.hooks}/events`)
   const load = startServiceLoad(t, { server: () => server, sender, token: ann.token })
-  const visits = startVisits(server.links, ['/kept-1', '/kept-2'], 2)
+  const visits = startVisits(server.links, ['/kept-1', '/kept-2'], { clients: 2 })
   const bases = [server.hooks, server.links, server.ops]
   const healthy = async (): Promise<boolean> => {
     const answers = await Promise.all(bases.map((base) => request(`${base}/healthz`)))

@@ -157,7 +157,9 @@ await t.test('both are restarted, one after the other, and no client sees it', a
   const loads = [true, false].map((keepsConnections) =>
     startLoad(t, { base: () => hooks, sender, senders: 4, keepsConnections }),
   )
-  const visits = [true, false].map((keeps) => startVisits(links, ['/docs'], 2, keeps))
+  const visits = [true, false].map((keeps) =>
+    startVisits(links, ['/docs'], { clients: 2, keepsConnections: keeps }),
+  )
   const changes = startChanges(t, ann, link)
   const acked = () => loads.flatMap((load) => load.acked)
   let lines = 0

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { alertmanager, CHAT_KEY, deliverAlert, keptAs, startBriefs } from '../helpers/alerts.ts'
 import { timePasses, type Receipt, type ShownAlert } from '../helpers/alerts.ts'
-import { eachBackend, onPostgres, type Backend } from '../helpers/backends.ts'
+import { onPostgres, type Backend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { refusal } from '../helpers/model.ts'
 import { ended, eventsOf, sessionsOf, startGate, startOps } from '../helpers/ops.ts'
@@ -53,7 +53,7 @@ async function holdSession(ops: OpsServer, gate: Gate): Promise<number> {
   return json.id
 }
 
-await eachBackend(t, 'an alert is held, over a restart', async (t: Test, backend) => {
+await onPostgres(t, 'an alert is held, over a restart', async (t: Test, backend) => {
   const { ops: one } = await startAlerts(t, backend, { OPS_ALERT_HOLD_S: '60' })
   const down = alertmanager('Down', 'firing', { service: 'shop', tier: 'web' })
   t.same(await deliver(one, down), keptAs('held for 60 s'))

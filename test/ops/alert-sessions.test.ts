@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
-import { eachBackend, onPostgres } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import type { Backend, Row } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { calls, inTier, refusal, says, startModel } from '../helpers/model.ts'
@@ -34,7 +34,7 @@ async function forgetSchedule({ env }: OpsServer, backend: Backend): Promise<voi
   await backend.query(env, `update ops.settings set scheduled_at = now() - interval '1 day'`)
 }
 
-await eachBackend(t, 'an alert whose session ended with the server', async (t: Test, backend) => {
+await onPostgres(t, 'an alert whose session ended with the server', async (t: Test, backend) => {
   const [gate, briefs] = [await startGate(t), await startBriefs(t)]
   const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
   const one = await startOps(t, backend, env)

@@ -7,7 +7,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { processesWith } from '../helpers/agents.ts'
 import { auditOf } from '../helpers/audit.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
 import { leadsTo, request } from '../helpers/http.ts'
 import { calls, inTier, says, startModel } from '../helpers/model.ts'
@@ -463,7 +463,7 @@ await t.test('a server that stops interrupts what it runs', async (t) => {
   t.match(await postgres.query(own.env, critical), [{ message: /does not run again by itself/ }])
 })
 
-await eachBackend(t, 'by the command line', async (t: Test, backend) => {
+await onPostgres(t, 'by the command line', async (t: Test, backend) => {
   const { path, ran } = await makePlant(t)
   const model = await startModel(t)
   const ops = await startOps(t, backend, { ...model.env, OPS_INVENTORY: path })

@@ -9,7 +9,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Check } from '../../services/ops/checks/run.ts'
 import { startCheckLoop, type CheckLoop } from '../../services/ops/checks/loop.ts'
 import { createRedact } from '../../services/ops/redact.ts'
-import { backends, eachBackend, type Backend, type Row } from '../helpers/backends.ts'
+import { backends, onPostgres, type Backend, type Row } from '../helpers/backends.ts'
 import type { Owner } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -154,7 +154,7 @@ function front(url: string, more: Partial<Check> = {}): Check {
   return { type: 'http', name: 'front', url, ...more } as Check
 }
 
-await eachBackend(t, 'half a day in which all fails at some time', async (t: Test, backend) => {
+await onPostgres(t, 'half a day in which all fails at some time', async (t: Test, backend) => {
   const every = '5m'
   const shop = await openChecked(t, backend, (url) => [
     front(url, { every }),

@@ -11,7 +11,7 @@ import { setPause } from '../../services/ops/pause.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { NO_OUTCOME, type Outcome } from '../../services/ops/runners/runner.ts'
 import { openSessions } from '../../services/ops/sessions/sessions.ts'
-import { backends, eachBackend, type Backend, type Row } from '../helpers/backends.ts'
+import { backends, onPostgres, type Backend, type Row } from '../helpers/backends.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
@@ -172,7 +172,7 @@ async function openWatched(
   }
 }
 
-await eachBackend(t, 'what fails together starts one session', async (t: Test, backend) => {
+await onPostgres(t, 'what fails together starts one session', async (t: Test, backend) => {
   const shop = await openWatched(t, backend)
   await shop.open()
   await shop.fail('front', 'disk')

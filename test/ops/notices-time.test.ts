@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { noticeQueries } from '../../db/notices.ts'
 import { acknowledgeNotice } from '../../services/notices/acknowledge.ts'
 import { openNotified, type Told } from '../helpers/notices.ts'
@@ -12,7 +12,7 @@ function messages(told: readonly Told[]): readonly string[] {
   return told.map(({ message }) => message)
 }
 
-await eachBackend(t, 'twelve hours in which all fails at some time', async (t: Test, backend) => {
+await onPostgres(t, 'twelve hours in which all fails at some time', async (t: Test, backend) => {
   const one = await openNotified(t, backend, ['/a', '/b'])
   let lasting: string | undefined
   let made = 0

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import {
@@ -19,7 +19,7 @@ import { until } from '../helpers/until.ts'
 const postgres = backends[1]
 const LINES = 150
 
-await eachBackend(
+await onPostgres(
   t,
   'a session streams its lines as they come, then its end',
   async (t: Test, backend) => {
