@@ -2,8 +2,8 @@ import { t } from 'tap'
 import { claudeResult, processesWith, startAgentOps } from '../helpers/agents.ts'
 import type { AgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
-import { ended, eventsOf, opsServer, startOpsProcess, trigger } from '../helpers/ops.ts'
-import type { Event, OpsServer, Session } from '../helpers/ops.ts'
+import { ended, eventsOfSession, opsServer, startOpsProcess, trigger } from '../helpers/ops.ts'
+import type { Session } from '../helpers/ops.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
@@ -32,10 +32,6 @@ async function stubborn(ops: AgentOps): Promise<Session> {
   return session
 }
 
-async function eventsIn(ops: OpsServer, id: number): Promise<readonly Event[]> {
-  return (await eventsOf(ops)).filter(({ session_id }) => session_id === id)
-}
-
 t.test('after kill -9 of the server nothing of a session survives', async (t) => {
   const ops = await startAgentOps(t, embedded)
   const { id } = await stubborn(ops)
@@ -48,7 +44,7 @@ t.test('after kill -9 of the server nothing of a session survives', async (t) =>
   t.match(failed, { status: 'failed', exit_code: 1, ended_at: String })
   t.ok((failed.duration_ms ?? -1) >= 0, 'it has a duration')
   t.same(sleepers(), [], 'not even one that has cleared its environment')
-  t.match(await eventsIn(again, id), [
+  t.match(await eventsOfSession(again, id), [
     { level: 'critical', service: 'gatehouse', message: /the process that ran it is gone/ },
   ])
   // The session that a start begins by itself may still run.

@@ -114,6 +114,14 @@ export async function eventsOf(
   return (await api<{ events: readonly Event[] }>('GET', `/events${query}`)).json.events
 }
 
+/** The events of a session, the newest first. Checks write events, too, at any time: those have no session. */
+export async function eventsOfSession(
+  ops: Pick<OpsServer, 'api'>,
+  id: number,
+): Promise<readonly Event[]> {
+  return (await eventsOf(ops, '?limit=1000')).filter(({ session_id }) => session_id === id)
+}
+
 /** The sessions that the API lists, newest first. */
 export async function sessionsOf(
   { api }: Pick<OpsServer, 'api'>,

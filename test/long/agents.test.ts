@@ -5,7 +5,7 @@ import { findProgram } from '../../kernel/processes/run.ts'
 import { startAgentModel } from '../helpers/agent-models.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { ended, eventsOf, startOps, trigger } from '../helpers/ops.ts'
+import { ended, eventsOfSession, startOps, trigger } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 
 const [, postgres] = backends
@@ -77,7 +77,7 @@ for (const [name, tell] of Object.entries(AGENTS)) {
     const done = await ended(ops, (await trigger(ops)).id, 90_000)
     t.match(done, { status: 'completed' })
     t.match((await request(`${ops.base}/sessions/${done.id}`)).text, ANSWER)
-    const events = (await eventsOf(ops)).filter(({ session_id }) => session_id === done.id)
+    const events = await eventsOfSession(ops, done.id)
     t.match(events, [{ level: 'warning', message: `Seen by ${name}` }])
   })
 }

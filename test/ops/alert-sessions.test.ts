@@ -5,7 +5,7 @@ import { onPostgres } from '../helpers/backends.ts'
 import type { Backend, Row } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { calls, inTier, refusal, says, startModel } from '../helpers/model.ts'
-import { ended, eventsOf, sessionsOf, startGate, startOps } from '../helpers/ops.ts'
+import { ended, eventsOfSession, sessionsOf, startGate, startOps } from '../helpers/ops.ts'
 import type { OpsServer, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 
@@ -21,7 +21,7 @@ async function alertsIn({ env }: OpsServer, backend: Backend): Promise<readonly 
 }
 
 async function messagesOf(ops: OpsServer, id: number): Promise<readonly string[]> {
-  const own = (await eventsOf(ops)).filter(({ session_id }) => session_id === id)
+  const own = await eventsOfSession(ops, id)
   return own.map(({ level, message }) => `${level} ${message}`)
 }
 

@@ -5,7 +5,14 @@ import type { Test } from 'tap'
 import { onPostgres } from '../helpers/backends.ts'
 import { calls, says, startModel } from '../helpers/model.ts'
 import type { Script } from '../helpers/model.ts'
-import { ended, eventsOf, sessionsOf, startGate, startOps, trigger } from '../helpers/ops.ts'
+import {
+  ended,
+  eventsOfSession,
+  sessionsOf,
+  startGate,
+  startOps,
+  trigger,
+} from '../helpers/ops.ts'
 import type { OpsServer, Session } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { refuseAll, refuses } from '../helpers/refusals.ts'
@@ -227,10 +234,10 @@ await onPostgres(t, 'escalation from tier 1 to 3', async (t: Test, backend) => {
   t.match(two?.prompt_text, /^why is it slow\?/, 'the child gets the original prompt')
   t.match(two?.prompt_text, /disk fills up 1[\s\S]*log grows by 1 GB an hour/)
   t.match(three?.prompt_text, /^why is it slow\?[\s\S]*disk fills up 1[\s\S]*disk fills up 2/)
-  t.match(
-    (await eventsOf(ops)).map(({ message, level }) => `${level} ${message}`),
-    [/^info Session \d+ escalated to tier 3: /, /^info Session \d+ escalated to tier 2: /],
-  )
+  for (const [from, tier] of [[first, 2] as const, [second, 3] as const]) {
+    const message = new RegExp(`^Session \\d+ escalated to tier ${tier}: `)
+    t.match(await eventsOfSession(ops, from.id), [{ level: 'info', message }])
+  }
 })
 
 await onPostgres(
@@ -246,8 +253,8 @@ await onPostgres(
     const child = await until(async () => (await detail(ops, id)).child_sessions[0], 'the child')
     t.match(await ended(ops, child.id), { tier: 2, status: 'completed', num_turns: 2 })
     t.same((await detail(ops, child.id)).child_sessions, [])
-    const [event] = await eventsOf(ops)
-    t.match(event, { level: 'warning', session_id: child.id })
+    const [event] = await eventsOfSession(ops, child.id)
+    t.match(event, { level: 'warning' })
     t.match(event?.message, /tier 2 is the highest[^]*disk fills up[^]*log grows/)
     const results = model.asked.at(-1)?.results
     t.match(results?.[0], /^Not escalated/, 'the model is told')
@@ -257,6 +264,6 @@ await onPostgres(
     const dry = await trigger(ops)
     t.match(await ended(ops, dry.id), { tier: 1, status: 'completed' })
     t.same((await detail(ops, dry.id)).child_sessions, [])
-    t.match((await eventsOf(ops))[0], { level: 'warning', session_id: dry.id, message: /dry run/ })
+    t.match(await eventsOfSession(ops, dry.id), [{ level: 'warning', message: /dry run/ }])
   },
 )

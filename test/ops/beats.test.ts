@@ -68,7 +68,8 @@ await t.test('each method and each word of a job', async (t) => {
   await says('backup', /^called \d+ s ago, took \d+ s$/)
   await call(`/beat/${tokens.report}`)
   await says('report', /^called \d+ s ago$/)
-  const told = (await eventsOf(ops)).map(({ message }) => message).toReversed()
+  const messages = (await eventsOf(ops)).map(({ message }) => message).toReversed()
+  const told = messages.filter((message) => /^(backup|report)\b/.test(message))
   t.match(told, [
     /^backup is unknown: /,
     /^report is unknown: /,

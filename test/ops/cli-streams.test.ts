@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import { captured, claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
-import { ended, eventsOf, trigger } from '../helpers/ops.ts'
-import type { Event, Session } from '../helpers/ops.ts'
+import { ended, eventsOfSession, trigger } from '../helpers/ops.ts'
+import type { Session } from '../helpers/ops.ts'
 
 const [, postgres] = backends
 const ops = await openAgentOps(t, postgres)
@@ -35,10 +35,6 @@ async function put(printed: readonly (object | string)[]): Promise<readonly stri
 /** A line of an agent that says this. */
 function says(text: string): object {
   return { type: 'assistant', message: { content: [{ type: 'text', text }] } }
-}
-
-async function eventsIn({ id }: Session): Promise<readonly Event[]> {
-  return (await eventsOf(ops)).filter(({ session_id }) => session_id === id)
 }
 
 const CAPTURED: readonly (readonly [
@@ -137,7 +133,7 @@ t.test('a refused key stops the agent, which would retry for minutes', async (t)
   agent.does(`cat ${captured('claude_401')}\nexec sleep 600\n`)
   const stopped = await session()
   t.match(stopped, { status: 'failed', cost_usd: null, num_turns: null })
-  t.match(await eventsIn(stopped), [
+  t.match(await eventsOfSession(ops, stopped.id), [
     { level: 'warning', message: /key is refused: authentication_failed \(401\)/ },
   ])
 })
@@ -148,14 +144,14 @@ t.test('the result line outranks the exit code', async (t) => {
   agent.says([claudeResult({ is_error: true, result: 'It went wrong.' })], 0)
   const failed = await session()
   t.match(failed, { status: 'failed', exit_code: 0, cost_usd: 0.25 })
-  t.match(await eventsIn(failed), [{ message: /It went wrong\./ }])
+  t.match(await eventsOfSession(ops, failed.id), [{ message: /It went wrong\./ }])
 })
 
 t.test('no result is a failure, whatever the exit code', async (t) => {
   agent.says([{ type: 'system', subtype: 'init', model: 'm' }], 0)
   const silent = await session()
   t.match(silent, { status: 'failed', exit_code: 0 })
-  t.match(await eventsIn(silent), [{ message: /without a result \(exit code 0\)/ }])
+  t.match(await eventsOfSession(ops, silent.id), [{ message: /without a result \(exit code 0\)/ }])
   agent.does('exit 7\n')
   t.match(await session(), { status: 'failed', exit_code: 7 })
   agent.does('kill -9 $$\n')
@@ -225,7 +221,7 @@ t.test('the errors of the agents', async (t) => {
     agent.says([said], 1)
     const failed = await session()
     t.match(failed, { status: 'failed', exit_code: 1 }, String(why))
-    t.match(await eventsIn(failed), [{ level: 'warning', message: why }])
+    t.match(await eventsOfSession(ops, failed.id), [{ level: 'warning', message: why }])
   }
 })
 

@@ -7,8 +7,8 @@ import { openOffers } from '../../services/ops/tools/offers.ts'
 import { claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { ended, eventsOf, inventoryFile, trigger } from '../helpers/ops.ts'
-import type { Event, Memory, Session } from '../helpers/ops.ts'
+import { ended, eventsOfSession, inventoryFile, trigger } from '../helpers/ops.ts'
+import type { Memory, Session } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { openTimedSessions } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
@@ -47,10 +47,6 @@ function answersOf(): readonly (readonly [isError: boolean, text: string])[] {
   })
 }
 
-async function eventsIn({ id }: Session): Promise<readonly Event[]> {
-  return (await eventsOf(ops)).filter(({ session_id }) => session_id === id)
-}
-
 t.test('an agent records by the tools of its session; a bad call harms no other', async (t) => {
   callsThenSays(
     [
@@ -65,7 +61,7 @@ t.test('an agent records by the tools of its session; a bad call harms no other'
   t.match(done, { status: 'completed' })
   const page = await (await fetch(`${base}/sessions/${done.id}`)).text()
   t.match(page, '<div class="markdown"><p>Web is down.</p></div>', 'without reasoning')
-  const events = await eventsIn(done)
+  const events = await eventsOfSession(ops, done.id)
   t.same(events.map(({ level, service, message }) => [level, service, message]).toSorted(), [
     ['critical', 'web', 'It is down'],
     ['info', null, 'Seen'],
@@ -187,7 +183,9 @@ t.test('a session whose agent never came for its tools has failed', async (t) =>
   writeFileSync(script, `${agent.prints(claudeResult({ result: 'All is well.' }))}\n`)
   const done = await session()
   t.match(done, { status: 'failed' })
-  t.match(await eventsIn(done), [{ message: /never asked for the tools of its session/ }])
+  t.match(await eventsOfSession(ops, done.id), [
+    { message: /never asked for the tools of its session/ },
+  ])
 })
 
 t.test('a long message that comes in parts keeps its end, and says so', async (t) => {

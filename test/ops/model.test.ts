@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel, steps } from '../helpers/model.ts'
-import { ended, eventsOf, inventoryFile, memoriesOf, startOps, trigger } from '../helpers/ops.ts'
+import {
+  ended,
+  eventsOfSession,
+  inventoryFile,
+  memoriesOf,
+  startOps,
+  trigger,
+} from '../helpers/ops.ts'
 import type { Memory, OpsServer } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { run } from '../helpers/postgres.ts'
@@ -59,7 +66,7 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
   const session = await ended(ops, id)
   t.match(session, { status: 'completed', trigger: 'api', tier: 1, num_turns: 3, exit_code: 0 })
   t.equal(session.cost_usd, (3 * (1_000 * 2 + 100 * 10)) / 1_000_000)
-  t.match(await eventsOf(ops), [
+  t.match(await eventsOfSession(ops, id), [
     { level: 'warning', service: 'shop', message: 'slow today', session_id: id },
   ])
   const learned = { service: 'shop', category: 'timing', observation: 'slow on Sundays' }
@@ -351,7 +358,7 @@ await t.test('checks that a model runs: changes are told, not each look', async 
     const calls = Array.from({ length: times }, () => ['run_check', { service: 'shop' }] as const)
     model.answer(steps(calls))
     const { id } = await ended(ops, (await trigger(ops)).id)
-    const own = (await eventsOf(ops)).filter(({ session_id }) => session_id === id)
+    const own = await eventsOfSession(ops, id)
     return own.map(({ level, message }) => `${level} ${message}`)
   }
   t.same(await look(2), ['critical front: answered 503, expected 200 to 399'])

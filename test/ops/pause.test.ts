@@ -12,6 +12,7 @@ import { calls, inTier, says, startModel } from '../helpers/model.ts'
 import {
   ended,
   eventsOf,
+  eventsOfSession,
   inventoryFile,
   sessionsOf,
   startOps,
@@ -186,8 +187,8 @@ await t.test('investigations: nothing starts by itself', async (t) => {
     const { id } = await trigger(ops)
     t.match(await ended(ops, id), { status: 'completed', tier: 1 })
     t.match(told, [/^Not escalated \(investigations are paused since .*\); it was recorded/])
-    const [event] = await eventsOf(ops, '?level=warning')
-    t.match(event, { session_id: id, message: /did not \(investigations are paused .*\): odd/ })
+    const [event] = await eventsOfSession(ops, id)
+    t.match(event, { level: 'warning', message: /did not \(investigations are paused .*\): odd/ })
     model.answer(['Well.'])
     const form = await postForm(
       base,
