@@ -255,6 +255,8 @@ export function startClusterProcess(
     'unix_socket_directories=',
     'max_connections=300',
     'fsync=on',
+    // Hundreds of databases that live for seconds: each would have a worker look at it.
+    'autovacuum_naptime=1d',
     'log_line_prefix=%m [%p] ',
   ]
   const options = [
