@@ -37,7 +37,7 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 })
-const jobs = Number(values.jobs ?? availableParallelism() + 2)
+const jobs = Number(values.jobs ?? availableParallelism() + 4)
 const stop = new AbortController()
 
 process.exitCode = await main()

@@ -145,23 +145,6 @@ t.test('closing ends connections and shuts PostgreSQL down cleanly', async (t) =
   t.equal(readFileSync(join(directory, 'pg/global/pg_control')).readUInt32LE(16), 1)
 })
 
-t.test('the log is bounded by checkpoints', async (t) => {
-  const own = await openEmbedded(directory)
-  const client = connect(own.socket)
-  const chunk = Buffer.alloc(4_000_000, 'x')
-  await client`create table bulk (body bytea)`
-  await client`alter table bulk alter column body set storage external`
-  for (let i = 0; i < 36; i++) await client`insert into bulk values (${chunk})`
-  const [row] = await client`
-    select sum(size)::int as size, pg_current_wal_lsn() - redo_lsn as pending
-    from pg_ls_waldir(), pg_control_checkpoint() group by redo_lsn`
-  t.ok(row?.['size'] <= 128 << 20, `${row?.['size']} bytes of log for 144 MB`)
-  t.ok(Number(row?.['pending']) <= 80 << 20)
-  await client`drop table bulk`
-  await client.end()
-  await own.close()
-})
-
 // PostgreSQL refuses changes once the oldest database is 2,000 million transactions old.
 t.test('no database is there that is never vacuumed', async (t) => {
   const again = await openEmbedded(directory)

@@ -139,7 +139,7 @@ await t.test('a log that cannot be written ends the program with one line', asyn
   t.same(lostOf(load.acked, stored), [], `all of ${load.acked.length} are there`)
 })
 
-await t.test('a file and a log that find no space', { skip: lacksSmallDisks() }, async (t) => {
+await inLongRun(t, 'a file and a log that find no space', async (t: Test) => {
   const disk = await smallDisk(t, 1)
   const env = await backends[1].env(t)
   const withoutLog = ['sh', '-c', 'exec "$0" server.ts "$@" 2> /dev/full', process.execPath]
