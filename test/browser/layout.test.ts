@@ -2,14 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { identity, linksServer } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
-import {
-  accessible,
-  fits,
-  measurable,
-  measure,
-  noSidewaysScroll,
-  worksByKeyboard,
-} from './measure.ts'
+import { accessible, fits, measurable, measure, worksByKeyboard } from './measure.ts'
 import { browse, loadFailure } from './pages.ts'
 import { fillAdmin, fillLinks, fillLong, fillOps, fillOrdinary, startSites } from './sites.ts'
 import type { Paths } from './sites.ts'
@@ -31,7 +24,6 @@ async function look(t: Test, base: string, paths: Paths, email = ''): Promise<vo
       await accessible(t, page)
       await fits(t, page, 1280, ['light'])
       await fits(t, page, 390, ['dark'])
-      for (const width of [1024, 1600, 1920]) await noSidewaysScroll(t, page, width)
     })
   }
   await t.test('the last of them by keyboard', (t) => worksByKeyboard(t, page))

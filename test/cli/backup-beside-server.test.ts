@@ -6,23 +6,23 @@ import { backends } from '../helpers/backends.ts'
 import { refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
 import { createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { ROOT, exitOf, inLongRun, spawnProgram, type Env } from '../helpers/program.ts'
+import { ROOT, exitOf, extent, inLongRun, spawnProgram, type Env } from '../helpers/program.ts'
 import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { seedStatements } from '../helpers/transfer.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded, postgres] = backends
-const EVENTS = 3_500
+const EVENTS = extent({ short: 1_000, long: 3_500 })
 
 t.test('backups beside a server on the embedded engine', async (t) => {
   const sender = createSender()
   const env = { ...(await embedded.env(t)), ...sender.env }
-  await embedded.query(env, seedStatements({ events: EVENTS, links: 500, sessions: 6 }))
+  await embedded.query(env, seedStatements({ events: EVENTS, links: 60, sessions: 6 }))
   const server = await startServerProcess(t, { services: ['hooks'], env })
   const copy = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'copy')
 
   const folder = await temporaryFolder(t, 'backups')
-  const load = startLoad(t, { base: () => server.hooks, sender, senders: 8 })
+  const load = startLoad(t, { base: () => server.hooks, sender, senders: 4, restMs: 10 })
   await until(() => load.acked.length > 100, 'deliveries', 30_000)
   const before = [...load.acked]
   // As a file of which the engine has just changed the name: it is listed, and is not there.

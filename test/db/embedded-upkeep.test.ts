@@ -11,6 +11,7 @@ import { createMetrics } from '../../kernel/metrics.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { makeLink, startLinks } from '../helpers/links.ts'
+import { inLongRun } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded] = backends
@@ -110,7 +111,7 @@ t.test('tables that change are looked after', async (t: Test) => {
   t.same(lines, [])
 })
 
-t.test('looking after tables holds nobody up', async (t: Test) => {
+void inLongRun(t, 'looking after tables holds nobody up', async (t: Test) => {
   const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.emptyEnv(t)
 
   await t.test(
@@ -143,7 +144,7 @@ t.test('looking after tables holds nobody up', async (t: Test) => {
   })
 })
 
-t.test('a table that cannot be read keeps no other one from it, and is named once', async (t) => {
+void inLongRun(t, 'a table that cannot be read keeps no other one from it', async (t: Test) => {
   const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.emptyEnv(t)
   const before = await opened(t, { dataDirectory, upkeepMs: NEVER_MS })
   await before.db.transaction((tx) =>
