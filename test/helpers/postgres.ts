@@ -177,22 +177,43 @@ export async function makeServerTemplate(cluster: Databases): Promise<void> {
   await migrate({ DATABASE_URL: cluster.url(MIGRATED), GATEHOUSE_DATA_DIR: runFolder() })
 }
 
-/** Runs one statement on a connection of its own; for set-up and for looking at what is stored. */
+/** Runs one statement; for set-up and for looking at what is stored. */
 export async function run(
   url: string,
   text: string,
   params: readonly postgres.ParameterOrJSON<never>[] = [],
 ): Promise<readonly postgres.Row[]> {
-  // Its own limit of a connection's life is a timer of half an hour, for which a process would wait.
-  const settings = { onnotice: () => undefined, connect_timeout: 30, max_lifetime: null }
-  const sql = postgres(url, { max: 1, ...settings })
+  const isShared = new URL(url).host === sharedHost()
+  const sql = isShared ? keptConnections(url) : postgres(url, { ...CONNECTION, max: 1 })
   try {
     const rows = await sql.unsafe(text, [...params])
     noteSeen(`${text} → ${inspect(rows.slice(0, 3), { maxStringLength: 100 })}`)
     return rows
   } finally {
-    await sql.end({ timeout: 5 })
+    if (!isShared) await sql.end({ timeout: 5 })
   }
+}
+
+// Its own limit of a connection's life is a timer of half an hour, for which a process would wait.
+const CONNECTION = { onnotice: () => undefined, connect_timeout: 30, max_lifetime: null }
+
+const kept = new Map<string, postgres.Sql>()
+
+/**
+ * Connections to a database of the run's cluster, which end when nobody has used them for a moment: opening one takes ten
+ * times as long as most statements. A cluster that a test stops gets new ones each time.
+ */
+function keptConnections(url: string): postgres.Sql {
+  const known = kept.get(url)
+  if (known !== undefined) return known
+  const opened = postgres(url, { ...CONNECTION, max: 5, idle_timeout: 0.2 })
+  kept.set(url, opened)
+  return opened
+}
+
+function sharedHost(): string | undefined {
+  const given = process.env[SHARED_POSTGRES]
+  return given === undefined || given === '' ? undefined : new URL(given).host
 }
 
 function databasesAt(admin: string): Databases {
