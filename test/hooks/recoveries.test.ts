@@ -9,7 +9,7 @@ import { eventIds, shownIn, startHooks } from '../helpers/hooks.ts'
 import type { Hooks } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { secret } from '../helpers/secrets.ts'
-import { until } from '../helpers/until.ts'
+import { noteSeen, until } from '../helpers/until.ts'
 
 const REPO = '/repos/octo/app/hooks'
 const WAIT_MS = 20_000
@@ -39,7 +39,11 @@ async function atSender({ base }: Hooks, provider = 'code_host'): Promise<string
 }
 
 function untilShown(hooks: Hooks, expected: RegExp, provider?: string): Promise<unknown> {
-  const isShown = async () => expected.test(await atSender(hooks, provider))
+  async function isShown(): Promise<boolean> {
+    const shown = await atSender(hooks, provider)
+    noteSeen(`at the sender: ${shown}`)
+    return expected.test(shown)
+  }
   return until(isShown, String(expected), WAIT_MS)
 }
 
