@@ -4,7 +4,7 @@ import { cp, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
 import { FREE, runCli, runCliProcess } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -63,7 +63,7 @@ await eachBackend(
   },
 )
 
-await eachBackend(t, 'an administrator has created pg_trgm', async (t: Test, backend) => {
+await onPostgres(t, 'an administrator has created pg_trgm', async (t: Test, backend) => {
   const env = await backend.emptyEnv(t)
   const elsewhere = 'create schema extensions; create extension pg_trgm with schema extensions'
   for (const text of elsewhere.split('; ')) await backend.query(env, text)

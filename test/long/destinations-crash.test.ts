@@ -12,14 +12,13 @@ import {
   listed,
   untilListed,
 } from '../helpers/destinations.ts'
-import { extent } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
-const ROUNDS = extent({ short: 2, long: 10 })
+const ROUNDS = 10
 /** Latest moment of a crash, after the first acknowledgement of its round. */
-const LATEST_MS = extent({ short: 500, long: 1_500 })
+const LATEST_MS = 1_500
 /** A claim of a dead process ends after 15 s. */
 const ARRIVAL_MS = 120_000
 
@@ -81,7 +80,7 @@ await onPostgres(t, 'kill -9 while events are delivered onwards', async (t: Test
   t.same(early, [], 'in order: none comes after one behind it, not even a repeat')
 })
 
-const EVENTS = extent({ short: 600, long: 3_000 })
+const EVENTS = 3_000
 
 /** A replay job as the API gives it. */
 interface Job {

@@ -13,7 +13,7 @@ import type { Caller } from '../helpers/links.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
-import { ENGINE_FLAGS, inLongRun } from '../helpers/program.ts'
+import { ENGINE_FLAGS } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
@@ -89,7 +89,7 @@ await t.test('the embedded engine', { skip: lacksSmallDisks() }, async (t) => {
   noFailureIn(t, server)
 })
 
-await inLongRun(t, 'a PostgreSQL server', async (t: Test) => {
+await t.test('a PostgreSQL server', async (t: Test) => {
   const disk = await smallDisk(t, POSTGRES_MIB)
   const cluster = await ownPostgres(t, disk)
   const sender = createSender()
@@ -139,7 +139,7 @@ await t.test('a log that cannot be written ends the program with one line', asyn
   t.same(lostOf(load.acked, stored), [], `all of ${load.acked.length} are there`)
 })
 
-await inLongRun(t, 'a file and a log that find no space', async (t: Test) => {
+await t.test('a file and a log that find no space', async (t: Test) => {
   const disk = await smallDisk(t, 1)
   const env = await backends[1].env(t)
   const withoutLog = ['sh', '-c', 'exec "$0" server.ts "$@" 2> /dev/full', process.execPath]
