@@ -44,24 +44,102 @@ t.test('tcp: what a port says', async (t) => {
   const redis = await startTcp(t, (socket) => {
     socket.on('data', (bytes) => socket.write(bytes.toString() === 'PING\r\n' ? '+PONG' : '-ERR'))
   })
+  const slow = await startTcp(t, (socket) => {
+    socket.write('220-one moment\r\n')
+    const timer = setTimeout(() => socket.write('220 mail ready\r\n'), 1_500)
+    socket.on('close', () => clearTimeout(timer))
+  })
   const endless = await startTcp(t, (socket) => void socket.write('x'.repeat(100_000)))
   const check = { type: 'tcp', host: '127.0.0.1', timeout_s: 30 }
   const { good, said } = await lookAt([
     { ...check, name: 'greets', port: greeting, contains: '220 ' },
-    { ...check, name: 'other', port: greeting, contains: 'SSH-2.0' },
+    { ...check, name: 'other', port: greeting, contains: 'SSH-2.0', timeout_s: 0.5 },
     { ...check, name: 'closes', port: closing, contains: '220 ' },
     { ...check, name: 'silent', port: silent, contains: '220 ', timeout_s: 0.5 },
     { ...check, name: 'asked', port: redis, send: 'PING\r\n', contains: '+PONG' },
+    { ...check, name: 'slow', port: slow, contains: '220 ' },
     { ...check, name: 'endless', port: endless, contains: '220 ' },
     { ...check, name: 'open', port: silent },
   ])
-  t.match(good, { greets: true, asked: true, open: true })
+  t.match(good, { greets: true, asked: true, slow: true, open: true })
   t.same(said, [
     'other: takes connections and says "220 mail ready", expected "SSH-2.0"',
     'closes: takes connections and says "421 busy", expected "220 "',
     'silent: no answer within 0.5 s',
     `endless: takes connections and says "${'x'.repeat(100)}", expected "220 "`,
   ])
+})
+
+/** Peers that keep a check waiting, by what they do once somebody has connected. */
+const PEERS: Readonly<Record<string, (socket: Socket) => void>> = {
+  silent: () => undefined,
+  trickles(socket) {
+    const timer = setInterval(() => socket.write('2'), 50)
+    socket.on('close', () => clearInterval(timer))
+  },
+  resets(socket) {
+    // A Unix socket knows no reset.
+    if (socket.remoteAddress === undefined) socket.destroy()
+    else socket.resetAndDestroy()
+  },
+}
+
+t.test('every check ends at its time-out, and frees what it holds', async (t) => {
+  for (const [name, peer] of Object.entries(PEERS)) {
+    const open = new Set<Socket>()
+    const port = await startTcp(t, (socket) => {
+      open.add(socket)
+      socket.on('close', () => open.delete(socket)).resume()
+      peer(socket)
+    })
+    const folder = await temporaryFolder(t, 'sockets')
+    const path = join(folder, 'containers.sock')
+    const local = createServer((socket) => {
+      open.add(socket)
+      socket
+        .on('error', () => undefined)
+        .on('close', () => open.delete(socket))
+        .resume()
+      peer(socket)
+    })
+    await new Promise<void>((resolve) => local.listen(path, resolve))
+    t.teardown(() => local.close())
+    const place = { host: '127.0.0.1', port, timeout_s: 0.5 }
+    const checks = [
+      { type: 'http', name: 'http', url: `http://127.0.0.1:${port}/`, timeout_s: 0.5 },
+      { type: 'http', name: 'https', url: `https://127.0.0.1:${port}/`, timeout_s: 0.5 },
+      { type: 'tcp', name: 'tcp', ...place, contains: 'ready' },
+      { type: 'tcp', name: 'asked', ...place, send: 'PING', contains: 'PONG' },
+      { type: 'tls', name: 'tls', ...place },
+      { type: 'container', name: 'containers', socket: path, timeout_s: 0.5 },
+    ]
+    // A look that had not ended would be given up at once the second time, with other words.
+    const first = await lookAt(checks)
+    const second = await lookAt(checks)
+    t.same(
+      Object.values(first.good),
+      checks.map(() => false),
+      name,
+    )
+    t.equal(first.said.length, checks.length, `${name}: ${first.said.join('; ')}`)
+    t.same(second.said, first.said, name)
+    t.notOk(
+      second.said.some((line) => line.includes('has not ended')),
+      name,
+    )
+    await until(() => open.size === 0, `${name}: every connection to be closed`)
+  }
+})
+
+t.test('a host in brackets', async (t) => {
+  const six = createServer((socket) => socket.end())
+  const port = await new Promise<number>((resolve, reject) => {
+    six.once('error', reject)
+    six.listen(0, '::1', () => resolve((six.address() as AddressInfo).port))
+  })
+  t.teardown(() => six.close())
+  const { good } = await lookAt([{ type: 'tcp', host: '[::1]', port, timeout_s: 30 }])
+  t.same(good, { [`tcp [::1]:${port}`]: true })
 })
 
 const ZONE = `
@@ -76,8 +154,10 @@ local=/shop.test/
 host-record=four.shop.test,192.0.2.10
 host-record=both.shop.test,192.0.2.11,2001:db8::11
 cname=www.shop.test,both.shop.test
+cname=four6.shop.test,four.shop.test
 mx-host=shop.test,mail.shop.test,10
 txt-record=shop.test,"v=spf1 -all"
+txt-record=text.shop.test,"Grüße"
 dns-rr=shop.test,2,026e730473686f70047465737400
 `
 
@@ -103,20 +183,32 @@ t.test('dns: records of a name server', { skip: lacks(deploymentParts.dnsmasq) }
     { ...four, name: 'either', value: '192.0.2.10' },
     { ...four, name: 'other', value: '192.0.2.99' },
     { ...four, name: 'no AAAA', record: 'AAAA' },
-    { ...check, name: 'AAAA', host: 'both.shop.test', record: 'AAAA', value: '2001:db8::11' },
+    { ...check, name: 'AAAA', host: 'both.shop.test', record: 'AAAA', value: '2001:DB8:0::11' },
     { ...check, name: 'CNAME', host: 'www.shop.test', record: 'CNAME', value: 'Both.shop.test.' },
     { ...check, name: 'MX', record: 'MX', value: '10 mail.shop.test' },
     { ...check, name: 'TXT', record: 'TXT', value: 'v=spf1 -all' },
     { ...check, name: 'TXT case', record: 'TXT', value: 'V=spf1 -all' },
     { ...check, name: 'NS', record: 'NS', value: 'ns.shop.test' },
+    { ...check, name: 'TXT text', host: 'text.shop.test', record: 'TXT', value: 'Grüße' },
+    { ...check, name: 'alias alone', host: 'four6.shop.test', record: 'AAAA' },
     { ...check, name: 'no name', host: 'nobody.shop.test' },
     { ...check, name: 'refused', host: 'elsewhere.test' },
   ])
-  t.match(good, { A: true, either: true, AAAA: true, CNAME: true, MX: true, TXT: true, NS: true })
+  t.match(good, {
+    A: true,
+    either: true,
+    AAAA: true,
+    CNAME: true,
+    MX: true,
+    TXT: true,
+    NS: true,
+    'TXT text': true,
+  })
   t.same(said, [
     'other: resolves to 192.0.2.10, expected 192.0.2.99',
     'no AAAA: has no such record',
     'TXT case: resolves to v=spf1 -all, expected V=spf1 -all',
+    'alias alone: has no such record',
     'no name: no such host',
     'refused: the name server refuses to answer (REFUSED)',
   ])

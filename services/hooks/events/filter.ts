@@ -204,7 +204,8 @@ export function readMembers(text: string): readonly Member[] | undefined {
   for (const line of lines.map((one) => one.trim())) {
     if (line === '') continue
     const member = line.startsWith('*.') ? readAnywhere(line) : readMember(line)
-    if (member === undefined) return undefined
+    // The queries split a path at each dot.
+    if (member === undefined || member[0].includes('\\')) return undefined
     members.push(member)
   }
   return members

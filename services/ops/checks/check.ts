@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import Type, { type Static, type TLiteral, type TObject, type TProperties } from 'typebox'
 import type { Beat, State } from '../../../db/ops/checks.ts'
 import { Level } from '../../../db/notices.ts'
@@ -136,5 +137,10 @@ export const Host = Type.String({
   pattern: '^[^-\\s]\\S*$',
   description: 'a name or an address',
 })
+/** A host as a socket takes it: an IPv6 address may stand in brackets, as in a URL. */
+export function addressOf(host: string): string {
+  const [, inside = ''] = /^\[(.*)\]$/.exec(host) ?? []
+  return isIPv6(inside) ? inside : host
+}
 export const Port = Type.Integer({ minimum: 1, maximum: 65_535 })
 export const Argv = Type.Array(Type.String(), { minItems: 1 })

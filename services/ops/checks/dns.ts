@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns/promises'
+import { isIPv6 } from 'node:net'
 import Type from 'typebox'
 import { codeOf } from '../../../kernel/log.ts'
 import { redactLine } from '../redact.ts'
@@ -18,16 +19,19 @@ const RECORDS = {
     return found.map(({ priority, exchange }) => `${priority} ${exchange}`)
   },
   async TXT(resolver: Resolver, host: string) {
-    // A long text comes in pieces of 255 bytes.
-    return (await resolver.resolveTxt(host)).map((pieces) => pieces.join(''))
+    // A long text comes in pieces of 255 bytes, of which Node makes a character each.
+    const found = await resolver.resolveTxt(host)
+    return found.map((pieces) => Buffer.from(pieces.join(''), 'latin1').toString('utf8'))
   },
 } as const
 type RecordType = keyof typeof RECORDS
 const RECORD_TYPES = Object.keys(RECORDS) as RecordType[]
 
+const NO_RECORD = 'has no such record'
+
 /** What the codes of the resolver mean. */
 const PROBLEMS: Readonly<Record<string, string>> = {
-  ENODATA: 'has no such record',
+  ENODATA: NO_RECORD,
   ENOTFOUND: 'no such host',
   ETIMEOUT: 'the name server does not answer',
   ECONNREFUSED: 'the name server does not answer',
@@ -49,7 +53,8 @@ export const dnsCheck = defineCheck('dns', {
   level: 'critical',
   nameOf: ({ host, record, server }) =>
     ['dns', record, host, server && `at ${server}`].filter(Boolean).join(' '),
-  mistakeOf({ server }) {
+  mistakeOf({ host, server }) {
+    if (host.startsWith('[')) return ['/host', 'must be a name, no address in brackets']
     if (server === undefined || isServer(server)) return undefined
     return ['/server', 'must be an IP address with or without a port, such as 192.0.2.53:5353']
   },
@@ -61,6 +66,8 @@ export const dnsCheck = defineCheck('dns', {
     signal.addEventListener('abort', cancel, { once: true })
     try {
       const found = await recordsOf(resolver, host, record)
+      // A name that another one stands for, which has no such record.
+      if (found.length === 0) return failed(NO_RECORD)
       const message = redactLine(`resolves to ${found.join(', ')}`, MAX_FOUND, redact)
       const isFound = value === undefined || found.some((one) => isSame(one, value, record))
       return isFound ? passed(message) : failed(`${message}, expected ${value}`)
@@ -83,11 +90,16 @@ async function recordsOf(resolver: Resolver, host: string, record: RecordType | 
   return found
 }
 
-/** Names are the same in upper and lower case, and with a dot at their end; texts are not. */
+/** Addresses and names have several spellings: upper and lower case, a dot at the end; texts have one. */
 function isSame(found: string, value: string, record: RecordType | undefined): boolean {
   if (record === 'TXT') return found === value
-  const plain = (text: string): string => text.toLowerCase().replace(/\.$/, '')
   return plain(found) === plain(value)
+}
+
+function plain(text: string): string {
+  // A URL has the shortest spelling of an address.
+  if (isIPv6(text)) return new URL(`http://[${text}]`).hostname
+  return text.toLowerCase().replace(/\.$/, '')
 }
 
 function isServer(server: string): boolean {

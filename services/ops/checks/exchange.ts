@@ -1,13 +1,16 @@
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
-import type { TLSSocket } from 'node:tls'
-import { readStart } from '../../../kernel/net/outbound.ts'
+import type { Readable } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:zlib'
+import { codeOf } from '../../../kernel/log.ts'
+import { clientWanted, firstEnd, type CertificateEnd } from './certificates.ts'
 
 /** A request of a check. */
 interface CheckRequest extends RequestOptions {
   signal: AbortSignal
   body?: string | undefined
-  /** How much of the answer's body is read. */
+  /** How much of the answer's body is read, once it is decoded. */
   answerBytes: (status: number) => number
 }
 
@@ -15,33 +18,38 @@ interface CheckRequest extends RequestOptions {
 export interface CheckAnswer {
   status: number
   headers: IncomingHttpHeaders
-  /** Its beginning. */
+  /** Its beginning, decoded. */
   body: Buffer
-  /** When the certificate ends; undefined without TLS. */
-  valid_to: string | undefined
+  /** There was more of it. */
+  isCut: boolean
+  /** What ends first of the server's certificates; undefined without TLS. */
+  end: CertificateEnd | undefined
 }
+
+/** Bytes of the headers of an answer. */
+const MAX_HEADERS = 64 * 1024
 
 /**
  * Sends a request on a connection of its own, because a check also looks whether the server still
  * takes connections. Redirects are not followed. Rejects without an answer.
  */
 export function exchange({ body, answerBytes, ...options }: CheckRequest): Promise<CheckAnswer> {
-  const isTls = options.protocol === 'https:'
-  const send = isTls ? httpsRequest : httpRequest
+  const send = options.protocol === 'https:' ? httpsRequest : httpRequest
   return new Promise((resolve, reject) => {
     let answered = false
-    const outgoing = send({ ...options, agent: false }, (response) => {
+    const request = { ...options, agent: false, maxHeaderSize: MAX_HEADERS }
+    const outgoing = send(request, (response) => {
       answered = true
       const { statusCode: status = 0, headers } = response
-      const certificate = isTls && (response.socket as TLSSocket).getPeerCertificate()
-      const valid_to = certificate ? certificate.valid_to : undefined
-      readStart(response, answerBytes(status), (start) =>
-        resolve({ status, headers, body: start, valid_to }),
+      const end = endOf(response.socket)
+      readDecoded(response, answerBytes(status), options.signal).then(
+        (read) => resolve({ status, headers, end, ...read }),
+        reject,
       )
     })
     // Once there is an answer it counts, whatever else happens to the connection.
     outgoing.on('error', (error) => {
-      if (!answered) reject(error)
+      if (!answered) reject(plainError(error, endOf(outgoing.socket)))
     })
     // A switch of protocols (101) that nobody asked for closes the connection without an error.
     outgoing.on('close', () => {
@@ -51,4 +59,75 @@ export function exchange({ body, answerBytes, ...options }: CheckRequest): Promi
     if (body !== undefined) outgoing.setHeader('content-length', Buffer.byteLength(body))
     outgoing.end(body)
   })
+}
+
+function endOf(socket: unknown): CertificateEnd | undefined {
+  return socket instanceof TLSSocket ? firstEnd(socket) : undefined
+}
+
+const DECODERS: Readonly<Record<string, () => ReturnType<typeof createUnzip>>> = {
+  gzip: createUnzip,
+  'x-gzip': createUnzip,
+  deflate: createUnzip,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+}
+
+/**
+ * Reads the beginning of a body, decoded, and drops the connection: it may be endless. One that breaks off counts as a
+ * short one. Rejects where it can not be decoded.
+ */
+function readDecoded(
+  response: IncomingMessage,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Pick<CheckAnswer, 'body' | 'isCut'>> {
+  if (limit === 0) {
+    response.destroy()
+    return Promise.resolve({ body: Buffer.alloc(0), isCut: false })
+  }
+  const coding = response.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
+  const decoder = DECODERS[coding]?.()
+  if (decoder === undefined && coding !== 'identity' && coding !== '') {
+    response.destroy()
+    return Promise.reject(new Error(`the body is encoded as ${coding}, which is not read here`))
+  }
+  const { promise, resolve, reject } = Promise.withResolvers<Pick<CheckAnswer, 'body' | 'isCut'>>()
+  const source: Readable = decoder === undefined ? response : response.pipe(decoder)
+  const chunks: Buffer[] = []
+  let size = 0
+  function finish(): void {
+    resolve({ body: Buffer.concat(chunks).subarray(0, limit), isCut: size > limit })
+    response.destroy()
+    decoder?.destroy()
+  }
+  source.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > limit) finish()
+  })
+  source.on('end', finish)
+  response.on('error', () => (signal.aborted ? reject(signal.reason) : finish()))
+  // Of what broke off, the decoder gives what it has.
+  response.on('close', () => (decoder === undefined ? finish() : decoder.end()))
+  decoder?.on('error', (error) => {
+    if (codeOf(error) === 'Z_BUF_ERROR') finish()
+    else reject(new Error(`the body is not ${coding}, as its header says`))
+    response.destroy()
+  })
+  return promise
+}
+
+/** Node's words for an answer that it refuses are those of its parser. */
+function plainError(error: Error, end: CertificateEnd | undefined): Error {
+  const code = codeOf(error) ?? ''
+  const wanted = clientWanted(error, end)
+  if (wanted !== undefined) return new Error(wanted)
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new Error(`the answer has more than ${MAX_HEADERS / 1024} KiB of headers`)
+  }
+  if (!code.startsWith('HPE_')) return error
+  const reason = 'reason' in error ? String(error.reason) : code
+  const advice = 'browsers may take it, and so does a check with lenient'
+  return new Error(`the answer is no valid HTTP (${reason.toLowerCase()}): ${advice}`)
 }

@@ -1,18 +1,37 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { urlToHttpOptions } from 'node:url'
 import Type from 'typebox'
-import { memberAt, parseJson, readMember } from '../../../kernel/json.ts'
+import { memberAt, parseExact, readMember } from '../../../kernel/json.ts'
 import { redactLine, type Redact } from '../redact.ts'
 import { defineCheck, failed, HttpAddress, passed, type Mistake } from './check.ts'
-import { exchange } from './exchange.ts'
-import { CaFile, Days, daysLeft, trustOf } from './tls.ts'
+import {
+  CaFile,
+  Days,
+  daysLeft,
+  describeEnd,
+  trustOf,
+  type CertificateEnd,
+} from './certificates.ts'
+import { exchange, type CheckAnswer } from './exchange.ts'
 
+const MIB = 1024 * 1024
 /** How much of a body is searched. */
-const BODY_BYTES = 256 * 1024
+const BODY_BYTES = MIB
+const MAX_REDIRECTS = 10
+/** Statuses that lead to another address, named by the header Location. */
+const MOVED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+/** Byte order marks, and what they say of the charset. */
+const MARKS: readonly (readonly [mark: Buffer, charset: string])[] = [
+  [Buffer.from([0xef, 0xbb, 0xbf]), 'utf-8'],
+  [Buffer.from([0xff, 0xfe]), 'utf-16le'],
+  [Buffer.from([0xfe, 0xff]), 'utf-16be'],
+]
+/** Characters of the address of the last answer in a message. */
+const MAX_URL = 200
 /** Characters of a member's value in a message. */
 const MAX_VALUE = 100
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
-/** Bodies are searched as they come, so they must not be compressed. */
+/** No coding is asked for: some servers send one all the same. */
 const HEADERS = { 'user-agent': 'gatehouse-probe', accept: '*/*', 'accept-encoding': 'identity' }
 const WITH_BODY = ['POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -38,63 +57,127 @@ const takes = {
   ca: Type.Optional(CaFile),
   /** Any certificate is taken. */
   insecure: Type.Optional(Type.Boolean()),
+  /** Redirects that are followed; 0: the redirect itself is the answer. */
+  redirects: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_REDIRECTS })),
+  /** Answers are taken that break the rules of HTTP in ways that browsers bear. */
+  lenient: Type.Optional(Type.Boolean()),
 }
 type HttpCheck = Type.Static<Type.TObject<typeof takes>>
 
-/** An address answers as expected. Redirects are not followed. */
+/** An address answers as expected. */
 export const httpCheck = defineCheck('http', {
   takes,
   level: 'critical',
   nameOf: ({ url }) => `http ${url}`,
   mistakeOf: (check) => bodyMistake(check) ?? addressMistake(check) ?? expectedMistake(check),
   async run(check, { signal, redact }) {
-    const { url, method = 'GET', headers, body, max_ms, days, ca, insecure } = check
+    const { max_ms, days, ca } = check
     const trust = await trustOf(ca)
     if ('state' in trust) return trust
     const ranges = rangesOf(check.status ?? '200-399') ?? []
     const isExpected = (status: number): boolean =>
       ranges.some(([from, to]) => status >= from && status <= to)
-    const isSearched = [check.contains, check.pattern, check.members].some(Boolean)
     const started = performance.now()
-    const answer = await exchange({
-      ...urlToHttpOptions(new URL(url)),
-      ...trust,
-      method,
-      headers: { ...HEADERS, ...headers },
-      rejectUnauthorized: insecure !== true,
-      signal,
-      body,
-      answerBytes: (status) => (isSearched && isExpected(status) ? BODY_BYTES : 0),
-    })
+    const last = await followed(check, trust, signal, isExpected)
     const ms = Math.round(performance.now() - started)
-    const answered = `answered ${answer.status}`
-    if (!isExpected(answer.status)) {
+    const at = redactLine(last.url.href, MAX_URL, redact)
+    const answered = `answered ${last.answer.status}${last.hops === 0 ? '' : ` at ${at}`}`
+    if (last.refused !== undefined) return failed(`${answered}, ${last.refused}`)
+    if (!isExpected(last.answer.status)) {
       return failed(`${answered}, expected ${describeRanges(ranges)}`)
     }
-    const problem = isSearched ? bodyProblem(check, answer.body.toString('utf8'), redact) : ''
+    const problem = bodyProblem(check, last.answer, redact)
     if (problem !== '') return failed(`${answered}${problem}`)
     if (max_ms !== undefined && ms > max_ms) {
       return failed(`${answered} in ${ms} ms, expected ${max_ms} ms at most`)
     }
-    const { valid_to } = answer
-    if (days !== undefined && valid_to !== undefined && daysLeft({ valid_to }) < days) {
-      const left = Math.floor(daysLeft({ valid_to }))
-      return failed(
-        `${answered}, the certificate is valid for ${left} more days, expected ${days}`,
-      )
+    const { end } = last
+    if (days !== undefined && end !== undefined && daysLeft(end) < days) {
+      return failed(`${answered}, ${describeEnd(end)}, expected ${days}`)
     }
     return passed(answered)
   },
 })
 
+/** Where redirects have led. */
+interface Followed {
+  answer: CheckAnswer
+  url: URL
+  hops: number
+  /** Why it was not followed further; undefined at the last answer. */
+  refused: string | undefined
+  /** What ends first of the certificates on the way. */
+  end: CertificateEnd | undefined
+}
+
+/** Sends the request, and follows redirects. Headers and a body go to the origin of the check alone. */
+async function followed(
+  check: HttpCheck,
+  trust: { ca?: string },
+  signal: AbortSignal,
+  isExpected: (status: number) => boolean,
+): Promise<Followed> {
+  const { redirects = MAX_REDIRECTS, insecure, lenient } = check
+  const first = new URL(check.url)
+  let { method = 'GET', body }: Pick<HttpCheck, 'method' | 'body'> = check
+  let [url, end]: [URL, CertificateEnd | undefined] = [first, undefined]
+  for (let hops = 0; ; hops++) {
+    const own = url.origin === first.origin ? check.headers : undefined
+    const answer = await exchange({
+      ...urlToHttpOptions(url),
+      ...trust,
+      method,
+      headers: { ...HEADERS, ...own },
+      rejectUnauthorized: insecure !== true,
+      insecureHTTPParser: lenient === true,
+      signal,
+      body,
+      answerBytes: (status) => (isSearched(check) && isExpected(status) ? BODY_BYTES : 0),
+    })
+    if (answer.end !== undefined && (end === undefined || answer.end.ends < end.ends)) {
+      end = answer.end
+    }
+    const { location } = answer.headers
+    const found = { answer, url, hops, end, refused: undefined }
+    if (!MOVED.has(answer.status) || location === undefined || redirects === 0) return found
+    if (hops === redirects) return { ...found, refused: `the end of ${hops} redirects` }
+    const next = URL.parse(location, url)
+    if (
+      next === null ||
+      !/^https?:$/.test(next.protocol) ||
+      next.username + next.password !== ''
+    ) {
+      return { ...found, refused: 'whose Location leads to no address of http or https' }
+    }
+    // As browsers do: what was posted is then read by GET.
+    if (answer.status === 303 ? method !== 'HEAD' : answer.status < 303 && method === 'POST') {
+      method = 'GET'
+      body = undefined
+    }
+    if (body !== undefined && next.origin !== first.origin) {
+      return { ...found, refused: `which leads the body to ${next.origin}: it is not sent there` }
+    }
+    url = next
+  }
+}
+
+function isSearched({ contains, pattern, members }: HttpCheck): boolean {
+  return [contains, pattern, members].some(Boolean)
+}
+
 /** What a body lacks, to be read after the status; empty if it has everything. */
-function bodyProblem(check: HttpCheck, text: string, redact: Redact): string {
+function bodyProblem(check: HttpCheck, answer: CheckAnswer, redact: Redact): string {
+  if (!isSearched(check)) return ''
   const { contains, pattern, members = [] } = check
-  if (contains !== undefined && !text.includes(contains)) return ` without "${contains}"`
-  if (pattern !== undefined && !matches(text, pattern)) return ` without a match of "${pattern}"`
+  const text = textOf(answer)
+  const place = answer.isCut ? ` in its first ${BODY_BYTES / MIB} MiB` : ''
+  if (contains !== undefined && !text.includes(contains)) return ` without "${contains}"${place}`
+  if (pattern !== undefined && !matches(text, pattern)) {
+    return ` without a match of "${pattern}"${place}`
+  }
   if (members.length === 0) return ''
-  const json = parseJson(text)
-  if (json === undefined) return `, but not with JSON of ${BODY_BYTES / 1024} KiB at most`
+  const json = parseExact(text)
+  if (json === undefined) return `, but not with JSON of ${BODY_BYTES / MIB} MiB at most`
   for (const member of members) {
     const [path = '', expected] = readMember(member) ?? []
     const value = memberAt(json, path)
@@ -104,6 +187,19 @@ function bodyProblem(check: HttpCheck, text: string, redact: Redact): string {
     return `, ${path} is "${redactLine(found, MAX_VALUE, redact)}", expected "${expected}"`
   }
   return ''
+}
+
+/** What the bytes of a body say: a byte order mark has the last word on the charset, then the header. */
+function textOf({ body, headers }: CheckAnswer): string {
+  const [, charset = 'utf-8'] =
+    /;\s*charset="?([\w.:-]{1,40})/i.exec(headers['content-type'] ?? '') ?? []
+  const marked = MARKS.find(([mark]) => body.subarray(0, mark.length).equals(mark))?.[1]
+  try {
+    return new TextDecoder(marked ?? charset).decode(body)
+  } catch {
+    // A charset that nobody knows.
+    return new TextDecoder().decode(body)
+  }
 }
 
 /** Finds the pieces in their order. It is no regular expression: one could stall the thread. */

@@ -5,6 +5,7 @@ import { codeOf } from '../../../kernel/log.ts'
 import { runCommand } from '../../../kernel/processes/run.ts'
 import { redactLine } from '../redact.ts'
 import {
+  addressOf,
   defineCheck,
   failed,
   Host,
@@ -33,7 +34,8 @@ export const pingCheck = defineCheck('ping', {
   takes: { host: Host, port: Type.Optional(Port) },
   level: 'critical',
   nameOf: ({ host }) => `ping ${host}`,
-  async run({ host, port }, context) {
+  async run({ host: given, port }, context) {
+    const host = addressOf(given)
     const { code, output, problem, missing } = await ping(host, context)
     const obstacle = obstacleOf({ code, output, problem, missing })
     if (obstacle !== undefined) {

@@ -131,19 +131,19 @@ async function runUntilAbort(check: Check, context: CheckContext): Promise<Findi
   const begun = performance.now()
   const finding = kindOf(check).run(check, context)
   const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const isProgram = ['unit', 'command', 'ping'].includes(check.type)
   let timer: NodeJS.Timeout | undefined
   function giveUp(): void {
     hanging.set(id, begun)
     const end = (): void => void hanging.delete(id)
     finding.then(end, end)
-    const isProgram = ['unit', 'command', 'ping'].includes(check.type)
     timer = setTimeout(() => reject(signal.reason), isProgram ? PROGRAM_STOP_MS : 0)
   }
   signal.addEventListener('abort', giveUp, { once: true })
   try {
     const found = await Promise.race([finding, aborted])
     // What a stopped program found is that it was stopped.
-    if (timer !== undefined) throw signal.reason
+    if (timer !== undefined && isProgram) throw signal.reason
     return found
   } finally {
     clearTimeout(timer)

@@ -2,13 +2,11 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import Type from 'typebox'
 import { redactLine } from '../redact.ts'
-import { defineCheck, failed, Host, passed, Port } from './check.ts'
+import { addressOf, defineCheck, failed, Host, passed, Port } from './check.ts'
 
 /** Characters of what a port says that are read, and that are quoted. */
 const MAX_GREETING = 4_096
 const MAX_QUOTED = 100
-/** A greeting is complete after this much silence. */
-const SILENCE_MS = 1_000
 
 /** A port accepts connections, and says what is expected. */
 export const tcpCheck = defineCheck('tcp', {
@@ -26,12 +24,12 @@ export const tcpCheck = defineCheck('tcp', {
     return ['/contains', 'must be there with send']
   },
   async run({ host, port, send, contains }, { signal, redact }) {
-    const socket = connect({ host, port })
+    const socket = connect({ host: addressOf(host), port })
     try {
       await once(socket, 'connect', { signal })
       if (contains === undefined) return passed('takes connections')
       if (send !== undefined) socket.write(send)
-      const text = await readGreeting(socket, contains)
+      const text = await readGreeting(socket, contains, signal)
       const quoted = text === '' ? 'nothing' : `"${redactLine(text, MAX_QUOTED, redact)}"`
       const message = `takes connections and says ${quoted}`
       return text.includes(contains)
@@ -43,17 +41,18 @@ export const tcpCheck = defineCheck('tcp', {
   },
 })
 
-/** What a port says until it has said what is wanted, or says no more. */
-function readGreeting(socket: Socket, wanted: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = ''
-    socket.setEncoding('utf8')
-    socket.on('data', (more: string) => {
-      text += more
-      if (text.includes(wanted) || text.length >= MAX_GREETING) resolve(text)
-      socket.setTimeout(SILENCE_MS)
-    })
-    for (const event of ['timeout', 'end', 'close']) socket.on(event, () => resolve(text))
-    socket.on('error', reject)
+/** What a port says until it has said what is wanted, says no more, or the time is over. */
+function readGreeting(socket: Socket, wanted: string, signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  let text = ''
+  socket.setEncoding('utf8')
+  socket.on('data', (more: string) => {
+    text += more
+    if (text.includes(wanted) || text.length >= MAX_GREETING) resolve(text)
   })
+  for (const event of ['end', 'close']) socket.on(event, () => resolve(text))
+  socket.on('error', reject)
+  const give = (): void => (text === '' ? reject(signal.reason) : resolve(text))
+  signal.addEventListener('abort', give, { once: true })
+  return promise
 }
