@@ -109,6 +109,10 @@ export default {
     }),
     imports('services/docs-markdown.ts', 'services', { packages: ['marked'] }),
     imports('services/notices/**', 'services', { packages: ['nodemailer'] }),
+    imports('services/ops/checks/heartbeat.ts', 'services', {
+      service: 'ops',
+      packages: ['croner'],
+    }),
     imports('services/links/links/qr.ts', 'services', { service: 'links', packages: ['uqr'] }),
   ],
 } satisfies OxlintConfig

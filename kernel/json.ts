@@ -32,51 +32,20 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** What TypeScript does not know of it yet: JSON text as it stands, within a value. */
-const EXACT = JSON as typeof JSON & {
-  rawJSON: (text: string) => unknown
-  isRawJSON: (value: unknown) => boolean
-}
-
-/**
- * The same with numbers as the text has them: `JSON.stringify` gives `1.10` again, and integers of any size. Undefined
- * if the text is not JSON.
- */
-export function parseExact(text: string): unknown {
-  try {
-    return JSON.parse(text, (_key: string, value: unknown, context?: { source?: string }) => {
-      const source = context?.source
-      return typeof value === 'number' && source !== undefined ? EXACT.rawJSON(source) : value
-    })
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * The member at a path such as `event.type` or `items.0.id`; undefined if it is missing. A dot within a name has a
- * backslash before it: `labels.app\.kubernetes\.io`.
- */
+/** The member at a path such as `event.type` or `items.0.id`; undefined if it is missing. */
 export function memberAt(value: unknown, path: string): unknown {
-  return stepsOf(path).reduce((outer, step) => {
+  return path.split('.').reduce((outer, step) => {
     if (isList(outer)) return /^\d{1,9}$/.test(step) ? outer[Number(step)] : undefined
-    return isObject(outer) && !EXACT.isRawJSON(outer) && Object.hasOwn(outer, step)
-      ? outer[step]
-      : undefined
+    return isObject(outer) && Object.hasOwn(outer, step) ? outer[step] : undefined
   }, value)
-}
-
-function stepsOf(path: string): readonly string[] {
-  if (!path.includes('\\')) return path.split('.')
-  return path.split(/(?<!\\)\./).map((step) => step.replaceAll('\\.', '.'))
 }
 
 /**
  * Reads `data.object.id=evt_1`: steps of letters, digits, `_` and `-` between dots, then the
- * value's text. A dot within a step has a backslash before it. Undefined for another form.
+ * value's text. Undefined for another form.
  */
 export function readMember(text: string): readonly [path: string, value: string] | undefined {
-  const [, path, value] = /^((?:[\w-]|\\\.)+(?:\.(?:[\w-]|\\\.)+)*)=(.*)$/.exec(text) ?? []
+  const [, path, value] = /^([\w-]+(?:\.[\w-]+)*)=(.*)$/.exec(text) ?? []
   return path === undefined || value === undefined ? undefined : [path, value]
 }
 

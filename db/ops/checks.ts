@@ -71,12 +71,19 @@ const Transition = Type.Object({
 })
 export type Transition = Type.Static<typeof Transition>
 
-/** What the job of a heartbeat last said. `beat_at`: when it ended; `begun_at`: when it began. */
+/**
+ * What the job of a heartbeat last said. `beat_at`: when it ended; `begun_at`: when it began; `first_beat_at`: when it
+ * first called. `beat_failed`: it has not succeeded since it failed, or since a run did not end in time. `state` is the
+ * check's.
+ */
 export const Beat = Type.Object({
   beat_at: nullable(Timestamp),
   beat_failed: Type.Boolean(),
   beat_ms: nullable(Type.Integer()),
+  beat_text: Type.String(),
   begun_at: nullable(Timestamp),
+  first_beat_at: nullable(Timestamp),
+  state: State,
 })
 export type Beat = Type.Static<typeof Beat>
 
@@ -178,6 +185,8 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
     service: 'text',
     name: 'text',
     beat: 'text',
+    text: 'text',
+    grace_s: 'int4',
     now: 'timestamptz',
   }),
   findBeat: optional(Beat, { service: 'text', name: 'text' }),

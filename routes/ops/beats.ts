@@ -1,31 +1,55 @@
 import Type from 'typebox'
+import { badRequest, Fault, notFound } from '../../kernel/fault.ts'
 import { anyone } from '../../kernel/http/endpoint.ts'
+import { readBytes } from '../../kernel/http/read-body.ts'
 import { bytesReply } from '../../kernel/http/reply.ts'
+import { queryOf, type Context } from '../../kernel/http/context.ts'
 import type { BeatKind } from '../../services/ops/beats.ts'
 import { raw } from './kit.ts'
 
 /** The token is what opens it (decisions.md section 7, New open paths). */
 const access = { ...anyone, guard: 'open' } as const
 
-/** The paths of a job, and what it says by each. */
-const PATHS: readonly (readonly [path: string, beat: BeatKind])[] = [
-  ['/beat/:token', 'ok'],
-  ['/beat/:token/fail', 'failed'],
-  ['/beat/:token/start', 'begun'],
-]
+const MAX_BODY = 1024 * 1024
+/** The exit code of the job, as `$?` gives it. */
+const EXIT_CODE = /^(?:0|[1-9]\d{0,2})$/
 
-/** What jobs call; what a call sends beside its path is not read. */
-export const beatEndpoints = PATHS.flatMap(([path, beat]) =>
+/** What jobs call; what they send along is kept with the call. */
+export const beatEndpoints = ['', '/', '/:word', '/:word/'].flatMap((end) =>
   (['GET', 'POST'] as const).map((method) =>
     raw({
       method,
-      path,
+      path: `/beat/:token${end}`,
       access,
-      params: { token: Type.String() },
-      async answer({ app: { ops }, params: { token } }) {
-        await ops.beat(token, beat)
+      params: { token: Type.String(), ...(end.includes('word') && { word: Type.String() }) },
+      async answer({ app: { ops }, params, context }) {
+        const { token, word = '' } = params as { token: string; word?: string }
+        const beat = kindOf(word)
+        if (beat === undefined) throw notFound('expected nothing, start, fail or an exit code')
+        if (queryOf(context).size > 0) throw badRequest('a heartbeat takes no query')
+        await ops.beat(token, beat, await textOf(method, context))
         return bytesReply('ok\n', 'text/plain; charset=utf-8', { 'cache-control': 'no-store' })
       },
     }),
   ),
 )
+
+function kindOf(word: string): BeatKind | undefined {
+  if (word === 'start') return 'begun'
+  if (word === 'fail') return 'failed'
+  if (word === '') return 'ok'
+  if (!EXIT_CODE.test(word)) return undefined
+  return word === '0' ? 'ok' : 'failed'
+}
+
+/** A call counts whatever comes with it: a text that is too long is left out. */
+async function textOf(method: 'GET' | 'POST', context: Context): Promise<string> {
+  if (method === 'GET') return ''
+  try {
+    return (await readBytes(context, undefined, MAX_BODY)).toString('utf8')
+  } catch (error) {
+    if (error instanceof Fault && error.status === 413)
+      return 'what it sent along has more than 1 MiB'
+    throw error
+  }
+}

@@ -5,6 +5,7 @@ import { checkView } from '../../html/ops/checks/check.ts'
 import { newForm, type FormState, type Typed, type View } from '../../kernel/http/view.ts'
 import { formatDuration } from '../../kernel/time.ts'
 import { field } from '../../kernel/validate.ts'
+import { lastSaid } from '../../services/ops/beats.ts'
 import {
   changeCheck,
   CheckUpdate,
@@ -86,7 +87,7 @@ export const checkEndpoints = [
     body: CheckUpdate,
     async act({ app: { ops }, actor, params: { id }, body, now }) {
       await changeCheck({ ...ops, actor }, id, body.check, now)
-      await ops.registry.refresh()
+      await ops.checksChanged()
       return showHealth(ops.db, id, now)
     },
     api: {
@@ -111,7 +112,7 @@ export const checkEndpoints = [
     params,
     async act({ app: { ops }, actor, params: { id }, now }) {
       await removeCheck({ ...ops, actor }, id, now)
-      await ops.registry.refresh()
+      await ops.checksChanged()
     },
     api: {
       method: 'DELETE',
@@ -186,7 +187,8 @@ export async function showCheck(
   const fields = definition === null ? undefined : fieldsOf(check.type, form)
   const every = formatDuration(check.every_s)
   const path = before === null ? `${PATH}/${id}` : `${PATH}/${id}?before=${before}`
-  const about = { check, investigation, fields, every, past, address, path, now }
+  const said = await lastSaid(ops.db, check)
+  const about = { check, investigation, fields, every, past, said, address, path, now }
   return checkView({ ...about, mute, isMutedNow })
 }
 

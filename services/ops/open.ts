@@ -107,6 +107,11 @@ export async function openOps(options: OpsOptions) {
   let closed = false
   let loop: CheckLoop | undefined
 
+  async function readChecks(): Promise<void> {
+    await options.registry.refresh()
+    await loop?.refresh()
+  }
+
   async function startFirstSession(): Promise<void> {
     // Before the scheduled session: alerts that come while a session runs are only acknowledged.
     await alerts.resume()
@@ -143,7 +148,9 @@ export async function openOps(options: OpsOptions) {
     /** What `/status` shows; undefined while it is off. */
     publicStatus: createPublicStatus({ ...options, redact }),
     /** Takes what the job of a heartbeat says. Throws 404 for an unknown token. */
-    beat: createBeats({ db, clock, loop: () => loop }),
+    beat: createBeats({ db, clock, redact, loop: () => loop, refresh: readChecks }),
+    /** Reads the checks again; awaited after a change of our own, so that it counts when the request is answered. */
+    checksChanged: readChecks,
     async close(): Promise<void> {
       closed = true
       await Promise.all(stops.map((stop) => stop()))

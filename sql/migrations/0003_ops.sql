@@ -306,11 +306,14 @@ create table ops.checks (
   told_event    bigint,        -- event of the sent notice that the check fails; null once its end was sent
   told_at       timestamptz(3), -- when that was
   session_id    bigint         references ops.sessions (id) on delete set null, -- the one that looked last
-  -- Of a heartbeat: when its job last said that it ended, whether it failed, and how long it took; when it last began.
+  -- Of a heartbeat: when its job last said that it ended, and how long it took; when it last began, and when it first
+  -- called. beat_failed: it has said that it failed, or a run did not end in time; until it succeeds.
   beat_at       timestamptz(3),
   beat_failed   boolean        not null default false,
   beat_ms       integer,
+  beat_text     text           not null default '', -- the last lines that it sent along, up to 10 KiB
   begun_at      timestamptz(3),
+  first_beat_at timestamptz(3),
   constraint checks_name unique (service, name)
 );
 create index checks_due on ops.checks (next_at) where removed_at is null;

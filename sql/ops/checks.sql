@@ -74,13 +74,14 @@ select id, service, name, claimed_until, asked, late_s
  limit :limit;
 
 -- name: lockChecks
--- The checks of a list, held until the transaction ends. `begun`: how often it began to fail in the last hour.
+-- The checks of a list that are not removed, held until the transaction ends. `begun`: how often it began to fail in the last hour.
 with given as (
   select service, name from jsonb_to_recordset(:checks::jsonb) as given(service text, name text)
 ), held as materialized (
   select c.*
     from ops.checks c
     join given g on g.service = c.service and g.name = c.name
+   where c.removed_at is null
    order by c.id
    limit :limit
      for no key update of c
@@ -102,7 +103,8 @@ select c.id, c.service, c.name, c.state, c.checked_at, c.opposing, c.told_event,
 -- name: saveResults
 -- Stores results, and the state of each check after its result. `found` is what it found, `state` what counts;
 -- `changed`: the state is another one than before. `soon`: it runs again after ten seconds. `asked`: somebody had asked
--- for the run; what was asked for meanwhile stays due.
+-- for the run; what was asked for meanwhile stays due, and so does a heartbeat whose job has called meanwhile. A bad result
+-- counts as failed once its retries were bad: uptime is the part of the runs after which the check did not fail.
 with given as materialized (
   select id, found, state, changed, soon, asked, opposing, message, ms
     from jsonb_to_recordset(:results::jsonb)
@@ -114,8 +116,8 @@ with given as materialized (
   on conflict (check_id, at) do nothing
 ), counted as (
   insert into ops.check_counts as t (check_id, span, start, runs, failures, warnings, unknown, ms_min, ms_sum, ms_max)
-  select id, span, date_trunc(span, :now, 'UTC'), 1, (found = 'fail')::integer, (found = 'warn')::integer,
-         (found = 'unknown')::integer, case when found <> 'unknown' then ms end,
+  select id, span, date_trunc(span, :now, 'UTC'), 1, (state = 'fail' and found <> 'unknown')::integer,
+         (state = 'warn' and found <> 'unknown')::integer, (found = 'unknown' or state = 'unknown')::integer, case when found <> 'unknown' then ms end,
          case when found = 'unknown' then 0 else ms end, case when found <> 'unknown' then ms end
     from given
    cross join (values ('hour'), ('day')) as spans(span)
@@ -139,6 +141,7 @@ update ops.checks c
        since = case when g.changed then :now else c.since end,
        asked_at = case when not g.asked then c.asked_at end,
        next_at = case when c.asked_at is not null and not g.asked then c.next_at
+                      when c.next_at > c.claimed_until - interval '2 minutes' and c.next_at <= :now then c.next_at
                       when g.soon then :now::timestamptz + least(10, c.every_s) * interval '1 s'
                       else ops.next_run(c.id, c.every_s, :now) end,
        session_id = :session
@@ -203,23 +206,31 @@ select c.service, c.name, p.began_at as at, before.state as before, p.state, p.m
  limit :limit;
 
 -- name: saveBeat
--- What a job said of itself: `begun`, `ok` or `failed`. Its check runs in the next round; a run that is under
--- way does not count. Empty when the check is gone.
+-- What a job said of itself: `begun`, `ok` or `failed`, and the last lines that it sent along. A run that has not ended
+-- within :grace_s when the next one begins counts as failed. Its check runs in the next round. Empty when the check is
+-- gone.
 update ops.checks
    set begun_at = case when :beat = 'begun' then :now else begun_at end,
+       first_beat_at = coalesce(first_beat_at, :now),
        beat_ms = case when :beat = 'begun' then beat_ms
                       when begun_at > coalesce(beat_at, '-infinity')
                       then least(2147483647, extract(epoch from :now::timestamptz - begun_at) * 1000)::integer end,
        beat_at = case when :beat = 'begun' then beat_at else :now end,
-       beat_failed = case when :beat = 'begun' then beat_failed else :beat = 'failed' end,
-       next_at = :now, claimed_until = null
+       beat_failed = case :beat when 'ok' then false
+                                when 'failed' then true
+                                else beat_failed
+                                  or coalesce(begun_at > coalesce(beat_at, '-infinity')
+                                              and begun_at < :now::timestamptz - :grace_s * interval '1 s', false) end,
+       beat_text = case when :beat = 'begun' then beat_text else :text end,
+       next_at = :now
  where service = :service
    and name = :name
+   and removed_at is null
 returning id;
 
 -- name: findBeat
--- What the job of a heartbeat last said. Empty for a check that is gone.
-select beat_at, beat_failed, beat_ms, begun_at
+-- What the job of a heartbeat last said, and the state of its check. Empty for a check that is gone.
+select beat_at, beat_failed, beat_ms, beat_text, begun_at, first_beat_at, state
   from ops.checks
  where service = :service
    and name = :name;

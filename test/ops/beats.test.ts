@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { t } from 'tap'
+import { runCheck } from '../../services/ops/checks/run.ts'
+import { createRedact } from '../../services/ops/redact.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { eventsOf, inventoryFile, startOps } from '../helpers/ops.ts'
@@ -32,20 +34,24 @@ const ops = await startOps(t, postgres, { ...env, OPS_INVENTORY })
 const call = (path: string, init: { method?: string } = {}) => request(`${ops.base}${path}`, init)
 const query = (text: string) => postgres.query(ops.env, text)
 
-/** Waits until a check says this. */
+/** Waits until a check says this, and has it look again and again. */
 async function says(name: string, message: RegExp): Promise<void> {
   await until(async () => {
-    const [row] = await query(`select message from ops.checks where name = '${name}'`)
+    const due = `update ops.checks set next_at = now() where name = '${name}' returning message`
+    const [row] = await query(due)
     return message.test(String(row?.['message']))
   }, `${name} to say ${message}`)
 }
 
-/** Moves all that a job said back by so many hours, and has its check look at it. */
+/**
+ * Moves all that a job said back by so many hours, and has its check look at it. It must have been due since the server
+ * has begun: what fell due before is forgiven.
+ */
 async function age(name: string, hours: number): Promise<void> {
   await query(
     `update ops.checks
         set beat_at = beat_at - interval '${hours} hours', begun_at = begun_at - interval '${hours} hours',
-            next_at = now()
+            first_beat_at = first_beat_at - interval '${hours} hours', next_at = now()
       where name = '${name}'`,
   )
 }
@@ -63,7 +69,7 @@ await t.test('each method and each word of a job', async (t) => {
   await call(`/beat/${tokens.backup}/fail`)
   await says('backup', /^its job failed \d+ s ago$/)
   await call(`/beat/${tokens.backup}/start`)
-  await says('backup', /^began \d+ s ago$/)
+  await says('backup', /^began \d+ s ago; the run before it failed, or did not end$/)
   await call(`/beat/${tokens.backup}`, { method: 'POST' })
   await says('backup', /^called \d+ s ago, took \d+ s$/)
   await call(`/beat/${tokens.report}`)
@@ -75,7 +81,7 @@ await t.test('each method and each word of a job', async (t) => {
     /^report is unknown: /,
     /^backup is known again: called/,
     /^backup: its job failed/,
-    /^backup is good again: began/,
+    /^backup is good again: called/,
     /^report is known again: called/,
   ])
 })
@@ -83,14 +89,122 @@ await t.test('each method and each word of a job', async (t) => {
 await t.test('silence, and an end that does not come, are failures', async () => {
   await age('backup', 24)
   await says('backup', /^called 1 d 0 h ago, took/)
-  await age('backup', 2)
-  await says('backup', /^no call for 1 d 2 h, expected one every 24h$/)
+  await age('backup', 1)
+  await says('backup', /^no call for 1 d 1 h, expected one every 24h$/)
   await call(`/beat/${tokens.backup}`)
   await says('backup', /^called \d+ s ago$/)
   await call(`/beat/${tokens.backup}/start`)
   await says('backup', /^began \d+ s ago$/)
-  await age('backup', 2)
-  await says('backup', /^began 2 h 0 min ago and has not ended, expected 1 h 0 min$/)
+  await age('backup', 1)
+  await says('backup', /^began 1 h 0 min ago and has not ended, expected 1 h 0 min$/)
+})
+
+await t.test('a failure lasts until the job succeeds', async () => {
+  await call(`/beat/${tokens.backup}/start`)
+  await says('backup', /^began \d+ s ago; the run before it failed, or did not end$/)
+  await call(`/beat/${tokens.backup}`)
+  await says('backup', /^called \d+ s ago, took \d+ s$/)
+  // A job that is started again and again, and never ends.
+  await call(`/beat/${tokens.backup}/start`)
+  await says('backup', /^began \d+ s ago$/)
+  await age('backup', 1)
+  await says('backup', /^began 1 h 0 min ago and has not ended/)
+  await call(`/beat/${tokens.backup}/start`)
+  await says('backup', /^began \d+ s ago; the run before it failed/)
+  await call(`/beat/${tokens.backup}/0`)
+  await says('backup', /^called \d+ s ago/)
+  // It crashes soon after each start, and says nothing of it.
+  await age('backup', 24)
+  await call(`/beat/${tokens.backup}/start`)
+  await says('backup', /^began \d+ s ago$/)
+  await query(
+    `update ops.checks set beat_at = beat_at - interval '1 hour', begun_at = now(), next_at = now()
+      where name = 'backup'`,
+  )
+  await says('backup', /^no call for 1 d 1 h, expected one every 24h$/)
+  await call(`/beat/${tokens.backup}/`)
+  await says('backup', /^called \d+ s ago/)
+})
+
+await t.test('exit codes, and the last lines of what a job says', async (t) => {
+  const lines = `${'x'.repeat(99)}\n`.repeat(300)
+  const sent = { method: 'POST', body: `${lines}no room on /backup\u0000\n` }
+  t.match(await request(`${ops.base}/beat/${tokens.report}/3`, sent), { status: 200 })
+  await says('report', /^its job failed \d+ s ago: no room on \/backup/)
+  const [row] = await query(`select id, beat_text from ops.checks where name = 'report'`)
+  const kept = String(row?.['beat_text'])
+  t.ok(kept.length <= 10 * 1024)
+  t.match(kept.slice(-30), /no room on \/backup\n$/)
+  t.match(kept, /^x{99}\n/, 'whole lines')
+  const { text } = await call(`/checks/${row?.['id']}`)
+  t.match(text, /What its job said last[\s\S]*no room on \/backup/)
+  await call(`/beat/${tokens.report}/start/`)
+  await says('report', /^began \d+ s ago; the run before it failed/)
+  const large = { method: 'POST', body: 'x'.repeat(1024 * 1024 + 1) }
+  t.match(await request(`${ops.base}/beat/${tokens.report}/1`, large), { status: 200 })
+  await says('report', /^its job failed \d+ s ago: what it sent along has more than 1 MiB$/)
+  await call(`/beat/${tokens.report}`)
+  await says('report', /^called \d+ s ago/)
+})
+
+await t.test('a job that calls all the time is looked at all the same', async () => {
+  const calls = new AbortController()
+  const calling = (async () => {
+    while (!calls.signal.aborted) await call(`/beat/${tokens.report}`)
+  })()
+  const since = new Date()
+  await until(async () => {
+    const [row] = await query(`select checked_at from ops.checks where name = 'report'`)
+    return (row?.['checked_at'] as Date) > since
+  }, 'a look')
+  calls.abort()
+  await calling
+})
+
+/** What a heartbeat finds at a time, whose job last succeeded at another one. */
+async function foundAt(cron: string, succeeded: Date, now: Date): Promise<unknown> {
+  const check = { type: 'heartbeat', cron, tz: 'Europe/Berlin', grace: '1m' } as const
+  const beat = async () => ({
+    beat_at: succeeded,
+    beat_failed: false,
+    beat_ms: null,
+    beat_text: '',
+    begun_at: null,
+    first_beat_at: succeeded,
+    state: 'ok' as const,
+  })
+  const { state } = await runCheck(check, {
+    signal: new AbortController().signal,
+    marker: undefined,
+    redact: createRedact(() => []),
+    beat,
+    listensSince: new Date(0),
+    now: () => now,
+  })
+  return state
+}
+
+await t.test('by a crontab, over a change of the clock', async (t) => {
+  for (const [cron, succeeded, due] of [
+    ['0 3 * * *', '2026-03-28T02:05:00Z', '2026-03-29T01:00:00Z'],
+    ['0 4 * * *', '2026-10-24T02:05:00Z', '2026-10-25T03:00:00Z'],
+    ['0 3 * * 1-5', '2026-11-27T02:01:00Z', '2026-11-30T02:00:00Z'],
+    ['0 3 * * *', '2026-11-27T01:59:50Z', '2026-11-28T02:00:00Z'],
+  ] as const) {
+    const end = new Date(due).getTime() + 60_000
+    const found = [end, end + 1_000].map((at) => foundAt(cron, new Date(succeeded), new Date(at)))
+    t.same(await Promise.all(found), ['ok', 'fail'], `${cron} after ${succeeded}`)
+  }
+})
+
+await t.test('one that was just added by the API takes calls at once', async (t) => {
+  for (let at = 0; at < 5; at++) {
+    const check = { type: 'heartbeat', name: `new ${at}`, period: '1h' }
+    const added = await ops.api<{ beat_url: string }>('POST', '/checks', { service: 'new', check })
+    t.equal(added.status, 201)
+    const { pathname } = new URL(added.json.beat_url, ops.base)
+    t.equal((await call(pathname)).status, 200)
+  }
 })
 
 await t.test('what is no address of a heartbeat', async (t) => {
@@ -100,6 +214,11 @@ await t.test('what is no address of a heartbeat', async (t) => {
     ['/beat/', 404],
     [`/beat/${'x'.repeat(4_000)}`, 404],
     [`/beat/${tokens.backup}/stop`, 404],
+    [`/beat/${tokens.backup}/007`, 404],
+    [`/beat/${tokens.backup}/1000`, 404],
+    [`/beat/${tokens.backup}/start/x`, 404],
+    [`/beat/${tokens.backup}?status=fail`, 400],
+    [`/beat/${tokens.backup}/fail?x`, 400],
     [`/beat/${tokens.backup}`, 405, 'PUT'],
     [`/beat/${tokens.backup}`, 405, 'DELETE'],
     ['/beat/%00', 404],

@@ -10,8 +10,9 @@ import { backends } from '../helpers/backends.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { leadsTo, request } from '../helpers/http.ts'
 import { NAVIGATION } from '../helpers/links.ts'
-import { inventoryFile, startOps } from '../helpers/ops.ts'
+import { eventsOf, inventoryFile, startOps } from '../helpers/ops.ts'
 import { refuseAll, type Refusal } from '../helpers/refusals.ts'
+import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 
@@ -52,6 +53,26 @@ const named = async (name: string): Promise<Check | undefined> =>
 const front = await until(() => named('shop/front'), 'the check of the file')
 const page = async (path: string): Promise<string> =>
   (await request(base + path, { headers: HTML })).text
+
+await t.test('one that is removed while it runs leaves nothing behind', async (t: Test) => {
+  const held = Promise.withResolvers<void>()
+  const { url, received } = await startReceiver(t, async (_, response) => {
+    await held.promise
+    response.writeHead(503).end()
+  })
+  const gone = { type: 'http', name: 'gone', url, retries: 0, timeout_s: 60 }
+  const added = await api<Check>('POST', '/checks', { service: 'store', check: gone })
+  await until(() => received.length === 1, 'its run')
+  t.equal((await api('DELETE', `/checks/${added.json.id}`)).status, 204)
+  held.resolve()
+  // What is found later is stored later.
+  const next = { type: 'tcp', name: 'next', host: '127.0.0.1', port }
+  const other = await api<Check>('POST', '/checks', { service: 'store', check: next })
+  await until(async () => (await named('store/next'))?.state === 'ok', 'the next check')
+  const told = (await eventsOf(ops)).filter(({ message }) => message.startsWith('gone'))
+  t.same(told, [])
+  t.equal((await api('DELETE', `/checks/${other.json.id}`)).status, 204)
+})
 
 await t.test('the API: a check is added, changed, run and removed', async (t: Test) => {
   t.same(Object.keys(front).toSorted(), MEMBERS.toSorted())

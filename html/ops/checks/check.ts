@@ -22,6 +22,8 @@ export interface CheckView {
   every: string
   mute: FormState
   past: HistoryView
+  /** The last lines that the job of a heartbeat sent along; empty without any. */
+  said: string
   /** The address of a heartbeat that was just made; null otherwise. */
   address: string | null
   /** The address of this page, which an open page polls. */
@@ -64,7 +66,7 @@ function checkContent(view: CheckView): Html {
 
 /** What an open page renews. What is typed below it stays, and so does an address shown once. */
 function nowSection(view: CheckView): Html {
-  const { check, past, path, isMutedNow } = view
+  const { check, past, said, path, isMutedNow } = view
   const own = { id: 'check-now', 'aria-label': 'Now', ...polled(path, 10, 'check-now') }
   const run = submit('Run now', { id: 'run-now', class: 'primary' })
   const target = '#check-page'
@@ -80,8 +82,13 @@ function nowSection(view: CheckView): Html {
       </div>
     </div>
     ${check.mute !== undefined && html`<p class="muted">${muteText(check)}</p>`}
-    ${definitionLine(view)} ${historySection(past)}
+    ${definitionLine(view)} ${said !== '' && saidSection(said)} ${historySection(past)}
   </section>`
+}
+
+function saidSection(said: string): Html {
+  return html`<h2>What its job said last</h2>
+    <pre><bdi>${said}</bdi></pre>`
 }
 
 /** Its state, since when, and the last look. */

@@ -30,7 +30,7 @@ export const newCheckEndpoints = [
     async act({ app, actor, body, now }) {
       const { ops } = app
       const { id, token } = await addCheck({ ...ops, actor }, body, now)
-      await ops.registry.refresh()
+      await ops.checksChanged()
       const shown = await showHealth(ops.db, id, now)
       const beat = token !== null && { beat_url: `${app.baseUrl()}/beat/${token}` }
       return { ...shown, ...beat }

@@ -204,8 +204,7 @@ export function readMembers(text: string): readonly Member[] | undefined {
   for (const line of lines.map((one) => one.trim())) {
     if (line === '') continue
     const member = line.startsWith('*.') ? readAnywhere(line) : readMember(line)
-    // The queries split a path at each dot.
-    if (member === undefined || member[0].includes('\\')) return undefined
+    if (member === undefined) return undefined
     members.push(member)
   }
   return members

@@ -24,6 +24,8 @@ export interface CheckContext {
   redact: Redaction
   /** What the job of a heartbeat last said. */
   beat: () => Promise<Beat | undefined>
+  /** Since when this process takes calls of jobs: it began then, or went on after a suspension. */
+  listensSince: Date
   now: () => Date
 }
 

@@ -1,7 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { urlToHttpOptions } from 'node:url'
 import Type from 'typebox'
-import { memberAt, parseExact, readMember } from '../../../kernel/json.ts'
 import { redactLine, type Redact } from '../redact.ts'
 import { defineCheck, failed, HttpAddress, passed, type Mistake } from './check.ts'
 import {
@@ -13,6 +12,7 @@ import {
   type CertificateEnd,
 } from './certificates.ts'
 import { exchange, type CheckAnswer } from './exchange.ts'
+import { memberText, parseExact, readMember } from './json-text.ts'
 
 const MIB = 1024 * 1024
 /** How much of a body is searched. */
@@ -179,10 +179,9 @@ function bodyProblem(check: HttpCheck, answer: CheckAnswer, redact: Redact): str
   const json = parseExact(text)
   if (json === undefined) return `, but not with JSON of ${BODY_BYTES / MIB} MiB at most`
   for (const member of members) {
-    const [path = '', expected] = readMember(member) ?? []
-    const value = memberAt(json, path)
-    if (value === undefined) return ` without the member ${path}`
-    const found = typeof value === 'string' ? value : JSON.stringify(value)
+    const { path = '', steps = [], expected = '' } = readMember(member) ?? {}
+    const found = memberText(json, steps)
+    if (found === undefined) return ` without the member ${path}`
     if (found === expected) continue
     return `, ${path} is "${redactLine(found, MAX_VALUE, redact)}", expected "${expected}"`
   }

@@ -6,7 +6,7 @@ import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { retriesOf } from './check.ts'
 import { beatHash } from './heartbeat.ts'
-import { runCheck, type Check, type CheckResult } from './run.ts'
+import { runCheck, timeoutOf, type Check, type CheckResult } from './run.ts'
 import {
   listChecks,
   runListed,
@@ -35,6 +35,8 @@ const MAX_TRIED = 4
 const CLAIM_S = 120
 /** Good results in a row that end a failure, however often it began in the last hour. */
 const MAX_GOOD = 6
+/** If a round, or a run beyond its time-out, is later than this, the process was suspended meanwhile. */
+const SUSPENDED_MS = 10_000
 /** Checks are behind when a round, or a check that is due, is this late. */
 export const BEHIND_S = 60
 
@@ -52,6 +54,9 @@ interface Rounds extends CheckLoopOptions {
   tried: number
   /** Results that are not stored yet. */
   results: NamedResult[]
+  /** When the last round began, and since when jobs can call: the begin of this process, or the end of a suspension. */
+  rounded: Date
+  listensSince: Date
   /** When this process began, and when a round last succeeded, as the clock counts. */
   began: number
   succeeded: number
@@ -72,7 +77,14 @@ export function startCheckLoop(options: CheckLoopOptions) {
   const state = { synced: '', running: 0, tried: 0, results: [], late_s: 0 }
   const none: ReadonlyMap<string, ListedCheck> = new Map()
   const rounds: Rounds = {
-    ...{ ...options, ...state, known: none, heartbeats: none, began, succeeded: began },
+    ...options,
+    ...state,
+    known: none,
+    heartbeats: none,
+    rounded: clock.now(),
+    listensSince: clock.now(),
+    began,
+    succeeded: began,
     signal: stopping.signal,
   }
   const reports = reportsTo(log, 'checks do not run', 'checks run again')
@@ -81,6 +93,8 @@ export function startCheckLoop(options: CheckLoopOptions) {
   return {
     /** Makes a round now; resolves when it is over. Checks that it has begun may still run. */
     round: repeated.now,
+    /** Takes over the checks as they are now. */
+    refresh: () => sync(rounds),
     /** The heartbeat whose token has this hash in hex. */
     heartbeat: (hash: string) => rounds.heartbeats.get(hash),
     /** Runs a check once that is not listed yet; stores nothing. */
@@ -98,6 +112,9 @@ export function startCheckLoop(options: CheckLoopOptions) {
 /** One round: what has been found is stored, and what is due begins. */
 async function round(rounds: Rounds): Promise<void> {
   const { db, clock } = rounds
+  const now = clock.now()
+  if (now.getTime() - rounds.rounded.getTime() > SUSPENDED_MS) rounds.listensSince = now
+  rounds.rounded = now
   await sync(rounds)
   await store(rounds)
   const limit = MAX_RUNNING - rounds.running
@@ -139,12 +156,21 @@ async function runClaimed(rounds: Rounds, claimed: ClaimedCheck): Promise<void> 
   // The inventory of another instance has it; the claim lapses.
   if (listed === undefined) return
   rounds.running++
-  const result = await runListed(rounds, listed, { signal, marker: undefined })
+  const result = await runAwake(rounds, listed)
   rounds.running--
   if (signal.aborted) return
   const { service, name, claimed_until, asked } = claimed
   const claim = { until: claimed_until, ...resultsThatCount(listed.check), asked }
   rounds.results.push({ ...result, service, name, claim })
+}
+
+/** What a run says during which the process was suspended is that its time is over: it runs again. */
+async function runAwake(rounds: Rounds, listed: ListedCheck): Promise<CheckResult> {
+  const { clock, signal, listensSince } = rounds
+  const began = clock.now().getTime()
+  const result = await runListed(rounds, listed, { signal, marker: undefined, listensSince })
+  const took = clock.now().getTime() - began
+  return took > timeoutOf(listed.check) + SUSPENDED_MS ? runAwake(rounds, listed) : result
 }
 
 /** Without a bound, a visitor of the page could open any number of connections. */
@@ -156,7 +182,14 @@ async function tryOnce(rounds: Rounds, check: Check): Promise<CheckResult> {
   rounds.tried++
   // What a job says of itself needs the address that a stored check has.
   const beat = async () => undefined
-  const result = await runCheck(check, { signal, marker: undefined, redact, beat, now: clock.now })
+  const result = await runCheck(check, {
+    signal,
+    marker: undefined,
+    redact,
+    beat,
+    listensSince: rounds.listensSince,
+    now: clock.now,
+  })
   rounds.tried--
   return result
 }

@@ -90,8 +90,7 @@ export async function runCheck(
   given: Omit<CheckContext, 'timeoutMs'>,
 ): Promise<CheckResult> {
   const { signal, redact } = given
-  // Rounded: a timer takes no 2009.9999999999998 ms.
-  const timeoutMs = Math.max(1, Math.round((check.timeout_s ?? DEFAULT_TIMEOUT_S) * 1_000))
+  const timeoutMs = timeoutOf(check)
   const deadline = AbortSignal.timeout(timeoutMs)
   const context = { ...given, signal: AbortSignal.any([signal, deadline]), timeoutMs }
   const started = performance.now()
@@ -107,6 +106,12 @@ export async function runCheck(
   const isWarning = finding.state === 'fail' && level !== 'critical'
   const state = isWarning ? 'warn' : finding.state
   return { state, message: redact(finding.message), level, ms }
+}
+
+/** Milliseconds after which a check is given up. */
+export function timeoutOf({ timeout_s = DEFAULT_TIMEOUT_S }: { timeout_s?: number }): number {
+  // Rounded: a timer takes no 2009.9999999999998 ms.
+  return Math.max(1, Math.round(timeout_s * 1_000))
 }
 
 /** Whether the deadline of a check has passed; it may also be that its session has ended. */

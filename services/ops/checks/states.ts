@@ -105,11 +105,17 @@ function tierOf(investigate: Investigate = false): number | null {
 export function runListed(
   { db, clock, redact }: CheckSources & { clock: Clock },
   { service, name, check }: Pick<ListedCheck, 'service' | 'name' | 'check'>,
-  { signal, marker }: Pick<CheckContext, 'signal' | 'marker'>,
+  { signal, marker, listensSince = LONG_AGO }: RunContext,
 ): Promise<CheckResult> {
   const beat = () => q.findBeat(db, { service, name })
-  return runCheck(check, { signal, marker, redact, beat, now: clock.now })
+  return runCheck(check, { signal, marker, redact, beat, listensSince, now: clock.now })
 }
+
+/** Who runs a check; without `listensSince` jobs could call all the time. */
+type RunContext = Pick<CheckContext, 'signal' | 'marker'> &
+  Partial<Pick<CheckContext, 'listensSince'>>
+
+const LONG_AGO = new Date(0)
 
 /**
  * Makes the table list these checks. The told failure of one that is lost is over: nobody would
