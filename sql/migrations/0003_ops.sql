@@ -329,7 +329,7 @@ create table ops.investigations (
 );
 create index investigations_by_session on ops.investigations (session_id);
 
--- Every result of two days.
+-- The last 500 results of each check and some more, of two days at most.
 create table ops.check_results (
   check_id bigint         not null references ops.checks on delete cascade,
   at       timestamptz(3) not null,

@@ -49,12 +49,14 @@ select exists (select
                   and (claimed_until is null or claimed_until <= :now)) as late;
 
 -- name: claimChecks
--- Takes checks that are due, which no other instance then runs for :seconds. One that is due much later than its
+-- Takes checks that are due, which no other instance then runs for :seconds: those of the types :network_types, or the
+-- others. One that is due much later than its
 -- interval has it was planned before the clock was set back. `late_s`: how long ago each was due.
 with due as materialized (
   select id
     from ops.checks
    where removed_at is null
+     and (type in (select jsonb_array_elements_text(:network_types::jsonb))) = :network
      and (next_at <= :now or next_at > :now::timestamptz + 2 * every_s * interval '1 s')
      and (claimed_until is null or claimed_until <= :now
           or claimed_until > :now::timestamptz + 2 * :seconds * interval '1 s')
@@ -104,7 +106,8 @@ select c.id, c.service, c.name, c.state, c.checked_at, c.opposing, c.told_event,
 -- Stores results, and the state of each check after its result. `found` is what it found, `state` what counts;
 -- `changed`: the state is another one than before. `soon`: it runs again after ten seconds. `asked`: somebody had asked
 -- for the run; what was asked for meanwhile stays due, and so does a heartbeat whose job has called meanwhile. A bad result
--- counts as failed once its retries were bad: uptime is the part of the runs after which the check did not fail.
+-- counts as failed once its retries were bad: uptime is the part of the runs after which the check did not fail. Now and then
+-- what is older than the last 500 results goes.
 with given as materialized (
   select id, found, state, changed, soon, asked, opposing, message, ms
     from jsonb_to_recordset(:results::jsonb)
@@ -114,6 +117,13 @@ with given as materialized (
   insert into ops.check_results (check_id, at, state, ms, message)
   select id, :now, found, ms, message from given
   on conflict (check_id, at) do nothing
+), trimmed as (
+  delete from ops.check_results r
+   using (select id, (select at from ops.check_results where check_id = given.id order by at desc offset 500 limit 1) as last
+            from given
+           where random() < 0.02) g
+   where r.check_id = g.id
+     and r.at <= g.last
 ), counted as (
   insert into ops.check_counts as t (check_id, span, start, runs, failures, warnings, unknown, ms_min, ms_sum, ms_max)
   select id, span, date_trunc(span, :now, 'UTC'), 1, (state = 'fail' and found <> 'unknown')::integer,

@@ -1,3 +1,4 @@
+import { createServer, type AddressInfo } from 'node:net'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Database } from '../../db/client.ts'
@@ -227,6 +228,37 @@ await t.test('instances share the checks', async (t) => {
     `select count(distinct next_at)::integer as moments from ops.checks`,
   )
   t.ok(Number(spread?.['moments']) > 20, 'they are spread over their minute')
+})
+
+await t.test('two hundred checks that hang hold up no other one', async (t) => {
+  const silent = createServer((socket) => void socket.on('error', () => undefined).resume())
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  const hung = Array.from({ length: 200 }, (_, at) => ({
+    ...{ type: 'tcp' as const, name: `hung ${at}`, host: '127.0.0.1', port, contains: 'x' },
+    ...{ timeout_s: 60, every: '10s' },
+  }))
+  const shop = await openChecked(t, postgres, (url) => [...hung, front(url, { every: '10s' })])
+  const loop = shop.open()
+  const looked = async (times: number): Promise<void> => {
+    const isDone = async () => {
+      await loop.round()
+      return shop.asked() === times
+    }
+    await until(isDone, `look ${times}`)
+    // Stored by the next round, so that it is due again in ten seconds.
+    await loop.round()
+  }
+  for (let times = 1; times <= 4; times++) {
+    await looked(times)
+    shop.set(10)
+  }
+  await looked(5)
+  const [held] = await shop.query(
+    `select count(*)::integer as count from ops.checks where claimed_until is not null`,
+  )
+  t.same(held, { count: 200 }, 'none of the others has ended')
 })
 
 await t.test('a check that fails is looked at again before that counts', async (t) => {

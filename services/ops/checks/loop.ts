@@ -6,7 +6,15 @@ import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { retriesOf } from './check.ts'
 import { beatHash } from './heartbeat.ts'
-import { runCheck, timeoutOf, type Check, type CheckResult } from './run.ts'
+import {
+  NETWORK_TYPES,
+  networkAddress,
+  runCheck,
+  timeoutOf,
+  type Check,
+  type CheckResult,
+} from './run.ts'
+import { createSlots, type Slots } from './slots.ts'
 import {
   listChecks,
   runListed,
@@ -27,8 +35,12 @@ export interface CheckLoopOptions extends CheckSources {
 export type CheckLoop = ReturnType<typeof startCheckLoop>
 
 const ROUND_MS = 1_000
-/** Checks that run at a time: after a stop of hours all are due. */
-const MAX_RUNNING = 16
+/** Checks that wait for the network at a time, and for one address. */
+const NETWORK = { max: 512, maxOfAddress: 32 }
+/** Checks that start programs, or read this machine: their places are one address. */
+const PROGRAMS = { max: 16, maxOfAddress: 16 }
+/** Checks of the network that a round takes. */
+const MAX_CLAIMED = 2_000
 /** Checks that are tried at a time. They take no place of those that are due. */
 const MAX_TRIED = 4
 /** More than any check may take: a claim that is older is of an instance that has gone. */
@@ -48,8 +60,10 @@ interface Rounds extends CheckLoopOptions {
   heartbeats: ReadonlyMap<string | undefined, ListedCheck>
   /** The text of the inventory that the table lists. */
   synced: string
-  /** How many run now. */
-  running: number
+  /** The checks that this process has taken, with their newest claim, by id. */
+  taken: Map<number, ClaimedCheck>
+  network: Slots
+  programs: Slots
   /** How many are tried now. */
   tried: number
   /** Results that are not stored yet. */
@@ -74,11 +88,14 @@ export function startCheckLoop(options: CheckLoopOptions) {
   const { clock, log } = options
   const stopping = new AbortController()
   const began = clock.elapsed()
-  const state = { synced: '', running: 0, tried: 0, results: [], late_s: 0 }
+  const state = { synced: '', tried: 0, results: [], late_s: 0 }
   const none: ReadonlyMap<string, ListedCheck> = new Map()
   const rounds: Rounds = {
     ...options,
     ...state,
+    taken: new Map(),
+    network: createSlots(NETWORK),
+    programs: createSlots(PROGRAMS),
     known: none,
     heartbeats: none,
     rounded: clock.now(),
@@ -117,12 +134,13 @@ async function round(rounds: Rounds): Promise<void> {
   rounds.rounded = now
   await sync(rounds)
   await store(rounds)
-  const limit = MAX_RUNNING - rounds.running
-  if (limit > 0) {
-    const claimed = await q.claimChecks(db, { now: clock.now(), seconds: CLAIM_S, limit })
-    rounds.late_s = Math.max(0, ...claimed.map(({ late_s }) => late_s))
-    for (const check of claimed) void runClaimed(rounds, check)
-  }
+  const claim = { now: clock.now(), seconds: CLAIM_S, network_types: NETWORK_TYPES }
+  const claimed = [
+    ...(await q.claimChecks(db, { ...claim, network: true, limit: MAX_CLAIMED })),
+    ...(await q.claimChecks(db, { ...claim, network: false, limit: rounds.programs.free() })),
+  ]
+  rounds.late_s = Math.max(0, ...claimed.map(({ late_s }) => late_s))
+  for (const check of claimed) take(rounds, check)
   rounds.succeeded = clock.elapsed()
 }
 
@@ -150,18 +168,30 @@ async function store(rounds: Rounds): Promise<void> {
   results.splice(0, given.length)
 }
 
-async function runClaimed(rounds: Rounds, claimed: ClaimedCheck): Promise<void> {
-  const { signal } = rounds
+/** Has a check run when there is a place for it. One that waits or runs still has its newest claim from now on. */
+function take(rounds: Rounds, claimed: ClaimedCheck): void {
+  const { id } = claimed
+  const isTaken = rounds.taken.has(id)
+  rounds.taken.set(id, claimed)
+  if (isTaken) return
   const listed = rounds.known.get(keyOf(claimed))
   // The inventory of another instance has it; the claim lapses.
-  if (listed === undefined) return
-  rounds.running++
-  const result = await runAwake(rounds, listed)
-  rounds.running--
+  if (listed === undefined) return void rounds.taken.delete(id)
+  const address = networkAddress(listed.check)
+  const slots = address === undefined ? rounds.programs : rounds.network
+  slots.add({ address: address ?? '', run: () => runTaken(rounds, listed, id) })
+}
+
+async function runTaken(rounds: Rounds, listed: ListedCheck, id: number): Promise<void> {
+  const { signal, taken, results } = rounds
   if (signal.aborted) return
+  const result = await runAwake(rounds, listed)
+  const claimed = taken.get(id)
+  taken.delete(id)
+  if (signal.aborted || claimed === undefined) return
   const { service, name, claimed_until, asked } = claimed
   const claim = { until: claimed_until, ...resultsThatCount(listed.check), asked }
-  rounds.results.push({ ...result, service, name, claim })
+  results.push({ ...result, service, name, claim })
 }
 
 /** What a run says during which the process was suspended is that its time is over: it runs again. */

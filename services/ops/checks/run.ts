@@ -108,6 +108,19 @@ export async function runCheck(
   return { state, message: redact(finding.message), level, ms }
 }
 
+/** The types of checks that wait for the network; the others start programs or read this machine. */
+export const NETWORK_TYPES = ['http', 'tcp', 'tls', 'dns', 'ping', 'container', 'heartbeat']
+
+/** Whom a check waits for, such as `shop.test:443`; undefined for one that does not wait for the network. */
+export function networkAddress(check: Check): string | undefined {
+  if (!NETWORK_TYPES.includes(check.type)) return undefined
+  if ('url' in check) return new URL(check.url).host
+  if (check.type === 'dns') return check.server ?? check.type
+  if ('host' in check) return `${check.host}:${check.port ?? ''}`
+  // Heartbeats wait for the database, each for itself.
+  return check.type === 'container' ? (check.socket ?? check.type) : nameOf(check)
+}
+
 /** Milliseconds after which a check is given up. */
 export function timeoutOf({ timeout_s = DEFAULT_TIMEOUT_S }: { timeout_s?: number }): number {
   // Rounded: a timer takes no 2009.9999999999998 ms.
