@@ -209,7 +209,7 @@ await t.test('names on two servers', async (t) => {
   const two = await startLinks(t, postgres, one.env)
   const ann = await one.user('ann')
   const whenLeads = (path: string, to: string | number) =>
-    until(async () => (await leadsTo(two.base, path)) === to, `${path} to lead to ${to}`, 5_000)
+    until(async () => (await leadsTo(two.base, path)) === to, `${path} to lead to ${to}`)
   const { id } = await makeLink(ann, 'docs', { url: 'https://v0.test/', aliases: ['wiki'] })
   await whenLeads('/wiki', 'https://v0.test/')
   await ann.api('PUT', `/links/${id}`, { url: 'https://v1.test/' })

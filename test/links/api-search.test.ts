@@ -4,6 +4,7 @@ import { encodeCursor } from '../../kernel/text.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { insertLinks, makeLink, startLinks, type Caller, type Link } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
+import { extent } from '../helpers/program.ts'
 import { refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { walk, type Page } from './pagination-walk.ts'
 
@@ -234,11 +235,12 @@ await onPostgres(t, 'sorted links of an owner of thousands', async (t: Test, bac
     `update links.links set clicks = hashtext(slug) & 1023, clicked_at = now() - make_interval(days => hashtext(slug) & 255),
             created_at = now() - make_interval(days => hashtext(slug) & 511), archived = slug like '%77'`,
   )
-  for (const [sort, order] of [
+  const sorts: (readonly [sort: string, order: string])[] = [
     ['clicks', 'clicks desc'],
     ['created', 'created_at desc'],
     ['last_click', 'clicked_at desc'],
-  ] as const) {
+  ]
+  for (const [sort, order] of extent({ short: sorts.slice(0, 1), long: sorts })) {
     const found = `o.user_id is not null and l.slug like 'n-00%'`
     for (const [query, condition, limit] of [
       ['scope=own', 'o.user_id is not null', 200],

@@ -15,10 +15,10 @@ const ann = await pageUser(links, 'ann', { admin: true })
 const operator = visitorAt(direct.base, '')
 const NEVER = '00000000-0000-4000-8000-000000000000'
 
-/** The id of the newest token of ann. */
-async function newest(): Promise<string> {
-  const { json } = await ann.api<{ tokens: { id: string }[] }>('GET', '/tokens')
-  return json.tokens[0]?.id ?? ''
+/** The id of ann's token with this name. */
+async function tokenNamed(name: string): Promise<string> {
+  const { json } = await ann.api<{ tokens: { id: string; name: string }[] }>('GET', '/tokens')
+  return json.tokens.find((token) => token.name === name)?.id ?? ''
 }
 
 await t.test('tokens: each change, on each of its faces', async (t) => {
@@ -31,7 +31,7 @@ await t.test('tokens: each change, on each of its faces', async (t) => {
     ],
     [
       'form: revoke',
-      async () => answers(200, token(`/${await newest()}/revoke`)),
+      async () => answers(200, token(`/${await tokenNamed('laptop')}/revoke`)),
       'ann@example.com: token revoke laptop of ann@example.com',
     ],
     [
@@ -41,7 +41,7 @@ await t.test('tokens: each change, on each of its faces', async (t) => {
     ],
     [
       'API: revoke',
-      async () => answers(204, ann.api('DELETE', `/tokens/${await newest()}`)),
+      async () => answers(204, ann.api('DELETE', `/tokens/${await tokenNamed('ci')}`)),
       'token test of ann@example.com: token revoke ci of ann@example.com',
     ],
     [
@@ -56,7 +56,7 @@ await t.test('tokens: each change, on each of its faces', async (t) => {
     ],
     [
       'command: revoke',
-      async () => command(env, 0, 'token', 'revoke', await newest()),
+      async () => command(env, 0, 'token', 'revoke', await tokenNamed('cron')),
       'command: token revoke cron of ann@example.com',
     ],
     // Refusals.

@@ -125,7 +125,7 @@ await t.test('another spelling on two servers', async (t) => {
   const two = await startLinks(t, postgres, one.env)
   const ann = await one.user('ann')
   const whenLeads = (path: string, to: string | number) =>
-    until(async () => (await leadsTo(two.base, path)) === to, `${path} to lead to ${to}`, 5_000)
+    until(async () => (await leadsTo(two.base, path)) === to, `${path} to lead to ${to}`)
 
   t.equal(await leadsTo(two.base, '/far-off'), 404)
   const link = await makeLink(ann, 'far.off'.replace('.', ''), { url: 'https://v0.test/' })

@@ -328,14 +328,13 @@ await t.test(
 )
 
 await t.test('pages of users', async (t) => {
-  const before = emailsIn((await eve.get(USERS)).text)
-  const names = Array.from({ length: 55 }, (_, at) => `user-${String(at).padStart(2, '0')}`)
-  for (const name of names) await eve.post(USERS, { email: `${name}@example.com` })
   const emails: string[] = []
-  for (let next: string | undefined = USERS; next !== undefined;) {
+  for (let next: string | undefined = `${USERS}?limit=3`; next !== undefined;) {
     const { text } = await eve.get(next)
+    t.ok(emailsIn(text).length <= 3)
     emails.push(...emailsIn(text))
     next = nextOf(text, 'user-rows')
   }
-  t.same(emails, [...before, ...names.map((name) => `${name}@example.com`)])
+  t.ok(emails.length > 6, 'on three pages or more')
+  t.same(emails, emailsIn((await eve.get(USERS)).text))
 })

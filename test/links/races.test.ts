@@ -56,7 +56,7 @@ await t.test('16 clients create links, with a token that was never seen', async 
   let made = 0
   async function create(client: number): Promise<void> {
     // Until everybody had an answer: those who come first must not keep the others waiting.
-    while (unanswered.size > 0 || made < 500) {
+    while (unanswered.size > 0 || made < 100) {
       const slug = `made-${made++}`
       const body = { slug, url: `https://${slug}.test/`, tags: TAGS }
       statuses.add((await api('POST', '/links', body)).status)
@@ -72,10 +72,6 @@ await onPostgres(t, 'calls at one time', async (t: Test, backend) => {
   const ann = await links.user('ann')
   const bob = await links.user('bob')
   const root = await links.user('root', { admin: true })
-
-  await t.test('50 creates of one slug: one 201 and forty-nine 409', (t) =>
-    oneWins(t, [ann.api, bob.api], 'race', root.api),
-  )
 
   await t.test('PUTs of one link: the last one stands, whole', async (t) => {
     const link = await makeLink(ann, 'written', { tags: ['w-0'] })
@@ -196,7 +192,7 @@ await t.test('on two servers', async (t: Test) => {
   const root = await first.user('root', { admin: true })
   const [ann = root, bob = root] = people
 
-  await t.test('50 creates of one slug', (t) =>
+  await t.test('50 creates of one slug: one 201 and forty-nine 409', (t) =>
     oneWins(t, [ann.api, second.api(ann.token)], 'race', root.api),
   )
   await t.test('two admins who demote each other', async (t) => {

@@ -72,7 +72,7 @@ async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promis
   async function whenTold(): Promise<void> {
     const url = `https://m${++turn}.test/`
     t.equal((await put(ann, marker.id, { url })).status, 200)
-    await until(async () => (await leadsTo(base, '/marker')) === url, 'the other server', 5_000)
+    await until(async () => (await leadsTo(base, '/marker')) === url, 'the other server')
   }
   async function always(expected: string | number, what: string): Promise<void> {
     await whenTold()
@@ -125,11 +125,7 @@ async function neverGoesBack(t: Test, own: string, other: string, ann: Caller): 
     t.equal((await put(ann, link.id, { url: `https://x.test/${version}` })).status, 200)
     written = version
   }
-  await until(
-    async () => (await leadsTo(other, '/newer')) === 'https://x.test/12',
-    'the last',
-    5_000,
-  )
+  await until(async () => (await leadsTo(other, '/newer')) === 'https://x.test/12', 'the last')
   isOver = true
   await Promise.all(clients)
   t.same(back, [])
