@@ -99,15 +99,34 @@ export function listSilences(db: Executor, now: Date): Promise<readonly Silence[
   return q.listSilences(db, { now, limit: MAX_SILENCES })
 }
 
-/** Of some silences the one that silences an alert now; of several the last to end. */
+/** One alert of a group. */
+interface LabelledMember {
+  status: 'firing' | 'resolved'
+  title: string
+  labels: LabelledAlert['labels']
+}
+
+/**
+ * Of some silences the one that silences an alert now; of several the last to end. A group is silenced by what it is as
+ * a whole, or when each of its alerts that fire is silenced by one and the same.
+ */
 export function silenceOf(
   silences: readonly Silence[],
-  alert: LabelledAlert,
+  alert: LabelledAlert & { members?: readonly LabelledMember[] },
   now: Date,
 ): Silence | undefined {
+  const firing = (alert.members ?? [])
+    .filter(({ status }) => status === 'firing')
+    .map(({ title, labels }) => {
+      return { source: alert.source, service: labels['service'] ?? alert.service, title, labels }
+    })
   return silences
     .filter(({ starts_at, ends_at }) => starts_at <= now && ends_at > now)
-    .filter(({ match }) => fitsMatch(alert, match))
+    .filter(
+      ({ match }) =>
+        fitsMatch(alert, match) ||
+        (firing.length > 0 && firing.every((member) => fitsMatch(member, match))),
+    )
     .toSorted((a, b) => b.ends_at.getTime() - a.ends_at.getTime())[0]
 }
 

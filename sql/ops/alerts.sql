@@ -4,7 +4,7 @@ select pg_advisory_xact_lock(7203008);
 
 -- name: findEarlier
 -- What the next delivery of an alert meets, with the newest session that looked into it. Empty before the first delivery.
-select a.id, a.outcome, a.state, s.id as session_id, s.started_at as session_at
+select a.id, a.outcome, a.state, a.firing_since, a.resolved_at, s.id as session_id, s.started_at as session_at
   from ops.alerts a
   left join lateral (
     select id, started_at
@@ -28,7 +28,9 @@ select (count(*) filter (where outcome = 'waiting'))::integer as waiting,
 with saved as (
   insert into ops.alerts (fingerprint, source, service, labels, content, first_seen, last_seen, state, firing_since,
                           resolved_at, outcome)
-  values (:fingerprint, :source, :service, :labels, :content, :now, :now, :state, :firing_since, :resolved_at, 'received')
+  values (:fingerprint, :source, :service, :labels, :content, :now, :now, :state, :firing_since,
+          greatest(:resolved_at::timestamptz, case when :resolved_at::timestamptz is not null then :firing_since::timestamptz end),
+          'received')
   on conflict on constraint alerts_fingerprint do update
      set source = excluded.source, service = excluded.service, labels = excluded.labels, content = excluded.content,
          count = ops.alerts.count + 1, last_seen = greatest(ops.alerts.last_seen, excluded.last_seen),
@@ -38,7 +40,8 @@ with saved as (
                              then excluded.firing_since
                              else ops.alerts.firing_since end,
          resolved_at = case when excluded.state = 'resolved'
-                            then coalesce(ops.alerts.resolved_at, excluded.resolved_at) end
+                            then coalesce(ops.alerts.resolved_at,
+                                          greatest(excluded.resolved_at, ops.alerts.firing_since)) end
   returning id, count
 ), kept as (
   insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)

@@ -230,7 +230,7 @@ update ops.checks
                                 when 'failed' then true
                                 else beat_failed
                                   or coalesce(begun_at > coalesce(beat_at, '-infinity')
-                                              and begun_at < :now::timestamptz - :grace_s * interval '1 s', false) end,
+                                              and begun_at < :now::timestamptz - :grace_s::integer * interval '1 s', false) end,
        beat_text = case when :beat = 'begun' then beat_text else :text end,
        next_at = :now
  where service = :service

@@ -12,7 +12,7 @@ import { CHAT_KEY, deliverAlert, sample, startBriefs } from '../helpers/alerts.t
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
-import { inventoryFile, startOps } from '../helpers/ops.ts'
+import { ended, inventoryFile, startOps } from '../helpers/ops.ts'
 import { ROOT } from '../helpers/program.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
@@ -146,13 +146,8 @@ function withStatus(status: unknown): string {
 
 t.test('bodies of other senders', async (t) => {
   for (const end of [
-    'resolved',
-    'Recovered',
-    'Warn Recovered',
-    ' OK ',
-    'up',
-    'closed',
-    'normal',
+    ...['resolved', 'Recovered', 'Warn Recovered', ' OK ', 'up', 'closed', 'normal', 'CLEAR'],
+    ...['REMOVED', 'SUCCESS', 'ALERT_RECOVERY', 'ALERT_DEGRADED_RECOVERY', 'No Data Recovered'],
   ]) {
     t.equal(read(withStatus(end)).status, 'resolved', end)
     t.equal(read(JSON.stringify({ state: end })).status, 'resolved', `${end} as state`)
@@ -171,6 +166,31 @@ t.test('bodies of other senders', async (t) => {
     t.equal(read(withStatus(other)).status, 'firing', JSON.stringify(other))
   }
   t.equal(read('{"status":"down","state":"ok"}').status, 'firing', 'the status decides')
+  const pingdom = {
+    check_id: 12345,
+    check_name: 'Shop',
+    current_state: 'UP',
+    previous_state: 'DOWN',
+  }
+  t.match(read(JSON.stringify(pingdom)), {
+    ...{ status: 'resolved', title: 'Shop', fingerprint: 'check:12345:Shop' },
+  })
+  t.equal(read('{"alert_transition":"Re-Triggered"}').status, 'firing')
+  t.equal(read('{"alert_transition":"Recovered"}').status, 'resolved')
+  const cake = 'URL=https%3A%2F%2Fshop.test&Name=Shop&StatusCode=200&Status=Up'
+  t.match(read(cake), {
+    ...{ status: 'resolved', title: 'Shop', fingerprint: 'check:Shop:https://shop.test' },
+  })
+  t.equal(read(cake.replace('Status=Up', 'Status=Down')).status, 'firing')
+  const expiry = (days: number) =>
+    read(
+      JSON.stringify({
+        heartbeat: null,
+        monitor: null,
+        msg: `[Shop][https://shop.test] server certificate shop.test will be expired in ${days} days`,
+      }),
+    )
+  t.equal(expiry(14).fingerprint, expiry(13).fingerprint, 'a countdown is one alert')
   t.equal(read('resolved').status, 'firing', 'a text says nothing')
   t.equal(read('["resolved"]').status, 'firing')
 
@@ -269,6 +289,73 @@ t.test('what is read is bounded and has no secrets', async (t) => {
   }
 })
 
+/** A group of Alertmanager without common labels, with an alert for each of these states. */
+function groupOf(given: readonly (readonly [status: string, host: string, startsAt: string])[]) {
+  const alerts = given.map(([status, host, startsAt]) => ({
+    ...{ status, startsAt, fingerprint: host },
+    labels: { alertname: 'DiskFull', host, service: 'db' },
+  }))
+  const status = alerts.some((alert) => alert.status === 'firing') ? 'firing' : 'resolved'
+  return JSON.stringify({
+    groupKey: '{}:{late}',
+    status,
+    groupLabels: { team: 'storage' },
+    alerts,
+  })
+}
+
+t.test('a group without common labels, and what comes late or twice', async (t: Test) => {
+  const [first, second] = ['2026-11-26T01:00:00Z', '2026-11-26T02:00:00Z']
+  const mixed = groupOf([
+    ['firing', 'db-1', first],
+    ['firing', 'db-2', second],
+    ['resolved', 'web-1', first],
+  ])
+  t.match(read(mixed), { labels: { alertname: 'DiskFull', service: 'db', team: 'storage' } })
+  t.notOk('host' in read(mixed).labels)
+
+  const ops = await startOps(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY })
+  await ended(ops)
+  const silence = (match: object) =>
+    ops.api<{ id: number }>('POST', '/silences', {
+      ...{ match, reason: 'x', ends_at: new Date(Date.now() + 3_600_000).toISOString() },
+    })
+  const deliver = async (body: string) => {
+    const { status, json } = await deliverAlert(ops.base, body)
+    return [status, json.detail]
+  }
+  await silence({ host: 'db-2' })
+  t.match(await deliver(mixed), [502], 'one of two is silenced')
+  const { json: both } = await silence({ host: 'db-*' })
+  t.match(await deliver(mixed), [202, new RegExp(`by silence ${both.id}$`)])
+
+  const alert = async () => {
+    const { json } = await ops.api<{ alerts: readonly Record<string, unknown>[] }>(
+      'GET',
+      '/alerts',
+    )
+    return json.alerts[0]
+  }
+  const overAt = (startsAt: string, endsAt: string) =>
+    JSON.stringify({
+      ...{ groupKey: '{}:{late}', status: 'resolved' },
+      alerts: [{ status: 'resolved', startsAt, endsAt, labels: { host: 'db-1' } }],
+    })
+  const late = 'older than what is known: it changes nothing'
+  const before = await alert()
+  t.match(before, { state: 'firing', firing_since: '2026-11-26T01:00:00.000Z' })
+  t.same(await deliver(overAt('2026-11-25T01:00:00Z', '2026-11-25T02:00:00Z')), [202, late])
+  t.same(await alert(), before)
+  await ops.api('DELETE', `/silences/${both.id}`)
+  t.same(await deliver(overAt(first, '2026-11-26T03:00:00Z')), [202, 'resolved: nothing starts'])
+  const over = await alert()
+  t.match(over, { state: 'resolved', resolved_at: '2026-11-26T03:00:00.000Z', firings: 1 })
+  t.same(await deliver(mixed), [202, late], 'a repeat of the firing that has ended')
+  t.same(await alert(), over)
+  await deliver(groupOf([['firing', 'db-1', '2026-11-26T04:00:00Z']]))
+  t.match(await alert(), { state: 'firing', firings: 2 })
+})
+
 const noAlertmanager = lacks(deploymentParts.alertmanager)
 t.test('a real Alertmanager tells of a group', { skip: noAlertmanager }, async (t: Test) => {
   const briefs = await startBriefs(t)
@@ -281,7 +368,7 @@ t.test('a real Alertmanager tells of a group', { skip: noAlertmanager }, async (
     labels: { alertname: 'DiskFull', host },
     annotations: { summary: `The disk of ${host} is full` },
   })
-  const past = new Date(Date.now() - 1000).toISOString()
+  const over = (host: string) => ({ ...on(host), endsAt: new Date().toISOString() })
   /** The texts of the alert, as they came, once the newest one has this status. */
   const texts = (statuses: readonly string[]): Promise<readonly ReadAlert[]> =>
     until(
@@ -302,9 +389,9 @@ t.test('a real Alertmanager tells of a group', { skip: noAlertmanager }, async (
 
   await alertmanager.post([on('db-1'), on('db-2')])
   await texts(['firing', 'firing'])
-  await alertmanager.post([{ ...on('db-2'), endsAt: past }])
+  await alertmanager.post([over('db-2')])
   t.equal((await texts(['firing', 'resolved'])).at(-1)?.status, 'firing')
-  await alertmanager.post([{ ...on('db-1'), endsAt: past }])
+  await alertmanager.post([over('db-1')])
   const all = await texts(['resolved'])
   t.match(all.at(-1), { status: 'resolved', labels: { alertname: 'DiskFull', host: 'db-1' } })
 })

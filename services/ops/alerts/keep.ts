@@ -1,4 +1,4 @@
-import { alertQueries as q, type AlertOutcome } from '../../../db/ops/alerts.ts'
+import { alertQueries as q, type AlertOutcome, type EarlierAlert } from '../../../db/ops/alerts.ts'
 import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { listSilences } from '../silences.ts'
 import type { BriefOptions } from './brief.ts'
@@ -36,6 +36,10 @@ export function keepDelivery(
       isRunning: running && !isStopping,
       silences: await listSilences(tx, now),
     }
+    const { earlier } = situation
+    if (earlier !== undefined && isLate(read, earlier)) {
+      return { id: earlier.id, reading: 0, decision: LATE, newest }
+    }
     const decision = decide(read, situation, alertRules(), now)
     const { id, count } = await q.saveAlert(tx, { ...rowOf(read, now), payload: text, now })
     if (decision.kind !== 'joined') {
@@ -44,6 +48,18 @@ export function keepDelivery(
     if (decision.kind === 'full') await noteFullQueue(tx, now)
     return { id, reading: count, decision, newest }
   })
+}
+
+const LATE = { kind: 'late', detail: 'older than what is known: it changes nothing' } as const
+
+/** Whether a delivery tells of a firing before the one that is known, or again of one that has ended. */
+function isLate({ status, startsAt, endsAt }: ReadAlert, earlier: EarlierAlert): boolean {
+  const { state, firing_since } = earlier
+  if (status === 'resolved') {
+    const isOfBefore = startsAt === null || startsAt < firing_since
+    return state === 'firing' && isOfBefore && endsAt !== null && endsAt < firing_since
+  }
+  return state === 'resolved' && startsAt !== null && startsAt <= firing_since
 }
 
 function rowOf(read: ReadAlert, now: Date) {

@@ -1,4 +1,5 @@
 import { isObject, parseJson, type JsonObject } from '../../../kernel/json.ts'
+import { firstFields } from '../../../kernel/http/read-body.ts'
 import { cutBytes } from '../../../kernel/text.ts'
 import { redactLine, type Redact } from '../redact.ts'
 import { contentOf, fingerprintOf } from './fingerprint.ts'
@@ -85,7 +86,7 @@ function toText(members: JsonObject): string {
 
 /** Reads the alert of a delivery, whoever sent it. A group is one alert, with its members. */
 export function readAlert(payload: Payload, redact: Redact): ReadAlert {
-  const body = openEnvelope(payload)
+  const body = openForm(openEnvelope(payload))
   const found = readBody(body)
   const title = titleOf(found.title ?? body.text, redact)
   const content = contentOf(payload.text)
@@ -100,6 +101,14 @@ export function readAlert(payload: Payload, redact: Redact): ReadAlert {
     service: alert.labels['service'] ?? null,
     members: found.members.map((member) => toMember(member, redact)),
   }
+}
+
+const FORM = /^[\w.%+-]{1,100}=[^\s{}"]*$/
+
+/** Some senders, such as StatusCake, post a form: its fields are read as members. */
+function openForm(body: Body): Body {
+  if (body.value !== undefined || !FORM.test(body.text)) return body
+  return { ...body, value: Object.fromEntries(new URLSearchParams(firstFields(body.text))) }
 }
 
 function readBody(body: Body): FoundAlert {

@@ -7,8 +7,9 @@ import type { Sessions } from '../sessions/sessions.ts'
 import { listSilences, silenceOf } from '../silences.ts'
 import type { BriefOptions } from './brief.ts'
 import { MAX_WAITING } from './outcome.ts'
+import { readAlert, readPayload } from './payload.ts'
 
-interface QueueOptions extends Pick<BriefOptions, 'db' | 'clock' | 'log' | 'reader'> {
+interface QueueOptions extends Pick<BriefOptions, 'db' | 'clock' | 'log' | 'reader' | 'redact'> {
   sessions: Pick<Sessions, 'onChange'>
 }
 
@@ -27,7 +28,7 @@ export function startQueue(
   options: QueueOptions,
   read: (taken: TakenAlert, newest: number) => Promise<void>,
 ) {
-  const { db, clock, log, reader, sessions } = options
+  const { db, clock, log, reader, redact, sessions } = options
 
   async function round(isStopped: () => boolean): Promise<void> {
     await releaseSilenced(options)
@@ -37,7 +38,8 @@ export function startQueue(
       const { waiting } = await q.countInProgress(db, {})
       const taken = waiting > 0 ? await takeWaiting(options, now) : undefined
       if (taken === undefined) return
-      const silence = silenceOf(await listSilences(db, now), taken, now)
+      const { members } = readAlert(readPayload(Buffer.from(taken.payload)), redact)
+      const silence = silenceOf(await listSilences(db, now), { ...taken, members }, now)
       if (silence === undefined) {
         const { newest } = await sessionQueries.readSessionState(db, {})
         return read(taken, newest)

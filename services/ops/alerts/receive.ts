@@ -72,6 +72,8 @@ interface Work extends Pick<Payload, 'text' | 'tier'> {
   newest: number
   /** It has waited, and no sender waits for its result. */
   isQueued: boolean
+  /** It is over: without a model nothing is left to do. */
+  isResolved: boolean
 }
 
 /** A delivery that is kept. */
@@ -126,7 +128,8 @@ export function openAlerts(options: AlertsOptions) {
   /** Reads an alert whose sender waits for no result: after a stop the next start resumes it. */
   async function readTaken(taken: TakenAlert, newest: number) {
     const { id, payload: text, tier, waiting_since } = taken
-    const work = { alert: id, text, tier, newest, isQueued: waiting_since !== null }
+    const isQueued = waiting_since !== null
+    const work = { alert: id, text, tier, newest, isQueued, isResolved: false }
     const result = await process(work, beginDeadline())
     if (result.kind !== 'stopping') await save(options, taken, result, false)
   }
@@ -155,7 +158,9 @@ export function openAlerts(options: AlertsOptions) {
       if (decision.kind !== 'read') return { kind: 'acknowledged', detail: decision.detail }
       const warn = () => log.warn('alert sender hung up', { alert: delivery.id })
       gone.addEventListener('abort', warn, { once: true })
-      const work = { alert: delivery.id, text, tier: payload.tier, newest, isQueued: false }
+      const isResolved = read.status === 'resolved'
+      const about = { isQueued: false, isResolved }
+      const work = { alert: delivery.id, text, tier: payload.tier, newest, ...about }
       const result = await process(work, deadline).finally(() =>
         // After this the signal only means that the reply was sent.
         gone.removeEventListener('abort', warn),
@@ -227,7 +232,8 @@ function openReading(options: AlertsOptions, stopping: AbortSignal) {
   async function withoutBrief(work: Work, noBrief: NoBrief): Promise<ReadResult> {
     if (noBrief === NO_TIME_LEFT && work.isQueued) return { kind: 'waiting' }
     const { fallback } = await synthesis()
-    if (!fallback || stopping.aborted) return noBrief
+    if (stopping.aborted) return noBrief
+    if (!fallback) return work.isResolved ? { kind: 'resolved' } : noBrief
     const problem = `${noBrief.detail}: ${ITSELF}`
     return begin(work, beginningOf(work.text), { problem, noBrief })
   }

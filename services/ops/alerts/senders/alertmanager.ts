@@ -2,7 +2,7 @@ import { isList, memberAt, objectsOf } from '../../../../kernel/json.ts'
 import type { JsonObject } from '../../../../kernel/json.ts'
 import { plainKey, plainTitle, statusOf } from './plain.ts'
 import { keyOf, labelsOf, textOf, timeOf } from './sender.ts'
-import type { AlertStatus, Body, FoundAlert, FoundMember } from './sender.ts'
+import type { AlertStatus, Body, FoundAlert, FoundLabel, FoundMember } from './sender.ts'
 
 /** A larger group is read by its status and common labels all the same. */
 const MAX_MEMBERS = 50
@@ -17,16 +17,31 @@ export function readAlertmanager({ value }: Body): FoundAlert | undefined {
   if (!isList(alerts)) return undefined
   const members = objectsOf(alerts.slice(0, MAX_MEMBERS)).map(readMember)
   const group = memberAt(value, 'groupKey')
+  const status = groupStatus(memberAt(value, 'status'), alerts)
+  // What is over since says nothing of when the others began.
+  const lasting = members.filter((member) => status === 'resolved' || member.status === 'firing')
   return {
     source: sourceOf(value, group),
-    status: groupStatus(memberAt(value, 'status'), alerts),
+    status,
     key: keyOf(group) ?? (alerts.length === 1 ? members[0]?.key : undefined) ?? plainKey(value),
     title: plainTitle(value),
-    labels: labelsOf(memberAt(value, 'commonLabels') ?? memberAt(value, 'groupLabels')),
-    startsAt: inOrder(members.map(({ startsAt }) => startsAt)).at(0) ?? null,
+    labels: groupLabels(value, members),
+    startsAt: inOrder(lasting.map(({ startsAt }) => startsAt)).at(0) ?? null,
     endsAt: inOrder(members.map(({ endsAt }) => endsAt)).at(-1) ?? null,
     members,
   }
+}
+
+/** What the sender says that all share; else what those that fire share, and what they are grouped by. */
+function groupLabels(value: unknown, members: readonly FoundMember[]): readonly FoundLabel[] {
+  const common = memberAt(value, 'commonLabels')
+  if (common !== undefined) return labelsOf(common)
+  const firing = members.filter(({ status }) => status === 'firing')
+  const [first, ...others] = (firing.length === 0 ? members : firing).map(({ labels }) => labels)
+  const shared = (first ?? []).filter(([name, text]) =>
+    others.every((labels) => labels.some(([other, same]) => other === name && same === text)),
+  )
+  return [...shared, ...labelsOf(memberAt(value, 'groupLabels'))]
 }
 
 /**

@@ -5,9 +5,37 @@ import { monitorKey } from './uptime-kuma.ts'
 
 /** Programs whose bodies people write themselves: docs/alerts.md has what they paste. */
 const TEMPLATED = ['datadog', 'gatus', 'healthchecks', 'zabbix']
-/** Texts of `status` or `state` that end an alert, in any case; all others are firing. */
+/** Where senders say what an alert is now; the first text counts. Datadog and Checkly send what people write. */
+const STATES = [
+  'status',
+  'state',
+  'Status',
+  'current_state',
+  'alert_transition',
+  'alertTransition',
+  'alert_type',
+  'alertType',
+]
+/** Texts of a state that end an alert, in any case; all others are firing. */
 const RESOLVED = [
-  ...['resolved', 'recovered', 'warn recovered', 'ok', 'up', 'closed', 'normal', 'healthy'],
+  'resolved',
+  'recovered',
+  'warn recovered',
+  'no data recovered',
+  'ok',
+  'up',
+  'closed',
+  'normal',
+  'healthy',
+  // Netdata; a check that is gone.
+  'clear',
+  'removed',
+  // Pingdom's transactions.
+  'success',
+  // Checkly.
+  'recovery',
+  'alert_recovery',
+  'alert_degraded_recovery',
 ]
 /** Paths of keys that stay the same for all deliveries of one alert. */
 const KEYS = [
@@ -33,6 +61,8 @@ const TITLES = [
   'subject',
   'event.data.title',
   'monitor.name',
+  'check_name',
+  'Name',
   'message',
   'msg',
   'text',
@@ -48,7 +78,7 @@ export function readPlain({ value }: Body): FoundAlert {
   const labels = labelsOf(memberAt(value, 'labels'))
   return {
     source: source !== undefined && TEMPLATED.includes(source) ? source : null,
-    status: statusOf(memberAt(value, 'status')) ?? statusOf(memberAt(value, 'state')) ?? 'firing',
+    status: STATES.map((name) => statusOf(memberAt(value, name))).find(Boolean) ?? 'firing',
     key: plainKey(value),
     title: plainTitle(value),
     labels: [...own, ...labels],
@@ -68,7 +98,15 @@ export function statusOf(value: unknown): AlertStatus | undefined {
 /** The first known key of a body. */
 export function plainKey(value: unknown): string | undefined {
   const keys = KEYS.map((path) => keyOf(memberAt(value, path)))
-  return [monitorKey(value), ...keys].find((key) => key !== undefined)
+  return [monitorKey(value), checkKey(value), ...keys].find((key) => key !== undefined)
+}
+
+/** Pingdom numbers its checks; StatusCake has a name and an address alone. */
+function checkKey(value: unknown): string | undefined {
+  const [id, name] = [memberAt(value, 'check_id'), textOf(memberAt(value, 'check_name'))]
+  if (typeof id === 'number' && name !== undefined) return `check:${id}:${name}`
+  const cake = [memberAt(value, 'Name'), memberAt(value, 'URL')].map(textOf)
+  return cake.includes(undefined) ? undefined : `check:${cake.join(':')}`
 }
 
 /** The first known title of a body. */

@@ -17,7 +17,7 @@ export function readUptimeKuma({ value }: Body): FoundAlert | undefined {
   return {
     source: 'uptime-kuma',
     status,
-    key: monitorKey(value),
+    key: monitorKey(value) ?? certificateKey(value),
     title: name ?? textOf(memberAt(value, 'msg')),
     labels: [
       ['alertname', name],
@@ -35,4 +35,12 @@ export function readUptimeKuma({ value }: Body): FoundAlert | undefined {
 export function monitorKey(value: unknown) {
   const [id, name] = [memberAt(value, 'monitor.id'), textOf(memberAt(value, 'monitor.name'))]
   return typeof id === 'number' && name !== undefined ? `monitor:${id}:${name}` : undefined
+}
+
+/** What Uptime Kuma says of a certificate counts its days down: it is one alert all the same. */
+function certificateKey(value: unknown): string | undefined {
+  const message = textOf(memberAt(value, 'msg')) ?? ''
+  const [, certificate] =
+    /^(.{1,500}?) (?:will be expired|will expire|expires) in \d+ days?/.exec(message) ?? []
+  return certificate === undefined ? undefined : `certificate:${certificate}`
 }
