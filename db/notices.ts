@@ -136,6 +136,7 @@ export const noticeQueries = sqlFile('sql/notices.sql', {
     target: 'text',
     number: 'int4',
     problem: 'text?',
+    wait_ms: 'int4',
     now: 'timestamptz',
   }),
   listFailingTargets: many(Type.Object({ target: Type.String() }), {

@@ -136,10 +136,11 @@ select n.id, n.kind, n.session_id, n.level, n.service, n.message, n.site, n.path
 
 -- name: finishSend
 -- Null for the problem of a notice that was sent. A target that was removed meanwhile does not fail, and what another
--- instance has sent meanwhile stays sent.
+-- instance has sent meanwhile stays sent. It is not tried again before :wait_ms are over, for which its receiver asked.
 with finished as (
   update notices.sends
-     set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem
+     set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem,
+         next_at = greatest(next_at, :now::timestamptz + :wait_ms::integer * interval '1 ms')
    where notice_id = :notice
      and target = :target
      and number = :number

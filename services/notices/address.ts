@@ -26,7 +26,19 @@ export interface Address {
 interface AddressForm {
   form: string
   fits: (url: URL, hasToken: boolean) => boolean
+  /** The parameters that it may have; any where the receiver gets the URL as it stands. */
+  takes?: readonly string[]
 }
+
+/** Parameters of Telegram's sendMessage that an address may have, and their form; none is required. */
+const TELEGRAM_TYPES: readonly (readonly [name: string, type: RegExp])[] = [
+  ['message_thread_id', /^\d{0,15}$/],
+  ['disable_notification', /^(?:true|false)?$/],
+  ['protect_content', /^(?:true|false)?$/],
+]
+export const TELEGRAM_NAMES = TELEGRAM_TYPES.map(([name]) => name)
+/** Members of the payload of an event that an address may have. */
+export const PAGERDUTY_NAMES = ['component', 'group', 'class']
 
 const FORMS: Readonly<Record<Kind, AddressForm>> = {
   json: { form: 'https://HOST/PATH for JSON', fits: () => true },
@@ -36,7 +48,9 @@ const FORMS: Readonly<Record<Kind, AddressForm>> = {
     form: 'telegram+https://api.telegram.org/botTOKEN/sendMessage?chat_id=ID',
     fits: ({ pathname, searchParams }, hasToken) =>
       searchParams.has('chat_id') &&
-      (hasToken ? pathname === '/sendMessage' : /^\/bot[^/]+\/sendMessage$/.test(pathname)),
+      (hasToken ? pathname === '/sendMessage' : /^\/bot[^/]+\/sendMessage$/.test(pathname)) &&
+      TELEGRAM_TYPES.every(([name, type]) => type.test(searchParams.get(name) ?? '')),
+    takes: ['chat_id', ...TELEGRAM_NAMES],
   },
   ntfy: {
     form: 'ntfy+https://HOST/TOPIC',
@@ -45,6 +59,7 @@ const FORMS: Readonly<Record<Kind, AddressForm>> = {
   pagerduty: {
     form: 'pagerduty+https://events.pagerduty.com/v2/enqueue?routing_key=KEY',
     fits: ({ searchParams }, hasToken) => hasToken || searchParams.has('routing_key'),
+    takes: ['routing_key', ...PAGERDUTY_NAMES],
   },
   apprise: {
     form: 'apprise+https://HOST/notify/KEY, or apprise+https://HOST/notify/?urls=URLS',
@@ -52,6 +67,7 @@ const FORMS: Readonly<Record<Kind, AddressForm>> = {
       searchParams.has('urls')
         ? /\/notify\/?$/.test(pathname)
         : /\/notify\/[^/]+\/?$/.test(pathname),
+    takes: ['urls', 'tag'],
   },
   mail: {
     form: 'smtp://USER:PASSWORD@HOST?from=ADDRESS&to=ADDRESS (or smtps://)',
@@ -59,6 +75,7 @@ const FORMS: Readonly<Record<Kind, AddressForm>> = {
       hostname !== '' &&
       ['from', 'to'].every((name) => MAILBOXES.test(searchParams.get(name) ?? '')) &&
       ['yes', 'no', null].includes(searchParams.get('tls')),
+    takes: ['from', 'to', 'tls'],
   },
 }
 
@@ -82,6 +99,11 @@ export function readAddress(text: string, token?: string): Address {
   const url = isMail ? readMailUrl(plain) : readWebUrl(plain)
   if (!FORMS[known].fits(url, token !== undefined)) {
     throw new SyntaxError(`it is not like ${FORMS[known].form}`)
+  }
+  const { takes } = FORMS[known]
+  const isStrange = [...url.searchParams.keys()].some((name) => takes?.includes(name) === false)
+  if (takes !== undefined && isStrange) {
+    throw new SyntaxError(`of parameters it takes ${takes.join(', ')} alone`)
   }
   return { kind: known, url: plain, ...(token !== undefined && { token }) }
 }

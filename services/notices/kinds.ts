@@ -1,7 +1,7 @@
 import type { Notice } from '../../db/notices.ts'
 import { escapeDiscord, escapeSlack, shorten } from '../../kernel/markup.ts'
-import { cutBytes } from '../../kernel/text.ts'
-import type { Address, Kind } from './address.ts'
+import { cutBytes, percentDecoded } from '../../kernel/text.ts'
+import { PAGERDUTY_NAMES, TELEGRAM_NAMES, type Address, type Kind } from './address.ts'
 
 // The forms are those of the services' documents of 2026:
 // https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
@@ -43,7 +43,7 @@ export interface Mail {
   text: string
 }
 
-const NTFY_PRIORITY = { critical: 'urgent', warning: 'high', info: 'default' } as const
+const NTFY_PRIORITY = { critical: 5, warning: 4, info: 3 } as const
 const APPRISE_TYPE = { critical: 'failure', warning: 'warning', info: 'info' } as const
 
 // Limits of the services in characters, those of ntfy in bytes. A longer text is refused, or kept
@@ -75,30 +75,46 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
   telegram: ({ url, token }, message) => {
     const target = new URL(url)
     const chat_id = target.searchParams.get('chat_id')
+    // Numbers and switches, by the form of an address.
+    const given = TELEGRAM_NAMES.flatMap((name) => {
+      const text = target.searchParams.get(name)
+      return text === null || text === '' ? [] : [[name, JSON.parse(text) as unknown] as const]
+    })
     if (token !== undefined) target.pathname = `/bot${token}/sendMessage`
     target.search = ''
     // Without `parse_mode` a text has no markup.
     const preview = { link_preview_options: { is_disabled: true } }
-    return jsonTo({ url: target.href }, { chat_id, text: plainText(message), ...preview })
+    const text = plainText(message)
+    return jsonTo(
+      { url: target.href },
+      { chat_id, text, ...preview, ...Object.fromEntries(given) },
+    )
   },
-  ntfy: (address, { notice: { level, service, message }, link, acknowledge }) => ({
-    url: address.url,
-    headers: {
-      'content-type': 'text/plain; charset=utf-8',
-      // Headers take printable ASCII only.
-      title: `Gatehouse: ${service}`.replaceAll(/[^ -~]/g, '?'),
-      priority: NTFY_PRIORITY[level],
-      tags: level,
+  ntfy: (address, message) => {
+    const { notice, link, acknowledge } = message
+    const target = new URL(address.url)
+    const topic = percentDecoded(target.pathname.slice(1)) ?? ''
+    // As JSON, because headers take printable ASCII only. ntfy reads it at its root alone.
+    target.pathname = '/'
+    const body = {
+      topic,
+      title: titleOf(message),
+      message: cutBytes(notice.message, MAX_NTFY),
+      priority: NTFY_PRIORITY[notice.level],
+      tags: [notice.begin_id === null ? notice.level : 'white_check_mark'],
       click: link,
-      ...(acknowledge !== null && { actions: `view, Acknowledge, ${acknowledge}` }),
-      ...bearer(address),
-    },
-    body: cutBytes(message, MAX_NTFY),
-    takes: isSuccess,
-  }),
+      actions:
+        acknowledge === null ? [] : [{ action: 'view', label: 'Acknowledge', url: acknowledge }],
+    }
+    return jsonTo({ url: target.href }, body, bearer(address))
+  },
   pagerduty: ({ url, token }, { notice, number, link, site }) => {
     const target = new URL(url)
     const routing_key = token ?? target.searchParams.get('routing_key')
+    const given = PAGERDUTY_NAMES.flatMap((name) => {
+      const value = target.searchParams.get(name)
+      return value === null ? [] : [[name, value] as const]
+    })
     target.search = ''
     const { id, begin_id, service, level, message: text } = notice
     const dedup_key = `${site} notice ${begin_id ?? id}`.slice(-255)
@@ -113,7 +129,13 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
       {
         ...{ routing_key, event_action: 'trigger', dedup_key, client: 'Gatehouse' },
         links: [{ href: link, text: 'Gatehouse' }],
-        payload: { summary, source: service, severity: level, custom_details },
+        payload: {
+          ...Object.fromEntries(given),
+          summary,
+          source: service,
+          severity: level,
+          custom_details,
+        },
       },
     )
   },

@@ -58,17 +58,18 @@ export function startNotifier(options: NotifyOptions) {
       const notice = await q.claimSend(db, { target, now, quiet })
       if (notice === undefined) return
       const message = messageOf(notice, siteUrl)
-      const problem =
+      const refusal =
         'problem' in address
-          ? address.problem
+          ? { problem: address.problem, waitMs: 0 }
           : await sendMessage(address, message, stopping.signal)
+      const { problem, waitMs = 0 } = refusal ?? {}
       sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
       // What a stop has interrupted is no problem of the receiver.
       if (problem !== undefined && stopping.signal.aborted) return
       logOutcome(target, notice.id, problem)
       const { id, number } = notice
       const outcome = { notice: id, target, number, problem: problem ?? null }
-      await q.finishSend(db, { ...outcome, now: clock.now() })
+      await q.finishSend(db, { ...outcome, wait_ms: Math.round(waitMs), now: clock.now() })
       if (problem !== undefined) return
     }
   }
@@ -181,5 +182,5 @@ export async function testTarget(
     ...{ site: 'ops', path: '/notices', created_at: now, lasts: false, begin_id: null, number: 0 },
   }
   const message = { ...messageOf(notice, () => baseUrl), key: `notice-test-${now.getTime()}` }
-  return sendMessage(address, message, new AbortController().signal)
+  return (await sendMessage(address, message, new AbortController().signal))?.problem
 }

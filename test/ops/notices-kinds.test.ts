@@ -117,6 +117,56 @@ await t.test('each kind sends what its service takes', async (t) => {
   }
 })
 
+await t.test(
+  'what is asked of a service is passed on; ntfy shows any letters, and an end',
+  async (t) => {
+    const { url, received } = await startReceiver(t, ok)
+    const told = async (address: string, notice = begin): Promise<unknown> => {
+      const sent = await sendMessage(readAddress(address), messageOf(notice), NEVER)
+      t.equal(sent, undefined)
+      return JSON.parse(String(received.at(-1)?.body))
+    }
+    const parameters = 'message_thread_id=7&disable_notification=true&protect_content=false'
+    t.match(await told(`telegram+${url}/bot1/sendMessage?chat_id=5&${parameters}`), {
+      ...{
+        chat_id: '5',
+        message_thread_id: 7,
+        disable_notification: true,
+        protect_content: false,
+      },
+    })
+    t.match(await told(`pagerduty+${url}/v2/enqueue?routing_key=k&component=db&group=eu`), {
+      payload: { component: 'db', group: 'eu', severity: 'critical' },
+    })
+    const notice = { ...begin, service: 'Büro' }
+    const topic = { topic: 'my topic', message: begin.message, priority: 5 }
+    t.match(await told(`ntfy+${url}/my%20topic`, notice), {
+      ...{ ...topic, title: 'Gatehouse: Büro (critical)', tags: ['critical'] },
+    })
+    t.match(await told(`ntfy+${url}/my%20topic`, end), {
+      ...{ title: /\(over\)$/, tags: ['white_check_mark'], actions: [] },
+    })
+  },
+)
+
+await t.test('a receiver that limits its callers is asked again when it says', async (t) => {
+  const at = new Date(Date.now() + 7_200_000).toUTCString()
+  for (const [text, least, most] of [
+    ['30', 30_000, 30_000],
+    ['99999', 3_600_000, 3_600_000],
+    [at, 3_600_000, 3_600_000],
+    ['soon', 0, 0],
+  ] as const) {
+    const { url } = await startReceiver(
+      t,
+      (_, response) => void response.writeHead(429, { 'retry-after': text }).end(),
+    )
+    const refusal = await sendMessage(readAddress(url), messageOf(begin), NEVER)
+    t.equal(refusal?.problem, 'the receiver answered 429')
+    t.ok(Number(refusal?.waitMs) >= least && Number(refusal?.waitMs) <= most, text)
+  }
+})
+
 await t.test('a token beside the address goes where the service wants it', async (t) => {
   const { url, received } = await startReceiver(t, ok)
   const send = async (address: string): Promise<unknown> => {
@@ -126,7 +176,7 @@ await t.test('a token beside the address goes where the service wants it', async
   }
   const authorization = `Bearer ${token}`
   t.match(await send(`${url}/json`), { authorization })
-  t.match(await send(`ntfy+${url}/topic`), { authorization, body: begin.message })
+  t.match(await send(`ntfy+${url}/topic`), { authorization, path: '/' })
   t.match(await send(`apprise+${url}/notify/home`), { authorization })
   t.match(await send(`telegram+${url}/sendMessage?chat_id=5`), {
     path: `/bot${token}/sendMessage`,
@@ -152,7 +202,8 @@ await t.test('a long text is cut to what each service takes', async (t) => {
   }
   t.ok(text.length <= 4_096)
   t.ok(text.endsWith(LINKS), 'the link stays whole')
-  t.ok(Buffer.byteLength(await bodyOf(`ntfy+${url}/topic`)) <= 4_096)
+  const { message } = JSON.parse(await bodyOf(`ntfy+${url}/topic`)) as { message: string }
+  t.ok(Buffer.byteLength(message) <= 4_096)
   const { payload } = JSON.parse(await bodyOf(`pagerduty+${url}/v2?routing_key=r`)) as {
     payload: { summary: string }
   }
@@ -172,13 +223,15 @@ await t.test('what is not taken has a reason without the address', async (t) => 
     response.writeHead(status).end()
   })
   const slack = readAddress(`slack+${url}/${token}`)
-  t.equal(await sendMessage(slack, messageOf(begin), NEVER), 'the receiver answered 403')
+  t.match(await sendMessage(slack, messageOf(begin), NEVER), {
+    problem: 'the receiver answered 403',
+  })
   status = 204
   const apprise = readAddress(`apprise+${url}/notify/${token}`)
   const unconfigured = await sendMessage(apprise, messageOf(begin), NEVER)
-  t.equal(unconfigured, 'the receiver answered 204', 'Apprise has no configuration')
+  t.match(unconfigured, { problem: 'the receiver answered 204' }, 'Apprise has no configuration')
   const nobody = readAddress('http://127.0.0.1:2/x')
-  t.equal(await sendMessage(nobody, messageOf(begin), NEVER), 'ECONNREFUSED')
+  t.match(await sendMessage(nobody, messageOf(begin), NEVER), { problem: 'ECONNREFUSED' })
 })
 
 /** A mail as the server got it. */
@@ -238,15 +291,14 @@ await t.test('mail: without TLS nothing is sent, unless the address says so', as
   const options = { disabledCommands: ['STARTTLS', 'AUTH'], authOptional: true }
   const { mails, port } = await startMailServer(t, options)
   const address = `smtp://127.0.0.1:${port}?${MAILBOXES}`
-  t.match(
-    await sendMessage(readAddress(address), messageOf(begin), NEVER),
-    /ETLS|mail server answered/,
-  )
+  t.match(await sendMessage(readAddress(address), messageOf(begin), NEVER), {
+    problem: /ETLS|mail server answered/,
+  })
   t.equal(mails.length, 0)
   t.equal(await sendMessage(readAddress(`${address}&tls=no`), messageOf(begin), NEVER), undefined)
   t.match(mails, [{ secure: false }])
   const nobody = readAddress(`smtp://127.0.0.1:1?${MAILBOXES}`)
-  t.match(await sendMessage(nobody, messageOf(begin), NEVER), /^ECONN|^ESOCKET/)
+  t.match(await sendMessage(nobody, messageOf(begin), NEVER), { problem: /^ECONN|^ESOCKET/ })
 })
 
 await t.test('an address that no kind has is refused, and not quoted', async (t) => {
@@ -258,6 +310,11 @@ await t.test('an address that no kind has is refused, and not quoted', async (t)
     'slack+http://u:p@x/',
     'telegram+https://x/sendMessage?chat_id=1',
     'telegram+https://x/bot1/sendMessage',
+    'telegram+https://x/bot1/sendMessage?chat_id=1&parse_mode=HTML',
+    'telegram+https://x/bot1/sendMessage?chat_id=1&message_thread_id=x',
+    'pagerduty+https://x/v2/enqueue?routing_key=k&severity=info',
+    'apprise+https://x/notify/key?tags=a',
+    'smtp://host?from=a@b&to=c@d&cc=e@f',
     'pagerduty+https://x/v2/enqueue',
     'apprise+https://x/other',
     'smtp://host?from=a@b',

@@ -167,7 +167,7 @@ await t.test(
     await one.pass(60)
     const [{ id: notice = 0 } = {}] = one.taken('/a')
     const late = { notice, target: 'OPS_NOTIFY_URL', number: 0, problem: 'TimeoutError' }
-    await noticeQueries.finishSend(one.db, { ...late, now: one.now() })
+    await noticeQueries.finishSend(one.db, { ...late, wait_ms: 0, now: one.now() })
     await one.pass(HOUR_S)
     t.same(messages(one.taken('/a')), ['check fails'])
     t.same([...(await one.query('select * from notices.failing_targets'))], [])

@@ -272,15 +272,16 @@ await t.test(
     const [request] = receiver.received
     t.match(request, {
       method: 'POST',
-      path: `/${key}`,
-      headers: {
-        title: 'Gatehouse: garage',
-        priority: 'urgent',
-        tags: 'critical',
-        click: `${ops.base}/checks/1`,
-      },
+      path: '/',
     })
-    t.match(request?.body.toString(), /^door: no process/)
+    t.match(JSON.parse(String(request?.body)), {
+      topic: key,
+      title: 'Gatehouse: garage (critical)',
+      message: /^door: no process/,
+      priority: 5,
+      tags: ['critical'],
+      click: `${ops.base}/checks/1`,
+    })
   },
 )
 
