@@ -47,7 +47,8 @@ await t.test('targets in the database', async (t) => {
     const tested = await run(['test', 'phone'])
     t.equal(tested.code, 0, tested.stderr)
     t.match(received.at(-1), {
-      path: `/topic-${token}`,
+      path: '/',
+      body: new RegExp(`"topic":"topic-${token}"`),
       headers: { authorization: `Bearer ${token}`, 'idempotency-key': /^notice-test-/ },
     })
     t.equal((await run(['add', 'nobody', 'http://127.0.0.1:2/x'])).code, 0)

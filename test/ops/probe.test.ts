@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { Unavailable } from '../../kernel/fault.ts'
@@ -36,6 +36,12 @@ await t.test('the session at the start', async (t) => {
     t.match(text, /^\d+ checks of 2 services$/m)
     t.match(text, /^ok +ops: health: answered 200 \(\d+ ms\)$/m)
     t.match(text, /host: memory: .*% of the memory used/)
+    const watched = existsSync('/run/systemd/system')
+    t.equal(
+      /host: units: /.test(text),
+      watched,
+      'the units of systemd, where it runs this machine',
+    )
     const observation = /^health usually answers within \d+ ms$/
     const known = {
       service: 'ops',

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Log } from '../../../kernel/log.ts'
 import { mistakeIn, nameOf, type Check } from '../checks/run.ts'
 import { followJsonFile, type FileKind } from './json-file.ts'
@@ -195,6 +196,9 @@ function firstTwin(names: readonly string[]): string | undefined {
   return names.find((name, at) => names.indexOf(name) !== at)
 }
 
+/** There where systemd runs this machine, as its sd_booted(3) says; not in most containers. */
+const BOOTED = '/run/systemd/system'
+
 /** Without a file: this host, and the health of Gatehouse's own services. */
 function defaultInventory({ addresses, dataDirectory }: InventoryOptions): Inventory {
   const paths = [...new Set(['/', dataDirectory])]
@@ -204,7 +208,7 @@ function defaultInventory({ addresses, dataDirectory }: InventoryOptions): Inven
       ...paths.map((path): Check => ({ type: 'disk', path })),
       { type: 'memory' },
       { type: 'load' },
-      { type: 'unit' },
+      ...(existsSync(BOOTED) ? [{ type: 'unit' } as const] : []),
     ],
   }
   const own = [...addresses()].filter(([, address]) => address.startsWith('http://'))
