@@ -121,6 +121,8 @@ export const Period = Type.Object({
 })
 export type Period = Type.Static<typeof Period>
 
+const Beginning = Type.Object({ check_id: Id, began_at: Timestamp })
+
 const Failure = Type.Object({
   service: Type.String(),
   began_at: Timestamp,
@@ -210,6 +212,7 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
     limit: 'int8',
   }),
   listPeriods: many(Period, { id: 'int8', before: 'int8?', limit: 'int8' }),
+  listFirstPeriods: many(Beginning, { ids: 'jsonb', limit: 'int8' }),
   listFailures: many(Failure, { services: 'jsonb', since: 'timestamptz', limit: 'int8' }),
   listChanges: many(Change, { since: 'timestamptz', limit: 'int8' }),
   listTransitions: many(Transition, { since: 'timestamptz', limit: 'int8' }),

@@ -292,6 +292,19 @@ select id, state, began_at, ended_at, message, last_message
  order by id desc
  limit :limit;
 
+-- name: listFirstPeriods
+-- Since when checks have been looked at, as far as is known.
+select given.id::bigint as check_id, p.began_at
+  from jsonb_array_elements_text(:ids::jsonb) as given(id)
+ cross join lateral (
+       select began_at
+         from ops.check_periods
+        where check_id = given.id::bigint
+        order by id
+        limit 1
+       ) p
+ limit :limit;
+
 -- name: listFailures
 -- When checks of these services have failed since a time, the newest first.
 select c.service, p.began_at, p.ended_at

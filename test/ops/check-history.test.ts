@@ -77,6 +77,9 @@ await t.test('the history of a check', async (t) => {
   const check = { type: 'memory', name: 'memory', max_percent: 100, every: '24h' }
   const { id } = (await api<Made>('POST', '/checks', { service: 'host', check })).json
   await until(async () => /Lasted.*lasts/.test(await page(`/checks/${id}`)), 'the first look')
+  const young = await api<History>('GET', `/checks/${id}/history`)
+  t.same(young.json.uptime, { 1: 1, 7: null, 30: null, 90: null }, 'nothing is said of a month')
+  t.match(await page(`/checks/${id}`), /Up in 1 day 100 % of \S+ (?:s|min) .*Up in 7 days – /s)
   await query(
     `with hours as (
        insert into ops.check_counts

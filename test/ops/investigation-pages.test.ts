@@ -86,11 +86,23 @@ await t.test('its session is told what is known, as data', async (t) => {
   )
   t.match(inside, /^- \S+Z operator: ops: pause investigations$/m, 'what changed')
   t.match(inside, /^- \S+Z check shop\/quiet became fail: connection refused$/m)
-  t.match(inside, /^shop\/front: tcp, every 10s\nUp: 1 d 0\.00 %, 7 d 0\.00 %, /m)
+  t.match(
+    inside,
+    /^shop\/front: tcp, every 10s\nUp: 1 d 0\.00 % of \d+(?:s|m|h), 7 d not watched, /m,
+  )
   t.match(inside, /^Last results:\n- \S+Z fail \(\d+ ms\): connection refused$/m)
   t.match(inside, /^Its states:\n- fail from \S+Z to now: connection refused$/m)
 
   t.match(await shows('/alerts'), /shop\/front fails: connection refused[^]*gatehouse/)
+  const { json } = await api<{ alerts: readonly Record<string, unknown>[] }>('GET', '/alerts')
+  const alert = json.alerts.find(({ title }) => String(title).startsWith('shop/front fails'))
+  const labels = { alertname: 'front', check: 'front', service: 'shop' }
+  t.match(alert, { labels }, 'a silence can name it')
+  const [check] = await postgres.query(
+    ops.env,
+    "select since from ops.checks where name = 'front'",
+  )
+  t.equal(alert?.['firing_since'], (check?.['since'] as Date).toISOString())
   const last = new RegExp(`the last one, <a href="/sessions/${session.id}">`)
   t.match(await pageOf('front'), last)
   t.notMatch(await pageOf('front'), /It waits/)

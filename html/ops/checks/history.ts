@@ -18,9 +18,12 @@ export interface HistoryView {
 
 /** What a check was before: its uptime, how long it took, and the changes of its state. */
 export function historySection({ history, bar, line }: HistoryView): Html {
-  const { check, uptime } = history
-  const uptimes = Object.entries(uptime).map(([days, up]) => {
-    return [`Up in ${countText(Number(days), 'day')}`, uptimeText(up)] as const
+  const { check, uptime, watched } = history
+  const uptimes = ([1, 7, 30, 90] as const).map((days) => {
+    const ms = watched[days]
+    const of = ms === undefined || uptime[days] === null ? '' : ` of ${durationText(ms)}`
+    const text = uptime[days] === null ? '–' : `${uptimeText(uptime[days])}${of}`
+    return [`Up in ${countText(days, 'day')}`, text] as const
   })
   const content = html`<div class="panel">
       ${facts({ ...Object.fromEntries(uptimes), ...timesTaken(line) })}

@@ -15,7 +15,10 @@ const MAX_PERIODS = 50
 
 /** The days over which uptime is given. */
 export const UPTIME_DAYS = [1, 7, 30, 90] as const
-/** The part of the runs, of those that found something, that did not fail; null without any. */
+/**
+ * The part of the runs, of those that found something, that did not fail; null without any, and for days of which none
+ * was watched beyond those of the window before.
+ */
 export type Uptime = Type.Static<typeof Uptime>
 const Part = nullable(Type.Number())
 const Uptime = Type.Object({ 1: Part, 7: Part, 30: Part, 90: Part })
@@ -30,10 +33,14 @@ export const History = Type.Object({
   older: nullable(Type.Integer({ description: 'Give it as before for older changes' })),
 })
 
+/** How much of a window of so many days was watched, in milliseconds; undefined for all of it. */
+export type WatchedParts = Readonly<Record<(typeof UPTIME_DAYS)[number], number | undefined>>
+
 /** What is known of a check from before. */
 export interface CheckHistory {
   check: CheckState
   uptime: Uptime
+  watched: WatchedParts
   /** Hours of the last week with a run, the oldest first. */
   hours: readonly Count[]
   /** Of the last 90 days those with a run, the oldest first. */
@@ -55,20 +62,24 @@ export async function readHistory(
   if (check === undefined) throw notFound('check not found')
   const hoursSince = new Date(now.getTime() - LINE_HOURS * HOUR_MS)
   const ids = [id]
-  const [hours, days, periods] = await Promise.all([
+  const [hours, days, periods, [first]] = await Promise.all([
     countsOf(db, ids, 'hour', hoursSince, LINE_HOURS + 1),
     countsOf(db, ids, 'day', firstDay(now), BAR_DAYS),
     q.listPeriods(db, { id, before, limit: MAX_PERIODS }),
+    q.listFirstPeriods(db, { ids, limit: 1 }),
   ])
   const older = periods.length === MAX_PERIODS ? (periods.at(-1)?.id ?? null) : null
-  return { check, uptime: uptimeOf(hours, days, now), hours, days, periods, older }
+  const known = watchedOf(hours, days, first?.began_at, now)
+  return { check, ...known, hours, days, periods, older }
 }
 
 /** A history as the API gives it. */
 export function toHistory({ check, periods, ...rest }: CheckHistory): Type.Static<typeof History> {
   const { id, service, name, type, state, since } = check
+  const { uptime, older } = rest
   const [hours, days] = [rest.hours.map(withoutCheck), rest.days.map(withoutCheck)]
-  return { id, service, name, type, state, since, ...rest, hours, days, changes: [...periods] }
+  const changes = [...periods]
+  return { id, service, name, type, state, since, uptime, hours, days, changes, older }
 }
 
 function withoutCheck({
@@ -106,22 +117,34 @@ export async function readDays(
   return Map.groupBy(rows, ({ check_id }) => check_id)
 }
 
+/** The uptime of a check, and how much of its windows was watched. */
+export type Watched = Pick<CheckHistory, 'uptime' | 'watched'>
+
 /** The uptime of checks, by the check's id; without the checks that never ran. */
 export async function readUptimes(
   db: Executor,
   ids: readonly number[],
   now: Date,
-): Promise<ReadonlyMap<number, Uptime>> {
+): Promise<ReadonlyMap<number, Watched>> {
   const since = new Date(now.getTime() - DAY_MS)
   const hours = await countsOf(db, ids, 'hour', since, 24)
   const days = await countsOf(db, ids, 'day', firstDay(now), BAR_DAYS)
+  const beginnings = await q.listFirstPeriods(db, { ids, limit: ids.length })
   const byCheck = Map.groupBy(days, ({ check_id }) => check_id)
   return new Map(
     [...byCheck].map(([id, ofCheck]) => {
       const lately = hours.filter(({ check_id }) => check_id === id)
-      return [id, uptimeOf(lately, ofCheck, now)] as const
+      const first = beginnings.find(({ check_id }) => check_id === id)
+      return [id, watchedOf(lately, ofCheck, first?.began_at, now)] as const
     }),
   )
+}
+
+/** When the first state began; where older days are known, the first of them. */
+function beginningOf(days: readonly Count[], first: Date | undefined): Date | null {
+  const day = days[0]?.start
+  if (first === undefined) return day ?? null
+  return day !== undefined && first.getTime() - day.getTime() >= DAY_MS ? day : first
 }
 
 /** The counts of checks since a time, at most `each` of a check. */
@@ -171,16 +194,29 @@ export function lineOf(counts: readonly Count[], now: Date): readonly Hour[] {
 }
 
 /** One day is the last 24 hours. Longer times are whole days (UTC), today included. */
-function uptimeOf(hours: readonly Count[], days: readonly Count[], now: Date): Uptime {
-  const over = (counts: readonly Count[], ms: number) => {
-    const since = now.getTime() - ms
-    return upPart(counts.filter(({ start }) => start.getTime() > since))
+function watchedOf(
+  hours: readonly Count[],
+  days: readonly Count[],
+  first: Date | undefined,
+  now: Date,
+): Watched {
+  const since = beginningOf(days, first)
+  const watchedMs = since === null ? 0 : Math.max(0, now.getTime() - since.getTime())
+  const over = (counts: readonly Count[], window: number, before: number) => {
+    // Otherwise it would say of a month what is known of minutes.
+    if (watchedMs <= before * DAY_MS) return null
+    const begin = now.getTime() - window * DAY_MS
+    return upPart(counts.filter(({ start }) => start.getTime() > begin))
   }
+  const partOf = (window: number) => (watchedMs < window * DAY_MS ? watchedMs : undefined)
   return {
-    1: over(hours, DAY_MS),
-    7: over(days, 7 * DAY_MS),
-    30: over(days, 30 * DAY_MS),
-    90: over(days, 90 * DAY_MS),
+    uptime: {
+      1: over(hours, 1, 0),
+      7: over(days, 7, 1),
+      30: over(days, 30, 7),
+      90: over(days, 90, 30),
+    },
+    watched: { 1: partOf(1), 7: partOf(7), 30: partOf(30), 90: partOf(90) },
   }
 }
 

@@ -68,8 +68,8 @@ async function claim(
   const fingerprint = fingerprintOf(due)
   const { id: alert } = await alertQueries.saveAlert(tx, {
     ...{ fingerprint, source: SOURCE, title, payload: text, now },
-    ...{ service: serviceOf(due), labels: { alertname: title } },
-    ...{ state: 'firing', firing_since: now, resolved_at: null },
+    ...{ service: serviceOf(due), labels: labelsOf(due) },
+    ...{ state: 'firing', firing_since: firstFailure(due), resolved_at: null },
     // The texts of an alert differ in times and figures: the newest is kept.
     content: digest(fingerprint),
   })
@@ -83,6 +83,22 @@ async function claim(
     ...{ tier, trigger: 'alert', prompt: beginningOf(text), alert },
     note: (session) => q.saveInvestigations(tx, { checks, now, session }),
   }
+}
+
+/** What a silence can name: no message of a check is among it. */
+function labelsOf(checks: readonly WaitingCheck[]) {
+  const service = serviceOf(checks)
+  const names = shorten(checks.map(({ name }) => name))
+  return { alertname: names, check: names, ...(service !== null && { service }) }
+}
+
+function firstFailure(checks: readonly WaitingCheck[]): Date {
+  return new Date(Math.min(...checks.map(({ since }) => since.getTime())))
+}
+
+function shorten(names: readonly string[]): string {
+  const all = names.toSorted().join(', ')
+  return all.length <= MAX_NAMES ? all : `${all.slice(0, MAX_NAMES - 1).toWellFormed()}…`
 }
 
 /** The service of all of them; null if they are of several. */

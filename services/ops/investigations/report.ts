@@ -8,7 +8,7 @@ import {
 } from '../../../db/ops/investigations.ts'
 import { cutBytes } from '../../../kernel/text.ts'
 import { formatDuration } from '../../../kernel/time.ts'
-import { readUptimes, UPTIME_DAYS, type Uptime } from '../checks/history.ts'
+import { readUptimes, UPTIME_DAYS, type Watched } from '../checks/history.ts'
 import { redactLine, type Redact } from '../redact.ts'
 
 // What a session is told of checks that fail. No model writes it; it is fenced as data like any
@@ -147,10 +147,13 @@ async function histories(
   ])
 }
 
-function uptimeText(uptime: Uptime | undefined): string {
+function uptimeText(known: Watched | undefined): string {
   const parts = UPTIME_DAYS.map((days) => {
-    const up = uptime?.[days] ?? null
-    return `${days} d ${up === null ? 'not known' : `${(up * 100).toFixed(2)} %`}`
+    const up = known?.uptime[days] ?? null
+    if (up === null) return `${days} d not watched`
+    const part = known?.watched[days]
+    const of = part === undefined ? '' : ` of ${formatDuration(Math.round(part / 1_000))}`
+    return `${days} d ${(up * 100).toFixed(2)} %${of}`
   })
   return parts.join(', ')
 }
