@@ -102,7 +102,8 @@ await t.test('its session is told what is known, as data', async (t) => {
     ops.env,
     "select since from ops.checks where name = 'front'",
   )
-  t.equal(alert?.['firing_since'], (check?.['since'] as Date).toISOString())
+  const since = check?.['since'] as Date
+  t.equal(alert?.['firing_since'], since.toISOString())
   const last = new RegExp(`the last one, <a href="/sessions/${session.id}">`)
   t.match(await pageOf('front'), last)
   t.notMatch(await pageOf('front'), /It waits/)
