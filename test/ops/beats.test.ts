@@ -161,8 +161,13 @@ await t.test('a job that calls all the time is looked at all the same', async ()
   await calling
 })
 
-/** What a heartbeat finds at a time, whose job last succeeded at another one. */
-async function foundAt(cron: string, succeeded: Date, now: Date): Promise<unknown> {
+/** What a heartbeat finds at a time, whose job last succeeded at another one, and could call since a third. */
+async function foundAt(
+  cron: string,
+  succeeded: Date,
+  now: Date,
+  { listensSince = new Date(0), state: before = 'ok' as 'ok' | 'fail' } = {},
+): Promise<unknown> {
   const check = { type: 'heartbeat', cron, tz: 'Europe/Berlin', grace: '1m' } as const
   const beat = async () => ({
     beat_at: succeeded,
@@ -171,14 +176,14 @@ async function foundAt(cron: string, succeeded: Date, now: Date): Promise<unknow
     beat_text: '',
     begun_at: null,
     first_beat_at: succeeded,
-    state: 'ok' as const,
+    state: before,
   })
   const { state } = await runCheck(check, {
     signal: new AbortController().signal,
     marker: undefined,
     redact: createRedact(() => []),
     beat,
-    listensSince: new Date(0),
+    listensSince,
     now: () => now,
   })
   return state
@@ -195,6 +200,16 @@ await t.test('by a crontab, over a change of the clock', async (t) => {
     const found = [end, end + 1_000].map((at) => foundAt(cron, new Date(succeeded), new Date(at)))
     t.same(await Promise.all(found), ['ok', 'fail'], `${cron} after ${succeeded}`)
   }
+})
+
+await t.test('what fell due while nothing listened has its grace once more', async (t) => {
+  const at = (time: string): Date => new Date(`2026-11-27T${time}Z`)
+  const found = (now: string, listens: string, state: 'ok' | 'fail' = 'ok') =>
+    foundAt('0 3 * * *', at('01:00:00'), at(now), { listensSince: at(listens), state })
+  t.equal(await found('05:00:30', '05:00:00'), 'ok', 'it may have called')
+  t.equal(await found('05:01:01', '05:00:00'), 'fail', 'it has not called since')
+  t.equal(await found('05:00:30', '05:00:00', 'fail'), 'fail', 'a failure is not over')
+  t.equal(await found('05:00:30', '02:00:30'), 'fail', 'it fell due while calls were taken')
 })
 
 await t.test('one that was just added by the API takes calls at once', async (t) => {

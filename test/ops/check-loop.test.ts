@@ -262,6 +262,21 @@ await t.test('two hundred checks that hang hold up no other one', async (t) => {
   t.same(held, { count: 200 }, 'none of the others has ended')
 })
 
+await t.test('a run during which the machine slept runs again', async (t) => {
+  let asked = 0
+  const { url } = await startReceiver(t, (_, response) => {
+    asked++
+    // The lid was closed for a minute and a half.
+    if (asked === 1) shop.set(90)
+    response.writeHead(asked === 1 ? 503 : 200).end()
+  })
+  const shop = await openChecked(t, postgres, () => [front(url, { retries: 0 })])
+  shop.open()
+  await shop.pass(1, 1)
+  t.ok(asked >= 2)
+  t.same(await toldBy(shop), [], 'nobody is told')
+})
+
 await t.test('a check that fails is looked at again before that counts', async (t) => {
   const shop = await openChecked(t, postgres, (url) => [front(url, { retries: 2 })])
   shop.open()
