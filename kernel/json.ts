@@ -32,9 +32,10 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** The member at a path such as `event.type` or `items.0.id`; undefined if it is missing. */
-export function memberAt(value: unknown, path: string): unknown {
-  return path.split('.').reduce((outer, step) => {
+/** The member at a path such as `event.type` or `items.0.id`, or at its steps; undefined if it is missing. */
+export function memberAt(value: unknown, path: string | readonly string[]): unknown {
+  const steps = typeof path === 'string' ? path.split('.') : path
+  return steps.reduce((outer, step) => {
     if (isList(outer)) return /^\d{1,9}$/.test(step) ? outer[Number(step)] : undefined
     return isObject(outer) && Object.hasOwn(outer, step) ? outer[step] : undefined
   }, value)

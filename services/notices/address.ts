@@ -32,7 +32,7 @@ interface AddressForm {
 
 /** Parameters of Telegram's sendMessage that an address may have, and their form; none is required. */
 const TELEGRAM_TYPES: readonly (readonly [name: string, type: RegExp])[] = [
-  ['message_thread_id', /^\d{0,15}$/],
+  ['message_thread_id', /^(?:[1-9]\d{0,14})?$/],
   ['disable_notification', /^(?:true|false)?$/],
   ['protect_content', /^(?:true|false)?$/],
 ]

@@ -74,6 +74,31 @@ await t.test('one that is removed while it runs leaves nothing behind', async (t
   t.equal((await api('DELETE', `/checks/${other.json.id}`)).status, 204)
 })
 
+await t.test(
+  'one that is changed while it runs is judged by its new definition',
+  async (t: Test) => {
+    const held = Promise.withResolvers<void>()
+    const { url, received } = await startReceiver(t, async ({ path }, response) => {
+      if (path === '/old') await held.promise
+      response.writeHead(path === '/old' ? 503 : 200).end()
+    })
+    const check = { type: 'http', name: 'moved', retries: 0, timeout_s: 60 }
+    const old = { service: 'store', check: { ...check, url: `${url}/old` } }
+    const { json } = await api<Check>('POST', '/checks', old)
+    await until(() => received.length === 1, 'the run of the old definition')
+    const changed = { check: { ...check, url: `${url}/new` } }
+    t.equal((await api('PUT', `/checks/${json.id}`, changed)).status, 200)
+    await until(async () => (await named('store/moved'))?.state === 'ok', 'the new definition')
+    held.resolve()
+    // What is found later is stored later.
+    const next = { type: 'tcp', name: 'after', host: '127.0.0.1', port }
+    const other = await api<Check>('POST', '/checks', { service: 'store', check: next })
+    await until(async () => (await named('store/after'))?.state === 'ok', 'the next check')
+    t.match(await named('store/moved'), { state: 'ok', last_message: 'answered 200' })
+    for (const { id } of [json, other.json]) await api('DELETE', `/checks/${id}`)
+  },
+)
+
 await t.test('the API: a check is added, changed, run and removed', async (t: Test) => {
   t.same(Object.keys(front).toSorted(), MEMBERS.toSorted())
   const check = { type: 'tcp', host: '127.0.0.1', port, every: '10m' }

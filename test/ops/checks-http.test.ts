@@ -166,6 +166,7 @@ t.test('http: bodies are read as they are encoded', async (t) => {
     zstd: [{ 'content-encoding': 'zstd' }, zstdCompressSync(text)],
     broken: [{ 'content-encoding': 'gzip' }, Buffer.from(text)],
     unknown: [{ 'content-encoding': 'compress' }, Buffer.from(text)],
+    hostile: [{ 'content-encoding': 'constructor' }, Buffer.from(text)],
     bomb: [{ 'content-encoding': 'gzip' }, gzipSync(Buffer.alloc(64 * 1024 * 1024))],
     latin: [{ 'content-type': 'text/html; charset="ISO-8859-1"' }, Buffer.from(text, 'latin1')],
     marked: [
@@ -194,6 +195,7 @@ t.test('http: bodies are read as they are encoded', async (t) => {
   t.same(said, [
     'broken: the body is not gzip, as its header says',
     'unknown: the body is encoded as compress, which is not read here',
+    'hostile: the body is encoded as constructor, which is not read here',
     `bomb: answered 200 without "${contains}" in its first 1 MiB`,
     `long: answered 200 without "${contains}" in its first 1 MiB`,
   ])

@@ -312,6 +312,7 @@ await t.test('an address that no kind has is refused, and not quoted', async (t)
     'telegram+https://x/bot1/sendMessage',
     'telegram+https://x/bot1/sendMessage?chat_id=1&parse_mode=HTML',
     'telegram+https://x/bot1/sendMessage?chat_id=1&message_thread_id=x',
+    'telegram+https://x/bot1/sendMessage?chat_id=1&message_thread_id=007',
     'pagerduty+https://x/v2/enqueue?routing_key=k&severity=info',
     'apprise+https://x/notify/key?tags=a',
     'smtp://host?from=a@b&to=c@d&cc=e@f',

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import Type from 'typebox'
 import { messageOf } from '../../../kernel/log.ts'
+import { escapeControls } from '../../../kernel/text.ts'
 import { Path, unknown, type Finding } from './check.ts'
 
 const DAY_MS = 86_400_000
@@ -37,10 +38,9 @@ export function firstEnd(socket: TLSSocket): CertificateEnd | undefined {
 }
 
 function nameOf({ subject, subjectaltname }: Partial<DetailedPeerCertificate>): string {
-  const [name = ''] = [subject?.CN, subject?.O, subjectaltname, 'the server'].flatMap(
-    (given) => given ?? [],
-  )
-  return name.slice(0, MAX_NAME).toWellFormed()
+  // A name may be there several times.
+  const [name = 'the server'] = [subject?.CN ?? subject?.O ?? subjectaltname ?? []].flat()
+  return escapeControls(name.slice(0, MAX_NAME).toWellFormed())
 }
 
 /** How many days it is still valid; negative once it has ended. */

@@ -1,9 +1,10 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
-import type { Readable } from 'node:stream'
+import type { Readable, Transform } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:zlib'
 import { codeOf } from '../../../kernel/log.ts'
+import { escapeControls } from '../../../kernel/text.ts'
 import { clientWanted, firstEnd, type CertificateEnd } from './certificates.ts'
 
 /** A request of a check. */
@@ -65,13 +66,16 @@ function endOf(socket: unknown): CertificateEnd | undefined {
   return socket instanceof TLSSocket ? firstEnd(socket) : undefined
 }
 
-const DECODERS: Readonly<Record<string, () => ReturnType<typeof createUnzip>>> = {
-  gzip: createUnzip,
-  'x-gzip': createUnzip,
-  deflate: createUnzip,
-  br: createBrotliDecompress,
-  zstd: createZstdDecompress,
-}
+/** A map: the name comes from a stranger, and an object knows `constructor`. */
+const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+  ['gzip', createUnzip],
+  ['x-gzip', createUnzip],
+  ['deflate', createUnzip],
+  ['br', createBrotliDecompress],
+  ['zstd', createZstdDecompress],
+])
+/** Characters of the name of a coding in a message. */
+const MAX_CODING = 40
 
 /**
  * Reads the beginning of a body, decoded, and drops the connection: it may be endless. One that breaks off counts as a
@@ -87,10 +91,11 @@ function readDecoded(
     return Promise.resolve({ body: Buffer.alloc(0), isCut: false })
   }
   const coding = response.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
-  const decoder = DECODERS[coding]?.()
+  const decoder = DECODERS.get(coding)?.()
   if (decoder === undefined && coding !== 'identity' && coding !== '') {
     response.destroy()
-    return Promise.reject(new Error(`the body is encoded as ${coding}, which is not read here`))
+    const name = escapeControls(coding.slice(0, MAX_CODING))
+    return Promise.reject(new Error(`the body is encoded as ${name}, which is not read here`))
   }
   const { promise, resolve, reject } = Promise.withResolvers<Pick<CheckAnswer, 'body' | 'isCut'>>()
   const source: Readable = decoder === undefined ? response : response.pipe(decoder)

@@ -1,5 +1,7 @@
 // Members of an answer as its JSON text has them: `1.10` is not `1.1`, and integers have any size.
 
+import { memberAt } from '../../../kernel/json.ts'
+
 /** What TypeScript does not know of it yet: JSON text as it stands, within a value. */
 const EXACT = JSON as typeof JSON & { rawJSON: (text: string) => unknown }
 
@@ -29,11 +31,6 @@ export function readMember(text: string) {
 
 /** The text of a member; undefined if it is missing. */
 export function memberText(value: unknown, steps: readonly string[]): string | undefined {
-  let found = value
-  for (const step of steps) {
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, step))
-      return undefined
-    found = (found as Readonly<Record<string, unknown>>)[step]
-  }
+  const found = memberAt(value, steps)
   return typeof found === 'string' ? found : JSON.stringify(found)
 }

@@ -52,6 +52,12 @@ const SUSPENDED_MS = 10_000
 /** Checks are behind when a round, or a check that is due, is this late. */
 export const BEHIND_S = 60
 
+/** A check that this process runs, with its newest claim. */
+interface Taken {
+  listed: ListedCheck
+  claimed: ClaimedCheck
+}
+
 /** What is known of the rounds. */
 interface Rounds extends CheckLoopOptions {
   /** The checks of the inventory, by service and name. */
@@ -60,8 +66,8 @@ interface Rounds extends CheckLoopOptions {
   heartbeats: ReadonlyMap<string | undefined, ListedCheck>
   /** The text of the inventory that the table lists. */
   synced: string
-  /** The checks that this process has taken, with their newest claim, by id. */
-  taken: Map<number, ClaimedCheck>
+  /** The checks that wait for a place or run, by id. */
+  taken: Map<number, Taken>
   network: Slots
   programs: Slots
   /** How many are tried now. */
@@ -168,28 +174,38 @@ async function store(rounds: Rounds): Promise<void> {
   results.splice(0, given.length)
 }
 
-/** Has a check run when there is a place for it. One that waits or runs still has its newest claim from now on. */
+/** Runs a check once there is a place for it. A claim that lapsed while it waited is renewed. */
 function take(rounds: Rounds, claimed: ClaimedCheck): void {
-  const { id } = claimed
-  const isTaken = rounds.taken.has(id)
-  rounds.taken.set(id, claimed)
-  if (isTaken) return
   const listed = rounds.known.get(keyOf(claimed))
   // The inventory of another instance has it; the claim lapses.
-  if (listed === undefined) return void rounds.taken.delete(id)
+  if (listed === undefined) return
+  const before = rounds.taken.get(claimed.id)
+  if (before !== undefined && isSame(before.listed, listed)) {
+    before.claimed = claimed
+    return
+  }
+  const taken = { listed, claimed }
+  rounds.taken.set(claimed.id, taken)
   const address = networkAddress(listed.check)
   const slots = address === undefined ? rounds.programs : rounds.network
-  slots.add({ address: address ?? '', run: () => runTaken(rounds, listed, id) })
+  slots.add({ address: address ?? '', run: () => runTaken(rounds, taken) })
 }
 
-async function runTaken(rounds: Rounds, listed: ListedCheck, id: number): Promise<void> {
-  const { signal, taken, results } = rounds
-  if (signal.aborted) return
+function isSame(one: ListedCheck, other: ListedCheck): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other)
+}
+
+/** A check that has another definition meanwhile is taken again: what its former one finds does not count. */
+async function runTaken(rounds: Rounds, taken: Taken): Promise<void> {
+  const { signal, results } = rounds
+  const { id } = taken.claimed
+  const isCurrent = (): boolean => !signal.aborted && rounds.taken.get(id) === taken
+  if (!isCurrent()) return
+  const { listed } = taken
   const result = await runAwake(rounds, listed)
-  const claimed = taken.get(id)
-  taken.delete(id)
-  if (signal.aborted || claimed === undefined) return
-  const { service, name, claimed_until, asked } = claimed
+  if (!isCurrent()) return
+  rounds.taken.delete(id)
+  const { service, name, claimed_until, asked } = taken.claimed
   const claim = { until: claimed_until, ...resultsThatCount(listed.check), asked }
   results.push({ ...result, service, name, claim })
 }

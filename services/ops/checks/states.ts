@@ -105,17 +105,17 @@ function tierOf(investigate: Investigate = false): number | null {
 export function runListed(
   { db, clock, redact }: CheckSources & { clock: Clock },
   { service, name, check }: Pick<ListedCheck, 'service' | 'name' | 'check'>,
-  { signal, marker, listensSince = LONG_AGO }: RunContext,
+  { signal, marker, listensSince = PROCESS_BEGAN }: RunContext,
 ): Promise<CheckResult> {
   const beat = () => q.findBeat(db, { service, name })
   return runCheck(check, { signal, marker, redact, beat, listensSince, now: clock.now })
 }
 
-/** Who runs a check; without `listensSince` jobs could call all the time. */
+/** Who runs a check. A session does not know when the machine slept: its jobs could call since the process began. */
 type RunContext = Pick<CheckContext, 'signal' | 'marker'> &
   Partial<Pick<CheckContext, 'listensSince'>>
 
-const LONG_AGO = new Date(0)
+const PROCESS_BEGAN = new Date(performance.timeOrigin)
 
 /**
  * Makes the table list these checks. The told failure of one that is lost is over: nobody would

@@ -37,9 +37,10 @@ function groupLabels(value: unknown, members: readonly FoundMember[]): readonly 
   const common = memberAt(value, 'commonLabels')
   if (common !== undefined) return labelsOf(common)
   const firing = members.filter(({ status }) => status === 'firing')
-  const [first, ...others] = (firing.length === 0 ? members : firing).map(({ labels }) => labels)
-  const shared = (first ?? []).filter(([name, text]) =>
-    others.every((labels) => labels.some(([other, same]) => other === name && same === text)),
+  const [first, ...others] = firing.length === 0 ? members : firing
+  const known = others.map(({ labels }) => new Map(labels))
+  const shared = (first?.labels ?? []).filter(([name, value]) =>
+    known.every((labels) => labels.get(name) === value),
   )
   return [...shared, ...labelsOf(memberAt(value, 'groupLabels'))]
 }
