@@ -75,9 +75,7 @@ export type AlertText = Type.Static<typeof AlertText>
 
 /** What the next delivery of an alert meets. */
 const EarlierAlert = Type.Object({
-  ...Type.Pick(Alert, [
-    ...(['id', 'outcome', 'state', 'firing_since', 'resolved_at', 'session_id'] as const),
-  ]).properties,
+  ...Type.Pick(Alert, ['id', 'outcome', 'state', 'firing_since', 'session_id']).properties,
   session_at: nullable(Timestamp),
 })
 export type EarlierAlert = Type.Static<typeof EarlierAlert>

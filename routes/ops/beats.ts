@@ -21,9 +21,8 @@ export const beatEndpoints = ['', '/', '/:word', '/:word/'].flatMap((end) =>
       method,
       path: `/beat/:token${end}`,
       access,
-      params: { token: Type.String(), ...(end.includes('word') && { word: Type.String() }) },
-      async answer({ app: { ops }, params, context }) {
-        const { token, word = '' } = params as { token: string; word?: string }
+      params: { token: Type.String(), word: Type.Optional(Type.String()) },
+      async answer({ app: { ops }, params: { token, word = '' }, context }) {
         const beat = kindOf(word)
         if (beat === undefined) throw notFound('expected nothing, start, fail or an exit code')
         if (queryOf(context).size > 0) throw badRequest('a heartbeat takes no query')
@@ -42,7 +41,7 @@ function kindOf(word: string): BeatKind | undefined {
   return word === '0' ? 'ok' : 'failed'
 }
 
-/** A call counts whatever comes with it: a text that is too long is left out. */
+/** A call counts even if its text is too long: then the text is left out. */
 async function textOf(method: 'GET' | 'POST', context: Context): Promise<string> {
   if (method === 'GET') return ''
   try {

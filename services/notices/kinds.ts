@@ -75,20 +75,14 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
   telegram: ({ url, token }, message) => {
     const target = new URL(url)
     const chat_id = target.searchParams.get('chat_id')
-    // Numbers and switches, by the form of an address.
-    const given = TELEGRAM_NAMES.flatMap((name) => {
-      const text = target.searchParams.get(name)
-      return text === null || text === '' ? [] : [[name, JSON.parse(text) as unknown] as const]
-    })
+    // The form of an address lets only numbers and switches through.
+    const given = givenIn(target, TELEGRAM_NAMES, (text) => JSON.parse(text) as unknown)
     if (token !== undefined) target.pathname = `/bot${token}/sendMessage`
     target.search = ''
     // Without `parse_mode` a text has no markup.
     const preview = { link_preview_options: { is_disabled: true } }
     const text = plainText(message)
-    return jsonTo(
-      { url: target.href },
-      { chat_id, text, ...preview, ...Object.fromEntries(given) },
-    )
+    return jsonTo({ url: target.href }, { chat_id, text, ...preview, ...given })
   },
   ntfy: (address, message) => {
     const { notice, link, acknowledge } = message
@@ -111,10 +105,7 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
   pagerduty: ({ url, token }, { notice, number, link, site }) => {
     const target = new URL(url)
     const routing_key = token ?? target.searchParams.get('routing_key')
-    const given = PAGERDUTY_NAMES.flatMap((name) => {
-      const value = target.searchParams.get(name)
-      return value === null ? [] : [[name, value] as const]
-    })
+    const given = givenIn(target, PAGERDUTY_NAMES, (text) => text)
     target.search = ''
     const { id, begin_id, service, level, message: text } = notice
     const dedup_key = `${site} notice ${begin_id ?? id}`.slice(-255)
@@ -130,7 +121,7 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
         ...{ routing_key, event_action: 'trigger', dedup_key, client: 'Gatehouse' },
         links: [{ href: link, text: 'Gatehouse' }],
         payload: {
-          ...Object.fromEntries(given),
+          ...given,
           summary,
           source: service,
           severity: level,
@@ -201,6 +192,16 @@ function jsonTo(
     body: JSON.stringify(body),
     takes: isSuccess,
   }
+}
+
+/** The parameters of an address with these names, as members of a body. */
+function givenIn(
+  { searchParams }: URL,
+  names: readonly string[],
+  read: (text: string) => unknown,
+): Readonly<Record<string, unknown>> {
+  const given = names.filter((name) => (searchParams.get(name) ?? '') !== '')
+  return Object.fromEntries(given.map((name) => [name, read(searchParams.get(name) ?? '')]))
 }
 
 function bearer({ token }: Address): Readonly<Record<string, string>> {

@@ -1,4 +1,5 @@
 import { causeOf, codeOf } from '../../kernel/log.ts'
+import { readRetryAfter } from '../../kernel/net/retry-after.ts'
 import type { Address } from './address.ts'
 import { mailOf, requestOf, type Message, type WebRequest } from './kinds.ts'
 
@@ -8,7 +9,7 @@ const TIMEOUT_MS = 10_000
 const MAX_WAIT_S = 3_600
 
 /** Why a message was not taken, and how long its receiver asks to wait. */
-export interface Refusal {
+export interface FailedSend {
   problem: string
   waitMs: number
 }
@@ -21,7 +22,7 @@ export async function sendMessage(
   address: Address,
   message: Message,
   stopping: AbortSignal,
-): Promise<Refusal | undefined> {
+): Promise<FailedSend | undefined> {
   const { kind } = address
   const signal = AbortSignal.any([stopping, AbortSignal.timeout(TIMEOUT_MS)])
   if (kind !== 'mail') return post(requestOf({ ...address, kind }, message), message.key, signal)
@@ -35,7 +36,7 @@ async function post(
   { url, headers, body, takes }: WebRequest,
   key: string,
   signal: AbortSignal,
-): Promise<Refusal | undefined> {
+): Promise<FailedSend | undefined> {
   try {
     const response = await fetch(url, {
       method: 'POST',
@@ -47,17 +48,12 @@ async function post(
     await response.body?.cancel()
     if (takes(response.status)) return undefined
     const problem = `the receiver answered ${response.status}`
-    return { problem, waitMs: waitOf(response.headers.get('retry-after')) }
+    const asked = response.headers.get('retry-after') ?? undefined
+    const waitMs = readRetryAfter(asked, new Date(), MAX_WAIT_S)
+    return { problem, waitMs: waitMs ?? 0 }
   } catch (error) {
     const cause = causeOf(error)
     const problem = codeOf(cause) ?? (cause instanceof Error ? cause.name : 'no connection')
     return { problem, waitMs: 0 }
   }
-}
-
-/** What `Retry-After` says in seconds or as a date, within a bound. */
-function waitOf(text: string | null): number {
-  if (text === null) return 0
-  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1_000
-  return Number.isNaN(seconds) ? 0 : Math.min(Math.max(seconds, 0), MAX_WAIT_S) * 1_000
 }

@@ -58,11 +58,11 @@ export function startNotifier(options: NotifyOptions) {
       const notice = await q.claimSend(db, { target, now, quiet })
       if (notice === undefined) return
       const message = messageOf(notice, siteUrl)
-      const refusal =
+      const failed =
         'problem' in address
           ? { problem: address.problem, waitMs: 0 }
           : await sendMessage(address, message, stopping.signal)
-      const { problem, waitMs = 0 } = refusal ?? {}
+      const { problem, waitMs = 0 } = failed ?? {}
       sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
       // What a stop has interrupted is no problem of the receiver.
       if (problem !== undefined && stopping.signal.aborted) return

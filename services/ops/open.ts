@@ -109,7 +109,7 @@ export async function openOps(options: OpsOptions) {
 
   async function readChecks(): Promise<void> {
     await options.registry.refresh()
-    await loop?.refresh()
+    await loop?.round()
   }
 
   async function startFirstSession(): Promise<void> {

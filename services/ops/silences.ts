@@ -9,8 +9,8 @@ import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../k
 import { field, parsed, validate } from '../../kernel/validate.ts'
 import { noteChange, type ChangeTools } from '../audit.ts'
 
-// Times in which alerts that match start no session. They are kept, and looked at again when the
-// silence ends. Mutes are for checks: they hold back notices.
+// While a silence lasts, alerts that match it start no session. They are kept, and read again when it
+// ends. Mutes are for checks: they hold back notices.
 
 /** Bounds what is read with each delivery. */
 export const MAX_SILENCES = 200
@@ -107,8 +107,8 @@ interface LabelledMember {
 }
 
 /**
- * Of some silences the one that silences an alert now; of several the last to end. A group is silenced by what it is as
- * a whole, or when each of its alerts that fire is silenced by one and the same.
+ * Finds the silence that holds an alert back now; of several the last to end. A silence holds back a group that it
+ * matches, and a group whose firing alerts it all matches.
  */
 export function silenceOf(
   silences: readonly Silence[],

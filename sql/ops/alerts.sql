@@ -1,10 +1,10 @@
 -- name: lockAlerts
--- Deliveries are decided on one after the other, so that each sees the outcome of the one before.
+-- Only one delivery is decided at a time: each sees the outcome of the one before.
 select pg_advisory_xact_lock(7203008);
 
 -- name: findEarlier
 -- What the next delivery of an alert meets, with the newest session that looked into it. Empty before the first delivery.
-select a.id, a.outcome, a.state, a.firing_since, a.resolved_at, s.id as session_id, s.started_at as session_at
+select a.id, a.outcome, a.state, a.firing_since, s.id as session_id, s.started_at as session_at
   from ops.alerts a
   left join lateral (
     select id, started_at

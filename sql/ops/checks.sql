@@ -293,7 +293,7 @@ select id, state, began_at, ended_at, message, last_message
  limit :limit;
 
 -- name: listFirstPeriods
--- Since when checks have been looked at, as far as is known.
+-- When the first known state of each check began.
 select given.id::bigint as check_id, p.began_at
   from jsonb_array_elements_text(:ids::jsonb) as given(id)
  cross join lateral (

@@ -146,8 +146,19 @@ function withStatus(status: unknown): string {
 
 t.test('bodies of other senders', async (t) => {
   for (const end of [
-    ...['resolved', 'Recovered', 'Warn Recovered', ' OK ', 'up', 'closed', 'normal', 'CLEAR'],
-    ...['REMOVED', 'SUCCESS', 'ALERT_RECOVERY', 'ALERT_DEGRADED_RECOVERY', 'No Data Recovered'],
+    'resolved',
+    'Recovered',
+    'Warn Recovered',
+    'No Data Recovered',
+    ' OK ',
+    'up',
+    'closed',
+    'normal',
+    'CLEAR',
+    'REMOVED',
+    'SUCCESS',
+    'ALERT_RECOVERY',
+    'ALERT_DEGRADED_RECOVERY',
   ]) {
     t.equal(read(withStatus(end)).status, 'resolved', end)
     t.equal(read(JSON.stringify({ state: end })).status, 'resolved', `${end} as state`)
@@ -173,13 +184,17 @@ t.test('bodies of other senders', async (t) => {
     previous_state: 'DOWN',
   }
   t.match(read(JSON.stringify(pingdom)), {
-    ...{ status: 'resolved', title: 'Shop', fingerprint: 'check:12345:Shop' },
+    status: 'resolved',
+    title: 'Shop',
+    fingerprint: 'check:12345:Shop',
   })
   t.equal(read('{"alert_transition":"Re-Triggered"}').status, 'firing')
   t.equal(read('{"alert_transition":"Recovered"}').status, 'resolved')
   const cake = 'URL=https%3A%2F%2Fshop.test&Name=Shop&StatusCode=200&Status=Up'
   t.match(read(cake), {
-    ...{ status: 'resolved', title: 'Shop', fingerprint: 'check:Shop:https://shop.test' },
+    status: 'resolved',
+    title: 'Shop',
+    fingerprint: 'check:Shop:https://shop.test',
   })
   t.equal(read(cake.replace('Status=Up', 'Status=Down')).status, 'firing')
   const expiry = (days: number) =>
@@ -292,7 +307,9 @@ t.test('what is read is bounded and has no secrets', async (t) => {
 /** A group of Alertmanager without common labels, with an alert for each of these states. */
 function groupOf(given: readonly (readonly [status: string, host: string, startsAt: string])[]) {
   const alerts = given.map(([status, host, startsAt]) => ({
-    ...{ status, startsAt, fingerprint: host },
+    status,
+    startsAt,
+    fingerprint: host,
     labels: { alertname: 'DiskFull', host, service: 'db' },
   }))
   const status = alerts.some((alert) => alert.status === 'firing') ? 'firing' : 'resolved'
@@ -318,7 +335,9 @@ t.test('a group without common labels, and what comes late or twice', async (t: 
   await ended(ops)
   const silence = (match: object) =>
     ops.api<{ id: number }>('POST', '/silences', {
-      ...{ match, reason: 'x', ends_at: new Date(Date.now() + 3_600_000).toISOString() },
+      match,
+      reason: 'x',
+      ends_at: new Date(Date.now() + 3_600_000).toISOString(),
     })
   const deliver = async (body: string) => {
     const { status, json } = await deliverAlert(ops.base, body)
@@ -338,7 +357,8 @@ t.test('a group without common labels, and what comes late or twice', async (t: 
   }
   const overAt = (startsAt: string, endsAt: string) =>
     JSON.stringify({
-      ...{ groupKey: '{}:{late}', status: 'resolved' },
+      groupKey: '{}:{late}',
+      status: 'resolved',
       alerts: [{ status: 'resolved', startsAt, endsAt, labels: { host: 'db-1' } }],
     })
   const late = 'older than what is known: it changes nothing'

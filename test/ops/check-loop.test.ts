@@ -236,8 +236,13 @@ await t.test('two hundred checks that hang hold up no other one', async (t) => {
   t.teardown(() => silent.close())
   const { port } = silent.address() as AddressInfo
   const hung = Array.from({ length: 200 }, (_, at) => ({
-    ...{ type: 'tcp' as const, name: `hung ${at}`, host: '127.0.0.1', port, contains: 'x' },
-    ...{ timeout_s: 60, every: '10s' },
+    type: 'tcp' as const,
+    name: `hung ${at}`,
+    host: '127.0.0.1',
+    port,
+    contains: 'x',
+    timeout_s: 60,
+    every: '10s',
   }))
   const shop = await openChecked(t, postgres, (url) => [...hung, front(url, { every: '10s' })])
   const loop = shop.open()

@@ -128,12 +128,10 @@ await t.test(
     }
     const parameters = 'message_thread_id=7&disable_notification=true&protect_content=false'
     t.match(await told(`telegram+${url}/bot1/sendMessage?chat_id=5&${parameters}`), {
-      ...{
-        chat_id: '5',
-        message_thread_id: 7,
-        disable_notification: true,
-        protect_content: false,
-      },
+      chat_id: '5',
+      message_thread_id: 7,
+      disable_notification: true,
+      protect_content: false,
     })
     t.match(await told(`pagerduty+${url}/v2/enqueue?routing_key=k&component=db&group=eu`), {
       payload: { component: 'db', group: 'eu', severity: 'critical' },
@@ -141,10 +139,14 @@ await t.test(
     const notice = { ...begin, service: 'Büro' }
     const topic = { topic: 'my topic', message: begin.message, priority: 5 }
     t.match(await told(`ntfy+${url}/my%20topic`, notice), {
-      ...{ ...topic, title: 'Gatehouse: Büro (critical)', tags: ['critical'] },
+      ...topic,
+      title: 'Gatehouse: Büro (critical)',
+      tags: ['critical'],
     })
     t.match(await told(`ntfy+${url}/my%20topic`, end), {
-      ...{ title: /\(over\)$/, tags: ['white_check_mark'], actions: [] },
+      title: /\(over\)$/,
+      tags: ['white_check_mark'],
+      actions: [],
     })
   },
 )

@@ -8,6 +8,8 @@ import { stateBadge } from '../checks.ts'
 import { durationText, shortText } from '../layout.ts'
 import { axis, dayBar, hourBar, uptimeText } from './days.ts'
 
+const DAY_MS = 86_400_000
+
 /** What a check's page shows of its past. */
 export interface HistoryView {
   history: CheckHistory
@@ -18,12 +20,12 @@ export interface HistoryView {
 
 /** What a check was before: its uptime, how long it took, and the changes of its state. */
 export function historySection({ history, bar, line }: HistoryView): Html {
-  const { check, uptime, watched } = history
-  const uptimes = ([1, 7, 30, 90] as const).map((days) => {
-    const ms = watched[days]
-    const of = ms === undefined || uptime[days] === null ? '' : ` of ${durationText(ms)}`
-    const text = uptime[days] === null ? '–' : `${uptimeText(uptime[days])}${of}`
-    return [`Up in ${countText(days, 'day')}`, text] as const
+  const { check, uptime, watchedMs } = history
+  const uptimes = Object.entries(uptime).map(([days, up]) => {
+    const isYoung = watchedMs < Number(days) * DAY_MS
+    const of = isYoung ? ` of ${durationText(watchedMs)}` : ''
+    const text = up === null ? '–' : `${uptimeText(up)}${of}`
+    return [`Up in ${countText(Number(days), 'day')}`, text] as const
   })
   const content = html`<div class="panel">
       ${facts({ ...Object.fromEntries(uptimes), ...timesTaken(line) })}

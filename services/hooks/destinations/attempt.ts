@@ -6,12 +6,13 @@ import type {
 import type { HostSet } from '../../../kernel/net/addresses.ts'
 import type { Connections } from '../../../kernel/net/outbound.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
+import { readRetryAfter } from '../../../kernel/net/retry-after.ts'
 import { deliveryKey } from '../installation.ts'
 import { makeAttempt, type AttemptParts } from '../replays/attempt.ts'
 import { chooseTarget } from '../replays/outgoing.ts'
 import type { Registry } from '../registry.ts'
 import { requestOf } from './outgoing.ts'
-import { nextTry, readRetryAfter } from './schedule.ts'
+import { MAX_RETRY_AFTER_S, nextTry } from './schedule.ts'
 
 /** What deliveries are made with. */
 export interface DestinationParts extends AttemptParts {
@@ -55,7 +56,10 @@ export async function attempt(
   if (made.outcome === 'delivered') return { ...result, fate: 'delivered' }
   if (cut.aborted && made.status === null) return { ...result, outcome: null, fate: 'released' }
   if (made.status === GONE) return { ...result, fate: 'dead' }
-  return { ...result, ...nextTry(parts.random, tries, readRetryAfter(retryAfter, made.at)) }
+  return {
+    ...result,
+    ...nextTry(parts.random, tries, readRetryAfter(retryAfter, made.at, MAX_RETRY_AFTER_S)),
+  }
 }
 
 /** What came of an attempt that broke by a defect: a failed try, so that it is not made for ever. */

@@ -15,7 +15,7 @@ const WAITS_S: readonly number[] = [
   10 * HOUR_S,
 ]
 /** A longer Retry-After is taken for this. */
-const MAX_RETRY_AFTER_S = 24 * HOUR_S
+export const MAX_RETRY_AFTER_S = 24 * HOUR_S
 
 /** When a delivery is tried again: up to a fifth later by chance, and not before Retry-After. */
 export function nextTry(random: RandomBytes, tries: number, retryAfterMs = 0) {
@@ -24,14 +24,4 @@ export function nextTry(random: RandomBytes, tries: number, retryAfterMs = 0) {
   const part = random(4).readUInt32LE() / 2 ** 32
   const own = Math.round(wait * 1_000 * (1 + part / 5))
   return { fate: 'again', wait_ms: Math.max(own, retryAfterMs) } as const
-}
-
-/** Retry-After in milliseconds: seconds, or an HTTP date; undefined for anything else. */
-export function readRetryAfter(text: string | undefined, now: Date): number | undefined {
-  if (text === undefined) return undefined
-  const seconds = /^\d{1,9}$/.test(text)
-    ? Number(text)
-    : (new Date(text).getTime() - now.getTime()) / 1_000
-  if (Number.isNaN(seconds)) return undefined
-  return Math.ceil(Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_S) * 1_000)
 }

@@ -2,7 +2,8 @@ import type { Static, TSchema } from 'typebox'
 import { Fault } from '../../../kernel/fault.ts'
 import type { OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
 import { fits } from '../../../kernel/validate.ts'
-import { readRetryAfter } from '../destinations/schedule.ts'
+import { readRetryAfter } from '../../../kernel/net/retry-after.ts'
+import { MAX_RETRY_AFTER_S } from '../destinations/schedule.ts'
 
 /** How requests are sent. */
 export interface Outbound {
@@ -119,11 +120,11 @@ function acceptedAnswer(api: SenderApi, result: OutboundResult): Answered {
 /** How long an answer asks to wait; undefined where it is not about a limit of requests. */
 function limitMs({ status, headers, body }: Answered, now: Date): number | undefined {
   if (status !== 403 && status !== 429) return undefined
-  const waitMs = readRetryAfter(headers['retry-after'], now)
+  const waitMs = readRetryAfter(headers['retry-after'], now, MAX_RETRY_AFTER_S)
   if (waitMs !== undefined) return waitMs
   const { 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': reset } = headers
   if (remaining === '0' && typeof reset === 'string' && /^\d{1,11}$/.test(reset)) {
-    return readRetryAfter(new Date(Number(reset) * 1_000).toUTCString(), now)
+    return readRetryAfter(new Date(Number(reset) * 1_000).toUTCString(), now, MAX_RETRY_AFTER_S)
   }
   // A second kind of limit of GitHub's has a message alone.
   return status === 429 || /rate limit/i.test(body.toString()) ? LIMITED_S * 1_000 : undefined

@@ -27,6 +27,7 @@ export const containerCheck = defineCheck('container', {
   },
   level: 'critical',
   nameOf: ({ container }) => (container === undefined ? 'containers' : `container ${container}`),
+  peerOf: ({ socket = 'container socket' }) => socket,
   async run({ container, socket, log_lines = DEFAULT_LOG_LINES }, context) {
     const api = await openContainerApi(socket, context.signal)
     if ('state' in api) return api

@@ -53,6 +53,7 @@ export const dnsCheck = defineCheck('dns', {
   level: 'critical',
   nameOf: ({ host, record, server }) =>
     ['dns', record, host, server && `at ${server}`].filter(Boolean).join(' '),
+  peerOf: ({ server = 'name server' }) => server,
   mistakeOf({ host, server }) {
     if (host.startsWith('[')) return ['/host', 'must be a name, no address in brackets']
     if (server === undefined || isServer(server)) return undefined

@@ -53,6 +53,8 @@ export const heartbeatCheck = defineCheck('heartbeat', {
   takes,
   level: 'critical',
   nameOf: () => 'heartbeat',
+  // It waits for the database alone: each has a place of its own.
+  peerOf: ({ token = '', token_sha256 = token }) => token_sha256,
   mistakeOf({ token, token_sha256, ...times }) {
     const isOne = (token === undefined) !== (token_sha256 === undefined)
     return timeMistake(times) ?? (isOne ? undefined : ['', 'must have token or token_sha256'])

@@ -16,8 +16,8 @@ const MAX_PERIODS = 50
 /** The days over which uptime is given. */
 export const UPTIME_DAYS = [1, 7, 30, 90] as const
 /**
- * The part of the runs, of those that found something, that did not fail; null without any, and for days of which none
- * was watched beyond those of the window before.
+ * The part of the runs that did not fail, of those that found something. Null without any, and if the check was watched
+ * for less than the next shorter time.
  */
 export type Uptime = Type.Static<typeof Uptime>
 const Part = nullable(Type.Number())
@@ -33,21 +33,19 @@ export const History = Type.Object({
   older: nullable(Type.Integer({ description: 'Give it as before for older changes' })),
 })
 
-/** How much of a window of so many days was watched, in milliseconds; undefined for all of it. */
-export type WatchedParts = Readonly<Record<(typeof UPTIME_DAYS)[number], number | undefined>>
-
 /** What is known of a check from before. */
 export interface CheckHistory {
   check: CheckState
   uptime: Uptime
-  watched: WatchedParts
+  /** Milliseconds since its first run. */
+  watchedMs: number
   /** Hours of the last week with a run, the oldest first. */
   hours: readonly Count[]
   /** Of the last 90 days those with a run, the oldest first. */
   days: readonly Count[]
   /** What its state was, the newest first. */
   periods: readonly Period[]
-  /** Older periods have lower ids than this; null if there are none. */
+  /** The cursor of the next page of older periods; null on the last page. */
   older: number | null
 }
 
@@ -117,8 +115,8 @@ export async function readDays(
   return Map.groupBy(rows, ({ check_id }) => check_id)
 }
 
-/** The uptime of a check, and how much of its windows was watched. */
-export type Watched = Pick<CheckHistory, 'uptime' | 'watched'>
+/** The uptime of a check, and how long it was watched. */
+export type Watched = Pick<CheckHistory, 'uptime' | 'watchedMs'>
 
 /** The uptime of checks, by the check's id; without the checks that never ran. */
 export async function readUptimes(
@@ -203,12 +201,11 @@ function watchedOf(
   const since = beginningOf(days, first)
   const watchedMs = since === null ? 0 : Math.max(0, now.getTime() - since.getTime())
   const over = (counts: readonly Count[], window: number, before: number) => {
-    // Otherwise it would say of a month what is known of minutes.
+    // Minutes say nothing of a month.
     if (watchedMs <= before * DAY_MS) return null
     const begin = now.getTime() - window * DAY_MS
     return upPart(counts.filter(({ start }) => start.getTime() > begin))
   }
-  const partOf = (window: number) => (watchedMs < window * DAY_MS ? watchedMs : undefined)
   return {
     uptime: {
       1: over(hours, 1, 0),
@@ -216,7 +213,7 @@ function watchedOf(
       30: over(days, 30, 7),
       90: over(days, 90, 30),
     },
-    watched: { 1: partOf(1), 7: partOf(7), 30: partOf(30), 90: partOf(90) },
+    watchedMs,
   }
 }
 

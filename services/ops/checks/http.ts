@@ -12,7 +12,7 @@ import {
   type CertificateEnd,
 } from './certificates.ts'
 import { exchange, type CheckAnswer } from './exchange.ts'
-import { memberText, parseExact, readMember } from './json-text.ts'
+import { memberText, parseExact, readExpectation } from './json-text.ts'
 
 const MIB = 1024 * 1024
 /** How much of a body is searched. */
@@ -69,6 +69,7 @@ export const httpCheck = defineCheck('http', {
   takes,
   level: 'critical',
   nameOf: ({ url }) => `http ${url}`,
+  peerOf: ({ url }) => new URL(url).host,
   mistakeOf: (check) => bodyMistake(check) ?? addressMistake(check) ?? expectedMistake(check),
   async run(check, { signal, redact }) {
     const { max_ms, days, ca } = check
@@ -179,7 +180,7 @@ function bodyProblem(check: HttpCheck, answer: CheckAnswer, redact: Redact): str
   const json = parseExact(text)
   if (json === undefined) return `, but not with JSON of ${BODY_BYTES / MIB} MiB at most`
   for (const member of members) {
-    const { path = '', steps = [], expected = '' } = readMember(member) ?? {}
+    const { path = '', steps = [], expected = '' } = readExpectation(member) ?? {}
     const found = memberText(json, steps)
     if (found === undefined) return ` without the member ${path}`
     if (found === expected) continue
@@ -188,7 +189,7 @@ function bodyProblem(check: HttpCheck, answer: CheckAnswer, redact: Redact): str
   return ''
 }
 
-/** What the bytes of a body say: a byte order mark has the last word on the charset, then the header. */
+/** The text of a body. A byte order mark names its charset, else the header does. */
 function textOf({ body, headers }: CheckAnswer): string {
   const [, charset = 'utf-8'] =
     /;\s*charset="?([\w.:-]{1,40})/i.exec(headers['content-type'] ?? '') ?? []
@@ -196,7 +197,7 @@ function textOf({ body, headers }: CheckAnswer): string {
   try {
     return new TextDecoder(marked ?? charset).decode(body)
   } catch {
-    // A charset that nobody knows.
+    // The charset is not known.
     return new TextDecoder().decode(body)
   }
 }
@@ -277,6 +278,6 @@ function expectedMistake({ status, members = [] }: HttpCheck): Mistake | undefin
   if (status !== undefined && rangesOf(status) === undefined) {
     return ['/status', 'must be such as 200, "200-299", or a list of these']
   }
-  const at = members.findIndex((member) => readMember(member) === undefined)
+  const at = members.findIndex((member) => readExpectation(member) === undefined)
   return at < 0 ? undefined : [`/members/${at}`, 'must be path=value, such as db.state=up']
 }

@@ -2,7 +2,7 @@
 
 import { memberAt } from '../../../kernel/json.ts'
 
-/** What TypeScript does not know of it yet: JSON text as it stands, within a value. */
+/** TypeScript does not know `JSON.rawJSON` yet: a value that is written as the given text. */
 const EXACT = JSON as typeof JSON & { rawJSON: (text: string) => unknown }
 
 /** Steps between dots; a dot within a step has a backslash before it. */
@@ -22,7 +22,7 @@ export function parseExact(text: string): unknown {
 }
 
 /** The steps of `pools.0.free=3` and the text of its value, or `labels.app\.name=x`. Undefined for another form. */
-export function readMember(text: string) {
+export function readExpectation(text: string) {
   const [, path, expected] = MEMBER.exec(text) ?? []
   if (path === undefined || expected === undefined) return undefined
   const steps = path.split(/(?<!\\)\./).map((step) => step.replaceAll('\\.', '.'))

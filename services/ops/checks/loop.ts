@@ -6,14 +6,7 @@ import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { retriesOf } from './check.ts'
 import { beatHash } from './heartbeat.ts'
-import {
-  NETWORK_TYPES,
-  networkAddress,
-  runCheck,
-  timeoutOf,
-  type Check,
-  type CheckResult,
-} from './run.ts'
+import { NETWORK_TYPES, peerOf, runCheck, timeoutOf, type Check, type CheckResult } from './run.ts'
 import { createSlots, type Slots } from './slots.ts'
 import {
   listChecks,
@@ -35,10 +28,10 @@ export interface CheckLoopOptions extends CheckSources {
 export type CheckLoop = ReturnType<typeof startCheckLoop>
 
 const ROUND_MS = 1_000
-/** Checks that wait for the network at a time, and for one address. */
-const NETWORK = { max: 512, maxOfAddress: 32 }
-/** Checks that start programs, or read this machine: their places are one address. */
-const PROGRAMS = { max: 16, maxOfAddress: 16 }
+/** How many checks wait for the network at a time, and for one peer. */
+const NETWORK = { max: 512, maxOfPeer: 32 }
+/** How many checks start programs or read this machine at a time. */
+const PROGRAMS = { max: 16, maxOfPeer: 16 }
 /** Checks of the network that a round takes. */
 const MAX_CLAIMED = 2_000
 /** Checks that are tried at a time. They take no place of those that are due. */
@@ -74,8 +67,8 @@ interface Rounds extends CheckLoopOptions {
   tried: number
   /** Results that are not stored yet. */
   results: NamedResult[]
-  /** When the last round began, and since when jobs can call: the begin of this process, or the end of a suspension. */
-  rounded: Date
+  lastRoundAt: Date
+  /** Since when jobs can call: this process began then, or a suspension ended. */
   listensSince: Date
   /** When this process began, and when a round last succeeded, as the clock counts. */
   began: number
@@ -104,7 +97,7 @@ export function startCheckLoop(options: CheckLoopOptions) {
     programs: createSlots(PROGRAMS),
     known: none,
     heartbeats: none,
-    rounded: clock.now(),
+    lastRoundAt: clock.now(),
     listensSince: clock.now(),
     began,
     succeeded: began,
@@ -116,8 +109,6 @@ export function startCheckLoop(options: CheckLoopOptions) {
   return {
     /** Makes a round now; resolves when it is over. Checks that it has begun may still run. */
     round: repeated.now,
-    /** Takes over the checks as they are now. */
-    refresh: () => sync(rounds),
     /** The heartbeat whose token has this hash in hex. */
     heartbeat: (hash: string) => rounds.heartbeats.get(hash),
     /** Runs a check once that is not listed yet; stores nothing. */
@@ -136,8 +127,8 @@ export function startCheckLoop(options: CheckLoopOptions) {
 async function round(rounds: Rounds): Promise<void> {
   const { db, clock } = rounds
   const now = clock.now()
-  if (now.getTime() - rounds.rounded.getTime() > SUSPENDED_MS) rounds.listensSince = now
-  rounds.rounded = now
+  if (now.getTime() - rounds.lastRoundAt.getTime() > SUSPENDED_MS) rounds.listensSince = now
+  rounds.lastRoundAt = now
   await sync(rounds)
   await store(rounds)
   const claim = { now: clock.now(), seconds: CLAIM_S, network_types: NETWORK_TYPES }
@@ -186,9 +177,9 @@ function take(rounds: Rounds, claimed: ClaimedCheck): void {
   }
   const taken = { listed, claimed }
   rounds.taken.set(claimed.id, taken)
-  const address = networkAddress(listed.check)
-  const slots = address === undefined ? rounds.programs : rounds.network
-  slots.add({ address: address ?? '', run: () => runTaken(rounds, taken) })
+  const peer = peerOf(listed.check)
+  const slots = peer === undefined ? rounds.programs : rounds.network
+  slots.add({ peer: peer ?? '', run: () => runTaken(rounds, taken) })
 }
 
 function isSame(one: ListedCheck, other: ListedCheck): boolean {
@@ -210,7 +201,7 @@ async function runTaken(rounds: Rounds, taken: Taken): Promise<void> {
   results.push({ ...result, service, name, claim })
 }
 
-/** What a run says during which the process was suspended is that its time is over: it runs again. */
+/** Runs a check again if the process was suspended meanwhile: its time-out has passed without a cause. */
 async function runAwake(rounds: Rounds, listed: ListedCheck): Promise<CheckResult> {
   const { clock, signal, listensSince } = rounds
   const began = clock.now().getTime()

@@ -34,6 +34,7 @@ export const pingCheck = defineCheck('ping', {
   takes: { host: Host, port: Type.Optional(Port) },
   level: 'critical',
   nameOf: ({ host }) => `ping ${host}`,
+  peerOf: ({ host }) => host,
   async run({ host: given, port }, context) {
     const host = addressOf(given)
     const { code, output, problem, missing } = await ping(host, context)

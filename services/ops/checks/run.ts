@@ -31,6 +31,10 @@ const KINDS = [
   ...[diskCheck, memoryCheck, loadCheck, fileAgeCheck, commandCheck],
   ...[containerCheck, heartbeatCheck],
 ]
+/** The types of checks that wait for the network; the others start programs or read this machine. */
+export const NETWORK_TYPES = KINDS.filter((kind) => 'peerOf' in kind).map(
+  ({ schema }) => schema.properties.type.const,
+)
 /** What the inventory says of a check, by its type. */
 export const CHECK_SCHEMAS = new Map(
   KINDS.map(({ schema }) => [schema.properties.type.const, schema]),
@@ -66,7 +70,7 @@ export function mistakeIn(check: Check): Mistake | undefined {
   return commonMistake(check) ?? levelMistake(check) ?? kindOf(check).mistakeOf?.(check)
 }
 
-/** A session starts for what is told, and only critical failures are. */
+/** Only critical failures are told, and only what is told starts a session. */
 function levelMistake(check: Check): Mistake | undefined {
   const { investigate = false } = check
   if (investigate === false || levelOf(check) === 'critical') return undefined
@@ -108,17 +112,9 @@ export async function runCheck(
   return { state, message: redact(finding.message), level, ms }
 }
 
-/** The types of checks that wait for the network; the others start programs or read this machine. */
-export const NETWORK_TYPES = ['http', 'tcp', 'tls', 'dns', 'ping', 'container', 'heartbeat']
-
-/** Whom a check waits for, such as `shop.test:443`; undefined for one that does not wait for the network. */
-export function networkAddress(check: Check): string | undefined {
-  if (!NETWORK_TYPES.includes(check.type)) return undefined
-  if ('url' in check) return new URL(check.url).host
-  if (check.type === 'dns') return check.server ?? check.type
-  if ('host' in check) return `${check.host}:${check.port ?? ''}`
-  // Heartbeats wait for the database, each for itself.
-  return check.type === 'container' ? (check.socket ?? check.type) : nameOf(check)
+/** Whom a check waits for, such as `shop.test:443`; undefined if it does not wait for the network. */
+export function peerOf(check: Check): string | undefined {
+  return kindOf(check).peerOf?.(check)
 }
 
 /** Milliseconds after which a check is given up. */
@@ -175,7 +171,7 @@ function hangingFinding(ms: number, timeoutMs: number): Finding {
   return ms < timeoutMs ? unknown(`${hangs}; look again`) : failed(`no answer: ${hangs}`)
 }
 
-type Kind = Pick<CheckKind<string, Type.TProperties>, 'level' | 'nameOf' | 'mistakeOf' | 'run'>
+type Kind = Omit<CheckKind<string, Type.TProperties>, 'schema'>
 
 /** The kind of a check, whose functions take this check. */
 function kindOf({ type }: Check): Kind {

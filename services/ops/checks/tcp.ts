@@ -19,6 +19,7 @@ export const tcpCheck = defineCheck('tcp', {
   },
   level: 'critical',
   nameOf: ({ host, port }) => `tcp ${host}:${port}`,
+  peerOf: ({ host, port }) => `${host}:${port}`,
   mistakeOf({ send, contains }) {
     if (send === undefined || contains !== undefined) return undefined
     return ['/contains', 'must be there with send']

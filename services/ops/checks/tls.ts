@@ -26,6 +26,7 @@ export const tlsCheck = defineCheck('tls', {
   },
   level: 'critical',
   nameOf: ({ host, port = DEFAULT_PORT }) => `tls ${host}:${port}`,
+  peerOf: ({ host, port = DEFAULT_PORT }) => `${host}:${port}`,
   async run({ host: given, port = DEFAULT_PORT, days = DEFAULT_DAYS, ca }, { signal }) {
     const trust = await trustOf(ca)
     if ('state' in trust) return trust

@@ -11,21 +11,22 @@ import { formatDuration } from '../../../kernel/time.ts'
 import { readUptimes, UPTIME_DAYS, type Watched } from '../checks/history.ts'
 import { redactLine, type Redact } from '../redact.ts'
 
-// What a session is told of checks that fail. No model writes it; it is fenced as data like any
+// Describes failing checks for a session. No model writes this text. It is fenced as data like any
 // other alert (sessions/prompt.ts), because checked services wrote the messages in it.
 
-/** What is told of failing checks: the title of their alert, and its text. */
+/** The title and the text of the alert of failing checks. */
 export interface Report {
   title: string
   text: string
 }
 
+const DAY_S = 86_400
 const LATELY_H = 6
 /** Rows of each kind of change. */
 const MAX_LATELY = 10
 /** Results and states of each check. */
 const MAX_EACH = 5
-/** Checks of which the history is told; of the others the last message. */
+/** How many checks have their history in the text; the others have their last message. */
 const MAX_DETAILED = 20
 /** Characters of a line without its time. */
 const MAX_LINE = 300
@@ -34,10 +35,7 @@ const MAX_NAMED = 3
 const MAX_TEXT_BYTES = 64 * 1024
 const AUDIT_ROWS = 100
 const LAST = Number.MAX_SAFE_INTEGER
-/**
- * Changes that say nothing about why a service fails, as those of links, which name people; and
- * operations, which are told with their outcome.
- */
+/** Changes that do not explain why a service fails. Operations have lines of their own, with their outcome. */
 const NO_CHANGE = [
   'session start',
   'session stop',
@@ -151,8 +149,8 @@ function uptimeText(known: Watched | undefined): string {
   const parts = UPTIME_DAYS.map((days) => {
     const up = known?.uptime[days] ?? null
     if (up === null) return `${days} d not watched`
-    const part = known?.watched[days]
-    const of = part === undefined ? '' : ` of ${formatDuration(Math.round(part / 1_000))}`
+    const watched_s = Math.round((known?.watchedMs ?? 0) / 1_000)
+    const of = watched_s < days * DAY_S ? ` of ${formatDuration(watched_s)}` : ''
     return `${days} d ${(up * 100).toFixed(2)} %${of}`
   })
   return parts.join(', ')
