@@ -7,7 +7,7 @@ import { escapeControls } from '../../../kernel/text.ts'
 import { Path, unknown, type Finding } from './check.ts'
 
 const DAY_MS = 86_400_000
-/** Certificates of a chain that are looked at. Servers send two or three. */
+/** How many certificates of a chain are read. Servers send two or three. */
 const MAX_CHAIN = 20
 /** Characters of the name of a certificate in a message. */
 const MAX_NAME = 100

@@ -92,7 +92,7 @@ export interface CheckKind<T extends string, P extends TProperties> {
   level: Level
   /** Names a check that the inventory does not name, by what it checks. */
   nameOf: (check: Static<TObject<P>>) => string
-  /** Whom it waits for, such as `shop.test:443`; absent for a kind that starts programs or reads this machine. */
+  /** The peer that the check connects to, such as `shop.test:443`. Absent if the kind uses no network. */
   peerOf?: (check: Static<TObject<P>>) => string
   /** What is wrong with a check that fits the schema, such as properties that exclude others. */
   mistakeOf?: (check: Static<TObject<P>>) => Mistake | undefined

@@ -84,7 +84,7 @@ function isZone(tz: string): boolean {
   }
 }
 
-/** UTC without a zone. Undefined for what is no cron pattern of five fields, and for one that never comes. */
+/** Reads a pattern of five fields, in UTC by default. Undefined for an invalid pattern, and for one without a next time. */
 function readCron(cron: string, tz = 'UTC'): Cron | undefined {
   try {
     const times = new Cron(cron, { mode: '5-part', timezone: tz, paused: true })

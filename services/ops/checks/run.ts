@@ -31,7 +31,7 @@ const KINDS = [
   ...[diskCheck, memoryCheck, loadCheck, fileAgeCheck, commandCheck],
   ...[containerCheck, heartbeatCheck],
 ]
-/** The types of checks that wait for the network; the others start programs or read this machine. */
+/** The types of checks that use the network. The others start programs or read this machine. */
 export const NETWORK_TYPES = KINDS.filter((kind) => 'peerOf' in kind).map(
   ({ schema }) => schema.properties.type.const,
 )
@@ -112,7 +112,7 @@ export async function runCheck(
   return { state, message: redact(finding.message), level, ms }
 }
 
-/** Whom a check waits for, such as `shop.test:443`; undefined if it does not wait for the network. */
+/** The peer that a check connects to, such as `shop.test:443`; undefined if it uses no network. */
 export function peerOf(check: Check): string | undefined {
   return kindOf(check).peerOf?.(check)
 }

@@ -1,6 +1,6 @@
 /** Work that waits for a place or has one. */
 interface Work {
-  /** Whom it waits for. */
+  /** The peer that it connects to. */
   peer: string
   run: () => Promise<void>
 }
