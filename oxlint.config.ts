@@ -109,7 +109,7 @@ export default {
     }),
     imports('services/docs-markdown.ts', 'services', { packages: ['marked'] }),
     imports('services/notices/**', 'services', { packages: ['nodemailer'] }),
-    imports('services/ops/checks/heartbeat.ts', 'services', {
+    imports('services/ops/cron.ts', 'services', {
       service: 'ops',
       packages: ['croner'],
     }),
