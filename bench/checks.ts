@@ -122,8 +122,8 @@ async function stormOfChecks(owner: Owner): Promise<readonly Figure[]> {
     `select max(lag) as most, percentile_cont(0.99) within group (order by lag) as p99, count(*)::integer as runs
        from ops.check_results r
        join ops.checks c on c.id = r.check_id,
-            lateral (select extract(epoch from r.at) - r.ms / 1000.0 - c.id * 7919 % c.every_s as since) s,
-            lateral (select (since - floor(since / c.every_s) * c.every_s)::float8 as lag) l
+            lateral (select extract(epoch from r.at) - r.ms / 1000.0 - c.id * 7919 % c.every_s as begun) b,
+            lateral (select (begun - floor(begun / c.every_s) * c.every_s)::float8 as lag) l
       where c.service <> 'hanging'
         and r.at > $1`,
     [began],

@@ -29,8 +29,8 @@ import {
   type Member,
 } from '../services/ops/checks/members.ts'
 import { STATE_WORDS } from '../services/ops/checks/states.ts'
-import { addMute, endMutesOf, MuteRequest, scopeText } from '../services/ops/mutes.ts'
-import { EVERY_FORM } from '../services/ops/windows.ts'
+import { addMute, endMutesOf, MuteRequest, scopeText } from '../services/ops/mutes/mutes.ts'
+import { EVERY_FORM } from '../services/ops/mutes/windows.ts'
 import { createRedact } from '../services/ops/redact.ts'
 import {
   command,

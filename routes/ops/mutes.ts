@@ -3,7 +3,13 @@ import { Mute } from '../../db/ops/mutes.ts'
 import { mutesView } from '../../html/ops/mutes.ts'
 import { newForm, type FormState } from '../../kernel/http/view.ts'
 import { validate } from '../../kernel/validate.ts'
-import { addMute, endMute, listMutes, MuteRequest, scopeText } from '../../services/ops/mutes.ts'
+import {
+  addMute,
+  endMute,
+  listMutes,
+  MuteRequest,
+  scopeText,
+} from '../../services/ops/mutes/mutes.ts'
 import { action, idOf, page, type OpsApp } from './kit.ts'
 import { listApi } from './paging.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { occurrenceAt } from '../../services/ops/windows.ts'
+import { occurrenceAt } from '../../services/ops/mutes/windows.ts'
 import { backends } from '../helpers/backends.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { leadsTo, request } from '../helpers/http.ts'

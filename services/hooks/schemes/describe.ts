@@ -40,7 +40,10 @@ export function listSenders(): readonly SenderInfo[] {
 export function senderInfo({ name, title, docs, setup, tested, scheme }: Preset): SenderInfo {
   const isSigned = 'signature' in scheme && scheme.covers === undefined
   return {
-    ...{ name, title, docs, setup },
+    name,
+    title,
+    docs,
+    setup,
     trust_mode: isSigned ? 'signed' : 'token',
     verifies: verifies(scheme),
     tested: TESTED[tested],

@@ -3,7 +3,7 @@ import type { Beat } from '../../../db/ops/checks.ts'
 import { hashToken } from '../../../kernel/tokens.ts'
 import { formatDuration, parseDuration } from '../../../kernel/time.ts'
 import { redactLine } from '../redact.ts'
-import { isZone, readCron } from '../cron.ts'
+import { isZone, readCron } from '../../../kernel/cron.ts'
 import {
   defineCheck,
   failed,

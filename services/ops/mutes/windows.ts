@@ -1,4 +1,4 @@
-import { readCron } from './cron.ts'
+import { readCron } from '../../../kernel/cron.ts'
 
 // Maintenance windows that come back: days of the week and hours, by the clock of a zone.
 
