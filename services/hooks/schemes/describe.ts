@@ -1,6 +1,7 @@
 import { SECRET_PREFIX } from './keys.ts'
-import { PRESETS, type Preset } from './presets/presets.ts'
-import { schemeNamed, type Scheme } from './schemes.ts'
+import { PRESETS } from './presets/presets.ts'
+import type { Preset, Scheme } from './scheme.ts'
+import { schemeNamed } from './schemes.ts'
 
 // Words about schemes, for operators.
 
