@@ -112,7 +112,7 @@ export type ClaimedEvent = Type.Static<typeof ClaimedEvent>
 /** What came of a claimed delivery, as `settleDeliveries` takes it. */
 export interface DeliveryResult extends Pick<ClaimedEvent, 'claimed_until'> {
   event_id: number
-  fate: 'delivered' | 'again' | 'dead' | 'released'
+  fate: 'delivered' | 'again' | 'dead' | 'gone' | 'released'
   /** Null when it was not tried. */
   outcome: 'delivered' | 'failed' | 'refused' | null
   status: number | null

@@ -59,7 +59,8 @@ export const noRoute: Fallback = (_path, allow) =>
 /**
  * Ordered first-match routing; paths without parameters are found in one look-up. A path that is
  * served for other methods only may still be a parameter of another route: `GET
- * /sessions/trigger`.
+ * /sessions/trigger`. A doubled slash, as proxies and typed base URLs make them, counts as one where
+ * the path has no route as it is.
  */
 export function createRouter(routes: readonly Route[], fallback: Fallback = noRoute): FindRoute {
   const fixed = new Map<string, Route[]>()
@@ -73,8 +74,8 @@ export function createRouter(routes: readonly Route[], fallback: Fallback = noRo
     } else fixed.set(route.path, [...(fixed.get(route.path) ?? []), route])
   }
 
-  return function find(method, path) {
-    const wanted = method === 'HEAD' ? 'GET' : method
+  /** The route of a path, else those of other methods. */
+  function lookUp(wanted: string, path: string): Match | readonly Route[] {
     const here = fixed.get(path)
     const route = here?.find((candidate) => candidate.method === wanted)
     if (route !== undefined) return { kind: 'route', route, params: NO_PARAMS }
@@ -86,7 +87,20 @@ export function createRouter(routes: readonly Route[], fallback: Fallback = noRo
         return { kind: 'route', route: candidate.route, params }
       others.push(candidate.route)
     }
-    return fallback(path, others.length === 0 ? undefined : methodsOf(others), method)
+    return others
+  }
+
+  return function find(method, path) {
+    const wanted = method === 'HEAD' ? 'GET' : method
+    const found = lookUp(wanted, path)
+    if ('kind' in found) return found
+    if (found.length > 0) return fallback(path, methodsOf(found), method)
+    if (!path.includes('//')) return fallback(path, undefined, method)
+    const single = path.replace(/\/{2,}/g, '/')
+    const meant = lookUp(wanted, single)
+    if ('kind' in meant) return meant
+    if (meant.length > 0) return fallback(single, methodsOf(meant), method)
+    return fallback(path, undefined, method)
   }
 }
 

@@ -21,6 +21,9 @@ const RoleForm = Type.Object({
   acknowledge_own: parsed(withDefault(Type.Boolean(), false), '', (given) => given === true),
 })
 
+/** A user as their own profile has it (links.md section 1). */
+const Profile = Type.Omit(User, ['disabled_at'])
+
 /** The caller's own profile, and for admins the list of users and their roles. */
 export const userEndpoints = [
   api({
@@ -30,10 +33,9 @@ export const userEndpoints = [
     id: 'getProfile',
     tag: 'Users',
     summary: "Get the caller's own profile.",
-    returns: { description: 'The profile', schema: User },
-    answer({ caller }) {
-      const { id, email, display_name, role, created_at, disabled_at } = caller
-      return { id, email, display_name, role, created_at, disabled_at }
+    returns: { description: 'The profile', schema: Profile },
+    answer({ caller: { id, email, display_name, role, created_at } }) {
+      return { id, email, display_name, role, created_at }
     },
   }),
 

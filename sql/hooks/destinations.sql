@@ -310,15 +310,15 @@ select c.tries, c.claimed_until,
 
 -- name: settleDeliveries
 -- Records what came of claimed deliveries. A result counts while its claim does; its attempt is shown in any case. The
--- fates: `delivered`, `again` after wait_ms, `dead`, `released` (not sent). With :most dead ones in a row the
--- destination is disabled. Gives whether it is enabled still; empty when it was removed.
+-- fates: `delivered`, `again` after wait_ms, `dead`, `gone` (dead, and its receiver wants no more), `released` (not sent).
+-- With :most dead ones in a row, or one that is gone, the destination is disabled; a replay goes on. Gives whether it is enabled still; empty when it was removed.
 with given as materialized (
   select n, event_id, claimed_until, fate, outcome, status, ms, detail, wait_ms, at
     from jsonb_to_recordset(:results::jsonb)
       as r(n integer, event_id bigint, claimed_until timestamptz, fate text, outcome text, status smallint,
            ms integer, detail text, wait_ms bigint, at timestamptz)
 ), owner as materialized (
-  select name, disabled_at, dead_in_row from hooks.destinations where name = :name for no key update
+  select name, kind, disabled_at, dead_in_row from hooks.destinations where name = :name for no key update
 ), noted as (
   select hooks.note_attempts(:results, :kind, :target) as done from owner
 ), removed as (
@@ -347,29 +347,34 @@ with given as materialized (
   select n, fate from removed union all select n, fate from kept
 ), counted as (
   select count(*) filter (where fate = 'delivered') as delivered,
-         count(*) filter (where fate = 'dead') as died,
-         count(*) filter (where fate = 'dead'
-                            and n > coalesce((select max(n) from settled where fate = 'delivered'), -1)) as dead
+         count(*) filter (where fate in ('dead', 'gone')) as died,
+         count(*) filter (where fate in ('dead', 'gone')
+                            and n > coalesce((select max(n) from settled where fate = 'delivered'), -1)) as dead,
+         coalesce(bool_or(fate = 'gone'), false) as gone
     from settled
+), judged as (
+  select c.delivered, c.died, r.dead_in_row,
+         o.disabled_at is null and (r.dead_in_row >= :most or c.gone and o.kind = 'standing') as fails
+    from counted c
+   cross join owner o
+   cross join lateral (
+     select c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end as dead_in_row
+   ) r
 ), newest as (
   select at, status, detail from given where outcome is not null order by n desc limit 1
 ), changed as (
   update hooks.destinations d
-     set delivered = d.delivered + c.delivered,
-         died = d.died + c.died,
-         dead_in_row = c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end,
-         disabled_at = case when o.disabled_at is null
-                             and c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end >= :most
-                            then now() else d.disabled_at end,
-         disabled_by = case when o.disabled_at is null
-                             and c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end >= :most
-                            then 'failures' else d.disabled_by end,
+     set delivered = d.delivered + j.delivered,
+         died = d.died + j.died,
+         dead_in_row = j.dead_in_row,
+         disabled_at = case when j.fails then now() else d.disabled_at end,
+         disabled_by = case when j.fails then 'failures' else d.disabled_by end,
          last_at = coalesce(l.at, d.last_at),
          last_status = case when l.at is null then d.last_status else l.status end,
          last_detail = case when l.at is null then d.last_detail else l.detail end,
          mean_ms = coalesce(d.mean_ms + (m.ms - d.mean_ms) / 8, m.ms, d.mean_ms)
     from owner o
-   cross join counted c
+   cross join judged j
    cross join (select avg(ms)::double precision as ms from given where status is not null) m
     left join newest l on true
    where d.name = o.name

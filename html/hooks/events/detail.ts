@@ -28,7 +28,7 @@ import {
   type ReplaysView,
 } from '../replays/replays.ts'
 
-/** The parts of an event, one of which is shown. */
+/** The parts of an event. */
 export const EVENT_TABS = ['payload', 'request', 'deliveries', 'curl'] as const
 export type EventTab = (typeof EVENT_TABS)[number]
 
@@ -97,7 +97,7 @@ export function eventBody(view: EventView): Html {
   return html`<div id="event-body">
     <div class="title-line">${actions(view)} ${neighbourLinks(view)}</div>
     ${sameBody !== null && sameBodyNote(event, sameBody)} ${comparison(view)} ${eventTabs(view)}
-    ${tabContent(view)}
+    ${eventParts(view)}
   </div>`
 }
 
@@ -136,13 +136,15 @@ function inPlace(href: string): Attributes & { href: string } {
   }
 }
 
-function eventTabs({ event, tab, replays, curl }: EventView): Html {
+function eventTabs(view: EventView): Html {
+  const { event, tab, replays, curl } = view
   const labels = {
     payload: 'Payload',
     request: 'Request',
     deliveries: `Deliveries (${replays.length}${replays.length < LISTED_REPLAYS ? '' : '+'})`,
     curl: 'curl',
   }
+  // An event of a broker came by no request.
   const shown = EVENT_TABS.filter((name) => name !== 'curl' || curl !== null)
   const ways = shown.map((name) => {
     const own = inPlace(`/log/${event.id}${name === 'payload' ? '' : `?tab=${name}`}`)
@@ -151,13 +153,18 @@ function eventTabs({ event, tab, replays, curl }: EventView): Html {
   return tabs('Parts of the event', ways)
 }
 
-function tabContent(view: EventView): Html {
-  if (view.tab === 'request') return html`${requestSection(view.request)} ${summary(view)}`
-  if (view.tab === 'deliveries') {
-    return html`${answersComparison(view)} ${deliveriesSection(view)}`
+/** All parts are in the page (hooks.md section 4); with script only the one of the tab is shown. */
+function eventParts(view: EventView): Html {
+  const parts: Readonly<Record<EventTab, Html>> = {
+    payload: html`${payloadSection(view)} ${compareForm(view)}`,
+    request: html`${requestSection(view.request)} ${summary(view)}`,
+    deliveries: html`${answersComparison(view)} ${deliveriesSection(view)}`,
+    curl: curlSection(view),
   }
-  if (view.tab === 'curl') return curlSection(view)
-  return html`${payloadSection(view)} ${compareForm(view)}`
+  return html`${EVENT_TABS.map((name) => {
+    const own = { class: 'event-part', 'data-part': name, 'data-shown': name === view.tab }
+    return html`<div${attributes(own)}>${parts[name]}</div>`
+  })}`
 }
 
 /** The events before and after this one. `rel` names those of the log to browsers and scripts. */

@@ -22,7 +22,7 @@ export interface DestinationParts extends AttemptParts {
   replayTargets: () => HostSet | undefined
 }
 
-/** Gone: the receiver will never take it. */
+/** Gone: the receiver wants no more deliveries, as Standard Webhooks has it. */
 const GONE = 410
 const BROKEN = 'a defect of Gatehouse; the line "delivery broke" of the log has more'
 
@@ -55,7 +55,7 @@ export async function attempt(
   const result = { event_id, claimed_until, wait_ms: 0, ...made }
   if (made.outcome === 'delivered') return { ...result, fate: 'delivered' }
   if (cut.aborted && made.status === null) return { ...result, outcome: null, fate: 'released' }
-  if (made.status === GONE) return { ...result, fate: 'dead' }
+  if (made.status === GONE) return { ...result, fate: 'gone' }
   return {
     ...result,
     ...nextTry(parts.random, tries, readRetryAfter(retryAfter, made.at, MAX_RETRY_AFTER_S)),

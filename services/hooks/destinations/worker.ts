@@ -201,7 +201,7 @@ async function settle(worker: WorkerState): Promise<void> {
   const observe = worker.seconds.series(labels)
   for (const { outcome, fate, status, ms } of batch) {
     if (outcome !== null) worker.attempts.add({ ...labels, outcome })
-    if (fate === 'dead') worker.dead.add(labels)
+    if (fate === 'dead' || fate === 'gone') worker.dead.add(labels)
     if (status !== null) observe(ms / 1_000)
   }
 }

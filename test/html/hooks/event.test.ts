@@ -7,12 +7,14 @@ import { render } from '../../../kernel/html.ts'
 import { ESCAPED, eventView, HOSTILE, shown } from './samples.ts'
 
 t.test('each tab shows its part', async (t) => {
-  const heads = EVENT_TABS.map((tab) => {
+  for (const tab of EVENT_TABS) {
     const text = shown(eventPage({ ...eventView(), tab }))
-    return [...text.matchAll(/<h2[^>]*>([^<]*)</g)].map(([, head]) => head)
-  })
-  const parts = [['Request', 'Summary'], ['Deliveries'], ['Copy as curl']]
-  t.same(heads, [['Payload', 'Compare with another event'], ...parts])
+    const heads = [...text.matchAll(/<h2[^>]*>([^<]*)</g)].map(([, head]) => head)
+    const payload = ['Payload', 'Compare with another event']
+    t.same(heads, [...payload, 'Request', 'Summary', 'Deliveries', 'Copy as curl'], tab)
+    t.match(text, new RegExp(`data-part="${tab}" data-shown`), 'the part of the tab')
+    t.equal([...text.matchAll(/data-shown/g)].length, 1)
+  }
 })
 
 t.test('an event of a broker has no curl command', async (t) => {
