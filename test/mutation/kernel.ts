@@ -55,7 +55,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/http/headers.ts',
     find: 'some((tag) => tag.trim() === etag)',
     replace: "some((tag) => tag.trim() !== '')",
-    test: 'test/links/lost-updates.test.ts',
+    test: 'test/links/links.test.ts',
   },
   {
     why: 'a line without an end is kept whole',
@@ -153,7 +153,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/text.ts',
     find: 'Array.isArray(value) && encodeCursor(value) === text ?',
     replace: 'Array.isArray(value) ?',
-    test: 'test/links/pagination.test.ts',
+    test: 'test/links/lists.test.ts',
   },
   {
     why: 'durations may be in weeks',

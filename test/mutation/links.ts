@@ -69,7 +69,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/links/links/links.ts',
     find: "(purpose === 'read' && link.is_recipient)",
     replace: 'link.is_recipient',
-    test: 'test/links/api-links.test.ts',
+    test: 'test/links/links.test.ts',
   },
   {
     why: 'the QR code of a link tells strangers that it is there',
@@ -258,7 +258,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'sql/links/lists.sql',
     find: "and (:source <> 'order' or readers && a.finders)",
     replace: '',
-    test: 'test/links/api-search.test.ts',
+    test: 'test/links/lists.test.ts',
   },
   {
     why: 'the page of an ended link names its owner to everybody',
@@ -286,21 +286,21 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/links/deleted.ts',
     find: "if (!link.is_owner && caller.role !== 'admin') {",
     replace: 'if (link.deletion < 0) {',
-    test: 'test/links/deleted.test.ts',
+    test: 'test/links/links.test.ts',
   },
   {
     why: 'a restored link does not count for its tags',
     path: 'services/links/deleted.ts',
     find: 'await countTags(tx, [], [link])',
     replace: 'await countTags(tx, [], [])',
-    test: 'test/links/deleted.test.ts',
+    test: 'test/links/links.test.ts',
   },
   {
     why: 'a version has the values of the last later change',
     path: 'sql/links/history.sql',
     find: 'order by field.name, c.id\n',
     replace: 'order by field.name, c.id desc\n',
-    test: 'test/links/history.test.ts',
+    test: 'test/links/links.test.ts',
   },
   {
     why: 'a token works after it has expired',
