@@ -97,7 +97,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/links/links/links.ts',
     find: "return link.is_owner || caller.role === 'admin'",
     replace: 'return link.is_owner',
-    test: 'test/links/api-people.test.ts',
+    test: 'test/links/people.test.ts',
   },
   {
     why: 'private links of others stand in lists',
@@ -118,7 +118,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/links/members.ts',
     find: 'if (removed?.is_primary !== true) return removed',
     replace: "if (removed?.is_primary !== true || slug !== '') return removed",
-    test: 'test/links/api-people.test.ts',
+    test: 'test/links/people.test.ts',
   },
   {
     why: 'a token may be created that has expired',
@@ -195,21 +195,21 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/links/users/accounts.ts',
     find: 'id !== user && email !== OPERATOR_EMAIL',
     replace: 'id !== user',
-    test: 'test/links/api-people.test.ts',
+    test: 'test/links/people.test.ts',
   },
   {
     why: 'tokens of a disabled user work',
     path: 'sql/links/tokens.sql',
     find: 'and u.disabled_at is null',
     replace: 'and true',
-    test: 'test/links/owners.test.ts',
+    test: 'test/links/people.test.ts',
   },
   {
     why: 'a co-owner may take a link from its owner',
     path: 'services/links/members.ts',
     find: 'primaryOf(link)?.id === caller.id',
     replace: 'link.is_owner',
-    test: 'test/links/owners.test.ts',
+    test: 'test/links/people.test.ts',
   },
   {
     why: 'a link that the visitor may not find is found by another spelling',
