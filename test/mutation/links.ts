@@ -104,7 +104,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/links/lists/lists.ts',
     find: "return visitor?.role === 'admin' ? 'every' : 'visible'",
     replace: "return 'every'",
-    test: 'test/links/api-hidden.test.ts',
+    test: 'test/links/hidden.test.ts',
   },
   {
     why: 'a link may lead back to itself',

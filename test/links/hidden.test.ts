@@ -10,8 +10,9 @@ import type { Param } from '../helpers/backends.ts'
 import { insertLinks, makeLink, startLinks } from '../helpers/links.ts'
 import type { Caller, Link, LinksServer, StoredLink } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
-import { extent } from '../helpers/program.ts'
 import { refuses } from '../helpers/refusals.ts'
+import { walk } from './pagination-walk.ts'
+import type { List } from './pagination-walk.ts'
 
 type Tags = { readonly tags: readonly { slug: string; link_count: number }[] }
 
@@ -23,16 +24,12 @@ const CURSORS = ['', 'private-1', 'secure-3', 'zzz', '\u{10ffff}'].map((key) =>
   Buffer.from(JSON.stringify([key, 'links'])).toString('base64url'),
 )
 const QUERIES = ['', '?limit=1', '?limit=0', '?cursor=x', `?limit=1&cursor=${CURSORS[2]}`]
-const MORE_QUERIES = [
-  ...['?limit=200', '?limit=999', '?limit=x', '?cursor='],
-  ...CURSORS.flatMap((cursor) => [`?cursor=${cursor}`, `?limit=1&cursor=${cursor}`]),
-]
+const MORE_QUERIES = CURSORS.map((cursor) => `?cursor=${cursor}`)
 
 await t.test('tags that a caller may not see', async (t) => {
   const links = await startLinks(t, backends[1])
   const ann = await links.user('ann')
   const eve = await links.user('eve')
-  const root = await links.user('root', { admin: true })
 
   await t.test('an invisible tag is like one that does not exist, on every page', async (t) => {
     for (const visibility of ['private', 'secure']) {
@@ -71,23 +68,12 @@ await t.test('tags that a caller may not see', async (t) => {
       const visibility = n % 2 === 0 ? 'private' : 'public'
       await makeLink(ann, `mixed-${n}`, { visibility, tags: ['mixed'] })
     }
-    const seen: string[] = []
-    let cursor: string | null = ''
-    while (cursor !== null) {
-      const query: string = cursor === '' ? '' : `&cursor=${cursor}`
-      const { json }: ApiResponse<{ links: Link[]; next_cursor: string | null }> = await eve.api(
-        'GET',
-        `/tags/mixed/links?limit=1${query}`,
-      )
-      t.equal(json.links.length, 1, 'every page is full')
-      seen.push(...json.links.map(({ slug }) => slug))
-      cursor = json.next_cursor
-    }
-    t.same(seen, ['mixed-1', 'mixed-3', 'mixed-5', 'mixed-7'])
+    const mixed: List = { path: '/tags/mixed/links', rows: 'links', key: 'slug' }
+    const { keys, sizes } = await walk(eve.api, mixed, 1)
+    t.same(keys, ['mixed-1', 'mixed-3', 'mixed-5', 'mixed-7'])
+    t.same(sizes, [1, 1, 1, 1], 'every page is full')
     const whole = await eve.api<{ next_cursor: null }>('GET', '/tags/mixed/links?limit=4')
     t.equal(whole.json.next_cursor, null, 'nothing is said to follow')
-    const all = await root.api<{ links: Link[] }>('GET', '/tags/mixed/links')
-    t.equal(all.json.links.length, 7, 'admins see all')
   })
 
   await t.test('GET /tags never names or counts them', (t) => counts(t, links))
@@ -106,11 +92,8 @@ function ways({ api }: Caller, eve: Caller) {
     ['share', add('shares'), end('shares')],
     ['co-owner', add('owners'), end('owners')],
     ['public', put({ visibility: 'public' }), put({ visibility: 'private' })],
-    ['secure', put({ visibility: 'public' }), put({ visibility: 'secure' })],
     ['retag', put({ visibility: 'public' }), put({ visibility: 'public', tags: [] })],
     ['deleted', put({ visibility: 'public' }), gone],
-    ['deleted-share', add('shares'), gone],
-    ['deleted-owner', add('owners'), gone],
   ] as const
 }
 
@@ -157,42 +140,24 @@ async function counts(t: Test, links: LinksServer): Promise<void> {
       const got = lists.map((tags) => tags.find(({ slug }) => slug === tag)?.link_count ?? 0)
       t.same(got, wanted, `${what}: ${tag}`)
     }
-    for (const tags of lists) {
-      t.notOk(
-        tags.find(({ link_count }) => link_count < 1),
-        'no tag without a link',
-      )
-      const slugs = tags.map(({ slug }) => slug)
-      t.same(slugs, slugs.toSorted(), 'by slug')
-    }
   }
   const link = await makeLink(bob, 'counted', { visibility: 'private', tags: ['q-a', 'q-b'] })
   const path = `/links/${link.id}`
   const put = (fields: object) => bob.api('PUT', path, { url: link.url, ...fields })
   await are({ 'q-a': [1, 0, 1], 'q-b': [1, 0, 1] }, 'private')
-  await put({ tags: ['q-b', 'q-c'] })
-  await are({ 'q-a': [0, 0, 0], 'q-b': [1, 0, 1], 'q-c': [1, 0, 1] }, 'other tags')
   await put({ tags: ['q-b', 'q-c'], visibility: 'public' })
-  await are({ 'q-b': [1, 1, 1], 'q-c': [1, 1, 1] }, 'public')
-  const second = await makeLink(cat, 'counted-2', { tags: ['q-b'] })
-  await are({ 'q-b': [2, 2, 2], 'q-c': [1, 1, 1] }, 'a second link')
-  await put({ tags: ['q-b', 'q-d'], visibility: 'secure' })
-  await are({ 'q-b': [2, 1, 2], 'q-c': [0, 0, 0], 'q-d': [1, 0, 1] }, 'secure, other tags')
+  await are({ 'q-a': [0, 0, 0], 'q-b': [1, 1, 1], 'q-c': [1, 1, 1] }, 'public, other tags')
+  await makeLink(cat, 'counted-2', { tags: ['q-b'] })
+  await put({ tags: ['q-b'], visibility: 'secure' })
+  await are({ 'q-b': [2, 1, 2], 'q-c': [0, 0, 0] }, 'secure, with a second link')
   await bob.api('POST', `${path}/shares`, { email: cat.email })
-  await are({ 'q-b': [2, 2, 2], 'q-d': [1, 1, 1] }, 'shared')
   await bob.api('POST', `${path}/owners`, { email: cat.email })
-  await are({ 'q-b': [2, 2, 2], 'q-d': [1, 1, 1] }, 'shared and co-owned counts once')
+  await are({ 'q-b': [2, 2, 2] }, 'shared and co-owned counts once')
   await bob.api('DELETE', `${path}/shares/${cat.id}`)
-  await are({ 'q-b': [2, 2, 2], 'q-d': [1, 1, 1] }, 'co-owned')
   await bob.api('DELETE', `${path}/owners/${cat.id}`)
-  await are({ 'q-b': [2, 1, 2], 'q-d': [1, 0, 1] }, 'a co-owner no more')
-  await cat.api('DELETE', `/links/${second.id}`)
-  await are({ 'q-b': [1, 0, 1], 'q-d': [1, 0, 1] }, 'the second link is gone')
-  await put({ tags: [] })
-  await are({ 'q-b': [0, 0, 0], 'q-d': [0, 0, 0] }, 'no tags')
-  await put({ tags: ['q-e'] })
+  await are({ 'q-b': [2, 1, 2] }, 'neither')
   await bob.api('DELETE', path)
-  await are({ 'q-e': [0, 0, 0] }, 'deleted')
+  await are({ 'q-b': [1, 1, 1] }, 'deleted')
 }
 
 /** A step of a plan as PostgreSQL tells it after running it. */
@@ -220,7 +185,7 @@ const ROWS_READ = `select sum(seq_tup_read + idx_tup_fetch) filter (where relnam
  where schemaname = 'links' and relname in ('link_texts', 'link_owners', 'link_shares', 'hidden_tags')`
 
 /** Texts that only hidden links have, and one that is nowhere. */
-const TEXTS = ['h-77', 'https://h-7', 'of-h', 'hidden', 'absent']
+const TEXTS = ['h-77', 'https://h-7', 'hidden', 'absent']
 
 /** Hidden links of somebody else, all with one tag, each with one of its own; and the caller's. */
 const OTHERS = 800
@@ -240,22 +205,22 @@ await t.test('what one may not see costs what it costs when it is not there', as
     { slug: 'a-public', owners: [owner.email], tags: ['mine'] },
   ])
   await run(url, `update links.link_texts set keys = '{url:hidden}' where slug like 'h-%'`)
-  const states = { short: ['fresh'], long: ['as they come', 'fresh'] }
-  for (const statistics of extent(states)) {
-    if (statistics === 'fresh') await run(url, 'analyze')
-    for (const plan of ['force_custom_plan', 'force_generic_plan']) {
-      const sql = postgres(`${url}?plan_cache_mode=${plan}`, { max: 1, max_lifetime: null })
-      t.teardown(() => sql.end())
-      const ask: Ask = async ({ text }, args) => sql.unsafe(text, [...args])
-      for (const [who, ids] of [
-        ['nobody of them', `{${eve.id}}`],
-        ['an owner', `{${owner.id}}`],
-        ['a member of a group', `{${eve.id},${owner.id}}`],
-      ] as const) {
-        const what = `${who}, statistics ${statistics}, ${plan}`
-        await tagsCostNothing(t, ask, ids, what)
-        await listsCostNothing(t, ask, { ids, other: ann.id }, what)
-        await suggestionsCostNothing(t, ask, ids, what)
+  await run(url, 'analyze')
+  for (const plan of ['force_custom_plan', 'force_generic_plan']) {
+    const sql = postgres(`${url}?plan_cache_mode=${plan}`, { max: 1, max_lifetime: null })
+    t.teardown(() => sql.end())
+    const ask: Ask = async ({ text }, args) => sql.unsafe(text, [...args])
+    for (const [who, ids] of [
+      ['nobody of them', `{${eve.id}}`],
+      ['a member of a group', `{${eve.id},${owner.id}}`],
+    ] as const) {
+      const what = `${who}, ${plan}`
+      await tagsCostNothing(t, ask, ids, what)
+      await listsCostNothing(t, ask, { ids, other: ann.id }, what)
+      for (const word of ['h', '77', 'none']) {
+        const names = [word, [word], word, word, [`% ${word}%`]]
+        const args = ['visible', ids, ...names, '\u{10ffff}', new Date(), 5]
+        fewRows(t, await rowsOf(ask, listQueries.suggestLinks, args), `${what}: like ${word}`)
       }
     }
   }
@@ -264,13 +229,9 @@ await t.test('what one may not see costs what it costs when it is not there', as
 async function tagsCostNothing(t: Test, ask: Ask, ids: string, what: string): Promise<void> {
   const { listLinks: byTag } = listQueries
   const { listVisibleTags: listed } = tagQueries
-  for (const [after, limit] of [
-    ['', 51],
-    ['h-2', 201],
-    ['', 1],
-  ] as const) {
-    const hidden = await rowsOf(ask, byTag, ['visible', ids, 'hidden', after, limit])
-    const absent = await rowsOf(ask, byTag, ['visible', ids, 'absent', after, limit])
+  for (const after of ['', 'h-2']) {
+    const hidden = await rowsOf(ask, byTag, ['visible', ids, 'hidden', after, 51])
+    const absent = await rowsOf(ask, byTag, ['visible', ids, 'absent', after, 51])
     t.same(hidden, absent, `${what}: the same rows of the same tables, after "${after}"`)
   }
   fewRows(t, await rowsOf(ask, listed, [ids, '', 51]), `${what}: GET /tags`)
@@ -317,7 +278,7 @@ async function listsCostNothing(
   what: string,
 ): Promise<void> {
   const { searchLinks: find, countLinks: count } = listQueries
-  for (const sort of ['slug', 'clicks', 'created', 'changed', 'last_click']) {
+  for (const sort of ['slug', 'clicks']) {
     const none = { texts: ['%zzqq%'], owners: ['%zzqq%'], tags: ['none'] }
     for (const more of [{}, none]) {
       const rows = async (tag: string) =>
@@ -351,21 +312,6 @@ async function listsCostNothing(
   const counted = (tag: string) => rowsOf(ask, count, ['visible', ids, tag, 1_001])
   t.same(await counted('hidden'), await counted('absent'), `${what}: counts the same rows`)
   fewRows(t, await counted(''), `${what}: counts`)
-}
-
-/** The hidden links have their own numbers as words, and one that all of them have. */
-async function suggestionsCostNothing(
-  t: Test,
-  ask: Ask,
-  ids: string,
-  what: string,
-): Promise<void> {
-  for (const word of ['h', '77', 'none']) {
-    const patterns = [`% ${word}%`]
-    const names = [word, [word], word, word, patterns]
-    const args = ['visible', ids, ...names, '\u{10ffff}', new Date(), 5]
-    fewRows(t, await rowsOf(ask, listQueries.suggestLinks, args), `${what}: meant by ${word}`)
-  }
 }
 
 function fewRows(t: Test, rows: Readonly<Record<string, number>>, what: string): void {
