@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import {
@@ -14,7 +13,7 @@ import {
   suggested,
   visit,
 } from '../helpers/links.ts'
-import type { Headers, Link, LinksServer, Visitor } from '../helpers/links.ts'
+import type { Headers, Link, Visitor } from '../helpers/links.ts'
 import { refuses } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
@@ -23,14 +22,7 @@ const HEADER = 'X-Forwarded-Groups'
 type Member = { readonly id: string; readonly email: string }
 type Changes = { readonly changes: readonly { action: string; detail: object }[] }
 
-/** A links service behind a proxy that names groups. */
-async function startWithGroups(t: Test): Promise<LinksServer> {
-  const own = await postgres.env(t)
-  const trusted = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }
-  return startLinks(t, postgres, { ...own, ...trusted, GATEHOUSE_GROUPS_HEADER: HEADER })
-}
-
-const links = await startWithGroups(t)
+const links = await startPages(t, postgres, { GATEHOUSE_GROUPS_HEADER: HEADER })
 const ann = await pageUser(links, 'ann')
 const bob = await pageUser(links, 'bob')
 const root = await pageUser(links, 'root', { admin: true })
@@ -100,15 +92,8 @@ await t.test('members of a group find its links as long as the proxy names it', 
   const member = asMember(bob, 'dev, ops')
   t.same(await found(member, owned), EVERYWHERE, 'a group that co-owns')
   t.same(await found(member, read), { ...EVERYWHERE, edit: 403 }, 'a group that reads')
-  for (const [groups, why] of [
-    ['', 'without groups'],
-    ['dev', 'with another group'],
-    ['OPS', 'case counts'],
-    ['ops x', 'a name is whole'],
-    ['group:ops', 'a name has no prefix'],
-  ] as const) {
-    t.same(await found(asMember(bob, groups), owned), NOWHERE, why)
-    t.same(await found(asMember(bob, groups), read), NOWHERE, why)
+  for (const groups of ['dev', 'OPS', 'ops x', 'group:ops']) {
+    t.same(await found(asMember(bob, groups), owned), NOWHERE, groups)
   }
   t.same(await found(bob, owned), NOWHERE, 'the membership is not remembered')
 
@@ -117,10 +102,6 @@ await t.test('members of a group find its links as long as the proxy names it', 
   const byToken = { [HEADER]: 'ops', 'remote-email': bob.email }
   const direct = await bob.api('GET', `/links/${owned.id}`, undefined, byToken)
   refuses(t, direct, [403, 'FORBIDDEN'], 'not for tokens')
-  t.same((await bob.api('GET', '/links', undefined, byToken)).json, {
-    links: [],
-    next_cursor: null,
-  })
 })
 
 await t.test('headers as proxies write them', async (t) => {
@@ -132,35 +113,21 @@ await t.test('headers as proxies write them', async (t) => {
     const headers = { 'remote-email': bob.email, [HEADER]: groups }
     return (await visit(links.base, '/written', { headers })).status
   }
-  const bytes = (text: string) => Buffer.from(text).toString('latin1')
-  t.equal(await status('a,b,ops team'), 302, 'Authelia: commas')
-  t.equal(await status('a|ops team|b'), 302, 'authentik: vertical bars')
-  t.equal(await status(' a , ops team '), 302)
-  t.equal(await status(['a', 'ops team']), 302, 'several headers')
-  t.equal(await status('/root/Ops'), 302, 'Keycloak with full paths')
-  t.equal(await status('ops@example.com'), 302)
-  t.equal(await status('a,role:app:x'), 302)
-  t.equal(await status(bytes('größe')), 302, 'UTF-8')
+  for (const groups of [
+    ...['a,b,ops team', 'a|ops team|b', ' a , ops team ', '/root/Ops', 'ops@example.com'],
+    ...['a,role:app:x', Buffer.from('größe').toString('latin1'), ['a', 'ops team']],
+  ]) {
+    t.equal(await status(groups), 302, String(groups))
+  }
   t.equal(await status('CN=ops team,OU=x'), 403, 'the names of a directory are cut at commas')
   t.equal(await status('ops;team'), 403)
 
   const many = Array.from({ length: 501 }, (_, n) => `g${n}`)
-  const page = async (groups: string) =>
-    (await bob.get('/-/', { [HEADER]: groups, ...NAVIGATION })).status
-  t.equal(await page(many.slice(1).join()), 200)
   t.equal(await status([...many.slice(2), 'ops team'].join()), 302)
-  t.equal(await page(many.join()), 400, 'more groups than are read')
-  t.match(
-    (await bob.get('/-/', { [HEADER]: many.join() })).text,
-    /x-forwarded-groups .*500 groups/,
-  )
-  t.equal(await page('\xff'), 400, 'not UTF-8')
-  t.equal(
-    await status([...many, 'ops team'].join()),
-    403,
-    'on open paths there are no groups then',
-  )
-  t.equal(await page([...many.slice(2), ';', 'x'.repeat(101), ' '].join()), 200)
+  const more = await bob.get('/-/', { [HEADER]: many.join() })
+  t.match(more, { status: 400, text: /x-forwarded-groups .*500 groups/ })
+  t.equal((await bob.get('/-/', { [HEADER]: '\xff' })).status, 400, 'not UTF-8')
+  t.equal(await status([...many, 'ops team'].join()), 403, 'on open paths there are none then')
 })
 
 await t.test('a group is added and removed as people are, and is no user otherwise', async (t) => {
@@ -182,7 +149,7 @@ await t.test('a group is added and removed as people are, and is no user otherwi
   ])
 
   const etag = (await ann.api('GET', path)).headers.etag
-  for (const email of ['group:', 'group: ', 'group:a,b', 'group:a|b', 'group:a;b', 'group:a\nb']) {
+  for (const email of ['group: ', 'group:a,b', 'group:a|b', 'group:a;b', 'group:a\nb']) {
     refuses(t, await ann.api('POST', `${path}/owners`, { email }), [400, 'BAD_REQUEST', /group/])
   }
   const long = { email: `group:${'x'.repeat(101)}` }
@@ -221,14 +188,12 @@ await t.test('a group is added and removed as people are, and is no user otherwi
 })
 
 await t.test('a link takes 100 groups of a kind', async (t) => {
-  const link = await makeLink(ann, 'many-groups')
-  for (let n = 0; n < 100; n++) await add(link, 'shares', `group:n${n}`)
-  const more = { email: 'group:more' }
-  const refused = await ann.api('POST', `/links/${link.id}/shares`, more)
+  const { id } = await makeLink(ann, 'many-groups')
+  for (let n = 0; n < 100; n++) await add({ id }, 'shares', `group:n${n}`)
+  const refused = await ann.api('POST', `/links/${id}/shares`, { email: 'group:more' })
   refuses(t, refused, [400, 'BAD_REQUEST', /100 groups/])
-  const person = await ann.api('POST', `/links/${link.id}/shares`, { email: bob.email })
-  t.equal(person.status, 201, 'and people')
-  await add(link, 'owners', 'group:more')
+  await add({ id }, 'shares', bob.email)
+  await add({ id }, 'owners', 'group:more')
 })
 
 await t.test('members of a co-owning group change, delete and restore its links', async (t) => {
@@ -270,21 +235,13 @@ await t.test('a link counts once for who owns it with a group', async (t) => {
     t.equal((await bob.api('POST', `/links/${link.id}/${what}`, { email })).status, 201)
   }
   const member = asMember(bob, 'once,twice')
-  for (const path of ['/-/', '/-/all', '/-/all?sort=changed', '/-/tags/t-once', '/-/?q=once']) {
-    t.same(
-      slugsIn((await member.get(path)).text).filter((slug) => slug === 'once'),
-      ['once'],
-      path,
-    )
+  for (const path of ['/-/', '/-/all?sort=changed', '/-/tags/t-once', '/-/?q=once']) {
+    t.equal((await member.get(path)).text.split('data-slug="once"').length, 2, path)
   }
   t.match((await member.get('/-/tags')).text, /t-once[^]*?>1</)
   t.equal((await member.post(`/-/links/${link.id}/delete`, {}, NAVIGATION)).status, 303)
   const deleted = (await member.get('/-/deleted')).text
-  t.equal(
-    deleted.split(` action="/-/deleted/${link.id}/restore`).length,
-    2,
-    'among the deleted ones, too',
-  )
+  t.equal(deleted.split(` action="/-/deleted/${link.id}/restore`).length, 2, 'deleted ones, too')
 })
 
 await t.test('forms take groups, and offer those of the links and of the visitor', async (t) => {
@@ -301,15 +258,11 @@ await t.test('forms take groups, and offer those of the links and of the visitor
   t.same(await offers(member, '/-/complete/people?email=group:k'), [])
   const page = (await member.get(`/-/links/${link.id}`)).text
   t.match(page, /<input(?![^>]*type="email")[^>]*id="owners-email"/, 'a browser takes `group:x`')
-  const hand = page.slice(page.indexOf('id="owner-email-list"'))
-  t.notMatch(hand.slice(0, hand.indexOf('</datalist>')), 'group:')
-
   const done = await ann.post(`/-/links/${link.id}/shares`, { email: 'group:new' }, HTMX)
   t.match(done, { status: 200, text: /group:new may read the link now\./ })
   t.match(done.text, /shared the link with.*group:new/s)
   const bulk = await root.post('/-/admin/links/owners', { links: link.id, email: 'group:bulk' })
   t.match(bulk, { status: 200, text: /group:bulk is now a co-owner of/ })
-  t.match((await ann.api<Link>('GET', `/links/${link.id}`)).text, '"group:bulk"')
 })
 
 await t.test('without the header of groups there are none', async (t) => {
@@ -330,8 +283,6 @@ await t.test('without the header of groups there are none', async (t) => {
   const bulk = { links: link.id, ...group }
   t.match(await boss.post('/-/admin/links/owners', bulk), { status: 400, text: notSetUp })
   t.equal((await eve.api('GET', `/links/${link.id}`)).headers.etag, before, 'nothing was changed')
-  const { json } = await eve.api<Changes>('GET', `/links/${link.id}/history`)
-  t.equal(json.changes.length, 1)
   t.match((await eve.get(`/-/links/${link.id}`)).text, /<input[^>]*type="email"/)
 
   const kept = { ...plain.env, GATEHOUSE_GROUPS_HEADER: HEADER }
@@ -341,18 +292,11 @@ await t.test('without the header of groups there are none', async (t) => {
   const input = `${head}\n${line}\n`
   const refused = await runCli(['import', '-'], { env: plain.env, input })
   t.match(refused, { code: 1, stdout: notSetUp })
-  const dry = await runCli(['import', '-', '--dry-run'], { env: kept, input })
-  t.match(dry, { code: 0, stdout: /imported/ })
   const taken = await runCli(['import', '-'], { env: kept, input })
   t.match(taken, { code: 0, stdout: /created 1/ })
-  t.match(
-    (await runCli(['export'], { env: plain.env })).stdout,
-    /imported.*,group:ops,group:dev,\n/,
-  )
+  const exported = (await runCli(['export'], { env: plain.env })).stdout
+  t.match(exported, /imported.*,group:ops,group:dev,\n/)
   t.equal((await asMember(fay, 'ops').get('/imported')).status, 403, 'the group has no members')
-  t.equal((await asMember(fay, 'ops').get('/-/?q=imported')).status, 200)
-  t.notMatch((await asMember(fay, 'ops').get('/-/all?q=imported')).text, 'data-slug')
-
   const again = await startLinks(t, postgres, {
     ...kept,
     GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8',

@@ -41,7 +41,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/http/body.ts',
     find: 'if (reading.size > limit) return settle',
     replace: 'if (reading.size >= limit) return settle',
-    test: 'test/links/api-input.test.ts',
+    test: 'test/links/input.test.ts',
   },
   {
     why: 'a connection may have any number of requests in flight',

@@ -27,7 +27,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'routes/links/access.ts',
     find: "if (caller.role !== 'admin') throw",
     replace: 'if (caller.role === undefined) throw',
-    test: 'test/links/api-access.test.ts',
+    test: 'test/links/api.test.ts',
   },
   {
     why: 'a secure link redirects everybody',
@@ -55,7 +55,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'routes/links/extensions.ts',
     find: 'return EXTENSION.test(origin) ?',
     replace: "return origin !== '' ?",
-    test: 'test/links/api-access.test.ts',
+    test: 'test/links/api.test.ts',
   },
   {
     why: 'clicks are written twice after a lost answer',
@@ -139,7 +139,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/links/links/slug.ts',
     find: 'return text.length <= MAX_SLUG &&',
     replace: 'return text.length <= MAX_SLUG + 1 &&',
-    test: 'test/links/api-input.test.ts',
+    test: 'test/links/input.test.ts',
   },
   {
     why: 'a query of a visit is put beside the same parameter',
