@@ -92,7 +92,6 @@ function ways({ api }: Caller, eve: Caller) {
     ['share', add('shares'), end('shares')],
     ['co-owner', add('owners'), end('owners')],
     ['public', put({ visibility: 'public' }), put({ visibility: 'private' })],
-    ['retag', put({ visibility: 'public' }), put({ visibility: 'public', tags: [] })],
     ['deleted', put({ visibility: 'public' }), gone],
   ] as const
 }
