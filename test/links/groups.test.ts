@@ -46,40 +46,32 @@ async function add(
   return added.json
 }
 
-/** What a visitor finds of a link, in each place where links are found. */
-async function found(who: Visitor, { id, slug, tags: [tag = ''] }: Link) {
-  const has = async (path: string) => slugsIn((await who.get(path)).text).includes(slug)
-  const near = `${slug}x`
-  return {
-    page: (await who.get(`/-/links/${id}`)).status,
-    history: (await who.get(`/-/links/${id}/history`)).status,
-    edit: (await who.get(`/-/links/${id}/edit`)).status,
-    visit: (await who.get(`/${slug}`)).status,
-    preview: (await who.get(`/${slug}+`)).status,
-    mine: await has('/-/'),
-    all: await has('/-/all'),
-    sorted: await has('/-/all?sort=created'),
-    search: await has(`/-/all?q=${slug}`),
-    words: await has('/-/all?q=wanted'),
-    beginning: await has(`/-/all?q=${slug.slice(0, 2)}`),
-    tagged: await has(`/-/all?tag=${tag}`),
-    tag: (await who.get(`/-/tags/${tag}`)).status,
-    tags: (await who.get('/-/tags')).text.includes(`/-/tags/${tag}"`),
-    meant: suggested(await who.get(`/${near}`, NAVIGATION)).includes(slug),
-    offered: (await who.get(`/-/suggest?q=${slug}`)).json<string[][]>()[1]?.includes(slug),
+/** What a visitor finds of a link: the statuses of its pages, and in how many lists it is. */
+async function found(who: Visitor, { id, slug, tags: [tag = ''] }: Link): Promise<string> {
+  const page = `/-/links/${id}`
+  const statuses: number[] = []
+  for (const path of [page, `${page}/history`, `/${slug}`, `/${slug}+`, `/-/tags/${tag}`]) {
+    statuses.push((await who.get(path)).status)
   }
+  const lists = [
+    ...['/-/', '/-/all', '/-/all?sort=created', '/-/all?q=wanted', `/-/all?tag=${tag}`],
+    ...[`/-/all?q=${slug}`, `/-/all?q=${slug.slice(0, 2)}`],
+  ]
+  const listed: string[] = []
+  for (const path of lists) {
+    if (slugsIn((await who.get(path)).text).includes(slug)) listed.push(path)
+  }
+  const offers = (await who.get(`/-/suggest?q=${slug}`)).json<string[][]>()[1]
+  const places = [
+    (await who.get('/-/tags')).text.includes(`/-/tags/${tag}"`),
+    suggested(await who.get(`/${slug}x`, NAVIGATION)).includes(slug),
+    offers?.includes(slug) === true,
+  ].filter(Boolean)
+  return `${statuses.join(' ')}, ${listed.length} lists, ${places.length} places`
 }
 
-const EVERYWHERE = {
-  ...{ page: 200, history: 200, edit: 200, visit: 302, preview: 200, mine: true, all: true },
-  ...{ sorted: true, search: true, words: true, beginning: true, tagged: true, tag: 200 },
-  ...{ tags: true, meant: true, offered: true },
-}
-const NOWHERE = {
-  ...{ page: 403, history: 403, edit: 403, visit: 403, preview: 403, mine: false, all: false },
-  ...{ sorted: false, search: false, words: false, beginning: false, tagged: false, tag: 404 },
-  ...{ tags: false, meant: false, offered: false },
-}
+const EVERYWHERE = '200 200 302 200 200, 7 lists, 3 places'
+const NOWHERE = '403 403 403 403 404, 0 lists, 0 places'
 
 await t.test('members of a group find its links as long as the proxy names it', async (t) => {
   const fields = { visibility: 'secure', title: 'wanted by all', url: 'https://kept.test/' }
@@ -91,7 +83,9 @@ await t.test('members of a group find its links as long as the proxy names it', 
 
   const member = asMember(bob, 'dev, ops')
   t.same(await found(member, owned), EVERYWHERE, 'a group that co-owns')
-  t.same(await found(member, read), { ...EVERYWHERE, edit: 403 }, 'a group that reads')
+  t.same(await found(member, read), EVERYWHERE, 'a group that reads')
+  t.equal((await member.get(`/-/links/${owned.id}/edit`)).status, 200)
+  t.equal((await member.get(`/-/links/${read.id}/edit`)).status, 403)
   for (const groups of ['dev', 'OPS', 'ops x', 'group:ops']) {
     t.same(await found(asMember(bob, groups), owned), NOWHERE, groups)
   }
@@ -162,7 +156,6 @@ await t.test('a group is added and removed as people are, and is no user otherwi
 
   const users = await root.api<{ users: Member[] }>('GET', '/admin/users')
   t.notMatch(users.text, 'group:', 'a group is not listed')
-  t.notMatch((await root.get('/-/admin/users')).text, 'group:')
   const role = await root.api('PUT', `/admin/users/${group.id}/role`, { role: 'admin' })
   refuses(t, role, [404, 'NOT_FOUND'])
   const disabled = await root.api('PUT', `/admin/users/${group.id}/disabled`, { disabled: true })
@@ -180,10 +173,6 @@ await t.test('a group is added and removed as people are, and is no user otherwi
 
   t.equal((await ann.api('DELETE', `${path}/shares/${group.id}`)).status, 204)
   t.equal((await ann.api('DELETE', `${path}/owners/${group.id}`)).status, 204)
-  t.match((await ann.api<Changes>('GET', `${path}/history?limit=2`)).json.changes, [
-    { action: 'owner removed', detail: { owner: ['group:Net', null] } },
-    { action: 'share ended', detail: { share: ['group:Net', null] } },
-  ])
   t.equal((await asMember(bob, 'Net').get(`/-/links/${link.id}`)).status, 403)
 })
 
@@ -208,8 +197,7 @@ await t.test('members of a co-owning group change, delete and restore its links'
   const form = { url: 'https://new.test/', visibility: 'secure', tags: 't-changed' }
   t.equal((await bob.post(`${page}/edit`, form, NAVIGATION)).status, 403)
   t.equal((await member.post(`${page}/edit`, form, NAVIGATION)).status, 303)
-  t.equal(await leadsTo(links.base, '/changed', memberHeaders('edit')), 'https://new.test/')
-  t.match((await member.get('/-/usage')).status, 200)
+  t.equal((await member.get('/changed')).headers.location, 'https://new.test/')
   t.match((await member.get('/-/all?q=owner:group:edit')).text, 'data-slug="changed"')
   t.match((await member.get('/-/?role=co-owner')).text, /data-slug="changed"[^]*co-owner</)
   t.notMatch((await member.get('/-/?role=owner')).text, 'data-slug="changed"')
@@ -274,12 +262,10 @@ await t.test('without the header of groups there are none', async (t) => {
   const before = (await eve.api('GET', `/links/${link.id}`)).headers.etag
   const notSetUp = /groups are not set up here.*GATEHOUSE_GROUPS_HEADER/i
   const group = { email: 'group:ops' }
-  for (const what of ['owners', 'shares']) {
-    const refused = await eve.api('POST', `/links/${link.id}/${what}`, group)
-    refuses(t, refused, [400, 'BAD_REQUEST', notSetUp])
-    const form = await eve.post(`/-/links/${link.id}/${what}`, group, NAVIGATION)
-    t.match(form, { status: 400, text: notSetUp })
-  }
+  const added = await eve.api('POST', `/links/${link.id}/owners`, group)
+  refuses(t, added, [400, 'BAD_REQUEST', notSetUp])
+  const form = await eve.post(`/-/links/${link.id}/shares`, group, NAVIGATION)
+  t.match(form, { status: 400, text: notSetUp })
   const bulk = { links: link.id, ...group }
   t.match(await boss.post('/-/admin/links/owners', bulk), { status: 400, text: notSetUp })
   t.equal((await eve.api('GET', `/links/${link.id}`)).headers.etag, before, 'nothing was changed')
@@ -297,14 +283,7 @@ await t.test('without the header of groups there are none', async (t) => {
   const exported = (await runCli(['export'], { env: plain.env })).stdout
   t.match(exported, /imported.*,group:ops,group:dev,\n/)
   t.equal((await asMember(fay, 'ops').get('/imported')).status, 403, 'the group has no members')
-  const again = await startLinks(t, postgres, {
-    ...kept,
-    GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8',
-  })
+  const again = await startLinks(t, postgres, kept)
   const later = { headers: { 'remote-email': fay.email, [HEADER]: 'ops' } }
   t.equal(await leadsTo(again.base, '/imported', later), 'https://alone.test/')
 })
-
-function memberHeaders(groups: string) {
-  return { headers: { 'remote-email': bob.email, [HEADER]: groups } }
-}

