@@ -40,7 +40,6 @@ await t.test('what is refused stays in the form, beside why', async (t) => {
     ['url', 'javascript:alert(1)', 400],
     ['url', 'data:text/html,<script>', 400],
     ['title', 'x'.repeat(201), 400],
-    ['description', 'x'.repeat(2_001), 400],
     ['tags', 'ok, ä', 400],
   ] as const) {
     const fields = { ...good, [field]: value }
@@ -281,7 +280,6 @@ await t.test('forms and pages of a link: who may not, and what is none', async (
     if (got === 403) t.notMatch(text, /guide\.test|bob@|"guide"/)
   }
   t.equal((await ann.get(`/-/links/${NO_LINK}`)).status, 404)
-  t.equal((await ann.get('/-/links/guide', NAVIGATION)).status, 404)
   t.notMatch((await carol.get(`/-/links/${id}`)).text, /<form/)
 })
 

