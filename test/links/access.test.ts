@@ -16,7 +16,7 @@ function as(visitor: Visitor): { headers: Record<string, string> } {
   return { headers: visitor === 'anonymous' ? {} : { 'Remote-Email': `${visitor}@example.com` } }
 }
 
-const { base, env, server, api, token, user } = await startLinks(t, postgres, PROXIED)
+const { base, server, api, token, user } = await startLinks(t, postgres, PROXIED)
 const owner = await user('owner')
 const recipient = await user('recipient')
 await user('boss', { admin: true })
@@ -288,25 +288,6 @@ await t.test('who is believed', async (t) => {
   t.equal(await jorgs(latin1('jörg@example.com'), '/-/'), 200)
   t.equal(await jorgs('j\xf6rg@example.com', '/-/'), 400, 'and is refused on pages')
   t.equal(await status({}), 403, 'with proxies nobody is the local operator')
-})
-
-await t.test('whom a proxy names for the first time becomes a user', async (t) => {
-  const users = async (): Promise<readonly unknown[]> =>
-    postgres.query(
-      env,
-      "select email, role from links.users where email like 'new%' order by email",
-    )
-  const headers = { 'Remote-Email': 'New.One@Example.com' }
-  t.equal((await visit(base, '/house-public', { headers })).status, 302)
-  t.same(await users(), [], 'a plain visit asks nobody')
-  const visits = Array.from({ length: 8 }, () => visit(base, '/house-secure', { headers }))
-  t.same(new Set((await Promise.all(visits)).map(({ status }) => status)), new Set([403]))
-  t.same(await users(), [{ email: 'new.one@example.com', role: 'user' }])
-  await visit(base, '/house-secure', {
-    headers: { 'Remote-Email': 'new.two@example.com' },
-    localAddress: '127.0.0.2',
-  })
-  t.equal((await users()).length, 1, 'nobody else names users')
 })
 
 await t.test('the local operator', async (t) => {

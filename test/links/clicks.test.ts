@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import postgres from 'postgres'
 import { t } from 'tap'
 import type { Database } from '../../db/client.ts'
 import { openDatabase } from '../../db/open.ts'
@@ -273,27 +272,6 @@ await t.test('stopped under load: what was answered is counted', async (t) => {
   }
   const clicks = Object.values(rows).reduce((sum, n) => sum + n, 0)
   t.ok(clicks <= load.total + load.unanswered, 'and at most what had no answer beside them')
-})
-
-await t.test('a link that goes during a flush takes nothing with it', async (t) => {
-  for (const slug of ['goes', 'stays']) {
-    await makeLink(ann, slug)
-    await visit(base, `/${slug}`)
-  }
-  await until(async () => 'goes human' in (await counted(env)), 'a first flush')
-  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
-  t.teardown(() => sql.end())
-  await sql.begin(async (tx) => {
-    await tx`delete from links.links where slug = 'goes'`
-    for (const path of ['/goes', '/stays', '/goes+', '/stays+']) await visit(base, path)
-    const waits = `select 1 from pg_stat_activity
-      where wait_event_type = 'Lock' and query like '%links.click_writers%'`
-    await until(async () => (await query(waits)).length > 0, 'the flush to wait')
-  })
-  await until(async () => 'stays preview' in (await counted(env)), 'the others')
-  const both = Object.entries(await counted(env)).filter(([name]) => /^(goes|stays) /.test(name))
-  t.same(Object.fromEntries(both), { 'stays human': 2, 'stays preview': 1 })
-  t.notMatch(links.server.logs().join('\n'), /not written|lost|"level":"error"/)
 })
 
 await t.test('clicks go in batches, each once, whatever becomes of an answer', async (t) => {

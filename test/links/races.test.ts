@@ -80,26 +80,6 @@ await t.test('of all who want a name at once, one gets it', async (t) => {
   }
 })
 
-await t.test('one owner or share added by many at once is added once', async (t) => {
-  const link = await makeLink(ann, 'crowded')
-  for (const [what, code] of [
-    ['owners', 'DUPLICATE_OWNER'],
-    ['shares', 'DUPLICATE_SHARE'],
-  ] as const) {
-    const path = `/links/${link.id}/${what}`
-    const many = (call: (api: Api) => ReturnType<Api>) =>
-      Promise.all(Array.from({ length: 12 }, (_, at) => call(at % 2 === 0 ? ann.api : far)))
-    const added = await many((api) => api('POST', path, { email: bob.email }))
-    const [ok, refused] = split(added, 201)
-    t.same([ok.length, refused.length], [1, 11], `POST …/${what}`)
-    for (const answer of refused) refuses(t, answer, [409, code])
-    const removed = await many((api) => api('DELETE', `${path}/${bob.id}`))
-    const [gone, none] = split(removed, 204)
-    t.same([gone.length, none.length], [1, 11], `DELETE …/${what}/{uid}`)
-    for (const answer of none) refuses(t, answer, [404, 'NOT_FOUND'])
-  }
-})
-
 await t.test('a co-owner who is removed meanwhile can’t write any more', async (t) => {
   const { id } = await makeLink(ann, 'parted')
   const path = `/links/${id}`
