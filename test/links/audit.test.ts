@@ -1,8 +1,7 @@
 import { t } from 'tap'
-import { ANN, answers, changesLeave, command } from '../helpers/audit.ts'
+import { answers, changesLeave, command } from '../helpers/audit.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
 import { makeLink, pageUser, startLinks, startPages, visitorAt } from '../helpers/links.ts'
 
 const [, postgres] = backends
@@ -61,37 +60,19 @@ await t.test('tokens: each change, on each of its faces', async (t) => {
     ],
     // Refusals.
     ['no name', () => answers(400, ann.post('/-/tokens', { name: '', expires: '' }))],
-    ['no such token', () => answers(404, token(`/${NEVER}/revoke`))],
-    ['API: no name', () => answers(400, ann.api('POST', '/tokens', {}))],
     ['API: no such token', () => answers(404, ann.api('DELETE', `/tokens/${NEVER}`))],
-    ['API: no token', () => answers(401, links.api()('POST', '/tokens', { name: 'x' }))],
-    [
-      'sent twice',
-      async () => {
-        const newer = { name: 'x', expires: '', newest: NEVER }
-        await answers(409, ann.post('/-/tokens', newer))
-      },
-    ],
     ['command: no such user', () => command(env, 1, 'token', 'create', 'nobody@example.com')],
-    ['command: no such token', () => command(env, 1, 'token', 'revoke', NEVER)],
   ])
 })
 
 await t.test('users: each change, on each of its faces', async (t) => {
   const bob = await links.user('bob')
-  const role = (id: string, wanted: string) =>
-    ann.post(`/-/admin/users/${id}/role`, { role: wanted })
   const file = 'slug,url,owner\nimported,https://example.com/,eve@example.com\n'
   await changesLeave(t, env, 'links', [
     [
       'form of a user',
       () => answers(200, ann.post('/-/admin/users', { email: 'cid@example.com', role: 'user' })),
       'ann@example.com: user add cid@example.com',
-    ],
-    [
-      'form: role',
-      () => answers(200, role(bob.id, 'admin')),
-      'ann@example.com: user role bob@example.com to admin',
     ],
     [
       'API: role',
@@ -118,23 +99,12 @@ await t.test('users: each change, on each of its faces', async (t) => {
       () => answers(200, ann.api('PUT', `/admin/users/${bob.id}/disabled`, { disabled: false })),
       'token test of ann@example.com: user enable bob@example.com',
     ],
-    [
-      'command: disable',
-      () => command(env, 0, 'user', 'disable', 'dan@example.com'),
-      'command: user disable dan@example.com',
-    ],
-    ['command: disabled already', () => command(env, 0, 'user', 'disable', 'dan@example.com')],
-    [
-      'command: enable',
-      () => command(env, 0, 'user', 'enable', 'dan@example.com'),
-      'command: user enable dan@example.com',
-    ],
+    ['command: enabled already', () => command(env, 0, 'user', 'enable', 'dan@example.com')],
     [
       'who signs in for the first time',
       () => answers(200, visitorAt(base, 'New@example.com').get('/-/')),
       'New@example.com: user add new@example.com',
     ],
-    ['who signs in again', () => answers(200, visitorAt(base, 'new@example.com').get('/-/'))],
     [
       'an import that adds owners',
       () => runCli(['import', '-', '--create-users'], { env, input: file }),
@@ -142,10 +112,8 @@ await t.test('users: each change, on each of its faces', async (t) => {
     ],
     // Refusals.
     ['known', () => answers(400, ann.post('/-/admin/users', { email: bob.email, role: 'user' }))],
-    ['unknown', () => answers(404, role(NEVER, 'user'))],
     ['no admin', () => answers(403, bob.api('PUT', `/admin/users/${bob.id}/role`, {}))],
     ['command: known', () => command(env, 1, 'user', 'add', 'dan@example.com')],
-    ['command: unknown', () => command(env, 1, 'user', 'role', 'nobody@example.com', 'user')],
   ])
 })
 
@@ -153,7 +121,6 @@ await t.test('links that are deleted and restored', async (t) => {
   const [one, two, three] = await Promise.all(
     ['one', 'two', 'three'].map((slug) => makeLink(ann, slug)),
   )
-  const chosen = `links=${three?.id}`
   await changesLeave(t, env, 'links', [
     [
       'API',
@@ -167,15 +134,7 @@ await t.test('links that are deleted and restored', async (t) => {
     ],
     [
       'form of an admin',
-      () =>
-        answers(
-          200,
-          request(`${base}/-/admin/links/delete`, {
-            method: 'POST',
-            headers: { ...ANN, 'content-type': 'application/x-www-form-urlencoded' },
-            body: chosen,
-          }),
-        ),
+      () => answers(200, ann.post('/-/admin/links/delete', `links=${three?.id}`)),
       'ann@example.com: link delete three',
     ],
     [
@@ -188,18 +147,9 @@ await t.test('links that are deleted and restored', async (t) => {
       () => answers(303, ann.post(`/-/deleted/${two?.id}/restore`)),
       'ann@example.com: link restore two',
     ],
-    ['restored already', () => answers(404, ann.api('POST', `/links/${one?.id}/restore`))],
     // What is not: the link's page tells it.
     ['a new link', () => makeLink(ann, 'four')],
     ['gone already', () => answers(404, ann.api('DELETE', `/links/${three?.id}`))],
-    [
-      'another version',
-      async () => {
-        const four = await makeLink(ann, 'five')
-        const header = { 'if-match': '"another"' }
-        await answers(412, ann.api('DELETE', `/links/${four.id}`, undefined, header))
-      },
-    ],
   ])
 })
 

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import {
@@ -14,7 +13,7 @@ import {
   suggested,
   visit,
 } from '../helpers/links.ts'
-import type { Headers, Link, LinksServer, Visitor } from '../helpers/links.ts'
+import type { Headers, Link, Visitor } from '../helpers/links.ts'
 import { refuses } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
@@ -23,14 +22,7 @@ const HEADER = 'X-Forwarded-Groups'
 type Member = { readonly id: string; readonly email: string }
 type Changes = { readonly changes: readonly { action: string; detail: object }[] }
 
-/** A links service behind a proxy that names groups. */
-async function startWithGroups(t: Test): Promise<LinksServer> {
-  const own = await postgres.env(t)
-  const trusted = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }
-  return startLinks(t, postgres, { ...own, ...trusted, GATEHOUSE_GROUPS_HEADER: HEADER })
-}
-
-const links = await startWithGroups(t)
+const links = await startPages(t, postgres, { GATEHOUSE_GROUPS_HEADER: HEADER })
 const ann = await pageUser(links, 'ann')
 const bob = await pageUser(links, 'bob')
 const root = await pageUser(links, 'root', { admin: true })
@@ -54,40 +46,32 @@ async function add(
   return added.json
 }
 
-/** What a visitor finds of a link, in each place where links are found. */
-async function found(who: Visitor, { id, slug, tags: [tag = ''] }: Link) {
-  const has = async (path: string) => slugsIn((await who.get(path)).text).includes(slug)
-  const near = `${slug}x`
-  return {
-    page: (await who.get(`/-/links/${id}`)).status,
-    history: (await who.get(`/-/links/${id}/history`)).status,
-    edit: (await who.get(`/-/links/${id}/edit`)).status,
-    visit: (await who.get(`/${slug}`)).status,
-    preview: (await who.get(`/${slug}+`)).status,
-    mine: await has('/-/'),
-    all: await has('/-/all'),
-    sorted: await has('/-/all?sort=created'),
-    search: await has(`/-/all?q=${slug}`),
-    words: await has('/-/all?q=wanted'),
-    beginning: await has(`/-/all?q=${slug.slice(0, 2)}`),
-    tagged: await has(`/-/all?tag=${tag}`),
-    tag: (await who.get(`/-/tags/${tag}`)).status,
-    tags: (await who.get('/-/tags')).text.includes(`/-/tags/${tag}"`),
-    meant: suggested(await who.get(`/${near}`, NAVIGATION)).includes(slug),
-    offered: (await who.get(`/-/suggest?q=${slug}`)).json<string[][]>()[1]?.includes(slug),
+/** What a visitor finds of a link: the statuses of its pages, and in how many lists it is. */
+async function found(who: Visitor, { id, slug, tags: [tag = ''] }: Link): Promise<string> {
+  const page = `/-/links/${id}`
+  const statuses: number[] = []
+  for (const path of [page, `${page}/history`, `/${slug}`, `/${slug}+`, `/-/tags/${tag}`]) {
+    statuses.push((await who.get(path)).status)
   }
+  const lists = [
+    ...['/-/', '/-/all', '/-/all?sort=created', '/-/all?q=wanted', `/-/all?tag=${tag}`],
+    ...[`/-/all?q=${slug}`, `/-/all?q=${slug.slice(0, 2)}`],
+  ]
+  const listed: string[] = []
+  for (const path of lists) {
+    if (slugsIn((await who.get(path)).text).includes(slug)) listed.push(path)
+  }
+  const offers = (await who.get(`/-/suggest?q=${slug}`)).json<string[][]>()[1]
+  const places = [
+    (await who.get('/-/tags')).text.includes(`/-/tags/${tag}"`),
+    suggested(await who.get(`/${slug}x`, NAVIGATION)).includes(slug),
+    offers?.includes(slug) === true,
+  ].filter(Boolean)
+  return `${statuses.join(' ')}, ${listed.length} lists, ${places.length} places`
 }
 
-const EVERYWHERE = {
-  ...{ page: 200, history: 200, edit: 200, visit: 302, preview: 200, mine: true, all: true },
-  ...{ sorted: true, search: true, words: true, beginning: true, tagged: true, tag: 200 },
-  ...{ tags: true, meant: true, offered: true },
-}
-const NOWHERE = {
-  ...{ page: 403, history: 403, edit: 403, visit: 403, preview: 403, mine: false, all: false },
-  ...{ sorted: false, search: false, words: false, beginning: false, tagged: false, tag: 404 },
-  ...{ tags: false, meant: false, offered: false },
-}
+const EVERYWHERE = '200 200 302 200 200, 7 lists, 3 places'
+const NOWHERE = '403 403 403 403 404, 0 lists, 0 places'
 
 await t.test('members of a group find its links as long as the proxy names it', async (t) => {
   const fields = { visibility: 'secure', title: 'wanted by all', url: 'https://kept.test/' }
@@ -99,16 +83,11 @@ await t.test('members of a group find its links as long as the proxy names it', 
 
   const member = asMember(bob, 'dev, ops')
   t.same(await found(member, owned), EVERYWHERE, 'a group that co-owns')
-  t.same(await found(member, read), { ...EVERYWHERE, edit: 403 }, 'a group that reads')
-  for (const [groups, why] of [
-    ['', 'without groups'],
-    ['dev', 'with another group'],
-    ['OPS', 'case counts'],
-    ['ops x', 'a name is whole'],
-    ['group:ops', 'a name has no prefix'],
-  ] as const) {
-    t.same(await found(asMember(bob, groups), owned), NOWHERE, why)
-    t.same(await found(asMember(bob, groups), read), NOWHERE, why)
+  t.same(await found(member, read), EVERYWHERE, 'a group that reads')
+  t.equal((await member.get(`/-/links/${owned.id}/edit`)).status, 200)
+  t.equal((await member.get(`/-/links/${read.id}/edit`)).status, 403)
+  for (const groups of ['dev', 'OPS', 'ops x', 'group:ops']) {
+    t.same(await found(asMember(bob, groups), owned), NOWHERE, groups)
   }
   t.same(await found(bob, owned), NOWHERE, 'the membership is not remembered')
 
@@ -117,10 +96,6 @@ await t.test('members of a group find its links as long as the proxy names it', 
   const byToken = { [HEADER]: 'ops', 'remote-email': bob.email }
   const direct = await bob.api('GET', `/links/${owned.id}`, undefined, byToken)
   refuses(t, direct, [403, 'FORBIDDEN'], 'not for tokens')
-  t.same((await bob.api('GET', '/links', undefined, byToken)).json, {
-    links: [],
-    next_cursor: null,
-  })
 })
 
 await t.test('headers as proxies write them', async (t) => {
@@ -132,35 +107,21 @@ await t.test('headers as proxies write them', async (t) => {
     const headers = { 'remote-email': bob.email, [HEADER]: groups }
     return (await visit(links.base, '/written', { headers })).status
   }
-  const bytes = (text: string) => Buffer.from(text).toString('latin1')
-  t.equal(await status('a,b,ops team'), 302, 'Authelia: commas')
-  t.equal(await status('a|ops team|b'), 302, 'authentik: vertical bars')
-  t.equal(await status(' a , ops team '), 302)
-  t.equal(await status(['a', 'ops team']), 302, 'several headers')
-  t.equal(await status('/root/Ops'), 302, 'Keycloak with full paths')
-  t.equal(await status('ops@example.com'), 302)
-  t.equal(await status('a,role:app:x'), 302)
-  t.equal(await status(bytes('größe')), 302, 'UTF-8')
+  for (const groups of [
+    ...['a,b,ops team', 'a|ops team|b', ' a , ops team ', '/root/Ops', 'ops@example.com'],
+    ...['a,role:app:x', Buffer.from('größe').toString('latin1'), ['a', 'ops team']],
+  ]) {
+    t.equal(await status(groups), 302, String(groups))
+  }
   t.equal(await status('CN=ops team,OU=x'), 403, 'the names of a directory are cut at commas')
   t.equal(await status('ops;team'), 403)
 
   const many = Array.from({ length: 501 }, (_, n) => `g${n}`)
-  const page = async (groups: string) =>
-    (await bob.get('/-/', { [HEADER]: groups, ...NAVIGATION })).status
-  t.equal(await page(many.slice(1).join()), 200)
   t.equal(await status([...many.slice(2), 'ops team'].join()), 302)
-  t.equal(await page(many.join()), 400, 'more groups than are read')
-  t.match(
-    (await bob.get('/-/', { [HEADER]: many.join() })).text,
-    /x-forwarded-groups .*500 groups/,
-  )
-  t.equal(await page('\xff'), 400, 'not UTF-8')
-  t.equal(
-    await status([...many, 'ops team'].join()),
-    403,
-    'on open paths there are no groups then',
-  )
-  t.equal(await page([...many.slice(2), ';', 'x'.repeat(101), ' '].join()), 200)
+  const more = await bob.get('/-/', { [HEADER]: many.join() })
+  t.match(more, { status: 400, text: /x-forwarded-groups .*500 groups/ })
+  t.equal((await bob.get('/-/', { [HEADER]: '\xff' })).status, 400, 'not UTF-8')
+  t.equal(await status([...many, 'ops team'].join()), 403, 'on open paths there are none then')
 })
 
 await t.test('a group is added and removed as people are, and is no user otherwise', async (t) => {
@@ -182,7 +143,7 @@ await t.test('a group is added and removed as people are, and is no user otherwi
   ])
 
   const etag = (await ann.api('GET', path)).headers.etag
-  for (const email of ['group:', 'group: ', 'group:a,b', 'group:a|b', 'group:a;b', 'group:a\nb']) {
+  for (const email of ['group: ', 'group:a,b', 'group:a|b', 'group:a;b', 'group:a\nb']) {
     refuses(t, await ann.api('POST', `${path}/owners`, { email }), [400, 'BAD_REQUEST', /group/])
   }
   const long = { email: `group:${'x'.repeat(101)}` }
@@ -195,7 +156,6 @@ await t.test('a group is added and removed as people are, and is no user otherwi
 
   const users = await root.api<{ users: Member[] }>('GET', '/admin/users')
   t.notMatch(users.text, 'group:', 'a group is not listed')
-  t.notMatch((await root.get('/-/admin/users')).text, 'group:')
   const role = await root.api('PUT', `/admin/users/${group.id}/role`, { role: 'admin' })
   refuses(t, role, [404, 'NOT_FOUND'])
   const disabled = await root.api('PUT', `/admin/users/${group.id}/disabled`, { disabled: true })
@@ -213,22 +173,16 @@ await t.test('a group is added and removed as people are, and is no user otherwi
 
   t.equal((await ann.api('DELETE', `${path}/shares/${group.id}`)).status, 204)
   t.equal((await ann.api('DELETE', `${path}/owners/${group.id}`)).status, 204)
-  t.match((await ann.api<Changes>('GET', `${path}/history?limit=2`)).json.changes, [
-    { action: 'owner removed', detail: { owner: ['group:Net', null] } },
-    { action: 'share ended', detail: { share: ['group:Net', null] } },
-  ])
   t.equal((await asMember(bob, 'Net').get(`/-/links/${link.id}`)).status, 403)
 })
 
 await t.test('a link takes 100 groups of a kind', async (t) => {
-  const link = await makeLink(ann, 'many-groups')
-  for (let n = 0; n < 100; n++) await add(link, 'shares', `group:n${n}`)
-  const more = { email: 'group:more' }
-  const refused = await ann.api('POST', `/links/${link.id}/shares`, more)
+  const { id } = await makeLink(ann, 'many-groups')
+  for (let n = 0; n < 100; n++) await add({ id }, 'shares', `group:n${n}`)
+  const refused = await ann.api('POST', `/links/${id}/shares`, { email: 'group:more' })
   refuses(t, refused, [400, 'BAD_REQUEST', /100 groups/])
-  const person = await ann.api('POST', `/links/${link.id}/shares`, { email: bob.email })
-  t.equal(person.status, 201, 'and people')
-  await add(link, 'owners', 'group:more')
+  await add({ id }, 'shares', bob.email)
+  await add({ id }, 'owners', 'group:more')
 })
 
 await t.test('members of a co-owning group change, delete and restore its links', async (t) => {
@@ -243,8 +197,7 @@ await t.test('members of a co-owning group change, delete and restore its links'
   const form = { url: 'https://new.test/', visibility: 'secure', tags: 't-changed' }
   t.equal((await bob.post(`${page}/edit`, form, NAVIGATION)).status, 403)
   t.equal((await member.post(`${page}/edit`, form, NAVIGATION)).status, 303)
-  t.equal(await leadsTo(links.base, '/changed', memberHeaders('edit')), 'https://new.test/')
-  t.match((await member.get('/-/usage')).status, 200)
+  t.equal((await member.get('/changed')).headers.location, 'https://new.test/')
   t.match((await member.get('/-/all?q=owner:group:edit')).text, 'data-slug="changed"')
   t.match((await member.get('/-/?role=co-owner')).text, /data-slug="changed"[^]*co-owner</)
   t.notMatch((await member.get('/-/?role=owner')).text, 'data-slug="changed"')
@@ -270,21 +223,13 @@ await t.test('a link counts once for who owns it with a group', async (t) => {
     t.equal((await bob.api('POST', `/links/${link.id}/${what}`, { email })).status, 201)
   }
   const member = asMember(bob, 'once,twice')
-  for (const path of ['/-/', '/-/all', '/-/all?sort=changed', '/-/tags/t-once', '/-/?q=once']) {
-    t.same(
-      slugsIn((await member.get(path)).text).filter((slug) => slug === 'once'),
-      ['once'],
-      path,
-    )
+  for (const path of ['/-/', '/-/all?sort=changed', '/-/tags/t-once', '/-/?q=once']) {
+    t.equal((await member.get(path)).text.split('data-slug="once"').length, 2, path)
   }
   t.match((await member.get('/-/tags')).text, /t-once[^]*?>1</)
   t.equal((await member.post(`/-/links/${link.id}/delete`, {}, NAVIGATION)).status, 303)
   const deleted = (await member.get('/-/deleted')).text
-  t.equal(
-    deleted.split(` action="/-/deleted/${link.id}/restore`).length,
-    2,
-    'among the deleted ones, too',
-  )
+  t.equal(deleted.split(` action="/-/deleted/${link.id}/restore`).length, 2, 'deleted ones, too')
 })
 
 await t.test('forms take groups, and offer those of the links and of the visitor', async (t) => {
@@ -301,15 +246,11 @@ await t.test('forms take groups, and offer those of the links and of the visitor
   t.same(await offers(member, '/-/complete/people?email=group:k'), [])
   const page = (await member.get(`/-/links/${link.id}`)).text
   t.match(page, /<input(?![^>]*type="email")[^>]*id="owners-email"/, 'a browser takes `group:x`')
-  const hand = page.slice(page.indexOf('id="owner-email-list"'))
-  t.notMatch(hand.slice(0, hand.indexOf('</datalist>')), 'group:')
-
   const done = await ann.post(`/-/links/${link.id}/shares`, { email: 'group:new' }, HTMX)
   t.match(done, { status: 200, text: /group:new may read the link now\./ })
   t.match(done.text, /shared the link with.*group:new/s)
   const bulk = await root.post('/-/admin/links/owners', { links: link.id, email: 'group:bulk' })
   t.match(bulk, { status: 200, text: /group:bulk is now a co-owner of/ })
-  t.match((await ann.api<Link>('GET', `/links/${link.id}`)).text, '"group:bulk"')
 })
 
 await t.test('without the header of groups there are none', async (t) => {
@@ -321,17 +262,13 @@ await t.test('without the header of groups there are none', async (t) => {
   const before = (await eve.api('GET', `/links/${link.id}`)).headers.etag
   const notSetUp = /groups are not set up here.*GATEHOUSE_GROUPS_HEADER/i
   const group = { email: 'group:ops' }
-  for (const what of ['owners', 'shares']) {
-    const refused = await eve.api('POST', `/links/${link.id}/${what}`, group)
-    refuses(t, refused, [400, 'BAD_REQUEST', notSetUp])
-    const form = await eve.post(`/-/links/${link.id}/${what}`, group, NAVIGATION)
-    t.match(form, { status: 400, text: notSetUp })
-  }
+  const added = await eve.api('POST', `/links/${link.id}/owners`, group)
+  refuses(t, added, [400, 'BAD_REQUEST', notSetUp])
+  const form = await eve.post(`/-/links/${link.id}/shares`, group, NAVIGATION)
+  t.match(form, { status: 400, text: notSetUp })
   const bulk = { links: link.id, ...group }
   t.match(await boss.post('/-/admin/links/owners', bulk), { status: 400, text: notSetUp })
   t.equal((await eve.api('GET', `/links/${link.id}`)).headers.etag, before, 'nothing was changed')
-  const { json } = await eve.api<Changes>('GET', `/links/${link.id}/history`)
-  t.equal(json.changes.length, 1)
   t.match((await eve.get(`/-/links/${link.id}`)).text, /<input[^>]*type="email"/)
 
   const kept = { ...plain.env, GATEHOUSE_GROUPS_HEADER: HEADER }
@@ -341,26 +278,12 @@ await t.test('without the header of groups there are none', async (t) => {
   const input = `${head}\n${line}\n`
   const refused = await runCli(['import', '-'], { env: plain.env, input })
   t.match(refused, { code: 1, stdout: notSetUp })
-  const dry = await runCli(['import', '-', '--dry-run'], { env: kept, input })
-  t.match(dry, { code: 0, stdout: /imported/ })
   const taken = await runCli(['import', '-'], { env: kept, input })
   t.match(taken, { code: 0, stdout: /created 1/ })
-  t.match(
-    (await runCli(['export'], { env: plain.env })).stdout,
-    /imported.*,group:ops,group:dev,\n/,
-  )
+  const exported = (await runCli(['export'], { env: plain.env })).stdout
+  t.match(exported, /imported.*,group:ops,group:dev,\n/)
   t.equal((await asMember(fay, 'ops').get('/imported')).status, 403, 'the group has no members')
-  t.equal((await asMember(fay, 'ops').get('/-/?q=imported')).status, 200)
-  t.notMatch((await asMember(fay, 'ops').get('/-/all?q=imported')).text, 'data-slug')
-
-  const again = await startLinks(t, postgres, {
-    ...kept,
-    GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8',
-  })
+  const again = await startLinks(t, postgres, kept)
   const later = { headers: { 'remote-email': fay.email, [HEADER]: 'ops' } }
   t.equal(await leadsTo(again.base, '/imported', later), 'https://alone.test/')
 })
-
-function memberHeaders(groups: string) {
-  return { headers: { 'remote-email': bob.email, [HEADER]: groups } }
-}

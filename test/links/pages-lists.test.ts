@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import { t } from 'tap'
-import type { Test } from 'tap'
-import { backends, onPostgres } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
 import {
+  BROWSER,
   HTMX,
   NAVIGATION,
   insertLinks,
@@ -10,325 +12,300 @@ import {
   nextOf,
   pageUser,
   slugsIn,
+  startLinks,
   startPages,
   visitorAt,
 } from '../helpers/links.ts'
-import type { PageUser } from '../helpers/links.ts'
-import { run } from '../helpers/postgres.ts'
-import { refuses } from '../helpers/refusals.ts'
+import type { PageUser, Visitor } from '../helpers/links.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { startServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
 
-/** Tags and the counts beside them, as `/-/tags` has them. */
-async function counts(who: PageUser): Promise<Readonly<Record<string, number>>> {
-  const { text } = await who.get('/-/tags')
-  const rows = [...text.matchAll(/data-slug="([^"]*)".*?class="number">\s*(\d+)/gs)]
-  return Object.fromEntries(rows.map(([, slug = '', count]) => [slug, Number(count)]))
+const [, postgres] = backends
+const UNSEEN = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
+
+/** The count above a list; undefined when there is none. */
+function countIn(text: string): string | undefined {
+  return /<p class="muted count">([^<]*)<\/p>/.exec(text)?.[1]
 }
 
-await onPostgres(t, 'lists hold what the visitor may find', async (t: Test, backend) => {
-  const links = await startPages(t, backend)
-  const ann = await pageUser(links, 'ann')
-  const bob = await pageUser(links, 'bob')
-  const eve = await pageUser(links, 'eve', { admin: true })
+const links = await startPages(t, postgres)
+const nobody = visitorAt(links.base, '')
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const eve = await pageUser(links, 'eve', { admin: true })
+const query = (text: string) => postgres.query(links.env, text)
+
+await t.test('before there is a first link', async (t) => {
+  const empty = await ann.get('/-/')
+  t.match(empty.text, /Create your first link[^]*<form[^>]*action="\/-\/new"/)
+  t.match(empty.text, /curl -H [^]*\/api\/v1\/links/)
+  t.match(empty.text, /id="start-here"[^>]*hx-get="\/-\/"[^>]*hx-target="#links-results"/)
+  t.match((await ann.get('/-/tags')).text, /No link that you may see has a tag/)
+  for (const path of ['/-/?q=none', '/-/?role=owner', '/-/all']) {
+    const { text } = await ann.get(path)
+    t.notMatch(text, /start-here|first-link/, path)
+    t.equal(countIn(text), undefined, 'no list, no count')
+  }
+  const { id } = await makeLink(bob, 'early')
+  t.match((await ann.get('/-/')).text, 'start-here', 'a link of somebody else is not the first')
+  const own = await makeLink(ann, 'first')
+  const fragment = await ann.get('/-/', HTMX)
+  t.same(slugsIn(fragment.text), ['first'], 'what the page asks for meanwhile')
+  t.notMatch(fragment.text, 'start-here')
+  await ann.api('DELETE', `/links/${own.id}`)
+  await bob.api('DELETE', `/links/${id}`)
+})
+
+await t.test('lists hold what the visitor may find, and searches understand', async (t) => {
+  await query(`update links.users set display_name = 'Bo of Lovelace' where email like 'bob@%'`)
   await makeLink(ann, 'ann-private', { visibility: 'private', tags: ['wiki'] })
   await makeLink(ann, 'ann-public', { title: 'The Größe of it', tags: ['wiki', 'ops'] })
-  await makeLink(ann, 'ann-secure', { visibility: 'secure', url: 'https://intern.test/100%_a\\b' })
+  const secret = { visibility: 'secure', url: 'https://intern.test/100%_a\\b' }
+  await makeLink(ann, 'ann-secure', { ...secret, description: 'How we review\ncode' })
   const co = await makeLink(bob, 'bob-co', { visibility: 'private' })
-  const shared = await makeLink(bob, 'bob-shared', { visibility: 'secure' })
-  await makeLink(bob, 'bob-hidden', { visibility: 'private' })
-  await makeLink(bob, 'zz-bob-public', { title: 'leads to ann-public' })
+  const shared = await makeLink(bob, 'bob-shared', { visibility: 'secure', tags: ['wiki'] })
+  await makeLink(bob, 'bob-hidden', { visibility: 'private', tags: ['hers'] })
+  const long = { title: 'leads to <b>ann-public</b>', description: `${'long '.repeat(60)}end` }
+  await makeLink(bob, 'zz-bob-public', { ...long, tags: ['open'] })
   await bob.api('POST', `/links/${co.id}/owners`, { email: ann.email })
   await bob.api('POST', `/links/${shared.id}/shares`, { email: ann.email })
 
   const own = ['ann-private', 'ann-public', 'ann-secure']
-  const cases: readonly (readonly [string, readonly string[]])[] = [
+  const bobs = ['bob-co', 'bob-shared', 'zz-bob-public']
+  const host = new URL(links.base).host.toUpperCase()
+  for (const [path, slugs] of [
     ['/-/', [...own, 'bob-co', 'bob-shared']],
     ['/-/?role=owner', own],
     ['/-/?role=co-owner', ['bob-co']],
-    ['/-/?role=recipient', ['bob-shared']],
-    ['/-/?visibility=secure', ['ann-secure', 'bob-shared']],
     ['/-/?visibility=private&role=owner', ['ann-private']],
-    ['/-/?tag=wiki', ['ann-private', 'ann-public']],
     ['/-/?tag=Wiki&visibility=public', ['ann-public']],
-    ['/-/?tag=wik', []],
-    ['/-/all', [...own, 'bob-co', 'bob-shared', 'zz-bob-public']],
-    ['/-/all?tag=ops', ['ann-public']],
-    // By slug, title, address and tag, whatever the case; what begins with the text comes first.
-    ['/-/all?q=ANN-PUB', ['ann-public', 'zz-bob-public']],
-    ['/-/all?q=bob', ['bob-co', 'bob-shared', 'zz-bob-public']],
-    ['/-/all?q=wiki', ['ann-private', 'ann-public']],
-    ['/-/all?q=intern.test', ['ann-secure']],
-    ['/-/all?q=gr%C3%B6%C3%9Fe+ops', ['ann-public']],
-    ['/-/all?q=ann+secure', ['ann-secure']],
+    ['/-/tags/wiki?q=%23ops', ['ann-public']],
+    ['/-/all?sort=created&q=bo', ['bob-shared', 'bob-co']],
+  ] as const) {
+    t.same(await listedAll(ann, path), slugs, path)
+  }
+  const searched = (who: PageUser, q: string) =>
+    listedAll(who, `/-/all?${new URLSearchParams({ q }).toString()}`)
+  for (const [q, slugs] of [
+    ['', [...own, ...bobs]],
+    // By slug, title, address, description and tag, whatever the case; what begins so comes first.
+    ['ANN-PUB', ['ann-public', 'zz-bob-public']],
+    ['review', ['ann-secure']],
+    ['größe ops', ['ann-public']],
+    ['#WIKI #ops', ['ann-public']],
+    ['#wik', []],
     // Signs of patterns are characters like others.
-    ['/-/all?q=%25_a%5Cb', ['ann-secure']],
-    ['/-/all?q=%25_a', ['ann-secure']],
-    ['/-/all?q=%25', []],
-    ['/-/all?q=a_n', []],
-  ]
-  for (const [path, slugs] of cases) t.same(await listedAll(ann, path), slugs, path)
-  t.same(await listedAll(eve, '/-/all?q=bob-'), [
-    'bob-co',
-    'bob-hidden',
-    'bob-shared',
-    'zz-bob-public',
-  ])
+    ['%_a\\b', ['ann-secure']],
+    ['a_n', []],
+    // As people write a short link.
+    ['127.0.0.1/ann-sec/further', ['ann-secure']],
+    [`${host}/bob-co?x=1`, ['bob-co']],
+    [`${links.base}/`, [...own, ...bobs]],
+    // Owners by address, by name and in plain text; the company's domain is no name of an owner.
+    ['owner:bob@example.com #wiki', ['bob-shared']],
+    ['owner:nobody', []],
+    ['lovelace', bobs],
+    ['bob@example.com', bobs],
+    ['example.com', []],
+    // Under three characters: slugs that begin so. Beside a longer text, a short one may be anywhere.
+    ['zz', ['zz-bob-public']],
+    ['co', []],
+    ['co bob', ['bob-co']],
+    // Nothing that the index knows.
+    ['b-s', ['bob-shared']],
+  ] as const) {
+    t.same(await searched(ann, q), slugs, q)
+  }
+  t.same(await searched(eve, 'bob-'), ['bob-co', 'bob-hidden', 'bob-shared', 'zz-bob-public'])
   t.same(await listedAll(eve, '/-/'), [])
   t.notMatch((await ann.get('/-/all')).text, 'bob-hidden')
 
-  await t.test('a link that the visitor may not read leads to its preview', async (t) => {
-    const { text } = await ann.get('/-/all?q=zz-bob')
-    t.match(text, 'href="/zz-bob-public+"')
-    t.match((await ann.get('/-/all?q=bob-co')).text, `href="/-/links/${co.id}"`)
-  })
+  const { text } = await ann.get('/-/all?q=zz-bob')
+  t.match(text, /class="row-link" href="\/zz-bob-public\+"/, 'one that may not be read: preview')
+  t.match(text, 'href="/zz-bob-public" rel="noreferrer"', 'its address follows the link')
+  t.match(text, 'leads to &lt;b&gt;ann-public&lt;/b&gt;', 'a title is text')
+  t.match(text, />zz-bob-public\.test<[^]*<td role="cell" class="owner"><bdi>Bo of Lovelace</)
+  t.notMatch(text, 'long end', 'a description is on the page of its link')
+  t.match(text, 'data-copy="short-zz-bob-public"')
+  t.match((await ann.get('/-/all?q=bob-co')).text, `href="/-/links/${co.id}"`)
 
-  await t.test('a page of another site may not measure a search', async (t) => {
-    for (const path of ['/-/', '/-/all']) {
-      for (const dest of ['image', 'iframe', 'script', 'empty']) {
-        const from = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': dest }
-        for (const search of ['q=ann', 'tag=ann'])
-          t.equal(
-            (await ann.get(`${path}?${search}`, from)).status,
-            403,
-            `${path} ${dest} ${search}`,
-          )
-      }
-      const followed = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'document' }
-      t.equal((await ann.get(`${path}?q=ann`, followed)).status, 200, 'a link that is followed')
-      const own = { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'empty' }
-      t.equal((await ann.get(`${path}?q=ann`, own)).status, 200, 'a page of ours')
-    }
-  })
+  const [page, fragment] = [await ann.get('/-/'), await ann.get('/-/', HTMX)]
+  t.match(page.text, /^<!doctype html>/)
+  t.match(fragment, { text: /^<div id="links-results"/, headers: { vary: 'HX-Request' } })
+  t.same(slugsIn(fragment.text), slugsIn(page.text))
 
-  await t.test('what is no filter and no cursor is refused', async (t) => {
-    for (const query of [
-      'sort=name',
-      'state=gone',
-      'visibility=all',
-      'role=admin',
-      'cursor=x',
-      `q=${'a'.repeat(201)}`,
-      'q=%00',
-    ]) {
-      for (const path of ['/-/', '/-/all']) {
-        const answer = await ann.get(`${path}?${query}`)
-        t.equal(answer.status, 400, `${path}?${query.slice(0, 20)}`)
-        t.match(answer.json(), { error: String, code: /^(BAD_REQUEST|INVALID_VISIBILITY)$/ })
-      }
-    }
-  })
-
-  await t.test('htmx gets the fragment of the same URL', async (t) => {
-    const [page, fragment] = [await ann.get('/-/'), await ann.get('/-/', HTMX)]
-    t.match(page.text, /^<!doctype html>/)
-    t.match(fragment.text, /^<div id="links-results"/)
-    t.equal(fragment.headers['vary'], 'HX-Request')
-    t.same(slugsIn(fragment.text), slugsIn(page.text))
-  })
-
-  await t.test('nobody who is not signed in sees anything', async (t) => {
-    const nobody = visitorAt(links.base, '')
-    for (const path of [
-      '/-/',
-      '/-/all',
-      '/-/new',
-      '/-/slug?slug=ann-public',
-      `/-/links/${co.id}`,
-    ]) {
-      const answer = await nobody.get(path, { accept: 'text/html' })
-      t.equal(answer.status, 403, path)
-      t.match(answer.text, /You are not signed in/)
-      t.notMatch(answer.text, /ann-|bob-|is taken|example\.com/)
-    }
-  })
+  for (const path of [
+    '/-/',
+    '/-/all',
+    '/-/new',
+    '/-/tags',
+    '/-/slug?slug=ann-public',
+    '/-/help',
+  ]) {
+    const answer = await nobody.get(path, { accept: 'text/html' })
+    t.match(answer, { status: 403, text: /You are not signed in/ }, path)
+    t.notMatch(answer.text, /ann-|bob-|is taken|example\.com|href="\/-\/tags/)
+  }
 })
 
-await onPostgres(t, 'pages of a list', async (t: Test, backend) => {
-  const links = await startPages(t, backend)
-  const ann = await pageUser(links, 'ann')
-  const slugs = Array.from({ length: 120 }, (_, at) => `n-${String(at).padStart(3, '0')}`)
-  const owners = [ann.email]
+await t.test('what is no filter is refused; no other site measures a search', async (t) => {
+  for (const path of ['/-/', '/-/all', '/-/tags/wiki']) {
+    const own = path.includes('tags') ? ['limit=0'] : ['sort=name', 'visibility=all']
+    for (const asked of [...own, 'cursor=x', 'q=%00']) {
+      const answer = await ann.get(`${path}?${asked}`)
+      t.equal(answer.status, 400, `${path}?${asked}`)
+      t.match(answer.json(), { error: String, code: /^(BAD_REQUEST|INVALID_VISIBILITY)$/ })
+    }
+    for (const dest of ['image', 'iframe', 'script', 'empty']) {
+      const unseen = { ...UNSEEN, 'sec-fetch-dest': dest }
+      t.equal((await ann.get(`${path}?q=ann`, unseen)).status, 403, `${path} ${dest}`)
+    }
+    const followed = { ...UNSEEN, 'sec-fetch-dest': 'document' }
+    t.equal((await ann.get(`${path}?q=ann`, followed)).status, 200, 'a link that is followed')
+  }
+  t.equal((await ann.get('/-/?role=admin')).status, 400)
+  t.equal((await ann.get('/-/?tag=ann', UNSEEN)).status, 403)
+})
+
+await t.test('tags of what one may see', async (t) => {
+  const counts = async (who: PageUser) => {
+    const { text } = await who.get('/-/tags')
+    const rows = [...text.matchAll(/data-slug="([^"]*)".*?class="number">\s*(\d+)/gs)]
+    return Object.fromEntries(rows.map(([, slug = '', count]) => [slug, Number(count)]))
+  }
+  t.same(await counts(ann), { ops: 1, open: 1, wiki: 3 })
+  t.same(await counts(bob), { hers: 1, ops: 1, open: 1, wiki: 2 })
+  t.same(await counts(eve), { hers: 1, ops: 1, open: 1, wiki: 3 }, 'an admin sees all')
+  t.same(slugsIn((await bob.get('/-/tags/wiki')).text), ['ann-public', 'bob-shared'])
+  t.same(await listedAll(ann, '/-/tags?limit=2', 'tags'), ['open', 'ops', 'wiki'])
+  t.same(await listedAll(ann, '/-/tags/wiki?limit=1'), ['ann-private', 'ann-public', 'bob-shared'])
+
+  const asked = ['/-/tags/none', '/-/tags/%3Cscript%3Ealert(1)', '/-/tags/HERS', '/-/tags/hers']
+  for (const headers of [NAVIGATION, HTMX, {}]) {
+    const answers = await Promise.all(asked.map((path) => ann.get(path, headers)))
+    for (const [at, answer] of answers.entries()) {
+      t.equal(answer.status, 404, String(asked[at]))
+      t.equal(answer.text, answers[0]?.text, 'the same bytes for one of others as for none')
+      const common = { 'x-request-id': '', date: '' }
+      t.same({ ...answer.headers, ...common }, { ...answers[0]?.headers, ...common })
+      t.notMatch(answer.text, /hers|none|alert\(1/i, 'nothing of the request')
+    }
+  }
+  const hidden = await ann.get('/-/tags/hers', NAVIGATION)
+  t.match(hidden.text, /<!doctype html>[\s\S]*Tag not found\./)
+  t.equal((await ann.post('/-/tags')).status, 405)
+  t.equal((await ann.get('/-/tags/a%00b')).status, 404)
+})
+
+await t.test('orders and counts of lists', async (t) => {
+  const cat = await pageUser(links, 'cat')
+  const all = ['aa', 'bb', 'cc', 'dd', 'ee']
+  const ids: string[] = []
+  for (const slug of all) {
+    const visibility = slug === 'ee' ? 'private' : 'public'
+    ids.push((await makeLink(cat, slug, { visibility })).id)
+  }
+  await cat.api('PUT', `/links/${ids[1]}`, { url: 'https://changed.test/' })
+  const human = { 'user-agent': BROWSER }
+  for (const slug of ['cc', 'cc', 'cc', 'aa', 'ee', 'ee']) await bob.get(`/${slug}`, human)
+  // Looking where a link leads is no click.
+  for (let at = 0; at < 4; at++) await bob.get('/dd+', human)
+  const sum = async () => {
+    const [row] = await query('select sum(clicks)::int as n from links.links')
+    const [days] = await query('select sum(clicks)::int as n from links.clicks')
+    return Number(row?.['n']) === 6 && Number(days?.['n']) === 10
+  }
+  await until(sum, 'clicks in the database')
+
+  const byUse = ['cc', 'ee', 'aa', 'bb', 'dd']
+  t.same(await listedAll(cat, '/-/?sort=clicks'), byUse)
+  t.same(await listedAll(cat, '/-/'), byUse, 'by use, unless asked')
+  t.same(await listedAll(cat, '/-/?sort=created'), all.toReversed())
+  t.same(await listedAll(cat, '/-/?sort=changed'), ['bb', 'ee', 'dd', 'cc', 'aa'])
+  const others = await listedAll(bob, '/-/all?sort=clicks')
+  t.same(others.slice(0, 2), ['cc', 'aa'], 'only what the visitor may see')
+  t.match((await cat.get('/-/?sort=created')).text, /<time datetime=/)
+  const [own, every, foreign] = [
+    (await cat.get('/-/')).text,
+    (await eve.get('/-/all')).text,
+    (await bob.get('/-/all')).text,
+  ]
+  t.match(own, /data-slug="cc"[^]*?class="number">3</)
+  t.match(own, /class="muted">you</)
+  const trend = /data-slug="cc"[^]*?aria-label="3 visits in 30 days"/
+  t.match(own, trend)
+  t.match(every, trend, 'an admin')
+  t.notMatch(foreign, 'in 30 days', 'statistics are for owners')
+  t.match(own, 'href="/-/usage#unused-title">Unused for 90 days<')
+  t.match(every, 'href="/-/admin/usage#unused-title"')
+  t.notMatch(foreign, 'Unused for')
+
+  const count = async (who: Visitor, path: string) => countIn((await who.get(path, HTMX)).text)
+  t.equal(await count(cat, '/-/'), '5 links')
+  t.equal(await count(cat, '/-/?visibility=private'), '1 link')
+  t.equal(await count(cat, '/-/all?q=changed.test'), '1 link')
+  t.equal(await count(eve, '/-/all'), '12 links')
+  t.equal(await count(cat, '/-/all'), '7 links', 'only what the visitor may see')
+
+  const owners = [cat.email]
+  const many = Array.from({ length: 1_100 }, (_, at) => `n-${String(at).padStart(4, '0')}`)
   await insertLinks(
     links,
-    backend,
-    slugs.map((slug) => ({ slug, owners })),
+    postgres,
+    many.map((slug) => ({ slug, owners })),
   )
-  const first = await ann.get('/-/')
-  t.same(slugsIn(first.text), slugs.slice(0, 50))
-  t.same(await listedAll(ann, '/-/'), slugs)
-  t.same(await listedAll(ann, '/-/all'), slugs)
-  t.same(await listedAll(ann, '/-/?q=n-1'), slugs.slice(100))
-  t.same(await listedAll(ann, '/-/?q=test'), slugs)
-  // A link that comes or goes between two pages moves no other.
-  const gone = await ann.api<{ links: { id: string }[] }>('GET', '/links?limit=1')
-  await ann.api('DELETE', `/links/${gone.json.links[0]?.id}`)
-  const second = await ann.get(nextOf(first.text, 'links') ?? '')
-  t.same(slugsIn(second.text), slugs.slice(50, 100))
+  const page = await cat.get('/-/')
+  t.equal(countIn(page.text), 'More than 1,000 links')
+  const next = nextOf(page.text, 'links') ?? ''
+  t.equal(countIn((await cat.get(next)).text), undefined)
+  t.equal(await count(cat, '/-/all?q=n-'), undefined, 'a search is not counted')
+  // Equal numbers of clicks stand in the order of slugs, also over pages.
+  t.same(await listedAll(cat, '/-/'), [...byUse, ...many])
+  t.same(await listedAll(cat, '/-/all?sort=clicks&q=n-00'), many.slice(0, 100))
+  const [, cursor] = next.split('cursor=')
+  t.equal((await cat.get(`/-/?sort=created&cursor=${cursor}`)).status, 400, 'of another order')
 })
 
 await t.test(
-  'a search in many links, of which most stay hidden or do not match',
-  async (t: Test) => {
-    const links = await startPages(t, backends[1])
-    const ann = await pageUser(links, 'ann')
-    const bob = await pageUser(links, 'bob')
-    const url = links.env['DATABASE_URL'] ?? ''
-    await run(
-      url,
-      `insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
-     select 'm-' || lpad(i::text, 5, '0'), 'https://many.test/' || i, case when i % 5000 = 1 then 'Rare' else '' end,
-            '', case when i % 4000 = 0 then 'public' else 'private' end, false, now(), now()
-       from generate_series(1, 15000) i`,
-    )
-    await run(url, `insert into links.link_owners select $1, slug, true from links.links`, [
-      ann.id,
-    ])
-    await run(
-      url,
-      `insert into links.link_texts
-     select slug, lower(concat_ws(' ', slug, title, url)), '{}',
-            case visibility when 'public' then array[$1::uuid, links.everybody()] else array[$1::uuid] end
-       from links.links`,
-      [ann.id],
-    )
-    const rare = ['m-00001', 'm-05001', 'm-10001']
-    t.same(await listedAll(ann, '/-/?q=rare'), rare)
-    t.same(await listedAll(ann, '/-/all?q=many.test+rare'), rare)
-    t.same(await listedAll(bob, '/-/all'), ['m-04000', 'm-08000', 'm-12000'])
-    t.same(await listedAll(bob, '/-/all?q=rare'), [])
-    t.same(slugsIn((await ann.get('/-/?q=m-149')).text), range(14_900, 50))
-    t.same((await listedAll(ann, '/-/?role=co-owner')).length, 0)
-    t.equal(
-      (await listedAll(ann, '/-/?q=m-14')).length,
-      1_000,
-      'those that begin with it, once each',
-    )
+  'the operator finds links of others; short links are shown as they work',
+  async (t) => {
+    const direct = await startLinks(t, postgres)
+    const operator = visitorAt(direct.base, '')
+    t.notMatch((await operator.get('/-/')).text, 'See the links of')
+    await direct.user('cyd')
+    await makeLink(await direct.user('dan'), 'dans')
+    const { text } = await operator.get('/-/')
+    t.match(text, /operator@localhost, who has no link/)
+    t.match(text, 'href="/-/all?q=owner%3Adan%40example.com"')
+    t.notMatch(text, 'links of <bdi>cyd@', 'who has no link either')
+    t.same(await listedAll(operator, '/-/all?q=owner%3Adan%40example.com'), ['dans'])
+
+    const { host } = new URL(direct.base)
+    t.match((await operator.get('/-/new')).text, `${host}/</span>`, 'with the port')
+    t.match((await operator.get('/-/slug?slug=docs')).text, `${host}/docs is free.`)
+    for (const [LINKS_BASE_URL, shown] of [
+      ['https://go.example.com', '>go/docs is free.'],
+      ['https://go.example.com:8443', '>go.example.com:8443/docs is free.'],
+    ] as const) {
+      const named = await startLinks(t, postgres, { ...direct.env, LINKS_BASE_URL })
+      t.match((await visitorAt(named.base, '').get('/-/slug?slug=docs')).text, shown)
+    }
+
+    // Behind a unix socket nothing is offered that does not work.
+    const socketPath = join(await temporaryFolder(t), 'links.sock')
+    const env = { ...direct.env, LINKS_ADDR: `unix:${socketPath}` }
+    await startServer(t, { services: ['links'], env })
+    const made = await request('http://localhost', {
+      ...{ socketPath, path: '/-/new', method: 'POST', body: 'slug=docs&url=docs.test' },
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    t.equal(made.status, 303)
+    for (const path of [String(made.headers['location']), '/-/']) {
+      const page = await request('http://localhost', { socketPath, path })
+      t.equal(page.status, 200)
+      t.notMatch(page.text, /unix:|data-copy|qr\.svg/, path)
+      t.match(page.text, path === '/-/' ? 'data-slug="docs"' : /Set <code>LINKS_BASE_URL</)
+    }
   },
 )
-
-await onPostgres(t, 'tags of what one may see', async (t: Test, backend) => {
-  const links = await startPages(t, backend)
-  const ann = await pageUser(links, 'ann')
-  const bob = await pageUser(links, 'bob')
-  const eve = await pageUser(links, 'eve', { admin: true })
-  await makeLink(ann, 'open', { tags: ['both', 'public-tag'], title: '<b>"quoted"</b>' })
-  await makeLink(ann, 'ann-own', { visibility: 'private', tags: ['both', 'hers'] })
-  const shared = await makeLink(ann, 'given', {
-    visibility: 'secure',
-    tags: ['both', 'given-tag'],
-  })
-  await ann.api('POST', `/links/${shared.id}/shares`, { email: bob.email })
-
-  await t.test('counts and lists', async (t) => {
-    t.same(await counts(ann), { both: 3, 'given-tag': 1, hers: 1, 'public-tag': 1 })
-    t.same(await counts(bob), { both: 2, 'given-tag': 1, 'public-tag': 1 })
-    t.same(await counts(eve), await counts(ann), 'an admin sees all')
-    t.same(slugsIn((await ann.get('/-/tags/both')).text), ['ann-own', 'given', 'open'])
-    t.same(slugsIn((await bob.get('/-/tags/both')).text), ['given', 'open'])
-    t.same(slugsIn((await eve.get('/-/tags/hers')).text), ['ann-own'])
-  })
-
-  await t.test(
-    'where a row leads: to its page who may read it, else to its preview',
-    async (t) => {
-      const { text } = await bob.get('/-/tags/both')
-      t.match(text, `href="/-/links/${shared.id}"`)
-      t.match(text, 'href="/open+"')
-      for (const [who, path] of [
-        [ann, '/-/tags/both'],
-        [eve, '/-/tags/public-tag'],
-      ] as const) {
-        const page = await who.get(path)
-        const hrefs = [...page.text.matchAll(/href="(\/-\/links\/[^"]+)"/g)].map(
-          ([, href]) => href,
-        )
-        t.ok(hrefs.length > 0)
-        for (const href of hrefs) t.equal((await who.get(href ?? '')).status, 200)
-      }
-      t.match(text, '&lt;b&gt;&quot;quoted&quot;&lt;/b&gt;', 'a title is text')
-      t.notMatch(text, '<b>')
-    },
-  )
-
-  await t.test('a tag of others is like one that does not exist', async (t) => {
-    const hidden = '/-/tags/hers'
-    const asked = ['/-/tags/no-such-tag', '/-/tags/%3Cscript%3Ealert(1)', '/-/tags/HERS', hidden]
-    for (const headers of [NAVIGATION, HTMX, {}]) {
-      const answers = await Promise.all(asked.map((path) => bob.get(path, headers)))
-      const expected = answers.at(-1)
-      for (const [at, answer] of answers.entries()) {
-        t.equal(answer.status, 404, String(asked[at]))
-        t.ok(expected !== undefined && answer.body.equals(expected.body), 'the same bytes')
-        t.same(
-          { ...answer.headers, 'x-request-id': '', date: '' },
-          { ...expected?.headers, 'x-request-id': '', date: '' },
-        )
-        t.notMatch(answer.text, /hers|no-such|alert\(1/i, 'nothing of the request')
-      }
-    }
-    const page = await bob.get(hidden, NAVIGATION)
-    t.match(page.text, /<!doctype html>[\s\S]*Tag not found\./)
-    t.match((await bob.get(hidden)).json(), { error: 'tag not found', code: 'NOT_FOUND' })
-    const further = await bob.get(`${hidden}?cursor=${cursor('a')}`)
-    t.equal(further.status, 404, 'on a further page too')
-  })
-
-  await t.test('a bad limit and a bad cursor', async (t) => {
-    for (const query of [
-      'limit=0',
-      'limit=x',
-      'cursor=%00',
-      'cursor=WzFd',
-      `cursor=${cursor('\0')}`,
-    ]) {
-      for (const path of ['/-/tags', '/-/tags/both', '/-/tags/hers']) {
-        const answer = await bob.get(`${path}?${query}`)
-        refuses(t, answer, [400, 'BAD_REQUEST'], `${path}?${query}`)
-      }
-    }
-    t.match(await bob.get('/-/tags?limit=0', NAVIGATION), { status: 400, text: /<!doctype/ })
-    t.equal((await bob.post('/-/tags')).status, 405)
-    t.equal((await bob.get('/-/tags/a%00b')).status, 404)
-    t.equal((await bob.get('/-/tags/%zz')).status, 404)
-  })
-
-  await t.test('who is not signed in sees no tag', async (t) => {
-    for (const path of ['/-/tags', '/-/tags/both', '/-/tags/none']) {
-      const page = await visitorAt(links.base, '').get(path, NAVIGATION)
-      t.equal(page.status, 403, path)
-      t.match(page.text, /You are not signed in/)
-      t.notMatch(page.text, /both|public-tag|href="\/-\/tags/)
-    }
-  })
-})
-
-await onPostgres(t, 'pages of tags', async (t: Test, backend) => {
-  const links = await startPages(t, backend)
-  const ann = await pageUser(links, 'ann')
-  t.match((await ann.get('/-/tags')).text, /No link that you may see has a tag/)
-  const tags = Array.from({ length: 60 }, (_, at) => `t-${String(at).padStart(2, '0')}`)
-  for (let at = 0; at < 60; at += 20) {
-    await makeLink(ann, `with-${at}`, { tags: ['all', ...tags.slice(at, at + 19)] })
-    await makeLink(ann, `more-${at}`, { tags: ['all', tags[at + 19]] })
-  }
-  const all = ['all', ...tags]
-  t.same(await listedAll(ann, '/-/tags', 'tags'), all)
-  t.same(await listedAll(ann, '/-/tags?limit=7', 'tags'), all)
-  const first = await ann.get('/-/tags?limit=7')
-  t.match(nextOf(first.text, 'tags'), /limit=7&cursor=/, 'the next page is as long')
-  const fragment = await ann.get('/-/tags?limit=7', HTMX)
-  t.notMatch(fragment.text, /<!doctype/)
-  t.equal(fragment.headers['vary'], 'HX-Request')
-  t.same(slugsIn(fragment.text), slugsIn(first.text))
-  const six = ['more-0', 'more-20', 'more-40', 'with-0', 'with-20', 'with-40']
-  t.same(await listedAll(ann, '/-/tags/all?limit=4'), six)
-  t.same(await listedAll(ann, '/-/tags/all?limit=3'), six)
-  t.same(await listedAll(ann, '/-/tags/all?limit=2&q=more'), six.slice(0, 3))
-})
-
-function range(from: number, length: number): readonly string[] {
-  return Array.from({ length }, (_, at) => `m-${String(from + at).padStart(5, '0')}`)
-}
-
-function cursor(after: string): string {
-  return Buffer.from(JSON.stringify([after, 'x', 0])).toString('base64url')
-}

@@ -61,9 +61,7 @@ export async function walksWhileOthersWrite(
   const walks: readonly [string, Api, List, (n: number) => string | undefined][] = [
     ['/links of an owner', ann, { path: '/links', ...bySlug }, (n) => `l-${padded(n)}`],
     ['/admin/links', root.api, { path: '/admin/links', ...bySlug }, (n) => `l-${padded(n)}`],
-    ['a tag, admin', root.api, popular, (n) => `l-${padded(n)}`],
     ['a tag, recipient', eve, popular, (n) => (seen(n) ? `l-${padded(n)}` : undefined)],
-    ['/tags of an admin', root.api, tags, (n) => `t-${padded(n)}`],
     ['/tags of a recipient', eve, tags, (n) => (seen(n) ? `t-${padded(n)}` : undefined)],
   ]
   for (const [what, api, list, keyOf] of walks) {
@@ -77,27 +75,10 @@ export async function walksWhileOthersWrite(
       expected,
       `${what}: each untouched row once`,
     )
-    if (list.rows === 'links' && api !== ann && api !== eve) {
-      const numbered = keys.filter((key) => key.length === 7)
-      t.ok(numbered.length >= rows - gone.size, `${what}: nothing lost that was not removed`)
-    }
     if (api === eve) {
       t.notOk(keys.includes(keyOf(1) ?? 'l-00001'), `${what}: not what is not theirs`)
     }
   }
-
-  const users: List = { path: '/admin/users', rows: 'users', key: 'email' }
-  let added = 0
-  const { keys } = await walk(root.api, users, limit, async (last) => {
-    const near = last.split('@')[0] ?? ''
-    if (near !== '' && added++ < 20) await links.user(`${near}-${added}`)
-  })
-  t.same(keys, [...new Set(keys)].toSorted(), '/admin/users: in order, nobody twice')
-  t.same(
-    keys.filter((key) => /^u\d{5}@/.test(key)),
-    numbers.map((n) => `u${padded(n)}@example.com`),
-    '/admin/users: everybody once',
-  )
 }
 
 async function stored(t: Test, backend: Backend, rows: number): Promise<Env> {

@@ -36,30 +36,24 @@ await t.test('a code has the whole short address', async (t) => {
   }
 })
 
-await t.test(
-  'who may read a link gets its code, and a stored one is asked for again',
-  async (t) => {
-    for (const [name, type] of KINDS) {
-      const path = `/-/links/shared/${name}`
-      for (const who of [ann, bob, root]) {
-        const headers = { 'content-type': type, 'cache-control': 'private, no-cache' }
-        t.match(await who.get(path), { status: 200, headers }, `${who.email}: ${name}`)
-      }
-      const { etag = '' } = (await ann.get(path)).headers
-      t.match(await ann.get(path, { 'if-none-match': etag }), { status: 304, text: '' })
-      const other = await ann.get(`/-/links/docs/${name}`, { 'if-none-match': etag })
-      t.equal(other.status, 200, 'another link has another tag')
-      const stranger = await cyd.get(path, { 'if-none-match': etag })
-      t.equal(stranger.status, 404, 'a known tag tells a stranger nothing')
-    }
-  },
-)
+await t.test('who may read a link gets its code, and asks again for a stored one', async (t) => {
+  for (const [name, type] of KINDS) {
+    const path = `/-/links/shared/${name}`
+    const headers = { 'content-type': type, 'cache-control': 'private, no-cache' }
+    for (const who of [ann, bob, root]) t.match(await who.get(path), { status: 200, headers })
+    const { etag = '' } = (await ann.get(path)).headers
+    const known = { 'if-none-match': etag }
+    t.match(await ann.get(path, known), { status: 304, text: '' })
+    t.equal((await ann.get(`/-/links/docs/${name}`, known)).status, 200, 'another link')
+    t.equal((await cyd.get(path, known)).status, 404, 'a known tag tells a stranger nothing')
+  }
+})
 
 await t.test('who may not gets the answer of a slug that no link has', async (t) => {
   for (const [name] of KINDS) {
     const unknown = await cyd.get(`/-/links/nothing/${name}`)
     refuses(t, unknown, [404, 'NOT_FOUND', 'no link has this slug'])
-    for (const slug of ['docs', 'shared', longest, 'DOCS', 'a%00b', '-']) {
+    for (const slug of ['docs', 'shared', longest, 'a%00b']) {
       const { status, text } = await cyd.get(`/-/links/${slug}/${name}`)
       t.same({ status, text }, { status: 404, text: unknown.text }, slug)
     }

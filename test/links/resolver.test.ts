@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { RESERVED_SLUGS } from '../../services/links/links/slug.ts'
 import { backends } from '../helpers/backends.ts'
 import { rawExchange, request } from '../helpers/http.ts'
-import type { Response } from '../helpers/http.ts'
+import { refuses } from '../helpers/refusals.ts'
 import { insertLinks, leadsTo, makeLink, startLinks, suggested, visit } from '../helpers/links.ts'
 
 const [, postgres] = backends
@@ -25,18 +25,6 @@ const cases: Readonly<Record<string, Case>> = {
     {
       '/more': 'https://x.test/a/more?b=1#c',
       '/': 'https://x.test/a/?b=1#c',
-      '/more/': 'https://x.test/a/more/?b=1#c',
-      '/m/n/?q=1': 'https://x.test/a/m/n/?b=1&q=1#c',
-      '/m/n': 'https://x.test/a/m/n?b=1#c',
-    },
-  ],
-  'append to a host': [
-    'https://x.test',
-    true,
-    {
-      '': 'https://x.test',
-      '/more': 'https://x.test/more',
-      '//evil.test': 'https://x.test//evil.test',
     },
   ],
   'append keeps the segments apart': [
@@ -46,15 +34,12 @@ const cases: Readonly<Record<string, Case>> = {
       '/m%2Fn': 'https://x.test/a/m%2Fn',
       '/..%2f..%2Fsecret': 'https://x.test/a/..%2F..%2Fsecret',
       '/%252e%252e/x': 'https://x.test/a/%252e%252e/x',
-      '/m%5Cn': 'https://x.test/a/m%5Cn',
       '/m%3Fn%23o': 'https://x.test/a/m%3Fn%23o',
       '/...': 'https://x.test/a/...',
       '/@me/a:b,c;v=1/$x+y/': 'https://x.test/a/@me/a:b,c;v=1/$x+y/',
-      '/%40me/a%2Bb%3d/c&d': 'https://x.test/a/%40me/a%2Bb%3D/c%26d',
       '/..;/x': 404,
       '/%2e;x=1/x': 404,
       '/..a;x/.a;/x': 'https://x.test/a/..a;x/.a;/x',
-      '/%C3%BC/%F0%9F%98%80': 'https://x.test/a/%C3%BC/%F0%9F%98%80',
       '/a%20b%0D%0ASet-Cookie:%20x': 'https://x.test/a/a%20b%0D%0ASet-Cookie:%20x',
       '/..': 404,
       '/a/%2e%2E/b': 404,
@@ -69,7 +54,6 @@ const cases: Readonly<Record<string, Case>> = {
       '/42/': 'https://x.test/issues/42',
       '/42/43': 404,
       '/a%2Fb': 'https://x.test/issues/a%2Fb',
-      '/%7B1%7D': 'https://x.test/issues/%7B1%7D',
       '/$&': 'https://x.test/issues/%24%26',
     },
   ],
@@ -80,7 +64,6 @@ const cases: Readonly<Record<string, Case>> = {
       '/a/b': 'https://x.test/b/a?again=b#a',
       '/a': 'https://x.test//a?again=#a',
       '/a&b/c=d': 'https://x.test/c%3Dd/a%26b?again=c%3Dd#a%26b',
-      '/a/b/c': 404,
     },
   ],
   'a place, and append': [
@@ -88,23 +71,13 @@ const cases: Readonly<Record<string, Case>> = {
     true,
     {
       '/p': 'https://x.test/p/wiki',
-      '/p/': 'https://x.test/p/wiki',
       '/p/q/r': 'https://x.test/p/wiki/q/r',
-      '/p/q:r/': 'https://x.test/p/wiki/q:r/',
     },
-  ],
-  'a later place alone': [
-    'https://x.test/{2}',
-    true,
-    { '/a/b': 'https://x.test/b/a', '/a': 'https://x.test/a' },
   ],
   'the rest': [
     'https://x.test/tree/{*}',
     false,
     {
-      '': 'https://x.test/tree/',
-      '/a': 'https://x.test/tree/a',
-      '/': 'https://x.test/tree/',
       '/a/b/': 'https://x.test/tree/a/b/',
       '/a/b%2Fc/d': 'https://x.test/tree/a/b%2Fc/d',
     },
@@ -114,8 +87,6 @@ const cases: Readonly<Record<string, Case>> = {
     true,
     {
       '/r/a/b': 'https://x.test/r/blob/a/b?full=a/b',
-      '/r': 'https://x.test/r/blob/?full=',
-      '/r/': 'https://x.test/r/blob/?full=',
     },
   ],
   'defaults of segments that are missing': [
@@ -123,19 +94,10 @@ const cases: Readonly<Record<string, Case>> = {
     false,
     {
       '/r': 'https://x.test/r/tree/main/a/b?c=1',
-      '/r/': 'https://x.test/r/tree/main/a/b?c=1',
       '/r/dev': 'https://x.test/r/tree/dev/a/b?c=1',
       '/r//x': 'https://x.test/r/tree/main/x',
       '/r/dev/%7B1%7D/y': 'https://x.test/r/tree/dev/%7B1%7D/y',
       '/r?c=2': 'https://x.test/r/tree/main/a/b?c=2',
-    },
-  ],
-  'a default of other letters, with braces': [
-    'https://x.test/{1:straße%7B%7D}?q={2:}{id}',
-    false,
-    {
-      '': 'https://x.test/stra%C3%9Fe%7B%7D?q={id}',
-      '/a/b': 'https://x.test/a?q=b{id}',
     },
   ],
   'a default that is a whole address': [
@@ -148,15 +110,6 @@ const cases: Readonly<Record<string, Case>> = {
       '/https:%2F%2Fz.test': 'https://x.test/search?q=https%3A%2F%2Fz.test&hl=en',
     },
   ],
-  'the first whole address of several': [
-    'https://x.test/{2:https://two.test/}/{1:https://one.test/}',
-    true,
-    {
-      '': 'https://two.test/',
-      '/a': 'https://two.test/',
-      '/a/b/c': 'https://x.test/b/a/c',
-    },
-  ],
   'a search': [
     'https://x.test/find?q={*}&hl=en',
     false,
@@ -164,38 +117,16 @@ const cases: Readonly<Record<string, Case>> = {
       '/a%20b/c': 'https://x.test/find?q=a%20b/c&hl=en',
       '/a+b': 'https://x.test/find?q=a%2Bb&hl=en',
       '/x?hl=de': 'https://x.test/find?q=x&hl=de',
-      '/x&hl=de': 'https://x.test/find?q=x%26hl%3Dde&hl=en',
     },
-  ],
-  'braces that are no place': [
-    'https://x.test/{0}/{10}/{x}/{}',
-    false,
-    { '': 'https://x.test/{0}/{10}/{x}/{}', '/a': 404 },
   ],
   'queries are merged': [
     'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b#f',
     false,
     {
-      '?': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b#f',
       '?new=2': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b&new=2#f',
       '?both=n1&both=n2': 'https://x.test/a?keep=1&flag&sp=a%20b&both=n1&both=n2#f',
-      '?b%6Fth=n': 'https://x.test/a?keep=1&both=old&flag&sp=a%20b&b%6Fth=n#f'.replace(
-        '&both=old',
-        '',
-      ),
-      '?FLAG=1': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b&FLAG=1#f',
       '?flag': 'https://x.test/a?keep=1&both=old&both=older&sp=a%20b&flag#f',
       '?%zz=%': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b&%zz=%#f',
-      '?a=b?c=d': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b&a=b?c=d#f',
-      '/?new=2': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b&new=2#f',
-    },
-  ],
-  'a query where there was none': [
-    'https://x.test/a#/route?inner=1',
-    true,
-    {
-      '?q=a%20b+c': 'https://x.test/a?q=a%20b+c#/route?inner=1',
-      '/more?q=1': 'https://x.test/a/more?q=1#/route?inner=1',
     },
   ],
   'other letters': [
@@ -207,11 +138,6 @@ const cases: Readonly<Record<string, Case>> = {
         'https://xn--bcher-kva.test:8443/stra%C3%9Fe/%E6%97%A5%E6%9C%AC/%C3%A9?%C3%A4=%C3%B6&x=1#%C3%BC',
     },
   ],
-  'a path with a back-slash and other letters': [
-    'https://x.test\\straße',
-    false,
-    { '': 'https://x.test\\stra%C3%9Fe' },
-  ],
 }
 
 const NOWHERE = {
@@ -220,7 +146,7 @@ const NOWHERE = {
 }
 
 const links = await startLinks(t, postgres)
-const { base, server, user } = links
+const { base, user } = links
 const ann = await user('ann')
 await makeLink(ann, 'docs', { url: 'https://docs.test/a' })
 
@@ -228,34 +154,16 @@ await t.test('a slug in every spelling leads to its link', async (t) => {
   await makeLink(ann, 'team-docs', { url: 'https://docs.test/team?x=1#top' })
   await makeLink(ann, 'team', { url: 'https://team.test/' })
   await makeLink(ann, 'a1', { url: 'http://intranet' })
-  const spellings = ['team-docs', 'Team-Docs', 'TEAM-DOCS', 'team_docs', 'Team_Docs', 'team-docs/']
-  const ends = [
-    'team-docs.',
-    'team-docs,',
-    'team-docs!?',
-    'team-docs)',
-    'team-docs-',
-    'team-docs_',
-  ]
-  const encoded = [
-    'team%2Ddocs',
-    'team%5Fdocs',
-    '%54eam-docs',
-    'team-docs%2E',
-    'team-docs%E2%80%A6',
-  ]
-  for (const spelling of [...spellings, ...ends, ...encoded]) {
+  for (const spelling of [
+    ...['team-docs', 'Team_Docs', 'TEAM-DOCS', 'team-docs/', 'team-docs.', 'team-docs!?'],
+    ...['team-docs)', 'team-docs-', 'team%2Ddocs', '%54eam-docs', 'team-docs%E2%80%A6'],
+  ]) {
     t.equal(await leadsTo(base, `/${spelling}`), 'https://docs.test/team?x=1#top', spelling)
   }
   t.equal(await leadsTo(base, '/team'), 'https://team.test/')
   t.equal(await leadsTo(base, '/A1'), 'http://intranet', 'as its owner wrote it')
-  const others = ['-team-docs', '.team-docs', 'team-doc', 'team docs']
-  for (const other of others) {
-    t.equal(
-      await leadsTo(base, `/${encodeURIComponent(other)}`),
-      404,
-      `"${other}" is another slug`,
-    )
+  for (const other of ['-team-docs', '.team-docs', 'team-doc', 'team%20docs']) {
+    t.equal(await leadsTo(base, `/${other}`), 404, `"${other}" is another slug`)
   }
 })
 
@@ -278,7 +186,6 @@ await t.test('a redirect says what it must and nothing more', async (t) => {
     t.same({ status, allow: headers.allow }, { status: 405, allow: 'GET, HEAD' }, method)
     t.notOk(headers.location)
   }
-  t.equal((await request(`${base}/nobody`, { method: 'POST' })).status, 405, 'also of no link')
   const port = Number(new URL(base).port)
   const absolute = await rawExchange(
     port,
@@ -304,8 +211,7 @@ await t.test('an unknown slug: what was meant, and a way to make it', async (t) 
   for (const slug of ['standup', 'standup-notes', 'payroll', 'zz-unlike']) {
     await makeLink(ann, slug, { title: slug === 'standup' ? 'Daily <b>standup</b>' : '' })
   }
-  const mistakes = ['standp', 'stanndup', 'stnadup', 'stamdup', 'STANDUPP']
-  for (const mistake of mistakes) {
+  for (const mistake of ['standp', 'stanndup', 'stnadup', 'STAMDUP']) {
     const page = await visit(base, `/${mistake}`)
     t.match(page, NOWHERE, mistake)
     t.equal(suggested(page)[0], 'standup', mistake)
@@ -319,9 +225,6 @@ await t.test('an unknown slug: what was meant, and a way to make it', async (t) 
     /<form method="get" action="\/-\/new">\s*<input[^>]*name="slug" value="standu"/,
   )
   t.match((await visit(base, '/New_Thing.')).text, /name="slug" value="new-thing"/, 'in good form')
-  t.match((await visit(base, '/x.y%20z')).text, /name="slug" value="x-y-z"/, 'the nearest slug')
-  t.notMatch((await visit(base, '/!%20')).text, 'action="/-/new"', 'no slug is near')
-
   const hostile = await visit(base, '/%3Cscript%3Ealert(1)%3C%2Fscript%3E%22%27')
   t.match(hostile, NOWHERE)
   t.match(hostile.text, '&lt;script&gt;alert(1)&lt;/script&gt;')
@@ -329,37 +232,25 @@ await t.test('an unknown slug: what was meant, and a way to make it', async (t) 
   t.match(await visit(base, `/${'long-'.repeat(800)}x`), NOWHERE, 'a long one')
 })
 
-await t.test('a program gets JSON', async (t) => {
-  const json = (path: string): Promise<Response> =>
-    visit(base, path, { headers: { accept: 'application/json' } })
-  const unknown = await json('/dosc')
-  t.match(unknown, NOWHERE)
-  t.equal(unknown.headers['content-type'], 'application/json')
-  t.same(unknown.json(), { error: 'link not found', code: 'NOT_FOUND' })
-  const further = await json('/docs/further')
-  t.match(further, NOWHERE)
-  t.match(further.json(), { code: 'NOT_FOUND', error: /takes no further path/ })
-  t.equal((await json('/docs')).status, 302)
+await t.test('a link without further path says so; a program gets JSON', async (t) => {
+  const page = await visit(base, '/docs/further')
+  t.match(page, { status: 404, text: 'takes no further path' })
+  t.notMatch(page.text, 'action="/-/new"')
+  for (const [path, error] of [
+    ['/dosc', /^link not found$/],
+    ['/docs/further', /takes no further path/],
+  ] as const) {
+    const answer = await visit(base, path, { headers: { accept: 'application/json' } })
+    t.match(answer, NOWHERE)
+    refuses(t, answer, [404, 'NOT_FOUND', error])
+  }
 })
 
 await t.test('paths that are none', async (t) => {
   await makeLink(ann, 'deep', { url: 'https://deep.test/x', append_path: true })
-  const broken = [
-    '%',
-    '%zz',
-    '%e9',
-    '%C0%AF',
-    '%00',
-    'deep%00',
-    'do%00cs',
-    '%ED%A0%80',
-    '%2',
-    '..',
-    '.',
-  ]
-  for (const segment of broken) {
+  for (const segment of ['%zz', '%e9', '%C0%AF', '%00', 'do%00cs', '%ED%A0%80', '%2', '..', '.']) {
     t.match(await visit(base, `/${segment}`), NOWHERE, segment)
-    if (segment !== '%') t.match(await visit(base, `/deep/${segment}`), NOWHERE, `deep/${segment}`)
+    t.match(await visit(base, `/deep/${segment}`), NOWHERE, `deep/${segment}`)
   }
   for (const path of ['/deep/a/../b', '/deep/%2e%2e/b', '/deep/.%2E', '/../deep', '/%2e/deep']) {
     t.match(await visit(base, path), NOWHERE, path)
@@ -406,13 +297,6 @@ await t.test('a Location of over 8,192 bytes is not sent', async (t) => {
   t.match(await visit(base, '/-/go?q=rockets/x'), { status: 302 })
 })
 
-await t.test('a link without further path says so, and is not offered to be made', async (t) => {
-  const page = await visit(base, '/docs/further')
-  t.equal(page.status, 404)
-  t.match(page.text, 'takes no further path')
-  t.notMatch(page.text, 'action="/-/new"')
-})
-
 await t.test('no visit reaches what is reserved', async (t) => {
   // As if an older version had let somebody take it: the list counts in the resolver, too.
   const taken = [...RESERVED_SLUGS].filter((slug) => slug.length > 1)
@@ -426,15 +310,9 @@ await t.test('no visit reaches what is reserved', async (t) => {
     if (slug === 'healthz' || slug === 'metrics') continue
     t.equal(await leadsTo(base, `/${slug}`), 404, slug)
     t.equal(await leadsTo(base, `/${slug}/more`), 404, `${slug}/more`)
-    t.equal(await leadsTo(base, `/${slug.toUpperCase()}`), 404, slug.toUpperCase())
-    t.equal(await leadsTo(base, `/${slug}+`), 404, `${slug}+`)
     t.equal((await request(`${base}/${slug}`, { method: 'POST' })).status, 404, `POST ${slug}`)
   }
   t.equal((await request(`${base}/healthz`)).status, 200)
   t.equal((await request(`${base}/metrics`)).status, 200)
   t.equal(await leadsTo(base, '/-/nothing'), 404)
-})
-
-await t.test('nothing failed inside', async (t) => {
-  t.notMatch(server.logs().join('\n'), /handler failed|"level":"error"/)
 })

@@ -111,31 +111,20 @@ t.test('find_links: words, tag, address and limit', async (t) => {
   t.same(await found(reader, { q: 'example.com', limit: 1 }), ['docs'])
   t.match(await valueOf(reader, 'find_links', { limit: 1 }), { has_more: true })
   t.match(await valueOf(reader, 'find_links', { q: 'over' }), { links: [{ ended: 'archived' }] })
-  for (const address of [
-    'https://docs.example.com/Handbook/',
-    'HTTPS://DOCS.example.com:443/Handbook/#',
-  ]) {
-    t.same(await found(reader, { url: address }), ['docs'], address)
-  }
-  for (const address of ['https://docs.example.com/', 'https://docs.example.com/Handbook/#top']) {
-    t.same(await found(reader, { url: address }), [], address)
-  }
+  t.same(await found(reader, { url: 'HTTPS://DOCS.example.com:443/Handbook/#' }), ['docs'])
   t.same(await found(reader, { url: 'https://docs.example.com/Handbook/', tag: 'other' }), [])
 })
 
 t.test('find_links: as much as the owner of the token may see', async (t) => {
-  t.same(await found(full, { q: 'mine.example.com' }), ['mine'])
-  t.same(await found(full, { url: 'https://vault.example.com' }), ['vault'])
   for (const args of [{ q: 'mine.example.com' }, { url: 'https://vault.example.com' }]) {
     t.same(await found(holder(bob), args), [], 'neither private nor secure links of others')
-    t.equal((await found(holder(admin), args)).length, 1)
+    for (const who of [full, holder(admin)]) t.equal((await found(who, args)).length, 1)
   }
 })
 
 t.test('resolve_link: paths, names as people type them, and no visit', async (t) => {
   const target = async (args: object, who = reader) =>
     (await valueOf(who, 'resolve_link', args))?.['target'] as unknown
-  t.equal(await target({ slug: 'docs' }), 'https://docs.example.com/Handbook/')
   t.equal(await target({ slug: 'DOCS' }), 'https://docs.example.com/Handbook/')
   t.equal(await target({ slug: 'issue', path: '/7/a b' }), 'https://bugs.example.com/7?view=a%20b')
   t.equal(await target({ slug: 'wiki', path: 'x?y=1' }), 'https://wiki.example.com/start/x?y=1')
@@ -174,14 +163,10 @@ t.test('tools refuse what the API refuses, and nothing changes', async (t) => {
   const cases: readonly (readonly [string, object, string, RegExp])[] = [
     ['create_link', { ...link, slug: 'docs' }, 'conflict', /^slug already taken$/],
     ['create_link', { ...link, slug: 'api' }, argument, /slug is reserved/],
-    ['create_link', { ...link, slug: 'UP' }, argument, /slug must have 2 to 64/],
     ['create_link', { ...link, url: 'ftp://x/' }, argument, /url must be an http/],
-    ['create_link', { ...link, visibility: 'all' }, argument, /must be public, private or secure/],
     ['create_link', { ...link, owner: 'bob' }, argument, /owner is not known/],
     ['create_link', { slug: 'fresh' }, argument, /url is required/],
     ['find_links', { limit: 51 }, argument, /limit must be a whole number from 1 to 50/],
-    ['find_links', { q: 'x\0' }, argument, /no NUL/],
-    ['find_links', { url: 'nowhere' }, argument, /url must be an http/],
     ['resolve_link', {}, argument, /slug is required/],
     ['resolve_link', { slug: 'dosc' }, missing, /no link has this name; similar names: docs$/],
     ['resolve_link', { slug: 'docs', path: 'x' }, missing, /takes no further path/],
@@ -203,20 +188,13 @@ t.test('who may not call at all', async (t) => {
   const call = 'POST /mcp/links'
   const wrong = secret('wrong-api-token')
   const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
+  const own = bearer(ann.token)
   await refuseAll(t, { service: 'links', base: links.base, state: slugs }, [
     [{ call, body: ping }, 401, 'UNAUTHORIZED'],
     [{ call, body: ping, headers: bearer(wrong) }, 401, 'UNAUTHORIZED'],
-    [
-      { call, body: ping, headers: { ...bearer(ann.token), Origin: 'https://evil.example' } },
-      403,
-      'FORBIDDEN',
-    ],
-    [
-      { call, body: ping, headers: { ...bearer(ann.token), Host: 'evil.example' } },
-      403,
-      'FORBIDDEN',
-    ],
-    [{ call, headers: bearer(ann.token) }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    [{ call, body: ping, headers: { ...own, Origin: 'https://evil.example' } }, 403, 'FORBIDDEN'],
+    [{ call, body: ping, headers: { ...own, Host: 'evil.example' } }, 403, 'FORBIDDEN'],
+    [{ call, headers: own }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
     ['GET /mcp/links', 405, 'METHOD_NOT_ALLOWED'],
   ])
   const { json } = await ann.api<{ tokens: { id: string }[] }>('GET', '/tokens')

@@ -41,7 +41,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/http/body.ts',
     find: 'if (reading.size > limit) return settle',
     replace: 'if (reading.size >= limit) return settle',
-    test: 'test/links/api-input.test.ts',
+    test: 'test/links/input.test.ts',
   },
   {
     why: 'a connection may have any number of requests in flight',
@@ -55,7 +55,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/http/headers.ts',
     find: 'some((tag) => tag.trim() === etag)',
     replace: "some((tag) => tag.trim() !== '')",
-    test: 'test/links/lost-updates.test.ts',
+    test: 'test/links/links.test.ts',
   },
   {
     why: 'a line without an end is kept whole',
@@ -132,7 +132,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/net/identity.ts',
     find: 'isLoopback(peer) && isLoopbackName(hostName(headers.host))',
     replace: 'isLoopback(peer)',
-    test: 'test/links/resolver-access.test.ts',
+    test: 'test/links/access.test.ts',
   },
   {
     why: 'a name that leads to both worlds is connected to',
@@ -153,7 +153,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/cursor.ts',
     find: 'Array.isArray(value) && encodeCursor(value) === text ?',
     replace: 'Array.isArray(value) ?',
-    test: 'test/links/pagination.test.ts',
+    test: 'test/links/lists.test.ts',
   },
   {
     why: 'durations may be in weeks',

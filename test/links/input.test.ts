@@ -59,12 +59,12 @@ async function change(fields: object): Promise<{ status: number; json: Link }> {
 
 await t.test('slug', async (t) => {
   const long = 'a'.repeat(64)
-  for (const slug of ['ab', 'a1', '00', 'a-b', 'a--b', '1-2-3', long, 'apis', 'link', 'uu']) {
+  for (const slug of ['ab', '00', 'a--b', long, 'apis']) {
     t.equal((await ann.api<Link>('POST', '/links', { slug, ...good })).json.slug, slug, slug)
   }
   const wrong = [
-    ...['', 'a', `${long}a`, '-a', 'a-', '--', 'A', 'Ab', 'a_b', 'a b', ' ab', 'ab ', 'a.b'],
-    ...['a/b', 'ab\n', 'ä-ö', 'a\0b', `a${HALF}b`, 'API', '-', '../x', 'ａｂ'],
+    ...['', 'a', `${long}a`, '-a', 'a-', '--', 'Ab', 'a_b', ' ab', 'a.b', 'a/b', 'ab\n', 'ä-ö'],
+    ...['a\0b', `a${HALF}b`, 'API', 'ａｂ'],
   ]
   await refuseAll(t, refuser, [
     ...wrong.map((slug): Refusal => [post({ slug }), 400, 'INVALID_SLUG']),
@@ -82,42 +82,34 @@ await t.test('url', async (t) => {
   const encoded = (most: number) => `https://example.com/${'\u{3042}'.repeat(most)}`
   const most = Math.floor((8_192 - 20) / 9)
   for (const url of [
-    ...['http://wiki', 'https://wiki/', 'http://go:8080/x', 'HTTPS://EXAMPLE.COM/', longest],
-    ...['http://10.0.0.1/', 'http://[::1]:8/x', 'http://[::1]/', 'http://localhost/'],
-    ...['http://printer.local/a?b#c', 'http://1/', 'http://-a/', 'http://日本/', encoded(most)],
-    ...['https://example.com/{1}/{*}', 'https://example.com/?q={*}', 'https://example.com/#{1}'],
-    ...['https://example.com/{1:main}/{*:}', 'https://example.com/{user}?{user:a@b.c}'],
+    ...['http://wiki', 'http://go:8080/x', 'HTTPS://EXAMPLE.COM/', longest, 'http://[::1]:8/x'],
+    ...['http://10.0.0.1/', 'http://printer.local/a?b#c', 'http://日本/', encoded(most)],
+    ...['https://example.com/{1:main}/{*:}', 'https://example.com/{user}?{user:a@b.c}#{1}'],
     ...['https://example.com/{*:http://example.org/?a=b}', 'https://example.com/{id:x}{1'],
-    ...['https://example.com/a@b', 'https://example.com/?mail=a@b.c', 'https://bücher.example/ä'],
-    ...['https://example.com/?next=http://x@y/', `https://example.com/${ROCKET}`],
+    ...['https://example.com/?next=http://x@y/', `https://bücher.example/${ROCKET}`],
   ]) {
     const { status, json } = await change({ url })
     t.same([status, json.url], [200, url], `${url.slice(0, 60)} is kept as it was sent`)
   }
-  for (const around of [' ', '   ', '\u00a0', '\u3000']) {
+  for (const around of [' ', '\u3000']) {
     const { status, json } = await change({ url: `${around}https://example.com/pasted${around}` })
     t.same([status, json.url], [200, 'https://example.com/pasted'], 'spaces around are dropped')
   }
   const wrong = [
-    ...['', 'example.com', '/path', '//example.com/', 'http:', 'http://', 'https:///x', 'http:x'],
-    ...['ftp://example.com/', 'javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd'],
-    ...['mailto:a@b.c', 'https:/example.com/', 'https:\\\\example.com\\', 'https://exa mple.com/'],
+    ...['', 'example.com', '/path', '//example.com/', 'http://', 'https:///x', 'http:x'],
+    ...['javascript:alert(1)', 'data:text/html,x', 'mailto:a@b.c', 'https:\\\\example.com\\'],
     ...['https://example.com:99999/', 'https://[::1/', 'https://?x', 'https://#x', 'https://:80/'],
-    ...['https://user@example.com/', 'https://user:pw@example.com/', 'https://:pw@example.com/'],
-    ...['https://@example.com/', 'https://:@example.com/', 'https://a%40b@example.com/'],
-    ...['https://example.com/a b', '\thttps://example.com/', ' https://example.com/\r\n'],
-    ...['http://-/', 'http://./', 'http://_:8080/', 'https://--.-/x1', 'http://-.~/'],
-    ...['https://example.com/\n', 'https://exam\tple.com/', 'https://example.com/\u007f'],
-    ...['https://example.com/\0', 'https://example.com/\u0085', 'https://example.com/a\r\nb: c'],
+    ...['https://user:pw@example.com/', 'https://@example.com/', 'https://a%40b@example.com/'],
+    ...['https://example.com/a b', '\thttps://example.com/', 'https://example.com/a\r\nb: c'],
+    ...['http://-/', 'http://_:8080/', 'https://--.-/x1', 'https://example.com/\u007f'],
+    ...['https://example.com/\0', 'https://example.com/\u0085', `https://example.com/${HALF}`],
     ...['https://a.example/\u202Emoc.elpmaxe', 'https://a.example/\u200E', 'https://x/\u2066'],
     ...['https://{1}.example.com/', 'https://{*}/', 'https://example.com:{1}/', 'https://{x}/'],
-    ...['https://%7B1%7D.example.com/', '{1}', `https://example.com/${HALF}`],
-    ...['https://{user}.example.com/', 'https://{user:x}/', 'https://{1:example.com}/'],
-    ...['https://example.com/{1:', 'https://example.com/{*:a/b', 'https://example.com/{user:{1}}'],
-    ...['https://example.com/{1:{x}', 'https://example.com/{1:https://}', 'https://a.b{1:/}'],
+    ...['https://%7B1%7D.example.com/', 'https://{user:x}/', 'https://{1:example.com}/', '{1}'],
+    ...['https://example.com/{1:', 'https://example.com/{user:{1}}', 'https://a.b{1:/}'],
     ...['https://example.com/{1:https://a@b.c/}', 'https://example.com/{*:HTTP://:8/}'],
   ]
-  const none = [undefined, null, 5, false, ['https://example.com/'], {}]
+  const none = [undefined, null, 5, ['https://example.com/']]
   await refuseAll(t, refuser, [
     ...wrong.map((url): Refusal => [put({ url }), 400, 'INVALID_URL']),
     ...both('url', ['ftp://example.com/', ''], 'INVALID_URL'),
@@ -140,12 +132,12 @@ for (const [field, most] of [
   await t.test(field, async (t) => {
     const lively = '<b>&amp;</b> "\'\n\t\u200f\u0007 {1} ${x} $1 \\'
     const fits = ['a', 'ä', ROCKET].map((character) => character.repeat(most))
-    for (const text of ['', ' ', ...fits, lively]) {
+    for (const text of ['', ...fits, lively]) {
       const { status, json } = await change({ [field]: text })
       t.same([status, json[field]], [200, text], `${field}: ${text.slice(0, 5)}…`)
     }
     const over = ['a'.repeat(most + 1), ROCKET.repeat(most + 1)]
-    const wrong = ['a\0b', '\0', HALF, `a${HALF}b`, '\udc00', null, 5, true, ['a'], {}]
+    const wrong = ['a\0b', `a${HALF}b`, '\udc00', null, 5, ['a']]
     await refuseAll(t, refuser, [
       ...both(field, over, 'INVALID_FIELD_LENGTH'),
       ...both(field, [...TURNED, ...wrong], 'BAD_REQUEST'),
@@ -157,44 +149,19 @@ await t.test('tags', async (t) => {
   const fifty = 'a'.repeat(50)
   const twenty = Array.from({ length: 20 }, (_, n) => `t${String(n).padStart(2, '0')}`)
   const cases: readonly (readonly [readonly string[], readonly string[]])[] = [
-    [[], []],
-    [
-      ['b', 'a'],
-      ['a', 'b'],
-    ],
-    [['A', 'a', 'a'], ['a']],
     [['To Do', 'to_do', 'TO-DO'], ['to-do']],
     [
       ['a b_c', 'x-'],
       ['a-b-c', 'x-'],
     ],
-    [
-      ['a--b', '9', fifty],
-      ['9', 'a--b', fifty],
-    ],
     [[...twenty, 'T00', 't19'], twenty],
-    [twenty, twenty],
   ]
   for (const [tags, expected] of cases) {
     const { status, json } = await change({ tags })
     t.same([status, json.tags], [200, expected], JSON.stringify(tags).slice(0, 50))
   }
-  const tags = [
-    '',
-    ' ',
-    '-a',
-    '_a',
-    ' a',
-    `${fifty}a`,
-    'a.b',
-    'a/b',
-    'ä',
-    'a\0',
-    'a\n',
-    HALF,
-    '#a',
-  ]
-  const none = [null, 'a', 5, {}, { 0: 'a', length: 1 }, [5], [null], [['a']], ['a', true]]
+  const tags = ['', ' ', '-a', `${fifty}a`, 'a.b', 'a/b', 'ä', 'a\0', HALF, '#a']
+  const none = [null, 'a', { 0: 'a', length: 1 }, [5], [['a']]]
   await refuseAll(t, refuser, [
     ...both(
       'tags',
@@ -221,7 +188,7 @@ await t.test('visibility and append_path', async (t) => {
     t.equal((await change({ append_path })).json.append_path, append_path)
     t.equal((await change({})).json.append_path, append_path, 'omitted: unchanged')
   }
-  const wrong = ['', 'Public', 'hidden', 'public ', null, 5, ['public'], {}, 'a\0', HALF]
+  const wrong = ['', 'Public', 'public ', null, ['public'], 'a\0', HALF]
   await refuseAll(t, refuser, [
     ...both('visibility', wrong, 'INVALID_VISIBILITY'),
     ...['true', 1, null].map((append_path): Refusal => [put({ append_path }), 400, 'BAD_REQUEST']),
@@ -244,51 +211,31 @@ for (const [at, [{ api, token }, method, of, body]] of takers.entries()) {
   await t.test(`bodies of ${call.replaceAll(/[\w-]{36}/g, '{id}')}`, async (t) => {
     const text = JSON.stringify(body)
     const long = `"${'a'.repeat(LIMIT - 1)}"`
-    const types = ['text/plain', 'application/x-www-form-urlencoded', 'application/json5', '']
-    const bad = ['', 'nothing', '[]', '"text"', 'null', `${text}x`, text.slice(0, -1), '{}']
-    // All operations read bodies by the same code: the others have a part of the cases.
-    const moreTypes =
-      at > 0
-        ? []
-        : [
-            ...['multipart/form-data', '*/*', 'application/problem+json', 'text/json'],
-            ...['application', ', '],
-          ]
-    const moreBad =
-      at > 0
-        ? []
-        : [
-            ...[' ', '{', '[{}]', '5', 'true', `${text}${text}`, "{'a': 1}", '{"a":1,}'],
-            ...['\ufeff{}', '{"a":"\t"}', '['.repeat(60_000), '{"a":'.repeat(10_000)],
-            ...['{"a":NaN}', '{"a":"\\u12"}', '{"a":01}', text.replace('}', ',"x":"\0"}')],
-          ]
-    const bytes = [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xc0, 0xaf]].map((invalid) =>
-      Buffer.concat([
-        Buffer.from(`${text.slice(0, -1)},"x":"`),
-        Buffer.from(invalid),
-        Buffer.from('"}'),
-      ]),
-    )
-    const proto = `{"__proto__":${text},"constructor":${text}}`
-    const plain = { 'content-type': 'text/plain' }
+    const types = ['text/plain', '']
+    const bad: (string | Uint8Array)[] = ['nothing', '[]', '{}']
+    if (at === 0) {
+      // All operations read bodies by the same code: the others have a part of the cases.
+      types.push('application/x-www-form-urlencoded', 'application/json5', '*/*', 'text/json')
+      bad.push('', 'null', '"text"', `${text}x`, text.slice(0, -1), `${text}${text}`, "{'a': 1}")
+      bad.push('\ufeff{}', '{"a":"\t"}', '['.repeat(60_000), '{"a":'.repeat(10_000), '{"a":01}')
+      bad.push(`{"__proto__":${text},"constructor":${text}}`, Buffer.from(text, 'utf16le'))
+      for (const invalid of ['\xff', '\xc3\x28', '\xed\xa0\x80', '\xc0\xaf']) {
+        bad.push(Buffer.from(`${text.slice(0, -1)},"x":"${invalid}"}`, 'latin1'))
+      }
+    }
     const headers = { authorization: `Bearer ${token}` }
     await refuseAll(t, { ...refuser, headers }, [
-      ...[...types, ...moreTypes].map((type): Refusal => [
+      ...types.map((type): Refusal => [
         { call, body: text, headers: { 'content-type': type } },
         415,
         'UNSUPPORTED_MEDIA_TYPE',
       ]),
       [{ call, body: long }, 413, 'BODY_TOO_LARGE'],
-      [{ call, body: long, headers: plain }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
-      ...[...bad, ...moreBad, proto, ...bytes, Buffer.from(text, 'utf16le')].map(
-        (wrong): Refusal => [{ call, body: wrong }, 400, 'BAD_REQUEST'],
-      ),
+      ...bad.map((wrong): Refusal => [{ call, body: wrong }, 400, 'BAD_REQUEST']),
     ])
-    const chunked = await api(method, of, [long, long])
-    refuses(t, chunked, [413, 'BODY_TOO_LARGE'], 'chunked')
-    const { status } = await api(method, of, [...text], {
-      'content-type': 'Application/JSON ; charset=utf-8',
-    })
+    refuses(t, await api(method, of, [long, long]), [413, 'BODY_TOO_LARGE'], 'chunked')
+    const type = { 'content-type': 'Application/JSON ; charset=utf-8' }
+    const { status } = await api(method, of, [...text], type)
     t.ok(status === 200 || status === 201, `a good one, a character a chunk: ${status}`)
   })
 }
@@ -301,20 +248,16 @@ await t.test('a body of exactly the limit is read', async (t) => {
   refuses(t, await ann.api('POST', '/links', [full, ' ']), [413, 'BODY_TOO_LARGE'])
 })
 
-await t.test('of a name that stands twice the last counts', async (t) => {
-  const twice = '{"slug":"first","slug":"second","url":"no url","url":"https://example.com/"}'
-  const { status, json } = await ann.api<Link>('POST', '/links', twice)
-  t.match([status, json], [201, { slug: 'second', url: 'https://example.com/' }])
-  const bad = '{"slug":"fine","url":"https://example.com/","slug":"api"}'
-  refuses(t, await ann.api('POST', '/links', bad), [400, 'RESERVED_SLUG'])
-})
-
-await t.test('escapes mean what they stand for', async (t) => {
-  const body =
-    '{"\\u0073lug":"\\u0065sc","url":"https:\\/\\/example.com\\/","title":"\\ud83d\\ude80"}'
-  const { json } = await ann.api<Link>('POST', '/links', body)
-  t.match(json, { slug: 'esc', url: 'https://example.com/', title: '\u{1f680}' })
-})
+await t.test(
+  'of a name that stands twice the last counts; escapes mean what they are',
+  async (t) => {
+    const twice = '{"slug":"api","\\u0073lug":"\\u0065sc","url":"https:\\/\\/example.com\\/"}'
+    const { status, json } = await ann.api<Link>('POST', '/links', twice)
+    t.match([status, json], [201, { slug: 'esc', url: 'https://example.com/' }])
+    const bad = '{"slug":"fine","url":"https://example.com/","slug":"api"}'
+    refuses(t, await ann.api('POST', '/links', bad), [400, 'RESERVED_SLUG'])
+  },
+)
 
 await t.test('a body where none is expected changes nothing', async (t) => {
   const length = { 'content-length': '7' }

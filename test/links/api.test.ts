@@ -1,0 +1,290 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { openApiOf, operationsOf } from '../helpers/api.ts'
+import { backends } from '../helpers/backends.ts'
+import { checkDocument } from '../helpers/document.ts'
+import { request } from '../helpers/http.ts'
+import { makeLink, startLinks } from '../helpers/links.ts'
+import type { Caller } from '../helpers/links.ts'
+import { refuseAll, refuses } from '../helpers/refusals.ts'
+import type { Refusal, RefusedCall } from '../helpers/refusals.ts'
+
+const [, postgres] = backends
+const ID = '00000000-0000-4000-8000-000000000000'
+const UNAUTHORIZED = [401, 'UNAUTHORIZED', 'unauthorized'] as const
+
+/** The document has these operations, and no other: those of the contract, and after them the added ones. */
+const OPERATIONS = [
+  ...['GET /config', 'GET /links', 'POST /links', 'GET /links/{id}', 'PUT /links/{id}'],
+  ...['DELETE /links/{id}', 'GET /links/{id}/owners', 'POST /links/{id}/owners'],
+  ...['DELETE /links/{id}/owners/{uid}', 'GET /links/{id}/shares', 'POST /links/{id}/shares'],
+  ...['DELETE /links/{id}/shares/{uid}', 'GET /tags', 'GET /tags/{slug}/links', 'GET /users/me'],
+  ...['GET /tokens', 'POST /tokens', 'DELETE /tokens/{id}', 'GET /admin/users'],
+  ...['PUT /admin/users/{id}/role', 'GET /admin/links'],
+  ...['GET /links/{id}/history', 'POST /links/{id}/history/{change}/restore'],
+  ...['GET /links/{id}/stats', 'PUT /links/{id}/owner', 'PUT /admin/users/{id}/disabled'],
+  ...['GET /deleted-links', 'POST /links/{id}/restore', 'GET /checked-links'],
+  ...['GET /links/{id}/check', 'PUT /links/{id}/check', 'GET /admin/missing-slugs'],
+  'PUT /links/{id}/slug',
+]
+const SCHEMAS = ['Link', 'Tag', 'User', 'Owner', 'Share', 'Token', 'Error']
+/** decisions.md section 4. */
+const CODES = {
+  400: [
+    ...['BAD_REQUEST', 'INVALID_SLUG', 'RESERVED_SLUG', 'INVALID_URL', 'INVALID_FIELD_LENGTH'],
+    ...['INVALID_TAG', 'TOO_MANY_TAGS', 'INVALID_VISIBILITY', 'INVALID_ROLE'],
+    'PRIMARY_OWNER_PROTECTED',
+  ],
+  401: ['UNAUTHORIZED'],
+  403: ['FORBIDDEN'],
+  404: ['NOT_FOUND'],
+  409: ['SLUG_CONFLICT', 'DUPLICATE_OWNER', 'DUPLICATE_SHARE', 'LAST_ADMIN'],
+  412: ['PRECONDITION_FAILED'],
+  413: ['BODY_TOO_LARGE'],
+  415: ['UNSUPPORTED_MEDIA_TYPE'],
+  500: ['TAG_WRITE_FAILED', 'INTERNAL_ERROR'],
+  503: ['UNAVAILABLE'],
+}
+
+const UNKNOWN = [
+  ...['/', '/nothing', '/links/', '/Links', `/links/${ID}/nothing`, '/tags/docs', '/tags//links'],
+  ...['/tags/%zz/links', `/users/${ID}`, '/admin', '/config/more', '//links'],
+].map((path) => `GET ${path}`)
+
+/** What is below /admin/ and no operation. */
+const BELOW_ADMIN = ['GET /admin/nothing', 'GET /admin/', 'POST /admin/users']
+/** Refused to others before the query and the id are looked at. */
+const ADMIN_CALLS = ['GET /admin/links', 'GET /admin/users?limit=x', 'PUT /admin/users/no-id/role']
+
+const links = await startLinks(t, postgres)
+const { base } = links
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const root = await links.user('root', { admin: true })
+const document = await checkDocument(t, base, {
+  operations: OPERATIONS.map((name) => name.replace(' ', ' /api/v1')),
+  unrefused: '/api/v1/config',
+})
+/** The operations of the document with an id for each parameter, and the methods of each path. */
+const DESCRIBED = operationsOf(document).map(({ method, path, operation }) => ({
+  method,
+  path: path
+    .replace('/api/v1', '')
+    .replaceAll(/\{u?id\}/g, ID)
+    .replace('{change}', '1')
+    .replace('{slug}', 'docs'),
+  isOpen: operation.security?.length === 0,
+}))
+const CALLS = DESCRIBED.filter(({ isOpen }) => !isOpen).map(
+  ({ method, path }) => `${method} ${path}`,
+)
+
+/** Refuses calls of the API with these headers. */
+function refuse(
+  t: Test,
+  headers: Readonly<Record<string, string>>,
+  refusals: readonly Refusal[],
+  at = links,
+): Promise<void> {
+  const state = async () =>
+    Promise.all(
+      ['/links', '/users'].map(async (of) => (await root.api('GET', `/admin${of}`)).json),
+    )
+  return refuseAll(t, { service: 'links', base: `${at.base}/api/v1`, headers, state }, refusals)
+}
+
+function bearer({ token }: Pick<Caller, 'token'>): { readonly authorization: string } {
+  return { authorization: `Bearer ${token}` }
+}
+
+await t.test(
+  'the document describes everything once, with the codes of each status',
+  async (t) => {
+    const { schemas, responses, securitySchemes } = document.components
+    for (const name of SCHEMAS) t.type(schemas[name]?.properties, 'object', name)
+    t.match(securitySchemes, { bearer: { type: 'http', scheme: 'bearer' } })
+    t.same(document.security, [{ bearer: [] }])
+    const codes: Record<string, unknown> = {}
+    for (const { operation } of operationsOf(document)) {
+      for (const [status, response] of Object.entries(operation.responses)) {
+        if (Number(status) < 400) continue
+        const name = response.$ref?.split('/').at(-1) ?? ''
+        const [error, narrow] = responses[name]?.content['application/json'].schema.allOf ?? []
+        t.same(error, { $ref: '#/components/schemas/Error' })
+        codes[status] = narrow?.properties?.['code']?.enum
+      }
+    }
+    t.same(codes, CODES)
+    const text = JSON.stringify(document.paths)
+    t.notMatch(text, /is_primary|link_count|display_name/, 'no schema is written out twice')
+    const { get, put, delete: remove } = document.paths['/api/v1/links/{id}'] ?? {}
+    const schema = { type: 'string' }
+    for (const operation of [get, put]) {
+      t.match(operation?.responses['200'], { headers: { ETag: { required: true, schema } } })
+    }
+    const header = { name: 'If-Match', in: 'header', required: false, schema }
+    for (const operation of [put, remove])
+      t.match(operation, { parameters: [{ name: 'id' }, header] })
+  },
+)
+
+await t.test('addresses and keyword come from the configuration', async (t) => {
+  const open = DESCRIBED.filter(({ isOpen }) => isOpen).map(({ path }) => path)
+  t.same(open, ['/config'], 'this alone is open')
+  t.match(document.servers, [{ url: base }, { url: '/' }])
+  const own = await links.api('gh_none')('GET', '/config')
+  t.same([own.status, own.json], [200, { short_keyword: '127.0.0.1' }], 'also by a bad token')
+  const url = 'https://go.example.com'
+  for (const [env, short_keyword] of [
+    [{ LINKS_BASE_URL: url }, 'go'],
+    [{ LINKS_BASE_URL: url, LINKS_SHORT_KEYWORD: 'jump' }, 'jump'],
+  ] as const) {
+    const named = await startLinks(t, postgres, { ...links.env, ...env })
+    t.same((await named.api()('GET', '/config')).json, { short_keyword })
+    const { servers } = openApiOf((await request(`${named.base}/api/openapi.yaml`)).text)
+    t.match(servers, [{ url }, { url: '/' }])
+  }
+})
+
+await t.test('401 UNAUTHORIZED without a valid token, before anything else', async (t) => {
+  const calls = [...CALLS, ...UNKNOWN, ...BELOW_ADMIN, ...ADMIN_CALLS, 'PATCH /links']
+  await refuse(t, {}, [
+    ...calls.map((call): Refusal => [call, ...UNAUTHORIZED]),
+    [{ call: 'POST /config', body: {} }, ...UNAUTHORIZED],
+    [{ call: 'POST /links', body: 'no json' }, ...UNAUTHORIZED],
+    [{ call: 'POST /links', body: 'a'.repeat(100_000) }, ...UNAUTHORIZED],
+  ])
+  for (const path of ['/links', '/nothing']) {
+    t.equal((await links.api()('GET', path)).headers['www-authenticate'], 'Bearer', path)
+  }
+  const trusted = { ...links.env, GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }
+  const behind = await startLinks(t, postgres, trusted)
+  const named = { 'remote-email': bob.email, 'x-forwarded-for': '192.0.2.7' }
+  await refuse(t, named, [['GET /links', ...UNAUTHORIZED]], behind)
+})
+
+await t.test('what is no valid token, and what does not stand for one', async (t) => {
+  const { token } = ann
+  const other = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a')
+  const call = 'GET /links'
+  const wrong = [
+    ...['', 'Bearer', token, `Token ${token}`, `Bearer ${other}`, `Bearer ${token}x`],
+    ...[`Basic ${Buffer.from(`ann:${token}`).toString('base64')}`, `Bearer ${token.slice(0, -1)}`],
+    ...[`Bearer ${token.toLowerCase()}`, `Bearer ${token} ${token}`, `Bearer ${token},${token}`],
+    ...[`Bearer gh_${'0'.repeat(43)}`, `Bearer ${'x'.repeat(8_000)}`, 'Bearer \u00ff'],
+  ].map((authorization) => ({ authorization }))
+  const beside = [
+    { cookie: `token=${token}; session=${token}` },
+    { 'remote-email': 'operator@localhost', 'x-forwarded-email': ann.email },
+    { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'localhost' },
+    { 'x-api-key': token, 'x-auth-token': token, 'x-authorization': `Bearer ${token}` },
+    { 'proxy-authorization': `Bearer ${token}` },
+  ]
+  const body = { slug: 'by-body', url: 'https://example.com/', token, access_token: token }
+  await refuse(t, {}, [
+    ...[...wrong, ...beside].map((headers): Refusal => [{ call, headers }, ...UNAUTHORIZED]),
+    [`${call}?token=${token}&access_token=${token}`, ...UNAUTHORIZED],
+    [{ call: 'POST /links', body }, ...UNAUTHORIZED],
+  ])
+  const named = { authorization: `bearer  ${token}`, 'remote-email': 'operator@localhost' }
+  const asAnn = await links.api()('GET', '/users/me', undefined, named)
+  t.match(asAnn.json, { email: ann.email }, 'beside a token such a header changes nothing')
+})
+
+await t.test('unknown paths, wrong methods, and what is for admins', async (t) => {
+  await refuse(
+    t,
+    bearer(ann),
+    UNKNOWN.flatMap((call) =>
+      ['GET', 'POST'].map((method) => [call.replace('GET', method), 404, 'NOT_FOUND']),
+    ),
+  )
+  const outside = await request(`${base}/api/v2/links`)
+  t.match([outside.status, outside.json()], [404, { code: 'NOT_FOUND' }], 'another version')
+  for (const [path, operations] of Map.groupBy(DESCRIBED, (one) => one.path)) {
+    const methods = operations.map(({ method }) => method)
+    const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].toSorted().join(', ')
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      if (allow.split(', ').includes(method)) continue
+      const answer = await root.api(method, path)
+      refuses(t, answer, [405, 'METHOD_NOT_ALLOWED'], `${method} ${path}`)
+      t.equal(answer.headers['allow'], allow)
+    }
+  }
+  const below = [...BELOW_ADMIN, ...ADMIN_CALLS]
+  await refuse(
+    t,
+    bearer(ann),
+    below.map((call) => [call, 403, 'FORBIDDEN', 'only admins may do this']),
+  )
+  const put = (id: string, role: unknown): RefusedCall => {
+    return { call: `PUT /admin/users/${id}/role`, body: { role } }
+  }
+  const roles = ['', 'Admin', 'owner', 'admin ', 'a\0']
+  await refuse(t, bearer(root), [
+    ['GET /admin/nothing', 404, 'NOT_FOUND'],
+    [put('no-id', 'nothing'), 400, 'BAD_REQUEST'],
+    ...roles.map((role): Refusal => [put(ID, role), 400, 'INVALID_ROLE']),
+    ...[undefined, 5, ['admin']].map((role): Refusal => [put(bob.id, role), 400, 'BAD_REQUEST']),
+    [put(ID, 'admin'), 404, 'NOT_FOUND'],
+  ])
+})
+
+await t.test('HEAD is GET without its body', async (t) => {
+  const { id } = await makeLink(root, 'headed', { tags: ['docs'] })
+  const gets = CALLS.filter((call) => call.startsWith('GET ')).map((call) => call.slice(4))
+  const common = { date: '', 'x-request-id': '' }
+  for (const path of [...gets.map((of) => of.replace(ID, id)), '/config', '/nothing']) {
+    const get = await root.api('GET', path)
+    const head = await root.api('HEAD', path)
+    t.same([head.status, head.text], [get.status, ''], `HEAD ${path}`)
+    t.same({ ...head.headers, ...common }, { ...get.headers, ...common }, 'the same headers')
+  }
+})
+
+await t.test('an extension of a browser may read replies, a page may not', async (t) => {
+  const extension = `chrome-extension://${'abcdefghijklmnop'.repeat(2)}`
+  const call = (method: string, path: string, origin: string, headers: object = {}) =>
+    request(`${base}/api/v1${path}`, { method, headers: { origin, ...headers } })
+  const asks = {
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization,content-type',
+  }
+  const allowed = (headers: object) =>
+    Object.entries(headers).filter(([name]) => name.startsWith('access-control-'))
+
+  const asked = await call('OPTIONS', '/links', extension, asks)
+  t.equal(asked.status, 204)
+  t.same(Object.fromEntries(allowed(asked.headers)), {
+    'access-control-allow-origin': extension,
+    'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+    'access-control-allow-headers': 'authorization, content-type, if-match',
+    'access-control-max-age': '600',
+  })
+  const own = [['access-control-allow-origin', extension]]
+  for (const [path, headers, status] of [
+    ['/links', bearer(ann), 200],
+    ['/config', {}, 200],
+    ['/links', {}, 401],
+    ['/nothing', bearer(ann), 404],
+  ] as const) {
+    const reply = await call('GET', path, extension, headers)
+    t.equal(reply.status, status)
+    t.same(allowed(reply.headers), own, `${path} ${status}`)
+  }
+  for (const origin of [
+    ...['https://evil.example', 'null', base, `${extension}.evil.example`],
+    ...['chrome-extension://short', `moz-extension://${ID}`],
+  ]) {
+    const question = await call('OPTIONS', '/links', origin, asks)
+    t.equal(question.status, 401, origin)
+    const reply = await call('GET', '/links', origin, bearer(ann))
+    t.equal(reply.status, 200)
+    t.same(allowed({ ...question.headers, ...reply.headers }), [], origin)
+  }
+  t.equal((await call('OPTIONS', '/links', extension)).status, 401, 'without a method')
+  const page = await request(`${base}/-/`, { headers: { origin: extension } })
+  t.same(allowed(page.headers), [], 'pages')
+  const named = { 'remote-email': ann.email, cookie: `token=${ann.token}` }
+  t.equal((await call('GET', '/links', extension, named)).status, 401, 'a token alone counts')
+})
