@@ -66,8 +66,9 @@ await t.test('a run counts only for the definition that it had', async (t) => {
   })
   const check = { type: 'http', retries: 0, timeout_s: 60, url: `${url}/old` }
   const gone = await add('store', { ...check, name: 'gone' })
+  await until(() => received.length === 1, 'its run')
   const moved = await add('store', { ...check, name: 'moved' })
-  await until(() => received.length === 2, 'their runs')
+  await until(() => received.length === 2, 'the run of the old definition')
   t.equal((await api('DELETE', `/checks/${gone.json.id}`)).status, 204)
   const changed = { check: { ...check, name: 'moved', url: `${url}/new` } }
   t.equal((await api('PUT', `/checks/${moved.json.id}`, changed)).status, 200)
