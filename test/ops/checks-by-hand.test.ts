@@ -50,7 +50,10 @@ const list = async (): Promise<readonly Check[]> =>
   (await api<{ checks: readonly Check[] }>('GET', '/checks')).json.checks
 const named = async (name: string): Promise<Check | undefined> =>
   (await list()).find((check) => `${check.service}/${check.name}` === name)
-const front = await until(() => named('shop/front'), 'the check of the file')
+const front = await until(async () => {
+  const found = await named('shop/front')
+  return found?.state === 'fail' && found
+}, 'the look at the check of the file')
 const add = (service: string, check: object) => api<Check>('POST', '/checks', { service, check })
 const page = async (path: string): Promise<string> =>
   (await request(base + path, { headers: { accept: 'text/html' } })).text
