@@ -76,14 +76,14 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     path: 'services/ops/memories.ts',
     find: 'text(10_000)',
     replace: 'text(11_000)',
-    test: 'test/ops/api-records.test.ts',
+    test: 'test/ops/api.test.ts',
   },
   {
     why: 'the confidence of a memory may be above 1',
     path: 'services/ops/memories.ts',
     find: 'Type.Number({ minimum: 0, maximum: 1 })',
     replace: 'Type.Number({ minimum: 0, maximum: 2 })',
-    test: 'test/ops/api-records.test.ts',
+    test: 'test/ops/api.test.ts',
   },
   {
     why: 'one operation more than the cooldown allows',
