@@ -55,14 +55,14 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     path: 'services/ops/alerts/outcome.ts',
     find: 'if (ago >= rules.dedup * 1_000) return undefined',
     replace: 'if (ago >= 0) return undefined',
-    test: 'test/ops/alert-life.test.ts',
+    test: 'test/ops/alerts.test.ts',
   },
   {
     why: 'the end of an alert that waits leaves it in the queue',
     path: 'services/ops/alerts/outcome.ts',
     find: "if (read.status === 'resolved' && (hasRules(rules) || isWaiting)) {",
     replace: "if (read.status === 'resolved' && hasRules(rules) && !isWaiting) {",
-    test: 'test/ops/alert-life.test.ts',
+    test: 'test/ops/alerts.test.ts',
   },
   {
     why: 'a silence needs one of its labels to fit',
