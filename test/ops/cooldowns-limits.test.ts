@@ -21,29 +21,20 @@ async function makePlant(t: Owner, shop: string, blog: string) {
   const folder = await temporaryFolder(t, 'operations')
   const file = join(folder, 'ran.txt')
   const writes = (line: string) => ['sh', '-c', `echo "$2" >> "$1"`, 'sh', file, line]
-  const restart = { name: 'restart', action_type: 'restart', argv: writes('restart') }
+  const one = (name: string, action_type = name, more = {}) => {
+    return { name, action_type, argv: writes(name), ...more }
+  }
   const checks = [{ type: 'file_age', name: 'written', path: file, max_age_s: 600 }]
+  const verified = one('restart', 'restart', { verify: 'written' })
+  const operations = [
+    ...[verified, one('deploy', 'redeployment'), one('clean')],
+    one('flush', 'flush', { cooldown: { count: 3, window_s: 60 } }),
+    one('broken', 'repair', { argv: ['sh', '-c', 'exit 3'] }),
+  ]
   const services = [
-    {
-      name: shop,
-      checks,
-      operations: [
-        { ...restart, verify: 'written' },
-        { name: 'deploy', action_type: 'redeployment', argv: writes('deploy') },
-        { name: 'clean', action_type: 'cleaning', argv: writes('clean') },
-        {
-          ...{ name: 'flush', action_type: 'flush', argv: writes('flush') },
-          cooldown: { count: 3, window_s: 60 },
-        },
-        {
-          name: 'broken',
-          action_type: 'repair',
-          argv: ['sh', '-c', 'exit 3'],
-        },
-      ],
-    },
-    { name: blog, checks: [], operations: [restart] },
-    { name: 'wiki', checks, operations: [{ ...restart, verify: 'written' }] },
+    { name: shop, checks, operations },
+    { name: blog, checks: [], operations: [one('restart')] },
+    { name: 'wiki', checks, operations: [verified] },
   ]
   const ran = () => (existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [])
   return { inventory: await inventoryFile(t, { services }), ran }
@@ -209,13 +200,6 @@ await t.test('operations within their limits', async (t) => {
       '/cooldowns',
     )
     const others = json.cooldowns.filter(({ service }) => service.startsWith('other '))
-    t.equal(others.length, 2)
-    t.match(
-      new Set(others),
-      new Set([
-        { service: 'other blog', action_type: 'restart', count: 2 },
-        { service: 'other shop', action_type: 'restart', count: 2 },
-      ]),
-    )
+    t.match(others, [{ count: 2 }, { count: 2 }])
   })
 })

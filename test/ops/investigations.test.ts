@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { openDatabase } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
 import { holderOf } from '../../kernel/processes/proc.ts'
@@ -11,7 +10,7 @@ import { setPause } from '../../services/ops/pause.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { NO_OUTCOME, type Outcome } from '../../services/ops/runners/runner.ts'
 import { openSessions } from '../../services/ops/sessions/sessions.ts'
-import { backends, onPostgres, type Backend, type Row } from '../helpers/backends.ts'
+import { backends, type Row } from '../helpers/backends.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
@@ -24,8 +23,8 @@ const GATHERED = 'what fails together is gathered for 30 s'
 type Watched = {
   /** Has checks of the service `shop` fail, each told by an event. */
   fail(...names: readonly string[]): Promise<void>
-  /** Has them well again. */
-  mend(...names: readonly string[]): Promise<void>
+  /** Has all well again. */
+  mend(): Promise<unknown>
   /** Lets time pass, and then has each instance look. */
   pass(seconds: number): Promise<void>
   /** Starts another instance. */
@@ -43,7 +42,6 @@ type Watched = {
 
 async function openWatched(
   t: Owner,
-  backend: Backend,
   marked: Readonly<Record<string, number | null>> = { front: 1, db: 1, disk: null },
 ): Promise<Watched> {
   const began = Date.now()
@@ -55,9 +53,8 @@ async function openWatched(
     every: () => () => undefined,
   }
   const log = createLog((text) => transcript('log', text, 'investigations'), clock.now)
-  const env = await backend.env(t)
-  const where = { url: env['DATABASE_URL'], dataDirectory: env['GATEHOUSE_DATA_DIR'] ?? '' }
-  const opened = await openDatabase(where, log)
+  const env = await postgres.env(t)
+  const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
   const { db } = opened
   const resultsDir = await temporaryFolder(t, 'results')
   const settings: Watched['settings'] = { cooldown: 3_600, budget: undefined, maxTier: 3 }
@@ -118,7 +115,6 @@ async function openWatched(
     )
   }
   const at = () => `timestamptz '${clock.now().toISOString()}'`
-  const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')
   return {
     settings,
     query,
@@ -137,11 +133,10 @@ async function openWatched(
         )
       }
     },
-    async mend(...names) {
-      await query(
-        `update ops.checks set state = 'ok', since = ${at()}, told_event = null, told_at = null where name in (${listed(names)})`,
-      )
-    },
+    mend: () =>
+      query(
+        `update ops.checks set state = 'ok', since = ${at()}, told_event = null, told_at = null`,
+      ),
     async pass(seconds) {
       forward += seconds * 1_000
       await Promise.all([...rounds].map((round) => round.now()))
@@ -172,8 +167,15 @@ async function openWatched(
   }
 }
 
-await onPostgres(t, 'what fails together starts one session', async (t: Test, backend) => {
-  const shop = await openWatched(t, backend)
+/** Ends the session that runs, and lets all be well until each cooldown is over. */
+async function over(shop: Watched): Promise<void> {
+  await shop.finish()
+  await shop.mend()
+  await shop.pass(3_600)
+}
+
+await t.test('what fails together starts one session', async (t) => {
+  const shop = await openWatched(t)
   await shop.open()
   await shop.fail('front', 'disk')
   await shop.pass(20)
@@ -192,7 +194,7 @@ await onPostgres(t, 'what fails together starts one session', async (t: Test, ba
   await shop.pass(7_200)
   t.equal((await shop.sessions()).length, 1, 'a failure that lasts is looked into once')
 
-  await shop.mend('front', 'db')
+  await shop.mend()
   await shop.pass(60)
   await shop.fail('front', 'db')
   await shop.pass(30)
@@ -200,7 +202,7 @@ await onPostgres(t, 'what fails together starts one session', async (t: Test, ba
 })
 
 await t.test('two instances start one session', async (t) => {
-  const shop = await openWatched(t, postgres)
+  const shop = await openWatched(t)
   await shop.open()
   await shop.open()
   await shop.open()
@@ -210,19 +212,17 @@ await t.test('two instances start one session', async (t) => {
     const all = await shop.sessions()
     t.equal(all.length, times)
     t.match(all.at(-1), { outcome: 'triggered', count: times, checks: 'db front' })
-    await shop.finish()
-    await shop.mend('front', 'db')
-    await shop.pass(3_600)
+    await over(shop)
   }
 })
 
 await t.test('a cooldown for each check', async (t) => {
-  const shop = await openWatched(t, postgres)
+  const shop = await openWatched(t)
   await shop.open()
   await shop.fail('front')
   await shop.pass(30)
   await shop.finish()
-  await shop.mend('front')
+  await shop.mend()
   await shop.pass(600)
   await shop.fail('front')
   await shop.pass(60)
@@ -238,7 +238,7 @@ await t.test('a cooldown for each check', async (t) => {
   await shop.pass(3_600)
   t.match(await shop.sessions(), [{}, { checks: 'db' }, { checks: 'front' }], 'it still fails')
   await shop.finish()
-  await shop.mend('front')
+  await shop.mend()
   await shop.pass(60)
   shop.settings.cooldown = 0
   await shop.fail('front')
@@ -247,7 +247,7 @@ await t.test('a cooldown for each check', async (t) => {
 })
 
 await t.test('what is refused waits, and starts once', async (t) => {
-  const shop = await openWatched(t, postgres)
+  const shop = await openWatched(t)
   const close = await shop.open()
   await shop.fail('front')
   await shop.pass(30)
@@ -260,9 +260,7 @@ await t.test('what is refused waits, and starts once', async (t) => {
     await shop.finish()
     await shop.pass(5)
     t.match((await shop.sessions())[1], { checks: 'db' })
-    await shop.finish()
-    await shop.mend('front', 'db')
-    await shop.pass(3_600)
+    await over(shop)
   })
 
   await t.test('while investigations are paused', async (t) => {
@@ -275,9 +273,7 @@ await t.test('what is refused waits, and starts once', async (t) => {
     await shop.pause(false)
     await shop.pass(5)
     t.match((await shop.sessions())[2], { checks: 'front' })
-    await shop.finish()
-    await shop.mend('front')
-    await shop.pass(3_600)
+    await over(shop)
   })
 
   await t.test('while the budget of the day is spent', async (t) => {
@@ -293,9 +289,7 @@ await t.test('what is refused waits, and starts once', async (t) => {
     shop.settings.budget = undefined
     await shop.pass(5)
     t.equal((await shop.sessions()).length, 4)
-    await shop.finish()
-    await shop.mend('front')
-    await shop.pass(3_600)
+    await over(shop)
   })
 
   await t.test('while it is muted', async (t) => {
@@ -310,9 +304,7 @@ await t.test('what is refused waits, and starts once', async (t) => {
     await shop.query('delete from ops.mutes')
     await shop.pass(5)
     t.equal((await shop.sessions()).length, 5)
-    await shop.finish()
-    await shop.mend('front')
-    await shop.pass(3_600)
+    await over(shop)
   })
 
   await t.test('while no instance runs', async (t) => {
@@ -327,18 +319,18 @@ await t.test('what is refused waits, and starts once', async (t) => {
 })
 
 await t.test('a check that is well again, or removed, before its session starts', async (t) => {
-  const shop = await openWatched(t, postgres)
+  const shop = await openWatched(t)
   await shop.open()
   await shop.fail('front', 'db')
   await shop.pass(20)
-  await shop.mend('front')
+  await shop.mend()
   await shop.query(`update ops.checks set removed_at = now() where name = 'db'`)
   await shop.pass(600)
   t.same(await shop.sessions(), [])
 })
 
 await t.test('a session that ends with the server is started again', async (t) => {
-  const shop = await openWatched(t, postgres)
+  const shop = await openWatched(t)
   const close = await shop.open()
   await shop.fail('front')
   await shop.pass(30)
@@ -351,14 +343,12 @@ await t.test('a session that ends with the server is started again', async (t) =
 })
 
 await t.test('the tier is the highest of the checks, as far as it may go', async (t) => {
-  const shop = await openWatched(t, postgres, { front: 1, db: 3 })
+  const shop = await openWatched(t, { front: 1, db: 3 })
   await shop.open()
   await shop.fail('front', 'db')
   await shop.pass(30)
   t.match(await shop.sessions(), [{ tier: 3 }])
-  await shop.finish()
-  await shop.mend('front', 'db')
-  await shop.pass(3_600)
+  await over(shop)
   shop.settings.maxTier = 2
   await shop.fail('front', 'db')
   await shop.pass(30)
@@ -367,14 +357,14 @@ await t.test('the tier is the highest of the checks, as far as it may go', async
 })
 
 await t.test('a clock that is set back starts nothing twice and holds nothing up', async (t) => {
-  const shop = await openWatched(t, postgres)
+  const shop = await openWatched(t)
   await shop.open()
   await shop.fail('front')
   await shop.pass(30)
   await shop.finish()
   await shop.pass(-7_200)
   t.equal((await shop.sessions()).length, 1)
-  await shop.mend('front')
+  await shop.mend()
   await shop.fail('front')
   await shop.pass(30)
   t.equal((await shop.sessions()).length, 2, 'its cooldown is not hours long')
@@ -383,7 +373,7 @@ await t.test('a clock that is set back starts nothing twice and holds nothing up
 
 await t.test('many that fail together', async (t) => {
   const names = Array.from({ length: 60 }, (_, at) => `page ${at} ${'x'.repeat(150)}`)
-  const shop = await openWatched(t, postgres, Object.fromEntries(names.map((name) => [name, 1])))
+  const shop = await openWatched(t, Object.fromEntries(names.map((name) => [name, 1])))
   await shop.open()
   await shop.fail(...names)
   await shop.pass(30)
