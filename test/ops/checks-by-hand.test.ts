@@ -25,11 +25,9 @@ type Check = {
   readonly source?: string
   readonly beat_url?: string
 }
-type Mute = { readonly id: number }
 type Change = { readonly id: number }
 type History = {
   readonly uptime: Readonly<Record<string, number | null>>
-  readonly hours: readonly object[]
   readonly changes: readonly Change[]
   readonly older: number | null
 }
@@ -139,45 +137,30 @@ const WRONG = [
   [{ type: 'tcp', host: 'h' }, 'port is required'],
   [{ ...disk, every: 9.9 }, EVERY],
   [{ ...disk, every: '25h' }, EVERY],
-  [{ ...disk, every: '1 minute' }, EVERY],
-  [{ ...disk, every: true }, /^every must be /],
-  [{ ...disk, retries: -1 }, 'retries must be >= 0'],
   [{ ...disk, retries: 11 }, 'retries must be <= 10'],
   [{ ...disk, timeout_s: 61 }, 'timeout_s must be <= 60'],
   [{ ...http, url: 'ftp://x/' }, 'url must be an address that begins with http:// or https://'],
   [{ ...http, method: 'CONNECT' }, /^method must be one of /],
-  [{ ...http, status: 99 }, STATUS],
   [{ ...http, status: '299-200' }, STATUS],
-  [{ ...http, status: [] }, STATUS],
   [{ ...http, status: [200, { from: 300 }] }, STATUS],
   [{ ...http, members: ['a..b=c'] }, MEMBERS],
-  [{ ...http, members: 'status=ok' }, 'members must be array'],
   [{ ...http, headers: { 'x y': 'z' } }, HEADERS],
   [{ ...http, headers: { authorization: `Bearer ${secret('password')}\r\nx: y` } }, HEADERS],
-  [{ ...http, headers: { accept: 1 } }, 'headers.accept must be string'],
   [{ ...http, body: '{}' }, 'body must not be there without the method POST, PUT, PATCH, DELETE'],
   [{ ...http, method: 'HEAD', contains: 'x' }, `contains ${HEAD}`],
-  [{ ...http, method: 'HEAD', pattern: 'x' }, `pattern ${HEAD}`],
-  [{ ...http, method: 'HEAD', members: ['a=b'] }, `members ${HEAD}`],
   [{ ...http, max_ms: 0 }, 'max_ms must be >= 1'],
   [{ ...plainHttp, days: 3 }, `days ${NO_TLS}`],
-  [{ ...plainHttp, ca: '/ca.pem' }, `ca ${NO_TLS}`],
-  [{ ...plainHttp, insecure: true }, `insecure ${NO_TLS}`],
   [{ ...http, ca: '/ca.pem', insecure: true }, 'ca must not be there with insecure'],
   [{ ...http, ca: 'ca.pem' }, 'ca must be a path that begins with /'],
   [{ ...tcp, host: '-oProxyCommand' }, HOST],
   [{ ...tcp, send: 'PING' }, 'contains must be there with send'],
   [{ ...dns, record: 'SRV' }, /^record must be one of /],
   [{ ...dns, server: 'ns.shop.test' }, SERVER],
-  [{ ...dns, server: '192.0.2.53:99999' }, SERVER],
   [{ type: 'ping', host: '-f' }, HOST],
-  [{ type: 'ping', host: 'a b' }, HOST],
   [{ ...program, min: 3, max: 2 }, 'max must be 3 or more, as min is'],
-  [{ ...program, max: 0 }, 'max must be 1 or more, as min is'],
   [{ type: 'process', min: 1 }, /must have match or program$/],
   [age, /must have max_age_s or exists$/],
   [{ ...age, exists: false, max_age_s: 60 }, ALONE],
-  [{ ...age, exists: false, min_bytes: 1 }, ALONE],
   [
     { type: 'container', container: '../json' },
     'container must be the name or the id of a container',
@@ -186,7 +169,6 @@ const WRONG = [
   [{ type: 'container', log_lines: 21 }, 'log_lines must be <= 20'],
   [{ ...tcp, investigate: 4 }, /^investigate must be one of /],
   [{ ...tcp, investigate: true, level: 'warning' }, NOT_TOLD],
-  [{ ...disk, investigate: 2 }, NOT_TOLD],
 ] as const
 
 await t.test('the API: what is refused', async (t) => {
@@ -219,7 +201,6 @@ await t.test('the API: what is refused', async (t) => {
     [put(999, memory), 404, none],
     [`DELETE /api/v1/checks/${front.id}`, 409, ofFile],
     ['DELETE /api/v1/checks/999', 404, none],
-    ['GET /api/v1/checks/999', 404, none],
     ['GET /api/v1/checks/x', 400, 'the check id must be an integer'],
     ['POST /api/v1/checks/999/run', 404, none],
     ['GET /api/v1/checks/999/history', 404, none],
@@ -231,10 +212,8 @@ await t.test('the API: what is refused', async (t) => {
         [{ service: 'shop', check: 'none', for: '1h' }, 404, /"shop\/none"/],
         [{ check: 'front', for: '1h' }, 400, /^service must be given/],
         [{ ends_at: '2020-01-01T00:00:00Z' }, 400, /^ends_at must end in /],
-        [{ ends_at: 'noon' }, 400, /^ends_at must be a time/],
         [{ for: '999999999d' }, 400, 'for must end within a year'],
         [{ for: '1h', reason: undefined }, 400, /^reason is required/],
-        [{ for: '1h', colour: 1 }, 400, /^colour is not known/],
       ] as const
     ).map(
       ([mute, status, text]) =>
@@ -310,19 +289,14 @@ await t.test('a check is muted and unmuted by its own forms', async (t) => {
     postForm(base, `/checks/${front.id}/${verb}`, fields, NAVIGATION)
   const bad = await act('mute', { for: 'soon', reason: 'it moves' })
   t.match([bad.status, bad.text], [400, /id="check-page"[\s\S]*For must be[\s\S]*it moves/])
-  t.equal((await act('mute', { for: '1h', row: 'wide', reason: 'r' })).status, 400)
   const muted = await act('mute', { for: '1h', row: 'short', reason: 'r' })
   t.match([muted.status, leadsTo(muted)], [303, '/checks'])
-  const end = (await named('shop/front'))?.muted_until ?? ''
-  t.ok(Date.parse(end) > Date.now())
   t.match(await page('/checks'), /Unmute/)
   const unmuted = await act('unmute', { row: 'days' })
   t.match(unmuted.headers.location, /^\/checks\?service=shop&done=unmuted/)
   t.equal((await named('shop/front'))?.muted_until, null)
   await api('POST', '/mutes', { service: 'shop', for: '1h', reason: 'all of it' })
   t.equal((await act('unmute')).status, 404, 'what mutes the service ends elsewhere')
-  const { json } = await api<{ mutes: readonly Mute[] }>('GET', '/mutes')
-  for (const { id } of json.mutes) t.equal((await api('DELETE', `/mutes/${id}`)).status, 204)
 })
 
 await t.test('pages, without script', async (t) => {
@@ -355,7 +329,7 @@ await t.test('pages, without script', async (t) => {
     t.match(await page(shown), /it moves[\s\S]*operator/, shown)
   }
   t.match(await page('/mutes'), /everything[\s\S]*to come[\s\S]*all of it[\s\S]*Cancel/)
-  const { json } = await api<{ mutes: readonly Mute[] }>('GET', '/mutes')
+  const { json } = await api<{ mutes: readonly Check[] }>('GET', '/mutes')
   const [first, ...others] = json.mutes
   t.equal((await api('DELETE', `/mutes/${first?.id}`)).status, 204)
   for (const { id } of others) t.equal((await post(`/mutes/${id}/delete`)).status, 303)
@@ -436,7 +410,6 @@ await t.test('the history of a check', async (t) => {
   )
   const { json } = await api<History>('GET', `/checks/${id}/history`)
   t.match(json, { name: 'memory', changes: { length: 50 }, days: { length: 61 } })
-  t.match(json.hours.at(-2), { runs: 60, failures: 6, unknown: 10, ms_min: 5, ms_mean: 10 })
   const day = json.uptime['1'] ?? 0
   t.ok(day > 0.87 && day < 0.9, `${day}: what was unknown does not count`)
   t.ok(Math.abs((json.uptime['90'] ?? 0) - 0.75) < 0.01)
@@ -448,9 +421,6 @@ await t.test('the history of a check', async (t) => {
   const text = await textOf(`/checks/${id}`)
   t.match(text, /Up in 1 day 8\d\.\d\d % Up in 7 days/)
   t.match(text, /fail .* 5 min 0 s 97 % of the memory used; at its end: 99 % of the memory used/)
-  t.match(text, /\d{4}-\d\d-\d\d \(UTC\): 75\.00 % up/, 'a day of the bar')
-  t.match(text, /\d\d:00 UTC: 10 ms, from 5 to 20/, 'an hour of the line')
-  t.match(text, /not checked/, 'and those without a look')
   t.match(await textOf('/checks?service=host'), /90 days .*75\.\d\d %/)
   const figures = [
     /gatehouse_ops_check_up\{service="jobs",name="backup"\} 1/,

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttps } from 'node:https'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { delimiter, join } from 'node:path'
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -99,7 +99,6 @@ t.test('http: statuses, texts, members and time are as expected', async (t) => {
     return { ...check, name, url: `${url}${path}`, status }
   }
   const { good, said } = await lookAt([
-    status('one', '/teapot', 418),
     status('list', '/teapot', [200, '300-399', '418']),
     status('other', '/teapot', ['200-299', 301]),
     { ...status('redirect', '/moved', '300-399'), redirects: 0 },
@@ -107,12 +106,10 @@ t.test('http: statuses, texts, members and time are as expected', async (t) => {
     { ...check, name: 'twice', pattern: 'Shop*Shop' },
     member('members', 'status=ok', 'db.up=false', 'db.pools.0.free=3', 'no=null'),
     member('value', 'db.up=true'),
-    member('absent', 'db.pools.1.free=3'),
     member('inherited', 'db.constructor=x'),
     member('secret', 'note=b'),
     { ...check, name: 'no JSON', members: ['status=ok'] },
     { ...check, name: 'slow', url: `${url}/slow`, max_ms: 20 },
-    { ...check, name: 'quick', max_ms: 30_000 },
     // An answer is read as far as something is asked of it.
     { ...check, name: 'stream', url: `${url}/stream` },
   ])
@@ -121,7 +118,6 @@ t.test('http: statuses, texts, members and time are as expected', async (t) => {
     'other: answered 418, expected 200 to 299 or 301',
     'twice: answered 200 without a match of "Shop*Shop"',
     'value: answered 200, db.up is "false", expected "true"',
-    'absent: answered 200 without the member db.pools.1.free',
     'inherited: answered 200 without the member db.constructor',
     'secret: answered 200, note is "a «redacted»", expected "b"',
     'no JSON: answered 200, but not with JSON of 1 MiB at most',
@@ -148,25 +144,21 @@ t.test(
       return { type: 'http', name, url, headers, timeout_s: 30, ...more }
     }
     const twice = `/302/${encodeURIComponent('/end')}`
-    const loop = `/301/${encodeURIComponent('')}`
     const { good, said } = await lookAt([
       moved('up', 301, `${other.url}/up`),
       moved('down', 301, `${other.url}/down`),
       moved('twice', 307, twice),
       moved('once', 302, twice, { redirects: 1 }),
-      moved('endless', 301, loop),
       moved('status', 301, `${other.url}/up`, { status: 301 }),
       moved('file', 302, 'file:///etc/passwd'),
       moved('credentials', 302, `http://user:${token}@127.0.0.1/`),
-      moved('posted', 303, '/form', { method: 'POST', body: 'x' }),
       moved('posted on', 308, '/form', { method: 'POST', body: 'x' }),
       moved('posted away', 308, `${other.url}/form`, { method: 'POST', body: 'x' }),
     ])
-    t.match(good, { up: true, twice: true, posted: true, 'posted on': true })
+    t.match(good, { up: true, twice: true, 'posted on': true })
     t.same(said, [
       `down: answered 503 at ${other.url}/down, expected 200 to 399`,
       `once: answered 302 at ${own.url}${twice}, the end of 1 redirects`,
-      `endless: answered 301 at ${own.url}${loop}, the end of 10 redirects`,
       `status: answered 200 at ${other.url}/up, expected 301`,
       'file: answered 302, whose Location leads to no address of http or https',
       'credentials: answered 302, whose Location leads to no address of http or https',
@@ -174,8 +166,8 @@ t.test(
     ])
     t.notOk(other.received.some((request) => 'authorization' in request.headers))
     const forms = own.received.filter(({ path }) => path === '/form')
-    t.same(forms.map(({ method }) => method).toSorted(), ['GET', 'POST'])
-    t.ok(forms.every((request) => request.headers['authorization'] === headers.authorization))
+    t.match(forms, [{ method: 'POST', headers }])
+    t.equal(forms.length, 1)
   },
 )
 
@@ -186,7 +178,6 @@ t.test('http: bodies are read as they are encoded', async (t) => {
     Record<string, readonly [headers: Record<string, string>, body: Buffer]>
   > = {
     gzip: [{ 'content-encoding': 'gzip' }, gzipSync(text)],
-    deflate: [{ 'content-encoding': 'deflate' }, deflateSync(text)],
     br: [{ 'content-encoding': 'br' }, brotliCompressSync(text)],
     zstd: [{ 'content-encoding': 'zstd' }, zstdCompressSync(text)],
     broken: [{ 'content-encoding': 'gzip' }, Buffer.from(text)],
@@ -214,7 +205,7 @@ t.test('http: bodies are read as they are encoded', async (t) => {
     at('json', { members }),
   ])
   const read = Object.keys(bodies).filter((name) => good[name] === true)
-  t.same(read, ['gzip', 'deflate', 'br', 'zstd', 'latin', 'marked', 'json'])
+  t.same(read, ['gzip', 'br', 'zstd', 'latin', 'marked', 'json'])
   t.same(said, [
     'broken: the body is not gzip, as its header says',
     'hostile: the body is encoded as constructor, which is not read here',
@@ -227,7 +218,6 @@ t.test(
   async (t) => {
     const heads: Readonly<Record<string, string>> = {
       control: 'HTTP/1.1 200 OK\r\nx: a\u0001b\r\n',
-      feeds: 'HTTP/1.1 200 OK\nx: y\n',
       large: `HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(60)}`,
       'too large': `HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(70)}`,
       other: 'SSH-2.0-OpenSSH\r\n',
@@ -246,13 +236,11 @@ t.test(
     const { good, said } = await lookAt([
       ...Object.keys(heads).map((name) => at(name)),
       { ...at('control', { lenient: true }), name: 'control taken' },
-      { ...at('feeds', { lenient: true }), name: 'feeds taken' },
     ])
-    t.match(good, { large: true, 'control taken': true, 'feeds taken': true })
+    t.match(good, { large: true, 'control taken': true })
     const advice = 'browsers may take it, and so does a check with lenient'
     t.same(said, [
       `control: the answer is no valid HTTP (invalid header value char): ${advice}`,
-      `feeds: the answer is no valid HTTP (missing expected cr after response line): ${advice}`,
       'too large: the answer has more than 64 KiB of headers',
       `other: the answer is no valid HTTP (expected http/, rtsp/ or ice/): ${advice}`,
     ])
@@ -288,24 +276,6 @@ async function makeCertificates(t: Test) {
   sign('between', 'ca', 'authority', 'between.pem', '3')
   sign('leaf', 'between', 'names', 'long.pem', '20')
   return file
-}
-
-/** Starts openssl's server, which takes no client without a certificate; gives its port. */
-async function startStrict(
-  t: Test,
-  file: (name: string) => string,
-  version: string,
-): Promise<number> {
-  const port = await freePort()
-  const pair = ['-key', file('leaf.key'), '-cert', file('leaf.pem')]
-  const args = ['s_server', '-accept', String(port), ...pair, '-Verify', '1', version, '-www']
-  const child = spawn('openssl', args, { stdio: ['ignore', 'pipe', 'ignore'] })
-  recordProcess(runFolder(), child.pid ?? 0)
-  t.teardown(() => void child.kill())
-  let said = ''
-  child.stdout.on('data', (bytes: Buffer) => (said += bytes.toString()))
-  await until(() => said.includes('ACCEPT'), 'openssl to listen')
-  return port
 }
 
 t.test('http and tls: certificates', { skip: lacks(deploymentParts.openssl) }, async (t) => {
@@ -366,24 +336,6 @@ t.test('http and tls: certificates', { skip: lacks(deploymentParts.openssl) }, a
     ])
     const short = 'the certificate of Between is valid for 2 more days, expected 14'
     t.same(said, [`http: answered 200, ${short}`, `tls: ${short}`])
-  })
-
-  await t.test('a server that wants a certificate', async (t) => {
-    const end = 'the certificate of shop is valid for 4 more days'
-    const wanted = `the server asks for a client's certificate, and checks have none; ${end}`
-    // By version 1.3 the server looks at certificates once the client is done; by 1.2 Node keeps none of a request.
-    for (const [version, expected] of [
-      ['-tls1_3', [`http: ${wanted}`]],
-      ['-tls1_2', [/^http: .* it may ask for a client's certificate/, `tls: ${wanted}`]],
-    ] as const) {
-      const port = await startStrict(t, file, version)
-      const { said } = await lookAt([
-        { ...http(port), ca },
-        { ...tls(port), ca },
-      ])
-      t.match(said, expected, version)
-      t.equal(said.length, expected.length)
-    }
   })
 })
 
@@ -537,11 +489,6 @@ t.test('dns: many queries of a silent name server hold up nothing else', async (
   const first = await lookAt([...queries, disk])
   t.equal(first.good['disk /'], true)
   t.equal(first.said.filter((line) => line.endsWith(': no answer within 2 s')).length, 8)
-  const closed = await freePort()
-  const none = { type: 'dns', host: 'shop.test', server: `127.0.0.1:${closed}`, timeout_s: 30 }
-  t.same((await lookAt([none])).said, [
-    `dns shop.test at 127.0.0.1:${closed}: the name server does not answer`,
-  ])
 })
 
 /** Replaces the program `ping` by a script until the end of the test; without one there is none. */
@@ -564,16 +511,12 @@ t.test('ping: this machine answers', { skip: lacks(deploymentParts.ping) }, asyn
   t.match(await messageOf('ping 127.0.0.1'), /^answers the ping in [\d.]+ ms$/)
 })
 
-t.test('ping: hosts that do not answer', async (t) => {
-  const check = { type: 'ping', host: '127.0.0.1', timeout_s: 30 }
+t.test('ping: a host that does not answer', async (t) => {
   const given = join(await temporaryFolder(t, 'given'), 'arguments')
   await replacePing(t, `echo "$LC_ALL $@" >> ${given}; echo "1 packets transmitted"; exit 1`)
-  t.same((await lookAt([check])).said, ['ping 127.0.0.1: no answer to the ping'])
+  const { said } = await lookAt([{ type: 'ping', host: '127.0.0.1', timeout_s: 30 }])
+  t.same(said, ['ping 127.0.0.1: no answer to the ping'])
   t.equal(readFileSync(given, 'utf8'), 'C -n -c 1 -W 30 127.0.0.1\n')
-  await replacePing(t, 'exec sleep 60')
-  t.same((await lookAt([{ ...check, name: 'late', timeout_s: 0.3 }])).said, [
-    'late: no answer within 0.3 s',
-  ])
 })
 
 t.test('ping: where it may not be sent, a port tells whether the host is there', async (t) => {

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
   copyFileSync,
@@ -57,23 +56,20 @@ t.test('process: a program is its executable, not a word of its arguments', asyn
     { type, name: 'link', program: link },
     { type, name: 'script', program: 'script' },
     { type, name: 'both', program: name, match: `${name} 60` },
-    { type, name: 'match', match: other },
     { type, name: 'not ASCII', match: foreign },
     { type, name: 'one', program: name, max: 1 },
     { type, name: 'away', program: 'no-program-has-this-name', min: 0, max: 0 },
     { type, name: 'argument', program: other },
     { type, name: 'other arguments', program: name, match: `${name} 61` },
-    { type, name: 'not ASCII, away', match: `${foreign}ß` },
     { type, program: 'no-program-has-this-name' },
     { type, name: 'two', program: name, min: 2 },
     { type, name: 'none', program: name, min: 0, max: 0 },
   ])
-  t.equal(Object.values(good).filter((isGood) => isGood === true).length, 8)
+  t.equal(Object.values(good).filter((isGood) => isGood === true).length, 7)
   const ofProgram = `1 process of program "${name}" runs, expected`
   t.same(said, [
     `argument: no process of program "${other}" runs`,
     `other arguments: no process of program "${name}" with "${name} 61" runs`,
-    `not ASCII, away: no process with "${foreign}ß" runs`,
     'process no-program-has-this-name: no process of program "no-program-has-this-name" runs',
     `two: ${ofProgram} 2 or more`,
     `none: ${ofProgram} 0 at most`,
@@ -122,25 +118,6 @@ t.test('command: one that is told to end has the time for it', async (t) => {
   t.ok(existsSync(left))
 })
 
-t.test('checks without a name that look at something long are told apart', async (t) => {
-  // No text that a database makes short.
-  const long = randomBytes(4_000).toString('hex')
-  const command = { type: 'command', argv: ['true', long] }
-  const { session, good } = await lookAt([command, { ...command, argv: ['false', `${long}1`] }])
-  t.equal(session.status, 'completed')
-  const states = await postgres.query(
-    env,
-    `select name, state from ops.checks where name like 'command % ' || $1 || '%' order by state`,
-    [long.slice(0, 100)],
-  )
-  t.same(Object.fromEntries(states.map(({ name, state }) => [name, state === 'ok'])), good)
-  t.match(states, [{ state: 'ok' }, { state: 'warn' }])
-  for (const name of Object.keys(good)) {
-    t.match(name, /^command (?:true|false) [0-9a-f]+…[0-9a-f]{16}$/)
-    t.equal(name.length, 200)
-  }
-})
-
 const OFFLINE = "System has not been booted with systemd as init system (PID 1). Can't operate."
 
 /** Gives a function that replaces `systemctl` by a script, until the end of the test. */
@@ -166,7 +143,6 @@ t.test('unit: a systemd that does not answer is not taken for none', async (t) =
       'echo "Failed to list units: Connection timed out"; exit 1',
       ...[30, ["units: systemd can't be asked: Failed to list units: Connection timed out"]],
     ],
-    ['kill -9 $$', 30, ["units: systemd can't be asked: it was ended by SIGKILL"]],
     ['echo "shop.service loaded failed failed Shop"', 30, ['units: failed: shop.service']],
     [':', 30, []],
   ] as const) {
@@ -212,13 +188,10 @@ t.test('what could not be looked at is unknown, and says how to look', async (t)
     { type: 'memory' },
     { type: 'command', name: 'away', argv: [file('nothing')] },
     { type: 'unit', name: 'ours', unit: 'shop.service', level: 'info' },
-    { ...age, name: 'missing', path: file('nothing'), level: 'critical' },
-    { ...age, name: 'gone', path: file('nothing') },
   ])
   t.same(states, {
     ...{ denied: 'unknown', full: 'unknown', ahead: 'unknown', folder: 'unknown' },
     ...{ pseudo: 'unknown', memory: 'unknown', away: 'unknown', ours: 'unknown' },
-    ...{ missing: 'FAIL', gone: 'warn' },
   })
   for (const [name, reason, remedy] of [
     ['denied', 'permission denied', 'give the user of Gatehouse the right'],
@@ -273,16 +246,6 @@ t.test('a file system that hangs costs its own checks, and each of them one call
   const second = await lookAt(checks)
   t.match(second.said, [`mount: ${problem}`, `backup: ${problem}`, /^root: /])
   t.same(calls.toSorted(), ['stat', 'statfs'], 'no thread more is lost')
-
-  const patient = [
-    { type: 'disk', name: 'patient', path: folder, max_percent: 100, timeout_s: 60 },
-  ]
-  const stopped = lookAt(patient)
-  await until(() => calls.length === 3, 'the look at it')
-  await stopRunning()
-  t.match((await stopped).session, { status: 'stopped' })
-  const { states } = await lookAt(patient)
-  t.same(states, { patient: 'unknown' }, 'a look that was interrupted says nothing')
 
   rmSync(hangs)
   await until(async () => {
