@@ -195,29 +195,16 @@ await t.test('a repeat joins its predecessor', async (t) => {
     t.match(await alertOf(ops, 'Storm'), { count: 6, outcome: 'triggered' })
   })
 
-  await t.test('one that resolves while it is read starts nothing', async (t) => {
-    const answer = briefs.hold()
-    const asked = briefs.asked.length
-    const slow = deliver(ops, alertmanager('Short'))
-    await until(() => briefs.asked.length > asked, 'the model to be asked')
-    await deliver(ops, alertmanager('Short', 'resolved'))
-    answer('The brief.')
-    t.same(await slow, keptAs('resolved: nothing starts'))
-    t.match(await alertOf(ops, 'Short'), { outcome: 'resolved', sessions: [] })
-    briefs.answer(['The brief.'])
-  })
-
-  await t.test('one that is being read takes its repeats', async (t) => {
+  await t.test('one that is being read takes its repeats, and its end', async (t) => {
     const answer = briefs.hold()
     const asked = briefs.asked.length
     const slow = deliver(ops, alertmanager('Slow'))
     await until(() => briefs.asked.length > asked, 'the model to be asked')
     t.same(await deliver(ops, alertmanager('Slow')), keptAs('joined: it is being read'))
+    await deliver(ops, alertmanager('Slow', 'resolved'))
     answer('The brief.')
-    const { session_id, status } = await slow
-    t.equal(status, 'triggered')
-    await ended(ops, Number(session_id))
-    t.match((await becomes(ops, 'triggered', 'Slow')).sessions, [{ id: session_id }])
+    t.same(await slow, keptAs('resolved: nothing starts'))
+    t.match(await alertOf(ops, 'Slow'), { outcome: 'resolved', sessions: [] })
   })
 })
 
@@ -248,23 +235,6 @@ await t.test('alerts wait for the session that runs', async (t) => {
     await ended(two, Number(session_id))
     t.ok(Number(session_id) > held)
     t.same(await alertSessions(two), [session_id, ...before])
-  })
-
-  await t.test('one whose reader was killed goes back to its place', async (t) => {
-    const held = await holdSession(two, gate)
-    await deliver(two, alertmanager('K'))
-    await deliver(two, alertmanager('L'))
-    await postgres.query(
-      two.env,
-      `update ops.alerts set outcome = 'received', holder = '' where fingerprint = 'K'`,
-    )
-    const waits = async () => (await alertOf(two, 'K')).outcome === 'waiting'
-    await until(waits, 'it to wait again', 30_000)
-    gate.open()
-    await ended(two, held)
-    const [k, l] = [await becomes(two, 'triggered', 'K'), await becomes(two, 'triggered', 'L')]
-    t.ok(Number(k.session_id) < Number(l.session_id), 'the oldest first')
-    await ended(two, Number(l.session_id))
   })
 
   await t.test('Investigate takes one out of the queue', async (t) => {
@@ -327,32 +297,6 @@ await t.test('a hundred wait, and no more', async (t) => {
   await until(async () => (await told()).length === 2, 'the end of it to be told')
   t.match(await told(), [{ message: 'Alerts are queued again: fewer than 50 wait' }, {}])
   t.match(await deliver(ops, alertmanager('X')), keptAs('held for 3600 s'))
-})
-
-await t.test('with the defaults all is as the contract has it', async (t) => {
-  const { ops, gate } = await startAlerts(t, {})
-  const down = alertmanager('Down')
-  const first = await deliver(ops, down)
-  t.same(first, { session_id: first.session_id, status: 'triggered', tier: 1 })
-  await ended(ops, Number(first.session_id))
-  const resolved = await deliver(ops, alertmanager('Down', 'resolved'))
-  t.same(resolved, { session_id: resolved.session_id, status: 'triggered', tier: 1 })
-  await ended(ops, Number(resolved.session_id))
-  t.match(await alertOf(ops, 'Down'), {
-    ...{ state: 'resolved', outcome: 'triggered', count: 2 },
-    sessions: [{ id: resolved.session_id }, { id: first.session_id }],
-  })
-  await holdSession(ops, gate)
-  t.same(await deliver(ops, down), {
-    session_id: null,
-    status: 'acknowledged',
-    message: 'a session is running or has just run; the alert is kept, and nothing was started',
-  })
-  t.match(await alertOf(ops, 'Down'), {
-    outcome: 'acknowledged',
-    session_id: resolved.session_id,
-  })
-  gate.open()
 })
 
 const DISK = '{"title":"disk full"}'

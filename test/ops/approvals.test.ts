@@ -304,23 +304,6 @@ await t.test('expired: it can not be approved, and people hear of it once', asyn
   t.not((await approvalOf('move')).id, id)
 })
 
-await t.test('approved, and no server ran it in time: expired, and told', async (t) => {
-  const { id } = await approvalOf('move')
-  await postgres.query(
-    ops.env,
-    `update ops.approvals
-        set status = 'approved', decided_at = now(), decided_by = 'ann', expires_at = clock_timestamp()
-      where id = $1`,
-    [id],
-  )
-  await reaches('move', 'expired')
-  await notified(
-    new RegExp(`^Approval ${id} .* is expired: approved, and no server ran it in time`),
-  )
-  t.notMatch(ran(), ['move'])
-  await ask('move')
-})
-
 await t.test('a secret in a command is shown nowhere, and the command runs with it', async (t) => {
   await ask('secret')
   t.match(await approvalOf('secret'), {

@@ -353,22 +353,6 @@ await t.test('a failure of a muted check is told when the mute ends', async (t) 
   }
 })
 
-await t.test('what a service says stops no other check', async (t) => {
-  const said = JSON.stringify({ state: 'half\0 of it' })
-  const odd = await startReceiver(t, (_, response) => void response.end(said))
-  const members = ['state=up']
-  const shop = await openChecked(t, (url) => [
-    front(url),
-    front(odd.url, { name: 'odd', members } as Partial<Check>),
-  ])
-  shop.open()
-  await shop.pass(60)
-  t.match(await shop.query(`select name, state, message from ops.checks order by name`), [
-    { name: 'front', state: 'ok' },
-    { name: 'odd', state: 'fail', message: /state is "half of it"/ },
-  ])
-})
-
 await t.test('what an instance that has gone had begun is looked at by another one', async (t) => {
   const shop = await openChecked(t, (url) => [front(url)])
   shop.open()

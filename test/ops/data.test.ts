@@ -248,22 +248,3 @@ t.test('0 keeps sessions for ever; output has its own time; what runs stays', as
   t.match(await pruned(later.server), { lines: 0, sessions: 1 }, 'and output goes with it')
   t.match(await leftIn(postgres, env), { lines: [parent, child], sessions: [parent, child] })
 })
-
-t.test('of several instances one removes at a time, and all is removed once', async (t) => {
-  const env = await postgres.env(t)
-  const sessions = Array.from({ length: 60 }, (_, at) => ({ days: 100 + at, lines: 20 }))
-  await addSessions(postgres, env, sessions)
-  const servers = await Promise.all([1, 2].map(() => startOps(t, postgres, env)))
-  await until(async () => {
-    const left = await leftIn(postgres, env)
-    return Object.values(left).every((rows) => Array.isArray(rows) && rows.length === 0)
-  }, 'everything old to be removed')
-  for (const { server } of servers) await server.stop()
-  const runs = servers
-    .flatMap(({ server }) => server.logs())
-    .filter((line) => line.includes('"pruned"'))
-    .map((line): Record<string, number> => JSON.parse(line))
-  const sum = (what: string): number => runs.reduce((all, run) => all + (run[what] ?? 0), 0)
-  t.same([sum('lines'), sum('sessions'), sum('alerts')], [1_200, 60, 60])
-  t.notMatch(servers.flatMap(({ server }) => server.logs()).join('\n'), /prune failed/)
-})
