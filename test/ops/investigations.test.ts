@@ -11,6 +11,9 @@ import { createRedact } from '../../services/ops/redact.ts'
 import { NO_OUTCOME, type Outcome } from '../../services/ops/runners/runner.ts'
 import { openSessions } from '../../services/ops/sessions/sessions.ts'
 import { backends, type Row } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { startModel } from '../helpers/model.ts'
+import { ended, inventoryFile, sessionsOf, startOps } from '../helpers/ops.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
@@ -361,4 +364,100 @@ await t.test('many that fail together', async (t) => {
   t.ok(Number(row?.['length']) < 65_536)
   t.ok(Number(row?.['prompt']) < 9_000)
   await shop.finish()
+})
+
+await t.test('what pages, alerts and the session itself say of it', async (t) => {
+  const model = await startModel(t)
+  const closed = { type: 'tcp', host: '127.0.0.1', port: 1, retries: 0, every: '10s' }
+  const ops = await startOps(t, postgres, {
+    ...model.env,
+    OPS_INVENTORY: await inventoryFile(t, {
+      services: [
+        {
+          name: 'shop',
+          investigate: 2,
+          checks: [
+            { ...closed, name: 'front' },
+            { ...closed, name: 'quiet', investigate: false },
+            { type: 'memory', name: 'memory' },
+          ],
+        },
+        { name: 'blog', checks: [{ ...closed, name: 'page' }] },
+      ],
+    }),
+  })
+  const { api, base, env } = ops
+  await ended(ops)
+
+  type Listed = { readonly id: number; readonly name: string; readonly state: string }
+  const listed = async (name: string): Promise<Listed> => {
+    const { json } = await api<{ checks: readonly Listed[] }>('GET', '/checks')
+    return json.checks.find((check) => check.name === name) ?? { id: 0, name, state: 'none' }
+  }
+  const pageOf = async (name: string): Promise<string> =>
+    (await request(`${base}/checks/${(await listed(name)).id}`)).text
+  const shows = async (path: string): Promise<string> => (await request(base + path)).text
+  const newest = async () => (await sessionsOf(ops, '?limit=1'))[0]
+  /** As if the failures had been told a while ago. */
+  const letPass = () =>
+    postgres.query(env, `update ops.checks set told_at = told_at - interval '1 minute'`)
+
+  await until(async () => {
+    const states = await Promise.all(['front', 'quiet', 'page'].map(listed))
+    return states.every(({ state }) => state === 'fail')
+  }, 'the failures')
+
+  await t.test('what is marked waits, and pages say why', async (t) => {
+    await api('PUT', '/pause', { investigations: true })
+    const paused = /It waits: investigations are paused since \S+ by operator\./
+    t.match(await pageOf('front'), /A failure starts a session at tier 2/)
+    t.match(await pageOf('front'), paused)
+    t.notMatch(await pageOf('quiet'), /starts a session/, 'one that says otherwise')
+    t.notMatch(await pageOf('page'), /starts a session/, 'one of another service')
+    t.match(await pageOf('memory'), /A failure starts a session at tier 2/)
+    t.notMatch(await pageOf('memory'), /It waits/)
+    const line = /1 failing check waits for a\s+session: investigations are paused[^]*shop: front/
+    t.match(await shows('/'), line)
+    await letPass()
+    await api('PUT', '/pause', { investigations: false })
+  })
+
+  await t.test('its session is told what is known, as data', async (t) => {
+    const session = await until(async () => {
+      const one = await newest()
+      return one?.trigger === 'alert' && one
+    }, 'the session')
+    t.match(await ended(ops, session.id), { tier: 2, status: 'completed' })
+    const asked = model.asked.at(-1)?.prompt ?? ''
+    const [, inside = ''] = /^ALERT-[0-9a-f]{32}\n([^]*)\nALERT-[0-9a-f]{32}$/m.exec(asked) ?? []
+    t.equal(inside, session.prompt_text)
+    t.match(
+      inside,
+      /^1 check is told as failing:\n- shop\/front: connection refused \(since \S+Z\)$/m,
+    )
+    t.match(inside, /^- \S+Z operator: ops: pause investigations$/m, 'what changed')
+    t.match(inside, /^- \S+Z check shop\/quiet became fail: connection refused$/m)
+    t.match(
+      inside,
+      /^shop\/front: tcp, every 10s\nUp: 1 d 0\.00 % of \d+(?:s|m|h), 7 d not watched, /m,
+    )
+    t.match(inside, /^Last results:\n- \S+Z fail \(\d+ ms\): connection refused$/m)
+    t.match(inside, /^Its states:\n- fail from \S+Z to now: connection refused$/m)
+
+    t.match(await shows('/alerts'), /shop\/front fails: connection refused[^]*gatehouse/)
+    const { json } = await api<{ alerts: readonly Record<string, unknown>[] }>('GET', '/alerts')
+    const alert = json.alerts.find(({ title }) => String(title).startsWith('shop/front fails'))
+    const labels = { alertname: 'front', check: 'front', service: 'shop' }
+    t.match(alert, { labels }, 'a silence can name it')
+    const [check] = await postgres.query(
+      ops.env,
+      "select since from ops.checks where name = 'front'",
+    )
+    const since = check?.['since'] as Date
+    t.equal(alert?.['firing_since'], since.toISOString())
+    const last = new RegExp(`the last one, <a href="/sessions/${session.id}">`)
+    t.match(await pageOf('front'), last)
+    t.notMatch(await pageOf('front'), /It waits/)
+    t.notMatch(await shows('/'), /waits for a\s+session/)
+  })
 })
