@@ -144,18 +144,9 @@ t.test(
     const silent = await start()
     await until(() => endpoint.received.length === 1, 'the request')
     later(61)
-    t.match(await ended(silent), {
-      status: 'timed_out',
-      exit_code: 1,
-      num_turns: 0,
-    })
-    t.match(await eventsOf(silent), [
-      {
-        level: 'warning',
-        service: 'gatehouse',
-        message: /timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)$/,
-      },
-    ])
+    t.match(await ended(silent), { status: 'timed_out', exit_code: 1, num_turns: 0 })
+    const why = /timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)$/
+    t.match(await eventsOf(silent), [{ level: 'warning', service: 'gatehouse', message: why }])
 
     begins = true
     const id = await start()
@@ -177,25 +168,16 @@ t.test(
     later(81)
     t.match(await ended(id), { status: 'timed_out', exit_code: 1, num_turns: 0, summary: null })
     t.ok(((await ended(id))?.cost_usd ?? 0) > 0, 'what was written has its price')
-    t.match(await eventsOf(id), [
-      {
-        level: 'warning',
-        service: 'gatehouse',
-        message: /timed_out: it was silent for \d+ s \(OPS_IDLE_S\)$/,
-      },
-    ])
-    t.match(
-      (await linesOf(id)).map(({ kind, text }) => `${kind}: ${text}`),
-      [
-        ...[
-          'text: The disk is full.',
-          'text: I will look.',
-          'text: First at the logs.',
-          'text: Then',
-        ],
-        /^error: Session timed_out: it was silent for \d+ s \(OPS_IDLE_S\)$/,
+    const texts = (await linesOf(id)).map(({ kind, text }) => `${kind}: ${text}`)
+    t.same(texts.slice(0, 4), [
+      ...[
+        'text: The disk is full.',
+        'text: I will look.',
+        'text: First at the logs.',
+        'text: Then',
       ],
-    )
+    ])
+    t.match(texts[4], /^error: Session timed_out: it was silent for \d+ s \(OPS_IDLE_S\)$/)
     await until(() => stream?.destroyed, 'the connection to be given up')
 
     const next = await start()
