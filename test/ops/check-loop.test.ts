@@ -20,32 +20,10 @@ const [, postgres] = backends
 const HOUR_S = 3_600
 
 /** Instances that check the same inventory at a time that the test decides. */
-type Checked = {
-  /** What the service answers from now on; undefined: it refuses connections. */
-  answer(status: number | undefined): void
-  /** How often the service was asked so far. */
-  asked(): number
-  /** Starts another instance. */
-  open(): CheckLoop
-  /** The inventory has these checks from now on. */
-  list(checks: readonly Check[]): void
-  /** Stops an instance. */
-  close(loop: CheckLoop): Promise<void>
-  /** Whether the instances reach the database. */
-  reach(reached: boolean): void
-  /** Puts the clock forward, or back, at once. */
-  set(seconds: number): void
-  /** Lets time pass, in steps, at each of which all that is due is looked at. */
-  pass(seconds: number, step?: number): Promise<void>
-  query(text: string): Promise<readonly Row[]>
-  logged(): string
-}
+type Checked = Awaited<ReturnType<typeof openChecked>>
 
 /** Opens a database and its instances, whose inventory has these checks of a service `shop`. */
-async function openChecked(
-  t: Owner,
-  checksOf: (url: string) => readonly Check[],
-): Promise<Checked> {
+async function openChecked(t: Owner, checksOf: (url: string) => readonly Check[]) {
   let status: number | undefined = 200
   let asked = 0
   const { url } = await startReceiver(t, (_, response) => {
@@ -97,8 +75,11 @@ async function openChecked(
     }, 'all that is due to be looked at')
   }
   return {
-    answer: (next) => void (status = next),
+    /** What the service answers from now on; undefined: it refuses connections. */
+    answer: (next: number | undefined) => void (status = next),
+    /** How often the service was asked so far. */
     asked: () => asked,
+    /** Starts another instance. */
     open() {
       const inventory = { current: async () => ({ services: [{ name: 'shop', checks }] }) }
       const metrics = createMetrics()
@@ -107,14 +88,19 @@ async function openChecked(
       loops.add(loop)
       return loop
     },
-    list: (next) => void (checks = [...next]),
-    async close(loop) {
+    /** The inventory has these checks from now on. */
+    list: (next: readonly Check[]) => void (checks = [...next]),
+    /** Stops an instance. */
+    async close(loop: CheckLoop) {
       loops.delete(loop)
       await loop.close()
     },
-    reach: (next) => void (reached = next),
-    set: (seconds) => void (forward += seconds * 1_000),
-    async pass(seconds, step = 60) {
+    /** Whether the instances reach the database. */
+    reach: (next: boolean) => void (reached = next),
+    /** Puts the clock forward, or back, at once. */
+    set: (seconds: number) => void (forward += seconds * 1_000),
+    /** Lets time pass, in steps, at each of which all that is due is looked at. */
+    async pass(seconds: number, step = 60) {
       for (let passed = 0; passed < seconds; passed += step) {
         forward += step * 1_000
         await settle()

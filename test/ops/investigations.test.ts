@@ -23,30 +23,12 @@ const OPERATOR = { kind: 'operator' } as const
 const GATHERED = 'what fails together is gathered for 30 s'
 
 /** Checks whose state the test decides, and instances that look at them when it says so. */
-type Watched = {
-  /** Has checks of the service `shop` fail, each told by an event. */
-  fail(...names: readonly string[]): Promise<void>
-  /** Has all well again. */
-  mend(): Promise<unknown>
-  /** Lets time pass, and then has each instance look. */
-  pass(seconds: number): Promise<void>
-  /** Starts another instance. */
-  open(): Promise<() => Promise<void>>
-  /** Ends the session that runs. */
-  finish(): Promise<void>
-  /** What waits for a session, and why. */
-  waits(): Promise<readonly string[]>
-  /** The sessions so far, with the checks that they look into. */
-  sessions(): Promise<readonly Row[]>
-  pause(investigations: boolean): Promise<unknown>
-  query(text: string): Promise<readonly Row[]>
-  settings: { cooldown: number; budget: number | undefined; maxTier: number }
-}
+type Watched = Awaited<ReturnType<typeof openWatched>>
 
 async function openWatched(
   t: Owner,
   marked: Readonly<Record<string, number | null>> = { front: 1, db: 1, disk: null },
-): Promise<Watched> {
+) {
   const began = Date.now()
   let forward = 0
   const clock: Clock = {
@@ -60,7 +42,7 @@ async function openWatched(
   const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
   const { db } = opened
   const resultsDir = await temporaryFolder(t, 'results')
-  const settings: Watched['settings'] = { cooldown: 3_600, budget: undefined, maxTier: 3 }
+  const settings = { cooldown: 3_600, budget: undefined as number | undefined, maxTier: 3 }
   const configured = (): Config => ({
     ...{ interval: 3_600, tier1_model: 'a', tier2_model: 'b', tier3_model: 'c', dry_run: false },
     ...{ max_tier: settings.maxTier, state_dir: resultsDir, results_dir: resultsDir },
@@ -121,8 +103,10 @@ async function openWatched(
   return {
     settings,
     query,
+    /** Starts another instance. */
     open,
-    async fail(...names) {
+    /** Has checks of the service `shop` fail, each told by an event. */
+    async fail(...names: readonly string[]) {
       for (const name of names) {
         await query(
           `with told as (
@@ -136,14 +120,17 @@ async function openWatched(
         )
       }
     },
+    /** Has all well again. */
     mend: () =>
       query(
         `update ops.checks set state = 'ok', since = ${at()}, told_event = null, told_at = null`,
       ),
-    async pass(seconds) {
+    /** Lets time pass, and then has each instance look. */
+    async pass(seconds: number) {
       forward += seconds * 1_000
       await Promise.all([...rounds].map((round) => round.now()))
     },
+    /** Ends the session that runs. */
     async finish() {
       for (const resolve of running) resolve(NO_OUTCOME)
       running.clear()
@@ -154,10 +141,12 @@ async function openWatched(
         return row?.['left'] === 0
       }, 'the end of the session')
     },
+    /** What waits for a session, and why. */
     async waits() {
       const all = await readWaits(db, waiting, clock.now())
       return all.map(({ name, reason }) => `${name}: ${reason}`)
     },
+    /** The sessions so far, with the checks that they look into. */
     sessions: () =>
       query(
         `select s.id::integer, s.tier, s.status, s.trigger, a.fingerprint, a.source, a.outcome, a.count,
@@ -166,7 +155,8 @@ async function openWatched(
                            where i.session_id = s.id), '') as checks
            from ops.sessions s left join ops.alerts a on a.id = s.alert_id order by s.id`,
       ),
-    pause: (investigations) => setPause({ db, actor: OPERATOR }, { investigations }, clock.now()),
+    pause: (investigations: boolean) =>
+      setPause({ db, actor: OPERATOR }, { investigations }, clock.now()),
   }
 }
 
