@@ -241,10 +241,7 @@ await t.test('what waits for a person', async (t) => {
   })
 
   await t.test('seen: what lasts stays, what comes later waits again', async (t) => {
-    for (const fields of [{}, { until: 'yesterday' }]) {
-      const refused = await post('/waiting/seen', fields as Headers, {})
-      t.equal(refused.status, 400)
-    }
+    t.equal((await post('/waiting/seen', { until: 'yesterday' }, {})).status, 400)
     t.match(await waiting(), /the till is stuck/)
     const until = new Date(Date.now() + 3_600_000).toISOString()
     const seen = await post('/waiting/seen', { until })
