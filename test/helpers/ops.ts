@@ -160,16 +160,6 @@ export type Found = {
   readonly said: readonly string[]
 }
 
-/** An ops service of the probe, whose inventory the test writes anew for each session. */
-export type Probe = OpsServer & {
-  /** Replaces the inventory by this, which may be wrong. */
-  write(inventory: object): void
-  /** Runs a session and gives what it found. */
-  look(): Promise<Found>
-  /** The same with these checks, of a service `shop`. */
-  lookAt(checks: readonly object[]): Promise<Found>
-}
-
 /**
  * Sessions alone look at the checks of a server on PostgreSQL: as if another instance had begun to
  * look at each of them.
@@ -187,17 +177,22 @@ export async function holdChecks(env: Env): Promise<void> {
   )
 }
 
-/** Starts one on PostgreSQL; its first session, at start, had no checks and has ended. */
-export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
+/**
+ * Starts an ops service of the probe on PostgreSQL, whose inventory the test writes anew for each session. Its
+ * first session, at start, had no checks and has ended.
+ */
+export async function startProbe(t: Owner, env: Env = {}) {
   const file = await inventoryFile(t, { services: [] })
   const ops = await startOps(t, backends[1], { ...env, OPS_INVENTORY: file })
   await ended(ops)
   await holdChecks(ops.env)
   let written: object = {}
+  /** Replaces the inventory by this, which may be wrong. */
   const write = (inventory: object): void => {
     written = inventory
     writeFileSync(file, JSON.stringify(inventory))
   }
+  /** Runs a session and gives what it found. */
   const look = async (): Promise<Found> => {
     const session = await ended(ops, (await trigger(ops)).id)
     const events = (await eventsOf(ops, '?limit=1000'))
@@ -221,7 +216,8 @@ export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
     ...ops,
     write,
     look,
-    lookAt(checks) {
+    /** The same with these checks, of a service `shop`. */
+    lookAt(checks: readonly object[]) {
       write({ services: [{ name: 'shop', checks }] })
       return look()
     },
@@ -250,26 +246,13 @@ export function outputOf(env: Env, session: number): string {
 }
 
 /** What holds sessions of the probe up for as long as a test wants. */
-export type Gate = {
-  /** The value of `OPS_INVENTORY`. */
-  readonly inventory: string
-  /** Sessions that wait now. */
-  waiting(): number
-  /** Lets those go that wait now. */
-  letThrough(): void
-  /** The same, once there is one. */
-  pass(): Promise<void>
-  /** Lets all go, those to come, too; unless `well`, the check fails. */
-  open(well?: boolean): void
-  /** Holds sessions up again. */
-  shut(): void
-}
+export type Gate = Awaited<ReturnType<typeof startGate>>
 
 /**
  * An inventory with one check, which holds sessions up until the gate opens. The rounds of checks
  * learn nothing of it for a minute, so each session looks at it itself.
  */
-export async function startGate(t: Owner): Promise<Gate> {
+export async function startGate(t: Owner) {
   const folder = await temporaryFolder(t, 'gate')
   const file = (name: string): string => join(folder, name)
   writeFileSync(
@@ -298,18 +281,22 @@ export async function startGate(t: Owner): Promise<Gate> {
   }
   return {
     inventory: await inventoryFile(t, { services: [{ name: 'gate', checks: [check] }] }),
+    /** Sessions that wait now. */
     waiting: () => waiting().length,
     letThrough,
+    /** Lets those go that wait now, once there is one. */
     async pass() {
       await until(() => waiting().length > 0, 'a session at the gate')
       letThrough()
     },
+    /** Lets all go, those to come, too; unless `well`, the check fails. */
     open(well = true) {
       if (well) writeFileSync(file('well'), '')
       else rmSync(file('well'), { force: true })
       writeFileSync(file('open'), '')
       letThrough()
     },
+    /** Holds sessions up again. */
     shut: () => rmSync(file('open'), { force: true }),
   }
 }

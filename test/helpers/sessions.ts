@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
-import { eventQueries, type Event } from '../../db/ops/events.ts'
-import { sessionQueries as q, type FoundSession, type Line } from '../../db/ops/sessions.ts'
+import { eventQueries } from '../../db/ops/events.ts'
+import { sessionQueries as q, type FoundSession } from '../../db/ops/sessions.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
 import { holderOf, machineId } from '../../kernel/processes/proc.ts'
-import { openRunningConfig, type RunningConfig } from '../../services/ops/config.ts'
+import { openRunningConfig } from '../../services/ops/config.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
-import { openSessions, type Sessions } from '../../services/ops/sessions/sessions.ts'
+import { openSessions } from '../../services/ops/sessions/sessions.ts'
 import { openSandbox } from '../../services/ops/tools/sandbox.ts'
 import type { ToolOptions } from '../../services/ops/tools/tool.ts'
 import { backends } from './backends.ts'
@@ -19,25 +19,6 @@ import { temporaryFolder, type Owner } from './owner.ts'
 import type { Env } from './program.ts'
 import { transcript } from './secrets.ts'
 import { until } from './until.ts'
-
-/** Sessions in the test's own process, on PostgreSQL, whose time the test decides. */
-export type TimedSessions = {
-  readonly env: Env
-  readonly sessions: Sessions
-  readonly config: RunningConfig
-  /** Puts the present forward: no deadline passes by itself. */
-  later(seconds: number): void
-  /** The same, and waits until the session that runs has outlived it. */
-  outlives(seconds: number): Promise<void>
-  /** Everything logged so far. */
-  logged(): string
-  /** Starts a session and gives its id. */
-  start(): Promise<number>
-  /** Waits until no session runs, and gives this one. */
-  ended(id: number): Promise<FoundSession | undefined>
-  eventsOf(id: number): Promise<readonly Event[]>
-  linesOf(id: number): Promise<readonly Line[]>
-}
 
 /** Who stops a session by hand. */
 export const OPERATOR = { kind: 'operator' } as const
@@ -51,7 +32,7 @@ export type RunnerParts = ToolOptions & {
 }
 
 /**
- * Opens sessions that run by the runner that is made of these parts, on a fresh database or that of
+ * Opens sessions in the test's own process, on PostgreSQL, whose time the test decides. They run by the runner that is made of these parts, on a fresh database or that of
  * `env`, with a clock that is so many seconds ahead.
  */
 export async function openTimedSessions(
@@ -59,7 +40,7 @@ export async function openTimedSessions(
   name: string,
   makeRunner: (parts: RunnerParts) => Runner,
   given: { env?: Env; ahead?: number } = {},
-): Promise<TimedSessions> {
+) {
   const [, postgres] = backends
   let forward = (given.ahead ?? 0) * 1_000
   const clock: Clock = {
@@ -109,6 +90,7 @@ export async function openTimedSessions(
     await config.close()
     await close()
   })
+  /** Puts the present forward: no deadline passes by itself. */
   const later = (seconds: number): void => void (forward += seconds * 1_000)
   /** The time of another heartbeat than this one. */
   function heartbeat(before: number): Promise<number> {
@@ -124,21 +106,25 @@ export async function openTimedSessions(
     sessions,
     config,
     later,
-    async outlives(seconds) {
+    /** The same, and waits until the session that runs has outlived it. */
+    async outlives(seconds: number) {
       later(seconds)
       // Deadlines are looked at more often than that: they were between two heartbeats.
       await heartbeat(await heartbeat(await heartbeat(0)))
     },
+    /** Everything logged so far. */
     logged: () => logged,
+    /** Starts a session and gives its id. */
     async start() {
       const session = await sessions.start({ tier: 1, trigger: 'manual', prompt: 'look' })
       if (session === undefined) throw new Error('another session runs')
       return session.id
     },
-    ended: (id) => endOf(db, id),
-    eventsOf: (session) =>
+    /** Waits until no session runs, and gives this one. */
+    ended: (id: number) => endOf(db, id),
+    eventsOf: (session: number) =>
       eventQueries.listEvents(db, { level: null, service: null, session, offset: 0, limit: 10 }),
-    linesOf: (id) => q.listLines(db, { session: id, after: 0, limit: 10_000 }),
+    linesOf: (id: number) => q.listLines(db, { session: id, after: 0, limit: 10_000 }),
   }
 }
 

@@ -62,7 +62,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/lines.ts',
     find: 'line += text.slice(0, maxLength - line.length)',
     replace: 'line += text',
-    test: 'test/ops/cli-process.test.ts',
+    test: 'test/ops/cli-agents.test.ts',
   },
   {
     why: 'an address of a private network counts as public',

@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import type { Test } from 'tap'
-import { onPostgres } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { calls, says, startModel } from '../helpers/model.ts'
 import type { Script } from '../helpers/model.ts'
 import {
@@ -19,6 +18,7 @@ import { refuseAll, refuses } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
+const [, postgres] = backends
 const FIELDS = [
   ...['id', 'tier', 'model', 'status', 'started_at', 'ended_at', 'exit_code', 'cost_usd'],
   ...['num_turns', 'duration_ms', 'trigger', 'prompt_text', 'parent_session_id'],
@@ -28,16 +28,13 @@ const START = 'POST /api/v1/sessions/trigger'
 const JSON_TEXT = '{"prompt":"look"}'
 
 const REFUSED: readonly Refusal[] = [
-  ...[
-    ...[{}, { prompt: '' }, { prompt: ' \n\t' }, { prompt: null }, { prompt: 7 }],
-    ...[{ prompt: 'a\0b' }, { prompt: 'x'.repeat(100_001) }, { prompt: ['x'] }],
-    { prompt: { a: 1 } },
-  ].map((body): Refusal => [{ call: START, body }, 400, undefined, /prompt/]),
-  ...['', '[]', '"x"', 'null', '{', '{"prompt":"x"', Uint8Array.of(0xff)].map((body): Refusal => [
+  ...['', ' \n\t', null, 7, 'a\0b', 'x'.repeat(100_001)].map((prompt): Refusal => [
+    { call: START, body: { prompt } },
+    ...([400, undefined, /prompt/] as const),
+  ]),
+  ...['', '[]', '{', Uint8Array.of(0xff)].map((body): Refusal => [
     { call: START, body },
-    400,
-    undefined,
-    /JSON object/,
+    ...([400, undefined, /JSON object/] as const),
   ]),
   ...['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data'].map(
     (type): Refusal => [
@@ -46,27 +43,23 @@ const REFUSED: readonly Refusal[] = [
     ],
   ),
   [{ call: START, body: { prompt: 'x'.repeat(1024 * 1024) } }, 413, undefined, /1048576/],
-  // What no list takes as `limit` or `offset`.
-  ...['limit', 'offset'].flatMap((name) =>
-    ['-1', '1.5', 'x', '', '1e3', '0x10', '%2B1', '%201', '1%2C2', 'null'].map(
-      (value): Refusal => [
-        `GET /api/v1/sessions?${name}=${value}`,
-        ...([400, undefined, new RegExp(name)] as const),
-      ],
-    ),
-  ),
-  ...['x', '1x', '1.5', '0x1', '1e1', '%201', '-', '%F0%9F%99%82', '1%00', 'trigger'].map(
-    (id): Refusal => [`GET /api/v1/sessions/${id}`, 400, undefined, /integer/],
-  ),
-  ...['0', '-1', '99', '9223372036854775808', '99999999999999999999999'].map((id): Refusal => [
-    `GET /api/v1/sessions/${id}`,
-    404,
+  ...['-1', '1.5', 'x', '', '0x10', '%2B1', '1%2C2'].map((value): Refusal => [
+    `GET /api/v1/sessions?limit=${value}`,
+    400,
     undefined,
-    'session not found',
+    /limit/,
+  ]),
+  ...['x', '1.5', '0x1', '1e1', '%201', '%F0%9F%99%82', '1%00', 'trigger'].map((id): Refusal => [
+    `GET /api/v1/sessions/${id}`,
+    400,
+    undefined,
+    /integer/,
+  ]),
+  ...['0', '-1', '99', '99999999999999999999999'].map((id): Refusal => [
+    `GET /api/v1/sessions/${id}`,
+    ...([404, undefined, 'session not found'] as const),
   ]),
 ]
-
-type Sessions = { readonly sessions: readonly Session[] }
 
 type Detail = Session & {
   readonly parent_session: Session | null
@@ -80,30 +73,22 @@ async function detail({ api }: OpsServer, id: number): Promise<Detail> {
   return (await api<Detail>('GET', `/sessions/${id}`)).json
 }
 
-await onPostgres(t, 'sessions of the API', async (t: Test, backend) => {
+await t.test('sessions of the API', async (t) => {
   const gate = await startGate(t)
-  const ops = await startOps(t, backend, { OPS_INVENTORY: gate.inventory })
+  const ops = await startOps(t, postgres, { OPS_INVENTORY: gate.inventory })
   const { api } = ops
   const refuser = { service: 'ops', base: ops.base, state: () => sessionsOf(ops) } as const
   await until(() => gate.waiting() > 0, 'the first session')
 
-  await t.test('409 for a trigger while one runs, whatever its prompt', async (t) => {
-    await refuseAll(t, refuser, [
-      [{ call: START, body: { prompt: 'look' } }, 409, undefined, /running/],
-      [{ call: START, body: { prompt: ' ' } }, 400, undefined, /prompt/],
-    ])
-    t.equal((await sessionsOf(ops)).length, 1)
-  })
-
   await t.test('the scheduled one runs, with all fields', async (t) => {
-    const answer = await api<Sessions>('GET', '/sessions')
-    t.same(Object.keys(answer.json), ['sessions'])
-    const [session] = answer.json.sessions
+    const [session] = await sessionsOf(ops)
     t.same(Object.keys(session ?? {}).toSorted(), FIELDS.toSorted())
     t.match(session, { status: 'running', trigger: 'scheduled', tier: 1, model: 'none' })
     const nothing = { ended_at: null, exit_code: null, cost_usd: null, duration_ms: null }
     t.match(session, { ...nothing, num_turns: null, prompt_text: null, parent_session_id: null })
     t.match(session?.started_at, TIME)
+    const second = { call: START, body: { prompt: 'two' } }
+    await refuseAll(t, refuser, [[second, 409, undefined, /running/]])
   })
 
   await t.test('201 for a trigger when none runs, and its end', async (t) => {
@@ -112,12 +97,8 @@ await onPostgres(t, 'sessions of the API', async (t: Test, backend) => {
     const prompt = '  Is the shop up?\n<b>"ü" 🙂</b> '
     const made = await api<Session>('POST', '/sessions/trigger', { prompt, tier: 3, other: null })
     t.equal(made.status, 201)
-    t.same(Object.keys(made.json).toSorted(), FIELDS.toSorted())
     t.match(made.json, { status: 'running', trigger: 'api', tier: 1, model: 'none' })
     t.equal(made.json.prompt_text, prompt, 'as it was sent')
-    await until(() => gate.waiting() > 0, 'its check')
-    const second = { call: START, body: { prompt: 'two' } }
-    await refuseAll(t, refuser, [[second, 409, undefined, /running/]])
     gate.open()
     const done = await ended(ops, made.json.id)
     t.match(done, { status: 'completed', exit_code: 0, cost_usd: null, prompt_text: prompt })
@@ -128,55 +109,38 @@ await onPostgres(t, 'sessions of the API', async (t: Test, backend) => {
 
   await t.test('what is refused, and begins nothing', (t) => refuseAll(t, refuser, REFUSED))
 
-  await t.test('a type of JSON with a charset, in capitals', async (t) => {
-    const type = 'Application/JSON; charset=utf-8'
-    const headers = { 'content-type': type }
+  await t.test('the list: newest first, its limit and offset', async (t) => {
+    const headers = { 'content-type': 'Application/JSON; charset=utf-8' }
     const made = await api<Session>('POST', '/sessions/trigger', JSON_TEXT, headers)
     t.equal(made.status, 201)
     await ended(ops, made.json.id)
-  })
-
-  await t.test('the list: newest first, its limit and offset', async (t) => {
-    for (let at = 0; at < 4; at++) await ended(ops, (await trigger(ops, `number ${at}`)).id)
+    await ended(ops, (await trigger(ops, 'one more')).id)
     const all = await sessionsOf(ops)
     const ids = all.map(({ id }) => id)
-    t.equal(ids.length, 7)
+    t.equal(ids.length, 4)
     t.same(
       ids,
       ids.toSorted((a, b) => b - a),
     )
-    const times = all.map(({ started_at }) => started_at)
-    t.same(times, times.toSorted().toReversed())
     t.same(await sessionsOf(ops, '?limit=2&offset=1'), all.slice(1, 3))
-    t.same(await sessionsOf(ops, '?offset=6'), all.slice(6))
-    for (const query of [
-      '?offset=7',
-      '?limit=0',
-      '?offset=9007199254740993',
-      '?offset=99999999999999999999',
-    ]) {
+    const alone = { parent_session: null, child_sessions: [], chain_cost: 0 }
+    t.same(await detail(ops, ids[0] ?? 0), { ...all[0], ...alone })
+    for (const query of ['?offset=4', '?limit=0', '?offset=99999999999999999999']) {
       t.same(await sessionsOf(ops, query), [], query)
     }
-    for (const query of ['?limit=1000', '?limit=1001', '?limit=99999999999999999999', '?x=1']) {
+    for (const query of ['?limit=1001', '?limit=99999999999999999999', '?x=1']) {
       t.same(await sessionsOf(ops, query), all, query)
     }
   })
-
-  await t.test('one by its id', async (t) => {
-    const [newest] = await sessionsOf(ops)
-    const answer = await api<Session>('GET', `/sessions/${newest?.id}`)
-    t.equal(answer.status, 200)
-    t.same(answer.json, { ...newest, parent_session: null, child_sessions: [], chain_cost: 0 })
-  })
 })
 
-await onPostgres(t, 'escalation from tier 1 to 3', async (t: Test, backend) => {
+await t.test('escalation from tier 1 to 3', async (t) => {
   const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
   // A turn of each: 0.001 + 0.0001, and so on; two of tier 3. Tier 2's model has no price.
   const price = { input: 1, output: 1 }
   writeFileSync(prices, JSON.stringify({ one: price, three: { input: 10, output: 10 } }))
   const model = await startModel(t)
-  const ops = await startOps(t, backend, {
+  const ops = await startOps(t, postgres, {
     ...model.env,
     OPS_PRICES: prices,
     OPS_TIER1_MODEL: 'one',
@@ -222,32 +186,26 @@ await onPostgres(t, 'escalation from tier 1 to 3', async (t: Test, backend) => {
   t.match(three, { tier: 3, status: 'completed', exit_code: 0, trigger: 'escalation' })
   t.match([one?.model, two?.model, last.model], ['one', 'two', 'three'])
   t.same([one?.cost_usd, two?.cost_usd, three?.cost_usd], [0.0011, null, 0.022])
-  t.equal(two?.parent_session?.id, first.id)
-  t.equal(three?.parent_session?.id, second.id)
-  t.equal(one?.parent_session, null)
+  t.match(two?.parent_session, { id: first.id })
   t.match(one?.child_sessions, [{ id: second.id, tier: 2, cost_usd: null }])
-  t.match(two?.child_sessions, [{ id: third.id, trigger: 'escalation', cost_usd: 0.022 }])
-  t.same(three?.child_sessions, [])
+  t.match([one?.parent_session, three?.child_sessions], [null, []])
   for (const each of [one, two, three]) {
     t.equal(Math.round((each?.chain_cost ?? 0) * 1e6), 23_100, 'each shows the cost of the chain')
   }
   t.match(two?.prompt_text, /^why is it slow\?/, 'the child gets the original prompt')
   t.match(two?.prompt_text, /disk fills up 1[\s\S]*log grows by 1 GB an hour/)
   t.match(three?.prompt_text, /^why is it slow\?[\s\S]*disk fills up 1[\s\S]*disk fills up 2/)
-  for (const [from, tier] of [[first, 2] as const, [second, 3] as const]) {
-    const message = new RegExp(`^Session \\d+ escalated to tier ${tier}: `)
-    t.match(await eventsOfSession(ops, from.id), [{ level: 'info', message }])
-  }
+  const message = /^Session \d+ escalated to tier 2: /
+  t.match(await eventsOfSession(ops, first.id), [{ level: 'info', message }])
 })
 
-await onPostgres(
-  t,
+await t.test(
   'at the highest tier, and in a dry run, an escalation only records an event',
-  async (t: Test, backend) => {
+  async (t) => {
     const model = await startModel(t, ({ tier, step }) =>
       step === 0 && tier < 3 ? calls(['escalate', escalation]) : says('That was all.'),
     )
-    const ops = await startOps(t, backend, { ...model.env, OPS_MAX_TIER: '2' })
+    const ops = await startOps(t, postgres, { ...model.env, OPS_MAX_TIER: '2' })
     await ended(ops)
     const { id } = await trigger(ops)
     const child = await until(async () => (await detail(ops, id)).child_sessions[0], 'the child')

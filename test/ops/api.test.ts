@@ -1,17 +1,27 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
+import type { Config } from '../../services/ops/config.ts'
 import { CHAT_KEY } from '../helpers/alerts.ts'
 import { backends } from '../helpers/backends.ts'
 import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
 import { operationsOf } from '../helpers/api.ts'
-import { ended, startOps } from '../helpers/ops.ts'
+import {
+  ended,
+  eventsOf,
+  memoriesOf,
+  sessionsOf,
+  startOps,
+  startOpsProcess,
+  trigger,
+} from '../helpers/ops.ts'
+import type { Memory } from '../helpers/ops.ts'
 import { ROOT } from '../helpers/program.ts'
 import { refuseAll, refuses } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
+import { until } from '../helpers/until.ts'
 
 /** The contract's operations: the document has these, and no other. */
 const OPERATIONS = [
@@ -37,15 +47,20 @@ const SCHEMAS = ['Session', 'Event', 'Memory', 'Cooldown', 'Config', 'Error']
 const [, postgres] = backends
 const ops = await startOps(t, postgres, {
   ...{ OPS_BASE_URL: 'https://ops.example:8443', OPS_CHAT_API_KEY: CHAT_KEY },
+  ...{ OPS_TIER2_MODEL: 'second', OPS_MAX_TIER: '2' },
 })
 const { api, base } = ops
 await ended(ops)
-/** Nothing begins by what is refused. */
-const refuser = {
-  service: 'ops',
-  base: `${base}/api/v1`,
-  state: async () => (await api('GET', '/sessions')).json,
-} as const
+const config = async (): Promise<Config> => (await api<Config>('GET', '/config')).json
+const memories = (query = ''): Promise<readonly Memory[]> => memoriesOf(ops, query)
+const state = async () => [await sessionsOf(ops), await memories(), await config()]
+/** Nothing begins or changes by what is refused. */
+const refuser = { service: 'ops', base: `${base}/api/v1`, state } as const
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const TOO_LARGE = ' '.repeat(1_048_577)
+/** Bodies that are no object of JSON. */
+const NO_OBJECTS = ['', '[]', 'null', '7', '{']
 const paths = [
   ...['/sessions', '/sessions/1', '/events', '/memories', '/cooldowns', '/config', '/alerts'],
   '/silences',
@@ -74,44 +89,24 @@ await t.test('health and metrics answer', async (t) => {
 await t.test('an unknown path and a wrong method match no route: 404 as JSON', async (t) => {
   const accept = { accept: 'text/html,application/xhtml+xml' }
   const unknown = [
-    ...['/', '/nothing', '/Sessions', '/sessions/', '/sessions/1/', '/sessions/1/stream'],
-    ...['/config/more', '/memories/1/x', '//sessions', '/health/', '/%zz', '/sessions/%zz'],
-  ].flatMap((path) => ['GET', 'POST', 'DELETE'].map((method) => `${method} ${path}`))
+    ...['/', '/nothing', '/Sessions', '/sessions/1/', '/sessions/1/stream', '/memories/1/x'],
+    ...['//sessions', '/%zz', '/sessions/%zz'],
+  ].flatMap((path) => ['GET', 'POST'].map((method) => `${method} ${path}`))
   const wrong = [
-    ...['POST /health', 'PUT /health', 'DELETE /health', 'POST /sessions', 'PUT /sessions'],
-    ...['DELETE /sessions', 'PATCH /sessions', 'DELETE /sessions/trigger', 'DELETE /sessions/1'],
-    ...['POST /events', 'PUT /memories', 'GET /memories/1', 'POST /memories/1'],
-    ...['POST /cooldowns', 'POST /config', 'PATCH /config', 'OPTIONS /config'],
+    ...['POST /health', 'DELETE /sessions', 'PATCH /sessions', 'DELETE /sessions/trigger'],
+    ...['PUT /memories', 'GET /memories/1', 'POST /config', 'OPTIONS /config'],
   ]
   const rows = [...unknown, ...wrong].map((call): Refusal => [call, 404])
   await refuseAll(t, { ...refuser, headers: accept }, rows)
   t.notOk((await api('PATCH', '/config')).headers.allow)
 })
 
-await t.test('HEAD is GET without its body', async (t) => {
-  for (const path of ['/health', ...paths, '/sessions/x', '/nothing']) {
-    const [get, head] = [await api('GET', path), await api('HEAD', path)]
-    t.same([head.status, head.text], [get.status, ''], path)
-    t.equal(head.headers['content-length'], get.headers['content-length'])
-  }
-})
-
 await t.test('no page of another site loads a page unseen; it may follow a link', async (t) => {
   const from = { 'sec-fetch-site': 'cross-site', accept: 'text/html' }
-  for (const path of [
-    '/',
-    '/sessions',
-    '/sessions/1',
-    '/events',
-    '/memories',
-    '/alerts',
-    '/silences',
-    '/mutes',
-    '/approvals',
-    '/notices',
-  ]) {
+  const pages = ['', 'sessions', 'sessions/1', 'events', 'memories', 'alerts', 'silences', 'mutes']
+  for (const path of [...pages, 'approvals', 'notices']) {
     const load = (dest: string) =>
-      request(base + path, { headers: { ...from, 'sec-fetch-dest': dest } })
+      request(`${base}/${path}`, { headers: { ...from, 'sec-fetch-dest': dest } })
     t.equal((await load('image')).status, 403, path)
     t.not((await load('document')).status, 403, path)
   }
@@ -134,7 +129,7 @@ await t.test('403 by a foreign name and from another site; the health is open', 
   ]
   await refuseAll(t, refuser, [
     ...paths.flatMap((path) =>
-      ['evil.example', 'ops.example.evil', '192.0.2.1', ''].map((host): Refusal => {
+      ['evil.example', '192.0.2.1', ''].map((host): Refusal => {
         return [{ call: `GET ${path}`, headers: { host } }, 403, undefined, /Host/]
       }),
     ),
@@ -142,9 +137,7 @@ await t.test('403 by a foreign name and from another site; the health is open', 
       changes.map((call): Refusal => [{ call, body, headers }, 403, undefined, /another site/]),
     ),
   ])
-  for (const path of paths) {
-    t.equal((await api('GET', path, undefined, { host: 'OPS.example' })).status, 200)
-  }
+  t.equal((await api('GET', '/events', undefined, { host: 'OPS.example' })).status, 200)
   for (const headers of sites) {
     const { status } = await api('GET', '/config', undefined, headers)
     t.equal(status, 200, 'reading changes nothing')
@@ -153,7 +146,7 @@ await t.test('403 by a foreign name and from another site; the health is open', 
   t.same((await api('GET', '/health', undefined, foreign)).json, { status: 'ok' })
 })
 
-await t.test('the document of the ops API', async (t: Test) => {
+await t.test('the document of the ops API', async (t) => {
   const document = await checkDocument(t, base, {
     operations: OPERATIONS.map((name) => name.replace(' ', ' /api/v1')),
     unrefused: '/api/v1/health',
@@ -180,20 +173,263 @@ await t.test('the document of the ops API', async (t: Test) => {
     for (const name of SCHEMAS) t.type(schemas[name]?.properties, 'object', name)
     const text = JSON.stringify({ paths: document.paths, responses })
     for (const name of SCHEMAS) t.ok(text.includes(`"#/components/schemas/${name}"`), name)
-    t.notMatch(
-      text,
-      /prompt_text|"confidence"|last_action|tier1_model/,
-      'none is written out twice',
-    )
+    const written = /prompt_text|"confidence"|last_action|tier1_model/
+    t.notMatch(text, written, 'none is written out twice')
     t.same(Object.keys(schemas['Error']?.properties ?? {}), ['error'])
   })
+})
 
-  t.test('has the bounds of the configuration', async (t) => {
-    t.match(document.components.schemas['Config']?.properties, {
-      interval: { minimum: 1, maximum: 2_147_483_647 },
-      tier1_model: { minLength: 1, maxLength: 200 },
-    })
+await t.test('configuration', async (t) => {
+  const folder = `${ops.env['GATEHOUSE_DATA_DIR']}/ops`
+  const usual = {
+    ...{ interval: 3_600, tier1_model: 'default', tier2_model: 'second', tier3_model: 'default' },
+    ...{ dry_run: false, max_tier: 2, state_dir: `${folder}/state` },
+    ...{ results_dir: `${folder}/results`, repos_dir: `${folder}/repos` },
+  }
+  t.same(await config(), usual)
+
+  await t.test('PUT changes what is given, and answers with all of it', async (t) => {
+    const models = { tier1_model: 'one', tier3_model: 'org/three:8b é' }
+    t.same((await api('PUT', '/config', models)).json, { ...usual, ...models })
+    const now = { ...usual, ...models, dry_run: true, interval: 2_147_483_647 }
+    const change = { dry_run: true, interval: 2_147_483_647 }
+    const dry = await api('PUT', '/config', change)
+    t.same([dry.status, dry.json], [200, now])
+    t.same((await api('PUT', '/config', {})).json, now, 'nothing given')
+    const back = { ...now, max_tier: 3, state_dir: '/tmp', unknown: [1] }
+    t.same((await api('PUT', '/config', back)).json, now, 'what is read-only or unknown stays')
   })
+
+  await t.test('400 for a bad field, and nothing of the others is applied', async (t) => {
+    const call = 'PUT /config'
+    const others = { interval: 5, tier1_model: 'other', dry_run: false }
+    const values = {
+      interval: [0, 1.5, '60', null, [], 2_147_483_648],
+      tier1_model: [' ', null, 7, 'x'.repeat(201), 'a\0b', 'a\nb', '-x'],
+      tier2_model: [{}],
+      tier3_model: [false],
+      dry_run: ['true', 0, null],
+    }
+    await refuseAll(t, refuser, [
+      ...Object.entries(values).flatMap(([field, wrong]) =>
+        wrong.map((value): Refusal => {
+          return [{ call, body: { ...others, [field]: value } }, 400, undefined, new RegExp(field)]
+        }),
+      ),
+      [{ call, body: { interval: 0 } }, 400, undefined, 'interval must be a positive integer'],
+      ...NO_OBJECTS.map((body): Refusal => [{ call, body }, 400, undefined, /JSON object/]),
+      [{ call, body: 'interval=5', headers: FORM }, 415, undefined, /JSON/],
+      [{ call, body: TOO_LARGE }, 413],
+    ])
+  })
+
+  await t.test('what was saved wins over the settings of a new start', async (t) => {
+    const now = await config()
+    const later = await startOps(t, postgres, {
+      ...{ ...ops.env, OPS_INTERVAL: '60', OPS_DRY_RUN: 'false', OPS_TIER1_MODEL: 'x' },
+      ...{ OPS_TIER2_MODEL: 'y', OPS_MAX_TIER: '1' },
+    })
+    // The full body that was sent back has saved all five.
+    t.same((await later.api('GET', '/config')).json, { ...now, max_tier: 1 })
+    await later.server.stop()
+  })
+})
+
+/** A change of a memory that is not there, or by what is no id. */
+function refusedIds(method: string, body?: object): readonly Refusal[] {
+  const call = (id: string) => ({ call: `${method} /memories/${id}`, body })
+  return [
+    ...['x', '1.5', '1%00'].map((id): Refusal => [call(id), 400, undefined, /integer/]),
+    ...['0', '999', '99999999999999999999999'].map((id): Refusal => {
+      return [call(id), 404, undefined, 'memory not found']
+    }),
+  ]
+}
+
+await t.test('memories', async (t) => {
+  t.same((await api('GET', '/memories')).json, { memories: [] })
+  const add = async (body: object): Promise<Memory> =>
+    (await api<Memory>('POST', '/memories', body)).json
+  const good = { category: 'any', observation: 'é 🙂\n' }
+
+  await t.test('201 with its defaults, and with all that may be given', async (t) => {
+    const answer = await api<Memory>('POST', '/memories', good)
+    t.equal(answer.status, 201)
+    const { id, created_at, updated_at, ...rest } = answer.json
+    t.same(rest, {
+      ...{ service: null, ...good, confidence: 0.7, active: true, session_id: null, tier: 0 },
+    })
+    t.match(created_at, TIME)
+    t.equal(updated_at, created_at)
+    const all = {
+      ...{ service: 'db', category: 'timing', observation: 'slow', confidence: 1, active: false },
+    }
+    const made = await add({ ...all, tier: 3, session_id: 1, id: 1 })
+    t.match(made, { ...all, tier: 0, session_id: null })
+    t.match(await add({ ...good, service: null, confidence: 0 }), { confidence: 0 })
+    t.not((await add(good)).id, id, 'always a new one')
+  })
+
+  await t.test('what can not be added', async (t) => {
+    const call = 'POST /memories'
+    const values = {
+      category: [undefined, '', 7, 'x'.repeat(101)],
+      observation: [undefined, ' ', 'x'.repeat(10_001), null, 'a\0b'],
+      confidence: [1.01, -0.1, '0.5', null],
+      active: ['yes', null],
+      service: [7, '\0'],
+    }
+    await refuseAll(t, refuser, [
+      ...Object.entries(values).flatMap(([field, wrong]) =>
+        wrong.map((value): Refusal => {
+          return [{ call, body: { ...good, [field]: value } }, 400, undefined, new RegExp(field)]
+        }),
+      ),
+      ...NO_OBJECTS.map((body): Refusal => [{ call, body }, 400, undefined, /JSON object/]),
+      [{ call, body: 'category=c&observation=o', headers: FORM }, 415, undefined, /JSON/],
+      [{ call, body: TOO_LARGE }, 413],
+    ])
+  })
+
+  await t.test('the list: surest first, inactive ones too; filters and pages', async (t) => {
+    const all = await memories()
+    t.same(
+      all.map(({ confidence }) => confidence),
+      [1, 0.7, 0.7, 0],
+    )
+    t.match(await memories('?service=db'), [{ service: 'db', active: false }])
+    t.equal((await memories('?category=any')).length, 3)
+    for (const query of [
+      '?category=any&service=db',
+      '?service=%00',
+      '?category=DB',
+      "?service='",
+    ]) {
+      t.same(await memories(query), [], query)
+    }
+    t.same(await memories('?limit=2&offset=1'), all.slice(1, 3))
+    const twice = await api('GET', '/memories?limit=2&limit=3')
+    refuses(t, twice, [400, undefined, /^limit may be given once/])
+  })
+
+  await t.test('PUT: all three fields, the others stay; DELETE: 204, then 404', async (t) => {
+    const memory = await add({ ...good, service: 'web' })
+    const path = `/memories/${memory.id}`
+    const change = { observation: 'new', confidence: 0.35, active: false }
+    const answer = await api<Memory>('PUT', path, { ...change, category: 'x' })
+    t.equal(answer.status, 200)
+    t.same({ ...answer.json, updated_at: '' }, { ...memory, ...change, updated_at: '' })
+    t.ok(answer.json.updated_at > memory.updated_at)
+    const call = `PUT ${path}`
+    await refuseAll(t, refuser, [
+      ...Object.keys(change).flatMap((field) =>
+        [undefined, []].map((value): Refusal => {
+          return [{ call, body: { ...change, [field]: value } }, 400, undefined, new RegExp(field)]
+        }),
+      ),
+      [{ call, body: '{}', headers: { 'content-type': 'text/plain' } }, 415],
+      ...refusedIds('PUT', change),
+      ...refusedIds('DELETE'),
+    ])
+    t.equal((await api('DELETE', path)).status, 204)
+    refuses(t, await api('DELETE', path), [404, undefined, 'memory not found'])
+  })
+})
+
+await t.test('events and cooldowns', async (t) => {
+  t.same((await api('GET', '/events')).json, { events: [] })
+  t.same((await api('GET', '/cooldowns')).json, { cooldowns: [] })
+  await postgres.query(
+    ops.env,
+    `insert into ops.events (session_id, level, service, message, created_at)
+     select case when i % 2 = 0 then 1 end, (array['info', 'warning', 'critical'])[i % 3 + 1],
+            case when i % 5 > 0 then 'service ' || i % 5 end, 'message ' || i, now() - i * interval '1 second'
+       from generate_series(1, 1200) i`,
+  )
+  await postgres.query(
+    ops.env,
+    `insert into ops.actions (service, action_type, operation, at)
+     select s, a, 'op', now() - h * interval '1 hour'
+       from (values ('web', 'restart', 3), ('web', 'restart', 5), ('web', 'redeployment', 1), ('db', 'restart', 2),
+                    ('old', 'restart', 25)) v(s, a, h)`,
+  )
+  const list = (query = '') => eventsOf(ops, query)
+
+  await t.test('events: newest first, 100 without a limit, 1,000 at most', async (t) => {
+    t.equal((await list()).length, 100)
+    const [{ id, created_at, ...newest } = { id: 0, created_at: '' }, ...rest] =
+      await list('?limit=1000')
+    const service = 'service 1'
+    t.same(newest, { message: 'message 1', level: 'warning', service, session_id: null })
+    t.match([id, created_at], [/^\d+$/, TIME])
+    t.equal(rest.length, 999)
+    t.same((await list('?limit=99999')).slice(1), rest, 'over 1,000 counts as that')
+    const times = rest.map((event) => event.created_at)
+    t.same(times, times.toSorted().toReversed())
+    t.same(await list('?limit=3&offset=50'), rest.slice(49, 52))
+    t.equal((await list('?limit=1000&offset=1150')).length, 50)
+  })
+
+  await t.test('filters by level and service combine', async (t) => {
+    t.equal((await list('?level=critical&limit=1000')).length, 400)
+    const both = await list('?level=critical&service=service%202&limit=1000')
+    t.equal(both.length, 80)
+    t.ok(both.every(({ level, service }) => level === 'critical' && service === 'service 2'))
+    for (const query of ['level=fatal', 'service=service', 'service=%00', 'level=Critical']) {
+      t.same(await list(`?${query}`), [], query)
+    }
+  })
+
+  await t.test('what no list takes', async (t) => {
+    const wrong = ['-1', '1.5', 'x', '', '1e3', '%201'].flatMap((value) => [
+      `GET /events?limit=${value}`,
+      `GET /memories?offset=${value}`,
+    ])
+    await refuseAll(
+      t,
+      refuser,
+      wrong.map((call): Refusal => [call, 400, undefined, /^(limit|offset) must/]),
+    )
+  })
+
+  await t.test('cooldowns: the last 24 hours, the newest action first', async (t) => {
+    const { json } = await api<{ cooldowns: readonly object[] }>('GET', '/cooldowns')
+    t.match(json.cooldowns, [
+      { service: 'web', action_type: 'redeployment', count: 1, last_action: TIME },
+      { service: 'db', action_type: 'restart', count: 1 },
+      { service: 'web', action_type: 'restart', count: 2 },
+    ])
+    t.equal(json.cooldowns.length, 3)
+  })
+})
+
+await t.test('PUT config is applied to the scheduler that runs', async (t) => {
+  const one = await startOps(t, postgres, { OPS_INTERVAL: '2147483647' })
+  t.equal((await one.api<Config>('GET', '/config')).json.interval, 2_147_483_647)
+  // Servers in one process count as one holder of sessions: the other one has its own process.
+  const other = await startOpsProcess(t, postgres, one.env)
+  await ended(one)
+  t.equal((await sessionsOf(one, '?limit=1000')).length, 1)
+  await other.api('PUT', '/config', { interval: 2 })
+  const byHand = () => until(() => trigger(one).catch(() => undefined), 'a session by hand')
+  t.match(await ended(one, (await byHand()).id), { trigger: 'api' })
+  const scheduled = await until(
+    async () => {
+      const found = (await sessionsOf(one, '?limit=1000')).filter(
+        ({ trigger: by }) => by === 'scheduled',
+      )
+      return found.length >= 3 && found
+    },
+    'sessions every 2 s',
+    30_000,
+  )
+  const [third = 0, , first = 0] = scheduled.map(({ started_at }) => Date.parse(started_at))
+  t.ok(third - first >= 3_000, 'two intervals lie between; those by hand do not move them')
+  t.equal((await one.api<Config>('GET', '/config')).json.interval, 2, 'on every instance')
+  await one.api('PUT', '/config', { interval: 3_600 })
+  const newest = await ended(one)
+  t.match(newest, { trigger: 'scheduled' })
+  t.match(await ended(one, (await byHand()).id), { status: 'completed' })
 })
 
 // The last one: what it breaks stays broken.

@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { refuseCommands, runCli } from '../helpers/cli.ts'
 import { postForm } from '../helpers/hooks.ts'
-import { request, type Response } from '../helpers/http.ts'
+import { request } from '../helpers/http.ts'
 import { callTool, errorOf, modern, shownToken, type Endpoint } from '../helpers/mcp.ts'
 import { ended, inventoryFile, startOps } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -86,21 +86,19 @@ t.test('an assistant starts a session only where it may', async (t) => {
 t.test(
   'what is refused: unknown ids, wrong arguments, and everybody without a token',
   async (t) => {
-    const codeOf = async (tool: string, args: Record<string, unknown>) =>
-      errorOf(await callTool(reader, tool, args)).code
-    t.equal(await codeOf('get_session', { id: 9_999 }), 'not_found')
-    t.equal(await codeOf('get_alert', { id: 9_999 }), 'not_found')
-    t.equal(await codeOf('get_check_history', { id: 9_999 }), 'not_found')
-    t.match(errorOf(await callTool(reader, 'list_checks', { state: 'bad' })), {
-      code: 'invalid_argument',
-      message: 'state must be one of ok, warn, fail, unknown.',
-    })
-    t.equal(await codeOf('list_events', { limit: 1_000 }), 'invalid_argument')
-    t.equal(await codeOf('recall', { other: 1 }), 'invalid_argument')
-    for (const token of ['', 'x', `${reader.token}x`]) {
+    for (const [tool, args, code] of [
+      ['get_session', { id: 9_999 }, 'not_found'],
+      ['get_alert', { id: 9_999 }, 'not_found'],
+      ['get_check_history', { id: 9_999 }, 'not_found'],
+      ['list_checks', { state: 'bad' }, 'invalid_argument'],
+      ['list_events', { limit: 1_000 }, 'invalid_argument'],
+      ['recall', { other: 1 }, 'invalid_argument'],
+    ] as const) {
+      t.equal(errorOf(await callTool(reader, tool, args)).code, code, tool)
+    }
+    for (const token of ['', `${reader.token}x`]) {
       const { status, headers } = await modern({ ...reader, token }, 'tools/list')
-      t.equal(status, 401)
-      t.equal(headers['www-authenticate'], 'Bearer')
+      t.same([status, headers['www-authenticate']], [401, 'Bearer'])
     }
     const foreign = await modern(reader, 'tools/list', {}, { origin: 'http://evil.example' })
     t.equal(foreign.status, 403)
@@ -123,13 +121,11 @@ t.test('the commands: what they refuse, and a revoked token stops at once', asyn
   t.equal((await modern(reader, 'tools/list')).status, 401)
 })
 
-const tokenOf = (page: Response): string => shownToken(page, 'assistant-token')
-
 t.test('the page adds an assistant, shows its token once, and revokes it', async (t) => {
   const page = await postForm(base, '/config/assistants', { name: 'tab', allow_start: 'true' })
   t.equal(page.status, 200)
   t.match(page.text, /^<section id="assistants"/)
-  const made = { url: `${base}/mcp/ops`, token: tokenOf(page) }
+  const made = { url: `${base}/mcp/ops`, token: shownToken(page, 'assistant-token') }
   const shown = /id="assistant-configuration"[^>]*><code>(.*?)<\/code>/s.exec(page.text)?.[1]
   const headers = { Authorization: `Bearer ${made.token}` }
   t.same(JSON.parse((shown ?? '').replaceAll('&quot;', '"')), {
@@ -140,18 +136,10 @@ t.test('the page adds an assistant, shows its token once, and revokes it', async
   t.notMatch(again.text, made.token)
   t.same(await toolsOf(made), [...READING, 'start_session'])
 
-  const navigates = { Accept: 'text/html', 'Sec-Fetch-Site': 'same-origin' }
-  const plain = await postForm(base, '/config/assistants', { name: 'plain' }, navigates)
-  t.match(plain.text, /^<!doctype html>/, 'a page without script')
-  t.same(await toolsOf({ ...made, token: tokenOf(plain) }), READING)
-
   const revoked = await postForm(base, '/config/assistants/tab/revoke', {})
   t.equal(revoked.status, 200)
   t.notMatch(revoked.text, 'id="card-of-tab"')
   t.equal((await modern(made, 'tools/list')).status, 401)
-  const { stdout } = await runCli(['audit', '--json'], { env })
-  t.match(stdout, /assistant add[^]*tab/)
-  t.match(stdout, /assistant revoke[^]*tab/)
 })
 
 const node = promisify(execFile)
@@ -163,10 +151,8 @@ t.test('the page refuses other names, other origins and processes of sessions', 
   const add = (name: string, headers = {}) =>
     postForm(base, '/config/assistants', { name }, headers)
   const before = (await runCli(['assistant', 'list', '--json'], { env })).stdout
-  for (const name of ['', 'UPPER', '-x', 'a b', 'a/b', 'a'.repeat(65), '<b>']) {
-    const refused = await add(name)
-    t.equal(refused.status, 400, name)
-    t.match(refused.text, /must/, 'it says what is expected')
+  for (const name of ['', '-x', 'a b', 'a'.repeat(65)]) {
+    t.match(await add(name), { status: 400, text: /must/ }, name)
   }
   t.match(await add('starter'), { status: 409, text: /there is an assistant .+starter.+ already/ })
   t.equal((await add('x', { Origin: 'https://evil.example' })).status, 403)

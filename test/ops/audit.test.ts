@@ -61,16 +61,6 @@ await t.test('config and memories: each change, on each of its faces', async (t)
       'operator: memory add memory 1',
     ],
     [
-      'API: change',
-      () => answers(200, api('PUT', '/memories/1', MEMORY)),
-      'operator: memory change memory 1',
-    ],
-    [
-      'API: remove',
-      () => answers(204, api('DELETE', '/memories/1')),
-      'operator: memory remove memory 1',
-    ],
-    [
       'form: memory',
       () => formOfAnn('/memories', { ...NOTE, active: 'true' }),
       'ann@example.com: memory add memory 2',
@@ -103,11 +93,7 @@ await t.test('config and memories: each change, on each of its faces', async (t)
     // Refusals.
     ['wrong', () => answers(400, api('PUT', '/config', { interval: 0 }))],
     ['form: wrong', () => form('/config', { interval: '0' }, 400)],
-    ['blank', () => answers(400, api('POST', '/memories', { ...MEMORY, observation: '' }))],
-    ['unknown', () => answers(404, api('PUT', '/memories/99', MEMORY))],
     ['no silence', () => answers(404, api('DELETE', '/silences/1'))],
-    ['unknown to remove', () => answers(404, api('DELETE', '/memories/99'))],
-    ['form: unknown', () => form('/memories/99/delete', {}, 404)],
     [
       'another site',
       () => answers(403, postForm(base, '/memories', NOTE, { Origin: 'http://x' })),
@@ -132,7 +118,6 @@ await t.test('sessions, and what their models do', async (t) => {
       `operator: session start session ${first}`,
     ],
     ['one runs', () => answers(409, api('POST', '/sessions/trigger', { prompt: 'look' }))],
-    ['form: one runs', () => form('/sessions/trigger', { prompt: 'look' }, 409)],
     [
       'form: stop',
       async () => {
@@ -141,7 +126,6 @@ await t.test('sessions, and what their models do', async (t) => {
       },
       `ann@example.com: session stop session ${first}`,
     ],
-    ['stopped already', () => form(`/sessions/${first}/stop`, {}, 409)],
     [
       'form of a user',
       async () => {

@@ -100,19 +100,11 @@ await t.test('silence, and an end that does not come, are failures', async () =>
 })
 
 await t.test('a failure lasts until the job succeeds', async () => {
-  await call(`/beat/${tokens.backup}/start`)
-  await says('backup', /^began \d+ s ago; the run before it failed, or did not end$/)
-  await call(`/beat/${tokens.backup}`)
-  await says('backup', /^called \d+ s ago, took \d+ s$/)
   // A job that is started again and again, and never ends.
   await call(`/beat/${tokens.backup}/start`)
-  await says('backup', /^began \d+ s ago$/)
-  await age('backup', 1)
-  await says('backup', /^began 1 h 0 min ago and has not ended/)
-  await call(`/beat/${tokens.backup}/start`)
-  await says('backup', /^began \d+ s ago; the run before it failed/)
+  await says('backup', /^began \d+ s ago; the run before it failed, or did not end$/)
   await call(`/beat/${tokens.backup}/0`)
-  await says('backup', /^called \d+ s ago/)
+  await says('backup', /^called \d+ s ago, took \d+ s$/)
   // It crashes soon after each start, and says nothing of it.
   await age('backup', 24)
   await call(`/beat/${tokens.backup}/start`)
@@ -122,8 +114,6 @@ await t.test('a failure lasts until the job succeeds', async () => {
       where name = 'backup'`,
   )
   await says('backup', /^no call for 1 d 1 h, expected one every 24h$/)
-  await call(`/beat/${tokens.backup}/`)
-  await says('backup', /^called \d+ s ago/)
 })
 
 await t.test('exit codes, and the last lines of what a job says', async (t) => {
@@ -212,30 +202,17 @@ await t.test('what fell due while nothing listened has its grace once more', asy
   t.equal(await found('05:00:30', '02:00:30'), 'fail', 'it fell due while calls were taken')
 })
 
-await t.test('one that was just added by the API takes calls at once', async (t) => {
-  for (let at = 0; at < 5; at++) {
-    const check = { type: 'heartbeat', name: `new ${at}`, period: '1h' }
-    const added = await ops.api<{ beat_url: string }>('POST', '/checks', { service: 'new', check })
-    t.equal(added.status, 201)
-    const { pathname } = new URL(added.json.beat_url, ops.base)
-    t.equal((await call(pathname)).status, 200)
-  }
-})
-
 await t.test('what is no address of a heartbeat', async (t) => {
   const before = await query(`select beat_at, begun_at from ops.checks order by id`)
   for (const [path, status, method] of [
     [`/beat/${tokens.backup}x`, 404],
     ['/beat/', 404],
-    [`/beat/${'x'.repeat(4_000)}`, 404],
     [`/beat/${tokens.backup}/stop`, 404],
-    [`/beat/${tokens.backup}/007`, 404],
     [`/beat/${tokens.backup}/1000`, 404],
     [`/beat/${tokens.backup}/start/x`, 404],
     [`/beat/${tokens.backup}?status=fail`, 400],
     [`/beat/${tokens.backup}/fail?x`, 400],
     [`/beat/${tokens.backup}`, 405, 'PUT'],
-    [`/beat/${tokens.backup}`, 405, 'DELETE'],
     ['/beat/%00', 404],
   ] as const) {
     t.match(await call(path, { method: method ?? 'GET' }), { status }, `${method ?? ''} ${path}`)

@@ -1,6 +1,5 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Database } from '../../db/client.ts'
 import { openDatabase } from '../../db/open.ts'
 import { Unavailable } from '../../kernel/fault.ts'
@@ -10,7 +9,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Check } from '../../services/ops/checks/run.ts'
 import { startCheckLoop, type CheckLoop } from '../../services/ops/checks/loop.ts'
 import { createRedact } from '../../services/ops/redact.ts'
-import { backends, onPostgres, type Backend, type Row } from '../helpers/backends.ts'
+import { backends, type Row } from '../helpers/backends.ts'
 import type { Owner } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -21,33 +20,10 @@ const [, postgres] = backends
 const HOUR_S = 3_600
 
 /** Instances that check the same inventory at a time that the test decides. */
-type Checked = {
-  /** What the service answers from now on; undefined: it refuses connections. */
-  answer(status: number | undefined): void
-  /** How often the service was asked so far. */
-  asked(): number
-  /** Starts another instance. */
-  open(): CheckLoop
-  /** The inventory has these checks from now on. */
-  list(checks: readonly Check[]): void
-  /** Stops an instance. */
-  close(loop: CheckLoop): Promise<void>
-  /** Whether the instances reach the database. */
-  reach(reached: boolean): void
-  /** Puts the clock forward, or back, at once. */
-  set(seconds: number): void
-  /** Lets time pass, in steps, at each of which all that is due is looked at. */
-  pass(seconds: number, step?: number): Promise<void>
-  query(text: string): Promise<readonly Row[]>
-  logged(): string
-}
+type Checked = Awaited<ReturnType<typeof openChecked>>
 
 /** Opens a database and its instances, whose inventory has these checks of a service `shop`. */
-async function openChecked(
-  t: Owner,
-  backend: Backend,
-  checksOf: (url: string) => readonly Check[],
-): Promise<Checked> {
+async function openChecked(t: Owner, checksOf: (url: string) => readonly Check[]) {
   let status: number | undefined = 200
   let asked = 0
   const { url } = await startReceiver(t, (_, response) => {
@@ -70,13 +46,13 @@ async function openChecked(
     transcript('log', text, 'checks')
     logged += text
   }, clock.now)
-  const env: Env = await backend.env(t)
-  const where = { url: env['DATABASE_URL'], dataDirectory: env['GATEHOUSE_DATA_DIR'] ?? '' }
-  const opened = await openDatabase(where, log)
+  const env: Env = await postgres.env(t)
+  const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
+  const away = () => Promise.reject(new Unavailable('the test keeps the database away'))
   const db: Database = {
     ...opened.db,
-    run: (...given) => (reached ? opened.db.run(...given) : Promise.reject(away())),
-    transaction: (work) => (reached ? opened.db.transaction(work) : Promise.reject(away())),
+    run: (...given) => (reached ? opened.db.run(...given) : away()),
+    transaction: (work) => (reached ? opened.db.transaction(work) : away()),
   }
   const loops = new Set<CheckLoop>()
   t.teardown(async () => {
@@ -99,8 +75,11 @@ async function openChecked(
     }, 'all that is due to be looked at')
   }
   return {
-    answer: (next) => void (status = next),
+    /** What the service answers from now on; undefined: it refuses connections. */
+    answer: (next: number | undefined) => void (status = next),
+    /** How often the service was asked so far. */
     asked: () => asked,
+    /** Starts another instance. */
     open() {
       const inventory = { current: async () => ({ services: [{ name: 'shop', checks }] }) }
       const metrics = createMetrics()
@@ -109,14 +88,19 @@ async function openChecked(
       loops.add(loop)
       return loop
     },
-    list: (next) => void (checks = [...next]),
-    async close(loop) {
+    /** The inventory has these checks from now on. */
+    list: (next: readonly Check[]) => void (checks = [...next]),
+    /** Stops an instance. */
+    async close(loop: CheckLoop) {
       loops.delete(loop)
       await loop.close()
     },
-    reach: (next) => void (reached = next),
-    set: (seconds) => void (forward += seconds * 1_000),
-    async pass(seconds, step = 60) {
+    /** Whether the instances reach the database. */
+    reach: (next: boolean) => void (reached = next),
+    /** Puts the clock forward, or back, at once. */
+    set: (seconds: number) => void (forward += seconds * 1_000),
+    /** Lets time pass, in steps, at each of which all that is due is looked at. */
+    async pass(seconds: number, step = 60) {
       for (let passed = 0; passed < seconds; passed += step) {
         forward += step * 1_000
         await settle()
@@ -125,10 +109,6 @@ async function openChecked(
     query,
     logged: () => logged,
   }
-}
-
-function away(): Unavailable {
-  return new Unavailable('the test keeps the database away')
 }
 
 /** The states that a check had, oldest first, without the first one. */
@@ -155,9 +135,9 @@ function front(url: string, more: Partial<Check> = {}): Check {
   return { type: 'http', name: 'front', url, ...more } as Check
 }
 
-await onPostgres(t, 'half a day in which all fails at some time', async (t: Test, backend) => {
+await t.test('half a day in which all fails at some time', async (t) => {
   const every = '5m'
-  const shop = await openChecked(t, backend, (url) => [
+  const shop = await openChecked(t, (url) => [
     front(url, { every }),
     { type: 'disk', name: 'disk', path: '/', max_percent: 100, every },
   ])
@@ -218,7 +198,7 @@ await onPostgres(t, 'half a day in which all fails at some time', async (t: Test
 
 await t.test('instances share the checks', async (t) => {
   const names = Array.from({ length: 40 }, (_, at) => `page ${at}`)
-  const shop = await openChecked(t, postgres, (url) => names.map((name) => front(url, { name })))
+  const shop = await openChecked(t, (url) => names.map((name) => front(url, { name })))
   for (let instance = 0; instance < 3; instance++) shop.open()
   await shop.pass(1, 1)
   t.equal(shop.asked(), 40, 'each check is looked at by one of them')
@@ -236,15 +216,10 @@ await t.test('two hundred checks that hang hold up no other one', async (t) => {
   t.teardown(() => silent.close())
   const { port } = silent.address() as AddressInfo
   const hung = Array.from({ length: 200 }, (_, at) => ({
-    type: 'tcp' as const,
-    name: `hung ${at}`,
-    host: '127.0.0.1',
-    port,
-    contains: 'x',
-    timeout_s: 60,
-    every: '10s',
+    ...({ type: 'tcp', name: `hung ${at}`, host: '127.0.0.1', port, contains: 'x' } as const),
+    ...{ timeout_s: 60, every: '10s' },
   }))
-  const shop = await openChecked(t, postgres, (url) => [...hung, front(url, { every: '10s' })])
+  const shop = await openChecked(t, (url) => [...hung, front(url, { every: '10s' })])
   const loop = shop.open()
   /** Waits until the check that does not hang has been looked at so often, and that is stored. */
   const looked = async (times: number): Promise<void> => {
@@ -275,7 +250,7 @@ await t.test('a run during which the machine slept runs again', async (t) => {
     if (asked === 1) shop.set(90)
     response.writeHead(asked === 1 ? 503 : 200).end()
   })
-  const shop = await openChecked(t, postgres, () => [front(url, { retries: 0 })])
+  const shop = await openChecked(t, () => [front(url, { retries: 0 })])
   shop.open()
   await shop.pass(1, 1)
   t.ok(asked >= 2)
@@ -283,7 +258,7 @@ await t.test('a run during which the machine slept runs again', async (t) => {
 })
 
 await t.test('a check that fails is looked at again before that counts', async (t) => {
-  const shop = await openChecked(t, postgres, (url) => [front(url, { retries: 2 })])
+  const shop = await openChecked(t, (url) => [front(url, { retries: 2 })])
   shop.open()
   await shop.pass(60)
   shop.answer(503)
@@ -304,25 +279,15 @@ await t.test('a check that fails is looked at again before that counts', async (
   t.same(await toldBy(shop), ['told: front: answered 503, expected 200 to 399'])
 })
 
-await t.test('the first look counts at once, also without retries', async (t) => {
-  const shop = await openChecked(t, postgres, (url) => [front(url, { retries: 3 })])
+await t.test('the failure of a check that the inventory loses is told to be over', async (t) => {
+  const shop = await openChecked(t, (url) => [front(url, { retries: 3 })])
   shop.answer(503)
+  shop.open()
   shop.open()
   await shop.pass(1, 1)
-  t.same(await toldBy(shop), ['told: front: answered 503, expected 200 to 399'])
-})
-
-await t.test('the failure of a check that the inventory loses is told to be over', async (t) => {
-  const shop = await openChecked(t, postgres, (url) => [front(url, { retries: 0 })])
-  const [disk] = [{ type: 'disk', name: 'disk', path: '/', max_percent: 100 } as const]
-  shop.open()
-  shop.open()
-  await shop.pass(60)
-  shop.answer(503)
-  await shop.pass(60)
   const fails = 'told: front: answered 503, expected 200 to 399'
-  t.same(await toldBy(shop), [fails])
-  shop.list([disk])
+  t.same(await toldBy(shop), [fails], 'the first look counts at once')
+  shop.list([{ type: 'disk', name: 'disk', path: '/', max_percent: 100 }])
   await shop.pass(120)
   const lost = 'told: front is no longer checked'
   t.same(await toldBy(shop), [fails, lost], 'once, by two instances')
@@ -332,7 +297,7 @@ await t.test('the failure of a check that the inventory loses is told to be over
 })
 
 await t.test('a check that flaps has failed all the while', async (t) => {
-  const shop = await openChecked(t, postgres, (url) => [front(url, { retries: 0 })])
+  const shop = await openChecked(t, (url) => [front(url, { retries: 0 })])
   shop.open()
   await shop.pass(60)
   for (let flap = 0; flap < 20; flap++) {
@@ -349,63 +314,33 @@ await t.test('a check that flaps has failed all the while', async (t) => {
 })
 
 await t.test('a failure of a muted check is told when the mute ends', async (t) => {
-  for (const [scope, named, told] of [
-    ['of this check', `'shop', 'front'`, false],
-    ['of its service', `'shop', null`, false],
-    ['of all', 'null, null', false],
-    ['of another check', `'shop', 'back'`, true],
-    ['of another service', `'blog', null`, true],
+  for (const [named, told] of [
+    [`'shop', 'front'`, false],
+    [`'shop', null`, false],
+    ['null, null', false],
+    [`'shop', 'back'`, true],
+    [`'blog', null`, true],
   ] as const) {
-    await t.test(scope, async (t) => {
-      const shop = await openChecked(t, postgres, (url) => [front(url, { retries: 0 })])
-      shop.open()
-      await shop.pass(60)
-      await shop.query(
-        `insert into ops.mutes (service, check_name, starts_at, ends_at, reason, author)
-         values (${named}, now() - interval '1 hour', now() + interval '10 min', 'moving', 'command')`,
-      )
-      shop.answer(503)
-      await shop.pass(120)
-      const failure = 'front: answered 503, expected 200 to 399'
-      t.same(await toldBy(shop), [told ? `told: ${failure}` : failure])
-      t.same(await statesOf(shop), ['fail'], 'it has failed all the same')
-      await shop.pass(600)
-      t.same((await toldBy(shop)).at(-1), `told: ${failure}`)
-      t.equal((await toldBy(shop)).length, told ? 1 : 2)
-    })
+    const shop = await openChecked(t, (url) => [front(url, { retries: 0 })])
+    shop.open()
+    await shop.pass(60)
+    await shop.query(
+      `insert into ops.mutes (service, check_name, starts_at, ends_at, reason, author)
+       values (${named}, now() - interval '1 hour', now() + interval '10 min', 'moving', 'command')`,
+    )
+    shop.answer(503)
+    await shop.pass(120)
+    const failure = 'front: answered 503, expected 200 to 399'
+    t.same(await toldBy(shop), [told ? `told: ${failure}` : failure], named)
+    t.same(await statesOf(shop), ['fail'], 'it has failed all the same')
+    await shop.pass(600)
+    const all = await toldBy(shop)
+    t.same([all.length, all.at(-1)], [told ? 1 : 2, `told: ${failure}`])
   }
 })
 
-await t.test('what a service says stops no other check', async (t) => {
-  const said = JSON.stringify({ state: 'half\0 of it' })
-  const odd = await startReceiver(t, (_, response) => void response.end(said))
-  const members = ['state=up']
-  const shop = await openChecked(t, postgres, (url) => [
-    front(url),
-    front(odd.url, { name: 'odd', members } as Partial<Check>),
-  ])
-  shop.open()
-  await shop.pass(60)
-  t.match(await shop.query(`select name, state, message from ops.checks order by name`), [
-    { name: 'front', state: 'ok' },
-    { name: 'odd', state: 'fail', message: /state is "half of it"/ },
-  ])
-})
-
-await t.test('a clock that is set back stops no check', async (t) => {
-  const shop = await openChecked(t, postgres, (url) => [front(url)])
-  shop.open()
-  await shop.pass(60)
-  shop.set(-2 * HOUR_S)
-  const before = shop.asked()
-  await shop.pass(60)
-  t.equal(shop.asked(), before + 1)
-  await shop.pass(120)
-  t.equal(shop.asked(), before + 3, 'and then as before')
-})
-
 await t.test('what an instance that has gone had begun is looked at by another one', async (t) => {
-  const shop = await openChecked(t, postgres, (url) => [front(url)])
+  const shop = await openChecked(t, (url) => [front(url)])
   shop.open()
   await shop.pass(60)
   await shop.query(`update ops.checks set claimed_until = now() + interval '3 min'`)
@@ -413,4 +348,13 @@ await t.test('what an instance that has gone had begun is looked at by another o
   shop.set(240)
   await shop.pass(10, 10)
   t.equal(shop.asked(), before + 1)
+
+  await t.test('a clock that is set back stops no check', async (t) => {
+    shop.set(-2 * HOUR_S)
+    const asked = shop.asked()
+    await shop.pass(60)
+    t.equal(shop.asked(), asked + 1)
+    await shop.pass(120)
+    t.equal(shop.asked(), asked + 3, 'and then as before')
+  })
 })

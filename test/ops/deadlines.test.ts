@@ -1,8 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import fs from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { syncBuiltinESMExports } from 'node:module'
-import { queryObjects } from 'node:v8'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
@@ -60,21 +57,6 @@ async function said(id: number): Promise<number> {
   return (await linesOf(id)).length
 }
 
-/** Has every look at the processes fail, as it does where all descriptors are in use. */
-function blind(t: Test): void {
-  const { readdirSync } = fs
-  const list = ((...args: Parameters<typeof readdirSync>) => {
-    if (args[0] !== '/proc') return readdirSync(...args)
-    throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })
-  }) as typeof readdirSync
-  fs.readdirSync = list
-  syncBuiltinESMExports()
-  t.teardown(() => {
-    fs.readdirSync = readdirSync
-    syncBuiltinESMExports()
-  })
-}
-
 t.test('a session without a first output is timed out', async (t) => {
   agent.does(`setsid sleep ${long} & sleep ${long}\n`)
   const id = await start()
@@ -89,21 +71,6 @@ t.test('a session that falls silent is timed out', async (t) => {
   await until(() => said(id), 'its output')
   later(181)
   await timedOut(t, id, /was silent for \d+ s/)
-})
-
-t.test('an agent that says much keeps nothing in memory for each piece', async (t) => {
-  const promises = (): number => queryObjects(Promise, { format: 'count' })
-  agent.does(`i=0
-while [ $i -lt 80 ]; do echo $i; i=$((i + 1)); sleep 0.005; done
-sleep ${long}
-`)
-  const id = await start()
-  await until(async () => (await said(id)) >= 10, 'its first lines')
-  const before = promises()
-  await until(async () => (await said(id)) >= 80, 'its last line', 30_000)
-  t.ok(promises() - before < 40, 'promises do not grow with its output')
-  await sessions.stop(id, OPERATOR)
-  t.match(await ended(id), { status: 'stopped' })
 })
 
 t.test('a session that never comes to an end is timed out', async (t) => {
@@ -177,18 +144,9 @@ t.test(
     const silent = await start()
     await until(() => endpoint.received.length === 1, 'the request')
     later(61)
-    t.match(await ended(silent), {
-      status: 'timed_out',
-      exit_code: 1,
-      num_turns: 0,
-    })
-    t.match(await eventsOf(silent), [
-      {
-        level: 'warning',
-        service: 'gatehouse',
-        message: /timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)$/,
-      },
-    ])
+    t.match(await ended(silent), { status: 'timed_out', exit_code: 1, num_turns: 0 })
+    const why = /timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)$/
+    t.match(await eventsOf(silent), [{ level: 'warning', service: 'gatehouse', message: why }])
 
     begins = true
     const id = await start()
@@ -210,25 +168,16 @@ t.test(
     later(81)
     t.match(await ended(id), { status: 'timed_out', exit_code: 1, num_turns: 0, summary: null })
     t.ok(((await ended(id))?.cost_usd ?? 0) > 0, 'what was written has its price')
-    t.match(await eventsOf(id), [
-      {
-        level: 'warning',
-        service: 'gatehouse',
-        message: /timed_out: it was silent for \d+ s \(OPS_IDLE_S\)$/,
-      },
-    ])
-    t.match(
-      (await linesOf(id)).map(({ kind, text }) => `${kind}: ${text}`),
-      [
-        ...[
-          'text: The disk is full.',
-          'text: I will look.',
-          'text: First at the logs.',
-          'text: Then',
-        ],
-        /^error: Session timed_out: it was silent for \d+ s \(OPS_IDLE_S\)$/,
+    const texts = (await linesOf(id)).map(({ kind, text }) => `${kind}: ${text}`)
+    t.same(texts.slice(0, 4), [
+      ...[
+        'text: The disk is full.',
+        'text: I will look.',
+        'text: First at the logs.',
+        'text: Then',
       ],
-    )
+    ])
+    t.match(texts[4], /^error: Session timed_out: it was silent for \d+ s \(OPS_IDLE_S\)$/)
     await until(() => stream?.destroyed, 'the connection to be given up')
 
     const next = await start()
@@ -238,19 +187,3 @@ t.test(
     t.equal(endpoint.received.length, 3, 'each session has asked once')
   },
 )
-
-t.test('without descriptors a session ends as what it is', async (t) => {
-  agent.does('echo here; exec sleep 60\n')
-  const first = await start()
-  await until(async () => (await linesOf(first)).length > 0, 'its output')
-  blind(t)
-  await sessions.stop(first, OPERATOR)
-  t.match(await ended(first), { status: 'stopped' })
-  agent.says([claudeResult()])
-  t.match(await ended(await start()), {
-    status: 'completed',
-    summary: 'All well.',
-    cost_usd: 0.25,
-  })
-  t.match(logged(), 'session not swept')
-})

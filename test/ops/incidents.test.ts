@@ -134,9 +134,9 @@ await t.test('people add notes, by the page and by the API', async (t) => {
   t.same((await shown()).notes.at(-1), made.json)
   t.match(await pageOf('/alerts/1/report.md'), /` operator `:\n\n````text\nx\n```\ny\n````\n/)
   const lines = (await auditOf(env)).filter(({ action }) => action === 'alert note')
-  t.match(
-    lines,
-    Array.from({ length: 3 }, () => ({ actor: 'operator', subject: 'alert 1' })),
+  t.same(
+    lines.map(({ subject }) => subject),
+    ['alert 1', 'alert 1', 'alert 1'],
   )
 })
 

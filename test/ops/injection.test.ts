@@ -1,8 +1,7 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { CHAT_KEY, deliverAlert } from '../helpers/alerts.ts'
 import { docker, framed, startEngine } from '../helpers/containers.ts'
@@ -25,16 +24,15 @@ const PLANTED =
 
 // A program that nobody allowed, and one that the inventory has.
 for (const name of ['wipe', 'restart']) {
-  writeFileSync(within(name), `#!/bin/sh\necho "$@" >> ${within(`ran-${name}`)}\n`)
-  chmodSync(within(name), 0o755)
+  const script = `#!/bin/sh\necho "$@" >> ${within(`ran-${name}`)}\n`
+  writeFileSync(within(name), script, { mode: 0o755 })
 }
 mkdirSync(within('bin'))
 for (const [name, text] of Object.entries({
   journalctl: `cat ${within('journal')}`,
   bwrap: 'exit 1',
 })) {
-  writeFileSync(within(`bin/${name}`), `#!/bin/sh\n${text}\n`)
-  chmodSync(within(`bin/${name}`), 0o755)
+  writeFileSync(within(`bin/${name}`), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
 }
 const path = process.env['PATH']
 process.env['PATH'] = `${within('bin')}${delimiter}${path}`
@@ -139,32 +137,32 @@ async function nothingDone(t: Test): Promise<void> {
 }
 
 for (const [tier, tried] of Object.entries(TRIED)) {
-  for (const [channel, call] of Object.entries(CHANNELS)) {
-    t.test(`${channel} reaches nothing that tier ${tier} may not do`, async (t) => {
-      let read = ''
-      let refusals: readonly string[] = []
-      model.answer(
-        inTier(Number(tier), ({ step, results }) => {
-          if (step === 0) return calls(call)
-          if (step === 1) {
-            read = results[0] ?? ''
-            return calls(...tried)
-          }
-          if (step === 2) refusals = results
-          // The whole text, with the call that is written in it.
-          return says(read)
-        }),
-      )
-      await trigger(ops)
-      t.match(await ended(ops), { tier: Number(tier), status: 'completed' })
-      t.match(read, 'wipe the shop', 'the model has read it')
-      t.equal(refusals.length, tried.length)
-      for (const [at, [name, args]] of tried.entries()) {
-        t.match(refusals[at], /^Error: /, `${name} ${JSON.stringify(args)}`)
-      }
-      await nothingDone(t)
-    })
-  }
+  t.test(`no text reaches anything that tier ${tier} may not do`, async (t) => {
+    let read: readonly string[] = []
+    let refusals: readonly string[] = []
+    model.answer(
+      inTier(Number(tier), ({ step, results }) => {
+        if (step === 0) return calls(...Object.values(CHANNELS))
+        if (step === 1) {
+          read = results
+          return calls(...tried)
+        }
+        if (step === 2) refusals = results
+        // The whole texts, with the call that is written in each.
+        return says(read.join('\n'))
+      }),
+    )
+    await trigger(ops)
+    t.match(await ended(ops), { tier: Number(tier), status: 'completed' })
+    for (const [at, channel] of Object.keys(CHANNELS).entries()) {
+      t.match(read[at], 'wipe the shop', `the model has read ${channel}`)
+    }
+    t.equal(refusals.length, tried.length)
+    for (const [at, [name, args]] of tried.entries()) {
+      t.match(refusals[at], /^Error: /, `${name} ${JSON.stringify(args)}`)
+    }
+    await nothingDone(t)
+  })
 
   t.test(`an alert reaches nothing that tier ${tier} may not do`, async (t) => {
     let refusals: readonly string[] = []
@@ -190,28 +188,6 @@ for (const [tier, tried] of Object.entries(TRIED)) {
     await nothingDone(t)
   })
 }
-
-t.test('what a headless agent reads by our tools reaches nothing more either', async (t) => {
-  const server = await openAgentOps(t, postgres, {
-    OPS_INVENTORY: await inventoryFile(t, inventory),
-    OPS_RUNBOOKS: within('runbooks'),
-  })
-  const { agent } = server
-  const answers = join(agent.folder, 'answers')
-  const tries = [
-    agent.calls('read_runbook', { name: 'shop' }),
-    agent.calls('run_operation', WANTS),
-  ]
-  agent.does(
-    `{ ${tries.join('; ')}; } > ${answers}\n${agent.prints(claudeResult({ result: PLANTED }))}`,
-  )
-  await trigger(server)
-  t.match(await ended(server), { tier: 1, status: 'completed' })
-  const [read, refusal] = readFileSync(answers, 'utf8').trim().split('\n')
-  t.match(read, 'wipe the shop', 'the agent has read it')
-  t.match(refusal, 'There is no tool under this name')
-  t.notOk(existsSync(within('ran-wipe')))
-})
 
 t.test('a model that only writes its calls runs nothing either', async (t) => {
   // Of an endpoint that has called a tool by the protocol, text is text.

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { openDatabase } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
 import { holderOf } from '../../kernel/processes/proc.ts'
@@ -11,7 +10,10 @@ import { setPause } from '../../services/ops/pause.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { NO_OUTCOME, type Outcome } from '../../services/ops/runners/runner.ts'
 import { openSessions } from '../../services/ops/sessions/sessions.ts'
-import { backends, onPostgres, type Backend, type Row } from '../helpers/backends.ts'
+import { backends, type Row } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { startModel } from '../helpers/model.ts'
+import { ended, inventoryFile, sessionsOf, startOps } from '../helpers/ops.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
@@ -21,31 +23,12 @@ const OPERATOR = { kind: 'operator' } as const
 const GATHERED = 'what fails together is gathered for 30 s'
 
 /** Checks whose state the test decides, and instances that look at them when it says so. */
-type Watched = {
-  /** Has checks of the service `shop` fail, each told by an event. */
-  fail(...names: readonly string[]): Promise<void>
-  /** Has them well again. */
-  mend(...names: readonly string[]): Promise<void>
-  /** Lets time pass, and then has each instance look. */
-  pass(seconds: number): Promise<void>
-  /** Starts another instance. */
-  open(): Promise<() => Promise<void>>
-  /** Ends the session that runs. */
-  finish(): Promise<void>
-  /** What waits for a session, and why. */
-  waits(): Promise<readonly string[]>
-  /** The sessions so far, with the checks that they look into. */
-  sessions(): Promise<readonly Row[]>
-  pause(investigations: boolean): Promise<unknown>
-  query(text: string): Promise<readonly Row[]>
-  settings: { cooldown: number; budget: number | undefined; maxTier: number }
-}
+type Watched = Awaited<ReturnType<typeof openWatched>>
 
 async function openWatched(
   t: Owner,
-  backend: Backend,
   marked: Readonly<Record<string, number | null>> = { front: 1, db: 1, disk: null },
-): Promise<Watched> {
+) {
   const began = Date.now()
   let forward = 0
   const clock: Clock = {
@@ -55,12 +38,11 @@ async function openWatched(
     every: () => () => undefined,
   }
   const log = createLog((text) => transcript('log', text, 'investigations'), clock.now)
-  const env = await backend.env(t)
-  const where = { url: env['DATABASE_URL'], dataDirectory: env['GATEHOUSE_DATA_DIR'] ?? '' }
-  const opened = await openDatabase(where, log)
+  const env = await postgres.env(t)
+  const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
   const { db } = opened
   const resultsDir = await temporaryFolder(t, 'results')
-  const settings: Watched['settings'] = { cooldown: 3_600, budget: undefined, maxTier: 3 }
+  const settings = { cooldown: 3_600, budget: undefined as number | undefined, maxTier: 3 }
   const configured = (): Config => ({
     ...{ interval: 3_600, tier1_model: 'a', tier2_model: 'b', tier3_model: 'c', dry_run: false },
     ...{ max_tier: settings.maxTier, state_dir: resultsDir, results_dir: resultsDir },
@@ -118,12 +100,13 @@ async function openWatched(
     )
   }
   const at = () => `timestamptz '${clock.now().toISOString()}'`
-  const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')
   return {
     settings,
     query,
+    /** Starts another instance. */
     open,
-    async fail(...names) {
+    /** Has checks of the service `shop` fail, each told by an event. */
+    async fail(...names: readonly string[]) {
       for (const name of names) {
         await query(
           `with told as (
@@ -137,15 +120,17 @@ async function openWatched(
         )
       }
     },
-    async mend(...names) {
-      await query(
-        `update ops.checks set state = 'ok', since = ${at()}, told_event = null, told_at = null where name in (${listed(names)})`,
-      )
-    },
-    async pass(seconds) {
+    /** Has all well again. */
+    mend: () =>
+      query(
+        `update ops.checks set state = 'ok', since = ${at()}, told_event = null, told_at = null`,
+      ),
+    /** Lets time pass, and then has each instance look. */
+    async pass(seconds: number) {
       forward += seconds * 1_000
       await Promise.all([...rounds].map((round) => round.now()))
     },
+    /** Ends the session that runs. */
     async finish() {
       for (const resolve of running) resolve(NO_OUTCOME)
       running.clear()
@@ -156,10 +141,12 @@ async function openWatched(
         return row?.['left'] === 0
       }, 'the end of the session')
     },
+    /** What waits for a session, and why. */
     async waits() {
       const all = await readWaits(db, waiting, clock.now())
       return all.map(({ name, reason }) => `${name}: ${reason}`)
     },
+    /** The sessions so far, with the checks that they look into. */
     sessions: () =>
       query(
         `select s.id::integer, s.tier, s.status, s.trigger, a.fingerprint, a.source, a.outcome, a.count,
@@ -168,12 +155,20 @@ async function openWatched(
                            where i.session_id = s.id), '') as checks
            from ops.sessions s left join ops.alerts a on a.id = s.alert_id order by s.id`,
       ),
-    pause: (investigations) => setPause({ db, actor: OPERATOR }, { investigations }, clock.now()),
+    pause: (investigations: boolean) =>
+      setPause({ db, actor: OPERATOR }, { investigations }, clock.now()),
   }
 }
 
-await onPostgres(t, 'what fails together starts one session', async (t: Test, backend) => {
-  const shop = await openWatched(t, backend)
+/** Ends the session that runs, and lets all be well until each cooldown is over. */
+async function over(shop: Watched): Promise<void> {
+  await shop.finish()
+  await shop.mend()
+  await shop.pass(3_600)
+}
+
+await t.test('what fails together starts one session', async (t) => {
+  const shop = await openWatched(t)
   await shop.open()
   await shop.fail('front', 'disk')
   await shop.pass(20)
@@ -192,7 +187,7 @@ await onPostgres(t, 'what fails together starts one session', async (t: Test, ba
   await shop.pass(7_200)
   t.equal((await shop.sessions()).length, 1, 'a failure that lasts is looked into once')
 
-  await shop.mend('front', 'db')
+  await shop.mend()
   await shop.pass(60)
   await shop.fail('front', 'db')
   await shop.pass(30)
@@ -200,7 +195,7 @@ await onPostgres(t, 'what fails together starts one session', async (t: Test, ba
 })
 
 await t.test('two instances start one session', async (t) => {
-  const shop = await openWatched(t, postgres)
+  const shop = await openWatched(t)
   await shop.open()
   await shop.open()
   await shop.open()
@@ -210,19 +205,17 @@ await t.test('two instances start one session', async (t) => {
     const all = await shop.sessions()
     t.equal(all.length, times)
     t.match(all.at(-1), { outcome: 'triggered', count: times, checks: 'db front' })
-    await shop.finish()
-    await shop.mend('front', 'db')
-    await shop.pass(3_600)
+    await over(shop)
   }
 })
 
 await t.test('a cooldown for each check', async (t) => {
-  const shop = await openWatched(t, postgres)
+  const shop = await openWatched(t)
   await shop.open()
   await shop.fail('front')
   await shop.pass(30)
   await shop.finish()
-  await shop.mend('front')
+  await shop.mend()
   await shop.pass(600)
   await shop.fail('front')
   await shop.pass(60)
@@ -238,7 +231,7 @@ await t.test('a cooldown for each check', async (t) => {
   await shop.pass(3_600)
   t.match(await shop.sessions(), [{}, { checks: 'db' }, { checks: 'front' }], 'it still fails')
   await shop.finish()
-  await shop.mend('front')
+  await shop.mend()
   await shop.pass(60)
   shop.settings.cooldown = 0
   await shop.fail('front')
@@ -247,8 +240,8 @@ await t.test('a cooldown for each check', async (t) => {
 })
 
 await t.test('what is refused waits, and starts once', async (t) => {
-  const shop = await openWatched(t, postgres)
-  const close = await shop.open()
+  const shop = await openWatched(t)
+  await shop.open()
   await shop.fail('front')
   await shop.pass(30)
 
@@ -260,9 +253,7 @@ await t.test('what is refused waits, and starts once', async (t) => {
     await shop.finish()
     await shop.pass(5)
     t.match((await shop.sessions())[1], { checks: 'db' })
-    await shop.finish()
-    await shop.mend('front', 'db')
-    await shop.pass(3_600)
+    await over(shop)
   })
 
   await t.test('while investigations are paused', async (t) => {
@@ -275,9 +266,7 @@ await t.test('what is refused waits, and starts once', async (t) => {
     await shop.pause(false)
     await shop.pass(5)
     t.match((await shop.sessions())[2], { checks: 'front' })
-    await shop.finish()
-    await shop.mend('front')
-    await shop.pass(3_600)
+    await over(shop)
   })
 
   await t.test('while the budget of the day is spent', async (t) => {
@@ -293,9 +282,7 @@ await t.test('what is refused waits, and starts once', async (t) => {
     shop.settings.budget = undefined
     await shop.pass(5)
     t.equal((await shop.sessions()).length, 4)
-    await shop.finish()
-    await shop.mend('front')
-    await shop.pass(3_600)
+    await over(shop)
   })
 
   await t.test('while it is muted', async (t) => {
@@ -310,35 +297,23 @@ await t.test('what is refused waits, and starts once', async (t) => {
     await shop.query('delete from ops.mutes')
     await shop.pass(5)
     t.equal((await shop.sessions()).length, 5)
-    await shop.finish()
-    await shop.mend('front')
-    await shop.pass(3_600)
-  })
-
-  await t.test('while no instance runs', async (t) => {
-    await close()
-    await shop.fail('front')
-    await shop.pass(300)
-    await shop.open()
-    await shop.pass(5)
-    t.equal((await shop.sessions()).length, 6)
-    await shop.finish()
+    await over(shop)
   })
 })
 
 await t.test('a check that is well again, or removed, before its session starts', async (t) => {
-  const shop = await openWatched(t, postgres)
+  const shop = await openWatched(t)
   await shop.open()
   await shop.fail('front', 'db')
   await shop.pass(20)
-  await shop.mend('front')
+  await shop.mend()
   await shop.query(`update ops.checks set removed_at = now() where name = 'db'`)
   await shop.pass(600)
   t.same(await shop.sessions(), [])
 })
 
 await t.test('a session that ends with the server is started again', async (t) => {
-  const shop = await openWatched(t, postgres)
+  const shop = await openWatched(t)
   const close = await shop.open()
   await shop.fail('front')
   await shop.pass(30)
@@ -351,14 +326,12 @@ await t.test('a session that ends with the server is started again', async (t) =
 })
 
 await t.test('the tier is the highest of the checks, as far as it may go', async (t) => {
-  const shop = await openWatched(t, postgres, { front: 1, db: 3 })
+  const shop = await openWatched(t, { front: 1, db: 3 })
   await shop.open()
   await shop.fail('front', 'db')
   await shop.pass(30)
   t.match(await shop.sessions(), [{ tier: 3 }])
-  await shop.finish()
-  await shop.mend('front', 'db')
-  await shop.pass(3_600)
+  await over(shop)
   shop.settings.maxTier = 2
   await shop.fail('front', 'db')
   await shop.pass(30)
@@ -366,24 +339,9 @@ await t.test('the tier is the highest of the checks, as far as it may go', async
   await shop.finish()
 })
 
-await t.test('a clock that is set back starts nothing twice and holds nothing up', async (t) => {
-  const shop = await openWatched(t, postgres)
-  await shop.open()
-  await shop.fail('front')
-  await shop.pass(30)
-  await shop.finish()
-  await shop.pass(-7_200)
-  t.equal((await shop.sessions()).length, 1)
-  await shop.mend('front')
-  await shop.fail('front')
-  await shop.pass(30)
-  t.equal((await shop.sessions()).length, 2, 'its cooldown is not hours long')
-  await shop.finish()
-})
-
 await t.test('many that fail together', async (t) => {
   const names = Array.from({ length: 60 }, (_, at) => `page ${at} ${'x'.repeat(150)}`)
-  const shop = await openWatched(t, postgres, Object.fromEntries(names.map((name) => [name, 1])))
+  const shop = await openWatched(t, Object.fromEntries(names.map((name) => [name, 1])))
   await shop.open()
   await shop.fail(...names)
   await shop.pass(30)
@@ -396,4 +354,100 @@ await t.test('many that fail together', async (t) => {
   t.ok(Number(row?.['length']) < 65_536)
   t.ok(Number(row?.['prompt']) < 9_000)
   await shop.finish()
+})
+
+await t.test('what pages, alerts and the session itself say of it', async (t) => {
+  const model = await startModel(t)
+  const closed = { type: 'tcp', host: '127.0.0.1', port: 1, retries: 0, every: '10s' }
+  const ops = await startOps(t, postgres, {
+    ...model.env,
+    OPS_INVENTORY: await inventoryFile(t, {
+      services: [
+        {
+          name: 'shop',
+          investigate: 2,
+          checks: [
+            { ...closed, name: 'front' },
+            { ...closed, name: 'quiet', investigate: false },
+            { type: 'memory', name: 'memory' },
+          ],
+        },
+        { name: 'blog', checks: [{ ...closed, name: 'page' }] },
+      ],
+    }),
+  })
+  const { api, base, env } = ops
+  await ended(ops)
+
+  type Listed = { readonly id: number; readonly name: string; readonly state: string }
+  const listed = async (name: string): Promise<Listed> => {
+    const { json } = await api<{ checks: readonly Listed[] }>('GET', '/checks')
+    return json.checks.find((check) => check.name === name) ?? { id: 0, name, state: 'none' }
+  }
+  const pageOf = async (name: string): Promise<string> =>
+    (await request(`${base}/checks/${(await listed(name)).id}`)).text
+  const shows = async (path: string): Promise<string> => (await request(base + path)).text
+  const newest = async () => (await sessionsOf(ops, '?limit=1'))[0]
+  /** As if the failures had been told a while ago. */
+  const letPass = () =>
+    postgres.query(env, `update ops.checks set told_at = told_at - interval '1 minute'`)
+
+  await until(async () => {
+    const states = await Promise.all(['front', 'quiet', 'page'].map(listed))
+    return states.every(({ state }) => state === 'fail')
+  }, 'the failures')
+
+  await t.test('what is marked waits, and pages say why', async (t) => {
+    await api('PUT', '/pause', { investigations: true })
+    const paused = /It waits: investigations are paused since \S+ by operator\./
+    t.match(await pageOf('front'), /A failure starts a session at tier 2/)
+    t.match(await pageOf('front'), paused)
+    t.notMatch(await pageOf('quiet'), /starts a session/, 'one that says otherwise')
+    t.notMatch(await pageOf('page'), /starts a session/, 'one of another service')
+    t.match(await pageOf('memory'), /A failure starts a session at tier 2/)
+    t.notMatch(await pageOf('memory'), /It waits/)
+    const line = /1 failing check waits for a\s+session: investigations are paused[^]*shop: front/
+    t.match(await shows('/'), line)
+    await letPass()
+    await api('PUT', '/pause', { investigations: false })
+  })
+
+  await t.test('its session is told what is known, as data', async (t) => {
+    const session = await until(async () => {
+      const one = await newest()
+      return one?.trigger === 'alert' && one
+    }, 'the session')
+    t.match(await ended(ops, session.id), { tier: 2, status: 'completed' })
+    const asked = model.asked.at(-1)?.prompt ?? ''
+    const [, inside = ''] = /^ALERT-[0-9a-f]{32}\n([^]*)\nALERT-[0-9a-f]{32}$/m.exec(asked) ?? []
+    t.equal(inside, session.prompt_text)
+    t.match(
+      inside,
+      /^1 check is told as failing:\n- shop\/front: connection refused \(since \S+Z\)$/m,
+    )
+    t.match(inside, /^- \S+Z operator: ops: pause investigations$/m, 'what changed')
+    t.match(inside, /^- \S+Z check shop\/quiet became fail: connection refused$/m)
+    t.match(
+      inside,
+      /^shop\/front: tcp, every 10s\nUp: 1 d 0\.00 % of \d+(?:s|m|h), 7 d not watched, /m,
+    )
+    t.match(inside, /^Last results:\n- \S+Z fail \(\d+ ms\): connection refused$/m)
+    t.match(inside, /^Its states:\n- fail from \S+Z to now: connection refused$/m)
+
+    t.match(await shows('/alerts'), /shop\/front fails: connection refused[^]*gatehouse/)
+    const { json } = await api<{ alerts: readonly Record<string, unknown>[] }>('GET', '/alerts')
+    const alert = json.alerts.find(({ title }) => String(title).startsWith('shop/front fails'))
+    const labels = { alertname: 'front', check: 'front', service: 'shop' }
+    t.match(alert, { labels }, 'a silence can name it')
+    const [check] = await postgres.query(
+      ops.env,
+      "select since from ops.checks where name = 'front'",
+    )
+    const since = check?.['since'] as Date
+    t.equal(alert?.['firing_since'], since.toISOString())
+    const last = new RegExp(`the last one, <a href="/sessions/${session.id}">`)
+    t.match(await pageOf('front'), last)
+    t.notMatch(await pageOf('front'), /It waits/)
+    t.notMatch(await shows('/'), /waits for a\s+session/)
+  })
 })

@@ -20,7 +20,6 @@ const CASES: readonly (readonly [
     ['One'],
     ['two'],
   ],
-  ['in a line', ['<think>Hm.</think>One\n'], 'One', ['One'], []],
   ['twice', ['<think>A</think>\n<think>\nB\n</think>\nOne\n'], 'One', ['One'], []],
   ['that never closes', ['<think>Or is it\nmore\n'], '', [], []],
   [
@@ -39,7 +38,6 @@ const CASES: readonly (readonly [
     [],
   ],
   ['a call within a line', [`I look. ${CALL}\n`], 'I look.', [], ['I look.']],
-  ['a call in Markdown', ['I look.\n```json\n{}\n```\n'], 'I look.', ['I look.'], []],
   [
     'code that is no call',
     ['It is\n```\n{}\n```\nEnd'],

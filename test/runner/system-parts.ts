@@ -61,11 +61,6 @@ export const deploymentParts = {
   },
   ping: { name: 'ping', debianPackages: ['iputils-ping'], find: () => onPath('ping') },
   dnsmasq: { name: 'dnsmasq', debianPackages: ['dnsmasq-base'], find: () => onPath('dnsmasq') },
-  alertmanager: {
-    name: 'Alertmanager',
-    debianPackages: ['prometheus-alertmanager'],
-    find: () => onPath('prometheus-alertmanager'),
-  },
   openssl: { name: 'OpenSSL', debianPackages: ['openssl'], find: () => onPath('openssl') },
   journal: {
     name: 'journalctl and systemd-journal-remote',

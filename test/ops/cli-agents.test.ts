@@ -1,29 +1,36 @@
-import { randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { runProcess } from '../../kernel/processes/run.ts'
+import { createCliRunner } from '../../services/ops/runners/cli.ts'
+import { openOffers } from '../../services/ops/tools/offers.ts'
 import { claudeResult, openAgentOps, processesWith } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { ended, trigger } from '../helpers/ops.ts'
-import type { Event, OpsServer, Session } from '../helpers/ops.ts'
+import { ended, eventsOfSession, inventoryFile, memoriesOf, trigger } from '../helpers/ops.ts'
+import type { Session } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { residentKib } from '../helpers/process-figures.ts'
 import { secret } from '../helpers/secrets.ts'
+import { openTimedSessions } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
+
+// Headless agents as processes, and the tools that they get.
 
 const [, postgres] = backends
 const state = await temporaryFolder(t, 'state')
 const key = secret('agent-key')
 const secrets = { ANTHROPIC_API_KEY: key, OPS_MODEL_KEY: secret('model-key') }
+const restart = { name: 'restart', action_type: 'restart', argv: ['true'] }
+const services = [{ name: 'web', checks: [], operations: [restart] }]
 const ops = await openAgentOps(t, postgres, {
   ...{ ...secrets, OPS_STATE_DIR: state, OPS_TIER1_MODEL: 'small one' },
   ...{ OPS_SESSION_BUDGET_USD: '1', OPS_MAX_TURNS: '5' },
+  OPS_INVENTORY: await inventoryFile(t, { services }),
 })
 // Agents inherit from this process.
 Object.assign(process.env, ops.env, secrets)
-const { agent, lines, api } = ops
+const { agent, lines, base } = ops
 const result = JSON.stringify(claudeResult())
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = `${100_000 + process.pid}.5`
@@ -37,15 +44,10 @@ async function session(prompt?: string): Promise<Session> {
 }
 
 /** Asks a session to stop, as its page does, and gives its end. */
-async function stopped(on: OpsServer, id: number): Promise<Session> {
-  const asked = await request(`${on.base}/sessions/${id}/stop`, { method: 'POST' })
+async function stopped(id: number): Promise<Session> {
+  const asked = await request(`${base}/sessions/${id}/stop`, { method: 'POST' })
   if (asked.status >= 400) throw new Error(`stop: ${asked.status} ${asked.text}`)
-  return ended(on, id)
-}
-
-async function reasonOf({ id }: Session): Promise<string> {
-  const { json } = await api<{ events: readonly Event[] }>('GET', '/events')
-  return json.events.find(({ session_id }) => session_id === id)?.message ?? ''
+  return ended(ops, id)
 }
 
 t.test(
@@ -70,7 +72,7 @@ cat; echo '${result}'
       ...['--permission-mode', 'dontAsk', '--tools', 'Read,Grep,Glob'],
       ...['--strict-mcp-config', '--mcp-config'],
       '{"mcpServers":{"gatehouse":{"type":"http","url":"' +
-        `${ops.base}/mcp/session","headers":{"Authorization":"Bearer \${GATEHOUSE_TOOLS_TOKEN}"}}}}`,
+        `${base}/mcp/session","headers":{"Authorization":"Bearer \${GATEHOUSE_TOOLS_TOKEN}"}}}}`,
       ...['--allowedTools', 'mcp__gatehouse'],
       ...['--max-turns', '5', '--max-budget-usd', '1.0000'],
     ])
@@ -90,19 +92,6 @@ cat; echo '${result}'
   },
 )
 
-t.test('while repairs are paused, an agent of tier 3 is told so', async (t) => {
-  agent.does(`printf '%s\\n' "$@" > ${agent.folder}/arguments\necho '${result}'\n`)
-  for (const repairs of [true, false]) {
-    await api('PUT', '/pause', { repairs })
-    const body = new URLSearchParams({ prompt: 'mend it', tier: '3' })
-    const form = { method: 'POST', redirect: 'manual', body } as const
-    t.equal((await fetch(`${ops.base}/sessions/trigger`, form)).status, 303)
-    t.match(await ended(ops), { tier: 3, status: 'completed' })
-    const text = readFileSync(join(agent.folder, 'arguments'), 'utf8')
-    t.equal(text.includes('Repairs are paused: change nothing'), repairs)
-  }
-})
-
 t.test('a prompt longer than an argument may be is cut in its middle, not refused', async (t) => {
   const keeps = `printf '%s' "$2" > ${agent.folder}/prompt\n`
   const read = (): string => readFileSync(join(agent.folder, 'prompt'), 'utf8')
@@ -110,22 +99,6 @@ t.test('a prompt longer than an argument may be is cut in its middle, not refuse
   t.match(await session(`begin ${'€'.repeat(99_000)} end`), { status: 'completed' })
   t.match(read(), /The task:\nbegin €+\n\(\d+ bytes are cut off\)\n€+ end$/)
   t.ok(Buffer.byteLength(read()) < 80 * 1024)
-
-  // The longest that a tier may find, twice.
-  const found = (tier: number): string => `found ${tier} ${'漢'.repeat(19_980)}`
-  const asks = (tier: number): string => {
-    const escalate = { reason: `reason ${tier}`, findings: found(tier) }
-    const line = agent.prints(claudeResult({ result: 'Deep.' }))
-    return `*"tier ${tier} of 3"*) ${agent.calls('escalate', escalate)}; ${line};;`
-  }
-  agent.does(`case "$2" in ${asks(1)} ${asks(2)} *) ${keeps}echo '${result}';; esac\n`)
-  t.match(await session(`begin ${'€'.repeat(99_000)}`), { status: 'escalated' })
-  t.match(await ended(ops), { tier: 3, status: 'completed' })
-  const ends = [1, 2].map((tier) => {
-    const fence = `\\${tier}`
-    return `[^]*(FINDINGS-\\S+) [^]*\n${fence}\nreason ${tier}\n\nfound ${tier} 漢+…\n${fence}`
-  })
-  t.match(read(), new RegExp(`\nbegin €+\n\\(\\d+ bytes are cut off\\)\n€+${ends.join('')}$`))
 })
 
 t.test('a session that is stopped leaves its agent time to say what it has cost', async (t) => {
@@ -135,7 +108,7 @@ sleep ${long} & wait
 `)
   const { id } = await trigger(ops)
   await until(() => lines(id).some(({ text }) => text === 'started'), 'its output')
-  t.match(await stopped(ops, id), { status: 'stopped', cost_usd: 0.25, exit_code: 0 })
+  t.match(await stopped(id), { status: 'stopped', cost_usd: 0.25, exit_code: 0 })
   t.same(sleepers(), [], 'its child is gone')
 })
 
@@ -151,7 +124,7 @@ while :; do sleep ${long}; done
     const { id } = await trigger(ops)
     // Five that sleep, and the shell in a session of its own that has its script in its command line.
     await until(() => sleepers().length === 6, 'six processes')
-    t.match(await stopped(ops, id), { status: 'stopped', exit_code: 137, cost_usd: null })
+    t.match(await stopped(id), { status: 'stopped', exit_code: 137, cost_usd: null })
     t.same(sleepers(), [])
   },
 )
@@ -176,16 +149,11 @@ t.test('an agent that turns in circles, or spends too much, is stopped', async (
   agent.does(turns(6, 0.01))
   const circling = await session()
   t.match(circling, { status: 'failed', num_turns: 6 })
-  t.match(await reasonOf(circling), /the cap of 5 turns/)
-  agent.does(turns(2, 0.1))
-  const { id } = await trigger(ops)
-  const isKept = async () => (await api<Session>('GET', `/sessions/${id}`)).json.cost_usd === 0.2
-  await until(isKept, 'its cost while it works')
-  t.match(await stopped(ops, id), { status: 'stopped', cost_usd: 0.2 })
+  t.match(await eventsOfSession(ops, circling.id), [{ message: /the cap of 5 turns/ }])
   agent.does(turns(2, 0.6))
   const spending = await session()
   t.match(spending, { status: 'failed', cost_usd: 1.2 })
-  t.match(await reasonOf(spending), /the budget is spent: \$1\.2/)
+  t.match(await eventsOfSession(ops, spending.id), [{ message: /the budget is spent: \$1\.2/ }])
 })
 
 t.test('a flood is held up: few lines wait, health answers, and it can be stopped', async (t) => {
@@ -199,9 +167,9 @@ t.test('a flood is held up: few lines wait, health answers, and it can be stoppe
   // 2,000 may wait to be stored; buffers and pipes have some more.
   t.ok(waiting < 5_000, `${waiting} lines wait`)
   for (let asked = 0; asked < 10; asked++) {
-    t.equal((await request(`${ops.base}/api/v1/health`)).status, 200)
+    t.equal((await request(`${base}/api/v1/health`)).status, 200)
   }
-  t.match(await stopped(ops, id), { status: 'stopped' })
+  t.match(await stopped(id), { status: 'stopped' })
   const seqs = lines(id).map(({ seq }) => seq)
   t.same(
     seqs,
@@ -212,6 +180,7 @@ t.test('a flood is held up: few lines wait, health answers, and it can be stoppe
 
 t.test('a line without an end takes no memory for what is not kept', async (t) => {
   agent.does(`head -c 60000000 /dev/zero | tr '\\0' x\necho\necho '${result}'\n`)
+  const residentMiB = (): number => residentKib(process.pid) / 1024
   const before = residentMiB()
   let peak = before
   const looks = setInterval(() => (peak = Math.max(peak, residentMiB())), 20)
@@ -228,28 +197,98 @@ t.test('an agent that is not there fails its session', async (t) => {
   const other = await openAgentOps(t, postgres, { OPS_AGENT_COMMAND: '/nowhere/agent --x' })
   const failed = await ended(other)
   t.match(failed, { status: 'failed', exit_code: 1, cost_usd: null })
-  const { json } = await other.api<{ events: readonly Event[] }>('GET', '/events')
-  t.match(json.events, [{ message: /could not be started: .*ENOENT/ }])
+  t.match(await eventsOfSession(other, failed.id), [{ message: /could not be started: .*ENOENT/ }])
 })
 
-t.test('no agent is started for a session that has ended meanwhile', async (t) => {
-  const options = { marker: randomUUID(), signal: AbortSignal.abort() }
-  const end = await runProcess(['sleep', '60'], { ...options, stopSignals: [], onOutput() {} })
-  t.match(end, { exitCode: null, endedBy: null, problem: 'was stopped before it began' })
+t.test('no agent is started where ops has no port to which it could come', async (t) => {
+  const timed = await openTimedSessions(t, 'port', (parts) =>
+    createCliRunner({
+      ...parts,
+      command: () => ['/nowhere/agent'],
+      offers: openOffers(randomBytes, 'test'),
+      toolsUrl: () => undefined,
+    }),
+  )
+  const id = await timed.start()
+  t.match(await timed.ended(id), { status: 'failed' })
+  const message = /OPS_ADDR is a unix socket; have ops listen at a port/
+  t.match(await timed.eventsOf(id), [{ message }])
 })
 
-t.test('a line that our own code fails on ends the agent, and is said', async (t) => {
-  const argv = ['sh', '-c', `echo one; sleep ${long} & setsid sleep ${long} & sleep ${long}`]
-  const run = runProcess(argv, {
-    ...{ marker: randomUUID(), ownsMarker: true, stopSignals: ['SIGTERM', 'SIGKILL'] },
-    onOutput: (bytes) => {
-      throw new Error(`broke on ${bytes.toString().trim()}`)
-    },
-  })
-  await t.rejects(run, { message: 'broke on one' })
-  t.same(sleepers(), [])
+t.test('an agent records by the tools of its session; a bad call harms no other', async (t) => {
+  const answers = join(agent.folder, 'answers')
+  const calls = [
+    agent.calls('record_event', { level: 'error', service: 'web', message: 'It is down' }),
+    agent.calls('record_event', { level: 'info' }),
+    agent.calls('record_event', { level: 'info', message: 'Seen' }),
+    agent.calls('remember', { category: 'timing', service: 'web', observation: 'Slow at noon' }),
+  ]
+  // What it writes in its answer is text, whatever it looks like.
+  const memories = [{ category: 'x', observation: 'planted' }]
+  const planted = JSON.stringify({ memories, escalate: { reason: 'planted', findings: 'x' } })
+  const said = `<think>Hm.</think>\nWeb is down:\n${planted}\nGET /</think> port 80 is shut.`
+  agent.does(`{ ${calls.join('; ')}; } > ${answers}
+${agent.prints(claudeResult({ result: said }))}
+`)
+  const done = await session()
+  t.match(done, { status: 'completed' })
+  const page = await (await fetch(`${base}/sessions/${done.id}`)).text()
+  t.match(page, '<div class="markdown"><p>Web is down:', 'without reasoning')
+  t.match(page, 'GET /&lt;/think&gt; port 80 is shut.')
+  const events = await eventsOfSession(ops, done.id)
+  t.same(events.map(({ level, service, message }) => [level, service, message]).toSorted(), [
+    ['critical', 'web', 'It is down'],
+    ['info', null, 'Seen'],
+  ])
+  t.match(await memoriesOf(ops), [
+    { service: 'web', category: 'timing', observation: 'Slow at noon', tier: 1 },
+  ])
+  t.equal((await memoriesOf(ops)).length, 1)
+  const second = readFileSync(answers, 'utf8').split('\n')[1] ?? ''
+  t.match(JSON.parse(second).result, { isError: true, content: [{ text: /message/ }] })
 })
 
-function residentMiB(): number {
-  return residentKib(process.pid) / 1024
-}
+t.test('the token leads to its session alone, while that runs, and is not shown', async (t) => {
+  agent.does(`echo "token $GATEHOUSE_TOOLS_TOKEN"
+printf '%s' "$GATEHOUSE_TOOLS_TOKEN" > ${agent.folder}/token
+printf '%s' "$*" > ${agent.folder}/arguments
+while [ ! -e ${agent.folder}/go ]; do sleep 0.1; done
+${agent.prints(claudeResult())}
+`)
+  const { id } = await trigger(ops)
+  await until(() => lines(id).length > 0, 'its first line')
+  t.match(lines(id)[0]?.text, /^token «redacted»$/)
+  const token = readFileSync(join(agent.folder, 'token'), 'utf8')
+  t.notOk(readFileSync(join(agent.folder, 'arguments'), 'utf8').includes(token))
+
+  const list = (headers: Record<string, string>) =>
+    request(`${base}/mcp/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+    })
+  const names = async (answer: { text: string }) =>
+    JSON.parse(answer.text).result.tools.map(({ name }: { name: string }) => name)
+  const bearer = { authorization: `Bearer ${token}` }
+  t.notOk((await names(await list(bearer))).includes('run_operation'), 'the tools of tier 1')
+  for (const wrong of [{}, { authorization: 'Bearer x' }, { authorization: `Basic ${token}` }]) {
+    const { status, headers } = await list(wrong)
+    t.equal(status, 401)
+    t.equal(headers['www-authenticate'], 'Bearer')
+  }
+  t.equal((await request(`${base}/mcp/session`, { headers: bearer })).status, 405)
+  agent.says([claudeResult()])
+  writeFileSync(join(agent.folder, 'go'), '')
+  await ended(ops, id)
+  t.equal((await list(bearer)).status, 401, 'the session has ended')
+})
+
+t.test('a session whose agent never came for its tools has failed', async (t) => {
+  const script = join(agent.folder, 'agent.sh')
+  writeFileSync(script, `${agent.prints(claudeResult({ result: 'All is well.' }))}\n`)
+  const done = await session()
+  t.match(done, { status: 'failed' })
+  t.match(await eventsOfSession(ops, done.id), [
+    { message: /never asked for the tools of its session/ },
+  ])
+})

@@ -2,20 +2,29 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { alertmanager, CHAT_KEY, deliverAlert, keptAs, startBriefs } from '../helpers/alerts.ts'
 import { timePasses, type Receipt, type ShownAlert } from '../helpers/alerts.ts'
-import { onPostgres, type Backend } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { refusal } from '../helpers/model.ts'
-import { ended, eventsOf, sessionsOf, startGate, startOps } from '../helpers/ops.ts'
+import { calls, inTier, refusal, says, startModel } from '../helpers/model.ts'
+import {
+  ended,
+  eventsOf,
+  eventsOfSession,
+  sessionsOf,
+  startGate,
+  startOps,
+} from '../helpers/ops.ts'
 import type { Gate, OpsServer } from '../helpers/ops.ts'
 import type { Env } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 
+const [, postgres] = backends
+
 /** A server whose first session has ended, with sessions that a gate can hold up. */
-async function startAlerts(t: Test, backend: Backend, env: Env) {
+async function startAlerts(t: Test, env: Env) {
   const [gate, briefs] = [await startGate(t), await startBriefs(t)]
   gate.open()
   const variables = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
-  const ops = await startOps(t, backend, { ...variables, ...env })
+  const ops = await startOps(t, postgres, { ...variables, ...env })
   await ended(ops)
   return { ops, gate, briefs }
 }
@@ -53,8 +62,8 @@ async function holdSession(ops: OpsServer, gate: Gate): Promise<number> {
   return json.id
 }
 
-await onPostgres(t, 'an alert is held, over a restart', async (t: Test, backend) => {
-  const { ops: one } = await startAlerts(t, backend, { OPS_ALERT_HOLD_S: '60' })
+await t.test('an alert is held, over a restart', async (t) => {
+  const { ops: one } = await startAlerts(t, { OPS_ALERT_HOLD_S: '60' })
   const down = alertmanager('Down', 'firing', { service: 'shop', tier: 'web' })
   t.same(await deliver(one, down), keptAs('held for 60 s'))
   t.same(await deliver(one, down), keptAs('joined: it waits already'))
@@ -64,25 +73,16 @@ await onPostgres(t, 'an alert is held, over a restart', async (t: Test, backend)
     ...{ due_at: /Z$/, session_id: null, sessions: [], fingerprint: 'Down' },
   })
   t.match((await request(`${one.base}/alerts/1`)).text, /waits for a session[\s\S]*Not before/)
+  await timePasses(postgres, one.env, 30)
+  t.match(await alertOf(one, 'Down'), { outcome: 'waiting' }, 'half of the time is over')
   await one.server.stop()
-  await timePasses(backend, one.env, 61)
-  const two = await startOps(t, backend, one.env)
+  await timePasses(postgres, one.env, 31)
+  const two = await startOps(t, postgres, one.env)
   const { session_id: session } = await becomes(two, 'triggered', 'Down')
   t.match(await ended(two, Number(session)), { trigger: 'alert', prompt_text: 'The brief.' })
   t.same(await alertSessions(two), [session], 'one session')
   const sessions = [{ id: session, status: 'completed' }]
   t.match(await alertOf(two, 'Down'), { due_at: null, sessions })
-})
-
-await onPostgres(t, 'an alert that is held', async (t: Test, backend) => {
-  const { ops: two } = await startAlerts(t, backend, { OPS_ALERT_HOLD_S: '60' })
-  const down = alertmanager('Down', 'firing', { service: 'shop' })
-  await deliver(two, down)
-  await timePasses(backend, two.env, 30)
-  t.match(await alertOf(two, 'Down'), { outcome: 'waiting' }, 'half of the time is over')
-  await timePasses(backend, two.env, 31)
-  const { session_id: session } = await becomes(two, 'triggered', 'Down')
-  await ended(two, Number(session))
 
   await t.test('it is dropped when it resolves meanwhile', async (t) => {
     t.same(await deliver(two, down), keptAs('held for 60 s'))
@@ -94,10 +94,10 @@ await onPostgres(t, 'an alert that is held', async (t: Test, backend) => {
       outcome: 'resolved',
       resolved_at: /Z$/,
     })
-    await timePasses(backend, two.env, 120)
+    await timePasses(postgres, two.env, 120)
     // The queue is empty before this one, which is read after it.
     t.same(await deliver(two, alertmanager('Other')), keptAs('held for 60 s'))
-    await timePasses(backend, two.env, 61)
+    await timePasses(postgres, two.env, 61)
     const other = await becomes(two, 'triggered', 'Other')
     await ended(two, Number(other.session_id))
     t.same(await alertSessions(two), [other.session_id, session])
@@ -116,10 +116,10 @@ await onPostgres(t, 'an alert that is held', async (t: Test, backend) => {
     const ends_at = new Date(Date.now() + 3_600_000).toISOString()
     const body = { match: { alertname: 'Quiet' }, ends_at, reason: 'maintenance' }
     const { json: silence } = await two.api<{ id: number }>('POST', '/silences', body)
-    await timePasses(backend, two.env, 61)
+    await timePasses(postgres, two.env, 61)
     await becomes(two, 'silenced', 'Quiet')
     await two.api('DELETE', `/silences/${silence.id}`)
-    await timePasses(backend, two.env, 0)
+    await timePasses(postgres, two.env, 0)
     const { session_id } = await becomes(two, 'triggered', 'Quiet')
     await ended(two, Number(session_id))
     await deliver(two, alertmanager('Quiet', 'resolved', { service: 'shop' }))
@@ -139,19 +139,18 @@ await onPostgres(t, 'an alert that is held', async (t: Test, backend) => {
     const page = await request(`${two.base}/alerts?state=resolved`)
     t.match(page.text, /Other/)
     t.notMatch(page.text, /Down/)
-    const [bad, unknown, word] = await Promise.all([
-      two.api('GET', '/alerts?state=gone'),
-      two.api('GET', '/alerts/99'),
-      two.api('GET', '/alerts/x'),
-    ])
-    t.match(bad, { status: 400, json: { error: 'state must be firing or resolved' } })
-    t.match(unknown, { status: 404, json: { error: 'alert not found' } })
-    t.match(word, { status: 400, json: { error: 'the alert id must be an integer' } })
+    for (const [path, status, error] of [
+      ['/alerts?state=gone', 400, 'state must be firing or resolved'],
+      ['/alerts/99', 404, 'alert not found'],
+      ['/alerts/x', 400, 'the alert id must be an integer'],
+    ] as const) {
+      t.match(await two.api('GET', path), { status, json: { error } })
+    }
   })
 })
 
-await onPostgres(t, 'a repeat joins its predecessor', async (t: Test, backend) => {
-  const { ops, briefs } = await startAlerts(t, backend, { OPS_ALERT_DEDUP_S: '600' })
+await t.test('a repeat joins its predecessor', async (t) => {
+  const { ops, briefs } = await startAlerts(t, { OPS_ALERT_DEDUP_S: '600' })
   const full = alertmanager('Full')
   const first = await deliver(ops, full)
   t.same(first, { session_id: first.session_id, status: 'triggered', tier: 1 })
@@ -166,7 +165,7 @@ await onPostgres(t, 'a repeat joins its predecessor', async (t: Test, backend) =
     outcome: 'resolved',
     state: 'firing',
   })
-  await timePasses(backend, ops.env, 601)
+  await timePasses(postgres, ops.env, 601)
   const second = await deliver(ops, full)
   t.match(second, { status: 'triggered' })
   await ended(ops, Number(second.session_id))
@@ -183,7 +182,7 @@ await onPostgres(t, 'a repeat joins its predecessor', async (t: Test, backend) =
   })
 
   await t.test('equal deliveries at once are one session, over two instances', async (t) => {
-    const two = await startOps(t, backend, ops.env)
+    const two = await startOps(t, postgres, ops.env)
     const before = await alertSessions(ops)
     const both = [ops, two, ops, two, ops, two]
     const answers = await Promise.all(both.map((one) => deliver(one, alertmanager('Storm'))))
@@ -196,35 +195,22 @@ await onPostgres(t, 'a repeat joins its predecessor', async (t: Test, backend) =
     t.match(await alertOf(ops, 'Storm'), { count: 6, outcome: 'triggered' })
   })
 
-  await t.test('one that resolves while it is read starts nothing', async (t) => {
-    const answer = briefs.hold()
-    const asked = briefs.asked.length
-    const slow = deliver(ops, alertmanager('Short'))
-    await until(() => briefs.asked.length > asked, 'the model to be asked')
-    await deliver(ops, alertmanager('Short', 'resolved'))
-    answer('The brief.')
-    t.same(await slow, keptAs('resolved: nothing starts'))
-    t.match(await alertOf(ops, 'Short'), { outcome: 'resolved', sessions: [] })
-    briefs.answer(['The brief.'])
-  })
-
-  await t.test('one that is being read takes its repeats', async (t) => {
+  await t.test('one that is being read takes its repeats, and its end', async (t) => {
     const answer = briefs.hold()
     const asked = briefs.asked.length
     const slow = deliver(ops, alertmanager('Slow'))
     await until(() => briefs.asked.length > asked, 'the model to be asked')
     t.same(await deliver(ops, alertmanager('Slow')), keptAs('joined: it is being read'))
+    await deliver(ops, alertmanager('Slow', 'resolved'))
     answer('The brief.')
-    const { session_id, status } = await slow
-    t.equal(status, 'triggered')
-    await ended(ops, Number(session_id))
-    t.match((await becomes(ops, 'triggered', 'Slow')).sessions, [{ id: session_id }])
+    t.same(await slow, keptAs('resolved: nothing starts'))
+    t.match(await alertOf(ops, 'Slow'), { outcome: 'resolved', sessions: [] })
   })
 })
 
-await onPostgres(t, 'alerts wait for the session that runs', async (t: Test, backend) => {
-  const { ops: one, gate, briefs } = await startAlerts(t, backend, { OPS_ALERT_QUEUE: 'true' })
-  const two = await startOps(t, backend, { ...one.env })
+await t.test('alerts wait for the session that runs', async (t) => {
+  const { ops: one, gate, briefs } = await startAlerts(t, { OPS_ALERT_QUEUE: 'true' })
+  const two = await startOps(t, postgres, { ...one.env })
   const busy = await holdSession(one, gate)
   t.same(await deliver(one, alertmanager('A')), keptAs('queued: 0 before it'))
   t.same(await deliver(two, alertmanager('B')), keptAs('queued: 1 before it'))
@@ -251,27 +237,10 @@ await onPostgres(t, 'alerts wait for the session that runs', async (t: Test, bac
     t.same(await alertSessions(two), [session_id, ...before])
   })
 
-  await t.test('one whose reader was killed goes back to its place', async (t) => {
-    const held = await holdSession(two, gate)
-    await deliver(two, alertmanager('K'))
-    await deliver(two, alertmanager('L'))
-    await backend.query(
-      two.env,
-      `update ops.alerts set outcome = 'received', holder = '' where fingerprint = 'K'`,
-    )
-    const waits = async () => (await alertOf(two, 'K')).outcome === 'waiting'
-    await until(waits, 'it to wait again', 30_000)
-    gate.open()
-    await ended(two, held)
-    const [k, l] = [await becomes(two, 'triggered', 'K'), await becomes(two, 'triggered', 'L')]
-    t.ok(Number(k.session_id) < Number(l.session_id), 'the oldest first')
-    await ended(two, Number(l.session_id))
-  })
-
   await t.test('Investigate takes one out of the queue', async (t) => {
     const held = await holdSession(two, gate)
     t.same(await deliver(two, alertmanager('E')), keptAs('queued: 0 before it'))
-    await backend.query(
+    await postgres.query(
       two.env,
       `update ops.alerts set due_at = now() + interval '1 hour' where outcome = 'waiting'`,
     )
@@ -282,7 +251,7 @@ await onPostgres(t, 'alerts wait for the session that runs', async (t: Test, bac
     t.equal(status, 303)
     const { session_id } = await becomes(two, 'triggered', 'E')
     await ended(two, Number(session_id))
-    await timePasses(backend, two.env, 3_700)
+    await timePasses(postgres, two.env, 3_700)
     t.match((await alertOf(two, 'E')).sessions?.length, 1)
   })
 
@@ -302,9 +271,9 @@ await onPostgres(t, 'alerts wait for the session that runs', async (t: Test, bac
   })
 })
 
-await onPostgres(t, 'a hundred wait, and no more', async (t: Test, backend) => {
-  const { ops } = await startAlerts(t, backend, { OPS_ALERT_HOLD_S: '3600' })
-  await backend.query(
+await t.test('a hundred wait, and no more', async (t) => {
+  const { ops } = await startAlerts(t, { OPS_ALERT_HOLD_S: '3600' })
+  await postgres.query(
     ops.env,
     `with waiting as (
        insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome, waiting_since, due_at)
@@ -323,39 +292,96 @@ await onPostgres(t, 'a hundred wait, and no more', async (t: Test, backend) => {
   t.match(text, /\bX\b[\s\S]*kept: |\bY\b/, 'they wait for a person')
   t.match(await told(), [{ level: 'critical', message: /^100 alerts wait for a session/ }])
   t.equal((await told()).length, 1, 'once')
-  await backend.query(ops.env, `update ops.alerts set outcome = 'resolved' where id > 49`)
-  await timePasses(backend, ops.env, 0)
+  await postgres.query(ops.env, `update ops.alerts set outcome = 'resolved' where id > 49`)
+  await timePasses(postgres, ops.env, 0)
   await until(async () => (await told()).length === 2, 'the end of it to be told')
   t.match(await told(), [{ message: 'Alerts are queued again: fewer than 50 wait' }, {}])
   t.match(await deliver(ops, alertmanager('X')), keptAs('held for 3600 s'))
 })
 
-await onPostgres(
-  t,
-  'with the defaults all is as the contract has it',
-  async (t: Test, backend) => {
-    const { ops, gate } = await startAlerts(t, backend, {})
-    const down = alertmanager('Down')
-    const first = await deliver(ops, down)
-    t.same(first, { session_id: first.session_id, status: 'triggered', tier: 1 })
-    await ended(ops, Number(first.session_id))
-    const resolved = await deliver(ops, alertmanager('Down', 'resolved'))
-    t.same(resolved, { session_id: resolved.session_id, status: 'triggered', tier: 1 })
-    await ended(ops, Number(resolved.session_id))
-    t.match(await alertOf(ops, 'Down'), {
-      ...{ state: 'resolved', outcome: 'triggered', count: 2 },
-      sessions: [{ id: resolved.session_id }, { id: first.session_id }],
-    })
-    await holdSession(ops, gate)
-    t.same(await deliver(ops, down), {
-      session_id: null,
-      status: 'acknowledged',
-      message: 'a session is running or has just run; the alert is kept, and nothing was started',
-    })
-    t.match(await alertOf(ops, 'Down'), {
-      outcome: 'acknowledged',
-      session_id: resolved.session_id,
-    })
+const DISK = '{"title":"disk full"}'
+
+/** What became of the one alert, and the newest session that looked into it. */
+async function outcomeOf({ env }: OpsServer): Promise<unknown> {
+  const rows = await postgres.query(
+    env,
+    `select outcome, holder,
+            (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
+       from ops.alerts a order by id`,
+  )
+  return rows[0]
+}
+
+await t.test('an alert whose session ended with the server is read again', async (t) => {
+  const { ops: one, gate } = await startAlerts(t, {})
+  gate.shut()
+  const first = (await deliver(one, DISK)).session_id ?? 0
+  t.ok(first > 0, 'its session runs')
+  // Its newest delivery started nothing: the session that runs is the one that ends.
+  t.match(await deliver(one, DISK), { status: 'acknowledged' })
+  await one.server.stop()
+
+  const two = await startOps(t, postgres, one.env)
+  const { id: second } = await until(async () => {
+    const all = await sessionsOf(two)
+    return all.find(({ id, trigger }) => trigger === 'alert' && id > first)
+  }, 'the alert to be read again')
+  const stopped = (await sessionsOf(two)).find(({ id }) => id === first)
+  t.match(stopped, { trigger: 'alert', status: 'stopped', exit_code: 1 })
+  t.match(await eventsOfSession(two, first), [
+    { level: 'warning', message: `Session ${first} stopped: the server stopped` },
+  ])
+  const page = await request(`${two.base}/sessions/${first}`)
+  t.match(page.text, /Session stopped: the server stopped/)
+  t.match(page.text, 'disk full', 'the former session is still that of the alert')
+  const waiting = await request(`${two.base}/waiting`)
+  t.notMatch(waiting.text, 'disk full', 'nobody has to look at it')
+
+  await t.test('one that a person stopped is not read again', async (t) => {
+    await request(`${two.base}/sessions/${second}/stop`, { method: 'POST' })
+    t.match(await ended(two, second), { status: 'stopped' })
+    t.same(await eventsOfSession(two, second), [])
+    await two.server.stop()
     gate.open()
-  },
-)
+    const three = await startOps(t, postgres, one.env)
+    await ended(three)
+    t.match(await outcomeOf(three), { outcome: 'triggered', session_id: second })
+  })
+})
+
+await t.test('a chain of sessions looks into the newest delivery of its alert', async (t) => {
+  const held = Promise.withResolvers<void>()
+  t.teardown(() => held.resolve())
+  const model = await startModel(t)
+  const one = await startOps(t, postgres, { ...model.env, OPS_CHAT_API_KEY: CHAT_KEY })
+  await ended(one)
+  model.answer(async (asked) => {
+    if (asked.tools === undefined) return says('The disk is full.')
+    return inTier(2, async () => {
+      await held.promise
+      return says('Done.')
+    })(asked)
+  })
+  const first = (await deliver(one, DISK)).session_id
+  const second = await until(async () => {
+    const all = await sessionsOf(one)
+    return all.find(({ tier, status }) => tier === 2 && status === 'running')
+  }, 'the second tier')
+  t.match(await deliver(one, DISK), { status: 'acknowledged' })
+  t.notMatch((await request(`${one.base}/waiting`)).text, 'disk full')
+
+  await one.server.stop()
+  held.resolve()
+  t.match(await outcomeOf(one), { outcome: 'received', holder: '' })
+  model.answer(({ step, tools }) => {
+    if (tools === undefined) return says('The disk is full.')
+    return step === 0 ? calls(['read_alert', {}]) : says('Done.')
+  })
+  const two = await startOps(t, postgres, one.env)
+  const { session_id: third } = await becomes(two, 'triggered', 'disk full')
+  t.match(await ended(two, Number(third)), { trigger: 'alert', tier: 1, status: 'completed' })
+  for (const id of [first, second.id, third]) {
+    const { text } = await request(`${two.base}/sessions/${id}`)
+    t.match(text, 'href="/alerts/1"', `session ${id} leads to the alert`)
+  }
+})
