@@ -147,23 +147,3 @@ await t.test('a search is saved, and one click leads back to it', async (t: Test
     t.equal(await page.getByRole('article').count(), 1)
   })
 })
-
-await t.test('without script', async (t: Test) => {
-  const { page } = await browse(t, base, {
-    javaScriptEnabled: false,
-    expectedErrors: [loadFailure(409)],
-  })
-  await page.goto(`${base}/log?q=type:order.*`)
-  await page.locator('#saved-searches > summary').click()
-  await page.getByLabel('Save these filters as').fill('Globex, yesterday')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await untilText(page.locator('#search-name-refused'), /already; choose another name\.$/)
-  await page.getByLabel('Save these filters as').fill('Orders')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await untilText(page.locator('#done'), 'Saved Orders.')
-  await untilRows(page, [4])
-  await page.goto(`${base}/log`)
-  await page.locator('#saved-searches > summary').click()
-  await page.getByRole('link', { name: 'Orders' }).click()
-  await untilRows(page, [4])
-})
