@@ -106,31 +106,6 @@ t.test('both sides give up on a connection that is silent', async (t: Test) => {
   t.same([clock.timers, server.clock.timers], [0, 0], 'nothing beats for them any more')
 })
 
-t.test('pings find their way through a large message', async (t: Test) => {
-  const server = await listen(t)
-  const clock = manualClock()
-  const { channel, heard } = open(server.url, clock)
-  const far = await until(() => server.channels[0], 'the connection')
-  const bytes = Buffer.alloc(8_000_000, 'piece by piece ')
-  const sent = far.sendBytes(bytes)
-  for (let n = 0; n < 20; n++) {
-    server.clock.beat()
-    clock.beat()
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  await sent
-  await until(() => heard.length === 1, 'the message')
-  t.ok(Buffer.isBuffer(heard[0]) && heard[0].equals(bytes), 'whole, in one message')
-  await far.sendBytes(Buffer.alloc(0))
-  await until(() => heard.length === 2, 'an empty message')
-  t.same(heard[1], Buffer.alloc(0))
-  channel.close(1000, 'done')
-  t.same(await far.ended, { kind: 'closed', code: 1000, reason: 'done' })
-  await far.sendBytes(bytes)
-  far.send('nobody hears this')
-  t.equal(heard.length, 2, 'what is sent afterwards is dropped')
-})
-
 t.test('connections that never come about', async (t: Test) => {
   const { url, sockets } = await listen(t)
   const refusing = createServer((_, response) => {
