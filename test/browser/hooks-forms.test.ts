@@ -14,7 +14,6 @@ import {
   loadFailure,
   rememberCopies,
   send,
-  tabTo,
   textOf,
   untilFocused,
   untilText,
@@ -76,19 +75,6 @@ await t.test('the switch of a provider', async (t: Test) => {
     t.equal(await textOf(toggle), 'Enabled')
     await send(base, 'generic/shop')
     t.equal(new URL(page.url()).pathname, '/providers', 'without a full load')
-  })
-
-  await t.test('by keyboard; the focus stays on it', async (t) => {
-    await page.goto(`${base}/providers`)
-    await tabTo(page, id)
-    let enabled = true
-    for (const key of ['Space', 'Enter', 'Enter', 'Space']) {
-      await page.keyboard.press(key)
-      enabled = !enabled
-      await untilChecked(page, id, enabled)
-      t.equal(await focusedId(page), id, `after ${key}`)
-      t.equal(await bearer(base, 'shop', ''), enabled ? 202 : 403)
-    }
   })
 })
 

@@ -120,27 +120,6 @@ await t.test('a link from its making to its end', async (t: Test) => {
     t.same(await page.locator('.tag').allTextContents(), ['#hand-book', '#people'])
   })
 
-  await t.test('followed and previewed: the chart has it', async (t) => {
-    const human = { 'user-agent': 'Mozilla/5.0 (X11; Linux) Firefox/140.0' }
-    t.equal((await ann.get('/handbook', human)).status, 302)
-    t.equal((await ann.get('/handbook', human)).status, 302)
-    t.equal((await ann.get('/handbook')).status, 302)
-    t.equal((await ann.get('/handbook+', human)).status, 200)
-    const chart = page.getByRole('img', { name: /^Clicks by day: 4 in all/ })
-    const path = page.url().slice(links.base.length)
-    const counted = async (): Promise<boolean> => (await ann.get(path)).text.includes('4 in all')
-    await until(counted, 'four clicks')
-    await page.reload()
-    t.equal(await chart.count(), 1)
-    t.same((await page.locator('.legend').innerText()).split(/\s*\n\s*/), [
-      '2 people',
-      '1 program',
-      '1 preview',
-    ])
-    await page.getByText('Clicks by day as a table').click()
-    t.same(await page.getByRole('row').last().getByRole('cell').allTextContents(), ['2', '1', '1'])
-  })
-
   await t.test('shared, co-owned, and ended again', async (t) => {
     const status = page.locator('#members > [role=status]')
     await page.getByLabel('Share with').fill('nobody@example.com')
@@ -192,21 +171,6 @@ await t.test('a link from its making to its end', async (t: Test) => {
     await page.locator('#members').waitFor()
     const last = await textOf(page.locator('.history li').first())
     t.match(last, /restored an earlier version: changed the address/)
-  })
-
-  await t.test('archived, and renewed from what its visitors see', async (t) => {
-    await page.getByRole('link', { name: 'Edit' }).click()
-    await page.getByLabel('Archived').check()
-    await page.getByRole('button', { name: 'Save link' }).click()
-    await page.locator('#members').waitFor()
-    t.match(await textOf(page.locator('.note')), /Visitors are told that it has ended/)
-    await page.goto(`${links.base}/handbook`)
-    t.match(await textOf(page.locator('h1')), /has ended$/)
-    await page.getByRole('link', { name: 'Renew it' }).click()
-    await page.getByLabel('Archived').uncheck()
-    await page.getByRole('button', { name: 'Save link' }).click()
-    await page.locator('#members').waitFor()
-    t.equal(await page.locator('.note').count(), 0)
   })
 
   await t.test('deleted, and restored', async (t) => {

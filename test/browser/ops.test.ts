@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -126,16 +125,6 @@ await t.test('the dashboard keeps up by itself', async (t: Test) => {
   await checks.waitForURL(`${ops.base}/checks/1`)
   gate.open()
   await ended(ops, (await trigger(ops)).id)
-
-  await t.test('without checks it begins with a file, and becomes the real page', async (t) => {
-    const inventory = readFileSync(gate.inventory)
-    writeFileSync(gate.inventory, '{"services":[]}')
-    await page.goto(`${ops.base}/`)
-    await untilText(page.locator('#start-here h2'), 'Add the first service')
-    writeFileSync(gate.inventory, inventory)
-    await untilText(page.locator('#services .type'), 'gate')
-    t.equal(await page.locator('#start-here').count(), 0)
-  })
 })
 
 await t.test('what the last night cost takes one action', async (t: Test) => {

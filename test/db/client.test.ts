@@ -259,29 +259,6 @@ t.test('a cut connection is unavailable once, then replaced; listeners hear of i
   t.equal(reconnects, '2', 'both are counted')
 })
 
-await eachBackend(t, 'a transaction is seen when it is over', async (t: Test, backend) => {
-  const db = await open(t, backend)
-  await db.run(query('table', 'create table mark (name text)'), [])
-  const [begun, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const insert = query('insert', `insert into mark values ('undone')`)
-  const first = db.transaction(async (tx) => {
-    await tx.run(insert, [])
-    begun.resolve()
-    await release.promise
-    throw new RangeError('undo')
-  })
-  await begun.promise
-  const all = query('all', 'select name from mark')
-  const others = [
-    db.run(all, []),
-    db.at('deliveries').run(all, []),
-    db.transaction((tx) => tx.run(all, [])),
-  ]
-  release.resolve()
-  t.match(await failure(first), { name: 'RangeError' })
-  t.same(await Promise.all(others), [[], [], []])
-})
-
 await eachBackend(
   t,
   'notifications reach the listener of their channel',
@@ -325,24 +302,6 @@ t.test('the embedded engine takes the most urgent statement next', async (t) => 
   release.resolve()
   await Promise.all([holder, ...waiting])
   t.same(order, ['deliveries', 'trusted', 'strangers', 'extras'])
-})
-
-t.test('no level of the embedded engine waits for ever', async (t) => {
-  const db = await open(t, backends[0])
-  let stopped = false
-  let begun = 0
-  async function keepBusy(): Promise<void> {
-    while (!stopped) {
-      await db.transaction((tx) => tx.run(query('one', 'select 1 as n'), []))
-      begun++
-    }
-  }
-  const busy = Array.from({ length: 3 }, keepBusy)
-  await until(() => begun > 10, 'transactions one after the other')
-  const stranger = db.at('strangers').run(query('two', 'select 2 as n'), [])
-  const rows = await stranger.finally(() => (stopped = true))
-  await Promise.all(busy)
-  t.same(rows, [{ n: 2 }])
 })
 
 function query(name: string, text: string): Query {

@@ -1,5 +1,4 @@
-import fs, { readFileSync, writeFileSync } from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
@@ -85,28 +84,6 @@ t.test('tables that change are looked after', async (t: Test) => {
       { name: 'many', n: 2, since: 0 },
     ])
     await until(async () => (await ask(vacuumed)) === second, 'those of which much came in')
-  })
-
-  await t.test('nothing of that writes to the last of the disk', async (t) => {
-    const { statfsSync } = fs
-    function setStatfs(made: typeof statfsSync): void {
-      fs.statfsSync = made
-      syncBuiltinESMExports()
-    }
-    t.teardown(() => setStatfs(statfsSync))
-    let asked = 0
-    setStatfs(((path: string) => {
-      asked += 1
-      return { ...statfsSync(path), bavail: 1 }
-    }) as typeof statfsSync)
-    await script('create table changed as select generate_series(1, 2000) as n')
-    const counts = `select vacuum_count as vacuumed, analyze_count as analyzed
-                      from pg_stat_all_tables where relname = 'changed'`
-    const before = asked
-    await until(() => asked > before + 20, 'some rounds')
-    t.equal(await ask(counts), '[{"vacuumed":0,"analyzed":0}]')
-    setStatfs(statfsSync)
-    await until(async () => (await ask(counts)) === '[{"vacuumed":1,"analyzed":1}]', 'both')
   })
   t.same(lines, [])
 })

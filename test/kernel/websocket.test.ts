@@ -105,26 +105,3 @@ t.test('both sides give up on a connection that is silent', async (t: Test) => {
   t.same(await far.ended, silent)
   t.same([clock.timers, server.clock.timers], [0, 0], 'nothing beats for them any more')
 })
-
-t.test('connections that never come about', async (t: Test) => {
-  const { url, sockets } = await listen(t)
-  const refusing = createServer((_, response) => {
-    response.writeHead(401, { 'Content-Type': 'text/plain' }).write('x'.repeat(100_000))
-  })
-  await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    refusing.closeAllConnections()
-    refusing.close()
-  })
-  const { port } = refusing.address() as AddressInfo
-  const refused = open(new URL(`ws://127.0.0.1:${port}/`), manualClock()).channel
-  const body = 'x'.repeat(4_096)
-  t.same(await refused.ended, { kind: 'refused', status: 401, body }, 'its start suffices')
-
-  const closed = open(url, manualClock()).channel
-  closed.close(1000, 'not any more')
-  t.match(await closed.ended, { kind: 'lost' })
-  for (const socket of sockets) socket.destroy()
-  const nobody = open(new URL('ws://127.0.0.1:1/'), manualClock()).channel
-  t.match(await nobody.ended, { kind: 'lost', reason: /ECONNREFUSED/ })
-})

@@ -2,7 +2,6 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { apiOf } from '../helpers/api.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { createSender, startLoad } from '../helpers/deliveries.ts'
 import {
@@ -78,52 +77,4 @@ await onPostgres(t, 'kill -9 while events are delivered onwards', async (t: Test
   const row = got('/row')
   const early = row.filter((id, at) => id < (row[at - 1] ?? 0))
   t.same(early, [], 'in order: none comes after one behind it, not even a repeat')
-})
-
-const EVENTS = 3_000
-
-/** A replay job as the API gives it. */
-interface Job {
-  readonly state: string
-  readonly count: number
-  readonly delivered: number
-  readonly failed: number
-}
-
-await onPostgres(t, 'kill -9 while a replay job sends', async (t: Test, backend) => {
-  const receiver = await startReceiver(t, async (_, response) => {
-    await pause(5)
-    response.writeHead(204).end()
-  })
-  const env = { ...(await backend.env(t)), HOOKS_REPLAY_TARGETS: '127.0.0.1' }
-  await backend.query(
-    env,
-    `insert into hooks.events (provider, trust, headers, payload, received_at)
-     select 'generic:many', 3, '[]', ''::bytea, now() from generate_series(1, ${EVENTS})`,
-  )
-  let id = ''
-  for (let round = 1; round <= ROUNDS; round++) {
-    const server = await startServerProcess(t, { services: ['hooks'], env })
-    if (round === 1) {
-      const body = { provider: 'generic:many', highest_id: EVENTS, target_url: receiver.url }
-      const started = await apiOf(server.hooks)<{ job: { id: string } }>(
-        'POST',
-        '/events/replay',
-        body,
-      )
-      id = started.json.job.id
-    }
-    await pause(randomInt(LATEST_MS))
-    await server.kill()
-  }
-
-  const server = await startServerProcess(t, { services: ['hooks'], env })
-  const job = async () => (await apiOf(server.hooks)<Job>('GET', `/replay-jobs/${id}`)).json
-  const isOver = async () => (await job()).state === 'finished'
-  await until(isOver, 'the end of the job', ARRIVAL_MS, 500)
-  t.match(await job(), { count: EVENTS, delivered: EVENTS, failed: 0 })
-  const got = new Set(
-    receiver.received.map(({ headers }) => Number(headers['x-gatehouse-replay'])),
-  )
-  t.equal(got.size, EVENTS, 'every event came')
 })

@@ -62,16 +62,3 @@ t.test('another server on the same database and machine ends what a dead one lef
   t.match(failed, { status: 'failed', exit_code: 1 })
   t.same(sleepers(), [])
 })
-
-t.test('SIGTERM of the server stops the session and all of its processes', async (t) => {
-  const ops = await startAgentOps(t, postgres)
-  const { id } = await stubborn(ops)
-  t.match(await ops.server.stop(), { code: 0 }, 'in time, by itself')
-  t.same(processesWith(`sleep ${long}`).length, 0, 'nothing is left')
-  const rows = await postgres.query(
-    ops.env,
-    'select status, exit_code from ops.sessions where id = $1',
-    [id],
-  )
-  t.match(rows, [{ status: 'stopped', exit_code: 137 }])
-})
