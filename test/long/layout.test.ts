@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { openPeer } from '../fixtures/forward-setup.ts'
 import { identity, linksServer } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
 import {
@@ -18,7 +17,6 @@ import {
 import { browse, focusedId, loadFailure } from '../browser/pages.ts'
 import type { TestBrowser } from '../helpers/browser.ts'
 import {
-  EMPTY,
   fillAdmin,
   fillLinks,
   fillLong,
@@ -69,7 +67,6 @@ async function visit(t: Test, page: Page, base: string, paths: Paths): Promise<v
 await t.test('hooks', async (t: Test) => {
   const base = server.hooks
   const { page } = await openViewer(t, base)
-  await t.test('without data', (t) => visit(t, page, base, EMPTY))
   const ordinary = await fillOrdinary(base)
   await t.test('ordinary', (t) => visit(t, page, base, ordinary))
 
@@ -84,26 +81,20 @@ await t.test('hooks', async (t: Test) => {
   })
 
   const long = await fillLong(base)
-  const forwarder = { target: 'http://localhost:3000/hook' }
-  await openPeer(t, base, { ...forwarder, name: 'n'.repeat(200) })
-  // One that is away has a form.
-  const away = await openPeer(t, base, { ...forwarder, name: `${'a'.repeat(190)} away` })
-  away.close()
-  await away.closed
   await t.test('long', (t) => visit(t, page, base, long))
 })
 
 await t.test('links', async (t: Test) => {
   const links = linksServer(server, env)
   for (const fill of [fillLinks, fillAdmin]) {
-    const { kinds, states, email } = await fill(links)
+    const { kinds, email } = await fill(links)
     const { page } = await openViewer(t, links.base, email)
-    await visit(t, page, links.base, [...kinds, ...states])
+    await visit(t, page, links.base, kinds)
   }
 })
 
 await t.test('ops', async (t: Test) => {
-  const { kinds, states } = await fillOps(opsServer(server, env))
+  const { kinds } = await fillOps(opsServer(server, env))
   const { page } = await openViewer(t, server.ops)
-  await visit(t, page, server.ops, [...kinds, ...states])
+  await visit(t, page, server.ops, kinds)
 })
