@@ -1,19 +1,32 @@
+import { createServer, request as ask } from 'node:http'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { backends } from '../helpers/backends.ts'
-import { addProvider, SIGNED_ENV } from '../helpers/hooks.ts'
-import { startServer } from '../helpers/server.ts'
+import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
+import { opsServer } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
-import { browse, clickCopy, rowIds, send, untilText } from './pages.ts'
+import { accessible, useZone } from './measure.ts'
+import { browse, clickCopy, rowIds, send, textOf, untilText } from './pages.ts'
+import { fillOps, fillOrdinary, startSites } from './sites.ts'
 
-// What the pages of all services share: the header, the keys, copying, and the way back.
+// What the pages of all services share: the header, the keys, the palette, copying, times, the way back,
+// and what an open page keeps, says and asks for by itself.
 
-const [, postgres] = backends
-const server = await startServer(t, { env: { ...SIGNED_ENV, ...(await postgres.env(t)) } })
-const { hooks, links, ops } = server
-await addProvider(hooks, 'shop', { open: true })
-for (let n = 0; n < 9; n++) await send(hooks, 'generic/shop', `{"n":${n}}`)
+const { server, env } = await startSites(t)
+const { hooks, ops } = server
+const links = linksServer(server, env)
+await fillOrdinary(hooks)
+await fillOps(opsServer(server, env))
+const ann = await pageUser(links, 'ann')
+await makeLink(ann, 'docs')
+
+const origins = [hooks, server.links, ops]
+const WIDE = { width: 1600, height: 900 }
+/** The page of all tests that need no browser of their own. */
+const { page, newPage } = await browse(t, hooks, { origins, viewport: WIDE })
 
 /** The id of the row whose link has the focus. */
 function focusedRow(page: Page): Promise<string | null> {
@@ -24,7 +37,7 @@ function focusedRow(page: Page): Promise<string | null> {
 
 await t.test('the header leads to the services that run, also without script', async (t: Test) => {
   const { page } = await browse(t, hooks, {
-    origins: [hooks, links, ops],
+    origins,
     javaScriptEnabled: false,
   })
   await page.goto(hooks)
@@ -44,13 +57,12 @@ await t.test('the header leads to the services that run, also without script', a
 
 await t.test('a stranger learns no address of another service', async (t: Test) => {
   const headers = { accept: 'text/html', 'x-forwarded-for': '192.0.2.7' }
-  const text = await (await fetch(`${links}/nothing-here`, { headers })).text()
+  const text = await (await fetch(`${server.links}/nothing-here`, { headers })).text()
   t.notMatch(text, hooks)
   t.notMatch(text, ops)
 })
 
 await t.test('keys: rows, search, pages, and what the keys are', async (t: Test) => {
-  const { page } = await browse(t, hooks)
   await page.goto(`${hooks}/log`)
   const ids = await rowIds(page)
   await page.keyboard.press('j')
@@ -85,27 +97,8 @@ await t.test('keys: rows, search, pages, and what the keys are', async (t: Test)
   }, 'the page of providers')
 })
 
-await t.test('the whole row opens it; Back shows the rows that were loaded', async (t: Test) => {
-  const { page } = await browse(t, hooks)
-  await page.setViewportSize({ width: 1100, height: 500 })
-  await page.goto(`${hooks}/log?limit=3`)
-  const more = page.getByRole('link', { name: 'Load older entries' })
-  for (const count of [6, 9]) {
-    await more.click()
-    await until(async () => (await rowIds(page)).length === count, `${count} rows`)
-  }
-  const ids = await rowIds(page)
-  const row = page.locator(`tr[data-id="${ids[7]}"]`)
-  // Beside the link's text, in the last cell, which the link covers.
-  await row.locator('td').last().click({ force: true })
-  await page.waitForURL(`${hooks}/log/${ids[7]}`)
-  await page.goBack()
-  await until(async () => (await rowIds(page)).length === 9, 'the rows of before')
-  t.same(await rowIds(page), ids)
-})
-
 await t.test('copying works without https, and says when it failed', async (t: Test) => {
-  const { page } = await browse(t, hooks)
+  const page = await newPage()
   // As on a plain http site: no clipboard.
   await page.addInitScript(`
     delete Navigator.prototype.clipboard
@@ -120,6 +113,384 @@ await t.test('copying works without https, and says when it failed', async (t: T
   await untilText(page.locator('#problem'), /^Not copied: .* press Ctrl\+C/)
 })
 
+/** Opens the palette and types, until the chosen option is the wanted one. */
+async function find(page: Page, text: string, wanted: RegExp): Promise<void> {
+  if (!(await page.locator('#palette').isVisible())) await page.keyboard.press('Control+k')
+  await page.locator('#palette input').fill(text)
+  await untilText(page.locator('#palette-list [aria-selected="true"]'), wanted)
+}
+
+await t.test('the palette by keyboard alone', async (t: Test) => {
+  await t.test('hooks: a page, a provider, an event by its id', async (t: Test) => {
+    await page.goto(hooks)
+    await find(page, '', /^Dashboard/)
+    await accessible(t, page)
+    await page.keyboard.press('ArrowDown')
+    t.equal(await textOf(page.locator('#palette-list [aria-selected="true"]')), 'Log')
+    const active = await page.getAttribute('#palette input', 'aria-activedescendant')
+    t.equal(await textOf(page.locator(`#${active}`)), 'Log')
+    await page.keyboard.press('Escape')
+    await page.locator('#palette').waitFor({ state: 'hidden' })
+    await find(page, 'door', /^generic:door-bell$/)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/providers\?open=generic%3Adoor-bell$/)
+    await find(page, '#1', /^Event 1: push/)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/log\/1$/)
+    await page.keyboard.press('Control+k')
+    await page.locator('#palette input').fill('nothing-has-this-name')
+    await untilText(page.locator('#palette [role="status"]'), 'Nothing found.')
+  })
+
+  await t.test('links: only those that the visitor may see', async (t: Test) => {
+    const bob = await pageUser(links, 'bob2')
+    await makeLink(bob, 'hidden-plan', { visibility: 'private' })
+    await makeLink(bob, 'secure-plan', { visibility: 'secure' })
+    await page.setExtraHTTPHeaders(identity(ann.email))
+    await page.goto(`${links.base}/-/`)
+    await find(page, 'docs', /\/docs/)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/-\/links\//)
+    const { text } = await ann.get('/-/palette?q=secure-plan')
+    t.notMatch(text, /href="[^"]*secure-plan/)
+    t.match(text, 'Nothing found.')
+    const stranger = await fetch(`${links.base}/-/palette?q=docs`)
+    t.equal(stranger.status, 403)
+  })
+
+  await t.test('ops: an action, a check, a session', async () => {
+    await page.goto(ops)
+    await find(page, 'mute', /^Mute checks/)
+    await find(page, '1', /Session 1/)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/sessions\/1$/)
+  })
+})
+
+await t.test('what was done is said where it was done, and once', async (t: Test) => {
+  const done = page.locator('#done')
+  await page.goto(`${ops}/config`)
+  await page.click('#save-config')
+  await untilText(done, 'Saved.')
+
+  await page.goto(`${ops}/mutes`)
+  await page.fill('#mute-form-for', '1h')
+  await page.fill('#mute-form-reason', 'Moving house')
+  await page.keyboard.press('Enter')
+  await untilText(done, 'Created the mute.')
+  await until(() => new URL(page.url()).search === '', 'the address not to keep it')
+  await page.reload()
+  t.equal(await done.textContent(), '')
+})
+
+const FAILURES = [
+  /^Failed to load resource/,
+  /^htmx: htmx:/,
+  /Content Security Policy/,
+  /Unsafe attempt/,
+  /EventSource/,
+]
+
+/** Requests of htmx for the path of the page. */
+function isPoll(path: string) {
+  return (url: URL): boolean => url.pathname === path
+}
+
+/** Counts in the page how often its region for problems was changed. */
+function countProblems(page: Page): Promise<unknown> {
+  return page.evaluate(`
+    window.problems = []
+    window.watch?.disconnect()
+    window.watch = new MutationObserver(() => window.problems.push(problem.textContent))
+    watch.observe(problem, { childList: true })`)
+}
+
+function problems(page: Page): Promise<readonly string[]> {
+  return page.evaluate<readonly string[]>('window.problems')
+}
+
+await t.test('a failed poll is said once, until one succeeds', async (t: Test) => {
+  const { page } = await browse(t, ops, { expectedErrors: FAILURES })
+  await page.goto(ops)
+  await countProblems(page)
+  let polls = 0
+  await page.route(isPoll('/'), async (route) => {
+    polls += 1
+    if (polls < 4) await route.fulfill({ status: 503, body: 'busy', contentType: 'text/plain' })
+    else await route.continue()
+  })
+  await untilText(page.locator('#problem'), 'The server answered 503.')
+  await until(() => polls >= 4, 'polls')
+  await untilText(page.locator('#problem'), '')
+  t.same(await problems(page), ['The server answered 503.', ''])
+
+  await page.unrouteAll()
+  await countProblems(page)
+  await page.route(isPoll('/'), async (route) => {
+    polls += 1
+    await route.abort()
+  })
+  await untilText(page.locator('#problem'), 'Gatehouse could not be reached.')
+  const seen = polls
+  await until(() => polls >= seen + 4, 'further polls')
+  t.same(await problems(page), ['Gatehouse could not be reached.'])
+  await page.unrouteAll()
+  await untilText(page.locator('#problem'), '')
+})
+
+/** A proxy that lets all through until `signOut`; then its login is at this place. */
+async function loginProxy(
+  t: Test,
+  target: string,
+  place: 'same origin' | 'another origin',
+): Promise<{ base: string; login: string; signOut(): void }> {
+  let isSignedIn = true
+  const started = async (
+    handler: Parameters<typeof createServer>[1],
+  ): Promise<[Server, string]> => {
+    const made = createServer(handler ?? (() => undefined)).listen(0, '127.0.0.1')
+    await once(made, 'listening')
+    t.teardown(() => {
+      made.closeAllConnections()
+      made.close()
+    })
+    return [made, `http://127.0.0.1:${(made.address() as AddressInfo).port}`]
+  }
+  const [, login] = await started((_request, response) => {
+    response.setHeader('content-type', 'text/html').end('<h1>Please sign in</h1>')
+  })
+  const [proxy, base] = await started((request, response) => {
+    if (!isSignedIn && request.url === '/sign-in') {
+      response.setHeader('content-type', 'text/html').end('<h1>Please sign in</h1>')
+      return
+    }
+    if (!isSignedIn) {
+      const origin = place === 'same origin' ? '' : login
+      response.writeHead(302, { location: `${origin}/sign-in` }).end()
+      return
+    }
+    const { hostname, port } = new URL(target)
+    const { method, headers, url: path } = request
+    const forwarded = ask({ hostname, port, method, headers, path }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(response)
+    })
+    forwarded.on('error', () => response.destroy())
+    request.pipe(forwarded)
+  })
+  const signOut = (): void => {
+    isSignedIn = false
+    proxy.closeAllConnections()
+  }
+  return { base, login, signOut }
+}
+
+await t.test('an expired sign-in is said with the way to sign in', async (t: Test) => {
+  for (const [target, path, place] of [
+    [ops, '/', 'same origin'],
+    [hooks, '/log', 'another origin'],
+  ] as const) {
+    const { base, login, signOut } = await loginProxy(t, target, place)
+    const { page } = await browse(t, base, { origins: [base, login], expectedErrors: FAILURES })
+    await page.goto(base + path)
+    signOut()
+    await untilText(page.locator('#problem'), 'You are no longer signed in. Sign in again')
+    t.notOk(await page.getByText('Please sign in').count(), 'the page stays')
+    t.equal(await page.locator('#now, #log-results').count(), 1)
+    await page.getByRole('link', { name: 'Sign in again' }).click()
+    await untilText(page.locator('h1'), 'Please sign in')
+  }
+})
+
+await t.test('a stream that breaks shows on the log, too', async (t: Test) => {
+  const { page } = await browse(t, hooks, { expectedErrors: FAILURES })
+  await page.route('**/events*', (route) => route.abort())
+  await page.goto(`${hooks}/log`)
+  await untilText(page.locator('#problem'), /^New entries do not arrive/)
+  const { id } = await send(hooks, 'generic/door-bell')
+  await page.unroute('**/events*')
+  await page.locator(`tr[data-id="${id}"]`).waitFor()
+  await untilText(page.locator('#problem'), '')
+})
+
+await t.test('what was typed stays where another form renews the page', async (t: Test) => {
+  await t.test('a new memory, and a filter', async (t: Test) => {
+    await page.goto(`${ops}/memories`)
+    await page.locator('#new-memory-summary').click()
+    await page.locator('#new-observation').fill('slow on Mondays')
+    await page.locator('#new-memory [name=active]').setChecked(false)
+    await page.locator('#filter-category').fill('timing')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/category=timing/)
+    await page.locator('#memories .count').getByText('1 memory').waitFor()
+    t.ok(await page.locator('#new-observation').isVisible())
+    t.equal(await page.locator('#new-observation').inputValue(), 'slow on Mondays')
+    t.notOk(await page.locator('#new-memory [name=active]').isChecked())
+    await page.locator('#new-category').fill('timing')
+    await page.getByRole('button', { name: 'Add memory' }).click()
+    await page.getByText('slow on Mondays').waitFor()
+    t.equal(await page.locator('#new-observation').inputValue(), '', 'what was sent is gone')
+  })
+
+  await t.test('but not in the same form of another event', async (t: Test) => {
+    const events = [await send(hooks, 'generic/door-bell'), await send(hooks, 'generic/door-bell')]
+    await page.goto(`${hooks}/log`)
+    await page.locator(`tr[data-id="${events[0]?.id}"] a`).first().click()
+    const first = page.locator(`#log-open[data-open="${events[0]?.id}"]`)
+    await first.locator('#replay-menu > summary').click()
+    await first.locator('#target_url').fill('https://9.9.9.9/a')
+    await page.keyboard.press('Escape')
+    await page.locator(`tr[data-id="${events[1]?.id}"] a`).first().click()
+    const next = page.locator(`#log-open[data-open="${events[1]?.id}"] #target_url`)
+    t.equal(await next.inputValue(), '')
+  })
+})
+
+await t.test('filters that were set since stay in the address', async (t: Test) => {
+  await t.test('with a common time', async () => {
+    await page.goto(`${hooks}/log`)
+    await page.locator('#filter-q').fill('type:ring')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/type%3Aring/)
+    await page.locator('#filter-when').selectOption('1h')
+    await page.waitForURL(/type%3Aring.*1h/)
+  })
+
+  await t.test('with an event that was on its way', async () => {
+    await page.goto(`${hooks}/log`)
+    const { promise: isFiltered, resolve: letGo } = Promise.withResolvers<undefined>()
+    await page.route(/\/log\/\d+$/, async (route) => {
+      await isFiltered
+      await route.continue()
+    })
+    await page.locator('#log-rows a').first().click()
+    await page.locator('#filter-q').fill('type:ring')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/type%3Aring/)
+    letGo(undefined)
+    await page.waitForURL(/type%3Aring.*open=\d+/)
+  })
+})
+
+await t.test('a page in the background asks for nothing until it is shown', async (t: Test) => {
+  const { page } = await browse(t, ops)
+  await page.clock.install()
+  await page.goto(ops)
+  const show = (isHidden: boolean): Promise<unknown> =>
+    page.evaluate(`
+      Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))`)
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+  await page.clock.runFor(3_000)
+  await until(() => asked.length > 0, 'a poll of the page that is shown')
+  await show(true)
+  await page.waitForLoadState('networkidle')
+  asked.length = 0
+  await page.clock.runFor(30_000)
+  t.same(asked, [])
+  await show(false)
+  await until(() => asked.length > 0, 'a poll at once')
+})
+
+/** What the page says of instants. */
+async function told(page: Page, instants: readonly string[]): Promise<readonly string[]> {
+  const tags = instants.map((at) => `<li><time datetime="${at}"></time></li>`).join('')
+  await page.evaluate(`
+    document.querySelector('main').innerHTML = ${JSON.stringify(tags)}
+    import('/assets/times.js').then(({ showTimes }) => showTimes(document))`)
+  await until(async () => (await page.locator('time[title]').count()) === instants.length, 'times')
+  return page.locator('time').allInnerTexts()
+}
+
+await t.test('days are those of the calendar, in the language of the page', async (t: Test) => {
+  const { page } = await browse(t, ops, { locale: 'de-DE' })
+  await useZone(page)
+  // 23:30 in the zone of the reader.
+  await page.clock.setFixedTime('2026-05-04T18:00:00Z')
+  await page.goto(`${ops}/config`)
+  const texts = await told(page, [
+    '2026-05-04T17:59:40Z',
+    '2026-05-04T17:30:00Z',
+    '2026-05-03T19:00:00Z',
+    '2026-05-03T18:20:00Z',
+    '2026-05-02T18:20:00Z',
+    '2026-05-05T18:31:00Z',
+    '2026-01-01T00:00:00Z',
+  ])
+  t.same(texts, [
+    'just now',
+    '30 minutes ago',
+    '23 hours ago',
+    'yesterday',
+    '2 days ago',
+    'in 2 days',
+    '1 Jan 2026, 05:30:00 GMT+5:30',
+  ])
+})
+
+await t.test('what is chosen shows where the system sets the colours', async (t: Test) => {
+  await page.emulateMedia({ forcedColors: 'active' })
+  t.teardown(() => page.emulateMedia({ forcedColors: null }))
+  await page.goto(`${hooks}/log`)
+  await page.locator('#log-pause').click()
+  await page.keyboard.press('Control+k')
+  for (const chosen of [
+    '#navigation [aria-current]',
+    '.tabs [aria-current]',
+    '#log-pause',
+    '#palette-list [aria-selected="true"]',
+  ]) {
+    await page.locator(chosen).waitFor()
+    const style = `getComputedStyle(document.querySelector(${JSON.stringify(chosen)})).outlineStyle`
+    t.equal(await page.evaluate(style), 'solid', chosen)
+  }
+})
+
+await t.test('tables of named rows keep their roles on a phone', async (t: Test) => {
+  await page.setViewportSize({ width: 390, height: 800 })
+  await page.goto(`${hooks}/settings`)
+  const table = page.locator('table.pairs').first()
+  for (const [part, role] of [
+    ['tbody', 'rowgroup'],
+    ['tr', 'row'],
+    ['thead th', 'columnheader'],
+    ['tbody th', 'rowheader'],
+    ['td', 'cell'],
+  ] as const) {
+    t.equal(await table.locator(part).first().getAttribute('role'), role)
+  }
+  t.equal(await table.getAttribute('role'), 'table')
+})
+
+await t.test('back shows the place that was left', async (t: Test) => {
+  const ivy = await pageUser(links, 'ivy')
+  for (let at = 100; at < 230; at++) await makeLink(ivy, `ivy-${at}`)
+  await page.setExtraHTTPHeaders(identity(ivy.email))
+  const scrolled = (on: Page): Promise<number> => on.evaluate<number>('scrollY')
+  const scrollBy = async (on: Page, y: number): Promise<number> => {
+    const before = await scrolled(on)
+    await on.mouse.wheel(0, y)
+    await until(async () => (await scrolled(on)) > before + y / 2, 'the page to scroll')
+    await until(() => on.evaluate<boolean>('history.state.y === scrollY'), 'a place')
+    return scrolled(on)
+  }
+  const isNear = async (on: Page, y: number): Promise<boolean> =>
+    Math.abs((await scrolled(on)) - y) < 40
+
+  await t.test('after more rows were shown, by any link', async () => {
+    await page.goto(`${links.base}/-/`)
+    const count = await page.locator('tbody tr').count()
+    await page.getByRole('link', { name: 'More links' }).click()
+    await until(async () => (await page.locator('tbody tr').count()) > count, 'more rows')
+    const y = await scrollBy(page, 500)
+    await page.evaluate(`document.querySelector('#navigation a[href$="/new"]').click()`)
+    await page.waitForURL(/\/new$/)
+    await page.goBack()
+    await until(() => isNear(page, y), `the place ${y}`)
+  })
+})
+
 await t.test('times are told relative to now, and kept so', async (t: Test) => {
   const { page } = await browse(t, hooks)
   await page.clock.install({ time: Date.now() + 3 * 60_000 })
@@ -129,12 +500,4 @@ await t.test('times are told relative to now, and kept so', async (t: Test) => {
   t.match(await time.getAttribute('title'), / · \d{4}-.*Z$/)
   await page.clock.runFor(2 * 3_600_000)
   await untilText(time, /^2 hours ago$/)
-})
-
-await t.test('every bar of a chart has a value to hover over', async (t: Test) => {
-  const { page } = await browse(t, hooks)
-  await page.goto(hooks)
-  const bars = await page.locator('.chart g').count()
-  t.ok(bars >= 24)
-  t.equal(await page.locator('.chart g:has(title):has(.hit)').count(), bars)
 })

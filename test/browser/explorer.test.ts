@@ -1,24 +1,17 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import type { Page } from 'playwright-core'
 import { CHAT_KEY } from '../helpers/alerts.ts'
-import { apiOf } from '../helpers/api.ts'
+import { apiOf, openApiOf, operationsOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { addProvider, post, type Ack } from '../helpers/hooks.ts'
+import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
 import { ended, inventoryFile } from '../helpers/ops.ts'
-import type { Memory } from '../helpers/ops.ts'
 import { startServer } from '../helpers/server.ts'
-import {
-  fitsWidths,
-  hasFrame,
-  openExplorer,
-  samplesWork,
-  showsEverything,
-  staysAt,
-} from './explorer-page.ts'
-import { browse } from './pages.ts'
+import { measurable, noSidewaysScroll } from './measure.ts'
+import { browse, untilText } from './pages.ts'
 
-// All samples are in test/long.
 const [, postgres] = backends
 const env = {
   ...(await postgres.env(t)),
@@ -28,89 +21,103 @@ const env = {
   LINKS_BASE_URL: 'https://go.example.com',
 }
 const server = await startServer(t, { services: ['hooks', 'links', 'ops'], env })
+const ben = await linksServer(server, env).user('ben', { admin: true })
+await addProvider(server.hooks, 'ci', { open: true })
+const { id } = (await post(server.hooks, 'generic/ci', '{"order":"o-1"}')).json<Ack>()
+await ended({ api: apiOf(server.ops) })
 
-await t.test('the explorer of the hooks API', async (t: Test) => {
-  const base = server.hooks
-  await addProvider(base, 'ci', { open: true })
-  const { id } = (await post(base, 'generic/ci', '{"order":"o-1"}')).json<Ack>()
-  const explorer = await openExplorer(t, base)
+/** What is typed before an operation is executed, and what must come back. */
+type Trial = readonly [operationId: string, params: Readonly<Record<string, string>>, json: object]
+/** A service: where its pages are, what works without a token, and what a sample makes with one. */
+type Explored = readonly [
+  service: 'hooks' | 'links' | 'ops',
+  home: string,
+  trials: readonly Trial[],
+  sample?: readonly [operationId: string, token: string, list: string, made: object],
+]
+const EXPLORED: readonly Explored[] = [
+  [
+    'hooks',
+    '/',
+    [
+      ['listEvents', { text: 'o-1' }, { events: [{ id, provider: 'generic:ci' }] }],
+      ['getEvent', { id: String(id) }, { id, payload: '{"order":"o-1"}' }],
+    ],
+  ],
+  [
+    'links',
+    '/-/',
+    [['getConfig', {}, { short_keyword: 'go' }]],
+    ['createLink', ben.token, '/links', { links: [{ slug: 'handbook' }] }],
+  ],
+  [
+    'ops',
+    '/',
+    [
+      ['getHealth', {}, { status: 'ok' }],
+      ['listSessions', { limit: '1' }, { sessions: [{ trigger: 'scheduled' }] }],
+    ],
+    ['createMemory', CHAT_KEY, '/memories', { memories: [{ category: 'timing' }] }],
+  ],
+]
 
-  await showsEverything(t, explorer)
-  await hasFrame(t, explorer, '/')
+/** Opens an operation and executes it, with the sample of its body as it stands. */
+async function tryOut(page: Page, base: string, operationId: string, params: Trial[1]) {
+  const operation = page.locator(`.opblock[id$="-${operationId}"]`)
+  await operation.locator('.opblock-summary-control').click()
+  for (const [name, value] of Object.entries(params)) {
+    await operation.locator(`tr[data-param-name="${name}"] input`).fill(value)
+  }
+  const [response] = await Promise.all([
+    page.waitForResponse((answer) => answer.url().startsWith(`${base}/api/v1/`)),
+    operation.getByRole('button', { name: 'Execute' }).click(),
+  ])
+  const shown = operation.locator('.live-responses-table tbody .response-col_status')
+  await untilText(shown, new RegExp(`^${response.status()}\\b`))
+  return response
+}
 
-  await t.test('try it out: as the pages, it needs no token', async (t) => {
-    const found = await explorer.tryOut('listEvents', { params: { text: 'o-1' } })
-    t.match(JSON.parse(found.text), { events: [{ id, provider: 'generic:ci' }] })
-    const event = await explorer.tryOut('getEvent', { params: { id: String(id) } })
-    t.match(JSON.parse(event.text), { id, payload: '{"order":"o-1"}' })
-    const body = '{"target_url": "http://127.0.0.1:9/"}'
-    const sent = await explorer.tryOut('replayEvent', { params: { id: String(id) }, body })
-    t.match(JSON.parse(sent.text), { outcome: 'refused' })
+// A violation of the policy, an error in script and a request to another origin fail the test at once.
+for (const [service, home, trials, sample] of EXPLORED) {
+  await t.test(`the explorer of the ${service} API`, async (t: Test) => {
+    const base = server[service]
+    const { page, context } = await browse(t, base)
+    await measurable(context)
+    await page.goto(`${base}/api/docs`)
+    await page.locator('.opblock').first().waitFor()
+    const document = openApiOf((await request(`${base}/api/openapi.yaml`)).text)
+    t.equal(await page.title(), `${document.info.title} · Gatehouse`)
+    const ids = operationsOf(document).map(({ operation }) => operation.operationId)
+    t.equal(await page.locator('.opblock').count(), ids.length)
+    for (const one of ids) t.equal(await page.locator(`.opblock[id$="-${one}"]`).count(), 1, one)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.locator('html.dark-mode').waitFor()
+    const back = page.getByRole('banner').getByRole('link', { name: 'Back to the pages' })
+    t.equal(await back.getAttribute('href'), home)
+
+    for (const [operationId, params, json] of trials) {
+      const answer = await tryOut(page, base, operationId, params)
+      t.match(await answer.json(), json, operationId)
+    }
+    if (sample !== undefined) {
+      const [operationId, token, list, made] = sample
+      await page.getByRole('button', { name: 'Authorize' }).click()
+      const dialog = page.locator('.modal-ux')
+      await dialog.locator('input').fill(token)
+      await dialog.getByRole('button', { name: 'Apply credentials' }).click()
+      await dialog.getByRole('button', { name: 'Close' }).first().click()
+      const answer = await tryOut(page, base, operationId, {})
+      t.notMatch(answer.request().postData(), /"string"/, 'the sample says something')
+      t.match((await apiOf(base, token)('GET', list)).json, made)
+    }
+    for (const width of [1280, 390]) await noSidewaysScroll(t, page, width)
   })
-
-  await fitsWidths(t, explorer.page, [1280, 390])
-  staysAt(t, explorer, base)
-})
-
-await t.test('the explorer of the links API', async (t: Test) => {
-  const links = linksServer(server, env)
-  const ben = await links.user('ben', { admin: true })
-  const explorer = await openExplorer(t, links.base)
-
-  await showsEverything(t, explorer)
-  await hasFrame(t, explorer, '/-/')
-
-  await t.test('try it out: without a token it reads the configuration', async (t) => {
-    const { url, status, text } = await explorer.tryOut('getConfig')
-    t.match({ url, status }, { url: `${links.base}/api/v1/config`, status: 200 })
-    t.match(text, /"short_keyword":"go"/)
-  })
-
-  await t.test('with a token, a sample does what it says, as it stands', async (t) => {
-    await explorer.authorize(ben.token)
-    await samplesWork(t, explorer, {}, ['createLink'])
-    const list = (await ben.api<{ links: readonly object[] }>('GET', '/links')).json.links
-    t.match(list, [{ slug: 'handbook', url: 'https://docs.example.com/handbook' }])
-  })
-
-  await fitsWidths(t, explorer.page, [1280, 390])
-  staysAt(t, explorer, links.base)
-})
+}
 
 await t.test('without script the page leads to the description', async (t: Test) => {
   const { page } = await browse(t, server.links, { javaScriptEnabled: false })
   await page.goto(`${server.links}/api/docs/`)
   const link = page.getByRole('link', { name: 'openapi.yaml' })
-  t.equal(
-    await link.evaluate(({ href }: { href: string }) => href),
-    `${server.links}/api/openapi.yaml`,
-  )
-})
-
-await t.test('the explorer of the ops API', async (t: Test) => {
-  const ops = { base: server.ops, api: apiOf(server.ops) }
-  await ended(ops)
-  const explorer = await openExplorer(t, ops.base)
-
-  await showsEverything(t, explorer)
-  await hasFrame(t, explorer, '/')
-
-  await t.test('try it out: it reads', async (t) => {
-    const health = await explorer.tryOut('getHealth')
-    t.match(health, { status: 200, text: '{"status":"ok"}', url: `${ops.base}/api/v1/health` })
-    const { status, text } = await explorer.tryOut('listSessions', { params: { limit: '1' } })
-    t.equal(status, 200)
-    t.match(JSON.parse(text), { sessions: [{ trigger: 'scheduled', status: 'completed' }] })
-  })
-
-  await t.test('with the key, a sample does what it says, as it stands', async (t) => {
-    await explorer.authorize(CHAT_KEY)
-    await samplesWork(t, explorer, {}, ['createMemory'])
-    const { memories } = (await ops.api<{ memories: readonly Memory[] }>('GET', '/memories')).json
-    const observation = 'slow for ten minutes after the backup at 03:00'
-    t.match(memories, [{ category: 'timing', observation }])
-  })
-
-  await fitsWidths(t, explorer.page, [1280, 390])
-  staysAt(t, explorer, ops.base)
+  const href = await link.evaluate(({ href }: { href: string }) => href)
+  t.equal(href, `${server.links}/api/openapi.yaml`)
 })

@@ -11,7 +11,6 @@ import {
   eventIds,
   payloadOf,
   post,
-  refusals,
   shown,
   startHooks,
 } from '../helpers/hooks.ts'
@@ -141,47 +140,6 @@ await t.test('the dashboard follows events without reload', async (t: Test) => {
     t.equal(new URL(page.url()).pathname, `/log/${ack.id}`)
   })
 })
-
-await t.test('more events than the list is long', async (t) => {
-  const { page } = await browse(t, base)
-  await page.goto(`${base}/`)
-  const sent: number[] = []
-  for (let count = 0; count < 22; count++) sent.unshift((await send(base, 'generic/many')).id)
-  await page.locator(`tr[data-id="${sent[0]}"]`).waitFor()
-  t.same(await rowIds(page), sent.slice(0, 20), 'the newest 20')
-  await untilText(tile(page, 'generic:many', '.counts'), '22 received')
-})
-await t.test('the page comes back after answers that are no stream', async (t) => {
-  const { page } = await browse(t, base, { expectedErrors: [loadFailure(502)] })
-  // A proxy in front answers so while the service restarts, and EventSource gives up on it.
-  let refusals = 0
-  await page.route('**/events*', async (route) => {
-    refusals += 1
-    if (refusals === 1) await route.fulfill({ status: 502, body: 'bad gateway' })
-    else await route.continue()
-  })
-  const old = await send(base, 'generic/proxied')
-  await page.goto(`${base}/`)
-  await untilText(page.locator('.connection'), 'reconnecting…')
-  const missed = await send(base, 'generic/proxied')
-  await page.locator(`tr[data-id="${missed.id}"]`).waitFor()
-  t.same((await rowIds(page)).slice(0, 2), [missed.id, old.id])
-  await untilText(page.locator('.connection'), 'receiving')
-})
-
-await t.test('a status that does not come is told, until the next one comes', async (t) => {
-  const { page } = await browse(t, base, {
-    expectedErrors: [/^Failed to load resource/, /^htmx: htmx:error/],
-  })
-  await page.route('**/status', (route) => route.abort())
-  await page.goto(`${base}/`)
-  await send(base, 'generic/proxied')
-  await untilText(page.locator('#problem'), 'Gatehouse could not be reached.')
-  await page.unroute('**/status')
-  await send(base, 'generic/proxied')
-  await untilText(page.locator('#problem'), '')
-})
-
 await t.test('the log in a browser', async (t: Test) => {
   await addProvider(base, 'shop', { open: true })
   const shop: number[] = []
@@ -226,15 +184,6 @@ await t.test('the log in a browser', async (t: Test) => {
     t.equal(await page.locator('h1').getAttribute('title'), 'kept', 'without a full load')
   })
 
-  await t.test('a copied address gives the same page', async (t) => {
-    const before = await rowIds(page)
-    await page.reload()
-    t.same(await rowIds(page), before)
-    t.equal(await provider.inputValue(), 'generic:shop')
-    t.equal(await words.inputValue(), 'type:order.paid')
-    t.equal(await page.getByLabel('Time').inputValue(), 'today')
-  })
-
   await t.test('back gives the earlier page whole, its fields too', async (t) => {
     await page.goBack()
     await untilAddress(page, '/log?q=type%3Aorder.paid&provider=generic%3Ashop')
@@ -273,17 +222,6 @@ await t.test('the log in a browser', async (t: Test) => {
     await untilText(link, 'No older entries.')
     t.equal(await focusedId(page), 'log-rows-more-link')
     t.equal(await page.locator('time:not([title])').count(), 0, 'local times in new rows as well')
-  })
-
-  await t.test('back shows the rows again that were added', async (t) => {
-    await page.goto(`${base}/log?limit=4&provider=generic%3Ashop`)
-    await page.locator('#log-rows-more-link').click()
-    const rows = await untilRows(page, 8)
-    await page.locator(`tr[data-id="${rows[6]}"] a`).click()
-    await untilAddress(page, `/log/${rows[6]}`)
-    await page.goBack()
-    await untilAddress(page, '/log?limit=4&provider=generic%3Ashop')
-    t.same(await untilRows(page, 8), rows)
   })
 
   await t.test('new events come on top by themselves, or are told', async (t) => {
@@ -370,34 +308,6 @@ await t.test('the log in a browser', async (t: Test) => {
     await page.goto(`${base}/log?limit=0`)
     await untilText(page.locator('main'), /400 Bad Request Limit must be a whole number/)
   })
-
-  await t.test('refused deliveries', async (t) => {
-    await addProvider(base, 'ci')
-    const wrong = await post(base, 'generic/ci', '{}', { Authorization: 'Bearer wrong-token' })
-    t.equal(wrong.status, 403)
-    t.equal((await post(base, 'code_host', '{}')).status, 401)
-    const rows = page.locator('#log-rows > tr')
-    await until(async () => (await refusals(base)).length === 2, 'both refusals')
-    await page.goto(`${base}/log`)
-    await page.getByRole('link', { name: 'Rejected' }).click()
-    await until(async () => (await rows.count()) === 2, 'their rows')
-    t.equal(
-      await page.getByRole('link', { name: 'Rejected' }).getAttribute('aria-current'),
-      'page',
-    )
-    t.match(await textOf(rows.nth(0)), /^code_host .*missing.* 401 127\.0\.0\./)
-    t.match(await textOf(rows.nth(1)), /^generic:ci .*wrong.* 403 127\.0\.0\./)
-    await provider.selectOption('generic:ci')
-    await untilAddress(page, '/log?rejected=1&provider=generic%3Aci')
-    await until(async () => (await rows.count()) === 1, 'one refusal')
-    t.match(await textOf(rows), /^generic:ci/)
-    await page.goto(`${base}/`)
-    await page
-      .locator('[data-provider="generic:ci"]')
-      .getByRole('link', { name: '1 rejected' })
-      .click()
-    t.match(await textOf(rows), /^generic:ci/)
-  })
 })
 
 await t.test('a range drawn over the times becomes a filter', async (t: Test) => {
@@ -476,53 +386,6 @@ await t.test('an event beside the log on a wide screen', async (t: Test) => {
     await page.locator('#log-rows [aria-current]').waitFor({ state: 'detached' })
     await untilAddress(page, `${list}&open=${sent[3]}`)
   })
-
-  await t.test('back shows the event before, with the rows that were added', async (t) => {
-    await page.goto(base + list)
-    await page.locator('#log-rows-more-link').click()
-    t.same(await untilRows(page, 6), sent.slice(0, 6))
-    await page.locator(`tr[data-id="${sent[4]}"] a`).click()
-    await opened(sent[4])
-    await page.locator(`tr[data-id="${sent[5]}"] a`).click()
-    await opened(sent[5])
-    await page.goBack()
-    await opened(sent[4])
-    t.same(await untilRows(page, 6), sent.slice(0, 6))
-    await page.goBack()
-    await untilAddress(page, list)
-    t.same(await untilRows(page, 6), sent.slice(0, 6))
-    t.equal(await box.locator('*').count(), 0)
-  })
-
-  await t.test('rows of one line, and the list never below the event', async (t) => {
-    for (const width of [1280, 1600, 1920]) {
-      await page.setViewportSize({ width, height: 800 })
-      await page.goto(`${base}/log`)
-      const rows = page.locator('#log-rows > tr')
-      const [first, last] = [await rows.nth(0).boundingBox(), await rows.nth(17).boundingBox()]
-      t.equal(Math.round(first?.height ?? 0), 32, `the height of a row at ${width} px`)
-      t.ok(last !== null && last.y + last.height <= 800, `18 rows at ${width} px: ${last?.y}`)
-      await page.goto(`${base}/log?open=${sent[0]}`)
-      const table = await page.locator('.split table').first().boundingBox()
-      const beside = await page.locator('.beside').boundingBox()
-      t.ok(
-        table !== null && beside !== null && table.x + table.width <= beside.x,
-        `at ${width} px`,
-      )
-    }
-    await page.setViewportSize(WIDE.viewport)
-  })
-
-  await t.test('it can be closed, and opened alone', async (t) => {
-    await page.goto(`${base}${list}&open=${sent[0]}`)
-    await opened(sent[0])
-    await page.getByRole('link', { name: 'Close' }).click()
-    await untilAddress(page, list)
-    t.equal(await box.locator('*').count(), 0)
-    await page.setViewportSize(LAPTOP.viewport)
-    await page.locator(`tr[data-id="${sent[0]}"] a`).click()
-    await untilAddress(page, `/log/${sent[0]}`)
-  })
 })
 
 await t.test('the page of an event', async (t: Test) => {
@@ -539,40 +402,8 @@ await t.test('the page of an event', async (t: Test) => {
   const controls = await send(base, 'generic/shop', CONTROLS, { 'Content-Type': 'text/plain' })
   const long = await send(base, 'generic/shop', LONG)
 
-  await t.test('the raw payload is one click away', async (t) => {
-    await page.goto(`${base}/log`)
-    await page.getByRole('link', { name: "it's paid" }).click()
-    await page.waitForURL(`${base}/log/${text.id}`)
-    const raw = page.locator('#raw-payload pre')
-    t.notOk(await raw.isVisible())
-    await page.getByText('As sent').click()
-    t.ok(await raw.isVisible())
-    t.equal(await raw.textContent(), QUOTES)
-    t.match(await textOf(page.locator('.json')), /n: 12345678901234567890/)
-  })
-
-  await t.test('a name in the tree copies its path, a value finds its events', async (t) => {
-    const nested = await send(base, 'generic/shop', '{"data":{"list":[{"sku":"A-1"}]}}')
-    await page.goto(`${base}/log/${nested.id}`)
-    const name = page.locator('.json .key', { hasText: 'sku' })
-    await clickCopy(
-      name,
-      page.locator('.json [role="status"]', { hasText: /^Copied data\.list\.0\.sku$/ }),
-    )
-    t.equal(await copiedOn(page), 'data.list.0.sku')
-    const folds = page.locator('.json summary', { hasText: 'list' })
-    await folds.locator('.key').first().click()
-    t.ok(await name.isVisible(), 'a click on a name does not fold what it contains')
-    await folds.locator('.muted').first().click()
-    t.notOk(await name.isVisible(), 'a click beside it does')
-    await folds.locator('.muted').first().click()
-    await page.getByRole('link', { name: '"A-1"' }).click()
-    await page.waitForURL(/json=data/)
-    t.same(await untilRows(page, 1), [nested.id])
-    await page.goto(`${base}/log/${text.id}`)
-  })
-
   await t.test('the download has the bytes as received', async (t) => {
+    await page.goto(`${base}/log/${text.id}`)
     t.same(await downloaded(page), Buffer.from(QUOTES))
     await page.goto(`${base}/log/${binary.id}`)
     t.same(await downloaded(page), BINARY)
@@ -604,11 +435,6 @@ await t.test('the page of an event', async (t: Test) => {
     })
   }
 
-  await t.test('what the commands sent is on the dashboard', { skip }, async (t) => {
-    await page.goto(`${base}/`)
-    t.same((await rowIds(page)).slice(0, copies.length), copies.toReversed())
-  })
-
   await t.test('without a clipboard the text is selected', async (t) => {
     await context.clearPermissions()
     await page.goto(`${base}/log/${text.id}?tab=curl`)
@@ -630,17 +456,6 @@ await t.test('a home of many providers', async (t: Test) => {
   const rows = page.locator('#provider-rows > tr')
   const count = await rows.count()
   t.ok(count > 20, `${count} providers`)
-
-  await t.test('the newest events are in sight at once', async (t) => {
-    const box = await page.locator('#recent-rows > tr').first().boundingBox()
-    t.ok(box !== null && box.y + box.height < 800, `${box?.y}`)
-    const bars = page.locator('#activity g')
-    t.equal(await bars.count(), 25)
-    t.match(
-      await bars.last().locator('title').textContent(),
-      /^\d+ \w+ \d{4}, \d\d:00 UTC: \d+ events, \d+ rejected$/,
-    )
-  })
 
   await t.test('the search narrows the rows, and the key leads to it', async (t) => {
     await page.keyboard.press('/')
@@ -676,11 +491,5 @@ await t.test('a home of many providers', async (t: Test) => {
     await untilText(rejected, '1 rejected')
     await rejected.click()
     await page.waitForURL(`${base}/log?rejected=1&provider=payments`)
-  })
-
-  await t.test('a row of a provider is one target', async () => {
-    await page.goto(`${base}/`)
-    await rows.filter({ hasText: 'source-2' }).locator('.when').click({ force: true })
-    await page.waitForURL(`${base}/log?provider=generic%3Asource-2`)
   })
 })

@@ -3,9 +3,8 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
-import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
-import { addProvider, deliver, post, postForm, SECRETS, startHooks } from '../helpers/hooks.ts'
+import { addProvider, deliver, post, SECRETS, startHooks } from '../helpers/hooks.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 import {
@@ -15,24 +14,16 @@ import {
   loadFailure,
   rememberCopies,
   send,
-  tabTo,
   textOf,
-  tile,
   untilFocused,
   untilText,
 } from './pages.ts'
 
 const [, postgres] = backends
-let answers = 0
-const receiver = await startReceiver(t, (_, response) => {
-  answers += 1
-  response.writeHead(answers === 2 ? 503 : 204).end()
-})
 /** One service for all tests of this file; the chat provider has no secret at first. */
 const { base } = await startHooks(t, postgres, {
   HOOKS_CHAT_SECRET: '',
   GATEHOUSE_SECRET_KEY: secretKey(),
-  HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
 })
 
 const GENERIC = 'toggle-generic%3A'
@@ -65,16 +56,6 @@ function bearer(base: string, name: string, token: string): Promise<number> {
   return post(base, `generic/${name}`, '{}', headers).then(({ status }) => status)
 }
 
-/** What the list shows of each attempt, newest first. */
-function outcomes(page: Page): Promise<readonly string[]> {
-  return page.locator('#attempt-rows .verify').allInnerTexts()
-}
-
-/** The line that says what the last attempt came to. */
-function said(page: Page): ReturnType<Page['locator']> {
-  return page.locator('#attempts [role="status"]')
-}
-
 await t.test('the switch of a provider', async (t: Test) => {
   await addProvider(base, 'shop', { open: true })
   const { page } = await browse(t, base)
@@ -94,32 +75,6 @@ await t.test('the switch of a provider', async (t: Test) => {
     t.equal(await textOf(toggle), 'Enabled')
     await send(base, 'generic/shop')
     t.equal(new URL(page.url()).pathname, '/providers', 'without a full load')
-  })
-
-  await t.test('by keyboard; the focus stays on it', async (t) => {
-    await page.goto(`${base}/providers`)
-    await tabTo(page, id)
-    let enabled = true
-    for (const key of ['Space', 'Enter', 'Enter', 'Space']) {
-      await page.keyboard.press(key)
-      enabled = !enabled
-      await untilChecked(page, id, enabled)
-      t.equal(await focusedId(page), id, `after ${key}`)
-      t.equal(await bearer(base, 'shop', ''), enabled ? 202 : 403)
-    }
-  })
-
-  await t.test('of a signed provider', async (t) => {
-    await tabTo(page, 'toggle-code_host')
-    await page.keyboard.press('Space')
-    await untilChecked(page, 'toggle-code_host', false)
-    t.equal((await post(base, 'code_host', '{}')).status, 403)
-    await page.reload()
-    await untilChecked(page, 'toggle-code_host', false)
-    await untilChecked(page, id, true)
-    await page.goto(`${base}/`)
-    t.ok(await tile(page, 'code_host', '.badge:text("disabled")').isVisible())
-    t.notOk(await tile(page, 'generic:shop', '.badge:text("disabled")').isVisible())
   })
 })
 
@@ -273,7 +228,7 @@ await t.test('an open provider needs the acknowledgement', async (t) => {
 })
 
 await t.test('tasks, by their count of actions', async (t: Test) => {
-  const { page, secretShown } = await browse(t, base)
+  const { page } = await browse(t, base)
   await rememberCopies(page.context())
   let actions = 0
   const act = async (action: Promise<unknown>): Promise<void> => {
@@ -304,20 +259,6 @@ await t.test('tasks, by their count of actions', async (t: Test) => {
     const signature = createHmac('sha256', key).update(body).digest('base64')
     await send(base, 'generic/shopify', body, { 'X-Shopify-Hmac-Sha256': signature })
     await untilText(first, /It has arrived/)
-  })
-
-  await t.test('rotate: 3', async () => {
-    actions = 0
-    await addProvider(base, 'turning')
-    await page.goto(`${base}/providers`)
-    const card = page.locator('article[data-provider="generic:turning"]')
-    await act(openCard(card))
-    await act(card.getByText('Rotate…').click())
-    await secretShown(async () => {
-      await act(card.getByRole('button', { name: 'Rotate secret' }).click())
-      return shownToken(page)
-    })
-    t.equal(actions, 3)
   })
 
   await t.test('the name becomes part of the URL while it is typed', async (t) => {
@@ -459,94 +400,5 @@ await t.test('settings that are refused', async (t: Test) => {
     t.equal(await page.getByRole('alert').count(), 0)
     await page.reload()
     t.equal(await retry.inputValue(), '4000')
-  })
-
-  await t.test('the configuration below holds no secret', async (t) => {
-    // The run fails on any page that shows the secret itself.
-    const table = page.getByRole('table', { name: 'Configuration of webhooks, read-only' })
-    const row = table.getByRole('row').filter({ hasText: 'HOOKS_PAYMENTS_SECRET' }).first()
-    t.match(await row.innerText(), /^HOOKS_PAYMENTS_SECRET\s+\S/)
-  })
-})
-
-await t.test('an event is sent on from its page', async (t: Test) => {
-  await addProvider(base, 'replayed', { open: true })
-  const { id } = await send(base, 'generic/replayed', '{"total": 1}')
-  const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
-  await page.goto(`${base}/log/${id}`)
-
-  await t.test('the browser asks for a target where there is no default', async (t) => {
-    await page.locator('#tab-deliveries').click()
-    await untilText(page.locator('#attempts'), 'Not sent on yet.')
-    await page.locator('#replay-menu > summary').click()
-    await page.locator('#replay-button').click()
-    t.equal(await focusedId(page), 'target_url')
-    t.equal(await page.locator('#target_url:invalid').count(), 1)
-    t.equal(receiver.connections(), 0)
-  })
-
-  await t.test('by keyboard, without a reload, and again to the same target', async (t) => {
-    const target = `${receiver.url}/hook`
-    await page.locator('main').evaluate((main: { dataset: { mark?: string } }) => {
-      main.dataset.mark = 'kept'
-    })
-    await tabTo(page, 'target_url')
-    await page.keyboard.type(target)
-    await tabTo(page, 'replay-button')
-    await page.keyboard.press('Enter')
-    await untilText(said(page), /^Delivered: 204 in \d+ ms\.$/)
-    t.equal(await focusedId(page), 'outcome')
-    t.equal(await textOf(page.locator('#tab-deliveries')), 'Deliveries (1)')
-    t.equal(receiver.received[0]?.body.toString(), '{"total": 1}')
-    await page.locator('#replay-menu > summary').press('Enter')
-    await page.getByRole('button', { name: target }).press('Enter')
-    await untilText(said(page), /^Not delivered: the target answered 503 in \d+ ms\.$/)
-    t.same(await outcomes(page), ['failed', 'delivered'])
-    t.equal(await page.locator('main').getAttribute('data-mark'), 'kept')
-    const times = await page
-      .locator('#attempts time')
-      .evaluateAll((list: readonly { title: string }[]) => list.map(({ title }) => title))
-    for (const title of times) t.match(title, /UTC/, 'in the time zone of the reader')
-  })
-
-  await t.test('a refused target is in the list, a broken one at its field', async (t) => {
-    await page.locator('#replay-menu > summary').click()
-    await page.locator('#target_url').fill('http://10.0.0.1/')
-    await page.locator('#replay-button').click()
-    await untilText(said(page), /^Not delivered: the target is not on the public internet/)
-    t.same(await outcomes(page), ['refused', 'failed', 'delivered'])
-    await page.locator('#replay-menu > summary').click()
-    await page.locator('#target_url').fill('ftp://files.test/')
-    await page.locator('#replay-button').click()
-    await untilText(page.locator('#target_url-refused'), /^The target URL must be an http/)
-  })
-
-  await t.test('the default target needs no typing', async (t) => {
-    await postForm(base, '/settings', { replay_default_target: `${receiver.url}/default` })
-    await page.goto(`${base}/log/${id}?tab=deliveries`)
-    t.same(await outcomes(page), ['refused', 'failed', 'delivered'], 'the list is kept')
-    t.equal(await said(page).count(), 0)
-    await page.locator('#replay-menu > summary').click()
-    t.equal(
-      await page.locator('#target_url').getAttribute('placeholder'),
-      `${receiver.url}/default`,
-    )
-    await page.locator('#replay-button').click()
-    await untilText(said(page), /^Delivered/)
-    t.equal(receiver.received.at(-1)?.path, '/default')
-  })
-
-  await t.test('two quick clicks send once', async (t) => {
-    const before = receiver.received.length
-    const rows = (await outcomes(page)).length
-    // In one task: no answer can come between them.
-    await page.locator('#replay-button').evaluate((button: { click(): void }) => {
-      button.click()
-      button.click()
-    })
-    await until(async () => (await outcomes(page)).length > rows, 'the row of the attempt')
-    t.equal((await outcomes(page))[0], 'delivered')
-    await page.reload()
-    t.equal(receiver.received.length, before + 1)
   })
 })

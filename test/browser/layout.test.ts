@@ -1,5 +1,7 @@
+import { gzipSync } from 'node:zlib'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { request } from '../helpers/http.ts'
 import { identity, linksServer } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
 import { accessible, fits, measurable, measure, worksByKeyboard } from './measure.ts'
@@ -7,44 +9,116 @@ import { browse, loadFailure } from './pages.ts'
 import { fillAdmin, fillLinks, fillLong, fillOps, fillOrdinary, startSites } from './sites.ts'
 import type { Paths } from './sites.ts'
 
-const { server, env } = await startSites(t)
+// One page of each kind, with texts as long as they may be; test/long has all pages and sizes.
 
-/** Looks at one page of each kind on a desktop and on a phone; test/long has all pages and sizes. */
-async function look(t: Test, base: string, paths: Paths, email = ''): Promise<void> {
-  const { page, context } = await browse(t, base, {
-    extraHTTPHeaders: identity(email),
-    expectedErrors: [404, 410].map(loadFailure),
-  })
-  await measurable(context)
-  for (const path of paths) {
-    await t.test(path.slice(0, 40), async (t) => {
-      await page.goto(base + path)
-      t.same(await measure(page, 'structure()'), [])
-      await measure(page, 'openDetails()')
-      await accessible(t, page)
-      await fits(t, page, 1280, ['light'])
-      await fits(t, page, 390, ['dark'])
-    })
+const { server, env } = await startSites(t)
+const links = linksServer(server, env)
+const { hooks } = server
+await fillOrdinary(hooks)
+const long = await fillLong(hooks)
+const ann = await fillLinks(links)
+const eve = await fillAdmin(links)
+const ops = await fillOps(opsServer(server, env))
+const docs = ['/-/docs/', '/-/docs/settings', '/-/docs/search?q=backup']
+
+/** Pages of a service, and who looks at them. */
+type Seen = readonly [name: string, base: string, paths: Paths, email: string]
+const SEEN: readonly Seen[] = [
+  ['hooks', hooks, ['/', '/log?rejected=1', ...docs, ...long.slice(1)], ''],
+  ['links', links.base, ann.kinds, ann.email],
+  ['links of an admin', links.base, eve.kinds, eve.email],
+  ['ops', server.ops, ops.kinds, ''],
+]
+const OPTIONS = {
+  origins: [hooks, server.links, server.ops],
+  expectedErrors: [404, 410].map(loadFailure),
+}
+/** Where the header has a menu, only pictures, or words. */
+const WIDTHS = [800, 1024, 1279, 1280, 1920]
+/** By width: the greatest height of a row, of two lines or of one, and the lines of filters. */
+const LOG_SIZES = [
+  [390, 60, 2],
+  [1024, 34, 1],
+  [1280, 60, 1],
+  [1440, 34, 1],
+  [1600, 34, 1],
+  [1920, 34, 1],
+] as const
+/** Styles and scripts of a page, compressed. */
+const MOST_BYTES = 60 * 1024
+
+const { page, context } = await browse(t, hooks, OPTIONS)
+await measurable(context)
+const sizes = new Map<string, number>()
+
+/** How many bytes these files have, compressed. */
+async function sizeOf(urls: readonly string[]): Promise<number> {
+  let sum = 0
+  for (const url of urls) {
+    const known = sizes.get(url) ?? gzipSync((await request(url)).text).length
+    sizes.set(url, known)
+    sum += known
   }
-  await t.test('the last of them by keyboard', (t) => worksByKeyboard(t, page))
+  return sum
 }
 
-await t.test('hooks', async (t: Test) => {
-  const { hooks } = server
-  await fillOrdinary(hooks)
-  const long = await fillLong(hooks)
-  await look(t, hooks, [...long, '/log?rejected=1'])
+for (const [name, base, paths, email] of SEEN) {
+  await t.test(name, async (t: Test) => {
+    await page.setExtraHTTPHeaders(identity(email))
+    const places = new Map(WIDTHS.map((width) => [width, new Set<string>()]))
+    for (const path of paths) {
+      await t.test(path.slice(0, 60), async (t) => {
+        await page.goto(base + path, { waitUntil: 'networkidle' })
+        t.same(await measure(page, 'structure()'), [])
+        for (const [width, seen] of places) {
+          await page.setViewportSize({ width, height: 900 })
+          seen.add(await measure(page, `placesOf('.top > :not(.viewer), #navigation a')`))
+          const lines = await measure(page, `lines('.top > *, #navigation a')`)
+          t.equal(lines, 1, `${width} px: one line`)
+        }
+        const primary = await page.locator('.primary:visible').count()
+        t.ok(primary <= 1, `${primary} primary buttons`)
+        const bytes = await sizeOf(await measure(page, 'assets()'))
+        t.ok(bytes <= MOST_BYTES, `${bytes} bytes of styles and scripts`)
+        await measure(page, 'openDetails()')
+        await accessible(t, page)
+        await fits(t, page, 1280, ['light'])
+        await fits(t, page, 390, ['dark'])
+      })
+    }
+    for (const [width, seen] of places) {
+      t.equal(seen.size, 1, `${width} px: the header never moves: ${[...seen].join('\n')}`)
+    }
+    await t.test('the last of them by keyboard', (t) => worksByKeyboard(t, page))
+  })
+}
+
+await t.test('on a phone all can be touched, and nothing scrolls sideways', async (t: Test) => {
+  const phone = { hasTouch: true, isMobile: true, viewport: { width: 390, height: 800 } }
+  const { page, context } = await browse(t, hooks, { ...OPTIONS, ...phone })
+  await measurable(context)
+  for (const [, base, paths, email] of SEEN) {
+    await page.setExtraHTTPHeaders(identity(email))
+    for (const path of [paths[0], paths.at(-1)]) {
+      await page.goto(base + path)
+      await fits(t, page, 390, ['light'])
+    }
+  }
 })
 
-await t.test('links', async (t: Test) => {
-  const links = linksServer(server, env)
-  const own = await fillLinks(links)
-  await t.test('of a user', (t) => look(t, links.base, own.kinds, own.email))
-  const admin = await fillAdmin(links)
-  await t.test('of an admin', (t) => look(t, links.base, admin.kinds, admin.email))
-})
-
-await t.test('ops', async (t: Test) => {
-  const { kinds } = await fillOps(opsServer(server, env))
-  await look(t, server.ops, kinds)
+await t.test('beside an open event the log has dense rows and filters', async (t: Test) => {
+  await page.goto(`${hooks}/log?open=1`)
+  await page.locator('#log-open .event-title').waitFor()
+  const fields = `lines('.filter:has(#filter-q) :is(input, select, button, summary)')`
+  const words = page.locator('.filter .more-menu')
+  for (const [width, rowHeight, filterLines] of LOG_SIZES) {
+    await page.setViewportSize({ width, height: 900 })
+    const heights = await measure<readonly number[]>(page, `heights('#log-rows > tr')`)
+    t.ok(Math.max(...heights) <= rowHeight, `rows at ${width} px: ${heights.join(', ')} px high`)
+    t.equal(await measure(page, fields), filterLines, `lines of filters at ${width} px`)
+    await words.locator('> summary').click()
+    const box = await words.locator('> ul').boundingBox()
+    t.ok((box?.x ?? -1) >= 0, `the list of words is in the window at ${width} px`)
+    await words.locator('> summary').click()
+  }
 })

@@ -3,7 +3,6 @@ import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { identity, makeLink, pageUser, slugsIn, startPages } from '../helpers/links.ts'
 import type { Link, PageUser } from '../helpers/links.ts'
-import { decodeQr } from '../helpers/qr.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
@@ -20,30 +19,6 @@ import {
 const [, postgres] = backends
 /** One service for all tests of this file, each with users of its own. */
 const links = await startPages(t, postgres)
-
-/** What a strict reader of XML finds in a text: the first error, or names and attributes. */
-const READ_XML = `(text) => {
-  const xml = new DOMParser().parseFromString(text, 'application/xml')
-  const error = xml.querySelector('parsererror')?.textContent ?? null
-  const urls = [...xml.getElementsByTagName('Url')].map((url) => [
-    url.getAttribute('type'),
-    url.getAttribute('template'),
-  ])
-  const { localName, namespaceURI } = xml.documentElement
-  return { error, localName, namespaceURI, urls }
-}`
-
-/** The pixels of a picture, drawn by the browser. */
-const PIXELS = `async (path) => {
-  const image = new Image()
-  image.src = path
-  await image.decode()
-  const canvas = document.createElement('canvas')
-  canvas.width = canvas.height = 300
-  const context = canvas.getContext('2d')
-  context.drawImage(image, 0, 0, canvas.width, canvas.height)
-  return [...context.getImageData(0, 0, canvas.width, canvas.height).data]
-}`
 
 /** The id of a link of the user. */
 async function idOf({ api }: PageUser, slug: string): Promise<string> {
@@ -145,27 +120,6 @@ await t.test('a link from its making to its end', async (t: Test) => {
     t.same(await page.locator('.tag').allTextContents(), ['#hand-book', '#people'])
   })
 
-  await t.test('followed and previewed: the chart has it', async (t) => {
-    const human = { 'user-agent': 'Mozilla/5.0 (X11; Linux) Firefox/140.0' }
-    t.equal((await ann.get('/handbook', human)).status, 302)
-    t.equal((await ann.get('/handbook', human)).status, 302)
-    t.equal((await ann.get('/handbook')).status, 302)
-    t.equal((await ann.get('/handbook+', human)).status, 200)
-    const chart = page.getByRole('img', { name: /^Clicks by day: 4 in all/ })
-    const path = page.url().slice(links.base.length)
-    const counted = async (): Promise<boolean> => (await ann.get(path)).text.includes('4 in all')
-    await until(counted, 'four clicks')
-    await page.reload()
-    t.equal(await chart.count(), 1)
-    t.same((await page.locator('.legend').innerText()).split(/\s*\n\s*/), [
-      '2 people',
-      '1 program',
-      '1 preview',
-    ])
-    await page.getByText('Clicks by day as a table').click()
-    t.same(await page.getByRole('row').last().getByRole('cell').allTextContents(), ['2', '1', '1'])
-  })
-
   await t.test('shared, co-owned, and ended again', async (t) => {
     const status = page.locator('#members > [role=status]')
     await page.getByLabel('Share with').fill('nobody@example.com')
@@ -219,21 +173,6 @@ await t.test('a link from its making to its end', async (t: Test) => {
     t.match(last, /restored an earlier version: changed the address/)
   })
 
-  await t.test('archived, and renewed from what its visitors see', async (t) => {
-    await page.getByRole('link', { name: 'Edit' }).click()
-    await page.getByLabel('Archived').check()
-    await page.getByRole('button', { name: 'Save link' }).click()
-    await page.locator('#members').waitFor()
-    t.match(await textOf(page.locator('.note')), /Visitors are told that it has ended/)
-    await page.goto(`${links.base}/handbook`)
-    t.match(await textOf(page.locator('h1')), /has ended$/)
-    await page.getByRole('link', { name: 'Renew it' }).click()
-    await page.getByLabel('Archived').uncheck()
-    await page.getByRole('button', { name: 'Save link' }).click()
-    await page.locator('#members').waitFor()
-    t.equal(await page.locator('.note').count(), 0)
-  })
-
   await t.test('deleted, and restored', async (t) => {
     await page.getByRole('link', { name: 'Delete…' }).click()
     await page.getByRole('button', { name: 'Delete the link' }).click()
@@ -270,52 +209,6 @@ await t.test('a link from its making to its end', async (t: Test) => {
   })
 })
 
-await t.test('tags by mouse and keyboard', async (t: Test) => {
-  const dora = await pageUser(links, 'dora')
-  const emil = await pageUser(links, 'emil')
-  const title = '"><img src=x onerror=alert(1)>'
-  await makeLink(dora, 'dora-docs', { title, tags: ['wiki', 'shared'] })
-  await makeLink(emil, 'hidden', { visibility: 'private', tags: ['bobs', 'shared'] })
-  const tags = Array.from({ length: 55 }, (_, at) => `n-${at + 10}`)
-  for (let at = 0; at < 55; at += 20)
-    await makeLink(dora, `l-${at}`, { tags: tags.slice(at, at + 20) })
-  const { page } = await browse(t, links.base, {
-    extraHTTPHeaders: identity(dora.email),
-    expectedErrors: [loadFailure(404)],
-  })
-  const rows = page.locator('#tags > tr')
-
-  await t.test('the list, more of it by keyboard', async (t) => {
-    await page.goto(`${links.base}/-/`)
-    await page.getByRole('navigation', { name: 'Main' }).getByText('Tags').click()
-    await page.waitForURL(`${links.base}/-/tags`)
-    t.equal(await rows.count(), 50)
-    await page.getByRole('link', { name: 'Show more' }).focus()
-    await page.keyboard.press('Enter')
-    await until(async () => (await rows.count()) === 57, 'all rows')
-    await until(
-      async () => (await textOf(page.locator(':focus'))) === 'That is all.',
-      'the focus where it was',
-    )
-    t.match(await textOf(rows.filter({ hasText: 'shared' })), /^shared 1/, 'only what one sees')
-  })
-
-  await t.test('a tag, and a link of it', async (t) => {
-    await page.getByRole('link', { name: 'wiki', exact: true }).click()
-    await page.getByRole('heading', { name: 'Links tagged “wiki”' }).waitFor()
-    t.match(await textOf(page.locator('#links > tr')), title)
-    t.equal(await page.locator('main img').count(), 0, 'a title is text')
-    await page.locator('.row-link').click()
-    await page.waitForURL(/\/-\/links\/[0-9a-f-]{36}$/)
-  })
-
-  await t.test('a tag of another is none', async (t) => {
-    await page.goto(`${links.base}/-/tags/bobs`)
-    t.match(await textOf(page.locator('main')), /^404 Not Found Tag not found\./)
-    t.notMatch(await textOf(page.locator('main')), 'bobs')
-  })
-})
-
 await t.test("a browser's search", async (t: Test) => {
   const finn = await pageUser(links, 'finn')
   await makeLink(finn, 'docs', { url: `${links.base}/-/help`, append_path: false })
@@ -324,42 +217,18 @@ await t.test("a browser's search", async (t: Test) => {
     append_path: true,
     tags: ['wiki'],
   })
-  for (const javaScriptEnabled of [true, false]) {
-    await t.test(javaScriptEnabled ? 'with script' : 'without', async (t) => {
-      const extraHTTPHeaders = identity(finn.email)
-      const { page } = await browse(t, links.base, { extraHTTPHeaders, javaScriptEnabled })
-      await page.goto(`${links.base}/-/go?q=docs`)
-      t.equal(new URL(page.url()).pathname, '/-/help', 'to where the link leads')
-      await page.goto(`${links.base}/-/go?q=tagged/wiki`)
-      t.equal(new URL(page.url()).pathname, '/-/tags/wiki', 'with the path')
-      await page.goto(`${links.base}/-/go?q=tagge/wiki`)
-      await page.getByRole('link', { name: 'tagged' }).click()
-      await page.waitForURL(`${links.base}/-/tags/wiki`)
-      await page.goto(`${links.base}/-/go?q=New-One`)
-      await page.getByRole('button', { name: 'Create “new-one”' }).click()
-      await page.waitForURL(/\/-\/new\?slug=new-one$/)
-      t.equal(await page.locator('#link-slug').inputValue(), 'new-one')
-    })
-  }
-
-  await t.test('its description is XML that names this place', async (t) => {
-    const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(finn.email) })
-    await page.goto(`${links.base}/-/help`)
-    const link = page.locator('link[rel=search]')
-    t.equal(await link.getAttribute('type'), 'application/opensearchdescription+xml')
-    const { text } = await finn.get((await link.getAttribute('href')) ?? '')
-    const description = await page.evaluate(`(${READ_XML})(${JSON.stringify(text)})`)
-    t.same(description, {
-      error: null,
-      localName: 'OpenSearchDescription',
-      namespaceURI: 'http://a9.com/-/spec/opensearch/1.1/',
-      urls: [
-        ['text/html', `${links.base}/-/go?q={searchTerms}`],
-        ['application/x-suggestions+json', `${links.base}/-/suggest?q={searchTerms}`],
-        ['application/opensearchdescription+xml', `${links.base}/-/opensearch.xml`],
-      ],
-    })
-  })
+  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(finn.email) })
+  await page.goto(`${links.base}/-/go?q=docs`)
+  t.equal(new URL(page.url()).pathname, '/-/help', 'to where the link leads')
+  await page.goto(`${links.base}/-/go?q=tagged/wiki`)
+  t.equal(new URL(page.url()).pathname, '/-/tags/wiki', 'with the path')
+  await page.goto(`${links.base}/-/go?q=tagge/wiki`)
+  await page.getByRole('link', { name: 'tagged' }).click()
+  await page.waitForURL(`${links.base}/-/tags/wiki`)
+  await page.goto(`${links.base}/-/go?q=New-One`)
+  await page.getByRole('button', { name: 'Create “new-one”' }).click()
+  await page.waitForURL(/\/-\/new\?slug=new-one$/)
+  t.equal(await page.locator('#link-slug').inputValue(), 'new-one')
 })
 
 await t.test('the bookmark of the help opens the form', async (t: Test) => {
@@ -490,40 +359,6 @@ await t.test('tasks, with the actions that they take', async (t: Test) => {
       { slug: 'rota', owners: [{ email: ida.email, is_primary: true }, { email: hugo.email }] },
     ])
   })
-
-  await t.test('addresses of people keep their line on a phone', async (t) => {
-    const lines = await page
-      .locator('.members bdi')
-      .evaluateAll((all: readonly { getClientRects(): { length: number } }[]) =>
-        all.map((one) => one.getClientRects().length),
-      )
-    t.same(lines, [1, 1])
-  })
-})
-
-await t.test('the QR code of a link, read from what the browser draws', async (t: Test) => {
-  const eve = await pageUser(links, 'eve')
-  const { id } = await makeLink(eve, 'poster', { visibility: 'private' })
-  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(eve.email) })
-  await page.goto(`${links.base}/-/links/${id}`)
-  const address = `${links.base}/poster`
-  const image = page.getByRole('img', { name: `QR code of ${address}` })
-  t.equal(await image.isVisible(), false)
-  await page.locator('#qr summary').click()
-  await image.waitFor({ state: 'visible' })
-  const ways = await page
-    .locator('#qr a')
-    .evaluateAll((all: readonly { href: string }[]) => all.map(({ href }) => href))
-  const path = `${links.base}/-/links/poster`
-  t.same(ways, [`${path}/qr.svg`, `${path}/qr.png`])
-  for (const way of ways) {
-    const pixels = await page.evaluate<number[]>(`(${PIXELS})('${way}')`)
-    const picture = { width: 300, height: 300, pixels: Uint8ClampedArray.from(pixels) }
-    t.equal(decodeQr(picture), address, way)
-  }
-  const downloading = page.waitForEvent('download')
-  await page.getByRole('link', { name: 'Download PNG' }).click()
-  t.equal((await downloading).suggestedFilename(), 'poster.png')
 })
 
 await t.test('a preview whose field is cleared is no new preview', async (t: Test) => {

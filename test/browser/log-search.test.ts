@@ -128,42 +128,4 @@ await t.test('a search is saved, and one click leads back to it', async (t: Test
     await page.keyboard.press('Enter')
     await untilRows(page, [4, 3])
   })
-
-  await t.test('renamed and removed on their page', async (t) => {
-    await menu.locator('summary').click()
-    await menu.getByRole('link', { name: 'Rename or remove…' }).click()
-    const card = page.getByRole('article', { name: 'Globex again' })
-    await card.getByText('Rename…').click()
-    await card.getByLabel('Name').fill('Globex, yesterday')
-    await card.getByRole('button', { name: 'Rename' }).click()
-    await card.getByText('There is a saved search "Globex, yesterday" already').waitFor()
-    await card.getByLabel('Name').fill('Globex Corp')
-    await card.getByRole('button', { name: 'Rename' }).click()
-    const renamed = page.getByRole('article', { name: 'Globex Corp' })
-    await renamed.getByText('Remove…').click()
-    page.once('dialog', (dialog) => void dialog.accept())
-    await renamed.getByRole('button', { name: 'Remove' }).click()
-    await renamed.waitFor({ state: 'detached' })
-    t.equal(await page.getByRole('article').count(), 1)
-  })
-})
-
-await t.test('without script', async (t: Test) => {
-  const { page } = await browse(t, base, {
-    javaScriptEnabled: false,
-    expectedErrors: [loadFailure(409)],
-  })
-  await page.goto(`${base}/log?q=type:order.*`)
-  await page.locator('#saved-searches > summary').click()
-  await page.getByLabel('Save these filters as').fill('Globex, yesterday')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await untilText(page.locator('#search-name-refused'), /already; choose another name\.$/)
-  await page.getByLabel('Save these filters as').fill('Orders')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await untilText(page.locator('#done'), 'Saved Orders.')
-  await untilRows(page, [4])
-  await page.goto(`${base}/log`)
-  await page.locator('#saved-searches > summary').click()
-  await page.getByRole('link', { name: 'Orders' }).click()
-  await untilRows(page, [4])
 })

@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -126,16 +125,6 @@ await t.test('the dashboard keeps up by itself', async (t: Test) => {
   await checks.waitForURL(`${ops.base}/checks/1`)
   gate.open()
   await ended(ops, (await trigger(ops)).id)
-
-  await t.test('without checks it begins with a file, and becomes the real page', async (t) => {
-    const inventory = readFileSync(gate.inventory)
-    writeFileSync(gate.inventory, '{"services":[]}')
-    await page.goto(`${ops.base}/`)
-    await untilText(page.locator('#start-here h2'), 'Add the first service')
-    writeFileSync(gate.inventory, inventory)
-    await untilText(page.locator('#services .type'), 'gate')
-    t.equal(await page.locator('#start-here').count(), 0)
-  })
 })
 
 await t.test('what the last night cost takes one action', async (t: Test) => {
@@ -213,29 +202,8 @@ await t.test(
       await untilText(chart.locator('title').last(), /, \d\d:00 GMT\+14: /)
       t.match(await textOf(page.locator('#history svg').nth(1).locator('title').last()), /\(UTC\)/)
     })
-
-    await t.test('without script all of them say UTC', async (t) => {
-      const { page: plain } = await browse(t, ops.base, { javaScriptEnabled: false })
-      await plain.goto(`${ops.base}/`)
-      t.equal(await textOf(plain.locator('#spend .title-line')), 'Spent UTC')
-      t.match(await textOf(plain.locator('#services title').last()), /\d\d:00 UTC: /)
-      await plain.goto(`${ops.base}/sessions?when=today`)
-      t.equal(await plain.locator('.zone').innerText(), 'UTC')
-      await plain.goto(`${ops.base}/sessions/1?lines=1`)
-      t.equal(await textOf(plain.locator('#output-title')), 'Output (times in UTC)')
-    })
   },
 )
-
-await t.test('the dashboard fits the screen of a laptop', async (t: Test) => {
-  const { page } = await browse(t, ops.base)
-  await page.setViewportSize({ width: 1_280, height: 800 })
-  await page.goto(`${ops.base}/`)
-  for (const part of ['#services', '#waiting', '#spend', '#trigger-button']) {
-    const box = await page.locator(part).boundingBox()
-    t.ok(box !== null && box.y + box.height <= 800, `${part}: ${JSON.stringify(box)}`)
-  }
-})
 
 await t.test('a memory and the configuration, changed in their place', async (t: Test) => {
   const { page } = await browse(t, ops.base, { expectedErrors: [loadFailure(400)] })

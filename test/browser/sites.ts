@@ -18,8 +18,8 @@ const [, postgres] = backends
 /** Paths of the pages that a kind of data makes worth looking at. */
 export type Paths = readonly string[]
 
-/** Pages of a service: one of each kind, and further states of them. */
-export type Site = { readonly kinds: Paths; readonly states: Paths }
+/** Pages of a service: one of each kind. */
+export type Site = { readonly kinds: Paths }
 
 /** A service whose names have no place to break, with a check that fails, and one without checks. */
 const LONG_NAME = 'n'.repeat(180)
@@ -36,15 +36,6 @@ const INVENTORY = {
     { name: 'idle', checks: [] },
   ],
 }
-
-/** A service that was just started. */
-export const EMPTY: Paths = [
-  '/',
-  '/log',
-  '/log?rejected=1',
-  '/log?provider=generic:none',
-  '/nothing',
-]
 
 /** A few days' ordinary traffic: all kinds of providers, types, payloads and refusals. */
 export async function fillOrdinary(base: string): Promise<Paths> {
@@ -179,8 +170,7 @@ export async function fillLinks(links: LinksServer): Promise<Site & { email: str
   await ann.api('POST', `/links/${long}/shares`, { email: bob.email })
   await ann.api('PUT', `/links/${long}`, { url: 'https://short.test/', title })
   await ann.get(`/l${'-o'.repeat(31)}`)
-  const { id: plain } = await makeLink(ann, 'docs', { title: 'Docs', tags: ['wiki', 'team'] })
-  const { id: hidden } = await makeLink(bob, 'secret', { visibility: 'secure' })
+  await makeLink(ann, 'docs', { title: 'Docs', tags: ['wiki', 'team'] })
   await makeLink(ann, 'bugs', { url: 'https://tracker.test/{1}/issues/{2}?{*}' })
   const { id: gone } = await makeLink(ann, `g${'-o'.repeat(31)}`, { title })
   await ann.api('DELETE', `/links/${gone}`)
@@ -205,11 +195,6 @@ export async function fillLinks(links: LinksServer): Promise<Site & { email: str
         '/over',
       ],
     ],
-    states: [
-      ...['/-/all', '/-/?q=nothing-there', '/-/?visibility=none', '/secret'],
-      ...own.map((at) => `/-/links/${plain}${at}`),
-      ...[`/-/links/${hidden}`, '/-/links/none'],
-    ],
   }
 }
 
@@ -227,10 +212,6 @@ export async function fillAdmin(links: LinksServer): Promise<Site & { email: str
   return {
     email: eve.email,
     kinds: ['/-/tags', '/-/tokens', '/-/admin/users', '/-/admin/links', '/-/help', '/-/tags/wiki'],
-    states: [
-      ...[`/-/tags/${tag}`, '/-/tags/none', '/-/admin/users?limit=1', '/-/admin/users?limit=0'],
-      ...['/-/admin/links?q=none', '/-/go?q=manaul', `/-/go?q=${title}`, '/-/go?q=m-o'],
-    ],
   }
 }
 
@@ -316,15 +297,6 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
       ],
       '/notices',
       `/notices/${String(notice?.['id'])}`,
-    ],
-    states: [
-      '/sessions/1/calls/1',
-      '/sessions/1?lines=1',
-      '/sessions?status=failed',
-      '/checks',
-      '/waiting',
-      '/events?level=info',
-      '/nothing',
     ],
   }
 }

@@ -1,6 +1,4 @@
-import { createServer } from 'node:net'
 import { t, type Test } from 'tap'
-import { databaseAnswers } from '../../db/server.ts'
 import { openClient, type ClientOptions, type Database, type Query } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
 import { openEmbedded, type EmbeddedEngine } from '../../db/embedded/open.ts'
@@ -36,32 +34,6 @@ await eachBackend(t, 'values keep their kind in both directions', async (t: Test
   t.same(await db.run(query('kinds', text), Object.values(row)), [row])
   t.same(await db.run(query('sum', 'select count(*) as n, -3::int8 as m'), []), [{ n: 1, m: -3 }])
 })
-
-await eachBackend(
-  t,
-  'a query with filters is planned for its values',
-  async (t: Test, backend) => {
-    const db = await open(t, backend)
-    const text = 'select $1::text is null or $1 = $2::text as found'
-    const stored = query(
-      'stored',
-      'select count(*) as n from pg_prepared_statements where statement = $1',
-    )
-    for (const [plan, n] of [
-      ['each', 0],
-      [undefined, 1],
-    ] as const) {
-      const filter: Query = { name: 'filter', text, plan }
-      t.same(await db.run(filter, [null, 'a']), [{ found: true }])
-      t.same(await db.run(filter, ['b', 'a']), [{ found: false }])
-      t.same(
-        await db.run(stored, [text]),
-        [{ n }],
-        'a stored statement has one plan for all values',
-      )
-    }
-  },
-)
 
 await eachBackend(
   t,
@@ -213,29 +185,6 @@ await eachBackend(
   },
 )
 
-t.test('a lock that is not free in time keeps the connection', async (t) => {
-  const db = await open(t, backends[1])
-  await db.run(query('table', 'create table locked (n int4)'), [])
-  const connection = await mark(db)
-  const before = await connection()
-  const [taken, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const other = client(t, { target: (await shared.url) ?? '' })
-  const holder = other.transaction(async (tx) => {
-    await tx.run(query('lock', 'lock table locked'), [])
-    taken.resolve()
-    await over.promise
-  })
-  await taken.promise
-  const waiting = db.transaction(async (tx) => {
-    await tx.run(query('limit', `set local lock_timeout = '50ms'`), [])
-    await tx.run(query('wait', 'lock table locked'), [])
-  })
-  t.match(await failure(waiting), { name: 'Unavailable', cause: { code: '55P03' } })
-  over.resolve()
-  await holder
-  t.equal(await connection(), before)
-})
-
 t.test('a server that takes no changes any more is left for another connection', async (t) => {
   const db = await open(t, backends[1])
   const connection = await mark(db)
@@ -245,20 +194,6 @@ t.test('a server that takes no changes any more is left for another connection',
   t.match(error, { name: 'Unavailable', cause: { code: '25006' } })
   t.not(await connection(), before)
   t.match(await connection(), /"marked":false/)
-})
-
-t.test('the embedded engine keeps its connection when it takes no changes', async (t) => {
-  const db = await open(t, backends[0])
-  let heard = 0
-  await db.listen('changes', () => (heard += 1))
-  const connection = await mark(db)
-  const before = await connection()
-  await db.run(query('full', `${READ_ONLY}on`), [])
-  const error = await failure(db.run(query('write', REFUSED_WRITE), []))
-  t.match(error, { name: 'Unavailable', cause: { code: '25006' } })
-  t.equal(await connection(), before)
-  t.equal(heard, 1, 'nobody reads all again')
-  await db.run(query('free', `${READ_ONLY}off`), [])
 })
 
 t.test('an embedded statement that outlives its deadline keeps its connection', async (t) => {
@@ -302,19 +237,6 @@ t.test('a server out of reach counts as unavailable', async (t) => {
   t.match(await failure(db.listen('anything', () => undefined)), { name: 'Unavailable' })
 })
 
-t.test('a server that takes connections and never answers counts as unavailable', async (t) => {
-  const silent = createServer((socket) => socket.on('error', () => undefined))
-  const listening = Promise.withResolvers<void>()
-  silent.listen(0, '127.0.0.1', listening.resolve)
-  await listening.promise
-  t.teardown(() => silent.close())
-  const address = silent.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
-  const target = `postgres://nobody:nothing@127.0.0.1:${port}/none`
-  const db = client(t, { target }, SHORT_MS)
-  t.match(await failure(db.run(query('silent', 'select 1 as n'), [])), { name: 'Unavailable' })
-})
-
 t.test('a cut connection is unavailable once, then replaced; listeners hear of it', async (t) => {
   const metrics = createMetrics()
   const db = client(t, { target: await freshUrl(t), metrics })
@@ -335,29 +257,6 @@ t.test('a cut connection is unavailable once, then replaced; listeners hear of i
   const [, reconnects] =
     /^gatehouse_database_reconnects_total (\d+)$/m.exec(metrics.render()) ?? []
   t.equal(reconnects, '2', 'both are counted')
-})
-
-await eachBackend(t, 'a transaction is seen when it is over', async (t: Test, backend) => {
-  const db = await open(t, backend)
-  await db.run(query('table', 'create table mark (name text)'), [])
-  const [begun, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const insert = query('insert', `insert into mark values ('undone')`)
-  const first = db.transaction(async (tx) => {
-    await tx.run(insert, [])
-    begun.resolve()
-    await release.promise
-    throw new RangeError('undo')
-  })
-  await begun.promise
-  const all = query('all', 'select name from mark')
-  const others = [
-    db.run(all, []),
-    db.at('deliveries').run(all, []),
-    db.transaction((tx) => tx.run(all, [])),
-  ]
-  release.resolve()
-  t.match(await failure(first), { name: 'RangeError' })
-  t.same(await Promise.all(others), [[], [], []])
 })
 
 await eachBackend(
@@ -403,35 +302,6 @@ t.test('the embedded engine takes the most urgent statement next', async (t) => 
   release.resolve()
   await Promise.all([holder, ...waiting])
   t.same(order, ['deliveries', 'trusted', 'strangers', 'extras'])
-})
-
-t.test('no level of the embedded engine waits for ever', async (t) => {
-  const db = await open(t, backends[0])
-  let stopped = false
-  let begun = 0
-  async function keepBusy(): Promise<void> {
-    while (!stopped) {
-      await db.transaction((tx) => tx.run(query('one', 'select 1 as n'), []))
-      begun++
-    }
-  }
-  const busy = Array.from({ length: 3 }, keepBusy)
-  await until(() => begun > 10, 'transactions one after the other')
-  const stranger = db.at('strangers').run(query('two', 'select 2 as n'), [])
-  const rows = await stranger.finally(() => (stopped = true))
-  await Promise.all(busy)
-  t.same(rows, [{ n: 2 }])
-})
-
-t.test('many who ask whether the database answers share one probe', async (t) => {
-  const db = await open(t, backends[1])
-  let pings = 0
-  const counted = { ...db, ping: () => ((pings += 1), db.ping()) }
-  const answers = await Promise.all(Array.from({ length: 100 }, () => databaseAnswers(counted)))
-  t.same([...new Set(answers)], [true])
-  t.equal(pings, 1)
-  t.equal(await databaseAnswers(counted), true)
-  t.equal(pings, 2, 'one who asks later has a probe of his own')
 })
 
 function query(name: string, text: string): Query {

@@ -1,5 +1,4 @@
-import fs, { readFileSync, writeFileSync } from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
@@ -86,62 +85,7 @@ t.test('tables that change are looked after', async (t: Test) => {
     ])
     await until(async () => (await ask(vacuumed)) === second, 'those of which much came in')
   })
-
-  await t.test('nothing of that writes to the last of the disk', async (t) => {
-    const { statfsSync } = fs
-    function setStatfs(made: typeof statfsSync): void {
-      fs.statfsSync = made
-      syncBuiltinESMExports()
-    }
-    t.teardown(() => setStatfs(statfsSync))
-    let asked = 0
-    setStatfs(((path: string) => {
-      asked += 1
-      return { ...statfsSync(path), bavail: 1 }
-    }) as typeof statfsSync)
-    await script('create table changed as select generate_series(1, 2000) as n')
-    const counts = `select vacuum_count as vacuumed, analyze_count as analyzed
-                      from pg_stat_all_tables where relname = 'changed'`
-    const before = asked
-    await until(() => asked > before + 20, 'some rounds')
-    t.equal(await ask(counts), '[{"vacuumed":0,"analyzed":0}]')
-    setStatfs(statfsSync)
-    await until(async () => (await ask(counts)) === '[{"vacuumed":1,"analyzed":1}]', 'both')
-  })
   t.same(lines, [])
-})
-
-void inLongRun(t, 'looking after tables holds nobody up', async (t: Test) => {
-  const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.emptyEnv(t)
-
-  await t.test(
-    'who wants fresh statistics does without where others hold the engine',
-    async (t) => {
-      const { db } = await opened(t, { dataDirectory, upkeepMs: NEVER_MS, deadlineMs: 300 })
-      await db.transaction(async (tx) => {
-        await tx.script('create table held (n integer)')
-        await t.resolves(db.renewStatistics())
-      })
-    },
-  )
-
-  await t.test('a stop does not wait for all tables that changed', async (t) => {
-    const { db, lines, close } = await opened(t, { dataDirectory, upkeepMs: NEVER_MS })
-    const tables = Array.from(
-      { length: 50 },
-      (_, n) => `create table changed_${n} as select generate_series(1, 100) as n`,
-    )
-    await db.transaction((tx) => tx.script(tables.join(';')))
-    const renewed = db.renewStatistics()
-    await close()
-    await renewed
-    t.same(lines, [])
-    const text = `select count(*)::int as n, sum((reltuples >= 0)::integer)::int as known
-                    from pg_class where relname like 'changed%'`
-    t.same(await embedded.query({ GATEHOUSE_DATA_DIR: dataDirectory }, text), [
-      { n: 50, known: 0 },
-    ])
-  })
 })
 
 void inLongRun(t, 'a table that cannot be read keeps no other one from it', async (t: Test) => {
@@ -206,21 +150,6 @@ t.test('a vacuum that takes too long is ended, told, and keeps no other from it'
   await until(async () => (await ask(counts)) === wanted, 'the small table')
   t.equal(told().length, 1, 'told once')
   t.match(metrics.render(), /^gatehouse_database_vacuums_total [1-9]/m)
-})
-
-t.test('a statement that outlives its deadline is named, and again when it ends', async (t) => {
-  const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.emptyEnv(t)
-  const { db, lines } = await opened(t, { dataDirectory, upkeepMs: NEVER_MS, deadlineMs: 300 })
-  // PostgreSQL sleeps in one piece here, and looks at interrupts afterwards.
-  const slow: Query = { name: 'slow', text: 'select pg_sleep(1.5)::text as slept' }
-  await t.rejects(db.run(slow, []), { name: 'Unavailable' })
-  await until(() => lines.length === 2, 'both lines')
-  t.match(lines[0], /"level":"warn","msg":"statement not ended in time","query":"slow"\}/)
-  t.match(lines[1], /"level":"info","msg":"late statement ended","query":"slow","ms":\d{4,}\}/)
-  // One that can be ended is over at its deadline, and needs no line.
-  const busy = 'select count(*)::text as n from generate_series(1, 2000000000)'
-  await t.rejects(db.run({ name: 'busy', text: busy }, []), { message: /^busy: canceling / })
-  t.equal(lines.length, 2)
 })
 
 t.test('an import has fresh statistics on its way, also after calls on few links', async (t) => {

@@ -6,7 +6,6 @@ import postgres from 'postgres'
 import t from 'tap'
 import { openEmbedded } from '../../db/embedded/open.ts'
 import { backends } from '../helpers/backends.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
 
 const { GATEHOUSE_DATA_DIR: directory = '' } = await backends[0].emptyEnv(t)
 const engine = await openEmbedded(directory)
@@ -22,15 +21,6 @@ function connect(socket = engine.socket): postgres.Sql {
   return postgres({ ...options, socket, onnotice: () => undefined, max_lifetime: null } as object)
 }
 
-async function refusal(work: Promise<unknown>): Promise<postgres.PostgresError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (error instanceof postgres.PostgresError) return error
-  throw new Error('expected an error of PostgreSQL', { cause: error })
-}
-
 t.test('values survive the round trip', async (t) => {
   await sql`create table event (id bigserial primary key, kind text, body bytea, doc jsonb)`
   const body = Buffer.from([0, 1, 2, 255, 254, 10, 13])
@@ -38,12 +28,6 @@ t.test('values survive the round trip', async (t) => {
     insert into event (kind, body, doc) values ('ünï', ${body}, ${sql.json({ a: [1, null] })})
     returning kind, body, doc`
   t.same(row, { kind: 'ünï', body, doc: { a: [1, null] } })
-})
-
-t.test('a 5 MB bytea goes in and comes out', async (t) => {
-  const body = Buffer.alloc(5_000_000, 'gatehouse')
-  const [row] = await sql`insert into event (body) values (${body}) returning body`
-  t.ok(body.equals(row?.['body']))
 })
 
 t.test('messages may arrive in any pieces', async (t) => {
@@ -58,25 +42,6 @@ t.test('messages may arrive in any pieces', async (t) => {
   await slow.end()
   await sql.end({ timeout: 0 })
   sql = connect()
-})
-
-t.test('prepared statements, parallel queries, simple queries and cursors', async (t) => {
-  const answers = await Promise.all(
-    Array.from({ length: 300 }, async (_, i) => (await sql`select ${i}::int as i`)[0]?.['i']),
-  )
-  t.same(answers, [...answers.keys()])
-  const results: unknown = await sql.unsafe('select 1 as a; select 2 as b')
-  t.same(results, [[{ a: 1 }], [{ b: 2 }]])
-  let count = 0
-  for await (const rows of sql`select generate_series(1, 1000)`.cursor(100)) count += rows.length
-  t.equal(count, 1000)
-})
-
-t.test('errors carry their SQLSTATE and the connection recovers', async (t) => {
-  t.equal((await refusal(sql`select 1 / 0`)).code, '22012')
-  t.equal((await refusal(sql`select ${'x'}::int`)).code, '22P02')
-  t.equal((await refusal(sql`insert into nowhere values (1)`)).code, '42P01')
-  t.same(await sql`select 1 as fine`, [{ fine: 1 }])
 })
 
 t.test('transactions commit, roll back, and keep to savepoints', async (t) => {
@@ -161,12 +126,4 @@ t.test('no database is there that is never vacuumed', async (t) => {
   t.ok(after?.['age'] < 200, `${after?.['age']} after a vacuum`)
   await made.end()
   await again.close()
-})
-
-t.test('a new database has no templates', async (t) => {
-  const present = await openEmbedded(await temporaryFolder(t))
-  const reader = connect(present.socket)
-  t.same(await reader`select datname from pg_database`, [{ datname: 'postgres' }])
-  await reader.end()
-  await present.close()
 })

@@ -179,17 +179,6 @@ t.test('check finds a table or a column that is missing', async (t) => {
   }
 })
 
-t.test('an index that an operator dropped is no fault', async (t) => {
-  const [, backend] = backends
-  const env = await backend.env(t)
-  await backend.query(env, 'drop index hooks.events_of_body')
-  t.match(await runCli(['migrate'], { env }), {
-    code: 0,
-    stdout: 'nothing to apply\n',
-    stderr: '',
-  })
-})
-
 t.test('an older program refuses a newer database', async (t) => {
   const [, backend] = backends
   const env = await backend.env(t)

@@ -50,16 +50,6 @@ t.test('TLS is left out only where every server is on a unix socket', async (t) 
   t.equal(urlOf('/run/one,two'), 'postgres://localhost/db?sslmode=verify-full')
 })
 
-t.test('authorities are read where there is TLS', async (t) => {
-  const file = 'sslrootcert=/nothing.pem'
-  for (const url of [
-    `postgres://one/db?sslmode=disable&${file}`,
-    `postgres:///db?host=/pg&${file}`,
-  ])
-    t.equal(parseServers(url).tls, undefined, url)
-  t.throws(() => parseServers(`postgres://one/db?${file}`), { message: /^sslrootcert / })
-})
-
 t.test('only a server that takes changes is used where there is a choice', async (t) => {
   const writable = (url: string): boolean => parseServers(url).writable
   t.notOk(writable('postgres://one/db'))

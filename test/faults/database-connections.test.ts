@@ -2,9 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { openClient } from '../../db/client.ts'
 import type { Database, Query } from '../../db/client.ts'
-import { openDatabase } from '../../db/open.ts'
 import { Unavailable } from '../../kernel/fault.ts'
-import { createLog } from '../../kernel/log.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
@@ -76,33 +74,6 @@ await t.test('connections that are lost without a word are replaced each time', 
 })
 
 await t.test(
-  'a connection that is lost between the messages of a statement leaves no lock',
-  async (t) => {
-    const { url, proxy, db } = await open(t, {
-      search: '?application_name=of-the-address',
-      deadlineMs: 3_000,
-    })
-    const amid = query('amid', 'select $1::text as amid')
-    const waits = `select 1 from pg_stat_activity where query = '${amid.text}'
-    and state = 'active' and wait_event = 'ClientRead' and datname = current_database()`
-    const transaction = db.transaction(async (tx) => {
-      await tx.run(query('lock', 'select pg_advisory_xact_lock(8)::text as locked'), [])
-      // The server has read the statement, and the client never hears so: nothing of it is executed.
-      proxy.stall('to-client')
-      const answer = tx.run(amid, ['1'])
-      answer.catch(() => undefined)
-      await until(async () => (await run(url, waits)).length === 1, 'the statement to be read')
-      proxy.lose()
-      await answer
-    })
-    await t.rejects(transaction, { name: 'Unavailable' })
-    await proxy.pass()
-    const locks = "select 1 from pg_locks where locktype = 'advisory' and objid = 8 and granted"
-    await until(async () => (await run(url, locks)).length === 0, 'nobody to hold the lock')
-  },
-)
-
-await t.test(
   'the places of connections that are lost go to who waits for them, and are no more',
   async (t) => {
     const { url, proxy, db } = await open(t, { deadlineMs: 10_000 })
@@ -121,39 +92,6 @@ await t.test(
     await until(() => proxy.open === CONNECTIONS, 'no more than those of the pool')
   },
 )
-
-await t.test('a server that refuses to end what was lost is told of once', async (t) => {
-  const databases = await sharedPostgres()
-  const url = await databases.createDatabase()
-  t.teardown(() => databases.dropDatabase(url))
-  await run(url, 'revoke execute on function pg_terminate_backend from public')
-  const guest = new URL(url)
-  guest.username = `guest_${guest.pathname.slice(-8)}`
-  guest.password = secret('guest-password')
-  await run(url, `create role ${guest.username} login password '${guest.password}'`)
-  t.teardown(() => run(databases.url(), `drop role ${guest.username}`))
-  const proxy = await startTcpProxy(t, url)
-  const lines: string[] = []
-  const log = createLog(
-    (text) => lines.push(...text.trim().split('\n')),
-    () => new Date(),
-  )
-  const options = { url: proxy.through(guest.href), dataDirectory: '', deadlineMs: 10_000 }
-  const { db, [Symbol.asyncDispose]: close } = await openDatabase(options, log)
-  t.teardown(close)
-  for (const round of ['first', 'second']) {
-    const stuck = db.run(query(round, `select pg_sleep(60)::text as ${round}`), [])
-    const rejected = t.rejects(stuck, { name: 'Unavailable' })
-    await until(async () => (await shown(url, `%as ${round}`, 'active')) === 1, 'it to be held')
-    proxy.reset()
-    await rejected
-    // The next connection is for this alone, and shows it as its last statement.
-    await until(async () => (await shown(url, END, 'idle')) === 1, 'its end to be asked for')
-  }
-  log.flush()
-  t.match(lines, [/"lost connections not ended","error":"end lost connections: permission denied/])
-  t.equal(lines.length, 1)
-})
 
 await t.test(
   'a server without a free connection refuses new ones and keeps those there are',

@@ -3,7 +3,7 @@ import postgresClient from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { backends, onPostgres } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
@@ -42,37 +42,48 @@ const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: go.example\
 const askHere = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 const POST = 'POST /webhooks/code_host HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}'
 
-await onPostgres(
-  t,
-  'deliveries are taken while strangers flood the links',
-  async (t: Test, backend) => {
-    const sender = createSender()
-    const doctor = await openDoctor(t)
-    const env = { ...(await backend.env(t)), ...sender.env, ...doctor.env }
-    const server = await startServerProcess(t, { env, services: ['hooks', 'links'] })
-    const agent = keepAlive(t, 1)
+const sender = createSender()
+const doctor = await openDoctor(t)
+const env = { ...(await postgres.env(t)), ...sender.env, ...doctor.env }
+const server = await startServerProcess(t, { env, services: ['hooks', 'links'] })
+const links = linksServer(server, env)
+const { token } = await links.user('ann')
+const known = apiOf(server.links, token)
+t.equal((await known('GET', '/tokens')).status, 200)
+
+/** Locks the table of links: visits wait for the database. Gives what unlocks it. */
+async function lockLinks(t: Owner): Promise<() => Promise<void>> {
+  const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
+  t.teardown(() => sql.end())
+  const lock = await sql.reserve()
+  await lock`begin`
+  await lock`lock table links.links in access exclusive mode`
+  return async () => {
+    await lock`rollback`
+    lock.release()
+  }
+}
+
+await t.test('deliveries are taken while strangers flood the links', async (t) => {
+  const agent = keepAlive(t, 1)
+  t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
+  const before = await doctor.examine(server.pid)
+  const flooders = Array.from({ length: 3 }, () =>
+    flood(t, server.links, ask('/unknown').repeat(20_000)),
+  )
+  await until(() => flooders.every(({ answered }) => answered(404) > 0), 'the flood to have begun')
+  for (let n = 0; n < 10; n++) {
     t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
-    const before = await doctor.examine(server.pid)
-    const flooders = Array.from({ length: 3 }, () =>
-      flood(t, server.links, ask('/unknown').repeat(20_000)),
-    )
-    await until(
-      () => flooders.every(({ answered }) => answered(404) > 0),
-      'the flood to have begun',
-    )
-    for (let n = 0; n < 10; n++) {
-      t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
-    }
-    const grown = (await doctor.examine(server.pid)).heap - before.heap
-    const most = Math.max(...flooders.map(({ answered }) => answered()))
-    t.ok(most < 20_000, `the flood goes on: ${most} answered`)
-    t.ok(grown < MAX_FLOOD_MIB, `memory is bounded: ${grown.toFixed(1)} MiB more`)
-    for (const { socket } of flooders) socket.destroy()
-    const after = await request(`${server.links}/unknown-too`, { headers: { host: 'go.example' } })
-    t.equal(after.status, 404)
-    checkLog(t, server)
-  },
-)
+  }
+  const grown = (await doctor.examine(server.pid)).heap - before.heap
+  const most = Math.max(...flooders.map(({ answered }) => answered()))
+  t.ok(most < 20_000, `the flood goes on: ${most} answered`)
+  t.ok(grown < MAX_FLOOD_MIB, `memory is bounded: ${grown.toFixed(1)} MiB more`)
+  for (const { socket } of flooders) socket.destroy()
+  const after = await request(`${server.links}/unknown-too`, { headers: { host: 'go.example' } })
+  t.equal(after.status, 404)
+  checkLog(t, server)
+})
 
 /** Refusals that repeat are counted, not written. */
 function checkLog(t: Test, server: ServerProcess): void {
@@ -90,23 +101,12 @@ const ENDED = 'gatehouse_http_pipelines_ended_total'
 await t.test(
   'what strangers send at once is bounded in bytes, and ends theirs alone',
   async (t) => {
-    const sender = createSender()
-    const env = { ...(await postgres.env(t)), ...sender.env }
-    const server = await startServerProcess(t, { env, services: ['hooks', 'links'] })
-    const links = linksServer(server, env)
-    const { token } = await links.user('ann')
-    const known = apiOf(server.links, token)
-    t.equal((await known('GET', '/tokens')).status, 200)
     const metrics = async () => (await request(`${server.hooks}/metrics`)).text
     const figure = (text: string, name: string, level: string) =>
       metricOf(text, `${name}{level="${level}"}`) ?? 0
 
     // While the table is locked, visits wait for the database, and what was read behind them waits.
-    const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
-    t.teardown(() => sql.end())
-    const lock = await sql.reserve()
-    await lock`begin`
-    await lock`lock table links.links in access exclusive mode`
+    const unlock = await lockLinks(t)
     let ended = 0
     const flooders = Array.from({ length: 12 }, (_, n) => {
       const visits = Array.from({ length: 5_000 }, (_, at) => ask(`/x${n}-${at}`)).join('')
@@ -141,25 +141,12 @@ await t.test(
     for (const { socket } of flooders) socket.destroy()
     const isOver = async () => figure(await metrics(), WAITING, 'strangers') === 0
     await until(isOver, 'nothing to wait')
-    await lock`rollback`
-    lock.release()
+    await unlock()
   },
 )
 
 await t.test('a full waiting list of strangers refuses strangers alone', async (t) => {
-  const sender = createSender()
-  const env = { ...(await postgres.env(t)), ...sender.env }
-  const server = await startServerProcess(t, { env, services: ['hooks', 'links'] })
-  const links = linksServer(server, env)
-  const { token } = await links.user('ann')
-  const known = apiOf(server.links, token)
-  t.equal((await known('GET', '/tokens')).status, 200)
-
-  const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
-  t.teardown(() => sql.end())
-  const lock = await sql.reserve()
-  await lock`begin`
-  await lock`lock table links.links in access exclusive mode`
+  const unlock = await lockLinks(t)
   const flooders = Array.from({ length: 24 }, (_, n) =>
     flood(t, server.links, Array.from({ length: 32 }, (_, at) => ask(`/x${n}-${at}`)).join('')),
   )
@@ -180,8 +167,7 @@ await t.test('a full waiting list of strangers refuses strangers alone', async (
   t.equal((await send(keepAlive(t, 1), server.hooks, await sender.delivery())).status, 202)
   t.equal((await request(`${server.hooks}/log`)).status, 200, 'a page')
 
-  await lock`rollback`
-  lock.release()
+  await unlock()
   await until(
     async () => (await request(`${server.links}/after`, stranger)).status === 404,
     'calm',

@@ -4,7 +4,6 @@ import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { sharedPostgres } from '../helpers/postgres.ts'
-import { freePort } from '../helpers/owner.ts'
 import { secret } from '../helpers/secrets.ts'
 import { addProvider, post, startHooks } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
@@ -88,18 +87,6 @@ await t.test('repeats of one delivery wait within the bound of all', async (t) =
   await Promise.all(sent)
   t.ok(refused < 6, `${refused}, no others`)
   t.equal((await send('later')).status, 202, 'there is room again')
-})
-
-await t.test('a start without a database says so in one line', async (t) => {
-  const password = secret('unreachable-password')
-  const port = await freePort()
-  const url = `postgres://gatehouse:${password}@127.0.0.1:${port}/gatehouse`
-  const started = await runCli(['serve', 'hooks'], {
-    env: { DATABASE_URL: url, HOOKS_ADDR: '127.0.0.1:0' },
-  })
-  t.equal(started.code, 1)
-  t.equal(started.stdout, '', 'it was never ready')
-  t.match(started.stderr, new RegExp(`^gatehouse: [^\\n]*127\\.0\\.0\\.1:${port}[^\\n]*\\n$`))
 })
 
 await t.test('a start with a wrong password says so in one line', async (t) => {

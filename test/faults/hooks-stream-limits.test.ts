@@ -1,4 +1,3 @@
-import { request } from 'node:http'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
@@ -13,8 +12,6 @@ import type { EventStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
 const CLIENTS = 'gatehouse_hooks_stream_clients'
-/** Of 50 clients each. */
-const ROUNDS = extent({ short: 6, long: 20 })
 const CUT_OFF = 'gatehouse_hooks_stream_cut_off_total'
 const [, postgres] = backends
 
@@ -134,46 +131,6 @@ await t.test('a client that never reads is cut off, and nobody else notices', as
   t.equal(gap?.oldest, ids.at(-1_000))
   t.same(seenBy(back), ids.slice(-1_000))
 })
-
-await t.test(`${ROUNDS * 50} clients that come and go leave nothing behind`, async (t) => {
-  const env = await postgres.env(t)
-  await postgres.query(env, INSERT, ['push', 200])
-  const server = await startServer(t, { services: ['hooks'], env })
-  const clients = async (): Promise<number | undefined> =>
-    metricOf((await ask(`${server.hooks}/metrics`)).text, CLIENTS)
-  const url = `${server.hooks}/events?last_event_id=0`
-  let opened = 0
-  for (let round = 0; round < ROUNDS; round++) {
-    await Promise.all(
-      Array.from({ length: 50 }, async (_, n) => {
-        if (await visit(url, n % 3)) opened++
-      }),
-    )
-  }
-  t.ok(opened > ROUNDS * 30, `${opened} were answered before they left`)
-  await until(async () => (await clients()) === 0, 'no client to be counted')
-  t.notMatch(server.logs().join('\n'), /MaxListenersExceeded|handler failed/)
-  const stream = await openStream(t, url)
-  await stream.until(({ id }) => id === '200', 'the stream to be well')
-  t.equal(await clients(), 1)
-})
-
-/** Opens the stream and leaves: when the request is out, when the head has come, or after some data. */
-function visit(url: string, stay: number): Promise<boolean> {
-  const gone = Promise.withResolvers<boolean>()
-  const outgoing = request(url, { agent: false }, (incoming) => {
-    incoming.on('error', () => undefined)
-    incoming.on('close', () => gone.resolve(true))
-    if (stay === 1) incoming.destroy()
-    else incoming.once('data', () => incoming.destroy())
-  })
-  outgoing.on('error', () => gone.resolve(false))
-  outgoing.on('close', () => gone.resolve(false))
-  outgoing.end(() => {
-    if (stay === 0) outgoing.destroy()
-  })
-  return gone.promise
-}
 
 function seenBy(stream: EventStream): readonly number[] {
   return stream.events

@@ -11,9 +11,8 @@ import { noFailureIn } from '../helpers/outages.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { addProvider, eventIds } from '../helpers/hooks.ts'
-import { BODIES, FRAMES, WEB_SOCKET } from './malformed-frames.ts'
-import { head, malformedRequests } from './malformed-requests.ts'
-import type { Target } from './malformed-requests.ts'
+import { BODIES, FRAMES, WEB_SOCKET, head, malformedRequests } from './malformed.ts'
+import type { Target } from './malformed.ts'
 
 // What is no HTTP, or could be read in two ways, is answered 4xx in the service's own shape or only
 // closed, at each of the three listeners: its connection ends, no second request is heard in it,

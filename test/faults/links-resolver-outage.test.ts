@@ -1,6 +1,5 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
 import { leadsTo, linksServer, makeLink, visit } from '../helpers/links.ts'
 import { noFailureIn, stallPostgres } from '../helpers/outages.ts'
@@ -19,12 +18,7 @@ const OUTAGE_BEGINS_MS = 10_000
 
 type Outage = (t: Test, cluster: Cluster) => Promise<() => unknown>
 
-const stops: Outage = async (_t, cluster) => {
-  await cluster.stop()
-  return () => cluster.start()
-}
 const outages: Readonly<Record<string, Outage>> = {
-  ...extent({ short: {}, long: { 'is stopped': stops } }),
   async crashes(_t, cluster) {
     await cluster.stop('immediate')
     return () => cluster.start()

@@ -1,12 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  existsSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { t } from 'tap'
 import { check, FREE, runCli } from '../helpers/cli.ts'
@@ -61,22 +54,6 @@ t.test('a snapshot has no secure link, none that is over, and none with a limit'
     [basename(PARTS.young)],
     'it was put in place as a whole; of a crash nothing is left',
   )
-})
-
-t.test('there is one with several hosts and with the folder of a socket, too', async (t) => {
-  const { username, password, port, pathname } = new URL(url)
-  const user = `postgres://${username}:${password}@`
-  for (const address of [
-    `${user}127.0.0.1:1,127.0.0.1:${port}${pathname}`,
-    `${user}${pathname}?host=127.0.0.1&port=${port}`,
-  ]) {
-    const own = { DATABASE_URL: address, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
-    const server = await startServer(t, { services: ['links'], env: own })
-    const written = join(own.GATEHOUSE_DATA_DIR, 'links-snapshot.jsonl')
-    await until(() => existsSync(written), 'the snapshot')
-    await server.stop()
-    t.notMatch(readFileSync(written, 'utf8'), password)
-  }
 })
 
 t.test('links of the snapshot are served until the database is back', async (t) => {

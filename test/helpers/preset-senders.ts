@@ -2,16 +2,12 @@ import { sign as signGithub } from '@octokit/webhooks-methods'
 import { Webhook } from 'standardwebhooks'
 import Stripe from 'stripe'
 import { now } from './hooks.ts'
-import { CHAT, OPERATIONS, PEOPLE } from './preset-services.ts'
 import {
   mac,
+  rfc3339,
   ed25519,
-  hexKey,
-  jwt,
-  sha256,
-  USUAL,
+  p256,
   signed,
-  JSON_BODY,
   plain,
   hex,
   sha256Hex,
@@ -19,7 +15,12 @@ import {
   standard,
   token,
   json,
+  USUAL,
   type PresetSender,
+  hexKey,
+  jwt,
+  sha256,
+  JSON_BODY,
   type Sending,
 } from './preset-signing.ts'
 
@@ -228,6 +229,308 @@ const SHOPS: readonly PresetSender[] = [
     type: 'order.created',
     hasId: true,
   }),
+]
+
+/** Chat, calls, mail and social networks. */
+const CHAT: readonly PresetSender[] = [
+  ...(['slack', 'zoom'] as const).map((scheme): PresetSender => {
+    const isSlack = scheme === 'slack'
+    const [header, time] = isSlack
+      ? ['X-Slack-Signature', 'X-Slack-Request-Timestamp']
+      : ['x-zm-signature', 'x-zm-request-timestamp']
+    return {
+      ...USUAL,
+      scheme,
+      proof: [header, time],
+      sign: (secret, { body, at }) => ({
+        [header]: `v0=${mac(secret, `v0:${at}:${body}`)}`,
+        [time]: String(at),
+      }),
+      body: ({ id }) =>
+        isSlack
+          ? JSON.stringify({ event_id: id, event: { type: 'app_mention' } })
+          : JSON.stringify({ event: 'meeting.started' }),
+      type: isSlack ? 'app_mention' : 'meeting.started',
+      hasId: isSlack,
+      stored: isSlack ? 202 : 200,
+      isTimed: true,
+    }
+  }),
+  ...['discord', 'ed25519'].map((scheme): PresetSender => ({
+    ...USUAL,
+    scheme,
+    makeSecret: () => ed25519('hex'),
+    proof: ['X-Signature-Ed25519', 'X-Signature-Timestamp'],
+    sign: (secret, { body, at }) => ({
+      'X-Signature-Ed25519': signed(secret, `${at}${body}`, null).toString('hex'),
+      'X-Signature-Timestamp': String(at),
+    }),
+    body: ({ id }) => JSON.stringify({ id, type: 1, event: { type: 'ENTITLEMENT_CREATE' } }),
+    type: 'ENTITLEMENT_CREATE',
+    hasId: true,
+    detail: 'ed25519 ok',
+    stored: 204,
+    refused: 401,
+    isTimed: true,
+  })),
+  token('telegram', 'X-Telegram-Bot-Api-Secret-Token', {
+    body: json({ update_id: 1, message: {} }),
+  }),
+  {
+    ...plain('twilio', 'X-Twilio-Signature', hex, {
+      body: ({ id }) => `MessageSid=${id}&MessageStatus=sent&To=%2B18005551212&Body=a+b`,
+      contentType: 'application/x-www-form-urlencoded',
+      type: 'sent',
+      detail: 'hmac-sha1 ok',
+    }),
+    sign: (secret, { body, url }) => {
+      const fields = new URLSearchParams(body)
+      const names = [...fields.keys()].sort()
+      const joined = names.map((name) => name + (fields.get(name) ?? '')).join('')
+      return { 'X-Twilio-Signature': mac(secret, url + joined, 'base64', 'sha1') }
+    },
+  },
+  ...['meta', 'whatsapp'].map((scheme) =>
+    plain(scheme, 'X-Hub-Signature-256', sha256Hex, {
+      body: json({ object: 'page', entry: [] }),
+      type: 'page',
+      stored: 200,
+    }),
+  ),
+  {
+    ...USUAL,
+    scheme: 'twitch',
+    proof: [
+      'Twitch-Eventsub-Message-Signature',
+      'Twitch-Eventsub-Message-Timestamp',
+      'Twitch-Eventsub-Message-Id',
+    ],
+    sign: (secret, { body, id, at }) => ({
+      'Twitch-Eventsub-Message-Id': id,
+      'Twitch-Eventsub-Message-Timestamp': rfc3339(at),
+      'Twitch-Eventsub-Message-Signature': `sha256=${mac(secret, id + rfc3339(at) + body)}`,
+      'Twitch-Eventsub-Message-Type': 'notification',
+      'Twitch-Eventsub-Subscription-Type': 'stream.online',
+    }),
+    type: 'stream.online',
+    hasId: true,
+    isTimed: true,
+  },
+  {
+    ...USUAL,
+    scheme: 'sendgrid',
+    makeSecret: p256,
+    proof: ['X-Twilio-Email-Event-Webhook-Signature', 'X-Twilio-Email-Event-Webhook-Timestamp'],
+    sign: (secret, { body, at }) => ({
+      'X-Twilio-Email-Event-Webhook-Signature': signed(secret, `${at}${body}`, 'sha256').toString(
+        'base64',
+      ),
+      'X-Twilio-Email-Event-Webhook-Timestamp': String(at),
+    }),
+    body: () => '[{"event":"dropped"}]\r\n',
+    detail: 'ecdsa-p256 ok',
+    isTimed: true,
+  },
+  {
+    ...USUAL,
+    scheme: 'mailgun',
+    proof: [],
+    sign: () => ({}),
+    body: ({ id, at }, secret) => {
+      const stamp = { timestamp: String(at), token: id.padEnd(50, '0') }
+      const signature = mac(secret, stamp.timestamp + stamp.token)
+      const event = { 'event-data': { event: 'delivered', id } }
+      return JSON.stringify({ signature: { ...stamp, signature }, ...event })
+    },
+    type: 'delivered',
+    hasId: true,
+    detail: 'token ok',
+    stored: 200,
+    isTimed: true,
+  },
+  token('postmark', 'authorization', {
+    body: json({ RecordType: 'Bounce' }),
+    type: 'Bounce',
+    stored: 200,
+    refused: 401,
+  }),
+  standard('resend', 'svix'),
+]
+
+/** Alerts, sign-in, and what runs for others. */
+const OPERATIONS: readonly PresetSender[] = [
+  plain('sentry', 'Sentry-Hook-Signature', hex, {
+    says: (id) => ({ 'Sentry-Hook-Resource': 'issue', 'Request-ID': id }),
+    type: 'issue',
+    hasId: true,
+  }),
+  plain('pagerduty', 'X-PagerDuty-Signature', (secret, body) => `v1=${mac(secret, body)}`, {
+    body: ({ id }) => JSON.stringify({ event: { id, event_type: 'incident.triggered' } }),
+    type: 'incident.triggered',
+    hasId: true,
+  }),
+  token('datadog', 'authorization', {
+    body: json({ event_type: 'query_alert' }),
+    type: 'query_alert',
+  }),
+  token('grafana', 'authorization', { body: json({ status: 'firing' }), type: 'firing' }),
+  plain('grafana-signed', 'X-Grafana-Alerting-Signature', hex, {
+    body: json({ status: 'firing' }),
+    type: 'firing',
+  }),
+  token('alertmanager', 'authorization', { body: json({ status: 'firing' }), type: 'firing' }),
+  token('better-stack', 'authorization', { body: json({ event: 'started' }), type: 'started' }),
+  token('microsoft-graph', 'authorization'),
+  token('docker-hub', 'authorization'),
+  token('auth0', 'authorization'),
+  standard('clerk', 'svix'),
+  standard('openai', 'webhook'),
+  {
+    ...plain('workos', 'WorkOS-Signature', hex, {
+      body: ({ id }) => JSON.stringify({ id, event: 'user.created' }),
+      type: 'user.created',
+      hasId: true,
+      isTimed: true,
+      stored: 200,
+    }),
+    sign: (secret, { body, at }) => ({
+      'WorkOS-Signature': `t=${at}000, v1=${mac(secret, `${at}000.${body}`)}`,
+    }),
+  },
+]
+
+/** Work, customers, forms and contents. */
+const PEOPLE: readonly PresetSender[] = [
+  plain('asana', 'X-Hook-Signature', hex, { stored: 200 }),
+  {
+    ...plain('trello', 'x-trello-webhook', hex, {
+      body: ({ id }) => JSON.stringify({ action: { id, type: 'updateCard' } }),
+      type: 'updateCard',
+      hasId: true,
+      detail: 'hmac-sha1 ok',
+      stored: 200,
+    }),
+    sign: (secret, { body, url }) => ({
+      'x-trello-webhook': mac(secret, body + url, 'base64', 'sha1'),
+    }),
+  },
+  plain('notion', 'X-Notion-Signature', sha256Hex, {
+    body: ({ id }) => JSON.stringify({ id, type: 'page.created' }),
+    type: 'page.created',
+    hasId: true,
+  }),
+  plain('clickup', 'X-Signature', hex, {
+    body: json({ event: 'taskCreated' }),
+    type: 'taskCreated',
+  }),
+  token('monday', 'authorization', {
+    body: ({ id }) => JSON.stringify({ event: { type: 'create_pulse', triggerUuid: id } }),
+    type: 'create_pulse',
+    hasId: true,
+  }),
+  {
+    ...USUAL,
+    scheme: 'hubspot',
+    proof: ['X-HubSpot-Signature-v3', 'X-HubSpot-Request-Timestamp'],
+    sign: (secret, { body, at, url }) => ({
+      'X-HubSpot-Signature-v3': mac(secret, `POST${url}${body}${at}000`, 'base64'),
+      'X-HubSpot-Request-Timestamp': `${at}000`,
+    }),
+    body: () => '[{"eventId":1}]',
+    isTimed: true,
+  },
+  plain('intercom', 'X-Hub-Signature', (key, body) => `sha1=${mac(key, body, 'hex', 'sha1')}`, {
+    body: ({ id }) => JSON.stringify({ id, topic: 'conversation.user.created' }),
+    type: 'conversation.user.created',
+    hasId: true,
+    detail: 'hmac-sha1 ok',
+    stored: 200,
+  }),
+  {
+    ...USUAL,
+    scheme: 'zendesk',
+    proof: ['X-Zendesk-Webhook-Signature', 'X-Zendesk-Webhook-Signature-Timestamp'],
+    sign: (secret, { body, at }) => ({
+      'X-Zendesk-Webhook-Signature': mac(secret, rfc3339(at) + body, 'base64'),
+      'X-Zendesk-Webhook-Signature-Timestamp': rfc3339(at),
+    }),
+    body: ({ id }) => JSON.stringify({ id, type: 'zen:event-type:ticket.created' }),
+    type: 'zen:event-type:ticket.created',
+    hasId: true,
+    isTimed: true,
+  },
+  plain('typeform', 'Typeform-Signature', (key, body) => `sha256=${mac(key, body, 'base64')}`, {
+    body: ({ id }) => JSON.stringify({ event_id: id, event_type: 'form_response' }),
+    type: 'form_response',
+    hasId: true,
+  }),
+  {
+    ...plain('calendly', 'Calendly-Webhook-Signature', hex, {
+      body: json({ event: 'invitee.created' }),
+      type: 'invitee.created',
+      isTimed: true,
+    }),
+    sign: (secret, { body, at }) => ({
+      'Calendly-Webhook-Signature': `t=${at},v1=${mac(secret, `${at}.${body}`)}`,
+    }),
+  },
+  plain('cal-com', 'X-Cal-Signature-256', hex, {
+    body: json({ triggerEvent: 'BOOKING_CREATED' }),
+    type: 'BOOKING_CREATED',
+  }),
+  {
+    ...USUAL,
+    scheme: 'contentful',
+    proof: [
+      'X-Contentful-Signature',
+      'X-Contentful-Signed-Headers',
+      'X-Contentful-Timestamp',
+      'X-Contentful-Topic',
+    ],
+    sign: (secret, { body, id, at, url }) => {
+      const topic = 'ContentManagement.Entry.publish'
+      const names = 'x-contentful-signed-headers,x-contentful-timestamp,x-contentful-topic'
+      const signed =
+        `x-contentful-signed-headers:${names};x-contentful-timestamp:${at}000;` +
+        `x-contentful-topic:${topic}`
+      const text = `POST\n${new URL(url).pathname}\n${signed}\n${body}`
+      return {
+        'X-Contentful-Signature': mac(secret, text),
+        'X-Contentful-Signed-Headers': names,
+        'X-Contentful-Timestamp': `${at}000`,
+        'X-Contentful-Topic': topic,
+        'X-Contentful-Idempotency-Key': id,
+      }
+    },
+    type: 'ContentManagement.Entry.publish',
+    hasId: true,
+    isTimed: true,
+  },
+  {
+    ...plain('sanity', 'sanity-webhook-signature', hex, {
+      body: json({ _type: 'article' }),
+      type: 'article',
+      isTimed: true,
+    }),
+    sign: (secret, { body, at }) => ({
+      'sanity-webhook-signature': `t=${at}000,v1=${mac(secret, `${at}000.${body}`, 'base64url')}`,
+    }),
+  },
+  {
+    ...plain('ghost', 'X-Ghost-Signature', hex, {
+      body: json({ post: { current: {}, previous: {} } }),
+      isTimed: true,
+    }),
+    sign: (secret, { body, at }) => ({
+      'X-Ghost-Signature': `sha256=${mac(secret, `${body}${at}000`)}, t=${at}000`,
+    }),
+  },
+  plain('docusign', 'X-DocuSign-Signature-1', base64, {
+    body: json({ event: 'envelope-completed' }),
+    type: 'envelope-completed',
+    stored: 200,
+  }),
+  plain('dropbox', 'X-Dropbox-Signature', hex, { stored: 200 }),
 ]
 
 /** Every preset, one sender each. */

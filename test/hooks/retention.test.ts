@@ -107,7 +107,7 @@ await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
   })
 })
 
-// test/long/hooks-pruning.test.ts has more of everything.
+// test/long/sizes.test.ts has more of everything.
 await onPostgres(t, 'ingestion goes on while much is pruned', (t: Test, backend) =>
   pruneUnderLoad(t, backend, { old: 3_000, clients: 4, behind: 300, deliveries: 40 }),
 )

@@ -21,7 +21,7 @@ type Status = {
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 const [embedded, postgres] = backends
-// test/long/hooks-stream-load.test.ts has 200 clients and 2,000 events.
+// test/long/sizes.test.ts has 200 clients and 2,000 events.
 const LOAD = { clients: 12, events: 400, portion: 25 }
 
 const sender = createSender()

@@ -140,92 +140,6 @@ t.test('requests of one packet are answered in order, each by itself', async (t:
   t.ok(cut.closed)
 })
 
-t.test('a response that throws does not hold up others', async (t: Test) => {
-  const gate = Promise.withResolvers<void>()
-  let waiting = 0
-  const late = (path: string, reply: Reply): Route => {
-    const handle = async (): Promise<Reply> => {
-      waiting++
-      await gate.promise
-      return reply
-    }
-    return { method: 'GET', path, access: 'open', handle }
-  }
-  const throws: Route['handle'] = () => {
-    throw new Error('nothing')
-  }
-  const { base, log } = await listen(t, [
-    late('/well', bytesReply('well', 'text/plain')),
-    late('/no-words', bytesReply('', 'text/plain', { 'x-bad': 'a\nb' })),
-    { method: 'POST', path: '/no-words', access: 'open', handle: throws },
-  ])
-  const answers = ['/well', '/no-words', '/well'].map((path) => request(base + path))
-  await until(() => waiting === answers.length, 'all handlers to wait')
-  // From here on all three responses are written at once.
-  gate.resolve()
-  const statuses = (await Promise.all(answers)).map(({ status }) => status)
-  t.same(statuses, [200, 500, 200])
-  t.equal((await request(`${base}/no-words`, { method: 'POST' })).status, 500)
-  t.match(log(), '"msg":"answer failed","service":"test","error":"no words"')
-})
-
-t.test('a connection with many unanswered requests is not read further', async (t: Test) => {
-  const gate = Promise.withResolvers<void>()
-  const begun: string[] = []
-  const { port, sockets } = await listen(t, [
-    {
-      ...{ method: 'GET', path: '/:n', access: 'open' },
-      async handle({ path }) {
-        begun.push(path)
-        await gate.promise
-        return bytesReply(`<${path}>`, 'text/plain')
-      },
-    },
-  ])
-  const all = Array.from({ length: 5_000 }, (_, n) => `/${n}`)
-  const text = all.map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join('')
-  const exchange = rawExchange(port, text, {
-    until: (heard) => heard.endsWith('</4999>'),
-    timeoutMs: 60_000,
-  })
-  await until(() => begun.length === 32, 'the first requests')
-  // One read is 64 KiB at most.
-  await until(() => (sockets[0]?.bytesRead ?? 0) > 0, 'something to be read')
-  t.ok((sockets[0]?.bytesRead ?? 0) <= 64 * 1024, 'the rest is not read')
-  t.equal(begun.length, 32)
-  gate.resolve()
-  const heard = (await exchange).text
-  t.same(
-    [...heard.matchAll(/<(.*?)>/g)].map(([, path]) => path),
-    all,
-    'each is answered, in order',
-  )
-})
-
-t.test('a client that is gone is told to who asks late, too', async (t: Test) => {
-  const left = Promise.withResolvers<void>()
-  const asked = Promise.withResolvers<boolean>()
-  const { base, log } = await listen(t, [
-    {
-      ...{ method: 'GET', path: '/late', access: 'open' },
-      async handle(context) {
-        const gone = context.gone()
-        left.resolve()
-        await once(gone, 'abort')
-        asked.resolve(context.gone().aborted)
-        return jsonReply({})
-      },
-    },
-  ])
-  const client = new AbortController()
-  const answer = fetch(`${base}/late`, { signal: client.signal }).catch(() => undefined)
-  await left.promise
-  client.abort()
-  t.equal(await asked.promise, true)
-  await answer
-  await until(() => log().includes('"status":499'), 'its log line')
-})
-
 t.test('a connection that breaks is no request', async (t: Test) => {
   const { base, port, log } = await listen(t, [])
   for (const begun of ['', 'GET / HT', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n']) {
@@ -239,16 +153,6 @@ t.test('a connection that breaks is no request', async (t: Test) => {
   }
   t.equal((await request(base)).status, 404)
   t.notMatch(log(), /malformed/)
-})
-
-t.test('a head beyond its limits is refused with both of them', async (t: Test) => {
-  const { port } = await listen(t, [])
-  const heads = [`X-A: ${'x'.repeat(17_000)}\r\n`, 'A:\r\n'.repeat(1_001)]
-  for (const fields of heads) {
-    const { text } = await rawExchange(port, `GET / HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n`)
-    t.match(text, /^HTTP\/1\.1 431 /)
-    t.match(text, /exceed 16 KiB or 1,000 fields/)
-  }
 })
 
 /** Answers what of a body was read, which may have eight bytes. */

@@ -2,7 +2,6 @@ import { createServer, type AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import { t } from 'tap'
 import {
-  isPublicTarget,
   keepConnections,
   post,
   publicOnly,
@@ -184,15 +183,6 @@ t.test('a name is asked for once: what was checked is what is connected to', asy
   t.equal(receiver.connections(), 1)
 })
 
-t.test('a name without addresses is refused, an unknown one fails', async (t) => {
-  const nothing = await send('http://empty.test/', { trusted: false }, resolver([]))
-  t.match(nothing, { kind: 'refused' })
-  const unknown: ResolveName = (_, __, callback) =>
-    callback(Object.assign(new Error('getaddrinfo ENOTFOUND no.test'), { code: 'ENOTFOUND' }), [])
-  const result = await send('http://no.test/', { trusted: false }, unknown)
-  t.match(result, { kind: 'failed', reason: 'getaddrinfo ENOTFOUND no.test' })
-})
-
 t.test('a redirect is an answer and is not followed', async (t) => {
   const inside = await startReceiver(t)
   for (const status of [301, 302, 303, 307, 308]) {
@@ -202,16 +192,6 @@ t.test('a redirect is an answer and is not followed', async (t) => {
     t.match(await send(receiver.url), { kind: 'answered', status })
   }
   t.equal(inside.connections(), 0)
-})
-
-t.test('bytes, length and headers arrive as they are given', async (t) => {
-  const receiver = await startReceiver(t)
-  const body = Buffer.from([0xff, 0xfe, 0x00, 0x0a])
-  await send(`${receiver.url}/a?b=c`, { headers: { 'content-type': 'x/y', 'x-a': 'b' }, body })
-  const [got] = receiver.received
-  t.match(got, { method: 'POST', path: '/a?b=c', headers: { 'content-type': 'x/y', 'x-a': 'b' } })
-  t.equal(got?.headers['content-length'], '4')
-  t.ok(got?.body.equals(body))
 })
 
 t.test('an answer that does not come, or never ends, holds nobody', async (t) => {
@@ -291,15 +271,4 @@ t.test('of one destination a name is asked for once at a time', async (t) => {
   answers[0]?.()
   for (const result of await sent) t.match(result, { kind: 'answered', status: 204 })
   t.equal(answers.length, 1)
-})
-
-t.test('a target is judged before it is connected to', async (t) => {
-  const publicOf = (url: string, ...addresses: readonly string[]) =>
-    isPublicTarget(new URL(url), resolver(addresses))
-  t.equal(await publicOf('http://[::1]:80/'), false)
-  t.equal(await publicOf('http://9.9.9.9/'), true)
-  t.equal(await publicOf('http://a.test/', '9.9.9.9', '2606:4700::1'), true)
-  t.equal(await publicOf('http://a.test/', '10.0.0.1', '9.9.9.9'), true)
-  t.equal(await publicOf('http://a.test/', '10.0.0.1', '::1'), false)
-  t.equal(await publicOf('http://a.test/'), undefined)
 })

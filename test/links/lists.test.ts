@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { encodeCursor } from '../../kernel/text.ts'
+import { encodeCursor } from '../../kernel/cursor.ts'
 import { backends } from '../helpers/backends.ts'
 import { insertLinks, makeLink, startLinks } from '../helpers/links.ts'
 import type { Caller } from '../helpers/links.ts'

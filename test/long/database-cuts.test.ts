@@ -2,8 +2,6 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { ackOf, createSender, keepAlive, send } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/program.ts'
-import { linksServer } from '../helpers/links.ts'
-import type { Link } from '../helpers/links.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
@@ -55,41 +53,6 @@ t.test('an answer to a delivery is cut after each byte', async (t) => {
   t.equal(new Set(rows.map((row) => row['external_id'])).size, rows.length, 'one row each')
   const ids = new Map(rows.map((row) => [row['external_id'], Number(row['id'])]))
   for (const { id, delivery } of acked) t.equal(ids.get(delivery), id, delivery)
-  noFailureIn(t, server)
-})
-
-t.test('an answer to a change of links is cut after each byte', async (t) => {
-  const { url, proxy, server } = await start(t)
-  const links = linksServer(server, { DATABASE_URL: url })
-  const ann = await links.user('ann')
-  let [refused, stored, whole] = [0, 0, 0]
-  for (let bytes = 0; whole < 2; bytes += STEP * 5) {
-    const fields = { slug: `cut-${bytes}`, url: 'https://cut.test/', tags: ['cut', 'all'] }
-    await until(async () => (await ann.api('GET', '/tags')).status === 200, 'all to be well')
-    proxy.cutAfter(bytes)
-    const first = await ann.api<Link>('POST', '/links', fields)
-    await proxy.pass()
-    const found = await run(url, 'select slug from links.links where slug = $1', [fields.slug])
-    if (first.status === 201) whole++
-    else {
-      refused++
-      stored += found.length
-      t.match(first, { status: 503, json: { code: 'UNAVAILABLE' } }, `after ${bytes} bytes`)
-      t.match(first.headers, { 'retry-after': /^\d+$/ })
-    }
-    // What was refused and is there all the same is whole; else it can be made.
-    const again = await until(async () => {
-      const answer = await ann.api<Link>('POST', '/links', fields)
-      return [201, 409].includes(answer.status) && answer
-    }, 'the same link to be answered')
-    t.equal(again.status, found.length === 1 ? 409 : 201)
-    const { json } = await ann.api<{ links: Link[] }>('GET', `/links?limit=200`)
-    const link = json.links.find(({ slug }) => slug === fields.slug)
-    t.match(link, { tags: ['all', 'cut'], owners: [{ email: ann.email }] }, 'it is whole')
-    if (first.status === 201) t.same(link, first.json, 'as it was answered')
-  }
-  t.ok(refused > 3, `${refused} were refused`)
-  if (STEP === 1) t.ok(stored > 0, `${stored} of them were there`)
   noFailureIn(t, server)
 })
 

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
@@ -103,40 +103,6 @@ await t.test('a PostgreSQL server', async (t: Test) => {
   t.same(lostOf(load.acked, stored), [], `all of ${load.acked.length} are there`)
   t.same(brokenOf(load.sent, stored), [])
   noFailureIn(t, server)
-})
-
-await t.test('a log that cannot be written ends the program with one line', async (t) => {
-  const folder = await temporaryFolder(t)
-  const fault = join(folder, 'fault')
-  const failing = `
-    import fs from 'node:fs'
-    const real = fs.fdatasyncSync
-    fs.fdatasyncSync = (fd) => {
-      if (fs.existsSync(${JSON.stringify(fault)})) throw new Error('EIO')
-      real(fd)
-    }`
-  const preload = `--import=data:text/javascript,${encodeURIComponent(failing)}`
-  const sender = createSender()
-  const env = { ...sender.env, GATEHOUSE_DATA_DIR: join(folder, 'data') }
-  const variables = { ...env, NODE_OPTIONS: preload }
-  const server = await startServerProcess(t, {
-    services: ['hooks'],
-    env: variables,
-    mayExit: true,
-  })
-  const load = startLoad(t, { base: () => server.hooks, sender, senders: SENDERS })
-  await until(() => load.acked.length > 20, 'the load to be under way')
-  writeFileSync(fault, '')
-  t.same(await server.exited, { code: 1, signal: null })
-  await load.stop()
-  const failures = /"level":"error"|^[^{]/
-  const [said, ...more] = server.logs().filter((line) => failures.test(line))
-  t.match(said, /"msg":"embedded database died","error":"[^"]*could not fsync/)
-  t.same(more, [], 'and nothing else')
-  for (const { status, text } of load.refused) if (status !== 503) t.fail(`${status} ${text}`)
-  rmSync(fault)
-  const stored = await storedEvents(backends[0], env)
-  t.same(lostOf(load.acked, stored), [], `all of ${load.acked.length} are there`)
 })
 
 await t.test('a file and a log that find no space', async (t: Test) => {

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseEnv } from 'node:util'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
-import { FREE, runCli, runCliProcess } from '../helpers/cli.ts'
+import { runCliProcess } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { createSender, sendAll } from '../helpers/deliveries.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -85,40 +84,6 @@ if (missing !== undefined) {
     t.equal(statSync(executable).mode & 0o777, 0o755)
     rmSync(join(folder, 'second'))
     t.same(readdirSync(folder), ['gatehouse'])
-  })
-
-  await t.test('version and help are those of the sources', async (t) => {
-    for (const command of ['version', 'help']) {
-      const [inside, fromSource] = [await run([command]), await runCli([command])]
-      t.match(inside, { code: 0, stderr: '' })
-      t.equal(inside.stdout, fromSource.stdout)
-      t.not(inside.stdout, '')
-    }
-    t.match(await run(['nonsense']), { code: 2, stdout: '', stderr: /There is no command/ })
-  })
-
-  await t.test('a command makes the database, for its owner only', async (t) => {
-    const data = await temporaryFolder(t)
-    t.match(await run(['migrate'], { GATEHOUSE_DATA_DIR: data }), { code: 0 })
-    t.equal(statSync(join(data, 'pg')).mode & 0o777, 0o700)
-    t.equal(statSync(join(data, 'pg', 'PG_VERSION')).mode & 0o777, 0o600)
-  })
-
-  await t.test('init has the settings of proxies inside', async (t) => {
-    const data = await temporaryFolder(t)
-    const file = join(data, 'gatehouse.env')
-    const addresses = ['hooks', 'links', 'ops'].flatMap((name) => {
-      return [`--${name}-base-url`, `https://${name}.lan.test`]
-    })
-    const asked = ['--file', file, ...addresses, '--proxy', 'caddy']
-    const { code, stdout, stderr } = await run(['init', ...asked], {
-      ...FREE,
-      GATEHOUSE_DATA_DIR: join(data, 'data'),
-    })
-    keepSecret('made-key', parseEnv(readFileSync(file, 'utf8'))['GATEHOUSE_SECRET_KEY'] ?? '')
-    t.equal(code, 0, stderr)
-    t.match(stdout, /^hooks\.lan\.test \{$/m)
-    t.match(stderr, `Next: gatehouse serve --env-file ${file}`)
   })
 
   await eachBackend(t, 'the executable serves', async (t: Test, backend) => {

@@ -21,8 +21,16 @@ import {
 import { rawExchange } from '../helpers/http.ts'
 import { META, addEndpoint, modern } from '../helpers/mcp.ts'
 import { addSigned, change, secretKey, sendStandard, standardHeaders } from '../helpers/senders.ts'
-import { fuzz, INERT, UNWATCHED, type Headers, type Sent } from './fuzz.ts'
-import { RPC_FAULT, toolCalls, toolHeaders } from './fuzz-tools.ts'
+import {
+  RPC_FAULT,
+  toolCalls,
+  toolHeaders,
+  fuzz,
+  INERT,
+  UNWATCHED,
+  type Headers,
+  type Sent,
+} from './fuzz.ts'
 import { MARKER, oddCursor } from './fuzz-values.ts'
 
 const ROUTES = hooksRoutes(INERT as HooksRoutes)

@@ -14,8 +14,7 @@ import { calls, MODEL_KEY, startModel } from '../helpers/model.ts'
 import { ended, inventoryFile, startOpsProcess } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
-import { fuzz, INERT, UNWATCHED } from './fuzz.ts'
-import { RPC_FAULT, toolCalls, toolHeaders } from './fuzz-tools.ts'
+import { RPC_FAULT, toolCalls, toolHeaders, fuzz, INERT, UNWATCHED } from './fuzz.ts'
 import { MARKER } from './fuzz-values.ts'
 
 /** But for the tools of a session, whose token only an agent that runs has. */

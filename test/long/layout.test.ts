@@ -1,10 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { openPeer } from '../fixtures/forward-setup.ts'
 import { identity, linksServer } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
-import { keepSecret } from '../helpers/secrets.ts'
 import {
   SCHEMES,
   fits,
@@ -16,10 +14,9 @@ import {
   useZone,
   worksByKeyboard,
 } from '../browser/measure.ts'
-import { browse, focusedId, loadFailure, send, textOf, untilText } from '../browser/pages.ts'
+import { browse, focusedId, loadFailure } from '../browser/pages.ts'
 import type { TestBrowser } from '../helpers/browser.ts'
 import {
-  EMPTY,
   fillAdmin,
   fillLinks,
   fillLong,
@@ -27,7 +24,7 @@ import {
   fillOrdinary,
   startSites,
 } from '../browser/sites.ts'
-import type { Paths, Site } from '../browser/sites.ts'
+import type { Paths } from '../browser/sites.ts'
 
 /** One program for all pages. */
 const { server, env } = await startSites(t)
@@ -69,8 +66,7 @@ async function visit(t: Test, page: Page, base: string, paths: Paths): Promise<v
 
 await t.test('hooks', async (t: Test) => {
   const base = server.hooks
-  const { page, secretShown } = await openViewer(t, base)
-  await t.test('without data', (t) => visit(t, page, base, EMPTY))
+  const { page } = await openViewer(t, base)
   const ordinary = await fillOrdinary(base)
   await t.test('ordinary', (t) => visit(t, page, base, ordinary))
 
@@ -84,75 +80,21 @@ await t.test('hooks', async (t: Test) => {
     t.equal(await focusedId(page), 'main')
   })
 
-  await t.test('a row of the live stream has a local time too', async (t) => {
-    await page.goto(`${base}/`)
-    const { id } = await send(base, 'generic/door-bell', '{}', { 'X-Event-Type': 'ring' })
-    await page.locator(`#recent-rows > tr[data-id="${id}"]`).waitFor()
-    t.ok((await timesAreLocal(t, page)) > 5)
-    await looksRight(t, page)
-  })
-
   const long = await fillLong(base)
-  const forwarder = { target: 'http://localhost:3000/hook' }
-  await openPeer(t, base, { ...forwarder, name: 'n'.repeat(200) })
-  // One that is away has a form.
-  const away = await openPeer(t, base, { ...forwarder, name: `${'a'.repeat(190)} away` })
-  away.close()
-  await away.closed
   await t.test('long', (t) => visit(t, page, base, long))
-
-  await t.test('settings saved, and refused', async (t) => {
-    await page.goto(`${base}/settings`)
-    await page.getByRole('button', { name: 'Save settings' }).click()
-    await untilText(page.locator('#done'), /^Saved/)
-    await looksRight(t, page)
-    await page.locator('#replay_default_target').fill('ftp://example.com')
-    await page.keyboard.press('Enter')
-    await untilText(page.getByRole('alert'), /^replay_default_target/)
-    await looksRight(t, page)
-  })
-
-  await t.test('provider made', async (t) => {
-    await page.goto(`${base}/providers`)
-    await page.getByLabel('Name').fill('made')
-    await secretShown(async () => {
-      await page.keyboard.press('Enter')
-      keepSecret('layout-token', await textOf(page.locator('#made-token')))
-    })
-    await looksRight(t, page)
-  })
 })
-
-/** The pages of links as somebody sees them. */
-async function visitAs(t: Test, site: Site & { email: string }): Promise<Page> {
-  const { page } = await openViewer(t, server.links, site.email)
-  await visit(t, page, server.links, [...site.kinds, ...site.states])
-  return page
-}
 
 await t.test('links', async (t: Test) => {
   const links = linksServer(server, env)
-  const own = await fillLinks(links)
-  await t.test('of a user', (t) => visitAs(t, own))
-  const admin = await fillAdmin(links)
-  await t.test('of an admin', async (t) => {
-    const page = await visitAs(t, admin)
-    await t.test('what a form was answered', async (t) => {
-      await page.goto(`${links.base}/-/admin/users`)
-      await page.locator('#user-email').fill('nonsense')
-      await page.locator('#user-email').press('Enter')
-      await page.locator('#user-email-refused').waitFor()
-      await looksRight(t, page)
-      await page.locator('#user-email').fill('cy@example.com')
-      await page.locator('#user-email').press('Enter')
-      await page.locator('#users > .saved').waitFor()
-      await looksRight(t, page)
-    })
-  })
+  for (const fill of [fillLinks, fillAdmin]) {
+    const { kinds, email } = await fill(links)
+    const { page } = await openViewer(t, links.base, email)
+    await visit(t, page, links.base, kinds)
+  }
 })
 
 await t.test('ops', async (t: Test) => {
-  const { kinds, states } = await fillOps(opsServer(server, env))
+  const { kinds } = await fillOps(opsServer(server, env))
   const { page } = await openViewer(t, server.ops)
-  await visit(t, page, server.ops, [...kinds, ...states])
+  await visit(t, page, server.ops, kinds)
 })

@@ -1,11 +1,18 @@
 import { t } from 'tap'
 import { claudeResult, processesWith, startAgentOps } from '../helpers/agents.ts'
 import type { AgentOps } from '../helpers/agents.ts'
-import { backends } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { ended, eventsOfSession, opsServer, startOpsProcess, trigger } from '../helpers/ops.ts'
-import type { Session } from '../helpers/ops.ts'
+import type { Session, Event } from '../helpers/ops.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { CHAT_KEY, deliverAlert } from '../helpers/alerts.ts'
+import type { Backend } from '../helpers/backends.ts'
+import { calls, startModel } from '../helpers/model.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 
 const [embedded, postgres] = backends
 /** Nobody else sleeps that long: by it the processes of a test are found. */
@@ -63,15 +70,48 @@ t.test('another server on the same database and machine ends what a dead one lef
   t.same(sleepers(), [])
 })
 
-t.test('SIGTERM of the server stops the session and all of its processes', async (t) => {
-  const ops = await startAgentOps(t, postgres)
-  const { id } = await stubborn(ops)
-  t.match(await ops.server.stop(), { code: 0 }, 'in time, by itself')
-  t.same(processesWith(`sleep ${long}`).length, 0, 'nothing is left')
-  const rows = await postgres.query(
-    ops.env,
-    'select status, exit_code from ops.sessions where id = $1',
-    [id],
-  )
-  t.match(rows, [{ status: 'stopped', exit_code: 137 }])
-})
+await onPostgres(
+  t,
+  'kill -9 of the server during a session: the budget of the day counts what it had cost',
+  async (t: Test, backend: Backend) => {
+    const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
+    // 0.0011 dollars a turn.
+    writeFileSync(prices, JSON.stringify({ default: { input: 1, output: 1 } }))
+    const model = await startModel(t)
+    const env = { ...model.env, OPS_CHAT_API_KEY: CHAT_KEY, OPS_PRICES: prices }
+    const ops = await startOpsProcess(t, backend, env)
+    const { cost_usd: before } = await ended(ops)
+
+    const held = Promise.withResolvers<void>()
+    t.teardown(() => held.resolve())
+    model.answer(async ({ step }) => {
+      if (step > 0) await held.promise
+      return calls(['list_services', {}])
+    })
+    const { id } = await trigger(ops)
+    const running = await until(async () => {
+      const { json } = await ops.api<Session>('GET', `/sessions/${id}`)
+      return json.cost_usd !== null && json
+    }, 'the cost of its first turn')
+    t.match(running, { status: 'running', cost_usd: 0.0011 }, 'it is shown while it runs')
+    await ops.server.kill()
+
+    // What both sessions have cost together.
+    const budget = ((before ?? 0) + 0.0011).toFixed(4)
+    const again = await startOpsProcess(t, backend, { ...ops.env, OPS_DAY_BUDGET_USD: budget })
+    t.match(await ended(again, id), { status: 'failed', cost_usd: 0.0011 })
+    const asked = model.asked.length
+    // The session that a start begins by itself may still run.
+    const next = await until(() => trigger(again), 'the next session')
+    const refused = await ended(again, next.id)
+    t.match(refused, { status: 'failed', num_turns: 0, cost_usd: 0 })
+    const { json } = await again.api<{ events: readonly Event[] }>('GET', '/events')
+    const problem = json.events.find(({ session_id }) => session_id === refused.id)?.message
+    t.match(problem, 'budget of the day')
+    t.match(problem, `is spent: $${budget}`)
+    const { status, json: brief } = await deliverAlert(again.base, 'disk full')
+    t.equal(status, 502)
+    t.match(brief.message, 'budget of the day', 'a brief is refused as well')
+    t.equal(model.asked.length, asked, 'no model is asked')
+  },
+)
