@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, seedEmbedded } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { FREE, check, refuseCommands, runCli, runHere } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -131,13 +131,6 @@ async function diesBetween(
   t.equal(await ended, 1)
   t.match(problem, /^gatehouse: \S/)
 }
-
-t.test('a data directory whose name is too long for a socket', async (t) => {
-  const folder = join(await temporaryFolder(t), 'x'.repeat(110))
-  const env = { GATEHOUSE_DATA_DIR: folder }
-  await seedEmbedded(env)
-  t.match(await runCli(['user', 'add', 'ann@example.com'], { env }), { code: 0 })
-})
 
 t.test('a connection that cannot be accepted ends no listener', async (t) => {
   const servers: Server[] = []

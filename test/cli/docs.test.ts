@@ -1,7 +1,6 @@
-import { chmodSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCli, runCliProcess } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
@@ -25,16 +24,14 @@ t.test('each listener has the documentation, guarded like its pages', async (t) 
     t.match(page.text, '<h1 id="documentation">Documentation</h1>')
     const paths = ['', 'hooks', 'search?q=a', 'decisions/048-actors', 'pictures/hooks-log.png']
     for (const path of paths) {
-      const address = `${base}/-/docs/${path}`
-      t.equal((await request(address)).status, 200, path)
-      const foreign = { host: 'evil.example' }
-      t.equal(
-        (await request(address, { headers: foreign })).status,
-        403,
-        `${path} by another name`,
-      )
-      const passed = { 'x-forwarded-for': '203.0.113.7' }
-      t.equal((await request(address, { headers: passed })).status, 403, `${path} past a proxy`)
+      for (const [headers, status] of [
+        [{}, 200],
+        [{ host: 'evil.example' }, 403],
+        [{ 'x-forwarded-for': '203.0.113.7' }, 403],
+      ] as const) {
+        const answer = await request(`${base}/-/docs/${path}`, { headers })
+        t.equal(answer.status, status, `${path} ${JSON.stringify(headers)}`)
+      }
     }
     for (const path of ['nothing', 'decisions/nothing', 'pictures/nothing.png', '..%2FREADME']) {
       t.equal((await request(`${base}/-/docs/${path}`)).status, 404, path)
@@ -104,53 +101,31 @@ t.test('a search finds parts of pages, those with the words in their heading fir
   t.match((await found('<b>"x'))[1], 'value="&lt;b&gt;&quot;x"')
 })
 
-/** A program of this name that writes its argument to a file and ends with a code. */
-async function opener(t: Test, name: string, code: number) {
+t.test('gatehouse docs', async (t) => {
+  const none = `127.0.0.1:${await freePort()}`
+  const at = { HOOKS_ADDR: none, LINKS_ADDR: new URL(server.links).host, OPS_ADDR: none }
   const folder = await temporaryFolder(t)
   const file = join(folder, 'opened')
-  const path = join(folder, name)
-  writeFileSync(path, `#!/bin/sh\nprintf %s "$1" > '${file}'\nexit ${code}\n`)
-  chmodSync(path, 0o755)
-  return { PATH: `${folder}:/usr/bin:/bin`, file }
-}
-
-t.test('gatehouse docs', async (t) => {
-  const { port } = new URL(server.links)
-  const none = `127.0.0.1:${await freePort()}`
-  const env = { HOOKS_ADDR: none, LINKS_ADDR: `127.0.0.1:${port}`, OPS_ADDR: none }
-  const address = `${server.links}/-/docs/`
-
-  await t.test('prints where the first service that runs has them', async (t) => {
-    t.match(await runCli(['docs'], { env: { ...env, DISPLAY: '' } }), {
-      code: 0,
-      stdout: `${address}\n`,
-      stderr: '',
-    })
-    const moved = { ...env, LINKS_BASE_URL: 'https://go.example.com' }
-    t.match(await runCli(['docs'], { env: moved }), { stdout: 'https://go.example.com/-/docs/\n' })
-  })
-
-  await t.test('opens them where there is a desktop', async (t) => {
-    const { PATH, file } = await opener(t, 'xdg-open', 0)
-    const outside = await runCliProcess(['docs'], { env: { ...env, PATH } })
-    t.match(outside, { code: 0, stdout: `${address}\n` })
-    t.notOk(existsSync(file), 'without a desktop nothing is opened')
-    const opened = await runCliProcess(['docs'], { env: { ...env, PATH, DISPLAY: ':0' } })
-    t.match(opened, { code: 0, stdout: `${address}\n`, stderr: '' })
-    t.equal(readFileSync(file, 'utf8'), address)
-  })
-
-  await t.test('says when the browser is not opened, and when no server runs', async (t) => {
-    const { PATH } = await opener(t, 'xdg-open', 3)
-    t.match(await runCliProcess(['docs'], { env: { ...env, PATH, DISPLAY: ':0' } }), {
-      code: 1,
-      stdout: `${address}\n`,
-      stderr: 'xdg-open did not open it: exit code 3\n',
-    })
-    t.match(await runCli(['docs'], { env: { ...env, LINKS_ADDR: none } }), {
-      code: 1,
-      stdout: '',
-      stderr: /^gatehouse: no running Gatehouse was found: start it.*unix socket.*HOOKS_BASE_URL/,
-    })
+  const opens = (code: number) => {
+    const script = `#!/bin/sh\nprintf %s "$1" > '${file}'\nexit ${code}\n`
+    writeFileSync(join(folder, 'xdg-open'), script, { mode: 0o755 })
+  }
+  const env = { ...at, PATH: `${folder}:/usr/bin:/bin` }
+  const desktop = { ...env, DISPLAY: ':0' }
+  const stdout = `${server.links}/-/docs/\n`
+  opens(0)
+  t.same(await runCli(['docs'], { env }), { code: 0, stdout, stderr: '' })
+  t.notOk(existsSync(file), 'without a desktop nothing is opened')
+  const moved = { ...env, LINKS_BASE_URL: 'https://go.example.com' }
+  t.match(await runCli(['docs'], { env: moved }), { stdout: 'https://go.example.com/-/docs/\n' })
+  t.same(await runCliProcess(['docs'], { env: desktop }), { code: 0, stdout, stderr: '' })
+  t.equal(readFileSync(file, 'utf8'), stdout.trim())
+  opens(3)
+  const stderr = 'xdg-open did not open it: exit code 3\n'
+  t.same(await runCliProcess(['docs'], { env: desktop }), { code: 1, stdout, stderr })
+  t.match(await runCli(['docs'], { env: { ...env, LINKS_ADDR: none } }), {
+    code: 1,
+    stdout: '',
+    stderr: /^gatehouse: no running Gatehouse was found: start it.*unix socket.*HOOKS_BASE_URL/,
   })
 })

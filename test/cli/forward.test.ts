@@ -1,18 +1,34 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { chmod, rm, writeFile } from 'node:fs/promises'
+import { createServer, request as httpRequest } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { openForward, recorded, startForward } from '../fixtures/forward-setup.ts'
+import { processesWith } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
-import { freePort } from '../helpers/owner.ts'
+import { SIGNED_ENV, addProvider, deliver, post, startHooks } from '../helpers/hooks.ts'
+import { signatureHeaders } from '../helpers/hooks.ts'
+import type { Ack, Bytes } from '../helpers/hooks.ts'
+import { request } from '../helpers/http.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
+import { ROOT } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import type { Receiver } from '../helpers/replays.ts'
 import { keepSecret } from '../helpers/secrets.ts'
-import { addProvider, post, startHooks } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
+const ENDED = { code: 0, signal: null }
+const { base } = await startHooks(t, postgres)
+await addProvider(base, 'lan', { open: true })
+/** Answers everything with 204. */
+const calm = await startReceiver(t)
 
-async function send(base: string, body = '{}', type = 'note'): Promise<number> {
+async function send(body: Bytes = '{}', type = 'note'): Promise<number> {
   const answer = await post(base, 'generic/lan', body, { 'X-Event-Type': type })
   return answer.json<Ack>().id
 }
@@ -29,192 +45,426 @@ function startTarget(t: Test, ...statuses: readonly number[]): Promise<Receiver>
   })
 }
 
-t.test('forwarding to a target', async (t: Test) => {
-  const { base, env } = await startHooks(t, postgres)
-  await addProvider(base, 'lan', { open: true })
-  const forward = (target: string, ...args: readonly string[]) =>
-    openForward(t, [target, '--from', base, ...args])
+function forward(t: Test, target: string, ...args: readonly string[]) {
+  return openForward(t, [target, '--from', base, ...args])
+}
 
-  await t.test('a line an event', async (t) => {
-    const target = await startTarget(t)
-    const token = keepSecret('target-token', 'target-token-4711')
-    const forwarder = forward(`${target.url}/hook?token=${token}&a=b`)
-    await forwarder.connected()
-    const id = await send(base, '{"a":"é"}')
-    await until(() => forwarder.lines().length > 0, 'a line')
-    t.match(forwarder.lines(), [new RegExp(`^${id}  generic:lan  note  10 B  200  \\d+ ms$`)])
-    t.match(target.received, [{ method: 'POST', path: `/hook?token=${token}&a=b` }])
-    const [attempt] = await recorded(base, id)
-    t.match(attempt, { outcome: 'delivered', answer: /200/, kind: /forward/i })
-    t.match(attempt?.target, `${target.url}/hook?token=`)
-    t.same(await forwarder.stop(), { code: 0, signal: null })
-    t.match(forwarder.said(), /^connected as ".+ 127\.0\.0\.1:\d+\/hook", after event \d+\n$/)
+t.test('a line an event', async (t) => {
+  const token = keepSecret('target-token', 'target-token-4711')
+  const target = await startTarget(t)
+  const forwarder = forward(t, `${target.url}/hook?token=${token}&a=b`)
+  await forwarder.connected()
+  const id = await send('{"a":"é"}')
+  await until(() => forwarder.lines().length > 0, 'a line')
+  t.match(forwarder.lines(), [new RegExp(`^${id}  generic:lan  note  10 B  200  \\d+ ms$`)])
+  t.match(target.received, [{ method: 'POST', path: `/hook?token=${token}&a=b` }])
+  const [attempt] = await recorded(base, id)
+  t.match(attempt, { outcome: 'delivered', answer: /200/, kind: /forward/i })
+  t.match(attempt?.target, `${target.url}/hook?token=`)
+  t.same(await forwarder.stop(), ENDED)
+  t.match(forwarder.said(), /^connected as ".+ 127\.0\.0\.1:\d+\/hook", after event \d+\n$/)
+})
+
+t.test('lines of JSON, and only what is wanted', async (t) => {
+  const kind = ['--provider', 'generic:lan', '--event-type', 'wanted']
+  const forwarder = forward(t, calm.url, '--json', ...kind)
+  await forwarder.connected()
+  await send('{}', 'other')
+  const id = await send('{"b":1}', 'wanted')
+  await until(() => forwarder.lines().length > 0, 'a line')
+  t.match(JSON.parse(forwarder.lines()[0] ?? ''), {
+    id,
+    provider: 'generic:lan',
+    event_type: 'wanted',
+    payload_size: 7,
+    status: 204,
+    attempts: 1,
+    delivered: true,
+    received_at: /^20.*Z$/,
+    ms: Number,
   })
+  const unknown = forward(t, calm.url, '--provider', 'stripe', '--name', 'typo')
+  await until(() => unknown.said().includes('there is no provider "stripe" yet'), 'the warning')
+})
 
-  await t.test('lines of JSON, and only what is wanted', async (t) => {
-    const target = await startTarget(t)
-    const kind = ['--provider', 'generic:lan', '--event-type', 'wanted']
-    const forwarder = forward(target.url, '--json', ...kind)
-    await forwarder.connected()
-    await send(base, '{}', 'other')
-    const id = await send(base, '{"b":1}', 'wanted')
-    await until(() => forwarder.lines().length > 0, 'a line')
-    const told: unknown = JSON.parse(forwarder.lines()[0] ?? '')
-    t.match(told, {
-      ...{ id, provider: 'generic:lan', event_type: 'wanted', payload_size: 7, status: 200 },
-      ...{ attempts: 1, delivered: true, received_at: /^20.*Z$/, ms: Number },
-    })
-    await forwarder.stop()
-    const unknown = forward(target.url, '--provider', 'stripe', '--name', 'typo')
-    await until(() => unknown.said().includes('there is no provider "stripe" yet'), 'the warning')
+t.test('a failed event is tried again before the next one', async (t) => {
+  const target = await startTarget(t, 500, 302)
+  const forwarder = forward(t, target.url)
+  await forwarder.connected()
+  const [first, second] = [await send(), await send()]
+  await until(() => forwarder.lines().length === 2, 'both events')
+  t.same(idsAt(target), [first, first, first, second])
+  t.match(forwarder.said(), new RegExp(`^event ${first}: status 500; again in \\d+ ms$`, 'm'))
+  t.match(forwarder.said(), /: status 302 redirects are not followed; again in/)
+  const outcomes = (await recorded(base, first, 3)).map(({ outcome }) => outcome)
+  t.same(outcomes, ['delivered', 'failed', 'failed'])
+  await forwarder.stop()
+
+  const away = forward(t, `http://127.0.0.1:${await freePort()}/`)
+  await away.connected()
+  const id = await send()
+  await until(() => away.said().includes('ECONNREFUSED'), 'the failure to be said')
+  const failed = { outcome: 'failed', detail: /ECONNREFUSED/ }
+  t.match((await recorded(base, id)).at(-1), failed)
+})
+
+t.test('retries that are used up end it; the event is not lost', async (t) => {
+  const target = await startTarget(t, 500, 500)
+  const forwarder = forward(t, target.url, '--name', 'patient', '--retries', '1')
+  await forwarder.connected()
+  const id = await send()
+  t.same(await forwarder.exited, { code: 1, signal: null })
+  t.match(forwarder.said(), new RegExp(`: gave event ${id} up after 2 attempts\n$`))
+  t.same(forwarder.lines(), [])
+  const again = forward(t, target.url, '--name', 'patient')
+  await until(() => again.lines().length === 1, 'the event')
+  t.same(idsAt(target), [id, id, id])
+})
+
+t.test('--skip-failed leaves it out', async (t) => {
+  const target = await startTarget(t, 500, 503)
+  const forwarder = forward(t, target.url, '--skip-failed', '--retries', '1', '--json')
+  await forwarder.connected()
+  const [first, second] = [await send(), await send()]
+  await until(() => forwarder.lines().length === 2, 'both events')
+  const told = forwarder.lines().map((line) => JSON.parse(line) as unknown)
+  t.match(told, [
+    { id: first, status: 503, attempts: 2, delivered: false },
+    { id: second, status: 200, attempts: 1, delivered: true },
+  ])
+  t.match(forwarder.said(), new RegExp(`^event ${first}: status 503; left out$`, 'm'))
+})
+
+t.test('--since counts for a new name', async (t) => {
+  const target = await startTarget(t)
+  const first = await send()
+  const flags = ['--name', 'back', '--since', String(first)]
+  const forwarder = forward(t, target.url, ...flags)
+  await until(() => forwarder.lines().length === 1, 'the old event')
+  await forwarder.stop()
+  const second = await send()
+  const again = forward(t, target.url, ...flags)
+  await until(() => again.lines().length === 1, 'the new event')
+  t.same(idsAt(target), [first, second])
+  t.match(again.said(), /--since counts for a new name only/)
+})
+
+t.test('a signal during a delivery: it is finished and recorded', async (t) => {
+  let answer = (): void => undefined
+  const target = await startReceiver(t, (_, response) => {
+    answer = () => response.writeHead(200).end()
   })
+  const forwarder = forward(t, target.url, '--name', 'slow')
+  await forwarder.connected()
+  const [first, second] = [await send(), await send()]
+  await until(() => target.received.length === 1, 'the delivery')
+  const ended = forwarder.stop()
+  await send('{}', 'later')
+  answer()
+  t.same(await ended, ENDED)
+  t.match(forwarder.lines(), [new RegExp(`^${first}  `)])
+  t.match(await recorded(base, first), [{ outcome: 'delivered' }])
 
-  await t.test('a failed event is tried again before the next one', async (t) => {
-    const target = await startTarget(t, 500, 302)
-    const forwarder = forward(target.url)
-    await forwarder.connected()
-    const [first, second] = [await send(base), await send(base)]
-    await until(() => forwarder.lines().length === 2, 'both events')
-    t.same(idsAt(target), [first, first, first, second])
-    t.match(forwarder.said(), new RegExp(`^event ${first}: status 500; again in \\d+ ms$`, 'm'))
-    t.match(forwarder.said(), /: status 302 redirects are not followed; again in/)
-    const outcomes = (await recorded(base, first, 3)).map(({ outcome }) => outcome)
-    t.same(outcomes, ['delivered', 'failed', 'failed'])
-    await forwarder.stop()
-  })
+  const again = forward(t, target.url, '--name', 'slow')
+  await until(() => target.received.length === 2, 'the next event')
+  t.same(idsAt(target), [first, second], 'it does not come again')
+  t.same(await again.stop(), ENDED, 'a target that hangs has five seconds')
+  const [hung] = await recorded(base, second)
+  t.match(hung, { outcome: 'failed', detail: /no answer within/ })
+})
 
-  await t.test('a target that is not there yet', async (t) => {
-    const port = await freePort()
-    const forwarder = forward(`http://127.0.0.1:${port}/`)
-    await forwarder.connected()
-    const id = await send(base)
-    await until(() => forwarder.said().includes('ECONNREFUSED'), 'the failure to be said')
-    const known = (await recorded(base, id)).at(-1)
-    t.match(known, { outcome: 'failed', detail: /ECONNREFUSED/ })
-    t.same(forwarder.lines(), [])
-    await forwarder.stop()
-  })
-
-  await t.test('retries that are used up end it; the event is not lost', async (t) => {
-    const target = await startTarget(t, 500, 500)
-    const args: [string, ...string[]] = [target.url, '--name', 'patient']
-    const forwarder = forward(...args, '--retries', '1')
-    await forwarder.connected()
-    const id = await send(base)
-    t.same(await forwarder.exited, { code: 1, signal: null })
-    t.match(forwarder.said(), new RegExp(`: gave event ${id} up after 2 attempts\n$`))
-    t.same(forwarder.lines(), [])
-    const again = forward(...args)
-    await until(() => again.lines().length === 1, 'the event')
-    t.same(idsAt(target), [id, id, id])
-    t.equal((await recorded(base, id, 3)).length, 3)
-    await again.stop()
-  })
-
-  await t.test('--skip-failed leaves it out', async (t) => {
-    const target = await startTarget(t, 500, 503)
-    const forwarder = forward(target.url, '--skip-failed', '--retries', '1', '--json')
-    await forwarder.connected()
-    const [first, second] = [await send(base), await send(base)]
-    await until(() => forwarder.lines().length === 2, 'both events')
-    const told = forwarder.lines().map((line) => JSON.parse(line) as unknown)
-    t.match(told, [
-      { id: first, status: 503, attempts: 2, delivered: false },
-      { id: second, status: 200, attempts: 1, delivered: true },
-    ])
-    t.match(forwarder.said(), new RegExp(`^event ${first}: status 503; left out$`, 'm'))
-    t.same(await forwarder.stop(), { code: 0, signal: null })
-  })
-
-  await t.test('--since counts for a new name', async (t) => {
-    const target = await startTarget(t)
-    const first = await send(base)
-    const args: [string, ...string[]] = [target.url, '--name', 'back', '--since', String(first)]
-    const forwarder = forward(...args)
-    await until(() => forwarder.lines().length === 1, 'the old event')
-    await forwarder.stop()
-    const second = await send(base)
-    const again = forward(...args)
-    await until(() => again.lines().length === 1, 'the new event')
-    t.same(idsAt(target), [first, second])
-    t.match(again.said(), /--since counts for a new name only/)
-    await again.stop()
-  })
-
-  await t.test('Ctrl-C during a delivery: it is finished and recorded', async (t) => {
-    let answer = (): void => undefined
-    const target = await startReceiver(t, (_, response) => {
-      answer = () => response.writeHead(200).end()
-    })
-    const args: [string, ...string[]] = [target.url, '--name', 'slow']
-    const forwarder = startForward(t, [...args, '--from', base])
-    await forwarder.connected()
-    const [first, second] = [await send(base), await send(base)]
-    await until(() => target.received.length === 1, 'the delivery')
-    process.kill(forwarder.pid, 'SIGINT')
-    await until(async () => (await send(base, '{}', 'later')) > 0, 'another event')
-    answer()
-    t.same(await forwarder.exited, { code: 0, signal: null })
-    t.match(forwarder.lines(), [new RegExp(`^${first}  `)])
-    t.match(await recorded(base, first), [{ outcome: 'delivered' }])
-
-    const again = forward(...args)
-    await until(() => target.received.length === 2, 'the next event')
-    t.same(idsAt(target), [first, second], 'it does not come again')
-    t.same(await again.stop(), { code: 0, signal: null }, 'a target that hangs has five seconds')
-    const [hung] = await recorded(base, second)
-    t.match(hung, { outcome: 'failed', detail: /no answer within/ })
-  })
-
-  await t.test('a second signal ends it at once', async (t) => {
-    const target = await startReceiver(t, () => undefined)
-    const forwarder = startForward(t, [target.url, '--from', base])
-    await forwarder.connected()
-    await send(base)
-    await until(() => target.received.length === 1, 'the delivery')
-    process.kill(forwarder.pid, 'SIGINT')
-    process.kill(forwarder.pid, 'SIGTERM')
-    t.same(await forwarder.exited, { code: 1, signal: null })
-  })
-
-  const target = await startReceiver(t)
-  const search = (...args: readonly string[]) => forward(target.url, ...args)
-  const first = await send(base, '{"data":{"object":{"id":"evt_1"}}}')
-  const since = ['--since', String(first)]
-  const ids = (lines: readonly string[]): readonly number[] =>
+t.test('--text and --json-member choose, also what comes later', async (t) => {
+  const first = await send('{"data":{"object":{"id":"evt_1"}}}')
+  const flags = ['--json', '--since', String(first)]
+  const byText = forward(t, calm.url, '--text', 'evt_1', ...flags)
+  const byMember = forward(t, calm.url, '--json-member', 'data.object.id=evt_1', ...flags)
+  await Promise.all([byText.connected(), byMember.connected()])
+  await send('{"data":{"object":{"id":"evt_2"}}}')
+  const longer = await send('{"data":{"object":{"id":"evt_12"}}}')
+  const last = await send('{"data":{"object":{"id":"evt_1"}},"n":2}')
+  await until(() => byText.lines().length === 3, 'the events with the text')
+  await until(() => byMember.lines().length === 2, 'the events with the member')
+  const ids = (lines: readonly string[]) =>
     lines.map((line) => (JSON.parse(line) as { id: number }).id)
+  t.same(ids(byText.lines()), [first, longer, last])
+  t.same(ids(byMember.lines()), [first, last])
+  t.match(byMember.said(), /^connected as ".+ json=data\.object\.id=evt_1", after/)
 
-  await t.test('--text and --json-member choose, also what comes later', async (t) => {
-    const byText = search('--text', 'evt_1', '--json', ...since)
-    const byMember = search('--json-member', 'data.object.id=evt_1', '--json', ...since)
-    await Promise.all([byText.connected(), byMember.connected()])
-    await send(base, '{"data":{"object":{"id":"evt_2"}}}')
-    const longer = await send(base, '{"data":{"object":{"id":"evt_12"}}}')
-    const last = await send(base, '{"data":{"object":{"id":"evt_1"}},"n":2}')
-    await until(() => byText.lines().length === 3, 'the events with the text')
-    await until(() => byMember.lines().length === 2, 'the events with the member')
-    t.same(ids(byText.lines()), [first, longer, last])
-    t.same(ids(byMember.lines()), [first, last])
-    t.match(byText.said(), /^connected as ".+ 127\.0\.0\.1:\d+\/ text=evt_1", after/)
-    t.match(byMember.said(), /^connected as ".+ json=data\.object\.id=evt_1", after/)
-  })
+  const long = 'x'.repeat(400)
+  const searches = [`${long}1`, `${long}2`].map((text) => forward(t, calm.url, '--text', text))
+  for (const search of searches) await search.connected()
+  const names = searches.map((search) => /^connected as "(.+)"/.exec(search.said())?.[1])
+  t.not(names[0], names[1], 'searches that differ at their end are forwarders of their own')
+})
 
-  await t.test('searches that differ anywhere are forwarders of their own', async (t) => {
-    const long = 'x'.repeat(400)
-    const searches = [`${long}1`, `${long}2`, 'a\nb', 'a\tb', 'ab']
-    const forwarders = searches.map((text) => search('--text', text))
-    for (const forwarder of forwarders) await forwarder.connected()
-    const rows = await postgres.query(env, 'select name, connection from hooks.forwarders')
-    const searching = rows.filter(({ name }) => / text=(x|ab)/.test(String(name)))
-    t.equal(searching.length, searches.length)
-    t.ok(searching.every(({ connection }) => Number(connection) === 1))
-    await forwarders[0]?.stop()
-    await search('--text', searches[0] ?? '').connected()
-    const [again] = await postgres.query(
-      env,
-      `select count(*)::int as count from hooks.forwarders
-        where connection = 2 and name like '% text=x%'`,
-    )
-    t.match(again, { count: 1 }, 'and the same one has the same name again')
+/** Nobody else sleeps that long: by it the processes of a test are found. */
+const SECONDS = 700_000 + process.pid
+const long = `sleep ${SECONDS}`
+const sleepers = (): readonly number[] => processesWith(long)
+// When the product has failed to.
+t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
+
+/** The words of `forward` that run a shell script under a name; `$1` and so on are the arguments. */
+function shell(name: string, script: string, ...args: readonly string[]): string[] {
+  return ['--from', base, '--name', name, '--exec', 'sh', '--', '-c', script, 'script', ...args]
+}
+
+function linesOf(file: string): readonly string[] {
+  return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
+}
+
+/** Keeps what it is given, the bytes and everything else, and leaves a process behind. */
+const KEEPS = `
+import { spawn } from 'node:child_process'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+const [folder, ...args] = process.argv.slice(2)
+const { GATEHOUSE_EVENT_ID: id, GATEHOUSE_EVENT_HEADERS: file } = process.env
+const chunks = []
+for await (const chunk of process.stdin) chunks.push(chunk)
+writeFileSync(folder + '/' + id + '.body', Buffer.concat(chunks))
+const headers = JSON.parse(readFileSync(file, 'utf8'))
+const mode = (statSync(dirname(file)).mode & 0o777).toString(8)
+const kept = { args, environment: process.env, headers, mode }
+writeFileSync(folder + '/' + id + '.json', JSON.stringify(kept))
+spawn('sleep', ['${SECONDS}'], { stdio: 'inherit' }).unref()
+`
+
+interface Kept {
+  args: readonly string[]
+  environment: Readonly<Record<string, string>>
+  headers: readonly (readonly [string, string])[]
+  mode: string
+}
+
+t.test('what a program is given, and that what it leaves holds nothing up', async (t) => {
+  const folder = await temporaryFolder(t, 'kept')
+  const script = join(folder, 'keeps.mjs')
+  await writeFile(script, KEEPS)
+  const args = ['two words', '$HOME `id` *', `'"`, '', '--json', '--', 'é']
+  const words = ['--exec', process.execPath, '--from', base, '--', script, folder, ...args]
+  const forwarder = startForward(t, words, { LANG: 'C.UTF-8', DEPLOY_KEY: 'not-for-programs' })
+  await forwarder.connected()
+  const large = Buffer.alloc(3_000_000, 'gatehouse').fill(0, 1_000, 2_000)
+  const bodies = ['', Buffer.from([0, 255, 254, 13, 10, 0x1b, 0]), large]
+  for (const [at, body] of bodies.entries()) {
+    const id = await send(body, "it's; a $(type)")
+    await until(() => forwarder.lines().length > at, 'the event')
+    const bytes = readFileSync(join(folder, `${id}.body`))
+    t.ok(bytes.equals(Buffer.from(body)), `${bytes.length} bytes`)
+    const kept: Kept = JSON.parse(readFileSync(join(folder, `${id}.json`), 'utf8'))
+    t.same(kept.args, args)
+    const { PATH, HOME, LANG, GATEHOUSE_EVENT_HEADERS: file = '', ...rest } = kept.environment
+    t.ok(PATH && HOME && LANG)
+    t.same(rest, {
+      GATEHOUSE_EVENT_ID: String(id),
+      GATEHOUSE_EVENT_TYPE: "it's; a $(type)",
+      GATEHOUSE_EVENT_PROVIDER: 'generic:lan',
+    })
+    t.match(Object.fromEntries(kept.headers), { 'x-event-type': "it's; a $(type)" })
+    t.equal(kept.mode, '700')
+    t.notOk(existsSync(dirname(file)), 'the folder is removed')
+  }
+  t.same(await forwarder.stop(), ENDED)
+  t.equal(sleepers().length, bodies.length, 'they live on')
+  for (const pid of sleepers()) process.kill(pid, 'SIGKILL')
+  await until(() => sleepers().length === 0, 'their end')
+})
+
+t.test('the output of a program, and its place in the log', async (t) => {
+  // It does not read its input.
+  const script = 'exec 0<&-; echo "out\tof it"; printf "err \\033[31mof it" >&2'
+  const forwarder = openForward(t, shell('output', script))
+  const json = openForward(t, ['--json', ...shell('json', script)])
+  await Promise.all([forwarder.connected(), json.connected()])
+  const id = await send(Buffer.alloc(3_000_000))
+  await until(() => forwarder.lines().length > 0 && json.lines().length > 0, 'both lines')
+  t.match(forwarder.lines(), [/ {2}generic:lan {2}note {2}\S+ \S+ {2}exit 0 {2}\d+ ms$/])
+  t.match(forwarder.said(), /^out {4}of it$/m)
+  t.match(forwarder.said(), /^err \\u001b\[31mof it$/m)
+  t.notMatch(forwarder.said(), /again/)
+  const [attempt] = await recorded(base, id)
+  t.match(attempt, { target: 'exec:sh', outcome: 'delivered', answer: /^exit 0 in \d+ ms$/ })
+  const told: unknown = JSON.parse(json.lines()[0] ?? '')
+  t.match(told, { status: null, exit_code: 0, attempts: 1, delivered: true })
+})
+
+t.test('ways to fail', async (t) => {
+  const broken = join(await temporaryFolder(t, 'broken'), 'broken')
+  await writeFile(broken, '#!/nowhere/sh\n')
+  await chmod(broken, 0o755)
+  for (const [problem, words] of [
+    [/exited with 3/, shell('exit', `${long} & exit 3`)],
+    [/was ended by SIGKILL/, shell('kill', `${long} & kill -9 $$`)],
+    [/took over 1 s/, ['--timeout', '1s', ...shell('late', `${long} & ${long}`)]],
+    [/could not be started: .*ENOENT/, ['--from', base, '--name', 'none', '--exec', broken]],
+  ] as const) {
+    const forwarder = openForward(t, ['--retries', '0', ...words])
+    await forwarder.connected()
+    const id = await send()
+    t.same(await forwarder.exited, { code: 1, signal: null })
+    t.match(forwarder.said(), problem)
+    t.match(await recorded(base, id), [{ outcome: 'failed', detail: problem }])
+    await until(() => sleepers().length === 0, 'the end of its group')
+  }
+  const silent = await startReceiver(t, () => undefined)
+  const hurried = forward(t, silent.url, '--timeout', '1s')
+  await hurried.connected()
+  await send()
+  await until(() => hurried.said().includes(': no answer within 1 s; again'), 'its end')
+})
+
+t.test(
+  'a signal ends the group of a program after five seconds, a second one at once',
+  async (t) => {
+    const folder = await temporaryFolder(t, 'ends')
+    const script = `echo "$GATEHOUSE_EVENT_HEADERS" >> "$1/seen"; trap '' INT TERM; ${long}; :`
+    for (const code of [0, 1]) {
+      const forwarder = startForward(t, shell('ends', script, folder))
+      await forwarder.connected()
+      if (code === 0) await send()
+      await until(() => linesOf(join(folder, 'seen')).length === code + 1, 'the program to run')
+      // The command line of the forwarder has these words, too, and that of the shell.
+      await until(() => sleepers().length === 3, 'it to sleep')
+      process.kill(forwarder.pid, 'SIGINT')
+      if (code === 1) process.kill(forwarder.pid, 'SIGTERM')
+      t.same(await forwarder.exited, { code, signal: null })
+      await until(() => sleepers().length === 0, 'the end of the program')
+      const [file = ''] = linesOf(join(folder, 'seen')).slice(-1)
+      t.notOk(existsSync(dirname(file)), 'its headers are removed')
+      if (code === 0) t.match(forwarder.said(), /: the program was stopped; again in/)
+    }
+  },
+)
+
+t.test('--coalesce passes over all but the newest', async (t) => {
+  const folder = await temporaryFolder(t, 'newest')
+  const hold = join(folder, 'hold')
+  const script = `
+    echo "$GATEHOUSE_EVENT_ID" >> "$1/seen"
+    while [ -e "$1/hold" ]; do sleep 0.05; done
+    [ "$GATEHOUSE_EVENT_TYPE" != bad ]`
+  const seen = (): readonly number[] => linesOf(join(folder, 'seen')).map(Number)
+  await writeFile(hold, '')
+  const forwarder = openForward(t, ['--coalesce', ...shell('newest', script, folder)])
+  await forwarder.connected()
+  const first = await send()
+  await until(() => seen().length === 1, 'the first one to run')
+  const [second, newest] = [await send(), await send()]
+  await rm(hold)
+  await until(() => forwarder.lines().length === 2, 'two events')
+  t.same(seen(), [first, newest])
+
+  const bad = await send('{}', 'bad')
+  await until(() => forwarder.said().includes(`event ${bad}: `), 'the failure')
+  const good = await send()
+  await until(() => forwarder.lines().length === 3, 'the newer one in its place')
+  t.equal(seen().at(-1), good)
+  await forwarder.stop()
+  for (const id of [second, bad]) {
+    const attempts = (await recorded(base, id, 0)).filter(({ target }) => target === 'exec:sh')
+    t.notOk(attempts.some(({ outcome }) => outcome === 'delivered'))
+  }
+
+  const again = openForward(t, shell('newest', script, folder))
+  const last = await send()
+  await until(() => again.lines().length === 1, 'the next one')
+  t.equal(seen().at(-1), last, 'what was passed over does not come back')
+})
+
+const CERTIFICATE = join(ROOT, 'test', 'fixtures', 'localhost.pem')
+
+/** A proxy with TLS that serves hooks under `/gate/hooks`. */
+async function startProxy(t: Test): Promise<string> {
+  const pem = readFileSync(CERTIFICATE)
+  const proxy = createTlsServer({ key: pem, cert: pem })
+  const sockets = new Set<{ destroy(): void }>()
+  proxy.on('upgrade', (incoming, near) => {
+    sockets.add(near)
+    const path = (incoming.url ?? '').replace(/^\/gate\/hooks\//, '/')
+    // Without its own prefix it would be none of ours.
+    const headers = { ...incoming.headers, host: new URL(base).host }
+    const outgoing = httpRequest(base + (path === incoming.url ? '/nowhere' : path), { headers })
+    outgoing.on('upgrade', (response, far) => {
+      sockets.add(far)
+      const lines = Object.entries(response.headers).map(([name, value]) => `${name}: ${value}`)
+      near.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`)
+      far.pipe(near).pipe(far)
+      for (const socket of [near, far]) socket.on('error', () => undefined)
+    })
+    outgoing.end()
   })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    proxy.close()
+  })
+  return `https://localhost:${(proxy.address() as AddressInfo).port}/gate/hooks/`
+}
+
+t.test('over TLS, under a path', async (t) => {
+  const proxy = await startProxy(t)
+  const trust = { NODE_EXTRA_CA_CERTS: CERTIFICATE }
+  const forwarder = startForward(t, [calm.url, '--from', proxy], trust)
+  await forwarder.connected()
+  t.equal((await deliver(base, 'code_host', '{"over":"tls"}')).status, 202)
+  await until(() => forwarder.lines().length === 1, 'the event')
+  const stranger = openForward(t, [calm.url, '--from', proxy, '--name', 'stranger'])
+  await until(() => /certificate/.test(stranger.said()), 'the certificate to be doubted')
+})
+
+t.test('a server that comes later, and a unix socket', async (t) => {
+  const target = await startReceiver(t)
+  const socketPath = join(await temporaryFolder(t, 'socket'), 'hooks.sock')
+  const from = `unix:${socketPath}`
+  const forwarder = openForward(t, [target.url, '--from', from, '--text', 'a:b/?'])
+  await until(() => forwarder.said().includes('ENOENT'), 'the failure to be said')
+  const env = { ...SIGNED_ENV, ...(await postgres.env(t)), HOOKS_ADDR: from }
+  const server = await startServer(t, { services: ['hooks'], env })
+  await forwarder.connected()
+  const body = '{"over":"a:b/?"}'
+  const headers = { 'Content-Type': 'application/json', ...signatureHeaders('code_host', body) }
+  const url = 'http://localhost/webhooks/code_host'
+  const { status } = await request(url, { method: 'POST', headers, body, socketPath })
+  t.equal(status, 202)
+  await until(() => forwarder.lines().length === 1, 'the event')
+  t.match(target.received, [{ body: Buffer.from(body) }])
+  await server.stop()
+  await until(() => forwarder.said().includes('The server stops'), 'its reason')
+  // Behind the stop it is refused anew, which is another trouble.
+  const [before = ''] = forwarder.said().split('The server stops')
+  t.equal(before.match(/ENOENT/g)?.length, 1, 'one trouble is said once')
+  t.same(await forwarder.stop(), ENDED, 'also while it waits')
+})
+
+t.test('answers that are no WebSocket', async (t) => {
+  let answer = { status: 200, body: 'hello' }
+  const other = createServer((_, response) => {
+    response.writeHead(answer.status, { Location: '/login' }).end(answer.body)
+  })
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => other.close())
+  const from = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  const start = () => openForward(t, [calm.url, '--from', from])
+  for (const [status, body, line] of [
+    [302, '', /^gatehouse: the server answers 302$/m],
+    [
+      403,
+      '{"detail":"Not\\u001b[31m here"}',
+      /^gatehouse: the server answers 403: Not \[31m here$/m,
+    ],
+    [403, '{"detail":"no \\q JSON"}', /^gatehouse: the server answers 403$/m],
+  ] as const) {
+    answer = { status, body }
+    const forwarder = start()
+    t.same(await forwarder.exited, { code: 1, signal: null }, `${status} ends it`)
+    t.match(forwarder.said(), line)
+  }
+  for (const status of [503, 429]) {
+    answer = { status, body: '' }
+    const forwarder = start()
+    const line = `no connection (the server answers ${status});`
+    await until(() => forwarder.said().includes(line), 'the trouble to be said')
+    t.same(await forwarder.stop(), ENDED, `${status} is tried again`)
+  }
 })

@@ -8,7 +8,12 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import { run } from '../helpers/postgres.ts'
 import { ROOT, type Env } from '../helpers/program.ts'
 
+// What golink, Shlink and kutt export.
+
 const [, server] = backends
+/** Where nothing is expected of the whole database. */
+const shared = await server.env(t)
+const FLAGS = ['--owner', 'ann@example.com', '--create-users']
 
 /** What became of a line: slug, outcome and message. */
 type Row = readonly [slug: string, outcome: string, message: string | RegExp]
@@ -16,19 +21,20 @@ type Row = readonly [slug: string, outcome: string, message: string | RegExp]
 const exported = (name: string) => readFile(join(ROOT, 'test/fixtures/link-exports', name), 'utf8')
 
 async function imports(env: Env, input: string, ...flags: readonly string[]) {
-  const { code, stdout, stderr } = await runCli(['import', '-', '--json', ...flags], {
-    env,
-    input,
-  })
+  const args = ['import', '-', '--json', ...flags]
+  const { code, stdout, stderr } = await runCli(args, { env, input })
   const lines = stdout.trimEnd().split('\n').filter(Boolean)
   const parsed = lines.map((line): Record<string, unknown> => JSON.parse(line))
   return { code, stderr, totals: parsed.at(-1)?.['totals'], reports: parsed.slice(0, -1) }
 }
 
+const wantedOf = (rows: readonly Row[], first = 1) =>
+  rows.map(([slug, outcome, message], at) => ({ line: at + first, slug, outcome, message }))
+
 const stored = (env: Env) =>
   run(
     env['DATABASE_URL'] ?? '',
-    `select l.slug, url, title, description, expires_at, max_visits::int, archived, created_at, updated_at,
+    `select l.slug, url, title, description, append_path, expires_at, max_visits::int, archived, created_at, updated_at,
             (select string_agg(tag, ' ' order by tag) from links.link_tags t where t.slug = l.slug) as tags,
             (select email from links.link_owners o join links.users u on u.id = o.user_id where o.slug = l.slug) as owner
        from links.links l order by l.slug`,
@@ -41,9 +47,7 @@ async function importAll(
   flags: readonly string[],
   rows: readonly Row[],
 ): Promise<void> {
-  const wanted = rows.map(([slug, outcome, message], at) => {
-    return { line: at + 1, slug, outcome, message }
-  })
+  const wanted = wantedOf(rows)
   const dry = await imports(env, input, '--dry-run', ...flags)
   t.match(dry, { code: 1, stderr: '', reports: wanted }, 'a dry run')
   t.same(await stored(env), [], 'which changes nothing')
@@ -51,13 +55,139 @@ async function importAll(
   t.match({ code, reports }, { code: 1, reports: wanted })
   t.equal(reports.length, rows.length)
   const before = await stored(env)
-  const unchanged = wanted.map((row) => {
-    return row.outcome === 'created' ? { ...row, outcome: 'unchanged' } : row
-  })
+  const unchanged = wanted.map((row) =>
+    row.outcome === 'created' ? { ...row, outcome: 'unchanged' } : row,
+  )
   const again = await imports(env, input, '--update', ...flags)
   t.match(again.reports, unchanged, 'nor does it the second time')
   t.same(await stored(env), before)
 }
+
+/** A line of golink's export. */
+function golink(Short: string, Long: string, more: object = {}): string {
+  const Created = '2022-05-31T13:04:44.741457796-07:00'
+  const LastEdit = '2022-06-01T13:04:44.741457796-07:00'
+  return JSON.stringify({ Short, Long, Created, LastEdit, Owner: 'amelie@example.com', ...more })
+}
+
+/** What follows `https://a.test/` in golink, and here; links whose path is appended begin with `+`. */
+const TEMPLATES = {
+  a: '+a',
+  '{1}/{*}': '+%7B1%7D/%7B*%7D',
+  '{user}/{1:a}{*:': '+%7Buser%7D/%7B1:a%7D%7B*:',
+  'a?q={{ .Path }}&x=1': 'a?q={*}&x=1',
+  '?q={{QueryEscape .Path}}': '?q={*}',
+  '{{.Path | PathEscape}}': '{*}',
+  'x {{- .Path -}} /x': 'x{*}/x',
+  '{{if .Path}}{{.Path}}{{end}}': '{*}',
+  '{{with .Path}}{{.}}{{end}}': '{*}',
+  'a{{with .Path}}/{{PathEscape .}}{{end}}?b=c': '+a?b=c',
+  '{{/* a note */}}a': 'a',
+  // What stands in the place of a missing path is its default, or the whole address is.
+  '{{if .Path}}{{.Path}}{{else}}b{{end}}': '{*:b}',
+  '{{or .Path "a/b"}}?c': '{*:a/b}?c',
+  '{{if not .Path}}b{{else}}{{.Path}}{{end}}': '{*:b}',
+  '{{if ne .Path ""}}{{.Path}}{{else}}{x}{{end}}': '{*:%7Bx%7D}',
+  '{{if .Path}}?q={{QueryEscape .Path}}{{end}}': '?q={*:https://a.test/}',
+  '{{if .Path}}{{with .Path}}{{.}}{{end}}{{else}}{{if .Path}}no{{end}}b{{end}}': '{*:b}',
+  '{{.User}}{{with .Path}}/{{.}}{{end}}': '+{user}',
+  '?of={{QueryEscape .User}}': '?of={user}',
+  '{{with .Path}}{{.}}/{{$.User}}{{end}}': '{*:https://a.test/}/{user}',
+}
+
+/** URLs of golink that have no equal here, and why. */
+const WITHOUT_EQUAL: readonly (readonly [string, RegExp])[] = [
+  ['https://a.test/{{with .Path}}{{.}}{{else}}{{.User}}{{end}}', /leads elsewhere/],
+  ['https://a.test/{{if eq .Path ""}}{{"b"}}{{end}}', /has \{\{"b"\}\}/],
+  ['http://{{if .Path}}{{.Path}}{{else}}host{{end}}.test/debug', /no \{placeholder\} before/],
+  [
+    'http://wiki/{{.Now.Format "01-02-2006"}}',
+    /has \{\{\.Now\.Format "01-02-2006"\}\}, which has no equal here/,
+  ],
+  ['https://a.test/{{TrimSuffix .User "@example.com"}}', /has \{\{TrimSuffix \.User/],
+  ['https://a.test/{{if Match "\\\\d+" .Path}}id{{end}}', /has \{\{if Match "\\\\d\+" \.Path\}\}/],
+  ['https://a.test/{{$p := .Path}}{{$p}}', /has \{\{\$p := \.Path\}\}/],
+  ['https://a.test/{{with .Path}}{{.Path}}{{end}}', /has \{\{\.Path\}\}/],
+  ['https://a.test/{{.}}', /has \{\{\.\}\}/],
+  ['https://a.test/{{end}}', /has \{\{end\}\}/],
+  ['https://a.test/{{if .Path}}a{{else}}b{{else}}c{{end}}', /has \{\{else\}\}/],
+  ['https://a.test/{{if .Path}}a{{else if .Path}}b{{end}}', /has \{\{else if \.Path\}\}/],
+  ['https://a.test/{{.Path', /a \{\{ is not closed/],
+  [`https://a.test/${'{{'.repeat(5_000)}`, /its url is too long/],
+  [`https://a.test/${'{{if .Path}}'.repeat(600)}`, /\{\{end\}\} is missing/],
+  ['/relative', /must be an http:\/\/ or https:\/\/ URL/],
+]
+
+t.test('a URL of golink leads to the same place, or is refused', async (t) => {
+  const env = await server.env(t)
+  const equal = Object.entries(TEMPLATES)
+  const longs = [...equal.map(([long]) => `https://a.test/${long}`)]
+  longs.push(...WITHOUT_EQUAL.map(([long]) => long))
+  const input = longs.map((long, at) => golink(`n${at + 100}`, long)).join('\n')
+  const { code, reports } = await imports(env, input, '--create-users')
+  t.equal(code, 1)
+  const links = await stored(env)
+  t.equal(links.length, equal.length)
+  for (const [at, [long, here]] of equal.entries()) {
+    t.match(reports[at], { outcome: 'created', message: '' }, long)
+    const url = `https://a.test/${here.replace(/^\+/, '')}`
+    t.match(links[at], { url, append_path: here.startsWith('+') }, long)
+  }
+  for (const [at, [long, message]] of WITHOUT_EQUAL.entries()) {
+    t.match(reports[equal.length + at], { outcome: 'refused', message }, long)
+  }
+  t.match(links[0], {
+    created_at: new Date('2022-05-31T20:04:44.741Z'),
+    updated_at: new Date('2022-06-01T20:04:44.741Z'),
+  })
+})
+
+t.test('a name of golink becomes a slug that visitors find', async (t) => {
+  const env = await server.env(t)
+  const long = `ab${'-'.repeat(2_000)}`
+  const unknown = { Created: '0001-01-01T00:00:00Z', Extra: 1 }
+  const cases: readonly (readonly [string, string, RegExp])[] = [
+    [golink('my_team.wiki', 'https://b.test/'), 'my-team-wiki', /^was "my_team\.wiki"$/],
+    [golink('_edge-', 'https://c.test/'), 'edge', /^was "_edge-"$/],
+    [golink('plain', 'https://d.test/', unknown), 'plain', /^$/],
+    [golink(long, 'https://e.test/'), long, /slug must have 2 to 64/],
+    [golink('static', 'https://f.test/'), 'static', /slug is reserved/],
+    [
+      golink('my-team_wiki', 'https://g.test/'),
+      'my-team-wiki',
+      /^was "my-team_wiki"; the file has "my_team\.wiki" before, which is the same name here$/,
+    ],
+    [golink('half', 'https://h.test/\ud800'), 'half', /^$/],
+    [golink('when', 'https://i.test/', { Created: 'today' }), 'when', /Created must be a time/],
+    ['{"Short": "nowhere"}', 'nowhere', /Long is missing/],
+    ['{"Long": "https://j.test/"}', '', /Short is missing/],
+    ['[1]', '', /is not a JSON object/],
+    ['{', '', /is not a JSON object/],
+    [
+      golink('tagged', 'https://k.test/', { Owner: 'tagged-devices' }),
+      'tagged',
+      /is no e-mail address/,
+    ],
+  ]
+  const input = `\r\n${cases.map(([line]) => line).join('\r\n')}\r\n`
+  const { reports } = await imports(env, input, '--create-users')
+  for (const [at, [line, slug, message]] of cases.entries()) {
+    t.match(reports[at], { line: at + 2, slug, message }, line)
+  }
+  const links = await stored(env)
+  t.same(
+    links.map(({ slug }) => slug),
+    ['edge', 'half', 'my-team-wiki', 'plain'],
+  )
+  t.not(links[3]?.['created_at'].getUTCFullYear(), 1, 'golink did not know the time')
+  const again = await imports(env, input, '--create-users', '--owner', 'amelie@example.com')
+  t.match(again.totals, { created: 1, unchanged: 4, users: 0 }, 'what nobody owned has an owner')
+
+  const commands = '{"Short": "\\u001b[2Jx", "Long": "https://a.test/{{\\u001b[0m}}"}\n'
+  const { stdout } = await runCli(['import', '-'], { env, input: commands })
+  t.match(stdout, /refused/)
+  t.notMatch(stdout, '\u001b', 'a terminal is not commanded by a file')
+})
 
 t.test('answers of Shlink', async (t) => {
   const env = await server.env(t)
@@ -65,72 +195,61 @@ t.test('answers of Shlink', async (t) => {
   await runCli(['user', 'add', 'ann@example.com'], { env })
   const lost = 'without the tags käse; 72 of 400 visits are left; without its redirect rules'
   const domain = 'of example.com; passes queries on, which it did not; closed to search engines'
-  await importAll(
-    env,
-    input,
-    ['--format', 'shlink', '--owner', 'ann@example.com'],
-    [
-      ['12c18', 'created', `was "12C18"; ${lost}`],
-      ['12kb3', 'created', 'was "12Kb3"'],
-      ['12c18', 'conflict', 'the file has "12C18" before, which is the same name here'],
-      ['123ba', 'created', `was "123bA"; ${domain}, which it was not`],
-      ['12kb3', 'conflict', /^of example\.com; the file has "12Kb3" before/],
-      ['my-talk-2019', 'created', 'was "my_talk.2019"; title cut to 200 characters'],
-      ['once', 'created', 'archived: its 1 visits are used up'],
-      [
-        'later',
-        'refused',
-        /^begins at 2999-01-01T00:00:00.000Z, and links here have no beginning$/,
-      ],
-      ['a/b', 'refused', /^slug must have 2 to 64/],
-      ['über', 'refused', /^slug must have/],
-      ['mail', 'refused', /^url must be an http/],
-    ],
-  )
-  const common = { owner: 'ann@example.com', description: '', expires_at: null }
+  const flags = ['--format', 'shlink', '--owner', 'ann@example.com']
+  await importAll(env, input, flags, [
+    ['12c18', 'created', `was "12C18"; ${lost}`],
+    ['12kb3', 'created', 'was "12Kb3"'],
+    ['12c18', 'conflict', 'the file has "12C18" before, which is the same name here'],
+    ['123ba', 'created', `was "123bA"; ${domain}, which it was not`],
+    ['12kb3', 'conflict', /^of example\.com; the file has "12Kb3" before/],
+    ['my-talk-2019', 'created', 'was "my_talk.2019"; title cut to 200 characters'],
+    ['once', 'created', 'archived: its 1 visits are used up'],
+    ['later', 'refused', /^begins at 2999-01-01T00:00:00.000Z, and links here have no beginning$/],
+    ['a/b', 'refused', /^slug must have 2 to 64/],
+    ['über', 'refused', /^slug must have/],
+    ['mail', 'refused', /^url must be an http/],
+  ])
+  const owner = 'ann@example.com'
   t.match(await stored(env), [
     { slug: '123ba', url: 'https://search.test/', title: '', tags: null, max_visits: null },
     {
-      ...{ ...common, slug: '12c18', title: 'Welcome <to> the shop', tags: 'games' },
-      ...{ url: `https://shop.test/?a=1&b=%7B1%7D#"x'`, max_visits: 72, archived: false },
-      ...{
-        created_at: new Date('2016-08-21T18:34:16Z'),
-        updated_at: new Date('2016-08-21T18:34:16Z'),
-      },
+      slug: '12c18',
+      url: `https://shop.test/?a=1&b=%7B1%7D#"x'`,
+      title: 'Welcome <to> the shop',
+      description: '',
+      tags: 'games',
+      owner,
+      max_visits: 72,
+      archived: false,
+      expires_at: null,
+      created_at: new Date('2016-08-21T18:34:16Z'),
+      updated_at: new Date('2016-08-21T18:34:16Z'),
     },
-    { ...common, slug: '12kb3', url: 'https://docs.test', tags: 'docs', archived: false },
+    { slug: '12kb3', url: 'https://docs.test', tags: 'docs', owner, archived: false },
     { slug: 'my-talk-2019', title: 't'.repeat(200), expires_at: new Date('2019-12-31T23:59:59Z') },
     { slug: 'once', max_visits: 1, archived: true },
   ])
   const { base } = await startLinks(t, server, env)
   t.equal(await leadsTo(base, '/12Kb3'), 'https://docs.test', 'as people have it')
-  t.equal(await leadsTo(base, '/my_talk.2019'.replace('.', '-')), 410)
+  t.equal(await leadsTo(base, '/my_talk-2019'), 410)
 })
 
 t.test('the CSV of Shlink’s web client is known by its header', async (t) => {
   const env = await server.env(t)
   const input = await exported('shlink.csv')
-  const flags = ['--owner', 'ann@example.com', '--create-users']
-  const dry = await imports(env, input, '--dry-run', ...flags)
-  t.same(await stored(env), [])
-  const { code, reports } = await imports(env, input, ...flags)
-  const wanted = [
+  const { code, reports } = await imports(env, input, ...FLAGS)
+  t.equal(code, 1)
+  t.match(reports, [
     { line: 2, slug: '12c18', outcome: 'created', message: 'was "12C18"; of s.test' },
     { line: 3, slug: '12kb3', outcome: 'created', message: 'was "12Kb3"; of s.test' },
-    {
-      line: 5,
-      slug: '12kb3',
-      outcome: 'conflict',
-      message: /the file has "s\.test\/12Kb3" before/,
-    },
-  ]
-  t.match([dry.reports, code, reports], [wanted, 1, wanted])
+    { line: 5, outcome: 'conflict', message: /the file has "s\.test\/12Kb3" before/ },
+  ])
   t.match(await stored(env), [
     { url: 'https://shop.test/?a=1&b="2"', tags: 'games tech', title: '' },
     { url: 'https://docs.test', tags: null, title: 'He said "hi",\nok' },
   ])
   const short = `${input.split('\n')[0]}\n"2016-05-01T20:34:16+02:00","s.test"\n`
-  const refused = await imports(env, short, ...flags)
+  const refused = await imports(env, short, ...FLAGS)
   t.match(refused.reports, [{ outcome: 'refused', message: /^has 2 fields, the header has 8$/ }])
 })
 
@@ -152,40 +271,38 @@ t.test('answers of kutt', async (t) => {
     ['own', 'created', 'of go.example.org'],
     ['x', 'refused', /^slug must have/],
   ])
+  const expires_at = new Date('2999-01-31T10:07:04Z')
   t.match(await stored(env), [
     {
-      ...{ slug: '6xy8kp', url: 'https://docs.test/%7B*%7D?a="b"', owner: 'ann@example.com' },
-      ...{ description: 'The docs {of} ours', title: '', expires_at: null, archived: false },
-      ...{
-        created_at: new Date('2024-11-03T08:39:33.123Z'),
-        updated_at: new Date('2025-01-06T07:06:40Z'),
-      },
+      slug: '6xy8kp',
+      url: 'https://docs.test/%7B*%7D?a="b"',
+      owner: 'ann@example.com',
+      description: 'The docs {of} ours',
+      title: '',
+      expires_at: null,
+      archived: false,
+      created_at: new Date('2024-11-03T08:39:33.123Z'),
+      updated_at: new Date('2025-01-06T07:06:40Z'),
     },
     { slug: 'own' },
     { slug: 'spam', archived: true },
-    { slug: 'sqlite', expires_at: new Date('2999-01-31T10:07:04Z') },
-    { slug: 'team-wiki', expires_at: new Date('2999-01-31T10:07:04Z') },
+    { slug: 'sqlite', expires_at },
+    { slug: 'team-wiki', expires_at },
   ])
 })
 
 t.test('answers to an admin of kutt name owners', async (t) => {
-  const env = await server.env(t)
   const input = await exported('kutt-admin.json')
-  const { reports } = await imports(env, input, '--format', 'kutt', '--create-users')
+  const { reports } = await imports(shared, input, '--format', 'kutt', '--create-users')
   t.match(reports, [
     { slug: 'of-ann', outcome: 'created', message: '' },
     { slug: 'of-bob', outcome: 'created', message: 'of go.example.org' },
-    {
-      slug: 'of-nobody',
-      outcome: 'refused',
-      message: 'names no owner; --owner EMAIL gives it one',
-    },
+    { outcome: 'refused', message: 'names no owner; --owner EMAIL gives it one' },
   ])
-  t.match(await stored(env), [{ owner: 'ann@example.com' }, { owner: 'bob@example.com' }])
+  t.match(await stored(shared), [{ owner: 'ann@example.com' }, { owner: 'bob@example.com' }])
 })
 
 t.test('an answer of many reads, and of many pages', async (t) => {
-  const env = await server.env(t)
   const links = Array.from({ length: 3_000 }, (_, at) => {
     return { address: `n${at}`, target: `https://a.test/${at}`, description: '„ü" }]' }
   })
@@ -193,22 +310,25 @@ t.test('an answer of many reads, and of many pages', async (t) => {
   const text = pages.map((data) => JSON.stringify({ total: 3_000, data }))
   const file = join(await temporaryFolder(t), 'kutt.json')
   await writeFile(file, text.join(''))
-  const flags = ['--format', 'kutt', '--owner', 'ann@example.com', '--create-users']
-  const { code, stdout } = await runCli(['import', file, ...flags], { env })
+  const { code, stdout } = await runCli(['import', file, '--format', 'kutt', ...FLAGS], {
+    env: shared,
+  })
   t.equal(code, 0)
-  t.match(stdout, /\ncreated 3000, updated 0, unchanged 0, conflict 0, refused 0, new users 1\n$/)
+  t.match(stdout, /\ncreated 3000, updated 0, unchanged 0, conflict 0, refused 0, new users 0\n$/)
 })
 
 t.test('what is no whole export is said', async (t) => {
-  const env = await server.env(t)
   const link = (address: string) =>
     `{"address": "${address}", "target": "https://a.test/", "x": [{}]}`
   const long = `{"address": "long", "description": "${'x'.repeat(2 ** 20)}"}`
   const page = (total: number, ...links: readonly string[]) =>
     `{"total": ${total}, "data": [${links.join(' , ')}]} \n`
-  const partial = /^the file has 1 of 51 links; add the other pages to it$/
   const cases: readonly (readonly [string, ...(readonly Row[])])[] = [
-    [`\ufeff${page(51, link('aa'))}`, ['aa', 'created', ''], ['', 'refused', partial]],
+    [
+      `\ufeff${page(51, link('aa'))}`,
+      ['aa', 'created', ''],
+      ['', 'refused', /^the file has 1 of 51 links; add the other pages to it$/],
+    ],
     [
       page(3, link('bb'), '{"address": "b\\"]}"}') + page(3, link('cc')),
       ['bb', 'created', ''],
@@ -222,35 +342,20 @@ t.test('what is no whole export is said', async (t) => {
     ],
     [`[${link('ee')}]`, ['ee', 'created', '']],
     [page(1, '{"address": }'), ['', 'refused', /^address is missing$/]],
-    [page(0), ['', 'refused', /^the file has no links$/]],
     ['', ['', 'refused', /^the file has no links$/]],
-    [
-      '{"error": "Unauthorized."}',
-      ['', 'refused', /^is no list of links by kutt: data is missing$/],
-    ],
-    ['slug,url\n', ['', 'refused', /^is no list of links by kutt/]],
+    ['slug,url\n', ['', 'refused', /^is no list of links by kutt: data is missing$/]],
     [
       '{"total": 1, "data": [{"address": "cut',
-      ['', 'refused', /^ends in the middle of an answer; nothing/],
+      ['', 'refused', /^ends in the middle of an answer/],
     ],
     ['['.repeat(20), ['', 'refused', /^has too many brackets in one another; nothing after it/]],
     [`{"data": [], "x": "${'x'.repeat(2 ** 16)}"}`, ['', 'refused', /^is longer than 64 KiB$/]],
-    [page(1, '{"address": "\u0000\\ud800"}'), ['', 'refused', /missing/]],
   ]
-  const flags = ['--format', 'kutt', '--owner', 'ann@example.com', '--create-users']
   for (const [input, ...rows] of cases) {
-    const { reports } = await imports(env, input, ...flags)
-    const wanted = rows.map(([slug, outcome, message], at) => ({
-      line: at + 1,
-      slug,
-      outcome,
-      message,
-    }))
-    t.match(reports, wanted, input.slice(0, 60))
+    const { reports } = await imports(shared, input, '--format', 'kutt', ...FLAGS)
+    t.match(reports, wantedOf(rows), input.slice(0, 60))
     t.equal(reports.length, rows.length)
   }
-  const unnamed = await imports(env, await exported('shlink.json'), '--owner', 'ann@example.com')
+  const unnamed = await imports(shared, await exported('shlink.json'), ...FLAGS)
   t.match(unnamed.reports, [{ message: /links of Shlink and kutt need --format$/ }])
-  const wrong = await runCli(['import', '-', '--format', 'bitly'], { env, input: '' })
-  t.match(wrong, { code: 2, stderr: /jsonl, csv, shlink or kutt/ })
 })

@@ -1,17 +1,14 @@
-import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { FREE, runCliProcess } from '../helpers/cli.ts'
+import { FREE, runCli, runCliProcess } from '../helpers/cli.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
-import { addEndpoint } from '../helpers/mcp.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { secret } from '../helpers/secrets.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
-import { onPath } from '../runner/system-parts.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -59,48 +56,37 @@ t.test('one line a request, one object a line', async (t) => {
     JSON.parse(text),
   )
   t.same(more, [])
-  t.same(
-    { ...settings, time: '', ms: 0 },
-    {
-      ...{ time: '', level: 'info', msg: 'request' },
-      ...{ request_id: page.headers['x-request-id'], service: 'hooks', method: 'GET' },
-      ...{ route: '/settings', status: 200, ms: 0, bytes: page.body.length },
-      ...{ client: '198.51.100.7', peer: '127.0.0.1' },
-    },
-  )
+  t.same(settings, {
+    time: settings?.['time'],
+    level: 'info',
+    msg: 'request',
+    request_id: page.headers['x-request-id'],
+    service: 'hooks',
+    method: 'GET',
+    route: '/settings',
+    status: 200,
+    ms: settings?.['ms'],
+    bytes: page.body.length,
+    client: '198.51.100.7',
+    peer: '127.0.0.1',
+  })
   t.match(head, { method: 'HEAD', status: 200, bytes: 0, client: '127.0.0.1' })
   t.notOk('peer' in (head ?? {}), 'the client itself')
   t.match(delivery, { route: '/webhooks/generic/:name/:token', status: 404 })
   t.match(link, { service: 'links', status: 404, client: '198.51.100.7' })
   t.match(broken, { route: '(malformed)', status: 400, client: '127.0.0.1' })
   t.match(none, { status: 404 })
-
-  if (onPath('jq') === undefined) return t.comment('jq is missing')
-  const filter = 'select(.msg == "request") | "\\(.route) \\(.status)"'
-  const read = spawnSync('jq', ['-r', filter], { input: server.logs().join('\n') })
-  t.equal(String(read.stderr), '', 'jq reads it')
-  t.match(String(read.stdout), /^\/settings 200\n\/settings 200\n/)
 })
 
 t.test('a line has the user: whom the proxy names, or whose token it is', async (t) => {
-  const env = { ...(await postgres.env(t)), OPS_CHAT_API_KEY: secret('chat-key') }
-  const first = await startServer(t, { env, services: ['hooks'] })
-  const { token } = await addEndpoint(first.hooks, 'agent')
-  await request(`${first.hooks}/api/v1/events`, { headers: { authorization: `Bearer ${token}` } })
-  await first.stop()
-  const usersOf = (logs: readonly string[]) => {
-    const lines = logs.map((text): Line => JSON.parse(text))
-    return lines.flatMap(({ msg, route, user }) =>
-      msg === 'request' && route !== '/healthz' ? [[route, user]] : [],
-    )
+  const env = {
+    ...(await postgres.env(t)),
+    OPS_CHAT_API_KEY: secret('chat-key'),
+    GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
   }
-  t.same(usersOf(first.logs()), [
-    ['/settings/endpoints', undefined],
-    ['/api/v1/events', 'token agent'],
-  ])
-
-  const proxies = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
-  const server = await startServer(t, { env: { ...env, ...proxies } })
+  const made = await runCli(['endpoint', 'add', 'agent'], { env, secretShown: true })
+  const token = keepSecret('agent', made.stdout.trim())
+  const server = await startServer(t, { env })
   const links = linksServer(server, env)
   const ann = await links.user('ann')
   const user = { 'Remote-Email': 'ann@example.com' }
@@ -115,7 +101,11 @@ t.test('a line has the user: whom the proxy names, or whose token it is', async 
   await ann.api('GET', '/links')
   await request(`${server.ops}/v1/models`, { headers: bearer(env.OPS_CHAT_API_KEY) })
   await server.stop()
-  t.same(usersOf(server.logs()), [
+  const lines = server.logs().map((text): Line => JSON.parse(text))
+  const users = lines.flatMap(({ msg, route, user }) =>
+    msg === 'request' && route !== '/healthz' ? [[route, user]] : [],
+  )
+  t.same(users, [
     ['/log', 'ann@example.com'],
     ['/log', 'user token agent'],
     ['/log', undefined],
@@ -144,11 +134,6 @@ t.test('the journal is told of each line’s priority, which it takes off', asyn
   const wrong = { ...env, HOOKS_ADDR: 'nonsense' }
   const refused = await runCliProcess(['serve', 'hooks'], { env: wrong, program })
   t.match(refused, { code: 1, stderr: /^<3>gatehouse: HOOKS_ADDR [^\n]+\n$/ })
-  const elsewhere = await runCliProcess(['serve', 'hooks'], {
-    env: wrong,
-    program: inJournal('/'),
-  })
-  t.match(elsewhere.stderr, /^gatehouse: /, 'stderr goes elsewhere')
 })
 
 t.test('so it is told of what a check finds before a start', async (t) => {
@@ -161,8 +146,6 @@ t.test('so it is told of what a check finds before a start', async (t) => {
   t.match(stdout, /^<4>warn {2}runner: /m)
   t.match(stdout, /^<6>ok {4}data directory: /m)
   t.notMatch(stdout, /^[^<]/m)
-  const { stdout: json } = await runCliProcess(['check', '--json'], unit)
-  t.match(JSON.parse(json), [{ level: 'ok' }, { level: 'fail' }], 'JSON stays JSON')
 })
 
 t.test('a person at a terminal sees one line, then warnings and errors in words', async (t) => {
@@ -174,7 +157,9 @@ t.test('a person at a terminal sees one line, then warnings and errors in words'
   await request(`${server.hooks}/log`)
   const lines = await until(async () => {
     const text = await readFile(seen, 'utf8')
-    return text.includes(' warn: ') && text.trimEnd().split(/\r?\n/).slice(1)
+    // A busy machine may have others.
+    const lines = text.split(/\r?\n/).filter((line) => !line.includes('warn: the thread'))
+    return text.includes('no queue is read: ') && lines.slice(1).filter(Boolean)
   }, 'a warning')
   // `script` does not pass on SIGTERM.
   const children = await readFile(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')

@@ -2,13 +2,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { onPostgres } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { refuseCommands, runCli } from '../helpers/cli.ts'
-import type { CliResult, RefusedCommand } from '../helpers/cli.ts'
+import type { CliResult } from '../helpers/cli.ts'
 import { startGithub } from '../helpers/github-api.ts'
 import type { GithubApi } from '../helpers/github-api.ts'
 import { deliver, eventIds, shown, shownIn, startHooks } from '../helpers/hooks.ts'
-import type { Hooks } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -17,15 +16,18 @@ import { secret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 
 const REPO = '/repos/octo/app/hooks'
+const [, postgres] = backends
+const { base, env } = await startHooks(t, postgres)
+const known = { ...env, HOOKS_BASE_URL: base }
 
 /** Runs `gatehouse recover …` where the pages' address is known. */
-function recover({ env, base }: Hooks, api: string, token: string, ...words: readonly string[]) {
+function recover(api: string, token: string, ...words: readonly string[]) {
   const args = ['recover', ...words, '--api', api, '--token', '-']
-  return runCli(args, { env: { ...env, HOOKS_BASE_URL: base }, input: token })
+  return runCli(args, { env: known, input: token })
 }
 
-function recoverGithub(hooks: Hooks, github: GithubApi, ...words: readonly string[]) {
-  return recover(hooks, github.url, github.token, 'github', ...words)
+function recoverGithub(github: GithubApi, ...words: readonly string[]) {
+  return recover(github.url, github.token, 'github', ...words)
 }
 
 /** The rows that a command printed, as `delivery outcome`. */
@@ -38,14 +40,12 @@ function outcomes({ stdout }: CliResult): readonly string[] {
 }
 
 /** What a provider's page says of its sender. */
-async function atSender(base: string, provider: string): Promise<string> {
+async function atSender(provider: string): Promise<string> {
   const { text } = await request(`${base}/providers?open=${provider}`)
   return shownIn(text).facts['At the sender'] ?? ''
 }
 
-await onPostgres(t, 'recover github', async (t: Test, backend) => {
-  const hooks = await startHooks(t, backend)
-  const { base } = hooks
+await t.test('recover github', async (t: Test) => {
   const github = await startGithub(t, REPO)
   const other = github.addHook('https://other.example/webhooks/code_host')
   github.addAttempt(other, 'of-another', 500)
@@ -59,16 +59,16 @@ await onPostgres(t, 'recover github', async (t: Test, backend) => {
   github.addAttempt(hook, 'fine', 200)
 
   await t.test('a dry run lists what failed and asks for nothing', async (t) => {
-    const run = await recoverGithub(hooks, github, 'Octo/App', '--dry-run')
+    const run = await recoverGithub(github, 'Octo/App', '--dry-run')
     t.match(run, { code: 0, stderr: /code_host: 3 failed at the sender, 1 redelivered, 2 not / })
     t.match(run.stdout, /^PROVIDER +DELIVERY +TYPE +FAILED +STATUS +OUTCOME\n/)
     t.same(outcomes(run), ['down not asked for', 'again not asked for', 'came redelivered'])
     t.same(github.asked, [])
-    t.equal(await atSender(base, 'code_host'), '', 'and the page has nothing')
+    t.equal(await atSender('code_host'), '', 'and the page has nothing')
   })
 
   await t.test('what failed comes through the front door, verified and once', async (t) => {
-    const run = await recoverGithub(hooks, github, 'octo/app', '--json')
+    const run = await recoverGithub(github, 'octo/app', '--json')
     const rows = JSON.parse(run.stdout) as { id: string; status: string; outcome: string }[]
     t.match(run, { code: 0, stderr: /3 failed at the sender, 1 redelivered, 2 asked for again/ })
     t.match(rows, [
@@ -88,115 +88,84 @@ await onPostgres(t, 'recover github', async (t: Test, backend) => {
     )
     const [newest] = hook.attempts.filter(({ guid, redelivery }) => guid === 'again' && redelivery)
     t.ok(newest, 'by the id of its newest attempt, to the last digit')
-    t.match(await atSender(base, 'code_host'), /github:octo\/app: 3 failed .*, 2 asked for again/s)
+    t.match(await atSender('code_host'), /github:octo\/app: 3 failed .*, 2 asked for again/s)
   })
 
   await t.test('what was redelivered is not asked for again', async (t) => {
     await until(() => hook.attempts.length === 9, 'the attempts of both')
-    const run = await recoverGithub(hooks, github, 'octo/app', '--since', '30d')
+    const run = await recoverGithub(github, 'octo/app', '--since', '30d')
     t.match(run, { code: 0, stderr: 'code_host: 3 failed at the sender, redelivered\n' })
     t.equal(github.asked.length, 2)
-    t.match(await atSender(base, 'code_host'), /octo\/app: 3 failed at the sender, redelivered/)
+    t.match(await atSender('code_host'), /octo\/app: 3 failed at the sender, redelivered/)
     const page = await request(`${base}/log?provider=code_host`)
     t.notMatch(page.text, /delivered 2 times/)
   })
 
-  await t.test('--since leaves older failures alone', async (t) => {
-    const run = await recoverGithub(hooks, github, 'octo/app', '--since', '2099-01-01T00:00:00Z')
-    t.same(run, { code: 0, stderr: 'code_host: none failed at the sender\n', stdout: run.stdout })
-    t.equal(run.stdout, 'PROVIDER  DELIVERY  TYPE  FAILED  STATUS  OUTCOME\n')
+  const run = await recoverGithub(github, 'octo/app', '--since', '2099-01-01T00:00:00Z')
+  t.same(run, {
+    code: 0,
+    stdout: 'PROVIDER  DELIVERY  TYPE  FAILED  STATUS  OUTCOME\n',
+    stderr: 'code_host: none failed at the sender\n',
   })
 })
 
-await onPostgres(t, 'recover github of an organization', async (t: Test, backend) => {
-  const hooks = await startHooks(t, backend)
+await t.test('recover github of an organization', async (t: Test) => {
   const github = await startGithub(t, '/orgs/octo/hooks')
-  const hook = github.addHook(`${hooks.base}/webhooks/code_host?token=x`)
-  github.addAttempt(hook, 'one', 500)
-  t.match(await recoverGithub(hooks, github, 'octo'), { code: 0, stderr: /1 asked for again/ })
-  await until(async () => (await eventIds(hooks.base)).length === 1, 'the event')
+  const hook = github.addHook(`${base}/webhooks/code_host?token=x`)
+  github.addAttempt(hook, 'of-octo', 500)
+  t.match(await recoverGithub(github, 'octo'), { code: 0, stderr: /1 asked for again/ })
+  await until(() => hook.attempts.length === 2, 'the delivery')
 })
 
-await onPostgres(t, 'recover: what a sender refuses', async (t: Test, backend) => {
-  const hooks = await startHooks(t, backend)
-  const { base, env } = hooks
+await t.test('recover: what is refused, here and by a sender', async (t: Test) => {
   const github = await startGithub(t, REPO)
   const file = join(await temporaryFolder(t), 'token')
   await writeFile(file, `${github.token}\n`)
-  const state = () => backend.query(env, 'select * from hooks.recoveries')
-  const target = { env: { ...env, HOOKS_BASE_URL: base }, state }
-  const host = new URL(github.url).host
+  const state = () => postgres.query(env, 'select * from hooks.recoveries')
+  const target = { env: known, state }
+  const { host } = new URL(github.url)
   const words = ['recover', 'github', 'octo/app', '--token', file, '--api', github.url]
-
-  await t.test('calls that are wrong', (t) =>
-    refuseCommands(t, target, [
-      [['recover', 'github', 'octo/app'], 2, /--token must be a file with the token/],
-      [
-        { args: [...words.slice(0, 3), '--token', '-'], input: 'a b' },
-        2,
-        /--token must be a file/,
-      ],
-      [['recover', 'github', 'octo/app', '--token', 'ghp_x'], 2, /--token must be -/],
-      [
-        ['recover', 'github', 'a/b/c', '--token', file],
-        2,
-        /TARGET must be OWNER\/REPO, or the name/,
-      ],
-      [
-        ['recover', 'github', 'a/..', '--token', file],
-        2,
-        /must be OWNER\/REPO, or the name of an/,
-      ],
-      [[...words, '--since', 'soon'], 2, /--since must be a time such as/],
-      [[...words, '--since', '5'], 2, /--since must be a time such as/],
-      [
-        [...words.slice(0, 5), '--api', 'http://ghe.example'],
-        2,
-        /--api must be an https:\/\/ URL/,
-      ],
-    ]),
-  )
-
-  const rows: readonly (readonly [string, GithubApi['fault'], string | RegExp])[] = [
+  const of = /TARGET must be OWNER\/REPO, or the name of an/
+  await refuseCommands(t, target, [
+    [words.slice(0, 3), 2, /--token must be a file with the token/],
+    [{ args: [...words.slice(0, 3), '--token', '-'], input: 'a b' }, 2, /--token must be a file/],
+    [['recover', 'github', 'octo/app', '--token', 'ghp_x'], 2, /--token must be -/],
+    [words.with(2, 'a/b/c'), 2, of],
+    [words.with(2, 'a/..'), 2, of],
+    [[...words, '--since', '5'], 2, /--since must be a time such as/],
+    [words.with(-1, 'http://ghe.example'), 2, /--api must be an https:\/\/ URL/],
+  ])
+  const spent: GithubApi['fault'] = (_, response) => {
+    const reset = String(Math.floor(Date.now() / 1_000) + 600)
+    const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }
+    return Boolean(response.writeHead(403, headers).end())
+  }
+  for (const [fault, line] of [
     [
-      'no webhook',
       () => false,
       /no webhook of octo\/app leads to an enabled provider at http.*: HOOKS_BASE_URL must be/,
     ],
-    ['a wrong token', answering(401), `${host} does not accept the token (401)`],
-    ['too few rights', answering(403), `${host} does not let the token do that (403)`],
-    ['nothing to see', answering(404), /does not have it, or does not show it to the token \(404/],
-    ['another name', answering(301, { location: '/x' }), /has it under another name now \(301\)/],
-    ['a failure', answering(500), `${host} refuses the request (500)`],
-    ['no JSON', answering(200, {}, '<p>'), /something else than its documentation says/],
-    ['another shape', answering(200, {}, '{"message":1}'), /something else than its documentat/],
-    ['too much', answering(200, {}, `"${'x'.repeat(8_400_000)}"`), /more than 8 MiB/],
-    ['an end', (_, response) => Boolean(response.destroy()), /can't be reached: /],
-    ['a limit', answering(429, { 'retry-after': '37' }), /limits requests \(429\): .* for 37 s/],
-    ['a second limit', answering(403, {}, '{"message":"secondary rate limit"}'), / for 60 s/],
-    [
-      'a spent limit',
-      (_, response) => {
-        const reset = String(Math.floor(Date.now() / 1_000) + 600)
-        const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }
-        return Boolean(response.writeHead(403, headers).end())
-      },
-      /limits requests \(403\): nothing is asked for (?:59\d|600) s/,
-    ],
-  ]
-  for (const [name, fault, line] of rows) {
-    await t.test(name, async (t) => {
-      github.fault = fault
-      const refused: RefusedCommand = [words, 1, line]
-      await refuseCommands(t, target, [refused])
-    })
+    [answering(401), `${host} does not accept the token (401)`],
+    [answering(403), `${host} does not let the token do that (403)`],
+    [answering(404), /does not have it, or does not show it to the token \(404/],
+    [answering(301, { location: '/x' }), /has it under another name now \(301\)/],
+    [answering(500), `${host} refuses the request (500)`],
+    [answering(200, {}, '<p>'), /something else than its documentation says/],
+    [answering(200, {}, '{"message":1}'), /something else than its documentat/],
+    [answering(200, {}, `"${'x'.repeat(8_400_000)}"`), /more than 8 MiB/],
+    [(_, response) => Boolean(response.destroy()), /can't be reached: /],
+    [answering(429, { 'retry-after': '37' }), /limits requests \(429\): .* for 37 s/],
+    [answering(403, {}, '{"message":"secondary rate limit"}'), / for 60 s/],
+    [spent, /limits requests \(403\): nothing is asked for (?:59\d|600) s/],
+  ] satisfies readonly (readonly [GithubApi['fault'], string | RegExp])[]) {
+    github.fault = fault
+    await refuseCommands(t, target, [[words, 1, line]])
   }
 })
 
-await onPostgres(t, 'recover github: asking is broken off', async (t: Test, backend) => {
-  const hooks = await startHooks(t, backend)
+await t.test('recover github: asking is broken off', async (t: Test) => {
   const github = await startGithub(t, REPO)
-  const hook = github.addHook(`${hooks.base}/webhooks/code_host`)
+  const hook = github.addHook(`${base}/webhooks/code_host`)
   for (const guid of ['gone', 'first', 'second']) github.addAttempt(hook, guid, 500)
   const [, , gone] = hook.attempts
   github.fault = (got, response) => {
@@ -204,19 +173,18 @@ await onPostgres(t, 'recover github: asking is broken off', async (t: Test, back
     if (got.path.includes(String(gone?.id))) return answering(422)(got, response)
     return github.asked.length > 0 && answering(403, { 'retry-after': '7' })(got, response)
   }
-  const run = await recoverGithub(hooks, github, 'octo/app')
+  const run = await recoverGithub(github, 'octo/app')
   t.match(run, { code: 1, stderr: /1 asked for again, 2 not asked for\ngatehouse: .* for 7 s\n$/ })
   t.same(outcomes(run), ['gone not asked for', 'first asked for', 'second not asked for'])
-  t.match(await atSender(hooks.base, 'code_host'), /1 asked for again, 2 not .*limits requests/s)
+  t.match(await atSender('code_host'), /1 asked for again, 2 not .*limits requests/s)
 })
 
-await onPostgres(t, 'recover stripe', async (t: Test, backend) => {
-  const hooks = await startHooks(t, backend)
-  const { base } = hooks
-  const stripe = await startStripe(t, base)
+await t.test('recover stripe', async (t: Test) => {
+  const stripe = await startStripe(t)
+  const stored = (await eventIds(base)).length
   await deliver(base, 'payments', JSON.stringify({ id: 'evt_here', type: 'charge.failed' }))
 
-  const run = await recover(hooks, stripe.url, stripe.key, 'stripe')
+  const run = await recover(stripe.url, stripe.key, 'stripe')
   t.same(outcomes(run), ['evt_1 not asked for', 'evt_2 not asked for'], 'oldest first')
   t.equal(run.code, 1, 'nobody has asked for them')
   t.equal(
@@ -230,12 +198,12 @@ await onPostgres(t, 'recover stripe', async (t: Test, backend) => {
     stripe.received.every(({ method }) => method === 'GET'),
     'nothing is called that is not documented',
   )
-  t.equal((await eventIds(base)).length, 1, 'nothing unsigned is stored')
-  t.match(await atSender(base, 'payments'), /stripe: 2 failed at the sender, 2 not asked for/)
+  t.equal((await eventIds(base)).length, stored + 1, 'nothing unsigned is stored')
+  t.match(await atSender('payments'), /stripe: 2 failed at the sender, 2 not asked for/)
 })
 
 /** Stripe, as its documentation describes the lists of events and of webhook endpoints. */
-async function startStripe(t: Test, base: string) {
+async function startStripe(t: Test) {
   const key = secret('stripe-key')
   const endpoint = { created: 1_700_000_000, livemode: true, enabled_events: ['*'] }
   const endpoints = [

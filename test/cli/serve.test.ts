@@ -1,18 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, renameSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { FREE, refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
+import { FREE, refuseCommands, runCli, runCliProcess, runHere } from '../helpers/cli.ts'
 import type { RefusedCommand } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
 import { childrenOf, isRunning } from '../helpers/process-figures.ts'
 import { ROOT, exitOf, recordProcess, runFolder, spawnProgram } from '../helpers/program.ts'
-import { secret } from '../helpers/secrets.ts'
+import type { Env } from '../helpers/program.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -23,32 +22,28 @@ const database = await postgres.env(t)
 const noScript = onPath('script') === undefined && 'missing: script, of util-linux'
 
 t.test('one line says that it is ready, and where', async (t) => {
-  const { version }: { version: string } = JSON.parse(
-    readFileSync(join(ROOT, 'package.json'), 'utf8'),
-  )
-  const at = 'http://127\\.0\\.0\\.1:\\d+'
-  const all = `^gatehouse ${version.replaceAll('.', '\\.')} ready hooks=${at} links=${at} ops=${at}\n$`
   const env = { ...FREE, ...database }
-  for (const [args, pattern] of [
-    [[], all],
-    [['ops', 'links'], `^gatehouse \\S+ ready links=${at} ops=${at}\n$`],
-  ] as const) {
-    const child = spawnProgram(args, env)
-    const exited = exitOf(child)
-    let [stdout, stderr] = ['', '']
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-    await until(() => stdout.includes('\n'), `the ready line of '${args.join(' ')}'`, 30_000)
-    child.kill('SIGTERM')
-    t.same(await exited, { code: 0, signal: null }, 'SIGTERM ends it in order')
-    t.match(stdout, new RegExp(pattern), args.join(' '))
-    const lines = stderr.trim().split('\n')
-    for (const line of lines)
-      t.match(JSON.parse(line), { time: String, level: String, msg: String })
-    t.match(lines.at(-1), '"stopped"')
-  }
-  for (const args of [['serve', 'hooks'], ['serve', 'ops', 'links', 'hooks'], ['ops']]) {
-    t.match(await runCli(args, { env }), { code: 0 }, args.join(' '))
+  const { stdout: version } = await runCli(['version'])
+  const child = spawnProgram([], env)
+  const exited = exitOf(child)
+  let [stdout, stderr] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  await until(() => stdout.includes('\n'), 'the ready line', 30_000)
+  child.kill('SIGTERM')
+  t.same(await exited, { code: 0, signal: null }, 'SIGTERM ends it in order')
+  const at = 'http://127\\.0\\.0\\.1:\\d+'
+  const start = `^gatehouse ${RegExp.escape(version.trim())} ready`
+  t.match(stdout, new RegExp(`${start} hooks=${at} links=${at} ops=${at}\n$`))
+  const lines = stderr.trim().split('\n')
+  for (const line of lines) t.match(JSON.parse(line), { time: String, level: String, msg: String })
+  t.match(lines.at(-1), '"stopped"')
+  for (const args of [
+    ['ops', 'links'],
+    ['serve', 'links', 'ops'],
+  ]) {
+    const some = new RegExp(`${start} links=${at} ops=${at}\n$`)
+    t.match(await runCli(args, { env }), { code: 0, stdout: some }, args.join(' '))
   }
 })
 
@@ -83,17 +78,10 @@ t.test(
   { skip: older === undefined && 'every Node of this machine is new enough' },
   async (t) => {
     const program = join(ROOT, 'gatehouse.js')
-    for (const args of [['serve'], ['help'], []]) {
-      const { status, stdout, stderr } = spawnSync(older ?? '', [program, ...args], {
-        encoding: 'utf8',
-      })
-      t.equal(status, 1)
-      t.equal(stdout, '')
-      t.match(
-        stderr,
-        /^gatehouse: this is Node [\d.]+, and Gatehouse needs Node 26 or newer: .+\n$/,
-      )
-    }
+    const { status, stdout, stderr } = spawnSync(older ?? '', [program], { encoding: 'utf8' })
+    t.same([status, stdout], [1, ''])
+    const line = /^gatehouse: this is Node [\d.]+, and Gatehouse needs Node 26 or newer: .+\n$/
+    t.match(stderr, line)
     const current = await runCliProcess(['version'], { program: [process.execPath, program] })
     t.match(current, { code: 0, stdout: /^\d/, stderr: '' })
   },
@@ -112,73 +100,55 @@ t.test('a stop while another instance migrates', async (t) => {
     return (await postgres.query(env, text, [isHeld])).length > 0
   }
   await until(locks(true), 'the lock', 10_000)
-  const child = spawnProgram(['serve', 'hooks'], env)
-  const exited = exitOf(child)
+  const stop = Promise.withResolvers<string>()
+  const surface = { stdout: () => undefined, stderr: () => undefined, stop: stop.promise }
+  const ended = runHere(['serve', 'hooks'], env, surface)
   await until(locks(false), 'the start to wait for it', 30_000)
-  child.kill('SIGTERM')
-  t.same(await exited, { code: 0, signal: null })
+  stop.resolve('SIGTERM')
+  t.equal(await ended, 0)
   t.ok(await locks(true)(), 'the other one still has the lock')
 })
 
 t.test('an address that can’t be served is one line and code 1', async (t) => {
-  const port = await listen(t)
+  const holder = createServer()
+  await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => holder.close())
+  const { port } = holder.address() as AddressInfo
   const env = { ...FREE, ...database }
-  const at = (variable: string, address: string, line: RegExp): RefusedCommand => [
-    { args: ['serve'], env: { [variable]: address } },
+  const at = (line: RegExp, given: Env): RefusedCommand => [
+    { args: ['serve'], env: given },
     1,
     line,
   ]
-  const inUse = new RegExp(`^gatehouse: .*in use.*${port}`)
   const beyond = /^gatehouse: HOOKS_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES/
+  const none = { DATABASE_URL: '', GATEHOUSE_DATA_DIR: '/dev/null/data' }
   const state = async () => (await runCli(['provider', 'list'], { env })).stdout
   await refuseCommands(t, { env, state }, [
-    ...Object.keys(FREE).map((variable) => at(variable, `127.0.0.1:${port}`, inUse)),
-    at('HOOKS_ADDR', '0.0.0.0:0', beyond),
-    at('HOOKS_ADDR', '[::]:0', beyond),
-    at('HOOKS_ADDR', 'fd:web', /^gatehouse: No socket named "web" was passed/),
-    at('HOOKS_ADDR', 'unix:/nowhere/at/all.sock', /^gatehouse: .*\/nowhere\/at\/all\.sock/),
-    [
-      { args: ['serve'], env: { DATABASE_URL: '', GATEHOUSE_DATA_DIR: '/dev/null/data' } },
-      1,
-      /^gatehouse: cannot use the data directory \/dev\/null\/data/,
-    ],
+    at(new RegExp(`^gatehouse: .*in use.*${port}`), { OPS_ADDR: `127.0.0.1:${port}` }),
+    at(beyond, { HOOKS_ADDR: '0.0.0.0:0' }),
+    at(beyond, { HOOKS_ADDR: '[::]:0' }),
+    at(/^gatehouse: No socket named "web" was passed/, { HOOKS_ADDR: 'fd:web' }),
+    at(/^gatehouse: .*\/nowhere\/a\.sock/, { HOOKS_ADDR: 'unix:/nowhere/a.sock' }),
+    at(/^gatehouse: cannot use the data directory \/dev\/null\/data/, none),
   ])
 })
 
 t.test('a unix socket serves like a port', async (t) => {
-  const folder = await temporaryFolder(t, 'socket')
-  const socketPath = join(folder, 'hooks.sock')
-  const key = { HOOKS_CODE_HOST_SECRET: secret('unix-socket') }
-  const env = { ...database, ...key, HOOKS_ADDR: `unix:${socketPath}` }
-  const server = await startServerProcess(t, { services: ['hooks'], env })
-  t.equal(server.hooks, `unix:${socketPath}`)
-  const health = await request('http://localhost/healthz', { socketPath })
-  t.match({ status: health.status, body: health.json() }, { status: 200, body: { status: 'ok' } })
-  t.equal(
-    (await request('http://localhost/', { socketPath })).status,
-    200,
-    'it counts as loopback',
-  )
-  const other = { Host: 'elsewhere.example' }
-  t.equal((await request('http://localhost/', { socketPath, headers: other })).status, 403)
-
-  await server.kill()
-  const again = await startServer(t, { services: ['hooks'], env })
-  t.equal(again.hooks, `unix:${socketPath}`, 'the socket of a crashed server is replaced')
-  const health200 = async () =>
-    (await request('http://localhost/healthz', { socketPath })).status === 200
-  await refuseCommands(t, { env, state: health200 }, [
+  const socketPath = join(await temporaryFolder(t, 'socket'), 'hooks.sock')
+  // As a crash leaves it: Node removes the name that it has made.
+  const crashed = createServer()
+  await new Promise<void>((resolve) => crashed.listen(`${socketPath}.new`, resolve))
+  renameSync(`${socketPath}.new`, socketPath)
+  crashed.close()
+  const env = { ...database, HOOKS_ADDR: `unix:${socketPath}` }
+  const server = await startServer(t, { services: ['hooks'], env })
+  t.equal(server.hooks, `unix:${socketPath}`, 'the socket of a crashed server is replaced')
+  const ask = async (path: string, headers = {}) =>
+    (await request(`http://localhost${path}`, { socketPath, headers })).status
+  t.equal(await ask('/'), 200, 'it counts as loopback')
+  t.equal(await ask('/', { Host: 'elsewhere.example' }), 403)
+  await refuseCommands(t, { env, state: () => ask('/healthz') }, [
     [['serve', 'hooks'], 1, /^gatehouse: .*in use.*hooks\.sock/],
   ])
-  t.ok(await health200(), 'a live one is not')
+  t.equal(await ask('/healthz'), 200, 'a live one is not')
 })
-
-/** A port of ours that is taken until the test ends. */
-async function listen(t: Owner): Promise<number> {
-  const server = createServer()
-  const listening = Promise.withResolvers<void>()
-  server.listen(0, '127.0.0.1', listening.resolve)
-  await listening.promise
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}

@@ -19,36 +19,28 @@ import { deploymentParts, lacks } from '../runner/system-parts.ts'
 const SCRIPT = join(ROOT, 'deploy', 'install.sh')
 const BINARY = '/usr/local/bin/gatehouse'
 const SETTINGS = '/etc/gatehouse/gatehouse.env'
-const MODES: Readonly<Record<string, number>> = {
-  [BINARY]: 0o755,
-  '/usr/local/lib/systemd/system/gatehouse.service': 0o644,
-  '/usr/local/lib/systemd/system/gatehouse.socket': 0o644,
-  '/usr/local/lib/systemd/system/gatehouse-links.socket': 0o644,
-  '/usr/local/lib/systemd/system/gatehouse-ops.socket': 0o644,
-  '/etc/gatehouse': 0o755,
-  [SETTINGS]: 0o644,
-  '/etc/gatehouse/credentials': 0o700,
-  '/usr/local/share/gatehouse': 0o755,
-  '/usr/local/share/gatehouse/gatehouse.env': 0o644,
-  '/usr/local/share/gatehouse/nginx.conf': 0o644,
-  '/usr/local/share/gatehouse/Caddyfile': 0o644,
-  '/usr/local/share/gatehouse/nginx-two-instances.conf': 0o644,
-  '/usr/local/share/gatehouse/ops-host-access.conf': 0o644,
-  '/usr/local/share/gatehouse/gatehouse.rules.yml': 0o644,
-  '/usr/local/share/gatehouse/gatehouse.dashboard.json': 0o644,
-  '/usr/local/share/gatehouse/cluster': 0o755,
-  '/usr/local/share/gatehouse/cluster/etcd.env': 0o644,
-  '/usr/local/share/gatehouse/cluster/haproxy.cfg': 0o644,
-  '/usr/local/share/gatehouse/cluster/patroni.yml': 0o644,
-  '/usr/local/share/gatehouse/cluster/pgbouncer.ini': 0o644,
-  '/usr/local/share/gatehouse/cluster/publish.sql': 0o644,
-  '/usr/local/share/gatehouse/cluster/sequences.sql': 0o644,
+const SHARE = '/usr/local/share/gatehouse'
+const UNITS = '/usr/local/lib/systemd/system'
+/** Paths by the mode that they have. */
+const MODES: Readonly<Record<string, readonly string[]>> = {
+  755: [BINARY, '/etc/gatehouse', SHARE, `${SHARE}/cluster`],
+  700: ['/etc/gatehouse/credentials'],
+  644: [
+    SETTINGS,
+    ...['.service', '.socket', '-links.socket', '-ops.socket'].map(
+      (end) => `${UNITS}/gatehouse${end}`,
+    ),
+    ...[
+      ...['gatehouse.env', 'nginx.conf', 'Caddyfile', 'nginx-two-instances.conf'],
+      ...['ops-host-access.conf', 'gatehouse.rules.yml', 'gatehouse.dashboard.json'],
+      ...['cluster/etcd.env', 'cluster/haproxy.cfg', 'cluster/patroni.yml'],
+      ...['cluster/pgbouncer.ini', 'cluster/publish.sql', 'cluster/sequences.sql'],
+    ].map((name) => `${SHARE}/${name}`),
+  ],
 }
 
-type Result = { status: number | null; lines: readonly string[]; stderr: string }
-
 /** Runs install.sh with a strict mask, as an administrator may have it. */
-function install(root: string, ...args: readonly string[]): Result {
+function install(root: string, ...args: readonly string[]) {
   const command = 'umask 077; exec sh "$@"'
   const { status, stdout, stderr } = spawnSync('sh', ['-c', command, 'sh', SCRIPT, ...args], {
     env: { PATH: process.env['PATH'] ?? '', DESTDIR: root },
@@ -95,8 +87,10 @@ t.test('it puts everything in place, and a second time nothing', async (t) => {
   const built = await executable(t)
   const first = install(root, built)
   t.match(first, { status: 0, stderr: '' })
-  for (const [path, mode] of Object.entries(MODES)) {
-    t.equal(lstatSync(join(root, path)).mode & 0o777, mode, path)
+  const modes = Object.entries(MODES)
+  const all = modes.flatMap(([mode, paths]) => paths.map((path) => ({ mode, path })))
+  for (const { path, mode } of all) {
+    t.equal((lstatSync(join(root, path)).mode & 0o777).toString(8), mode, path)
     t.ok(
       first.lines.some((line) => new RegExp(`^(installed|made) +${path}/?$`).test(line)),
       `${path} is named`,
@@ -122,10 +116,7 @@ t.test('an upgrade replaces what is ours and keeps what is the operator’s', as
   t.equal(install(root, built).status, 0)
   const before = snapshot(root)
   appendFileSync(join(root, SETTINGS), 'OPS_DRY_RUN=true\n')
-  appendFileSync(
-    join(root, '/usr/local/lib/systemd/system/gatehouse.service'),
-    '# of an older version\n',
-  )
+  appendFileSync(join(root, UNITS, 'gatehouse.service'), '# of an older version\n')
   writeFileSync(join(root, '/etc/gatehouse/credentials/ops_chat_api_key'), 'kept')
   appendFileSync(built, 'echo 2\n')
   const { status, lines } = install(root, built)
@@ -134,7 +125,7 @@ t.test('an upgrade replaces what is ours and keeps what is the operator’s', as
     lines.slice(0, -1).filter((line) => !line.startsWith('unchanged  ')),
     [
       `replaced   ${BINARY}`,
-      'replaced   /usr/local/lib/systemd/system/gatehouse.service',
+      `replaced   ${UNITS}/gatehouse.service`,
       `kept       ${SETTINGS} (edited; the example is in /usr/local/share/gatehouse)`,
     ],
   )

@@ -19,9 +19,7 @@ const FOLDER = join(ROOT, 'deploy/monitoring')
 const RULES = join(FOLDER, 'gatehouse.rules.yml')
 
 interface Panel {
-  id: number
   title: string
-  gridPos: { h: number; w: number; x: number; y: number }
   targets?: readonly { expr: string; refId: string }[]
 }
 
@@ -56,22 +54,6 @@ const env = {
 }
 const server = await startServer(t, { env })
 const agent = keepAlive(t, 1)
-
-t.test('the panels lie beside each other', async (t) => {
-  const ids = new Set<number>()
-  const taken = new Map<string, string>()
-  for (const { id, title, gridPos } of dashboard.panels) {
-    t.notOk(ids.has(id), `the id of ${title} is its own`)
-    ids.add(id)
-    t.ok(gridPos.x + gridPos.w <= 24, `${title} is as wide as there is room`)
-    for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
-      for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
-        t.equal(taken.get(`${x} ${y}`), undefined, `${title} covers nothing`)
-        taken.set(`${x} ${y}`, title)
-      }
-    }
-  }
-})
 
 t.test('every metric and label that is asked for is there', async (t) => {
   const families = readOpenMetrics((await request(`${server.ops}/metrics`)).text)

@@ -1,0 +1,261 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { refuseCommands, runCli } from '../helpers/cli.ts'
+import type { CliResult } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
+import { fillTokens } from '../helpers/links.ts'
+import { modern } from '../helpers/mcp.ts'
+import type { Env } from '../helpers/program.ts'
+import { keepSecret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+// The commands that make what lets people and programs in: providers, endpoints, users and tokens.
+
+const EMAIL = 'ann@example.com'
+const DAY_MS = 86_400_000
+const [, postgres] = backends
+
+type Row = Readonly<Record<string, unknown>>
+
+/** Runs a command whose words have a space between them; what it prints may be a secret. */
+const run = (env: Env, words: string): Promise<CliResult> =>
+  runCli(words.split(' '), { env, secretShown: true })
+
+const rowsOf = async (env: Env, words: string): Promise<readonly Row[]> =>
+  JSON.parse((await run(env, `${words} --json`)).stdout)
+
+/** The secret that a command has made: its last line of stdout, and here the only one. */
+function madeBy(t: Test, { code, stdout, stderr }: CliResult, form = /^[\w-]{43}\n$/): string {
+  t.equal(code, 0, stderr)
+  t.match(stdout, form, 'it stands alone on stdout')
+  const made = keepSecret('made', stdout.trim())
+  t.notOk(stderr.includes(made), 'and nowhere else')
+  return made
+}
+
+const madeToken = (t: Test, ended: CliResult) => madeBy(t, ended, /^gh_[0-9A-Za-z]{43}\n$/)
+
+await eachBackend(t, 'provider and endpoint beside a server', async (t: Test, backend) => {
+  const env = await backend.env(t)
+  const { hooks: base } = await startServer(t, { services: ['hooks'], env })
+
+  /** At once when the server itself made the change, and on PostgreSQL as soon as it has heard of it. */
+  async function expectStatus(what: string, status: number, ask: () => Promise<number>) {
+    if (backend.name === 'embedded') t.equal(await ask(), status, what)
+    else await until(async () => (await ask()) === status, `${what} to answer ${status}`)
+  }
+  const delivers = (name: string, token: string, status: number) =>
+    expectStatus(name, status, async () => {
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
+      const to = { method: 'POST', headers, body: '{}' }
+      return (await request(`${base}/webhooks/generic/${name}`, to)).status
+    })
+
+  const added = await run(env, 'provider add ci')
+  t.match(added, { stderr: /generic:ci created, disabled.*provider enable ci/ })
+  const first = madeBy(t, added)
+  await delivers('ci', first, 403)
+  const enabled = await run(env, 'provider enable ci')
+  t.same(enabled, { code: 0, stdout: '', stderr: 'ci is enabled\n' })
+  await delivers('ci', first, 202)
+  const rotated = await run(env, 'provider rotate generic:ci --overlap 0')
+  t.match(rotated, { stderr: /generic:ci has a new token/ })
+  const second = madeBy(t, rotated)
+  await delivers('ci', first, 403)
+  await delivers('ci', second, 202)
+  const disabled = await run(env, 'provider disable ci')
+  t.same(disabled, { code: 0, stdout: '', stderr: 'ci is disabled\n' })
+  await delivers('ci', second, 403)
+  const removed = await run(env, 'provider remove ci')
+  t.match(removed, { code: 0, stdout: '', stderr: /ci is removed; its events stay/ })
+  await delivers('ci', second, 404)
+  const log = await request(`${base}/log?provider=generic:ci`)
+  t.match(log.text, /data-id="\d+"/)
+  const open = await run(env, 'provider add anybody --open --enable')
+  t.same(open, { code: 0, stdout: '', stderr: 'generic:anybody created, enabled\n' })
+  await delivers('anybody', 'whatever-token', 202)
+
+  const made = await run(env, 'endpoint add agent')
+  const token = madeBy(t, made)
+  // Which port it is that stands as 0 in the configuration, the server alone knows.
+  if (backend.name === 'embedded') t.match(made.stderr, `"url": "${base}/mcp/agent"`)
+  const status = async (): Promise<number> =>
+    (await modern({ url: `${base}/mcp/agent`, token }, 'tools/list')).status
+  await expectStatus('the endpoint', 200, status)
+  t.match(await run(env, 'endpoint revoke agent'), { code: 0, stderr: /agent is revoked/ })
+  await expectStatus('the endpoint', 401, status)
+})
+
+t.test('lists of providers and endpoints, and what is refused', async (t) => {
+  const env = { ...(await postgres.env(t)), HOOKS_BASE_URL: 'https://hooks.example.com' }
+  madeBy(t, await run(env, 'provider add ready --enable'))
+  await run(env, 'provider add anybody --open --enable')
+  const found = await rowsOf(env, 'provider list')
+  t.same(
+    found.map(({ name }) => name),
+    ['chat', 'code_host', 'payments', 'generic:anybody', 'generic:ready'],
+  )
+  t.match(found[0], { trust_mode: 'signed', enabled: false, secret_status: 'missing' })
+  t.same(found[3], {
+    name: 'generic:anybody',
+    family: 'webhook',
+    trust_mode: 'open',
+    enabled: true,
+    secret_status: 'none-by-design',
+    path: '/webhooks/generic/anybody',
+    channel: null,
+  })
+  t.match(found[4], { trust_mode: 'token', enabled: true, secret_status: 'configured' })
+  const table = await run(env, 'provider list')
+  t.match(table.stdout, /^NAME +TRUST +STATE +SECRET +PATH\nchat .*(\n.*){3}\ngeneric:ready .*\n$/)
+
+  const added = await run(env, 'endpoint add desk --allow replay')
+  madeBy(t, added)
+  t.same(JSON.parse(added.stderr.slice(added.stderr.indexOf('{'))), {
+    mcpServers: {
+      'gatehouse-desk': {
+        type: 'http',
+        url: 'https://hooks.example.com/mcp/desk',
+        headers: { Authorization: 'Bearer TOKEN' },
+      },
+    },
+  })
+  for (const [name, HOOKS_ADDR, said] of [
+    ['agent', '[::1]:8080', /"url": "http:\/\/\[::1\]:8080\/mcp\/agent"/],
+    [
+      'hidden',
+      'unix:/tmp/none.sock',
+      /"http:\/\/HOST\/mcp\/hidden"[^]*\nHOST stands for .*BASE_URL/,
+    ],
+    ['free', '127.0.0.1:0', /"http:\/\/HOST\/mcp\/free"/],
+  ] as const) {
+    const made = await run({ ...env, HOOKS_BASE_URL: '', HOOKS_ADDR }, `endpoint add ${name}`)
+    madeBy(t, made)
+    t.match(made.stderr, said)
+  }
+  const never = { created_at: /Z$/, last_used_at: null }
+  t.match(await rowsOf(env, 'endpoint list'), [
+    { name: 'agent', may_replay: false, ...never },
+    { name: 'desk', may_replay: true, ...never },
+  ])
+  const { stdout } = await run(env, 'endpoint list')
+  t.match(stdout, /^NAME +MAY +CREATED +LAST USED\nagent +read +.*never\ndesk +read,replay +/)
+
+  const providers = (words: string) => ['provider', ...words.split(' ')]
+  const there = /There is a provider "generic:ready" already/
+  const signed = /belongs to a signed provider/
+  const nobody = /There is no provider "generic:nobody"/
+  const state = async () => [
+    await rowsOf(env, 'provider list'),
+    await rowsOf(env, 'endpoint list'),
+  ]
+  await refuseCommands(t, { env, state }, [
+    [providers('add ready'), 1, there],
+    [providers('add generic:ready'), 1, there],
+    ...['UPPER', '_first', 'a'.repeat(65), 'queue:x'].map(
+      (name) => [providers(`add ${name}`), 1, /The name must be/] as const,
+    ),
+    [providers('add code_host'), 1, signed],
+    [providers('add generic:chat'), 1, signed],
+    ...['enable', 'disable', 'rotate', 'remove'].map(
+      (action) => [providers(`${action} nobody`), 1, nobody] as const,
+    ),
+    [providers('rotate anybody'), 1, /There is no provider "generic:anybody" with a token/],
+    [providers('rotate chat'), 1, /stored encrypted: set GATEHOUSE_SECRET_KEY/],
+    [providers('remove chat'), 1, /There is no provider "chat"/],
+    [['endpoint', 'add', 'agent'], 1, /"agent" already/],
+    [['endpoint', 'add', 'Agent'], 1, /1 to 64 of a-z/],
+    [['endpoint', 'revoke', 'none'], 1, /no endpoint "none"/],
+  ])
+})
+
+t.test('users and tokens: two commands, then the first request', async (t) => {
+  const env = await postgres.emptyEnv(t)
+  const added = await run(env, 'user add Ann@Example.com --name Ann')
+  t.match(added, { code: 0, stdout: '', stderr: /^ann@example\.com is a user now; .*\n$/ })
+  t.match(added.stderr, 'gatehouse token create ann@example.com', 'says what comes next')
+  t.same(await rowsOf(env, 'token list ann@example.com'), [])
+  const usual = await run(env, 'token create Ann@Example.com')
+  const full = madeToken(t, usual)
+  t.match(usual.stderr, /^token "command line" of ann@example\.com, scope full, is shown this/)
+  const { links: base } = await startServer(t, { services: ['links'], env })
+  const call = async (token: string, method: string, path: string, body?: object) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const options = { method, headers, ...(body && { body: JSON.stringify(body) }) }
+    return (await request(`${base}/api/v1${path}`, options)).status
+  }
+  t.equal(await call(full, 'POST', '/links', { slug: 'go', url: 'https://go.dev/' }), 201)
+  t.match(await request(`${base}/go`), { status: 302, headers: { location: 'https://go.dev/' } })
+
+  t.match(await run(env, 'user add root@example.com --admin'), { code: 0, stdout: '' })
+  const people = await rowsOf(env, 'user list')
+  t.match(people, [
+    {
+      id: /^[0-9a-f-]{36}$/,
+      email: EMAIL,
+      display_name: 'Ann',
+      role: 'user',
+      created_at: /^\d{4}-.*\.\d{3}Z$/,
+      disabled_at: null,
+    },
+    // A server makes the local operator when it starts.
+    { email: 'operator@localhost', role: 'admin' },
+    { email: 'root@example.com', display_name: 'root', role: 'admin' },
+  ])
+  t.equal(people.length, 3)
+  const promoted = await run(env, 'user role Ann@example.com admin')
+  t.same(promoted, { code: 0, stdout: '', stderr: 'ann@example.com has role admin now\n' })
+  const list = await run(env, 'user list')
+  t.match(
+    list.stdout,
+    /^EMAIL +NAME +ROLE +CREATED +DISABLED\nann@example\.com +Ann +admin +\d{4}-/,
+  )
+
+  const limited = await run(env, `token create ${EMAIL} --name ci --scope create --expires 30d`)
+  t.match(limited.stderr, /^token "ci" of .*, scope create, until \d{4}-.*Z, is shown this once/)
+  const creator = madeToken(t, limited)
+  t.equal(await call(creator, 'GET', '/links'), 403, 'beyond its scope')
+  t.equal(await call(creator, 'POST', '/links', { slug: 'made', url: 'https://m.test/' }), 201)
+  const rows = await rowsOf(env, `token list ${EMAIL}`)
+  t.match(rows, [
+    { name: 'ci', scope: 'create', expires_at: /Z$/ },
+    { name: 'command line', scope: 'full', expires_at: null },
+  ])
+  const [{ id, created_at, expires_at, ...more } = {}] = rows
+  const lives = Date.parse(String(expires_at)) - Date.parse(String(created_at))
+  t.equal(lives, 30 * DAY_MS, 'from now on')
+  t.same(Object.keys(more), ['name', 'scope', 'last_used_at'], 'and no hash')
+  const table = (await run(env, `token list ${EMAIL}`)).stdout
+  t.match(table, /^ID +NAME +SCOPE +CREATED +EXPIRES +LAST USED\n[0-9a-f-]{36} +ci +create /)
+  t.match(table, /command line +full +\S+ +never +/)
+  const until = '2099-01-31T12:00:00Z'
+  madeToken(t, await run(env, `token create root@example.com --scope read --expires ${until}`))
+  const [read] = await rowsOf(env, 'token list root@example.com')
+  t.match(read, { scope: 'read', expires_at: '2099-01-31T12:00:00.000Z', last_used_at: null })
+  const revoked = await run(env, `token revoke ${id}`)
+  t.same(revoked, { code: 0, stdout: '', stderr: `token ${id} is revoked\n` })
+  t.equal(await call(creator, 'GET', '/users/me'), 401, 'it is no token any more')
+  t.equal(await call(full, 'GET', '/users/me'), 200, 'the other one is')
+
+  await fillTokens(env['DATABASE_URL'] ?? '', EMAIL, 1_000)
+  const words = (line: string) => line.split(' ')
+  const bob = /no user has the e-mail address "bob@example\.com"/
+  const tokens = () => postgres.query(env, 'select count(*)::int as n from links.tokens')
+  const users = async () => [await rowsOf(env, 'user list'), await tokens()]
+  await refuseCommands(t, { env, state: users }, [
+    [words('user add ANN@example.com'), 1, /there is a user with this e-mail address already/],
+    [words('user add ann'), 1, /must look like name@example\.com/],
+    [words(`user add bob@example.com --name ${'x'.repeat(101)}`), 1, /1 to 100 characters/],
+    [words('user role bob@example.com admin'), 1, bob],
+    [words('token create bob@example.com'), 1, /"bob@.*gatehouse user add EMAIL/],
+    [words('token list bob@example.com'), 1, bob],
+    [words(`token revoke ${id}`), 1, `there is no token ${id}`],
+    [
+      words(`token create ${EMAIL}`),
+      1,
+      'a user may have 1,000 tokens; revoke one that is not needed first',
+    ],
+  ])
+})
