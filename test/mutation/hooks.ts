@@ -49,7 +49,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/hooks/deliveries/deliveries.ts',
     find: 'if (stale !== undefined) {',
     replace: "if (stale === '') {",
-    test: 'test/hooks/schemes.test.ts',
+    test: 'test/hooks/presets.test.ts',
   },
   {
     why: 'what was delivered later is asked for again',
