@@ -252,21 +252,21 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/hooks/redact.ts',
     find: '[name, isSecret ? REDACTED : redactUrlTokens(value)]',
     replace: '[name, isSecret ? REDACTED : value]',
-    test: 'test/hooks/receivers-generic.test.ts',
+    test: 'test/hooks/receivers.test.ts',
   },
   {
     why: 'cookie headers are stored',
     path: 'services/hooks/redact.ts',
     find: '|auth|cookie|',
     replace: '|auth|',
-    test: 'test/hooks/receivers-generic.test.ts',
+    test: 'test/hooks/receivers.test.ts',
   },
   {
     why: 'a handshake of chat is stored as an event',
     path: 'services/hooks/schemes/handshakes.ts',
     find: "type !== 'url_verification'",
     replace: "type !== 'never'",
-    test: 'test/hooks/receivers-signed.test.ts',
+    test: 'test/hooks/receivers.test.ts',
   },
   {
     why: 'a HEAD is stored',
@@ -295,7 +295,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     find: "  if (typeof header === 'string') return header\n  const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null\n  return query ?? path",
     replace:
       "  const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null\n  if (typeof header === 'string') return query ?? header\n  return query ?? path",
-    test: 'test/hooks/receivers-generic.test.ts',
+    test: 'test/hooks/receivers.test.ts',
   },
   {
     why: 'the previous signing secret is accepted for ever',
@@ -309,7 +309,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/hooks/schemes/secrets.ts',
     find: 'return provider.enabled && secretStatus',
     replace: 'return secretStatus',
-    test: 'test/hooks/receivers-generic.test.ts',
+    test: 'test/hooks/receivers.test.ts',
   },
   {
     why: 'retention keeps one event too many',
