@@ -163,6 +163,13 @@ await t.test('queue', async (t: Test) => {
     await until(async () => (await healthOf(base))['broker'] === 'ok', 'all streams to be read')
   })
 
+  await t.test('a stream that is deleted is begun anew', async () => {
+    await redis.send('DEL', 'numbers')
+    await addMany(redis, 'numbers', 3)
+    await eventsWhen(base, 'numbers', 33)
+    await settled(redis, 'numbers')
+  })
+
   await t.test(
     'a provider that is removed is not read, and comes with the next start',
     async (t) => {
