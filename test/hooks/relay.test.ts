@@ -126,23 +126,6 @@ await t.test('events go out in order, each when it is asked for', async (t: Test
   })
 })
 
-await t.test('what a program answers', async (t: Test) => {
-  const program = await connect(t, { name: 'program', target: 'exec:deploy.sh' })
-  const id = await send('{}')
-  const detail = 'the program exited with 3'
-  t.equal((await take(program)).id, id)
-  program.send(result(id, { status: null, exit_code: 3, detail, done: false }))
-  t.equal((await take(program)).id, id, 'anything but 0 is a failure')
-  program.send(result(id, { status: null, exit_code: 0 }))
-  const target = 'exec:deploy.sh'
-  t.match(await recorded(base, id, 2), [
-    { outcome: 'delivered', answer: /^exit 0 in 5 ms$/, target },
-    { outcome: 'failed', answer: 'none', detail, target },
-  ])
-  program.close()
-  await program.closed
-})
-
 await t.test('bytes and headers', async (t: Test) => {
   const delivered = (): Promise<number> =>
     metric('gatehouse_hooks_forwarded_total{outcome="delivered"}')
@@ -266,10 +249,8 @@ await t.test('a breach of the protocol ends the connection', async (t: Test) => 
   const id = await send('{}')
   const cases: Record<string, (peer: Peer) => void> = {
     nonsense: (peer) => peer.send('{'),
-    'another type': (peer) => peer.send({ type: 'event' }),
     'a result of nothing': (peer) => peer.send(result(id)),
     'many questions': (peer) => [NEXT, NEXT, NEXT, NEXT].forEach(peer.send),
-    'a result without its status': (peer) => peer.send(result(id, { status: undefined })),
     'an invalid status': (peer) => peer.send(result(id, { status: 7 })),
     'a long detail': (peer) => peer.send(result(id, { detail: 'x'.repeat(1_001) })),
   }

@@ -310,16 +310,6 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
     t.equal((await change(hooks, 'payments', 'rotate', { secret: first })).status, 409)
     t.equal(await status(hooks, 'chat', first), 202, 'a stored one outlives a restart')
   })
-
-  await t.test('without the key it is refused as before, and said', async (t) => {
-    const without = { ...env, GATEHOUSE_SECRET_KEY: '' }
-    const { hooks, logs } = await startServer(t, { services: ['hooks'], env: without })
-    t.equal(await status(hooks, 'payments', second), 404)
-    t.equal((await cardOf(hooks, 'payments'))['Secret'], 'missing')
-    t.ok(logs().some((line) => /not readable.*"provider":"payments"/.test(line)))
-    const { text } = await change(hooks, 'payments', 'rotate', { secret: second })
-    t.match(text, /set GATEHOUSE_SECRET_KEY/)
-  })
 })
 
 t.test('an environment file that changes is followed without a restart', async (t) => {
