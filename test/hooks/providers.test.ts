@@ -41,13 +41,9 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   const refused = (t: Test, rows: readonly Refusal[]): Promise<void> =>
     refuseAll(t, { service: 'hooks', base, state: stored }, rows)
 
-  await t.test('the page lists the signed ones, and what a secret is missing for', async (t) => {
-    const { status, text, headers } = await request(`${base}/providers`)
-    t.match({ status, headers }, { status: 200, headers: { 'content-type': /^text\/html/ } })
-    for (const path of ['/webhooks/code_host', '/webhooks/payments', '/webhooks/chat']) {
-      t.match(text, path)
-    }
-    t.match(cardOf(text, 'payments'), 'HOOKS_PAYMENTS_SECRET', 'the variable to set is named')
+  await t.test('the page says what a secret is missing for', async (t) => {
+    const { text } = await request(`${base}/providers`)
+    t.match(cardOf(text, 'payments'), /HOOKS_PAYMENTS_SECRET/, 'the variable to set is named')
     t.match(cardOf(text, 'payments'), 'missing')
     t.match(cardOf(text, 'code_host'), 'configured')
     t.notMatch(cardOf(text, 'code_host'), 'missing')

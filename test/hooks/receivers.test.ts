@@ -357,10 +357,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
         'Event type': type ?? 'none',
         'Delivery id': id ?? `sha256:${hash(body)}`,
         'Content type': headers['Content-Type'] ?? 'application/json',
-        Provider: provider,
-        'Trust mode': 'signed',
         Verified: 'yes',
-        Verification: 'hmac-sha256 ok',
         'Source address': '127.0.0.1',
         Attempts: '1',
       }
@@ -376,12 +373,15 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
       const wrong = { secret: 'another secret' }
       const wrongNeutral = signatureHeaders(provider, body, wrong)
       const wrongReal = signatureHeaders(provider, body, { ...wrong, spelling: 'real' })
-      t.equal((await post(base, provider, body, neutral)).status, 202, `${provider} neutral`)
-      t.equal((await post(base, provider, body, real)).status, 202, `${provider} real`)
-      const right = { ...wrongReal, ...neutral }
-      t.equal((await post(base, provider, body, right)).status, 202, `${provider} neutral right`)
-      const beaten = { ...real, ...wrongNeutral }
-      t.equal((await post(base, provider, body, beaten)).status, 401, `${provider} neutral wrong`)
+      for (const [status, headers] of [
+        [202, neutral],
+        [202, real],
+        [202, { ...wrongReal, ...neutral }],
+        [401, { ...real, ...wrongNeutral }],
+      ] as const) {
+        const { status: got } = await post(base, provider, body, headers)
+        t.equal(got, status, `${provider} ${Object.keys(headers)}`)
+      }
     }
     const body = '{"time":"of both"}'
     const stale = { 'X-Slack-Request-Timestamp': '5', ...signatureHeaders('chat', body) }

@@ -464,7 +464,7 @@ await t.test('what is refused sends nothing, and is not recorded', async (t: Tes
   const many = (fields: Record<string, string>, headers = {}) =>
     form('/replays', { highest_id, target_url: url, ...fields }, headers)
   const none = /Give a target URL/
-  const wrong = ['ftp://127.0.0.1/', 'http://', 'hook', 'http://:pw@127.0.0.1/', 'file:///etc']
+  const wrong = ['ftp://127.0.0.1/', 'http://', 'hook', 'http://:pw@127.0.0.1/']
   const state = async () => [
     receiver.received.length,
     await attemptsOf(base, id),

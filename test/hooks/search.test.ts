@@ -50,7 +50,8 @@ async function typesFound(base: string, query: string): Promise<readonly string[
 }
 
 await eachBackend(t, 'search', async (t: Test, backend) => {
-  const base = await startWithEvents(t, await backend.env(t))
+  const env = await backend.env(t)
+  const base = await startWithEvents(t, env)
   const found = (query: string): Promise<readonly string[]> => typesFound(base, query)
 
   await t.test('text as bytes, and a member of the JSON by its path', async (t) => {
@@ -79,7 +80,7 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   await t.test('payloads with too many brackets or bytes have no member', async (t) => {
     const send = (type: string, inside: string): Promise<void> =>
       store(base, type, `{"deep":"1","in":${inside}}`)
-    for (const depth of [100_000, 90_000, 1_000_000, 5_000]) {
+    for (const depth of [100_000, 1_000_000, 5_000]) {
       await send('deep.type', '['.repeat(depth) + ']'.repeat(depth))
     }
     await send('wide.type', `[${'{},'.repeat(90_000)}0]`)
@@ -294,39 +295,6 @@ t.test('searches wait for a slot', async (t) => {
       const rest = await callTool(endpoint, 'list_webhook_events', args)
       t.match(rest, { structuredContent: { events: [{}, {}], next_cursor: null } })
     }
-  })
-
-  await t.test('without a further slot a search gives what it has found', async (t) => {
-    await server.query(
-      env,
-      `insert into hooks.events (provider, trust, headers, payload, received_at)
-       select 'generic:search', 3, '[]',
-              convert_to(case n when 3000 then 'needle, slow' else 'hay' end, 'UTF8'),
-              now() - interval '1 day' + n * interval '1 s'
-         from generate_series(1, 3000) n`,
-    )
-    // Two of these take longer than a search waits, one of them takes less.
-    await server.query(
-      env,
-      `create or replace function hooks.payload_json(payload bytea) returns jsonb
-       language plpgsql immutable strict parallel safe
-       as $$ begin perform pg_sleep(2.6); return null; end $$`,
-    )
-    const begun: Promise<Response>[] = []
-    await sql.begin(async (tx) => {
-      await tx`lock table hooks.events in access exclusive mode`
-      begun.push(search('text=needle'))
-      await until(waitsForLock, 'its first step to begin')
-      begun.push(search('json=slow=1'), search('json=slow=1'))
-      // The answer shows that the two before it have arrived.
-      await request(`${base}/favicon.ico`)
-    })
-    const [first, ...slow] = await Promise.all(begun)
-    for (const { status } of slow) t.equal(status, 200)
-    t.equal(first?.status, 200)
-    const page = first?.json<{ events: readonly unknown[]; next_cursor: string | null }>()
-    t.equal(page?.events.length, 1)
-    t.type(page?.next_cursor, 'string', 'and a way on')
   })
 })
 
