@@ -496,7 +496,7 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     path: 'services/ops/tools/toolbox.ts',
     find: "if (origin === 'text' && tool.effect === 'acts') {",
     replace: "if (origin === 'text' && tool.name === '') {",
-    test: 'test/ops/model-texts.test.ts',
+    test: 'test/ops/model-endpoint.test.ts',
   },
   {
     why: 'a lapsed session is failed although its holder has just renewed the lease',
