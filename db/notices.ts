@@ -29,7 +29,14 @@ const Notice = Type.Object({
 export type Notice = Type.Static<typeof Notice>
 
 /** What a target gets: a notice, above 0 a reminder of it, -1 that somebody has acknowledged it. */
-const DueSend = Type.Object({ ...Notice.properties, number: Type.Integer() })
+const DueSend = Type.Object({
+  ...Notice.properties,
+  number: Type.Integer(),
+  /** What lasts, such as `check 7`; null for what does not. Of an end: that of its beginning. */
+  key: nullable(Type.String()),
+  /** The notice whose key PagerDuty knows it by. */
+  incident: Type.Integer(),
+})
 export type DueSend = Type.Static<typeof DueSend>
 
 /** A notice with what became of it. */
@@ -54,6 +61,20 @@ export type Send = Type.Static<typeof Send>
 /** The same, of one of several notices. */
 const SendOf = Type.Object({ notice_id: Type.Integer(), ...Send.properties })
 export type SendOf = Type.Static<typeof SendOf>
+
+/** Of these a target gets several as one message, each stage at its own pace. */
+const Stage = Type.Enum(['beginning', 'end', 'reminder', 'acknowledgement'])
+export type Stage = Type.Static<typeof Stage>
+
+/** How fast a target gets what is of a stage. */
+const Pace = Type.Object({
+  stage: Stage,
+  next_at: Timestamp,
+  /** Notices that were sent alone since the storm began. */
+  alone: Type.Integer(),
+  incident: nullable(Type.Integer()),
+})
+export type Pace = Type.Static<typeof Pace>
 
 /** What is known of a target. */
 const TargetState = Type.Object({
@@ -130,14 +151,24 @@ export const noticeQueries = sqlFile('sql/notices.sql', {
   planSends: exec({ targets: 'jsonb', now: 'timestamptz' }),
   planReminders: exec({ targets: 'jsonb', now: 'timestamptz' }),
   planAcknowledgements: exec({ targets: 'jsonb', now: 'timestamptz' }),
-  claimSend: optional(DueSend, { target: 'text', now: 'timestamptz', quiet: 'bool' }),
-  finishSend: exec({
-    notice: 'int8',
+  hasDue: one(Type.Object({ due: Type.Boolean() }), { target: 'text', now: 'timestamptz' }),
+  lockTarget: exec({ target: 'text' }),
+  listPaces: many(Pace, { target: 'text', limit: 'int8' }),
+  listDue: many(DueSend, { target: 'text', now: 'timestamptz', quiet: 'bool', limit: 'int8' }),
+  claimSends: exec({ target: 'text', sends: 'jsonb', incident: 'int8?', now: 'timestamptz' }),
+  setPace: exec({
     target: 'text',
-    number: 'int4',
+    stage: 'text',
+    next_at: 'timestamptz',
+    alone: 'int4',
+    incident: 'int8?',
+  }),
+  finishSends: exec({
+    target: 'text',
+    sends: 'jsonb',
     problem: 'text?',
-    wait_ms: 'int4',
     now: 'timestamptz',
+    next_at: 'timestamptz',
   }),
   listFailingTargets: many(Type.Object({ target: Type.String() }), {
     since: 'timestamptz',

@@ -101,57 +101,92 @@ select s.notice_id, s.target, -1, :now
                       and a.number = -1)
 on conflict do nothing;
 
--- name: claimSend
--- Claims the next due notice of a target for one attempt and schedules the next one: after 10 s, 20 s, 40 s, at most an
--- hour. One due in over an hour was scheduled by a clock that was set back since. In quiet hours only what is, or was,
--- critical. Empty when none is due.
-with due as (
-  select s.notice_id, s.target, s.number
-    from notices.sends s
-    join notices.notices n on n.id = s.notice_id
-    left join notices.notices b on b.id = n.begin_id
-   where s.target = :target
-     and s.sent_at is null
-     and (s.next_at <= :now or s.next_at > :now::timestamptz + interval '61 minutes')
-     and n.ended_at is null
-     and (s.number <= 0 or n.acknowledged_at is null)
-     and (not :quiet::boolean or coalesce(b.level, n.level) = 'critical')
-   order by s.next_at, s.notice_id
-   limit 1
-   for update of s skip locked
-), taken as (
-  update notices.sends s
-     set attempts = s.attempts + 1,
-         next_at = :now::timestamptz + least(interval '1 hour', interval '10 seconds' * power(2, least(s.attempts, 9)))
-    from due
-   where s.notice_id = due.notice_id
-     and s.target = due.target
-     and s.number = due.number
-  returning s.notice_id, s.number
-)
-select n.id, n.kind, n.session_id, n.level, n.service, n.message, n.site, n.path, n.created_at,
-       n.key is not null as lasts, n.begin_id, taken.number
-  from taken
-  join notices.notices n on n.id = taken.notice_id;
+-- name: hasDue
+-- Whether a target is to get something now.
+select exists (select
+                 from notices.sends
+                where target = :target
+                  and sent_at is null
+                  and (next_at <= :now or next_at > :now::timestamptz + interval '61 minutes')) as due;
 
--- name: finishSend
--- Null for the problem of a notice that was sent. A target that was removed meanwhile does not fail, and what another
--- instance has sent meanwhile stays sent. It is not tried again before :wait_ms are over, for which its receiver asked.
+-- name: lockTarget
+-- Until the transaction ends no other instance chooses what this target gets next.
+select pg_advisory_xact_lock(7203008, hashtext(:target));
+
+-- name: listPaces
+select stage, next_at, alone, incident
+  from notices.paces
+ where target = :target
+ limit :limit;
+
+-- name: listDue
+-- What a target is to get now, the oldest first. What is due in over an hour was scheduled by a clock that was set back
+-- since. In quiet hours only what is, or was, critical. The end of one of several that share an incident waits for the
+-- last of them.
+select n.id, n.kind, n.session_id, n.level, n.service, n.message, n.site, n.path, n.created_at,
+       n.key is not null as lasts, n.begin_id, s.number, coalesce(b.key, n.key) as key,
+       coalesce(told.incident, n.begin_id, n.id) as incident
+  from notices.sends s
+  join notices.notices n on n.id = s.notice_id
+  left join notices.notices b on b.id = n.begin_id
+  left join notices.sends told
+    on told.notice_id = coalesce(n.begin_id, n.id) and told.target = s.target and told.number = 0
+ where s.target = :target
+   and s.sent_at is null
+   and (s.next_at <= :now or s.next_at > :now::timestamptz + interval '61 minutes')
+   and n.ended_at is null
+   and (s.number <= 0 or n.acknowledged_at is null)
+   and (not :quiet::boolean or coalesce(b.level, n.level) = 'critical')
+   and (n.begin_id is null
+        or not exists (select
+                         from notices.sends o
+                         join notices.notices lasting on lasting.id = o.notice_id
+                        where o.target = s.target
+                          and o.incident = told.incident
+                          and lasting.ended_at is null))
+ order by s.next_at, s.notice_id
+ limit :limit;
+
+-- name: claimSends
+-- Claims these for one attempt and schedules the next one: after 10 s, 20 s, 40 s, at most an hour.
+update notices.sends s
+   set attempts = s.attempts + 1,
+       incident = :incident,
+       next_at = :now::timestamptz + least(interval '1 hour', interval '10 seconds' * power(2, least(s.attempts, 9)))
+  from jsonb_to_recordset(:sends::jsonb) as c(id bigint, number integer)
+ where s.target = :target
+   and s.notice_id = c.id
+   and s.number = c.number;
+
+-- name: setPace
+insert into notices.paces (target, stage, next_at, alone, incident)
+values (:target, :stage, :next_at, :alone, :incident)
+on conflict (target, stage) do update
+   set next_at = excluded.next_at, alone = excluded.alone, incident = excluded.incident;
+
+-- name: finishSends
+-- Null for the problem of what was sent. A target that was removed meanwhile does not fail, and what another instance has
+-- sent meanwhile stays sent. After a failure nothing is tried before :next_at, for which its receiver may have asked.
 with finished as (
-  update notices.sends
-     set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem,
-         next_at = greatest(next_at, :now::timestamptz + :wait_ms::integer * interval '1 ms')
-   where notice_id = :notice
-     and target = :target
-     and number = :number
-     and sent_at is null
-  returning target
+  update notices.sends s
+     set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem
+    from jsonb_to_recordset(:sends::jsonb) as c(id bigint, number integer)
+   where s.target = :target
+     and s.notice_id = c.id
+     and s.number = c.number
+     and s.sent_at is null
+  returning s.target
 ), failing as (
   insert into notices.failing_targets (target, since)
-  select target, :now
+  select distinct target, :now::timestamptz
     from finished
    where :problem::text is not null
   on conflict do nothing
+), paced as (
+  update notices.paces
+     set next_at = :next_at, alone = 0
+   where target = :target
+     and :problem::text is not null
 )
 delete from notices.failing_targets
  where target = :target
@@ -205,6 +240,9 @@ select count(*)::integer as removed from removed;
 with gone as (
   delete from notices.failing_targets
    where target not in (select jsonb_array_elements_text(:names::jsonb))
+), paces as (
+  delete from notices.paces
+   where target not in (select jsonb_array_elements_text(:names::jsonb))
 )
 delete from notices.sends
  where sent_at is null
@@ -238,6 +276,10 @@ with removed as (
   delete from notices.failing_targets f
    using removed
    where f.target = removed.name
+), paces as (
+  delete from notices.paces p
+   using removed
+   where p.target = removed.name
 )
 select name
   from removed;

@@ -11,11 +11,20 @@ import { PAGERDUTY_NAMES, TELEGRAM_NAMES, type Address, type Kind } from './addr
 // https://developer.pagerduty.com/docs/send-alert-event
 // https://github.com/caronc/apprise-api
 
+/** One of several notices that are sent as one, with the page that it is about. */
+export type ListedSend = Pick<Notice, 'id' | 'begin_id' | 'level' | 'service' | 'message'> & {
+  readonly url: string
+}
+
 /** A notice with what all forms say of it. */
 export interface Message {
   notice: Notice
+  /** The notices for which `notice` stands; none when it is alone. */
+  all: readonly ListedSend[]
   /** 0 for the notice, above it the number of a reminder, -1: somebody has acknowledged it. */
   number: number
+  /** The notice whose key PagerDuty knows it by. */
+  incident: number
   /** Leads to what it is about. */
   link: string
   /** The page with the button that acknowledges it; null for what does not last. */
@@ -60,10 +69,11 @@ const MAX_APPRISE_TITLE = 250
 const MAX_APPRISE_BODY = 30_000
 
 const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
-  json: (address, { notice, number: reminder, link, acknowledge }) => {
+  json: (address, { notice, all, number: reminder, link, acknowledge }) => {
     const { site: _site, path: _path, ...told } = notice
     const body = { ...told, reminder, url: link, acknowledge_url: acknowledge }
-    return jsonTo(address, body, bearer(address))
+    const storm = { ...body, kind: 'storm', notices: all }
+    return jsonTo(address, all.length === 0 ? body : storm, bearer(address))
   },
   slack: (address, message) => jsonTo(address, { text: escapeSlack(plainText(message)) }),
   discord: (address, message) => {
@@ -102,13 +112,13 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
     }
     return jsonTo({ url: target.href }, body, bearer(address))
   },
-  pagerduty: ({ url, token }, { notice, number, link, site }) => {
+  pagerduty: ({ url, token }, { notice, number, incident, link, site }) => {
     const target = new URL(url)
     const routing_key = token ?? target.searchParams.get('routing_key')
     const given = givenIn(target, PAGERDUTY_NAMES, (text) => text)
     target.search = ''
-    const { id, begin_id, service, level, message: text } = notice
-    const dedup_key = `${site} notice ${begin_id ?? id}`.slice(-255)
+    const { begin_id, service, level, message: text } = notice
+    const dedup_key = `${site} notice ${incident}`.slice(-255)
     if (begin_id !== null || number < 0) {
       const event_action = begin_id === null ? 'acknowledge' : 'resolve'
       return jsonTo({ url: target.href }, { routing_key, event_action, dedup_key })

@@ -1,15 +1,18 @@
 import type { Database } from '../../db/client.ts'
-import { noticeQueries as q, type DueSend } from '../../db/notices.ts'
+import { noticeQueries as q, type DueSend, type Notice } from '../../db/notices.ts'
 import type { Log } from '../../kernel/log.ts'
+import { shorten } from '../../kernel/markup.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Address } from './address.ts'
 import { isQuiet } from './quiet.ts'
-import type { Message } from './kinds.ts'
+import type { ListedSend, Message } from './kinds.ts'
 import { pageOf, type SiteUrl } from './list.ts'
 import { reconcileNotices, type Firing } from './notices.ts'
+import { nextMessage, STAGES } from './pace.ts'
 import { sendMessage } from './send.ts'
+import { noticeOfAll } from './storm.ts'
 import { readTargets, type SecretBox, type Target } from './targets.ts'
 
 export interface NotifyOptions {
@@ -32,10 +35,15 @@ const FAILING_MS = 10 * 60_000
 /** The number of the send that tells that somebody has acknowledged a notice. */
 const ACKNOWLEDGED = -1
 const MAX_FAILING = 100
+/** A target that took nothing is tried again after this time at the earliest. */
+const RETRY_MS = 10_000
+/** More than a storm has; what is beyond is of the next message. */
+const MAX_DUE = 1_000
+const MAX_LISTED_TEXT = 500
 
 /**
  * Sends the notices of all instances to each target. What a target gets is a row: claimed, sent,
- * and marked as sent; one that is not taken is sent again until it is. A notice whose
+ * and marked as sent; one that is not taken is sent again until it is. Several are one message. A notice whose
  * acknowledgement is lost is sent again, with the same idempotency key. A target that hangs holds
  * up no other.
  */
@@ -50,26 +58,25 @@ export function startNotifier(options: NotifyOptions) {
   /** Why what is due could not be read or recorded since the last round. */
   let failure: unknown
 
-  /** Sends the notices that are due to a target, until one is not taken. */
-  async function sendDue({ name: target, address, quiet: hours }: Target): Promise<void> {
+  /** Sends what is due to a target, until something is not taken. */
+  async function sendDue(target: Target): Promise<void> {
+    const { name, address } = target
     while (!stopping.signal.aborted) {
-      const now = clock.now()
-      const quiet = hours !== null && isQuiet(hours, now)
-      const notice = await q.claimSend(db, { target, now, quiet })
-      if (notice === undefined) return
-      const message = messageOf(notice, siteUrl)
+      const message = await claimMessage(db, target, clock.now())
+      if (message === undefined) return
       const failed =
         'problem' in address
           ? { problem: address.problem, waitMs: 0 }
-          : await sendMessage(address, message, stopping.signal)
+          : await sendMessage(address, messageOf(message, siteUrl), stopping.signal)
       const { problem, waitMs = 0 } = failed ?? {}
       sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
       // What a stop has interrupted is no problem of the receiver.
       if (problem !== undefined && stopping.signal.aborted) return
-      logOutcome(target, notice.id, problem)
-      const { id, number } = notice
-      const outcome = { notice: id, target, number, problem: problem ?? null }
-      await q.finishSend(db, { ...outcome, wait_ms: Math.round(waitMs), now: clock.now() })
+      logOutcome(name, message.sends[0].id, problem)
+      const now = clock.now()
+      const next_at = new Date(now.getTime() + Math.max(RETRY_MS, waitMs))
+      const sends = message.sends.map(({ id, number }) => ({ id, number }))
+      await q.finishSends(db, { target: name, sends, problem: problem ?? null, now, next_at })
       if (problem !== undefined) return
     }
   }
@@ -157,16 +164,72 @@ function reconcileTargets(db: Database, targets: readonly Target[], now: Date): 
   })
 }
 
-/** A notice as it is sent, with the link to what it is about. */
-function messageOf({ number, ...notice }: DueSend, siteUrl: SiteUrl): Message {
+/**
+ * Claims what a target gets next, one notice or several as one message; undefined when nothing may be
+ * sent now. One instance at a time chooses.
+ */
+async function claimMessage(
+  db: Database,
+  { name: target, address, quiet: hours }: Target,
+  now: Date,
+): Promise<ClaimedMessage | undefined> {
+  // Asked every second, so without a lock.
+  if (!(await q.hasDue(db, { target, now })).due) return undefined
+  const receiver = 'kind' in address && address.kind === 'pagerduty' ? 'pagerduty' : 'people'
+  const quiet = hours !== null && isQuiet(hours, now)
+  return db.transaction(async (tx) => {
+    await q.lockTarget(tx, { target })
+    const due = await q.listDue(tx, { target, now, quiet, limit: MAX_DUE })
+    const paces = await q.listPaces(tx, { target, limit: STAGES.length })
+    const next = nextMessage(due, paces, receiver, now)
+    if (next === undefined) return undefined
+    const { sends, pace, incident } = next
+    const claimed = sends.map(({ id, number }) => ({ id, number }))
+    await q.claimSends(tx, { target, sends: claimed, incident, now })
+    await q.setPace(tx, { target, ...pace })
+    return { sends, incident: incident ?? sends[0].incident }
+  })
+}
+
+/** What is sent now, and the notice whose key PagerDuty knows it by. */
+interface ClaimedMessage {
+  sends: readonly [DueSend, ...DueSend[]]
+  incident: number
+}
+
+/** Notices as they are sent, with the link to what they are about. */
+function messageOf({ sends, incident }: ClaimedMessage, siteUrl: SiteUrl): Message {
+  const [first] = sends
+  const notice = sends.length === 1 ? noticeOf(first) : noticeOfAll(sends)
+  const { number } = first
   const { id, lasts } = notice
-  const key = `notice-${id}`
+  const several = sends.length === 1 ? '' : `-and-${sends.length - 1}`
+  const key = `notice-${id}${several}`
   return {
-    ...{ notice, number, site: siteUrl('ops') },
+    notice,
+    all: sends.length === 1 ? [] : sends.map((send) => listedSend(send, siteUrl)),
+    number,
+    incident,
+    site: siteUrl('ops'),
     key: number === 0 ? key : `${key}-${number === ACKNOWLEDGED ? 'acknowledged' : number}`,
     link: pageOf(notice, siteUrl),
     acknowledge: lasts ? `${siteUrl('ops')}/notices/${id}` : null,
   }
+}
+
+function noticeOf({
+  number: _number,
+  key: _key,
+  incident: _incident,
+  ...notice
+}: DueSend): Notice {
+  return notice
+}
+
+function listedSend(send: DueSend, siteUrl: SiteUrl): ListedSend {
+  const { id, begin_id, level, service } = send
+  const message = shorten(send.message, MAX_LISTED_TEXT)
+  return { id, begin_id, level, service, message, url: pageOf(send, siteUrl) }
 }
 
 /** Sends a notice that is stored nowhere. Gives why it was not taken, or undefined. */
@@ -176,11 +239,23 @@ export async function testTarget(
   baseUrl: string,
 ): Promise<string | undefined> {
   if ('problem' in address) return address.problem
-  const notice: DueSend = {
-    ...{ id: 0, session_id: null, kind: 'event', level: 'info', service: 'gatehouse' },
+  const send: DueSend = {
+    id: 0,
+    session_id: null,
+    kind: 'event',
+    level: 'info',
+    service: 'gatehouse',
     message: 'A test of `gatehouse notify test`: nothing has happened.',
-    ...{ site: 'ops', path: '/notices', created_at: now, lasts: false, begin_id: null, number: 0 },
+    site: 'ops',
+    path: '/notices',
+    created_at: now,
+    lasts: false,
+    begin_id: null,
+    number: 0,
+    key: null,
+    incident: 0,
   }
-  const message = { ...messageOf(notice, () => baseUrl), key: `notice-test-${now.getTime()}` }
+  const told = messageOf({ sends: [send], incident: 0 }, () => baseUrl)
+  const message = { ...told, key: `notice-test-${now.getTime()}` }
   return (await sendMessage(address, message, new AbortController().signal))?.problem
 }

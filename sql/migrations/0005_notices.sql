@@ -36,10 +36,23 @@ create table notices.sends (
   next_at   timestamptz(3) not null,
   sent_at   timestamptz(3),
   problem   text,           -- why the last attempt failed
+  incident  bigint,         -- of a beginning, at PagerDuty: the notice whose key it was sent with
   primary key (notice_id, target, number)
 );
 create index sends_due on notices.sends (target, next_at) where sent_at is null;
 create index sends_by_target on notices.sends (target, sent_at);
+
+create index sends_by_incident on notices.sends (target, incident) where incident is not null;
+
+-- How fast a target gets beginnings, ends and reminders: after those that are sent alone, several are one message.
+create table notices.paces (
+  target   text collate "C" not null,
+  stage    text collate "C" not null check (stage in ('beginning', 'end', 'reminder', 'acknowledgement')),
+  next_at  timestamptz(3) not null, -- the next message of several is sent then
+  alone    integer        not null, -- notices that were sent alone since the storm began
+  incident bigint,                  -- PagerDuty: the notice whose key the other ones have
+  primary key (target, stage)
+);
 
 -- Where notices go, beside the addresses of the configuration.
 create table notices.targets (

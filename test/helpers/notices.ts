@@ -24,6 +24,12 @@ export type Told = {
   readonly reminder: number
   readonly level: string
   readonly message: string
+  /** `storm`: several, which are in `notices`. */
+  readonly kind: string
+  readonly notices?: readonly { readonly message: string }[]
+  /** What PagerDuty gets instead. */
+  readonly event_action?: string
+  readonly dedup_key?: string
   /** When it came, by the clock of the test. */
   readonly at: Date
 }
@@ -44,8 +50,8 @@ export type Notified = {
   pass(seconds: number, step?: number): Promise<void>
   begin(key: string, level?: Level): Promise<void>
   end(key: string): Promise<void>
-  /** Adds a target of the database, at this path. */
-  add(name: string, path: string, form?: TargetForm): Promise<void>
+  /** Adds a target of the database, at this path; `kind` is the beginning of its address, such as `slack+`. */
+  add(name: string, path: string, form?: TargetForm, kind?: string): Promise<void>
   query(text: string): Promise<readonly Row[]>
   logged(): string
 }
@@ -129,11 +135,11 @@ export async function openNotified(
       const event = { ...about, level: 'info', message: `${key} ends`, now: clock.now() } as const
       await opened.db.transaction((tx) => endNotice(tx, event, key))
     },
-    add: (name, path, form = {}) =>
+    add: (name, path, form = {}, kind = '') =>
       addTarget(
         { db: opened.db, actor: { kind: 'command' }, box: () => box, now: clock.now },
         name,
-        { ...form, url: `${url}${path}` },
+        { ...form, url: `${kind}${url}${path}` },
       ),
     query: (text) =>
       opened.db.run({ name: text.slice(0, 60), text }, []) as Promise<readonly Row[]>,

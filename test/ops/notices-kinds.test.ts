@@ -25,7 +25,9 @@ const end: Notice = { ...begin, id: 9, level: 'info', message: 'good', lasts: fa
 
 function messageOf(notice: Notice, number = 0): Message {
   const acknowledge = notice.lasts ? `${SITE}/notices/${notice.id}` : null
-  return { notice, number, link: LINK, acknowledge, site: SITE, key: `notice-${notice.id}` }
+  const { id, begin_id } = notice
+  const about = { notice, number, link: LINK, acknowledge, site: SITE, key: `notice-${id}` }
+  return Object.assign(about, { all: [], incident: begin_id ?? id })
 }
 
 const title = 'Gatehouse: shop (critical)'

@@ -165,9 +165,14 @@ await t.test(
     const one = await openNotified(t, postgres, ['/a'])
     await one.begin('check')
     await one.pass(60)
-    const [{ id: notice = 0 } = {}] = one.taken('/a')
-    const late = { notice, target: 'OPS_NOTIFY_URL', number: 0, problem: 'TimeoutError' }
-    await noticeQueries.finishSend(one.db, { ...late, wait_ms: 0, now: one.now() })
+    const [{ id = 0 } = {}] = one.taken('/a')
+    await noticeQueries.finishSends(one.db, {
+      target: 'OPS_NOTIFY_URL',
+      sends: [{ id, number: 0 }],
+      problem: 'TimeoutError',
+      now: one.now(),
+      next_at: one.now(),
+    })
     await one.pass(HOUR_S)
     t.same(messages(one.taken('/a')), ['check fails'])
     t.same([...(await one.query('select * from notices.failing_targets'))], [])
