@@ -144,6 +144,7 @@ await t.test(
       ...topic,
       title: 'Gatehouse: Büro (critical)',
       tags: ['critical'],
+      click: LINK,
     })
     t.match(await told(`ntfy+${url}/my%20topic`, end), {
       title: /\(over\)$/,
