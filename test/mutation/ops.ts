@@ -111,7 +111,7 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     path: 'services/ops/operations/operations.ts',
     find: 'if (operation.approval === true) {',
     replace: 'if (operation.approval === true && operation.argv.length === 0) {',
-    test: 'test/ops/night.test.ts',
+    test: 'test/ops/approvals.test.ts',
   },
   {
     why: 'an operation runs while repairs are paused',

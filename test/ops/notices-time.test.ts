@@ -11,6 +11,41 @@ function messages(told: readonly Told[]): readonly string[] {
   return told.map(({ message }) => message)
 }
 
+await t.test('twelve hours in which all fails at some time', async (t) => {
+  const one = await openNotified(t, postgres, ['/a', '/b'])
+  let lasting: string | undefined
+  let made = 0
+  // Each hour something begins or ends, while a target or the database is away in turn.
+  for (let hour = 0; hour < 12; hour++) {
+    one.answer('/a', hour % 3 === 0 ? 503 : 200)
+    one.answer('/b', hour % 4 === 1 ? 500 : 200)
+    if (lasting === undefined) await one.begin((lasting = `check ${++made}`))
+    else {
+      await one.end(lasting)
+      lasting = undefined
+    }
+    one.reach(hour % 5 !== 2)
+    await one.pass(HOUR_S / 2, 300)
+    one.reach(true)
+    await one.pass(HOUR_S / 2, 300)
+  }
+  one.answer('/a', 200)
+  one.answer('/b', 200)
+  await one.pass(2 * HOUR_S, 300)
+  for (const target of ['/a', '/b']) {
+    const told = one.taken(target).filter(({ message }) => message.startsWith('check'))
+    const keys = told.map(({ key }) => key)
+    t.equal(new Set(keys).size, keys.length, `${target} is told nothing twice`)
+    for (let n = 1; n <= made; n++) {
+      const about = messages(told).filter((message) => message.startsWith(`check ${n} `))
+      t.equal(about.at(-1), `check ${n} ends`, `${target} hears of the end`)
+      t.ok(about.length <= 2, `${target} hears of the beginning once`)
+    }
+  }
+  t.match(one.logged(), /"msg":"notices not looked up"/)
+  t.notMatch(one.logged(), /"level":"error"/)
+})
+
 await t.test('a target that fails is told to the others, once, and that it works', async (t) => {
   const one = await openNotified(t, postgres, ['/a', '/b'])
   one.answer('/a', 503)
