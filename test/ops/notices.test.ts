@@ -5,8 +5,8 @@ import { claudeResult, makeAgent } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { ended, startOps, startProbe, trigger } from '../helpers/ops.ts'
+import { calm } from '../helpers/notices.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import type { Env } from '../helpers/program.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import type { Receiver } from '../helpers/replays.ts'
@@ -35,15 +35,6 @@ const DOOR = { type: 'process', name: 'door', match: 'no process has this in its
 
 function bodies({ received }: Receiver, from = 0): readonly Notice[] {
   return received.slice(from).map(({ body }): Notice => JSON.parse(body.toString()))
-}
-
-/** Each notice goes at once, as if no other one had come for long: a storm is another test's. */
-async function calm(env: Env): Promise<void> {
-  await postgres.query(
-    env,
-    `create function notices.forget() returns trigger language plpgsql as $$ begin return null; end $$;
-     create trigger forget before insert on notices.paces for each row execute function notices.forget()`,
-  )
 }
 
 await t.test('notices of one probe', async (t) => {
