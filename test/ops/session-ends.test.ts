@@ -79,20 +79,6 @@ t.test('a moment without a database at the end costs neither output nor reason',
   t.notOk(now().includes('lost'), 'nothing is said to be lost')
 })
 
-t.test('an event that can’t be written costs neither the end nor the output', async (t) => {
-  run = async (job) => {
-    job.output.write('text', 'looked')
-    return failedOutcome('the model is gone')
-  }
-  // What is refused as data is not tried again.
-  const room = await refuseRows(env, 'insert on ops.events', 'true', '22000')
-  const id = await start()
-  t.match(await ended(id), { status: 'failed', exit_code: 1 })
-  await room()
-  t.same(await eventsOf(id), [])
-  t.match(await linesOf(id), [{ text: 'looked' }, { text: 'Session failed: the model is gone' }])
-})
-
 t.test('an event whose answer was lost is not there twice', async (t) => {
   run = async ({ session: { id } }) => {
     // As the first try has stored it.
@@ -175,17 +161,6 @@ t.test('a session that began by a commit whose answer was lost is ended soon', a
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
   const message = `Session ${id} failed: the database did not confirm its beginning`
   t.match(await eventsOf(id), [{ level: 'critical', message }])
-})
-
-t.test('and keeps no other one from its beginning', async (t) => {
-  run = async () => good
-  const room = await full('sessions', 'true')
-  await t.rejects(start())
-  await room()
-  const lost = await unconfirmed()
-  const id = await start()
-  t.match(await ended(id), { status: 'completed' })
-  t.match(await ended(lost), { status: 'failed' })
 })
 
 t.test(
