@@ -10,7 +10,6 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import type { Receiver } from '../helpers/replays.ts'
-import { rollbacks } from '../helpers/outages.ts'
 import { secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
@@ -138,16 +137,6 @@ await t.test('notices of one probe', async (t) => {
     await until(() => said('notices are taken again') > 0, 'the log to say so')
     t.equal(await count('failed'), failed + 1)
     await until(async () => !unsent.test(await waiting()), 'nothing to be unsent')
-  })
-
-  await t.test('an outage is logged once, and its end', async (t) => {
-    const before = await rollbacks(ops.env)
-    await postgres.query(ops.env, 'alter table notices.notices rename to away')
-    await until(async () => (await rollbacks(ops.env)) > before + 2, 'three tries')
-    await postgres.query(ops.env, 'alter table notices.away rename to notices')
-    const end = '"msg":"notices are looked up again"'
-    await until(() => said(end) > 0, 'the end of the outage')
-    t.same([said('"msg":"notices not looked up"'), said(end)], [1, 1])
   })
 
   await t.test('one that was not taken for days is sent all the same', async (t) => {

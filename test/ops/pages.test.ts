@@ -208,26 +208,6 @@ await t.test('pages and forms', async (t: Test) => {
     t.same(await list(), [])
   })
 
-  await t.test('config: saved, refused', async (t) => {
-    const saved = await post('/config', { interval: '7200', dry_run: 'true' })
-    t.equal(saved.status, 303)
-    t.match((await api('GET', '/config')).json, { interval: 7200, dry_run: true })
-    isFragment(t, await post('/config', { tier2_model: 'big', dry_run: 'false' }, HTMX), 200)
-    const before = (await api('GET', '/config')).json
-    t.match(before, { interval: 7200, dry_run: false, tier2_model: 'big' })
-    for (const [fields, says] of [
-      [{ interval: '0', tier1_model: 'x' }, /interval must be a positive integer/i],
-      [{ tier3_model: ' ' }, /(tier3_model|Model of tier 3) must have 1 to 200 characters/i],
-    ] as const) {
-      const page = await post('/config', fields)
-      isPage(t, page, 400)
-      t.match(page.text, says)
-      isFragment(t, await post('/config', fields, HTMX), 400)
-      isJson(t, await post('/config', fields, {}), 400, says)
-    }
-    t.same((await api('GET', '/config')).json, before)
-  })
-
   await t.test('alerts: shown, investigated, refused', async (t) => {
     const [row] = await backend.query(
       ops.env,

@@ -1,7 +1,6 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { Unavailable } from '../../kernel/fault.ts'
 import { failedOutcome, type Outcome } from '../../services/ops/runners/runner.ts'
 import { startScheduler } from '../../services/ops/sessions/scheduler.ts'
 import { backends } from '../helpers/backends.ts'
@@ -236,14 +235,6 @@ await t.test('sessions of one probe', async (t) => {
     t.same((await look()).messages, ['front is good again: answered 204'])
   })
 
-  await t.test('a check that never answers ends by its deadline', async (t) => {
-    const { url } = await startReceiver(t, () => undefined)
-    const silent = { type: 'http', name: 'silent', url, timeout_s: 0.5, level: 'warning' }
-    const { session, events } = await lookAt([silent])
-    t.equal(session.status, 'completed')
-    t.match(events, [{ level: 'warning', message: 'silent: no answer within 0.5 s' }])
-  })
-
   await t.test(
     'a file that has become wrong changes nothing; a good one is read again',
     async (t) => {
@@ -311,42 +302,6 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     await until(refused, 'a start that fails')
     await accept()
     t.match(await ended(ops), { trigger: 'scheduled', status: 'completed' })
-  })
-
-  await t.test('when the answer to its claim is lost', async (t) => {
-    const good = { ...failedOutcome(''), problem: null, summary: 'Good.' }
-    const parts = Promise.withResolvers<RunnerParts>()
-    const timed = await openTimedSessions(t, 'schedule', (made) => {
-      parts.resolve(made)
-      return { modelOf: () => 'none', run: async () => good as Outcome }
-    })
-    const { db, log, clock, redact } = await parts.promise
-    let lost = 0
-    let begun: number | undefined
-    const stop = startScheduler({
-      ...{ log, clock, redact, config: timed.config },
-      db: {
-        ...db,
-        async run(query, args) {
-          const rows = await db.run(query, args)
-          if (query.name === 'claimSchedule' && lost++ === 0) throw new Unavailable('no answer')
-          return rows
-        },
-      },
-      sessions: {
-        ...timed.sessions,
-        async start(request) {
-          const session = await timed.sessions.start(request)
-          begun ??= session?.id
-          return session
-        },
-      },
-    })
-    await until(() => timed.logged().includes('scheduled session not started'), 'the lost answer')
-    const id = await until(() => begun, 'its session')
-    t.match(await timed.ended(id), { trigger: 'scheduled', status: 'completed' })
-    t.equal(lost, 2, 'its claim is found')
-    await stop()
   })
 
   await t.test('a schedule that has stopped is told once, and once when it goes on', async (t) => {

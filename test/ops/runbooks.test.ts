@@ -159,16 +159,8 @@ t.test('a long list of runbooks is cut in the prompt, and has pages', async (t) 
   const own = await startModel(t)
   const server = await startOps(t, postgres, { ...own.env, OPS_RUNBOOKS: many })
   await ended(server)
-  const user = { model: own, ops: server }
-  const offsets = Array.from({ length: 9 }, (_, at) => 12_000 * at)
-  const pages = await useTools(
-    t,
-    user,
-    offsets.map((offset): Call => ['read_runbook', { offset }]),
-    1,
-  )
-  const names = pages.join('').match(/^- book-\d+: /gm) ?? []
-  t.ok(names.length >= 92, 'names that a page does not cut')
+  const [list] = await useTools(t, { model: own, ops: server }, [['read_runbook', {}]], 1)
+  t.match(list, /\(for the next page call read_runbook with \{"offset":12000\}\)$/)
   const system = own.asked.at(-1)?.messages[0]?.content ?? ''
   t.match(system, /\n- book-106: .*\nand 93 more(\n|$)/)
   t.notMatch(system, 'book-107')
