@@ -530,10 +530,6 @@ t.test('a conversation that is too long loses its oldest tool results', async (t
 const WRONG_TOOLS: readonly (readonly [from: string, message: string])[] = [
   ['LM Studio', "Invalid 'tools': function.name requires string"],
   [
-    'OpenAI',
-    "Invalid 'tools[0].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
-  ],
-  [
     'OpenAI, a schema',
     "Invalid schema for function 'recall': schema must have type 'object' and not have 'oneOf'/'anyOf' at the top level.",
   ],

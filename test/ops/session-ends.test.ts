@@ -49,17 +49,6 @@ t.test('a runner that does not stop holds no session for long', async (t) => {
   t.match(await ended(id), { status: 'stopped', exit_code: 1, summary: null })
 })
 
-t.test('an end that can’t be written at first is written later', async (t) => {
-  run = async () => good
-  const room = await full('sessions', `new.status <> 'running'`)
-  const id = await start()
-  await until(() => logged().includes('session not finished yet'), 'its failure to end')
-  await room()
-  t.match(await ended(id), { status: 'completed', summary: 'Good.', exit_code: 0 })
-  t.same(await eventsOf(id), [])
-  t.notOk(logged().includes('"session not finished"'), 'it is no error')
-})
-
 t.test('a moment without a database at the end costs neither output nor reason', async (t) => {
   const rooms: (() => Promise<void>)[] = []
   run = async (job) => {
