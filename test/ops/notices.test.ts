@@ -204,32 +204,28 @@ await t.test('notices of an agent', async (t) => {
     t.ok(hanging.received.length > 0, 'a target that hangs holds up no other')
   })
 
-  await t.test('a failed session is told, with the reason', async (t) => {
-    rmSync(join(agent.folder, 'agent.sh'))
-    const session = await ended(ops, (await trigger(ops)).id)
-    t.equal(session.status, 'failed')
-    await until(() => receiver.received.length > 6, 'the notice')
-    t.match(bodies(receiver)[6], {
-      kind: 'session',
-      session_id: session.id,
-      level: 'critical',
-      service: 'gatehouse',
-      message: new RegExp(`^Session ${session.id} failed: \\S`),
-    })
-  })
-
-  await t.test('one that ran out of time is told, too', async (t) => {
-    const first = receiver.received.length
-    agent.does('sleep 60')
-    const session = await ended(ops, (await trigger(ops)).id)
-    t.equal(session.status, 'timed_out')
-    await until(() => receiver.received.length > first, 'the notice')
-    t.match(bodies(receiver, first), [
-      {
-        ...{ kind: 'session', session_id: session.id, level: 'critical', service: 'gatehouse' },
-        message: /^Session \d+ timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)/,
-      },
-    ])
+  await t.test('a session that failed, or ran out of time, is told with the reason', async (t) => {
+    for (const [script, status, reason] of [
+      [undefined, 'failed', 'failed: \\S'],
+      [
+        'sleep 60',
+        'timed_out',
+        String.raw`timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)`,
+      ],
+    ] as const) {
+      const first = receiver.received.length
+      if (script === undefined) rmSync(join(agent.folder, 'agent.sh'))
+      else agent.does(script)
+      const session = await ended(ops, (await trigger(ops)).id)
+      t.equal(session.status, status)
+      await until(() => receiver.received.length > first, 'the notice')
+      t.match(bodies(receiver, first), [
+        {
+          ...{ kind: 'session', session_id: session.id, level: 'critical', service: 'gatehouse' },
+          message: new RegExp(`^Session ${session.id} ${reason}`),
+        },
+      ])
+    }
   })
 })
 

@@ -205,7 +205,7 @@ t.test('a chain is one row with its outcome, and opens to its members', async (t
   t.match(found.text, `data-id="${child?.id}"`, 'found by any of its members')
 })
 
-t.test('sums of a time: last night, today, a week, own days', async (t) => {
+t.test('sums of a time: last night, today, own days', async (t) => {
   await postgres.query(
     ops.env,
     `insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, cost_usd, holder, machine, heartbeat_at)
@@ -229,7 +229,6 @@ t.test('sums of a time: last night, today, a week, own days', async (t) => {
   )
   t.match(await read('/sessions?when=today'), `${between(0, 24).length} sessions`)
   const day = (ago: number) => new Date(midnight - ago * 86_400_000).toISOString().slice(0, 10)
-  t.match(await read(`/sessions?when=days&from=${day(2)}&to=${day(2)}`), /1 session, \$2\.00 /)
   t.match(await read(`/sessions?when=days&from=&to=${day(10)}`), /1 session, \$4\.00 /)
   // 300 hours ago the clocks of this zone were in the next day.
   const there = `days&from=${day(12)}&to=${day(12)}`
