@@ -93,6 +93,7 @@ export default {
     imports('{server.ts,commands/**}', 'commands'),
     imports('kernel/**', 'kernel'),
     imports('kernel/http/websocket.ts', 'kernel', { packages: ['ws'] }),
+    imports('kernel/cron.ts', 'kernel', { packages: ['croner'] }),
     ...['routes', 'html', 'services', 'db'].flatMap((floor) => {
       const packages = floor === 'db' ? ['postgres'] : []
       return [
@@ -109,10 +110,6 @@ export default {
     }),
     imports('services/docs-markdown.ts', 'services', { packages: ['marked'] }),
     imports('services/notices/**', 'services', { packages: ['nodemailer'] }),
-    imports('services/ops/checks/heartbeat.ts', 'services', {
-      service: 'ops',
-      packages: ['croner'],
-    }),
     imports('services/links/links/qr.ts', 'services', { service: 'links', packages: ['uqr'] }),
   ],
 } satisfies OxlintConfig

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { keepAlive } from '../test/helpers/deliveries.ts'
 import { backends, type Backend } from '../test/helpers/backends.ts'
@@ -25,23 +27,30 @@ const MEASURE_MS = 60_000
 const MAX_PERCENT = 3
 const MAX_MIB = 20
 
+/** Checks that look every ten seconds: of them so many get no answer until their time-out, as in a storm. */
+const FREQUENT = { every_s: 10, healthy: 850, hanging: 150 }
+const FREQUENT_PERCENT = 40
+const LAG_S = 1
+/** Of results, in a week: the last 500 of each check are kept. */
+const RESULTS_MIB = 100
+
 const LISTED = 1_000
 const PAGE_MS = 20
 const ROUNDS = 100
 
-/** What 500 checks a minute cost, and pages of 1,000 checks with a year of history. */
+/** What checks cost, how late they are in a storm, and pages of 1,000 checks with a year of history. */
 export const checks: Part = {
   name: 'checks',
   async run(owner: Owner): Promise<readonly Figure[]> {
     const figures: Figure[] = []
     for (const backend of backends) figures.push(...(await costOfRounds(owner, backend)))
-    return [...figures, ...(await pagesOfYear(owner))]
+    return [...figures, ...(await stormOfChecks(owner)), ...(await pagesOfYear(owner))]
   },
 }
 
 /** The processor time and memory of 500 checks, less those of none, in the same time. */
 async function costOfRounds(owner: Owner, backend: Backend): Promise<readonly Figure[]> {
-  const { port } = await startBare(owner, 'bare-receiver.ts')
+  const { port } = await startBare(owner, 'bare-answer.ts', 'ok')
   const check = (at: number) =>
     at % 2 === 0
       ? { type: 'http', name: `page ${at}`, url: `http://127.0.0.1:${port}/${at}` }
@@ -76,6 +85,63 @@ async function measure(owner: Owner, backend: Backend, inventory: object) {
   const figures = { cpu: cpuSeconds(server.pid) - before, bytes: residentBytes(server.pid) }
   await server.stop()
   return figures
+}
+
+/** How late the healthy of 1,000 checks of ten seconds are while the others hang, and what all cost. */
+async function stormOfChecks(owner: Owner): Promise<readonly Figure[]> {
+  const { port } = await startBare(owner, 'bare-answer.ts', 'ok')
+  const silent = createServer((socket) => socket.on('error', () => undefined))
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  owner.teardown(() => void silent.close())
+  const address = silent.address() as AddressInfo
+  const { every_s, healthy, hanging } = FREQUENT
+  const every = `${every_s}s`
+  const checksOf = (name: string, count: number, to: number, more: object) =>
+    Array.from({ length: count }, (_, at) => {
+      const check = { type: 'tcp', host: '127.0.0.1', port: to, every, retries: 0 }
+      return { ...check, name: `${name} ${at}`, ...more }
+    })
+  const all = checksOf('healthy', healthy, port, {})
+  const services = Array.from({ length: healthy / 50 }, (_, at) => {
+    return { name: `healthy ${at}`, checks: all.slice(at * 50, at * 50 + 50) }
+  })
+  const stuck = checksOf('hanging', hanging, address.port, { contains: 'hello', timeout_s: 10 })
+  services.push({ name: 'hanging', checks: stuck })
+  const DATABASE_URL = await migratedDatabase(owner)
+  const OPS_INVENTORY = await inventoryFile(owner, { services })
+  const server = await startBenchServer(owner, { DATABASE_URL, OPS_INVENTORY }, ['ops'])
+  await pause(SETTLE_MS)
+  const before = cpuSeconds(server.pid)
+  const began = new Date()
+  await pause(MEASURE_MS)
+  const percent = ((cpuSeconds(server.pid) - before) / (MEASURE_MS / 1_000)) * 100
+  // A check is due at its own second of its interval.
+  const [late] = await run(
+    DATABASE_URL,
+    `select max(lag) as most, percentile_cont(0.99) within group (order by lag) as p99, count(*)::integer as runs
+       from ops.check_results r
+       join ops.checks c on c.id = r.check_id,
+            lateral (select extract(epoch from r.at) - r.ms / 1000.0 - c.id * 7919 % c.every_s as begun) b,
+            lateral (select (begun - floor(begun / c.every_s) * c.every_s)::float8 as lag) l
+      where c.service <> 'hanging'
+        and r.at > $1`,
+    [began],
+  )
+  const kept = FREQUENT.healthy + FREQUENT.hanging
+  const [size] = await run(
+    DATABASE_URL,
+    `select pg_total_relation_size('ops.check_results') / greatest(count(*), 1) * 500 * ${kept} / 1048576 as mebibytes
+       from ops.check_results`,
+  )
+  const name = `${kept} checks of ${every_s} s, ${hanging} of which hang`
+  return [
+    atMost(`${name}: a healthy one is late, at most`, Number(late?.['most']), LAG_S, 's'),
+    { name: `${name}: p99`, value: Number(late?.['p99']), unit: 's' },
+    { name: `${name}: healthy runs in a minute`, value: Number(late?.['runs']), unit: 'runs' },
+    atMost(`${name}: of a core`, percent, FREQUENT_PERCENT, '%'),
+    atMost(`${name}: results that are kept`, Number(size?.['mebibytes']), RESULTS_MIB, 'MiB'),
+  ]
 }
 
 /** Checks of 100 services with results of a year, as `hours` and days that were kept. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Agent } from 'node:http'
-import { encodeCursor } from '../kernel/text.ts'
+import { encodeCursor } from '../kernel/cursor.ts'
 import { run } from '../test/helpers/postgres.ts'
 import { migratedDatabase } from './helpers/database.ts'
 import { fetchPage } from './helpers/fetch-page.ts'

@@ -60,8 +60,11 @@ export const queue: Part = {
       { name: 'Gatehouse (median)', value: median(rates.gatehouse), unit: 'entries/s' },
       atLeast('Gatehouse / bare', median(rates.gatehouse) / median(rates.bare), BOUND),
       {
-        ...{ name: 'events in the database', value: stored, unit: '' },
-        ...{ bound: `${sent}, all of them`, kept: stored === sent },
+        name: 'events in the database',
+        value: stored,
+        unit: '',
+        bound: `${sent}, all of them`,
+        kept: stored === sent,
       },
     ]
   },

@@ -120,8 +120,15 @@ export const commands = [
         await findDestination(tools.db, name)
       const { providers, event_types, json } = present
       const form = readUpdate(call, {
-        ...{ version, url, ordered, rate, timeout_s, body_template },
-        ...{ providers, event_types, json },
+        version,
+        url,
+        ordered,
+        rate,
+        timeout_s,
+        body_template,
+        providers,
+        event_types,
+        json,
       })
       await setDestination(toolsOf(tools), name, form, (seen) => seen === version)
       tools.output.err(`${name} is changed`)
@@ -262,8 +269,16 @@ function fieldsOf(flags: Call<typeof ADD_ARGS, typeof ADD_FLAGS>['flags']) {
   const { 'sign-with': scheme, 'sign-secret': secret, 'body-template': body_template } = others
   const isSigned = scheme !== undefined || secret !== undefined
   return {
-    ...{ providers: provider, event_types, json, ordered, rate, since, authorization, headers },
-    ...{ timeout_s: timeout, body_template },
+    providers: provider,
+    event_types,
+    json,
+    ordered,
+    rate,
+    since,
+    authorization,
+    headers,
+    timeout_s: timeout,
+    body_template,
     sign_with: isSigned ? { scheme, secret } : undefined,
   }
 }

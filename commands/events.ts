@@ -149,7 +149,11 @@ async function follow({ flags }: ListCall, tools: ConfiguredTools): Promise<unde
   for (const event of stored.toReversed()) if (event.id <= after) print(event)
   const problem = (line: string) => output.err(line)
   for await (const message of followEvents({
-    ...{ client, query, after, random, problem },
+    client,
+    query,
+    after,
+    random,
+    problem,
     stop: stop.signal,
   })) {
     const content = parseJson(message.data)

@@ -80,7 +80,11 @@ function fieldsOf(flags: LinkFlags, now: Date): LinkFields {
   const { 'append-path': append_path, 'max-visits': visits } = flags
   const all = {
     url: url === undefined ? undefined : completeUrl(url),
-    ...{ title, description, visibility, append_path, archived },
+    title,
+    description,
+    visibility,
+    append_path,
+    archived,
     tags: tag === undefined ? undefined : partsOf(tag, /[,\n]/),
     expires_at: expires === undefined ? undefined : expiryOf(expires, now),
     max_visits: visits === undefined ? undefined : typedNumber(visits),

@@ -120,7 +120,9 @@ export const commands = [
       const given = readEdit(flags, at)
       const { operator, link } = await findLink(tools, args.slug)
       const edited = await editLink(linkParts(tools), operator, link.id, {
-        ...{ action: 'edited', at, precondition: undefined },
+        action: 'edited',
+        at,
+        precondition: undefined,
         // Texts and tags that an update does not name would be cleared.
         fields: async (_tx, { url, title, description, tags }) =>
           validate(LinkUpdate, { url, title, description, tags, ...given }),

@@ -29,7 +29,8 @@ import {
   type Member,
 } from '../services/ops/checks/members.ts'
 import { STATE_WORDS } from '../services/ops/checks/states.ts'
-import { addMute, endMutesOf, MuteRequest, scopeText } from '../services/ops/mutes.ts'
+import { addMute, endMutesOf, MuteRequest, scopeText } from '../services/ops/mutes/mutes.ts'
+import { EVERY_FORM } from '../services/ops/mutes/windows.ts'
 import { createRedact } from '../services/ops/redact.ts'
 import {
   command,
@@ -80,6 +81,8 @@ const MUTE_FLAGS = {
   for: text('DURATION', `how long it is muted: ${DURATION_FORM}`),
   'starts-at': text('TIME', `when it begins, instead of now: ${INSTANT_FORM}`),
   'ends-at': text('TIME', 'when it ends, instead of --for'),
+  every: text('DAYS HOURS', `when it comes back: ${EVERY_FORM}`),
+  tz: text('ZONE', 'the time zone of these hours, such as Europe/Berlin; UTC without it'),
   reason: text('TEXT', 'why, for those who see the mute'),
   json: JSON_FLAG,
 }
@@ -181,7 +184,10 @@ export const commands = [
     async run(call, tools) {
       const scope = await findScope(tools.db, call.args.scope)
       const mute = await addMute(tools, readMute(call, scope), tools.now())
-      tools.output.err(`${scopeText(mute)} is muted until ${mute.ends_at.toISOString()}`)
+      const { starts_at, ends_at, every } = mute
+      const until = `is muted until ${ends_at.toISOString()}`
+      const next = `is muted every ${every}, next from ${starts_at.toISOString()}`
+      tools.output.err(`${scopeText(mute)} ${every === null ? until : next}`)
       if (call.flags.json) tools.output.out(JSON.stringify(mute))
     },
   }),
@@ -205,10 +211,19 @@ async function findScope(db: DatabaseTools['db'], reference: string): Promise<Mu
 }
 
 function readMute({ flags }: Call<typeof SCOPE_ARGS, typeof MUTE_FLAGS>, scope: MuteScope | null) {
-  const { for: duration, 'starts-at': starts_at, 'ends-at': ends_at, reason } = flags
+  const { for: duration, 'starts-at': starts_at, 'ends-at': ends_at, every, tz, reason } = flags
   const { service = null, check_name: check = null } = scope ?? {}
   return readFields(() =>
-    validate(MuteRequest, { service, check, for: duration, starts_at, ends_at, reason }),
+    validate(MuteRequest, {
+      service,
+      check,
+      for: duration,
+      starts_at,
+      ends_at,
+      every,
+      tz,
+      reason,
+    }),
   )
 }
 

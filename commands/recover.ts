@@ -91,7 +91,8 @@ async function recover(
   const found = await lookAt(
     { db, now, get, post },
     {
-      ...{ source, isDryRun },
+      source,
+      isDryRun,
       token: requireToken(token),
       url: api ?? apiOf(source, config),
       baseUrl: serviceUrl('hooks', config, addresses) ?? '',

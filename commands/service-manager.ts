@@ -2,7 +2,7 @@ import type { Log } from '../kernel/log.ts'
 import { runCommand } from '../kernel/processes/run.ts'
 import { repeat } from '../kernel/repeat.ts'
 import { systemClock } from '../kernel/time.ts'
-import type { ConfiguredTools } from './command.ts'
+import type { Output } from './output.ts'
 
 /** Longer than the five seconds for which `systemd-notify` waits for systemd to have read it. */
 const TIMEOUT_MS = 10_000
@@ -23,7 +23,11 @@ export function openAnnouncer({
   version,
   output,
   log,
-}: Pick<ConfiguredTools, 'version' | 'output' | 'log'>): Announcer {
+}: {
+  version: string
+  output: Output
+  log: Log
+}): Announcer {
   const manager = openServiceManager(log)
   let isPrinted = false
   return {

@@ -125,7 +125,10 @@ export function openClient(options: ClientOptions): Database {
   })
   const client: Client = {
     backend: servers === undefined ? 'embedded' : 'postgresql',
-    ...{ shares, metrics, pools, fullUntil: 0 },
+    shares,
+    metrics,
+    pools,
+    fullUntil: 0,
     cancel: 'cancel' in target ? target.cancel : nothing,
     onLate: options.onLate ?? nothing,
     onLateEnd: options.onLateEnd ?? nothing,
@@ -223,7 +226,9 @@ function poolsOf(
 ): Client['pools'] {
   const poolOf = ({ connections, deadlineMs }: Share) =>
     new Pool({
-      ...{ connections, shares, ...events },
+      connections,
+      shares,
+      ...events,
       recover: (connection) => connection.sql.unsafe('rollback'),
       connect: (onClose) => connectTo(target, { deadlineMs, onClose, onNotify }),
     })

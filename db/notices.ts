@@ -137,8 +137,13 @@ const notice = { message: 'text', session: 'int8?', now: 'timestamptz' } as cons
 export const noticeQueries = sqlFile('sql/notices.sql', {
   lockNotices: exec({}),
   addNotice: optional(Id, {
-    ...{ ...notice, service: 'text', level: 'text', site: 'text', path: 'text' },
-    ...{ key: 'text?', about_target: 'text?' },
+    ...notice,
+    service: 'text',
+    level: 'text',
+    site: 'text',
+    path: 'text',
+    key: 'text?',
+    about_target: 'text?',
   }),
   endNotice: exec({ ...notice, key: 'text' }),
   listLasting: many(Type.Object({ key: Type.String(), message: Type.String() }), {
@@ -146,7 +151,10 @@ export const noticeQueries = sqlFile('sql/notices.sql', {
     limit: 'int8',
   }),
   countNotices: one(Type.Object({ notices: Type.Integer(), same: Type.Boolean() }), {
-    ...{ session: 'int8', service: 'text?', message: 'text', since: 'timestamptz' },
+    session: 'int8',
+    service: 'text?',
+    message: 'text',
+    since: 'timestamptz',
   }),
   planSends: exec({ targets: 'jsonb', now: 'timestamptz' }),
   planReminders: exec({ targets: 'jsonb', now: 'timestamptz' }),

@@ -117,7 +117,10 @@ async function refuseReadOnly(url: string, tls: Servers['tls'], server: ServerAd
   // The time limit of the client library ends when it is connected.
   const late = setTimeout(() => socket?.destroy(new Error(LATE)), FIND_MS)
   const sql = postgres(url, {
-    ...{ max: 1, connect_timeout: 0, fetch_types: false, onnotice: () => undefined },
+    max: 1,
+    connect_timeout: 0,
+    fetch_types: false,
+    onnotice: () => undefined,
     ...(tls !== undefined && { ssl: tls }),
     socket: () => (socket = openSocket(server)),
   } as postgres.Options<{}>)

@@ -28,8 +28,13 @@ const UNITS = [
 ]
 /** What the documentation names, which the package brings along. */
 const EXAMPLES = [
-  ...['Caddyfile', 'gatehouse.env', 'nginx.conf', 'nginx-two-instances.conf'],
-  ...['ops-host-access.conf', 'cluster/*', 'monitoring/*'],
+  'Caddyfile',
+  'gatehouse.env',
+  'nginx.conf',
+  'nginx-two-instances.conf',
+  'ops-host-access.conf',
+  'cluster/*',
+  'monitoring/*',
 ]
 const SETTINGS = '/etc/gatehouse/gatehouse.env'
 const DOCUMENTS = '/usr/share/doc/gatehouse'

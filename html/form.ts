@@ -164,7 +164,11 @@ export function radios(
     ${options.map(([value, label, meaning, own], at) => {
       const checked = valueOf(form, name) === value
       const all = {
-        ...{ type: 'radio', name, value, checked, ...own },
+        type: 'radio',
+        name,
+        value,
+        checked,
+        ...own,
         autofocus: at === 0 && autofocus,
       }
       return html`<label class="choice">

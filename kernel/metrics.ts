@@ -23,8 +23,23 @@ const END = '# EOF\n'
 
 /** From 0.1 ms, as most redirects and statements take less than one. */
 const BUCKETS = [
-  ...[0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05],
-  ...[0.1, 0.25, 0.5, 1, 2.5, 5, 10, Infinity],
+  0.0001,
+  0.00025,
+  0.0005,
+  0.001,
+  0.0025,
+  0.005,
+  0.01,
+  0.025,
+  0.05,
+  0.1,
+  0.25,
+  0.5,
+  1,
+  2.5,
+  5,
+  10,
+  Infinity,
 ]
 
 /** What one series of a histogram has observed. */

@@ -1,5 +1,3 @@
-import { parseJson } from './json.ts'
-
 /**
  * The text behind a percent-encoded one; undefined where a % starts no encoded byte, or the bytes
  * are no text.
@@ -119,17 +117,4 @@ export async function readText(
     }
   }
   return { text: Buffer.concat(chunks).toString('utf8', 0, limit), cut: size > limit }
-}
-
-/** Opaque text of a keyset position; made only by `encodeCursor`. */
-export function encodeCursor(position: readonly (string | number)[]): string {
-  return Buffer.from(JSON.stringify(position)).toString('base64url')
-}
-
-/** The position in a cursor; undefined for a text that `encodeCursor` did not make. */
-export function decodeCursor(text: string): readonly unknown[] | undefined {
-  if (!/^[A-Za-z0-9_-]{1,2048}$/.test(text)) return undefined
-  const value = parseJson(Buffer.from(text, 'base64url').toString('utf8'))
-  // Other letters can decode to the same position.
-  return Array.isArray(value) && encodeCursor(value) === text ? value : undefined
 }

@@ -4,7 +4,9 @@ import { run } from '../../test/helpers/postgres.ts'
 
 /** Providers in turn; an event of the first comes with each 20th id. Its deliveries are signed. */
 const PROVIDERS = [
-  ...['code_host', 'payments', 'chat'],
+  'code_host',
+  'payments',
+  'chat',
   ...Array.from({ length: 17 }, (_, n) => `generic:shop-${n}`),
 ]
 const TYPES = 10
@@ -16,8 +18,19 @@ export const RARE_TEXT = 'needle-in-200'
 export const ONE_TEXT = 'needle-in-all'
 
 const COLUMNS = [
-  ...['id', 'received_at', 'body_check', 'trust', 'provider', 'event_type', 'external_id'],
-  ...['method', 'path', 'content_type', 'source_ip', 'headers', 'payload'],
+  'id',
+  'received_at',
+  'body_check',
+  'trust',
+  'provider',
+  'event_type',
+  'external_id',
+  'method',
+  'path',
+  'content_type',
+  'source_ip',
+  'headers',
+  'payload',
 ]
 const EACH_MS = 1_000
 const BODY_BYTES = 2_000

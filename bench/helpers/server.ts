@@ -52,7 +52,9 @@ export async function startBenchServer(
     if (addresses === undefined) continue
     const { hooks = '', links = '', ops = '' } = addresses
     return {
-      ...{ hooks, links, ops },
+      hooks,
+      links,
+      ops,
       pid: child.pid ?? 0,
       readyMs: performance.now() - started,
       stop,

@@ -161,7 +161,9 @@ async function askProxy(
   const { hostname } = services.links.publicUrl
   const [label = ''] = hostname.split('.')
   return {
-    ...{ proxy, signIn, services },
+    proxy,
+    signIn,
+    services,
     signInAddress: flags['sign-in-address'] ?? SIGN_IN_ADDRESSES[signIn],
     portal: (await askPortal(proxy, signIn, hostname, flags, questions)).origin,
     shortKeyword: settings['LINKS_SHORT_KEYWORD'] ?? config.current.LINKS_SHORT_KEYWORD ?? label,

@@ -23,7 +23,12 @@ export const openService: OpenService = async (context) => {
   const baseUrl = () => serviceUrl('links', config, addresses) ?? ''
   const ownHosts = hostsOfLinks(config, addresses)
   const links = await openLinks({
-    ...{ ...context, clock: systemClock, random: randomBytes, ownHosts, head, get },
+    ...context,
+    clock: systemClock,
+    random: randomBytes,
+    ownHosts,
+    head,
+    get,
     checkInterval: config.current.LINKS_CHECK,
     hosts: () => config.current.LINKS_CHECK_HOSTS,
     stats: () => config.current.LINKS_STATS,

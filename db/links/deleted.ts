@@ -21,7 +21,13 @@ export type DeletedLink = Type.Static<typeof DeletedLink>
 /** What restoring a link needs of it, and whether the caller was its owner. */
 const LockedLink = Type.Object({
   deletion: Type.Integer(),
-  ...{ slug, url, title, visibility, append_path, tags, aliases },
+  slug,
+  url,
+  title,
+  visibility,
+  append_path,
+  tags,
+  aliases,
   is_owner: Type.Boolean(),
 })
 

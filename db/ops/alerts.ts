@@ -211,8 +211,11 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
   }),
   findRecallOf: optional(Recalled, { session: 'int8' }),
   pageAlertTexts: many(AlertText, {
-    ...{ alert: 'int8', characters: 'int4' },
-    ...{ at: 'timestamptz', number: 'int8', limit: 'int8' },
+    alert: 'int8',
+    characters: 'int4',
+    at: 'timestamptz',
+    number: 'int8',
+    limit: 'int8',
   }),
   takeBriefLock: optional(Type.Object({ brief_until: Timestamp }), {
     ...reader,

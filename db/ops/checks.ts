@@ -219,7 +219,9 @@ export const checkQueries = sqlFile('sql/ops/checks.sql', {
   askCheck: optional(Type.Object({ id: Id }), { id: 'int8', now: 'timestamptz' }),
   listDefinitions: many(StoredDefinition, { limit: 'int8' }),
   addDefinition: optional(Type.Object({ id: Id }), {
-    ...{ service: 'text', name: 'text', most: 'int8' },
+    service: 'text',
+    name: 'text',
+    most: 'int8',
     ...written,
   }),
   readAsked: optional(Asked, { id: 'int8', now: 'timestamptz' }),

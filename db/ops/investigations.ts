@@ -28,7 +28,11 @@ const Investigation = Type.Object({
 export type Investigation = Type.Static<typeof Investigation>
 
 const LastResult = Type.Object({
-  ...{ check_id: Id, at: Timestamp, state: State, ms: Type.Integer(), message: Type.String() },
+  check_id: Id,
+  at: Timestamp,
+  state: State,
+  ms: Type.Integer(),
+  message: Type.String(),
 })
 export type LastResult = Type.Static<typeof LastResult>
 
@@ -56,7 +60,10 @@ const ofChecks = { ids: 'jsonb', each: 'int8', limit: 'int8' } as const
 
 export const investigationQueries = sqlFile('sql/ops/investigations.sql', {
   listWaiting: many(WaitingCheck, {
-    ...{ id: 'int8?', now: 'timestamptz', cooldown_s: 'int4', limit: 'int8' },
+    id: 'int8?',
+    now: 'timestamptz',
+    cooldown_s: 'int4',
+    limit: 'int8',
   }),
   saveInvestigations: exec({ checks: 'jsonb', now: 'timestamptz', session: 'int8' }),
   forgetSession: one(Type.Object({ checks: Type.Integer() }), { session: 'int8' }),

@@ -6,8 +6,10 @@ const By = nullable(Type.String())
 
 /** Since when something is paused, and who paused it; null for what is not. */
 const StoredPause = Type.Object({
-  ...{ investigations_paused_at: At, investigations_paused_by: By },
-  ...{ repairs_paused_at: At, repairs_paused_by: By },
+  investigations_paused_at: At,
+  investigations_paused_by: By,
+  repairs_paused_at: At,
+  repairs_paused_by: By,
 })
 export type StoredPause = Type.Static<typeof StoredPause>
 

@@ -19,8 +19,13 @@ export type Silence = Type.Static<typeof Silence>
 export const silenceQueries = sqlFile('sql/ops/silences.sql', {
   listSilences: many(Silence, { now: 'timestamptz', limit: 'int8' }),
   addSilence: optional(Silence, {
-    ...{ match: 'jsonb', starts_at: 'timestamptz', ends_at: 'timestamptz' },
-    ...{ reason: 'text', author: 'text', now: 'timestamptz', most: 'int8' },
+    match: 'jsonb',
+    starts_at: 'timestamptz',
+    ends_at: 'timestamptz',
+    reason: 'text',
+    author: 'text',
+    now: 'timestamptz',
+    most: 'int8',
   }),
   endSilence: optional(Type.Pick(Silence, ['match']), { id: 'int8', now: 'timestamptz' }),
 })

@@ -117,7 +117,9 @@ function activity(view: DashboardView): Html {
   const content = html`${barChart(chartText(hours), bars, { kind: 'activity', height: 60 })}
     <p class="axis muted" aria-hidden="true"><span>24 hours ago</span><span>now</span></p>`
   const own = {
-    ...{ id: 'activity', class: 'panel', ...polled('/', 30, 'activity') },
+    id: 'activity',
+    class: 'panel',
+    ...polled('/', 30, 'activity'),
     // The stream does not tell when a destination begins to fail.
     'hx-select-oob': '#status:outerMorph',
   }

@@ -135,7 +135,9 @@ function handOverForm({ link, mayHandOver, handsOver, forms, people }: MembersVi
     html`${refusal(form)}
       <p>The new primary owner can't be removed. The present one stays a co-owner.</p>
       ${field(form, 'email', 'New primary owner', {
-        ...{ type: 'email', placeholder: 'name@example.com', ...completed },
+        type: 'email',
+        placeholder: 'name@example.com',
+        ...completed,
         autofocus: handsOver,
       })}
       <p class="actions">${submit('Hand over', { id: 'owner-add' })}</p>`,

@@ -71,8 +71,10 @@ function addForm(state: FormState): Html {
   const start = html`<strong>Start sessions</strong> – of tier 1, one at a time as always`
   return postForm(
     {
-      ...{ id: 'add-assistant', class: 'panel stack' },
-      ...{ action: '/config/assistants', target: '#assistants' },
+      id: 'add-assistant',
+      class: 'panel stack',
+      action: '/config/assistants',
+      target: '#assistants',
     },
     html`${refusal(form)}
       <h3>New assistant</h3>

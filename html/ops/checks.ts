@@ -12,7 +12,7 @@ import { hiddenField, postForm, submit } from '../form.ts'
 import { attributes, countLine, countText, listTable, nextLink, polled } from '../parts.ts'
 import { rowLink, section, startHere, tableRow, timeTag } from '../parts.ts'
 import { menu } from '../ways.ts'
-import { dayBar, uptimeText } from './checks/days.ts'
+import { dayBar, uptimeCell } from './checks/days.ts'
 import { opsView, shortText } from './layout.ts'
 
 /** What `/checks` shows. */
@@ -204,7 +204,7 @@ export function rowOf(
         <span class="muted">${type}${source === 'hand' && ', made by hand'}</span>`,
       verify: html`${stateBadge(state)} ${mutedBadge(check)}`,
       ...(bar !== undefined && {
-        'number up': uptimeText(bar.up),
+        'number up': uptimeCell(bar.up, bar.days, 'day'),
         days: dayBar(name, bar),
       }),
       message: html`${shortText(message, 300)} ${mutedLine(check)}`,

@@ -164,19 +164,24 @@ interface HeldBack {
   reason: string
   author: string
   scope: string
+  /** Days and hours of one that comes back, and their zone. */
+  every?: string | null
+  tz?: string | null
 }
 
 /** A mute or a silence, with the button that ends or cancels it. */
 export function heldBackCard(kind: 'mute' | 'silence', held: HeldBack, now: Date): Html {
-  const { id, starts_at, ends_at, reason, author, scope } = held
+  const { id, starts_at, ends_at, reason, author, scope, every = null, tz = null } = held
   const isOn = starts_at <= now
-  const label = html`${isOn ? 'End now' : 'Cancel'} <span class="hidden">${scope}</span>`
+  const once = isOn ? 'End now' : 'Cancel'
+  const label = html`${every === null ? once : 'Remove'} <span class="hidden">${scope}</span>`
   return html`<article class="panel card" aria-labelledby="${kind}-${id}">
     <div class="title-line">
       <h2 id="${kind}-${id}"><bdi>${scope}</bdi></h2>
       <span class="badge">${isOn ? `${kind}d now` : 'to come'}</span>
     </div>
     <p><bdi>${reason}</bdi></p>
+    ${every !== null && html`<p>Every <bdi>${every}</bdi> (<bdi>${tz}</bdi>)</p>`}
     <p class="muted">
       ${timeTag(starts_at, 'exact')} to ${timeTag(ends_at, 'exact')} · by <bdi>${author}</bdi>
     </p>
@@ -189,12 +194,12 @@ export function heldBackCard(kind: 'mute' | 'silence', held: HeldBack, now: Date
 
 const UTC = 'A time with its zone, such as 2027-01-31T12:00:00Z.'
 
-/** The fields that say when it begins and ends, and why. */
-export function heldBackFields(form: Form): Html {
+/** The fields that say when it begins and ends, and why; `more` are of its own kind. */
+export function heldBackFields(form: Form, more?: Html): Html {
   return html`${field(form, 'for', 'For', {
     hint: 'Such as 90s, 15m, 24h or 7d; or say until when.',
   })}
   ${field(form, 'starts_at', 'From', { hint: `${UTC} Now without it.` })}
-  ${field(form, 'ends_at', 'Until', { hint: UTC })}
+  ${field(form, 'ends_at', 'Until', { hint: UTC })} ${more}
   ${field(form, 'reason', 'Reason', { required: true })}`
 }

@@ -1,7 +1,7 @@
 import type { Mute } from '../../db/ops/mutes.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
-import { field, postForm, refusal, submit, VERBATIM } from '../form.ts'
+import { field, postForm, refusal, submit, VERBATIM, type Form } from '../form.ts'
 import { contentView } from '../layout.ts'
 import { cards, section } from '../parts.ts'
 import { heldBackCard, heldBackFields } from './layout.ts'
@@ -51,7 +51,15 @@ export function muteForm(state: FormState, check?: number): Html {
   const button = check === undefined ? { class: 'primary' } : {}
   return postForm(
     { class: 'stack changes', ...place },
-    html`${refusal(form)} ${what} ${heldBackFields(form)}
+    html`${refusal(form)} ${what} ${heldBackFields(form, windowFields(form))}
       <p class="field">${submit('Mute', { ...button, id: 'add-mute' })}</p>`,
   )
+}
+
+/** The fields of a mute that comes back. */
+function windowFields(form: Form): Html {
+  return html`${field(form, 'every', 'Or every', {
+    hint: 'Days and hours, such as sat,sun 02:00-04:00, mon-fri 22:00-06:00 or daily 03:00-03:30.',
+  })}
+  ${field(form, 'tz', 'Time zone', { hint: 'Of these hours, such as Europe/Berlin; UTC without it.' })}`
 }

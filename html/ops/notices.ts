@@ -55,7 +55,9 @@ function noticeTable(
   more?: More,
 ): Html {
   return listTable({
-    ...{ bodyId, caption, kind: 'feed' },
+    bodyId,
+    caption,
+    kind: 'feed',
     columns: ['Message', 'Level', 'Service', 'Sent to', 'Time'],
     rows: notices.map(noticeRow),
     whenEmpty: emptyState(whenEmpty),
@@ -95,7 +97,9 @@ function describeSend({ sent_at, problem }: Send): readonly [look: string, state
 
 function targetTable(targets: readonly ShownTarget[]): Html {
   return listTable({
-    ...{ bodyId: 'target-rows', caption: 'Where notices go', kind: 'feed' },
+    bodyId: 'target-rows',
+    caption: 'Where notices go',
+    kind: 'feed',
     columns: ['Target', 'State', 'Gets', 'Last taken'],
     rows: targets.map(targetRow),
     whenEmpty: emptyState(NO_TARGETS),
@@ -130,7 +134,9 @@ function targetRow(target: ShownTarget): Html {
 export function noticePage(notice: ShownNotice, about: string, sends: readonly Send[]): Page {
   const { id } = notice
   const sentTo = listTable({
-    ...{ bodyId: 'send-rows', caption: 'What each target got of it', kind: 'feed' },
+    bodyId: 'send-rows',
+    caption: 'What each target got of it',
+    kind: 'feed',
     columns: ['Target', 'State', 'When'],
     rows: sends.map(sendRow),
     whenEmpty: emptyState('No target gets it so far.'),

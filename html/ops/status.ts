@@ -1,10 +1,9 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import type { Incident, PublicStatus, ServiceStatus } from '../../services/ops/status.ts'
-import { percentText } from '../chart.ts'
 import { layout } from '../layout.ts'
 import { timeTag } from '../parts.ts'
-import { dayBar } from './checks/days.ts'
+import { dayBar, uptimeCell } from './checks/days.ts'
 import { durationText } from './layout.ts'
 
 const LOOKS = { ok: 'verified', warn: 'open', fail: 'bad', unknown: 'unknown' } as const
@@ -60,7 +59,8 @@ function sentenceOf(services: readonly ServiceStatus[]): string {
 }
 
 function serviceRow({ name, state, maintenance, days, up }: ServiceStatus): Html {
-  const uptime = up === null ? 'not checked' : `${percentText(up)} up`
+  const part = uptimeCell(up, days, 'day')
+  const uptime = up === null ? part : `up ${part}`
   return html`<section class="panel status">
     <div class="title-line">
       <h2><bdi>${name}</bdi></h2>

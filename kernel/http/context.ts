@@ -1,7 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Actor } from '../actor.ts'
 import type { BodyResult } from './body.ts'
-import type { Route } from './router.ts'
+
+/**
+ * `delivery`: it has bounds of its own. `redirect`: it leads a visitor on. The times of both are
+ * measured apart from all others.
+ */
+export type RequestKind = 'delivery' | 'redirect'
 
 /** One request as a handler sees it. */
 export interface Context {
@@ -10,7 +15,7 @@ export interface Context {
   path: string
   /** The route's pattern: the only form of the path that a log line may hold. */
   route: string
-  kind: Route['kind']
+  kind: RequestKind | undefined
   params: Readonly<Record<string, string>>
   /** Query text without the `?`. */
   search: string

@@ -66,7 +66,8 @@ export function createListener(options: ListenerOptions) {
   const { service, find, log, metrics, waiting, trustedProxies, times = HTTP_TIMES } = options
   const limit = new ConnectionLimit(options)
   const connections = new Connections({
-    ...{ limit, waiting },
+    limit,
+    waiting,
     levelOf: (request) => requestLevel(parts, request),
     stalledMs: times.stalled,
   })

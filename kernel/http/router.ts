@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox'
 import type { ChannelReply } from './websocket.ts'
-import type { Context } from './context.ts'
+import type { Context, RequestKind } from './context.ts'
 import type { Access } from '../net/guard.ts'
 import { percentDecoded } from '../text.ts'
 import type { Reply } from './reply.ts'
@@ -10,11 +10,7 @@ export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: string
   access: Access
-  /**
-   * `delivery`: it takes deliveries, which have bounds of their own. `redirect`: it leads visitors
-   * on. The times of both are measured apart from all others.
-   */
-  kind?: 'delivery' | 'redirect'
+  kind?: RequestKind
   /** It answers requests for a WebSocket. Others get 426, which names the program that speaks it. */
   webSocketOf?: string
   /** The schemas of the parameters in the path; a parameter without a schema is a string. */

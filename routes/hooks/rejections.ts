@@ -44,7 +44,11 @@ async function readGroups(
   const since = new Date(clock.now().getTime() - days * DAY_MS)
   const unknown = UNKNOWN_PROVIDER
   const groups = await rejectionQueries.groupRejections(db, {
-    ...{ provider, among, since, unknown, kinds },
+    provider,
+    among,
+    since,
+    unknown,
+    kinds,
   })
   return groups.map((group) => {
     const row = registry.provider(group.provider)

@@ -1,6 +1,6 @@
 import type { Bearer, Scope } from '../../db/links/tokens.ts'
 import { Fault, forbidden } from '../../kernel/fault.ts'
-import type { Access } from '../../kernel/http/endpoint.ts'
+import type { Access } from '../../kernel/http/declaration.ts'
 import { bearerToken } from '../../kernel/tokens.ts'
 import { noteUse } from '../../services/links/tokens/tokens.ts'
 import { withoutGroups, type Caller } from '../../services/links/users/groups.ts'

@@ -7,7 +7,7 @@ import {
   type BulkAction,
 } from '../../html/links/bulk.ts'
 import { countUpTo, MAX_COUNT } from '../../html/parts.ts'
-import type { Call } from '../../kernel/http/endpoint.ts'
+import type { Call } from '../../kernel/http/declaration.ts'
 import { newForm, type FormState, type View } from '../../kernel/http/view.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { changeableLinks, changeEach, MAX_CHOSEN } from '../../services/links/bulk.ts'

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { deletedView } from '../../html/links/deleted.ts'
-import type { Call } from '../../kernel/http/endpoint.ts'
+import type { Call } from '../../kernel/http/declaration.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import { listDeletedLinks, RESTORE_DAYS, restoreLink } from '../../services/links/deleted.ts'
 import { signedIn, token } from './access.ts'

@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox'
 import { linkQueries, Owner } from '../../db/links/links.ts'
 import { Share } from '../../db/links/members.ts'
-import type { Call } from '../../kernel/http/endpoint.ts'
+import type { Call } from '../../kernel/http/declaration.ts'
 import { preconditionOf } from '../../kernel/http/headers.ts'
 import type { Done, View } from '../../kernel/http/view.ts'
 import { mayRead } from '../../services/links/links/links.ts'

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { searchDescription, searchPage } from '../../html/links/visits/visits.ts'
-import type { Call } from '../../kernel/http/endpoint.ts'
+import type { Call } from '../../kernel/http/declaration.ts'
 import { bytesReply, htmlReply, jsonReply } from '../../kernel/http/reply.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { withDefault } from '../../kernel/validate.ts'

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { tagView } from '../../html/links/lists.ts'
 import { tagsView } from '../../html/links/tags.ts'
-import type { Call } from '../../kernel/http/endpoint.ts'
+import type { Call } from '../../kernel/http/declaration.ts'
 import { ListQuery, NO_FILTER } from '../../services/links/lists/filter.ts'
 import { checkTag, listTagLinks, listTags } from '../../services/links/tags.ts'
 import { signedIn, token } from './access.ts'

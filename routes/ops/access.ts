@@ -1,6 +1,6 @@
 import type { AssistantCaller } from '../../db/ops/assistants.ts'
 import { Fault, forbidden } from '../../kernel/fault.ts'
-import type { Access } from '../../kernel/http/endpoint.ts'
+import type { Access } from '../../kernel/http/declaration.ts'
 import { bearerToken, bearsKey } from '../../kernel/tokens.ts'
 import type { Offer } from '../../services/ops/tools/offers.ts'
 import type { OpsApp } from './kit.ts'

@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/fault.ts'
-import type { Call } from '../../kernel/http/endpoint.ts'
+import type { Call } from '../../kernel/http/declaration.ts'
 import { readJson } from '../../kernel/http/read-body.ts'
 import { jsonReply, type Reply, type Sink } from '../../kernel/http/reply.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../../kernel/http/sse.ts'

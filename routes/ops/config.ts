@@ -53,7 +53,10 @@ export async function showConfig(
   const values: Typed = Object.fromEntries(current)
   const { form = newForm(ConfigForm) } = changes
   const shown: ShownConfig = {
-    ...{ values, baseUrl: baseUrl(), newAssistant: newForm(AssistantForm), ...changes },
+    values,
+    baseUrl: baseUrl(),
+    newAssistant: newForm(AssistantForm),
+    ...changes,
     assistants: await assistantQueries.listAssistants(ops.db, { limit: MAX_ASSISTANTS }),
     // A field that was not typed has its present value.
     form: { ...form, typed: { ...values, ...form.typed } },

@@ -64,7 +64,9 @@ export const dashboardEndpoints = [
       const { id } = started(await ops.sessions.start({ tier, trigger: 'manual', prompt, actor }))
       const trigger = { ...newTrigger(app), started: id }
       return {
-        ...{ location: `/sessions/${id}`, opens: true, fragment: () => triggerForm(trigger) },
+        location: `/sessions/${id}`,
+        opens: true,
+        fragment: () => triggerForm(trigger),
         done: ['started', `session ${id}`],
       }
     },

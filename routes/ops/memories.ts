@@ -9,7 +9,7 @@ import {
 } from '../../html/ops/memories.ts'
 import { MAX_COUNT } from '../../html/parts.ts'
 import { found } from '../../kernel/fault.ts'
-import type { Call } from '../../kernel/http/endpoint.ts'
+import type { Call } from '../../kernel/http/declaration.ts'
 import { newForm, type Done, type View } from '../../kernel/http/view.ts'
 import { validate } from '../../kernel/validate.ts'
 import {
@@ -106,7 +106,8 @@ export const memoryEndpoints = [
     form: {
       path: `${PATH}/:id/delete`,
       answer: ({ params: { id } }) => ({
-        ...{ location: PATH, fragment: () => deletedMemory(id) },
+        location: PATH,
+        fragment: () => deletedMemory(id),
         done: ['deleted', 'the memory'],
       }),
     },

@@ -3,7 +3,13 @@ import { Mute } from '../../db/ops/mutes.ts'
 import { mutesView } from '../../html/ops/mutes.ts'
 import { newForm, type FormState } from '../../kernel/http/view.ts'
 import { validate } from '../../kernel/validate.ts'
-import { addMute, endMute, listMutes, MuteRequest, scopeText } from '../../services/ops/mutes.ts'
+import {
+  addMute,
+  endMute,
+  listMutes,
+  MuteRequest,
+  scopeText,
+} from '../../services/ops/mutes/mutes.ts'
 import { action, idOf, page, type OpsApp } from './kit.ts'
 import { listApi } from './paging.ts'
 
@@ -13,7 +19,14 @@ const Text = Type.Optional(Type.String({ maxLength: 500 }))
 
 /** The form, in which a field may be left empty. */
 export const MuteForm = Type.Object({
-  ...{ service: Text, check: Text, for: Text, starts_at: Text, ends_at: Text, reason: Text },
+  service: Text,
+  check: Text,
+  for: Text,
+  starts_at: Text,
+  ends_at: Text,
+  every: Text,
+  tz: Text,
+  reason: Text,
 })
 
 /** Times in which failures are not told (decisions.md section 7, Checks). */
@@ -32,7 +45,7 @@ export const muteEndpoints = [
       path: '/api/v1/mutes',
       id: 'createMute',
       tag: 'Mutes',
-      summary: 'Mute a check, a service or everything, from now on or later.',
+      summary: 'Mute a check, a service or everything, from now on, later or every week.',
       refuses: [404, 409],
       returns: { status: 201, description: 'The mute', schema: Mute },
     },
@@ -53,7 +66,7 @@ export const muteEndpoints = [
       path: '/api/v1/mutes/:id',
       id: 'deleteMute',
       tag: 'Mutes',
-      summary: 'End a mute now, or cancel one to come.',
+      summary: 'End a mute now, or cancel one to come or one that comes back.',
       returns: { description: 'It is over' },
     },
     form: {

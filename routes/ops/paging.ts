@@ -1,6 +1,6 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import type { Listed } from '../../html/ops/layout.ts'
-import type { Call, Endpoint } from '../../kernel/http/endpoint.ts'
+import type { Call, Endpoint } from '../../kernel/http/declaration.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { api, type Caller, type OpsApp } from './kit.ts'
 

@@ -23,7 +23,10 @@ const Text = Type.Optional(Type.String({ maxLength: 500 }))
 /** The form, in which a field may be left empty. */
 export const SilenceForm = Type.Object({
   match: Type.Optional(Type.String({ maxLength: 5_000 })),
-  ...{ for: Text, starts_at: Text, ends_at: Text, reason: Text },
+  for: Text,
+  starts_at: Text,
+  ends_at: Text,
+  reason: Text,
 })
 
 const SilencesQuery = Type.Object({

@@ -47,7 +47,9 @@ export function restoreVersion(
   precondition?: Precondition,
 ): Promise<Link> {
   return editLink(parts, caller, id, {
-    ...{ action: RESTORED, at, precondition },
+    action: RESTORED,
+    at,
+    precondition,
     fields: async (tx, link) => (await versionAfter(tx, link, change)).fields,
   })
 }

@@ -67,7 +67,9 @@ export function createLinkTools(parts: ToolParts): (bearer: Bearer & Caller) => 
       return { ...tool, call: boundedCall(rules, tool.call) }
     }
     return {
-      ...{ name: 'gatehouse-links', title: 'Gatehouse links', version },
+      name: 'gatehouse-links',
+      title: 'Gatehouse links',
+      version,
       instructions:
         `Finds, resolves and creates short links, which people write as ${short().keyword}/name. ` +
         `You see what the owner of your token may see. ${UNTRUSTED}`,
@@ -85,7 +87,9 @@ const { q, tag, url: target } = LinksQuery.properties
 
 const FindInput = Type.Object(
   {
-    ...{ q, tag, url: target },
+    q,
+    tag,
+    url: target,
     limit: field(
       withDefault(Type.Integer({ minimum: 1, maximum: MAX_FOUND }), 20),
       `must be a whole number from 1 to ${MAX_FOUND}`,
@@ -214,7 +218,9 @@ function apiTool<Input extends TObject>(
 ): Tool {
   const { input, call, ...shown } = definition
   return {
-    ...{ ...shown, inputSchema: describeSchema(input), streams: false },
+    ...shown,
+    inputSchema: describeSchema(input),
+    streams: false,
     async call(args) {
       if (!isObject(args)) throw badRequest('arguments must be an object')
       refuseUnknown(input, args, 400)

@@ -128,7 +128,10 @@ const FORMS: Readonly<Record<Exclude<Kind, 'mail'>, Form>> = {
     return jsonTo(
       { url: target.href },
       {
-        ...{ routing_key, event_action: 'trigger', dedup_key, client: 'Gatehouse' },
+        routing_key,
+        event_action: 'trigger',
+        dedup_key,
+        client: 'Gatehouse',
         links: [{ href: link, text: 'Gatehouse' }],
         payload: {
           ...given,

@@ -25,12 +25,17 @@ export async function sendMail(
   const transport = createTransport({
     host: hostname.replace(/^\[|\]$/g, ''),
     ...(port !== '' && { port: Number(port) }),
-    ...{ secure, requireTLS: !secure && !plain, ignoreTLS: plain },
+    secure,
+    requireTLS: !secure && !plain,
+    ignoreTLS: plain,
     ...(user !== '' && { auth: { user, pass } }),
-    ...{ connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS },
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
     dnsTimeout: TIMEOUT_MS,
     // A text is a text: what looks like a file or a URL is not read.
-    ...{ disableFileAccess: true, disableUrlAccess: true },
+    disableFileAccess: true,
+    disableUrlAccess: true,
   })
   const from = searchParams.get('from') ?? ''
   const to = (searchParams.get('to') ?? '').split(',')

@@ -36,7 +36,11 @@ export interface TargetTools extends ChangeTools {
 const MAX_TARGETS = 100
 const NAME_FORM = '1 to 64 lower-case letters, digits, - and _'
 const NO_RULES: TargetRules = {
-  ...{ services: null, levels: null, quiet: null, after_s: 0, remind_s: null },
+  services: null,
+  levels: null,
+  quiet: null,
+  after_s: 0,
+  remind_s: null,
 }
 const NO_KEY =
   'Addresses of notices are stored encrypted: set GATEHOUSE_SECRET_KEY, ' +

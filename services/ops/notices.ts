@@ -24,8 +24,14 @@ export async function beginNotice(
   const added = await addEvent(tx, event, { notify: false, waits })
   const { session, service, level, message, now } = event
   await q.addNotice(tx, {
-    ...{ service: service ?? 'gatehouse', level, message, session, now, key },
-    ...{ site: 'ops', path: path ?? (session === null ? '/events' : `/sessions/${session}`) },
+    service: service ?? 'gatehouse',
+    level,
+    message,
+    session,
+    now,
+    key,
+    site: 'ops',
+    path: path ?? (session === null ? '/events' : `/sessions/${session}`),
     about_target: null,
   })
   return added

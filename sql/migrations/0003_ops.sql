@@ -381,7 +381,10 @@ create table ops.mutes (
   starts_at  timestamptz(3) not null,
   ends_at    timestamptz(3) not null check (ends_at > starts_at),
   reason     text           not null,
-  author     text           not null
+  author     text           not null,
+  every      text, -- of one that comes back: days and hours; starts_at and ends_at are the present or the next time
+  tz         text, -- whose clock has these hours
+  check ((every is null) = (tz is null))
 );
 create index mutes_by_end on ops.mutes (ends_at);
 

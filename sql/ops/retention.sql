@@ -147,7 +147,7 @@ select count(*)::integer as removed from removed;
 -- name: pruneMutes
 with removed as (
   delete from ops.mutes
-   where id in (select id from ops.mutes where ends_at < :before order by ends_at limit :limit)
+   where id in (select id from ops.mutes where ends_at < :before and every is null order by ends_at limit :limit)
   returning id
 )
 select count(*)::integer as removed from removed;

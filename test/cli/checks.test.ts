@@ -237,7 +237,7 @@ t.test('mute, a window to come, and unmute', async (t) => {
       1,
       'ends_at must end after starts_at',
     ],
-    [bad('shop', ...why), 1, 'for or ends_at must be given, and not both'],
+    [bad('shop', ...why), 1, 'for, ends_at or every must be given, and one of them alone'],
     [bad('shop', '--for', '1x', ...why), 2, /^gatehouse: --for must be a whole number with/],
     [
       bad('shop', '--ends-at', 'noon', ...why),

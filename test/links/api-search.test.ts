@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { encodeCursor } from '../../kernel/text.ts'
+import { encodeCursor } from '../../kernel/cursor.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { insertLinks, makeLink, startLinks, type Caller, type Link } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'

@@ -150,7 +150,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'a cursor may be spelled in another way',
-    path: 'kernel/text.ts',
+    path: 'kernel/cursor.ts',
     find: 'Array.isArray(value) && encodeCursor(value) === text ?',
     replace: 'Array.isArray(value) ?',
     test: 'test/links/pagination.test.ts',

@@ -473,14 +473,14 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a command without leave reaches sockets in /run',
     path: 'services/ops/tools/sandbox.ts',
-    find: "'--unshare-net', '--tmpfs', '/run', ",
-    replace: "'--unshare-net', ",
+    find: "'--unshare-net', '--tmpfs', '/run'],",
+    replace: "'--unshare-net'],",
     test: 'test/ops/tools-sandbox.test.ts',
   },
   {
     why: 'a command keeps the privileges of its caller',
     path: 'services/ops/tools/sandbox.ts',
-    find: "'--cap-drop', 'ALL', ",
+    find: "['--cap-drop', 'ALL'],",
     replace: '',
     test: 'test/ops/tools-sandbox.test.ts',
   },

@@ -74,8 +74,12 @@ await t.test('is all well?', async (t: Test) => {
     await look()
     const now = await read('/', HTMX)
     t.match(now, /All well: 3 of 3 checks good ?, last checked \d{4}-/)
-    t.match(now, /Last 24 hours Up quiet ok .* 100 % shop ok .* 100 % /, 'a row for each service')
-    t.match((await get('/', HTMX)).text, /aria-label="shop: 100 % in 24 hours"/)
+    t.match(
+      now,
+      /Last 24 hours Up quiet ok .* 100 % of 1 hour shop ok .* 100 % of 1 hour /,
+      'a row for each service',
+    )
+    t.match((await get('/', HTMX)).text, /aria-label="shop: 100 % of 1 hour"/)
     t.match(await read('/checks'), /2 services, 3 checks.*shop 2 ok/)
     t.notMatch((await get('/checks')).text, /<details[^>]* open/, 'what is good is folded')
   })

@@ -75,7 +75,9 @@ function stateSection(view: DestinationView): Html {
   const { destination, state, cursor } = view
   const path = listUrl(destination, state, cursor)
   const own = {
-    ...{ id: 'state', class: 'panel', ...polled(path, 3, 'state') },
+    id: 'state',
+    class: 'panel',
+    ...polled(path, 3, 'state'),
     // The switch: failures or another person may disable the destination.
     'hx-select-oob': '#title:outerMorph,#facts:outerMorph',
   }
@@ -88,8 +90,10 @@ function setForm({ destination, form: state, help }: DestinationView): Html {
   const { name } = destination
   const form = { id: 'set', ...state }
   const own = {
-    ...{ id: 'set-destination', class: 'stack' },
-    ...{ action: `/destinations/${name}`, target: '#destination' },
+    id: 'set-destination',
+    class: 'stack',
+    action: `/destinations/${name}`,
+    target: '#destination',
   }
   const content = html`<p class="muted">
       Waiting deliveries stay. New filters apply to events after the last checked one.

@@ -35,7 +35,9 @@ export function destinationsFragment(view: DestinationsView): Html {
     .toSorted((a, b) => urgency(a) - urgency(b))
     .map((one) => destinationRow(one, view))
   const columns = [
-    ...['State', 'Destination', 'Events'],
+    'State',
+    'Destination',
+    'Events',
     ...['Delivered', 'Waiting', 'Dead'].map((number) => ({ number })),
     'Last answer',
   ]

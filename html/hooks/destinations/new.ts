@@ -27,8 +27,10 @@ export function newDestinationPage(view: NewDestinationView): Page {
 export function newDestinationFragment({ help, form: state }: NewDestinationView): Html {
   const form = { id: 'add', ...state }
   const own = {
-    ...{ id: 'add-destination', class: 'panel stack' },
-    ...{ action: '/destinations', target: '#new-destination' },
+    id: 'add-destination',
+    class: 'panel stack',
+    action: '/destinations',
+    target: '#new-destination',
   }
   return html`<div id="new-destination">
     <p class="crumb"><a href="/destinations">Destinations</a> / Add</p>

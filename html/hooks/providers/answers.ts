@@ -11,7 +11,7 @@ import {
   type Option,
 } from '../../form.ts'
 import { disclosed } from '../../parts.ts'
-import type { ProviderCard } from './card.ts'
+import type { ProviderCard } from './shown.ts'
 
 // The methods that a generic receiver takes, and its answer to a stored delivery.
 

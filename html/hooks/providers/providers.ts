@@ -2,10 +2,11 @@ import { html, type Html } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import type { MadeProvider } from '../../../services/hooks/providers.ts'
 import type { SenderInfo } from '../../../services/hooks/schemes/describe.ts'
-import type { Scheme } from '../../../services/hooks/schemes/schemes.ts'
+import type { Scheme } from '../../../services/hooks/schemes/scheme.ts'
 import { rowFilter } from '../../form.ts'
 import { copyBox, countLine, countText, secretBox } from '../../parts.ts'
-import { providerCard, type ProviderCard } from './card.ts'
+import { providerCard } from './card.ts'
+import type { ProviderCard } from './shown.ts'
 import { senderFacts } from '../schemes.ts'
 
 /** A provider that was just created, or got a new secret. */

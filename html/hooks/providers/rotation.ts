@@ -11,7 +11,7 @@ import {
   type Form,
 } from '../../form.ts'
 import { disclosed } from '../../parts.ts'
-import type { ProviderCard } from './card.ts'
+import type { ProviderCard } from './shown.ts'
 
 // What one stray click must not do: each is opened first, and its button then does it.
 

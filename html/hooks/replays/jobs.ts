@@ -81,7 +81,10 @@ function newReplayForm(view: NewReplayView): Html {
   return html`${refusal(target)}
   ${postForm(
     {
-      ...{ id: 'new-job', class: 'stack', action: '/replays', target: '#new-replay' },
+      id: 'new-job',
+      class: 'stack',
+      action: '/replays',
+      target: '#new-replay',
       'hx-push-url': 'true',
     },
     html`${Object.entries(filter).map(([name, text]) => text !== '' && hiddenField(name, text))}

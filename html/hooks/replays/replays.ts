@@ -167,8 +167,11 @@ function answerText({ outcome, status, ms }: Replay): string {
 function outcomeLine({ outcome, status, ms, detail }: Replay): Html {
   const isDelivered = outcome === 'delivered'
   const own = {
-    ...{ id: 'outcome', class: isDelivered ? 'saved' : 'refused' },
-    ...{ tabindex: -1, autofocus: true, role: 'status' },
+    id: 'outcome',
+    class: isDelivered ? 'saved' : 'refused',
+    tabindex: -1,
+    autofocus: true,
+    role: 'status',
   }
   const answer = status !== null && `the target answered ${status} in ${ms} ms`
   const reasons = [answer, detail].filter(Boolean).join('; ')

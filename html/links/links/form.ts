@@ -138,11 +138,15 @@ function endFields(form: Form): Html {
     <legend>End of visits</legend>
     <div class="filter">
       ${field(form, 'expires_at', 'Ends (UTC)', {
-        ...{ type: 'datetime-local', step: 'any', width: 'half' },
+        type: 'datetime-local',
+        step: 'any',
+        width: 'half',
         hint: 'Empty: never',
       })}
       ${field(form, 'max_visits', 'Limit of visits', {
-        ...{ type: 'number', min: 1, width: 'half' },
+        type: 'number',
+        min: 1,
+        width: 'half',
         hint: 'In all; empty: no limit',
       })}
     </div>

@@ -35,7 +35,10 @@ const RENEWED = {
 
 /** The fields of places in the form of a link, renewed while the address is typed. */
 export const EXAMPLE_AREA: Attributes = {
-  ...{ id: 'link-places', ...RENEWED, 'hx-trigger': CHANGED.join(', '), 'hx-swap': 'innerHTML' },
+  id: 'link-places',
+  ...RENEWED,
+  'hx-trigger': CHANGED.join(', '),
+  'hx-swap': 'innerHTML',
 }
 
 /** A field replaces only what is below it: a replaced field would lose the focus. */

@@ -67,9 +67,15 @@ export function newCheckView(view: NewCheckView): View {
 function typeForm(types: readonly string[], state: Omit<Form, 'id'>): Html {
   const form = { id: 'kind', ...state }
   const own = {
-    ...{ class: 'filter', method: 'get', action: '/checks/new' },
-    ...{ 'hx-get': '/checks/new', 'hx-trigger': 'change, submit', 'hx-push-url': 'true' },
-    ...{ 'hx-target': '#new-check', 'hx-swap': 'outerHTML', 'hx-sync': 'this:replace' },
+    class: 'filter',
+    method: 'get',
+    action: '/checks/new',
+    'hx-get': '/checks/new',
+    'hx-trigger': 'change, submit',
+    'hx-push-url': 'true',
+    'hx-target': '#new-check',
+    'hx-swap': 'outerHTML',
+    'hx-sync': 'this:replace',
   }
   const options = types.map((type) => [type, type] as const)
   return html`<form${attributes(own)}>

@@ -14,6 +14,7 @@ import {
 import { instantText } from '../../times.ts'
 import { INVENTORY_EXAMPLE, stateBadge } from '../checks.ts'
 import { shortText } from '../layout.ts'
+import { uptimeCell, uptimeOf } from './days.ts'
 
 /** The services on the dashboard. */
 export interface ServicesView {
@@ -45,7 +46,6 @@ export function servicesPanel({ services, total, recent }: ServicesView): Html {
 function serviceRow({ name, state, checks }: ServiceHealth, recent: Recent | undefined): Html {
   const { hours = [], up = null } = recent ?? {}
   const href = `/checks?service=${encodeURIComponent(name.toWellFormed())}`
-  const uptime = up === null ? 'not checked' : percentText(up)
   const worst = checks.find((check) => check.state !== 'ok')
   return tableRow(
     {},
@@ -58,8 +58,8 @@ function serviceRow({ name, state, checks }: ServiceHealth, recent: Recent | und
           : stateBadge(state)
       }
       ${worst?.mute !== undefined && html`<span class="badge">muted</span>`}`,
-      hours: hourStrip(`${name}: ${uptime} in ${hours.length} hours`, hours),
-      number: uptime,
+      hours: hourStrip(`${name}: ${uptimeOf(up, hours, 'hour')}`, hours),
+      number: uptimeCell(up, hours, 'hour'),
     },
   )
 }

@@ -66,8 +66,10 @@ export function sessionsView(found: FoundSessions): View {
   const content = html`<section id="sessions-results" aria-label="Sessions">
     ${countLine(sumText(sums))}
     ${listTable({
-      ...{ bodyId: 'session-rows', caption: 'Sessions, newest first' },
-      ...{ kind: 'sessions', columns: COLUMNS },
+      bodyId: 'session-rows',
+      caption: 'Sessions, newest first',
+      kind: 'sessions',
+      columns: COLUMNS,
       rows: rows.map(chainRow),
       more: { next: older ?? null, label: 'Older sessions' },
       whenEmpty: emptyState(

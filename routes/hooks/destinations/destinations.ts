@@ -39,7 +39,11 @@ import { destinationView, formHelp, params, path, providerNames, refuses, usual 
 const text = withDefault(Type.String(), '')
 /** The filters of a form, as they are typed. */
 const FILTER_TEXTS = {
-  ...{ provider: text, providers: text, event_type: text, event_types: text, json: text },
+  provider: text,
+  providers: text,
+  event_type: text,
+  event_types: text,
+  json: text,
 }
 /** What a link to the form of a new destination may fill in. */
 const PREFILLED = { provider: text, event_type: text, json: text }

@@ -91,10 +91,14 @@ export async function destinationView(
 function typedOf({ version, url, ordered, rate, timeout_s, ...others }: Destination): Typed {
   const { providers, event_types, json, sign_with, body_template } = others
   return {
-    ...{ version, url, ordered: String(ordered), timeout_s: String(timeout_s) },
+    version,
+    url,
+    ordered: String(ordered),
+    timeout_s: String(timeout_s),
     rate: rate === null ? '' : String(rate),
     // The last one stands in the field of its own: it is the last one again when it is saved.
-    ...{ provider: providers.at(-1) ?? '', event_type: event_types.at(-1) ?? '' },
+    provider: providers.at(-1) ?? '',
+    event_type: event_types.at(-1) ?? '',
     providers: providers.slice(0, -1).join('\n'),
     event_types: event_types.slice(0, -1).join('\n'),
     json: json.join('\n'),

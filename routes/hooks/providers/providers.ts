@@ -3,10 +3,13 @@ import {
   providerCard,
   providerContent,
   providerToggle,
-  type ProviderCard,
 } from '../../../html/hooks/providers/card.ts'
-import { providersFragment, providersPage } from '../../../html/hooks/providers/providers.ts'
-import type { ProvidersView } from '../../../html/hooks/providers/providers.ts'
+import type { ProviderCard } from '../../../html/hooks/providers/shown.ts'
+import {
+  providersFragment,
+  providersPage,
+  type ProvidersView,
+} from '../../../html/hooks/providers/providers.ts'
 import type { Html } from '../../../kernel/html.ts'
 import type { View } from '../../../kernel/http/view.ts'
 import { INSTANT_FORM, readInstant } from '../../../kernel/time.ts'

@@ -1,7 +1,7 @@
 import { recoveryQueries } from '../../../db/hooks/recoveries.ts'
 import { rejectionQueries } from '../../../db/hooks/rejections.ts'
 import type { ActiveProvider } from '../../../db/hooks/providers.ts'
-import type { ProviderCard } from '../../../html/hooks/providers/card.ts'
+import type { ProviderCard } from '../../../html/hooks/providers/shown.ts'
 import type { Option } from '../../../html/form.ts'
 import type { Made } from '../../../html/hooks/providers/providers.ts'
 import type { Actor } from '../../../kernel/actor.ts'

@@ -247,7 +247,9 @@ async function newReplayView(
   const gone = AbortSignal.any([context.gone(), AbortSignal.timeout(COUNT_MS)])
   const counted = await countReplays(db, clock, { ...filter, highest_id }, { gone: () => gone })
   const view = {
-    ...{ filter, counted, form: state },
+    filter,
+    counted,
+    form: state,
     highestId: counted.highest_id ?? highest_id,
     defaultTarget: registry.settings.replay_default_target,
   }

@@ -50,7 +50,10 @@ async function editView(
   const isShort = omittedBytes === 0 && event.payload_size <= MAX_EDITED
   const typed = { content_type: event.content_type ?? '', payload: event.payload }
   const view = {
-    ...{ event, replays, defaultTarget, maxBytes: MAX_EDITED },
+    event,
+    replays,
+    defaultTarget,
+    maxBytes: MAX_EDITED,
     isEditable: isShort && event.payload_encoding === 'utf8',
     form: newForm(EditForm, typed),
     ...changes,

@@ -14,7 +14,7 @@ import { exampleFields, type TypedExample } from '../../../html/links/links/plac
 import { html } from '../../../kernel/html.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { queryOf } from '../../../kernel/http/context.ts'
-import type { Call } from '../../../kernel/http/endpoint.ts'
+import type { Call } from '../../../kernel/http/declaration.ts'
 import { newForm, audienceOf, type Typed, type View } from '../../../kernel/http/view.ts'
 import { validateTexts, withDefault } from '../../../kernel/validate.ts'
 import { tagCompletions } from '../../../services/links/links/completions.ts'

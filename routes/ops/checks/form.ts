@@ -10,7 +10,9 @@ const Text = Type.Optional(Type.String({ maxLength: 16_384 }))
 
 /** What the forms of checks of all types have; each has the members of its own type. */
 export const CheckForm = Type.Object({
-  ...{ service: Text, name: Text, type: Text },
+  service: Text,
+  name: Text,
+  type: Text,
   ...Object.fromEntries(membersOf().map(({ name }) => [name, Text])),
 })
 

@@ -8,7 +8,7 @@ import {
 import { Fault } from '../../../kernel/fault.ts'
 import { field } from '../../../kernel/validate.ts'
 import type { PlainAnswer } from '../schemes/handshakes.ts'
-import type { Scheme } from '../schemes/schemes.ts'
+import type { Scheme } from '../schemes/scheme.ts'
 
 // The methods that a generic receiver takes, and its answer to a stored delivery. An operator
 // chooses both.

@@ -18,7 +18,8 @@ import type { Hooks } from '../open.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
 import { answerUnsigned, answerVerified, type PlainAnswer } from '../schemes/handshakes.ts'
 import { withLikeness } from '../schemes/recognise.ts'
-import { needsJson, placesOf, presetNamed, schemeOf, type Scheme } from '../schemes/schemes.ts'
+import { needsJson, placesOf, presetNamed, schemeOf } from '../schemes/schemes.ts'
+import type { Scheme } from '../schemes/scheme.ts'
 import {
   acceptsPrevious,
   isSignedProvider,

@@ -5,7 +5,7 @@ import type { Place } from '../../../db/hooks/providers.ts'
 import { mediaType } from '../../../kernel/http/headers.ts'
 import { firstFields } from '../../../kernel/http/read-body.ts'
 import { memberAt, parseObject, type JsonObject } from '../../../kernel/json.ts'
-import type { Places } from '../schemes/schemes.ts'
+import type { Places } from '../schemes/scheme.ts'
 
 /** What is taken out of a delivery besides its bytes. */
 type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>

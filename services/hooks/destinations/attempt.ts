@@ -66,8 +66,14 @@ export async function attempt(
 export function brokenAttempt(parts: DestinationParts, event: ClaimedEvent): DeliveryResult {
   const { id: event_id, claimed_until, tries } = event
   return {
-    ...{ event_id, claimed_until, at: parts.clock.now(), ms: 0 },
-    ...{ outcome: 'failed', status: null, answer: null, detail: BROKEN },
+    event_id,
+    claimed_until,
+    at: parts.clock.now(),
+    ms: 0,
+    outcome: 'failed',
+    status: null,
+    answer: null,
+    detail: BROKEN,
     ...nextTry(parts.random, tries),
   }
 }

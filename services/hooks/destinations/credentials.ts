@@ -3,9 +3,9 @@ import type { SecretBox } from '../../../kernel/secret-box.ts'
 import { isOfHttp } from '../replays/outgoing.ts'
 import { secretForm } from '../schemes/describe.ts'
 import { keyOf } from '../schemes/keys.ts'
-import { schemeNamed, type Scheme } from '../schemes/schemes.ts'
+import { schemeNamed } from '../schemes/schemes.ts'
+import type { Scheme, Key } from '../schemes/scheme.ts'
 import type { SigningSecrets } from '../schemes/secrets.ts'
-import type { Key } from '../schemes/signatures.ts'
 import { CONFIGURED, unprocessable, type GivenCredentials } from './form.ts'
 
 // The credentials with which a destination proves itself to its receiver. They are stored

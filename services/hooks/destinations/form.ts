@@ -272,7 +272,7 @@ export type DestinationForm = Type.Static<typeof DestinationForm>
 export function configOf(given: Omit<DestinationForm, 'name'>) {
   const { url, ordered = false, rate = null, timeout_s = DEFAULT_TIMEOUT_S } = given
   const { body_template = null } = given
-  return { ...{ url, ordered, rate, timeout_s, body_template }, ...filtersOf(given) }
+  return { url, ordered, rate, timeout_s, body_template, ...filtersOf(given) }
 }
 
 type GivenFilters = Pick<

@@ -147,8 +147,16 @@ const SUMMARY: readonly (readonly string[])[] = [
   ['ref'],
   ['sender.login', 'pusher.name', 'user_username', 'user.name', 'actor.name'],
   [
-    ...['head_commit.message', 'pull_request.title', 'issue.title', 'object_attributes.title'],
-    ...['data.title', 'data.object.id', 'title', 'message', 'text', 'name'],
+    'head_commit.message',
+    'pull_request.title',
+    'issue.title',
+    'object_attributes.title',
+    'data.title',
+    'data.object.id',
+    'title',
+    'message',
+    'text',
+    'name',
   ],
 ]
 

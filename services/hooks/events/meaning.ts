@@ -61,7 +61,11 @@ function customerOf(about: JsonObject): string | undefined {
     customer_name,
     objectOf(customer_details)['name'],
     objectOf(billing_details)['name'],
-    ...[name, customer_email, receipt_email, email, customer],
+    name,
+    customer_email,
+    receipt_email,
+    email,
+    customer,
   ]
   return names.map(stringOf).find(Boolean)
 }

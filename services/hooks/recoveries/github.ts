@@ -127,7 +127,10 @@ function failedDeliveries({ provider, path }: OwnHook, attempts: readonly Attemp
     const first = all.at(-1) ?? newest
     if (all.every(hasSucceeded)) continue
     const delivery: FailedDelivery = {
-      ...{ provider, id: guid, type: newest.event, at: first.delivered_at },
+      provider,
+      id: guid,
+      type: newest.event,
+      at: first.delivered_at,
       status: `${newest.status_code} ${newest.status}`,
       outcome: all.some(hasSucceeded) ? 'redelivered' : 'not asked for',
     }

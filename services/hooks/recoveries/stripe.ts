@@ -91,7 +91,8 @@ async function listEndpoints(api: SenderApi, receivers: Receivers) {
 async function listEvents(api: SenderApi, since: Date) {
   const events: Event[] = []
   const query = new URLSearchParams({
-    ...{ delivery_success: 'false', limit: String(PAGE) },
+    delivery_success: 'false',
+    limit: String(PAGE),
     'created[gte]': String(Math.floor(since.getTime() / 1_000)),
   })
   for (let pages = 0; pages < MAX_PAGES; pages++) {
@@ -114,7 +115,9 @@ function isSentTo({ enabled_events: types, created }: OwnEndpoint, event: Event)
 
 function toDelivery(provider: string, event: Event): FailedDelivery {
   return {
-    ...{ provider, id: event.id, type: event.type },
+    provider,
+    id: event.id,
+    type: event.type,
     at: new Date(event.created * 1_000).toISOString(),
     status: `${event.pending_webhooks} pending`,
     outcome: 'not asked for',

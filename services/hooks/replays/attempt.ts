@@ -77,7 +77,9 @@ export async function makeAttempt(
   if ('problem' in request) return { ...nothing, outcome: 'refused', detail: request.problem }
   const { url, headers, body, signature, credentials } = request
   const result = await parts.post({
-    ...{ url, headers, body },
+    url,
+    headers,
+    body,
     answerBytes: how.connections === undefined ? ANSWER_BYTES : KEPT_CONNECTION_BYTES,
     ...how,
   })
@@ -88,7 +90,10 @@ export async function makeAttempt(
   const outcome = isSuccess(status) ? 'delivered' : 'failed'
   const isKept = keeps === 'all answers' || outcome === 'failed'
   return {
-    ...{ outcome, status, ms, at },
+    outcome,
+    status,
+    ms,
+    at,
     detail: cleanText(detail),
     answer: isKept ? keptAnswer(result, url, signature, credentials) : null,
     retryAfter: result.kind === 'answered' ? result.headers['retry-after'] : undefined,

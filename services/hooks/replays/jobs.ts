@@ -81,7 +81,11 @@ export async function startReplayJob(
   const url = await allowedTarget(tools, target)
   const id = tools.random(8).toString('hex')
   const job = {
-    ...{ destination: PREFIX + id, url: url.href, filter, highest_id, most: MAX_RUNNING },
+    destination: PREFIX + id,
+    url: url.href,
+    filter,
+    highest_id,
+    most: MAX_RUNNING,
     token_hash: token_hash ?? null,
   }
   await makeChange(tools, noteOf('start', `${id} to ${auditedUrl(url)}`), async (tx) => {
@@ -139,7 +143,9 @@ function toReplayJob({ destination, url, planned: count, ...row }: ReplayJobRow)
     id: jobIdOf(destination),
     target: redactUrlTokens(url),
     filter: Object.fromEntries(given),
-    ...{ count, done, waiting: count - done },
+    count,
+    done,
+    waiting: count - done,
   }
 }
 

@@ -1,6 +1,7 @@
 import { SECRET_PREFIX } from './keys.ts'
-import { PRESETS, type Preset } from './presets/presets.ts'
-import { schemeNamed, type Scheme } from './schemes.ts'
+import { PRESETS } from './presets/presets.ts'
+import type { Preset, Scheme } from './scheme.ts'
+import { schemeNamed } from './schemes.ts'
 
 // Words about schemes, for operators.
 
@@ -40,7 +41,10 @@ export function listSenders(): readonly SenderInfo[] {
 export function senderInfo({ name, title, docs, setup, tested, scheme }: Preset): SenderInfo {
   const isSigned = 'signature' in scheme && scheme.covers === undefined
   return {
-    ...{ name, title, docs, setup },
+    name,
+    title,
+    docs,
+    setup,
     trust_mode: isSigned ? 'signed' : 'token',
     verifies: verifies(scheme),
     tested: TESTED[tested],

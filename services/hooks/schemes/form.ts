@@ -143,8 +143,14 @@ function refuseCommonHeaders(fields: SchemeFields): void {
 }
 
 const COMMON = new Set([
-  ...['accept', 'accept-encoding', 'connection', 'content-length', 'content-type'],
-  ...['host', 'transfer-encoding', 'user-agent'],
+  'accept',
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'content-type',
+  'host',
+  'transfer-encoding',
+  'user-agent',
 ])
 
 const HEADERS = ['header', 'timestamp_header', 'event_type_header', 'id_header'] as const

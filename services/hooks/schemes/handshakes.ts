@@ -1,23 +1,9 @@
+import type { HandshakeName, Key } from './scheme.ts'
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { objectOf, type JsonObject } from '../../../kernel/json.ts'
-import type { Key } from './signatures.ts'
 
 // Answers to checks of an address, as each sender asks for them. A check is no event.
-
-/** The sender whose checks of an address are answered in the same way. */
-export type HandshakeName =
-  | 'slack'
-  | 'discord'
-  | 'twitch'
-  | 'zoom'
-  | 'asana'
-  | 'meta'
-  | 'dropbox'
-  | 'trello'
-  | 'microsoft-graph'
-  | 'monday'
-  | 'woocommerce'
 
 /** An answer that is no acknowledgement of the contract; without a body it is empty. */
 export interface PlainAnswer {

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { schemeNamed } from './schemes.ts'
-import type { Key } from './signatures.ts'
+import type { Key } from './scheme.ts'
 
 // The secrets of generic providers as texts: fresh ones, and the keys in them.
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { PRESETS, type Preset } from './presets/presets.ts'
+import { PRESETS } from './presets/presets.ts'
+import type { Preset } from './scheme.ts'
 
 /**
  * The reason of a refusal, and whose headers the delivery has where they are another sender's. For

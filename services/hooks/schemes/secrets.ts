@@ -5,7 +5,8 @@ import type { Provider, SecretName } from '../../../db/hooks/providers.ts'
 import { createSecretBox, DAMAGED, type SecretBox } from '../../../kernel/secret-box.ts'
 import { hashToken, type RandomBytes } from '../../../kernel/tokens.ts'
 import { keyOf } from './keys.ts'
-import type { Key, Keys } from './signatures.ts'
+import type { Keys } from './signatures.ts'
+import type { Key } from './scheme.ts'
 
 /** The providers that always exist; their deliveries are signed (hooks.md section 5). */
 export const SIGNED_PROVIDERS = ['code_host', 'payments', 'chat'] as const

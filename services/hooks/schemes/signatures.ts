@@ -1,3 +1,4 @@
+import type { Key, Scheme } from './scheme.ts'
 import {
   createHash,
   createHmac,
@@ -9,7 +10,6 @@ import {
 import type { IncomingHttpHeaders } from 'node:http'
 import { memberAt, objectsOf, parseObject, type JsonObject } from '../../../kernel/json.ts'
 import { readJwt } from './jwt.ts'
-import type { Scheme } from './schemes.ts'
 import {
   signedHeaderNames,
   signedTexts,
@@ -17,9 +17,6 @@ import {
   type ReadHead,
   type Stamp,
 } from './signed-text.ts'
-
-/** A key of HMAC, where a text stands for its UTF-8 bytes, or a public key. */
-export type Key = string | Buffer | KeyObject
 
 /**
  * Keys of one provider: all `accepted` ones verify, the current first; `retired` ones only explain

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { memberAt, parseObject } from '../../../kernel/json.ts'
-import type { Scheme } from './schemes.ts'
+import type { Scheme } from './scheme.ts'
 
 /** What is signed beside the body: empty where the scheme has no such part. */
 export interface Stamp {

@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { Scheme } from './schemes.ts'
-import type { Key } from './signatures.ts'
+import type { Scheme, Key } from './scheme.ts'
 import { signedTexts } from './signed-text.ts'
 
 type Headers = Readonly<Record<string, string>>

@@ -42,7 +42,11 @@ export async function lookAt(tools: LookTools, address: string): Promise<Outcome
   const url = new URL(prepareTarget({ url: address, append_path: false }).url)
   if (ownHosts(url)) return unknown('not asked: it leads to this server')
   const request = {
-    ...{ url, headers: HEADERS, timeoutMs: TIMEOUT_MS, answerBytes: 0, signal },
+    url,
+    headers: HEADERS,
+    timeoutMs: TIMEOUT_MS,
+    answerBytes: 0,
+    signal,
     trusted: hosts()?.(url) === true,
   }
   const first = await tools.head(request)

@@ -101,7 +101,9 @@ async function walkOn({ db, clock, walk, intervalMs }: State): Promise<void> {
   const now = clock.now()
   const until = new Date(now.getTime() + intervalMs)
   const { links, last } = await q.listUnplanned(db, {
-    ...{ after: walk.after, until, links: WALK_LINKS },
+    after: walk.after,
+    until,
+    links: WALK_LINKS,
   })
   const rows = links.map((link) => ({ ...link, host: new URL(link.url).hostname }))
   if (rows.length > 0) {

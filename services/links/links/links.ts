@@ -83,7 +83,9 @@ export function versionOf(link: Link & { is_owner?: never }): string {
 
 /** What a new link has where its writer says nothing else. */
 export const NEW_LINK = {
-  ...{ visibility: 'public', append_path: false, ...ENDLESS },
+  visibility: 'public',
+  append_path: false,
+  ...ENDLESS,
   aliases: [],
 } satisfies Partial<Link>
 

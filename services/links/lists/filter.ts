@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import Type from 'typebox'
 import { ListOrder } from '../../../db/links/lists.ts'
-import { decodeCursor, encodeCursor } from '../../../kernel/text.ts'
+import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
 import { field, parsed, withDefault } from '../../../kernel/validate.ts'
 import { State } from '../links/lifecycle.ts'
 import { checkTarget, MAX_URL } from '../links/target.ts'
@@ -79,7 +79,13 @@ export const ListFilter = Type.Object({ ...sharedFields, ...pageFields, ...apiFi
 export type ListFilter = Type.Static<typeof ListFilter>
 
 export const NO_FILTER: ListFilter = {
-  ...{ q: '', tag: '', url: '', owner: '', state: '', visibility: '', role: '' },
+  q: '',
+  tag: '',
+  url: '',
+  owner: '',
+  state: '',
+  visibility: '',
+  role: '',
   sort: 'slug',
 }
 

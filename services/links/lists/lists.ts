@@ -240,17 +240,28 @@ async function questionOf({ db, short, now }: SearchTools, search: LinkSearch) {
   const [tag = ''] = among === 'all' && sort === 'slug' ? fixed : []
   const texts = text.texts.map(patternOf)
   const conditions = {
-    ...{ visibility, state, texts, owner: owner?.id ?? '', keys: keysOf(filter) },
+    visibility,
+    state,
+    texts,
+    owner: owner?.id ?? '',
+    keys: keysOf(filter),
     addresses: text.addresses.map(patternOf),
     owners: text.owners.map(patternOf),
     tags: fixed.filter((other) => other !== tag),
   }
   const list = scopeOf(search)
   const args = {
-    ...{ list, users: visitor.ids, sort, tag, now },
-    ...{ beginning, start: beforeSlugs(beginning), only_beginning: onlyBeginning },
+    list,
+    users: visitor.ids,
+    sort,
+    tag,
+    now,
+    beginning,
+    start: beforeSlugs(beginning),
+    only_beginning: onlyBeginning,
     ...conditions,
-    ...{ owner: owner?.id ?? null, tags: fixed },
+    owner: owner?.id ?? null,
+    tags: fixed,
     indexed: texts.toSorted((a, b) => b.length - a.length).slice(0, MAX_INDEXED),
     // An admin may see all links of an owner: they are a list.
     ...(list === 'every' && owner !== undefined && { list: 'owned', users: [owner.id] }),

@@ -59,7 +59,9 @@ export function openAssistants(ops: Ops, version: string) {
       return found
     },
     serverOf: ({ may_start }: AssistantCaller): McpServer => ({
-      ...{ name: 'gatehouse-ops', title: 'Gatehouse operations', version },
+      name: 'gatehouse-ops',
+      title: 'Gatehouse operations',
+      version,
       instructions: INSTRUCTIONS,
       tools: (may_start ? starting : reading).map(bounded),
       resources: [],

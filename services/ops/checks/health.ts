@@ -14,7 +14,7 @@ import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
-import { listMutes, muteOf } from '../mutes.ts'
+import { listMutes, muteOf } from '../mutes/mutes.ts'
 import { findDefinition } from './definitions.ts'
 import type { CheckSources } from './states.ts'
 
@@ -139,9 +139,15 @@ const { id, service, name, type, state, since, message, every_s, muted_until } =
 
 /** A check as the API and the command line list it. */
 export const ListedHealth = Type.Object({
-  ...{ id, service, name, type, state, since },
+  id,
+  service,
+  name,
+  type,
+  state,
+  since,
   last_message: message,
-  ...{ every_s, muted_until },
+  every_s,
+  muted_until,
 })
 export type ListedHealth = Type.Static<typeof ListedHealth>
 

@@ -1,9 +1,9 @@
-import { Cron } from 'croner'
 import Type from 'typebox'
 import type { Beat } from '../../../db/ops/checks.ts'
 import { hashToken } from '../../../kernel/tokens.ts'
 import { formatDuration, parseDuration } from '../../../kernel/time.ts'
 import { redactLine } from '../redact.ts'
+import { isZone, readCron } from '../../../kernel/cron.ts'
 import {
   defineCheck,
   failed,
@@ -73,25 +73,6 @@ function timeMistake({ period, cron, tz }: Heartbeat): Mistake | undefined {
     return ['/cron', 'must be minute, hour, day, month and weekday, such as 0 3 * * 1-5']
   }
   return undefined
-}
-
-function isZone(tz: string): boolean {
-  try {
-    void new Intl.DateTimeFormat('en', { timeZone: tz })
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Reads a pattern of five fields, in UTC by default. Undefined for an invalid pattern, and for one without a next time. */
-function readCron(cron: string, tz = 'UTC'): Cron | undefined {
-  try {
-    const times = new Cron(cron, { mode: '5-part', timezone: tz, paused: true })
-    return times.nextRun() === null ? undefined : times
-  } catch {
-    return undefined
-  }
 }
 
 /** The hash by which the token of a heartbeat is found, in hex; undefined for other checks. */

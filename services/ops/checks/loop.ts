@@ -4,6 +4,7 @@ import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
+import { renewMutes } from '../mutes/mutes.ts'
 import { retriesOf } from './check.ts'
 import { beatHash } from './heartbeat.ts'
 import { NETWORK_TYPES, peerOf, runCheck, timeoutOf, type Check, type CheckResult } from './run.ts'
@@ -130,6 +131,7 @@ async function round(rounds: Rounds): Promise<void> {
   if (now.getTime() - rounds.lastRoundAt.getTime() > SUSPENDED_MS) rounds.listensSince = now
   rounds.lastRoundAt = now
   await sync(rounds)
+  await renewMutes(db, now)
   await store(rounds)
   const claim = { now: clock.now(), seconds: CLAIM_S, network_types: NETWORK_TYPES }
   const claimed = [

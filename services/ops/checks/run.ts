@@ -27,9 +27,20 @@ const DEFAULT_TIMEOUT_S = 10
 const PROGRAM_STOP_MS = MAX_STOP_MS + 500
 
 const KINDS = [
-  ...[httpCheck, tcpCheck, tlsCheck, dnsCheck, pingCheck, unitCheck, processCheck],
-  ...[diskCheck, memoryCheck, loadCheck, fileAgeCheck, commandCheck],
-  ...[containerCheck, heartbeatCheck],
+  httpCheck,
+  tcpCheck,
+  tlsCheck,
+  dnsCheck,
+  pingCheck,
+  unitCheck,
+  processCheck,
+  diskCheck,
+  memoryCheck,
+  loadCheck,
+  fileAgeCheck,
+  commandCheck,
+  containerCheck,
+  heartbeatCheck,
 ]
 /** The types of checks that use the network. The others start programs or read this machine. */
 export const NETWORK_TYPES = KINDS.filter((kind) => 'peerOf' in kind).map(

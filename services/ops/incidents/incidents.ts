@@ -54,7 +54,12 @@ export async function readIncident(db: Executor, alert: Alert, now: Date) {
     before: summaries.filter((session) => !isOwn(session)),
     /** Further sessions of earlier firings. */
     earlier: all.filter((session) => !isOwn(session) && !shown.includes(session.id)),
-    ...{ checks, changes, events, operations, memories, notes },
+    checks,
+    changes,
+    events,
+    operations,
+    memories,
+    notes,
   }
 }
 

@@ -67,20 +67,36 @@ async function claim(
   const tier = Math.max(...due.map((check) => check.tier))
   const fingerprint = fingerprintOf(due)
   const { id: alert } = await alertQueries.saveAlert(tx, {
-    ...{ fingerprint, source: SOURCE, title, payload: text, now },
-    ...{ service: serviceOf(due), labels: labelsOf(due) },
-    ...{ state: 'firing', firing_since: firstFailure(due), resolved_at: null },
+    fingerprint,
+    source: SOURCE,
+    title,
+    payload: text,
+    now,
+    service: serviceOf(due),
+    labels: labelsOf(due),
+    state: 'firing',
+    firing_since: firstFailure(due),
+    resolved_at: null,
     // The texts of an alert differ in times and figures: the newest is kept.
     content: digest(fingerprint),
   })
   // Until its session has begun.
   await alertQueries.setOutcome(tx, {
-    ...{ id: alert, outcome: 'acknowledged', tier, holder: '', machine: '' },
-    ...{ waiting_since: null, due_at: null, silence: null },
+    id: alert,
+    outcome: 'acknowledged',
+    tier,
+    holder: '',
+    machine: '',
+    waiting_since: null,
+    due_at: null,
+    silence: null,
   })
   const checks = due.map(({ id, event_id }) => ({ id, event_id }))
   return {
-    ...{ tier, trigger: 'alert', prompt: beginningOf(text), alert },
+    tier,
+    trigger: 'alert',
+    prompt: beginningOf(text),
+    alert,
     note: (session) => q.saveInvestigations(tx, { checks, now, session }),
   }
 }

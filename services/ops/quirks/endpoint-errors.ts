@@ -73,8 +73,14 @@ const MEANINGS: readonly (readonly [Meaning, readonly (readonly string[])[]])[] 
 /** A limit of tokens a minute has nothing to do with the length of a conversation. */
 const RATE = ['rate limit', 'ratelimit', 'tokens per', 'token per', 'tpm']
 const LOADING = [
-  ...['loading', 'being loaded', 'not loaded', 'not yet loaded', 'not ready', 'not yet ready'],
-  ...['warming up', 'starting up'],
+  'loading',
+  'being loaded',
+  'not loaded',
+  'not yet loaded',
+  'not ready',
+  'not yet ready',
+  'warming up',
+  'starting up',
 ]
 /** Authentication, limits of rate, and what goes away by itself. */
 const OTHER_STATUSES = [401, 403, 429, 502, 504]

@@ -33,8 +33,16 @@ const CLOSES = new RegExp(`(?<closing>${CLOSING.join('|')})|${NEXT}`, 'gi')
 const TEMPLATE_START =
   /^(?:<\|end\|>|<\|start\|>assistant|<\|channel\|>(?:final|commentary)|<\|constrain\|>\w{1,20}|<\|message\|>)/
 const TEMPLATE_ENDS = [
-  ...['<|end|>', '<|return|>', '<|im_end|>', '<|endoftext|>', '<|eot_id|>', '<|eom_id|>'],
-  ...['<|end_of_text|>', '<｜end▁of▁sentence｜>', '<end_of_turn>', '</s>'],
+  '<|end|>',
+  '<|return|>',
+  '<|im_end|>',
+  '<|endoftext|>',
+  '<|eot_id|>',
+  '<|eom_id|>',
+  '<|end_of_text|>',
+  '<｜end▁of▁sentence｜>',
+  '<end_of_turn>',
+  '</s>',
 ]
 
 /**

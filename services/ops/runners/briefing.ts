@@ -62,8 +62,18 @@ export async function readBriefing(options: AgentOptions, job: Job) {
   const allowance = { turns: options.maxTurns(), dollars: budgetLeft(budgets, spent) }
   const maxTier = config.max_tier
   return {
-    ...{ session, now, maxTier, dryRun, pause, memories, recall, runbooks },
-    ...{ spent, budgets, allowance, situation },
+    session,
+    now,
+    maxTier,
+    dryRun,
+    pause,
+    memories,
+    recall,
+    runbooks,
+    spent,
+    budgets,
+    allowance,
+    situation,
   }
 }
 

@@ -43,13 +43,23 @@ const CLAUDE: Agent = {
     const headers = { Authorization: `Bearer \${${TOKEN_VARIABLE}}` }
     const server = { type: 'http', url, headers }
     return [
-      ...['-p', prompt, '--output-format', 'stream-json', '--verbose'],
+      '-p',
+      prompt,
+      '--output-format',
+      'stream-json',
+      '--verbose',
       ...option('--model', model),
-      ...['--permission-mode', 'dontAsk', '--tools', 'Read,Grep,Glob'],
-      ...['--strict-mcp-config', '--mcp-config'],
+      '--permission-mode',
+      'dontAsk',
+      '--tools',
+      'Read,Grep,Glob',
+      '--strict-mcp-config',
+      '--mcp-config',
       JSON.stringify({ mcpServers: { [SERVER]: server } }),
-      ...['--allowedTools', `mcp__${SERVER}`],
-      ...['--max-turns', String(turns)],
+      '--allowedTools',
+      `mcp__${SERVER}`,
+      '--max-turns',
+      String(turns),
       ...option('--max-budget-usd', budget === Infinity ? undefined : budget.toFixed(4)),
     ]
   },
@@ -68,13 +78,18 @@ const CODEX: Agent = {
       required: 'true',
     }
     return [
-      ...['exec', '--json', '--skip-git-repo-check', '--sandbox', 'read-only'],
+      'exec',
+      '--json',
+      '--skip-git-repo-check',
+      '--sandbox',
+      'read-only',
       ...Object.entries(settings).flatMap(([name, value]) => [
         '-c',
         `mcp_servers.${SERVER}.${name}=${value}`,
       ]),
       ...option('--model', model),
-      ...['--', prompt],
+      '--',
+      prompt,
     ]
   },
 }
@@ -82,9 +97,14 @@ const CODEX: Agent = {
 const OPENCODE: Agent = {
   variables: ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'OPENCODE_CONFIG'],
   args: ({ prompt, model }) => [
-    ...['run', '--format', 'json', '--agent', 'plan'],
+    'run',
+    '--format',
+    'json',
+    '--agent',
+    'plan',
     ...option('--model', model),
-    ...['--', prompt],
+    '--',
+    prompt,
   ],
   env({ toolsUrl: url }) {
     const headers = { Authorization: `Bearer {env:${TOKEN_VARIABLE}}` }
@@ -106,9 +126,13 @@ const GEMINI: Agent = {
     'GOOGLE_CLOUD_LOCATION',
   ],
   args: ({ prompt, model }) => [
-    ...['-o', 'stream-json', '--allowed-mcp-server-names', SERVER],
+    '-o',
+    'stream-json',
+    '--allowed-mcp-server-names',
+    SERVER,
     ...option('-m', model),
-    ...['-p', prompt],
+    '-p',
+    prompt,
   ],
   // Otherwise it does not read the settings of its folder.
   env: () => ({ GEMINI_CLI_TRUST_WORKSPACE: 'true' }),

@@ -54,7 +54,8 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const request = {
     prompt: options.redact(agentPrompt(briefing, options.random)),
     model: session.model === AGENTS_CHOICE ? undefined : session.model,
-    ...{ toolsUrl, token: offer.token },
+    toolsUrl,
+    token: offer.token,
     turns: allowance.turns,
     budget: allowance.dollars,
   }
@@ -93,7 +94,9 @@ async function startAgent(
     return { outcome, message: '' }
   }
   const ended = await readAgent(options, job, request, [...command, ...args(request)], {
-    ...{ inherit: variables, cwd: folder, marker: job.marker },
+    inherit: variables,
+    cwd: folder,
+    marker: job.marker,
     env: { ...env?.(request), [TOKEN_VARIABLE]: request.token },
   })
   for (const [name] of settings) await removeSettings(join(folder, name))

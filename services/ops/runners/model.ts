@@ -108,12 +108,27 @@ async function openConversation(
   const progress = createProgress(wantsCheck)
   const fence = random(16)
   return {
-    ...{ options, job, endpoint, price, budgets, spending, offered, messages, progress },
-    ...{ allowance, note },
-    ...{ tools, toolsInWords, callers, caller: `${endpoint.url} ${model}` },
-    ...{ turns: 0, toolCalls: 0, callNumber: 0 },
+    options,
+    job,
+    endpoint,
+    price,
+    budgets,
+    spending,
+    offered,
+    messages,
+    progress,
+    allowance,
+    note,
+    tools,
+    toolsInWords,
+    callers,
+    caller: `${endpoint.url} ${model}`,
+    turns: 0,
+    toolCalls: 0,
+    callNumber: 0,
     liveText: createLiveText((line) => job.output.write('text', `${line}\n`)),
-    ...{ untaken: new Set() as Untaken, fence: () => fence },
+    untaken: new Set() as Untaken,
+    fence: () => fence,
   }
 }
 
@@ -234,7 +249,10 @@ async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure>
   const { output, signal, noteActivity, noteCost, session } = job
   const request = { model: session.model, messages, tools, toolsInWords, random: fence }
   const reply = await completeChat(endpoint, request, {
-    ...{ signal, untaken, redact: options.redact, loadingMs: options.loadingMs() },
+    signal,
+    untaken,
+    redact: options.redact,
+    loadingMs: options.loadingMs(),
     charge(usage) {
       spending.add(usage)
       noteCost(spending.cost())

@@ -97,7 +97,11 @@ export function supervise(options: SupervisorOptions, runner: Runner, session: S
   const runnerStop = new AbortController()
   const giveUp = new AbortController()
   const run: Run = {
-    ...{ options, runner, session, runnerStop, giveUp },
+    options,
+    runner,
+    session,
+    runnerStop,
+    giveUp,
     output: openOutput(options, id, runnerStop.signal),
     startedAt: now,
     lastActivity: now,

@@ -87,9 +87,13 @@ async function readJournal(
 ): Promise<ToolResult> {
   const { sandbox, job, redact } = context
   const argv = [
-    ...['journalctl', '--no-pager', '--quiet', '--output=short-iso'],
+    'journalctl',
+    '--no-pager',
+    '--quiet',
+    '--output=short-iso',
     // The newest first: of a long output the beginning is kept.
-    ...['--reverse', `--lines=${contains === undefined ? lines : SEARCHED_LINES}`],
+    '--reverse',
+    `--lines=${contains === undefined ? lines : SEARCHED_LINES}`,
     ...(unit === undefined ? [] : [`--unit=${unit}`]),
     ...(minutes === undefined ? [] : [`--since=-${minutes}min`]),
     ...(errors_only ? ['--priority=err'] : []),
@@ -99,7 +103,9 @@ async function readJournal(
   if (code !== 0 || problem !== null) return commandReply(result, context)
   return linesReply({
     lines: oldestFirst(output, isCut, redact),
-    ...{ contains, most: lines, isCut },
+    contains,
+    most: lines,
+    isCut,
   })
 }
 

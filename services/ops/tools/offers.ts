@@ -84,9 +84,14 @@ function serverOf(context: AgentContext, version: string, use: Use): McpServer {
   }
 
   return {
-    ...{ name: 'gatehouse', title: 'Gatehouse operations', version, instructions: INSTRUCTIONS },
+    name: 'gatehouse',
+    title: 'Gatehouse operations',
+    version,
+    instructions: INSTRUCTIONS,
     tools: toolsOf(job.session.tier).map(({ name, description, schema, effect }) => ({
-      ...{ name, title: name.replaceAll('_', ' '), description },
+      name,
+      title: name.replaceAll('_', ' '),
+      description,
       inputSchema: describeSchema(schema),
       annotations: {
         readOnlyHint: effect === 'reads',

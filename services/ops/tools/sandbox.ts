@@ -22,18 +22,23 @@ type SandboxState = { kind: 'works' } | { kind: 'none' | 'unknown'; problem: str
 
 /** No writable files, other processes, shared memory or privileges; ends with its parent. */
 const BWRAP = [
-  ...['bwrap', '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp'],
-  ...['--unshare-user-try', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
-  ...['--cap-drop', 'ALL', '--new-session', '--die-with-parent'],
-]
+  ['bwrap', '--ro-bind', '/', '/'],
+  ['--dev', '/dev'],
+  ['--proc', '/proc'],
+  ['--tmpfs', '/tmp'],
+  ['--unshare-user-try', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
+  ['--cap-drop', 'ALL'],
+  ['--new-session', '--die-with-parent'],
+].flat()
 /**
  * Unix sockets in the file system work across network namespaces, and Docker and systemd obey
  * theirs. Almost all of them are in `/run`, which also has the journal of systems that keep it in
  * memory.
  */
 const NO_NETWORK = [
-  ...['--unshare-net', '--tmpfs', '/run', '--ro-bind-try', '/run/log/journal', '/run/log/journal'],
-]
+  ['--unshare-net', '--tmpfs', '/run'],
+  ['--ro-bind-try', '/run/log/journal', '/run/log/journal'],
+].flat()
 const PROBE_MS = 5_000
 const TIMEOUT_MS = 60_000
 

@@ -70,9 +70,13 @@ export const queryLogsTool = defineTool({
     const loki = await findSource(context, 'loki', source)
     const range = rangeOf(context.clock.now(), minutes)
     const params = {
-      ...{ query, limit: String(lines), direction: 'backward', step: `${range.step}s` },
+      query,
+      limit: String(lines),
+      direction: 'backward',
+      step: `${range.step}s`,
       // Loki reads whole numbers as nanoseconds.
-      ...{ start: `${range.start}000000000`, end: `${range.end}000000000` },
+      start: `${range.start}000000000`,
+      end: `${range.end}000000000`,
     }
     const { answer, redact } = await ask(loki, '/loki/api/v1/query_range', params, context)
     const { data } = answer

@@ -20,20 +20,23 @@ import { queryLogsTool, queryMetricsTool } from './sources.ts'
 import { refused, type Tool, type ToolContext, type ToolResult } from './tool.ts'
 
 const TOOLS: readonly Tool[] = [
-  ...[listServicesTool, runCheckTool, readEventsTool, recallTool, rememberTool, recordEventTool],
-  ...[
-    readAlertTool,
-    readRunbookTool,
-    escalateTool,
-    readFileTool,
-    listFilesTool,
-    httpGetTool,
-    journalTool,
-    readLogTool,
-    queryMetricsTool,
-    queryLogsTool,
-    runReadonlyTool,
-  ],
+  listServicesTool,
+  runCheckTool,
+  readEventsTool,
+  recallTool,
+  rememberTool,
+  recordEventTool,
+  readAlertTool,
+  readRunbookTool,
+  escalateTool,
+  readFileTool,
+  listFilesTool,
+  httpGetTool,
+  journalTool,
+  readLogTool,
+  queryMetricsTool,
+  queryLogsTool,
+  runReadonlyTool,
   runOperationTool,
 ]
 /** Characters of a reply to the model: about 4,000 tokens. */

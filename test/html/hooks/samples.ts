@@ -1,7 +1,7 @@
 import type { EventView } from '../../../html/hooks/events/detail.ts'
 import type { LogFilter } from '../../../html/hooks/events/filter.ts'
 import type { LogView } from '../../../html/hooks/events/list.ts'
-import type { ProviderCard } from '../../../html/hooks/providers/card.ts'
+import type { ProviderCard } from '../../../html/hooks/providers/shown.ts'
 import type { EventRow } from '../../../services/hooks/events/previews.ts'
 import { hooksFrame } from '../../../html/hooks/layout.ts'
 import { render } from '../../../kernel/html.ts'

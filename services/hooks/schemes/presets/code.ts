@@ -1,4 +1,4 @@
-import type { Preset } from './presets.ts'
+import type { Preset } from '../scheme.ts'
 import { EVENT, HEX, ID, NOWHERE, SHA256_HEX, STAMPED, STANDARD_WEBHOOKS, TYPE } from './shared.ts'
 
 // Code, its builds, and where it runs. The neutral names of the contract come first.

@@ -1,4 +1,4 @@
-import type { Preset } from './presets.ts'
+import type { Preset } from '../scheme.ts'
 import { HEX, ID, NOWHERE, STANDARD_WEBHOOKS, TYPE } from './shared.ts'
 
 // Alerts, sign-in, and what runs for others.

@@ -1,4 +1,4 @@
-import type { Preset } from './presets.ts'
+import type { Preset } from '../scheme.ts'
 import { DISCORD, HEX, STANDARD_WEBHOOKS } from './shared.ts'
 
 const SPECIFICATION =

@@ -1,19 +1,22 @@
 import Type from 'typebox'
-import type { Executor } from '../../db/client.ts'
-import { muteQueries as q, type Mute, type MuteScope } from '../../db/ops/mutes.ts'
-import { nullable } from '../../db/sql-file.ts'
-import { actorText } from '../../kernel/actor.ts'
-import { badRequest, Fault, found, notFound } from '../../kernel/fault.ts'
-import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../kernel/time.ts'
-import { field, parsed, withDefault } from '../../kernel/validate.ts'
-import { noteChange, type ChangeTools } from '../audit.ts'
+import type { Executor } from '../../../db/client.ts'
+import { muteQueries as q, type Mute, type MuteScope } from '../../../db/ops/mutes.ts'
+import { nullable } from '../../../db/sql-file.ts'
+import { actorText } from '../../../kernel/actor.ts'
+import { badRequest, Fault, found, notFound } from '../../../kernel/fault.ts'
+import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../../kernel/time.ts'
+import { field, parsed, withDefault } from '../../../kernel/validate.ts'
+import { noteChange, type ChangeTools } from '../../audit.ts'
+import { isZone } from '../../../kernel/cron.ts'
+import { EVERY_FORM, isEvery, occurrenceAt, type Occurrence } from './windows.ts'
 
-// Times in which failures are not told: from now on, or a maintenance window to come. Checks go on
-// looking, and pages show what they find.
+// Times in which failures are not told: from now on, or a maintenance window to come, once or every
+// week. Checks go on looking, and pages show what they find.
 
 /** Bounds what is read with each list of checks. */
 export const MAX_MUTES = 200
 const MAX_S = 366 * 86_400
+const DEFAULT_ZONE = 'UTC'
 const REASON = 'must say why, in 1 to 500 characters'
 const NAME = 'must be a text of 200 characters at most, or null'
 
@@ -32,7 +35,18 @@ const Instant = parsed(
   readInstant,
 )
 
-/** What is muted, and when: for a time, or until a moment; from now on unless it says another. */
+const Every = field(
+  Type.Optional(Type.String({ description: EVERY_FORM })),
+  `must be ${EVERY_FORM}`,
+  [(text) => text === undefined || isEvery(text), `must be ${EVERY_FORM}`],
+)
+const ZONE = 'must be a time zone such as Europe/Berlin'
+const Zone = field(Type.Optional(Type.String({ maxLength: 60 })), ZONE, [
+  (text) => text === undefined || isZone(text),
+  ZONE,
+])
+
+/** What is muted, and when: for a time, until a moment, or every week; from now on unless it says another. */
 export const MuteRequest = Type.Object(
   {
     service: Name,
@@ -40,6 +54,8 @@ export const MuteRequest = Type.Object(
     for: Duration,
     starts_at: Instant,
     ends_at: Instant,
+    every: Every,
+    tz: Zone,
     reason: field(
       Type.String({ minLength: 1, maxLength: 500 }),
       { wrong: REASON, missing: `is required and ${REASON}` },
@@ -48,7 +64,16 @@ export const MuteRequest = Type.Object(
   },
   {
     additionalProperties: false,
-    examples: [{ service: 'shop', check: null, for: '1h', reason: 'the shop moves' }],
+    examples: [
+      { service: 'shop', check: null, for: '1h', reason: 'the shop moves' },
+      {
+        service: null,
+        check: null,
+        every: 'sun 02:00-04:00',
+        tz: 'Europe/Berlin',
+        reason: 'updates',
+      },
+    ],
   },
 )
 export type MuteRequest = Type.Static<typeof MuteRequest>
@@ -95,8 +120,21 @@ export async function endMutesOf(tools: ChangeTools, scope: MuteScope, now: Date
 }
 
 /** Those that last, and those to come. */
-export function listMutes(db: Executor, now: Date): Promise<readonly Mute[]> {
-  return q.listMutes(db, { now, limit: MAX_MUTES })
+export async function listMutes(db: Executor, now: Date): Promise<readonly Mute[]> {
+  const mutes = await q.listMutes(db, { now, limit: MAX_MUTES })
+  // The time of one that comes back may have ended since the last round of checks.
+  return mutes.map((mute) => {
+    if (mute.every === null || mute.tz === null || mute.ends_at > now) return mute
+    return { ...mute, ...occurrenceAt(mute.every, mute.tz, now) }
+  })
+}
+
+/** Gives those that come back their next time. */
+export async function renewMutes(db: Executor, now: Date): Promise<void> {
+  for (const { id, every, tz } of await q.listPastTimes(db, { now, limit: MAX_MUTES })) {
+    const next = occurrenceAt(every, tz, now)
+    if (next !== undefined) await q.setMuteTime(db, { id, ...next })
+  }
 }
 
 /** Of some mutes the one that mutes a check now; of several the last to end. */
@@ -126,9 +164,25 @@ function isSameScope(one: MuteScope, other: MuteScope): boolean {
   return one.service === other.service && one.check_name === other.check_name
 }
 
-function timesOf({ for: seconds, ...given }: MuteRequest, now: Date) {
+function timesOf({ every, tz, ...once }: MuteRequest, now: Date) {
+  if (every === undefined) {
+    if (tz !== undefined) throw badRequest('tz must not be given without every', 'tz')
+    return { ...onceOf(once, now), every: null, tz: null }
+  }
+  if (once.for !== undefined || once.starts_at !== undefined || once.ends_at !== undefined) {
+    throw badRequest('every must be given without for, starts_at and ends_at', 'every')
+  }
+  const next = occurrenceAt(every, tz ?? DEFAULT_ZONE, now)
+  if (next === undefined) throw badRequest(`every must be ${EVERY_FORM}`, 'every')
+  return { ...next, every, tz: tz ?? DEFAULT_ZONE }
+}
+
+function onceOf(
+  { for: seconds, ...given }: Pick<MuteRequest, 'for' | keyof Occurrence>,
+  now: Date,
+) {
   if ((seconds === undefined) === (given.ends_at === undefined)) {
-    throw badRequest('for or ends_at must be given, and not both', 'for')
+    throw badRequest('for, ends_at or every must be given, and one of them alone', 'for')
   }
   if (seconds !== undefined && seconds > MAX_S)
     throw badRequest('for must end within a year', 'for')
