@@ -114,7 +114,9 @@ export async function openNotified(
   })
   const about = { session: null, service: 'shop' }
   return {
-    ...{ db, clock, log },
+    db,
+    clock,
+    log,
     now: clock.now,
     taken: (target) => taken.get(target) ?? [],
     answer: (target, status) => void statuses.set(target, status),

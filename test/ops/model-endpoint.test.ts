@@ -35,8 +35,10 @@ const WELL = 'All is well.'
 // A check that was refused was not run.
 const NO_CHECK = calls(['run_check', { service: 'no such service' }])
 const env = {
-  ...{ OPS_MAX_TURNS: '20', OPS_PRICES: prices },
-  ...{ OPS_SESSION_BUDGET_USD: '0.003', OPS_DAY_BUDGET_USD: '0.0085' },
+  OPS_MAX_TURNS: '20',
+  OPS_PRICES: prices,
+  OPS_SESSION_BUDGET_USD: '0.003',
+  OPS_DAY_BUDGET_USD: '0.0085',
 }
 const { ops, asked, play, toldAfter } = await startModelOps(t, env, [LIST, WELL, NO_CHECK, WELL])
 
@@ -688,7 +690,8 @@ t.test('streams as endpoints write them: interleaved, without index, not streame
       { tool_calls: [call(undefined, 'd', 'record_event', infoEvent('four'))] },
     ),
     whole({ content: 'All was recorded.' }, 'stop', {
-      ...{ prompt_tokens: 10, completion_tokens: 5 },
+      prompt_tokens: 10,
+      completion_tokens: 5,
       prompt_tokens_details: { cached_tokens: 4 },
     }),
   ])

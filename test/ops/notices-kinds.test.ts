@@ -16,10 +16,17 @@ const SITE = 'https://ops.example'
 const LINK = `${SITE}/sessions/3`
 const LINKS = `${LINK}\nAcknowledge: ${SITE}/notices/7`
 const begin: Notice = {
-  ...{ id: 7, session_id: 3, kind: 'event', level: 'critical', service: 'shop' },
+  id: 7,
+  session_id: 3,
+  kind: 'event',
+  level: 'critical',
+  service: 'shop',
   message: 'front <!channel> & [a](https://b.example/) @everyone',
-  ...{ created_at: new Date('2026-05-04T08:30:00Z'), lasts: true, begin_id: null },
-  ...{ site: 'ops', path: '/sessions/3' },
+  created_at: new Date('2026-05-04T08:30:00Z'),
+  lasts: true,
+  begin_id: null,
+  site: 'ops',
+  path: '/sessions/3',
 }
 const end: Notice = { ...begin, id: 9, level: 'info', message: 'good', lasts: false, begin_id: 7 }
 
@@ -84,7 +91,9 @@ const KINDS: readonly (readonly [
     '/v2/enqueue?routing_key=r',
     '/v2/enqueue',
     {
-      ...{ routing_key: 'r', event_action: 'trigger', dedup_key: `${SITE} notice 7` },
+      routing_key: 'r',
+      event_action: 'trigger',
+      dedup_key: `${SITE} notice 7`,
       payload: { summary: begin.message, source: 'shop', severity: 'critical' },
       links: [{ href: LINK }],
     },

@@ -178,7 +178,9 @@ await t.test('notices of an agent', async (t) => {
   const agent = await makeAgent(t)
   agent.says([claudeResult()])
   const ops = await startOps(t, postgres, {
-    ...{ OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: agent.command, OPS_FIRST_OUTPUT_S: '5' },
+    OPS_RUNNER: 'cli',
+    OPS_AGENT_COMMAND: agent.command,
+    OPS_FIRST_OUTPUT_S: '5',
     OPS_NOTIFY_URL: `${hanging.url} ${receiver.url}`,
   })
   await ended(ops)
@@ -221,7 +223,10 @@ await t.test('notices of an agent', async (t) => {
       await until(() => receiver.received.length > first, 'the notice')
       t.match(bodies(receiver, first), [
         {
-          ...{ kind: 'session', session_id: session.id, level: 'critical', service: 'gatehouse' },
+          kind: 'session',
+          session_id: session.id,
+          level: 'critical',
+          service: 'gatehouse',
           message: new RegExp(`^Session ${session.id} ${reason}`),
         },
       ])

@@ -21,7 +21,9 @@ const long = (name: string): string => `${500_000 + process.pid}.${NAMES.indexOf
 const sleepers = (name: string): readonly number[] => processesWith(`sleep ${long(name)}`)
 t.teardown(() => NAMES.flatMap(sleepers).forEach((pid) => process.kill(pid, 'SIGKILL')))
 const up = {
-  ...{ name: 'up', action_type: 'up', cooldown: { count: 100, window_s: 60 } },
+  name: 'up',
+  action_type: 'up',
+  cooldown: { count: 100, window_s: 60 },
   argv: ['sh', '-c', `setsid sleep ${long('up')} & echo up`],
 }
 const services = [{ name: 'shop', checks: [], operations: [up] }]
@@ -139,7 +141,9 @@ t.test('after a crash, what fails at its end is done at the next look', async (t
 
 t.test('what an operation started outlives its session', async (t) => {
   const does = (name: string, script: string) => ({
-    ...{ name, action_type: name, timeout_s: name === 'slow' ? 1 : 60 },
+    name,
+    action_type: name,
+    timeout_s: name === 'slow' ? 1 : 60,
     argv: ['sh', '-c', script.replaceAll('SLEEP', `sleep ${long(name)}`)],
   })
   const operations = [

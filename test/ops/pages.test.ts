@@ -278,7 +278,10 @@ await t.test('pages and forms', async (t: Test) => {
               select id, 'c', 'paged', 'x', now(), now() from alert`)
     const memory = (n: number) =>
       api('POST', '/memories', {
-        ...{ service: 'paged', category: 'c', observation: `row ${n}`, confidence: n / 20 },
+        service: 'paged',
+        category: 'c',
+        observation: `row ${n}`,
+        confidence: n / 20,
       })
     await alert(0)
     const [added] = await insert(`select id::int from ops.alerts where fingerprint = 'paged 0'`)

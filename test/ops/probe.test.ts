@@ -333,11 +333,17 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     await accept()
     t.match(await told(2), [
       {
-        ...{ level: 'critical', service: 'gatehouse', waits: true, notified: true },
+        level: 'critical',
+        service: 'gatehouse',
+        waits: true,
+        notified: true,
         message: /^Scheduled sessions have stopped: .*refused by the test/,
       },
       {
-        ...{ level: 'info', service: 'gatehouse', waits: false, notified: true },
+        level: 'info',
+        service: 'gatehouse',
+        waits: false,
+        notified: true,
         message: /^Scheduled sessions start again after 2 min: .*refused by the test/,
       },
     ])

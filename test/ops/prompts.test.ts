@@ -121,7 +121,9 @@ t.test('a headless agent is told the same', async (t) => {
   const head = '---\nname: disk\ndescription: A disk is full\n---\n'
   writeFileSync(join(runbooks, 'disk.md'), head)
   const agentOps = await openAgentOps(t, postgres, {
-    ...{ OPS_INVENTORY: file, OPS_MAX_TURNS: '9', OPS_RUNBOOKS: runbooks },
+    OPS_INVENTORY: file,
+    OPS_MAX_TURNS: '9',
+    OPS_RUNBOOKS: runbooks,
   })
   await holdChecks(agentOps.env)
   const { agent } = agentOps

@@ -25,7 +25,9 @@ const database = await postgres.env(t)
 const results = await temporaryFolder(t, 'results')
 const ops = await openAgentOps(t, postgres, {
   ...database,
-  ...{ OPS_CHAT_API_KEY: awkward, OPS_MODEL_KEY: plain, ANTHROPIC_API_KEY: agentKey },
+  OPS_CHAT_API_KEY: awkward,
+  OPS_MODEL_KEY: plain,
+  ANTHROPIC_API_KEY: agentKey,
   // A secret that only looks like a URL: its % begins no encoded byte.
   HOOKS_CHAT_SECRET: 'https://user:100%@example.com',
   OPS_RESULTS_DIR: results,

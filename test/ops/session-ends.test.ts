@@ -106,7 +106,7 @@ t.test('output that can’t be stored waits, and that is said once', async (t) =
 t.test('a session that another instance has ended says nothing more', async (t) => {
   let left = false
   const lost = await openTimedSessions(t, 'lost', () => ({
-    ...{ modelOf: () => 'none' },
+    modelOf: () => 'none',
     async run(job) {
       job.output.write('text', 'looked\n')
       await aborted(job)
@@ -205,7 +205,8 @@ t.test('a clock that is ahead ends no session of another machine', async (t) => 
   const text = 'select status from ops.sessions where id = $1'
   t.same(await postgres.query(env, text, [id]), [{ status: 'running' }])
   await postgres.query(env, `update ops.sessions set machine = $1 where id = $2`, [
-    ...[machineId(), id],
+    machineId(),
+    id,
   ])
   t.match(await ended(id), { status: 'failed' }, 'one of a process that has ended is failed')
 })

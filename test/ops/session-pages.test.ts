@@ -239,10 +239,16 @@ t.test('sums of a time: last night, today, own days', async (t) => {
 t.test('the story of an agent: each result is with its call, in whatever order', async (t) => {
   const agents = await openAgentOps(t, postgres)
   const use = (id: string, command: string) => ({
-    ...{ type: 'tool_use', id, name: 'Bash', input: { command } },
+    type: 'tool_use',
+    id,
+    name: 'Bash',
+    input: { command },
   })
   const result = (id: string, content: string, is_error = false) => ({
-    ...{ type: 'tool_result', tool_use_id: id, content, is_error },
+    type: 'tool_result',
+    tool_use_id: id,
+    content,
+    is_error,
   })
   const line = (type: string, ...content: readonly object[]) => ({ type, message: { content } })
   agents.agent.says([

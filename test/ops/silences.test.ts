@@ -26,7 +26,9 @@ const gate = await startGate(t)
 const briefs = await startBriefs(t)
 gate.open()
 const ops = await startOps(t, postgres, {
-  ...{ OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env },
+  OPS_CHAT_API_KEY: CHAT_KEY,
+  OPS_INVENTORY: gate.inventory,
+  ...briefs.env,
 })
 await ended(ops)
 const { api, base, env } = ops
@@ -213,8 +215,16 @@ await t.test('the page, without script', async (t: Test) => {
 await t.test('the command, and who changed what', async (t) => {
   const run = (...words: readonly string[]) => runCli(['silences', ...words], { env })
   const added = await run(
-    ...['add', '--match', 'service=shop', '--match', 'alertname=Disk*'],
-    ...['--for', '2h', '--reason', 'it moves', '--json'],
+    'add',
+    '--match',
+    'service=shop',
+    '--match',
+    'alertname=Disk*',
+    '--for',
+    '2h',
+    '--reason',
+    'it moves',
+    '--json',
   )
   t.equal(added.code, 0)
   const made: Silence = JSON.parse(added.stdout)

@@ -290,7 +290,9 @@ t.test(
     writeFileSync(envFile, '# of the environment file')
 
     const script = [
-      ...[`cd ${outside}`, 'ls -A data credentials', `cat ${envFile} || echo hidden`],
+      `cd ${outside}`,
+      'ls -A data credentials',
+      `cat ${envFile} || echo hidden`,
       'cat link/ops/repos/shop/file',
     ].join('; ')
     const argv = ['sh', '-c', script]

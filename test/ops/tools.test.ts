@@ -111,18 +111,24 @@ t.test('read_file reads within the repositories and the listed folders', async (
 
 t.test('nothing leads out of them', async (t) => {
   const ways = [
-    ...['../outside/private.txt', 'shop/../../outside/private.txt', '..', '/etc/passwd'],
-    ...[
-      'link.txt',
-      'way/private.txt',
-      'way',
-      'way/../outside/private.txt',
-      'way/../../etc/passwd',
-    ],
-    ...[within('outside/private.txt'), within('listed/../outside/private.txt')],
-    ...[within('listed-not/notes.txt'), '/proc/self/environ', '/proc/self/root/etc/passwd'],
-    ...['shop/app.conf\0/../../../outside/private.txt', '/nothing/there'],
-    ...[within('outside/nothing'), `${within('repos')}/../outside/private.txt`],
+    '../outside/private.txt',
+    'shop/../../outside/private.txt',
+    '..',
+    '/etc/passwd',
+    'link.txt',
+    'way/private.txt',
+    'way',
+    'way/../outside/private.txt',
+    'way/../../etc/passwd',
+    within('outside/private.txt'),
+    within('listed/../outside/private.txt'),
+    within('listed-not/notes.txt'),
+    '/proc/self/environ',
+    '/proc/self/root/etc/passwd',
+    'shop/app.conf\0/../../../outside/private.txt',
+    '/nothing/there',
+    within('outside/nothing'),
+    `${within('repos')}/../outside/private.txt`,
   ]
   for (const tool of ['read_file', 'list_files']) {
     const answers = await use(...ways.map((path): Call => [tool, { path }]))
@@ -154,7 +160,9 @@ t.test('http_get reaches what the inventory names, and nothing else', async (t) 
       `${shop.url}/page?q=1`,
       `${shop.url}/away`,
       stranger.url,
-      ...['http://127.0.0.1/', `http://me:pass@127.0.0.1:${shop.port}/`, 'file:///etc/passwd'],
+      'http://127.0.0.1/',
+      `http://me:pass@127.0.0.1:${shop.port}/`,
+      'file:///etc/passwd',
       `http://127.0.0.1.nip.test:${shop.port}/`,
       'nonsense',
     ].map((url): Call => ['http_get', { url }]),
@@ -326,7 +334,11 @@ t.test('logs of units', { skip: lacks(deploymentParts.journal) }, async (t) => {
   const [all = ''] = answers
   const line = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+\d{4} web-1 shop\[7\]: /gm
   t.same(all.replaceAll(line, '').replaceAll(/\n +/g, '\n').split('\n'), [
-    ...['started', 'with two lines', 'disk .* 90 %', 'key «redacted» is used', 'disk full'],
+    'started',
+    'with two lines',
+    'disk .* 90 %',
+    'key «redacted» is used',
+    'disk full',
   ])
   t.match(answers, [
     all,

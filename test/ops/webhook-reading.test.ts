@@ -20,7 +20,9 @@ import { until } from '../helpers/until.ts'
 const [, postgres] = backends
 const briefs = await startBriefs(t)
 const env = {
-  ...{ OPS_CHAT_API_KEY: CHAT_KEY, ...(await postgres.env(t)), ...briefs.env },
+  OPS_CHAT_API_KEY: CHAT_KEY,
+  ...(await postgres.env(t)),
+  ...briefs.env,
   OPS_INVENTORY: await inventoryFile(t, { services: [] }),
 }
 
@@ -211,7 +213,10 @@ await t.test('a brief counts against the budget of the day', async (t) => {
   const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
   writeFileSync(prices, JSON.stringify({ reader: { input: 10, output: 10 } }))
   const ops = await startOps(t, postgres, {
-    ...{ ...env, OPS_WEBHOOK_MODEL: 'reader', OPS_PRICES: prices, OPS_DAY_BUDGET_USD: '0.01' },
+    ...env,
+    OPS_WEBHOOK_MODEL: 'reader',
+    OPS_PRICES: prices,
+    OPS_DAY_BUDGET_USD: '0.01',
   })
   const asked = briefs.asked.length
   const usage = { prompt_tokens: 600, completion_tokens: 100 }
