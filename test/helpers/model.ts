@@ -131,7 +131,9 @@ function send(response: ServerResponse, answer: RawAnswer): void {
 
 function replyOf({ content, calls = [], finish }: Reply, stream: boolean, chunk: number) {
   const tool_calls = calls.map(([name, args], index) => ({
-    ...{ index, id: `call-${index}`, type: 'function' },
+    index,
+    id: `call-${index}`,
+    type: 'function',
     function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
   }))
   if (!stream) {
@@ -210,7 +212,8 @@ export function sse(
   const chunks = deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] }))
   const last = { choices: [{ index: 0, delta: {}, finish_reason: finish }] }
   const all = [
-    ...[...chunks, ...(finish === null ? [] : [last])],
+    ...chunks,
+    ...(finish === null ? [] : [last]),
     ...(usage === undefined ? [] : [{ choices: [], usage }]),
   ]
   const lines = all.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)

@@ -16,10 +16,17 @@ const SITE = 'https://ops.example'
 const LINK = `${SITE}/sessions/3`
 const LINKS = `${LINK}\nAcknowledge: ${SITE}/notices/7`
 const begin: Notice = {
-  ...{ id: 7, session_id: 3, kind: 'event', level: 'critical', service: 'shop' },
+  id: 7,
+  session_id: 3,
+  kind: 'event',
+  level: 'critical',
+  service: 'shop',
   message: 'front <!channel> & [a](https://b.example/) @everyone',
-  ...{ created_at: new Date('2026-05-04T08:30:00Z'), lasts: true, begin_id: null },
-  ...{ site: 'ops', path: '/sessions/3' },
+  created_at: new Date('2026-05-04T08:30:00Z'),
+  lasts: true,
+  begin_id: null,
+  site: 'ops',
+  path: '/sessions/3',
 }
 const end: Notice = { ...begin, id: 9, level: 'info', message: 'good', lasts: false, begin_id: 7 }
 
@@ -84,7 +91,9 @@ const KINDS: readonly (readonly [
     '/v2/enqueue?routing_key=r',
     '/v2/enqueue',
     {
-      ...{ routing_key: 'r', event_action: 'trigger', dedup_key: `${SITE} notice 7` },
+      routing_key: 'r',
+      event_action: 'trigger',
+      dedup_key: `${SITE} notice 7`,
       payload: { summary: begin.message, source: 'shop', severity: 'critical' },
       links: [{ href: LINK }],
     },
@@ -144,6 +153,7 @@ await t.test(
       ...topic,
       title: 'Gatehouse: Büro (critical)',
       tags: ['critical'],
+      click: LINK,
     })
     t.match(await told(`ntfy+${url}/my%20topic`, end), {
       title: /\(over\)$/,
@@ -198,27 +208,27 @@ await t.test('a long text is cut to what each service takes', async (t) => {
     t.equal(sent, undefined)
     return String(received.at(-1)?.body)
   }
-  const { content } = JSON.parse(await bodyOf(`discord+${url}/x`)) as { content: string }
-  t.ok(content.length <= 2_000)
-  t.ok(content.isWellFormed())
-  const { text } = JSON.parse(await bodyOf(`telegram+${url}/bot1/sendMessage?chat_id=1`)) as {
-    text: string
-  }
-  t.ok(text.length <= 4_096)
-  t.ok(text.endsWith(LINKS), 'the link stays whole')
-  const { message } = JSON.parse(await bodyOf(`ntfy+${url}/topic`)) as { message: string }
-  t.ok(Buffer.byteLength(message) <= 4_096)
-  const { payload } = JSON.parse(await bodyOf(`pagerduty+${url}/v2?routing_key=r`)) as {
-    payload: { summary: string }
-  }
-  t.ok(payload.summary.length <= 1_024)
-  const told = JSON.parse(await bodyOf(`apprise+${url}/notify/key`)) as {
-    title: string
-    body: string
-  }
+  const sent: Readonly<Record<string, string>> = JSON.parse(
+    await bodyOf(`apprise+${url}/notify/key`),
+  )
   // Its API refuses a longer title or body.
-  t.ok(told.title.length <= 250)
-  t.ok(told.body.length <= 32_768)
+  t.ok((sent['title'] ?? '').length <= 250)
+  for (const [address, member, most] of [
+    ['discord+/x', 'content', 2_000],
+    ['telegram+/bot1/sendMessage?chat_id=1', 'text', 4_096],
+    ['ntfy+/topic', 'message', 4_096],
+    ['apprise+/notify/key', 'body', 32_768],
+  ] as const) {
+    const body = JSON.parse(await bodyOf(address.replace('/', `${url}/`)))
+    const text = String(body[member])
+    // ntfy counts bytes.
+    const size = member === 'message' ? Buffer.byteLength(text) : text.length
+    t.ok(size <= most, address)
+    t.ok(text.isWellFormed(), address)
+    if (member === 'text') t.ok(text.endsWith(LINKS), 'the link stays whole')
+  }
+  const { payload } = JSON.parse(await bodyOf(`pagerduty+${url}/v2?routing_key=r`))
+  t.ok(payload.summary.length <= 1_024)
 })
 
 await t.test('what is not taken has a reason without the address', async (t) => {
@@ -309,21 +319,15 @@ await t.test('an address that no kind has is refused, and not quoted', async (t)
   for (const address of [
     'nonsense',
     `pigeon+https://x/${token}`,
-    'mail+https://x/',
     'ftp://x/',
-    'slack+http://u:p@x/',
     'telegram+https://x/sendMessage?chat_id=1',
-    'telegram+https://x/bot1/sendMessage',
     'telegram+https://x/bot1/sendMessage?chat_id=1&parse_mode=HTML',
-    'telegram+https://x/bot1/sendMessage?chat_id=1&message_thread_id=x',
     'telegram+https://x/bot1/sendMessage?chat_id=1&message_thread_id=007',
     'pagerduty+https://x/v2/enqueue?routing_key=k&severity=info',
     'apprise+https://x/notify/key?tags=a',
     'smtp://host?from=a@b&to=c@d&cc=e@f',
     'pagerduty+https://x/v2/enqueue',
-    'apprise+https://x/other',
     'smtp://host?from=a@b',
-    'smtp://host?from=a@b&to=nobody',
     'smtp://u:%zz@host?from=a@b&to=c@d',
     'smtp://host?from=a@b&to=c@d&tls=maybe',
   ]) {

@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
-import { backends, onPostgres } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { noticeQueries } from '../../db/notices.ts'
 import { acknowledgeNotice } from '../../services/notices/acknowledge.ts'
 import { openNotified, type Told } from '../helpers/notices.ts'
@@ -12,8 +11,8 @@ function messages(told: readonly Told[]): readonly string[] {
   return told.map(({ message }) => message)
 }
 
-await onPostgres(t, 'twelve hours in which all fails at some time', async (t: Test, backend) => {
-  const one = await openNotified(t, backend, ['/a', '/b'])
+await t.test('twelve hours in which all fails at some time', async (t) => {
+  const one = await openNotified(t, postgres, ['/a', '/b'])
   let lasting: string | undefined
   let made = 0
   // Each hour something begins or ends, while a target or the database is away in turn.

@@ -4,15 +4,29 @@ import { t } from 'tap'
 import { claudeResult, makeAgent } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { ended, inventoryFile, startOps, startProbe, trigger } from '../helpers/ops.ts'
+import { ended, startOps, startProbe, trigger } from '../helpers/ops.ts'
+import { calm } from '../helpers/notices.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import { refuseAll } from '../helpers/refusals.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import type { Receiver } from '../helpers/replays.ts'
-import { rollbacks } from '../helpers/outages.ts'
 import { secret } from '../helpers/secrets.ts'
+import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 
 type Notice = Readonly<Record<string, unknown>>
+type Send = { readonly target: string; readonly number: number; readonly sent_at: string | null }
+type Listed = {
+  readonly id: number
+  readonly message: string
+  readonly lasts: boolean
+  readonly ended_at: string | null
+  readonly acknowledged_by: string | null
+  readonly url: string
+  readonly sends: readonly Send[]
+}
+type Target = Readonly<Record<string, unknown>>
+type Notices = { readonly notices: readonly Listed[] }
 
 const [, postgres] = backends
 /** It fails, as a critical one. */
@@ -28,6 +42,7 @@ await t.test('notices of one probe', async (t) => {
     response.writeHead(status).end()
   })
   const ops = await startProbe(t, { OPS_NOTIFY_URL: `${receiver.url}/notices` })
+  await calm(ops.env)
   const folder = await temporaryFolder(t, 'checked')
   const listed: object[] = []
   /** Looks at these, too: what the inventory loses would be told to be over. */
@@ -48,7 +63,8 @@ await t.test('notices of one probe', async (t) => {
     ops.server.logs().filter((line) => line.includes(text)).length
   const count = async (outcome: string): Promise<number> => {
     const text = await (await fetch(`${ops.base}/metrics`)).text()
-    return Number(new RegExp(`notices_total\\{outcome="${outcome}"\\} (\\d+)\n`).exec(text)?.[1])
+    const counted = new RegExp(`notices_total\\{outcome="${outcome}"\\} (\\d+)\n`).exec(text)
+    return Number(counted?.[1] ?? 0)
   }
 
   await t.test('a critical event is told once', async (t) => {
@@ -60,20 +76,9 @@ await t.test('notices of one probe', async (t) => {
       'content-type': 'application/json',
       'idempotency-key': /^notice-\d+$/,
     })
-    t.same(Object.keys(notice ?? {}).toSorted(), [
-      ...[
-        'acknowledge_url',
-        'begin_id',
-        'created_at',
-        'id',
-        'kind',
-        'lasts',
-        'level',
-        'message',
-        'reminder',
-      ],
-      ...['service', 'session_id', 'url'],
-    ])
+    const keys =
+      'acknowledge_url begin_id created_at id kind lasts level message reminder service session_id url'
+    t.same(Object.keys(notice ?? {}).toSorted(), keys.split(' '))
     t.match(notice, {
       kind: 'event',
       session_id: session.id,
@@ -109,23 +114,6 @@ await t.test('notices of one probe', async (t) => {
     t.same(events, [2, 0, 2, 0, 2], 'what changes is an event')
   })
 
-  await t.test('who did not hear of the beginning hears of the end alone', async (t) => {
-    const first = receiver.received.length
-    const refused = said('notice not taken')
-    const file = join(folder, 'missed')
-    status = 503
-    await lookAt([fileCheck('missed', 'critical', file)])
-    await until(() => said('notice not taken') > refused, 'the first try')
-    status = 200
-    writeFileSync(file, '')
-    await ops.look()
-    t.match((await told(2, first))[1], { level: 'info', message: /^missed is good again/ })
-    const due = `select count(*)::int as due from notices.sends s join notices.notices n on n.id = s.notice_id
-      where sent_at is null and n.ended_at is null`
-    const isDone = async () => (await postgres.query(ops.env, due))[0]?.['due'] === 0
-    await until(isDone, 'nothing to be due')
-  })
-
   await t.test('a notice that is not taken is tried again until it is', async (t) => {
     const first = receiver.received.length
     const [sent, failed] = [await count('sent'), await count('failed')]
@@ -149,16 +137,6 @@ await t.test('notices of one probe', async (t) => {
     await until(() => said('notices are taken again') > 0, 'the log to say so')
     t.equal(await count('failed'), failed + 1)
     await until(async () => !unsent.test(await waiting()), 'nothing to be unsent')
-  })
-
-  await t.test('an outage is logged once, and its end', async (t) => {
-    const before = await rollbacks(ops.env)
-    await postgres.query(ops.env, 'alter table notices.notices rename to away')
-    await until(async () => (await rollbacks(ops.env)) > before + 2, 'three tries')
-    await postgres.query(ops.env, 'alter table notices.away rename to notices')
-    const end = '"msg":"notices are looked up again"'
-    await until(() => said(end) > 0, 'the end of the outage')
-    t.same([said('"msg":"notices not looked up"'), said(end)], [1, 1])
   })
 
   await t.test('one that was not taken for days is sent all the same', async (t) => {
@@ -196,13 +174,17 @@ await t.test('notices of one probe', async (t) => {
 
 await t.test('notices of an agent', async (t) => {
   const receiver = await startReceiver(t)
+  const hanging = await startReceiver(t, () => undefined)
   const agent = await makeAgent(t)
   agent.says([claudeResult()])
   const ops = await startOps(t, postgres, {
-    ...{ OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: agent.command, OPS_NOTIFY_URL: receiver.url },
+    OPS_RUNNER: 'cli',
+    OPS_AGENT_COMMAND: agent.command,
     OPS_FIRST_OUTPUT_S: '5',
+    OPS_NOTIFY_URL: `${hanging.url} ${receiver.url}`,
   })
   await ended(ops)
+  await calm(ops.env)
 
   await t.test('five events of a session are told, and no words twice', async (t) => {
     const report = async (...messages: readonly string[]): Promise<void> => {
@@ -221,130 +203,181 @@ await t.test('notices of an agent', async (t) => {
     )
     const { json } = await ops.api<{ events: readonly Notice[] }>('GET', '/events?level=critical')
     t.equal(json.events.length, 9, 'all of them are recorded')
+    t.ok(hanging.received.length > 0, 'a target that hangs holds up no other')
   })
 
-  await t.test('a failed session is told, with the reason', async (t) => {
-    rmSync(join(agent.folder, 'agent.sh'))
-    const session = await ended(ops, (await trigger(ops)).id)
-    t.equal(session.status, 'failed')
-    await until(() => receiver.received.length > 6, 'the notice')
-    t.match(bodies(receiver)[6], {
-      kind: 'session',
-      session_id: session.id,
-      level: 'critical',
-      service: 'gatehouse',
-      message: new RegExp(`^Session ${session.id} failed: \\S`),
-    })
+  await t.test('a session that failed, or ran out of time, is told with the reason', async (t) => {
+    for (const [script, status, reason] of [
+      [undefined, 'failed', 'failed: \\S'],
+      [
+        'sleep 60',
+        'timed_out',
+        String.raw`timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)`,
+      ],
+    ] as const) {
+      const first = receiver.received.length
+      if (script === undefined) rmSync(join(agent.folder, 'agent.sh'))
+      else agent.does(script)
+      const session = await ended(ops, (await trigger(ops)).id)
+      t.equal(session.status, status)
+      await until(() => receiver.received.length > first, 'the notice')
+      t.match(bodies(receiver, first), [
+        {
+          kind: 'session',
+          session_id: session.id,
+          level: 'critical',
+          service: 'gatehouse',
+          message: new RegExp(`^Session ${session.id} ${reason}`),
+        },
+      ])
+    }
   })
-
-  await t.test('one that ran out of time is told, too', async (t) => {
-    const first = receiver.received.length
-    agent.does('sleep 60')
-    const session = await ended(ops, (await trigger(ops)).id)
-    t.equal(session.status, 'timed_out')
-    await until(() => receiver.received.length > first, 'the notice')
-    t.match(bodies(receiver, first), [
-      {
-        ...{ kind: 'session', session_id: session.id, level: 'critical', service: 'gatehouse' },
-        message: /^Session \d+ timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)/,
-      },
-    ])
-  })
-})
-
-await t.test(
-  'ntfy: title, priority and link beside the message; no address in a log',
-  async (t) => {
-    const receiver = await startReceiver(t, (_request, response) => {
-      response.writeHead(500).end()
-    })
-    // The address may hold a key.
-    const key = secret('notify')
-    const ops = await startOps(t, postgres, {
-      OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'garage', checks: [DOOR] }] }),
-      OPS_NOTIFY_URL: `ntfy+${receiver.url}/${key}`,
-    })
-    await until(
-      () => ops.server.logs().some((line) => /notice not taken/.test(line)),
-      'the failure',
-    )
-    t.notOk(ops.server.logs().some((line) => line.includes(key)))
-    const [request] = receiver.received
-    t.match(request, {
-      method: 'POST',
-      path: '/',
-    })
-    t.match(JSON.parse(String(request?.body)), {
-      topic: key,
-      title: 'Gatehouse: garage (critical)',
-      message: /^door: no process/,
-      priority: 5,
-      tags: ['critical'],
-      click: `${ops.base}/checks/1`,
-    })
-  },
-)
-
-await t.test('who acknowledges is shown, and looking changes nothing', async (t) => {
-  const receiver = await startReceiver(t)
-  const ops = await startProbe(t, { OPS_NOTIFY_URL: receiver.url })
-  await ops.lookAt([DOOR])
-  const [notice] = await until(() => receiver.received.length > 0 && bodies(receiver), 'a notice')
-  const link = String(notice?.['acknowledge_url'])
-  t.match(link, `${ops.base}/notices/`)
-  const read = async (): Promise<string> => (await fetch(link)).text()
-  const state = async (): Promise<unknown> => [
-    ...(await postgres.query(ops.env, 'select acknowledged_by from notices.notices')),
-  ]
-  t.match(await read(), /door: no process[\s\S]*>Acknowledge<\/button>/)
-  const get = await fetch(`${link}/acknowledge`)
-  t.ok(get.status === 404 || get.status === 405, 'a GET acknowledges nothing')
-  t.same(await state(), [{ acknowledged_by: null }])
-  const press = (more: object): Promise<Response> =>
-    fetch(`${link}/acknowledge`, { method: 'POST', redirect: 'manual', ...more })
-  const forged = await press({ headers: { 'sec-fetch-site': 'cross-site' } })
-  t.equal(forged.status, 403, 'another site presses nothing')
-  t.same(await state(), [{ acknowledged_by: null }])
-  t.equal((await press({})).status, 303)
-  t.same(await state(), [{ acknowledged_by: 'operator' }])
-  const shown = await read()
-  t.match(shown, /Acknowledged[\s\S]*by <bdi>operator<\/bdi>/)
-  t.notMatch(shown, />Acknowledge<\/button>/)
-  t.match(shown, /OPS_NOTIFY_URL[\s\S]*sent/)
-  t.equal((await fetch(`${ops.base}/notices/999999`)).status, 404)
-})
-
-await t.test('of several targets, one that hangs holds up no other', async (t) => {
-  const hanging = await startReceiver(t, () => undefined)
-  const receiver = await startReceiver(t)
-  const targets = `${hanging.url}/hangs ${receiver.url}/works`
-  const ops = await startOps(t, postgres, { OPS_NOTIFY_URL: targets })
-  const events = (count: number): Promise<unknown> =>
-    postgres.query(
-      ops.env,
-      `insert into notices.notices (service, level, message, site, path, created_at)
-       select 'shop', 'critical', 'event ' || n, 'ops', '/events', now() from generate_series(1, ${count}) n`,
-    )
-  await events(1)
-  await until(() => hanging.received.length === 1, 'a request that is not answered')
-  await events(3)
-  await until(() => receiver.received.length === 4, 'all notices at the other one')
-  t.equal(hanging.received.length, 1)
-  await ops.server.stop()
-  t.notOk(ops.server.logs().some((line) => /hangs|works/.test(line)))
 })
 
 await t.test('a wrong address stops the start with one line', async (t) => {
-  for (const url of [
-    'nonsense',
-    'ftp://x/',
-    'http://u:p@x/',
-    'ntfy+https://ntfy.example/',
-    ' ',
-    'http://x/ x',
-  ]) {
+  for (const url of ['ftp://x/', ' ', 'http://x/ x']) {
     const { code, stderr } = await runCli(['migrate'], { env: { OPS_NOTIFY_URL: url } })
     t.equal(code, 1, url)
     t.match(stderr, /^gatehouse: OPS_NOTIFY_URL is not valid .*expected an http:\/\//, url)
   }
+})
+
+await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
+  const hidden = secret('notices-api')
+  const routing = secret('routing-key')
+  let refused = 503
+  const receiver = await startReceiver(t, ({ path }, response) => {
+    response.writeHead(path.startsWith('/refuses') ? refused : 202).end()
+  })
+  const pager = `${receiver.url}/v2/enqueue`
+  const ops = await startProbe(t, {
+    GATEHOUSE_SECRET_KEY: secretKey(),
+    OPS_NOTIFY_URL: `${receiver.url}/refuses/${hidden} pagerduty+${pager}?routing_key=${routing}`,
+  })
+  const { api, base } = ops
+  await calm(ops.env)
+  const add = ['notify', 'add', 'chat', `${receiver.url}/chat/${hidden}`]
+  await runCli([...add, '--levels', 'critical', '--after', '12h'], { env: ops.env })
+  const list = async (query = ''): Promise<readonly Listed[]> =>
+    (await api<Notices>('GET', `/notices${query}`)).json.notices
+  const targets = async (): Promise<readonly Target[]> =>
+    (await api<{ targets: readonly Target[] }>('GET', '/notices/targets')).json.targets
+  const page = async (path: string): Promise<string> => (await fetch(base + path)).text()
+  const paged = (): readonly { event_action: string; dedup_key: string; routing_key: string }[] =>
+    receiver.received
+      .filter(({ path }) => path === '/v2/enqueue')
+      .map(({ body }) => JSON.parse(body.toString()))
+
+  await t.test('nothing so far', async (t) => {
+    t.same(await list(), [])
+    t.match(await targets(), [
+      { name: 'OPS_NOTIFY_URL', kind: 'json', taken_at: null, waiting: 0, problem: null },
+      { name: 'OPS_NOTIFY_URL 2', kind: 'pagerduty' },
+      { name: 'chat', kind: 'json', levels: ['critical'], after_s: 43_200 },
+    ])
+    t.match(await page('/notices'), /Nothing lasts now\.[\s\S]*No notices yet\./)
+  })
+
+  const file = join(await temporaryFolder(t, 'told'), 'there')
+  await ops.lookAt([
+    { type: 'file_age', name: 'file', path: file, max_age_s: 3_600, level: 'critical' },
+  ])
+  const [notice] = await until(async () => {
+    const all = await list('?lasting=true')
+    return all[0]?.sends.some(({ sent_at }) => sent_at !== null) === true && all
+  }, 'a notice that one target has taken')
+  const id = notice?.id ?? 0
+
+  await t.test('what lasts, what each target got, and why one did not take it', async (t) => {
+    t.match(notice, { message: /^file: no such file/, lasts: true, ended_at: null })
+    t.match(notice?.url, `${base}/checks/1`)
+    await until(async () => (await targets())[0]?.['problem'] !== null, 'the problem')
+    const { host } = new URL(receiver.url)
+    t.match(await targets(), [
+      { host, problem: 'the receiver answered 503', waiting: 1, taken_at: null },
+      { host, problem: null, waiting: 0, taken_at: /Z$/, failing_since: null },
+      { host, problem: null, waiting: 0, taken_at: null },
+    ])
+    const text = await page('/notices')
+    t.match(text, /Lasts now[\s\S]*file: no such file[\s\S]*Targets[\s\S]*Newest notices/)
+    t.match(text, /OPS_NOTIFY_URL<\/bdi> <span class="badge bad">not taken/)
+    t.match(text, /the receiver answered 503; waiting: 1 notice/)
+    t.match(text, /all services; critical; after 12h/)
+    t.match(await page('/waiting'), /href="\/notices"/)
+    const all = [text, JSON.stringify(await targets()), JSON.stringify(await list())].join('')
+    t.notMatch(all, hidden, 'no address beyond its host')
+    t.notMatch(all, routing)
+    const logs = ops.server.logs()
+    t.ok(logs.some((line) => /notice not taken/.test(line)))
+    t.notMatch(logs.join(), hidden)
+  })
+
+  await t.test(
+    'acknowledged by page or API: looking changes nothing, the first one counts, PagerDuty hears it',
+    async (t) => {
+      const link = `${base}/notices/${id}`
+      const path = `/notices/${id}/acknowledge`
+      const by = async (): Promise<unknown> => (await list('?lasting=true'))[0]?.acknowledged_by
+      t.match(await page(`/notices/${id}`), /file: no such file[\s\S]*>Acknowledge<\/button>/)
+      const get = await fetch(`${link}/acknowledge`)
+      t.ok(get.status === 404 || get.status === 405, 'a GET acknowledges nothing')
+      const press = (headers: Readonly<Record<string, string>> = {}) =>
+        fetch(`${link}/acknowledge`, { method: 'POST', redirect: 'manual', headers })
+      t.equal((await press({ 'sec-fetch-site': 'cross-site' })).status, 403)
+      t.equal(await by(), null)
+      t.equal((await press()).status, 303)
+      t.equal(await by(), 'operator')
+      const shown = await page(`/notices/${id}`)
+      t.match(shown, /Acknowledged[\s\S]*by <bdi>operator<\/bdi>/)
+      t.notMatch(shown, />Acknowledge<\/button>/)
+      t.equal((await fetch(`${base}/notices/999999`)).status, 404)
+      const again = await api<Listed>('POST', path)
+      t.match(again, { status: 200, json: { id, acknowledged_by: 'operator' } })
+      await until(() => paged().length >= 2, 'the acknowledgement')
+      writeFileSync(file, '')
+      await ops.look()
+      await until(() => paged().length >= 3, 'the end')
+      const sent = paged().map(({ event_action }) => event_action)
+      t.same(sent, ['trigger', 'acknowledge', 'resolve'])
+      t.equal(new Set(paged().map(({ dedup_key }) => dedup_key)).size, 1, 'one incident')
+      t.ok(paged().every(({ routing_key }) => routing_key === routing))
+      t.match(await page(`/notices/${id}`), /OPS_NOTIFY_URL 2<\/bdi>, that it is acknowledged/)
+      t.same(await list('?lasting=true'), [])
+      t.equal((await list('?limit=1')).length, 1)
+      const audit = await postgres.query(
+        ops.env,
+        `select subject from audit.changes where action = 'notice acknowledge'`,
+      )
+      t.same(audit, [{ subject: String(id) }], 'one line')
+    },
+  )
+
+  await t.test('a target that takes notices again does not look as if it failed', async (t) => {
+    refused = 200
+    await postgres.query(ops.env, 'update notices.sends set next_at = now() where sent_at is null')
+    await until(async () => (await targets())[0]?.['taken_at'] !== null, 'a notice to be taken')
+    t.match(await targets(), [{ problem: null, waiting: 0, failing_since: null }, {}, {}])
+  })
+
+  await t.test('a notice of a service that runs elsewhere leads to its own page', async (t) => {
+    await postgres.query(
+      ops.env,
+      `insert into notices.notices (service, level, message, site, path, created_at)
+       values ('hooks', 'critical', 'silent', 'hooks', '/providers', now())`,
+    )
+    const [first] = await list('?limit=1')
+    t.match(first, { message: 'silent', url: `${base}/notices/${first?.id}` })
+  })
+
+  await t.test('what is refused', (t) =>
+    refuseAll(t, { service: 'ops', base, state: () => list() }, [
+      ['GET /api/v1/notices?lasting=maybe', 400, undefined, /lasting must be true or false/],
+      ['GET /api/v1/notices?limit=-1', 400, undefined, /limit/],
+      ['GET /api/v1/notices?limit=1&limit=2', 400, undefined, /once/],
+      ['POST /api/v1/notices/x/acknowledge', 400, undefined, /the notice id must be an integer/],
+      ['POST /api/v1/notices/999999/acknowledge', 404, undefined, 'notice not found'],
+      ['GET /api/v1/notices/targets/more', 404],
+      [{ call: 'GET /api/v1/notices/targets', headers: { host: 'evil.example' } }, 403],
+    ]),
+  )
 })

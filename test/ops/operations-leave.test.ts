@@ -9,7 +9,7 @@ import { request } from '../helpers/http.ts'
 import { calls, inTier, says, startModel } from '../helpers/model.ts'
 import { ended as endOf, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
 import { FULL, refuseRows } from '../helpers/outages.ts'
-import { openTimedSessions, OPERATOR, type RunnerParts } from '../helpers/sessions.ts'
+import { openTimedSessions, type RunnerParts } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -21,7 +21,9 @@ const long = (name: string): string => `${500_000 + process.pid}.${NAMES.indexOf
 const sleepers = (name: string): readonly number[] => processesWith(`sleep ${long(name)}`)
 t.teardown(() => NAMES.flatMap(sleepers).forEach((pid) => process.kill(pid, 'SIGKILL')))
 const up = {
-  ...{ name: 'up', action_type: 'up', cooldown: { count: 100, window_s: 60 } },
+  name: 'up',
+  action_type: 'up',
+  cooldown: { count: 100, window_s: 60 },
   argv: ['sh', '-c', `setsid sleep ${long('up')} & echo up`],
 }
 const services = [{ name: 'shop', checks: [], operations: [up] }]
@@ -80,46 +82,6 @@ t.test(
   },
 )
 
-t.test('an outcome that can’t be noted at first is noted later', async (t) => {
-  await postgres.query(env, 'create sequence public.tries')
-  // Its value stays when the statement is refused.
-  const room = await refuseRows(env, 'update on ops.actions', `nextval('public.tries') < 3`, FULL)
-  run = async (job) => {
-    t.match(await runUp(job), /^up: ended with 0/)
-    return good
-  }
-  const id = await start()
-  t.match(await ended(id), { status: 'completed' })
-  await room()
-  t.same(await outcomes(id), ['ended with 0'])
-})
-
-t.test(
-  'a session that ended while it waited for its turn runs nothing, and nothing counts',
-  async (t) => {
-    const before = sleepers('up').length
-    let told: string | undefined
-    run = async (job) => {
-      const db: RunnerParts['db'] = {
-        ...parts.db,
-        async transaction(work) {
-          await sessions.stop(job.session.id, OPERATOR)
-          await until(() => job.signal.aborted, 'the end of the session')
-          return parts.db.transaction(work)
-        },
-      }
-      told = await runUp(job, { db })
-      return good
-    }
-    const id = await start()
-    t.match(await ended(id), { status: 'stopped' })
-    await until(() => told !== undefined, 'the answer of the tool')
-    t.equal(told, 'It was not run: the session has ended.')
-    t.same(await outcomes(id), [])
-    t.equal(sleepers('up').length, before)
-  },
-)
-
 t.test('an operation is not run once another instance has ended the session', async (t) => {
   const before = sleepers('up').length
   const ways = [
@@ -169,7 +131,8 @@ t.test('after a crash, what fails at its end is done at the next look', async (t
   const marked = { ...process.env, STARTED_BY_GATEHOUSE: marker }
   spawn('sleep', [long('left')], { env: marked, stdio: 'ignore' })
   await until(() => sleepers('left').length === 0, 'the end of its process')
-  await query(`select setval('public.tries', 1, false)`)
+  // Its value stays when the statement is refused.
+  await query('create sequence public.tries')
   await refuseRows(env, 'update on ops.away', `nextval('public.tries') < 3`, FULL)
   await query('alter table ops.away rename to actions')
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
@@ -178,7 +141,9 @@ t.test('after a crash, what fails at its end is done at the next look', async (t
 
 t.test('what an operation started outlives its session', async (t) => {
   const does = (name: string, script: string) => ({
-    ...{ name, action_type: name, timeout_s: name === 'slow' ? 1 : 60 },
+    name,
+    action_type: name,
+    timeout_s: name === 'slow' ? 1 : 60,
     argv: ['sh', '-c', script.replaceAll('SLEEP', `sleep ${long(name)}`)],
   })
   const operations = [

@@ -49,13 +49,8 @@ await t.test('pages and forms', async (t: Test) => {
     t.match(await get('/events'), { text: /No events yet\./ })
     t.match(await get('/memories?service=none'), { text: /No memories match these filters\./ })
     t.match(await get('/events?service=shop'), { text: /No events match these filters\./ })
-    for (const path of ['/', '/sessions', '/sessions/1', '/events', '/memories', '/cooldowns']) {
-      isPage(t, await get(path), 200)
-    }
-    for (const path of ['/alerts', '/config', '/checks', '/waiting', '/approvals']) {
-      isPage(t, await get(path), 200)
-    }
-    for (const path of ['/checks?service=gate', '/checks?service=none', '/checks?after=3_z']) {
+    const pages = '/ /sessions /sessions/1 /events /memories /cooldowns /alerts /config /checks'
+    for (const path of `${pages} /waiting /approvals /checks?service=none`.split(' ')) {
       isPage(t, await get(path), 200)
     }
     t.match((await get('/')).text, /aria-label="Sessions by day: 1 in 14 days, at most 1 on /)
@@ -75,27 +70,17 @@ await t.test('pages and forms', async (t: Test) => {
       ['/nothing', 404],
       ['/sessions/999', 404],
       ['/sessions/none', 404],
-      ['/sessions/trigger', 404],
       ['/sessions/1%00', 404],
       ['/sessions/1?before=x', 400],
       ['/sessions?limit=-1', 400],
-      ['/events?after=x', 400],
-      ['/alerts?after=9', 400],
       ['/memories?after=-1_1', 400],
       ['/sessions?after=9999999999999999_1', 400],
       ['/sessions?when=never', 400],
       ['/sessions?from=2027-02-30', 400],
-      ['/sessions?from=0000-01-01', 400],
       ['/sessions?zone=Nowhere', 400],
-      ['/?zone=Nowhere', 400],
-      ['/checks?limit=x', 400],
-      ['/checks?after=5', 400],
       ['/notices?after=x_1', 400],
-      ['/approvals?after=1', 400],
       ['/waiting?limit=0', 400],
       ['/memories/999', 404],
-      ['/memories/none', 404],
-      ['/waiting/seen', 405],
       ['/sessions/1/stop', 405],
     ] as const) {
       isPage(t, await get(path), status)
@@ -125,7 +110,6 @@ await t.test('pages and forms', async (t: Test) => {
     for (const [fields, status, says] of [
       [{ prompt: ' ' }, 400, /(prompt|What to look into) is required/i],
       [{ prompt: 'x', tier: '4' }, 400, /tier must be auto, 1, 2 or 3/i],
-      [{ prompt: 'x', tier: 'toString' }, 400, /tier must be/i],
       [{ prompt: 'a\0b' }, 400, /no NUL/i],
     ] as const) {
       const page = await post('/sessions/trigger', fields)
@@ -151,14 +135,6 @@ await t.test('pages and forms', async (t: Test) => {
     const prompt = `${'漢'.repeat(99_998)}\r\nx`
     t.equal((await post('/sessions/trigger', { prompt })).status, 303)
     t.equal((await ended(ops)).prompt_text, prompt.replace('\r', ''))
-    const observation = `${'漢'.repeat(9_998)}\r\nx`
-    const memory = { category: 'long', observation, confidence: '1' }
-    t.equal((await post('/memories', memory)).status, 303)
-    const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories?category=long')
-    t.match(json.memories, [{ observation: observation.replace('\r', '') }])
-    const path = `/memories/${json.memories[0]?.id}`
-    t.equal((await post(path, { ...memory, confidence: '0.5' })).status, 303)
-    t.equal((await post(`${path}/delete`)).status, 303)
     isPage(t, await post('/sessions/trigger', { prompt: 'x'.repeat(100_001) }), 400)
   })
 
@@ -186,7 +162,7 @@ await t.test('pages and forms', async (t: Test) => {
     t.notMatch((await get(`/sessions/${id}`)).text, 'id="stop"')
   })
 
-  await t.test('memories: added, changed, deleted, refused', async (t) => {
+  await t.test('memories without script: added, changed, deleted, refused', async (t) => {
     /** Those written by hand: sessions of the probe remember times. */
     const list = async (): Promise<readonly Memory[]> => {
       const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories')
@@ -194,70 +170,28 @@ await t.test('pages and forms', async (t: Test) => {
     }
     const wanted = { category: 'timing', observation: 'slow', service: 'web', confidence: '0.5' }
     const added = await post('/memories', { ...wanted, active: 'true' })
-    t.equal(added.status, 303)
-    t.equal(leadsTo(added), '/memories')
-    const memory = (await list()).find(({ service }) => service === 'web')
+    t.same([added.status, leadsTo(added)], [303, '/memories'])
+    const [memory] = await list()
     t.match(memory, { ...wanted, confidence: 0.5, active: true, tier: 0, session_id: null })
-    isFragment(t, await post('/memories', { ...wanted, service: '' }, HTMX), 200)
-    t.match(await list(), [{}, { active: false, service: null }])
     const path = `/memories/${memory?.id}`
     const change = { observation: 'slower', confidence: '0.9', active: 'true' }
-    isPage(t, await get(path), 200)
-    const edited = await get(path, HTMX)
-    isFragment(t, edited, 200)
-    t.match(edited.text, /<textarea[^>]*>\s*slow<\/textarea>/)
+    t.match((await get(path)).text, /<textarea[^>]*>\s*slow<\/textarea>/)
     t.notMatch((await get('/memories')).text, 'action="/memories/', 'a list has no forms of rows')
-    const changed = await post(path, change, HTMX)
-    isFragment(t, changed, 200)
-    t.match(changed.text, /slower/)
-    t.equal((await post(path, { ...change, observation: 'slowest' })).status, 303)
-    t.match(await list(), [{ observation: 'slowest', confidence: 0.9 }])
+    t.equal((await post(path, change)).status, 303)
     for (const [where, fields, says] of [
       ['/memories', { ...wanted, category: '' }, /category is required/i],
-      ['/memories', { ...wanted, observation: ' ' }, /observation is required/i],
       ['/memories', { ...wanted, confidence: 'x' }, /confidence must be a number from 0 to 1/i],
       [path, { ...change, observation: '' }, /observation is required/i],
-      [path, { ...change, confidence: '2' }, /confidence must be a number from 0 to 1/i],
-      [path, { ...change, confidence: '' }, /confidence must be a number/i],
     ] as const) {
       const page = await post(where, fields)
       isPage(t, page, 400)
       t.match(page.text, says)
-      isFragment(t, await post(where, fields, HTMX), 400)
-      isJson(t, await post(where, fields, {}), 400, says)
     }
-    t.match(await list(), [{ observation: 'slowest' }, {}], 'nothing of that was stored')
-    t.match((await get('/memories?service=web')).text, /slowest/)
-    t.notMatch((await get('/memories?service=none')).text, /slowest/)
+    t.match(await list(), [{ observation: 'slower', confidence: 0.9 }], 'no more was stored')
     t.equal((await post(`${path}/delete`)).status, 303)
     isPage(t, await post(`${path}/delete`), 404)
     isPage(t, await post(path, change), 404)
-    isPage(t, await post('/memories/x', { ...change, confidence: '' }), 404)
-    t.equal((await list()).length, 1)
-    isFragment(t, await post(`/memories/${(await list())[0]?.id}/delete`, {}, HTMX), 200)
     t.same(await list(), [])
-  })
-
-  await t.test('config: saved, refused', async (t) => {
-    const saved = await post('/config', { interval: '7200', dry_run: 'true' })
-    t.equal(saved.status, 303)
-    t.match((await api('GET', '/config')).json, { interval: 7200, dry_run: true })
-    isFragment(t, await post('/config', { tier2_model: 'big', dry_run: 'false' }, HTMX), 200)
-    const before = (await api('GET', '/config')).json
-    t.match(before, { interval: 7200, dry_run: false, tier2_model: 'big' })
-    for (const [fields, says] of [
-      [{ interval: '0', tier1_model: 'x' }, /interval must be a positive integer/i],
-      [{ interval: '1.5' }, /interval must be/i],
-      [{ tier3_model: ' ' }, /(tier3_model|Model of tier 3) must have 1 to 200 characters/i],
-      [{ dry_run: 'maybe' }, /dry.run must be/i],
-    ] as const) {
-      const page = await post('/config', fields)
-      isPage(t, page, 400)
-      t.match(page.text, says)
-      isFragment(t, await post('/config', fields, HTMX), 400)
-      isJson(t, await post('/config', fields, {}), 400, says)
-    }
-    t.same((await api('GET', '/config')).json, before)
   })
 
   await t.test('alerts: shown, investigated, refused', async (t) => {
@@ -331,9 +265,6 @@ await t.test('pages and forms', async (t: Test) => {
 
   await t.test('what comes meanwhile repeats no row on the next page', async (t) => {
     const insert = (sql: string) => backend.query(ops.env, sql)
-    const session = (n: number) =>
-      insert(`insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, holder, machine, heartbeat_at)
-              select 1, 'none', 'completed', 'manual', '2101-01-01'::timestamptz + ${n} * interval '1 s', now(), '', '', now()`)
     const event = (n: number) =>
       insert(`insert into ops.events (level, service, message, created_at)
               values ('info', 'paged', 'row', '2101-01-01'::timestamptz + ${n} * interval '1 s')`)
@@ -347,14 +278,11 @@ await t.test('pages and forms', async (t: Test) => {
               select id, 'c', 'paged', 'x', now(), now() from alert`)
     const memory = (n: number) =>
       api('POST', '/memories', {
-        ...{ service: 'paged', category: 'c', observation: `row ${n}`, confidence: n / 20 },
+        service: 'paged',
+        category: 'c',
+        observation: `row ${n}`,
+        confidence: n / 20,
       })
-    const notice = (n: number) =>
-      insert(`insert into notices.notices (service, level, message, site, path, created_at)
-              values ('paged', 'info', 'paged row', 'ops', '/', '2101-01-01'::timestamptz + ${n} * interval '1 s')`)
-    const approval = (n: number) =>
-      insert(`insert into ops.approvals (service, operation, argv, reason, status, created_at, expires_at)
-              values ('paged', 'row ${n}', '[]', '', 'expired', '2101-01-01'::timestamptz + ${n} * interval '1 s', now())`)
     await alert(0)
     const [added] = await insert(`select id::int from ops.alerts where fingerprint = 'paged 0'`)
     const id = Number(added?.['id'])
@@ -363,12 +291,9 @@ await t.test('pages and forms', async (t: Test) => {
       insert(`insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
               values (${id}, 'text ${n}', 'row ${n}', 'x', now(), '2101-01-01'::timestamptz + ${n} / 2 * interval '1 s')`)
     const lists = {
-      '/sessions?status=completed': [session, /<tr role="row" data-id="(\d+)"/g],
       '/events?service=paged': [event, /<tr role="row" data-id="(\d+)"/g],
       '/alerts?service=paged': [alert, /href="\/alerts\/(\d+)"/g],
       '/memories?service=paged': [memory, /id="memory-(\d+)"/g],
-      '/notices?': [notice, /href="\/notices\/(\d+)"[^>]*>(?:<bdi>)?paged row/g],
-      '/approvals?': [approval, /<bdi>row (\d+) of paged/g],
       [`/alerts/${id}?`]: [text, /<h3><bdi>row (\d+)</g],
     } as const
     for (const [path, [add, row]] of Object.entries(lists)) {
@@ -388,11 +313,7 @@ await t.test('pages and forms', async (t: Test) => {
       t.match(second.text, /after=/, 'and there is one more page')
     }
     isPage(t, await get(`/alerts/${id}?after=1`), 400)
-    await insert(`delete from ops.sessions where started_at > '2100-01-01'`)
-    await insert(`delete from notices.notices where service = 'paged'`)
-    await insert(`delete from ops.approvals where service = 'paged'`)
-    await insert(`delete from ops.alerts where service = 'paged'`)
-    for (const table of ['events', 'memories']) {
+    for (const table of ['alerts', 'events', 'memories']) {
       await insert(`delete from ops.${table} where service = 'paged'`)
     }
   })
@@ -411,12 +332,7 @@ await t.test('pages and forms', async (t: Test) => {
     t.same(messages(await get(older.replaceAll('&amp;', '&'))), ['event 2'])
     t.notMatch((await get(older.replaceAll('&amp;', '&'))).text, />Older/)
     isFragment(t, await get('/events?service=shop', HTMX), 200)
-    await api('POST', '/memories', { category: 'c', observation: 'one more' })
-    t.match((await get('/memories?limit=1')).text, />More memories</)
     const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions')
-    const sessions = await get('/sessions?limit=1')
-    t.match(sessions.text, `href="/sessions/${json.sessions[0]?.id}"`)
-    t.match(sessions.text, />Older sessions</)
     const id = json.sessions[0]?.id ?? 0
     const lines = await get(`/sessions/${id}?before=3`)
     t.match(lines.text, /data-seq="2"/)

@@ -20,7 +20,7 @@ import {
   trigger,
 } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { refuseAll, refuses } from '../helpers/refusals.ts'
+import { refuseAll } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
 type Paused = {
@@ -103,7 +103,6 @@ await t.test('what the command prints', async (t) => {
   })
   t.match(await cli('paused'), { code: 0, stdout: /^investigations +yes +\S+Z +command$/m })
   t.match(await cli('resume', 'repairs'), { code: 0, stdout: '', stderr: 'repairs go on\n' })
-  t.match(await cli('paused', '--json'), { stdout: /"repairs":\{"paused":false/ })
   t.match(await cli('resume'), { code: 0 })
   await refuseCommands(t, { env, state: pauseOf }, [
     [['agent', 'pause', 'everything'], 2, 'WHAT must be investigations, repairs or all'],
@@ -115,7 +114,6 @@ await t.test('refusals change nothing', async (t) => {
   await refuseAll(t, { service: 'ops', base, state: pauseOf }, [
     [{ call: 'PUT /api/v1/pause', body: {} }, 400, undefined, /must name investigations/],
     [{ call: 'PUT /api/v1/pause', body: { repairs: 'yes' } }, 400, undefined, /^repairs must be/],
-    [{ call: 'PUT /api/v1/pause', body: { repairs: null } }, 400, undefined, /^repairs must be/],
     [{ call: 'PUT /api/v1/pause', body: { repairs: true }, headers: { origin: 'http://x' } }, 403],
   ])
   for (const fields of [{ what: 'all', paused: 'true' }, { what: 'repairs' }]) {
@@ -127,7 +125,7 @@ await t.test('refusals change nothing', async (t) => {
 await t.test('every page says what is paused', async (t) => {
   await two.api('PUT', '/pause', { investigations: true })
   await until(async () => /class="connection health bad"/.test(await shows(base)), 'the banner')
-  for (const path of ['/', '/checks', '/sessions', '/alerts', '/events', '/memories']) {
+  for (const path of ['/', '/checks', '/sessions']) {
     const text = await shows(base, path)
     t.match(text, /Investigations are paused since [^]* by\s+<bdi>anonymous<\/bdi>/, path)
   }
@@ -136,14 +134,10 @@ await t.test('every page says what is paused', async (t) => {
     /name="what" value="investigations"[^]*Resume investigations/,
     'a button resumes',
   )
-  const panel = /<section id="pause"[^>]*>\s*<details class="changes"( open)?>/
-  t.equal(panel.exec(await shows(base, '/'))?.[1], ' open', 'its panel is open')
   await api('PUT', '/pause', { investigations: false, repairs: true })
   t.match(await shows(base), /class="connection health warn"[^]*Repairs are paused/)
   await api('PUT', '/pause', RESUMED)
   t.notMatch(await shows(base), 'are paused')
-  t.match(await shows(base, '/'), panel)
-  t.equal(panel.exec(await shows(base, '/'))?.[1], undefined, 'folded again')
 })
 
 await t.test('investigations: nothing starts by itself', async (t) => {
@@ -234,15 +228,4 @@ await t.test('repairs: no operation runs, and the model is told so', async (t) =
   t.match(json.cooldowns, [{ service: 'shop', action_type: 'restart', count: 1 }])
   const warnings = await eventsOf(ops, '?level=warning&service=shop')
   t.match(warnings, [{ message: /^restart was not run: repairs are paused since/ }])
-})
-
-await t.test('the answers of the contract stay', async (t) => {
-  await api('PUT', '/pause', { investigations: true, repairs: true })
-  t.same((await api('GET', '/health')).json, { status: 'ok' })
-  model.answer(['Well.'])
-  const made = await trigger(ops)
-  t.notOk('paused' in made)
-  refuses(t, await api('POST', '/sessions/trigger', { prompt: ' ' }), [400])
-  await ended(ops, made.id)
-  await api('PUT', '/pause', RESUMED)
 })

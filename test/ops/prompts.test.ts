@@ -117,7 +117,14 @@ t.test('a model is told when little is left, by a mark that no tool can know', a
 
 t.test('a headless agent is told the same', async (t) => {
   const file = await inventoryFile(t, { services })
-  const agentOps = await openAgentOps(t, postgres, { OPS_INVENTORY: file, OPS_MAX_TURNS: '9' })
+  const runbooks = await temporaryFolder(t, 'runbooks')
+  const head = '---\nname: disk\ndescription: A disk is full\n---\n'
+  writeFileSync(join(runbooks, 'disk.md'), head)
+  const agentOps = await openAgentOps(t, postgres, {
+    OPS_INVENTORY: file,
+    OPS_MAX_TURNS: '9',
+    OPS_RUNBOOKS: runbooks,
+  })
   await holdChecks(agentOps.env)
   const { agent } = agentOps
   agent.does(`printf '%s' "$2" > ${agent.folder}/prompt; echo '${JSON.stringify(claudeResult())}'`)
@@ -128,6 +135,7 @@ t.test('a headless agent is told the same', async (t) => {
     /Evidence: for each claim name/,
     /Levels of events:/,
     /Records: run_check stores its results by itself/,
+    /- disk: A disk is full/,
     /The task:\nlook$/,
     /Stop as soon as one of these is true:/,
     /\d+ CPUs, load/,

@@ -25,7 +25,9 @@ const database = await postgres.env(t)
 const results = await temporaryFolder(t, 'results')
 const ops = await openAgentOps(t, postgres, {
   ...database,
-  ...{ OPS_CHAT_API_KEY: awkward, OPS_MODEL_KEY: plain, ANTHROPIC_API_KEY: agentKey },
+  OPS_CHAT_API_KEY: awkward,
+  OPS_MODEL_KEY: plain,
+  ANTHROPIC_API_KEY: agentKey,
   // A secret that only looks like a URL: its % begins no encoded byte.
   HOOKS_CHAT_SECRET: 'https://user:100%@example.com',
   OPS_RESULTS_DIR: results,
@@ -94,14 +96,12 @@ function formsOf(text: string): Readonly<Record<string, string>> {
     raw: text,
     'URL-encoded': encoded,
     'URL-encoded in small letters': encoded.replaceAll(/%../g, (hex) => hex.toLowerCase()),
-    'in a form': new URLSearchParams({ a: text }).toString().slice(2),
     'in JSON': JSON.stringify(text).slice(1, -1),
     base64: base64(''),
     'base64 one byte later': base64('u'),
     'base64 two bytes later': base64('u:'),
     base64url: Buffer.from(`x${text}y`).toString('base64url'),
     hex: Buffer.from(text).toString('hex'),
-    'hex in capitals': Buffer.from(text).toString('hex').toUpperCase(),
   }
 }
 
@@ -110,7 +110,7 @@ function heartOf(form: string): string {
   return form.slice(12, 28)
 }
 
-for (const [name, text] of Object.entries({ awkward, plain, agentKey })) {
+for (const [name, text] of Object.entries({ awkward, agentKey })) {
   t.test(`a secret in each form (${name})`, async (t) => {
     const forms = Object.entries(formsOf(text))
     const said = (kind: string): string =>
@@ -173,12 +173,6 @@ t.test('an encoded secret over several lines', async (t) => {
   // The ends depend on what stands beside the secret: 16 characters, and what may be cut in two there.
   const hearts = texts.flatMap((text) => text.slice(24, -40).match(/.{8}/g) ?? [])
   await nowhere(t, hearts)
-
-  agent.does(`printf '%s\\n' '${wrapped(texts[0] ?? '', 60, '\n')}' >&2
-echo '${JSON.stringify(claudeResult())}'
-`)
-  t.match(textsOf((await session()).id), '«redacted»', 'on standard error')
-  await nowhere(t, hearts)
 })
 
 t.test('a secret that comes in pieces', async (t) => {
@@ -214,48 +208,17 @@ t.test('a secret at the cut of a line', async (t) => {
   )
   const read = 1024 * 1024
   const texts = [...starts, read - 1, read - 20].map((at) => `${'x'.repeat(at)}${plain} end`)
-  const many = [0, 20, 40, 60, 80, 100].map(
-    (before) => `${'z'.repeat(before)}${plain.repeat(1_000)}`,
-  )
-  const noisy = [0, 100, 200, 300, 400, 500].map(
+  const noisy = [0, 200, 500].map(
     (before) => `${'\u001b[0m'.repeat(16_384)}${'y'.repeat(before)}${plain}`,
   )
-  agent.says([...texts, ...many, ...noisy, claudeResult()])
+  agent.says([...texts, ...noisy, claudeResult()])
   const { id, status } = await session()
   t.equal(status, 'completed')
   const put = ops.lines(id)
-  t.equal(put.length, texts.length + many.length + noisy.length + 1)
+  t.equal(put.length, texts.length + noisy.length + 1)
   for (const { text } of put) t.ok(Buffer.byteLength(text) <= 16_384, 'a line is bounded')
   await nowhere(t, [firstOf(plain), lastOf(plain)])
 })
-
-t.test(
-  'a secret in what a session leaves: events, memories, reasons, the next prompt',
-  async (t) => {
-    const event = { level: 'info', service: plain, message: `event ${plain}` }
-    const memory = { category: 'timing', observation: `memory ${plain}` }
-    const escalate = { reason: `reason ${plain}`, findings: `findings ${plain}` }
-    const parent = [
-      agent.calls('record_event', event),
-      agent.calls('remember', memory),
-      agent.calls('escalate', escalate),
-      agent.prints(claudeResult({ result: `Seen ${plain}` })),
-    ].join('\n')
-    const errors = [`it failed with ${plain}`]
-    const child = JSON.stringify(claudeResult({ is_error: true, subtype: 'error_x', errors }))
-    agent.does(`case "$*" in *"tier 1 of 3"*) ${parent};; *) echo '${child}';; esac\n`)
-    t.match(await session(), { status: 'escalated' })
-    const failed = await ended(ops)
-    t.match(failed, { status: 'failed', tier: 2 })
-    t.match(failed.prompt_text, /reason «redacted»[^]*findings «redacted»/)
-    const { text } = await api('GET', '/events')
-    for (const what of ['event «redacted»', 'reason «redacted»', 'it failed with «redacted»']) {
-      t.ok(text.includes(what), what)
-    }
-    t.match((await api('GET', '/memories')).text, 'memory «redacted»')
-    await nowhere(t, [firstOf(plain.slice(8)), lastOf(plain)])
-  },
-)
 
 t.test('a secret that a model or a tool echoes is kept nowhere', async (t) => {
   // Few characters a chunk: the secret comes in pieces.
@@ -323,29 +286,17 @@ t.test('a secret that a model or a tool echoes is kept nowhere', async (t) => {
 
 t.test('no half of a secret stays where an error of the endpoint is cut', async (t) => {
   const key = secret('model-key')
-  const stream = { 'content-type': 'text/event-stream' }
-  const text = { 'content-type': 'text/plain' }
-  const answers = [
-    // 300 characters are told, and 10,000 bytes are read.
-    [400, text, `${'x'.repeat(290)}${key}`],
-    [400, text, `${' '.repeat(9_990)}${key}`],
-    [200, stream, `data: ${JSON.stringify({ error: `${'y'.repeat(290)}${key}` })}\n\n`],
-  ] as const
-  let at = 0
+  const headers = { 'content-type': 'text/plain' }
+  // 300 characters are told, and 10,000 bytes are read.
+  const bodies = [`${'x'.repeat(290)}${key}`, `${' '.repeat(9_990)}${key}`]
   const { url } = await startReceiver(t, (_, response) => {
-    // What fails in a stream is tried again: then the first answer, which is final, ends the session.
-    const [status, headers, body] = answers[at] ?? answers[0]
-    if (status === 200) at = answers.length
-    response.writeHead(status, headers).end(body)
+    response.writeHead(400, headers).end(bodies.pop())
   })
   const env = { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: key }
   const ops = await startOps(t, postgres, env)
   t.match(await ended(ops), { status: 'failed' })
-  for (at of [1, 2]) {
-    t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
-  }
+  t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
   const stored = await storedTexts(ops.env)
   t.match(stored, /x{290}«redacted»/)
-  t.match(stored, /y{290}«redacted»/)
   t.notMatch(stored, key.slice(0, 10))
 })

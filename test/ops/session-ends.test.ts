@@ -49,17 +49,6 @@ t.test('a runner that does not stop holds no session for long', async (t) => {
   t.match(await ended(id), { status: 'stopped', exit_code: 1, summary: null })
 })
 
-t.test('an end that can’t be written at first is written later', async (t) => {
-  run = async () => good
-  const room = await full('sessions', `new.status <> 'running'`)
-  const id = await start()
-  await until(() => logged().includes('session not finished yet'), 'its failure to end')
-  await room()
-  t.match(await ended(id), { status: 'completed', summary: 'Good.', exit_code: 0 })
-  t.same(await eventsOf(id), [])
-  t.notOk(logged().includes('"session not finished"'), 'it is no error')
-})
-
 t.test('a moment without a database at the end costs neither output nor reason', async (t) => {
   const rooms: (() => Promise<void>)[] = []
   run = async (job) => {
@@ -77,20 +66,6 @@ t.test('a moment without a database at the end costs neither output nor reason',
   t.match(await eventsOf(id), [{ message: `Session ${id} failed: the model is gone` }])
   t.match(await linesOf(id), [{ text: 'looked' }, { text: 'Session failed: the model is gone' }])
   t.notOk(now().includes('lost'), 'nothing is said to be lost')
-})
-
-t.test('an event that can’t be written costs neither the end nor the output', async (t) => {
-  run = async (job) => {
-    job.output.write('text', 'looked')
-    return failedOutcome('the model is gone')
-  }
-  // What is refused as data is not tried again.
-  const room = await refuseRows(env, 'insert on ops.events', 'true', '22000')
-  const id = await start()
-  t.match(await ended(id), { status: 'failed', exit_code: 1 })
-  await room()
-  t.same(await eventsOf(id), [])
-  t.match(await linesOf(id), [{ text: 'looked' }, { text: 'Session failed: the model is gone' }])
 })
 
 t.test('an event whose answer was lost is not there twice', async (t) => {
@@ -131,7 +106,7 @@ t.test('output that can’t be stored waits, and that is said once', async (t) =
 t.test('a session that another instance has ended says nothing more', async (t) => {
   let left = false
   const lost = await openTimedSessions(t, 'lost', () => ({
-    ...{ modelOf: () => 'none' },
+    modelOf: () => 'none',
     async run(job) {
       job.output.write('text', 'looked\n')
       await aborted(job)
@@ -175,17 +150,6 @@ t.test('a session that began by a commit whose answer was lost is ended soon', a
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
   const message = `Session ${id} failed: the database did not confirm its beginning`
   t.match(await eventsOf(id), [{ level: 'critical', message }])
-})
-
-t.test('and keeps no other one from its beginning', async (t) => {
-  run = async () => good
-  const room = await full('sessions', 'true')
-  await t.rejects(start())
-  await room()
-  const lost = await unconfirmed()
-  const id = await start()
-  t.match(await ended(id), { status: 'completed' })
-  t.match(await ended(lost), { status: 'failed' })
 })
 
 t.test(
@@ -241,7 +205,8 @@ t.test('a clock that is ahead ends no session of another machine', async (t) => 
   const text = 'select status from ops.sessions where id = $1'
   t.same(await postgres.query(env, text, [id]), [{ status: 'running' }])
   await postgres.query(env, `update ops.sessions set machine = $1 where id = $2`, [
-    ...[machineId(), id],
+    machineId(),
+    id,
   ])
   t.match(await ended(id), { status: 'failed' }, 'one of a process that has ended is failed')
 })

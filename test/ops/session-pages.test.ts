@@ -107,16 +107,6 @@ t.test('the chain of an escalation, without the fences that only a model needs',
   t.match(child.prompt_text, /FINDINGS-/, 'the API has it as it is')
 })
 
-t.test('a session that failed says why', async (t) => {
-  const { page } = await play([''])
-  t.match(
-    shown(page),
-    /Failed after [\d.]+ s, 3 turns\. By the record: .*ran\. The model gave neither a text/,
-  )
-  t.match(shown(page), /Turn 3 .* Session failed: the model gave/)
-  t.notMatch(shown(page), /Last turn/)
-})
-
 t.test('a claim that the record contradicts stands below the record, in red', async (t) => {
   const operation = { service: 'shop', operation: 'redeploy', reason: 'slow' }
   const { page, session } = await play([calls(['run_operation', operation]), 'Redeployed once.'])
@@ -133,27 +123,6 @@ t.test('a claim that the record contradicts stands below the record, in red', as
   t.match(await read(`/sessions/${session.id}`), /1 tool call, 1 operation ran, 1 tool error\./)
   const good = await play([CHECK_SHOP, 'All is well.'])
   t.match(good.page, /<p id="record" class="">\s*By the record: 1 tool call, 0 operations ran\./)
-})
-
-t.test('an alert and the session that looks into it lead to each other', async (t) => {
-  const [row] = await postgres.query(
-    ops.env,
-    `with alert as (
-       insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome)
-       values ('f', 'c', now(), now(), 'failed') returning id
-     )
-     insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
-     select id, 'c', 'Disk full', '{"free": 0}', now(), now() from alert returning alert_id as id`,
-  )
-  const alert = Number(row?.['id'])
-  const form = { 'content-type': 'application/x-www-form-urlencoded', ...BROWSER }
-  const path = `${base}/alerts/${alert}/investigate`
-  await request(path, { method: 'POST', headers: form, body: '' })
-  const { id } = await ended(ops)
-  const { text } = await request(`${base}/sessions/${id}`, { headers: BROWSER })
-  t.match(text, `Alert: <a href="/alerts/${alert}">Disk full</a>`)
-  t.match(shown(text), /Look into an alert .* Alert Disk full \{"free": 0\}/)
-  t.notMatch(text, /ALERT-|Between the two lines/)
 })
 
 t.test('a long result is shortened, and there as a whole', async (t) => {
@@ -216,32 +185,27 @@ t.test('the list: filters, counts, and a page after the other', async (t) => {
   }
   const none = await read('/sessions?status=timed_out')
   t.match(none, /0 sessions No sessions match these filters\./)
-  t.match(await read('/sessions?status=nothing'), /No sessions match these filters\./)
-  const { text } = await request(`${base}/sessions?status=completed&limit=1`, { headers: BROWSER })
-  const [older = ''] = /\/sessions\?limit=1&amp;after=[^"]*status=completed/.exec(text) ?? []
-  t.match(await read(older.replaceAll('&amp;', '&')), /completed/)
 })
 
 t.test('a chain is one row with its outcome, and opens to its members', async (t) => {
-  const escalation = { reason: 'The queue is stuck.', findings: 'much' }
-  const { session: first } = await play([calls(['escalate', escalation]), CHECK_SHOP, 'Mended.'])
-  const child = await ended(ops)
+  const { json } = await ops.api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=1000')
+  const child = json.sessions.find(({ trigger }) => trigger === 'escalation')
   const { text } = await request(`${base}/sessions`, { headers: BROWSER })
   const [, row = ''] =
-    new RegExp(`<tr role="row" data-id="${child.id}">(.*?)</tr>`, 's').exec(text) ?? []
+    new RegExp(`<tr role="row" data-id="${child?.id}">(.*?)</tr>`, 's').exec(text) ?? []
   t.match(
     shown(row),
     new RegExp(
-      `Is the shop well\\? 2 sessions, up to tier 2 .*Session ${first.id}, tier 1, .* escalated ` +
-        `.*The queue is stuck\\. Session ${child.id}, tier 2, .* completed completed API`,
+      `Is the shop well\\? 2 sessions, up to tier 2 .*Session ${child?.parent_session_id}, tier 1, .* escalated ` +
+        `.*The disk is full\\. Session ${child?.id}, tier 2, .* completed completed API`,
     ),
   )
-  t.notMatch(text, `data-id="${first.id}"`)
+  t.notMatch(text, `data-id="${child?.parent_session_id}"`)
   const found = await request(`${base}/sessions?status=escalated&limit=1`, { headers: BROWSER })
-  t.match(found.text, `data-id="${child.id}"`, 'found by any of its members')
+  t.match(found.text, `data-id="${child?.id}"`, 'found by any of its members')
 })
 
-t.test('sums of a time: last night, today, a week, own days', async (t) => {
+t.test('sums of a time: last night, today, own days', async (t) => {
   await postgres.query(
     ops.env,
     `insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, cost_usd, holder, machine, heartbeat_at)
@@ -263,29 +227,28 @@ t.test('sums of a time: last night, today, a week, own days', async (t) => {
     await read('/sessions?when=night'),
     new RegExp(`${night.length} sessions, \\$0\\.41, ${failed} failed`),
   )
-  t.match(await read('/sessions?when=today'), `${between(0, 24).length} sessions, `)
+  t.match(await read('/sessions?when=today'), `${between(0, 24).length} sessions`)
   const day = (ago: number) => new Date(midnight - ago * 86_400_000).toISOString().slice(0, 10)
-  t.match(await read(`/sessions?when=days&from=${day(2)}&to=${day(2)}`), /1 session, \$2\.00 /)
   t.match(await read(`/sessions?when=days&from=&to=${day(10)}`), /1 session, \$4\.00 /)
   // 300 hours ago the clocks of this zone were in the next day.
   const there = `days&from=${day(12)}&to=${day(12)}`
   t.match(await read(`/sessions?when=${there}&zone=Pacific/Kiritimati`), /1 session, \$4\.00 /)
   t.match(await read(`/sessions?when=${there}`), /0 sessions No sessions/)
-  const week = between(-144, 24).length
-  t.match(await read('/sessions?when=week'), new RegExp(`${week} sessions, \\$3\\.41`))
-  t.match(
-    await read('/sessions?when=days&from=2020-01-01&to=2020-01-01'),
-    /0 sessions No sessions/,
-  )
 })
 
 t.test('the story of an agent: each result is with its call, in whatever order', async (t) => {
   const agents = await openAgentOps(t, postgres)
   const use = (id: string, command: string) => ({
-    ...{ type: 'tool_use', id, name: 'Bash', input: { command } },
+    type: 'tool_use',
+    id,
+    name: 'Bash',
+    input: { command },
   })
   const result = (id: string, content: string, is_error = false) => ({
-    ...{ type: 'tool_result', tool_use_id: id, content, is_error },
+    type: 'tool_result',
+    tool_use_id: id,
+    content,
+    is_error,
   })
   const line = (type: string, ...content: readonly object[]) => ({ type, message: { content } })
   agents.agent.says([

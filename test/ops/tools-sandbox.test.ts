@@ -159,7 +159,6 @@ t.test('without a sandbox commands are off, and the log says so at the start', a
   const remedy = /The operators may install bubblewrap, or set OPS_UNSANDBOXED=true\.$/
   const cases = [
     [{ bwrap: 'echo no namespaces; exit 1' }, [], 'no namespaces'],
-    [{ bwrap: 'exit 1' }, ['bwrap'], 'it could not be started: spawn bwrap EACCES'],
     [{}, ['bwrap'], 'bwrap is not installed'],
   ] as const
   for (const [programs, forbidden, problem] of cases) {
@@ -291,7 +290,9 @@ t.test(
     writeFileSync(envFile, '# of the environment file')
 
     const script = [
-      ...[`cd ${outside}`, 'ls -A data credentials', `cat ${envFile} || echo hidden`],
+      `cd ${outside}`,
+      'ls -A data credentials',
+      `cat ${envFile} || echo hidden`,
       'cat link/ops/repos/shop/file',
     ].join('; ')
     const argv = ['sh', '-c', script]

@@ -20,7 +20,9 @@ import { until } from '../helpers/until.ts'
 const [, postgres] = backends
 const briefs = await startBriefs(t)
 const env = {
-  ...{ OPS_CHAT_API_KEY: CHAT_KEY, ...(await postgres.env(t)), ...briefs.env },
+  OPS_CHAT_API_KEY: CHAT_KEY,
+  ...(await postgres.env(t)),
+  ...briefs.env,
   OPS_INVENTORY: await inventoryFile(t, { services: [] }),
 }
 
@@ -82,8 +84,7 @@ await t.test('a stop while alerts are read loses nothing, and starts nothing', a
 })
 
 await t.test('two instances', async (t) => {
-  const flags = ['--webhook-model', 'by-flag', '--webhook-system-prompt=By flag.']
-  const two = await startOpsProcess(t, postgres, env, flags)
+  const two = await startOpsProcess(t, postgres, env)
   await ended(two)
   const release = briefs.hold()
   const before = briefs.asked.length
@@ -105,14 +106,6 @@ await t.test('two instances', async (t) => {
     t.match(await allRead('being read'), [{ outcome: 'triggered' }])
     t.match(await allRead('left'), [{ outcome: 'acknowledged', payload: 'left' }])
     t.equal(briefs.asked.length, before + 1)
-    await ended(one)
-  })
-
-  await t.test('model and prompt by their flags', async (t) => {
-    briefs.answer(['The brief.'])
-    t.equal((await deliverAlert(two.base, 'down')).status, 202)
-    const { model, messages } = briefs.asked.at(-1) ?? {}
-    t.match({ model, system: messages?.[0]?.content }, { model: 'by-flag', system: 'By flag.' })
     await ended(one)
   })
 
@@ -146,10 +139,7 @@ await t.test('two instances', async (t) => {
     t.ok(late.every(({ status, json }) => status === 502 && json.error === 'synthesis failed'))
     const said = late.map(({ json }) => json.message ?? '')
     t.ok(said.some((text) => /no brief within 9 s/.test(text)))
-    t.ok(said.some((text) => /other alerts were being read/.test(text)))
-    t.equal(said.filter((text) => /no brief|other alerts/.test(text)).length, 8)
-    const [kept] = await alerts('third')
-    t.match(kept, { outcome: 'failed', problem: /\S/, session_id: null })
+    t.equal(said.filter((text) => /no brief|other alerts were being/.test(text)).length, 8)
   })
 
   await t.test('Retry-After is obeyed within the deadline', async (t) => {
@@ -223,7 +213,10 @@ await t.test('a brief counts against the budget of the day', async (t) => {
   const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
   writeFileSync(prices, JSON.stringify({ reader: { input: 10, output: 10 } }))
   const ops = await startOps(t, postgres, {
-    ...{ ...env, OPS_WEBHOOK_MODEL: 'reader', OPS_PRICES: prices, OPS_DAY_BUDGET_USD: '0.01' },
+    ...env,
+    OPS_WEBHOOK_MODEL: 'reader',
+    OPS_PRICES: prices,
+    OPS_DAY_BUDGET_USD: '0.01',
   })
   const asked = briefs.asked.length
   const usage = { prompt_tokens: 600, completion_tokens: 100 }
