@@ -319,50 +319,22 @@ await t.test('destinations, for whom the guard lets in without a token', async (
     rate: '50/s',
     ordered: true,
   })
-  t.equal(made.status, 201)
   const shown = { name: 'erp', rate: 50, ordered: true, disabled_at: null, delivered: 0 }
-  t.match(made.json, shown)
+  t.match(made, { status: 201, json: shown })
   t.notMatch(made.text, wrong)
-  const sent = await send('{}')
-  const isDelivered = async (): Promise<boolean> => {
-    const { json } = await api<{ destinations: { delivered: number }[] }>('GET', '/destinations')
-    return json.destinations[0]?.delivered === 1
-  }
-  await until(isDelivered, 'the delivery')
-  t.match(await attemptsOf(base, sent), [{ kind: 'destination', outcome: 'delivered' }])
-  t.match((await api('PUT', '/destinations/erp/enabled', { enabled: false })).json, {
-    disabled_by: 'operator',
-  })
-
+  const disabled = await api('PUT', '/destinations/erp/enabled', { enabled: false })
+  t.match(disabled.json, { disabled_by: 'operator' })
   const state = async (): Promise<unknown> => (await api('GET', '/destinations')).json
-  const valid = { name: 'other', url }
-  const post = (body: unknown) => ({ call: 'POST /api/v1/destinations', body })
-  const deepUrl = `{"name":"other","url":${'['.repeat(7_500)}${']'.repeat(7_500)}}`
   const withToken = (call: string, token: string, body?: unknown) => ({
-    ...{ call, body },
+    call,
+    body,
     headers: { authorization: `Bearer ${token}` },
   })
   await refuseAll(t, { service: 'hooks', base, state }, [
     [withToken('GET /api/v1/destinations', sender.token), 403, undefined, /^No token may/],
-    [withToken('POST /api/v1/destinations', sender.token, valid), 403],
+    [withToken('POST /api/v1/destinations', sender.token, { name: 'other', url }), 403],
     [withToken('DELETE /api/v1/destinations/erp', wrong), 401],
-    [post({ ...valid, name: 'A b' }), 400, undefined, /^name must be 1 to 64/],
-    [post({ ...valid, url: 'ftp://example.com' }), 400, undefined, /^url must be/],
-    [post({ ...valid, url: 'http://10.0.0.1/' }), 422, undefined, /HOOKS_REPLAY_TARGETS/],
-    [post({ ...valid, url: [url] }), 400, undefined, /^url must be a JSON string; it must be an/],
-    [post(deepUrl), 400, undefined, /^url must be a JSON string/],
-    [post({ ...valid, rate: [5] }), 400, undefined, /^rate must be a number of/],
-    [post({ ...valid, ordered: 'true' }), 400, undefined, /^ordered /],
-    [post({ ...valid, rate: 'fast' }), 400, undefined, /^rate must be/],
-    [post({ ...valid, json: 'no value' }), 400, undefined, /^json must be/],
-    [post({ ...valid, name: 'erp' }), 409, undefined, /already/],
-    [{ call: 'PUT /api/v1/destinations/erp/enabled', body: { enabled: 'no' } }, 400],
-    [{ call: 'PUT /api/v1/destinations/none/enabled', body: { enabled: true } }, 404],
-    [{ call: 'POST /api/v1/destinations/erp/retry', body: { since: 'soon' } }, 400],
-    [{ call: 'POST /api/v1/destinations/none/retry', body: {} }, 404],
-    ['DELETE /api/v1/destinations/none', 404],
   ])
-  t.same((await api('POST', '/destinations/erp/retry', { dead: true })).json, { retried: 0 })
   t.equal((await api('DELETE', '/destinations/erp')).status, 204)
   t.same(await state(), { destinations: [] })
 })
