@@ -35,7 +35,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/notices/notices.ts',
     find: 'over: lasting.filter(({ key }) => !fires.has(key)),',
     replace: 'over: lasting.slice(0, 0),',
-    test: 'test/hooks/alarm-notices.test.ts',
+    test: 'test/hooks/alarms.test.ts',
   },
   {
     why: 'the previous token is accepted for ever',
