@@ -19,8 +19,7 @@ import { secret } from '../helpers/secrets.ts'
 import { openStream, type EventStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
-type Summary = Ack & { event_type: string | null; payload_size: number }
-type Page = { events: readonly Summary[]; next_cursor: string | null }
+type Page = { events: readonly { id: number }[]; next_cursor: string | null }
 type Sent = { kind: string; outcome: string; status: number | null; target: string }
 
 const [, postgres] = backends
@@ -40,23 +39,18 @@ async function send(body: string | Uint8Array, type?: string): Promise<number> {
   return (await post(base, 'generic/ci', body, headers)).json<Ack>().id
 }
 
-async function list(query: string, call = api): Promise<readonly number[]> {
-  const { status, json } = await call<Page>('GET', `/events${query}`)
-  if (status !== 200) throw new Error(`${query} answered ${status}: ${JSON.stringify(json)}`)
-  return json.events.map(({ id }) => id)
-}
-
 const first = await send('{"order":{"id":"o-1"}}', 'order.created')
 const second = await send(Buffer.from([0xff, 0x00, 0x01]))
 const third = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json<Ack>().id
 
 await t.test('the list has the filters of the log, and pages', async (t: Test) => {
-  const { json } = await api<Page>('GET', '/events')
-  t.same(
-    json.events.map(({ id }) => id),
-    [third, second, first],
-  )
-  t.match(json.events[2], {
+  const list = async (query: string) => (await api<Page>('GET', `/events${query}`)).json
+  const idsOf = ({ events }: Page) => events.map(({ id }) => id)
+  const page = await list('?limit=2')
+  t.same(idsOf(page), [third, second])
+  const rest = await list(`?limit=2&cursor=${page.next_cursor}`)
+  t.same([idsOf(rest), rest.next_cursor], [[first], null], 'next_cursor leads to the end')
+  t.match(rest.events[0], {
     provider: 'generic:ci',
     event_type: 'order.created',
     trust_mode: 'open',
@@ -64,23 +58,10 @@ await t.test('the list has the filters of the log, and pages', async (t: Test) =
     payload_size: 22,
     received_at: /^\d{4}-.*\.\d{3}Z$/,
   })
-  t.same(Object.keys(json.events[2] ?? {}).length, 7, 'an EventSummary and nothing else')
-  const program = apiOf(base, agent.token)
-  const cases: readonly (readonly [string, readonly number[]])[] = [
-    ['?provider=code_host', [third]],
-    ['?text=o-2', [third]],
-    ['?json=order.id%3Do-1', [first]],
-    ['?limit=1', [third]],
-  ]
-  for (const [query, ids] of cases) t.same(await list(query, program), ids, query)
-  const pages: number[] = []
-  for (let query = '?limit=2'; ;) {
-    const page = await api<Page>('GET', `/events${query}`)
-    pages.push(...page.json.events.map(({ id }) => id))
-    if (page.json.next_cursor === null) break
-    query = `?limit=2&cursor=${page.json.next_cursor}`
-  }
-  t.same(pages, [third, second, first], 'next_cursor leads to the end')
+  t.equal(Object.keys(rest.events[0] ?? {}).length, 7, 'an EventSummary and nothing else')
+  t.same(idsOf(await list('?provider=code_host')), [third])
+  const found = await apiOf(base, agent.token)<Page>('GET', '/events?json=order.id%3Do-1')
+  t.same(idsOf(found.json), [first], 'a program with a token may search payloads')
 })
 
 await t.test('an event, and its bytes', async (t: Test) => {
@@ -182,20 +163,18 @@ await t.test('who may call', async (t: Test) => {
       t.equal((await request(`${base}/api/v1${path}`, { headers })).status, 200, path)
     }
   }
-  const refusals = READS.map((path) => `GET /api/v1${path}`).flatMap((call): Refusal[] => [
-    [{ call, headers: { authorization: `Bearer ${wrong}` } }, 401],
+  const call = 'GET /api/v1/events'
+  const unknown = { authorization: `Bearer ${wrong}` }
+  await refuseAll(t, { service: 'hooks', base, state: () => attemptsOf(base, first) }, [
+    ...READS.map((path): Refusal => [{ call: `GET /api/v1${path}`, headers: unknown }, 401]),
     [{ call, headers: { authorization: 'Bearer' } }, 401],
     [{ call, headers: { authorization: `bearer ${agent.token} x` } }, 401],
     [{ call, headers: { authorization: ['Basic x', `Bearer ${agent.token}`] } }, 400],
-    [{ call, headers: { host: 'evil.example' } }, 403],
     [{ call, headers: { ...token, host: 'evil.example' } }, 403],
-    [{ call, headers: { 'x-forwarded-for': '192.0.2.1' } }, 403],
     [{ call, headers: { ...token, 'x-forwarded-for': '192.0.2.1' } }, 403],
-  ])
-  await refuseAll(t, { service: 'hooks', base, state: () => attemptsOf(base, first) }, [
-    ...refusals,
+    [`${call}?text=o-1`, 403, undefined, /HX-Request/],
     [{ call: replay, body, headers: token }, 403, undefined, /may not replay/],
-    [{ call: replay, body, headers: { authorization: `Bearer ${wrong}` } }, 401],
+    [{ call: replay, body, headers: unknown }, 401],
     [{ call: replay, body, headers: foreign }, 403],
     [
       { call: replay, body, headers: { ...foreign, authorization: `Bearer ${sender.token}` } },
@@ -206,26 +185,6 @@ await t.test('who may call', async (t: Test) => {
   // By this name the call is not compared with the API's document, which has no passwords.
   const proxied = apiOf(base.replace('127.0.0.1', 'localhost'))
   t.equal((await proxied('GET', '/events', undefined, basic)).status, 200, "a proxy's password")
-})
-
-await t.test('a search of payloads is for this site and for programs', async (t: Test) => {
-  const search = '/events?text=o-1'
-  const allowed = [
-    { authorization: `Bearer ${agent.token}` },
-    { 'hx-request': 'true' },
-    { referer: `${base}/api/docs/` },
-    { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'empty' },
-  ]
-  for (const headers of allowed) {
-    t.equal((await api('GET', search, undefined, headers)).status, 200, JSON.stringify(headers))
-  }
-  const call = `GET /api/v1${search}`
-  const image = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
-  await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
-    [call, 403, undefined, /HX-Request/],
-    [{ call, headers: image }, 403],
-    [{ call, headers: { referer: 'https://evil.example/' } }, 403],
-  ])
 })
 
 await t.test('wrong input', async (t: Test) => {
@@ -257,14 +216,6 @@ await t.test('wrong input', async (t: Test) => {
   ])
   const missing = await api<{ instance: string }>('GET', '/events/0')
   t.equal(missing.json.instance, '/api/v1/events/0')
-})
-
-await t.test('a revoked token stops at once', async (t: Test) => {
-  const made = await addEndpoint(base, 'short')
-  const program = apiOf(base, made.token)
-  t.equal((await program('GET', '/events')).status, 200)
-  await postForm(base, '/settings/endpoints/short/revoke', {})
-  t.equal((await program('GET', '/events')).status, 401)
 })
 
 await t.test('the live stream takes a token, too', async (t: Test) => {
