@@ -14,7 +14,7 @@ import { shown, startHooks, type Ack } from '../helpers/hooks.ts'
 const [, postgres] = backends
 /** What a page of another site may not load. */
 const PRIVATE = (
-  '/ /status /log /log/1 /log/1/payload /log/export /providers /settings ' +
+  '/ /status /log /log/1 /log/1/payload /log/export /providers /settings /audit ' +
   '/api/v1/events /api/v1/providers /api/v1/stats /api/v1/destinations'
 ).split(' ')
 const PAGES = [...PRIVATE, '/events', '/metrics']
