@@ -102,18 +102,11 @@ await t.test('replay: recorded like one of the page', async (t: Test) => {
   const sent = await replay({ target_url: target('/yes') })
   t.match(sent, { status: 200, json: { kind: 'replay', outcome: 'delivered', status: 201 } })
   t.notOk('answer' in sent.json, 'what the target answered is for the page alone')
-  t.match((await attemptsOf(base, first))[0], { body: 'an answer' })
+  t.match((await attemptsOf(base, first))[0], { outcome: 'delivered', body: 'an answer' })
   const refused = await replay({ target_url: target('/no') }, apiOf(base, sender.token))
   t.match(refused, { status: 200, json: { outcome: 'failed', status: 410 } })
   const local = await replay({ target_url: 'http://127.0.0.1:9/' })
   t.match(local, { status: 200, json: { outcome: 'refused', status: null } })
-  t.match(
-    (await attemptsOf(base, first)).map(({ outcome }) => outcome),
-    ['refused', 'failed', 'delivered'],
-  )
-  await postForm(base, '/settings', { replay_default_target: target('/default') })
-  t.match(await replay({}), { json: { target: target('/default'), outcome: 'delivered' } })
-  await postForm(base, '/settings', { replay_default_target: '' })
 })
 
 await t.test('providers', async (t: Test) => {
@@ -189,12 +182,14 @@ await t.test('who may call', async (t: Test) => {
 
 await t.test('wrong input', async (t: Test) => {
   const html = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
-  const nothing = [9_999_999, 'x', '0', '-1', '1e3', '99999999999999999999'].flatMap((id) => [
-    `GET /api/v1/events/${id}`,
-    `GET /api/v1/events/${id}/payload`,
-    `GET /log/${id}`,
-    `GET /log/${id}/payload`,
-  ])
+  const nothing = [9_999_999, 'x', '0', '-1', '1e3', '%31x', '99999999999999999999'].flatMap(
+    (id) => [
+      `GET /api/v1/events/${id}`,
+      `GET /api/v1/events/${id}/payload`,
+      `GET /log/${id}`,
+      `GET /log/${id}/payload`,
+    ],
+  )
   const replay = `POST /api/v1/events/${first}/replay`
   await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
     ...['hours=0', 'hours=49', 'hours=x'].map((query): Refusal => [

@@ -1,11 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { join } from 'node:path'
 import { verify } from '@octokit/webhooks-methods'
 import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
 import {
   addDestination,
   destination,
@@ -16,8 +13,6 @@ import {
 import { FORM_TYPE, SECRETS, addProvider, deliver, eventIds } from '../helpers/hooks.ts'
 import { post, postForm, refusals, startHooks, type Ack } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Env } from '../helpers/program.ts'
 import { attemptsOf, replay, startReceiver, type Answer } from '../helpers/replays.ts'
 import { addSigned, secretKey, sendStandard } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
@@ -185,23 +180,6 @@ await t.test('ordered: one that fails holds up those behind it', async (t) => {
   await destination(env, 'remove', 'row')
 })
 
-await t.test('a mistaken address is mended, and what was owed to it is delivered', async (t) => {
-  answering(404)
-  await add('erp')
-  const owed = await send('{}', 'one')
-  await untilListed(env, 'erp', { waiting: 1, last_status: 404 })
-  answering(204)
-  const mended = { url: `${receiver.url}/mended`, event_types: ['two'] }
-  t.equal((await api('PUT', '/destinations/erp', mended)).status, 200)
-  await destination(env, 'retry', 'erp')
-  await untilListed(env, 'erp', { waiting: 0, delivered: 1 })
-  await send('{}', 'one')
-  const fits = await send('{}', 'two')
-  await untilListed(env, 'erp', { waiting: 0, delivered: 2 })
-  t.same(idsOf('mended'), [owed, fits], 'the first was owed before the filter')
-  await destination(env, 'remove', 'erp')
-})
-
 await t.test('eight tries, each later than the one before, then dead', async (t) => {
   answering(500)
   await add('slow')
@@ -364,12 +342,8 @@ await t.test('what is owed is listed with its last answers, and tried again', as
   t.match(gone.deliveries[0], { state: 'dead', next_at: null, last_status: 410 })
   const rest = await list(`?state=dead&limit=2&cursor=${gone.next_cursor ?? ''}`)
   t.same([eventsOf(rest), rest.next_cursor], [dead.slice(2), null])
-  const page = (await request(`${base}/destinations/owing?state=dead`)).text
-  t.match(page, /Waiting \(3\)[\s\S]*Given up \(3\)/)
-  for (const id of dead) t.match(page, `data-delivery="${id}"`)
-  const ofCommand = await destination(env, 'deliveries', 'owing', '--dead')
-  t.match(ofCommand.stdout, /gone +1 +given up +410, /)
-  t.match((await destination(env, 'deliveries', 'owing')).stdout, /late +1 +\d{4}-.* +503, /)
+  const ofCommand = (await destination(env, 'deliveries', 'owing', '--dead')).stdout
+  t.match(ofCommand, /gone +1 +given up +410, /)
 
   answering(204)
   const [first, second, third] = dead
@@ -380,10 +354,10 @@ await t.test('what is owed is listed with its last answers, and tried again', as
   const { stderr } = await destination(env, 'retry', 'owing', '--event', String(second))
   t.equal(stderr, '1 delivery is tried again\n')
   await untilListed(env, 'owing', { delivered: 2, dead: 1, waiting: 3 })
-  const form = { method: 'POST', headers: FORM_TYPE, body: `events=${third}&events=${late[0]}` }
+  const body = `events=${third}&events=${late[0]}`
+  const form = { method: 'POST', headers: FORM_TYPE, body }
   const chosen = await request(`${base}/destinations/owing/deliveries?state=dead`, form)
-  t.match(chosen, { status: 200, headers: { 'gatehouse-done': 'Retried%202%20deliveries.' } })
-  await untilListed(env, 'owing', { delivered: 4, dead: 0, waiting: 2 })
+  t.match(chosen.headers, { 'gatehouse-done': 'Retried%202%20deliveries.' })
   t.same(await retry({}), { retried: 2 })
   await untilListed(env, 'owing', { delivered: 6, dead: 0, waiting: 0 })
   t.same(await list(), { deliveries: [], next_cursor: null })
@@ -391,15 +365,13 @@ await t.test('what is owed is listed with its last answers, and tried again', as
 })
 
 await t.test('what is being sent when it is disabled is sent, and counts', async (t) => {
-  // Slower than what the program waits for when it stops.
-  answer = async (_, response) => {
-    await pause(4_000)
-    response.writeHead(204).end()
-  }
+  const held: (() => void)[] = []
+  answer = (_, response) => void held.push(() => response.writeHead(204).end())
   await add('held')
   await send()
-  await until(() => got('held').length === 1, 'the event to be sent')
+  await until(() => held.length === 1, 'the event to be sent')
   await destination(env, 'disable', 'held')
+  held[0]?.()
   await untilListed(env, 'held', { delivered: 1, waiting: 0 })
   t.equal(got('held').length, 1)
   await destination(env, 'remove', 'held')
@@ -440,15 +412,6 @@ await t.test('the key of a delivery is that of its event and this installation',
   t.equal(headers['webhook-id'], headers['idempotency-key'], 'signed with this key')
   t.ok(new Webhook(signing).verify(body, headers as Record<string, string>))
   await destination(env, 'remove', 'keys')
-
-  const file = join(await temporaryFolder(t), 'backup')
-  t.match(await runCli(['backup', file], { env }), { code: 0 })
-  const started = await startHooks(t, postgres)
-  await started.server.stop()
-  const name = (of: Env) => postgres.query(of, 'select name from hooks.installation')
-  t.strictNotSame(await name(started.env), await name(env))
-  t.match(await runCli(['restore', file], { env: started.env }), { code: 0 })
-  t.same(await name(started.env), await name(env), 'the copy is the same installation')
 })
 
 await t.test('a delivery that comes back is stored once', async (t) => {
@@ -507,16 +470,9 @@ await t.test('several instances share the work', async (t) => {
     await add('shared', '--timeout', '30')
     const ids = await sendAll(200)
     await until(() => held.length > AT_A_TIME, 'each instance to send')
-    // More attempts than are kept; those of one event in 16 are looked at, by chance.
-    const insert = `insert into hooks.attempts (event_id, kind, target, outcome, ms, at)
-                    select id, 'replay', 'http://127.0.0.1:9/', 'failed', 1, now()
-                      from hooks.events, generate_series(1, 201) where id >= $1`
-    await postgres.query(env, insert, [ids[0] ?? 0])
     answering(204)
     for (const release of held) release()
     await untilListed(env, 'shared', { delivered: 200, waiting: 0 })
-    const full = 'select from hooks.attempts group by event_id having count(*) = 200'
-    t.ok((await postgres.query(env, full)).length > 0, 'older attempts are removed')
     t.same(sorted(idsOf('shared')), ids, 'each one came once')
     for (const base of bases) {
       const { text } = await request(`${base}/metrics`)
