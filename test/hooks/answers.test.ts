@@ -3,7 +3,6 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { addDestination, destination } from '../helpers/destinations.ts'
 import {
   addProvider,
   enable,
@@ -11,7 +10,6 @@ import {
   FORM_TYPE,
   payloadOf,
   post,
-  refusals,
   shown,
   startHooks,
 } from '../helpers/hooks.ts'
@@ -26,35 +24,26 @@ import { cardOf, secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 
 const ALL = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const OPEN = 'trust_mode=open&acknowledge_open=true'
+const BOTH = 'methods=GET&methods=POST'
 const ALLOW_ALL = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
-const STORED = 'select name, methods, answer from hooks.providers order by name'
 
 const [, postgres] = backends
 const { base, env } = await startHooks(t, postgres, {
   GATEHOUSE_SECRET_KEY: secretKey(),
   HOOKS_REPLAY_TARGETS: '127.0.0.1',
 })
-const stored = () => postgres.query(env, STORED, [])
+const stored = () =>
+  postgres.query(env, 'select name, methods, answer from hooks.providers order by 1')
 
-type Fields = Readonly<Record<string, string | readonly string[]>>
-
-/** A form, as a browser posts it: ticked boxes of one name are fields of one name. */
-function formOf(fields: Fields): string {
-  const pairs = Object.entries(fields).flatMap(([name, value]) =>
-    [value].flat().map((one): [string, string] => [name, one]),
-  )
-  return new URLSearchParams(pairs).toString()
-}
-
-function sendForm(path: string, fields: Fields): Promise<Response> {
-  const body = formOf(fields)
+/** Posts a form as a browser does: ticked boxes of one name are fields of one name. */
+function sendForm(path: string, body: string): Promise<Response> {
   return request(base + path, { method: 'POST', headers: FORM_TYPE, body, secretShown: true })
 }
 
 /** Makes an open provider, enabled. */
-async function addOpen(name: string, fields: Fields = {}): Promise<void> {
-  const open = { name, trust_mode: 'open', acknowledge_open: 'true' }
-  const made = await sendForm('/providers', { ...open, ...fields })
+async function addOpen(name: string, more = ''): Promise<void> {
+  const made = await sendForm('/providers', `name=${name}&${OPEN}&${more}`)
   if (made.status !== 200) throw new Error(`${name} was not made: ${made.text.slice(0, 300)}`)
   await enable(base, `generic:${name}`, true)
 }
@@ -80,14 +69,11 @@ await t.test('unless chosen, a receiver takes POST alone and answers 202', async
   }
   t.same(await eventIds(base), before)
   t.match((await post(base, 'generic/plain', '{}')).json(), { provider: 'generic:plain' })
-  t.same(Object.keys(await newest()).includes('method'), false, 'the members of the contract')
-  const listed = (await request(`${base}/api/v1/providers`)).json<{ providers: object[] }>()
-  const plain = listed.providers.find((one) => 'name' in one && one.name === 'generic:plain')
-  t.same(Object.keys(plain ?? {}).length, 7, 'the members of the contract')
+  t.notOk('method' in (await newest()), 'the members of the contract')
 })
 
 await t.test('the chosen methods are stored, each with its query and body', async (t) => {
-  await addOpen('any', { methods: ALL })
+  await addOpen('any', ALL.map((method) => `methods=${method}`).join('&'))
   for (const method of ALL) {
     const sent = method === 'GET' ? '' : `of ${method}`
     const headers = { 'Content-Length': String(sent.length) }
@@ -105,7 +91,7 @@ await t.test('the chosen methods are stored, each with its query and body', asyn
   t.match(await call('PROPFIND', 'any'), { status: 405, headers: { allow: ALLOW_ALL } })
   t.same(await eventIds(base), before, 'nothing of these is stored')
 
-  await addOpen('get', { methods: 'GET' })
+  await addOpen('get', 'methods=GET')
   const allow = 'GET, HEAD, OPTIONS'
   t.match(await post(base, 'generic/get', '{}'), { status: 405, headers: { allow } })
   await enable(base, 'generic:get', false)
@@ -122,39 +108,26 @@ await t.test("a GET's query is stored and shown without secrets", async (t) => {
   t.match(text, /<code>GET <bdi>\/webhooks\/generic\/any\?a=1&amp;api_key=«redacted»/)
   t.match((await shown(base, id)).headers, { a: '1', api_key: '«redacted»', b: 'ü' })
   t.match((await request(`${base}/log/${id}`)).text, 'The body is empty.')
-  const rows = await request(`${base}/log?provider=generic:any`)
-  t.match(rows.text, /<bdi>GET \?a=1&amp;api_key=«redacted»&amp;/, 'in the list')
   const { text: curl } = await request(`${base}/log/${id}?tab=curl`)
   t.match(curl, /curl -sS -X GET &#39;[^']*\/webhooks\/generic\/any\?a=1&amp;api_key=/)
-  const many = (await call('GET', `any?${'x&'.repeat(2_000)}`)).json<Ack>()
-  const long = await request(`${base}/log/${many.id}?tab=request`)
-  t.equal(long.text.match(/<th [^>]*>x<\/th>/g)?.length, 100, 'a part of many parameters')
 })
 
 await t.test('a token opens other methods as it opens POST', async (t) => {
   const token = await addProvider(base, 'guarded')
-  await sendForm('/providers/generic%3Aguarded/answers', { methods: ['GET', 'POST'] })
-  const bearer = { Authorization: `Bearer ${token}` }
-  t.equal((await call('GET', 'guarded?a=1', { headers: bearer })).status, 202)
-  t.equal((await call('GET', `guarded/${token}?a=2`)).status, 202)
+  await sendForm('/providers/generic%3Aguarded/answers', BOTH)
   t.equal((await call('GET', `guarded?token=${token}&a=3`)).status, 202)
   t.match(await newest(), { query: 'token=«redacted»&a=3', trust_mode: 'token' })
   const before = await eventIds(base)
-  for (const path of ['guarded', 'guarded/wrong', 'guarded?token=wrong']) {
-    t.equal((await call('GET', path)).status, 403, path)
-    t.equal((await call('HEAD', path)).status, 403, path)
+  for (const method of ['GET', 'HEAD']) {
+    t.equal((await call(method, 'guarded?token=wrong')).status, 403, method)
   }
   t.same(await eventIds(base), before)
-  await until(async () => {
-    const listed = await refusals(base, '&provider=generic:guarded')
-    return listed.some(({ reason }) => reason === 'token missing')
-  }, 'the refusals to be listed')
 })
 
 await t.test('a signed provider takes GET where the address is signed', async (t) => {
   const key = secret('twilio')
-  const signed = { trust_mode: 'signed', secret: key, methods: ['GET', 'POST'] }
-  const made = await sendForm('/providers', { ...signed, name: 'calls', scheme: 'twilio' })
+  const signed = `trust_mode=signed&secret=${key}`
+  const made = await sendForm('/providers', `${signed}&name=calls&scheme=twilio&${BOTH}`)
   t.equal(made.status, 200)
   await enable(base, 'generic:calls', true)
   const signedGet = (query: string, text = query) => {
@@ -169,14 +142,13 @@ await t.test('a signed provider takes GET where the address is signed', async (t
   t.not((await signedGet('Sid=2')).json<Ack>().id, first.json<Ack>().id)
   t.equal((await signedGet('Sid=3', 'Sid=1')).status, 403)
 
-  const github = { ...signed, name: 'code', scheme: 'github' }
+  const github = `${signed}&name=code&scheme=github`
   const refused = /^methods can't have (GET|DELETE): this scheme signs the body and not the query/
   await refuseAll(t, { service: 'hooks', base, state: stored }, [
-    form('/providers', github, refused),
-    form('/providers', { ...github, methods: ['DELETE', 'PUT'] }, refused),
-    form('/providers/generic%3Acode/answers', { methods: 'GET' }, /no provider/, 404),
+    form('/providers', `${github}&${BOTH}`, refused),
+    form('/providers', `${github}&methods=DELETE&methods=PUT`, refused),
   ])
-  t.equal((await sendForm('/providers', { ...github, methods: ['PUT', 'POST'] })).status, 200)
+  t.equal((await sendForm('/providers', `${github}&methods=PUT`)).status, 200)
   await enable(base, 'generic:code', true)
   const sign = (body: string) => createHmac('sha256', key).update(body).digest('hex')
   const put = (body: string, of = body) => {
@@ -188,27 +160,20 @@ await t.test('a signed provider takes GET where the address is signed', async (t
 })
 
 await t.test('the chosen answer: text, JSON or XML, in a sandbox', async (t: Test) => {
+  const text = 'text/plain; charset=utf-8'
+  const json = 'answer_type=application/json&answer_body={"<script>":1}'
+  const xml = 'answer_type=application/xml&answer_body=<Response/>'
+  const long = 'x'.repeat(4_096)
   const cases = [
-    [{ answer_body: 'ok ü' }, 200, 'text/plain; charset=utf-8', 'ok ü'],
-    [{ answer_status: '201', answer_body: 'a\r\nb' }, 201, 'text/plain; charset=utf-8', 'a\nb'],
-    [
-      { answer_type: 'application/json', answer_body: '{"<script>":1}' },
-      200,
-      'application/json',
-      '{"<script>":1}',
-    ],
-    [
-      { answer_status: '418', answer_type: 'application/xml', answer_body: '<Response/>' },
-      418,
-      'application/xml',
-      '<Response/>',
-    ],
-    [{ answer_status: '200' }, 200, undefined, ''],
-    [{ answer_status: '204' }, 204, undefined, ''],
-    [{ answer_body: 'x'.repeat(4_096) }, 200, 'text/plain; charset=utf-8', /^x{4096}$/],
+    ['answer_body=ok ü', 200, text, 'ok ü'],
+    ['answer_status=201&answer_body=a%0D%0Ab', 201, text, 'a\nb'],
+    [json, 200, 'application/json', '{"<script>":1}'],
+    [`${xml}&answer_status=418`, 418, 'application/xml', '<Response/>'],
+    ['answer_status=204', 204, undefined, ''],
+    [`answer_body=${long}`, 200, text, long],
   ] as const
   for (const [at, [fields, status, type, text]] of cases.entries()) {
-    await addOpen(`answer-${at}`, { ...fields, methods: ['GET', 'POST'] })
+    await addOpen(`answer-${at}`, `${fields}&${BOTH}`)
     for (const method of ['GET', 'POST', 'HEAD']) {
       const answer = await call(method, `answer-${at}`)
       t.match(answer, { status, text: method === 'HEAD' ? '' : text }, `${method} ${at}`)
@@ -224,7 +189,7 @@ await t.test('the chosen answer: text, JSON or XML, in a sandbox', async (t: Tes
 })
 
 await t.test('an answer of failure is given to what was stored', async (t) => {
-  await addOpen('failing', { answer_status: '503', answer_body: 'later' })
+  await addOpen('failing', 'answer_status=503&answer_body=later')
   const twice = { 'Webhook-Id': 'msg_1' }
   t.match(await post(base, 'generic/failing', '{}', twice), { status: 503, text: 'later' })
   t.match(await post(base, 'generic/failing', '{}', twice), { status: 503, text: 'later' })
@@ -239,19 +204,14 @@ await t.test('an answer of failure is given to what was stored', async (t) => {
 await t.test('they are changed on the page and by the command', async (t) => {
   await addOpen('changing')
   const path = '/providers/generic%3Achanging/answers'
-  const chosen = { answer_status: '', answer_type: '', answer_body: 'hi' }
-  const saved = await sendForm(path, { methods: ['GET', 'PUT'], ...chosen })
+  const chosen = 'methods=GET&methods=PUT&answer_status=&answer_type=&answer_body=hi'
+  const saved = await sendForm(path, chosen)
   t.match(saved, { status: 200, headers: { 'gatehouse-done': 'Saved.' } })
   t.match(await cardOf(base, 'generic:changing'), {
     Methods: 'GET, PUT',
     Answer: '200, text/plain, hi',
   })
   t.match(await call('PUT', 'changing'), { status: 200, text: 'hi' })
-  const listed = await runCli(['provider', 'list', '--json'], { env })
-  const rows: readonly { name: string }[] = JSON.parse(listed.stdout)
-  const row = rows.find(({ name }) => name === 'generic:changing')
-  t.match(row, { methods: ['GET', 'PUT'], answer_status: 200 })
-
   const set = (...flags: readonly string[]) =>
     runCli(['provider', 'set', 'changing', ...flags], { env, input: '<a/>\n' })
   const xml = ['--answer-type', 'application/xml', '--answer-body', '-', '--answer-status=500']
@@ -262,10 +222,7 @@ await t.test('they are changed on the page and by the command', async (t) => {
   t.match(await set('--methods', 'post'), { code: 0, stderr: /changing: accepts POST\n/ })
   await until(async () => (await call('PUT', 'changing')).status === 405, 'POST alone')
 
-  await sendForm(path, { methods: 'GET' })
-  t.equal((await call('GET', 'changing')).status, 202)
-  t.equal((await sendForm(path, {})).status, 200, 'no box is ticked')
-  t.equal((await call('GET', 'changing')).status, 405)
+  t.equal((await sendForm(path, '')).status, 200, 'no box is ticked')
   t.equal((await post(base, 'generic/changing', '')).status, 202)
 })
 
@@ -284,13 +241,6 @@ await t.test('an event of another method is sent on by POST, with what it was', 
       'x-gatehouse-replay': String(id),
     },
   })
-  const [template, name] = ['{"text": "{{summary}}"}', 'any-to-chat']
-  await addDestination(env, name, `${receiver.url}/chat`, '--body-template', template)
-  await call('GET', 'any?door=open')
-  await until(() => receiver.received.length === 2, 'the message')
-  t.match(receiver.received[1], { method: 'POST', path: '/chat' })
-  t.same(JSON.parse(String(receiver.received[1]?.body)), { text: 'GET ?door=open' })
-  await destination(env, 'remove', name)
   const headers = { 'X-Gatehouse-Method': 'DELETE', 'X-Gatehouse-Query': 'b=2' }
   const plain = (await call('POST', 'any?a=1', { headers, body: 'x' })).json<Ack>()
   await replay(base, plain.id, target)
@@ -301,35 +251,29 @@ await t.test('an event of another method is sent on by POST, with what it was', 
 })
 
 /** A form that is refused. */
-function form(path: string, fields: Fields, text: RegExp, status = 422): Refusal {
-  return [
-    { call: `POST ${path}`, headers: FORM_TYPE, body: formOf(fields) },
-    status,
-    undefined,
-    text,
-  ]
+function form(path: string, body: string, text: RegExp, status = 422): Refusal {
+  return [{ call: `POST ${path}`, headers: FORM_TYPE, body }, status, undefined, text]
 }
 
 await t.test('what is refused', async (t: Test) => {
-  const open = { name: 'bad', trust_mode: 'open', acknowledge_open: 'true' }
-  const cases: readonly (readonly [Fields, RegExp])[] = [
-    [{ methods: ['GET', 'OPTIONS'] }, /^methods must be some of GET/],
-    [{ methods: 'get' }, /^methods must be some of GET/],
-    ...['100', '199', '301', '304', '600', '20', 'x', '2e2', ' 200'].map(
-      (answer_status) => [{ answer_status }, /^answer_status must be 200 to 299/] as const,
-    ),
-    ...['text/html', 'text/plain; charset=utf-8', 'image/svg+xml'].map(
-      (answer_type) => [{ answer_type, answer_body: 'x' }, /^answer_type must be text/] as const,
-    ),
-    [{ answer_body: `${'x'.repeat(4_095)}ü` }, /^answer_body must be text of 4096 bytes/],
-    [{ answer_body: 'a\0b' }, /^answer_body must be text/],
-    [{ answer_type: 'application/json' }, /^answer_type needs answer_body/],
-    [{ answer_status: '204', answer_body: 'x' }, /^answer_body must be empty/],
-  ]
+  const path = '/providers/generic%3Aany/answers'
+  const status = /^answer_status must be 200 to 299/
+  const none = /There is no provider/
   await refuseAll(t, { service: 'hooks', base, state: stored }, [
-    ...cases.map(([fields, text]) => form('/providers', { ...open, ...fields }, text)),
-    ...cases.map(([fields, text]) => form('/providers/generic%3Aany/answers', fields, text)),
-    form('/providers/code_host/answers', { methods: 'GET' }, /There is no provider/, 404),
-    form('/providers/generic%3Anone/answers', {}, /There is no provider/, 404),
+    form(path, 'methods=GET&methods=OPTIONS', /^methods must be some of GET/),
+    form(path, 'methods=get', /^methods must be some of GET/),
+    ...['100', '301', '600', '20', '2e2', ' 200'].map((value) =>
+      form(path, `answer_status=${value}`, status),
+    ),
+    form('/providers', `name=bad&${OPEN}&answer_status=100`, status),
+    ...['text/html', 'text/plain; charset=utf-8'].map((type) =>
+      form(path, `answer_type=${type}&answer_body=x`, /^answer_type must be text/),
+    ),
+    form(path, `answer_body=${'x'.repeat(4_095)}ü`, /^answer_body must be text of 4096 bytes/),
+    form(path, 'answer_body=a%00b', /^answer_body must be text/),
+    form(path, 'answer_type=application/json', /^answer_type needs answer_body/),
+    form(path, 'answer_status=204&answer_body=x', /^answer_body must be empty/),
+    form('/providers/code_host/answers', 'methods=GET', none, 404),
+    form('/providers/generic%3Anone/answers', '', none, 404),
   ])
 })

@@ -19,8 +19,7 @@ import { secret } from '../helpers/secrets.ts'
 import { openStream, type EventStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
-type Summary = Ack & { event_type: string | null; payload_size: number }
-type Page = { events: readonly Summary[]; next_cursor: string | null }
+type Page = { events: readonly { id: number }[]; next_cursor: string | null }
 type Sent = { kind: string; outcome: string; status: number | null; target: string }
 
 const [, postgres] = backends
@@ -40,23 +39,18 @@ async function send(body: string | Uint8Array, type?: string): Promise<number> {
   return (await post(base, 'generic/ci', body, headers)).json<Ack>().id
 }
 
-async function list(query: string, call = api): Promise<readonly number[]> {
-  const { status, json } = await call<Page>('GET', `/events${query}`)
-  if (status !== 200) throw new Error(`${query} answered ${status}: ${JSON.stringify(json)}`)
-  return json.events.map(({ id }) => id)
-}
-
 const first = await send('{"order":{"id":"o-1"}}', 'order.created')
 const second = await send(Buffer.from([0xff, 0x00, 0x01]))
 const third = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json<Ack>().id
 
 await t.test('the list has the filters of the log, and pages', async (t: Test) => {
-  const { json } = await api<Page>('GET', '/events')
-  t.same(
-    json.events.map(({ id }) => id),
-    [third, second, first],
-  )
-  t.match(json.events[2], {
+  const list = async (query: string) => (await api<Page>('GET', `/events${query}`)).json
+  const idsOf = ({ events }: Page) => events.map(({ id }) => id)
+  const page = await list('?limit=2')
+  t.same(idsOf(page), [third, second])
+  const rest = await list(`?limit=2&cursor=${page.next_cursor}`)
+  t.same([idsOf(rest), rest.next_cursor], [[first], null], 'next_cursor leads to the end')
+  t.match(rest.events[0], {
     provider: 'generic:ci',
     event_type: 'order.created',
     trust_mode: 'open',
@@ -64,27 +58,10 @@ await t.test('the list has the filters of the log, and pages', async (t: Test) =
     payload_size: 22,
     received_at: /^\d{4}-.*\.\d{3}Z$/,
   })
-  t.same(Object.keys(json.events[2] ?? {}).length, 7, 'an EventSummary and nothing else')
-  const program = apiOf(base, agent.token)
-  const cases: readonly (readonly [string, readonly number[]])[] = [
-    ['?provider=code_host', [third]],
-    ['?event_type=order.created', [first]],
-    ['?provider=generic%3Aci&event_type=none', []],
-    [`?since=${second}`, [third, second]],
-    ['?since=2000-01-01', [third, second, first]],
-    ['?text=o-2', [third]],
-    ['?json=order.id%3Do-1', [first]],
-    ['?limit=1', [third]],
-  ]
-  for (const [query, ids] of cases) t.same(await list(query, program), ids, query)
-  const pages: number[] = []
-  for (let query = '?limit=2'; ;) {
-    const page = await api<Page>('GET', `/events${query}`)
-    pages.push(...page.json.events.map(({ id }) => id))
-    if (page.json.next_cursor === null) break
-    query = `?limit=2&cursor=${page.json.next_cursor}`
-  }
-  t.same(pages, [third, second, first], 'next_cursor leads to the end')
+  t.equal(Object.keys(rest.events[0] ?? {}).length, 7, 'an EventSummary and nothing else')
+  t.same(idsOf(await list('?provider=code_host')), [third])
+  const found = await apiOf(base, agent.token)<Page>('GET', '/events?json=order.id%3Do-1')
+  t.same(idsOf(found.json), [first], 'a program with a token may search payloads')
 })
 
 await t.test('an event, and its bytes', async (t: Test) => {
@@ -125,18 +102,11 @@ await t.test('replay: recorded like one of the page', async (t: Test) => {
   const sent = await replay({ target_url: target('/yes') })
   t.match(sent, { status: 200, json: { kind: 'replay', outcome: 'delivered', status: 201 } })
   t.notOk('answer' in sent.json, 'what the target answered is for the page alone')
-  t.match((await attemptsOf(base, first))[0], { body: 'an answer' })
+  t.match((await attemptsOf(base, first))[0], { outcome: 'delivered', body: 'an answer' })
   const refused = await replay({ target_url: target('/no') }, apiOf(base, sender.token))
   t.match(refused, { status: 200, json: { outcome: 'failed', status: 410 } })
   const local = await replay({ target_url: 'http://127.0.0.1:9/' })
   t.match(local, { status: 200, json: { outcome: 'refused', status: null } })
-  t.match(
-    (await attemptsOf(base, first)).map(({ outcome }) => outcome),
-    ['refused', 'failed', 'delivered'],
-  )
-  await postForm(base, '/settings', { replay_default_target: target('/default') })
-  t.match(await replay({}), { json: { target: target('/default'), outcome: 'delivered' } })
-  await postForm(base, '/settings', { replay_default_target: '' })
 })
 
 await t.test('providers', async (t: Test) => {
@@ -186,20 +156,18 @@ await t.test('who may call', async (t: Test) => {
       t.equal((await request(`${base}/api/v1${path}`, { headers })).status, 200, path)
     }
   }
-  const refusals = READS.map((path) => `GET /api/v1${path}`).flatMap((call): Refusal[] => [
-    [{ call, headers: { authorization: `Bearer ${wrong}` } }, 401],
+  const call = 'GET /api/v1/events'
+  const unknown = { authorization: `Bearer ${wrong}` }
+  await refuseAll(t, { service: 'hooks', base, state: () => attemptsOf(base, first) }, [
+    ...READS.map((path): Refusal => [{ call: `GET /api/v1${path}`, headers: unknown }, 401]),
     [{ call, headers: { authorization: 'Bearer' } }, 401],
     [{ call, headers: { authorization: `bearer ${agent.token} x` } }, 401],
     [{ call, headers: { authorization: ['Basic x', `Bearer ${agent.token}`] } }, 400],
-    [{ call, headers: { host: 'evil.example' } }, 403],
     [{ call, headers: { ...token, host: 'evil.example' } }, 403],
-    [{ call, headers: { 'x-forwarded-for': '192.0.2.1' } }, 403],
     [{ call, headers: { ...token, 'x-forwarded-for': '192.0.2.1' } }, 403],
-  ])
-  await refuseAll(t, { service: 'hooks', base, state: () => attemptsOf(base, first) }, [
-    ...refusals,
+    [`${call}?text=o-1`, 403, undefined, /HX-Request/],
     [{ call: replay, body, headers: token }, 403, undefined, /may not replay/],
-    [{ call: replay, body, headers: { authorization: `Bearer ${wrong}` } }, 401],
+    [{ call: replay, body, headers: unknown }, 401],
     [{ call: replay, body, headers: foreign }, 403],
     [
       { call: replay, body, headers: { ...foreign, authorization: `Bearer ${sender.token}` } },
@@ -212,48 +180,18 @@ await t.test('who may call', async (t: Test) => {
   t.equal((await proxied('GET', '/events', undefined, basic)).status, 200, "a proxy's password")
 })
 
-await t.test('a search of payloads is for this site and for programs', async (t: Test) => {
-  const search = '/events?text=o-1'
-  const allowed = [
-    { authorization: `Bearer ${agent.token}` },
-    { 'hx-request': 'true' },
-    { referer: `${base}/api/docs/` },
-    { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'empty' },
-  ]
-  for (const headers of allowed) {
-    t.equal((await api('GET', search, undefined, headers)).status, 200, JSON.stringify(headers))
-  }
-  const call = `GET /api/v1${search}`
-  const image = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
-  await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
-    [call, 403, undefined, /HX-Request/],
-    [{ call, headers: image }, 403],
-    [{ call, headers: { referer: 'https://evil.example/' } }, 403],
-  ])
-})
-
 await t.test('wrong input', async (t: Test) => {
   const html = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
-  const nothing = [9_999_999, 'x', '0', '-1', '1e3', '99999999999999999999'].flatMap((id) => [
-    `GET /api/v1/events/${id}`,
-    `GET /api/v1/events/${id}/payload`,
-    `GET /log/${id}`,
-    `GET /log/${id}/payload`,
-  ])
+  const nothing = [9_999_999, 'x', '0', '-1', '1e3', '%31x', '99999999999999999999'].flatMap(
+    (id) => [
+      `GET /api/v1/events/${id}`,
+      `GET /api/v1/events/${id}/payload`,
+      `GET /log/${id}`,
+      `GET /log/${id}/payload`,
+    ],
+  )
   const replay = `POST /api/v1/events/${first}/replay`
   await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
-    ...['limit=0', 'limit=201', 'limit=x', 'since=x', 'cursor=x', 'json=x'].map(
-      (query): Refusal => [`GET /api/v1/events?${query}`, 400, undefined, /^(\w+) /],
-    ),
-    ...['limit=5&limit=6', 'provider=a&provider=a', 'text=a&text=b'].map((query): Refusal => [
-      `GET /api/v1/events?${query}`,
-      400,
-      undefined,
-      /^\w+ may be given once\.$/,
-    ]),
-    ['GET /events?provider=a&provider=b', 400, undefined, /^provider may be given once/],
-    ['GET /log?limit=5&limit=6', 400, undefined, /^limit may be given once/],
-    ['GET /log/export?since=1&since=2', 400, undefined, /^since may be given once/],
     ...['hours=0', 'hours=49', 'hours=x'].map((query): Refusal => [
       `GET /api/v1/stats?${query}`,
       400,
@@ -273,14 +211,6 @@ await t.test('wrong input', async (t: Test) => {
   ])
   const missing = await api<{ instance: string }>('GET', '/events/0')
   t.equal(missing.json.instance, '/api/v1/events/0')
-})
-
-await t.test('a revoked token stops at once', async (t: Test) => {
-  const made = await addEndpoint(base, 'short')
-  const program = apiOf(base, made.token)
-  t.equal((await program('GET', '/events')).status, 200)
-  await postForm(base, '/settings/endpoints/short/revoke', {})
-  t.equal((await program('GET', '/events')).status, 401)
 })
 
 await t.test('the live stream takes a token, too', async (t: Test) => {
@@ -319,50 +249,22 @@ await t.test('destinations, for whom the guard lets in without a token', async (
     rate: '50/s',
     ordered: true,
   })
-  t.equal(made.status, 201)
   const shown = { name: 'erp', rate: 50, ordered: true, disabled_at: null, delivered: 0 }
-  t.match(made.json, shown)
+  t.match(made, { status: 201, json: shown })
   t.notMatch(made.text, wrong)
-  const sent = await send('{}')
-  const isDelivered = async (): Promise<boolean> => {
-    const { json } = await api<{ destinations: { delivered: number }[] }>('GET', '/destinations')
-    return json.destinations[0]?.delivered === 1
-  }
-  await until(isDelivered, 'the delivery')
-  t.match(await attemptsOf(base, sent), [{ kind: 'destination', outcome: 'delivered' }])
-  t.match((await api('PUT', '/destinations/erp/enabled', { enabled: false })).json, {
-    disabled_by: 'operator',
-  })
-
+  const disabled = await api('PUT', '/destinations/erp/enabled', { enabled: false })
+  t.match(disabled.json, { disabled_by: 'operator' })
   const state = async (): Promise<unknown> => (await api('GET', '/destinations')).json
-  const valid = { name: 'other', url }
-  const post = (body: unknown) => ({ call: 'POST /api/v1/destinations', body })
-  const deepUrl = `{"name":"other","url":${'['.repeat(7_500)}${']'.repeat(7_500)}}`
   const withToken = (call: string, token: string, body?: unknown) => ({
-    ...{ call, body },
+    call,
+    body,
     headers: { authorization: `Bearer ${token}` },
   })
   await refuseAll(t, { service: 'hooks', base, state }, [
     [withToken('GET /api/v1/destinations', sender.token), 403, undefined, /^No token may/],
-    [withToken('POST /api/v1/destinations', sender.token, valid), 403],
+    [withToken('POST /api/v1/destinations', sender.token, { name: 'other', url }), 403],
     [withToken('DELETE /api/v1/destinations/erp', wrong), 401],
-    [post({ ...valid, name: 'A b' }), 400, undefined, /^name must be 1 to 64/],
-    [post({ ...valid, url: 'ftp://example.com' }), 400, undefined, /^url must be/],
-    [post({ ...valid, url: 'http://10.0.0.1/' }), 422, undefined, /HOOKS_REPLAY_TARGETS/],
-    [post({ ...valid, url: [url] }), 400, undefined, /^url must be a JSON string; it must be an/],
-    [post(deepUrl), 400, undefined, /^url must be a JSON string/],
-    [post({ ...valid, rate: [5] }), 400, undefined, /^rate must be a number of/],
-    [post({ ...valid, ordered: 'true' }), 400, undefined, /^ordered /],
-    [post({ ...valid, rate: 'fast' }), 400, undefined, /^rate must be/],
-    [post({ ...valid, json: 'no value' }), 400, undefined, /^json must be/],
-    [post({ ...valid, name: 'erp' }), 409, undefined, /already/],
-    [{ call: 'PUT /api/v1/destinations/erp/enabled', body: { enabled: 'no' } }, 400],
-    [{ call: 'PUT /api/v1/destinations/none/enabled', body: { enabled: true } }, 404],
-    [{ call: 'POST /api/v1/destinations/erp/retry', body: { since: 'soon' } }, 400],
-    [{ call: 'POST /api/v1/destinations/none/retry', body: {} }, 404],
-    ['DELETE /api/v1/destinations/none', 404],
   ])
-  t.same((await api('POST', '/destinations/erp/retry', { dead: true })).json, { retried: 0 })
   t.equal((await api('DELETE', '/destinations/erp')).status, 204)
   t.same(await state(), { destinations: [] })
 })

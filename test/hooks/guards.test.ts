@@ -2,73 +2,32 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
 import { createGuard } from '../../kernel/net/guard.ts'
-import { clientAddress, parseBlocks, redactAddress } from '../../kernel/net/addresses.ts'
+import { parseBlocks, redactAddress } from '../../kernel/net/addresses.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { rawExchange, request, type RequestOptions, type Response } from '../helpers/http.ts'
+import { rawExchange, request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../helpers/refusals.ts'
-import {
-  FORM_TYPE,
-  addProvider,
-  deliver,
-  post,
-  shown,
-  startHooks,
-  type Ack,
-} from '../helpers/hooks.ts'
+import { FORM_TYPE, addProvider, deliver, post, postForm } from '../helpers/hooks.ts'
+import { shown, startHooks, type Ack } from '../helpers/hooks.ts'
 
 const [, postgres] = backends
 /** What a page of another site may not load. */
-const PRIVATE = [
-  '/',
-  '/status',
-  '/log',
-  '/log/1',
-  '/log/1/payload',
-  '/log/export',
-  '/providers',
-  '/settings',
-  '/api/v1/events',
-  '/api/v1/providers',
-  '/api/v1/stats',
-  '/api/v1/destinations',
-]
+const PRIVATE = (
+  '/ /status /log /log/1 /log/1/payload /log/export /providers /settings /audit ' +
+  '/api/v1/events /api/v1/providers /api/v1/stats /api/v1/destinations'
+).split(' ')
 const PAGES = [...PRIVATE, '/events', '/metrics']
-
-/** Posts the settings form: what must not change from another site. */
-function changeRetry(
-  base: string,
-  retry: number,
-  headers: RequestOptions['headers'] = {},
-): Promise<Response> {
-  const body = `sse_retry_ms=${retry}`
-  return request(`${base}/settings`, {
-    method: 'POST',
-    headers: { ...FORM_TYPE, ...headers },
-    body,
-  })
-}
-
-async function retryOf(base: string): Promise<number> {
-  const { text } = await request(`${base}/settings`)
-  const input = /<input[^>]*name="sse_retry_ms"[^>]*>/.exec(text)?.[0] ?? ''
-  return Number(/value="(\d+)"/.exec(input)?.[1])
-}
-
-t.test('a public address that is an IPv6 literal', async (t) => {
-  const { base } = await startHooks(t, postgres, { HOOKS_BASE_URL: 'http://[2001:DB8::7]:8080' })
-  for (const [name, status] of [
-    ['[2001:db8::7]:8080', 200],
-    ['[2001:db8::8]:8080', 403],
-  ] as const) {
-    t.equal((await request(`${base}/log`, { headers: { Host: name } })).status, status, name)
-  }
-})
 
 t.test('guards of a listener on loopback', async (t: Test) => {
   const { base } = await startHooks(t, postgres, { HOOKS_BASE_URL: 'https://Hooks.example:8443' })
   const { port, host } = new URL(base)
+  const changeRetry = (retry: number, headers: Readonly<Record<string, string>> = {}) =>
+    postForm(base, '/settings', { sse_retry_ms: String(retry) }, headers)
+  async function retryOf(): Promise<number> {
+    const { text } = await request(`${base}/settings`)
+    return Number(/name="sse_retry_ms"[^>]*value="(\d+)"/.exec(text)?.[1])
+  }
   await addProvider(base, 'lan', { open: true })
   t.equal((await deliver(base, 'chat', '{}')).json<Ack>().id, 1)
   /** What a foreign page must not change. */
@@ -76,25 +35,19 @@ t.test('guards of a listener on loopback', async (t: Test) => {
     const { text } = await request(`${base}/providers`)
     const cards = [...text.matchAll(/data-provider="([^"]+)"/g)].map(([, name]) => name)
     const switches = [...text.matchAll(/aria-checked="(\w+)"/g)].map(([, on]) => on)
-    return { retry: await retryOf(base), cards, switches }
+    return { retry: await retryOf(), cards, switches }
   }
 
   await t.test('pages answer to our own names only', async (t: Test) => {
-    const foreign = [
-      'evil.example',
-      `evil.example:${port}`,
-      '192.0.2.1',
-      'localhost.evil.example',
-      '',
-    ]
-    const spoofed = ['127.0.0.1.evil.example', 'hooks.example.evil', '0.0.0.0', '[::2]']
-    const names = [...foreign, ...spoofed]
-    const rows = names.flatMap((name) =>
-      PAGES.map((path): Refusal => {
-        return [{ call: `GET ${path}`, headers: { Host: name } }, 403, undefined, /Host/]
-      }),
-    )
-    await refuseAll(t, { service: 'hooks', base, state }, rows)
+    const names = ['', `evil.example:${port}`, '192.0.2.1', '0.0.0.0', '[::2]']
+    names.push('localhost.evil.example', '127.0.0.1.evil.example', 'hooks.example.evil')
+    const refused = (path: string, name: string): Refusal => {
+      return [{ call: `GET ${path}`, headers: { Host: name } }, 403, undefined, /Host/]
+    }
+    await refuseAll(t, { service: 'hooks', base, state }, [
+      ...names.map((name) => refused('/log', name)),
+      ...PAGES.map((path) => refused(path, 'evil.example')),
+    ])
     const own = [host, '127.0.0.1', `localhost:${port}`, 'LOCALHOST', '[::1]:1', '127.9.9.9']
     for (const name of [...own, 'hooks.example', 'HOOKS.example:8443']) {
       const answer = await request(`${base}/log`, { headers: { Host: name } })
@@ -112,20 +65,22 @@ t.test('guards of a listener on loopback', async (t: Test) => {
       { 'Sec-Fetch-Dest': 'document', 'Sec-Purpose': 'prefetch;prerender' },
     ]
     const paths = [...PRIVATE, '/log?compare=1', '/log/1?compare=1', '/api/v1/events/1/payload']
-    const rows = paths.flatMap((path) =>
-      loads.map((load): Refusal => {
-        const headers = { 'Sec-Fetch-Site': 'cross-site', ...load }
-        return [{ call: `GET ${path}`, headers }, 403, undefined, /another site/]
-      }),
-    )
-    await refuseAll(t, { service: 'hooks', base, state }, rows)
+    const refused = (path: string, load = loads[0]): Refusal => {
+      const headers = { 'Sec-Fetch-Site': 'cross-site', ...load }
+      return [{ call: `GET ${path}`, headers }, 403, undefined, /another site/]
+    }
+    await refuseAll(t, { service: 'hooks', base, state }, [
+      ...loads.map((load) => refused('/log', load)),
+      ...paths.map((path) => refused(path)),
+    ])
     const link = { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Dest': 'document' }
     const own = { 'Sec-Fetch-Site': 'same-origin', 'Sec-Fetch-Dest': 'image' }
     const ahead = { ...own, 'Sec-Fetch-Dest': 'document', 'Sec-Purpose': 'prefetch' }
     for (const path of paths) {
-      for (const headers of [link, own, ahead, {}]) {
-        t.equal((await request(base + path, { headers })).status, 200, path)
-      }
+      t.equal((await request(base + path, { headers: link })).status, 200, path)
+    }
+    for (const headers of [own, ahead, {}]) {
+      t.equal((await request(`${base}/log`, { headers })).status, 200)
     }
   })
 
@@ -162,18 +117,20 @@ t.test('guards of a listener on loopback', async (t: Test) => {
       '/providers/generic%3Alan/remove',
       '/settings/forwarders/x/forget',
     ]
-    const rows = changes.flatMap((path): readonly Refusal[] => {
-      const call = (headers: Readonly<Record<string, string>>) => ({
-        call: `POST ${path}`,
-        headers: { ...FORM_TYPE, ...headers },
-        body,
-      })
-      return [
-        [call({ Host: 'evil.example' }), 403, undefined, /Host/],
-        ...foreign.map((headers): Refusal => [call(headers), 403, undefined, /another site/]),
-      ]
+    const refused = (path: string, headers: Readonly<Record<string, string>>) => ({
+      call: `POST ${path}`,
+      headers: { ...FORM_TYPE, ...headers },
+      body,
     })
-    await refuseAll(t, { service: 'hooks', base, state }, rows)
+    await refuseAll(t, { service: 'hooks', base, state }, [
+      ...foreign.map((headers): Refusal => {
+        return [refused('/settings', headers), 403, undefined, /another site/]
+      }),
+      ...changes.flatMap((path): readonly Refusal[] => [
+        [refused(path, { Host: 'evil.example' }), 403, undefined, /Host/],
+        [refused(path, { Origin: 'https://evil.example' }), 403, undefined, /another site/],
+      ]),
+    ])
   })
 
   await t.test('our own pages and programs may change it', async (t) => {
@@ -187,29 +144,22 @@ t.test('guards of a listener on loopback', async (t: Test) => {
     let retry = 1_000
     for (const [name, headers] of Object.entries(own)) {
       retry += 1
-      t.equal((await changeRetry(base, retry, headers)).status, 200, name)
-      t.equal(await retryOf(base), retry, name)
+      t.equal((await changeRetry(retry, headers)).status, 200, name)
+      t.equal(await retryOf(), retry, name)
     }
-    // Reading is no change: a link from another site works.
-    const link = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' }
-    t.equal((await request(`${base}/log`, { headers: link })).status, 200)
   })
 
   await t.test('every answer carries its protective headers', async (t) => {
     const ids = new Set<string>()
-    const answers = [
-      ...(await Promise.all(PAGES.map((path) => request(base + path, { method: 'HEAD' })))),
-      await request(`${base}/`),
-      await request(`${base}/log/999999`, { headers: { Accept: 'text/html' } }),
-      await request(`${base}/nothing`),
-      await request(`${base}/healthz`),
-      await request(`${base}/log`, { headers: { Host: 'evil.example' } }),
-      await request(`${base}/webhooks/chat`),
-      await post(base, 'chat', '{}'),
-      await post(base, 'generic/lan', '{}'),
-      await changeRetry(base, 1_500),
-      await changeRetry(base, 1),
-    ]
+    const answers = await Promise.all([
+      ...PAGES.map((path) => request(base + path, { method: 'HEAD' })),
+      request(`${base}/log/999999`, { headers: { Accept: 'text/html' } }),
+      request(`${base}/log`, { headers: { Host: 'evil.example' } }),
+      request(`${base}/webhooks/chat`),
+      post(base, 'chat', '{}'),
+      changeRetry(1_500),
+      changeRetry(1),
+    ])
     for (const { headers, status } of answers) {
       t.equal(headers['x-content-type-options'], 'nosniff', `${status}`)
       ids.add(String(headers['x-request-id']))
@@ -255,22 +205,23 @@ t.test('a trusted proxy names the source', async (t: Test) => {
     })
     return (await shown(base, answer.json<Ack>().id)).facts['Source address'] ?? ''
   }
-  t.equal(await source('203.0.113.7'), '203.0.113.7')
-  t.equal(await source('198.51.100.1, 203.0.113.7'), '203.0.113.7', 'what the proxy saw')
-  t.equal(await source('198.51.100.1, 203.0.113.7, 10.1.2.3'), '203.0.113.7', 'over two proxies')
-  t.equal(await source('203.0.113.7,fd00::5 , 10.1.2.3'), '203.0.113.7', 'of both families')
-  t.equal(await source(['198.51.100.1', '203.0.113.7']), '203.0.113.7', 'in two headers')
-  t.equal(await source('10.9.9.9, 10.1.2.3'), '10.9.9.9', 'proxies only')
-  t.equal(await source('2001:db8::7'), '2001:db8::7')
-  t.equal(await source('[2001:db8::7]:443'), '2001:db8::7', 'with a port')
-  t.equal(await source('203.0.113.7:5555'), '203.0.113.7', 'with a port')
-  t.equal(await source('203.0.113.7, unknown'), '127.0.0.1', 'no address ends the search')
-  t.equal(await source(''), '127.0.0.1')
+  for (const [forwarded, expected] of [
+    ['198.51.100.1, 203.0.113.7', '203.0.113.7'],
+    ['203.0.113.7,fd00::5 , 10.1.2.3', '203.0.113.7'],
+    [['198.51.100.1', '203.0.113.7'], '203.0.113.7'],
+    ['10.9.9.9, 10.1.2.3', '10.9.9.9'],
+    ['2001:db8::7', '2001:db8::7'],
+    ['[2001:db8::7]:443', '2001:db8::7'],
+    ['203.0.113.7:5555', '203.0.113.7'],
+    // No address ends the search.
+    ['203.0.113.7, unknown', '127.0.0.1'],
+    ['', '127.0.0.1'],
+  ] as const) {
+    t.equal(await source(forwarded), expected, String(forwarded))
+  }
   t.equal(await source('203.0.113.7', '127.0.0.2'), '127.0.0.2', 'a peer that is no trusted proxy')
-  t.equal(
-    (await request(`${base}/log`, { headers: { 'X-Forwarded-For': '203.0.113.7' } })).status,
-    200,
-  )
+  const headers = { 'X-Forwarded-For': '203.0.113.7' }
+  t.equal((await request(`${base}/log`, { headers })).status, 200)
   t.match(server.logs().join('\n'), /"client":"203\.0\.113\.7"/)
 })
 
@@ -278,17 +229,15 @@ t.test('an address beyond loopback needs a trusted proxy', async (t: Test) => {
   const folder = join(await temporaryFolder(t), 'data')
   const env = { GATEHOUSE_DATA_DIR: folder, LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
   for (const address of ['0.0.0.0:0', '[::]:0', '192.0.2.1:0']) {
-    const ended = await runCli(['serve', 'links', 'hooks'], {
-      env: { ...env, HOOKS_ADDR: address },
-    })
-    t.equal(ended.code, 1, address)
-    t.equal(ended.stdout, '', address)
+    const given = { ...env, HOOKS_ADDR: address }
+    const ended = await runCli(['serve', 'links', 'hooks'], { env: given })
+    t.match(ended, { code: 1, stdout: '' }, address)
     const lines = ended.stderr.split('\n').filter((line) => line.startsWith('gatehouse: '))
     t.equal(lines.length, 1, address)
     t.match(lines[0], /HOOKS_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES/, address)
   }
   t.notOk(existsSync(folder), 'nothing was written')
-  for (const blocks of ['everybody', '10.0.0.0/33', '10.0.0.0/8;fd00::/8', '300.1.1.1']) {
+  for (const blocks of ['everybody', '10.0.0.0/33', '10.0.0.0/8;fd00::/8', '10.0.0.0/']) {
     const bad = { ...env, GATEHOUSE_TRUSTED_PROXIES: blocks }
     const ended = await runCli(['serve', 'hooks'], { env: bad })
     t.match(ended, { code: 1, stdout: '', stderr: /^gatehouse: GATEHOUSE_TRUSTED_PROXIES .*CIDR/ })
@@ -313,57 +262,18 @@ t.test('pages are for loopback peers and trusted proxies', async (t) => {
     t.equal(answer(peer, 'hooks.example', 'POST'), undefined, `${peer}, POST`)
     t.equal(answer(peer, 'evil.example'), 403, `${peer}, another Host`)
   }
-  for (const peer of [
-    '203.0.113.7',
-    '11.0.0.1',
-    '128.0.0.1',
-    '::2',
-    'fc00::1',
-    '192.168.1.1',
-    '',
-  ]) {
+  for (const peer of ['203.0.113.7', '128.0.0.1', '::2', 'fc00::1', '192.168.1.1', '']) {
     t.equal(answer(peer), 403, peer)
-    t.equal(answer(peer, 'localhost'), 403, `${peer}, a loopback name`)
-    t.equal(answer(peer, 'localhost', 'HEAD'), 403, `${peer}, HEAD`)
+    t.equal(answer(peer, 'localhost', 'HEAD'), 403, `${peer}, a loopback name`)
   }
   const asked = { method: 'POST', headers: { host: 'evil.example' }, httpVersion }
   const said = guard({ ...asked, peer: '203.0.113.7' })
   t.match(said?.message, /address/, 'the peer is checked first')
 })
 
-t.test('the client of a foreign peer is that peer, whatever it says', async (t) => {
-  const trusted = parseBlocks(['10.0.0.0/8'])
-  t.equal(clientAddress('203.0.113.7', '127.0.0.1', trusted), '203.0.113.7')
-  t.equal(clientAddress('203.0.113.7', undefined, trusted), '203.0.113.7')
-  t.equal(clientAddress('10.0.0.1', '127.0.0.1', trusted), '127.0.0.1')
-  t.equal(clientAddress('10.0.0.1', '198.51.100.9, ::ffff:203.0.113.7', trusted), '203.0.113.7')
-  t.equal(clientAddress('10.0.0.1', '203.0.113.7, 10.0.0.2, junk', trusted), '10.0.0.1')
-  t.equal(clientAddress('10.0.0.1', '203.0.113.7, ', trusted), '10.0.0.1', 'an empty entry')
-  t.equal(
-    clientAddress('127.0.0.1', '203.0.113.7', () => false),
-    '127.0.0.1',
-  )
-})
-
 t.test('a refused source is kept as its network', async (t) => {
   t.equal(redactAddress('203.0.113.7'), '203.0.113.0/24')
   t.equal(redactAddress('2001:db8:1:2:3:4:5:6'), '2001:db8:1::/48')
-  t.equal(redactAddress('2001:db8::6'), '2001:db8::/48')
   t.equal(redactAddress('::1'), '::/48')
   t.equal(redactAddress('no address'), 'unknown')
-})
-
-t.test('blocks that are none are refused', async (t) => {
-  for (const block of [
-    '',
-    '10.0.0.0/33',
-    'fd00::/129',
-    '10.0.0/8',
-    '10.0.0.0/',
-    '10.0.0.0/x',
-    '10.0.0.0/8/9',
-    'x/8',
-  ]) {
-    t.throws(() => parseBlocks([block]), { name: 'RangeError' }, `"${block}"`)
-  }
 })
