@@ -100,10 +100,4 @@ t.test('figures of the process and of its database', async (t) => {
   await until(async () => {
     return (metricOf(await figures(), lags) ?? 0) > (metricOf(first, lags) ?? 0)
   }, 'the lag to be measured again')
-  const upkeep = await until(async () => {
-    const text = await figures()
-    return (metricOf(text, 'gatehouse_database_vacuums_total') ?? 0) > 0 && text
-  }, 'the first vacuum')
-  const vacuums = 'gatehouse_database_statement_seconds_count{level="upkeep"}'
-  t.ok((metricOf(upkeep, vacuums) ?? 0) > 0)
 })

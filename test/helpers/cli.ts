@@ -196,19 +196,13 @@ export const FREE = {
 }
 
 /** Runs `gatehouse check --json`. Throws when it prints anything else than findings. */
-export async function check(
-  env: Env,
-  args: readonly string[] = [],
-  options: Pick<CliProcessOptions, 'program'> = {},
-): Promise<Check> {
-  const all = { ...options, env: { ...FREE, ...env } }
-  const run = options.program === undefined ? runCli : runCliProcess
-  const { code, stdout, stderr } = await run(['check', ...args, '--json'], all)
-  if (stderr !== '') throw new Error(`check said on stderr: ${stderr}`)
-  const findings: readonly Finding[] = JSON.parse(stdout)
+export async function check(env: Env, args: readonly string[] = []): Promise<Check> {
+  const ended = await runCli(['check', ...args, '--json'], { env: { ...FREE, ...env } })
+  if (ended.stderr !== '') throw new Error(`check said on stderr: ${ended.stderr}`)
+  const findings: readonly Finding[] = JSON.parse(ended.stdout)
   const about = (what: string): readonly string[] =>
     findings.filter((one) => one.what === what).map(({ level, detail }) => `${level} ${detail}`)
-  return { code, findings, about }
+  return { code: ended.code, findings, about }
 }
 
 /** Brings a database up to date by the product's own command, as preparation: throws when it fails. */
