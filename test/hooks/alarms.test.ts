@@ -10,6 +10,7 @@ import { startReceiver } from '../helpers/replays.ts'
 import { addSigned, cardOf, change, secretKey, sendStandard } from '../helpers/senders.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
+import { calm } from '../helpers/notices.ts'
 
 /** A notice as its receiver got it. */
 type Told = {
@@ -39,6 +40,7 @@ const env = {
 }
 const startBoth = () =>
   Promise.all([1, 2].map(() => startServer(t, { services: ['hooks', 'ops'], env })))
+await calm(env)
 let servers: readonly TestServer[] = await startBoth()
 const base = () => servers[0]?.hooks ?? ''
 const token = await addProvider(base(), 'ci')

@@ -9,6 +9,7 @@ import { startReceiver } from '../helpers/replays.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { leadsTo } from '../helpers/http.ts'
 import { until } from '../helpers/until.ts'
+import { calm } from '../helpers/notices.ts'
 
 /** What the API says of a link's check. */
 type Check = { readonly state: string; readonly problem: string | null; readonly since: string }
@@ -72,6 +73,7 @@ const checking = {
   OPS_NOTIFY_URL: `${receiver.url}/told`,
   OPS_INVENTORY: await inventoryFile(t, { services: [] }),
 }
+await calm(checking)
 const start = () => startServer(t, { services: ['links', 'ops'], env: checking })
 const told = (): readonly Told[] =>
   receiver.received

@@ -25,6 +25,7 @@ import { refuseAll } from '../helpers/refusals.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
+import { calm } from '../helpers/notices.ts'
 
 // Operations that wait for a person (decisions.md section 7): nothing runs without the yes, and all runs once.
 
@@ -120,6 +121,7 @@ const ops = await startOps(t, postgres, {
   OPS_NOTIFY_URL: receiver.url,
   OPS_CHAT_API_KEY: KEY,
 })
+await calm(ops.env)
 await ended(ops)
 // Of the same process it would take the sessions of the first for its own.
 const other = await startOpsProcess(t, postgres, ops.env)
