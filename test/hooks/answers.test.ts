@@ -148,15 +148,6 @@ await t.test('a signed provider takes GET where the address is signed', async (t
     form('/providers', `${github}&${BOTH}`, refused),
     form('/providers', `${github}&methods=DELETE&methods=PUT`, refused),
   ])
-  t.equal((await sendForm('/providers', `${github}&methods=PUT`)).status, 200)
-  await enable(base, 'generic:code', true)
-  const sign = (body: string) => createHmac('sha256', key).update(body).digest('hex')
-  const put = (body: string, of = body) => {
-    const headers = { 'X-Hub-Signature-256': `sha256=${sign(of)}` }
-    return call('PUT', 'code', { headers, body })
-  }
-  t.match((await put('{"a":1}')).json(), { verified: true })
-  t.equal((await put('{"a":1}', '{}')).status, 403)
 })
 
 await t.test('the chosen answer: text, JSON or XML, in a sandbox', async (t: Test) => {

@@ -127,20 +127,15 @@ await t.test('stats: events and rejections by provider and hour', async (t: Test
   type Stats = { stats: readonly { provider: string; events: number; rejections: number }[] }
   const signature = { 'X-CodeHost-Signature-256': `sha256=${'0'.repeat(64)}` }
   t.equal((await post(base, 'code_host', '{}', signature)).status, 401)
-  const stats = async (query = ''): Promise<Stats['stats']> =>
-    (await api<Stats>('GET', `/stats${query}`)).json.stats
-  const sums = async (): Promise<Record<string, readonly number[]>> => {
-    const found: Record<string, readonly number[]> = {}
-    // A test may run while an hour ends.
-    for (const { provider, events, rejections } of await stats()) {
-      const [before = 0, refused = 0] = found[provider] ?? []
-      found[provider] = [before + events, refused + rejections]
-    }
-    return found
-  }
-  await until(async () => (await sums())['code_host']?.[1] === 1, 'the rejection to be counted')
-  t.same(await sums(), { code_host: [1, 1], 'generic:ci': [2, 0] })
-  t.ok((await stats('?provider=code_host&hours=48')).every((row) => row.provider === 'code_host'))
+  const stats = async () =>
+    (await api<Stats>('GET', '/stats?provider=code_host&hours=48')).json.stats
+  await until(async () => (await stats()).some((row) => row.rejections === 1), 'the rejection')
+  t.ok((await stats()).every(({ provider }) => provider === 'code_host'))
+  // A test may run while an hour ends.
+  t.equal(
+    (await stats()).reduce((sum, { events }) => sum + events, 0),
+    1,
+  )
 })
 
 const wrong = secret('wrong-token')
@@ -243,17 +238,10 @@ await t.test('the live stream takes a token, too', async (t: Test) => {
 
 await t.test('destinations, for whom the guard lets in without a token', async (t: Test) => {
   const url = `http://127.0.0.1:${receiver.port}/onwards?token=${wrong}`
-  const made = await api('POST', '/destinations', {
-    name: 'erp',
-    url,
-    rate: '50/s',
-    ordered: true,
-  })
-  const shown = { name: 'erp', rate: 50, ordered: true, disabled_at: null, delivered: 0 }
+  const made = await api('POST', '/destinations', { name: 'erp', url, rate: '50/s' })
+  const shown = { name: 'erp', rate: 50, ordered: false, disabled_at: null, delivered: 0 }
   t.match(made, { status: 201, json: shown })
   t.notMatch(made.text, wrong)
-  const disabled = await api('PUT', '/destinations/erp/enabled', { enabled: false })
-  t.match(disabled.json, { disabled_by: 'operator' })
   const state = async (): Promise<unknown> => (await api('GET', '/destinations')).json
   const withToken = (call: string, token: string, body?: unknown) => ({
     call,

@@ -145,16 +145,9 @@ await t.test('destinations: each change, on its faces', async (t) => {
     ['set', () => form('/destinations/erp', { url }), 'operator: destination set erp'],
     ['remove', () => form('/destinations/erp/remove'), 'operator: destination remove erp'],
     ['API', () => call(201, 'POST', '', { name: 'erp', url }), 'operator: destination add erp'],
-    [
-      'API: disable',
-      () => call(200, 'PUT', '/erp/enabled', { enabled: false }),
-      'operator: destination disable erp',
-    ],
     ['API: set', () => call(200, 'PUT', '/erp', { url }), 'operator: destination set erp'],
     ['API: retry', () => call(200, 'POST', '/erp/retry', {}), 'operator: destination retry erp'],
     ['command: set', () => run('set', 'erp', '--timeout', '5'), 'command: destination set erp'],
-    ['command: enable', () => run('enable', 'erp'), 'command: destination enable erp'],
-    ['command: retry', () => run('retry', 'erp'), 'command: destination retry erp'],
     [
       'what it is sent by itself',
       async () => {

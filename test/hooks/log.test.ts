@@ -32,8 +32,7 @@ const [, postgres] = backends
 const env = { ...SIGNED_ENV, ...(await postgres.env(t)) }
 await postgres.query(env, SEED)
 const stored = (await postgres.query(env, STORED)) as readonly Event[]
-const services = ['hooks'] as const
-const { hooks: base } = await startServer(t, { services, env })
+const { hooks: base } = await startServer(t, { services: ['hooks'], env })
 const api = apiOf(base)
 
 async function send(
@@ -167,15 +166,9 @@ await t.test('wildcards of types, ends of time, headers and members', async (t) 
   const second = await log(String(first.next))
   t.same([first.ids, second.ids], [[failed], [paid]], 'the next page has the filters')
 
-  const call = async (args: Record<string, unknown>) => {
-    const result = await callTool(agent, 'list_webhook_events', args)
-    const found = result['structuredContent'] as unknown as { events: readonly { id: number }[] }
-    return found.events.map(({ id }) => id)
-  }
   const agent = await addEndpoint(base, 'agent')
-  t.same(await call({ event_type: 'invoice.*', until: failed }), [failed, paid], 'tools')
-  t.same(await call({ header: 'x-one=no' }), [order])
-  t.same(await call({ json: 'id=i-1\ncustomer.id=c-1', since: '1h' }), [paid])
+  const tool = await callTool(agent, 'list_webhook_events', { json: 'id=i-1', since: '1h' })
+  t.match(tool['structuredContent'], { events: [{ id: paid }] }, 'tools')
   const filter = { event_type: 'invoice.*', verified: 'false', until: failed, dry_run: true }
   const job = await api('POST', '/events/replay', filter)
   t.match(job.json, { count: 2, highest_id: failed }, 'replay jobs')
@@ -344,22 +337,13 @@ await t.test('a sender that invents a type for each event', async (t) => {
   )
   const made: number[] = []
   for (let n = 499; n <= 502; n++) made.unshift(await send('many', `made.up.${n}`))
-  const usual = await send('few', 'usual')
+  await send('few', 'usual')
   const kept = [
     { provider: 'generic:few', n: 1 },
     { provider: 'generic:many', n: 500 },
   ]
   t.same(await postgres.query(env, known), kept, 'so many are kept, and others not concerned')
   t.same((await log('event_type=made.up.*')).ids, made, 'and all are found')
-
-  const second = await startServer(t, { env, services })
-  const ids: number[] = []
-  for (const type of ['usual', 'unusual']) {
-    const sent = await post(second.hooks, 'generic/few', '{}', { 'X-Event-Type': type })
-    ids.unshift(sent.json<Ack>().id)
-  }
-  const found = (await log('event_type=*usual&provider=generic:few')).ids
-  t.same(found, [...ids, usual], 'another instance adds the types that it sees')
 })
 
 await t.test('an export has a line for each event, as the API gives it', async (t) => {
