@@ -172,7 +172,8 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     (await post(base, `generic/${path}`, body, headers)).status
   const sent = (path: string, headers: Headers = {}, body = '{}') => ({
     call: `POST /webhooks/generic/${path}`,
-    ...{ headers, body },
+    headers,
+    body,
   })
   const refused = (t: Test, rows: readonly Refusal[]): Promise<void> =>
     refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, rows)
@@ -500,14 +501,12 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     const { host, port } = new URL(base)
     const lines = [
       `POST /webhooks/generic/ci/${token}?page=2&x=%22a%22&token=${token} HTTP/1.1`,
-      ...[
-        `hOST: ${host}`,
-        'X-Two: b',
-        'content-LENGTH: 2',
-        'X-One: a',
-        'x-TWO: c',
-        'constructor: d',
-      ],
+      `hOST: ${host}`,
+      'X-Two: b',
+      'content-LENGTH: 2',
+      'X-One: a',
+      'x-TWO: c',
+      'constructor: d',
       `X-Token: ${token}`,
       'Connection: close',
     ]

@@ -238,12 +238,16 @@ t.test('alike ones are one group, with cause, what was expected and a remedy', a
   t.equal(found.length, 3)
   const of = (provider: string) => found.find((group) => group.provider === provider)
   t.match(of('generic:ci'), {
-    ...{ reason: 'wrong token', count: '3', cause: /another token/ },
+    reason: 'wrong token',
+    count: '3',
+    cause: /another token/,
     expected: /The provider&#39;s token: in Authorization: Bearer TOKEN/,
     button: '/providers?open=generic%3Aci#provider-generic%3Aci',
   })
   t.match(of('unknown'), {
-    ...{ reason: /\/webhooks\/generic\/shoop$/, count: '1', cause: /mistyped/ },
+    reason: /\/webhooks\/generic\/shoop$/,
+    count: '1',
+    cause: /mistyped/,
     button: '/providers/new?name=shoop',
   })
   t.match(of('payments'), { reason: 'stale by … s', count: '2', cause: /clock/, button: '' })
@@ -276,7 +280,10 @@ async function openTable(t: Test) {
   t.teardown(() => opened[Symbol.asyncDispose]())
   const open = (): Promise<Rejections> =>
     openRejections({
-      ...{ db: opened.db, clock: systemClock, random: randomBytes, log },
+      db: opened.db,
+      clock: systemClock,
+      random: randomBytes,
+      log,
       metrics: createMetrics(),
     })
   const counts = (): Promise<readonly unknown[]> =>

@@ -116,11 +116,13 @@ await t.test('forms without script, and their refusals beside the field', async 
   t.equal(wrong.status, 409)
   t.match(wrong.text, new RegExp(`id="search-${id}-name-refused"`))
   t.match(await postForm(base, `/searches/${id}/rename`, { name: 'All orders' }, BROWSER), {
-    ...{ status: 303, headers: { location: '/searches?done=renamed&of=All+orders' } },
+    status: 303,
+    headers: { location: '/searches?done=renamed&of=All+orders' },
   })
   t.match(plain(await pageOf('/searches')), /All orders.*type:order\.\*/s)
   t.match(await postForm(base, `/searches/${id}/remove`, {}, BROWSER), {
-    ...{ status: 303, headers: { location: '/searches?done=removed&of=the+search' } },
+    status: 303,
+    headers: { location: '/searches?done=removed&of=the+search' },
   })
   // With script the menu comes back: open, with the new search, or with what is wrong.
   const menu = /^<details class="more-menu" id="saved-searches" open>/
