@@ -138,6 +138,8 @@ async function round(rounds: Rounds): Promise<void> {
     ...(await q.claimChecks(db, { ...claim, network: true, limit: MAX_CLAIMED })),
     ...(await q.claimChecks(db, { ...claim, network: false, limit: rounds.programs.free() })),
   ]
+  // One that was added since the list was read: without it, it would run once its claim has lapsed.
+  if (claimed.some((check) => !rounds.known.has(keyOf(check)))) await sync(rounds)
   rounds.late_s = Math.max(0, ...claimed.map(({ late_s }) => late_s))
   for (const check of claimed) take(rounds, check)
   rounds.succeeded = clock.elapsed()
