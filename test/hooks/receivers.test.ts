@@ -242,6 +242,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
   await t.test('of several tokens the first place decides', async (t: Test) => {
     await refused(t, [
       [sent(`ci/${token}?token=${token}`, { ...bearer(wrong), ...header(token) }), 403],
+      [sent(`ci/${token}?token=${token}`, header(wrong)), 403],
       [sent(`ci/${token}?token=${wrong}`), 403],
       // An empty one decides too.
       [sent(`ci/${token}`, bearer('')), 403],
@@ -250,6 +251,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
       await status(`ci/${wrong}?token=${wrong}`, { ...bearer(token), ...header(wrong) }),
       202,
     )
+    t.equal(await status(`ci/${wrong}?token=${wrong}`, header(token)), 202)
     t.equal(await status(`ci/${wrong}?token=${token}`), 202)
     const basic = { Authorization: 'Basic dXNlcjpwYXNz' }
     t.equal(await status(`ci/${token}`, basic), 202, 'another scheme presents no token')
