@@ -84,8 +84,12 @@ await t.test('all pushes elsewhere', async (t: Test) => {
 await t.test('the page of a destination', async (t: Test) => {
   answers['/in'] = 410
   await apiOf(base)('POST', '/destinations', {
-    ...{ name: 'erp', url: `${receiver.url}/in`, providers: ['generic:lan'] },
-    ...{ event_types: ['invoice.*', 'push'], rate: '50/s', headers: { 'X-Key': 'value-of-key' } },
+    name: 'erp',
+    url: `${receiver.url}/in`,
+    providers: ['generic:lan'],
+    event_types: ['invoice.*', 'push'],
+    rate: '50/s',
+    headers: { 'X-Key': 'value-of-key' },
     sign_with: { secret: signingSecret() },
   })
   for (const type of ['push', 'invoice.paid', 'invoice.failed']) {

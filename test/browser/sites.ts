@@ -187,13 +187,11 @@ export async function fillLinks(links: LinksServer): Promise<Site & { email: str
       '/bugs+?place-1=x',
       '/dosc',
       ...own.map((at) => `/-/links/${long}${at}`),
-      ...[
-        `/-${history}/${json.changes.at(-1)?.id}`,
-        `/-${history}`,
-        '/-/deleted',
-        '/-/health',
-        '/over',
-      ],
+      `/-${history}/${json.changes.at(-1)?.id}`,
+      `/-${history}`,
+      '/-/deleted',
+      '/-/health',
+      '/over',
     ],
   }
 }
@@ -286,15 +284,17 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
   const lists = ['/sessions', '/events', '/memories', '/cooldowns', '/alerts', '/approvals']
   return {
     kinds: [
-      ...['/', ...lists, '/config', `/sessions/${session}`, '/sessions/1'],
-      ...[
-        '/alerts/1',
-        '/memories/1',
-        `/checks/${made.json.id}`,
-        '/checks/new?type=http',
-        '/mutes',
-        '/silences',
-      ],
+      '/',
+      ...lists,
+      '/config',
+      `/sessions/${session}`,
+      '/sessions/1',
+      '/alerts/1',
+      '/memories/1',
+      `/checks/${made.json.id}`,
+      '/checks/new?type=http',
+      '/mutes',
+      '/silences',
       '/notices',
       `/notices/${String(notice?.['id'])}`,
     ],

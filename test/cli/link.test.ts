@@ -62,8 +62,15 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
       '--tag Red --tag blue --max-visits 9 --visibility secure --append-path true --expires 30d'
     const [whole] = await printed(
       env,
-      ...['add', 'plan', 'https://plan.example.com/', '--title', 'The plan', '--owner', ann.email],
-      ...['--description', 'What is next'],
+      'add',
+      'plan',
+      'https://plan.example.com/',
+      '--title',
+      'The plan',
+      '--owner',
+      ann.email,
+      '--description',
+      'What is next',
       ...flags.split(' '),
     )
     const plan = await apiLink(root, 'plan')

@@ -122,7 +122,9 @@ t.test('the journal is told of each line’s priority, which it takes off', asyn
   const env = await postgres.env(t)
   const program = inJournal('/proc/$$/fd/2')
   const server = await startServerProcess(t, {
-    ...{ env: { ...env, HOOKS_QUEUE_CHANNELS: 'orders' }, services: ['hooks'], program },
+    env: { ...env, HOOKS_QUEUE_CHANNELS: 'orders' },
+    services: ['hooks'],
+    program,
   })
   await server.stop()
   const levels = server.logs().map((text) => {

@@ -184,7 +184,8 @@ t.test('an older program refuses a newer database', async (t) => {
   const env = await backend.env(t)
   const program = await programWithout(t, `${latest}.sql`)
   t.same(await runCliProcess(['migrate'], { env, program }), {
-    ...{ code: 1, stdout: '' },
+    code: 1,
+    stdout: '',
     stderr: `gatehouse: ${newerLine(latest)}\n`,
   })
   t.same(await backend.query(env, LIST), expected, 'and changes nothing')

@@ -10,8 +10,15 @@ const SET_UP = `ip link set lo up && ip address add ${HERE}/32 dev lo && ip addr
 
 /** `program` of a server in a network namespace of its own: no packet to or from it leaves the kernel. */
 export const IN_OWN_NETWORK: readonly string[] = [
-  ...['unshare', '--net', 'sh', '-c', SET_UP, 'sh'],
-  ...[process.execPath, ...ENGINE_FLAGS, 'server.ts'],
+  'unshare',
+  '--net',
+  'sh',
+  '-c',
+  SET_UP,
+  'sh',
+  process.execPath,
+  ...ENGINE_FLAGS,
+  'server.ts',
 ]
 
 /** For `skip`: why there can be no such network here; false when there can. */

@@ -111,9 +111,20 @@ async function throughProxy(t: Test, start: StartProxy, signIn: SignIn): Promise
 
   await t.test('pages ask who comes, whatever a visitor claims', async (t) => {
     const pages = [
-      ...['hooks /', 'hooks /log', 'hooks /events', 'hooks /mcpx', 'hooks /api/v1/events'],
-      ...['hooks /metrics', 'go /-/', 'go /metrics', 'go /docs', 'go /-/api'],
-      ...['ops /', 'ops /api/v1/sessions', 'ops /metrics', 'ops /v1x'],
+      'hooks /',
+      'hooks /log',
+      'hooks /events',
+      'hooks /mcpx',
+      'hooks /api/v1/events',
+      'hooks /metrics',
+      'go /-/',
+      'go /metrics',
+      'go /docs',
+      'go /-/api',
+      'ops /',
+      'ops /api/v1/sessions',
+      'ops /metrics',
+      'ops /v1x',
     ]
     for (const page of pages) {
       const [host = '', path = ''] = page.split(' ')

@@ -108,10 +108,18 @@ export async function settingFor(
 async function example(t: Owner, server: TestServer, proxy: string, signIn: SignIn) {
   const { port } = await SIGN_INS[signIn](t)
   return await settingFor(t, server, [
-    ...['--hooks-base-url', 'https://hooks.example.com'],
-    ...['--links-base-url', 'https://go.example.com'],
-    ...['--ops-base-url', 'https://ops.example.com'],
-    ...['--proxy', proxy, '--sign-in', signIn, '--sign-in-address', `127.0.0.1:${port}`],
+    '--hooks-base-url',
+    'https://hooks.example.com',
+    '--links-base-url',
+    'https://go.example.com',
+    '--ops-base-url',
+    'https://ops.example.com',
+    '--proxy',
+    proxy,
+    '--sign-in',
+    signIn,
+    '--sign-in-address',
+    `127.0.0.1:${port}`,
   ])
 }
 

@@ -53,20 +53,29 @@ type Service = Target & {
 
 const services: Readonly<Record<keyof typeof own, Service>> = {
   hooks: {
-    ...{ base: server.hooks, line: hooksPost, headers: own.hooks, body: '{"whole":true}' },
+    base: server.hooks,
+    line: hooksPost,
+    headers: own.hooks,
+    body: '{"whole":true}',
     poison: whole(hooksPost, own.hooks, '{"poison":true}'),
     shape: ['type', 'title', 'status', 'detail', 'instance'],
     count: async () => (await eventIds(server.hooks)).length,
   },
   links: {
-    ...{ base: server.links, line: linksPost, headers: own.links, body: link },
+    base: server.links,
+    line: linksPost,
+    headers: own.links,
+    body: link,
     poison: whole(linksPost, own.links, link),
     shape: ['error', 'code'],
     count: async () => (await caller.api<{ links: unknown[] }>('GET', '/links')).json.links.length,
   },
   ops: {
-    ...{ base: server.ops, line: 'POST /api/v1/webhook HTTP/1.1', headers: own.ops },
-    ...{ body: '{"service":"shop"}', shape: ['error'] },
+    base: server.ops,
+    line: 'POST /api/v1/webhook HTTP/1.1',
+    headers: own.ops,
+    body: '{"service":"shop"}',
+    shape: ['error'],
     poison: whole('POST /api/v1/sessions/trigger HTTP/1.1', own.ops, '{"prompt":"poison"}'),
     count: async () => {
       const { json } = await ops.api<{ sessions: Session[] }>('GET', '/sessions')

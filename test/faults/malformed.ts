@@ -67,7 +67,8 @@ export function malformedRequests({ line, headers, poison }: Target): readonly M
   add(
     'more than was promised',
     `${head('POST /healthz HTTP/1.1', HOST, 'Content-Length: 2')}xxxx`,
-    ...[405, 400],
+    405,
+    400,
   )
   add('something behind the last request', head(PROBE, HOST, LAST), 200)
   add('an expectation nobody knows', head(PROBE, HOST, LAST, 'Expect: the-moon'), 200)

@@ -26,7 +26,9 @@ await onPostgres(
       response.writeHead(503).end()
     })
     const does = (name: string, script: string) => ({
-      ...{ name, action_type: name, timeout_s: 600 },
+      name,
+      action_type: name,
+      timeout_s: 600,
       argv: ['sh', '-c', script.replaceAll('SLEEP', `sleep ${long(name)}`)],
     })
     const operations = [
@@ -93,13 +95,17 @@ await onPostgres(
     const receiver = await startReceiver(t)
     const sleep = `sleep ${long('approved')}`
     const operation = {
-      ...{ name: 'long', action_type: 'long', approval: true, timeout_s: 600 },
+      name: 'long',
+      action_type: 'long',
+      approval: true,
+      timeout_s: 600,
       argv: ['sh', '-c', `${sleep} & setsid ${sleep} & ${sleep}; :`],
     }
     const services = [{ name: 'shop', checks: [], operations: [operation] }]
     const model = await startModel(t)
     const ops = await startOpsProcess(t, backend, {
-      ...{ ...model.env, OPS_NOTIFY_URL: receiver.url },
+      ...model.env,
+      OPS_NOTIFY_URL: receiver.url,
       OPS_INVENTORY: await inventoryFile(t, { services }),
     })
     await ended(ops)

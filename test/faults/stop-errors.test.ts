@@ -6,8 +6,11 @@ import { startServerProcess, type ServerProcess } from '../helpers/server-proces
 
 const [embedded, postgres] = backends
 const program = [
-  ...[process.execPath, ...ENGINE_FLAGS],
-  ...['--import', './test/helpers/break-process.ts', 'server.ts'],
+  process.execPath,
+  ...ENGINE_FLAGS,
+  '--import',
+  './test/helpers/break-process.ts',
+  'server.ts',
 ]
 
 /** The lines of a log that are errors: each is one JSON object. */

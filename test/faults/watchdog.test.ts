@@ -7,7 +7,7 @@ import { startServerProcess, type ServerProcess } from '../helpers/server-proces
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
-const BLOCKED = [process.execPath, ...['--import', './test/helpers/block-thread.ts', 'server.ts']]
+const BLOCKED = [process.execPath, '--import', './test/helpers/block-thread.ts', 'server.ts']
 /** Longer than a silence that is not logged. */
 const SILENCE_MS = 1_600
 
@@ -54,7 +54,9 @@ await t.test('after a long silence the process is ended, and nothing is lost', a
   const services = ['hooks'] as const
   const env = { ...(await postgres.env(t)), ...sender.env }
   const server = await startServerProcess(t, {
-    ...{ services, program: BLOCKED, mayExit: true },
+    services,
+    program: BLOCKED,
+    mayExit: true,
     env: { ...env, BLOCK_MS: '600000', GATEHOUSE_WATCHDOG_S: '3' },
   })
   const base = () => server.hooks

@@ -45,8 +45,14 @@ export function captured(name: string): string {
 export function claudeResult(fields: object = {}): object {
   const usage = { 'some-model': { costUSD: 0.25, costBasis: 'list' } }
   return {
-    ...{ type: 'result', subtype: 'success', is_error: false, num_turns: 1, result: 'All well.' },
-    ...{ total_cost_usd: 0.25, modelUsage: usage, model_usage_since_last_result: usage },
+    type: 'result',
+    subtype: 'success',
+    is_error: false,
+    num_turns: 1,
+    result: 'All well.',
+    total_cost_usd: 0.25,
+    modelUsage: usage,
+    model_usage_since_last_result: usage,
     ...fields,
   }
 }
@@ -74,7 +80,9 @@ async function agentOps<Ops extends Pick<OpsServer, 'api'>>(
   agent.says([claudeResult()])
   const results = env['OPS_RESULTS_DIR'] ?? (await temporaryFolder(t, 'results'))
   const ops = await start({
-    ...{ OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: agent.command, OPS_RESULTS_DIR: results },
+    OPS_RUNNER: 'cli',
+    OPS_AGENT_COMMAND: agent.command,
+    OPS_RESULTS_DIR: results,
     ...env,
   })
   await ended(ops)
@@ -112,7 +120,10 @@ export async function makeAgent(t: Owner): Promise<Agent & { readonly command: s
     return `{ ask --data-binary @${keep(JSON.stringify(message))}; echo; }`
   }
   return {
-    ...{ folder, does, calls, command: `sh ${script}` },
+    folder,
+    does,
+    calls,
+    command: `sh ${script}`,
     prints: (...lines) => `cat ${keep(lines.map(textOf).join(''))}`,
     says(lines, code = 0) {
       does(`cat ${keep(lines.map(textOf).join(''))}\nexit ${code}\n`)

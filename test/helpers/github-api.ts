@@ -107,7 +107,10 @@ export async function startGithub(t: Owner, path: string): Promise<GithubApi> {
 
   const receiver = await startReceiver(t, respond)
   const github: GithubApi = {
-    ...{ path, asked, url: receiver.url, requests: receiver.received },
+    path,
+    asked,
+    url: receiver.url,
+    requests: receiver.received,
     token: secret('github-token'),
     secret: SECRETS.code_host,
     fault: () => false,

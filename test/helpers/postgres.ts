@@ -132,8 +132,13 @@ export async function startStandby(
   const account = clusterAccount()
   if (account.uid !== undefined) chownSync(folder, account.uid, account.gid ?? account.uid)
   const { file, args, as } = command('pg_basebackup', [
-    ...['--pgdata', join(folder, 'cluster'), '--dbname', primary.url()],
-    ...['--write-recovery-conf', '--checkpoint=fast', '--no-sync'],
+    '--pgdata',
+    join(folder, 'cluster'),
+    '--dbname',
+    primary.url(),
+    '--write-recovery-conf',
+    '--checkpoint=fast',
+    '--no-sync',
   ])
   const result = spawnSync(file, args, { ...as, cwd: folder, encoding: 'utf8' })
   if (result.status !== 0) throw new Error(`pg_basebackup failed: ${result.stderr}`)

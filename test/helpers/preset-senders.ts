@@ -190,8 +190,12 @@ const SHOPS: readonly PresetSender[] = [
       const text = `${id}::Castle:toll:4200:EUR:AUTHORISATION:true`
       const NotificationRequestItem = {
         additionalData: { hmacSignature: mac(Buffer.from(secret, 'hex'), text, 'base64') },
-        ...{ pspReference: id, merchantAccountCode: 'Castle', merchantReference: 'toll', amount },
-        ...{ eventCode: 'AUTHORISATION', success: 'true' },
+        pspReference: id,
+        merchantAccountCode: 'Castle',
+        merchantReference: 'toll',
+        amount,
+        eventCode: 'AUTHORISATION',
+        success: 'true',
       }
       return JSON.stringify({ live: 'false', notificationItems: [{ NotificationRequestItem }] })
     },

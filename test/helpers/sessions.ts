@@ -70,7 +70,10 @@ export async function openTimedSessions(
   })
   const redact = createRedact(() => [])
   const runner = makeRunner({
-    ...{ db, clock, log, redact },
+    db,
+    clock,
+    log,
+    redact,
     sandbox: openSandbox({ log, unsandboxed: () => false, hidden: () => [] }),
     inventory: { current: async () => ({ services: [] }), isOurs: () => false },
     runbooks: { current: async () => [] },
@@ -81,8 +84,16 @@ export async function openTimedSessions(
     random: randomBytes,
   })
   const sessions = await openSessions({
-    ...{ db, clock, log, config, redact, resultsDir: folder, runner: () => runner },
-    ...{ holder: holderOf(), machine: machineId(), random: randomBytes },
+    db,
+    clock,
+    log,
+    config,
+    redact,
+    resultsDir: folder,
+    runner: () => runner,
+    holder: holderOf(),
+    machine: machineId(),
+    random: randomBytes,
     patience: { firstMs: () => 60_000, idleMs: () => 180_000 },
   })
   t.teardown(async () => {

@@ -244,7 +244,8 @@ t.test('an address beyond loopback needs a trusted proxy', async (t: Test) => {
 t.test('pages are for loopback peers and trusted proxies', async (t) => {
   const trustedProxies = parseBlocks(['10.0.0.0/8', 'fd00::/8'])
   const guard = createGuard({
-    ...{ hosts: () => new Set(['hooks.example']), trustedProxies },
+    hosts: () => new Set(['hooks.example']),
+    trustedProxies,
     userHeader: () => 'remote-email',
     groupsHeader: () => undefined,
   })

@@ -9,12 +9,11 @@ t.test('every planted fault has one place in the sources, and a test', async (t)
 
 t.test('a fault that does not fit is named', async (t) => {
   const fits = {
-    ...{
-      why: 'any Host is served',
-      path: 'kernel/net/guard.ts',
-      test: 'test/hooks/guards.test.ts',
-    },
-    ...{ find: '!isLoopbackName(name)', replace: 'false' },
+    why: 'any Host is served',
+    path: 'kernel/net/guard.ts',
+    test: 'test/hooks/guards.test.ts',
+    find: '!isLoopbackName(name)',
+    replace: 'false',
   }
   const misfits = [
     [{}, undefined],

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { ROOT } from '../helpers/program.ts'
 
-const SOURCES = ['server.ts', '{commands,db,html,kernel,routes,services,deploy,bench}/**/*.ts']
+const SOURCES = ['server.ts', '{commands,db,html,kernel,routes,services,deploy,bench,test}/**/*.ts']
 
 /** `...{ a, b }`, and `...[a, b]` unless a method of the list follows. */
 const SPREAD = /\.\.\.(?:\{|\[[^[\]]*\](?!\.))/g

@@ -31,7 +31,9 @@ export async function seed(db: Database, incident: NamedIncident, now: Date): Pr
   const states = incident.services.flatMap(({ name: service, checks }) =>
     checks.flatMap((check) => {
       return periodsOf(check).map(({ since_min, ...period }) => ({
-        ...{ service, name: check.name, ...period },
+        service,
+        name: check.name,
+        ...period,
         at: ago(since_min).toISOString(),
       }))
     }),

@@ -91,8 +91,12 @@ export async function openStage(t: Owner, options: StageOptions): Promise<Stage>
   const models = { tier1_model: model, tier2_model: model, tier3_model: model }
   const config = await openRunningConfig(db, systemClock, log, () => ({
     ...models,
-    ...{ state_dir: folder('state'), results_dir: folder('results') },
-    ...{ repos_dir: folder('host/files'), interval: 3_600, dry_run: false, max_tier: 3 },
+    state_dir: folder('state'),
+    results_dir: folder('results'),
+    repos_dir: folder('host/files'),
+    interval: 3_600,
+    dry_run: false,
+    max_tier: 3,
   }))
   t.teardown(config.close)
   const key = options.endpoint.key === undefined ? [] : [options.endpoint.key]
@@ -112,8 +116,13 @@ export async function openStage(t: Owner, options: StageOptions): Promise<Stage>
     prices: await openPrices(() => options.prices, log),
   })
   const sessions = await openSessions({
-    ...{ ...shared, config, resultsDir: folder('results'), runner: () => runner },
-    ...{ holder: holderOf(), machine: machineId(), random: randomBytes },
+    ...shared,
+    config,
+    resultsDir: folder('results'),
+    runner: () => runner,
+    holder: holderOf(),
+    machine: machineId(),
+    random: randomBytes,
     patience: { firstMs: () => 120_000, idleMs: () => 300_000 },
   })
   t.teardown(sessions.close)

@@ -47,7 +47,8 @@ async function listen(
       return problem(fault, path)
     },
     guard: createGuard({
-      ...{ hosts: () => new Set(), trustedProxies: () => false },
+      hosts: () => new Set(),
+      trustedProxies: () => false,
       userHeader: () => 'remote-email',
       groupsHeader: () => undefined,
     }),
@@ -221,7 +222,9 @@ t.test('slow clients are ended, each by its limit', async (t: Test) => {
       handle: () => bytesReply(large, 'text/plain'),
     },
     {
-      ...{ method: 'POST', path: '/', access: 'open' },
+      method: 'POST',
+      path: '/',
+      access: 'open',
       handle: async (context) => jsonReply((await context.body(8)).ok),
     },
   ]

@@ -17,7 +17,9 @@ const RESETS = 40
 function form(path: string, body: string, ...headers: readonly string[]): string {
   const head = [
     `POST ${path} HTTP/1.1`,
-    ...['Host: localhost', 'Connection: close', ...headers],
+    'Host: localhost',
+    'Connection: close',
+    ...headers,
     'Content-Type: application/x-www-form-urlencoded',
     `Content-Length: ${body.length}`,
   ]

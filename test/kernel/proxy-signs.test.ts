@@ -68,7 +68,9 @@ await t.test('a proxy that nobody trusts', async (t) => {
       t.match((await rawExchange(Number(new URL(base).port), old)).text, REFUSED)
     }
     const local = await request(`${hooks}/settings`, {
-      ...{ method: 'POST', headers: FORM_TYPE, body: 'sse_retry_ms=999' },
+      method: 'POST',
+      headers: FORM_TYPE,
+      body: 'sse_retry_ms=999',
     })
     t.equal(local.status, 200, 'without a sign it is somebody on this machine')
   })

@@ -145,8 +145,10 @@ await t.test('a page of another site that loads a link learns nobody’s name', 
   await makeLink(owner, 'greets', { url: 'https://x.test/?{user:https://x.test/sign-in}' })
   const from = (site: string, destination: string, more = {}) => ({
     headers: {
-      ...{ 'Remote-Email': 'boss@example.com', 'Sec-Fetch-Site': site },
-      ...{ 'Sec-Fetch-Dest': destination, ...more },
+      'Remote-Email': 'boss@example.com',
+      'Sec-Fetch-Site': site,
+      'Sec-Fetch-Dest': destination,
+      ...more,
     },
   })
   const named = 'https://x.test/?boss%40example.com'
@@ -303,8 +305,14 @@ await t.test('the local operator', async (t) => {
     t.equal(await status({ host }), 403, host)
   }
   for (const name of [
-    ...['Forwarded', 'X-Forwarded-For', 'x-forwarded-x', 'X-Real-IP', 'Via', 'Remote-User'],
-    ...['CF-Ray', 'True-Client-IP'],
+    'Forwarded',
+    'X-Forwarded-For',
+    'x-forwarded-x',
+    'X-Real-IP',
+    'Via',
+    'Remote-User',
+    'CF-Ray',
+    'True-Client-IP',
   ]) {
     t.equal(await status({ [name]: '' }), 403, name)
   }

@@ -15,24 +15,53 @@ const UNAUTHORIZED = [401, 'UNAUTHORIZED', 'unauthorized'] as const
 
 /** The document has these operations, and no other: those of the contract, and after them the added ones. */
 const OPERATIONS = [
-  ...['GET /config', 'GET /links', 'POST /links', 'GET /links/{id}', 'PUT /links/{id}'],
-  ...['DELETE /links/{id}', 'GET /links/{id}/owners', 'POST /links/{id}/owners'],
-  ...['DELETE /links/{id}/owners/{uid}', 'GET /links/{id}/shares', 'POST /links/{id}/shares'],
-  ...['DELETE /links/{id}/shares/{uid}', 'GET /tags', 'GET /tags/{slug}/links', 'GET /users/me'],
-  ...['GET /tokens', 'POST /tokens', 'DELETE /tokens/{id}', 'GET /admin/users'],
-  ...['PUT /admin/users/{id}/role', 'GET /admin/links'],
-  ...['GET /links/{id}/history', 'POST /links/{id}/history/{change}/restore'],
-  ...['GET /links/{id}/stats', 'PUT /links/{id}/owner', 'PUT /admin/users/{id}/disabled'],
-  ...['GET /deleted-links', 'POST /links/{id}/restore', 'GET /checked-links'],
-  ...['GET /links/{id}/check', 'PUT /links/{id}/check', 'GET /admin/missing-slugs'],
+  'GET /config',
+  'GET /links',
+  'POST /links',
+  'GET /links/{id}',
+  'PUT /links/{id}',
+  'DELETE /links/{id}',
+  'GET /links/{id}/owners',
+  'POST /links/{id}/owners',
+  'DELETE /links/{id}/owners/{uid}',
+  'GET /links/{id}/shares',
+  'POST /links/{id}/shares',
+  'DELETE /links/{id}/shares/{uid}',
+  'GET /tags',
+  'GET /tags/{slug}/links',
+  'GET /users/me',
+  'GET /tokens',
+  'POST /tokens',
+  'DELETE /tokens/{id}',
+  'GET /admin/users',
+  'PUT /admin/users/{id}/role',
+  'GET /admin/links',
+  'GET /links/{id}/history',
+  'POST /links/{id}/history/{change}/restore',
+  'GET /links/{id}/stats',
+  'PUT /links/{id}/owner',
+  'PUT /admin/users/{id}/disabled',
+  'GET /deleted-links',
+  'POST /links/{id}/restore',
+  'GET /checked-links',
+  'GET /links/{id}/check',
+  'PUT /links/{id}/check',
+  'GET /admin/missing-slugs',
   'PUT /links/{id}/slug',
 ]
 const SCHEMAS = ['Link', 'Tag', 'User', 'Owner', 'Share', 'Token', 'Error']
 /** decisions.md section 4. */
 const CODES = {
   400: [
-    ...['BAD_REQUEST', 'INVALID_SLUG', 'RESERVED_SLUG', 'INVALID_URL', 'INVALID_FIELD_LENGTH'],
-    ...['INVALID_TAG', 'TOO_MANY_TAGS', 'INVALID_VISIBILITY', 'INVALID_ROLE'],
+    'BAD_REQUEST',
+    'INVALID_SLUG',
+    'RESERVED_SLUG',
+    'INVALID_URL',
+    'INVALID_FIELD_LENGTH',
+    'INVALID_TAG',
+    'TOO_MANY_TAGS',
+    'INVALID_VISIBILITY',
+    'INVALID_ROLE',
     'PRIMARY_OWNER_PROTECTED',
   ],
   401: ['UNAUTHORIZED'],
@@ -47,8 +76,18 @@ const CODES = {
 }
 
 const UNKNOWN = [
-  ...['/', '/nothing', '/links/', '/Links', `/links/${ID}/nothing`, '/tags/docs', '/tags//links'],
-  ...['/tags/%zz/links', `/users/${ID}`, '/admin', '/config/more', '//links'],
+  '/',
+  '/nothing',
+  '/links/',
+  '/Links',
+  `/links/${ID}/nothing`,
+  '/tags/docs',
+  '/tags//links',
+  '/tags/%zz/links',
+  `/users/${ID}`,
+  '/admin',
+  '/config/more',
+  '//links',
 ].map((path) => `GET ${path}`)
 
 /** What is below /admin/ and no operation. */
@@ -168,10 +207,20 @@ await t.test('what is no valid token, and what does not stand for one', async (t
   const other = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a')
   const call = 'GET /links'
   const wrong = [
-    ...['', 'Bearer', token, `Token ${token}`, `Bearer ${other}`, `Bearer ${token}x`],
-    ...[`Basic ${Buffer.from(`ann:${token}`).toString('base64')}`, `Bearer ${token.slice(0, -1)}`],
-    ...[`Bearer ${token.toLowerCase()}`, `Bearer ${token} ${token}`, `Bearer ${token},${token}`],
-    ...[`Bearer gh_${'0'.repeat(43)}`, `Bearer ${'x'.repeat(8_000)}`, 'Bearer \u00ff'],
+    '',
+    'Bearer',
+    token,
+    `Token ${token}`,
+    `Bearer ${other}`,
+    `Bearer ${token}x`,
+    `Basic ${Buffer.from(`ann:${token}`).toString('base64')}`,
+    `Bearer ${token.slice(0, -1)}`,
+    `Bearer ${token.toLowerCase()}`,
+    `Bearer ${token} ${token}`,
+    `Bearer ${token},${token}`,
+    `Bearer gh_${'0'.repeat(43)}`,
+    `Bearer ${'x'.repeat(8_000)}`,
+    'Bearer \u00ff',
   ].map((authorization) => ({ authorization }))
   const beside = [
     { cookie: `token=${token}; session=${token}` },
@@ -273,8 +322,12 @@ await t.test('an extension of a browser may read replies, a page may not', async
     t.same(allowed(reply.headers), own, `${path} ${status}`)
   }
   for (const origin of [
-    ...['https://evil.example', 'null', base, `${extension}.evil.example`],
-    ...['chrome-extension://short', `moz-extension://${ID}`],
+    'https://evil.example',
+    'null',
+    base,
+    `${extension}.evil.example`,
+    'chrome-extension://short',
+    `moz-extension://${ID}`,
   ]) {
     const question = await call('OPTIONS', '/links', origin, asks)
     t.equal(question.status, 401, origin)

@@ -79,9 +79,15 @@ await t.test('what counts, from where, and with what', async (t) => {
   const came = async (headers: Headers) => visit(base, '/docs', { headers })
   await came({})
   for (const referer of [
-    ...['https://wiki.example.com/a?secret=b', 'http://Wiki.Example.com:8080', `${base}/-/all`],
-    ...['android-app://com.slack/', 'http://192.0.2.7/', 'http://[2001:db8::7]/', 'no address'],
-    ...['file:///etc/x', `https://${'long.'.repeat(120)}example.com/`],
+    'https://wiki.example.com/a?secret=b',
+    'http://Wiki.Example.com:8080',
+    `${base}/-/all`,
+    'android-app://com.slack/',
+    'http://192.0.2.7/',
+    'http://[2001:db8::7]/',
+    'no address',
+    'file:///etc/x',
+    `https://${'long.'.repeat(120)}example.com/`,
   ]) {
     await came({ referer })
   }
@@ -104,7 +110,13 @@ await t.test('what counts, from where, and with what', async (t) => {
   const referrers = ['direct 9', 'wiki.example.com 2', 'com.slack 1', 'self 1', 'other 5']
   t.same(rows(stats.referrers), referrers)
   t.same(rows(stats.clients), [
-    ...['Firefox 11', 'Chrome 1', 'Edge 1', 'Safari 1', 'Slack 1', 'curl 1', 'unnamed 1'],
+    'Firefox 11',
+    'Chrome 1',
+    'Edge 1',
+    'Safari 1',
+    'Slack 1',
+    'curl 1',
+    'unnamed 1',
     'other 1',
   ])
   t.match(stats.days, [{ day: String }])

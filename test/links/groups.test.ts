@@ -54,8 +54,13 @@ async function found(who: Visitor, { id, slug, tags: [tag = ''] }: Link): Promis
     statuses.push((await who.get(path)).status)
   }
   const lists = [
-    ...['/-/', '/-/all', '/-/all?sort=created', '/-/all?q=wanted', `/-/all?tag=${tag}`],
-    ...[`/-/all?q=${slug}`, `/-/all?q=${slug.slice(0, 2)}`],
+    '/-/',
+    '/-/all',
+    '/-/all?sort=created',
+    '/-/all?q=wanted',
+    `/-/all?tag=${tag}`,
+    `/-/all?q=${slug}`,
+    `/-/all?q=${slug.slice(0, 2)}`,
   ]
   const listed: string[] = []
   for (const path of lists) {
@@ -108,8 +113,14 @@ await t.test('headers as proxies write them', async (t) => {
     return (await visit(links.base, '/written', { headers })).status
   }
   for (const groups of [
-    ...['a,b,ops team', 'a|ops team|b', ' a , ops team ', '/root/Ops', 'ops@example.com'],
-    ...['a,role:app:x', Buffer.from('größe').toString('latin1'), ['a', 'ops team']],
+    'a,b,ops team',
+    'a|ops team|b',
+    ' a , ops team ',
+    '/root/Ops',
+    'ops@example.com',
+    'a,role:app:x',
+    Buffer.from('größe').toString('latin1'),
+    ['a', 'ops team'],
   ]) {
     t.equal(await status(groups), 302, String(groups))
   }

@@ -181,9 +181,21 @@ await t.test('two instances check each address once', async (t) => {
   await checkAll()
   const requests = asked.map(({ method, path }) => `${method} ${path}`)
   t.same(requests.toSorted(), [
-    ...['GET /denied', 'GET /down', 'GET /get-only', 'GET /gone', 'GET /gone-too'],
-    ...['HEAD /busy', 'HEAD /denied', 'HEAD /down', 'HEAD /fine', 'HEAD /get-only', 'HEAD /gone'],
-    ...['HEAD /gone-too', 'HEAD /moved', 'HEAD /same-1', 'HEAD /same-2'],
+    'GET /denied',
+    'GET /down',
+    'GET /get-only',
+    'GET /gone',
+    'GET /gone-too',
+    'HEAD /busy',
+    'HEAD /denied',
+    'HEAD /down',
+    'HEAD /fine',
+    'HEAD /get-only',
+    'HEAD /gone',
+    'HEAD /gone-too',
+    'HEAD /moved',
+    'HEAD /same-1',
+    'HEAD /same-2',
   ])
   t.ok(asked.every(({ cookie }) => cookie === undefined))
   const [one, other] = asked.filter(({ path }) => path.startsWith('/same'))

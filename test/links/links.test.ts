@@ -68,8 +68,11 @@ const ifMatch = (etag: string): Headers => ({ 'if-match': etag })
 
 await t.test('a new link: all of its fields, or what stands for those omitted', async (t) => {
   const fields = {
-    ...{ slug: 'first', url: 'https://example.com/a?b=c#d', title: 'A title' },
-    ...{ description: 'Two\nlines', tags: ['zebra', 'apple'] },
+    slug: 'first',
+    url: 'https://example.com/a?b=c#d',
+    title: 'A title',
+    description: 'Two\nlines',
+    tags: ['zebra', 'apple'],
   }
   const answer = await ann.api<Link>('POST', '/links', fields)
   t.equal(answer.status, 201)
@@ -77,7 +80,10 @@ await t.test('a new link: all of its fields, or what stands for those omitted', 
   const unset = { expires_at: null, max_visits: null, archived: false, aliases: [] }
   t.same(rest, {
     ...fields,
-    ...{ tags: ['apple', 'zebra'], visibility: 'public', append_path: false, ...unset },
+    tags: ['apple', 'zebra'],
+    visibility: 'public',
+    append_path: false,
+    ...unset,
     owners: [{ id: ann.id, email: ann.email, is_primary: true }],
   })
   t.match(id, UUID)
@@ -151,7 +157,8 @@ await t.test('PUT replaces what a link says, and keeps what is not told', async 
   const texts = { title: 'Title', description: 'Words', tags: ['one', 'two'] }
   const { path, ...link } = await shared('changing', {
     ...texts,
-    ...{ visibility: 'secure', append_path: true },
+    visibility: 'secure',
+    append_path: true,
   })
   const answer = await ann.api<Link>('PUT', path, { url })
   const { updated_at } = answer.json

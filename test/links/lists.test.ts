@@ -38,7 +38,13 @@ await bob.api('POST', `/links/${both.id}/owners`, { email: ann.email })
 
 // As visits and time would have it.
 const CLICKS: Readonly<Record<string, readonly [clicks: number, days: number | null]>> = {
-  ...{ aa: [3, 1], bb: [3, 9], cc: [0, null], dd: [7, 2], ee: [5, 4], ff: [2, 3], gg: [0, null] },
+  aa: [3, 1],
+  bb: [3, 9],
+  cc: [0, null],
+  dd: [7, 2],
+  ee: [5, 4],
+  ff: [2, 3],
+  gg: [0, null],
 }
 for (const [slug, [clicks, days]] of Object.entries(CLICKS)) {
   const text = `update links.links set clicks = $2, clicked_at = now() - make_interval(days => $3) where slug = $1`
@@ -114,7 +120,7 @@ await t.test('forms of an address', async (t) => {
   await ann.api('PUT', `/links/${root.id}`, { url: moved })
   t.same(
     [await at('https://forms.test/'), await at(moved), await at(moved, bob)],
-    [...['', 'u-root', 'u-root']],
+    ['', 'u-root', 'u-root'],
   )
   await ann.api('PUT', `/links/${root.id}`, { url: moved, visibility: 'private' })
   t.equal(await at(moved, bob), '')
@@ -182,7 +188,14 @@ await t.test('what is no page, order or filter is refused', async (t) => {
     const none = ['[]', '[1]', '["a"]', '{}', '[["a"]]', '', '["\\ud800"]']
     const strange = [JSON.stringify(['a\0b', rows]), JSON.stringify(['x'.repeat(1e4), rows])]
     const broken = [
-      ...['garbage', '%00', '%F0', ...others, own.slice(0, -1), `${own}A`, `${own}=`, `!${own}`],
+      'garbage',
+      '%00',
+      '%F0',
+      ...others,
+      own.slice(0, -1),
+      `${own}A`,
+      `${own}=`,
+      `!${own}`,
       ...[...none, ...strange].map((text) => Buffer.from(text).toString('base64url')),
     ]
     return [
@@ -193,8 +206,16 @@ await t.test('what is no page, order or filter is refused', async (t) => {
   })
 
   const lists = [
-    ...['', 'q=handbook', 'tag=team', 'state=active', `owner=${ann.email}`, 'scope=all'],
-    ...['sort=clicks', 'sort=created', 'sort=clicks&q=handbook', 'scope=all&q=handbook'],
+    '',
+    'q=handbook',
+    'tag=team',
+    'state=active',
+    `owner=${ann.email}`,
+    'scope=all',
+    'sort=clicks',
+    'sort=created',
+    'sort=clicks&q=handbook',
+    'scope=all&q=handbook',
     `url=${encodeURIComponent(PAGE)}`,
   ]
   const text = 'cursor is not from this list; start again from the first page'

@@ -66,8 +66,13 @@ await t.test('what is refused stays in the form, beside why', async (t) => {
 
 await t.test('made and changed: a browser goes to its page, by either way', async (t) => {
   const fields = {
-    ...{ slug: ' Docs ', url: ' https://docs.test/{1} ', title: 'Docs', append_path: 'true' },
-    ...{ description: 'one\r\ntwo', tags: 'Wiki, my team,, wiki', visibility: 'private' },
+    slug: ' Docs ',
+    url: ' https://docs.test/{1} ',
+    title: 'Docs',
+    append_path: 'true',
+    description: 'one\r\ntwo',
+    tags: 'Wiki, my team,, wiki',
+    visibility: 'private',
   }
   const plain = await ann.post('/-/new', fields, NAVIGATION)
   t.equal(plain.status, 303)
@@ -112,8 +117,16 @@ await t.test('an address may be typed without https://', async (t) => {
     await ann.api('DELETE', path)
   }
   for (const url of [
-    ...['example', 'ann@example.com', 'ftp.example.com:x/', '/x.html', 'example.com /x'],
-    ...['a..b/', '.com', '//example.com/', 'javascript:alert(1).x', 'tel:12345'],
+    'example',
+    'ann@example.com',
+    'ftp.example.com:x/',
+    '/x.html',
+    'example.com /x',
+    'a..b/',
+    '.com',
+    '//example.com/',
+    'javascript:alert(1).x',
+    'tel:12345',
   ]) {
     t.equal((await ann.post('/-/new', { slug: 'completed', url })).status, 400, url)
   }
@@ -312,8 +325,10 @@ await t.test('owners and shares by their forms, and the end of a link', async (t
   const [, history = ''] = (await ann.get(at)).text.split('id="history"')
   const plain = history.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
   for (const sentence of [
-    ...['made the link to https://team.test/.', 'made bob@example.com a co-owner.'],
-    ...['ended the co-ownership of bob@example.com.', 'shared the link with bob@example.com.'],
+    'made the link to https://team.test/.',
+    'made bob@example.com a co-owner.',
+    'ended the co-ownership of bob@example.com.',
+    'shared the link with bob@example.com.',
     'ended the share with bob@example.com.',
   ]) {
     t.match(plain, `ann@example.com ${sentence}`)

@@ -297,7 +297,10 @@ await t.test(
     const env = { ...direct.env, LINKS_ADDR: `unix:${socketPath}` }
     await startServer(t, { services: ['links'], env })
     const made = await request('http://localhost', {
-      ...{ socketPath, path: '/-/new', method: 'POST', body: 'slug=docs&url=docs.test' },
+      socketPath,
+      path: '/-/new',
+      method: 'POST',
+      body: 'slug=docs&url=docs.test',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     })
     t.equal(made.status, 303)

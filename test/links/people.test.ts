@@ -156,8 +156,12 @@ await t.test('owners and shares: who adds and removes whom', async (t) => {
   }
   // A recipient reads, and no more.
   const writes = [
-    ...[`PUT ${path}`, `DELETE ${path}`, `POST ${path}/owners`, `DELETE ${path}/owners/${ann.id}`],
-    ...[`POST ${path}/shares`, `DELETE ${path}/shares/${cat.id}`],
+    `PUT ${path}`,
+    `DELETE ${path}`,
+    `POST ${path}/owners`,
+    `DELETE ${path}/owners/${ann.id}`,
+    `POST ${path}/shares`,
+    `DELETE ${path}/shares/${cat.id}`,
   ]
   const body = { email: cat.email, url: 'http://x/' }
   await refuse(
@@ -182,8 +186,13 @@ await t.test('owners and shares: who adds and removes whom', async (t) => {
 await t.test('what is refused of owners and shares', async (t) => {
   const link = await makeLink(ann, 'guarded')
   const unknown = [
-    ...['nobody@example.com', '', 'no address', `${bob.email}\0`, '\ud83d@example.com'],
-    ...[`${'a'.repeat(300)}@example.com`, bob.id],
+    'nobody@example.com',
+    '',
+    'no address',
+    `${bob.email}\0`,
+    '\ud83d@example.com',
+    `${'a'.repeat(300)}@example.com`,
+    bob.id,
   ]
   for (const what of ['owners', 'shares']) {
     const path = `/links/${link.id}/${what}`

@@ -114,8 +114,16 @@ await t.test('what a token may be, and what is refused', async (t) => {
   const names = [undefined, 5, '', '  ', 'n'.repeat(101), 'a\0', 'a\nb', 'moc\u202e', '\ud83d']
   const scopes = [null, '', 'all', 'FULL', ['full'], 'read ']
   const times = [
-    ...['', 'tomorrow', '2099-01-31', '2099-01-31T12:00:00', '2099-02-30T00:00:00Z', 4e12],
-    ...['2001-01-01T00:00:00Z', new Date().toISOString(), [later], '12099-01-01T00:00Z'],
+    '',
+    'tomorrow',
+    '2099-01-31',
+    '2099-01-31T12:00:00',
+    '2099-02-30T00:00:00Z',
+    4e12,
+    '2001-01-01T00:00:00Z',
+    new Date().toISOString(),
+    [later],
+    '12099-01-01T00:00Z',
   ]
   const bad = (body: object): Refusal => [{ call: 'POST /tokens', body }, 400, 'BAD_REQUEST']
   const refuser = {

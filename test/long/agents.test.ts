@@ -70,8 +70,9 @@ for (const [name, tell] of Object.entries(AGENTS)) {
       }
     })
     const ops = await startOps(t, postgres, {
-      ...{ OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: `${program} ${args}`.trim() },
-      ...{ OPS_TIER1_MODEL: name === 'gemini' ? 'gemini-2.5-flash' : 'default' },
+      OPS_RUNNER: 'cli',
+      OPS_AGENT_COMMAND: `${program} ${args}`.trim(),
+      OPS_TIER1_MODEL: name === 'gemini' ? 'gemini-2.5-flash' : 'default',
     })
     await ended(ops, undefined, 90_000)
     const done = await ended(ops, (await trigger(ops)).id, 90_000)

@@ -63,7 +63,8 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
   const ann = await service.user('ann')
   const link = await makeLink(ann, 'moves', { url: 'https://first.test/' })
   const made = await runCli(['token', 'create', ann.email, '--expires', '10d'], {
-    ...{ env, secretShown: true },
+    env,
+    secretShown: true,
   })
   const mortal = apiOf(links, keepSecret('token', made.stdout.trim()))
   const agent = keepAlive(t, 1)

@@ -126,7 +126,9 @@ async function loseLeader(
 async function allGoOn(loads: readonly ServiceLoad[]): Promise<void> {
   const counts = () =>
     loads.flatMap(({ deliveries, acked }) => [
-      ...[deliveries.acked.length, acked.links.length, acked.memories.length],
+      deliveries.acked.length,
+      acked.links.length,
+      acked.memories.length,
     ])
   const before = counts()
   await until(() => counts().every((count, at) => count > (before[at] ?? 0)), 'all work', 120_000)

@@ -218,7 +218,10 @@ function startAs(
   if (program === undefined) throw new Error(`${name} is missing`)
   const log = openSync(join(runFolder(), `${folder.split('/').at(-1)}-${name}.log`), 'a')
   const child = spawn(program, args, {
-    ...{ uid, gid: uid, cwd: folder, stdio: ['ignore', log, log] },
+    uid,
+    gid: uid,
+    cwd: folder,
+    stdio: ['ignore', log, log],
     env: { PATH: process.env['PATH'], HOME: folder, LANG: 'C.UTF-8', ...env },
   })
   closeSync(log)

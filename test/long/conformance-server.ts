@@ -180,7 +180,8 @@ export async function startFixtures(t: Owner): Promise<string> {
     noRoute: notFound('Nothing is here.'),
     faultReply: (fault, { path }) => problem(fault, path),
     guard: createGuard({
-      ...{ hosts: () => new Set(), trustedProxies: () => false },
+      hosts: () => new Set(),
+      trustedProxies: () => false,
       userHeader: () => 'remote-email',
       groupsHeader: () => undefined,
     }),

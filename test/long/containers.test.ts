@@ -41,8 +41,17 @@ async function startPodman(t: Owner) {
     socket,
     run: (name: string, script: string, ...more: readonly string[]) =>
       podman(
-        ...['run', '--detach', '--network', 'none', '--name', name, ...more],
-        ...['localhost/busybox:test', '/bin/sh', '-c', script],
+        'run',
+        '--detach',
+        '--network',
+        'none',
+        '--name',
+        name,
+        ...more,
+        'localhost/busybox:test',
+        '/bin/sh',
+        '-c',
+        script,
       ),
   }
 }

@@ -74,7 +74,9 @@ await t.test(`random faults of the network under load, seed ${seed}`, async (t) 
     return answers.every(({ status }) => status === 200)
   }
   const acked = (): readonly number[] => [
-    ...[load.deliveries.acked.length, load.acked.links.length, load.acked.memories.length],
+    load.deliveries.acked.length,
+    load.acked.links.length,
+    load.acked.memories.length,
     load.acked.sessions.length,
   ]
 

@@ -153,7 +153,10 @@ if (missing !== undefined) {
     const sender = createSender()
     const env = {
       // The cache of the tests would be a folder in here.
-      ...{ GATEHOUSE_DATA_DIR: '/data', PATH: '', NODE_DISABLE_COMPILE_CACHE: '1', ...sender.env },
+      GATEHOUSE_DATA_DIR: '/data',
+      PATH: '',
+      NODE_DISABLE_COMPILE_CACHE: '1',
+      ...sender.env,
       ...(url !== undefined && { DATABASE_URL: url }),
     }
     const first = await startServerProcess(t, { program, env })

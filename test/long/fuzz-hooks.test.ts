@@ -38,14 +38,19 @@ const ROUTES = hooksRoutes(INERT as HooksRoutes)
 /** hooks.md section 7. */
 const FAULT = Type.Object(
   {
-    ...{ type: Type.Literal('about:blank'), title: Type.String(), detail: Type.String() },
-    ...{ status: Type.Integer({ minimum: 400 }), instance: Type.String() },
+    type: Type.Literal('about:blank'),
+    title: Type.String(),
+    detail: Type.String(),
+    status: Type.Integer({ minimum: 400 }),
+    instance: Type.String(),
   },
   { additionalProperties: false },
 )
 const Delivery = Type.Partial(
   Type.Object({
-    ...{ id: Type.String(), event_id: Type.Integer(), payload: Type.Unknown() },
+    id: Type.String(),
+    event_id: Type.Integer(),
+    payload: Type.Unknown(),
     type: Type.Enum(['push', 'kept', 'url_verification', MARKER]),
     challenge: Type.Union([Type.String(), Type.Null()]),
   }),
@@ -64,8 +69,13 @@ const nothing = fc.constant(undefined)
 /** A forwarder connects. */
 const HANDSHAKE = [
   `GET /relay?name=shop&target=${NOBODY} HTTP/1.1`,
-  ...['Host: localhost', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'],
-  ...['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', ''],
+  'Host: localhost',
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  '',
+  '',
 ].join('\r\n')
 
 await eachBackend(
@@ -73,7 +83,8 @@ await eachBackend(
   'hooks: answers keep what the declarations promise',
   async (t: Test, backend) => {
     const { server, base } = await startHooksProcess(t, backend, {
-      ...{ GATEHOUSE_SECRET_KEY: secretKey(), HOOKS_REPLAY_TARGETS: '127.0.0.1:9' },
+      GATEHOUSE_SECRET_KEY: secretKey(),
+      HOOKS_REPLAY_TARGETS: '127.0.0.1:9',
       ...UNWATCHED,
     })
     let [token, secret, events]: [string, string, string[]] = ['', '', []]
@@ -132,37 +143,53 @@ await eachBackend(
       '/webhooks/generic/:name/:token',
     ]
     await fuzz(t, backend.name, {
-      ...{ server, base, routes: ROUTES, refresh },
+      server,
+      base,
+      routes: ROUTES,
+      refresh,
       bodies: {
         ...Object.fromEntries(receivers.map((path) => [`POST ${path}`, Delivery])),
         'POST /mcp/:endpoint': await toolCalls(endpoint),
       },
       known: {
-        ...{ name, provider, id, 'providers/:name': provider, endpoint: fc.constant('keep') },
+        name,
+        provider,
+        id,
+        'providers/:name': provider,
+        endpoint: fc.constant('keep'),
         'destinations/:name': fc.constant('keep'),
-        ...{ url: fc.constant(NOBODY), rate: fc.constantFrom('', '5/s') },
+        url: fc.constant(NOBODY),
+        rate: fc.constantFrom('', '5/s'),
         json: fc.constant('id=evt_1'),
         // Of destinations: a form has them as texts, and the API as objects.
-        ...{ sign_with: nothing, headers: nothing, authorization: nothing, version: nothing },
-        ...{ providers: fc.constant(''), body_template: fc.constantFrom('', 'slack') },
-        ...{ since: fc.constantFrom('', '1'), events: nothing },
+        sign_with: nothing,
+        headers: nothing,
+        authorization: nothing,
+        version: nothing,
+        providers: fc.constant(''),
+        body_template: fc.constantFrom('', 'slack'),
+        since: fc.constantFrom('', '1'),
+        events: nothing,
         // The parts of a scheme, which go together.
         ...Object.fromEntries(SCHEME_PARTS.map((part) => [part, fc.constant('')])),
-        ...{ token: fc.nat(0).map(() => token), _meta: fc.constant(META), cursor: oddCursor },
+        token: fc.nat(0).map(() => token),
+        _meta: fc.constant(META),
+        cursor: oddCursor,
         job: fc.nat(0).map(() => job),
-        ...{ target_url: fc.constantFrom(NOBODY, ''), timeout_s: fc.constant(1) },
-        ...{
-          replay_default_target: fc.constantFrom(NOBODY, ''),
-          trust_mode: fc.constant('token'),
-        },
-        ...{ secret: fc.constant(''), expected_interval: fc.constantFrom('', '1h', '30d') },
+        target_url: fc.constantFrom(NOBODY, ''),
+        timeout_s: fc.constant(1),
+        replay_default_target: fc.constantFrom(NOBODY, ''),
+        trust_mode: fc.constant('token'),
+        secret: fc.constant(''),
+        expected_interval: fc.constantFrom('', '1h', '30d'),
         // Texts of the forms, and values of the API.
         enabled: fc.constantFrom<string | boolean>('true', true, 'false', false),
         rejection_burst: fc.constantFrom('', '10/5m', '10 in 5m'),
         overlap: fc.constantFrom('0', '3600'),
       },
       callers: {
-        ...{ signed, nobody: () => ({}) },
+        signed,
+        nobody: () => ({}),
         tool: (sent) => toolHeaders(endpoint, sent),
         foreign: () => ({ origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }),
         forwarded: () => ({ 'x-forwarded-for': '203.0.113.7', 'remote-email': 'ann@example.com' }),

@@ -30,7 +30,9 @@ const FAULT = Type.Object(
 /** An error as OpenAI has it. */
 const CHAT_FAULT = Type.Object({
   error: Type.Object({
-    ...{ message: Type.String({ minLength: 1 }), type: Type.String(), param: Type.Null() },
+    message: Type.String({ minLength: 1 }),
+    type: Type.String(),
+    param: Type.Null(),
     code: Type.Union([Type.String(), Type.Null()]),
   }),
 })
@@ -64,7 +66,10 @@ const BODIES = {
 }
 /** It waits for approval. */
 const OPERATION = {
-  ...{ name: 'clean', action_type: 'clean', argv: ['true'], approval: true },
+  name: 'clean',
+  action_type: 'clean',
+  argv: ['true'],
+  approval: true,
   cooldown: { count: 10_000, window_s: 60 },
 }
 const ASKED = { service: 'shop', operation: 'clean', reason: 'it is full' }
@@ -102,8 +107,14 @@ await eachBackend(
     const { api, base, server } = ops
     const wrong = secret('no-key')
     let known = {
-      ...{ sessions: NONE, memories: NONE, alerts: NONE, checks: NONE, mutes: NONE },
-      ...{ silences: NONE, notices: NONE, approvals: NONE },
+      sessions: NONE,
+      memories: NONE,
+      alerts: NONE,
+      checks: NONE,
+      mutes: NONE,
+      silences: NONE,
+      notices: NONE,
+      approvals: NONE,
     }
     let refreshed = 0
     const added = await postForm(base, '/config/assistants', { name: 'keep' })
@@ -176,19 +187,26 @@ await eachBackend(
       (Object.keys(known) as (keyof typeof known)[]).map((noun) => [`${noun}/:id`, oneOf(noun)]),
     )
     await fuzz(t, backend.name, {
-      ...{ server, base, routes: ROUTES, refresh },
+      server,
+      base,
+      routes: ROUTES,
+      refresh,
       bodies: {
-        ...{ ...BODIES, 'POST /api/v1/webhook': Alert, 'POST /v1/chat/completions': ChatRequest },
+        ...BODIES,
+        'POST /api/v1/webhook': Alert,
+        'POST /v1/chat/completions': ChatRequest,
         'POST /mcp/ops': await toolCalls(assistant),
       },
       known: {
-        ...{ ...ids, 'calls/:call': fc.constant('1'), 'beat/:token': fc.constant(job) },
-        ...{ 'assistants/:name': fc.constant('spare'), _meta: fc.constant(META) },
-        ...{
-          model: fc.constantFrom('gatehouse', 'tier1'),
-          role: fc.constantFrom('user', 'system'),
-        },
-        ...{ content: fc.constantFrom('look', MARKER), tier: fc.constantFrom('auto', '1', '3') },
+        ...ids,
+        'calls/:call': fc.constant('1'),
+        'beat/:token': fc.constant(job),
+        'assistants/:name': fc.constant('spare'),
+        _meta: fc.constant(META),
+        model: fc.constantFrom('gatehouse', 'tier1'),
+        role: fc.constantFrom('user', 'system'),
+        content: fc.constantFrom('look', MARKER),
+        tier: fc.constantFrom('auto', '1', '3'),
         interval: fc.constantFrom(3_600, 86_400),
       },
       callers: {

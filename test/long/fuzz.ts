@@ -61,21 +61,23 @@ const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 /** After a path: broken encodings, other paths, too long. */
 const ODD_ENDINGS: readonly string[] = [
-  ...[
-    '/',
-    '/x',
-    '%',
-    '%zz',
-    '%ff',
-    '%c0%af',
-    '%ed%a0%80',
-    '%00',
-    '%2f..%2f',
-    '/..',
-    '/%2e%2e',
-    ';a=b',
-  ],
-  ...['%0d%0ax-fuzz-injected:1', `%3Cx-fuzz-1%22%27%3E`, '<x-fuzz-1>', '%5c', 'x'.repeat(9_000)],
+  '/',
+  '/x',
+  '%',
+  '%zz',
+  '%ff',
+  '%c0%af',
+  '%ed%a0%80',
+  '%00',
+  '%2f..%2f',
+  '/..',
+  '/%2e%2e',
+  ';a=b',
+  '%0d%0ax-fuzz-injected:1',
+  `%3Cx-fuzz-1%22%27%3E`,
+  '<x-fuzz-1>',
+  '%5c',
+  'x'.repeat(9_000),
 ]
 const ODD_TYPES = ['', JSON_TYPE, FORM_TYPE, 'text/plain', 'application/json; charset=utf-16', ';']
 /** Bodies of the wrong shape or encoding, too deep, too large. */
@@ -84,9 +86,24 @@ const oddBody: fc.Arbitrary<string | Uint8Array> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.constantFrom<string | Uint8Array>(
-      ...['', ' ', '{', '[]', 'null', '"text"', '1e999', '\uFEFF{}', '{"a":1,"a":2}', '{"a":1}x'],
-      ...['['.repeat(50_000), '{"a":'.repeat(50_000), '%', 'a=%zz&b=%ff', '&&&==', 'a=1&a=2'],
-      ...[Buffer.from('{"a":"\xff\xfe"}', 'latin1'), Buffer.from('{}', 'utf16le')],
+      '',
+      ' ',
+      '{',
+      '[]',
+      'null',
+      '"text"',
+      '1e999',
+      '\uFEFF{}',
+      '{"a":1,"a":2}',
+      '{"a":1}x',
+      '['.repeat(50_000),
+      '{"a":'.repeat(50_000),
+      '%',
+      'a=%zz&b=%ff',
+      '&&&==',
+      'a=1&a=2',
+      Buffer.from('{"a":"\xff\xfe"}', 'latin1'),
+      Buffer.from('{}', 'utf16le'),
     ),
   },
   { weight: 1, arbitrary: fc.constantFrom(70_000, 1_200_000).map((size) => 'x'.repeat(size)) },
@@ -95,31 +112,54 @@ const oddBody: fc.Arbitrary<string | Uint8Array> = fc.oneof(
 const oddHeader: fc.Arbitrary<Headers> = fc
   .tuple(
     fc.constantFrom(
-      ...['accept', 'accept-encoding', 'authorization', 'content-encoding', 'cookie', 'expect'],
-      ...['forwarded', 'hx-request', 'if-none-match', 'last-event-id', 'mcp-method'],
-      ...['mcp-protocol-version', 'origin', 'range', 'referer', 'remote-email', 'sec-fetch-mode'],
-      ...[
-        'sec-fetch-site',
-        'x-event-type',
-        'x-forwarded-for',
-        'x-forwarded-proto',
-        'x-request-id',
-      ],
+      'accept',
+      'accept-encoding',
+      'authorization',
+      'content-encoding',
+      'cookie',
+      'expect',
+      'forwarded',
+      'hx-request',
+      'if-none-match',
+      'last-event-id',
+      'mcp-method',
+      'mcp-protocol-version',
+      'origin',
+      'range',
+      'referer',
+      'remote-email',
+      'sec-fetch-mode',
+      'sec-fetch-site',
+      'x-event-type',
+      'x-forwarded-for',
+      'x-forwarded-proto',
+      'x-request-id',
     ),
     fc.constantFrom(
-      ...[
-        '',
-        '*/*;q=0',
-        'text/html',
-        'null',
-        'http://evil.example',
-        'cross-site',
-        'navigate',
-        '0',
-      ],
-      ...['-1', '999999999999999', '"x", W/"y"', 'bytes=0-1', 'Bearer', 'Bearer x', 'Basic OnB3'],
-      ...['::ffff:127.0.0.1', 'for="[::1]"', 'a=b; c=d', 'gzip', '1999-01-01', 'é', MARKER],
-      ...['x'.repeat(4_000), 'a\tb'],
+      '',
+      '*/*;q=0',
+      'text/html',
+      'null',
+      'http://evil.example',
+      'cross-site',
+      'navigate',
+      '0',
+      '-1',
+      '999999999999999',
+      '"x", W/"y"',
+      'bytes=0-1',
+      'Bearer',
+      'Bearer x',
+      'Basic OnB3',
+      '::ffff:127.0.0.1',
+      'for="[::1]"',
+      'a=b; c=d',
+      'gzip',
+      '1999-01-01',
+      'é',
+      MARKER,
+      'x'.repeat(4_000),
+      'a\tb',
     ),
   )
   .map(([name, value]) => ({ [name]: value }))
@@ -213,7 +253,10 @@ function validRequest(route: Route, subject: Subject): fc.Arbitrary<Sent> {
       ),
     })
     .map(({ path: target, query: search, body: value, accept }) => ({
-      ...{ route, mustFail: false, strays: false, caller: subject.best(route) },
+      route,
+      mustFail: false,
+      strays: false,
+      caller: subject.best(route),
       // Cursors are of a list as it was: those made up are odd.
       path: withQuery(target, { ...Object(search), cursor: undefined }),
       headers: { ...accept, ...(value !== undefined && { 'content-type': typeOf(route) }) },
@@ -231,7 +274,8 @@ function nearlyValidRequest(route: Route, subject: Subject): fc.Arbitrary<Sent> 
       path: withQuery(sent.path.replace(/\?.*/, ''), value),
     })),
     fc.constantFrom(...ODD_ENDINGS).map((odd) => (sent) => ({
-      ...{ ...sent, strays: true },
+      ...sent,
+      strays: true,
       path: sent.path.replace(/(\?|$)/, `${odd}$1`),
     })),
     oddHeader.map((odd) => (sent) => ({ ...sent, headers: { ...sent.headers, ...odd } })),
@@ -245,7 +289,8 @@ function nearlyValidRequest(route: Route, subject: Subject): fc.Arbitrary<Sent> 
       .map((part) => (part.startsWith(':') ? oddText.map(encode) : fc.constant(part)))
     changes.push(
       fc.tuple(...params).map((parts) => (sent) => ({
-        ...{ ...sent, strays: parts.includes('') },
+        ...sent,
+        strays: parts.includes(''),
         path: parts.join('/'),
       })),
     )
@@ -254,7 +299,8 @@ function nearlyValidRequest(route: Route, subject: Subject): fc.Arbitrary<Sent> 
     const raw = fc.record({ body: oddBody, type: fc.constantFrom(typeOf(route), ...ODD_TYPES) })
     changes.push(
       raw.map(({ body: bytes, type }) => (sent) => ({
-        ...{ ...sent, body: bytes },
+        ...sent,
+        body: bytes,
         headers: { ...sent.headers, 'content-type': type },
       })),
     )
@@ -276,7 +322,11 @@ function nearlyValidRequest(route: Route, subject: Subject): fc.Arbitrary<Sent> 
 function send(sent: Sent, { base, callers }: Subject): Promise<Response> {
   const { route, path, headers, body, caller } = sent
   return request(base, {
-    ...{ method: route.method, path, secretShown: true, streamHead: true, timeoutMs: 90_000 },
+    method: route.method,
+    path,
+    secretShown: true,
+    streamHead: true,
+    timeoutMs: 90_000,
     headers: { ...headers, ...callers[caller]?.(sent) },
     ...(body !== undefined && { body }),
   })

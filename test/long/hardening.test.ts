@@ -40,9 +40,17 @@ type Programs = Readonly<Record<string, readonly [says: string, code: number]>>
 const HARDENED = ['setpriv', '--no-new-privs', process.execPath, 'server.ts']
 /** The same, and with `ProtectHome=yes` and `ProtectProc=invisible`. */
 const HIDDEN = [
-  ...['unshare', '--mount', '--propagation', 'private', 'sh', '-c'],
+  'unshare',
+  '--mount',
+  '--propagation',
+  'private',
+  'sh',
+  '-c',
   'mount -t proc -o hidepid=2,gid=65534 proc /proc && mount -t tmpfs -o mode=000 none /home && exec "$@"',
-  ...['sh', 'setpriv', '--bounding-set=-all', ...HARDENED.slice(1)],
+  'sh',
+  'setpriv',
+  '--bounding-set=-all',
+  ...HARDENED.slice(1),
 ]
 
 /** Runs every check of a service, reads the journal, looks, and restarts, with programs that answer so. */

@@ -67,39 +67,63 @@ const mib = 1024 * 1024
 /** Routes that read a body. */
 const targets: Record<string, Target> = {
   generic: {
-    ...{ service: 'hooks', line: 'POST /webhooks/generic/lan', headers: [json] },
+    service: 'hooks',
+    line: 'POST /webhooks/generic/lan',
+    headers: [json],
     limit: HOOKS_LIMIT,
   },
   signed: {
-    ...{ service: 'hooks', line: 'POST /webhooks/code_host', headers: [json] },
+    service: 'hooks',
+    line: 'POST /webhooks/code_host',
+    headers: [json],
     limit: HOOKS_LIMIT,
   },
   tools: {
-    ...{ service: 'hooks', line: 'POST /mcp/agent', limit: mib },
+    service: 'hooks',
+    line: 'POST /mcp/agent',
+    limit: mib,
     headers: [json, `Authorization: ${all.mcp}`],
   },
   'hooks form': {
-    ...{ service: 'hooks', line: 'POST /settings', headers: [form], limit: mib / 16 },
+    service: 'hooks',
+    line: 'POST /settings',
+    headers: [form],
+    limit: mib / 16,
   },
   'links API': {
-    ...{ service: 'links', line: 'POST /api/v1/links', limit: mib / 16 },
+    service: 'links',
+    line: 'POST /api/v1/links',
+    limit: mib / 16,
     headers: [json, `Authorization: ${all.links}`],
   },
   'links form': {
-    ...{ service: 'links', line: 'POST /-/new', headers: [form], limit: mib / 16 },
+    service: 'links',
+    line: 'POST /-/new',
+    headers: [form],
+    limit: mib / 16,
   },
   'ops API': {
-    ...{ service: 'ops', line: 'POST /api/v1/memories', headers: [json], limit: mib },
+    service: 'ops',
+    line: 'POST /api/v1/memories',
+    headers: [json],
+    limit: mib,
   },
   'ops form': {
-    ...{ service: 'ops', line: 'POST /memories', headers: [form], limit: mib },
+    service: 'ops',
+    line: 'POST /memories',
+    headers: [form],
+    limit: mib,
   },
   'ops webhook': {
-    ...{ service: 'ops', line: 'POST /api/v1/webhook', limit: mib },
+    service: 'ops',
+    line: 'POST /api/v1/webhook',
+    limit: mib,
     headers: [json, `Authorization: ${all.ops}`],
   },
   chat: {
-    ...{ service: 'ops', line: 'POST /v1/chat/completions', limit: mib },
+    service: 'ops',
+    line: 'POST /v1/chat/completions',
+    limit: mib,
     headers: [json, `Authorization: ${all.ops}`],
   },
 }

@@ -29,10 +29,20 @@ t.test('a table of what a model has made of incidents', async (t) => {
     return says('All is well.')
   })
   const { code, out } = await run([
-    ...['--model-url', model.env['OPS_MODEL_URL'] ?? '', '--model', 'one'],
-    ...['--key-file', file('key', `${MODEL_KEY}\n`), '--output', join(folder, 'kept')],
-    ...['--prices', file('prices.json', '{"one": {"input": 10, "output": 10}}')],
-    ...['--only', 'oom-kill', '--only', 'port-taken'],
+    '--model-url',
+    model.env['OPS_MODEL_URL'] ?? '',
+    '--model',
+    'one',
+    '--key-file',
+    file('key', `${MODEL_KEY}\n`),
+    '--output',
+    join(folder, 'kept'),
+    '--prices',
+    file('prices.json', '{"one": {"input": 10, "output": 10}}'),
+    '--only',
+    'oom-kill',
+    '--only',
+    'port-taken',
   ])
   t.equal(code, 1, 'not all have passed')
   const [head, , first, second, , sum] = out.trim().split('\n')

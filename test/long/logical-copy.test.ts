@@ -33,7 +33,9 @@ await t.test('to another server by publication and subscription', async (t) => {
   const { token } = await linksServer(server, { DATABASE_URL: urls.OLD }).user('ann')
   const load = startServiceLoad(t, { server: () => server, sender, token })
   const counts = (): readonly number[] => [
-    ...[load.deliveries.acked.length, load.acked.links.length, load.acked.memories.length],
+    load.deliveries.acked.length,
+    load.acked.links.length,
+    load.acked.memories.length,
   ]
   const goesOn = async () => {
     const before = counts()

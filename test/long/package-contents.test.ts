@@ -15,9 +15,22 @@ import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
 const { version } = readManifest()
 /** The folders of the tarball, and what stands beside them. */
 const PACKED = [
-  ...['CHANGELOG.md', 'LICENSE', 'README.md', 'commands', 'db', 'deploy', 'docs'],
-  ...['gatehouse.js', 'html', 'kernel', 'node_modules', 'package.json', 'routes'],
-  ...['server.js', 'services', 'sql'],
+  'CHANGELOG.md',
+  'LICENSE',
+  'README.md',
+  'commands',
+  'db',
+  'deploy',
+  'docs',
+  'gatehouse.js',
+  'html',
+  'kernel',
+  'node_modules',
+  'package.json',
+  'routes',
+  'server.js',
+  'services',
+  'sql',
 ]
 const DEB_FILES = [
   '/etc/gatehouse/gatehouse.env',

@@ -37,7 +37,9 @@ await eachBackend(t, `kill -9 under load of all services, seed ${seed}`, async (
   const load = startServiceLoad(t, { server: () => server, sender, token })
   const { acked, deliveries } = load
   const counts = (): readonly number[] => [
-    ...[deliveries.acked.length, acked.links.length, acked.memories.length],
+    deliveries.acked.length,
+    acked.links.length,
+    acked.memories.length,
   ]
 
   for (let round = 1; round <= ROUNDS; round++) {

@@ -137,7 +137,9 @@ export function startSoak(t: Owner, { server, sender, ann, endpoint }: Soaked): 
     loop('memory', 200, async (n) => {
       const body = JSON.stringify({ category: 'soak', observation: `seen ${n}`, confidence: 0.5 })
       const made = await answerTo(agent, `${server.ops}/api/v1/memories`, {
-        ...{ method: 'POST', headers: JSON_TYPE, body },
+        method: 'POST',
+        headers: JSON_TYPE,
+        body,
       })
       const { id }: { id: number } = JSON.parse(made.text)
       return ask(`${server.ops}/api/v1/memories/${id}`, { method: 'DELETE' })

@@ -28,7 +28,12 @@ function read(body: string): ReadAlert {
 function shapeOf(alert: ReadAlert): object {
   const { status, source, fingerprint, title, service, labels, members, startsAt, endsAt } = alert
   return {
-    ...{ status, source, fingerprint, title, service, labels },
+    status,
+    source,
+    fingerprint,
+    title,
+    service,
+    labels,
     times: [startsAt?.toISOString() ?? null, endsAt?.toISOString() ?? null],
     members: members.map(({ status, fingerprint, title }) => [status, fingerprint, title]),
   }
@@ -57,34 +62,55 @@ const TEMPLATES = {
     },
     status: { '[ALERT_TRIGGERED_OR_RESOLVED]': ['TRIGGERED', 'RESOLVED'] },
     expected: {
-      ...{ fingerprint: 'gatus:core/shop', title: 'shop: no answer', service: 'shop' },
+      fingerprint: 'gatus:core/shop',
+      title: 'shop: no answer',
+      service: 'shop',
       labels: {
-        ...{ alertname: 'shop', service: 'shop', instance: 'https://shop.test/' },
+        alertname: 'shop',
+        service: 'shop',
+        instance: 'https://shop.test/',
         group: 'core',
       },
     },
   },
   healthchecks: {
     values: {
-      ...{ $SLUG: 'backup', $NAME_JSON: '"Backup \\"db\\""', $TAGS: 'db eu', $EXITSTATUS: '1' },
+      $SLUG: 'backup',
+      $NAME_JSON: '"Backup \\"db\\""',
+      $TAGS: 'db eu',
+      $EXITSTATUS: '1',
     },
     status: { $STATUS: ['down', 'up'] },
     expected: {
-      ...{ fingerprint: 'healthchecks:backup', title: 'Backup "db"', service: 'backup' },
+      fingerprint: 'healthchecks:backup',
+      title: 'Backup "db"',
+      service: 'backup',
       labels: { alertname: 'Backup "db"', service: 'backup', tags: 'db eu', exit_status: '1' },
     },
   },
   datadog: {
     values: {
-      ...{ $ALERT_ID: '1234', $ALERT_SCOPE: 'host:db-1', $ALERT_PRIORITY: 'P1', $TAGS: 'env:eu' },
-      ...{ $EVENT_TITLE: '[Monitor] CPU', $HOSTNAME: 'db-1', $TEXT_ONLY_MSG: 'x', $LINK: 'y' },
+      $ALERT_ID: '1234',
+      $ALERT_SCOPE: 'host:db-1',
+      $ALERT_PRIORITY: 'P1',
+      $TAGS: 'env:eu',
+      $EVENT_TITLE: '[Monitor] CPU',
+      $HOSTNAME: 'db-1',
+      $TEXT_ONLY_MSG: 'x',
+      $LINK: 'y',
     },
     status: { $ALERT_TRANSITION: ['Re-Triggered', 'Recovered'] },
     expected: {
-      ...{ fingerprint: 'datadog:1234:host:db-1', title: '[Monitor] CPU', service: null },
+      fingerprint: 'datadog:1234:host:db-1',
+      title: '[Monitor] CPU',
+      service: null,
       labels: {
-        ...{ alertname: '[Monitor] CPU', instance: 'db-1', severity: 'P1' },
-        ...{ monitor: '1234', scope: 'host:db-1', tags: 'env:eu' },
+        alertname: '[Monitor] CPU',
+        instance: 'db-1',
+        severity: 'P1',
+        monitor: '1234',
+        scope: 'host:db-1',
+        tags: 'env:eu',
       },
     },
   },
@@ -115,8 +141,15 @@ t.test('the script of the manual for Zabbix posts what Zabbix was seen to post',
   const [script = ''] = /^var given[^]*?^return 'OK';$/m.exec(manual) ?? []
   const message = 'Problem started at 03:20:11 on 2026.11.21\nProblem name: Disk space is low'
   const given = {
-    ...{ url: 'http://ops.test/', key: 'KEY', trigger: '16048', value: '1', name: DISK_SPACE },
-    ...{ host: 'db-1', severity: 'High', tags: 'class:os, scope:capacity', message },
+    url: 'http://ops.test/',
+    key: 'KEY',
+    trigger: '16048',
+    value: '1',
+    name: DISK_SPACE,
+    host: 'db-1',
+    severity: 'High',
+    tags: 'class:os, scope:capacity',
+    message,
   }
   const run = (status: number): readonly [unknown, readonly string[]] => {
     const sent: string[] = []
@@ -139,8 +172,16 @@ t.test('the script of the manual for Zabbix posts what Zabbix was seen to post',
 t.test('bodies of other senders', async (t) => {
   const statusOf = (body: unknown) => read(JSON.stringify(body)).status
   for (const end of [
-    ...['resolved', 'Warn Recovered', ' OK ', 'up', 'closed', 'normal', 'CLEAR', 'REMOVED'],
-    ...['SUCCESS', 'ALERT_DEGRADED_RECOVERY'],
+    'resolved',
+    'Warn Recovered',
+    ' OK ',
+    'up',
+    'closed',
+    'normal',
+    'CLEAR',
+    'REMOVED',
+    'SUCCESS',
+    'ALERT_DEGRADED_RECOVERY',
   ]) {
     t.equal(statusOf({ title: 'backup', status: end }), 'resolved', end)
     t.equal(statusOf({ state: end }), 'resolved', `${end} as state`)
@@ -151,11 +192,15 @@ t.test('bodies of other senders', async (t) => {
   t.equal(read('{"status":"down","state":"ok"}').status, 'firing', 'the status decides')
   const pingdom = { check_id: 12345, check_name: 'Shop', current_state: 'UP' }
   t.match(read(JSON.stringify(pingdom)), {
-    ...{ status: 'resolved', title: 'Shop', fingerprint: 'check:12345:Shop' },
+    status: 'resolved',
+    title: 'Shop',
+    fingerprint: 'check:12345:Shop',
   })
   const cake = 'URL=https%3A%2F%2Fshop.test&Name=Shop&StatusCode=200&Status=Up'
   t.match(read(cake), {
-    ...{ status: 'resolved', title: 'Shop', fingerprint: 'check:Shop:https://shop.test' },
+    status: 'resolved',
+    title: 'Shop',
+    fingerprint: 'check:Shop:https://shop.test',
   })
   t.equal(read(cake.replace('Status=Up', 'Status=Down')).status, 'firing')
   const expiry = (days: number) => {
@@ -167,13 +212,22 @@ t.test('bodies of other senders', async (t) => {
   t.equal(read('["resolved"]').status, 'firing')
 
   const body = {
-    ...{ source: 'db-1', title: 'backup', service: 'db', labels: { team: 'a', n: 7, on: true } },
-    ...{ starts_at: '2026-11-26 03:00:00', ends_at: '2026-11-26T04:00:00+01:00', status: 'ok' },
+    source: 'db-1',
+    title: 'backup',
+    service: 'db',
+    labels: { team: 'a', n: 7, on: true },
+    starts_at: '2026-11-26 03:00:00',
+    ends_at: '2026-11-26T04:00:00+01:00',
+    status: 'ok',
   }
   const { fingerprint, ...rest } = shapeOf(read(JSON.stringify(body))) as Sender
   t.match(fingerprint, /^sha256:/)
   t.same(rest, {
-    ...{ status: 'resolved', source: null, title: 'backup', service: 'db', members: [] },
+    status: 'resolved',
+    source: null,
+    title: 'backup',
+    service: 'db',
+    members: [],
     labels: { alertname: 'backup', service: 'db', team: 'a', n: '7', on: 'true' },
     times: ['2026-11-26T03:00:00.000Z', '2026-11-26T03:00:00.000Z'],
   })
@@ -317,8 +371,11 @@ t.test('a group without common labels, and what comes late or twice', async (t) 
 
 t.test('all are taken, and each end is a delivery of its alert', async (t) => {
   const env = {
-    ...{ OPS_CHAT_API_KEY: CHAT_KEY, OPS_RUNNER: 'probe', ...(await postgres.env(t)) },
-    ...{ GATEHOUSE_SECRET_KEY: secretKey(), HOOKS_REPLAY_TARGETS: '127.0.0.1' },
+    OPS_CHAT_API_KEY: CHAT_KEY,
+    OPS_RUNNER: 'probe',
+    ...(await postgres.env(t)),
+    GATEHOUSE_SECRET_KEY: secretKey(),
+    HOOKS_REPLAY_TARGETS: '127.0.0.1',
     OPS_INVENTORY: await inventoryFile(t, { services: [] }),
   }
   const { hooks, ops } = await startServer(t, { services: ['hooks', 'ops'], env })
@@ -334,7 +391,8 @@ t.test('all are taken, and each end is a delivery of its alert', async (t) => {
 
   await t.test('Amazon SNS, which has no bearer token, by way of hooks', async (t) => {
     const added = await runCli(['provider', 'add', 'alarms', '--enable'], {
-      ...{ env, secretShown: true },
+      env,
+      secretShown: true,
     })
     const token = added.stdout.trim()
     const to = ['ops', `${ops}/api/v1/webhook`, '--provider', 'generic:alarms']

@@ -68,9 +68,18 @@ await t.test('an alert is held, over a restart', async (t) => {
   t.same(await deliver(one, down), keptAs('held for 60 s'))
   t.same(await deliver(one, down), keptAs('joined: it waits already'))
   t.match(await alertOf(one, 'Down'), {
-    ...{ title: 'Down', service: 'shop', labels: { alertname: 'Down', tier: 'web' } },
-    ...{ state: 'firing', firings: 1, count: 2, outcome: 'waiting', resolved_at: null },
-    ...{ due_at: /Z$/, session_id: null, sessions: [], fingerprint: 'Down' },
+    title: 'Down',
+    service: 'shop',
+    labels: { alertname: 'Down', tier: 'web' },
+    state: 'firing',
+    firings: 1,
+    count: 2,
+    outcome: 'waiting',
+    resolved_at: null,
+    due_at: /Z$/,
+    session_id: null,
+    sessions: [],
+    fingerprint: 'Down',
   })
   t.match((await request(`${one.base}/alerts/1`)).text, /waits for a session[\s\S]*Not before/)
   await timePasses(postgres, one.env, 30)

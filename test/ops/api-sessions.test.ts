@@ -20,8 +20,19 @@ import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
 const FIELDS = [
-  ...['id', 'tier', 'model', 'status', 'started_at', 'ended_at', 'exit_code', 'cost_usd'],
-  ...['num_turns', 'duration_ms', 'trigger', 'prompt_text', 'parent_session_id'],
+  'id',
+  'tier',
+  'model',
+  'status',
+  'started_at',
+  'ended_at',
+  'exit_code',
+  'cost_usd',
+  'num_turns',
+  'duration_ms',
+  'trigger',
+  'prompt_text',
+  'parent_session_id',
 ]
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const START = 'POST /api/v1/sessions/trigger'

@@ -25,29 +25,51 @@ import { until } from '../helpers/until.ts'
 
 /** The contract's operations: the document has these, and no other. */
 const OPERATIONS = [
-  ...['GET /health', 'GET /sessions', 'GET /sessions/{id}', 'POST /sessions/trigger'],
-  ...['GET /events', 'GET /memories', 'POST /memories', 'PUT /memories/{id}'],
-  ...['DELETE /memories/{id}', 'GET /cooldowns', 'GET /config', 'PUT /config', 'POST /webhook'],
-  ...['GET /checks', 'POST /checks', 'GET /checks/{id}', 'PUT /checks/{id}'],
-  ...['DELETE /checks/{id}', 'POST /checks/{id}/run', 'GET /checks/{id}/history'],
-  ...['GET /mutes', 'POST /mutes', 'DELETE /mutes/{id}'],
-  ...['GET /approvals', 'POST /approvals/{id}', 'GET /pause', 'PUT /pause'],
-  ...[
-    'GET /alerts',
-    'GET /alerts/{id}',
-    'POST /alerts/{id}/notes',
-    'GET /silences',
-    'POST /silences',
-    'DELETE /silences/{id}',
-  ],
-  ...['GET /notices', 'GET /notices/targets', 'POST /notices/{id}/acknowledge'],
+  'GET /health',
+  'GET /sessions',
+  'GET /sessions/{id}',
+  'POST /sessions/trigger',
+  'GET /events',
+  'GET /memories',
+  'POST /memories',
+  'PUT /memories/{id}',
+  'DELETE /memories/{id}',
+  'GET /cooldowns',
+  'GET /config',
+  'PUT /config',
+  'POST /webhook',
+  'GET /checks',
+  'POST /checks',
+  'GET /checks/{id}',
+  'PUT /checks/{id}',
+  'DELETE /checks/{id}',
+  'POST /checks/{id}/run',
+  'GET /checks/{id}/history',
+  'GET /mutes',
+  'POST /mutes',
+  'DELETE /mutes/{id}',
+  'GET /approvals',
+  'POST /approvals/{id}',
+  'GET /pause',
+  'PUT /pause',
+  'GET /alerts',
+  'GET /alerts/{id}',
+  'POST /alerts/{id}/notes',
+  'GET /silences',
+  'POST /silences',
+  'DELETE /silences/{id}',
+  'GET /notices',
+  'GET /notices/targets',
+  'POST /notices/{id}/acknowledge',
 ]
 const SCHEMAS = ['Session', 'Event', 'Memory', 'Cooldown', 'Config', 'Error']
 
 const [, postgres] = backends
 const ops = await startOps(t, postgres, {
-  ...{ OPS_BASE_URL: 'https://ops.example:8443', OPS_CHAT_API_KEY: CHAT_KEY },
-  ...{ OPS_TIER2_MODEL: 'second', OPS_MAX_TIER: '2' },
+  OPS_BASE_URL: 'https://ops.example:8443',
+  OPS_CHAT_API_KEY: CHAT_KEY,
+  OPS_TIER2_MODEL: 'second',
+  OPS_MAX_TIER: '2',
 })
 const { api, base } = ops
 await ended(ops)
@@ -62,7 +84,13 @@ const TOO_LARGE = ' '.repeat(1_048_577)
 /** Bodies that are no object of JSON. */
 const NO_OBJECTS = ['', '[]', 'null', '7', '{']
 const paths = [
-  ...['/sessions', '/sessions/1', '/events', '/memories', '/cooldowns', '/config', '/alerts'],
+  '/sessions',
+  '/sessions/1',
+  '/events',
+  '/memories',
+  '/cooldowns',
+  '/config',
+  '/alerts',
   '/silences',
 ]
 
@@ -89,12 +117,25 @@ await t.test('health and metrics answer', async (t) => {
 await t.test('an unknown path and a wrong method match no route: 404 as JSON', async (t) => {
   const accept = { accept: 'text/html,application/xhtml+xml' }
   const unknown = [
-    ...['/', '/nothing', '/Sessions', '/sessions/1/', '/sessions/1/stream', '/memories/1/x'],
-    ...['//sessions', '/%zz', '/sessions/%zz'],
+    '/',
+    '/nothing',
+    '/Sessions',
+    '/sessions/1/',
+    '/sessions/1/stream',
+    '/memories/1/x',
+    '//sessions',
+    '/%zz',
+    '/sessions/%zz',
   ].flatMap((path) => ['GET', 'POST'].map((method) => `${method} ${path}`))
   const wrong = [
-    ...['POST /health', 'DELETE /sessions', 'PATCH /sessions', 'DELETE /sessions/trigger'],
-    ...['PUT /memories', 'GET /memories/1', 'POST /config', 'OPTIONS /config'],
+    'POST /health',
+    'DELETE /sessions',
+    'PATCH /sessions',
+    'DELETE /sessions/trigger',
+    'PUT /memories',
+    'GET /memories/1',
+    'POST /config',
+    'OPTIONS /config',
   ]
   const rows = [...unknown, ...wrong].map((call): Refusal => [call, 404])
   await refuseAll(t, { ...refuser, headers: accept }, rows)
@@ -115,10 +156,19 @@ await t.test('no page of another site loads a page unseen; it may follow a link'
 await t.test('403 by a foreign name and from another site; the health is open', async (t) => {
   const body = { category: 'c', observation: 'o', prompt: 'look' }
   const changes = [
-    ...['POST /memories', 'POST /sessions/trigger', 'PUT /config', 'PUT /memories/1'],
-    ...['DELETE /memories/1', 'POST /checks', 'POST /checks/1/run', 'POST /mutes'],
-    ...['POST /approvals/1', 'PUT /pause'],
-    ...['POST /silences', 'DELETE /silences/1', 'POST /alerts/1/notes'],
+    'POST /memories',
+    'POST /sessions/trigger',
+    'PUT /config',
+    'PUT /memories/1',
+    'DELETE /memories/1',
+    'POST /checks',
+    'POST /checks/1/run',
+    'POST /mutes',
+    'POST /approvals/1',
+    'PUT /pause',
+    'POST /silences',
+    'DELETE /silences/1',
+    'POST /alerts/1/notes',
     'POST /notices/1/acknowledge',
   ]
   const sites = [
@@ -182,9 +232,15 @@ await t.test('the document of the ops API', async (t) => {
 await t.test('configuration', async (t) => {
   const folder = `${ops.env['GATEHOUSE_DATA_DIR']}/ops`
   const usual = {
-    ...{ interval: 3_600, tier1_model: 'default', tier2_model: 'second', tier3_model: 'default' },
-    ...{ dry_run: false, max_tier: 2, state_dir: `${folder}/state` },
-    ...{ results_dir: `${folder}/results`, repos_dir: `${folder}/repos` },
+    interval: 3_600,
+    tier1_model: 'default',
+    tier2_model: 'second',
+    tier3_model: 'default',
+    dry_run: false,
+    max_tier: 2,
+    state_dir: `${folder}/state`,
+    results_dir: `${folder}/results`,
+    repos_dir: `${folder}/repos`,
   }
   t.same(await config(), usual)
 
@@ -226,8 +282,12 @@ await t.test('configuration', async (t) => {
   await t.test('what was saved wins over the settings of a new start', async (t) => {
     const now = await config()
     const later = await startOps(t, postgres, {
-      ...{ ...ops.env, OPS_INTERVAL: '60', OPS_DRY_RUN: 'false', OPS_TIER1_MODEL: 'x' },
-      ...{ OPS_TIER2_MODEL: 'y', OPS_MAX_TIER: '1' },
+      ...ops.env,
+      OPS_INTERVAL: '60',
+      OPS_DRY_RUN: 'false',
+      OPS_TIER1_MODEL: 'x',
+      OPS_TIER2_MODEL: 'y',
+      OPS_MAX_TIER: '1',
     })
     // The full body that was sent back has saved all five.
     t.same((await later.api('GET', '/config')).json, { ...now, max_tier: 1 })
@@ -257,12 +317,21 @@ await t.test('memories', async (t) => {
     t.equal(answer.status, 201)
     const { id, created_at, updated_at, ...rest } = answer.json
     t.same(rest, {
-      ...{ service: null, ...good, confidence: 0.7, active: true, session_id: null, tier: 0 },
+      service: null,
+      ...good,
+      confidence: 0.7,
+      active: true,
+      session_id: null,
+      tier: 0,
     })
     t.match(created_at, TIME)
     t.equal(updated_at, created_at)
     const all = {
-      ...{ service: 'db', category: 'timing', observation: 'slow', confidence: 1, active: false },
+      service: 'db',
+      category: 'timing',
+      observation: 'slow',
+      confidence: 1,
+      active: false,
     }
     const made = await add({ ...all, tier: 3, session_id: 1, id: 1 })
     t.match(made, { ...all, tier: 0, session_id: null })

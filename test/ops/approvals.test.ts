@@ -65,7 +65,9 @@ const inventory = (...changed: readonly string[]): object => {
     writes('broken', { argv: ['sh', '-c', 'exit 3'] }),
     writes('long', { argv: ['sleep', LONG] }),
     writes('free', {
-      ...{ approval: false, action_type: 'flush', cooldown: { count: 9, window_s: 3_600 } },
+      approval: false,
+      action_type: 'flush',
+      cooldown: { count: 9, window_s: 3_600 },
     }),
   ]
   return { services: [{ name: 'shop', checks, operations }] }
@@ -139,11 +141,12 @@ await t.test('the call waits, the model is told so, and the same call joins it',
   t.match(told, [waits, waits])
   t.equal((await approvals()).length, 1)
   t.match(approval, {
-    ...{ status: 'pending', service: 'shop', session_id: session.id, outcome: null },
-    ...{
-      reason: 'it hangs <b>restart</b>',
-      argv: ['sh', '-c', /echo/, 'sh', /ran\.txt/, 'restart'],
-    },
+    status: 'pending',
+    service: 'shop',
+    session_id: session.id,
+    outcome: null,
+    reason: 'it hangs <b>restart</b>',
+    argv: ['sh', '-c', /echo/, 'sh', /ran\.txt/, 'restart'],
   })
   await notified(
     /^restart of shop waits for a person's approval until \S+Z\. It .* Reason: it hangs/,
@@ -236,7 +239,8 @@ await t.test('two clicks on two instances: it runs once, and is verified', async
   t.same(answers.map(({ status }) => status).toSorted(), [200, 409, 409, 409])
   t.match(answers.find(({ status }) => status === 200)?.json, { id, status: 'approved' })
   t.match(await reaches('restart', 'done'), {
-    ...{ decided_by: 'operator', outcome: /^ended with 0; check written is good/ },
+    decided_by: 'operator',
+    outcome: /^ended with 0; check written is good/,
   })
   t.same(ran(), ['restart'])
   await notified(/^Approval \d+ \(restart of shop\) was approved by operator$/)
@@ -266,7 +270,8 @@ await t.test('by the form: rejected, and then decided for good', async (t) => {
     request(`${ops.base}/approvals/${id}`, {
       method: 'POST',
       headers: {
-        ...{ 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' },
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'text/html',
         'sec-fetch-site': 'same-origin',
       },
       body: `decision=${decision}`,
@@ -400,14 +405,16 @@ await t.test('by the command line', async (t) => {
   t.match(stdout, /^ID +STATE +OPERATION/)
   t.match(stdout, /^\d+ +pending +pack of shop +.*ran\.txt pack +it hangs/m)
   t.match(await runCli(['approve', `${id}`], { env }), {
-    ...{ code: 0, stderr: /pack of shop is approved\n/ },
+    code: 0,
+    stderr: /pack of shop is approved\n/,
   })
   t.match(await reaches('pack', 'done'), { decided_by: 'command' })
   t.equal(ran().at(-1), 'pack')
   await ask('pack')
   const { id: second } = await approvalOf('pack')
   t.match(await runCli(['approve', `${second}`, '--reject'], { env }), {
-    ...{ code: 0, stderr: /pack of shop is rejected\n/ },
+    code: 0,
+    stderr: /pack of shop is rejected\n/,
   })
   await refuseCommands(t, { env, state: listed }, [
     [['approve', `${second}`], 1, /was decided by command, and is rejected/],

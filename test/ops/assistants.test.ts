@@ -24,7 +24,8 @@ const { base, api } = ops
 
 async function addAssistant(...args: readonly string[]): Promise<Endpoint> {
   const { code, stdout, stderr } = await runCli(['assistant', 'add', ...args], {
-    ...{ env, secretShown: true },
+    env,
+    secretShown: true,
   })
   if (code !== 0) throw new Error(stderr)
   return { url: `${base}/mcp/ops`, token: keepSecret('assistant-token', stdout.trim()) }
@@ -41,8 +42,14 @@ async function valueOf(endpoint: Endpoint, tool: string, args: object = {}) {
 }
 
 const READING = [
-  ...['list_checks', 'get_check_history', 'list_sessions', 'get_session', 'list_events'],
-  ...['list_alerts', 'get_alert', 'recall'],
+  'list_checks',
+  'get_check_history',
+  'list_sessions',
+  'get_session',
+  'list_events',
+  'list_alerts',
+  'get_alert',
+  'recall',
 ]
 const reader = await addAssistant('reader')
 const starter = await addAssistant('starter', '--allow', 'start')

@@ -23,7 +23,9 @@ const OPS_INVENTORY = await inventoryFile(t, {
       checks: [
         { type: 'heartbeat', name: 'backup', period: '24h', grace: '1h', token: tokens.backup },
         {
-          ...{ type: 'heartbeat', name: 'report', period: '24h' },
+          type: 'heartbeat',
+          name: 'report',
+          period: '24h',
           token_sha256: createHash('sha256').update(tokens.report).digest('hex'),
         },
       ],

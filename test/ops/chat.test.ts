@@ -179,7 +179,9 @@ t.test(
     const said = { type: 'assistant', message: { content: [{ type: 'text', text: 'I look.' }] } }
     ops.agent.does(`echo '${JSON.stringify(said)}'; sleep 60\n`)
     const chunks = await clientOf(ops).chat.completions.create({
-      ...{ model: 'tier1', messages: [...ASKED], stream: true },
+      model: 'tier1',
+      messages: [...ASKED],
+      stream: true,
     })
     let [text, id] = ['', '']
     for await (const chunk of chunks) {

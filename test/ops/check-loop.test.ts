@@ -217,7 +217,8 @@ await t.test('two hundred checks that hang hold up no other one', async (t) => {
   const { port } = silent.address() as AddressInfo
   const hung = Array.from({ length: 200 }, (_, at) => ({
     ...({ type: 'tcp', name: `hung ${at}`, host: '127.0.0.1', port, contains: 'x' } as const),
-    ...{ timeout_s: 60, every: '10s' },
+    timeout_s: 60,
+    every: '10s',
   }))
   const shop = await openChecked(t, (url) => [...hung, front(url, { every: '10s' })])
   const loop = shop.open()

@@ -483,7 +483,11 @@ t.test('dns: many queries of a silent name server hold up nothing else', async (
   const server = `127.0.0.1:${silent.address().port}`
   // More than the threads that look-ups and files share.
   const queries = Array.from({ length: 8 }, (_, at) => ({
-    ...{ type: 'dns', name: `silent ${at}`, host: 'shop.test', server, timeout_s: 2 },
+    type: 'dns',
+    name: `silent ${at}`,
+    host: 'shop.test',
+    server,
+    timeout_s: 2,
   }))
   const disk = { type: 'disk', path: '/', max_percent: 100, timeout_s: 1.9 }
   const first = await lookAt([...queries, disk])

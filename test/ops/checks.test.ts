@@ -141,7 +141,8 @@ t.test('unit: a systemd that does not answer is not taken for none', async (t) =
     ['exec sleep 60', 0.2, ['units: no answer within 0.2 s']],
     [
       'echo "Failed to list units: Connection timed out"; exit 1',
-      ...[30, ["units: systemd can't be asked: Failed to list units: Connection timed out"]],
+      30,
+      ["units: systemd can't be asked: Failed to list units: Connection timed out"],
     ],
     ['echo "shop.service loaded failed failed Shop"', 30, ['units: failed: shop.service']],
     [':', 30, []],
@@ -190,8 +191,14 @@ t.test('what could not be looked at is unknown, and says how to look', async (t)
     { type: 'unit', name: 'ours', unit: 'shop.service', level: 'info' },
   ])
   t.same(states, {
-    ...{ denied: 'unknown', full: 'unknown', ahead: 'unknown', folder: 'unknown' },
-    ...{ pseudo: 'unknown', memory: 'unknown', away: 'unknown', ours: 'unknown' },
+    denied: 'unknown',
+    full: 'unknown',
+    ahead: 'unknown',
+    folder: 'unknown',
+    pseudo: 'unknown',
+    memory: 'unknown',
+    away: 'unknown',
+    ours: 'unknown',
   })
   for (const [name, reason, remedy] of [
     ['denied', 'permission denied', 'give the user of Gatehouse the right'],
@@ -359,7 +366,10 @@ t.test(
   'container: all are looked at, and one that is not well is told of with its log',
   async (t) => {
     const many = Array.from({ length: 12 }, (_, at) => ({
-      ...{ Id: `c${at}`, Names: [`/c${at}`], State: 'restarting', Status: 'Restarting (1)' },
+      Id: `c${at}`,
+      Names: [`/c${at}`],
+      State: 'restarting',
+      Status: 'Restarting (1)',
     }))
     const one = { Id: 'a', Names: ['/a'], State: 'running', Status: 'Up 2 hours (unhealthy)' }
     const state = { Status: 'running', Health: { Status: 'unhealthy' } }

@@ -24,8 +24,11 @@ const secrets = { ANTHROPIC_API_KEY: key, OPS_MODEL_KEY: secret('model-key') }
 const restart = { name: 'restart', action_type: 'restart', argv: ['true'] }
 const services = [{ name: 'web', checks: [], operations: [restart] }]
 const ops = await openAgentOps(t, postgres, {
-  ...{ ...secrets, OPS_STATE_DIR: state, OPS_TIER1_MODEL: 'small one' },
-  ...{ OPS_SESSION_BUDGET_USD: '1', OPS_MAX_TURNS: '5' },
+  ...secrets,
+  OPS_STATE_DIR: state,
+  OPS_TIER1_MODEL: 'small one',
+  OPS_SESSION_BUDGET_USD: '1',
+  OPS_MAX_TURNS: '5',
   OPS_INVENTORY: await inventoryFile(t, { services }),
 })
 // Agents inherit from this process.
@@ -68,13 +71,25 @@ cat; echo '${result}'
     t.ok(args[1]?.endsWith(`The task:\n${prompt}`), 'the prompt as it is')
     t.notOk(readdirSync(agent.folder).includes('broken'), 'no shell saw it')
     t.same(args.slice(2), [
-      ...['--output-format', 'stream-json', '--verbose', '--model', 'small one'],
-      ...['--permission-mode', 'dontAsk', '--tools', 'Read,Grep,Glob'],
-      ...['--strict-mcp-config', '--mcp-config'],
+      '--output-format',
+      'stream-json',
+      '--verbose',
+      '--model',
+      'small one',
+      '--permission-mode',
+      'dontAsk',
+      '--tools',
+      'Read,Grep,Glob',
+      '--strict-mcp-config',
+      '--mcp-config',
       '{"mcpServers":{"gatehouse":{"type":"http","url":"' +
         `${base}/mcp/session","headers":{"Authorization":"Bearer \${GATEHOUSE_TOOLS_TOKEN}"}}}}`,
-      ...['--allowedTools', 'mcp__gatehouse'],
-      ...['--max-turns', '5', '--max-budget-usd', '1.0000'],
+      '--allowedTools',
+      'mcp__gatehouse',
+      '--max-turns',
+      '5',
+      '--max-budget-usd',
+      '1.0000',
     ])
     const environment = new Map(
       read('environment')

@@ -238,8 +238,14 @@ t.test('what a terminal acts on is taken out', async (t) => {
 t.test('lines end with LF, CRLF or CR: nothing hides behind a progress bar', async (t) => {
   const bar = 'harmful\rharmless\r10 %\r100 %'
   t.same(await put([says('one\ntwo\r\nthree'), bar, 'windows\r']), [
-    ...['one', 'two', 'three'],
-    ...['harmful', 'harmless', '10 %', '100 %', 'windows'],
+    'one',
+    'two',
+    'three',
+    'harmful',
+    'harmless',
+    '10 %',
+    '100 %',
+    'windows',
   ])
   t.same(await put([says('a\n\nb')]), ['a', '', 'b'], 'an empty line stays')
 })
@@ -247,7 +253,8 @@ t.test('lines end with LF, CRLF or CR: nothing hides behind a progress bar', asy
 t.test('a line has 16 KiB at most, cut between characters', async (t) => {
   const fits = 'x'.repeat(LONGEST)
   const texts = await put([
-    ...[fits, `${fits}x`],
+    fits,
+    `${fits}x`,
     // Every place within a character of 2, 3 and 4 bytes comes to lie on the border.
     ...['é', '漢', '🙂'].flatMap((char) =>
       [0, 1, 2, 3].map((before) => 'y'.repeat(before) + char.repeat(9_000)),

@@ -26,7 +26,8 @@ async function makePlant(t: Owner, shop: string, blog: string) {
   const checks = [{ type: 'file_age', name: 'written', path: file, max_age_s: 600 }]
   const operations = [
     one('restart', 'restart', { verify: 'written' }),
-    ...[one('deploy', 'redeployment'), one('clean')],
+    one('deploy', 'redeployment'),
+    one('clean'),
     one('flush', 'flush', { cooldown: { count: 3, window_s: 60 } }),
     one('broken', 'repair', { argv: ['sh', '-c', 'exit 3'] }),
   ]
@@ -90,8 +91,12 @@ await t.test('operations within their limits', async (t) => {
     'defaults: 2 restarts in 4 h for each service, 1 redeployment in 24 h',
     async (t) => {
       const results = await play(
-        ...[operation('restart'), operation('restart'), operation('restart')],
-        ...[operation('deploy'), operation('deploy'), operation('restart', 'blog')],
+        operation('restart'),
+        operation('restart'),
+        operation('restart'),
+        operation('deploy'),
+        operation('deploy'),
+        operation('restart', 'blog'),
       )
       t.match(results, [
         /^restart: ended with 0; check written is good: written 0 s ago$/m,
@@ -121,7 +126,9 @@ await t.test('operations within their limits', async (t) => {
   await t.test('its own cooldown, another kind, failures, and what is not there', async (t) => {
     const results = await play(
       ...['flush', 'flush', 'flush', 'flush', 'clean', 'clean', 'clean'].map((n) => operation(n)),
-      ...[operation('broken'), operation('nothing'), operation('x', 'y')],
+      operation('broken'),
+      operation('nothing'),
+      operation('x', 'y'),
     )
     t.same(
       results.slice(0, 7).map((text) => text.split(':')[0]),
@@ -142,7 +149,10 @@ await t.test('operations within their limits', async (t) => {
     const log = { info() {}, warn() {}, error() {}, flush() {} }
     const dataDirectory = await temporaryFolder(t, 'data')
     const inventory = await openInventory({
-      ...{ file: () => file, addresses: () => new Map(), dataDirectory, log },
+      file: () => file,
+      addresses: () => new Map(),
+      dataDirectory,
+      log,
       isOurs: () => false,
       byHand: () => [],
     })
@@ -150,8 +160,11 @@ await t.test('operations within their limits', async (t) => {
     const session = { ...first, id: await beginByHand(postgres, ops.env), tier: 3 }
     const job: ToolContext['job'] = {
       session: { ...session, trigger: 'api' },
-      ...{ holder: 'test', marker: 'none', config },
-      ...{ signal: new AbortController().signal, escalate() {} },
+      holder: 'test',
+      marker: 'none',
+      config,
+      signal: new AbortController().signal,
+      escalate() {},
     }
     const redact = createRedact(() => [])
     const sandbox = openSandbox({ log, unsandboxed: () => false, hidden: () => [] })

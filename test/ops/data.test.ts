@@ -13,7 +13,9 @@ const [, postgres] = backends
 const OPERATIONS = [
   { name: 'restart', action_type: 'restart', argv: ['true'] },
   {
-    ...{ name: 'renew', action_type: 'renewal', argv: ['true'] },
+    name: 'renew',
+    action_type: 'renewal',
+    argv: ['true'],
     cooldown: { count: 1, window_s: 100 * 24 * 3_600 },
   },
 ]
@@ -118,12 +120,19 @@ await t.test('what is old is removed or fades at the start, and nothing else', a
   })
   const env = {
     ...(await postgres.env(t)),
-    ...{ OPS_RESULTS_DIR: results, OPS_INVENTORY: inventory },
+    OPS_RESULTS_DIR: results,
+    OPS_INVENTORY: inventory,
   }
   const [old, half, quiet, recent] = [{ days: 92 }, { days: 93 }, { days: 31 }, { days: 29 }]
   const young = { days: 89, chain: half }
   const ids = await addSessions(env, [
-    ...[{ days: 120, lines: 1_200 }, old, { days: 91, chain: old }, half, young, quiet, recent],
+    { days: 120, lines: 1_200 },
+    old,
+    { days: 91, chain: old },
+    half,
+    young,
+    quiet,
+    recent,
   ])
 
   const { server, api } = await startOps(t, postgres, env)
@@ -138,8 +147,13 @@ await t.test('what is old is removed or fades at the start, and nothing else', a
       memories.map(({ observation, confidence, active }) => [observation, [confidence, active]]),
     ),
     {
-      ...{ fresh: [0.7, true], once: [0.6, true], twice: [0.5, true], rests: [0.2, false] },
-      ...{ stays: [0.3, true], rounds: [0.3, true], gone: [0, false] },
+      fresh: [0.7, true],
+      once: [0.6, true],
+      twice: [0.5, true],
+      rests: [0.2, false],
+      stays: [0.3, true],
+      rounds: [0.3, true],
+      gone: [0, false],
     },
   )
   await server.stop()
@@ -216,7 +230,9 @@ t.test('0 keeps sessions for ever; output has its own time; what runs stays', as
   }
   const parentSession = { days: 3 }
   const ids = await addSessions(env, [
-    ...[{ days: 4_000 }, parentSession, { days: 3, chain: parentSession }],
+    { days: 4_000 },
+    parentSession,
+    { days: 3, chain: parentSession },
   ])
   const [old, parent, child] = [...ids.values()]
   await postgres.query(

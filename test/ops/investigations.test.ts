@@ -44,8 +44,14 @@ async function openWatched(
   const resultsDir = await temporaryFolder(t, 'results')
   const settings = { cooldown: 3_600, budget: undefined as number | undefined, maxTier: 3 }
   const configured = (): Config => ({
-    ...{ interval: 3_600, tier1_model: 'a', tier2_model: 'b', tier3_model: 'c', dry_run: false },
-    ...{ max_tier: settings.maxTier, state_dir: resultsDir, results_dir: resultsDir },
+    interval: 3_600,
+    tier1_model: 'a',
+    tier2_model: 'b',
+    tier3_model: 'c',
+    dry_run: false,
+    max_tier: settings.maxTier,
+    state_dir: resultsDir,
+    results_dir: resultsDir,
     repos_dir: resultsDir,
   })
   const waiting = {
@@ -67,7 +73,13 @@ async function openWatched(
 
   async function open(): Promise<() => Promise<void>> {
     const sessions = await openSessions({
-      ...{ db, clock, log, redact, resultsDir, config, holder: holderOf() },
+      db,
+      clock,
+      log,
+      redact,
+      resultsDir,
+      config,
+      holder: holderOf(),
       // As if each had a machine of its own: on one of them, a session is that of the process.
       machine: `machine ${rounds.size}`,
       patience: { firstMs: () => 60_000, idleMs: () => 60_000 },
@@ -178,8 +190,14 @@ await t.test('what fails together starts one session', async (t) => {
   await shop.pass(10)
   t.match(await shop.sessions(), [
     {
-      ...{ tier: 1, status: 'running', trigger: 'alert', checks: 'db front', source: 'gatehouse' },
-      ...{ fingerprint: 'check:shop/db, shop/front', outcome: 'triggered', count: 1 },
+      tier: 1,
+      status: 'running',
+      trigger: 'alert',
+      checks: 'db front',
+      source: 'gatehouse',
+      fingerprint: 'check:shop/db, shop/front',
+      outcome: 'triggered',
+      count: 1,
     },
   ])
   t.same(await shop.waits(), [])

@@ -82,6 +82,11 @@ export const deploymentParts = {
 
 /** The same for what runs in the long suite alone. */
 export const longParts = {
+  alertmanager: {
+    name: 'Alertmanager',
+    debianPackages: ['prometheus-alertmanager'],
+    find: () => onPath('prometheus-alertmanager'),
+  },
   patroni: {
     name: 'Patroni, etcd, HAProxy and iptables',
     debianPackages: ['patroni', 'etcd-server', 'haproxy', 'iptables', 'iproute2'],

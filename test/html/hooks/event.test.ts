@@ -77,7 +77,10 @@ t.test('target, detail, answer, default target and what was typed stay text', as
   }
   const changes = {
     ...({ tab: 'deliveries', defaultTarget: HOSTILE, recentTargets: [`${HOSTILE}2`] } as const),
-    ...{ laptop: HOSTILE, replays: [hostile], isReplayed: true, sent: refused },
+    laptop: HOSTILE,
+    replays: [hostile],
+    isReplayed: true,
+    sent: refused,
   }
   const text = shown(eventPage({ ...eventView(), ...changes }))
   t.notMatch(text, 'alert("1")')

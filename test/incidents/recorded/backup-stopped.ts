@@ -43,7 +43,8 @@ export const incident: Incident = {
       [
         'record_event',
         {
-          ...{ level: 'critical', service: 'backup' },
+          level: 'critical',
+          service: 'backup',
           message: 'No backup for 4 days: bk-1 refuses uploads, the quota of 820 GiB is exceeded.',
         },
         'Recorded',

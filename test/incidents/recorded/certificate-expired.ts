@@ -10,7 +10,10 @@ export const incident: Incident = {
       description: 'nginx with a certificate of certbot',
       checks: [
         {
-          ...{ name: 'tls', state: 'fail', since_min: 20, says: 'certificate expired at {-20m}' },
+          name: 'tls',
+          state: 'fail',
+          since_min: 20,
+          says: 'certificate expired at {-20m}',
           before: [
             { state: 'ok', since_min: 40_000 },
             { state: 'warn', since_min: 20_000, says: 'certificate expires in 13 days' },

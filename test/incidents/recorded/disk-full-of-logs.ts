@@ -9,7 +9,9 @@ export const incident: Incident = {
       name: 'host',
       checks: [
         {
-          ...{ name: 'disk /var', state: 'fail', since_min: 31 },
+          name: 'disk /var',
+          state: 'fail',
+          since_min: 31,
           says: '100 % of the space used, expected 90 % at most',
           before: [
             { state: 'ok', since_min: 9_000 },

@@ -9,7 +9,10 @@ export const incident: Incident = {
       name: 'host',
       checks: [
         {
-          ...{ name: 'memory', state: 'warn', since_min: 140, says: '91 % of the memory used' },
+          name: 'memory',
+          state: 'warn',
+          since_min: 140,
+          says: '91 % of the memory used',
           before: [{ state: 'ok', since_min: 20_000 }],
         },
       ],

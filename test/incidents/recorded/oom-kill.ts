@@ -9,7 +9,9 @@ export const incident: Incident = {
       name: 'database',
       checks: [
         {
-          ...{ name: 'port 5432', state: 'ok', since_min: 13 },
+          name: 'port 5432',
+          state: 'ok',
+          since_min: 13,
           before: [
             { state: 'ok', since_min: 9_000 },
             { state: 'fail', since_min: 14, says: 'connection refused' },

@@ -9,12 +9,10 @@ export const incident: Incident = {
       name: 'metrics',
       checks: [
         {
-          ...{
-            name: 'port 9090',
-            state: 'fail',
-            since_min: 71,
-            says: 'connect ECONNREFUSED 127.0.0.1:9090',
-          },
+          name: 'port 9090',
+          state: 'fail',
+          since_min: 71,
+          says: 'connect ECONNREFUSED 127.0.0.1:9090',
           before: [{ state: 'ok', since_min: 60_000 }],
         },
       ],
