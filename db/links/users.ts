@@ -4,7 +4,7 @@ import { Timestamp, Uuid, many, nullable, one, optional, sqlFile } from '../sql-
 export const Role = Type.Enum(['user', 'admin'])
 export type Role = Type.Static<typeof Role>
 
-/** links.md section 2, user profile, with an added field: `disabled_at`. */
+/** A user, as admins see them: the profile of links.md section 2 with `disabled_at`. */
 export const User = Type.Object({
   id: Uuid,
   email: Type.String(),
@@ -14,6 +14,9 @@ export const User = Type.Object({
   disabled_at: nullable(Timestamp),
 })
 export type User = Type.Static<typeof User>
+
+/** A user as their own profile has it (links.md section 2). */
+export const Profile = Type.Omit(User, ['disabled_at'])
 
 const Address = Type.Pick(User, ['email'])
 const Count = Type.Object({ count: Type.Integer() })

@@ -7,7 +7,7 @@ import { MissingSlug } from '../../db/links/missing.ts'
 import { Share } from '../../db/links/members.ts'
 import { Tag } from '../../db/links/tags.ts'
 import { Token } from '../../db/links/tokens.ts'
-import { User } from '../../db/links/users.ts'
+import { Profile, User } from '../../db/links/users.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { STATUS } from '../../services/links/faults.ts'
 import { CreatedToken, NewToken } from '../../services/links/tokens/changes.ts'
@@ -90,6 +90,7 @@ export function describeApi(
       Tag,
       TagPage: tagList.returns.schema,
       User,
+      Profile,
       UserPage: userList.returns.schema,
       Token,
       TokenRequest: NewToken,

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { User, userQueries } from '../../db/links/users.ts'
+import { Profile, User, userQueries } from '../../db/links/users.ts'
 import { countUpTo, MAX_COUNT } from '../../html/parts.ts'
 import { roleText, usersView, type UsersView } from '../../html/links/users.ts'
 import { badRequest } from '../../kernel/fault.ts'
@@ -20,9 +20,6 @@ const RoleForm = Type.Object({
   ...RoleChange.properties,
   acknowledge_own: parsed(withDefault(Type.Boolean(), false), '', (given) => given === true),
 })
-
-/** A user as their own profile has it (links.md section 1). */
-const Profile = Type.Omit(User, ['disabled_at'])
 
 /** The caller's own profile, and for admins the list of users and their roles. */
 export const userEndpoints = [

@@ -31,7 +31,8 @@ const receiver = await startReceiver(t, ({ path }, response) => {
   if (path === '/held') held.push(answer)
   else answer()
 })
-const { base, env } = await startHooks(t, backends[1], {
+const [, postgres] = backends
+const { base, env } = await startHooks(t, postgres, {
   HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
   GATEHOUSE_SECRET_KEY: secretKey(),
 })
@@ -82,7 +83,13 @@ await t.test('all pushes elsewhere', async (t: Test) => {
 })
 
 await t.test('the page of a destination', async (t: Test) => {
-  answers['/in'] = 410
+  answers['/in'] = 503
+  /** The last of their tries is made at once for those that wait. */
+  async function giveUp(waiting: number): Promise<void> {
+    await untilListed(env, 'erp', { waiting, last_status: 503 })
+    await postgres.query(env, 'update hooks.destination_deliveries set tries = 7')
+    await destination(env, 'retry', 'erp')
+  }
   await apiOf(base)('POST', '/destinations', {
     name: 'erp',
     url: `${receiver.url}/in`,
@@ -95,6 +102,7 @@ await t.test('the page of a destination', async (t: Test) => {
   for (const type of ['push', 'invoice.paid', 'invoice.failed']) {
     await send(base, 'generic/lan', '{}', { 'X-Event-Type': type })
   }
+  await giveUp(3)
   await untilListed(env, 'erp', { dead: 3 })
   await t.test('it is live, and the ticked ones are tried again', async (t) => {
     await page.goto(`${base}/destinations/erp?state=dead`)
@@ -103,6 +111,7 @@ await t.test('the page of a destination', async (t: Test) => {
     await page.fill('#set-rate', '7')
     await page.check('#deliveries input[type=checkbox] >> nth=0')
     await send(base, 'generic/lan', '{}', push)
+    await giveUp(1)
     await untilText(page.locator('#deliveries tbody'), /push.*invoice.paid.*invoice.failed.*push/)
     t.equal(await page.inputValue('#set-rate'), '7', 'what is typed stays')
     t.ok(await page.isChecked('#deliveries input[type=checkbox] >> nth=0'), 'so does a tick')

@@ -145,6 +145,7 @@ insert into notices.sends (notice_id, target, next_at) select id, 'OPS_NOTIFY_UR
 insert into notices.targets (name, kind, host, address, services, levels, created_at)
 values ('chat', 'slack', 'hooks.slack.com', '\\x0102', '["web"]', null, now());
 insert into notices.failing_targets values ('OPS_NOTIFY_URL', now());
+insert into notices.paces values ('OPS_NOTIFY_URL', 'beginning', now(), 1, null);
 insert into ops.checks (service, name, type, every_s, version, next_at, state, since, message, ms, checked_at)
 values ('web', 'http', 'http', 60, 'v', now(), 'fail', now(), 'answered 503', 12, now());
 insert into ops.investigations select id, 1, now(), 1 from ops.checks;

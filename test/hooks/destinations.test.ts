@@ -245,7 +245,8 @@ await t.test('410 disables at once; an address that became private is tried agai
   await untilListed(env, 'gone', gone)
   t.match(await attemptsOf(base, id), [{ outcome: 'failed', answer: /^410 / }])
   await until(async () => (await health()).startsWith('degraded: disabled after'), 'the alarm')
-  await destination(env, 'enable', 'gone')
+  const enabled = await api('PUT', '/destinations/gone/enabled', { enabled: true })
+  t.match(enabled, { status: 200, json: { disabled_by: null } })
   answering(204)
   await move('gone', 'http://[::1]:9/')
   const next = await until(async () => {

@@ -82,12 +82,10 @@ const UNKNOWN = [
   '/Links',
   `/links/${ID}/nothing`,
   '/tags/docs',
-  '/tags//links',
   '/tags/%zz/links',
   `/users/${ID}`,
   '/admin',
   '/config/more',
-  '//links',
 ].map((path) => `GET ${path}`)
 
 /** What is below /admin/ and no operation. */

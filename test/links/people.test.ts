@@ -90,13 +90,14 @@ await t.test('profiles and the list of users', async (t) => {
     everybody.users.map(({ email }) => email),
     [...addresses, 'operator@localhost', root.email],
   )
-  t.same(everybody.users.at(-1), (await root.api('GET', '/users/me')).json, 'rows are profiles')
+  t.match(everybody.users.at(-1), (await root.api<object>('GET', '/users/me')).json)
 })
 
 await t.test('a role counts at once, for tokens that are there', async (t) => {
   const hidden = await makeLink(ann, 'only-of-ann', { visibility: 'secure' })
   const up = await setRole(root, bob, 'admin')
-  t.same([up.status, up.json], [200, (await bob.api('GET', '/users/me')).json], 'the updated user')
+  const { json: updated } = await bob.api<object>('GET', '/users/me')
+  t.match(up, { status: 200, json: updated })
   t.equal(up.json.role, 'admin')
   t.equal((await bob.api('GET', `/links/${hidden.id}`)).status, 200)
   const all = await bob.api<{ links: Link[] }>('GET', '/admin/links')

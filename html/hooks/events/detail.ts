@@ -137,15 +137,14 @@ function inPlace(href: string): Attributes & { href: string } {
 }
 
 function eventTabs(view: EventView): Html {
-  const { event, tab, replays, curl } = view
+  const { event, tab, replays } = view
   const labels = {
     payload: 'Payload',
     request: 'Request',
     deliveries: `Deliveries (${replays.length}${replays.length < LISTED_REPLAYS ? '' : '+'})`,
     curl: 'curl',
   }
-  // An event of a broker came by no request.
-  const shown = EVENT_TABS.filter((name) => name !== 'curl' || curl !== null)
+  const shown = EVENT_TABS.filter((name) => isThere(name, view))
   const ways = shown.map((name) => {
     const own = inPlace(`/log/${event.id}${name === 'payload' ? '' : `?tab=${name}`}`)
     return { id: `tab-${name}`, ...own, label: labels[name], isCurrent: name === tab }
@@ -161,10 +160,16 @@ function eventParts(view: EventView): Html {
     deliveries: html`${answersComparison(view)} ${deliveriesSection(view)}`,
     curl: curlSection(view),
   }
-  return html`${EVENT_TABS.map((name) => {
+  const shown = EVENT_TABS.filter((name) => isThere(name, view) || name === view.tab)
+  return html`${shown.map((name) => {
     const own = { class: 'event-part', 'data-part': name, 'data-shown': name === view.tab }
     return html`<div${attributes(own)}>${parts[name]}</div>`
   })}`
+}
+
+/** An event of a broker came by no request that a command could repeat. */
+function isThere(tab: EventTab, { curl }: EventView): boolean {
+  return tab !== 'curl' || curl !== null
 }
 
 /** The events before and after this one. `rel` names those of the log to browsers and scripts. */
