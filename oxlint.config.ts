@@ -18,12 +18,16 @@ const TYPES_OF_HTML = {
 
 /**
  * An override for the imports of files. The last one that has a file counts alone: its patterns
- * are not added to those of the ones before.
+ * are not added to those of the ones before. `wings` are the folders of its floor that use it.
  */
 function imports(
   files: string,
   floor: string,
-  { service, packages = [] }: { service?: string; packages?: readonly string[] } = {},
+  {
+    service,
+    packages = [],
+    wings = [],
+  }: { service?: string; packages?: readonly string[]; wings?: readonly string[] } = {},
 ): OxlintOverride {
   const above = FLOORS.slice(0, FLOORS.indexOf(floor)).join('|')
   const others = SERVICES.filter((name) => service !== undefined && name !== service)
@@ -34,6 +38,10 @@ function imports(
   const patterns = [
     { regex: `^(\\.\\./)+(${above})/`, message: 'imports go down only' },
     ...(floor === 'html' ? [TYPES_OF_HTML] : []),
+    ...wings.map((wing) => ({
+      regex: `^(\\.\\./)+${wing}/`,
+      message: 'a wing imports those below',
+    })),
     ...others.map((other) => ({ regex: `/${other}/`, message: 'no service imports another' })),
     {
       group: ['**', ...allowed.map((name) => `!${name}`), 'node:process'],
@@ -90,7 +98,14 @@ export default {
       rules: { 'no-restricted-globals': 'off' },
     },
     { files: ['db/client.ts'], rules: { 'no-restricted-properties': 'off' } },
-    imports('{server.ts,commands/**}', 'commands'),
+    imports('{server.ts,commands/*}', 'commands'),
+    imports('commands/frame/**', 'commands', { wings: ['house', ...SERVICES] }),
+    imports('commands/house/**', 'commands', { wings: SERVICES }),
+    ...SERVICES.map((own) =>
+      imports(`commands/${own}/**`, 'commands', {
+        wings: SERVICES.filter((service) => service !== own),
+      }),
+    ),
     imports('kernel/**', 'kernel'),
     imports('kernel/http/websocket.ts', 'kernel', { packages: ['ws'] }),
     imports('kernel/cron.ts', 'kernel', { packages: ['croner'] }),

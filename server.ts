@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runCommandLine } from './commands/command-line.ts'
-import { instanceFields } from './commands/instance.ts'
-import { createOutput, FAILED } from './commands/output.ts'
+import { instanceFields } from './commands/house/instance.ts'
+import { createOutput, FAILED } from './commands/frame/output.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 import { isJournal, logFormOf } from './kernel/processes/self.ts'
 

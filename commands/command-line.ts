@@ -15,11 +15,16 @@ import {
   OTHER_NAMES,
   VARIABLE_NAMES,
   VARIABLES,
-} from './configuration.ts'
-import { UsageError, type ConfiguredTools, type PlainTools, type Surroundings } from './command.ts'
+} from './frame/configuration.ts'
+import {
+  UsageError,
+  type ConfiguredTools,
+  type PlainTools,
+  type Surroundings,
+} from './frame/command.ts'
 import { commandTable } from './commands.ts'
-import { controlPath, runRemotely } from './control.ts'
-import { DONE, FAILED, WRONG_USAGE } from './output.ts'
+import { controlPath, runRemotely } from './frame/control.ts'
+import { DONE, FAILED, WRONG_USAGE } from './frame/output.ts'
 import {
   parseCommand,
   readCall,
@@ -27,8 +32,8 @@ import {
   tokensOf,
   toArguments,
   type ParsedCommand,
-} from './parse.ts'
-import { usageText } from './usage.ts'
+} from './frame/parse.ts'
+import { usageText } from './frame/usage.ts'
 
 /** Runs a command line to its end and gives the exit code: 0, 1, or 2 for a wrong command line. */
 export async function runCommandLine(

@@ -1,5 +1,5 @@
 import { migrate } from '../db/migrate.ts'
-import { command, UsageError, type Command, type CommandTable } from './command.ts'
+import { command, UsageError, type Command, type CommandTable } from './frame/command.ts'
 
 /** The commands of this file. */
 const commands = [
@@ -32,43 +32,43 @@ interface CommandFile {
  * called: from sources, loading all of them takes longer than most commands.
  */
 const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
-  serve: async () => await import('./serve.ts'),
-  init: async () => await import('./init.ts'),
-  check: async () => await import('./check.ts'),
+  serve: async () => await import('./house/serve.ts'),
+  init: async () => await import('./house/init.ts'),
+  check: async () => await import('./house/check.ts'),
   migrate: async () => ({ commands }),
-  provider: async () => await import('./provider.ts'),
-  schemes: async () => await import('./schemes.ts'),
-  destination: async () => await import('./destination.ts'),
-  endpoint: async () => await import('./endpoint.ts'),
+  provider: async () => await import('./hooks/provider.ts'),
+  schemes: async () => await import('./hooks/schemes.ts'),
+  destination: async () => await import('./hooks/destination.ts'),
+  endpoint: async () => await import('./hooks/endpoint.ts'),
   events: async () => ({
     commands: [
-      ...(await import('./events.ts')).commands,
-      ...(await import('./events-replay.ts')).commands,
+      ...(await import('./hooks/events.ts')).commands,
+      ...(await import('./hooks/events-replay.ts')).commands,
     ],
   }),
-  forward: async () => await import('./forward.ts'),
-  'send-sample': async () => await import('./send-sample.ts'),
-  recover: async () => await import('./recover.ts'),
-  notify: async () => await import('./notify.ts'),
-  user: async () => await import('./users.ts'),
-  token: async () => await import('./users.ts'),
-  approvals: async () => await import('./approvals.ts'),
-  approve: async () => await import('./approvals.ts'),
-  checks: async () => await import('./ops-checks.ts'),
-  assistant: async () => await import('./assistant.ts'),
-  agent: async () => await import('./agent.ts'),
-  silences: async () => await import('./silences.ts'),
-  link: async () => await import('./link.ts'),
-  import: async () => await import('./links.ts'),
-  export: async () => await import('./links.ts'),
-  audit: async () => await import('./audit.ts'),
-  backup: async () => await import('./backup.ts'),
-  restore: async () => await import('./transfer.ts'),
-  db: async () => await import('./transfer.ts'),
-  docs: async () => await import('./docs.ts'),
-  completion: async () => await import('./help.ts'),
+  forward: async () => await import('./hooks/forward.ts'),
+  'send-sample': async () => await import('./hooks/send-sample.ts'),
+  recover: async () => await import('./hooks/recover.ts'),
+  notify: async () => await import('./ops/notify.ts'),
+  user: async () => await import('./links/users.ts'),
+  token: async () => await import('./links/users.ts'),
+  approvals: async () => await import('./ops/approvals.ts'),
+  approve: async () => await import('./ops/approvals.ts'),
+  checks: async () => await import('./ops/checks.ts'),
+  assistant: async () => await import('./ops/assistant.ts'),
+  agent: async () => await import('./ops/agent.ts'),
+  silences: async () => await import('./ops/silences.ts'),
+  link: async () => await import('./links/link.ts'),
+  import: async () => await import('./links/links.ts'),
+  export: async () => await import('./links/links.ts'),
+  audit: async () => await import('./house/audit.ts'),
+  backup: async () => await import('./house/backup.ts'),
+  restore: async () => await import('./house/transfer.ts'),
+  db: async () => await import('./house/transfer.ts'),
+  docs: async () => await import('./house/docs.ts'),
+  completion: async () => await import('./frame/help.ts'),
   version: async () => ({ commands }),
-  help: async () => await import('./help.ts'),
+  help: async () => await import('./frame/help.ts'),
 }
 
 async function commandsOf(word: string): Promise<readonly Command[]> {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { controlPath, runRemotely } from '../../commands/control.ts'
+import { controlPath, runRemotely } from '../../commands/frame/control.ts'
 import { apiOf } from './api.ts'
 import type { Api } from './api.ts'
 import type { Backend } from './backends.ts'

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { VARIABLES } from '../../commands/configuration.ts'
+import { VARIABLES } from '../../commands/frame/configuration.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'

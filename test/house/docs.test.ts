@@ -1,7 +1,7 @@
 import { readFileSync, existsSync, globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { t } from 'tap'
-import { flagOf, variableOf, VARIABLE_NAMES } from '../../commands/configuration.ts'
+import { flagOf, variableOf, VARIABLE_NAMES } from '../../commands/frame/configuration.ts'
 import { ROOT } from '../helpers/program.ts'
 import { anchorsOf } from './anchors.ts'
 import { logCalls } from './log-calls.ts'

@@ -24,6 +24,7 @@ t.test('the linter finds nothing', async (t) => {
 const IMPORT_RULE = 'eslint(no-restricted-imports)'
 const DOWN = 'imports go down only'
 const ASIDE = 'no service imports another'
+const WING = 'a wing imports those below'
 const TYPES = 'html/ imports kernel/html.ts, and types'
 const PACKAGE = 'a package is imported in one place: see oxlint.config.ts'
 
@@ -50,6 +51,11 @@ const IMPORTS: readonly (readonly [string, string, string?])[] = [
   ['routes/hooks/up.ts', '../../commands/serve.ts', DOWN],
   ['commands/down.ts', '../routes/links/routes.ts'],
   ['commands/up.ts', '../test/helpers/server.ts', DOWN],
+  ['commands/hooks/down.ts', '../house/secrets.ts'],
+  ['commands/house/init/down.ts', '../../frame/output.ts'],
+  ['commands/frame/up.ts', '../house/serve.ts', WING],
+  ['commands/house/init/up.ts', '../../hooks/events.ts', WING],
+  ['commands/ops/beside.ts', '../links/users.ts', WING],
   ['services/hooks/aside.ts', '../links/links.ts', ASIDE],
   ['services/hooks/queues/aside.ts', '../../ops/events.ts', ASIDE],
   ['routes/links/aside.ts', '../../db/ops/events.ts', ASIDE],

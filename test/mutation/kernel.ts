@@ -3,7 +3,7 @@ import type { PlantedFault } from './faults.ts'
 export const KERNEL_FAULTS: readonly PlantedFault[] = [
   {
     why: 'events list --follow starts again after a lost connection',
-    path: 'commands/follow.ts',
+    path: 'commands/hooks/follow.ts',
     find: "if (message.id !== '') position = message.id",
     replace: "if (message.id === 'none') position = message.id",
     test: 'test/cli/events.test.ts',

@@ -80,7 +80,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'gatehouse link edit clears what no flag names',
-    path: 'commands/link.ts',
+    path: 'commands/links/link.ts',
     find: 'validate(LinkUpdate, { url, title, description, tags, ...given })',
     replace: "validate(LinkUpdate, { url, ...(title === '' && { description, tags }), ...given })",
     test: 'test/cli/link.test.ts',

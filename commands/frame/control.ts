@@ -1,0 +1,193 @@
+import { once } from 'node:events'
+import { chmodSync, rmSync } from 'node:fs'
+import {
+  createServer,
+  request,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { finished, pipeline } from 'node:stream/promises'
+import { Fault } from '../../kernel/fault.ts'
+import { codeOf, messageOf, type Log } from '../../kernel/log.ts'
+import { drained } from '../../kernel/http/respond.ts'
+import { UsageError, type CommandTable, type DatabaseTools } from './command.ts'
+import { DONE, FAILED, WRONG_USAGE, type Output } from './output.ts'
+import { parseCommand, readCall } from './parse.ts'
+
+/**
+ * The request is one line of JSON, the arguments of the command, and then its input. The reply is
+ * lines of JSON: one for each line that the command prints, and its exit code as the last.
+ */
+type Message = readonly ['out' | 'err' | 'data', string] | { code: number }
+
+/** Runs a command; the caller sends `input` after it. */
+export type RunCommand = (
+  argv: readonly string[],
+  output: Output,
+  input: AsyncIterable<Uint8Array>,
+) => Promise<number>
+
+/** For the arguments alone: the input may have any size and is never held whole. */
+const MAX_ARGUMENTS = 1024 * 1024
+
+/**
+ * Errors when no server listens; EINVAL: the path is too long for a socket, for a server as well.
+ */
+const NO_SERVER = ['ENOENT', 'ECONNREFUSED', 'EINVAL']
+
+/** The socket by which other commands reach the server that has the embedded database. */
+export function controlPath(dataDirectory: string): string {
+  return join(dataDirectory, 'control.sock')
+}
+
+/**
+ * Runs commands for other processes of the same user. The caller must hold the lock of the
+ * directory.
+ */
+export async function openControl(path: string, run: RunCommand, log: Log): Promise<Server> {
+  const server = createServer(async (incoming, response) => {
+    const code = await answer(incoming, run, outputTo(response), log)
+    response.write(`${JSON.stringify({ code } satisfies Message)}\n`)
+    // A caller that is still sending would take the end of the reply for a failure.
+    await finished(incoming.resume()).catch(() => undefined)
+    response.end()
+  })
+  // A large file may take longer than any limit; only this user can connect.
+  server.requestTimeout = 0
+  // The caller holds the lock, so an existing socket is left from a server that has died.
+  rmSync(path, { force: true })
+  await once(server.listen(path), 'listening')
+  chmodSync(path, 0o600)
+  // Without a listener an error of `accept`, as for want of files, would end the program.
+  server.on('error', (error) =>
+    log.error('connection not accepted', { service: 'control', error: messageOf(error) }),
+  )
+  return server
+}
+
+/** Runs a command in this process, for another one. */
+export async function runInServer(
+  argv: readonly string[],
+  table: CommandTable,
+  tools: DatabaseTools,
+): Promise<number> {
+  const parsed = parseCommand(await table.of(argv[0] ?? ''), argv)
+  if ('help' in parsed) throw new UsageError('The server gives no help')
+  const { command } = parsed
+  if (command.runInServer !== undefined) return command.runInServer(tools)
+  if (command.needs !== 'database') {
+    throw new UsageError(`"${command.name}" does not run in the server`)
+  }
+  const call = readCall(parsed)
+  command.check?.(call, tools.now())
+  return (await command.run(call, tools)) ?? DONE
+}
+
+/**
+ * Lets the running server run a command. Without a server it gives undefined and leaves `input`
+ * unread.
+ */
+export async function runRemotely(
+  path: string,
+  argv: readonly string[],
+  output: Output,
+  input: Readable,
+): Promise<number | undefined> {
+  const socket = connect(path)
+  try {
+    await once(socket, 'connect')
+  } catch (error) {
+    if (NO_SERVER.includes(codeOf(error) ?? '')) return undefined
+    throw error
+  }
+  const outgoing = request({
+    createConnection: () => socket,
+    method: 'POST',
+    path: '/',
+  })
+  outgoing.on('error', () => undefined)
+  outgoing.write(`${JSON.stringify(argv)}\n`)
+  const answered = once(outgoing, 'response').then(([response]) => {
+    return readAnswer(response, output)
+  })
+  const sent = pipeline(input, outgoing).then(() => answered)
+  // The command may end before its input: the rest of that is not needed.
+  return Promise.race([answered, sent]).finally(() => outgoing.destroy())
+}
+
+async function readAnswer(response: IncomingMessage, output: Output) {
+  let rest = ''
+  for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const message: Message = JSON.parse(line)
+      if ('code' in message) return message.code
+      const [stream, text] = message
+      output[stream](text)
+    }
+  }
+  throw new Error('the server stopped before the command had ended')
+}
+
+function outputTo(response: ServerResponse): Output {
+  function print(message: Message) {
+    response.write(`${JSON.stringify(message)}\n`)
+  }
+  return {
+    out: (line) => print(['out', line]),
+    err: (line) => print(['err', line]),
+    data: (line) => print(['data', line]),
+    async drained() {
+      if (response.destroyed) throw new Error('the caller is gone')
+      await drained(response)
+    },
+  }
+}
+
+async function answer(
+  incoming: IncomingMessage,
+  run: RunCommand,
+  output: Output,
+  log: Log,
+): Promise<number> {
+  try {
+    const { words, input } = await readRequest(incoming)
+    return await run(words, output, input)
+  } catch (error) {
+    const problem = messageOf(error)
+    output.err(`gatehouse: ${problem}`)
+    if (error instanceof UsageError) return WRONG_USAGE
+    // A fault means that what the caller asked for is not possible: no reason for a line in the
+    // log.
+    if (!(error instanceof Fault)) log.warn('control command failed', { error: problem })
+    return FAILED
+  }
+}
+
+/** The command's words, and what comes after them. */
+async function readRequest(incoming: IncomingMessage) {
+  let head = Buffer.alloc(0)
+  for await (const chunk of piecesOf(incoming)) {
+    head = Buffer.concat([head, chunk])
+    if (head.includes('\n') || head.length > MAX_ARGUMENTS) break
+  }
+  const [line = ''] = head.toString().split('\n', 1)
+  if (Buffer.byteLength(line) > MAX_ARGUMENTS) throw new UsageError('The command is too long')
+  const argv: unknown = JSON.parse(line)
+  if (!Array.isArray(argv)) throw new UsageError('The command must be a list of words')
+  async function* rest(): AsyncGenerator<Uint8Array> {
+    yield head.subarray(Buffer.byteLength(line) + 1)
+    yield* piecesOf(incoming)
+  }
+  return { words: argv.map(String), input: rest() }
+}
+
+/** The chunks of a request. Leaving the loop early does not destroy the request. */
+function piecesOf(incoming: IncomingMessage): AsyncIterable<Buffer> {
+  return incoming.iterator({ destroyOnReturn: false })
+}

@@ -1,0 +1,100 @@
+import { badRequest } from '../../kernel/fault.ts'
+import { DURATION_FORM, INSTANT_FORM, readTime } from '../../kernel/time.ts'
+import { validate } from '../../kernel/validate.ts'
+import { oneOf, trueOrFalse } from '../../kernel/variables.ts'
+import {
+  LinkRequest,
+  LinkUpdate,
+  partsOf,
+  typedNumber,
+  typedSlug,
+  type LinkCreation,
+} from '../../services/links/links/input.ts'
+import { refusePastExpiry } from '../../services/links/links/lifecycle.ts'
+import { checkSlug } from '../../services/links/links/slug.ts'
+import { completeUrl } from '../../services/links/links/target.ts'
+import { lines, readFields, text, UsageError, value, type Call } from '../frame/command.ts'
+
+// The flags that say what a link has. People type them: a bare address gets its `https://`, as in
+// the form of a link.
+
+export const LINK_FLAGS = {
+  title: text('TEXT', 'what lists show beside the slug'),
+  description: {
+    ...text('TEXT', 'for those who want to know more; - is standard input'),
+    fromInput: true,
+  },
+  tag: lines('TAG', 'a tag'),
+  visibility: value(
+    'public|private|secure',
+    'who finds it, and for secure who may follow it; public unless given',
+    oneOf('public', 'private', 'secure'),
+  ),
+  'append-path': value(
+    'true|false',
+    'whether the further path of a visit is appended',
+    trueOrFalse,
+  ),
+  expires: text('WHEN', `when its visits end: ${INSTANT_FORM}, or ${DURATION_FORM}`),
+  'max-visits': text('N', 'after how many visits they end'),
+} as const
+
+export const EDIT_FLAGS = {
+  url: text('URL', 'where it leads'),
+  ...LINK_FLAGS,
+  archived: value('true|false', 'whether its visits have ended by hand', trueOrFalse),
+} as const
+
+type LinkFlags = Partial<Call<Record<string, never>, typeof EDIT_FLAGS>['flags']>
+export type LinkFields = Readonly<Record<string, unknown>>
+
+/** The new link that a call describes. */
+export function readNewLink(
+  { slug, url }: { slug: string; url: string },
+  flags: LinkFlags,
+  now: Date,
+): LinkCreation {
+  return readFields(() => {
+    const fields = fieldsOf({ ...flags, url }, now)
+    const link = { ...validate(LinkRequest, fields), slug: typedSlug(slug) }
+    checkSlug(link.slug)
+    refusePastExpiry(link, now)
+    return link
+  }, ['slug', 'url'])
+}
+
+/** The fields that the flags of an edit name; an empty text clears one. */
+export function readEdit(flags: LinkFlags, now: Date): LinkFields {
+  const fields = readFields(() => {
+    const given = fieldsOf(flags, now)
+    refusePastExpiry(validate(LinkUpdate, { url: 'https://example.com/', ...given }), now)
+    return given
+  })
+  if (Object.keys(fields).length > 0) return fields
+  throw new UsageError('Nothing to change: name a field, such as --url or --title')
+}
+
+/** The fields of the API that flags stand for. */
+function fieldsOf(flags: LinkFlags, now: Date): LinkFields {
+  const { url, title, description, tag, visibility, archived, expires } = flags
+  const { 'append-path': append_path, 'max-visits': visits } = flags
+  const all = {
+    url: url === undefined ? undefined : completeUrl(url),
+    title,
+    description,
+    visibility,
+    append_path,
+    archived,
+    tags: tag === undefined ? undefined : partsOf(tag, /[,\n]/),
+    expires_at: expires === undefined ? undefined : expiryOf(expires, now),
+    max_visits: visits === undefined ? undefined : typedNumber(visits),
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, given]) => given !== undefined))
+}
+
+function expiryOf(text: string, now: Date): string | null {
+  if (text === '') return null
+  const at = readTime(text, now)
+  if (at !== undefined) return at.toISOString()
+  throw badRequest(`expires_at must be ${INSTANT_FORM}, or ${DURATION_FORM}`, 'expires_at')
+}

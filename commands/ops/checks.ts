@@ -1,0 +1,310 @@
+import { randomBytes } from 'node:crypto'
+import type { Definition } from '../../db/ops/checks.ts'
+import type { MuteScope } from '../../db/ops/mutes.ts'
+import { parseObject } from '../../kernel/json.ts'
+import { DURATION_FORM, formatDuration, INSTANT_FORM } from '../../kernel/time.ts'
+import { validate } from '../../kernel/validate.ts'
+import { accepted, oneOf } from '../../kernel/variables.ts'
+import { runNow } from '../../services/ops/checks/asked.ts'
+import {
+  addCheck,
+  changeCheck,
+  findCheck,
+  findReference,
+  NewCheck,
+  referenceOf,
+  refuseMistake,
+  removeCheck,
+} from '../../services/ops/checks/definitions.ts'
+import {
+  listHealth,
+  showHealth,
+  toListed,
+  type ShownHealth,
+} from '../../services/ops/checks/health.ts'
+import {
+  membersOf,
+  readMember,
+  TYPES_BY_HAND,
+  type Member,
+} from '../../services/ops/checks/members.ts'
+import { STATE_WORDS } from '../../services/ops/checks/states.ts'
+import { addMute, endMutesOf, MuteRequest, scopeText } from '../../services/ops/mutes/mutes.ts'
+import { EVERY_FORM } from '../../services/ops/mutes/windows.ts'
+import { createRedact } from '../../services/ops/redact.ts'
+import {
+  command,
+  flagOf,
+  JSON_FLAG,
+  lines,
+  readFields,
+  secretFlag,
+  text,
+  UsageError,
+  value,
+  type Call,
+  type DatabaseTools,
+  type Flags,
+  type Switch,
+} from '../frame/command.ts'
+import { serviceUrl } from '../frame/configuration.ts'
+import { DONE, FAILED, printRows } from '../frame/output.ts'
+import { followSecrets } from '../house/secrets.ts'
+
+const CHECK_ARGS = { check: text('SERVICE/NAME', 'a check, as checks list shows it') }
+const MEMBERS = membersOf()
+const MEMBER_FLAGS: Flags = Object.fromEntries(MEMBERS.map((one) => [flagName(one), flagFor(one)]))
+
+const DEFINITION = accepted('a JSON object: a check as the inventory file has it', parseObject)
+const DEFINITION_FLAGS = {
+  type: value('TYPE', 'what kind of check it is', oneOf(...TYPES_BY_HAND)),
+  from: {
+    ...value('FILE', 'the check as JSON, in a file; - is standard input', DEFINITION),
+    fromInput: true,
+    fromFile: true,
+  },
+} as const
+const ADD_ARGS = { name: text('NAME', 'the name of the check') }
+const ADD_FLAGS = {
+  service: text('SERVICE', 'the service that it is about'),
+  ...DEFINITION_FLAGS,
+  json: JSON_FLAG,
+}
+const SET_FLAGS = {
+  ...DEFINITION_FLAGS,
+  without: lines('MEMBER', 'take a member out of the check, such as retries'),
+  json: JSON_FLAG,
+}
+
+const SCOPE_ARGS = { scope: text('SERVICE[/NAME]', 'a check, or a service for all of its checks') }
+const MUTE_FLAGS = {
+  for: text('DURATION', `how long it is muted: ${DURATION_FORM}`),
+  'starts-at': text('TIME', `when it begins, instead of now: ${INSTANT_FORM}`),
+  'ends-at': text('TIME', 'when it ends, instead of --for'),
+  every: text('DAYS HOURS', `when it comes back: ${EVERY_FORM}`),
+  tz: text('ZONE', 'the time zone of these hours, such as Europe/Berlin; UTC without it'),
+  reason: text('TEXT', 'why, for those who see the mute'),
+  json: JSON_FLAG,
+}
+
+/** `gatehouse checks …`: their states, and the checks that are made by hand. */
+export const commands = [
+  command({
+    name: 'checks list',
+    summary: 'list the checks with their states',
+    flags: { json: JSON_FLAG },
+    needs: 'database',
+    async run({ flags: { json } }, { db, now, output }) {
+      const rows = (await listHealth(db, now())).map(toListed)
+      printRows(output, json, rows, {
+        CHECK: referenceOf,
+        STATE: ({ state }) => STATE_WORDS[state],
+        SINCE: ({ since }) => since.toISOString(),
+        EVERY: ({ every_s }) => formatDuration(every_s),
+        'MUTED UNTIL': ({ muted_until }) => muted_until?.toISOString() ?? '',
+        'LAST MESSAGE': ({ last_message }) => last_message,
+      })
+    },
+  }),
+  command({
+    name: 'checks show',
+    summary: 'show a check and its definition',
+    args: CHECK_ARGS,
+    flags: { json: JSON_FLAG },
+    needs: 'database',
+    async run({ args, flags }, tools) {
+      const { id } = await findCheck(tools.db, args.check)
+      await printCheck(tools, id, flags.json)
+    },
+  }),
+  command({
+    name: 'checks add',
+    summary: 'add a check beside those of the inventory file',
+    args: ADD_ARGS,
+    flags: { ...ADD_FLAGS, ...MEMBER_FLAGS },
+    needs: 'database',
+    check: (call) => void readNew(call),
+    async run(call, tools) {
+      const { service, check } = readNew(call)
+      const owned = { ...toolsOf(tools), random: randomBytes }
+      const { id, token } = await addCheck(owned, { service, check }, tools.now())
+      tools.output.err(`${service}/${call.args.name} runs from now on`)
+      if (token !== null) printAddress(tools, token)
+      if (call.flags.json) await printCheck(tools, id, true)
+    },
+  }),
+  command({
+    name: 'checks set',
+    summary: 'change a check that was made by hand; what no flag names stays',
+    args: CHECK_ARGS,
+    flags: { ...SET_FLAGS, ...MEMBER_FLAGS },
+    needs: 'database',
+    async run({ args, flags }, tools) {
+      const { id } = await findCheck(tools.db, args.check)
+      const { definition } = await showHealth(tools.db, id, tools.now())
+      const removed = flags.without?.split('\n') ?? []
+      const check = withoutMembers({ ...definition, ...given(flags) }, removed)
+      await changeCheck(toolsOf(tools), id, check, tools.now())
+      tools.output.err(`${args.check} is changed`)
+      if (flags.json) await printCheck(tools, id, true)
+    },
+  }),
+  command({
+    name: 'checks run',
+    summary: 'have the server run a check now; exit code 1 when it is not ok',
+    args: CHECK_ARGS,
+    flags: { json: JSON_FLAG },
+    needs: 'database',
+    async run({ args, flags }, { db, now, output }) {
+      const { id } = await findCheck(db, args.check)
+      await runNow(db, id, now)
+      const found = await showHealth(db, id, now())
+      output.out(flags.json ? JSON.stringify(found) : foundLine(found))
+      return found.state === 'ok' ? DONE : FAILED
+    },
+  }),
+  command({
+    name: 'checks remove',
+    summary: 'remove a check that was made by hand; its history stays',
+    args: CHECK_ARGS,
+    needs: 'database',
+    async run({ args }, tools) {
+      const { id } = await findCheck(tools.db, args.check)
+      await removeCheck(tools, id, tools.now())
+      tools.output.err(`${args.check} is removed`)
+    },
+  }),
+  command({
+    name: 'checks mute',
+    summary: 'tell of no failures for a time, or in a maintenance window to come',
+    args: SCOPE_ARGS,
+    flags: MUTE_FLAGS,
+    needs: 'database',
+    check: (call) => void readMute(call, null),
+    async run(call, tools) {
+      const scope = await findScope(tools.db, call.args.scope)
+      const mute = await addMute(tools, readMute(call, scope), tools.now())
+      const { starts_at, ends_at, every } = mute
+      const until = `is muted until ${ends_at.toISOString()}`
+      const next = `is muted every ${every}, next from ${starts_at.toISOString()}`
+      tools.output.err(`${scopeText(mute)} ${every === null ? until : next}`)
+      if (call.flags.json) tools.output.out(JSON.stringify(mute))
+    },
+  }),
+  command({
+    name: 'checks unmute',
+    summary: 'end the mutes of a check or of a service, also those to come',
+    args: SCOPE_ARGS,
+    needs: 'database',
+    async run({ args }, tools) {
+      const scope = await findScope(tools.db, args.scope)
+      await endMutesOf(tools, scope, tools.now())
+      tools.output.err(`${scopeText(scope)} is not muted any more`)
+    },
+  }),
+]
+
+/** The check, or the service, that a text means. */
+async function findScope(db: DatabaseTools['db'], reference: string): Promise<MuteScope> {
+  const found = await findReference(db, reference)
+  return { service: found.service, check_name: found.exact ? found.name : null }
+}
+
+function readMute({ flags }: Call<typeof SCOPE_ARGS, typeof MUTE_FLAGS>, scope: MuteScope | null) {
+  const { for: duration, 'starts-at': starts_at, 'ends-at': ends_at, every, tz, reason } = flags
+  const { service = null, check_name: check = null } = scope ?? {}
+  return readFields(() =>
+    validate(MuteRequest, {
+      service,
+      check,
+      for: duration,
+      starts_at,
+      ends_at,
+      every,
+      tz,
+      reason,
+    }),
+  )
+}
+
+function flagName({ name }: Member): string {
+  return flagOf(name).slice('--'.length)
+}
+
+/** The flag of a member, as its schema says what it is. */
+function flagFor({ name, writing, types, schema }: Member): Switch {
+  const owners = types.length === TYPES_BY_HAND.length ? 'all types' : types.join(', ')
+  const { description = name.replaceAll('_', ' ') } = schema as { description?: string }
+  const summary = `${description} (${owners})`
+  if (writing === 'switch') return { summary }
+  if (writing === 'pairs') return secretFlag(`${summary}, "Name: value" on a line each`)
+  const shown = writing === 'number' ? 'NUMBER' : 'TEXT'
+  return writing === 'lines' ? lines(shown, summary) : text(shown, summary)
+}
+
+type Given = Readonly<Record<string, unknown>>
+
+/** The members that flags name: those of the JSON first. */
+function given(flags: Given): Definition {
+  const { type, from = {} } = flags
+  const named = MEMBERS.flatMap((member) => {
+    const value = flags[flagName(member)]
+    if (value === undefined || value === false) return []
+    return [[member.name, value === true ? value : readMember(member, String(value))]]
+  })
+  return {
+    ...(from as Definition),
+    ...(type !== undefined && { type }),
+    ...Object.fromEntries(named),
+  }
+}
+
+/** The check that a call describes, checked as the inventory file is. */
+function readNew({ args: { name }, flags }: Call<typeof ADD_ARGS, typeof ADD_FLAGS>) {
+  const { service } = flags
+  if (service === undefined) throw new UsageError('--service is required')
+  const check = { ...given(flags), name }
+  if (!('type' in check)) throw new UsageError('--type is required, or --from with the JSON')
+  return readFields(() => {
+    // A heartbeat without a token gets one.
+    refuseMistake(
+      check['type'] === 'heartbeat' ? { token_sha256: '0'.repeat(64), ...check } : check,
+    )
+    return validate(NewCheck, { service, check })
+  }, ['name'])
+}
+
+/** The address that the job of a heartbeat calls; it is not shown again. */
+function printAddress({ config, addresses, output }: DatabaseTools, token: string): void {
+  const base = serviceUrl('ops', config, addresses) ?? 'http://HOST'
+  output.err('its job calls this address, which is not shown again:')
+  output.out(`${base}/beat/${token}`)
+}
+
+function withoutMembers(check: Definition, removed: readonly string[]): Definition {
+  const kept = Object.entries(check).filter(([name]) => !removed.includes(name))
+  return Object.fromEntries(kept)
+}
+
+function foundLine({ state, last_message }: ShownHealth): string {
+  return `${STATE_WORDS[state]}  ${last_message}`
+}
+
+async function printCheck(
+  { db, now, output }: DatabaseTools,
+  id: number,
+  json: boolean,
+): Promise<void> {
+  const shown = await showHealth(db, id, now())
+  if (json) return output.out(JSON.stringify(shown))
+  const { source, definition } = shown
+  output.out(`${referenceOf(shown)}: ${foundLine(shown)}`)
+  output.out(`since ${shown.since.toISOString()}`)
+  output.out(source === 'hand' ? 'made by hand:' : 'from the inventory file')
+  if (definition !== null) output.out(JSON.stringify(definition, null, 2))
+}
+
+function toolsOf(tools: DatabaseTools) {
+  const { box } = tools.secrets
+  return { ...tools, box, redact: createRedact(followSecrets(tools.config)) }
+}
