@@ -4,7 +4,7 @@ import { Writable, type Readable } from 'node:stream'
 /** Asks a person at a terminal. */
 export type Questions = ReturnType<typeof openQuestions>
 
-/** Asks on process.stderr: stdout is for the setting of the proxy, which may go to a file. */
+/** Asks on stderr: stdout is for the setting of the proxy, which may go to a file. */
 export function openQuestions(input: Readable) {
   let isHidden = false
   const echo = new Writable({
