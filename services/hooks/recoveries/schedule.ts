@@ -93,14 +93,6 @@ export function startRecoveries(options: ScheduleOptions) {
   }
 }
 
-/** Null for a look that ended before it found something: what is known from before stays. */
-function knownCounts(found: Awaited<ReturnType<typeof lookAt>>): Outcome['counts'] {
-  const counts = countsOf(found)
-  if (found.problem === null) return counts
-  const failed = counts.filter((count) => count.failed > 0)
-  return failed.length === 0 ? null : failed
-}
-
 async function outcomeOf(
   options: ScheduleOptions,
   source: Source,
@@ -118,7 +110,7 @@ async function outcomeOf(
   try {
     const tools = { ...options, now: () => clock.now() }
     const found = await lookAt(tools, { ...look, isDryRun: false, maxRefusals: MAX_REFUSALS })
-    return { ...found, counts: knownCounts(found) }
+    return { ...found, counts: countsOf(found) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const waitMs = Number(error.headers['retry-after'] ?? 0) * 1_000
