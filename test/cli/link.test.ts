@@ -130,11 +130,12 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
     const none = await link(env, 'stats', 'visited')
     t.match(none.stdout, /^visits +0\nlast visit +never\npeople +0\n/)
     await visit(base, '/visited', { headers: { referer: 'https://wiki.example.com/a' } })
-    type Stats = { total: number; referrers: unknown[] }
+    type Stats = { total: number; referrers: unknown[]; clients: unknown[] }
     const stats = await until(async () => {
       const [counted] = await printed<Stats>(env, 'stats', 'visited')
-      return counted?.total === 1 && counted.referrers.length === 1 && counted
-    }, 'the visit with its host')
+      const { total, referrers, clients } = counted ?? { total: 0, referrers: [], clients: [] }
+      return total === 1 && referrers.length === 1 && clients.length === 1 && counted
+    }, 'the visit with its host and its client')
     t.same(stats, (await ann.api('GET', `/links/${id}/stats`)).json, 'JSON as the API has it')
     const { stdout } = await link(env, 'stats', 'visited')
     t.match(stdout, /^visits +1\nlast visit +\d{4}-.*\npeople +1\n/)

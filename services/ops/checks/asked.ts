@@ -7,7 +7,7 @@ import { found, unavailable } from '../../../kernel/fault.ts'
 // and the files that count are those of the server.
 
 const POLL_MS = 200
-/** A server begins what is due every second. */
+/** A server begins what is due within a second. */
 const BEGINS_WITHIN_MS = 10_000
 /** More than a run may take, and the wait for others before it. */
 const ENDS_WITHIN_MS = 90_000

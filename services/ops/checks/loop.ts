@@ -28,7 +28,8 @@ export interface CheckLoopOptions extends CheckSources {
 /** The rounds of all checks, as others see them. */
 export type CheckLoop = ReturnType<typeof startCheckLoop>
 
-const ROUND_MS = 1_000
+/** A check begins within a second of when it is due. */
+const ROUND_MS = 500
 /** How many checks wait for the network at a time, and for one peer. */
 const NETWORK = { max: 512, maxOfPeer: 32 }
 /** How many checks start programs or read this machine at a time. */
