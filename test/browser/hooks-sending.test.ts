@@ -278,6 +278,7 @@ await t.test('an event is sent on from its page', async (t: Test) => {
 
   await t.test('the browser asks for a target where there is no default', async (t) => {
     await page.locator('#tab-deliveries').click()
+    await page.locator('[data-part="deliveries"][data-shown]').waitFor()
     await untilText(page.locator('#attempts'), 'Not sent on yet.')
     await page.locator('#replay-menu > summary').click()
     await page.locator('#replay-button').click()
