@@ -28,10 +28,15 @@ const Notice = Type.Object({
 })
 export type Notice = Type.Static<typeof Notice>
 
+/** Of these a target gets several as one message, each stage at its own pace. */
+const Stage = Type.Enum(['beginning', 'end', 'reminder', 'acknowledgement'])
+export type Stage = Type.Static<typeof Stage>
+
 /** What a target gets: a notice, above 0 a reminder of it, -1 that somebody has acknowledged it. */
 const DueSend = Type.Object({
   ...Notice.properties,
   number: Type.Integer(),
+  stage: Stage,
   /** What lasts, such as `check 7`; null for what does not. Of an end: that of its beginning. */
   key: nullable(Type.String()),
   /** The notice whose key PagerDuty knows it by. */
@@ -61,10 +66,6 @@ export type Send = Type.Static<typeof Send>
 /** The same, of one of several notices. */
 const SendOf = Type.Object({ notice_id: Type.Integer(), ...Send.properties })
 export type SendOf = Type.Static<typeof SendOf>
-
-/** Of these a target gets several as one message, each stage at its own pace. */
-const Stage = Type.Enum(['beginning', 'end', 'reminder', 'acknowledgement'])
-export type Stage = Type.Static<typeof Stage>
 
 /** How fast a target gets what is of a stage. */
 const Pace = Type.Object({

@@ -2,6 +2,9 @@ import { Cron } from 'croner'
 
 // Times that come back by the clock of a zone, right in nights of 23 and 25 hours.
 
+/** What is accepted, for messages. */
+export const ZONE_FORM = 'a time zone such as Europe/Berlin'
+
 /** Whether a name is a time zone, such as Europe/Berlin. */
 export function isZone(tz: string): boolean {
   try {

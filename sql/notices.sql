@@ -102,12 +102,20 @@ select s.notice_id, s.target, -1, :now
 on conflict do nothing;
 
 -- name: hasDue
--- Whether a target is to get something now.
+-- Whether a target is to get something now that its pace lets through. A time over an hour ahead was set by a clock that
+-- was set back since.
 select exists (select
-                 from notices.sends
-                where target = :target
-                  and sent_at is null
-                  and (next_at <= :now or next_at > :now::timestamptz + interval '61 minutes')) as due;
+                 from notices.sends s
+                 join notices.notices n on n.id = s.notice_id
+                where s.target = :target
+                  and s.sent_at is null
+                  and (s.next_at <= :now or s.next_at > :now::timestamptz + interval '61 minutes')
+                  and not exists (select
+                                    from notices.paces p
+                                   where p.target = s.target
+                                     and p.stage = notices.stage_of(s.number, n.begin_id)
+                                     and p.next_at > :now
+                                     and p.next_at < :now::timestamptz + interval '61 minutes')) as due;
 
 -- name: lockTarget
 -- Until the transaction ends no other instance chooses what this target gets next.
@@ -124,8 +132,8 @@ select stage, next_at, alone, incident
 -- since. In quiet hours only what is, or was, critical. The end of one of several that share an incident waits for the
 -- last of them.
 select n.id, n.kind, n.session_id, n.level, n.service, n.message, n.site, n.path, n.created_at,
-       n.key is not null as lasts, n.begin_id, s.number, coalesce(b.key, n.key) as key,
-       coalesce(told.incident, n.begin_id, n.id) as incident
+       n.key is not null as lasts, n.begin_id, s.number, notices.stage_of(s.number, n.begin_id) as stage,
+       coalesce(b.key, n.key) as key, coalesce(told.incident, n.begin_id, n.id) as incident
   from notices.sends s
   join notices.notices n on n.id = s.notice_id
   left join notices.notices b on b.id = n.begin_id

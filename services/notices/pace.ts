@@ -35,7 +35,7 @@ export function nextMessage(
   now: Date,
 ): NextMessage | undefined {
   for (const stage of STAGES) {
-    const [first, ...others] = due.filter((send) => stageOf(send) === stage)
+    const [first, ...others] = due.filter((send) => send.stage === stage)
     if (first === undefined) continue
     const pace = presentPace(stage, paces, now)
     const wait = pace.next_at.getTime() - now.getTime()
@@ -65,12 +65,6 @@ function presentPace(stage: Stage, paces: readonly Pace[], now: Date): Pace {
   const known = paces.find((pace) => pace.stage === stage)
   const isOver = known === undefined || now.getTime() >= known.next_at.getTime() + CALM_MS
   return isOver ? { stage, next_at: now, alone: 0, incident: null } : known
-}
-
-function stageOf({ number, begin_id }: DueSend): Stage {
-  if (number < 0) return 'acknowledgement'
-  if (number > 0) return 'reminder'
-  return begin_id === null ? 'beginning' : 'end'
 }
 
 function after(now: Date, milliseconds: number): Date {

@@ -43,9 +43,9 @@ const MAX_LISTED_TEXT = 500
 
 /**
  * Sends the notices of all instances to each target. What a target gets is a row: claimed, sent,
- * and marked as sent; one that is not taken is sent again until it is. Several are one message. A notice whose
- * acknowledgement is lost is sent again, with the same idempotency key. A target that hangs holds
- * up no other.
+ * and marked as sent; one that is not taken is sent again until it is. Several are one message. A
+ * notice whose acknowledgement is lost is sent again, with the same idempotency key. A target that
+ * hangs holds up no other.
  */
 export function startNotifier(options: NotifyOptions) {
   const { db, clock, log, metrics, notifyUrls, secretBox, siteUrl } = options
@@ -219,6 +219,7 @@ function messageOf({ sends, incident }: ClaimedMessage, siteUrl: SiteUrl): Messa
 
 function noticeOf({
   number: _number,
+  stage: _stage,
   key: _key,
   incident: _incident,
   ...notice
@@ -252,6 +253,7 @@ export async function testTarget(
     lasts: false,
     begin_id: null,
     number: 0,
+    stage: 'beginning',
     key: null,
     incident: 0,
   }

@@ -1,4 +1,4 @@
-import type { DueSend, Level, Notice } from '../../db/notices.ts'
+import type { DueSend, Level, Notice, Stage } from '../../db/notices.ts'
 import { shorten } from '../../kernel/markup.ts'
 
 // Several notices as one: how many, of which services, and the first of them in their words.
@@ -8,11 +8,8 @@ const MAX_NAMED = 5
 const MAX_SERVICES = 10
 const MAX_LINE = 200
 
-interface Words {
-  beginning: string
-  end: string
-  reminder: string
-}
+/** What happens to them, by stage; an acknowledgement is always alone. */
+type Words = Readonly<Record<Exclude<Stage, 'acknowledgement'>, string>>
 
 /** What is said of notices whose keys begin so. */
 const WORDS: readonly (readonly [prefix: string, words: Words])[] = [
@@ -75,9 +72,8 @@ function textOf(
 function whatOf(sends: readonly [DueSend, ...DueSend[]]): string {
   const found = WORDS.find(([prefix]) => sends.every(({ key }) => key?.startsWith(prefix)))
   const words = found?.[1] ?? OTHER
-  const [{ number, begin_id }] = sends
-  if (number > 0) return words.reminder
-  return begin_id === null ? words.beginning : words.end
+  const [{ stage }] = sends
+  return stage === 'acknowledgement' ? OTHER.beginning : words[stage]
 }
 
 /** `bad (12), shop (2)`: those with the most first. */

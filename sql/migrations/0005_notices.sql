@@ -54,6 +54,14 @@ create table notices.paces (
   primary key (target, stage)
 );
 
+-- What a send is, for the pace of its target: `number` is its own, `begin_id` that of its notice.
+create function notices.stage_of(number integer, begin_id bigint) returns text
+language sql immutable
+return case when number < 0 then 'acknowledgement'
+            when number > 0 then 'reminder'
+            when begin_id is null then 'beginning'
+            else 'end' end;
+
 -- Where notices go, beside the addresses of the configuration.
 create table notices.targets (
   name       text collate "C" primary key,

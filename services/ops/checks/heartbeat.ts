@@ -3,7 +3,7 @@ import type { Beat } from '../../../db/ops/checks.ts'
 import { hashToken } from '../../../kernel/tokens.ts'
 import { formatDuration, parseDuration } from '../../../kernel/time.ts'
 import { redactLine } from '../redact.ts'
-import { isZone, readCron } from '../../../kernel/cron.ts'
+import { isZone, readCron, ZONE_FORM } from '../../../kernel/cron.ts'
 import {
   defineCheck,
   failed,
@@ -68,7 +68,7 @@ function timeMistake({ period, cron, tz }: Heartbeat): Mistake | undefined {
   if ((period === undefined) === (cron === undefined)) return ['', 'must have period or cron']
   if (cron === undefined)
     return tz === undefined ? undefined : ['/tz', 'must not be there without cron']
-  if (tz !== undefined && !isZone(tz)) return ['/tz', 'must be a time zone such as Europe/Berlin']
+  if (tz !== undefined && !isZone(tz)) return ['/tz', `must be ${ZONE_FORM}`]
   if (readCron(cron, tz) === undefined) {
     return ['/cron', 'must be minute, hour, day, month and weekday, such as 0 3 * * 1-5']
   }

@@ -7,7 +7,7 @@ import { badRequest, Fault, found, notFound } from '../../../kernel/fault.ts'
 import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../../kernel/validate.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
-import { isZone } from '../../../kernel/cron.ts'
+import { isZone, ZONE_FORM } from '../../../kernel/cron.ts'
 import { EVERY_FORM, isEvery, occurrenceAt, type Occurrence } from './windows.ts'
 
 // Times in which failures are not told: from now on, or a maintenance window to come, once or every
@@ -35,12 +35,12 @@ const Instant = parsed(
   readInstant,
 )
 
-const Every = field(
-  Type.Optional(Type.String({ description: EVERY_FORM })),
-  `must be ${EVERY_FORM}`,
-  [(text) => text === undefined || isEvery(text), `must be ${EVERY_FORM}`],
-)
-const ZONE = 'must be a time zone such as Europe/Berlin'
+const EVERY = `must be ${EVERY_FORM}`
+const Every = field(Type.Optional(Type.String({ description: EVERY_FORM })), EVERY, [
+  (text) => text === undefined || isEvery(text),
+  EVERY,
+])
+const ZONE = `must be ${ZONE_FORM}`
 const Zone = field(Type.Optional(Type.String({ maxLength: 60 })), ZONE, [
   (text) => text === undefined || isZone(text),
   ZONE,

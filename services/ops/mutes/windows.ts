@@ -7,9 +7,8 @@ export const EVERY_FORM =
   'days and hours such as sat,sun 02:00-04:00, mon-fri 22:00-06:00 or daily 03:00-03:30'
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat']
-const HOURS_MS = 3_600_000
 /** More than the longest window: a day of 25 hours. */
-const LONGEST_MS = 26 * HOURS_MS
+const LONGEST_MS = 26 * 3_600_000
 /** Windows that join, such as all of Saturday and of Sunday, are one, of a week at most. */
 const MAX_JOINED = 7
 
