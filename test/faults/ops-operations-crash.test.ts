@@ -4,6 +4,7 @@ import { processesWith } from '../helpers/agents.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model.ts'
+import { calm } from '../helpers/notices.ts'
 import { ended, inventoryFile, startOpsProcess, trigger } from '../helpers/ops.ts'
 import type { OpsProcess, Session } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -108,6 +109,7 @@ await onPostgres(
       OPS_NOTIFY_URL: receiver.url,
       OPS_INVENTORY: await inventoryFile(t, { services }),
     })
+    await calm(ops.env)
     await ended(ops)
     const call = [
       'run_operation',
