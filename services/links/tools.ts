@@ -24,13 +24,8 @@ import type { ShortAddress } from './lists/search-text.ts'
 import type { Links } from './open.ts'
 import type { Caller } from './users/groups.ts'
 import { hasEnded } from './visits/target-cache.ts'
-import {
-  encodePath,
-  linkMeant,
-  mayFollow,
-  readVisitPath,
-  suggestionsFor,
-} from './visits/visits.ts'
+import { encodePath, linkMeant, mayFollow, suggestionsFor } from './visits/visits.ts'
+import { readVisitPath } from './links/visit-path.ts'
 
 /** Calls of one token at a time: otherwise it could take all that other people need. */
 const MAX_CALLS = 16
