@@ -1,6 +1,13 @@
 import type { OxlintConfig, OxlintOverride } from 'oxlint'
 
-const SERVICES = ['hooks', 'links', 'ops']
+/** The wings of each service: each imports those after it. */
+const WINGS = {
+  hooks: ['agents', 'send', 'log', 'receive'],
+  links: ['transfer', 'visits', 'names', 'people'],
+  ops: ['assistants', 'alerts', 'agent', 'watch'],
+}
+type Service = keyof typeof WINGS
+const SERVICES: readonly Service[] = ['hooks', 'links', 'ops']
 const PRODUCT = ['server.ts', '{commands,routes,html,services,db,kernel}/**']
 
 /** Folders from top to bottom: none imports from one before it. */
@@ -18,7 +25,7 @@ const TYPES_OF_HTML = {
 
 /**
  * An override for the imports of files. The last one that has a file counts alone: its patterns
- * are not added to those of the ones before. `wings` are the folders of its floor that use it.
+ * are not added to those of the ones before. `wings` are the folders that use it.
  */
 function imports(
   files: string,
@@ -27,7 +34,7 @@ function imports(
     service,
     packages = [],
     wings = [],
-  }: { service?: string; packages?: readonly string[]; wings?: readonly string[] } = {},
+  }: { service?: Service; packages?: readonly string[]; wings?: readonly string[] } = {},
 ): OxlintOverride {
   const above = FLOORS.slice(0, FLOORS.indexOf(floor)).join('|')
   const others = SERVICES.filter((name) => service !== undefined && name !== service)
@@ -39,7 +46,7 @@ function imports(
     { regex: `^(\\.\\./)+(${above})/`, message: 'imports go down only' },
     ...(floor === 'html' ? [TYPES_OF_HTML] : []),
     ...wings.map((wing) => ({
-      regex: `^(\\.\\./)+${wing}/`,
+      regex: `^(\\.\\./)+(\\w+/\\w+/)?${wing}/`,
       message: 'a wing imports those below',
     })),
     ...others.map((other) => ({ regex: `/${other}/`, message: 'no service imports another' })),
@@ -49,6 +56,11 @@ function imports(
     },
   ]
   return { files: [files], rules: { 'no-restricted-imports': ['error', { patterns }] } }
+}
+
+/** The wings of a service that use this one. */
+function wingsBefore(service: Service, wing: string): readonly string[] {
+  return WINGS[service].slice(0, WINGS[service].indexOf(wing))
 }
 
 export default {
@@ -113,21 +125,30 @@ export default {
       const packages = floor === 'db' ? ['postgres'] : []
       return [
         imports(`${floor}/**`, floor, { packages }),
-        ...SERVICES.map((service) =>
+        ...SERVICES.flatMap((service) => [
           imports(`${floor}/${service}/**`, floor, { service, packages }),
-        ),
+          ...WINGS[service].map((wing) =>
+            imports(`${floor}/${service}/${wing}/**`, floor, {
+              service,
+              packages,
+              wings: wingsBefore(service, wing),
+            }),
+          ),
+        ]),
       ]
     }),
     imports('db/embedded/**', 'db', { packages: ['postgres', '@electric-sql/pglite'] }),
     imports('services/hooks/agents/queues/**', 'services', {
       service: 'hooks',
       packages: ['@redis/client'],
+      wings: wingsBefore('hooks', 'agents'),
     }),
     imports('services/docs-markdown.ts', 'services', { packages: ['marked'] }),
     imports('services/notices/**', 'services', { packages: ['nodemailer'] }),
     imports('services/links/names/links/qr.ts', 'services', {
       service: 'links',
       packages: ['uqr'],
+      wings: wingsBefore('links', 'names'),
     }),
   ],
 } satisfies OxlintConfig

@@ -97,7 +97,8 @@ function suiteFiles(): string[] {
   const patterns = values.long
     ? [
         'test/{long,faults,links,ops}/**/*.test.ts',
-        'test/hooks/{api,guards,replay-jobs}.test.ts',
+        'test/hooks/{api,guards}.test.ts',
+        'test/hooks/send/replay-jobs.test.ts',
         'test/db/embedded-upkeep.test.ts',
         'test/cli/{documented-commands,instances,skill}.test.ts',
       ]

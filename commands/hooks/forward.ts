@@ -5,7 +5,7 @@ import { findProgram } from '../../kernel/processes/run.ts'
 import { DURATION_FORM, parseDuration } from '../../kernel/time.ts'
 import { validateQuery } from '../../kernel/validate.ts'
 import { accepted, integer } from '../../kernel/variables.ts'
-import { redactUrlTokens } from '../../services/hooks/receive/redact.ts'
+import { redactUrlTokens } from '../../services/hooks/redact.ts'
 import { forward, type ForwardReport } from '../../services/hooks/send/forwarders/client.ts'
 import {
   postTo,

@@ -16,7 +16,7 @@ import {
 import { qrText } from '../../services/links/names/links/qr.ts'
 import { ListFilter } from '../../services/links/names/lists/filter.ts'
 import { linkOf, walkLinks } from '../../services/links/names/lists/lists.ts'
-import { refuseDisabledOwner } from '../../services/links/names/members.ts'
+import { refuseDisabledOwner } from '../../services/links/names/members/members.ts'
 import { statsOf } from '../../services/links/visits/stats.ts'
 import { commandUser, readEmail } from '../../services/links/people/users/users.ts'
 import { serviceUrl, shortKeyword } from '../frame/configuration.ts'

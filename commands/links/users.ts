@@ -10,7 +10,7 @@ import {
   findUser,
 } from '../../services/links/people/users/accounts.ts'
 import { refuseGroup } from '../../services/links/people/users/groups.ts'
-import { checkTransfer, transferUser } from '../../services/links/names/user-transfer.ts'
+import { checkTransfer, transferUser } from '../../services/links/names/members/user-transfer.ts'
 import { command, JSON_FLAG, readFields, text, value } from '../frame/command.ts'
 import { printRows } from '../frame/output.ts'
 import type { Database } from '../../db/client.ts'

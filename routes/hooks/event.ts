@@ -20,7 +20,7 @@ import {
   readEventStart,
 } from '../../services/hooks/log/events/detail.ts'
 import { receiverPath } from '../../services/hooks/receive/providers.ts'
-import { REDACTED } from '../../services/hooks/receive/redact.ts'
+import { REDACTED } from '../../services/hooks/redact.ts'
 import { curlCommand, forwardCommand } from '../../services/hooks/send/replays/commands.ts'
 import { hasUnsignedType } from '../../services/hooks/receive/schemes/describe.ts'
 import { schemeOf } from '../../services/hooks/receive/schemes/schemes.ts'

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { ROOT } from '../helpers/program.ts'
 
 const SERVICES = ['Hooks', 'Links', 'Ops']
 const FLOORS = ['sql', 'db', 'services', 'routes', 'html']
-const HEAD = '| noun | what it does | sql | db | services | routes | html |'
+const HEAD = '| wing | noun | what it does | sql | db | services | routes | html |'
 const ROOMS = '| room | what it has |'
 const architecture = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
 
@@ -22,9 +22,11 @@ function rowsUnder(text: string, head: string): readonly (readonly string[])[] {
   )
 }
 
-/** What stands on a floor of a service: a file or a folder for each name. */
-function namesOn(floor: string, service: string): readonly string[] {
-  return readdirSync(join(ROOT, floor, service)).map((name) => name.replace(/\..*$/, ''))
+/** What stands in a folder: a file or a folder for each name; nothing where there is no such folder. */
+function namesIn(folder: string): readonly string[] {
+  const path = join(ROOT, folder)
+  if (!existsSync(path)) return []
+  return readdirSync(path).map((name) => name.replace(/\..*$/, ''))
 }
 
 /** `event` for `events`, `memory` for `memories`. */
@@ -36,30 +38,43 @@ const rooms = rowsUnder(architecture, ROOMS).map(([room = '']) => room)
 
 for (const title of SERVICES) {
   const service = title.toLowerCase()
-  const onFloors = FLOORS.map((floor) => new Set(namesOn(floor, service)))
   const [, section = ''] = architecture.split(`\n## ${title}\n`)
   const rows = rowsUnder(section, HEAD)
-  const nouns = rows.map(([noun = '']) => noun)
+  const wings = [...new Set(rows.map(([wing = '']) => wing))]
 
   t.test(`the table of the nouns of ${service} is what stands on the floors`, async (t) => {
-    t.ok(rows.length > 5, 'the table was found')
-    for (const [noun = '', , ...marks] of rows) {
-      const found = onFloors.map((names) => (names.has(noun) ? '●' : ''))
-      t.same(marks, found, noun)
+    t.ok(wings.length > 2 && wings.length < 6, 'it has three to five wings')
+    for (const wing of wings) {
+      const onFloors = FLOORS.map((floor) => namesIn(`${floor}/${service}/${wing}`))
+      const known = rows.filter(([its]) => its === wing).map(([, noun = '']) => noun)
+      for (const [its, noun = '', , ...marks] of rows) {
+        if (its !== wing) continue
+        const found = onFloors.map((names) => (names.includes(noun) ? '●' : ''))
+        t.same(marks, found, `${wing}/${noun}`)
+      }
+      const others = onFloors.flat().filter((name) => !known.includes(name))
+      t.same(others, [], `names in ${wing} that are no noun of it`)
     }
-    const known = new Set([...nouns, ...rooms])
-    const others = onFloors.flatMap((names) => [...names].filter((name) => !known.has(name)))
-    t.same(others, [], 'names that are neither a noun nor a room')
+  })
+
+  t.test(`beside the wings of ${service} stand rooms alone`, async (t) => {
+    const names = FLOORS.flatMap((floor) => namesIn(`${floor}/${service}`))
+    t.same(
+      names.filter((name) => !wings.includes(name) && !rooms.includes(name)),
+      [],
+    )
   })
 
   t.test(`a noun of ${service} has no second name`, async (t) => {
-    const seconds = onFloors.flatMap((names) =>
-      [...names].filter((name) =>
-        nouns.some((noun) => {
-          const one = oneOf(noun)
-          return name !== noun && (name === one || name.startsWith(`${one}-`))
-        }),
-      ),
+    const nouns = rows.map(([, noun = '']) => noun)
+    const names = wings.flatMap((wing) =>
+      FLOORS.flatMap((floor) => namesIn(`${floor}/${service}/${wing}`)),
+    )
+    const seconds = names.filter((name) =>
+      nouns.some((noun) => {
+        const one = oneOf(noun)
+        return name !== noun && (name === one || name.startsWith(`${one}-`))
+      }),
     )
     t.same(seconds, [], 'its parts belong into a folder of its name')
   })

@@ -249,14 +249,14 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'a token in the query of a Referer is stored',
-    path: 'services/hooks/receive/redact.ts',
+    path: 'services/hooks/redact.ts',
     find: '[name, isSecret ? REDACTED : redactUrlTokens(value)]',
     replace: '[name, isSecret ? REDACTED : value]',
     test: 'test/hooks/receive/receivers.test.ts',
   },
   {
     why: 'cookie headers are stored',
-    path: 'services/hooks/receive/redact.ts',
+    path: 'services/hooks/redact.ts',
     find: '|auth|cookie|',
     replace: '|auth|',
     test: 'test/hooks/receive/receivers.test.ts',

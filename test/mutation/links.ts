@@ -115,7 +115,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'the primary owner can be removed',
-    path: 'services/links/names/members.ts',
+    path: 'services/links/names/members/members.ts',
     find: 'if (removed?.is_primary !== true) return removed',
     replace: "if (removed?.is_primary !== true || slug !== '') return removed",
     test: 'test/links/people/people.test.ts',
@@ -206,7 +206,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'a co-owner may take a link from its owner',
-    path: 'services/links/names/members.ts',
+    path: 'services/links/names/members/members.ts',
     find: 'primaryOf(link)?.id === caller.id',
     replace: 'link.is_owner',
     test: 'test/links/people/people.test.ts',
@@ -220,7 +220,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'a visit passes segments .. on',
-    path: 'services/links/visits/visits/visits.ts',
+    path: 'services/links/names/links/visit-path.ts',
     find: 'text === undefined || /^\\.\\.?(;|$)/.test(text)',
     replace: 'text === undefined',
     test: 'test/links/visits/resolver.test.ts',

@@ -14,7 +14,12 @@ import { changeableLinks, changeEach, MAX_CHOSEN } from '../../../services/links
 import { peopleCompletions } from '../../../services/links/names/links/completions.ts'
 import { deleteLink } from '../../../services/links/names/links/links.ts'
 import { listAllLinks } from '../../../services/links/names/lists/lists.ts'
-import { addMember, memberFor, NewMember, OWNERS } from '../../../services/links/names/members.ts'
+import {
+  addMember,
+  memberFor,
+  NewMember,
+  OWNERS,
+} from '../../../services/links/names/members/members.ts'
 import { findUser } from '../../../services/links/people/users/accounts.ts'
 import { isUuid } from '../../../kernel/text.ts'
 import { admin, signedIn, token } from '../access.ts'

@@ -14,7 +14,7 @@ import {
   OWNERS,
   removeMember,
   SHARES,
-} from '../../../services/links/names/members.ts'
+} from '../../../services/links/names/members/members.ts'
 import { signedIn, token } from '../access.ts'
 import { action, api, Id, type LinksRoutes } from '../kit.ts'
 import { changeableLink, changeHeaders, linkReply, readableLink } from './links/links.ts'

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { NewEvent } from '../../../../db/hooks/receive/deliveries.ts'
-import { storedHeaders } from '../../receive/redact.ts'
+import { storedHeaders } from '../../redact.ts'
 import { cleanText } from '../../receive/deliveries/fields.ts'
 
 /** One entry of a channel: its fields in order, each with its value's bytes. */

@@ -6,7 +6,7 @@ import { eventQueries, type RequestLine, StoredEvent } from '../../../../db/hook
 import { notFound } from '../../../../kernel/fault.ts'
 import { firstFields } from '../../../../kernel/http/read-body.ts'
 import { type JsonNode, readJson } from './json-nodes.ts'
-import { headersByName, headersInOrder } from '../../receive/redact.ts'
+import { headersByName, headersInOrder } from '../../redact.ts'
 
 /**
  * hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. An event

@@ -10,7 +10,7 @@ import type { Counter, Histogram } from '../../../../kernel/metrics.ts'
 import { keepConnections, type Connections } from '../../../../kernel/net/outbound.ts'
 import { repeat, reportsTo, type Repeat } from '../../../../kernel/repeat.ts'
 import { pause } from '../../../../kernel/time.ts'
-import { redactUrlTokens } from '../../receive/redact.ts'
+import { redactUrlTokens } from '../../redact.ts'
 import { attempt, brokenAttempt, type DestinationParts } from './attempt.ts'
 
 /** What all delivery workers need. */

@@ -5,7 +5,7 @@ import { EventSummary } from '../../../../db/hooks/log/events.ts'
 import { nullable } from '../../../../db/sql-file.ts'
 import { field, fits, parsed, withDefault } from '../../../../kernel/validate.ts'
 import { filterFields } from '../../log/events/filter.ts'
-import { redactUrlTokens } from '../../receive/redact.ts'
+import { redactUrlTokens } from '../../redact.ts'
 import { isSuccess, parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
 import { cleanText } from '../../receive/deliveries/fields.ts'
 

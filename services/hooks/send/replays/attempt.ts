@@ -8,7 +8,7 @@ import type {
 import type { Clock } from '../../../../kernel/time.ts'
 import { cleanText } from '../../receive/deliveries/fields.ts'
 import { deliveryKey, loopHeader } from '../../receive/installation.ts'
-import { headersByName } from '../../receive/redact.ts'
+import { headersByName } from '../../redact.ts'
 import type { Registry } from '../../registry.ts'
 import { schemeOf } from '../../receive/schemes/schemes.ts'
 import { currentKey, type SigningSecrets } from '../../receive/schemes/secrets.ts'

@@ -1,5 +1,5 @@
 import type { EventDetail } from '../../log/events/detail.ts'
-import { REDACTED } from '../../receive/redact.ts'
+import { REDACTED } from '../../redact.ts'
 import { isRepeatable } from './outgoing.ts'
 
 // Commands that send an event again from a terminal.

@@ -3,7 +3,7 @@ import { Fault } from '../../../../kernel/fault.ts'
 import type { HostSet } from '../../../../kernel/net/addresses.ts'
 import type { OutboundResult } from '../../../../kernel/net/outbound.ts'
 import { isProxyHeader } from '../../../../kernel/net/identity.ts'
-import { isSensitiveName, REDACTED, redactUrlTokens } from '../../receive/redact.ts'
+import { isSensitiveName, REDACTED, redactUrlTokens } from '../../redact.ts'
 
 // Where an event may be sent, with which of its headers, and what the target answers.
 

@@ -5,7 +5,7 @@ import { Replay, replayQueries, type NotedAttempt } from '../../../../db/hooks/s
 import { notFound } from '../../../../kernel/fault.ts'
 import type { HostSet } from '../../../../kernel/net/addresses.ts'
 import { makeChange, type ChangeTools } from '../../../audit.ts'
-import { headersInOrder, redactUrlTokens } from '../../receive/redact.ts'
+import { headersInOrder, redactUrlTokens } from '../../redact.ts'
 import type { Registry } from '../../registry.ts'
 import { makeAttempt, replayRequest, type AttemptParts } from './attempt.ts'
 import { chooseTarget } from './outgoing.ts'

@@ -1,12 +1,12 @@
-import type { Executor } from '../../../db/client.ts'
-import { deletedQueries } from '../../../db/links/names/deleted.ts'
-import { memberQueries as q, type Places } from '../../../db/links/names/members.ts'
-import type { User } from '../../../db/links/people/users.ts'
-import { actorText } from '../../../kernel/actor.ts'
-import { badRequest } from '../../../kernel/fault.ts'
-import { noteChange, type ChangeTools } from '../../audit.ts'
-import { writeTexts } from './lists/texts.ts'
-import { writeHiddenTags } from './tags.ts'
+import type { Executor } from '../../../../db/client.ts'
+import { deletedQueries } from '../../../../db/links/names/deleted.ts'
+import { memberQueries as q, type Places } from '../../../../db/links/names/members.ts'
+import type { User } from '../../../../db/links/people/users.ts'
+import { actorText } from '../../../../kernel/actor.ts'
+import { badRequest } from '../../../../kernel/fault.ts'
+import { noteChange, type ChangeTools } from '../../../audit.ts'
+import { writeTexts } from '../lists/texts.ts'
+import { writeHiddenTags } from '../tags.ts'
 
 /** Links of one transaction: their visitors' clicks wait for it. */
 const BATCH = 200
