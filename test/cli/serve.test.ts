@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, renameSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -86,6 +94,26 @@ t.test(
     t.match(current, { code: 0, stdout: /^\d/, stderr: '' })
   },
 )
+
+t.test('compiled modules are kept where no other user can write', async (t) => {
+  const home = await temporaryFolder(t, 'home')
+  const program = join(ROOT, 'gatehouse.js')
+  async function kept(cache: string): Promise<number> {
+    const env = { HOME: home, XDG_CACHE_HOME: join(home, cache) }
+    const options = { program: [process.execPath, program], env }
+    t.match(await runCliProcess(['version'], options), { code: 0, stdout: /^\d/, stderr: '' })
+    return readdirSync(join(home, cache, 'gatehouse')).length
+  }
+  t.equal(await kept('own'), 1)
+  t.equal(statSync(join(home, 'own/gatehouse')).mode & 0o777, 0o700)
+  mkdirSync(join(home, 'open/gatehouse'), { recursive: true })
+  chmodSync(join(home, 'open/gatehouse'), 0o770)
+  t.equal(await kept('open'), 0, 'a folder in which others can write')
+  mkdirSync(join(home, 'linked'))
+  mkdirSync(join(home, 'elsewhere'), { mode: 0o700 })
+  symlinkSync(join(home, 'elsewhere'), join(home, 'linked/gatehouse'))
+  t.equal(await kept('linked'), 0, 'a link')
+})
 
 t.test('a stop while another instance migrates', async (t) => {
   const env = { ...FREE, ...(await postgres.emptyEnv(t)) }
