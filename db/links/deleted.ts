@@ -32,6 +32,7 @@ const LockedLink = Type.Object({
 })
 
 export const deletedQueries = sqlFile('sql/links/deleted.sql', {
+  lockMoves: exec({}),
   moveLink: exec({ id: 'uuid', at: 'timestamptz', actor: 'text', changes: 'int8' }),
   lockDeletedLink: optional(LockedLink, { id: 'uuid', users: 'uuid[]' }),
   restoreLink: optional(Type.Object({ slug }), { deletion: 'int8' }),

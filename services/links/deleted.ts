@@ -36,6 +36,7 @@ export async function restoreLink(
   at: Date,
 ): Promise<Link> {
   const restored = await parts.db.transaction(async (tx) => {
+    await q.lockMoves(tx, {})
     const link = await q.lockDeletedLink(tx, { id, users: caller.ids })
     if (link === undefined) throw notFound('no deleted link has this id')
     if (!link.is_owner && caller.role !== 'admin') {

@@ -1,3 +1,8 @@
+-- name: lockMoves
+-- Links are moved to the deleted ones and back while no clicks are written. Comes before the lock of a link, which clicks
+-- wait for.
+select pg_advisory_xact_lock(7203009);
+
 -- name: moveLink
 -- Deletes a link and keeps its rows to be restored, with the newest :changes of its changes. The counters of its tags stay.
 with kept as (
@@ -82,10 +87,11 @@ with deleted as (
    cross join lateral jsonb_populate_recordset(null::links.changes, d.changes) c
 ), clicked as (
   insert into links.clicks (link_id, day, kind, clicks)
-  select c.link_id, c.day, c.kind, c.clicks
+  select c.link_id, c.day, c.kind, sum(c.clicks)
     from restored
    cross join deleted d
    cross join lateral jsonb_populate_recordset(null::links.clicks, d.clicks) c
+   group by c.link_id, c.day, c.kind
 ), came as (
   insert into links.click_sources (link_id, day, referrers, clients)
   select s.link_id, s.day, s.referrers, s.clients

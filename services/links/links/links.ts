@@ -181,7 +181,9 @@ export async function deleteLink(
   at: Date,
   precondition?: Precondition,
 ): Promise<void> {
-  const deleted = await changeLink(db, caller, id, async (tx, link) => {
+  const deleted = await db.transaction(async (tx) => {
+    await deletedQueries.lockMoves(tx, {})
+    const link = await lockToChange(tx, caller, id)
     checkVersion(link, precondition)
     const by = { at, actor: caller.email }
     await historyQueries.saveChange(tx, { link: id, ...by, action: 'deleted', detail: {} })
@@ -205,10 +207,12 @@ export function changeLink<T>(
   id: string,
   change: (tx: Executor, link: LinkAccess) => Promise<T>,
 ): Promise<T> {
-  return db.transaction(async (tx) => {
-    await q.lockLink(tx, { id })
-    return change(tx, await linkFor(tx, id, caller, 'change'))
-  })
+  return db.transaction(async (tx) => change(tx, await lockToChange(tx, caller, id)))
+}
+
+async function lockToChange(tx: Executor, caller: Caller, id: string): Promise<LinkAccess> {
+  await q.lockLink(tx, { id })
+  return linkFor(tx, id, caller, 'change')
 }
 
 /** Throws 412 where the caller has seen another version of the link. */
