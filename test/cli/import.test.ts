@@ -301,7 +301,7 @@ t.test('what is exported and imported is the same', async (t) => {
     'plain,https://a.test/,,,,ann@example.com,,,,,,2022-05-31T13:04:44.741Z,2023-01-01T00:00:00Z,,,p2;plain-too',
     `text,https://b.test/x,"=1+2, ""q""","line\r\nline\u2028\rend",t2;t1,bob@example.com,private,true,,,,,,"cy@example.com;ann@example.com",dee@example.com,`,
     'spaces,https://c.test/{*}?a={1},"  both ends ",\ufeffmark 😀,,ann@example.com,secure,false,2001-02-03T04:05:06.789Z,7,true,,,,,',
-    'path,https://e.test/{id}/{{x}},,,,ann@example.com,,true,2099-01-31T00:00:00.000Z,,,,,,,',
+    'path,https://e.test/{id}/{x},,,,ann@example.com,,true,2099-01-31T00:00:00.000Z,,,,,,,',
   ]
   const made = await runCli(CREATES, { env: one, input: `${rows.join('\n')}\n` })
   t.match(made, { code: 0, stderr: '' })
@@ -324,7 +324,7 @@ t.test('golink: what it can hold is the same, the rest is said', async (t) => {
   const input = [
     'slug,url,owner,append_path,max_visits',
     'aa,https://a.test/,ann@example.com,true,',
-    'bb,https://b.test/{*}/{id}/{{x}},ann@example.com,,',
+    'bb,https://b.test/{*}/{id}/{x},ann@example.com,,',
     'cc,https://c.test/{1},ann@example.com,,',
     'ff,https://f.test/,ann@example.com,,7',
     'gg,https://g.test/{*:a/b}?of={user},ann@example.com,,',
@@ -354,7 +354,7 @@ t.test('golink: what it can hold is the same, the rest is said', async (t) => {
     links.map(({ Short, Long, Owner }) => [Short, Long, Owner]),
     [
       ['aa', 'https://a.test/'],
-      ['bb', 'https://b.test/{{.Path}}/%7Bid%7D/%7B%7Bx%7D%7D'],
+      ['bb', 'https://b.test/{{.Path}}/%7Bid%7D/%7Bx%7D'],
       ['gg', 'https://g.test/{{with .Path}}{{.}}{{else}}a/b{{end}}?of={{.User}}'],
       [
         'hh',

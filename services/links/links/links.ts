@@ -15,6 +15,7 @@ import type { LinkCreation, LinkUpdate } from './input.ts'
 import { ENDLESS } from './lifecycle.ts'
 import { conflictOf } from './new.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
+import { checkPlaces } from './target.ts'
 import { writeTexts } from '../lists/texts.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
 import { writeWords } from '../visits/words.ts'
@@ -100,6 +101,7 @@ export async function createLink(
   const { slug } = input
   const created = await parts.db.transaction(async (tx) => {
     const link = withoutSlug({ ...NEW_LINK, ...input })
+    checkPlaces(link)
     await refuseLoop(tx, parts.ownHosts, caller, link)
     const added = await q.addLink(tx, { ...link, names: namesOf(link), at })
     if (added === undefined) throw await conflictOf(tx, slug)
@@ -152,6 +154,7 @@ export async function editLink(
   const [before, replaced] = await changeLink(parts.db, caller, id, async (tx, link) => {
     checkVersion(link, precondition)
     const changed = withoutSlug({ ...link, ...(await fields(tx, plainLink(link))) })
+    checkPlaces(changed)
     await refuseLoop(tx, parts.ownHosts, caller, changed)
     await q.updateLink(tx, { ...changed, at })
     const detail = differences(link, changed)
