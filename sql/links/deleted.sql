@@ -38,10 +38,10 @@ select d.deletion, d.slug, d.link ->> 'url' as url, (d.link ->> 'append_path')::
    for update;
 
 -- name: restoreLink
--- Puts a deleted link back, with all of its rows. Empty when another link has its slug or one of its aliases; then the
--- transaction must be undone, as in addLink.
+-- Puts a deleted link back, with all of its rows, as :slug with the names of the JSON array :names. Empty when another link has
+-- one of these; then the transaction must be undone, as in addLink.
 with deleted as (
-  select deletion, link, jsonb_build_array(slug) || aliases as names, shares, tags, changes, clicks, sources
+  select deletion, link, :names::jsonb as names, shares, tags, changes, clicks, sources
     from links.deleted_links
    where deletion = :deletion
 ), named as (
@@ -55,7 +55,7 @@ with deleted as (
 ), restored as (
   insert into links.links (slug, id, url, title, description, visibility, append_path, expires_at, max_visits, archived,
                            is_checked, created_at, updated_at, clicks, clicked_at)
-  select l.slug, l.id, l.url, l.title, l.description, l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived,
+  select :slug, l.id, l.url, l.title, l.description, l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived,
          l.is_checked, l.created_at, l.updated_at, l.clicks, l.clicked_at
     from deleted d
    cross join lateral jsonb_populate_record(null::links.links, d.link) l
@@ -68,8 +68,8 @@ with deleted as (
     join links.deleted_owners o on o.deletion = :deletion
 ), shared as (
   insert into links.link_shares (user_id, slug, shared_by, created_at)
-  select s.user_id, s.slug, s.shared_by, s.created_at
-    from restored
+  select s.user_id, r.slug, s.shared_by, s.created_at
+    from restored r
    cross join deleted d
    cross join lateral jsonb_populate_recordset(null::links.link_shares, d.shares) s
 ), tagged as (

@@ -236,8 +236,10 @@ t.test('files that are none of ours', async (t) => {
   await refuseCommands(t, { env, state: counts }, [
     refused(
       'name,target\n',
-      /first line must be a header of column names separated by commas: slug, url/,
+      /first line must name columns, separated by commas: slug, url.* unknown column "name"$/m,
     ),
+    refused('slug;url\n', /first line must name columns.*It is separated by semicolons$/m),
+    refused('slug\turl\n', /It is separated by tabs$/m),
     refused('slug,title\n', /header must have the column url/),
     refused('slug,url,Slug\n', /header has the column slug twice/),
     refused(Uint8Array.of(0xff, 0xfe, 0x73, 0x00), /first line is not UTF-8/),

@@ -318,8 +318,8 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'a token works after it has expired',
-    path: 'sql/links/tokens.sql',
-    find: '\n   and (t.expires_at is null or t.expires_at > :now)',
+    path: 'routes/links/access.ts',
+    find: 'if (bearer.is_expired) throw unauthorized(EXPIRED)',
     replace: '',
     test: 'test/links/tokens.test.ts',
   },
