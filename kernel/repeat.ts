@@ -280,6 +280,8 @@ export function startNumberedBatches<Content>(options: NumberedBatchesOptions<Co
 
   const flushes = repeat(clock, FLUSH_MS, name, write, reports)
   return {
+    /** Names this process in the database. */
+    writer,
     /** Writes now what has gathered; resolves when that has succeeded or failed. */
     flush: flushes.now,
     /** Writes the rest without rests, and no more afterwards. */

@@ -13,7 +13,9 @@ function openFirst() {
   const text = searchField().value.trim()
   const results = document.getElementById('links-results')
   if (results.dataset.q !== text) return false
-  const name = CSS.escape(text.toLowerCase())
+  // `go/docs`, `docs/` and a whole address name the link docs.
+  const [, slug] = /([^/]*)\/*$/.exec(text.toLowerCase())
+  const name = CSS.escape(slug)
   const named = results.querySelector(`[data-slug="${name}"] .row-link`)
   const first = named ?? results.querySelector('.row-link')
   first?.click()

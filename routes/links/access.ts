@@ -42,10 +42,8 @@ export function token(...scopes: readonly Scope[]): Access<LinksRoutes, Bearer &
       const { headers, receivedAt } = context
       const text = bearerToken(headers)
       const bearer = text === undefined ? undefined : await findBearer(text, receivedAt)
-      if (bearer === undefined) {
-        const challenge = { 'www-authenticate': 'Bearer' }
-        throw new Fault(401, 'UNAUTHORIZED', 'unauthorized', { headers: challenge })
-      }
+      if (bearer === undefined) throw unauthorized('Bearer')
+      if (bearer.is_expired) throw unauthorized(EXPIRED)
       context.actor = { kind: 'token', name: `${bearer.token_name} of ${bearer.email}` }
       noteUse(db, log, bearer, receivedAt)
       return withoutGroups(bearer)
@@ -56,6 +54,14 @@ export function token(...scopes: readonly Scope[]): Access<LinksRoutes, Bearer &
       }
     },
   }
+}
+
+/** Only the holder of a token learns that it has expired (RFC 6750). */
+const EXPIRED = 'Bearer error="invalid_token", error_description="the token has expired"'
+
+function unauthorized(challenge: string): Fault {
+  const headers = { 'www-authenticate': challenge }
+  return new Fault(401, 'UNAUTHORIZED', 'unauthorized', { headers })
 }
 
 /** As the given access, for admins only. */

@@ -11,7 +11,7 @@ import { isSlug } from '../../services/links/names/links/slug.ts'
 import { MAX_LOCATION } from '../../services/links/names/links/target.ts'
 import { visitorOf } from '../../services/links/people/users/users.ts'
 import {
-  encodePath,
+  encodeRest,
   readSearchTerms,
   suggestionsFor,
   termsOfLink,
@@ -54,21 +54,22 @@ export const searchEndpoints = [
 async function go({ app, query, now, context }: SearchCall) {
   const { db, targets } = app.links
   const short = shortLinks(app)
-  const typed = readSearchTerms(query.q, short.base)
-  if (typed.name === '') return redirect('/-/')
+  const meant = readSearchTerms(query.q, short)
   const visitor = () => userAt(app, context)
   const search = { db, targets, now: now.getTime(), level: 'trusted', visitor } as const
-  const { terms, isLink } = await termsOfLink(search, typed, short)
-  if (isLink) {
-    const location = `/${encodePath(terms.name + terms.rest)}`
+  const terms = await termsOfLink(search, meant)
+  if (terms !== undefined) {
+    const location = `/${encodeURIComponent(terms.name)}${encodeRest(terms.rest)}`
     if (location.length > MAX_LOCATION) throw LOCATION_TOO_LONG
     return redirect(location)
   }
-  const name = terms.name.slice(0, MAX_NAME_LENGTH)
+  const last = meant.at(-1)
+  if (last === undefined || last.name === '') return redirect('/-/')
+  const name = last.name.slice(0, MAX_NAME_LENGTH)
   const user = await userAt(app, context)
   const view = {
     name,
-    rest: encodePath(terms.rest),
+    rest: encodeRest(last.rest),
     canCreate: isSlug(name.toLowerCase()),
     suggestions: await suggestionsFor(db, name, user, now),
     found: user === undefined ? null : await linksLike(app, user, name, now),
@@ -87,26 +88,17 @@ async function linksLike(app: LinksRoutes, user: Caller, name: string, now: Date
 
 /** `/-/suggest?q=`: suggestions in the form of OpenSearch. The path after the name is kept. */
 async function suggest({ app, query: { q: text }, context, now }: SearchCall) {
-  const { name, rest } = suggestedTerms(app, text)
+  const { name, rest } = readSearchTerms(text, shortLinks(app)).at(-1) ?? { name: '', rest: '' }
   const user = await userAt(app, context)
   const shortName = name.slice(0, MAX_NAME_LENGTH)
   const suggestions = await suggestionsFor(app.links.db, shortName, user, now)
-  const completions = suggestions.map(({ slug }) => slug + rest)
   const body = [
     text,
-    completions,
+    suggestions.map(({ slug }) => slug + rest),
     suggestions.map(({ title }) => title),
-    completions.map((completion) => `${app.baseUrl()}/${encodePath(completion)}`),
+    suggestions.map(({ slug }) => `${app.baseUrl()}/${slug}${encodeRest(rest)}`),
   ]
   return jsonReply(body, 200, {}, 'application/x-suggestions+json')
-}
-
-/** What is completed: in `go/do`, what follows the keyword. */
-function suggestedTerms(app: LinksRoutes, text: string) {
-  const base = app.baseUrl()
-  const terms = readSearchTerms(text, base)
-  const isPrefix = terms.name.toLowerCase() === app.shortKeyword() && terms.rest !== ''
-  return isPrefix ? readSearchTerms(terms.rest, base) : terms
 }
 
 /**

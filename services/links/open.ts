@@ -24,8 +24,8 @@ export type Links = Awaited<ReturnType<typeof openLinks>>
 /** Starts the service. It works with the database once that has been prepared. */
 export async function openLinks(options: LinksOptions) {
   const { db, clock, metrics, log, snapshot } = options
-  const targets = await openTargetCache(db, metrics)
   const clicks = openClicks(options)
+  const targets = await openTargetCache(db, metrics, clicks.ownVisits)
   const retention = startRetention(options)
   const missing = startMissing(options)
   const health = openHealth(options)

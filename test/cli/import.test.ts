@@ -236,8 +236,10 @@ t.test('files that are none of ours', async (t) => {
   await refuseCommands(t, { env, state: counts }, [
     refused(
       'name,target\n',
-      /first line must be a header of column names separated by commas: slug, url/,
+      /first line must name columns, separated by commas: slug, url.* unknown column "name"$/m,
     ),
+    refused('slug;url\n', /first line must name columns.*It is separated by semicolons$/m),
+    refused('slug\turl\n', /It is separated by tabs$/m),
     refused('slug,title\n', /header must have the column url/),
     refused('slug,url,Slug\n', /header has the column slug twice/),
     refused(Uint8Array.of(0xff, 0xfe, 0x73, 0x00), /first line is not UTF-8/),
@@ -301,7 +303,7 @@ t.test('what is exported and imported is the same', async (t) => {
     'plain,https://a.test/,,,,ann@example.com,,,,,,2022-05-31T13:04:44.741Z,2023-01-01T00:00:00Z,,,p2;plain-too',
     `text,https://b.test/x,"=1+2, ""q""","line\r\nline\u2028\rend",t2;t1,bob@example.com,private,true,,,,,,"cy@example.com;ann@example.com",dee@example.com,`,
     'spaces,https://c.test/{*}?a={1},"  both ends ",\ufeffmark 😀,,ann@example.com,secure,false,2001-02-03T04:05:06.789Z,7,true,,,,,',
-    'path,https://e.test/{id}/{{x}},,,,ann@example.com,,true,2099-01-31T00:00:00.000Z,,,,,,,',
+    'path,https://e.test/{id}/{x},,,,ann@example.com,,true,2099-01-31T00:00:00.000Z,,,,,,,',
   ]
   const made = await runCli(CREATES, { env: one, input: `${rows.join('\n')}\n` })
   t.match(made, { code: 0, stderr: '' })
@@ -324,7 +326,7 @@ t.test('golink: what it can hold is the same, the rest is said', async (t) => {
   const input = [
     'slug,url,owner,append_path,max_visits',
     'aa,https://a.test/,ann@example.com,true,',
-    'bb,https://b.test/{*}/{id}/{{x}},ann@example.com,,',
+    'bb,https://b.test/{*}/{id}/{x},ann@example.com,,',
     'cc,https://c.test/{1},ann@example.com,,',
     'ff,https://f.test/,ann@example.com,,7',
     'gg,https://g.test/{*:a/b}?of={user},ann@example.com,,',
@@ -354,7 +356,7 @@ t.test('golink: what it can hold is the same, the rest is said', async (t) => {
     links.map(({ Short, Long, Owner }) => [Short, Long, Owner]),
     [
       ['aa', 'https://a.test/'],
-      ['bb', 'https://b.test/{{.Path}}/%7Bid%7D/%7B%7Bx%7D%7D'],
+      ['bb', 'https://b.test/{{.Path}}/%7Bid%7D/%7Bx%7D'],
       ['gg', 'https://g.test/{{with .Path}}{{.}}{{else}}a/b{{end}}?of={{.User}}'],
       [
         'hh',

@@ -13,6 +13,10 @@ import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
+const NO_VISITS = {
+  writer: randomUUID(),
+  startReading: () => ({ unwritten: () => 0, [Symbol.dispose]: () => undefined }),
+}
 const STRANGER = { headers: { host: 'go.example' } }
 
 function put({ api }: Caller, id: string, fields: object): Promise<{ readonly status: number }> {
@@ -145,7 +149,7 @@ await t.test('links in memory', async (t) => {
 
   await t.test('take a bounded number of bytes', async (t) => {
     const metrics = createMetrics()
-    const cache = await openTargetCache(db, metrics, 20_000)
+    const cache = await openTargetCache(db, metrics, NO_VISITS, 20_000)
     const isKnown = (slug: string): boolean => cache.fresh(`/${slug}`, now) !== undefined
     for (const slug of slugs) t.equal((await cache.find(slug, now, 'trusted')).link?.slug, slug)
     const known = slugs.filter(isKnown)
@@ -162,7 +166,7 @@ await t.test('links in memory', async (t) => {
 
   await t.test('are not dropped for slugs that nobody has', async (t) => {
     const metrics = createMetrics()
-    const cache = await openTargetCache(db, metrics)
+    const cache = await openTargetCache(db, metrics, NO_VISITS)
     await cache.find('many-0', now, 'strangers')
     const made = Array.from({ length: 20_000 }, (_, n) => `made-up-${n}`)
     for (let at = 0; at < made.length; at += 500) {
@@ -185,7 +189,7 @@ await t.test('links in memory', async (t) => {
       isRunning = true
       return held.promise
     }
-    const cache = await openTargetCache({ ...db, at: () => ({ run }) }, createMetrics())
+    const cache = await openTargetCache({ ...db, at: () => ({ run }) }, createMetrics(), NO_VISITS)
     const find = (slug: string) => cache.find(slug, now, 'strangers')
     const first = find('first')
     await until(() => isRunning, 'the first statement')

@@ -153,6 +153,13 @@ await t.test('the form and the preview show the places of an address', async (t)
   const appended = { slug: 'bugs', url: 'http://x.test/y', append_path: 'true' }
   t.match(await shown(appended), /Further path.*\/bugs\/a\/b leads to http:\/\/x\.test\/y\/a\/b/)
   t.match(await shown({ ...appended, 'place-rest': '../x' }), 'leads nowhere')
+  const foreign = await example({ url: 'x.test/{{.Path}}' })
+  t.match(foreign, /<code>\{\{\.Path\}\}<\/code> is a place of another program\. Here it is/)
+  t.match(foreign, /data-fill="link-url"[^>]*value="https:\/\/x\.test\/\{\*\}"/)
+  const appends = 'x.test/{{if .Path}}{{.Path}}{{end}}?q'
+  t.match(await shown({ url: appends }), 'Here it is https://x.test/{*}?q. Use it')
+  const unknown = await shown({ url: 'x.test/{{.Now}}' })
+  t.match(unknown, 'its template has {{.Now}}, which has no equal here')
   for (const none of ['', 'http://x.test/', 'javascript:{1}', '{1}']) {
     t.equal(await shown({ url: none }), '', none)
   }

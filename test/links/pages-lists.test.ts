@@ -16,7 +16,7 @@ import {
   startPages,
   visitorAt,
 } from '../helpers/links.ts'
-import type { PageUser, Visitor } from '../helpers/links.ts'
+import type { Link, PageUser, Visitor } from '../helpers/links.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -116,6 +116,26 @@ await t.test('lists hold what the visitor may find, and searches understand', as
     ['b-s', ['bob-shared']],
   ] as const) {
     t.same(await searched(ann, q), slugs, q)
+  }
+  for (const q of [
+    'go/bob-co',
+    'http://GO/bob-co#part',
+    'https://localhost/bob-co/further',
+    `${links.base}//bob-co?x=1`,
+    `${host}/bob-co+`,
+    'bob-co/',
+    '/bob-co',
+  ]) {
+    t.same(await searched(ann, q), ['bob-co'], q)
+    const asked = new URLSearchParams({ q, scope: 'all' }).toString()
+    const found = await ann.api<{ links: Link[] }>('GET', `/links?${asked}`)
+    t.same(
+      found.json.links.map(({ slug }) => slug),
+      ['bob-co'],
+      q,
+    )
+    const palette = await ann.get(`/-/palette?${new URLSearchParams({ q }).toString()}`, HTMX)
+    t.match(palette.text, `href="/-/links/${co.id}"`, q)
   }
   t.same(await searched(eve, 'bob-'), ['bob-co', 'bob-hidden', 'bob-shared', 'zz-bob-public'])
   t.same(await listedAll(eve, '/-/'), [])

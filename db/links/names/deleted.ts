@@ -32,9 +32,10 @@ const LockedLink = Type.Object({
 })
 
 export const deletedQueries = sqlFile('sql/links/names/deleted.sql', {
+  lockMoves: exec({}),
   moveLink: exec({ id: 'uuid', at: 'timestamptz', actor: 'text', changes: 'int8' }),
   lockDeletedLink: optional(LockedLink, { id: 'uuid', users: 'uuid[]' }),
-  restoreLink: optional(Type.Object({ slug }), { deletion: 'int8' }),
+  restoreLink: optional(Type.Object({ slug }), { deletion: 'int8', slug: 'text', names: 'jsonb' }),
   lockDeletedOwned: many(Type.Object({ deletion: Type.Integer() }), {
     user: 'uuid',
     limit: 'int8',

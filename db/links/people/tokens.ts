@@ -24,6 +24,8 @@ export const Bearer = Type.Object({
   token_name: Type.String(),
   scope: Scope,
   last_used_at: nullable(Timestamp),
+  /** An expired token may do nothing. */
+  is_expired: Type.Boolean(),
 })
 export type Bearer = Type.Static<typeof Bearer>
 

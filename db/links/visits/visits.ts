@@ -7,14 +7,14 @@ export const Target = Type.Object({
   ...Type.Pick(Link, ['id', 'slug', 'url', 'visibility', 'append_path']).properties,
   /** Visits end at this time, in milliseconds since 1970; null: never. */
   ends_at: nullable(Type.Number()),
-  /** How many more visits may be redirected; null: without a limit. */
-  visits_left: nullable(Type.Number()),
+  /** How many visits may be redirected in all; null: without a limit. */
+  max_visits: Link.properties.max_visits,
 })
 export type Target = Type.Static<typeof Target>
 
 /** A link on its way into a snapshot, if it is kept there. */
 export const UsedLink = Type.Object({
-  ...Type.Omit(Target, ['visits_left']).properties,
+  ...Type.Omit(Target, ['max_visits']).properties,
   rank: Type.Integer(),
   is_kept: Type.Boolean(),
 })
@@ -25,6 +25,10 @@ const NamedTarget = Type.Object({
   asked: Type.String(),
   name: Type.String(),
   ...Target.properties,
+  /** Redirected visits in the database. */
+  clicks: Type.Integer(),
+  /** The last batch of this process that `clicks` has. */
+  written: Type.Integer(),
 })
 export type NamedTarget = Type.Static<typeof NamedTarget>
 
@@ -33,9 +37,15 @@ export const ClickKind = Type.Enum(['human', 'bot', 'preview'])
 export type ClickKind = Type.Static<typeof ClickKind>
 
 export const visitQueries = sqlFile('sql/links/visits/visits.sql', {
-  findTargets: many(NamedTarget, { names: 'jsonb', namesakes: 'int8', limit: 'int8' }),
+  findTargets: many(NamedTarget, {
+    names: 'jsonb',
+    namesakes: 'int8',
+    writer: 'uuid',
+    limit: 'int8',
+  }),
   listMostUsed: many(UsedLink, { rank: 'int8', slug: 'text', limit: 'int8' }),
   mayVisit: one(Type.Object({ may: Type.Boolean() }), { link: 'uuid', users: 'uuid[]' }),
+  lockMovesShared: exec({}),
   saveClicks: exec({ writer: 'uuid', batch: 'int8', at: 'timestamptz', clicks: 'jsonb' }),
   saveSources: exec({
     writer: 'uuid',

@@ -1,7 +1,7 @@
 import type { DeletedLink } from '../../../db/links/names/deleted.ts'
 import { html, type Html } from '../../../kernel/html.ts'
-import type { View } from '../../../kernel/http/view.ts'
-import { postForm, refusal, submit, type Form } from '../../form.ts'
+import type { FormState, View } from '../../../kernel/http/view.ts'
+import { field, postForm, refusal, submit, VERBATIM, type Form } from '../../form.ts'
 import { contentView } from '../../layout.ts'
 import { breakable, listTable, emptyState, tableRow, timeTag } from '../../parts.ts'
 import { shortName, visibilityBadge, type ShortLinks } from './links/links.ts'
@@ -13,9 +13,16 @@ export interface DeletedView {
   next: string | null
   /** How long a link can be restored. */
   days: number
-  /** Why the last link could not be restored. */
-  fault: Form['fault']
+  refused: RefusedRestore | undefined
   short: ShortLinks
+}
+
+/** A link that could not be restored, and why. */
+export interface RefusedRestore {
+  id: string
+  form: FormState
+  /** Whether another link has one of its names. */
+  isTaken: boolean
 }
 
 /** `/-/deleted`: links that were deleted lately, newest first, and a way to restore them. */
@@ -36,9 +43,34 @@ export function deletedView(view: DeletedView): View {
     more: { next: view.next },
   })
   const content = html`<div id="deleted-links">
-    ${refusal({ id: 'deleted', fault: view.fault })} ${table}
+    ${view.refused !== undefined && refusedRestore(view.refused, view.short)} ${table}
   </div>`
   return contentView({ title: 'Deleted links', section: 'links', above }, content)
+}
+
+function refusedRestore(
+  { id, form: state, isTaken }: RefusedRestore,
+  short: ShortLinks,
+): Html | false {
+  const form: Form = { ...state, id: 'deleted' }
+  if (!isTaken && !Object.hasOwn(state.fault?.fields ?? {}, 'slug')) return refusal(form)
+  const path = `/-/deleted/${id}/restore`
+  const target = '#deleted-links'
+  return html`<section class="panel stack">
+    ${refusal(form)}
+    ${
+      isTaken &&
+      postForm(
+        { action: `${path}?without_taken=true`, target },
+        submit('Restore without it', { id: 'restore-without' }),
+      )
+    }
+    ${postForm(
+      { action: `${path}-as`, target },
+      html`${field(form, 'slug', 'Another name', { prefix: `${short.shown}/`, ...VERBATIM })}
+        <p class="actions">${submit('Restore as this', { id: 'restore-as' })}</p>`,
+    )}
+  </section>`
 }
 
 function deletedRow(link: DeletedLink, short: ShortLinks): Html {

@@ -12,11 +12,7 @@ import type { Route } from '../../../kernel/http/router.ts'
 import { isForeignLoad } from '../../../kernel/net/guard.ts'
 import { mayChange, mayRead } from '../../../services/links/names/links/links.ts'
 import { RESERVED_SLUGS, nameMeant, slugsNear } from '../../../services/links/names/links/slug.ts'
-import {
-  countVisit,
-  hasEnded,
-  type KnownLink,
-} from '../../../services/links/visits/visits/target-cache.ts'
+import { hasEnded, type KnownLink } from '../../../services/links/visits/visits/target-cache.ts'
 import {
   MAX_LOCATION,
   NO_FURTHER_PATH,
@@ -72,10 +68,8 @@ export function resolverRoute(app: LinksRoutes): Route {
     kind: 'redirect',
     handle(context) {
       const visit = { app, context, ended }
-      const now = context.receivedAt.getTime()
-      const known = targets.fresh(context.path, now)
-      const isPlain = known && !known.isSecure && !hasEnded(known, now)
-      const reply = isPlain && redirect(visit, known, NO_FURTHER_PATH)
+      const known = targets.fresh(context.path, context.receivedAt.getTime())
+      const reply = known && !known.isSecure && redirect(visit, known, NO_FURTHER_PATH)
       return reply || resolve(visit, known)
     },
   }
@@ -98,12 +92,12 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   const identify = () => (identified ??= visitorOf(db, actor, now, db.at(level)))
   const search = { db, targets, now: now.getTime(), level, visitor: identify }
   const link = known ?? (path && (await linkMeant(search, path.asked)))
-  const isOver = link !== undefined && hasEnded(link, now.getTime())
-  if (path && link && !path.previews && !link.isSecure && !isOver) {
+  if (path && link && !path.previews && !link.isSecure) {
     const reply = redirect(visit, link, path.more)
     if (reply !== undefined) return reply
   }
 
+  const isOver = link !== undefined && hasEnded(link, now.getTime())
   const asked = identify()
   // That a link has ended is known without the database.
   const visitor = await (isOver && !link.isSecure ? asked.catch(undefinedWhenBusy) : asked)
@@ -132,9 +126,9 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
     const page = previewPage({ link, tellsUser, details, example, short: shortLinks(app) })
     return htmlReply(framed(app, page, visitor), 200, NOINDEX)
   }
-  if (isOver) return replyGone(visit, link, visitor)
   const reply = redirect(visit, link, path.more)
   if (reply !== undefined) return reply
+  if (hasEnded(link, now.getTime())) return replyGone(visit, link, visitor)
   if (link.userPlace === 'required' && nameOf(context) === undefined) {
     ended.forbidden()
     return refuseVisit(visit, forbidden(NAMELESS), visitor)
@@ -200,11 +194,13 @@ async function goneDetailsOf(
 }
 
 /**
- * The redirect of a visit, counted; undefined when the link takes no further path, or needs to know
- * its visitor.
+ * The redirect of a visit, counted; undefined when visits of the link have ended, when it takes no
+ * further path, or needs to know its visitor. Nothing is waited for between look and count: no
+ * visit beyond the last comes between.
  */
 function redirect(visit: Visit, link: KnownLink, more: FurtherPath) {
   const { app, context, ended } = visit
+  if (hasEnded(link, context.receivedAt.getTime())) return undefined
   const user = link.userPlace === 'none' ? undefined : nameOf(context)
   const location = targetOf(link, more, context.search, user)
   if (location === undefined) return undefined
@@ -214,8 +210,7 @@ function redirect(visit: Visit, link: KnownLink, more: FurtherPath) {
   }
   ended.redirected()
   if (isCounted(context)) {
-    countVisit(link)
-    app.links.clicks.countVisit(link.id, context.headers, context.receivedAt)
+    app.links.clicks.countVisit(link, context.headers, context.receivedAt)
   }
   return { status: 302, headers: { ...REDIRECT, location }, body: null }
 }

@@ -1,3 +1,8 @@
+-- name: lockMoves
+-- Links are moved to the deleted ones and back while no clicks are written. Comes before the lock of a link, which clicks
+-- wait for.
+select pg_advisory_xact_lock(7203009);
+
 -- name: moveLink
 -- Deletes a link and keeps its rows to be restored, with the newest :changes of its changes. The counters of its tags stay.
 with kept as (
@@ -33,10 +38,10 @@ select d.deletion, d.slug, d.link ->> 'url' as url, (d.link ->> 'append_path')::
    for update;
 
 -- name: restoreLink
--- Puts a deleted link back, with all of its rows. Empty when another link has its slug or one of its aliases; then the
--- transaction must be undone, as in addLink.
+-- Puts a deleted link back, with all of its rows, as :slug with the names of the JSON array :names. Empty when another link has
+-- one of these; then the transaction must be undone, as in addLink.
 with deleted as (
-  select deletion, link, jsonb_build_array(slug) || aliases as names, shares, tags, changes, clicks, sources
+  select deletion, link, :names::jsonb as names, shares, tags, changes, clicks, sources
     from links.deleted_links
    where deletion = :deletion
 ), named as (
@@ -50,7 +55,7 @@ with deleted as (
 ), restored as (
   insert into links.links (slug, id, url, title, description, visibility, append_path, expires_at, max_visits, archived,
                            is_checked, created_at, updated_at, clicks, clicked_at)
-  select l.slug, l.id, l.url, l.title, l.description, l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived,
+  select :slug, l.id, l.url, l.title, l.description, l.visibility, l.append_path, l.expires_at, l.max_visits, l.archived,
          l.is_checked, l.created_at, l.updated_at, l.clicks, l.clicked_at
     from deleted d
    cross join lateral jsonb_populate_record(null::links.links, d.link) l
@@ -63,8 +68,8 @@ with deleted as (
     join links.deleted_owners o on o.deletion = :deletion
 ), shared as (
   insert into links.link_shares (user_id, slug, shared_by, created_at)
-  select s.user_id, s.slug, s.shared_by, s.created_at
-    from restored
+  select s.user_id, r.slug, s.shared_by, s.created_at
+    from restored r
    cross join deleted d
    cross join lateral jsonb_populate_recordset(null::links.link_shares, d.shares) s
 ), tagged as (
@@ -82,10 +87,11 @@ with deleted as (
    cross join lateral jsonb_populate_recordset(null::links.changes, d.changes) c
 ), clicked as (
   insert into links.clicks (link_id, day, kind, clicks)
-  select c.link_id, c.day, c.kind, c.clicks
+  select c.link_id, c.day, c.kind, sum(c.clicks)
     from restored
    cross join deleted d
    cross join lateral jsonb_populate_recordset(null::links.clicks, d.clicks) c
+   group by c.link_id, c.day, c.kind
 ), came as (
   insert into links.click_sources (link_id, day, referrers, clients)
   select s.link_id, s.day, s.referrers, s.clients

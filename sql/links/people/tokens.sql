@@ -34,13 +34,12 @@ delete from links.tokens t
 returning t.name, u.email;
 
 -- name: findBearer
--- The user whose token has this hash. Empty when no token has it, it has expired, or the user is disabled.
-select t.id as token_id, t.name as token_name, t.scope, t.last_used_at, u.id, u.email, u.display_name, u.role, u.created_at,
+-- The user whose token has this hash; it may have expired. Empty when no token has it, or the user is disabled.
+select t.id as token_id, t.name as token_name, t.scope, t.last_used_at, coalesce(t.expires_at <= :now, false) as is_expired, u.id, u.email, u.display_name, u.role, u.created_at,
        u.disabled_at
   from links.tokens t
   join links.users u on u.id = t.user_id
  where t.token_hash = :token_hash
-   and (t.expires_at is null or t.expires_at > :now)
    and u.disabled_at is null;
 
 -- name: touchToken

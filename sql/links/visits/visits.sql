@@ -1,13 +1,10 @@
 -- name: findTargets
 -- What visits need of the links that the names in the JSON array :names stand for: the one that has the name, and at most
 -- :namesakes with a name that differs in dashes only. Visits end at `ends_at`, in milliseconds since 1970, and after
--- `visits_left` more of them; null: never.
+-- `max_visits` of them; null: never. `clicks` has the batches of :writer up to `written`.
 select asked.name as asked, n.name, l.id, l.slug, l.url, l.visibility, l.append_path,
-       case
-         when l.archived or l.clicks >= l.max_visits then '-infinity'
-         else extract(epoch from l.expires_at)::float8 * 1000
-       end as ends_at,
-       (l.max_visits - l.clicks)::float8 as visits_left
+       case when l.archived then '-infinity' else extract(epoch from l.expires_at)::float8 * 1000 end as ends_at,
+       l.max_visits, l.clicks, coalesce((select batch from links.click_writers where writer = :writer), 0) as written
   from jsonb_array_elements_text(:names::jsonb) as asked(name)
  cross join lateral (
         select name, link_id from links.names where name = asked.name
@@ -46,9 +43,14 @@ select exists (
          select from links.link_shares s join links.links l on l.slug = s.slug where l.id = :link and s.user_id = any(:users::uuid[]))
        as may;
 
+-- name: lockMovesShared
+-- Until the transaction ends, no link is deleted or restored: each is in one of the two tables.
+select pg_advisory_xact_lock_shared(7203009);
+
 -- name: saveClicks
 -- Adds the JSON array :clicks, unless batch :batch of this writer is stored already. Links are locked in the order of their
--- ids, so that writers don't deadlock. Clicks on links that no longer exist are dropped. Previews don't count in a link's sum.
+-- ids, so that writers don't deadlock. A deleted link that can be restored keeps its clicks, too; others are dropped. Previews
+-- don't count in a link's sum.
 -- A link whose sum reaches `max_visits` is used up: all instances get a notification. `last` is the time of a row's last
 -- visit.
 -- Links are looked up by id, one by one and then by an array: a join would read all links for a single click.
@@ -84,6 +86,24 @@ with fresh as (
   update links.link_texts
      set keys = array_append(keys, 'used_up')
    where slug = any(array(select slug from summed where notices is not null))
+), deleted as materialized (
+  select d.deletion, d.id
+    from (select distinct link_id from counted order by link_id) c
+   cross join lateral (select deletion, id from links.deleted_links where id = c.link_id for no key update) d
+), kept as (
+  update links.deleted_links d
+     set clicks = d.clicks || c.rows,
+         link = d.link || jsonb_build_object(
+           'clicks', (d.link ->> 'clicks')::bigint + c.visits,
+           'clicked_at', greatest((d.link ->> 'clicked_at')::timestamptz, c.last))
+    from (select link_id, jsonb_agg(jsonb_build_object('link_id', link_id, 'day', day, 'kind', kind, 'clicks', clicks)) as rows,
+                 coalesce(sum(clicks) filter (where kind <> 'preview'), 0)::bigint as visits,
+                 max(last) filter (where kind <> 'preview') as last
+            from counted
+           group by link_id) c
+   where d.deletion = any(array(select deletion from deleted))
+     and d.id = c.link_id
+     and exists (select from fresh)
 )
 insert into links.clicks (link_id, day, kind, clicks)
 select c.link_id, c.day, c.kind, c.clicks

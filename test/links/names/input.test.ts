@@ -92,6 +92,34 @@ await t.test('slug', async (t) => {
   ])
 })
 
+const FOREIGN: readonly (readonly [url: string, refusal: string])[] = [
+  ['https://x.test/{{.Path}}', '{{.Path}}', 'https://x.test/{*}', '%7B%7B.Path%7D%7D'],
+  [
+    'https://x.test/{{with .Path}}search?q={{.}}{{end}}',
+    '{{with .Path}}',
+    'https://x.test/search?q={*:https://x.test/}',
+    '%7B%7Bwith .Path%7D%7D',
+  ],
+  [
+    'https://x.test{{if .Path}}/{{.Path}}{{end}}',
+    '{{if .Path}}',
+    'https://x.test with append_path',
+    '%7B%7Bif .Path%7D%7D',
+  ],
+  ['https://x.test/{path}?q={Path}', '{path}', 'https://x.test/{*}?q={*}', '%7Bpath%7D'],
+  [
+    'https://x.test/?q={searchTerms}',
+    '{searchTerms}',
+    'https://x.test/?q={*}',
+    '%7BsearchTerms%7D',
+  ],
+  ['https://x.test/?q=%s', '%s', 'https://x.test/?q={*}', '%25s'],
+  ['https://x.test/%s?to=%s', '%s', 'https://x.test/{1}?to={2}', '%25s'],
+].map(([url = '', found, meant, literal]) => {
+  const offered = `here it is ${meant}. As plain text it is ${literal}`
+  return [url, `url has ${found}, a place of another program; ${offered}`]
+})
+
 await t.test('url', async (t) => {
   const longest = `https://example.com/${'a'.repeat(2_048 - 20)}`
   const encoded = (most: number) => `https://example.com/${'\u{3042}'.repeat(most)}`
@@ -110,6 +138,8 @@ await t.test('url', async (t) => {
     'https://example.com/{user}?{user:a@b.c}#{1}',
     'https://example.com/{*:http://example.org/?a=b}',
     'https://example.com/{id:x}{1',
+    'https://example.com/{paths}/50%sale/%7Bpath%7D?q=%25s&r=%S',
+    'https://example.com/{2}/{*}',
     'https://example.com/?next=http://x@y/',
     `https://bücher.example/${ROCKET}`,
   ]) {
@@ -176,6 +206,14 @@ await t.test('url', async (t) => {
       400,
       'INVALID_URL',
       'url must close the default after {2: with a }; in a default, { is %7B and } is %7D',
+    ],
+    ...FOREIGN.map(([url, text]): Refusal => [put({ url }), 400, 'INVALID_URL', text]),
+    ...both('url', ['https://x.test/{2}', 'https://x.test/{1}/{3:a}?{user}'], 'INVALID_URL'),
+    [
+      put({ url: 'https://x.test/{3}/{1}' }),
+      400,
+      'INVALID_URL',
+      'url has {3} without {2}, so no visit can fill it; count from {1}',
     ],
     // The length as a header counts.
     ...both('url', [`${longest}a`, encoded(most + 1)], 'INVALID_FIELD_LENGTH'),

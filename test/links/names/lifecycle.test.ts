@@ -160,6 +160,74 @@ await t.test(
   },
 )
 
+/** How often visits of these paths, all at once, were redirected. */
+async function redirectedOf(paths: readonly string[]): Promise<number> {
+  const answers = await Promise.all(paths.map((path) => visit(base, path)))
+  return answers.filter(({ status }) => status === 302).length
+}
+
+await t.test('max_visits is exact on one instance', async (t) => {
+  const url = 'https://exact.test/'
+  const put = (id: string, fields: object) => ann.api('PUT', `/links/${id}`, { url, ...fields })
+  const restored = async (id: string) => {
+    t.equal((await ann.api('DELETE', `/links/${id}`)).status, 204)
+    t.equal((await ann.api('POST', `/links/${id}/restore`)).status, 200)
+  }
+
+  await t.test('with an edit, a rename or a restore after each visit', async (t) => {
+    const { id } = await makeLink(ann, 'edited', { url, max_visits: 10 })
+    const first = (await ann.api<{ changes: { id: number }[] }>('GET', `/links/${id}/history`))
+      .json.changes[0]?.id
+    let names = ['edited', 'renamed']
+    const changes: readonly (() => Promise<unknown>)[] = [
+      () => put(id, { title: 'another' }),
+      () => {
+        names = names.toReversed()
+        return ann.api('PUT', `/links/${id}/slug`, { slug: names[0] })
+      },
+      () => restored(id),
+      () => ann.api('POST', `/links/${id}/history/${first}/restore`),
+    ]
+    let redirected = 0
+    for (let n = 0; n < 40; n++) {
+      redirected += await redirectedOf([`/${names[0]}`])
+      await changes[n % changes.length]?.()
+    }
+    t.equal(redirected, 10)
+  })
+
+  await t.test('100 visits at once by all names, with edits and deletions between', async (t) => {
+    const fields = { url, max_visits: 50, append_path: true, aliases: ['rush-hour', 'hurry'] }
+    const { id } = await makeLink(ann, 'rush', fields)
+    const paths = ['/rush', '/hurry', '/RUSH', '/rush-hour', '/rush/x'].flatMap((path) =>
+      Array.from({ length: 20 }, () => path),
+    )
+    const edits = async () => {
+      for (let n = 0; n < 5; n++) await put(id, { title: `${n}`, aliases: fields.aliases })
+    }
+    const first = paths.filter((_, n) => n % 4 === 0)
+    let redirected = (await Promise.all([redirectedOf(first), edits()]))[0]
+    t.equal(redirected, 25)
+    await restored(id)
+    redirected += (await Promise.all([redirectedOf(paths), edits()]))[0]
+    await restored(id)
+    redirected += await redirectedOf(paths)
+    t.equal(redirected, 50)
+    const stats = async () => (await ann.api<{ total: number }>('GET', `/links/${id}/stats`)).json
+    await until(async () => (await stats()).total === 50, 'all visits to be written')
+  })
+
+  await t.test('of a secure link, and of one that had no limit', async (t) => {
+    await makeLink(ann, 'guarded', { url, max_visits: 10, visibility: 'secure' })
+    const guarded = await Promise.all(Array.from({ length: 100 }, () => ann.get('/guarded')))
+    t.equal(guarded.filter(({ status }) => status === 302).length, 10)
+    const { id } = await makeLink(ann, 'late', { url })
+    t.equal(await redirectedOf(Array.from({ length: 30 }, () => '/late')), 30)
+    await put(id, { max_visits: 40 })
+    t.equal(await redirectedOf(Array.from({ length: 100 }, () => '/late')), 10)
+  })
+})
+
 await t.test('did-you-mean and completions skip ended links', async (t) => {
   await makeLink(ann, 'roadmap')
   await makeLink(ann, 'roadmap-old', { archived: true })

@@ -406,9 +406,19 @@ await t.test('a deleted link comes back with all that it had', async (t) => {
   refuses(t, await ann.api('POST', '/links/x/restore'), [400, 'BAD_REQUEST'])
   const taken = await makeLink(eve, 'returns')
   const conflict = await bob.api('POST', `${path}/restore`)
-  refuses(t, conflict, [409, 'SLUG_CONFLICT', 'slug already taken'])
+  const problem =
+    'another link has the name returns; restore the link without, or under another name'
+  refuses(t, conflict, [409, 'SLUG_CONFLICT', problem])
   const refused = await ann.post(`/-/deleted/${link.id}/restore`, {}, HTMX)
-  t.match(refused, { status: 409, text: /^<div id="deleted-links">.*Slug already taken\./s })
+  t.match(refused, { status: 409, text: /^<div id="deleted-links">.*the name returns;/s })
+  t.match(refused.text, `action="/-/deleted/${link.id}/restore?without_taken=true"`)
+  t.match(refused.text, `action="/-/deleted/${link.id}/restore-as"`)
+  const alone = await bob.api('POST', `${path}/restore?without_taken=true`)
+  refuses(t, alone, [409, 'SLUG_CONFLICT', problem], 'it has no other name')
+  refuses(t, await bob.api('POST', `${path}/restore?slug=api`), [400, 'RESERVED_SLUG'])
+  refuses(t, await bob.api('POST', `${path}/restore?slug=-`), [400, 'INVALID_SLUG'])
+  const wrong = await ann.post(`/-/deleted/${link.id}/restore-as`, { slug: '-' }, HTMX)
+  t.match(wrong, { status: 400, text: /id="deleted-slug-refused"/ })
   t.equal((await eve.api('DELETE', `/links/${taken.id}`)).status, 204)
 
   const restored = await bob.api<Link>('POST', `${path}/restore`)

@@ -65,11 +65,41 @@ await t.test('aliases lead where the link does', async (t) => {
 
   t.equal((await ann.api('DELETE', path)).status, 204)
   const other = await makeLink(ann, 'guide')
-  refuses(t, await ann.api('POST', `${path}/restore`), [409, 'SLUG_CONFLICT'], 'an alias is taken')
+  const named = /^another link has the name guide;/
+  refuses(t, await ann.api('POST', `${path}/restore`), [409, 'SLUG_CONFLICT', named])
   t.equal(await leadsTo(base, '/docs'), 404, 'none of its names is back')
   await ann.api('DELETE', `/links/${other.id}`)
   t.same((await ann.api<Link>('POST', `${path}/restore`)).json, promoted.json)
   for (const name of ['docs', 'handbook', 'guide']) t.equal(await leadsTo(base, `/${name}`), url)
+})
+
+await t.test('a link is restored without names that are taken, or under another', async (t) => {
+  const { id } = await makeLink(ann, 'lost', { aliases: ['lost-b', 'lost-c'], title: 'Lost' })
+  await ann.api('POST', `/links/${id}/shares`, { email: bob.email })
+  const path = `/links/${id}`
+  const restored = async (query: string) => {
+    t.equal((await ann.api('DELETE', path)).status, 204)
+    for (const slug of query.includes('slug=') ? [] : ['lost-b', 'lost']) {
+      const isThere = (await leadsTo(base, `/${slug}`)) !== 404
+      if (!isThere) await makeLink(bob, slug)
+    }
+    return ann.api<Link>('POST', `${path}/restore${query}`)
+  }
+  const both = await restored('')
+  refuses(t, both, [409, 'SLUG_CONFLICT', /^another link has the names lost, lost-b; restore/])
+  const without = await ann.api<Link>('POST', `${path}/restore?without_taken=true`)
+  t.match(without, { status: 200, json: { slug: 'lost-c', aliases: [], title: 'Lost' } })
+  t.equal(await leadsTo(base, '/lost-c'), 'https://lost.test/')
+  t.equal((await bob.api('GET', path)).status, 200, 'shares stay')
+  t.match(await restored('?slug=found'), { status: 200, json: { slug: 'found', aliases: [] } })
+  const { json } = await ann.api<{ changes: object[] }>('GET', `${path}/history`)
+  t.match(json.changes[0], { action: 'restored', detail: { slug: ['lost-c', 'found'] } })
+
+  await ann.api('DELETE', path)
+  const form = (slug: string) => ann.post(`/-/deleted/${id}/restore-as`, { slug })
+  t.equal((await form('lost')).status, 409)
+  t.match(await form(' Found-Again '), { status: 303, headers: { location: `/-/links/${id}` } })
+  t.equal(await leadsTo(base, '/found-again'), 'https://lost.test/')
 })
 
 await t.test('names that are refused', async (t) => {

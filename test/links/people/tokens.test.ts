@@ -207,7 +207,11 @@ await t.test('a revoked or expired token stops at once, and its use is noted', a
   t.equal((await expiring('GET', '/links')).status, 200, 'good before')
   const pass = "update links.tokens set expires_at = now() - interval '1 ms' where id = $1"
   await run(url, pass, [brief.json.id])
-  refuses(t, await expiring('GET', '/links'), [401, 'UNAUTHORIZED', 'unauthorized'])
+  const expired = await expiring('GET', '/links')
+  refuses(t, expired, [401, 'UNAUTHORIZED', 'unauthorized'])
+  t.match(expired.headers['www-authenticate'], /error="invalid_token".*the token has expired/)
+  const unknown = await links.api(`gh_${'0'.repeat(43)}`)('GET', '/links')
+  t.equal(unknown.headers['www-authenticate'], 'Bearer', 'strangers learn nothing')
   t.ok(await tokenNamed(ann, 'brief'), 'it is still listed')
 })
 

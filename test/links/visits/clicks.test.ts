@@ -303,14 +303,20 @@ await t.test('clicks go in batches, each once, whatever becomes of an answer', a
   const sizes: number[] = []
   const failing: Database = {
     ...db,
-    async run(query, args) {
-      if (query.name !== 'saveClicks') return db.run(query, args)
-      const clicks = args.find(Array.isArray) ?? []
-      sizes.push(clicks.length)
-      if (sizes.length === 3) throw new Unavailable('no answer')
-      const rows = await db.run(query, args)
+    async transaction(work) {
+      const done = await db.transaction((tx) =>
+        work({
+          ...tx,
+          run(query, args) {
+            if (query.name !== 'saveClicks') return tx.run(query, args)
+            sizes.push((args.find(Array.isArray) ?? []).length)
+            if (sizes.length === 3) throw new Unavailable('no answer')
+            return tx.run(query, args)
+          },
+        }),
+      )
       if (sizes.length === 2) throw new Unavailable('the answer was lost')
-      return rows
+      return done
     },
   }
   const metrics = createMetrics()

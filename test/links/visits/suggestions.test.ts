@@ -46,11 +46,18 @@ await t.test(
       [' docs ', '/docs'],
       ['/DOCS', '/DOCS'],
       ['docs/a b', '/docs/a%20b'],
-      ['docs/ä?x=1#y', '/docs/%C3%A4%3Fx%3D1%23y'],
+      ['docs/ä?x=1&y=a b#ü', '/docs/%C3%A4?x=1&y=a%20b#%C3%BC'],
+      ['docs?x=1', '/docs?x=1'],
+      ['docs#part', '/docs#part'],
+      ['docs/100%/%C3%A4/"{', '/docs/100%25/%C3%A4/%22%7B'],
       ['docs+', '/docs%2B'],
       ['docs-hidden', '/docs-hidden'],
+      ['docs/', '/docs/'],
+      ['go/docs', '/docs'],
+      ['http://go/docs/a?b=1', '/docs/a?b=1'],
       ['127.0.0.1/docs/x', '/docs/x'],
-      [`${links.base}/docs/a`, '/docs/a'],
+      [`${links.base}/docs/a?b=1#c`, '/docs/a?b=1#c'],
+      [links.base.replace('127.0.0.1', 'LOCALHOST') + '//docs', '/docs'],
     ] as const) {
       for (const who of [ann, nobody]) {
         const answer = await go(who, q)
@@ -60,7 +67,13 @@ await t.test(
     t.equal((await nobody.get('/docs/a%20b')).headers.location, 'https://docs.test/a%20b')
     t.match(await nobody.get('/docs%2B'), { status: 200, text: /https:\/\/docs\.test\// })
     for (const q of ['', '\0', ' \0/']) t.match(await go(ann, q), HOME, JSON.stringify(q))
+    for (const q of ['http://go', `${links.base}/`, 'go/']) t.match(await go(ann, q), HOME, q)
     t.match(await ann.get('/-/go'), HOME)
+    t.equal((await nobody.get('/docs/a?b=1')).headers.location, 'https://docs.test/a?b=1')
+    const port = Number(new URL(links.base).port) + 1
+    for (const q of [`http://127.0.0.1:${port}/docs`, 'https://x.test/docs']) {
+      t.equal((await go(ann, q)).status, 200, 'another place')
+    }
     for (const q of [
       '//evil.test',
       'https://evil.test/',

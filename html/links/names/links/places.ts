@@ -1,8 +1,9 @@
 import type { ListedLink } from '../../../../db/links/names/lists.ts'
 import { html, type Html } from '../../../../kernel/html.ts'
+import type { ForeignPlace } from '../../../../services/links/names/links/foreign-places.ts'
 import type { Example, Place } from '../../../../services/links/names/links/places.ts'
 import { field, submit, VERBATIM } from '../../../form.ts'
-import type { Attributes } from '../../../parts.ts'
+import { button, type Attributes } from '../../../parts.ts'
 import { shortName, type ShortLinks } from './links.ts'
 
 /** What the form of a link shows of the address that is typed. */
@@ -13,6 +14,8 @@ export interface TypedExample {
   existing: readonly ExistingLink[]
   /** Of a link that takes a further path. */
   example?: Example | undefined
+  /** Where the address has a place of another program. */
+  foreign?: ForeignPlace | undefined
 }
 
 /** A link that leads where a new one is to lead. */
@@ -53,9 +56,10 @@ const LIVE_PLACE: Attributes = {
 /** What stands in the area: the whole address, a field for each place, and an example. */
 export function exampleFields(
   short: ShortLinks,
-  { completed, existing, example }: TypedExample,
+  { completed, existing, example, foreign }: TypedExample,
 ): Html {
   return html`${existing.length > 0 && existingNote(short, existing)}
+  ${foreign !== undefined && foreignNote(foreign)}
   ${
     completed !== undefined &&
     html`<p class="hint">
@@ -67,6 +71,21 @@ export function exampleFields(
     html`${placeFields(example.places, LIVE_PLACE)}
       <p id="link-example" class="hint" role="status">${exampleLine(short, example)}</p>`
   }`
+}
+
+/** With script, a button puts the address into the field. */
+function foreignNote({ found, meant, problem }: ForeignPlace): Html {
+  if (meant === undefined) {
+    return html`<p class="hint" role="status">
+      <code>${found}</code> is a place of another program: <bdi>${problem}</bdi>.
+    </p>`
+  }
+  const { url, append_path } = meant
+  const own = { class: 'js-only', 'data-fill': 'link-url', value: url }
+  return html`<p class="hint" role="status">
+    <code>${found}</code> is a place of another program. Here it is <code><bdi>${url}</bdi></code
+    >${append_path && ' with “Append it” below'}. ${button('Use it', own)}
+  </p>`
 }
 
 function existingNote(short: ShortLinks, existing: readonly ExistingLink[]): Html {

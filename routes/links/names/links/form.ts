@@ -38,6 +38,7 @@ import { namesakesOf } from '../../../../services/links/names/aliases/names.ts'
 import { refusePastExpiry } from '../../../../services/links/names/links/lifecycle.ts'
 import { createGenerated } from '../../../../services/links/names/links/generate.ts'
 import { freeSlugNear, readNewLink } from '../../../../services/links/names/links/new.ts'
+import { foreignPlaceIn } from '../../../../services/links/names/links/foreign-places.ts'
 import { exampleOf, type TypedPlace } from '../../../../services/links/names/links/places.ts'
 import { checkSlug } from '../../../../services/links/names/links/slug.ts'
 import { completeUrl, isTarget } from '../../../../services/links/names/links/target.ts'
@@ -192,7 +193,7 @@ async function typedExample(
   typed: TypedPlace,
 ): Promise<TypedExample> {
   const whole = completeUrl(url)
-  if (!isTarget(whole)) return { existing: [] }
+  if (!isTarget(whole)) return { existing: [], foreign: foreignPlaceIn(whole) }
   const tools = { db: app.links.db, short: shortLinks(app), now }
   const search = { filter: { ...NO_FILTER, url: whole }, visitor: caller, among: 'all' } as const
   const { links } = await searchLinks(tools, search, undefined, MAX_EXISTING + 1)

@@ -18,16 +18,9 @@ const STRING = { missing: 'is required and must be a string', wrong: 'must be a 
 
 const SlugText = Type.String({ pattern: SLUG_PATTERN, minLength: 2, maxLength: MAX_SLUG })
 const slug = parsed(SlugText, STRING, readSlug)
-const optionalSlug = parsed(
-  Type.Optional(
-    Type.String({
-      ...SlugText,
-      description: 'Required, unless one is generated (`?generate=true`)',
-    }),
-  ),
-  STRING,
-  readSlug,
-)
+const optionalSlug = slugField('Required, unless one is generated (`?generate=true`)')
+/** Another name for a deleted link. */
+export const restoredSlug = slugField('Another name for the link')
 
 const fields = {
   url: parsed(
@@ -131,6 +124,10 @@ export type NewLinkForm = Type.Static<typeof NewLinkForm>
 /** The form of a link that is edited. Programs may leave out the version that they replace. */
 export const EditForm = Type.Object({ ...formFields, version: Type.Optional(Type.String()) })
 export type EditForm = Type.Static<typeof EditForm>
+
+function slugField(description: string) {
+  return parsed(Type.Optional(Type.String({ ...SlugText, description })), STRING, readSlug)
+}
 
 /** The slug that people mean who type capitals or spaces around it. */
 export function typedSlug(text: string): string {

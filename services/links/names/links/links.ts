@@ -15,6 +15,7 @@ import type { LinkCreation, LinkUpdate } from './input.ts'
 import { ENDLESS } from './lifecycle.ts'
 import { conflictOf } from './new.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
+import { checkPlaces } from './target.ts'
 import { writeTexts } from '../lists/texts.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
 import { writeWords } from '../lists/words.ts'
@@ -100,6 +101,7 @@ export async function createLink(
   const { slug } = input
   const created = await parts.db.transaction(async (tx) => {
     const link = withoutSlug({ ...NEW_LINK, ...input })
+    checkPlaces(link)
     await refuseLoop(tx, parts.ownHosts, caller, link)
     const added = await q.addLink(tx, { ...link, names: namesOf(link), at })
     if (added === undefined) throw await conflictOf(tx, slug)
@@ -152,6 +154,7 @@ export async function editLink(
   const [before, replaced] = await changeLink(parts.db, caller, id, async (tx, link) => {
     checkVersion(link, precondition)
     const changed = withoutSlug({ ...link, ...(await fields(tx, plainLink(link))) })
+    checkPlaces(changed)
     await refuseLoop(tx, parts.ownHosts, caller, changed)
     await q.updateLink(tx, { ...changed, at })
     const detail = differences(link, changed)
@@ -181,7 +184,9 @@ export async function deleteLink(
   at: Date,
   precondition?: Precondition,
 ): Promise<void> {
-  const deleted = await changeLink(db, caller, id, async (tx, link) => {
+  const deleted = await db.transaction(async (tx) => {
+    await deletedQueries.lockMoves(tx, {})
+    const link = await lockToChange(tx, caller, id)
     checkVersion(link, precondition)
     const by = { at, actor: caller.email }
     await historyQueries.saveChange(tx, { link: id, ...by, action: 'deleted', detail: {} })
@@ -205,10 +210,12 @@ export function changeLink<T>(
   id: string,
   change: (tx: Executor, link: LinkAccess) => Promise<T>,
 ): Promise<T> {
-  return db.transaction(async (tx) => {
-    await q.lockLink(tx, { id })
-    return change(tx, await linkFor(tx, id, caller, 'change'))
-  })
+  return db.transaction(async (tx) => change(tx, await lockToChange(tx, caller, id)))
+}
+
+async function lockToChange(tx: Executor, caller: Caller, id: string): Promise<LinkAccess> {
+  await q.lockLink(tx, { id })
+  return linkFor(tx, id, caller, 'change')
 }
 
 /** Throws 412 where the caller has seen another version of the link. */

@@ -40,7 +40,10 @@ export async function conflictOf(tx: Executor, slug: string): Promise<Fault> {
   return slugTaken(taken.has(slug) ? 'slug' : 'aliases')
 }
 
-async function takenOf(db: Executor, slugs: readonly string[]): Promise<ReadonlySet<string>> {
+export async function takenOf(
+  db: Executor,
+  slugs: readonly string[],
+): Promise<ReadonlySet<string>> {
   const taken = await q.listTakenSlugs(db, { slugs, limit: slugs.length })
   return new Set(taken.map(({ slug }) => slug))
 }

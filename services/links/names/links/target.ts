@@ -1,6 +1,7 @@
 import type { Link } from '../../../../db/links/names/links.ts'
 import type { Fault } from '../../../../kernel/fault.ts'
 import { linksFault } from '../../faults.ts'
+import { foreignPlaceIn, type ForeignPlace } from './foreign-places.ts'
 import {
   defaultProblem,
   fillPlaces,
@@ -28,6 +29,8 @@ export const MAX_LOCATION = 8_192
 export function checkTarget(text: string): void {
   if (text.length > MAX_URL) throw tooLong(`${MAX_URL} characters at most`)
   if (!text.isWellFormed()) throw invalidUrl('must have no half of a character')
+  const foreign = foreignPlaceIn(text)
+  if (foreign !== undefined) throw foreignPlace(foreign)
   // A URL parser would silently drop or move spaces, tabs and line ends. Characters that change the
   // direction of text would show the url in a misleading order.
   if (/[\p{Cc}\p{Bidi_C}\s]/u.test(text)) {
@@ -80,6 +83,32 @@ export function completeUrl(text: string): string {
 /** The Fault of a url that can't be a link's target. */
 export function invalidUrl(problem: string): Fault {
   return linksFault('INVALID_URL', `url ${problem}`, 'url')
+}
+
+/** What the place is here, and how to write it where it is no place. */
+function foreignPlace({ found, meant, problem }: ForeignPlace): Fault {
+  const offered = meant === undefined || !isTarget(meant.url) ? undefined : meant
+  const appends = offered?.append_path === true ? ' with append_path' : ''
+  const here = offered === undefined ? '' : `; here it is ${offered.url}${appends}`
+  const why = problem === undefined ? '' : `: ${problem}`
+  const literal = found.replaceAll('{', '%7B').replaceAll('}', '%7D').replace('%s', '%25s')
+  return invalidUrl(
+    `has ${found}, a place of another program${why}${here}. As plain text it is ${literal}`,
+  )
+}
+
+/**
+ * Throws the Fault of a link with a place that no visit can fill: what comes before it in the path
+ * has nowhere to go.
+ */
+export function checkPlaces({ url, append_path }: TargetFields): void {
+  const names = placeNames(url)
+  if (append_path || names.has('*')) return
+  const numbers = [...names].map(Number).filter((number) => number > 0)
+  const last = Math.max(0, ...numbers)
+  const missing = Array.from({ length: last }, (_, at) => at + 1).find((n) => !numbers.includes(n))
+  if (missing === undefined) return
+  throw invalidUrl(`has {${last}} without {${missing}}, so no visit can fill it; count from {1}`)
 }
 
 function placeInHost(): Fault {

@@ -9,6 +9,7 @@ import {
 import type { User } from '../../../../db/links/people/users.ts'
 import { badRequest } from '../../../../kernel/fault.ts'
 import { foldTag } from '../links/input.ts'
+import type { ShortAddress } from '../links/short-address.ts'
 import { beforeSlugs } from '../links/slug.ts'
 import { findUser } from '../../people/users/accounts.ts'
 import {
@@ -19,7 +20,7 @@ import {
   type ListFilter,
   type ListPosition,
 } from './filter.ts'
-import { readSearch, type SearchText, type ShortAddress } from './search-text.ts'
+import { readSearch, type SearchText } from './search-text.ts'
 import { addressKey, STATE_KEYS } from './texts.ts'
 import type { Caller } from '../../people/users/groups.ts'
 

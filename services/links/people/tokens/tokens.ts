@@ -12,8 +12,8 @@ const USE_INTERVAL_MS = 60_000
 const MAX_REMEMBERED = 10_000
 
 /**
- * Finds who a token stands for; undefined for one that is unknown, revoked or expired. Asks the
- * database each time, so that a revoked token stops working at once. Tokens that were
+ * Finds who a token stands for, also an expired one; undefined for one that is unknown or revoked.
+ * Asks the database each time, so that a revoked token stops working at once. Tokens that were
  * valid before are looked up among trusted callers: made-up tokens cannot delay them.
  */
 export function bearerFinder(db: Database) {
@@ -26,7 +26,7 @@ export function bearerFinder(db: Database) {
     const key = token_hash.toString('base64')
     const level = valid.has(key) ? 'trusted' : 'strangers'
     const bearer = await q.findBearer(db.at(level), { token_hash, now })
-    if (bearer === undefined) valid.delete(key)
+    if (bearer === undefined || bearer.is_expired) valid.delete(key)
     else valid.add(key)
     const [oldest = ''] = valid
     if (valid.size > MAX_REMEMBERED) valid.delete(oldest)

@@ -17,9 +17,13 @@ export async function findUser(db: Executor, text: string): Promise<User | undef
 export async function userByEmail(db: Executor, text: string): Promise<User> {
   refuseGroup(text)
   const user = await findUser(db, text)
-  if (user === undefined) throw linksFault('NOT_FOUND', 'no user has this e-mail address', 'email')
+  if (user === undefined) throw linksFault('NOT_FOUND', NEVER_HERE, 'email')
   return user
 }
+
+const NEVER_HERE =
+  'no user has this e-mail address: people become users when they open a page of links for the ' +
+  'first time, signed in, or when an admin adds them'
 
 /** Creates a user; throws 400 where the address is known. */
 export async function createUser(tools: ChangeTools, wanted: NewUser, now: Date): Promise<User> {

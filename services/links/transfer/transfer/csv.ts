@@ -1,5 +1,5 @@
 import type { ExportedLink } from '../../../../db/links/transfer/transfer.ts'
-import { badRequest } from '../../../../kernel/fault.ts'
+import { badRequest, type Fault } from '../../../../kernel/fault.ts'
 import { partsOf } from '../../names/links/input.ts'
 import { readImportTime, type LinkRecord } from './records.ts'
 
@@ -25,6 +25,9 @@ const COLUMNS = [
 
 export type Column = (typeof COLUMNS)[number]
 
+/** Characters of an unknown column that are shown. */
+const MAX_SHOWN = 60
+
 /** Separates tags and addresses; tags may have spaces in them. */
 const SEPARATOR = /[;,]/
 
@@ -39,16 +42,28 @@ export function readHeader(record: string): readonly Column[] {
   const columns: Column[] = []
   for (const cell of readCells(record) ?? []) {
     const column = COLUMNS.find((known) => known === cell.trim().toLowerCase())
-    if (column === undefined) {
-      const form = 'a header of column names separated by commas'
-      throw badRequest(`The first line must be ${form}: ${COLUMNS.join(', ')}`)
-    }
+    if (column === undefined) throw unknownColumn(record, cell)
     if (columns.includes(column)) throw badRequest(`The header has the column ${column} twice`)
     columns.push(column)
   }
   const missing = (['slug', 'url'] as const).find((name) => !columns.includes(name))
   if (missing !== undefined) throw badRequest(`The header must have the column ${missing}`)
   return columns
+}
+
+/** Separators of other programs that a header may have instead of commas. */
+const OTHER_SEPARATORS = [
+  [';', 'semicolons'],
+  ['\t', 'tabs'],
+  ['|', 'bars'],
+] as const
+
+function unknownColumn(record: string, cell: string): Fault {
+  const form = `The first line must name columns, separated by commas: ${COLUMNS.join(', ')}`
+  const other = OTHER_SEPARATORS.find(([sign]) => !record.includes(',') && record.includes(sign))
+  if (other !== undefined) return badRequest(`${form}. It is separated by ${other[1]}`)
+  const shown = cell.trim().slice(0, MAX_SHOWN)
+  return badRequest(`${form}. It has the unknown column "${shown}"`)
 }
 
 /**

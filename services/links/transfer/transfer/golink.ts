@@ -2,6 +2,7 @@ import type { Link } from '../../../../db/links/names/links.ts'
 import { badRequest } from '../../../../kernel/fault.ts'
 import { parseObject, stringOf } from '../../../../kernel/json.ts'
 import { namesOf } from '../../names/aliases/names.ts'
+import { withoutForeignPlaces } from '../../names/links/foreign-places.ts'
 import { foldName } from '../../names/links/slug.ts'
 import { fromTemplate, toTemplate } from './golink-template.ts'
 import { readImportTime, slugOfName, type LinkRecord } from './records.ts'
@@ -26,10 +27,11 @@ export function readGolink(text: string): LinkRecord {
         throw badRequest('Short is missing; links of Shlink and kutt need --format')
       }
       if (long === undefined) throw badRequest('Long is missing')
+      const { url, append_path } = fromTemplate(long)
       return {
         created_at: readImportTime('Created', word('Created') ?? ''),
         updated_at: readImportTime('LastEdit', word('LastEdit') ?? ''),
-        fields: fromTemplate(long),
+        fields: { url: withoutForeignPlaces(url), append_path },
         owner: word('Owner') ?? '',
         coOwners: [],
         sharedWith: [],

@@ -9,6 +9,7 @@ import { LinkUpdate, MAX_ALIASES } from '../../names/links/input.ts'
 import { differences, NEW_LINK, replaceLink, type LinkParts } from '../../names/links/links.ts'
 import { mayLeadHere, refuseLoop, type UrlWriter } from '../../names/links/loop.ts'
 import { checkSlug, isSlug } from '../../names/links/slug.ts'
+import { checkPlaces } from '../../names/links/target.ts'
 import { writeTexts } from '../../names/lists/texts.ts'
 import { countTags, writeHiddenTags } from '../../names/tags.ts'
 import { commandUser, OPERATOR_EMAIL } from '../../people/users/users.ts'
@@ -148,6 +149,7 @@ async function importLine(
     const input = validate(LinkUpdate, fields)
     if (line.name !== undefined) state.names.set(line.slug, line.name)
     if (existing !== undefined) return await compareLine(state, data.note, input, existing)
+    checkPlaces({ ...NEW_LINK, ...input })
     const { note, ...members } = await state.people.of(data)
     const times = timesOf(data, state.tools.now())
     pending.push({ ...NEW_LINK, ...input, slug: line.slug, ...times, ...members })

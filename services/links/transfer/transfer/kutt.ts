@@ -1,5 +1,6 @@
 import { badRequest } from '../../../../kernel/fault.ts'
 import { parseObject, stringOf } from '../../../../kernel/json.ts'
+import { withoutForeignPlaces } from '../../names/links/foreign-places.ts'
 import { withoutPlaces } from '../../names/links/placeholders.ts'
 import { readImportTime, slugOfName, type LinkRecord } from './records.ts'
 
@@ -37,7 +38,7 @@ export function readKutt(text: string): LinkRecord {
       const expires = word('expire_in').replace(SQLITE_TIME, '$1T$2Z')
       return {
         fields: {
-          url: withoutPlaces(target),
+          url: withoutForeignPlaces(withoutPlaces(target)),
           description: word('description'),
           expires_at: expires === '' ? null : expires,
           archived: isBanned ? true : undefined,

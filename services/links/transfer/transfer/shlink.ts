@@ -1,6 +1,7 @@
 import { badRequest } from '../../../../kernel/fault.ts'
 import { isList, memberAt, numberOf, parseObject, stringOf } from '../../../../kernel/json.ts'
 import { isTag, MAX_TITLE } from '../../names/links/input.ts'
+import { withoutForeignPlaces } from '../../names/links/foreign-places.ts'
 import { withoutPlaces } from '../../names/links/placeholders.ts'
 import { checkCells, readCells } from './csv.ts'
 import { readImportTime, slugOfName, type LinkRecord } from './records.ts'
@@ -109,7 +110,7 @@ function recordOf(shortUrl: ShortUrl): LinkRecord {
       ]
       return {
         fields: {
-          url: withoutPlaces(longUrl),
+          url: withoutForeignPlaces(withoutPlaces(longUrl)),
           title: shortTitle,
           tags: tags.filter(isTag),
           ...end,

@@ -7,6 +7,8 @@ import type { Clock } from '../../../../kernel/time.ts'
 import type { RandomBytes } from '../../../../kernel/tokens.ts'
 import type { OwnHosts } from '../../names/links/loop.ts'
 import { createSources, kindOf, type VisitHeaders } from './sources.ts'
+import type { OwnVisits } from './tallies.ts'
+import type { KnownLink } from './target-cache.ts'
 import {
   clickBatches,
   createVisitCounts,
@@ -36,8 +38,14 @@ export interface ClicksOptions {
 /** What is counted of visits: everything, or their number alone. */
 export type StatsLevel = 'full' | 'totals'
 
+/** Clicks that one statement writes, and the number with which they were sent. */
+interface ClickBatch {
+  clicks: readonly LinkClicks[]
+  number?: number
+}
+
 /** What one statement writes. */
-type Batch = { clicks: readonly LinkClicks[] } | { sources: readonly DaySources[] }
+type Batch = ClickBatch | { sources: readonly DaySources[] }
 
 /** How many days the pages show clicks of, today included. */
 export const CLICK_DAYS = 30
@@ -49,7 +57,11 @@ export function openClicks(options: ClicksOptions) {
   const { db, clock, random, log, metrics, ownHosts, stats } = options
   const sources = createSources(ownHosts)
   const counts = createVisitCounts()
-  let unwritten = 0
+  /** Taken and not acknowledged. */
+  let taken: readonly ClickBatch[] = []
+  /** What was acknowledged during each read of links: its rows may lack it. */
+  const readings = new Set<ClickBatch[]>()
+  let waiting = 0
 
   const batches = startNumberedBatches<Batch>({
     name: 'clicks',
@@ -58,7 +70,8 @@ export function openClicks(options: ClicksOptions) {
     *take() {
       const days = counts.take()
       sources.forget()
-      for (const clicks of clickBatches(days)) yield { clicks }
+      taken = [...clickBatches(days)].map((clicks) => ({ clicks }))
+      yield* taken
       for (const rows of sourceBatches(days)) yield { sources: rows }
     },
     async save(content, number) {
@@ -68,22 +81,47 @@ export function openClicks(options: ClicksOptions) {
         return
       }
       const { clicks } = content
-      await q.saveClicks(db, { clicks, ...number, at })
-      unwritten = clicks.reduce((left, row) => left - row.clicks, unwritten)
+      content.number = number.batch
+      await db.transaction(async (tx) => {
+        await q.lockMovesShared(tx, {})
+        await q.saveClicks(tx, { clicks, ...number, at })
+      })
+      taken = taken.filter((batch) => batch !== content)
+      for (const acknowledged of readings) acknowledged.push(content)
+      waiting = clicks.reduce((left, row) => left - row.clicks, waiting)
     },
     reports: reportsTo(log, 'clicks not written, kept for later', 'clicks are written again'),
   })
 
   const help = 'Clicks not in the database yet.'
-  metrics.gauge('gatehouse_links_clicks_waiting', help, () => [[{}, unwritten]])
+  metrics.gauge('gatehouse_links_clicks_waiting', help, () => [[{}, waiting]])
 
   function count(link_id: string, kind: ClickKind, at: Date) {
-    unwritten++
+    waiting++
     return counts.add(link_id, kind, at.getTime())
+  }
+
+  const ownVisits: OwnVisits = {
+    writer: batches.writer,
+    startReading() {
+      const acknowledged: ClickBatch[] = []
+      readings.add(acknowledged)
+      return {
+        unwritten: (link_id, written) =>
+          [...acknowledged, ...taken]
+            .filter(({ number = Infinity }) => number > written)
+            .reduce(
+              (sum, { clicks }) => sum + visitsIn(clicks, link_id),
+              counts.visitsOf(link_id),
+            ),
+        [Symbol.dispose]: () => void readings.delete(acknowledged),
+      }
+    },
   }
 
   return {
     count,
+    ownVisits,
 
     /** Removes the numbers of processes that have ended: they have no batch left to send. */
     async forgetWriters() {
@@ -91,20 +129,27 @@ export function openClicks(options: ClicksOptions) {
     },
 
     /** Counts a redirect, and of its headers a host and a kind of client. */
-    countVisit(link_id: string, headers: VisitHeaders, at: Date) {
+    countVisit({ id, tally }: KnownLink, headers: VisitHeaders, at: Date) {
       const client = sources.clientOf(headers)
-      const ofLink = count(link_id, kindOf(client, headers), at)
+      const ofLink = count(id, kindOf(client, headers), at)
+      if (tally !== undefined) tally.visits++
       if (stats() === 'full') counts.addSource(ofLink, sources.referrerOf(headers), client.name)
     },
 
     /** Writes the rest, and no more afterwards. */
     async close() {
       await batches.close()
-      if (unwritten > 0) {
-        log.warn('clicks lost: the database is out of reach', { clicks: unwritten })
+      if (waiting > 0) {
+        log.warn('clicks lost: the database is out of reach', { clicks: waiting })
       }
     },
   }
+}
+
+/** Visits of a link in a batch, without previews. */
+function visitsIn(clicks: readonly LinkClicks[], link_id: string): number {
+  const rows = clicks.filter((row) => row.link_id === link_id && row.kind !== 'preview')
+  return rows.reduce((sum, row) => sum + row.clicks, 0)
 }
 
 /** The first of the days that pages show clicks of (UTC), such as `2026-01-31`. */

@@ -174,8 +174,8 @@ async function readBounded(path: string) {
 }
 
 function toTarget(line: string): Target {
-  const link: Omit<Target, 'visits_left'> = JSON.parse(line)
-  return { ...link, visits_left: null }
+  const link: Omit<Target, 'max_visits'> = JSON.parse(line)
+  return { ...link, max_visits: null }
 }
 
 /** Names servers and database. User and password are left out: they may change. */

@@ -1,13 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../../../db/client.ts'
 import type { Level } from '../../../../db/levels.ts'
-import type { NamedTarget, Target as TargetRow } from '../../../../db/links/visits/visits.ts'
+import type { Target as TargetRow } from '../../../../db/links/visits/visits.ts'
 import { createBoundedMap, type BoundedMap } from '../../../../kernel/bounded-map.ts'
 import { Unavailable } from '../../../../kernel/fault.ts'
 import type { Metrics } from '../../../../kernel/metrics.ts'
 import { foldName } from '../../names/links/slug.ts'
 import { prepareTarget, type Target } from '../../names/links/target.ts'
-import { createTargetReads, MAX_NAMESAKES, type ReadTargets } from './target-reads.ts'
+import { createTallies, type OwnVisits, type Tally } from './tallies.ts'
+import {
+  createTargetReads,
+  MAX_NAMESAKES,
+  type ReadTarget,
+  type ReadTargets,
+} from './target-reads.ts'
 
 /** A link as a visit needs it. */
 export interface KnownLink extends Target, TargetRow {
@@ -15,6 +21,8 @@ export interface KnownLink extends Target, TargetRow {
    * Whether only owners, recipients and admins may follow it. Stored, because every visit asks.
    */
   isSecure: boolean
+  /** Of a link with a limit of visits. */
+  tally: Tally | undefined
 }
 
 /** The link that has a name; if none has it, links with a name that differs in dashes only. */
@@ -103,14 +111,20 @@ const PAUSE_MS = 1_000
 const BEFORE_START: ReadAt = { at: -Infinity, reconnects: -1 }
 
 /** Opens the cache: changes by any instance reach it by NOTIFY. */
-export async function openTargetCache(db: Database, metrics: Metrics, maxBytes = MAX_BYTES) {
+export async function openTargetCache(
+  db: Database,
+  metrics: Metrics,
+  own: OwnVisits,
+  maxBytes = MAX_BYTES,
+) {
   const entries = createBoundedMap<Entry>(maxBytes, linkBytes)
   const misses = createBoundedMap<ReadAt>(MAX_MISS_BYTES, (name) => MISS_BYTES + name.length)
   const names = createBoundedMap<Names>(MAX_NAME_BYTES, nameBytes)
+  const visits = { own, tallyOf: createTallies() }
   const read = {
-    trusted: createTargetReads(db.at('trusted'), MAX_WAITING.trusted),
-    strangers: createTargetReads(db.at('strangers'), MAX_WAITING.strangers),
-    renewals: createTargetReads(db.at('strangers'), MAX_WAITING.renewals),
+    trusted: createTargetReads(db.at('trusted'), visits, MAX_WAITING.trusted),
+    strangers: createTargetReads(db.at('strangers'), visits, MAX_WAITING.strangers),
+    renewals: createTargetReads(db.at('strangers'), visits, MAX_WAITING.renewals),
   }
   const memory: Memory = { entries, names, misses, read, reading: new Map(), reconnects: 0 }
   let failedAt = -Infinity
@@ -140,7 +154,8 @@ export async function openTargetCache(db: Database, metrics: Metrics, maxBytes =
     /** Takes links of a snapshot, the most used first: outdated ones, for lack of a database. */
     restore(rows: readonly TargetRow[]) {
       for (const row of rows.toReversed()) {
-        entries.set(`/${row.slug}`, { ...BEFORE_START, link: toKnownLink(row) })
+        const link = toKnownLink({ ...row, tally: undefined })
+        entries.set(`/${row.slug}`, { ...BEFORE_START, link })
       }
     },
 
@@ -183,16 +198,10 @@ export async function openTargetCache(db: Database, metrics: Metrics, maxBytes =
   }
 }
 
-/** Whether visits of a link have ended. */
-export function hasEnded({ ends_at }: KnownLink, now: number): boolean {
-  return ends_at !== null && now >= ends_at
-}
-
-/** A visit of a link was redirected: the last one that the link allows ends it here. */
-export function countVisit(link: KnownLink): void {
-  if (link.visits_left === null) return
-  link.visits_left--
-  if (link.visits_left <= 0) link.ends_at = -Infinity
+/** Whether visits of a link have ended. To be asked without a wait before a visit is counted. */
+export function hasEnded({ ends_at, max_visits, tally }: KnownLink, now: number): boolean {
+  if (ends_at !== null && now >= ends_at) return true
+  return max_visits !== null && tally !== undefined && tally.visits >= max_visits
 }
 
 /** The url is percent-encoded and the others are ASCII: a byte a character. */
@@ -288,7 +297,7 @@ function load(memory: Memory, name: string, now: number, reader: Reader): Promis
   return started
 }
 
-function toKnownLink(row: TargetRow): KnownLink {
+function toKnownLink(row: TargetRow & Pick<KnownLink, 'tally'>): KnownLink {
   return { ...prepareTarget(row), isSecure: row.visibility === 'secure' }
 }
 
@@ -296,13 +305,14 @@ function toKnownLink(row: TargetRow): KnownLink {
 function take(
   memory: Memory | undefined,
   name: string,
-  rows: readonly NamedTarget[],
+  rows: readonly ReadTarget[],
   read: ReadAt,
 ): Found {
   const slugs = new Map(rows.map((row) => [row.name, row.slug]))
   const links = new Map(
-    rows.map(({ asked: _asked, name: _name, ...row }) => {
-      return [row.slug, toKnownLink(row)] as const
+    rows.map((row) => {
+      const { asked: _asked, name: _name, clicks: _clicks, written: _written, ...link } = row
+      return [link.slug, toKnownLink(link)] as const
     }),
   )
   if (memory !== undefined) store(memory, name, { ...read, slugs }, links)

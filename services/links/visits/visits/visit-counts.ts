@@ -88,6 +88,16 @@ export function createVisitCounts() {
       increment(clients, client)
     },
 
+    /** Visits of a link that were counted since `take`, without previews. */
+    visitsOf(link_id: string): number {
+      let visits = 0
+      for (const { byLink } of days.values()) {
+        const { human = 0, bot = 0 } = byLink.get(link_id) ?? {}
+        visits += human + bot
+      }
+      return visits
+    },
+
     /** What was counted since the last call. */
     take(): readonly DayCounts[] {
       const taken = [...days.values()]

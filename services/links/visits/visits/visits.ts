@@ -4,7 +4,7 @@ import { visitQueries } from '../../../../db/links/visits/visits.ts'
 import { Unavailable } from '../../../../kernel/fault.ts'
 import { trimBoth } from '../../../../kernel/text.ts'
 import { listSeenBy } from '../../names/lists/lists.ts'
-import { withoutStart, type ShortAddress } from '../../names/lists/search-text.ts'
+import { behindHost, hasScheme, type ShortAddress } from '../../names/links/short-address.ts'
 import { foldName, hasSlugForm, MAX_SLUG, nameMeant } from '../../names/links/slug.ts'
 import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
 import { AFTER_WORDS, wordsOf } from '../../names/lists/words.ts'
@@ -75,40 +75,50 @@ export async function mayFollow(
   return (await visitQueries.mayVisit(db, { link: id, users: visitor.ids })).may
 }
 
-/** What was typed into a browser's address bar: a link's name, and perhaps a path after it. */
+/** What was typed into a browser's address bar: a link's name, and perhaps more after it. */
 interface SearchTerms {
   name: string
-  /** What follows the name, with its `/`; '' when nothing does. */
+  /** Path, query and fragment as they were typed, with their first sign; '' without. */
   rest: string
 }
 
 /**
- * Reads what was typed, without the public address or a `/` in front, and without NUL, which
- * neither database nor page takes.
+ * What may have been meant by a text: first the text as it is, then without the host or keyword in
+ * front, as in `go/docs`. With `http://` only the latter. NUL is left out: neither database nor
+ * page takes it.
  */
-export function readSearchTerms(text: string, base: string): SearchTerms {
+export function readSearchTerms(text: string, short: ShortAddress): readonly SearchTerms[] {
   const typed = text.replaceAll('\0', '').trim()
-  const path = withoutStart(typed, `${base}/`) ?? typed
-  const [, name = '', rest = ''] = /^([^/]*)(.*)$/s.exec(path.replace(/^\/+/, '')) ?? []
+  const inner = behindHost(typed, short)
+  const texts = inner !== undefined && hasScheme(typed) ? [inner] : [typed, inner]
+  return texts.filter((path) => path !== undefined).map(termsOf)
+}
+
+/** A `#` or `?` in front begins no fragment and no query: `#tag` is a search. */
+function termsOf(path: string): SearchTerms {
+  const [, name = '', rest = ''] = /^\/*([#?]?[^/?#]*)(.*)$/s.exec(path) ?? []
   return { name: name.trim(), rest }
 }
 
-/**
- * The terms that lead to a link, if there is one. People also type the keyword, as in `go/docs`: it
- * is left out unless a link has its name.
- */
+/** The first of these terms that lead to a link; undefined if none does. */
 export async function termsOfLink(
   search: Search,
-  terms: SearchTerms,
-  { keyword, base }: ShortAddress,
-): Promise<{ terms: SearchTerms; isLink: boolean }> {
-  if ((await linkMeant(search, terms.name)) !== undefined) {
-    return { terms, isLink: true }
+  meant: readonly SearchTerms[],
+): Promise<SearchTerms | undefined> {
+  for (const terms of meant) {
+    if ((await linkMeant(search, terms.name)) !== undefined) return terms
   }
-  if (terms.name.toLowerCase() !== keyword || terms.rest === '') return { terms, isLink: false }
-  const inner = readSearchTerms(terms.rest, base)
-  const link = await linkMeant(search, inner.name)
-  return { terms: inner, isLink: link !== undefined }
+  return undefined
+}
+
+/**
+ * What follows a link's name, encoded as browsers do it in their address bars: what is
+ * percent-encoded stays so.
+ */
+export function encodeRest(rest: string): string {
+  return rest
+    .toWellFormed()
+    .replaceAll(/%(?![0-9a-f]{2})|[^!-~]|["<>\\^`{|}]/giu, encodeURIComponent)
 }
 
 /** A path with each of its segments encoded. */
