@@ -48,7 +48,9 @@ export async function reportSecretKey(
   log: Log,
 ): Promise<void> {
   const difference = await keyDifference(db, box)
-  if (difference !== undefined) log.warn(difference, { help: SAME_KEY })
+  if (difference !== undefined) {
+    log.warn('secret key differs', { problem: difference, help: SAME_KEY })
+  }
   const unreadable = await describeUnreadable(db, box)
   if (unreadable !== '') log.warn('secrets not readable', { of: unreadable, help: WAYS_BACK })
   if (box !== undefined) await q.recordSecretKey(db, { mark: box.mark })

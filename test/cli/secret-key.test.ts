@@ -117,7 +117,7 @@ t.test('instances on one database are told that their keys differ', async (t) =>
     const unread = present === first ? [] : [`warn it can't read secrets of ${nouns}: set GATE`]
     t.match((await check(present)).about('secret key'), [`warn ${line}: ${same}`, ...unread])
     const { stderr } = await runCli(['serve', 'hooks'], { env: present })
-    t.match(stderr, `"warn","msg":"${line}","help":"${same}"`)
+    t.match(stderr, `"warn","msg":"secret key differs","problem":"${line}","help":"${same}"`)
     t.equal(stderr.includes(`"secrets not readable","of":"${nouns}"`), present !== first)
   }
   t.same((await check(first)).about('secret key'), ['ok GATEHOUSE_SECRET_KEY'])
