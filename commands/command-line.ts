@@ -8,6 +8,7 @@ import { openConfig, type Reload } from '../kernel/config.ts'
 import { assetText } from '../kernel/assets.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { configuredSecrets } from '../services/hooks/receive/schemes/secrets.ts'
+import { keyDifference, SAME_KEY } from '../services/secret-key.ts'
 import {
   SERVICES,
   flagOf,
@@ -24,6 +25,7 @@ import {
 } from './frame/command.ts'
 import { commandTable } from './commands.ts'
 import { controlPath, runRemotely } from './frame/control.ts'
+import { ensureKey } from './house/secret-key.ts'
 import { DONE, FAILED, WRONG_USAGE } from './frame/output.ts'
 import {
   parseCommand,
@@ -119,8 +121,13 @@ async function runWithDatabase(
   await using database = await openDatabase({ url, dataDirectory }, log)
   const { db } = database
   if (url !== undefined) await refuseUnfitServer(db)
-  if (parsed.command.name !== 'migrate') await migrate(db)
   const secrets = configuredSecrets(config, random)
+  if (parsed.command.name !== 'migrate') {
+    await migrate(db)
+    ensureKey(config, random)
+    const difference = secrets.box() && (await keyDifference(db, secrets.box()))
+    if (difference !== undefined) output.err(`gatehouse: ${difference}: ${SAME_KEY}`)
+  }
   const actor = { kind: 'command' } as const
   const tools = { db, actor, config, secrets, output, log, random, now, input }
   return await parsed.command.run(readCall(parsed), tools)

@@ -56,7 +56,7 @@ const SETTLED_MS = 1.5 * LOOK_MS
 
 /**
  * Reads the configuration: flag over environment file over environment over credential over
- * default. Throws `ConfigError` on an unknown or invalid value. The environment file is re-read
+ * file of the data directory over default. Throws `ConfigError` on an unknown or invalid value. The environment file is re-read
  * when it changes; a file that has become invalid is reported and changes nothing. A variable that
  * counts from the next start keeps its value until then.
  */
@@ -69,9 +69,10 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
   /** What was read and counts from the next start, by name; undefined where it is unset then. */
   let waiting: ReadonlyMap<string, Origin | undefined> = new Map()
 
-  function reload() {
+  function readAgain(): Reload {
     try {
-      const next = load(variables, options, envFile)
+      // The data directory counts from the next start, and so do the files in another one.
+      const next = load(variables, options, envFile, loaded.config['GATEHOUSE_DATA_DIR'])
       refuse(next)
       const names = Object.keys(variables)
       const changed = changedNames(names, loaded, next)
@@ -79,10 +80,14 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
       loaded = keepValues(late, loaded, next)
       waiting = new Map(late.map((name) => [name, next.origins.get(name)]))
       const applied = changed.filter((name) => !late.includes(name))
-      options.onReload?.({ applied, waiting: late })
+      return { applied, waiting: late }
     } catch (error) {
-      options.onReload?.({ problem: messageOf(error) })
+      return { problem: messageOf(error) }
     }
+  }
+
+  function reload() {
+    options.onReload?.(readAgain())
   }
 
   let settling: NodeJS.Timeout | undefined
@@ -107,8 +112,10 @@ export function openConfig<V extends Variables>(variables: V, options: ConfigOpt
     get waiting() {
       return waiting
     },
-    /** Reads it again, also where no file has changed. */
+    /** Reads it again, also where no file has changed, and tells `onReload`. */
     reload,
+    /** Reads it again and gives what came of it. */
+    readAgain,
     /** What is wrong with it; empty unless the options have it collected. */
     problems: loaded.problems,
     /** Names in the environment with a prefix of ours that are no variables of Gatehouse. */
@@ -156,7 +163,12 @@ function refuse({ problems: [first] }: Loaded) {
   if (first !== undefined) throw new ConfigError(first.message)
 }
 
-function load(variables: Variables, options: ConfigOptions, envFile: string | undefined): Loaded {
+function load(
+  variables: Variables,
+  options: ConfigOptions,
+  envFile: string | undefined,
+  dataDirectory?: unknown,
+): Loaded {
   const { flags, environment, otherNames } = options
   const names = Object.keys(variables)
   const problems: ConfigProblem[] = []
@@ -180,19 +192,23 @@ function load(variables: Variables, options: ConfigOptions, envFile: string | un
   const config: Record<string, unknown> = {}
   const origins = new Map<string, Origin>()
   for (const [name, variable] of Object.entries(variables)) {
-    const { secret = false, default: fallback } = variable
+    const { secret = false, default: fallback, file: ownFile } = variable
     const folder = secret ? credentials : undefined
+    // The directory is a variable of the program, and those are read first.
+    const directory = dataDirectory ?? config['GATEHOUSE_DATA_DIR']
     const found = firstSet([
       [flags[name], 'flag'],
       [file[name], 'environment file'],
       [environment[name], 'environment'],
       [folder && attempt([name], () => readCredential(folder, name)), 'credential'],
+      [ownFile && readOwnFile(join(String(directory), ownFile)), 'data directory'],
       [name === 'GATEHOUSE_DATA_DIR' ? stateDirectory : undefined, 'STATE_DIRECTORY'],
       [fallback, 'default'],
     ])
     if (found === undefined) continue
     const [text, place] = found
-    const value = attempt([name], () => readValue(name, variable, text))
+    const shown = place === 'data directory' ? join(String(directory), ownFile ?? '') : name
+    const value = attempt([name], () => readValue(shown, variable, text))
     if (value !== undefined) origins.set(name, { text, place, secret })
     if (value !== undefined) config[name] = value
     else if (fallback !== undefined) config[name] = readValue(name, variable, fallback)
@@ -255,6 +271,15 @@ function readCredential(folder: string, name: string): string | undefined {
     if (codeOf(error) === 'ENOENT') return undefined
     // Going on without the secret could mean another database.
     throw new ConfigError(`The credential ${path} can't be read (${messageOf(error)})`)
+  }
+}
+
+/** The text of a file in the data directory, which commands of other users can't look into. */
+function readOwnFile(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch {
+    return undefined
   }
 }
 

@@ -3,6 +3,8 @@ import type { RandomBytes } from './tokens.ts'
 
 /** Encrypts small secrets that are stored; AES-256-GCM, each sealed text bound to a name. */
 export interface SecretBox {
+  /** The first bytes of all that it seals: they differ from those of any other key. */
+  mark: Buffer
   /** Never gives the same bytes twice. `name` is not kept in them, but needed to open them. */
   seal(text: string, name: string): Buffer
   open(sealed: Buffer, name: string): Opened
@@ -30,6 +32,8 @@ export function createSecretBox(key: Buffer, random: RandomBytes): SecretBox {
   const mark = Buffer.concat([Buffer.of(VERSION), keyId(key)])
 
   return {
+    mark,
+
     seal(text, name) {
       const nonce = random(NONCE)
       const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG })

@@ -9,6 +9,8 @@ export interface Variable<T> extends Reading<T> {
   counts: 'at once' | 'from the next start'
   /** A secret may also come from a systemd credential and never from a flag. */
   secret?: true
+  /** A file in the data directory that has the text where nothing else has it. */
+  file?: string
   /** The variable's flag, where a contract names another one than follows from its name. */
   flag?: string
   /** The text that counts where it is unset. */

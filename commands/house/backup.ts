@@ -16,6 +16,7 @@ import {
 } from '../frame/command.ts'
 import { controlPath, runRemotely } from '../frame/control.ts'
 import { DONE, type Output } from '../frame/output.ts'
+import { placeOfKey } from './secret-key.ts'
 import { openMeter, reportTables, TRANSFER_DEADLINE_MS } from './transfer.ts'
 
 /**
@@ -44,6 +45,9 @@ export const commands = [
       const { bytes, tables } = written
       reportTables(tables, { file: resolve(file), bytes }, json, output)
       output.err(`${file}: ${bytes} bytes`)
+      const key = placeOfKey(tools.config)
+      if (key !== undefined)
+        output.err(`not in it is the key of its secrets: keep a copy of ${key}`)
       return DONE
     },
     runInServer: lendCopy,

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { assetText } from '../../kernel/assets.ts'
 import { openConfig } from '../../kernel/config.ts'
 import { accepted, databaseUrl, oneOf } from '../../kernel/variables.ts'
-import { OTHER_NAMES, SERVICES, VARIABLES } from '../frame/configuration.ts'
+import { OTHER_NAMES, SERVICES, VARIABLES, type ConfigSource } from '../frame/configuration.ts'
 import {
   command,
   secretFlag,
@@ -80,11 +80,12 @@ async function init(flags: InitCall['flags'], tools: ConfiguredTools) {
   const own = place.configuration()
   const asking = { ...tools, config: own }
   const given = secretsOf(flags)
-  const { settings, proxy } = await collectAnswers(place.read(), flags, given, questions, asking)
+  const answers = await collectAnswers(place.read(), flags, given, questions, asking)
+  const settings = withKey(answers.settings, own, tools)
   if (installs) for (const line of installUnit(environment)) output.err(line)
   place.write(settings)
   output.err(`Settings: ${place.file}, ${place.secrecy}`)
-  if (proxy !== undefined) showProxy(proxy, settings, { config: own, output })
+  if (answers.proxy !== undefined) showProxy(answers.proxy, settings, { config: own, output })
   const code = await check(place, tools)
   output.err(`Next: ${place.next}`)
   return code
@@ -119,6 +120,22 @@ function secretsOf(flags: InitCall['flags']): Settings {
     ...(flags['model-key'] !== undefined && { OPS_MODEL_KEY: flags['model-key'] }),
   }
 }
+
+/**
+ * With a database on a server the settings have the key of its secrets: the one of a data directory,
+ * whose secrets may have been moved there, else a new one. Else the first start makes the key.
+ */
+function withKey(settings: Settings, own: ConfigSource, { config, random }: ConfiguredTools) {
+  const name = 'GATEHOUSE_SECRET_KEY'
+  const url = settings['DATABASE_URL'] ?? own.current.DATABASE_URL
+  const [key, ofShell] = [own, config].map(({ origins }) => origins.get(name))
+  const isSet = settings[name] !== undefined || (key !== undefined && key.place !== IN_DIRECTORY)
+  if (url === undefined || isSet) return settings
+  const moved = [key, ofShell].find((origin) => origin?.place === IN_DIRECTORY)
+  return { ...settings, [name]: moved?.text ?? random(32).toString('base64') }
+}
+
+const IN_DIRECTORY = 'data directory'
 
 /** The setting is all that stands on stdout: it may go to a file. */
 function showProxy(

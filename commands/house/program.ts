@@ -16,7 +16,11 @@ import { systemClock } from '../../kernel/time.ts'
 import { measureProcess } from '../../kernel/processes/process-metrics.ts'
 import { startAuditRetention } from '../../services/audit-retention.ts'
 import { startNoticeRetention } from '../../services/notices/retention.ts'
-import { configuredSecrets } from '../../services/hooks/receive/schemes/secrets.ts'
+import {
+  configuredSecrets,
+  type SigningSecrets,
+} from '../../services/hooks/receive/schemes/secrets.ts'
+import { reportSecretKey } from '../../services/secret-key.ts'
 import type { Addresses, ServiceName, ConfigSource } from '../frame/configuration.ts'
 import type { CommandTable } from '../frame/command.ts'
 import { controlPath, openControl, runInServer, type RunCommand } from '../frame/control.ts'
@@ -28,6 +32,7 @@ import {
   type Service,
   type ServiceContext,
 } from './listeners.ts'
+import { ensureKey } from './secret-key.ts'
 
 /** The files of the services, loaded when they are asked for. */
 const FILES = {
@@ -47,6 +52,10 @@ export interface ProgramOptions {
   instance?: Pick<Instance, 'number' | 'shareMetrics'> | undefined
   /** Called when links are served while the database is out of reach. */
   onLinksAlone?: (addresses: ReadonlyMap<ServiceName, string>) => void
+}
+
+interface OpenOptions extends ProgramOptions {
+  secrets: SigningSecrets
 }
 
 /** A running Gatehouse. */
@@ -69,9 +78,11 @@ export async function openProgram(options: ProgramOptions, stop: AbortSignal) {
   const metrics = createMetrics(instance && { instance_number: instance.number })
   const database = opened.use(await openDatabase({ url, dataDirectory, metrics }, log))
   stop.throwIfAborted()
-  const running = createServices({ ...options, metrics }, database)
+  const secrets = configuredSecrets(config, randomBytes)
+  const running = createServices({ ...options, metrics, secrets }, database)
+  let newKey: string | undefined
   try {
-    await openServices(running, database, options, stop)
+    newKey = await openServices(running, database, { ...options, secrets }, stop)
   } catch (error) {
     // Running services would keep the process alive.
     await running.close(EARLY_STOP_MS)
@@ -83,6 +94,8 @@ export async function openProgram(options: ProgramOptions, stop: AbortSignal) {
     /** Where each service listens. */
     addresses: running.addresses(),
     backend: database.backend,
+    /** The file of the key that encrypts secrets, if this start has made it. */
+    newKey,
     /** Settles when the embedded database dies; never with a server. */
     failed: database.failed,
     /**
@@ -97,18 +110,20 @@ export async function openProgram(options: ProgramOptions, stop: AbortSignal) {
 }
 
 /**
- * Prepares the database and opens all services. While the database is out of reach, links are
+ * Prepares the database and opens all services. Gives the file of a new key. While the database is out of reach, links are
  * served from their snapshot if there is one.
  */
 async function openServices(
   running: Services,
   database: OpenedDatabase,
-  { services, log, onLinksAlone }: ProgramOptions,
+  options: OpenOptions,
   stop: AbortSignal,
-) {
+): Promise<string | undefined> {
+  const { services, log, onLinksAlone } = options
   let waiting = services
+  let newKey: string | undefined
   try {
-    await orStopped(prepare(database, log), stop)
+    newKey = await orStopped(prepare(database, options), stop)
   } catch (error) {
     const isAway = error instanceof Unavailable && services.includes('links')
     const alone = isAway ? await running.openAlone('links') : undefined
@@ -119,9 +134,9 @@ async function openServices(
       error: messageOf(error),
     })
     onLinksAlone?.(running.addresses())
-    const options = { tries: Infinity, pauseMs: PREPARE_AGAIN_MS, signal: stop }
-    const again = retryWhileUnavailable(options)(async () => {
-      await prepare(database, log)
+    const tries = { tries: Infinity, pauseMs: PREPARE_AGAIN_MS, signal: stop }
+    const again = retryWhileUnavailable(tries)(async () => {
+      await prepare(database, options)
       await alone.useDatabase()
     })
     await orStopped(again, stop)
@@ -130,13 +145,15 @@ async function openServices(
   }
   await running.open(waiting)
   await running.begin()
+  return newKey
 }
 
 /** A migration may wait for another instance's, for as long as that takes. */
-async function orStopped(work: Promise<void>, stop: AbortSignal) {
+async function orStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T> {
   stop.throwIfAborted()
   await Promise.race([work, once(stop, 'abort')])
   stop.throwIfAborted()
+  return await work
 }
 
 /** Does all of it at once, and gives what it threw. */
@@ -145,17 +162,22 @@ async function errorsOf(works: readonly (() => unknown)[]): Promise<readonly unk
   return ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
 }
 
-async function prepare({ db, backend }: OpenedDatabase, log: Log) {
+/** Migrates the database, and gives the file of the key of its secrets if that is new. */
+async function prepare({ db, backend }: OpenedDatabase, { config, secrets, log }: OpenOptions) {
   if (backend === 'postgresql') await refuseUnfitServer(db)
   const applied = await migrate(db)
   if (applied.length > 0) log.info('migrated', { migrations: applied.join(' ') })
+  const file = ensureKey(config, randomBytes)
+  if (file !== undefined) log.info('secret key made', { file })
+  await reportSecretKey(db, secrets.box(), log)
+  return file
 }
 
 /** The services of a program, with their listeners. */
 type Services = ReturnType<typeof createServices>
 
 function createServices(
-  options: ProgramOptions & { metrics: Metrics },
+  options: OpenOptions & { metrics: Metrics },
   { db, backend }: OpenedDatabase,
 ) {
   const { config, log, metrics, instance } = options
@@ -164,8 +186,7 @@ function createServices(
   const addresses: Addresses = () => {
     return new Map(listeners.map(({ service, address }) => [service, address]))
   }
-  const secrets = configuredSecrets(config, randomBytes)
-  const context = { ...options, secrets, db, addresses }
+  const context = { ...options, db, addresses }
   const shared = {
     config,
     bodyBudget: createBodyBudget(256 * 1024 * 1024),

@@ -64,13 +64,13 @@ async function serveOneOrMore(services: readonly ServiceName[], tools: Configure
   return await serve({ ...tools, services, announcer: openAnnouncer(tools) })
 }
 
-interface ServeOptions extends ProgramOptions, Pick<ConfiguredTools, 'stopSignal'> {
+interface ServeOptions extends ProgramOptions, Pick<ConfiguredTools, 'output' | 'stopSignal'> {
   announcer: Announcer
 }
 
 /** Runs the services until a signal comes, and gives the exit code. */
 async function serve(options: ServeOptions): Promise<number> {
-  const { version, log, announcer, stopSignal } = options
+  const { version, log, output, announcer, stopSignal } = options
   const stop = new AbortController()
   let endInTime: NodeJS.Timeout | undefined
   function beginStop() {
@@ -91,6 +91,11 @@ async function serve(options: ServeOptions): Promise<number> {
   try {
     const program = await openProgram({ ...options, onLinksAlone: tellReady }, stop.signal)
     const addresses = tellReady(program.addresses)
+    if (program.newKey !== undefined) {
+      output.out(
+        `${program.newKey} is the new key of stored secrets: keep a copy, no backup has it`,
+      )
+    }
     log.info('ready', { version, backend: program.backend, addresses })
     collectWhenIdle()
     const failure = await Promise.race([stopAsked, program.failed])

@@ -26,6 +26,9 @@ import {
   urlFlag,
   type ConfiguredTools,
 } from '../frame/command.ts'
+import { keyFile, placeOfKey } from './secret-key.ts'
+import { configuredSecrets } from '../../services/hooks/receive/schemes/secrets.ts'
+import { describeUnreadable } from '../../services/secret-key.ts'
 import { QueryError } from '../../db/errors.ts'
 import { hasCluster } from '../../db/embedded/cluster.ts'
 import { Unavailable } from '../../kernel/fault.ts'
@@ -127,14 +130,17 @@ export const commands = [
       const { made_at } = contents
       const work = async (db: Database, progress: Progress) => {
         const loaded = await restore(db, file, contents, progress)
-        return { ...loaded, migrated: await migrate(db) }
+        const migrated = await migrate(db)
+        const unreadable = await describeUnreadable(db, boxOf(tools))
+        return { ...loaded, migrated, unreadable }
       }
       const restored = await alone(tools, 'restore', restoreProblem, work)
-      const { tables, wasThere, migrated } = restored
-      reportTables(tables, { made_at, was_there: wasThere, migrated }, json, output)
+      const { tables, wasThere, migrated, unreadable } = restored
+      reportTables(tables, { made_at, was_there: wasThere, migrated, unreadable }, json, output)
       for (const name of migrated) output.err(`applied ${name}`)
       const done = wasThere ? 'is what the database has already' : 'restored and verified'
       output.err(`${file} of ${made_at} ${done}`)
+      if (unreadable !== '') output.err(unreadableText(unreadable, tools.config))
     },
   }),
   command({
@@ -158,9 +164,22 @@ export const commands = [
       tools.output.err(
         `${directory} is kept as it was: remove "pg" in it when you no longer need it`,
       )
+      const key = placeOfKey(tools.config)
+      if (key === undefined) return
+      tools.output.err(`secrets need the same key: keep ${key}, or set GATEHOUSE_SECRET_KEY to it`)
     },
   }),
 ]
+
+/** The key of this start; undefined before the first start. */
+function boxOf({ config, random }: ConfiguredTools) {
+  return configuredSecrets(config, random).box()
+}
+
+function unreadableText(unreadable: string, config: ConfigSource) {
+  const places = `${keyFile(config)} or in GATEHOUSE_SECRET_KEY`
+  return `secrets of ${unreadable} need the key of the backup's server: put it in ${places}`
+}
 
 function refuseUnknownMigration(file: string, { version, migrations }: Contents) {
   const unknown = firstUnknown(migrations)

@@ -70,6 +70,7 @@ export async function load(
 const FILLED_BY_ITSELF = [
   'hooks.installation',
   'hooks.providers',
+  'hooks.secret_key',
   'hooks.settings',
   'ops.settings',
 ]

@@ -26,6 +26,7 @@ export const hooksVariables = {
     form: '32 bytes as base64, as openssl rand -base64 32 prints them',
     counts: 'at once',
     secret: true,
+    file: 'secret.key',
     read: parseSecretKey,
   },
   HOOKS_ROTATION_OVERLAP_S: {

@@ -19,7 +19,7 @@ create table hooks.providers (
   token_hash             bytea          check (length(token_hash) = 32), -- SHA-256; the token is never stored
   retired_hash           bytea          check (length(retired_hash) = 32), -- SHA-256 of the previous token
   created_at             timestamptz    not null default now(),
-  signing_secret         bytea,         -- encrypted with GATEHOUSE_SECRET_KEY and bound to this row's name
+  signing_secret         bytea,         -- encrypted with the key of secrets and bound to this row's name
   retired_signing_secret bytea,         -- the previous signing secret, encrypted in the same way
   retired_until          timestamptz(3), -- the previous token or secret is accepted until then
   rotated_at             timestamptz(3),
@@ -728,4 +728,10 @@ create table hooks.recoveries (
 create table hooks.installation (
   only_row boolean          primary key default true check (only_row),
   name     text collate "C" not null
+);
+
+-- By what the secrets of the key begin that the last start had. Instances with different keys are told by it.
+create table hooks.secret_key (
+  only_row boolean primary key default true check (only_row),
+  mark     bytea   not null
 );

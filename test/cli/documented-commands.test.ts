@@ -36,7 +36,6 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'OPS_NOTIFY_URL=https': 'starts servers; test/ops/notices.test.ts',
   'OPS_INVENTORY=inventory.json': 'starts a server; test/ops/agent/model.test.ts',
   'gatehouse approvals': 'needs an operation that waits; test/ops/agent/approvals.test.ts',
-  'export GATEHOUSE_SECRET_KEY': 'starts a server; the one of this test has a key',
   'gatehouse restore': 'needs an empty database; test/cli/backup.test.ts',
   'gatehouse init': 'asks and writes files; test/cli/init.test.ts',
   'curl -si -H': 'asks the public address; test/deploy/recipes.test.ts',

@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -17,6 +18,7 @@ import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
+import { secretKey } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
 import { request } from '../helpers/http.ts'
 
@@ -38,10 +40,11 @@ function modeOf(path: string) {
   return statSync(path).mode & 0o777
 }
 
-/** The settings of a file; the key that init has made is a secret of this test. */
+/** The settings of a file; a key that init has made is a secret of this test. */
 function settingsIn(file: string): Record<string, string | undefined> {
   const settings = parseEnv(readFileSync(file, 'utf8'))
-  keepSecret('made-key', settings['GATEHOUSE_SECRET_KEY'] ?? '')
+  const { GATEHOUSE_SECRET_KEY: key } = settings
+  if (key !== undefined) keepSecret('made-key', key)
   return settings
 }
 
@@ -53,9 +56,7 @@ t.test(
     t.equal(code, 0, stderr)
     t.equal(stdout, '', 'no proxy, no setting')
     t.equal(modeOf(file), 0o600)
-    const settings = settingsIn(file)
-    t.same(Object.keys(settings), ['GATEHOUSE_SECRET_KEY'])
-    t.equal(Buffer.from(settings['GATEHOUSE_SECRET_KEY'] ?? '', 'base64').length, 32)
+    t.same(settingsIn(file), {}, 'the first start makes the key of secrets')
     t.match(stderr, /ok +database: embedded/, 'it ends with the check')
     t.match(stderr, new RegExp(`Next: .*gatehouse serve --env-file ${file}`))
   },
@@ -72,6 +73,8 @@ t.test('flags say everything; the server starts with the file', async (t) => {
   const { code, stdout, stderr } = await runCli(args, { env, input: url })
   t.equal(code, 0, stderr)
   t.equal(modeOf(file), 0o600)
+  const { GATEHOUSE_SECRET_KEY: made = '' } = settingsIn(file)
+  t.equal(Buffer.from(made, 'base64').length, 32, 'a database on a server has a key')
   t.match(settingsIn(file), {
     HOOKS_BASE_URL: 'https://hooks.lan.test',
     GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
@@ -129,8 +132,6 @@ t.test('the proxy leads to where the services listen', async (t) => {
   const own = { GATEHOUSE_DATA_DIR, OPS_ADDR: '127.0.0.1:0', LINKS_BASE_URL: 'https://l.test' }
   const flags = ['--force', '--hooks-base-url', 'https://h.test', '--proxy', 'caddy']
   const { stdout, stderr } = await runCli(['init', '--file', file, ...flags], { env: own })
-  const { GATEHOUSE_SECRET_KEY: key = '' } = settingsIn(file)
-  t.equal(Buffer.from(key, 'base64').length, 32)
   for (const text of ['h.test {', 'l.test {', 'o.test {', 'reverse_proxy [::1]:9\n']) {
     t.ok(stdout.includes(text), text)
   }
@@ -145,7 +146,6 @@ t.test('the file does not follow a link, and its folder keeps nothing else', asy
   writeFileSync(other, 'as it was')
   symlinkSync(other, `${file}.new`)
   t.match(await runCli(['init', '--file', file], { env }), { code: 0 })
-  settingsIn(file)
   t.equal(readFileSync(other, 'utf8'), 'as it was')
   t.same(readdirSync(folder), ['gatehouse.env'])
 })
@@ -220,15 +220,25 @@ t.test(
     t.match(first.stderr, /^Settings: .*gatehouse\.env, and secrets in .*credentials/m)
     t.match(first.stderr, /Next: .*&& systemctl restart gatehouse\.service/)
     t.equal(first.stderr.match(/^Next: /gm)?.length, 1, 'one next step')
-    t.same([modeOf(settings), modeOf(key)], [0o644, 0o600])
+    t.equal(modeOf(settings), 0o644)
     t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '600' })
-    const made = keepSecret('unit-key', readFileSync(key, 'utf8'))
-    t.equal(Buffer.from(made, 'base64').length, 32)
-
+    t.notOk(existsSync(key), 'the first start makes it in the data directory')
     t.match(await runCli(['init', '--install'], { env: installing }), { code: 1 })
-    const again = await runCli(['init', '--install', '--force'], { env: installing })
-    t.equal(again.code, 0, again.stderr)
-    t.equal(readFileSync(key, 'utf8'), made, 'a lost key would make secrets unreadable')
+
+    const moved = secretKey()
+    const state = join(root, 'var/lib/gatehouse')
+    mkdirSync(state, { recursive: true })
+    writeFileSync(join(state, 'secret.key'), moved)
+    const { DATABASE_URL: input = '' } = await postgres.env(t)
+    for (const args of [['--database', '-'], []]) {
+      const options = { env: installing, input }
+      const again = await runCli(['init', '--install', '--force', ...args], options)
+      t.equal(again.code, 0, again.stderr)
+      t.equal(readFileSync(key, 'utf8'), moved, 'a lost key would make secrets unreadable')
+      t.equal(modeOf(key), 0o600)
+      // From now on the settings have it.
+      rmSync(join(state, 'secret.key'), { force: true })
+    }
 
     const named = ['init', '--force', '--file', settings, '--ops-interval', '900']
     t.equal((await runCli(named, { env: installing })).code, 0)
@@ -254,10 +264,6 @@ t.test('the unit of the Debian package stays, and gets settings', async (t) => {
   t.match(stderr, /unchanged {2}\/usr\/lib\/systemd\/system\/gatehouse\.service/)
   t.notOk(existsSync(join(root, 'usr/local')), 'a unit there would win over that of the package')
   t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '600' })
-  keepSecret(
-    'package-key',
-    readFileSync(join(root, 'etc/gatehouse/credentials/gatehouse_secret_key'), 'utf8'),
-  )
 })
 
 t.test('at a terminal it asks', async (t) => {

@@ -60,6 +60,7 @@ update hooks.providers
 insert into hooks.providers (name, family, trust_mode, scheme, scheme_row, enabled)
 values ('generic:own', 'webhook', 'signed', 'hmac', '{"prefix": "v1=", "signature": ["x-ü"], "timestamp": []}', true);
 insert into hooks.recoveries values ('github:octo/app', now(), now(), 'ü', '[{"left": 1, "asked": 0, "failed": 1, "provider": "code_host", "redelivered": 0}]');
+insert into hooks.secret_key (mark) values ('\\x0102030405');
 insert into hooks.installation (name) values ('f00d')
   on conflict (only_row) do update set name = excluded.name;
 update hooks.settings set retention_max_age_days = 0, retention_max_rows = 0;

@@ -14,6 +14,7 @@ import {
   VARIABLE_NAMES,
 } from '../../frame/configuration.ts'
 import { fail, ok, warn, type Findings } from '../../frame/output.ts'
+import { keyFile } from '../secret-key.ts'
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { messageOf } from '../../../kernel/log.ts'
@@ -85,7 +86,7 @@ export function secretFileFindings(
   config: ConfigSource,
   credentials: string | undefined,
 ): Findings {
-  const files = [...environmentFile(config), ...credentialFiles(credentials)]
+  const files = [...environmentFile(config), ...credentialFiles(credentials), ...keyFiles(config)]
   const what = 'secret files'
   const bad = files.flatMap((file) => problemOf(file) ?? [])
   if (files.length === 0 || bad.length > 0) return bad.map((text) => warn(what, text))
@@ -114,6 +115,12 @@ function credentialFiles(folder: string | undefined) {
   return VARIABLE_NAMES.filter((name) => variableOf(name).secret === true)
     .map((name) => ({ path: join(folder, name.toLowerCase()), secret: true }))
     .filter(({ path }) => existsSync(path))
+}
+
+/** The key that encrypts secrets, also where a variable wins over it. */
+function keyFiles(config: ConfigSource): readonly SecretFile[] {
+  const path = keyFile(config)
+  return existsSync(path) ? [{ path, secret: true }] : []
 }
 
 function problemOf({ path, secret }: SecretFile) {

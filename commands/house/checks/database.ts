@@ -20,6 +20,13 @@ import {
   type SigningSecrets,
 } from '../../../services/hooks/receive/schemes/secrets.ts'
 import {
+  describeUnreadable,
+  keyDifference,
+  SAME_KEY,
+  WAYS_BACK,
+} from '../../../services/secret-key.ts'
+import { placeOfKey } from '../secret-key.ts'
+import {
   readSnapshot,
   type SnapshotPlace,
 } from '../../../services/links/visits/visits/snapshot.ts'
@@ -91,6 +98,7 @@ export async function inspectDatabase(
     if (fits && areKnown(config, ['GATEHOUSE_SECRET_KEY'])) {
       const providers = await providerQueries.listProviders(db, {})
       findings.push(...signingSecretFindings(providers, secrets, new Date()))
+      findings.push(...(await keyFindings(db, config, secrets)))
     }
     return findings
   } catch (error) {
@@ -176,6 +184,26 @@ function migrationFindings(
   if (faults.length > 0) return faults.map((detail) => fail(what, detail))
   if (broken.length > 0) return broken.map((detail) => warn(what, detail))
   return [ok(what, `${applied.length} applied${waiting}`)]
+}
+
+/** Where the key of secrets is, whether other instances have it, and what it can't read. */
+async function keyFindings(
+  db: Database,
+  config: ConfigSource,
+  secrets: SigningSecrets,
+): Promise<Findings> {
+  const what = 'secret key'
+  const box = secrets.box()
+  const difference = await keyDifference(db, box)
+  const unreadable = await describeUnreadable(db, box)
+  const findings = [
+    ...(difference === undefined ? [] : [warn(what, `${difference}: ${SAME_KEY}`)]),
+    ...(unreadable === ''
+      ? []
+      : [warn(what, `it can't read secrets of ${unreadable}: ${WAYS_BACK}`)]),
+  ]
+  const place = placeOfKey(config)
+  return findings.length > 0 || place === undefined ? findings : [ok(what, place)]
 }
 
 /** Each secret that can't be read, with what to do; one line if all can. */

@@ -82,7 +82,7 @@ export async function collectAnswers(
   flags: ProxyFlags,
   given: Settings,
   questions: Questions | undefined,
-  { config, random }: ConfiguredTools,
+  { config }: ConfiguredTools,
 ): Promise<Answers> {
   const settings: Record<string, string> = { ...known, ...flagsOf(config), ...given }
   await askSettings(ADDRESSES, settings, config, questions)
@@ -97,10 +97,6 @@ export async function collectAnswers(
     settings['GATEHOUSE_USER_HEADER'] = user
     if (groups !== undefined) settings['GATEHOUSE_GROUPS_HEADER'] = groups
     else delete settings['GATEHOUSE_GROUPS_HEADER']
-  }
-  // A lost key makes the secrets of providers unreadable: the one that is there stays.
-  if (!config.origins.has('GATEHOUSE_SECRET_KEY')) {
-    settings['GATEHOUSE_SECRET_KEY'] ??= random(32).toString('base64')
   }
   return { settings, proxy }
 }

@@ -52,7 +52,7 @@ export function settingsOfUnit(tools: ConfiguredTools): SettingsPlace {
     refuseUnwritable: () => {
       if (root === undefined) refuseUnlessRoot()
     },
-    configuration: () => configurationOfUnit(tools),
+    configuration: () => configurationOfUnit(tools, places.state),
     read: () => readUnitSettings(root),
     write: (settings) => writeUnitSettings(settings, root),
     secrecy: `and secrets in ${places.credentials}, which root alone may read`,
@@ -76,11 +76,12 @@ function refuseUnlessRoot() {
 }
 
 /** The unit does not have the variables of this shell. */
-function configurationOfUnit({ config, output }: ConfiguredTools) {
+function configurationOfUnit({ config, output }: ConfiguredTools, state: string) {
   const set = [...config.origins].filter(([, { place }]) => place === 'environment')
   const names = set.map(([name]) => name).join(', ')
   if (names !== '') output.err(`Not used, because the unit does not have it: ${names}`)
-  const options = { environment: {}, otherNames: OTHER_NAMES, collects: true }
+  const environment = { STATE_DIRECTORY: state }
+  const options = { environment, otherNames: OTHER_NAMES, collects: true }
   return openConfig(VARIABLES, { ...options, flags: flagsOf(config) })
 }
 

@@ -1,0 +1,124 @@
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { check, FREE, refuseCommands, runCli } from '../helpers/cli.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import type { Env } from '../helpers/program.ts'
+import { keepSecret } from '../helpers/secrets.ts'
+import { secretKey } from '../helpers/senders.ts'
+
+const [embedded, postgres] = backends
+// Before `serve` runs here: its umask would keep the server of the tests from its files.
+const [shared, restored, target]: readonly Env[] = [
+  await postgres.env(t),
+  await postgres.emptyEnv(t),
+  await postgres.emptyEnv(t),
+]
+
+/** Runs a command that prints a secret. */
+async function add(env: Env, args: string, input = '') {
+  const result = await runCli(args.split(' '), { env, input, secretShown: true })
+  t.equal(result.code, 0, `${args}: ${result.stderr}`)
+  if (result.stdout !== '') keepSecret('added', result.stdout.trim().split('\n').at(-1) ?? '')
+  return result
+}
+
+t.test('the first start makes the key, and everything uses it', async (t) => {
+  const env: Env = { ...FREE, ...(await embedded.emptyEnv(t)) }
+  const { GATEHOUSE_DATA_DIR: folder = '' } = env
+  const file = join(folder, 'secret.key')
+  const made = `\n${file} is the new key of stored secrets: keep a copy, no backup has it\n`
+  // The one that has the lock of the directory makes it.
+  const starts = await Promise.all([1, 2].map(() => runCli(['serve', 'hooks'], { env })))
+  const makers = starts.filter(({ stdout }) => stdout.endsWith(made))
+  t.match(makers, [{ code: 0, stdout: /^gatehouse \S+ ready hooks=/ }])
+  t.equal(makers.length, 1)
+  const key = keepSecret('made-key', readFileSync(file, 'utf8').trim())
+  t.equal(Buffer.from(key, 'base64').length, 32)
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.same(
+    readdirSync(folder).filter((name) => name.startsWith('secret')),
+    ['secret.key'],
+  )
+
+  await add(env, 'provider add one --signed')
+  t.equal(readFileSync(file, 'utf8').trim(), key, 'it stays')
+  const found = await check(env)
+  t.same(found.about('secret key'), [`ok ${file}`])
+  t.same(found.about('secret files'), [`ok ${file}`])
+  t.same(found.about('signing secrets'), ['ok 1 can be read'])
+
+  const backup = join(await temporaryFolder(t, 'backups'), 'one')
+  t.match(await runCli(['backup', backup], { env }), {
+    code: 0,
+    stderr: `not in it is the key of its secrets: keep a copy of ${file}\n`,
+  })
+  const elsewhere = await temporaryFolder(t, 'elsewhere')
+  const there: Env = { ...FREE, ...restored, GATEHOUSE_DATA_DIR: elsewhere }
+  const copy = join(elsewhere, 'secret.key')
+  const place = `put it in ${copy} or in GATEHOUSE_SECRET_KEY`
+  t.match(await runCli(['restore', backup], { env: there }), {
+    code: 0,
+    stderr: `secrets of 1 provider need the key of the backup's server: ${place}\n`,
+  })
+  t.notOk(existsSync(copy), 'a restore makes no key')
+  writeFileSync(copy, key, { mode: 0o600 })
+  t.same((await check(there)).about('secret key'), [`ok ${copy}`])
+
+  const input = target?.['DATABASE_URL'] ?? ''
+  t.match(await runCli(['db', 'move', '--to', '-'], { env, input }), {
+    code: 0,
+    stderr: `secrets need the same key: keep ${file}, or set GATEHOUSE_SECRET_KEY to it\n`,
+  })
+  const moved = { ...env, DATABASE_URL: input }
+  t.same((await check(moved)).about('secret key'), [`ok ${file}`], 'the file counts there, too')
+  chmodSync(file, 0o644)
+  t.match((await check(moved)).about('secret files'), [
+    `warn everybody on this host may read ${file}, and it holds secrets: chmod o-rwx`,
+  ])
+  const state = async () => readFileSync(file, 'utf8')
+  writeFileSync(file, 'no key')
+  await refuseCommands(t, { env, state }, [
+    [['provider', 'add', 'two', '--signed'], 1, /secret\.key is not valid .* 32 bytes as base64/],
+  ])
+  writeFileSync(file, '')
+  await refuseCommands(t, { env, state }, [
+    [['provider', 'add', 'two', '--signed'], 1, /secret\.key is empty or can't be read by this/],
+  ])
+})
+
+t.test('instances on one database are told that their keys differ', async (t) => {
+  const env: Env = { ...FREE, ...shared }
+  const same = 'give all instances on this database the same GATEHOUSE_SECRET_KEY'
+  const differs =
+    'the key that encrypts secrets is another one than at the last start on this database'
+  const lacks =
+    'there is no key to encrypt secrets here, but the last start on this database had one'
+  const first: Env = { ...env, GATEHOUSE_SECRET_KEY: secretKey() }
+  const other: Env = { ...env, GATEHOUSE_SECRET_KEY: secretKey() }
+  for (const present of [env, first]) {
+    t.notMatch((await runCli(['serve', 'hooks'], { env: present })).stderr, /"warn"/)
+  }
+  t.notOk(existsSync(join(env['GATEHOUSE_DATA_DIR'] ?? '', 'secret.key')), 'only the variable')
+  const command = await add(other, 'endpoint add a')
+  t.match(command.stderr, `gatehouse: ${differs}: ${same}\n`)
+
+  await add(first, 'provider add one --signed')
+  await add(first, 'destination add erp https://example.com/ --authorization -', 'Bearer token')
+  await add(first, 'checks add up --service shop --type http --url http://a/ --headers -', 'X: y')
+  await add(first, 'notify add phone https://example.com/of-the-phone')
+  const nouns = '1 provider, 1 destination, 1 check, 1 target of notices'
+  for (const [present, line] of [
+    [env, lacks],
+    [other, differs],
+    [first, differs],
+  ] as const) {
+    const unread = present === first ? [] : [`warn it can't read secrets of ${nouns}: set GATE`]
+    t.match((await check(present)).about('secret key'), [`warn ${line}: ${same}`, ...unread])
+    const { stderr } = await runCli(['serve', 'hooks'], { env: present })
+    t.match(stderr, `"warn","msg":"secret key differs","problem":"${line}","help":"${same}"`)
+    t.equal(stderr.includes(`"secrets not readable","of":"${nouns}"`), present !== first)
+  }
+  t.same((await check(first)).about('secret key'), ['ok GATEHOUSE_SECRET_KEY'])
+})
