@@ -1,5 +1,5 @@
 import { Fault } from '../../../../kernel/fault.ts'
-import { fromTemplate } from '../../transfer/transfer/golink-template.ts'
+import { fromTemplate } from './golink-template.ts'
 import type { TargetFields } from './target.ts'
 
 /** A place as another program writes it, in a url that is typed. */

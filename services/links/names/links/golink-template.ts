@@ -5,8 +5,8 @@ import {
   withoutBraces,
   withoutPlaces,
   type UrlPlace,
-} from '../../names/links/placeholders.ts'
-import type { TargetFields } from '../../names/links/target.ts'
+} from './placeholders.ts'
+import type { TargetFields } from './target.ts'
 
 /** Templates are never this long: their URLs may have 2,048 characters. */
 const MAX_TEMPLATE_LENGTH = 8_192
