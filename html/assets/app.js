@@ -58,7 +58,7 @@ export function element(name, text) {
 /** Hides the rows of a list on the page that lack one of the words in the field above it. */
 function filterRows(field) {
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean)
-  const rows = [...document.getElementById(field.dataset.filters).children]
+  const rows = [...document.querySelectorAll(`#${field.dataset.filters} [data-find]`)]
   for (const row of rows) {
     const text = row.dataset.find.toLowerCase()
     row.hidden = !words.every((word) => text.includes(word))

@@ -2,7 +2,6 @@ import { destinationQueries } from '../../db/hooks/destinations.ts'
 import { eventQueries } from '../../db/hooks/events.ts'
 import { UNKNOWN_PROVIDER } from '../../db/hooks/rejections.ts'
 import { dashboardPage, statusView, type StatusView } from '../../html/hooks/dashboard.ts'
-import { PROGRAM_NAME } from '../../kernel/assets.ts'
 import { Unavailable, unavailable } from '../../kernel/fault.ts'
 import { anyone } from '../../kernel/http/endpoint.ts'
 import { listNewest } from '../../services/hooks/events/events.ts'
@@ -29,7 +28,6 @@ export const dashboardEndpoints = [
       if (shown.status.db === 'error') throw new Unavailable('dashboard: no status')
       const view = {
         ...shown,
-        program: PROGRAM_NAME,
         unknown: UNKNOWN_PROVIDER,
         position,
         events,

@@ -18,6 +18,7 @@ import { forwarderEndpoints } from './forwarders.ts'
 import { page, raw, type HooksRoutes } from './kit.ts'
 import { paletteEndpoints } from './palette.ts'
 import { addProviderEndpoints } from './providers/add.ts'
+import { firstDeliveryEndpoints } from './providers/first.ts'
 import { providerEndpoints } from './providers/providers.ts'
 import { replayJobEndpoints, replayJobPages } from './replays/jobs.ts'
 import { replayEndpoints } from './replays/replays.ts'
@@ -38,6 +39,7 @@ const ENDPOINTS = [
   ...searchEndpoints,
   ...streamEndpoints,
   ...providerEndpoints,
+  ...firstDeliveryEndpoints,
   ...addProviderEndpoints,
   ...schemeEndpoints,
   ...statsEndpoints,
