@@ -15,6 +15,7 @@ const SHARED: readonly AssetFile[] = [
   ['app.css', 'html/assets/app.css', CSS],
   ['app.js', 'html/assets/app.js', SCRIPT],
   ['times.js', 'html/assets/times.js', SCRIPT],
+  ['streams.js', 'html/assets/streams.js', SCRIPT],
   ['drafts.js', 'html/assets/drafts.js', SCRIPT],
   ['places.js', 'html/assets/places.js', SCRIPT],
   ['keys.js', 'html/assets/keys.js', SCRIPT],

@@ -5,7 +5,7 @@ import './drafts.js'
 import './places.js'
 import { addZone, isElsewhere, showTimes } from './times.js'
 
-const REOPEN_MS = 5000
+const RECONNECT_MS = 5000
 const UNREACHED = 'Gatehouse could not be reached.'
 const INTERRUPTED = 'New entries do not arrive. Connecting again…'
 
@@ -58,7 +58,7 @@ export function element(name, text) {
 /** Hides the rows of a list on the page that lack one of the words in the field above it. */
 function filterRows(field) {
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean)
-  const rows = [...document.getElementById(field.dataset.filters).children]
+  const rows = [...document.querySelectorAll(`#${field.dataset.filters} [data-find]`)]
   for (const row of rows) {
     const text = row.dataset.find.toLowerCase()
     row.hidden = !words.every((word) => text.includes(word))
@@ -216,49 +216,64 @@ function configRequest(event) {
 /**
  * Follows the event stream that `data-stream` of an element names, from `data-last` on, while the
  * page is shown. Messages of these names become events of the element, which scripts and htmx
- * listen to; so do `live` and `reconnecting`. Returns what ends it.
+ * listen to; so do `live` and `reconnecting`. Returns what ends it. A page follows one stream.
  */
 export function follow(element, names) {
-  let source
-  let timer
+  let port
   let isOver = false
-  const tell = (name, detail) => element.dispatchEvent(new CustomEvent(name, { detail }))
 
-  function hear(message) {
-    if (message.lastEventId !== '') element.dataset.last = message.lastEventId
-    tell(message.type, JSON.parse(message.data))
-  }
-
-  function open() {
-    close()
+  function hear({ data: { name, data, id } }) {
     if (isOver) return
-    const { stream, last } = element.dataset
-    source = new EventSource(`${stream}?last_event_id=${last}`)
-    source.onopen = () => {
-      takeBack(STREAM)
-      tell('live')
-    }
-    for (const name of names) source.addEventListener(name, hear)
-    source.onerror = () => {
-      tell('reconnecting')
-      void sayUnreached(INTERRUPTED, STREAM)
-      // The browser gives up on a reply that is not a stream, such as of a proxy that restarts.
-      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS)
-    }
+    if (id !== undefined) element.dataset.last = id
+    if (name === 'live') takeBack(STREAM)
+    if (name === 'reconnecting') void sayUnreached(INTERRUPTED, STREAM)
+    const detail = data && JSON.parse(data)
+    element.dispatchEvent(new CustomEvent(name, { detail }))
   }
 
-  function close() {
-    clearTimeout(timer)
-    source?.close()
+  function connect() {
+    port = streamPort(() => {
+      hear({ data: { name: 'reconnecting' } })
+      setTimeout(connect, RECONNECT_MS)
+    })
+    port.onmessage = hear
+    join()
   }
 
-  // Browsers allow six connections to a host: tabs in the background must not use them up.
-  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()))
-  if (!document.hidden) open()
+  const leave = () => port.postMessage(null)
+
+  function join() {
+    if (document.hidden || isOver) return
+    const { stream: path, last } = element.dataset
+    port.postMessage({ path, last: Number(last), names })
+  }
+
+  connect()
+  // A page that nobody looks at holds no connection.
+  document.addEventListener('visibilitychange', () => (document.hidden ? leave() : join()))
+  addEventListener('pagehide', leave)
+  addEventListener('pageshow', ({ persisted }) => persisted && join())
   return () => {
     isOver = true
-    close()
+    leave()
   }
+}
+
+/**
+ * Leads to what holds the streams: a worker for all windows, or this page where the browser has
+ * none. Tells when the worker's script can't be loaded.
+ */
+function streamPort(failed) {
+  const script = new URL('streams.js', import.meta.url)
+  if (window.SharedWorker !== undefined) {
+    // A worker outlives an upgrade of the server: other messages than these need another name.
+    const worker = new SharedWorker(script, { type: 'module', name: 'streams-1' })
+    worker.onerror = failed
+    return worker.port
+  }
+  const { port1, port2 } = new MessageChannel()
+  import(script).then(({ serve }) => serve(port2), failed)
+  return port1
 }
 
 document.documentElement.classList.add('js')

@@ -272,7 +272,10 @@ function showReconnecting() {
   line.lastElementChild.textContent = 'reconnecting…'
 }
 
-function gap({ detail: { skipped } }) {
+function gap({ detail: { requested, oldest, skipped } }) {
+  // It may be of another window that was away longer. Ids from before a restore are unknown.
+  const isUnknown = requested >= oldest
+  if (!isUnknown && Number(live.dataset.last) >= oldest - 1) return
   const count = skipped > 0 ? `${skipped} events` : 'Some events'
   sayProblem(`${count} went by while this page was away.`, {
     href: '/log',

@@ -12,6 +12,7 @@ function followOutput(box) {
   const state = document.getElementById('live-state')
   const keepsUp = document.getElementById('follow')
   let waiting = []
+  let newest = Number(box.dataset.last)
 
   function say(text) {
     if (state.textContent !== text) state.textContent = text
@@ -47,6 +48,9 @@ function followOutput(box) {
   box.addEventListener('live', () => say('live'))
   box.addEventListener('reconnecting', () => say('reconnecting…'))
   box.addEventListener('line', ({ detail }) => {
+    // Another window has begun further back.
+    if (detail.seq <= newest) return
+    newest = detail.seq
     if (waiting.push(detail) === 1) setTimeout(show, 50)
   })
   // htmx then asks for the session, which is its story.

@@ -16,13 +16,13 @@ import {
   polled,
   rowLink,
   section,
-  startHere,
   tableRow,
   timeTag,
 } from '../parts.ts'
 import { instantText } from '../times.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { eventTable } from './log/events/row.ts'
+import { createUrlForm } from './receive/providers/first.ts'
 import { headline, problemList, type ProblemsView } from './problems.ts'
 import { logUrl } from './log-url.ts'
 
@@ -33,8 +33,6 @@ export interface StatusView extends ProblemsView {
 
 /** What `/` shows. */
 export interface DashboardView extends StatusView {
-  /** How the operator calls this program. */
-  program: string
   /** Where the live stream goes on: no event after it need be on the page. */
   position: number
   /** The newest events, newest first. */
@@ -52,7 +50,7 @@ type ProviderLine = StatusMessage['providers'][number]
 
 /**
  * `/`: whether events arrive, how many, the newest ones, and their providers. The script keeps it
- * live. Before the first event it says how to send one.
+ * live. Before the first event it creates a URL to send one to.
  */
 export function dashboardPage(view: DashboardView): Page {
   const { status, events, stats, position } = view
@@ -198,20 +196,27 @@ function rejectedLink(provider: string, count: number): Html {
   return html`<a class="rejected" href="${href}">${count} rejected</a>`
 }
 
-function firstWebhook({ baseUrl, program }: DashboardView): Html {
-  const url = `${baseUrl}/webhooks/generic/first`
-  return startHere({
-    title: 'Send the first webhook',
-    text: html`Nothing was received yet. This creates a provider and sends to it with its token;
-      the event shows up here. Providers, and those that sign what they send, can also be made on
-      the <a href="/providers">providers page</a>.`,
-    command:
-      `TOKEN=$(${program} provider add first --enable)\ncurl -X POST '${url}' \\\n` +
-      `  -H "Authorization: Bearer $TOKEN" \\\n  -H 'Content-Type: application/json' \\\n` +
-      `  -H 'X-Event-Type: greeting' \\\n  -d '{"hello": "world"}'`,
-    path: '/',
-    target: 'home',
+function firstWebhook({ status }: DashboardView): Html {
+  const content = html`<p>
+      Create a URL, and give it to a sender. What it sends shows up here. Once you see who sends,
+      let Gatehouse check its signature.
+    </p>
+    ${createUrlForm('primary')} ${urlsBefore(status.providers)}
+    <p class="muted">
+      You know the sender? <a href="/providers/new">Choose it</a>: each delivery is verified then.
+    </p>`
+  const own = { id: 'start-here', class: 'panel', ...polled('/', 3, 'home') }
+  return section('start-title', 'Receive the first webhook', content, own)
+}
+
+/** The way back to URLs that were created, and that nobody has sent to. */
+function urlsBefore(lines: readonly ProviderLine[]): Html | false {
+  const open = lines.filter(({ trust_mode }) => trust_mode === 'open')
+  if (open.length === 0) return false
+  const links = open.map(({ name }) => {
+    return html` <a href="/providers/${encodeURIComponent(name)}/first">${breakable(name)}</a>`
   })
+  return html`<p>Waiting for the first delivery:${links}</p>`
 }
 
 const HOUR_MS = 3_600_000

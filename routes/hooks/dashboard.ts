@@ -1,7 +1,6 @@
 import { destinationQueries } from '../../db/hooks/send/destinations.ts'
 import { UNKNOWN_PROVIDER } from '../../db/hooks/receive/rejections.ts'
 import { dashboardPage, statusView, type StatusView } from '../../html/hooks/dashboard.ts'
-import { PROGRAM_NAME } from '../../kernel/assets.ts'
 import { Unavailable, unavailable } from '../../kernel/fault.ts'
 import { anyone } from '../../kernel/http/endpoint.ts'
 import { listNewest } from '../../services/hooks/log/events/events.ts'
@@ -28,7 +27,6 @@ export const dashboardEndpoints = [
       if (shown.status.db === 'error') throw new Unavailable('dashboard: no status')
       const view = {
         ...shown,
-        program: PROGRAM_NAME,
         unknown: UNKNOWN_PROVIDER,
         position,
         events,

@@ -18,6 +18,7 @@ import { forwarderEndpoints } from './send/forwarders.ts'
 import { page, raw, type HooksRoutes } from './kit.ts'
 import { paletteEndpoints } from './palette.ts'
 import { addProviderEndpoints } from './receive/providers/add.ts'
+import { firstDeliveryEndpoints } from './receive/providers/first.ts'
 import { providerEndpoints } from './receive/providers/providers.ts'
 import { replayJobEndpoints, replayJobPages } from './send/replays/jobs.ts'
 import { replayEndpoints } from './send/replays/replays.ts'
@@ -38,6 +39,7 @@ const ENDPOINTS = [
   ...searchEndpoints,
   ...streamEndpoints,
   ...providerEndpoints,
+  ...firstDeliveryEndpoints,
   ...addProviderEndpoints,
   ...schemeEndpoints,
   ...statsEndpoints,

@@ -5,8 +5,11 @@ import { once } from 'node:events'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
+import { metricOf } from '../helpers/deliveries.ts'
+import { request } from '../helpers/http.ts'
 import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
+import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 import { accessible, useZone } from './measure.ts'
 import { browse, clickCopy, rowIds, send, textOf, untilText } from './pages.ts'
@@ -303,14 +306,53 @@ await t.test('an expired sign-in is said with the way to sign in', async (t: Tes
 })
 
 await t.test('a stream that breaks shows on the log, too', async (t: Test) => {
-  const { page } = await browse(t, hooks, { expectedErrors: FAILURES })
-  await page.route('**/events*', (route) => route.abort())
-  await page.goto(`${hooks}/log`)
+  const before = await streamClients()
+  const proxy = await startTcpProxy(t, hooks)
+  const base = new URL(proxy.through(hooks)).origin
+  const { page } = await browse(t, base, { expectedErrors: FAILURES })
+  await page.goto(`${base}/log`)
+  await until(async () => (await streamClients()) > before, 'the stream')
+  proxy.refuse()
+  proxy.reset()
   await untilText(page.locator('#problem'), /^New entries do not arrive/)
   const { id } = await send(hooks, 'generic/door-bell')
-  await page.unroute('**/events*')
+  await proxy.pass()
   await page.locator(`tr[data-id="${id}"]`).waitFor()
   await untilText(page.locator('#problem'), '')
+})
+
+/** How many streams of events the server serves. */
+async function streamClients(): Promise<number> {
+  const { text } = await request(`${hooks}/metrics`)
+  return metricOf(text, 'gatehouse_hooks_stream_clients') ?? 0
+}
+
+/** As if somebody had turned to another tab, and back. */
+function show(page: Page, isShown: boolean): Promise<unknown> {
+  return page.evaluate(`
+    Object.defineProperty(document, 'hidden', { value: ${!isShown}, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))`)
+}
+
+await t.test('ten windows share a stream, and a hidden one needs none', async (t: Test) => {
+  const others = await streamClients()
+  const { page: first, newPage } = await browse(t, hooks)
+  const pages = [first]
+  while (pages.length < 10) pages.push(await newPage())
+  for (const [at, page] of pages.entries()) await page.goto(hooks + (at % 2 === 0 ? '/' : '/log'))
+  const hasRow = (id: number) => (page: Page) => page.locator(`tr[data-id="${id}"]`).waitFor()
+
+  const { id: live } = await send(hooks, 'generic/door-bell')
+  await Promise.all(pages.map(hasRow(live)))
+  await until(async () => (await streamClients()) === others + 1, 'one stream')
+
+  for (const page of pages) await show(page, false)
+  await until(async () => (await streamClients()) === others, 'no stream')
+  const { id: missed } = await send(hooks, 'generic/door-bell')
+  for (const page of pages) await show(page, true)
+  await Promise.all(pages.map(hasRow(missed)))
+  for (const page of pages) t.equal(await textOf(page.locator('#problem')), '')
+  await until(async () => (await streamClients()) === others + 1, 'one stream')
 })
 
 await t.test('what was typed stays where another form renews the page', async (t: Test) => {
@@ -376,20 +418,16 @@ await t.test('a page in the background asks for nothing until it is shown', asyn
   const { page } = await browse(t, ops)
   await page.clock.install()
   await page.goto(ops)
-  const show = (isHidden: boolean): Promise<unknown> =>
-    page.evaluate(`
-      Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true })
-      document.dispatchEvent(new Event('visibilitychange'))`)
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))
   await page.clock.runFor(3_000)
   await until(() => asked.length > 0, 'a poll of the page that is shown')
-  await show(true)
+  await show(page, false)
   await page.waitForLoadState('networkidle')
   asked.length = 0
   await page.clock.runFor(30_000)
   t.same(asked, [])
-  await show(false)
+  await show(page, true)
   await until(() => asked.length > 0, 'a poll at once')
 })
 

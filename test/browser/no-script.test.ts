@@ -97,6 +97,14 @@ await t.test('hooks', async (t: Test) => {
     await send(base, 'generic/shop')
 
     await follow(t, 'New provider')
+    t.equal(await press(t, 'Create a URL'), 200)
+    const url = await textOf(page.locator('#made-url'))
+    await send(base, new URL(url).pathname.replace('/webhooks/', ''))
+    await follow(t, 'Look again')
+    t.match(await textOf(main), /It has arrived.*What is this\?.*Verify it/)
+
+    await follow(t, 'Providers')
+    await follow(t, 'New provider')
     await follow(t, 'Any sender, with a token')
     const made = page.locator('#made-token')
     await page.getByLabel('Name').fill('ci')

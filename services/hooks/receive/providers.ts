@@ -4,6 +4,7 @@ import {
   ActiveProvider,
   DeliveryMethod,
   providerQueries as q,
+  type Provider,
   TrustMode,
   type SchemeChanges,
   type SecretUse,
@@ -154,6 +155,37 @@ export async function createProvider(
     if ((await q.addProvider(tx, stored)) === undefined) throw taken(made)
   })
   return { ...made, token }
+}
+
+/**
+ * Lets an open provider check what it receives, by a scheme or by a token. It keeps its name, and
+ * so its URL. A form that is sent twice is refused: it would replace a secret that was shown.
+ */
+export async function verifyProvider(
+  tools: ProviderTools,
+  name: string,
+  { proof, row, secret }: Pick<NewProvider, 'proof' | 'row' | 'secret'>,
+): Promise<MadeProvider> {
+  const { methods } = await findOpen(tools.db, name)
+  const made = { name, ...storedAs(proof), scheme_row: row, methods }
+  checkMethods(methods, made.trust_mode, schemeOf(made))
+  const { token, ...secrets } = makeSecret(tools, made, secret)
+  await makeChange(tools, noteOf('verify', name), async (tx) => {
+    if ((await q.verifyProvider(tx, { ...made, ...secrets })) === undefined) throw notOpen(name)
+  })
+  return { ...made, token }
+}
+
+/** The open provider of this name; throws 404 where there is none. */
+export async function findOpen(db: Executor, name: string): Promise<Provider> {
+  const rows = await q.listProviders(db, {})
+  const found = rows.find((row) => row.name === name && row.trust_mode === 'open')
+  if (found === undefined) throw notOpen(name)
+  return found
+}
+
+function notOpen(name: string): Fault {
+  return notFound(`There is no open provider "${name}"; see the list of providers.`)
 }
 
 /** The line of a change in the audit. */

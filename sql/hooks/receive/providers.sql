@@ -98,6 +98,19 @@ with changed as (
 )
 select changed.name from changed left join notified on true;
 
+-- name: verifyProvider
+-- Gives an open provider a token, or a scheme with its secret. Empty when no provider of that name is open.
+with changed as (
+  update hooks.providers
+     set trust_mode = :trust_mode, scheme = :scheme, scheme_row = :scheme_row, token_hash = :token_hash,
+         signing_secret = :signing_secret
+   where name = :name and trust_mode = 'open'
+  returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join notified on true;
+
 -- name: saveSecretUses
 -- Which secret was used last. A use from before the rotation that the row knows says nothing; a change of a
 -- configured secret is no rotation. All writers lock in one order.

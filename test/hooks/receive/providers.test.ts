@@ -42,7 +42,10 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     refuseAll(t, { service: 'hooks', base, state: stored }, rows)
 
   await t.test('the page says what a secret is missing for', async (t) => {
-    const { text } = await request(`${base}/providers`)
+    const { text: closed } = await request(`${base}/providers`)
+    t.match(cardOf(closed, 'payments'), /Stripe.*not set up/s)
+    t.notMatch(cardOf(closed, 'payments'), 'class="note"', 'what was never set up is calm')
+    const { text } = await request(`${base}/providers?open=payments`)
     t.match(cardOf(text, 'payments'), /HOOKS_PAYMENTS_SECRET/, 'the variable to set is named')
     t.match(cardOf(text, 'payments'), 'missing')
     t.match(cardOf(text, 'code_host'), 'configured')
@@ -61,6 +64,33 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.equal(await sent('ci', token), 403, 'it starts disabled')
     await enable(base, 'generic:ci', true)
     t.equal(await sent('ci', token), 202)
+  })
+
+  await t.test('an open provider gets a token and keeps its URL', async (t) => {
+    const { headers } = await postForm(base, '/providers/new', {}, NAVIGATES)
+    const [, name = ''] =
+      /generic%3A(url-[0-9a-f]{20})\/first/.exec(String(headers.location)) ?? []
+    const path = `/providers/generic:${name}/verify`
+    t.equal((await post(base, `generic/${name}`, '{}')).status, 202, 'it is open, and enabled')
+    t.match((await request(base + path)).text, 'Any sender, with a token')
+    t.notMatch((await request(base + path)).text, 'Any sender, unchecked')
+    const trust = { trust_mode: 'token' }
+    await refused(t, [
+      [form(path, { trust_mode: 'open' }), 422, undefined, /must be token or signed/],
+      [form(path, { scheme: 'github' }), 422, undefined, /GATEHOUSE_SECRET_KEY/],
+      [
+        form('/providers/generic:ci/verify', trust),
+        404,
+        undefined,
+        /no open provider "generic:ci"/,
+      ],
+      ['GET /providers/code_host/verify', 404, undefined, /no open provider "code_host"/],
+    ])
+    const given = tokenOf(await postForm(base, path, { trust_mode: 'token', scheme: 'gitlab' }))
+    const headersOf = { 'X-Gitlab-Token': given }
+    t.equal((await post(base, `generic/${name}`, '{}')).status, 403)
+    t.equal((await post(base, `generic/${name}`, '{}', headersOf)).status, 202)
+    await refused(t, [[form(path, trust), 404, undefined, /no open provider/]])
   })
 
   await t.test('the page of a new provider enables it at once, and waits for it', async (t) => {

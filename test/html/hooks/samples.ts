@@ -105,6 +105,7 @@ export function card(changes: Partial<ProviderCard> = {}): ProviderCard {
     scheme: null,
     methods: null,
     answer: null,
+    senderTitle: null,
     schemeNote: null,
     isGiven: false,
     enabled: false,

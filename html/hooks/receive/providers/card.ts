@@ -39,10 +39,19 @@ export function providerCard(card: ProviderCard): Html {
 
 /** The row while it is closed. */
 function summaryOf(card: ProviderCard, key: string): Html {
-  const { name, trust_mode, family, secret_status, last_event_at: last } = card
+  const { name, trust_mode, family, secret_status, last_event_at: last, senderTitle } = card
   const isMissing = secret_status === 'missing'
   const secret = secret_status === 'none-by-design' ? 'no secret' : `secret ${secret_status}`
-  return html`<h2 id="name-${key}">${breakable(name)}</h2>
+  const title = html`<h2 id="name-${key}">
+    ${breakable(name)} ${senderTitle !== null && html`<small class="muted">${senderTitle}</small>`}
+  </h2>`
+  if (isUnused(card)) {
+    return html`${title}
+      <span class="badges">${trustBadge(trust_mode)}</span>
+      <span class="detail">${family} · ${asCode(card.path)}</span>
+      <span class="detail">not set up: open it to set its secret</span>`
+  }
+  return html`${title}
     <span class="badges">${trustBadge(trust_mode)} ${alarmBadges(card.firing)}</span>
     <span class="detail"> ${family} · ${asCode(card.path ?? card.channel)} · ${secret} </span>
     <span class="detail">
@@ -51,12 +60,18 @@ function summaryOf(card: ProviderCard, key: string): Html {
     ${isMissing && missingSecret(card)}`
 }
 
+/** One that always exists, and that nobody has set up. */
+export function isUnused({ variable, secret_status, isStored, ...card }: ProviderCard): boolean {
+  const isNew = card.last_event_at === null && card.rejections === undefined
+  return variable !== null && secret_status === 'missing' && !isStored && isNew
+}
+
 /** What a row opens to. */
 export function providerContent(card: ProviderCard): Html {
   const { name, trust_mode, secret_status, last_event_at: last } = card
   const key = encodeURIComponent(name)
   return html`<div class="card">
-    ${trust_mode === 'open' && OPEN_WARNING}
+    ${trust_mode === 'open' && openWarning(key)} ${isUnused(card) && missingSecret(card)}
     ${facts({
       Family: card.family,
       Scheme: card.scheme !== null && schemeText(card.scheme, card.schemeNote),
@@ -129,9 +144,12 @@ const MISSING: Readonly<Record<string, Printable>> = {
     was stored with, or make a new secret by rotating.`,
 }
 
-const OPEN_WARNING = html`<p class="note">
-  Open: whoever reaches the URL may send. For trusted networks only.
-</p>`
+function openWarning(key: string): Html {
+  return html`<p class="note">
+    Open: whoever reaches the URL may send.
+    <a href="/providers/${key}/first">See what came, and verify it</a>
+  </p>`
+}
 
 function asCode(text: string | null): Printable {
   return text !== null && html`<code>${text}</code>`

@@ -52,34 +52,59 @@ export interface AddForm {
   /** Its secret is stored encrypted, and there is no key for that. */
   needsKey: boolean
   baseUrl: string
+  /** The open provider that is to verify what it receives; absent for a new one. */
+  kept?: KeptProvider | undefined
   form: FormState
 }
 
-/** Adds a provider that is enabled at once: the address, what to do at the sender, its secret. */
+/** A provider that keeps its URL. */
+export interface KeptProvider {
+  name: string
+  url: string
+}
+
+/**
+ * Adds a provider that is enabled at once, or lets an open one verify: the address, what to do at
+ * the sender, its secret.
+ */
 export function addForm(view: AddForm): Html {
-  const { sender, form: state } = view
+  const { sender, form: state, kept } = view
   const form = { id: 'create', ...state }
   const isSigned = sender.scheme !== 'token' && sender.scheme !== 'open'
   return postForm(
-    { id: 'create-provider', class: 'stack', action: '/providers', target: '#new-provider' },
+    { id: 'create-provider', class: 'stack', action: actionOf(kept), target: '#new-provider' },
     html`${refusal(form)} ${hiddenField('trust_mode', isSigned ? 'signed' : sender.scheme)}
-    ${isSigned && hiddenField('scheme', sender.scheme)} ${hiddenField('enabled', 'true')}
-    ${address(form, view)} ${atSender(sender)} ${proof(form, view)}
+    ${isSigned && hiddenField('scheme', sender.scheme)}
+    ${kept === undefined ? newAddress(form, view) : keptAddress(kept)} ${atSender(sender)}
+    ${proof(form, view)}
     ${
       isSigned &&
       sender.scheme !== 'hmac' &&
       disclosed('Where its type and id are…', placeFields(form), { open: isPlaceTyped(form) })
     }
-    ${disclosed('Methods and answer…', answerFields(form), { open: isAnswerTyped(form) })}
-    ${submitLine('Add provider', 'create-button')}`,
+    ${
+      kept === undefined &&
+      disclosed('Methods and answer…', answerFields(form), { open: isAnswerTyped(form) })
+    }
+    ${submitLine(kept === undefined ? 'Add provider' : 'Verify deliveries', 'create-button')}`,
   )
 }
 
+function actionOf(kept: KeptProvider | undefined): string {
+  return kept === undefined ? '/providers' : `/providers/${encodeURIComponent(kept.name)}/verify`
+}
+
+function keptAddress({ url }: KeptProvider): Html {
+  return html`<p>The URL stays:</p>
+    ${copyBox('new-url', 'URL', breakable(url))}`
+}
+
 /** The name, and the address that it becomes part of; the script keeps the two the same. */
-function address(form: Form, { baseUrl }: AddForm): Html {
+function newAddress(form: Form, { baseUrl }: AddForm): Html {
   const path = `${baseUrl}/webhooks/generic/`
   const name = form.typed?.['name'] ?? ''
-  return html`${field(form, 'name', 'Name', {
+  return html`${hiddenField('enabled', 'true')}
+    ${field(form, 'name', 'Name', {
       required: true,
       ...NAME,
       hint: "The last part of the URL. It can't be changed later.",

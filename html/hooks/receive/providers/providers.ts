@@ -5,15 +5,15 @@ import type { SenderInfo } from '../../../../services/hooks/receive/schemes/desc
 import type { Scheme } from '../../../../services/hooks/receive/schemes/scheme.ts'
 import { rowFilter } from '../../../form.ts'
 import { copyBox, countLine, countText, secretBox } from '../../../parts.ts'
-import { providerCard } from './card.ts'
+import { isUnused, providerCard } from './card.ts'
 import type { ProviderCard } from './shown.ts'
 import { senderFacts } from '../schemes.ts'
 
 /** A provider that was just created, or got a new secret. */
 export interface Made extends MadeProvider {
   url: string
-  /** `disabled`: created, and to be switched on. */
-  state: 'rotated' | 'enabled' | 'disabled'
+  /** `disabled`: created, and to be switched on; `verified`: an open one that checks from now on. */
+  state: 'rotated' | 'enabled' | 'disabled' | 'verified'
   /** How it signs; undefined where it does not, or only its sender can. */
   signing?: Scheme | undefined
   /** What is to be done there; undefined for a sender of any kind. */
@@ -42,18 +42,25 @@ export function providersPage(view: ProvidersView): Page {
 
 /** The page's content, and the answer to its forms: a new secret, the providers. */
 export function providersFragment({ made, cards: all }: ProvidersView): Html {
+  const rows = [...all.filter((one) => !isUnused(one)), ...all.filter(isUnused)]
   return html`<div id="providers">
     ${made && madeBox(made)} ${countLine(countText(all.length, 'provider'))}
     ${rowFilter('Find a provider', 'provider-rows', all.length)}
-    <div id="provider-rows" class="openables">${all.map(providerCard)}</div>
+    <div id="provider-rows" class="openables">${rows.map(providerCard)}</div>
   </div>`
+}
+
+const DONE: Readonly<Record<Made['state'], string>> = {
+  rotated: 'has its new secret',
+  enabled: 'was created',
+  disabled: 'was created',
+  verified: 'verifies what it receives',
 }
 
 /** Shown this one time. */
 export function madeBox(made: Made): Html {
   const { name, token, state } = made
-  const done = state === 'rotated' ? `${name} has its new secret` : `${name} was created`
-  const title = token === null ? done : `Secret of ${name}`
+  const title = token === null ? `${name} ${DONE[state]}` : `Secret of ${name}`
   const { signing } = made
   const isSigned = made.trust_mode === 'signed'
   const what = isSigned ? 'secret' : 'token'

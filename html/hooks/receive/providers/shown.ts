@@ -18,6 +18,8 @@ export interface ProviderCard
   recoveries: readonly ProviderRecovery[]
   /** Full URL a sender posts to. */
   url: string | null
+  /** Whose scheme it has, such as GitHub; null for a sender of any kind. */
+  senderTitle: string | null
   /** How its scheme is weaker than others; null where it is not. */
   schemeNote: string | null
   /** The sender makes its secret, so a new one has to be given. */

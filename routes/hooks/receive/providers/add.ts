@@ -1,19 +1,16 @@
 import Type from 'typebox'
-import { rejectionQueries } from '../../../../db/hooks/receive/rejections.ts'
 import {
   addFragment,
   addPage,
-  firstDelivery,
-  firstPage,
   type AddStep,
-  type FirstDelivery,
 } from '../../../../html/hooks/receive/providers/add.ts'
 import {
   OPEN_SENDER,
   TOKEN_SENDER,
+  type KeptProvider,
   type Sender,
 } from '../../../../html/hooks/receive/providers/form.ts'
-import { notFound } from '../../../../kernel/fault.ts'
+import type { Made } from '../../../../html/hooks/receive/providers/providers.ts'
 import { newForm, type FormState, type View } from '../../../../kernel/http/view.ts'
 import { field, parsed, withDefault } from '../../../../kernel/validate.ts'
 import {
@@ -22,21 +19,27 @@ import {
 } from '../../../../services/hooks/receive/deliveries/answers.ts'
 import {
   createProvider,
-  providerStatus,
-  readProviders,
+  findOpen,
   receiverPath,
+  verifyProvider,
   type Proof,
 } from '../../../../services/hooks/receive/providers.ts'
-import { listSenders } from '../../../../services/hooks/receive/schemes/describe.ts'
+import {
+  senderGroups,
+  type SenderInfo,
+} from '../../../../services/hooks/receive/schemes/describe.ts'
 import { readSchemeRow, SchemeFields } from '../../../../services/hooks/receive/schemes/form.ts'
 import { SCHEME_NAMES, schemeNamed } from '../../../../services/hooks/receive/schemes/schemes.ts'
 import { form, page, type HooksRoutes } from '../../kit.ts'
+import { firstPath, readFirst } from './first.ts'
 import { describeMade, toolsOf } from './view.ts'
 
 /** A signing secret that the sender has made; empty where it is to be made here. */
 export const secret = parsed(Type.Optional(Type.String()), 'must be text.', (given) =>
   String(given).trim(),
 )
+
+const params = { name: Type.String() }
 
 /** What people see of the form. */
 const Fields = Type.Object({
@@ -62,7 +65,18 @@ const CreateForm = Type.Object({
   ...Fields.properties,
 })
 
-/** `/providers/new`, its form, and the wait for the first delivery. */
+/** How an open provider is to verify what it receives. */
+const VerifyForm = Type.Object({
+  trust_mode: field(
+    withDefault(Type.Enum(['token', 'signed']), 'signed'),
+    'must be token or signed.',
+  ),
+  scheme: CreateForm.properties.scheme,
+  ...SchemeFields.properties,
+  secret,
+})
+
+/** `/providers/new`, `/providers/NAME/verify`, and their forms. */
 export const addProviderEndpoints = [
   page({
     path: '/providers/new',
@@ -73,7 +87,7 @@ export const addProviderEndpoints = [
     async answer({ app, query }) {
       const name = query.name.replace(/^generic:/, '').slice(0, 64)
       const sender = senderNamed(query.scheme)
-      if (sender === undefined) return addView(app, { kind: 'senders', senders: SENDERS, name })
+      if (sender === undefined) return addView(app, { kind: 'senders', ...GROUPS, name })
       const typed = { name: name === '' ? freeName(app, sender) : name }
       return addView(app, formStep(app, sender, newForm(Fields, typed)))
     },
@@ -91,21 +105,15 @@ export const addProviderEndpoints = [
         // A form sends what it hides, too.
         row: readSchemeRow(proof, proof === 'hmac' ? body : placesIn(proof, body)),
         answers: readAnswers(body),
-        secret: proof === 'token' || proof === 'open' ? undefined : body.secret || undefined,
+        secret: givenSecret(proof, body),
         acknowledgeOpen: body.acknowledge_open,
         enabled,
       }
       const made = await createProvider(toolsOf(app, actor), wanted)
       await app.hooks.registry.refresh()
       const shown = describeMade(app, made, enabled ? 'enabled' : 'disabled')
-      const first = await readFirst(app, made.name)
-      const view = await addView(app, { kind: 'added', made: shown, first })
-      const location = `/providers/${encodeURIComponent(made.name)}/first`
-      return {
-        ...view,
-        ...(made.token === null && { location }),
-        done: ['created', made.name],
-      }
+      const view = await addedView(app, shown)
+      return { ...view, done: ['created', made.name] }
     },
     refused({ app }, refused) {
       const { trust_mode = 'token', scheme = 'standard' } = refused.typed ?? {}
@@ -115,25 +123,72 @@ export const addProviderEndpoints = [
   }),
 
   page({
-    path: '/providers/:name/first',
-    params: { name: Type.String() },
-    async answer({ app, params: { name } }) {
-      const position = await app.hooks.stream.newest()
-      const first = await readFirst(app, name)
-      return {
-        page: () => firstPage(first, app.baseUrl() + receiverPath(name), position),
-        fragment: () => firstDelivery(first),
+    path: '/providers/:name/verify',
+    params,
+    query: Type.Object({ scheme: withDefault(Type.String(), '') }),
+    async answer({ app, params, query }) {
+      const kept = await findKept(app, params.name)
+      const sender = checkedSender(query.scheme)
+      if (sender === undefined) {
+        const common = GROUPS.common.filter((one) => one !== OPEN_SENDER)
+        return addView(app, { kind: 'senders', ...GROUPS, common, name: '', kept })
       }
+      return addView(app, formStep(app, sender, newForm(VerifyForm), kept))
+    },
+  }),
+
+  form({
+    path: '/providers/:name/verify',
+    params,
+    body: VerifyForm,
+    async answer({ app, actor, params: { name }, body }) {
+      const proof = proofOf(body)
+      const row = readSchemeRow(proof, proof === 'hmac' ? body : placesIn(proof, body))
+      const wanted = { proof, row, secret: givenSecret(proof, body) }
+      const made = await verifyProvider(toolsOf(app, actor), name, wanted)
+      await app.hooks.registry.refresh()
+      const view = await addedView(app, describeMade(app, made, 'verified'))
+      return { ...view, done: ['saved', name] }
+    },
+    async refused({ app, params: { name } }, refused) {
+      const { trust_mode = 'signed', scheme = '' } = refused.typed ?? {}
+      const sender = checkedSender(trust_mode === 'signed' ? scheme : trust_mode) ?? TOKEN_SENDER
+      const kept = await findKept(app, name)
+      return addView(app, formStep(app, sender, { ...refused, schema: VerifyForm }, kept))
     },
   }),
 ]
 
+const { common, others } = senderGroups()
+
 /** Those that are known, and any other one. */
-const SENDERS: readonly Sender[] = [
-  TOKEN_SENDER,
-  ...listSenders().map(({ name, title, setup, docs }) => ({ scheme: name, title, setup, docs })),
-  OPEN_SENDER,
-]
+const GROUPS = {
+  common: [...common.map(toSender), TOKEN_SENDER, OPEN_SENDER],
+  others: others.map(toSender),
+}
+const SENDERS: readonly Sender[] = [...GROUPS.common, ...GROUPS.others]
+
+function toSender({ name, title, setup, docs }: SenderInfo): Sender {
+  return { scheme: name, title, setup, docs }
+}
+
+/** One that is not open. */
+function checkedSender(scheme: string): Sender | undefined {
+  const sender = senderNamed(scheme)
+  return sender === OPEN_SENDER ? undefined : sender
+}
+
+async function findKept(app: HooksRoutes, given: string): Promise<KeptProvider> {
+  const { name } = await findOpen(app.hooks.db, given)
+  return { name, url: app.baseUrl() + receiverPath(name) }
+}
+
+/** A secret that was made is shown this one time; without one, a page waits for the delivery. */
+async function addedView(app: HooksRoutes, made: Made): Promise<View> {
+  const first = await readFirst(app, made.name)
+  const view = await addView(app, { kind: 'added', made, first })
+  return { ...view, ...(made.token === null && { location: firstPath(made.name) }) }
+}
 
 function senderNamed(scheme: string): Sender | undefined {
   return SENDERS.find((sender) => sender.scheme === scheme)
@@ -149,7 +204,12 @@ function freeName({ hooks: { registry } }: HooksRoutes, { scheme }: Sender): str
   return `${scheme}-${number}`
 }
 
-function formStep(app: HooksRoutes, sender: Sender, state: FormState): AddStep {
+function formStep(
+  app: HooksRoutes,
+  sender: Sender,
+  state: FormState,
+  kept?: KeptProvider,
+): AddStep {
   const scheme = schemeNamed(sender.scheme)
   return {
     kind: 'form',
@@ -158,6 +218,7 @@ function formStep(app: HooksRoutes, sender: Sender, state: FormState): AddStep {
     isGiven: scheme?.isGiven === true,
     needsKey: scheme !== undefined && app.hooks.secrets.box() === undefined,
     baseUrl: app.baseUrl(),
+    kept,
     form: state,
   }
 }
@@ -167,21 +228,11 @@ async function addView(app: HooksRoutes, step: AddStep): Promise<View> {
   return { page: () => addPage(step, position), fragment: () => addFragment(step) }
 }
 
-/** What has come of a provider that has a URL so far. */
-async function readFirst({ hooks }: HooksRoutes, name: string): Promise<FirstDelivery> {
-  const { db, clock, secrets } = hooks
-  const rows = await readProviders(db, clock.now())
-  const row = rows.find((one) => one.name === name && one.family === 'webhook')
-  if (row === undefined) {
-    throw notFound(`There is no provider "${name}" with a URL; see the list of providers.`)
-  }
-  const newest = { below: Number.MAX_SAFE_INTEGER, provider: name, limit: 1 }
-  const [rejection] = await rejectionQueries.listRejections(db, newest)
-  const { enabled } = providerStatus(row, secrets)
-  return { name, enabled, last_event_at: row.last_event_at, rejection }
+function givenSecret(proof: Proof, body: { secret?: string }): string | undefined {
+  return proof === 'token' || proof === 'open' ? undefined : body.secret || undefined
 }
 
-function proofOf({ trust_mode, scheme }: Type.Static<typeof CreateForm>): Proof {
+function proofOf({ trust_mode, scheme }: { trust_mode: string; scheme: string }): Proof {
   const isToken = schemeNamed(scheme) === undefined
   return trust_mode === 'signed' || (trust_mode === 'token' && isToken) ? scheme : trust_mode
 }

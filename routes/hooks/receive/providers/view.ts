@@ -65,6 +65,7 @@ export async function readCards(app: HooksRoutes): Promise<readonly ProviderCard
       recoveries: recoveriesOf(recoveries, provider),
       url: status.path === null ? null : app.baseUrl() + status.path,
       isGiven: schemeOf(provider)?.isGiven === true,
+      senderTitle: presetNamed(provider.scheme)?.title ?? null,
       schemeNote: schemeNote(presetNamed(provider.scheme)),
       variable: isSignedProvider(name) ? secretVariable(name) : null,
       isConfigured: configuredOf(secrets, name) !== undefined,

@@ -57,6 +57,16 @@ export function listNewest(db: Database, limit: number): Promise<readonly EventS
   return q.listUnfiltered(db, { before: readCursor(''), from: 0, limit })
 }
 
+/** The newest event of a provider; undefined where none is kept. */
+export async function findNewestOf(
+  db: Database,
+  provider: string,
+): Promise<EventSummary | undefined> {
+  const all = { event_type: null, type_like: null, before: readCursor(''), from: 0 }
+  const [newest] = await q.listEvents(db, { provider, ...all, limit: 1 })
+  return newest
+}
+
 /**
  * A page of the log: by its indexes or, for filters that no index has, by reading the events in
  * steps for a bounded time. A search may end with few events and a cursor to continue from, also

@@ -33,6 +33,18 @@ const TESTED = {
   document: 'by document',
 }
 
+/** The schemes that most people add, in the order in which they are offered. */
+const COMMON = ['github', 'gitlab', 'stripe', 'slack', 'shopify', 'standard', 'hmac']
+
+/** The senders that most people add, and all others in the order of the titles. */
+export function senderGroups(): { common: readonly SenderInfo[]; others: readonly SenderInfo[] } {
+  const all = listSenders()
+  return {
+    common: COMMON.flatMap((name) => all.filter((sender) => sender.name === name)),
+    others: all.filter(({ name }) => !COMMON.includes(name)),
+  }
+}
+
 /** Every sender, in the order of the titles. */
 export function listSenders(): readonly SenderInfo[] {
   return PRESETS.map(senderInfo).toSorted((a, b) => a.title.localeCompare(b.title, 'en'))

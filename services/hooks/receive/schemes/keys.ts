@@ -10,6 +10,14 @@ export function makeToken(random: RandomBytes): string {
   return random(32).toString('base64url')
 }
 
+/**
+ * A name that nobody guesses, 80 random bits: whoever knows the URL of an open provider may send
+ * to it.
+ */
+export function unguessableName(random: RandomBytes): string {
+  return `url-${random(10).toString('hex')}`
+}
+
 /** How a signing secret of Standard Webhooks begins. */
 export const SECRET_PREFIX = 'whsec_'
 

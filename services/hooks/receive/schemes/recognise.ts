@@ -18,6 +18,11 @@ export function withLikeness(
     : `${reason}; the headers are those of ${like.title}: scheme ${like.name}`
 }
 
+/** The sender whose headers a delivery has; undefined for headers of nobody who is known. */
+export function senderOf(headers: IncomingHttpHeaders): Preset | undefined {
+  return likeliest(headers, null)
+}
+
 /** The sender most of whose headers are there; undefined where it is the provider's own. */
 function likeliest(headers: IncomingHttpHeaders, own: string | null): Preset | undefined {
   let best: Preset | undefined
