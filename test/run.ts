@@ -11,7 +11,7 @@ import {
   longParts,
   systemParts,
 } from './runner/system-parts.ts'
-import { runFiles } from './runner/pool.ts'
+import { groupFiles, runGroups } from './runner/pool.ts'
 import type { FileResult } from './runner/pool.ts'
 import { reachedIn } from './runner/reached.ts'
 import { totalsLine } from './runner/report.ts'
@@ -23,6 +23,8 @@ import { summarize } from './runner/summary.ts'
 // The whole run has no limit of time: machines differ. Each file has its own.
 
 const FILE_SECONDS = { short: 1_800, long: 3 * 3_600 }
+/** How many files of a folder run in one process: its start costs as much as a file of medium size. */
+const FILES_A_PROCESS = { short: 8, long: 1 }
 /** These have the longest files: started first, none of them runs alone at the end. */
 const SLOW_FOLDERS = ['test/faults/', 'test/db/', 'test/cli/', 'test/browser/']
 
@@ -110,8 +112,10 @@ function suiteFiles(): string[] {
 }
 
 function runSuite(files: readonly string[]): Promise<readonly FileResult[]> {
-  const fileSeconds = values.long ? FILE_SECONDS.long : FILE_SECONDS.short
-  return runFiles(files, { jobs, fileSeconds, signal: stop.signal }, sayFile)
+  const length = values.long ? 'long' : 'short'
+  const fileSeconds = FILE_SECONDS[length]
+  const groups = groupFiles(files, FILES_A_PROCESS[length])
+  return runGroups(groups, { jobs, fileSeconds, signal: stop.signal }, sayFile)
 }
 
 /** Says where answers of the whole run are not as the APIs' documents have them; gives how many. */

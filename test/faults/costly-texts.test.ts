@@ -49,11 +49,15 @@ const health = watch(t, `${server.hooks}/healthz`)
 const thread = watch(t, `${server.hooks}/unknown`)
 const waits: { what: string; ms: number; threadMs: number }[] = []
 const all = { ...SHAPES, ...PAYLOADS }
-/** One of each kind: JSON, Markdown, calls of a model, members. The long run has all. */
-const quick = ['nested objects', 'bold marks', 'keys, then values', 'members below a long name']
-const isQuick = ([name]: readonly [string, unknown]): boolean => quick.includes(name)
+/** For each face a text of the kind that it takes apart. The long run sends all texts to each. */
+const QUICK: Readonly<Record<string, string>> = {
+  payload: 'members below a long name',
+  line: 'nested objects',
+  alert: 'nested objects',
+  prompt: 'bold marks',
+  answer: 'keys, then values',
+}
 const isLong = extent({ short: false, long: true })
-const texts = Object.entries(all).filter(extent({ short: isQuick, long: () => true }))
 
 function startWait() {
   health.longest()
@@ -69,7 +73,8 @@ type Work = (text: (size: number) => string) => Promise<void>
 
 /** Does something with each text. */
 async function eachText(face: string, work: Work) {
-  for (const [shape, text] of texts) {
+  for (const [shape, text] of Object.entries(all)) {
+    if (!isLong && shape !== QUICK[face]) continue
     startWait()
     await work(text)
     noteWait(`${face}: ${shape}`)

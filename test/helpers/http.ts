@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { request as send } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
@@ -42,6 +43,8 @@ export type Response = {
 }
 
 const RECORDED_BYTES = 1 << 20
+/** A longer body is recorded once. */
+const LONG_BYTES = 1_000
 
 /** Sends one request on a connection of its own and reads the whole response. */
 export function request(url: string, options: RequestOptions = {}): Promise<Response> {
@@ -120,12 +123,18 @@ function keep(url: string, method: string, options: RequestOptions, answer: Resp
   })
 }
 
+/** Long bodies that stand in the transcript, by their hash: who waits gets the same again and again. */
+const recorded = new Set<string>()
+
 /** Only the answer: the request's address may hold a token by right. */
 function record(method: string, response: Response, secretShown: boolean): void {
   if (secretShown) return
   const pairs = response.rawHeaders.map((text, at) => text + (at % 2 === 0 ? ': ' : '\n'))
-  const head = `\n--- ${method} ${response.status}\n${pairs.join('')}\n`
-  transcript('http', Buffer.concat([Buffer.from(head), response.body.subarray(0, RECORDED_BYTES)]))
+  const head = Buffer.from(`\n--- ${method} ${response.status}\n${pairs.join('')}\n`)
+  const body = response.body.subarray(0, RECORDED_BYTES)
+  const key = body.length < LONG_BYTES ? '' : hash('sha1', body)
+  transcript('http', recorded.has(key) ? head : Buffer.concat([head, body]))
+  if (key !== '') recorded.add(key)
 }
 
 /** What came back on a raw connection; `closed` is false when the limit ended the exchange. */

@@ -323,10 +323,13 @@ export function ended(
   id?: number,
   timeoutMs = 30_000,
 ): Promise<Session> {
+  // The one that is waited for is mostly among the newest two.
+  let limit = 2
   return until(
     async () => {
-      const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=20')
-      const wanted = json.sessions.find((session) => id === undefined || session.id === id)
+      const list = await api<{ sessions: readonly Session[] }>('GET', `/sessions?limit=${limit}`)
+      const wanted = list.json.sessions.find((session) => id === undefined || session.id === id)
+      if (wanted === undefined) limit = 20
       return wanted?.status === 'running' ? undefined : wanted
     },
     `the end of session ${id ?? '(the newest)'}`,

@@ -25,8 +25,9 @@ export async function checkContracts(
   { isLong, isWhole }: Run,
 ): Promise<readonly ContractReport[]> {
   const reports: ContractReport[] = []
+  const all = exchangesOf(folder)
   for (const service of SERVICES) {
-    const exchanges = exchangesOf(folder, service)
+    const exchanges = all[service] ?? []
     if (exchanges.length === 0) continue
     const faults = await withOwner(async (owner) => {
       const server = await startServer(owner, { services: [service] })

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { appendFileSync, readFileSync, readdirSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
@@ -31,6 +32,9 @@ export function keepExchanges(service: string, address: string): void {
   services.set(new URL(address).origin, service)
 }
 
+/** Calls and answers that this process has kept, by their hash: who waits asks the same again and again. */
+const kept = new Set<string>()
+
 /** Keeps a call of a known API, in a file that the search for secrets passes by: callers send tokens. */
 export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'target'>): void {
   const { origin, pathname, search } = new URL(url)
@@ -39,15 +43,19 @@ export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'ta
   const isPreflight = 'access-control-request-method' in call.headers
   if (service === undefined || !isApi(pathname) || isPreflight) return
   const exchange: Exchange = { service, target: pathname + search, ...call }
+  const { method, target, status, answer } = exchange
+  const key = hash('sha1', `${service} ${method} ${target} ${status} ${answer}`)
+  if (kept.has(key)) return
+  kept.add(key)
   const file = join(runFolder(), `exchanges-${process.pid}.ndjson`)
   appendFileSync(file, `${JSON.stringify(exchange)}\n`, { mode: 0o600 })
 }
 
-/** What all test files of the run kept of a service. */
-export function exchangesOf(folder: string, service: string): readonly Exchange[] {
+/** What all test files of the run kept, by service. */
+export function exchangesOf(folder: string): Readonly<Record<string, readonly Exchange[]>> {
   const files = readdirSync(folder).filter((name) => FILE.test(name))
-  return files
+  const exchanges = files
     .flatMap((name) => readFileSync(join(folder, name), 'utf8').trim().split('\n'))
     .map((line): Exchange => JSON.parse(line))
-    .filter((exchange) => exchange.service === service)
+  return Object.groupBy(exchanges, ({ service }) => service) as Record<string, Exchange[]>
 }

@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
+import { dirname } from 'node:path'
+import { createInterface } from 'node:readline'
 import { ROOT } from '../helpers/program.ts'
+import { fileBegun, fileEnded } from './marks.ts'
+import type { FileCost } from './marks.ts'
 import { createReportReader } from './report.ts'
-import type { FileReport } from './report.ts'
+import type { FileReport, ReportReader } from './report.ts'
 
-/** How to run a test file. */
+/** How to run test files. */
 export type FileOptions = {
   /** A file that has not ended by then is killed and has failed. */
   readonly fileSeconds: number
@@ -16,81 +20,125 @@ export type FileOptions = {
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** How to run test files; so many `jobs` side by side. */
+/** How to run many: so many `jobs` side by side. */
 export type PoolOptions = FileOptions & { readonly jobs: number }
 
-/** A file that has ended; `stderr` is what it wrote there. */
-export type FileResult = FileReport & {
+/** A file that has ended, `stderr` is what it wrote there. One that was killed costs 0. */
+export type FileResult = FileReport &
+  FileCost & {
+    readonly name: string
+    readonly stderr: string
+  }
+
+type RunningFile = {
   readonly name: string
-  readonly stderr: string
-  readonly milliseconds: number
-  /** Processor time of the file and of the processes that it waited for; 0 when it was killed. */
-  readonly cpuSeconds: number
+  readonly reader: ReportReader
+  /** Once its tests have ended. */
+  readonly cost?: FileCost
 }
 
-/** Runs each file in a process of its own and calls back in the order in which they end. */
-export async function runFiles(
+const GROUP = 'test/runner/group.ts'
+const NO_COST: FileCost = { milliseconds: 0, cpuSeconds: 0 }
+
+/** Files of one folder, in their order, at most so many together. */
+export function groupFiles(
   files: readonly string[],
+  size: number,
+): readonly (readonly string[])[] {
+  const groups: string[][] = []
+  for (const file of files) {
+    const last = groups.at(-1)
+    const joins =
+      last !== undefined && last.length < size && dirname(last[0] ?? '') === dirname(file)
+    if (joins) last.push(file)
+    else groups.push([file])
+  }
+  return groups
+}
+
+/** Runs each group in a process of its own and calls back in the order in which files end. */
+export async function runGroups(
+  groups: readonly (readonly string[])[],
   { jobs, ...options }: PoolOptions,
   onEnd: (result: FileResult) => void,
 ): Promise<readonly FileResult[]> {
-  const waiting = [...files]
+  const waiting = [...groups]
   const results: FileResult[] = []
   async function work(): Promise<void> {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+    for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
       if (options.signal.aborted) return
-      const result = await runFile(file, options)
-      results.push(result)
-      onEnd(result)
+      const ended = await runGroup(group, options, onEnd)
+      results.push(...ended)
+      // The process died in one of them: the next ones get another.
+      const left = group.slice(ended.length)
+      if (left.length > 0) waiting.unshift(left)
     }
   }
   await Promise.all(Array.from({ length: jobs }, work))
   return results
 }
 
-/** Runs a program and then prints, on descriptor 3, the processor time of what the shell has waited for. */
-const MEASURED = '"$0" "$@"; code=$?; times >&3; exit $code'
-
 /** Runs one file to its end. */
-export async function runFile(
-  name: string,
-  { fileSeconds, signal, root = ROOT, env = process.env }: FileOptions,
-): Promise<FileResult> {
-  const started = performance.now()
-  const child = spawn('sh', ['-c', MEASURED, process.execPath, '--enable-source-maps', name], {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    env: { ...env, TAP_TIMEOUT: String(fileSeconds) },
-    // A group of its own: what the file starts must end with it.
-    detached: true,
-  })
-  const reader = createReportReader()
-  let [stderr, times] = ['', '']
-  child.stdout?.setEncoding('utf8').on('data', reader.write)
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  child.stdio[3]?.on('data', (bytes: Buffer) => (times += bytes.toString()))
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(fileSeconds * 1_000)])
-  const kill = (): void => killGroup(child)
-  limit.addEventListener('abort', kill, { once: true })
-  const ended = Promise.withResolvers<number | null>()
-  child.once('error', ended.reject)
-  child.once('close', ended.resolve)
-  const code = await ended.promise
-  limit.removeEventListener('abort', kill)
-  const report = reader.end()
-  // A file that fails without naming a test, such as one that does not load, is one failure.
-  const failed = code === 0 ? report.failed : Math.max(1, report.failed)
-  const milliseconds = performance.now() - started
-  return { ...report, failed, name, stderr, milliseconds, cpuSeconds: cpuSecondsOf(times) }
+export async function runFile(name: string, options: FileOptions): Promise<FileResult> {
+  const [result] = await runGroup([name], options, () => undefined)
+  if (result === undefined) throw new Error(`${name} did not run`)
+  return result
 }
 
-/** Adds up what `times` of a POSIX shell prints: user and system time of the shell and of its children. */
-export function cpuSecondsOf(times: string): number {
-  let seconds = 0
-  for (const [, minutes, rest] of times.matchAll(/(\d+)m([\d.]+)s/g)) {
-    seconds += Number(minutes) * 60 + Number(rest)
+/**
+ * Runs files in one process. Where it dies in one of them, that one has failed and is the last of the results.
+ */
+async function runGroup(
+  files: readonly string[],
+  { fileSeconds, signal, root = ROOT, env = process.env }: FileOptions,
+  onEnd: (result: FileResult) => void,
+): Promise<readonly FileResult[]> {
+  const child = spawn(process.execPath, ['--enable-source-maps', GROUP, ...files], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...env, TAP_TIMEOUT: String(fileSeconds * files.length) },
+    // A group of its own: what the files start must end with it.
+    detached: true,
+  })
+  const kill = (): void => killGroup(child)
+  const limit = setTimeout(kill, fileSeconds * 1_000)
+  signal.addEventListener('abort', kill, { once: true })
+  const exited = Promise.withResolvers<number | null>()
+  child.once('error', exited.reject)
+  child.once('close', exited.resolve)
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+
+  const results: FileResult[] = []
+  let file: RunningFile = { name: files[0] ?? '', reader: createReportReader() }
+  function end(hasFailed: boolean): void {
+    const { name, reader, cost = NO_COST } = file
+    const report = reader.end(file.cost !== undefined)
+    // A file that fails without naming a test, such as one that does not load, is one failure.
+    const failed = hasFailed ? Math.max(1, report.failed) : report.failed
+    const result = { ...report, ...cost, failed, name, stderr }
+    stderr = ''
+    results.push(result)
+    onEnd(result)
   }
-  return seconds
+  for await (const line of createInterface({ input: child.stdout })) {
+    const begun = fileBegun(line)
+    if (begun === undefined) {
+      const cost = fileEnded(line)
+      if (cost !== undefined) file = { ...file, cost }
+      else if (file.cost === undefined) file.reader.write(`${line}\n`)
+    } else if (begun !== file.name) {
+      end(false)
+      file = { name: begun, reader: createReportReader() }
+    }
+    limit.refresh()
+  }
+  const code = await exited.promise
+  clearTimeout(limit)
+  signal.removeEventListener('abort', kill)
+  const isExplained = results.some(({ failed }) => failed > 0)
+  end(file.cost === undefined || (code !== 0 && !isExplained))
+  return results
 }
 
 function killGroup({ pid }: ChildProcess): void {

@@ -1,4 +1,6 @@
+import { basename, join } from 'node:path'
 import { t } from 'tap'
+import { groupFiles, runGroups } from './pool.ts'
 import { createReportReader, totalsLine } from './report.ts'
 import type { FileReport } from './report.ts'
 import { summarize } from './summary.ts'
@@ -103,9 +105,55 @@ t.test('no failure is lost that has no test of its own', async (t) => {
   t.equal(report(group).line, one, 'a plan that was not kept')
 })
 
-function report(lines: readonly string[]): FileReport & { readonly line: string } {
+t.test('a file among others of its process has no plan of its own', async (t) => {
+  const part = ['ok 7 - one', '# Subtest: two', '    ok 1 - x', '    1..1', 'ok 8 - two']
+  t.equal(report(part, true).line, '1 passed, 0 failed')
+  t.equal(report(part).line, '1 passed, 1 failed', 'its process died')
+})
+
+t.test('files of one process: each has its own result, also where the process dies', async (t) => {
+  const tap = `import { t } from '${import.meta.resolve('tap')}'\n`
+  const passes = "t.test('passes', async (t) => t.ok(true))\n"
+  const folder = t.testdir({
+    'a.ts': `${tap}t.teardown(() => console.error('a ends'))\n${passes}`,
+    'b.ts': `${tap}console.error('b begins')\nt.test('fails', async (t) => t.ok(false))\n`,
+    'c.ts': `${tap}t.test('dies', async () => process.exit(3))\n`,
+    'd.ts': `${tap}${passes}await Promise.reject(new Error('not loaded'))\n`,
+    'e.ts': `${tap}${passes}`,
+    'f.ts': '',
+  })
+  const groups = groupFiles(
+    ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => join(folder, `${name}.ts`)),
+    5,
+  )
+  t.same(
+    groups.map(({ length }) => length),
+    [5, 1],
+  )
+  const options = { jobs: 1, fileSeconds: 60, signal: new AbortController().signal }
+  const results = await runGroups(groups, options, () => undefined)
+  t.same(
+    results.map((result) => `${basename(result.name)} ${totalsLine(result)}`),
+    [
+      'a.ts 1 passed, 0 failed',
+      'b.ts 0 passed, 1 failed',
+      'c.ts 0 passed, 1 failed',
+      'd.ts 1 passed, 1 failed',
+      'e.ts 1 passed, 0 failed',
+      'f.ts 0 passed, 1 failed',
+    ],
+  )
+  t.match(results[3]?.failures, [/not loaded/])
+  t.equal(results.map(({ stderr }) => stderr).join(''), 'a ends\nb begins\n')
+})
+
+/** What is read of the lines; a file that `hasEnded` among others has no plan. */
+function report(
+  lines: readonly string[],
+  hasEnded = false,
+): FileReport & { readonly line: string } {
   const reader = createReportReader()
   reader.write(lines.map((text) => `${text}\n`).join(''))
-  const read = reader.end()
+  const read = reader.end(hasEnded)
   return { ...read, line: totalsLine(read) }
 }

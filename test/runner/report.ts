@@ -17,22 +17,26 @@ export type FileReport = Totals & {
 /** A test that was not run, and why. */
 export type Skip = { readonly name: string; readonly reason: string }
 
-/** Reads the TAP of one test file as it comes. */
+/** Reads the TAP of one test file as it comes: a part of that of its process, without a plan of its own. */
 export type ReportReader = {
   write(text: string): void
-  /** The file has ended; what never reached its end counts as failed. */
-  end(): FileReport
+  /** `hasEnded` or its process died in it. What never reached its end counts as failed. */
+  end(hasEnded: boolean): FileReport
 }
 
 /** Members of a failure's diagnostics that say what is wrong; the others repeat the source. */
 const TOLD = ['diff', 'message', 'reason', 'found', 'wanted', 'error', 'stack'] as const
 const MAX_LINES = 60
+/** The line of a test that is not within another one. */
+const TEST = /^(?:not )?ok (\d+)/gm
 
 export function createReportReader(): ReportReader {
   const totals: Totals = { passed: 0, failed: 0, skipped: 0 }
   const failures: string[] = []
   const skips: Skip[] = []
   const parser = new Parser()
+  // Numbers of the file's tests among those of its process.
+  const numbers: string[] = []
   watch(parser, true)
 
   function watch(level: Parser, isFile: boolean): void {
@@ -61,8 +65,12 @@ export function createReportReader(): ReportReader {
   }
 
   return {
-    write: (text) => void parser.write(text),
-    end() {
+    write(text) {
+      for (const [, number] of text.matchAll(TEST)) numbers.push(number ?? '')
+      parser.write(text)
+    },
+    end(hasEnded) {
+      if (hasEnded && numbers.length > 0) parser.write(`${numbers[0]}..${numbers.at(-1)}\n`)
       parser.end()
       return { ...totals, failures, skips }
     },

@@ -37,7 +37,9 @@ function program(name: string, script: string): void {
   writeFileSync(join(programs, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
 }
 program('bwrap', 'exit 1')
-process.env['PATH'] = `${programs}${delimiter}${process.env['PATH']}`
+const path = process.env['PATH']
+process.env['PATH'] = `${programs}${delimiter}${path}`
+t.teardown(() => (process.env['PATH'] = path))
 
 const shop = await startReceiver(t, ({ path }, response) => {
   if (path === '/away') return void response.writeHead(302, { location: 'http://10.0.0.1/' }).end()
