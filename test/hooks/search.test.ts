@@ -130,24 +130,37 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       [get('text=obj_1', fetchedBy('cross-site', dest)), 403],
       [get('json=id=evt_2', fetchedBy('same-site', dest)), 403],
     ])
-    // Without Sec-Fetch-Site, over plain http, a search must come from a page of this site.
+    // Without Sec-Fetch-Site, over plain http, what a browser asks must come from a page of this
+    // site. A page can leave out Referer and Origin.
     const evil = 'http://evil.example/'
     const elsewhere = [evil, `${evil}?${host}`, host, 'http://127.0.0.1:1/log']
     const searches = ['text=obj_1', 'rejected=1&text=obj_1']
-    const unknown = searches.flatMap((query): readonly Refusal[] => [
-      [get(query), 403],
-      ...elsewhere.map((Referer): Refusal => [get(query, { Referer }), 403]),
-    ])
+    const foreign = [
+      { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0' },
+      { 'User-Agent': 'a TV', 'Accept-Language': 'de' },
+      { Origin: 'null' },
+      ...elsewhere.map((Referer) => ({ Referer })),
+    ]
+    const unknown = searches.flatMap((query) =>
+      foreign.map((headers): Refusal => [get(query, headers), 403]),
+    )
+    const api = ['events', 'events/export'].flatMap((path) =>
+      foreign.map((headers): Refusal => {
+        return [{ call: `GET /api/v1/${path}?text=obj_1`, headers }, 403]
+      }),
+    )
     const htmx = { 'HX-Request': 'true', ...fetchedBy('cross-site', 'empty') }
     await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
       ...invalid.map((query): Refusal => [get(query), 400]),
       ...unseen,
       ...unknown,
+      ...api,
+      [{ call: 'GET /replays/new?text=obj_1', headers: foreign[0] ?? {} }, 403],
       [get('text=obj_1', htmx), 403],
     ])
   })
 
-  await t.test('searches of a page of this site, and links that are followed', async (t) => {
+  await t.test('searches of a page of this site, links that are followed, programs', async (t) => {
     const status = async (query: string, headers: Record<string, string>): Promise<number> =>
       (await request(`${base}/log?${query}`, { headers })).status
     t.equal(await status('text=obj_1', fetchedBy('same-origin', 'empty')), 200)
@@ -157,7 +170,24 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       t.equal(await status(query, own(base).headers), 200, `${query}: our page`)
       t.equal(await status(query, { 'HX-Request': 'true' }), 200, `${query}: htmx`)
     }
+    const old = {
+      'User-Agent': 'Mozilla/5.0 (old)',
+      'Accept-Language': 'en',
+      ...own(base).headers,
+    }
+    t.equal(await status('text=obj_1', old), 200, 'our page in an old browser')
     t.equal(await status('provider=chat', {}), 200, 'the log without a search')
+    for (const headers of [
+      {},
+      { 'User-Agent': 'curl/8.14.1', Accept: '*/*' },
+      // Node's own fetch.
+      { 'User-Agent': 'node', 'Accept-Language': '*', 'Sec-Fetch-Mode': 'cors' },
+    ]) {
+      for (const path of ['/log', '/api/v1/events', '/api/v1/events/export', '/replays/new']) {
+        const { status } = await request(`${base}${path}?text=obj_1`, { headers })
+        t.equal(status, 200, `${path}: ${headers['User-Agent'] ?? 'no headers'}`)
+      }
+    }
   })
 })
 
