@@ -45,11 +45,7 @@ interface ClientFlags {
 /** Calls the API. Every refusal is thrown, as a Fault of its status. */
 export function apiClient(flags: ClientFlags, config: ConfigSource) {
   const from = serverOf(flags.from, config)
-  const usual = {
-    // No page of another site can send it: the server then lets searches pass.
-    'hx-request': 'true',
-    ...(flags.token !== undefined && { authorization: `Bearer ${flags.token}` }),
-  }
+  const usual = flags.token === undefined ? {} : { authorization: `Bearer ${flags.token}` }
 
   /** Opens the answer of a call that is not refused. */
   async function open(path: string, asked: Asked = {}): Promise<IncomingMessage> {

@@ -15,6 +15,7 @@ import {
   standard,
   token,
   json,
+  number,
   USUAL,
   type PresetSender,
   hexKey,
@@ -269,38 +270,59 @@ const CHAT: readonly PresetSender[] = [
       'X-Signature-Ed25519': signed(secret, `${at}${body}`, null).toString('hex'),
       'X-Signature-Timestamp': String(at),
     }),
-    body: ({ id }) => JSON.stringify({ id, type: 1, event: { type: 'ENTITLEMENT_CREATE' } }),
+    body: ({ at }) => {
+      const event = { type: 'ENTITLEMENT_CREATE', timestamp: rfc3339(at) }
+      return JSON.stringify({ version: 1, application_id: '1234', type: 1, event })
+    },
     type: 'ENTITLEMENT_CREATE',
-    hasId: true,
     detail: 'ed25519 ok',
     stored: 204,
     refused: 401,
     isTimed: true,
   })),
   token('telegram', 'X-Telegram-Bot-Api-Secret-Token', {
-    body: json({ update_id: 1, message: {} }),
+    body: ({ id }) => JSON.stringify({ update_id: number(id), message: { text: '/start' } }),
+    type: 'message',
+    hasId: true,
+    eventId: ({ id }) => String(number(id)),
   }),
   {
     ...plain('twilio', 'X-Twilio-Signature', hex, {
       body: ({ id }) => `MessageSid=${id}&MessageStatus=sent&To=%2B18005551212&Body=a+b`,
       contentType: 'application/x-www-form-urlencoded',
       type: 'sent',
+      hasId: true,
       detail: 'hmac-sha1 ok',
     }),
-    sign: (secret, { body, url }) => {
+    sign: (secret, { body, id, url }) => {
       const fields = new URLSearchParams(body)
       const names = [...fields.keys()].sort()
       const joined = names.map((name) => name + (fields.get(name) ?? '')).join('')
-      return { 'X-Twilio-Signature': mac(secret, url + joined, 'base64', 'sha1') }
+      return {
+        'X-Twilio-Signature': mac(secret, url + joined, 'base64', 'sha1'),
+        'I-Twilio-Idempotency-Token': id,
+      }
     },
   },
-  ...['meta', 'whatsapp'].map((scheme) =>
-    plain(scheme, 'X-Hub-Signature-256', sha256Hex, {
-      body: json({ object: 'page', entry: [] }),
-      type: 'page',
-      stored: 200,
+  plain('meta', 'X-Hub-Signature-256', sha256Hex, {
+    body: json({
+      object: 'user',
+      entry: [{ time: 1_520_383_571, changes: [{ field: 'photos' }] }],
     }),
-  ),
+    type: 'photos',
+    stored: 200,
+  }),
+  plain('whatsapp', 'X-Hub-Signature-256', sha256Hex, {
+    body: ({ id }) => {
+      const value = { messaging_product: 'whatsapp', messages: [{ id: `wamid.${id}` }] }
+      const changes = [{ field: 'messages', value }]
+      return JSON.stringify({ object: 'whatsapp_business_account', entry: [{ changes }] })
+    },
+    type: 'messages',
+    hasId: true,
+    eventId: ({ id }) => `wamid.${id}`,
+    stored: 200,
+  }),
   {
     ...USUAL,
     scheme: 'twitch',
@@ -331,7 +353,13 @@ const CHAT: readonly PresetSender[] = [
       ),
       'X-Twilio-Email-Event-Webhook-Timestamp': String(at),
     }),
-    body: () => '[{"event":"dropped"}]\r\n',
+    body: ({ id }) => {
+      const events = ['dropped', 'open'].map((event) => ({ event, sg_event_id: `${event}${id}` }))
+      return `${JSON.stringify(events)}\r\n`
+    },
+    type: 'dropped',
+    hasId: true,
+    eventId: ({ id }) => `dropped${id}:open${id}`,
     detail: 'ecdsa-p256 ok',
     isTimed: true,
   },
@@ -353,8 +381,10 @@ const CHAT: readonly PresetSender[] = [
     isTimed: true,
   },
   token('postmark', 'authorization', {
-    body: json({ RecordType: 'Bounce' }),
+    body: ({ id }) => JSON.stringify({ RecordType: 'Bounce', ID: number(id) }),
     type: 'Bounce',
+    hasId: true,
+    eventId: ({ id }) => `Bounce:${number(id)}`,
     stored: 200,
     refused: 401,
   }),
@@ -374,8 +404,11 @@ const OPERATIONS: readonly PresetSender[] = [
     hasId: true,
   }),
   token('datadog', 'authorization', {
-    body: json({ event_type: 'query_alert' }),
-    type: 'query_alert',
+    body: ({ id }) =>
+      JSON.stringify({ id, event_type: 'query_alert_monitor', last_updated: '1764345600000' }),
+    type: 'query_alert_monitor',
+    hasId: true,
+    eventId: ({ id }) => `${id}:query_alert_monitor:1764345600000`,
   }),
   token('grafana', 'authorization', { body: json({ status: 'firing' }), type: 'firing' }),
   plain('grafana-signed', 'X-Grafana-Alerting-Signature', hex, {
@@ -384,9 +417,17 @@ const OPERATIONS: readonly PresetSender[] = [
   }),
   token('alertmanager', 'authorization', { body: json({ status: 'firing' }), type: 'firing' }),
   token('better-stack', 'authorization', { body: json({ event: 'started' }), type: 'started' }),
-  token('microsoft-graph', 'authorization'),
+  token('microsoft-graph', 'authorization', {
+    body: ({ id }) => JSON.stringify({ value: [{ id, changeType: 'created' }] }),
+    type: 'created',
+    hasId: true,
+  }),
   token('docker-hub', 'authorization'),
-  token('auth0', 'authorization'),
+  token('auth0', 'authorization', {
+    body: ({ id }) => JSON.stringify([{ log_id: id, data: { type: 'fp' } }]),
+    type: 'fp',
+    hasId: true,
+  }),
   standard('clerk', 'svix'),
   standard('openai', 'webhook'),
   {
@@ -405,7 +446,11 @@ const OPERATIONS: readonly PresetSender[] = [
 
 /** Work, customers, forms and contents. */
 const PEOPLE: readonly PresetSender[] = [
-  plain('asana', 'X-Hook-Signature', hex, { stored: 200 }),
+  plain('asana', 'X-Hook-Signature', hex, {
+    body: json({ events: [{ action: 'changed', resource: { gid: '1', resource_type: 'task' } }] }),
+    type: 'changed',
+    stored: 200,
+  }),
   {
     ...plain('trello', 'x-trello-webhook', hex, {
       body: ({ id }) => JSON.stringify({ action: { id, type: 'updateCard' } }),
@@ -424,8 +469,11 @@ const PEOPLE: readonly PresetSender[] = [
     hasId: true,
   }),
   plain('clickup', 'X-Signature', hex, {
-    body: json({ event: 'taskCreated' }),
+    body: ({ id }) =>
+      JSON.stringify({ event: 'taskCreated', webhook_id: 'w1', history_items: [{ id }] }),
     type: 'taskCreated',
+    hasId: true,
+    eventId: ({ id }) => `w1:taskCreated:${id}`,
   }),
   token('monday', 'authorization', {
     body: ({ id }) => JSON.stringify({ event: { type: 'create_pulse', triggerUuid: id } }),
@@ -440,7 +488,14 @@ const PEOPLE: readonly PresetSender[] = [
       'X-HubSpot-Signature-v3': mac(secret, `POST${url}${body}${at}000`, 'base64'),
       'X-HubSpot-Request-Timestamp': `${at}000`,
     }),
-    body: () => '[{"eventId":1}]',
+    body: ({ id }) => {
+      const event = { subscriptionType: 'contact.creation', attemptNumber: 0 }
+      const ids = { eventId: number(id), subscriptionId: 12, occurredAt: 1_462_216_307_945 }
+      return JSON.stringify([{ ...event, ...ids }])
+    },
+    type: 'contact.creation',
+    hasId: true,
+    eventId: ({ id }) => `12:${number(id)}:1462216307945`,
     isTimed: true,
   },
   plain('intercom', 'X-Hub-Signature', (key, body) => `sha1=${mac(key, body, 'hex', 'sha1')}`, {
@@ -454,12 +509,13 @@ const PEOPLE: readonly PresetSender[] = [
     ...USUAL,
     scheme: 'zendesk',
     proof: ['X-Zendesk-Webhook-Signature', 'X-Zendesk-Webhook-Signature-Timestamp'],
-    sign: (secret, { body, at }) => ({
+    sign: (secret, { body, id, at }) => ({
       'X-Zendesk-Webhook-Signature': mac(secret, rfc3339(at) + body, 'base64'),
       'X-Zendesk-Webhook-Signature-Timestamp': rfc3339(at),
+      'X-Zendesk-Webhook-Invocation-Id': id,
     }),
-    body: ({ id }) => JSON.stringify({ id, type: 'zen:event-type:ticket.created' }),
-    type: 'zen:event-type:ticket.created',
+    body: json({ type: 'zen:event-type:user.active_changed' }),
+    type: 'zen:event-type:user.active_changed',
     hasId: true,
     isTimed: true,
   },
@@ -514,15 +570,18 @@ const PEOPLE: readonly PresetSender[] = [
     ...plain('sanity', 'sanity-webhook-signature', hex, {
       body: json({ _type: 'article' }),
       type: 'article',
+      hasId: true,
       isTimed: true,
     }),
-    sign: (secret, { body, at }) => ({
+    sign: (secret, { body, id, at }) => ({
+      'idempotency-key': id,
       'sanity-webhook-signature': `t=${at}000,v1=${mac(secret, `${at}000.${body}`, 'base64url')}`,
     }),
   },
   {
     ...plain('ghost', 'X-Ghost-Signature', hex, {
       body: json({ post: { current: {}, previous: {} } }),
+      type: 'post',
       isTimed: true,
     }),
     sign: (secret, { body, at }) => ({
@@ -530,11 +589,21 @@ const PEOPLE: readonly PresetSender[] = [
     }),
   },
   plain('docusign', 'X-DocuSign-Signature-1', base64, {
-    body: json({ event: 'envelope-completed' }),
+    body: ({ id }) => {
+      const event = { event: 'envelope-completed', retryCount: 0, configurationId: 10_485 }
+      const data = { envelopeId: id }
+      return JSON.stringify({ ...event, generatedDateTime: '2021-11-16T00:49:20Z', data })
+    },
     type: 'envelope-completed',
+    hasId: true,
+    eventId: ({ id }) => `envelope-completed:${id}:10485:2021-11-16T00:49:20Z`,
     stored: 200,
   }),
-  plain('dropbox', 'X-Dropbox-Signature', hex, { stored: 200 }),
+  plain('dropbox', 'X-Dropbox-Signature', hex, {
+    body: json({ list_folder: { accounts: ['dbid:AAH4f99T0taONIb'] }, delta: { users: [12] } }),
+    type: 'list_folder',
+    stored: 200,
+  }),
 ]
 
 /** Every preset, one sender each. */

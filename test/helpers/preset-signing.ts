@@ -33,6 +33,8 @@ export type PresetSender = {
   readonly type: string | null
   /** False where a delivery has no id of its own. */
   readonly hasId: boolean
+  /** The id of an event, where it is not that of the delivery alone. */
+  readonly eventId?: (sending: Sending) => string
   readonly detail: string
   /** The status of a stored delivery, and of a refused one. */
   readonly stored: 200 | 202 | 204
@@ -174,6 +176,9 @@ export function token(
     ...own,
   }
 }
+
+/** A number that is another one in each delivery, for senders whose ids are numbers. */
+export const number = (id: string): number => 10_000 + Number(id.replace(/\D/g, ''))
 
 export const json = (value: object): (() => string) => {
   return () => JSON.stringify(value)

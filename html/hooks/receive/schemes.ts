@@ -33,11 +33,14 @@ function senderRow(sender: SenderInfo): Html {
 }
 
 /** What is to be done at a sender, and what then is verified. */
-export function senderFacts({ name, docs, setup, verifies, tested }: SenderInfo): Html {
+export function senderFacts(sender: SenderInfo): Html {
+  const { name, docs, setup, verifies, type, id, tested } = sender
   return facts({
     'At the sender': setup,
     Scheme: html`<code>${name}</code>`,
     Verified: html`<code>${verifies}</code>`,
+    'Event type': breakable(type),
+    'Delivery id': breakable(id),
     Tested: tested,
     Documentation: html`<a href="${docs}" rel="noreferrer">${breakable(docs)}</a>`,
   })

@@ -121,11 +121,11 @@ select id, method, query, substring(payload from 1 for :bytes) as payload, lengt
  where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb));
 
 -- name: listMatches
--- Where the bytes :text are in the first :searched bytes of the payloads of some events; :ids is a JSON list. :around
+-- Where :text is in the first :searched bytes of the payloads of some events; :ids is a JSON list. :around
 -- bytes are read, :before of them before the match. Events without a match there are left out.
 select id, start, substring(payload from start for :around) as around
   from (select id, payload,
-               nullif(position(:text::bytea in substring(payload from 1 for :searched)), 0) as found
+               nullif(hooks.text_position(payload, :searched, :text), 0) as found
           from hooks.events
          where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb))) searched
  cross join lateral (select greatest(1, found - :before) as start) begun
@@ -188,7 +188,7 @@ select id
  limit 1;
 
 -- name: searchEvents
--- The events of one step whose payload contains the bytes :text in its first MiB and has the :members of its JSON, and
+-- The events of one step whose payload contains :text in its first MiB and has the :members of its JSON, and
 -- that have the :header. The bytes :member, the name of one of the members, rule most payloads out before they are
 -- parsed, and :header does so with headers. position() may take time proportional to the product of both lengths: the
 -- first MiB bounds it. `offset 0` has each event looked up by its id before its payload is tested: of a table that
@@ -197,7 +197,7 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
        length(e.payload) as payload_size, e.received_at
   from hooks.newest_ids(:provider, :event_type, :type_like, :before, :from, :rows) as newest(id)
  cross join lateral (select * from hooks.events where id = newest.id offset 0) e
- where (:text::bytea is null or position(:text::bytea in substring(e.payload from 1 for 1048576)) > 0)
+ where (:text::bytea is null or hooks.text_position(e.payload, 1048576, :text) > 0)
    and (:member::bytea is null
         or position(:member::bytea in substring(e.payload from 1 for 1048576)) > 0
            and hooks.has_members(e.payload, :members::jsonb))
@@ -231,7 +231,7 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
    and e.id <= :last
    and (:provider::text is null or e.provider = :provider)
    and (:event_type::text is null or e.event_type = :event_type)
-   and (:text::bytea is null or position(:text::bytea in substring(e.payload from 1 for 1048576)) > 0)
+   and (:text::bytea is null or hooks.text_position(e.payload, 1048576, :text) > 0)
    and (:member::bytea is null
         or position(:member::bytea in substring(e.payload from 1 for 1048576)) > 0
            and hooks.has_members(e.payload, :members::jsonb))

@@ -24,6 +24,8 @@ const BODIES = {
   'escaped.type': '{"data":{"object":{"id":"\\u006fbj_3"}},"text":"50% off \\u0000"}',
   'text.type': 'no JSON, but obj_1 stands in it',
   'bytes.type': Buffer.from([0xff, 0xfe, 0x00, 0x6f, 0x62, 0x6a]),
+  'case.type': 'XMLWORD of the École',
+  'latin.type': Buffer.from('Xmlword of the caf\xe9', 'latin1'),
 }
 
 /** Starts a server that has received one event of each type; returns its address. */
@@ -54,7 +56,7 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   const base = await startWithEvents(t, env)
   const found = (query: string): Promise<readonly string[]> => typesFound(base, query)
 
-  await t.test('text as bytes, and a member of the JSON by its path', async (t) => {
+  await t.test('text in any case, and a member of the JSON by its path', async (t) => {
     const sku = encodeURIComponent('data.object.items.1.sku=ü')
     const cases: readonly (readonly [string, readonly string[]])[] = [
       ['text=obj_1', ['text.type', 'first.type']],
@@ -62,6 +64,15 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       // No character is a wildcard.
       ['text=%25', ['escaped.type']],
       ['text=nowhere', []],
+      ['text=xmlword', ['case.type']],
+      ['text=NO+json', ['text.type']],
+      [`text=${encodeURIComponent('éCOLE')}`, ['case.type']],
+      [`text=${encodeURIComponent('ecole')}`, []],
+      // Of a payload that is not UTF-8, or has a NUL, the bytes are compared.
+      ['text=Xmlword&event_type=latin.type', ['latin.type']],
+      ['text=xmlword&event_type=latin.type', []],
+      ['text=obj&event_type=bytes.type', ['bytes.type']],
+      ['text=OBJ&event_type=bytes.type', []],
       ['json=data.object.id=obj_1', ['first.type']],
       ['json=data.object.amount=12345678901234567890', ['first.type']],
       ['json=data.object.paid=true', ['second.type']],
@@ -89,14 +100,18 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   })
 
   await t.test('only the first MiB of a payload is compared with a text', async (t) => {
-    const body = `${'a'.repeat(1024 * 1024 - 6)}inside, outside${'a'.repeat(1024 * 1024)}`
+    // A character stands across the end of the first MiB.
+    const body = `${'a'.repeat(1024 * 1024 - 8)}Inside€, outside${'a'.repeat(1024 * 1024)}`
     await store(base, 'huge.type', body)
     t.same(await found('text=inside'), ['huge.type'])
+    t.same(await found(`text=${encodeURIComponent('inside€')}`), [])
     t.same(await found('text=outside'), [])
-    // The most expensive text: everywhere it differs only in its last byte.
-    const worst = await request(`${base}/log?text=${'a'.repeat(499)}b`, own(base))
-    t.equal(worst.status, 200)
-    t.notMatch(worst.text, /<tbody.*huge\.type/s)
+    // The most expensive texts: everywhere they differ only in their last or first byte.
+    for (const text of [`${'a'.repeat(499)}b`, `B${'a'.repeat(499)}`]) {
+      const worst = await request(`${base}/log?text=${text}`, own(base))
+      t.equal(worst.status, 200)
+      t.notMatch(worst.text, /<tbody.*huge\.type/s)
+    }
   })
 
   await t.test('the next page keeps the search', async (t) => {
@@ -115,24 +130,37 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       [get('text=obj_1', fetchedBy('cross-site', dest)), 403],
       [get('json=id=evt_2', fetchedBy('same-site', dest)), 403],
     ])
-    // Without Sec-Fetch-Site, over plain http, a search must come from a page of this site.
+    // Without Sec-Fetch-Site, over plain http, what a browser asks must come from a page of this
+    // site. A page can leave out Referer and Origin.
     const evil = 'http://evil.example/'
     const elsewhere = [evil, `${evil}?${host}`, host, 'http://127.0.0.1:1/log']
     const searches = ['text=obj_1', 'rejected=1&text=obj_1']
-    const unknown = searches.flatMap((query): readonly Refusal[] => [
-      [get(query), 403],
-      ...elsewhere.map((Referer): Refusal => [get(query, { Referer }), 403]),
-    ])
+    const foreign = [
+      { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0' },
+      { 'User-Agent': 'a TV', 'Accept-Language': 'de' },
+      { Origin: 'null' },
+      ...elsewhere.map((Referer) => ({ Referer })),
+    ]
+    const unknown = searches.flatMap((query) =>
+      foreign.map((headers): Refusal => [get(query, headers), 403]),
+    )
+    const api = ['events', 'events/export'].flatMap((path) =>
+      foreign.map((headers): Refusal => {
+        return [{ call: `GET /api/v1/${path}?text=obj_1`, headers }, 403]
+      }),
+    )
     const htmx = { 'HX-Request': 'true', ...fetchedBy('cross-site', 'empty') }
     await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
       ...invalid.map((query): Refusal => [get(query), 400]),
       ...unseen,
       ...unknown,
+      ...api,
+      [{ call: 'GET /replays/new?text=obj_1', headers: foreign[0] ?? {} }, 403],
       [get('text=obj_1', htmx), 403],
     ])
   })
 
-  await t.test('searches of a page of this site, and links that are followed', async (t) => {
+  await t.test('searches of a page of this site, links that are followed, programs', async (t) => {
     const status = async (query: string, headers: Record<string, string>): Promise<number> =>
       (await request(`${base}/log?${query}`, { headers })).status
     t.equal(await status('text=obj_1', fetchedBy('same-origin', 'empty')), 200)
@@ -142,7 +170,24 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       t.equal(await status(query, own(base).headers), 200, `${query}: our page`)
       t.equal(await status(query, { 'HX-Request': 'true' }), 200, `${query}: htmx`)
     }
+    const old = {
+      'User-Agent': 'Mozilla/5.0 (old)',
+      'Accept-Language': 'en',
+      ...own(base).headers,
+    }
+    t.equal(await status('text=obj_1', old), 200, 'our page in an old browser')
     t.equal(await status('provider=chat', {}), 200, 'the log without a search')
+    for (const headers of [
+      {},
+      { 'User-Agent': 'curl/8.14.1', Accept: '*/*' },
+      // Node's own fetch.
+      { 'User-Agent': 'node', 'Accept-Language': '*', 'Sec-Fetch-Mode': 'cors' },
+    ]) {
+      for (const path of ['/log', '/api/v1/events', '/api/v1/events/export', '/replays/new']) {
+        const { status } = await request(`${base}${path}?text=obj_1`, { headers })
+        t.equal(status, 200, `${path}: ${headers['User-Agent'] ?? 'no headers'}`)
+      }
+    }
   })
 })
 

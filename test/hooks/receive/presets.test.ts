@@ -1,16 +1,20 @@
 import { createHmac } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { t, type Test } from 'tap'
+import { listSenders } from '../../../services/hooks/receive/schemes/describe.ts'
 import { keyOf } from '../../../services/hooks/receive/schemes/keys.ts'
 import { PRESETS } from '../../../services/hooks/receive/schemes/presets/presets.ts'
 import { schemeNamed } from '../../../services/hooks/receive/schemes/schemes.ts'
 import { verifySignature } from '../../../services/hooks/receive/schemes/signatures.ts'
 import { isSignable, signDelivery } from '../../../services/hooks/receive/schemes/signing.ts'
 import { LIBRARY_VECTORS } from '../../fixtures/library-vectors.ts'
+import { PRESET_EVENTS } from '../../fixtures/preset-events.ts'
 import { PRESET_VECTORS } from '../../fixtures/preset-vectors.ts'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import {
   FORM_TYPE,
+  JSON_TYPE,
   enable,
   eventIds,
   now,
@@ -160,6 +164,15 @@ await t.test('gatehouse schemes lists them', async (t) => {
   )
 })
 
+await t.test('the table of the documentation says where their types and ids are', async (t) => {
+  const text = (await readFile('docs/senders.md', 'utf8')).replaceAll('`', '')
+  for (const { name, title, type, id } of listSenders()) {
+    const row = text.split('\n').find((line) => line.startsWith(`| [${title}](`)) ?? ''
+    const cells = row.split(' | ')
+    t.same([cells[1], cells[3], cells[4]], [name, type, id], title)
+  }
+})
+
 function sendingOf(name: string, sender: PresetSender, secret: string, at = now()): Sending {
   return sendingTo(`${base}/webhooks/generic/${name}`, sender, secret, at)
 }
@@ -187,6 +200,16 @@ const LISTED = PRESET_SENDERS.map((sender) => {
 })
 const OWN = DESCRIBED.map(([fields, sender], at) => [`own-${at}`, fields, sender] as const)
 
+/** Senders without an id, that either sign nothing or send the same bytes for another event. */
+const NEW_EACH_TIME = new Set([
+  'alertmanager',
+  'better-stack',
+  'docker-hub',
+  'dropbox',
+  'grafana',
+  'grafana-signed',
+])
+
 for (const [name, fields, sender] of [...LISTED, ...OWN]) {
   await t.test(`${name}: what its sender sends is taken, and nothing else`, async (t: Test) => {
     const secret = await add(name, sender.scheme, fields)
@@ -199,14 +222,68 @@ for (const [name, fields, sender] of [...LISTED, ...OWN]) {
     const { facts, headers: stored } = await shown(base, id)
     const type = sender.type ?? 'none'
     t.match(facts, { Verification: sender.detail, 'Event type': type, Provider: name })
-    const own_id = sender.hasId ? sending.id : ''
-    t.ok(facts['Delivery id']?.startsWith(own_id), `id: ${facts['Delivery id']}`)
+    const own = sender.eventId?.(sending) ?? sending.id
+    const byBytes = NEW_EACH_TIME.has(sender.scheme) ? 'none' : /^sha256:/
+    t.match(facts['Delivery id'], sender.hasId ? own : byBytes)
+    await send(name, sender, sending.body, headers)
+    const [again] = await eventIds(base)
+    t.equal(again !== id, NEW_EACH_TIME.has(sender.scheme), 'a repeat')
     for (const one of sender.proof.filter((part) => /signature|token|auth|check/i.test(part))) {
       if (!/time/i.test(one)) t.equal(stored[one.toLowerCase()], '«redacted»', one)
     }
     await refuses(t, name, sender, secret)
   })
 }
+
+await t.test('other forms of deliveries say what they are, too', async (t) => {
+  const secrets = new Map<string, string>()
+  for (const { scheme, body, type, id } of PRESET_EVENTS) {
+    const sender = presetSender(scheme)
+    const secret = secrets.get(scheme) ?? (await add(`forms-${scheme}`, scheme))
+    secrets.set(scheme, secret)
+    const isForm = body instanceof URLSearchParams
+    const sent = isForm ? String(body) : JSON.stringify(body)
+    const headers = await sender.sign(secret, { ...sendingTo(base, sender, secret), body: sent })
+    const all = { ...JSON_TYPE, ...headers, ...(isForm && FORM_TYPE) }
+    const taken = await post(base, `generic/forms-${scheme}`, sent, all)
+    t.equal(taken.status, sender.stored, taken.text)
+    const [event = 0] = await eventIds(base)
+    const { facts } = await shown(base, event)
+    t.match(facts, { 'Event type': type ?? 'none', 'Delivery id': id ?? /^sha256:/ }, sent)
+  }
+})
+
+await t.test('a later try is a repeat, and another event of the same bytes is none', async (t) => {
+  for (const [scheme, body, later, isRepeat] of [
+    [
+      'hubspot',
+      '[{"subscriptionId":1,"eventId":2,"occurredAt":3,"attemptNumber":0}]',
+      '[{"subscriptionId":1,"eventId":2,"occurredAt":3,"attemptNumber":1}]',
+      true,
+    ],
+    [
+      'hubspot',
+      '[{"subscriptionId":1,"eventId":7,"occurredAt":3,"attemptNumber":0}]',
+      '[{"subscriptionId":1,"eventId":7,"occurredAt":4,"attemptNumber":0}]',
+      false,
+    ],
+    ['dropbox', '{"list_folder":{}}', '{"list_folder":{}}', false],
+    ['npm', '{"event":"package:star"}', '{"event":"package:star"}', true],
+  ] as const) {
+    const sender = presetSender(scheme)
+    const name = `tries-${scheme}-${isRepeat}`
+    const secret = await add(name, scheme)
+    const ids: (number | undefined)[] = []
+    for (const sent of [body, later]) {
+      const url = `${base}/webhooks/generic/${name}`
+      const headers = await sender.sign(secret, { ...sendingTo(url, sender, secret), body: sent })
+      const { status } = await post(base, `generic/${name}`, sent, { ...JSON_TYPE, ...headers })
+      t.equal(status, sender.stored)
+      ids.push((await eventIds(base))[0])
+    }
+    t.equal(ids[0] === ids[1], isRepeat, `${name}: ${later}`)
+  }
+})
 
 await t.test('secrets are replaced, and what is sent on is signed again', async (t: Test) => {
   const discord = ['discord', {}, presetSender('discord')] as const

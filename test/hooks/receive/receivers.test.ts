@@ -129,7 +129,8 @@ const READ: Readonly<Record<string, Read>> = {
     'evt_1',
   ],
   'payments, nothing': ['payments', '{"n":2}', {}, null, null],
-  'payments, no texts': ['payments', '{"id":7,"type":["a"]}', {}, null, null],
+  'payments, a number': ['payments', '{"id":7,"type":["a"]}', {}, null, '7'],
+  'payments, a number that is not exact': ['payments', '{"id":9007199254740993}', {}, null, null],
   'chat, event': ['chat', event, {}, 'app_mention', 'Ev08MFMKH6'],
   'chat, type without event': [
     'chat',

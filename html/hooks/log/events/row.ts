@@ -49,8 +49,8 @@ function previewText({ preview, payload_size }: EventRow): Printable {
 
 /** A part by itself, so that the direction of its letters turns no other part around. */
 function partOf(part: string, { match = '' }: Preview): Html {
-  const at = match === '' ? -1 : part.indexOf(match)
+  const at = match === '' ? -1 : part.toLowerCase().indexOf(match.toLowerCase())
   if (at === -1) return html`<bdi>${part}</bdi>`
   const end = at + match.length
-  return html`<bdi>${part.slice(0, at)}<mark>${match}</mark>${part.slice(end)}</bdi>`
+  return html`<bdi>${part.slice(0, at)}<mark>${part.slice(at, end)}</mark>${part.slice(end)}</bdi>`
 }

@@ -44,8 +44,7 @@ export const logEndpoints = [
     description:
       'Go on with next_cursor as cursor; it is null on the last page. With text, json, header or ' +
       'verified a call looks through events for about two seconds: its page may then have few ' +
-      'events or none, and a next_cursor all the same. Without a token a search by text, json ' +
-      'or header needs HX-Request: true.',
+      'events or none, and a next_cursor all the same.',
     query: EventQuery,
     returns: { description: 'A page of events', schema: EventList },
     async answer({ app: { hooks }, caller, query, context }) {

@@ -43,7 +43,7 @@ export const filterFields = {
     WHOLE_TYPE_FORM,
   ]),
   text: field(
-    queryText("Only events with this text in the payload's first MiB"),
+    queryText("Only events with this text, in any case, in the payload's first MiB"),
     'must be text.',
     isShort,
   ),

@@ -10,9 +10,9 @@ import {
   unavailable,
   wrongMethod,
 } from '../../../../kernel/fault.ts'
-import type { JsonObject } from '../../../../kernel/json.ts'
+import { isObject, objectOf } from '../../../../kernel/json.ts'
 import { allowOf, takesMethod, toAnswer } from './answers.ts'
-import { cleanText, fieldsAt, idOfBytes, readMembers } from './fields.ts'
+import { cleanText, fieldsAt, idOfBytes, readContent, type Content } from './fields.ts'
 import type { Ingest } from './ingest.ts'
 import { isLoop } from '../installation.ts'
 import type { SecretUses } from '../providers.ts'
@@ -106,10 +106,10 @@ export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
       status === 400
         ? badRequest(HEADER_MISSING)
         : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG),
-    readMembers(body, type) {
-      const members = readMembers(body, type)
-      if (members === undefined) throw badRequest(BODY_UNREADABLE)
-      return members
+    readContent(body, type) {
+      const content = readContent(body, type)
+      if (!isObject(content)) throw badRequest(BODY_UNREADABLE)
+      return content
     },
   })
 }
@@ -141,7 +141,7 @@ export function startGeneric(
     return startVerified(receiver, head, row, scheme, {
       keys: keysAt(receiver.secrets, row, head.receivedAt),
       refusal: () => refusalOf(scheme.refusal, SIGNATURE_WRONG),
-      readMembers: (body, type) => (needsJson(scheme) ? readMembers(body, type) : undefined) ?? {},
+      readContent: (body, type) => (needsJson(scheme) ? readContent(body, type) : undefined) ?? {},
       status: scheme.answer,
     })
   }
@@ -158,11 +158,12 @@ export function startGeneric(
       noteSecret(receiver, head, row, proof.secret)
       const { headers } = head
       const isRead = needsJson(placesOf(row))
-      const members = (isRead ? readMembers(body, headers['content-type']) : undefined) ?? {}
+      const content = (isRead ? readContent(body, headers['content-type']) : undefined) ?? {}
       const name = known?.handshake
+      const members = objectOf(content)
       const answer = answerUnsigned(name, head) ?? answerVerified(name, { headers, members })
       if (answer !== undefined) return { kind: 'answered', answer }
-      return store(receiver, head, row, body, members, known?.answer)
+      return store(receiver, head, row, body, content, known?.answer)
     },
   }
 }
@@ -190,8 +191,8 @@ function refuseLoop(receiver: Receiver, head: DeliveryHead): void {
 interface SignedReceiver {
   keys: Keys
   refusal: (failure: Unverified) => Fault
-  /** The members of the body; throws where this receiver refuses a body without any. */
-  readMembers: (body: Buffer, type: string | undefined) => JsonObject
+  /** What the body holds; throws where this receiver refuses a body without members. */
+  readContent: (body: Buffer, type: string | undefined) => Content
   /** Of the answer to a stored event, 202 when absent. */
   status?: Scheme['answer']
 }
@@ -220,7 +221,8 @@ function startVerified(
         throw rejected(receiver, head, refusal(proof), reason, true)
       }
       noteSecret(receiver, head, row, proof.secret)
-      const members = how.readMembers(body, headers['content-type'])
+      const content = how.readContent(body, headers['content-type'])
+      const members = objectOf(content)
       const stale = bodyStaleness(scheme, members, receivedAt, freshness)
       if (stale !== undefined) {
         const failure = { status: 401, reason: stale } as const
@@ -229,7 +231,7 @@ function startVerified(
       const key = keys.accepted[proof.secret === 'current' ? 0 : 1]
       const answer = answerVerified(scheme.handshake, { headers, members, key })
       if (answer !== undefined) return { kind: 'answered', answer }
-      return store(receiver, head, row, body, members, how.status)
+      return store(receiver, head, row, body, content, how.status)
     },
   }
 }
@@ -297,24 +299,28 @@ function proveCaller(
   return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
 }
 
-/** Stores a delivery, but not a HEAD. A signed delivery without an id is known by its bytes. */
+/**
+ * Stores a delivery, but not a HEAD. A signed delivery without an id is known by its bytes, unless
+ * its sender repeats them for another event.
+ */
 async function store(
   { ingest }: Receiver,
   head: DeliveryHead,
   row: Provider,
   body: Buffer,
-  members: JsonObject,
+  content: Content,
   status: 200 | 202 | 204 = 202,
 ): Promise<Received> {
   const { provider, method, path, search, headers, rawHeaders, client } = head
   const chosen = row.answer && toAnswer(row.answer)
   if (method === 'HEAD') return { kind: 'answered', answer: chosen ?? { status } }
   const scheme = schemeOf(row)
-  const { event_type, external_id } = fieldsAt(placesOf(row), headers, members)
+  const { event_type, external_id } = fieldsAt(placesOf(row), headers, content)
+  const isKnownByBytes = scheme !== undefined && scheme.repeatsBytes === undefined
   const saved = await ingest.save({
     provider,
     event_type,
-    external_id: external_id ?? (scheme === undefined ? null : idOfBytes(method, search, body)),
+    external_id: external_id ?? (isKnownByBytes ? idOfBytes(method, search, body) : null),
     trust: trustOf(row, scheme),
     method,
     path: redactUrlTokens(path),

@@ -1,57 +1,100 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NewEvent } from '../../../../db/hooks/receive/deliveries.ts'
-import type { Place } from '../../../../db/hooks/receive/providers.ts'
 import { mediaType } from '../../../../kernel/http/headers.ts'
 import { firstFields } from '../../../../kernel/http/read-body.ts'
-import { memberAt, parseObject, type JsonObject } from '../../../../kernel/json.ts'
-import type { Places } from '../schemes/scheme.ts'
+import {
+  isList,
+  isObject,
+  memberAt,
+  objectOf,
+  parseJson,
+  parseObject,
+  type JsonObject,
+} from '../../../../kernel/json.ts'
+import type { Member, MemberName, Place, Places } from '../schemes/scheme.ts'
 
 /** What is taken out of a delivery besides its bytes. */
 type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>
 
+/** What a body holds: an object, a list of events, or the fields of a form. */
+export type Content = JsonObject | readonly unknown[]
+
 /**
- * Reads a body as JSON when it parses to an object, else as a form when its type says so; else
- * undefined, which a signed receiver answers with 400.
+ * Reads a body as JSON when it parses to an object, else as a form when its type says so, else as
+ * a list of JSON; else undefined. JSON in the field `payload` of a form is read, too.
  */
-export function readMembers(
-  body: Buffer,
-  contentType: string | undefined,
-): JsonObject | undefined {
+export function readContent(body: Buffer, contentType: string | undefined): Content | undefined {
   const text = body.toString('utf8')
-  const object = parseObject(text)
-  if (object !== undefined) return object
-  if (mediaType(contentType) !== 'application/x-www-form-urlencoded') return undefined
-  return Object.fromEntries(new URLSearchParams(firstFields(text)))
+  const value = parseJson(text)
+  if (isObject(value)) return value
+  if (mediaType(contentType) !== 'application/x-www-form-urlencoded') {
+    return isList(value) ? value : undefined
+  }
+  const fields = Object.fromEntries(new URLSearchParams(firstFields(text)))
+  const payload = parseObject(fields['payload'] ?? '')
+  return payload === undefined ? fields : { ...fields, payload }
 }
 
 /** Event type and delivery id, from where deliveries of a provider have them. */
 export function fieldsAt(
   { type, id }: Places,
   headers: IncomingHttpHeaders,
-  members: JsonObject,
+  content: Content,
 ): EventFields {
   return {
-    event_type: firstAt(type, headers, members, cleanText),
-    external_id: firstAt(id, headers, members, cleanId),
+    event_type: firstAt(type, headers, content, cleanText),
+    external_id: firstAt(id, headers, content, cleanId),
   }
 }
 
 function firstAt(
-  { headers: names, json: paths }: Place,
+  { headers: names, json: members }: Place,
   headers: IncomingHttpHeaders,
-  members: JsonObject,
+  content: Content,
   clean: (value: unknown) => string | null,
 ): string | null {
   for (const name of names) {
     const value = headers[name]
     if (value !== undefined) return clean(value)
   }
-  for (const path of paths) {
-    const value = clean(memberAt(members, path))
+  for (const member of members) {
+    const value = clean(textAt(content, member))
     if (value !== null) return value
   }
   return null
+}
+
+/** The text of a member; undefined where it, or a part of it, is missing. */
+function textAt(content: Content, member: Member): string | undefined {
+  if (typeof member === 'object' && 'nameIn' in member) return nameAt(content, member)
+  const paths = typeof member === 'string' ? [member] : member
+  const texts = paths.flatMap((path) => textsAt(content, path))
+  return texts.every((text) => text !== undefined) ? texts.join(':') : undefined
+}
+
+/** The texts at a path, one for each item where it has `*`. */
+function textsAt(content: Content, path: string): readonly (string | undefined)[] {
+  const [first = '', ...inner] = path.split(/\.?\*\./)
+  let found: readonly unknown[] = [first === '' ? content : memberAt(content, first)]
+  for (const part of inner) {
+    found = found.flatMap((list) => {
+      const items = isList(list) && list.length > 0 ? list : [undefined]
+      return items.map((item) => memberAt(item, part))
+    })
+  }
+  return found.map(textOf)
+}
+
+/** A text, or a whole number that JSON.parse has read exactly. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  return Number.isSafeInteger(value) ? String(value) : undefined
+}
+
+function nameAt(content: Content, { nameIn, apart }: MemberName): string | undefined {
+  const object = nameIn === '' ? content : memberAt(content, nameIn)
+  return Object.keys(objectOf(object)).find((name) => !apart.includes(name))
 }
 
 /** SHA-256 in lower-case hex. */

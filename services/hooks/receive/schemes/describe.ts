@@ -1,6 +1,6 @@
 import { SECRET_PREFIX } from './keys.ts'
 import { PRESETS } from './presets/presets.ts'
-import type { Preset, Scheme } from './scheme.ts'
+import type { Member, Place, Preset, Scheme } from './scheme.ts'
 import { schemeNamed } from './schemes.ts'
 
 // Words about schemes, for operators.
@@ -14,6 +14,9 @@ export interface SenderInfo {
   trust_mode: 'signed' | 'token'
   /** What is verified, in words. */
   verifies: string
+  /** Where its deliveries have the type and the id of an event, in words. */
+  type: string
+  id: string
   setup: string
   /** What shows that it is right. */
   tested: string
@@ -59,8 +62,26 @@ export function senderInfo({ name, title, docs, setup, tested, scheme }: Preset)
     setup,
     trust_mode: isSigned ? 'signed' : 'token',
     verifies: verifies(scheme),
+    type: placeText(scheme.type) ?? 'none',
+    id:
+      placeText(scheme.id) ??
+      ('signature' in scheme && !scheme.repeatsBytes ? 'its bytes' : 'none'),
     tested: TESTED[tested],
   }
+}
+
+/** Headers and members in words, such as `header x-event-key or type`; undefined without any. */
+function placeText({ headers, json }: Place): string | undefined {
+  const names = [...headers.map((name) => `header ${name}`), ...json.map(memberText)]
+  return names.length === 0 ? undefined : names.join(' or ')
+}
+
+function memberText(member: Member): string {
+  if (typeof member === 'string') return member
+  if (!('nameIn' in member)) return member.join(' + ')
+  const apart = member.apart.length === 0 ? '' : ` beside ${member.apart.join(', ')}`
+  const place = member.nameIn === '' ? '' : ` in ${member.nameIn}`
+  return `name of the member${place}${apart}`
 }
 
 /** What an operator should know of a scheme at a glance: that it is weaker than others. */

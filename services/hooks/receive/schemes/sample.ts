@@ -1,5 +1,6 @@
-import { objectOf, type JsonObject } from '../../../../kernel/json.ts'
+import { isList, objectOf, type JsonObject } from '../../../../kernel/json.ts'
 import type { RandomBytes } from '../../../../kernel/tokens.ts'
+import type { Member } from './scheme.ts'
 import { placesOf } from './schemes.ts'
 
 /** A delivery as a sender makes it, not signed yet. */
@@ -39,13 +40,24 @@ export function makeSample(provider: Provider, at: Date, random: RandomBytes): S
   return { id, type, headers, body: Buffer.from(JSON.stringify(sent)) }
 }
 
-/** An object with a member at a path such as `a.b`. */
-function withMember(object: JsonObject, path: string | undefined, value: string): JsonObject {
-  if (path === undefined) return object
-  const [first = '', ...rest] = path.split('.')
-  const inner =
-    rest.length === 0 ? value : withMember(objectOf(object[first]), rest.join('.'), value)
-  return { ...object, [first]: inner }
+/** A body with a member that has a text as its value, or as its name. */
+function withMember(body: unknown, member: Member | undefined, text: string): unknown {
+  if (member === undefined) return body
+  if (typeof member === 'string') return withValue(body, member.split('.'), text)
+  if (!('nameIn' in member)) {
+    return member.reduce((made, path) => withValue(made, path.split('.'), text), body)
+  }
+  const outer = member.nameIn === '' ? [] : member.nameIn.split('.')
+  return withValue(body, [...outer, text], {})
+}
+
+/** A body with a value at some steps; a step into a list makes one of a single item. */
+function withValue(body: unknown, steps: readonly string[], value: unknown): unknown {
+  const [step, ...rest] = steps
+  if (step === undefined) return value
+  if (step === '*' || step === '0') return [withValue(isList(body) ? body[0] : body, rest, value)]
+  const object = objectOf(body)
+  return { ...object, [step]: withValue(object[step], rest, value) }
 }
 
 const SAMPLES: Readonly<Record<string, typeof push>> = {

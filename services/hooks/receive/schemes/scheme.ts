@@ -10,7 +10,7 @@ export type Key = string | Buffer | KeyObject
  * One way to sign. A provider names its scheme. It is never guessed from headers, because the
  * sender chooses those.
  */
-export interface Scheme extends SchemeRow {
+export interface Scheme extends Omit<SchemeRow, keyof Places>, Places {
   /** Where the header may hold several signatures. */
   list?: SignatureList
   /** How a time is written, in Unix seconds when absent. */
@@ -37,6 +37,8 @@ export interface Scheme extends SchemeRow {
   answer?: 200 | 204
   /** How a check of the address is answered, which is no event. */
   handshake?: HandshakeName
+  /** Several events may have the same bytes: a delivery without an id is a new event. */
+  repeatsBytes?: true
 }
 
 /** Several signatures in one header: each is preceded by the prefix, all else is ignored. */
@@ -51,7 +53,33 @@ interface SignatureList {
 }
 
 /** Where deliveries say what they are. */
-export type Places = Pick<SchemeRow, 'type' | 'id'>
+export interface Places {
+  type: Place
+  id: Place
+}
+
+/**
+ * Where something stands in a delivery: the first of the headers that is there, else the first of
+ * the members that the body has.
+ */
+export interface Place {
+  headers: readonly string[]
+  json: readonly Member[]
+}
+
+/**
+ * A member by its path, such as `event.type`. In the path of an id `*` is each item of a list: a
+ * delivery of several events has the ids of all. A list of paths are members that are one id
+ * together.
+ */
+export type Member = string | readonly string[] | MemberName
+
+/** The name of the first member of an object, apart from some: it says what happened. */
+export interface MemberName {
+  /** The path of the object; empty for the body itself. */
+  nameIn: string
+  apart: readonly string[]
+}
 
 /** The sender whose checks of an address are answered in the same way. */
 export type HandshakeName =

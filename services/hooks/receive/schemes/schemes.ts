@@ -1,9 +1,9 @@
 import type { Places, Preset, Scheme } from './scheme.ts'
-import type { Provider } from '../../../../db/hooks/receive/providers.ts'
+import type { Provider, SchemeRow } from '../../../../db/hooks/receive/providers.ts'
 import { PRESETS } from './presets/presets.ts'
 
 /** Deliveries of any sender whose scheme is not known. */
-export const ANY: Places = {
+export const ANY: Pick<SchemeRow, keyof Places> = {
   type: { headers: ['x-event-type'], json: [] },
   id: { headers: ['webhook-id', 'x-delivery-id', 'idempotency-key'], json: [] },
 }

@@ -25,8 +25,7 @@ export const EventType = Type.String({
 const PayloadText = Type.String({
   minLength: 1,
   maxLength: MAX_SEARCH_LENGTH,
-  description:
-    'Text that stands in the first MiB of the payload, exactly so; upper and lower case differ',
+  description: 'Text that stands in the first MiB of the payload; upper and lower case are alike',
 })
 const Pattern = Type.String({
   minLength: 1,

@@ -12,6 +12,8 @@ import {
 
 // Chat, calls, mail and social networks.
 
+const WHATSAPP_VALUE = 'entry.*.changes.*.value'
+
 export const CHAT: readonly Preset[] = [
   {
     name: 'slack',
@@ -28,8 +30,8 @@ export const CHAT: readonly Preset[] = [
       signed: 'v0:{timestamp}:{body}',
       timestamp: ['x-chat-request-timestamp', 'x-slack-request-timestamp'],
       timeMissing: 400,
-      type: { headers: [], json: ['event.type', 'type', 'command'] },
-      id: { headers: [], json: ['event_id', 'trigger_id'] },
+      type: { headers: [], json: ['event.type', 'payload.type', 'type', 'command'] },
+      id: { headers: [], json: ['event_id', 'payload.trigger_id', 'trigger_id'] },
       isGiven: true,
       handshake: 'slack',
     },
@@ -52,8 +54,8 @@ export const CHAT: readonly Preset[] = [
     tested: 'document',
     scheme: {
       token: ['x-telegram-bot-api-secret-token'],
-      type: NOWHERE,
-      id: NOWHERE,
+      type: { headers: [], json: [{ nameIn: '', apart: ['update_id'] }] },
+      id: { headers: [], json: ['update_id'] },
     },
   },
   {
@@ -70,7 +72,8 @@ export const CHAT: readonly Preset[] = [
       signature: ['x-twilio-signature'],
       signed: '{url}{form}',
       type: { headers: [], json: ['MessageStatus', 'CallStatus', 'SmsStatus'] },
-      id: NOWHERE,
+      // The same for each try of one request.
+      id: { headers: ['i-twilio-idempotency-token'], json: [] },
       isGiven: true,
     },
   },
@@ -85,7 +88,15 @@ export const CHAT: readonly Preset[] = [
     scheme: {
       ...SHA256_HEX,
       signature: ['x-hub-signature-256'],
-      type: { headers: [], json: ['object'] },
+      type: {
+        headers: [],
+        json: [
+          'entry.0.changes.0.field',
+          'entry.0.changed_fields.0',
+          { nameIn: 'entry.0.messaging.0', apart: ['sender', 'recipient', 'timestamp'] },
+          'object',
+        ],
+      },
       id: NOWHERE,
       isGiven: true,
       answer: 200,
@@ -103,8 +114,15 @@ export const CHAT: readonly Preset[] = [
     scheme: {
       ...SHA256_HEX,
       signature: ['x-hub-signature-256'],
-      type: { headers: [], json: ['object'] },
-      id: NOWHERE,
+      type: { headers: [], json: ['entry.0.changes.0.field', 'object'] },
+      id: {
+        headers: [],
+        json: [
+          `${WHATSAPP_VALUE}.messages.*.id`,
+          // A message has several statuses.
+          [`${WHATSAPP_VALUE}.statuses.*.id`, `${WHATSAPP_VALUE}.statuses.*.status`],
+        ],
+      },
       isGiven: true,
       answer: 200,
       handshake: 'meta',
@@ -166,8 +184,8 @@ export const CHAT: readonly Preset[] = [
       signature: ['x-twilio-email-event-webhook-signature'],
       signed: '{timestamp}{body}',
       timestamp: ['x-twilio-email-event-webhook-timestamp'],
-      type: NOWHERE,
-      id: NOWHERE,
+      type: { headers: [], json: ['0.event'] },
+      id: { headers: [], json: ['*.sg_event_id'] },
       secret: 'public key',
       isGiven: true,
     },
@@ -202,7 +220,18 @@ export const CHAT: readonly Preset[] = [
     scheme: {
       token: [],
       type: { headers: [], json: ['RecordType'] },
-      id: NOWHERE,
+      // Bounces and complaints have an id. A message has many opens and clicks.
+      id: {
+        headers: [],
+        json: [
+          ['RecordType', 'ID'],
+          ['RecordType', 'MessageID', 'Recipient', 'DeliveredAt'],
+          ['RecordType', 'MessageID', 'Recipient', 'ReceivedAt'],
+          ['RecordType', 'MessageID', 'Recipient', 'ChangedAt'],
+          // A message that came in.
+          ['MessageID', 'Date'],
+        ],
+      },
       // Postmark tries again unless it gets 200, and gives a delivery up at 403.
       answer: 200,
       refusal: 401,

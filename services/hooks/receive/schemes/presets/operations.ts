@@ -45,7 +45,12 @@ export const OPERATIONS: readonly Preset[] = [
       'In the Webhooks integration, add this URL. Under Custom Headers, write ' +
       '{"Authorization": "Bearer TOKEN"} with the token that is made here.',
     tested: 'document',
-    scheme: { token: [], type: { headers: [], json: ['event_type'] }, id: NOWHERE },
+    scheme: {
+      token: [],
+      type: { headers: [], json: ['event_type'] },
+      // Of the usual payload: in another one `id` may be that of the alert.
+      id: { headers: [], json: [['id', 'event_type', 'last_updated']] },
+    },
   },
   {
     name: 'grafana',
@@ -74,6 +79,7 @@ export const OPERATIONS: readonly Preset[] = [
       signature: ['x-grafana-alerting-signature'],
       type: { headers: [], json: ['status'] },
       id: NOWHERE,
+      repeatsBytes: true,
     },
   },
   {
@@ -108,7 +114,12 @@ export const OPERATIONS: readonly Preset[] = [
       'Create a subscription whose notificationUrl is this URL with ?token=TOKEN behind it. ' +
       'TOKEN is the token that is made here.',
     tested: 'document',
-    scheme: { token: [], type: NOWHERE, id: NOWHERE, handshake: 'microsoft-graph' },
+    scheme: {
+      token: [],
+      type: { headers: [], json: ['value.0.changeType', 'value.0.lifecycleEvent'] },
+      id: { headers: [], json: ['value.*.id'] },
+      handshake: 'microsoft-graph',
+    },
   },
   {
     name: 'auth0',
@@ -118,7 +129,11 @@ export const OPERATIONS: readonly Preset[] = [
       'Under Monitoring, Streams, create a custom webhook with this URL. Set the authorization ' +
       'token to Bearer, a space and the token that is made here.',
     tested: 'document',
-    scheme: { token: [], type: NOWHERE, id: NOWHERE },
+    scheme: {
+      token: [],
+      type: { headers: [], json: ['0.data.type', 'data.type'] },
+      id: { headers: [], json: ['*.log_id', 'log_id'] },
+    },
   },
   {
     name: 'clerk',

@@ -15,7 +15,7 @@ export const PEOPLE: readonly Preset[] = [
     scheme: {
       ...HEX,
       signature: ['x-hook-signature'],
-      type: NOWHERE,
+      type: { headers: [], json: ['events.0.action'] },
       id: NOWHERE,
       answer: 200,
       handshake: 'asana',
@@ -63,7 +63,14 @@ export const PEOPLE: readonly Preset[] = [
     docs: 'https://developer.clickup.com/docs/webhooksignature',
     setup: 'Create a webhook by the API with this URL. Copy the webhook.secret of its answer.',
     tested: 'document',
-    scheme: { ...HEX, signature: ['x-signature'], type: EVENT, id: NOWHERE, isGiven: true },
+    scheme: {
+      ...HEX,
+      signature: ['x-signature'],
+      type: EVENT,
+      // One change may be several events.
+      id: { headers: [], json: [['webhook_id', 'event', 'history_items.*.id']] },
+      isGiven: true,
+    },
   },
   {
     name: 'monday',
@@ -97,8 +104,9 @@ export const PEOPLE: readonly Preset[] = [
       signed: '{method}{url}{body}{timestamp}',
       timestamp: ['x-hubspot-request-timestamp'],
       clock: 'milliseconds',
-      type: NOWHERE,
-      id: NOWHERE,
+      type: { headers: [], json: ['0.subscriptionType'] },
+      // By itself `eventId` is not unique.
+      id: { headers: [], json: [['*.subscriptionId', '*.eventId', '*.occurredAt']] },
       isGiven: true,
     },
   },
@@ -136,7 +144,8 @@ export const PEOPLE: readonly Preset[] = [
       timestamp: ['x-zendesk-webhook-signature-timestamp'],
       clock: 'RFC 3339',
       type: TYPE,
-      id: ID,
+      // The same for each try. What a trigger sends has no id in its body.
+      id: { headers: ['x-zendesk-webhook-invocation-id'], json: ['id'] },
       isGiven: true,
     },
   },
@@ -215,7 +224,7 @@ export const PEOPLE: readonly Preset[] = [
       signature: ['sanity-webhook-signature'],
       clock: 'milliseconds',
       type: { headers: [], json: ['_type'] },
-      id: NOWHERE,
+      id: { headers: ['idempotency-key'], json: [] },
     },
   },
   {
@@ -233,7 +242,7 @@ export const PEOPLE: readonly Preset[] = [
       signed: '{body}{timestamp}',
       clock: 'milliseconds',
       // The payload says what changed, and not which event it is.
-      type: NOWHERE,
+      type: { headers: [], json: [{ nameIn: '', apart: [] }] },
       id: NOWHERE,
     },
   },
@@ -249,7 +258,11 @@ export const PEOPLE: readonly Preset[] = [
       ...BASE64,
       signature: ['x-docusign-signature-1'],
       type: EVENT,
-      id: NOWHERE,
+      // The number of the try is in the body, so that its bytes differ.
+      id: {
+        headers: [],
+        json: [['event', 'data.envelopeId', 'configurationId', 'generatedDateTime']],
+      },
       isGiven: true,
       answer: 200,
     },
@@ -265,8 +278,9 @@ export const PEOPLE: readonly Preset[] = [
     scheme: {
       ...HEX,
       signature: ['x-dropbox-signature'],
-      type: NOWHERE,
+      type: { headers: [], json: [{ nameIn: '', apart: [] }] },
       id: NOWHERE,
+      repeatsBytes: true,
       isGiven: true,
       answer: 200,
       handshake: 'dropbox',

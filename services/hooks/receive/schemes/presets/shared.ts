@@ -1,5 +1,5 @@
-import type { Place, SchemeRow } from '../../../../../db/hooks/receive/providers.ts'
-import type { Scheme } from '../scheme.ts'
+import type { SchemeRow } from '../../../../../db/hooks/receive/providers.ts'
+import type { Place, Scheme } from '../scheme.ts'
 
 // What many senders have in common.
 
