@@ -22,7 +22,7 @@ import {
 import { instantText } from '../times.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { eventTable } from './log/events/row.ts'
-import { createUrlForm } from './receive/providers/first.ts'
+import { createUrlForm } from './first-delivery.ts'
 import { headline, problemList, type ProblemsView } from './problems.ts'
 import { logUrl } from './log-url.ts'
 

@@ -2,7 +2,12 @@ import { html, type Html } from '../../../../kernel/html.ts'
 import type { Page } from '../../../../kernel/http/view.ts'
 import { rowFilter } from '../../../form.ts'
 import { section } from '../../../parts.ts'
-import { createUrlForm, firstDelivery, waitingPage, type FirstDelivery } from './first.ts'
+import {
+  createUrlForm,
+  firstDelivery,
+  waitingPage,
+  type FirstDelivery,
+} from '../../first-delivery.ts'
 import { addForm, type AddForm, type KeptProvider, type Sender } from './form.ts'
 import { madeBox, type Made } from './providers.ts'
 

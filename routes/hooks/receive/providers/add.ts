@@ -31,7 +31,7 @@ import {
 import { readSchemeRow, SchemeFields } from '../../../../services/hooks/receive/schemes/form.ts'
 import { SCHEME_NAMES, schemeNamed } from '../../../../services/hooks/receive/schemes/schemes.ts'
 import { form, page, type HooksRoutes } from '../../kit.ts'
-import { firstPath, readFirst } from './first.ts'
+import { firstPath, readFirst } from '../../first-delivery.ts'
 import { describeMade, toolsOf } from './view.ts'
 
 /** A signing secret that the sender has made; empty where it is to be made here. */

@@ -1,13 +1,13 @@
-import type { Rejection } from '../../../../db/hooks/receive/rejections.ts'
-import type { TrustMode } from '../../../../db/hooks/receive/providers.ts'
-import { html, type Html } from '../../../../kernel/html.ts'
-import type { Page } from '../../../../kernel/http/view.ts'
-import type { EventRow } from '../../../../services/hooks/log/events/previews.ts'
-import type { SenderInfo } from '../../../../services/hooks/receive/schemes/describe.ts'
-import { postForm, submit } from '../../../form.ts'
-import { attributes, breakable, copyBox, followed, timeTag } from '../../../parts.ts'
-import { eventTable } from '../../log/events/row.ts'
-import { logUrl } from '../../log-url.ts'
+import type { Rejection } from '../../db/hooks/receive/rejections.ts'
+import type { TrustMode } from '../../db/hooks/receive/providers.ts'
+import { html, type Html } from '../../kernel/html.ts'
+import type { Page } from '../../kernel/http/view.ts'
+import type { EventRow } from '../../services/hooks/log/events/previews.ts'
+import type { SenderInfo } from '../../services/hooks/receive/schemes/describe.ts'
+import { postForm, submit } from '../form.ts'
+import { attributes, breakable, copyBox, followed, timeTag } from '../parts.ts'
+import { eventTable } from './log/events/row.ts'
+import { logUrl } from './log-url.ts'
 
 /** What has come of a provider so far. */
 export interface FirstDelivery {

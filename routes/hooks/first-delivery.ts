@@ -1,25 +1,21 @@
 import Type from 'typebox'
-import { rejectionQueries } from '../../../../db/hooks/receive/rejections.ts'
-import {
-  firstDelivery,
-  firstPage,
-  type FirstDelivery,
-} from '../../../../html/hooks/receive/providers/first.ts'
-import { notFound } from '../../../../kernel/fault.ts'
-import { findEventStart } from '../../../../services/hooks/log/events/detail.ts'
-import { findNewestOf } from '../../../../services/hooks/log/events/events.ts'
-import { withPreviews } from '../../../../services/hooks/log/events/previews.ts'
+import { rejectionQueries } from '../../db/hooks/receive/rejections.ts'
+import { firstDelivery, firstPage, type FirstDelivery } from '../../html/hooks/first-delivery.ts'
+import { notFound } from '../../kernel/fault.ts'
+import { findEventStart } from '../../services/hooks/log/events/detail.ts'
+import { findNewestOf } from '../../services/hooks/log/events/events.ts'
+import { withPreviews } from '../../services/hooks/log/events/previews.ts'
 import {
   createProvider,
   providerStatus,
   readProviders,
   receiverPath,
-} from '../../../../services/hooks/receive/providers.ts'
-import { senderInfo } from '../../../../services/hooks/receive/schemes/describe.ts'
-import { unguessableName } from '../../../../services/hooks/receive/schemes/keys.ts'
-import { senderOf } from '../../../../services/hooks/receive/schemes/recognise.ts'
-import { form, page, type HooksRoutes } from '../../kit.ts'
-import { toolsOf } from './view.ts'
+} from '../../services/hooks/receive/providers.ts'
+import { senderInfo } from '../../services/hooks/receive/schemes/describe.ts'
+import { unguessableName } from '../../services/hooks/receive/schemes/keys.ts'
+import { senderOf } from '../../services/hooks/receive/schemes/recognise.ts'
+import { form, page, type HooksRoutes } from './kit.ts'
+import { toolsOf } from './receive/providers/view.ts'
 
 /** A URL with one click, and the wait for the first delivery of a provider. */
 export const firstDeliveryEndpoints = [
