@@ -1,6 +1,5 @@
 import type { Test } from 'tap'
 import { membersOf } from './sentences.ts'
-import type { Page } from './sentences.ts'
 
 /** Shows by the public face that the product keeps a sentence. */
 export type Check<Face> = (t: Test, face: Face) => Promise<unknown>
@@ -50,7 +49,7 @@ export type Additions = Readonly<Record<string, string>>
 export function hasMembers(
   t: Test,
   value: unknown,
-  page: Page,
+  page: string,
   sections: string | readonly string[],
   added: Additions = {},
 ): void {

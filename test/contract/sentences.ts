@@ -2,9 +2,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../helpers/program.ts'
 
-/** A page of docs/contract. */
-export type Page = 'hooks' | 'links' | 'ops' | 'decisions'
-
 /** A sentence of a contract; a row of a table is one, its cells apart by ` | `. */
 export type Sentence = { readonly section: string; readonly text: string }
 
@@ -15,7 +12,7 @@ export type Member = { readonly name: string; readonly type: string }
  * The sentences of a page, by its sections. A table of fields is one sentence, its head: the members are
  * read from it. What ends with a colon introduces, and what ends with "not shown." binds nothing.
  */
-export function sentencesOf(page: Page): readonly Sentence[] {
+export function sentencesOf(page: string): readonly Sentence[] {
   return blocksOf(page).flatMap(({ section, lines }) =>
     textsOf(lines)
       .filter((text) => !/:$|not shown\.$/.test(text))
@@ -24,7 +21,7 @@ export function sentencesOf(page: Page): readonly Sentence[] {
 }
 
 /** The members that the section with this beginning declares, in a table of fields or in a sentence. */
-export function membersOf(page: Page, section: string): readonly Member[] {
+export function membersOf(page: string, section: string): readonly Member[] {
   const blocks = blocksOf(page).filter((block) => block.section.startsWith(section))
   const table = blocks.find(({ lines }) => isFields(lines))
   if (table !== undefined) {
@@ -42,7 +39,7 @@ export function membersOf(page: Page, section: string): readonly Member[] {
 type Block = { readonly section: string; readonly lines: readonly string[] }
 
 /** Tables, items of lists and paragraphs. */
-function blocksOf(page: Page): readonly Block[] {
+function blocksOf(page: string): readonly Block[] {
   const text = readFileSync(join(ROOT, `docs/contract/${page}.md`), 'utf8')
   const blocks: { section: string; lines: string[] }[] = []
   let section = ''

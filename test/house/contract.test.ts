@@ -2,12 +2,24 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { ADDED as HOOKS_ADDED, HOOKS } from '../contract/hooks.ts'
+import { ADDED as LINKS_ADDED, LINKS } from '../contract/links.ts'
+import { ADDED as OPS_ADDED, OPS } from '../contract/ops.ts'
+import type { Additions, Contract } from '../contract/frame.ts'
 import { sentencesOf } from '../contract/sentences.ts'
 import { ROOT } from '../helpers/program.ts'
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
-const CONTRACTS = { hooks: { rows: HOOKS, added: HOOKS_ADDED } } as const
+const CONTRACTS: Readonly<
+  Record<
+    string,
+    { readonly rows: Contract<never>; readonly added: Readonly<Record<string, Additions>> }
+  >
+> = {
+  hooks: { rows: HOOKS, added: HOOKS_ADDED },
+  links: { rows: LINKS, added: LINKS_ADDED },
+  ops: { rows: OPS, added: OPS_ADDED },
+}
 
 for (const [page, { rows, added }] of Object.entries(CONTRACTS)) {
   const quotes = Object.entries(rows).flatMap(([section, proofs]) =>
@@ -15,7 +27,7 @@ for (const [page, { rows, added }] of Object.entries(CONTRACTS)) {
   )
 
   t.test(`each sentence of ${page}.md has a row, and each row its sentence`, async (t) => {
-    const sentences = sentencesOf(page as keyof typeof CONTRACTS)
+    const sentences = sentencesOf(page)
     t.ok(sentences.length > 50, 'the sentences were found')
     for (const { section, text } of sentences) {
       const own = quotes.filter(
