@@ -49,6 +49,15 @@ type Detail = Session &
 type OpsCheck = Check<OpsFace>
 
 const NOTE = { category: 'contract', observation: 'seen' }
+/** More of each than a list has without a limit. */
+const FILL = [
+  `insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, holder, machine, heartbeat_at)
+   select 1, 'none', 'completed', 'api', now(), now(), '', '', now() from generate_series(1, 60)`,
+  `insert into ops.events (level, message, created_at)
+   select 'info', 'filled', now() from generate_series(1, 110)`,
+  `insert into ops.memories (category, observation, confidence, active, tier, created_at, updated_at, fades_at)
+   select 'filled', 'note ' || n, 0.1, true, 0, now(), now(), now() from generate_series(1, 210) n`,
+]
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const INTRODUCES = unbound('it says what the document or the service is')
 const CHAIN = elsewhere('test/ops/api-sessions.test.ts', 'escalation from tier 1 to 3')
@@ -67,10 +76,6 @@ const NO_BRIEF = elsewhere(
 )
 const KEY = elsewhere('test/ops/webhook-briefs.test.ts', 'the key is looked up on every request')
 const TIER = elsewhere('test/ops/webhook-briefs.test.ts', 'tier: read, clamped and taken out')
-const EVENTS = elsewhere(
-  'test/ops/api.test.ts',
-  'events: newest first, 100 without a limit, 1,000 at most',
-)
 const COOLDOWNS = elsewhere(
   'test/ops/api.test.ts',
   'cooldowns: the last 24 hours, the newest action first',
@@ -211,6 +216,14 @@ const sessions: OpsCheck = async (t, face) => {
   t.same(times, times.toSorted().toReversed())
   t.same(await sessionsOf(face, '?limit=1&offset=1'), rows.slice(1, 2))
   t.same(await sessionsOf(face, '?offset=9999'), [], 'an empty array')
+}
+
+const limits: OpsCheck = async (t, { api, env }) => {
+  for (const text of FILL) await postgres.query(env, text)
+  for (const [name, limit] of Object.entries({ sessions: 50, events: 100, memories: 200 })) {
+    const { json } = await api<Record<string, readonly object[]>>('GET', `/${name}`)
+    t.equal(json[name]?.length, limit, name)
+  }
 }
 
 const badRequests: OpsCheck = async (t, { api }) => {
@@ -357,15 +370,9 @@ export const OPS: Contract<OpsFace> = {
     '503 |': KEY,
   },
   '8. Limits': {
-    'sessions `limit` default |': elsewhere(
-      'test/ops/api-sessions.test.ts',
-      'the list: newest first, its limit and offset',
-    ),
-    'events `limit` default |': EVENTS,
-    'memories `limit` default |': elsewhere(
-      'test/ops/api.test.ts',
-      'the list: surest first, inactive ones too; filters and pages',
-    ),
+    'sessions `limit` default |': limits,
+    'events `limit` default |': limits,
+    'memories `limit` default |': limits,
     '`offset` default |': badRequests,
     'cooldown window |': COOLDOWNS,
     'memory `confidence` default |': memories,
