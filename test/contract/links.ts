@@ -58,6 +58,15 @@ const UNAUTHORIZED = [401, 'UNAUTHORIZED', 'unauthorized'] as const
 const INTRODUCES = unbound('it says what the document or the service is')
 const TAGS_FAIL = elsewhere('test/links/links.test.ts', 'tags that can’t be written')
 
+const RIGHTS = elsewhere('test/links/links.test.ts', 'who reads, changes and deletes a link')
+const ADMINS = elsewhere(
+  'test/links/api.test.ts',
+  'unknown paths, wrong methods, and what is for admins',
+)
+const TOKEN = elsewhere(
+  'test/links/api.test.ts',
+  '401 UNAUTHORIZED without a valid token, before anything else',
+)
 const PAGES = elsewhere('test/links/lists.test.ts', 'pages of every list')
 
 let made = 0
@@ -104,19 +113,6 @@ const taken: LinksCheck = async (t, face) => {
   const answer = await face.bob.api('POST', '/links', { slug, url: 'https://other.test/' })
   refuses(t, answer, [409, 'SLUG_CONFLICT', 'slug already taken'])
   t.match((await face.ann.api('GET', `/links/${before.id}`)).json, before)
-}
-
-const badSlugs: LinksCheck = async (t, { ann }) => {
-  const url = 'https://x.test/'
-  for (const [slug, code] of [
-    ['a', 'INVALID_SLUG'],
-    ['-a', 'INVALID_SLUG'],
-    ['a-', 'INVALID_SLUG'],
-    ['Ab', 'INVALID_SLUG'],
-    ['links', 'RESERVED_SLUG'],
-  ] as const) {
-    refuses(t, await ann.api('POST', '/links', { slug, url }), [400, code], slug)
-  }
 }
 
 const replaces: LinksCheck = async (t, face) => {
@@ -169,34 +165,6 @@ const keepsPrimary: LinksCheck = async (t, face) => {
   for (const { api } of [face.ann, face.bob, face.root]) {
     refuses(t, await api('DELETE', `${path}/owners/${face.ann.id}`), protects)
   }
-}
-
-const mayChange: LinksCheck = async (t, face) => {
-  const path = `/links/${(await ownLink(face)).id}`
-  const body = { url: 'https://x.test/', email: face.bob.email }
-  for (const [method, of] of [
-    ['PUT', path],
-    ['DELETE', path],
-    ['POST', `${path}/owners`],
-  ] as const) {
-    refuses(t, await face.bob.api(method, of, body), FORBIDDEN, method)
-  }
-}
-
-const adminsOnly: LinksCheck = async (t, { ann, root }) => {
-  for (const path of ['/admin/users', '/admin/links']) {
-    refuses(t, await ann.api('GET', path), FORBIDDEN)
-    t.equal((await root.api('GET', path)).status, 200)
-  }
-  refuses(t, await ann.api('PUT', `/admin/users/${ann.id}/role`, { role: 'admin' }), FORBIDDEN)
-}
-
-const needsToken: LinksCheck = async (t, { nobody, ann }) => {
-  for (const path of ['/links', '/tags', '/users/me', '/admin/links', '/nothing']) {
-    refuses(t, await nobody('GET', path), UNAUTHORIZED, path)
-  }
-  const headers = { authorization: `Bearer ${ann.token}x` }
-  refuses(t, await nobody('GET', '/links', undefined, headers), UNAUTHORIZED)
 }
 
 const config: LinksCheck = async (t, { nobody }) => {
@@ -311,7 +279,7 @@ export const LINKS: Contract<LinksFace> = {
       'addresses and keyword come from the configuration',
     ),
   },
-  'Error body': { '`error` (string': needsToken },
+  'Error body': { '`error` (string': TOKEN },
   'List envelope': { 'The links list is': lists },
   '3. States': {
     'Named states:': INTRODUCES,
@@ -338,7 +306,7 @@ export const LINKS: Contract<LinksFace> = {
       const { status, headers, text } = await face.ann.api('DELETE', `/links/${id}`)
       t.same([status, headers['content-type'], text], [204, undefined, ''])
     },
-    'Every endpoint needs': needsToken,
+    'Every endpoint needs': TOKEN,
     'GET | `/links` |': lists,
     'POST | `/links` |': creates,
     'GET | `/links/{id}` |': reads,
@@ -363,27 +331,27 @@ export const LINKS: Contract<LinksFace> = {
     'GET `/tags` omits tags': tags,
     'GET `/tags/{slug}/links` returns 404': tagLinks,
     'A non-admin cannot tell': tagLinks,
-    'All `/admin/*` routes': adminsOnly,
+    'All `/admin/*` routes': ADMINS,
     'The sub-router is matched': async (t, { base }) =>
       t.equal(await leadsTo(base, '/api/v1/links'), 401),
   },
   '5. Authentication': {
-    'Every `/api/v1/*` request': needsToken,
-    'Without a valid token:': needsToken,
+    'Every `/api/v1/*` request': TOKEN,
+    'Without a valid token:': TOKEN,
     'Tokens carry the role': role,
     'Roles: `user`': role,
     'read a link |': reads,
-    'update, delete, add': mayChange,
-    '`/admin/*` |': adminsOnly,
+    'update, delete, add': RIGHTS,
+    '`/admin/*` |': ADMINS,
   },
   '7. Errors': {
-    'Every 4xx and 5xx body': needsToken,
+    'Every 4xx and 5xx body': TOKEN,
     'The separate tool-protocol': unbound('it is about another surface'),
-    '401 |': needsToken,
-    '400 | (descriptive error)': badSlugs,
+    '401 |': TOKEN,
+    '400 | (descriptive error)': elsewhere('test/links/input.test.ts', 'slug'),
     '409 |': taken,
     '400 | `PRIMARY_OWNER_PROTECTED`': keepsPrimary,
-    '403 |': mayChange,
+    '403 |': RIGHTS,
     '404 |': tagLinks,
     ' | `TAG_WRITE_FAILED`': TAGS_FAIL,
   },

@@ -60,6 +60,15 @@ const FILL = [
 ]
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const INTRODUCES = unbound('it says what the document or the service is')
+const NO_ROUTE = elsewhere(
+  'test/ops/api.test.ts',
+  'an unknown path and a wrong method match no route: 404 as JSON',
+)
+const WRONG_KEY = elsewhere(
+  'test/ops/webhook.test.ts',
+  '401 for any other token, whatever else is wrong',
+)
+const BLANK = elsewhere('test/ops/webhook.test.ts', '400 when blank, although a session runs')
 const CHAIN = elsewhere('test/ops/api-sessions.test.ts', 'escalation from tier 1 to 3')
 const DOCUMENT = elsewhere('test/ops/api.test.ts', 'the document of the ops API')
 const BRIEF = elsewhere(
@@ -137,31 +146,10 @@ const starts: OpsCheck = async (t, face) => {
   t.match(session, { trigger: 'alert', prompt_text: 'Look at the disk first.' })
 }
 
-const wrongKey: OpsCheck = async (t, { base }) => {
-  for (const authorization of ['', 'Bearer wrong']) {
-    isError(t, await deliverAlert(base, '{}', { authorization }), 401)
-  }
-}
-
-const blank: OpsCheck = async (t, { base }) => {
-  for (const body of ['', ' \n\t']) isError(t, await deliverAlert(base, body), 400)
-}
-
 const health: OpsCheck = async (t, { api }) => {
   const headers = { host: 'anywhere.example' }
   const { status, json } = await api('GET', '/health', undefined, headers)
   t.same([status, json], [200, { status: 'ok' }])
-}
-
-const noRoute: OpsCheck = async (t, { api }) => {
-  const headers = { accept: 'text/html' }
-  for (const [method, path] of [
-    ['GET', '/nothing'],
-    ['GET', '/memories/1'],
-    ['PATCH', '/config'],
-  ] as const) {
-    isError(t, await api(method, path, undefined, headers), 404)
-  }
 }
 
 const config: OpsCheck = async (t, { api }) => {
@@ -322,8 +310,8 @@ export const OPS: Contract<OpsFace> = {
     'POST | `/api/v1/webhook`': starts,
     'Config updates are persisted': config,
     '`interval` if given': config,
-    'A route for fetching': noRoute,
-    'A request under `/api/v1/`': noRoute,
+    'A route for fetching': NO_ROUTE,
+    'A request under `/api/v1/`': NO_ROUTE,
     'The HTML dashboard routes': elsewhere(
       'test/ops/stream.test.ts',
       'a finished session is replayed, from anywhere, and closes',
@@ -347,8 +335,8 @@ export const OPS: Contract<OpsFace> = {
   '5. Authentication': {
     'The `/api/v1` JSON endpoints': sessions,
     'The health endpoint must': health,
-    'The webhook requires': wrongKey,
-    'Missing or wrong token:': wrongKey,
+    'The webhook requires': WRONG_KEY,
+    'Missing or wrong token:': WRONG_KEY,
     'Key not configured: 503.': KEY,
   },
   '6. Events': {
@@ -356,15 +344,15 @@ export const OPS: Contract<OpsFace> = {
     'The API resource named Event': INTRODUCES,
   },
   '7. Errors': {
-    'Body: `{error:': noRoute,
+    'Body: `{error:': NO_ROUTE,
     'Internal details are not': elsewhere('test/ops/api.test.ts', '500 says no more than that'),
     '400 | missing or empty': badRequests,
     '404 |': notFound,
     '409 |': oneAtATime,
     '415 |': onlyJson,
     '500 |': elsewhere('test/ops/api.test.ts', '500 says no more than that'),
-    '400 | empty or whitespace': blank,
-    '401 |': wrongKey,
+    '400 | empty or whitespace': BLANK,
+    '401 |': WRONG_KEY,
     '202 |': acknowledges,
     '502 |': NO_BRIEF,
     '503 |': KEY,
@@ -381,7 +369,7 @@ export const OPS: Contract<OpsFace> = {
     'There is no rate limiting': unbound('what is not there is seen in no answer'),
   },
   '9. Versioning': {
-    'All JSON endpoints sit': noRoute,
+    'All JSON endpoints sit': NO_ROUTE,
     'The machine-readable': DOCUMENT,
     'Response envelopes': unbound('it is about later versions'),
   },

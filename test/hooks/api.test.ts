@@ -94,21 +94,6 @@ await t.test('replay: recorded like one of the page', async (t: Test) => {
   t.match(local, { status: 200, json: { outcome: 'refused', status: null } })
 })
 
-await t.test('stats: events and rejections by provider and hour', async (t: Test) => {
-  type Stats = { stats: readonly { provider: string; events: number; rejections: number }[] }
-  const signature = { 'X-CodeHost-Signature-256': `sha256=${'0'.repeat(64)}` }
-  t.equal((await post(base, 'code_host', '{}', signature)).status, 401)
-  const stats = async () =>
-    (await api<Stats>('GET', '/stats?provider=code_host&hours=48')).json.stats
-  await until(async () => (await stats()).some((row) => row.rejections === 1), 'the rejection')
-  t.ok((await stats()).every(({ provider }) => provider === 'code_host'))
-  // A test may run while an hour ends.
-  t.equal(
-    (await stats()).reduce((sum, { events }) => sum + events, 0),
-    1,
-  )
-})
-
 const wrong = secret('wrong-token')
 const READS = ['/events', `/events/${first}`, `/events/${first}/payload`, '/providers', '/stats']
 
