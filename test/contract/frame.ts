@@ -43,8 +43,8 @@ export async function checkRows<Face>(
 export type Additions = Readonly<Record<string, string>>
 
 /**
- * A value has the members that these sections of a contract declare, each of the type that it says there,
- * and no other but the additions; these may be absent.
+ * Checks the members of a value. It must have those that these sections of a contract declare, each of the
+ * type that stands there, and no other but the additions. An addition may be absent.
  */
 export function hasMembers(
   t: Test,

@@ -437,7 +437,7 @@ export const HOOKS: Contract<HooksFace> = {
       post(base, 'generic/ci', '{}', { 'X-Webhook-Token': token }),
     ),
     'It authenticates the caller': takes((face) => toCi(face, 'no JSON'), { verified: false }),
-    'Constant-time comparison.': unbound('its time can be measured by nobody reliably'),
+    'Constant-time comparison.': unbound('no test measures a time'),
     'A missing or wrong token': wrongToken,
   },
   '6. Events': {
