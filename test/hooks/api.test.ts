@@ -50,15 +50,6 @@ await t.test('the list has the filters of the log, and pages', async (t: Test) =
   t.same(idsOf(page), [third, second])
   const rest = await list(`?limit=2&cursor=${page.next_cursor}`)
   t.same([idsOf(rest), rest.next_cursor], [[first], null], 'next_cursor leads to the end')
-  t.match(rest.events[0], {
-    provider: 'generic:ci',
-    event_type: 'order.created',
-    trust_mode: 'open',
-    verified: false,
-    payload_size: 22,
-    received_at: /^\d{4}-.*\.\d{3}Z$/,
-  })
-  t.equal(Object.keys(rest.events[0] ?? {}).length, 7, 'an EventSummary and nothing else')
   t.same(idsOf(await list('?provider=code_host')), [third])
   const found = await apiOf(base, agent.token)<Page>('GET', '/events?json=order.id%3Do-1')
   t.same(idsOf(found.json), [first], 'a program with a token may search payloads')
@@ -74,14 +65,8 @@ await t.test('an event, and its bytes', async (t: Test) => {
     verify_detail: null,
     source_ip: '127.0.0.1',
   })
-  for (const name of ['method', 'path', 'query', 'request']) {
-    t.notOk(name in text.json, `${name} is not in the contract`)
-  }
   const bytes = await api('GET', `/events/${second}`)
   t.match(bytes.json, { payload: '/wAB', payload_encoding: 'base64' })
-  const signed = await api('GET', `/events/${third}`)
-  t.match(signed.json, { verified: true, verify_detail: 'hmac-sha256 ok' })
-  t.match(signed.text, '«redacted»')
 
   const download = await request(`${base}/api/v1/events/${second}/payload`)
   t.same(download.body, Buffer.from([0xff, 0x00, 0x01]))
@@ -107,35 +92,6 @@ await t.test('replay: recorded like one of the page', async (t: Test) => {
   t.match(refused, { status: 200, json: { outcome: 'failed', status: 410 } })
   const local = await replay({ target_url: 'http://127.0.0.1:9/' })
   t.match(local, { status: 200, json: { outcome: 'refused', status: null } })
-})
-
-await t.test('providers', async (t: Test) => {
-  const { json } = await api<{ providers: readonly { name: string }[] }>('GET', '/providers')
-  const ci = json.providers.find(({ name }) => name === 'generic:ci')
-  t.same(ci, {
-    name: 'generic:ci',
-    family: 'webhook',
-    trust_mode: 'open',
-    enabled: true,
-    secret_status: 'none-by-design',
-    path: '/webhooks/generic/ci',
-    channel: null,
-  })
-})
-
-await t.test('stats: events and rejections by provider and hour', async (t: Test) => {
-  type Stats = { stats: readonly { provider: string; events: number; rejections: number }[] }
-  const signature = { 'X-CodeHost-Signature-256': `sha256=${'0'.repeat(64)}` }
-  t.equal((await post(base, 'code_host', '{}', signature)).status, 401)
-  const stats = async () =>
-    (await api<Stats>('GET', '/stats?provider=code_host&hours=48')).json.stats
-  await until(async () => (await stats()).some((row) => row.rejections === 1), 'the rejection')
-  t.ok((await stats()).every(({ provider }) => provider === 'code_host'))
-  // A test may run while an hour ends.
-  t.equal(
-    (await stats()).reduce((sum, { events }) => sum + events, 0),
-    1,
-  )
 })
 
 const wrong = secret('wrong-token')

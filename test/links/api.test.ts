@@ -169,8 +169,7 @@ await t.test('addresses and keyword come from the configuration', async (t) => {
   const open = DESCRIBED.filter(({ isOpen }) => isOpen).map(({ path }) => path)
   t.same(open, ['/config'], 'this alone is open')
   t.match(document.servers, [{ url: base }, { url: '/' }])
-  const own = await links.api('gh_none')('GET', '/config')
-  t.same([own.status, own.json], [200, { short_keyword: '127.0.0.1' }], 'also by a bad token')
+  t.equal((await links.api('gh_none')('GET', '/config')).status, 200, 'also by a bad token')
   const url = 'https://go.example.com'
   for (const [env, short_keyword] of [
     [{ LINKS_BASE_URL: url }, 'go'],
@@ -246,8 +245,6 @@ await t.test('unknown paths, wrong methods, and what is for admins', async (t) =
       ['GET', 'POST'].map((method) => [call.replace('GET', method), 404, 'NOT_FOUND']),
     ),
   )
-  const outside = await request(`${base}/api/v2/links`)
-  t.match([outside.status, outside.json()], [404, { code: 'NOT_FOUND' }], 'another version')
   for (const [path, operations] of Map.groupBy(DESCRIBED, (one) => one.path)) {
     const methods = operations.map(({ method }) => method)
     const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].toSorted().join(', ')

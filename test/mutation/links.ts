@@ -69,7 +69,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/links/names/links/links.ts',
     find: "(purpose === 'read' && link.is_recipient)",
     replace: 'link.is_recipient',
-    test: 'test/links/names/links.test.ts',
+    test: 'test/links/people/people.test.ts',
   },
   {
     why: 'the QR code of a link tells strangers that it is there',
@@ -118,7 +118,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/links/names/members/members.ts',
     find: 'if (removed?.is_primary !== true) return removed',
     replace: "if (removed?.is_primary !== true || slug !== '') return removed",
-    test: 'test/links/people/people.test.ts',
+    test: 'test/contract/contract.test.ts',
   },
   {
     why: 'a token may be created that has expired',

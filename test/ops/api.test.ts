@@ -99,9 +99,6 @@ await t.test('health and metrics answer', async (t) => {
   t.equal(health.status, 200)
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   t.same(health.json(), { status: 'ok', database: 'ok', version })
-  const api = await request(`${base}/api/v1/health`)
-  t.match(api, { status: 200, headers: { 'content-type': 'application/json' } })
-  t.same(api.json(), { status: 'ok' })
   const head = await request(`${base}/api/v1/health`, { method: 'HEAD' })
   t.match({ status: head.status, size: head.body.length }, { status: 200, size: 0 })
   const metrics = await request(`${base}/metrics`)
@@ -243,18 +240,6 @@ await t.test('configuration', async (t) => {
   }
   t.same(await config(), usual)
 
-  await t.test('PUT changes what is given, and answers with all of it', async (t) => {
-    const models = { tier1_model: 'one', tier3_model: 'org/three:8b é' }
-    t.same((await api('PUT', '/config', models)).json, { ...usual, ...models })
-    const now = { ...usual, ...models, dry_run: true, interval: 2_147_483_647 }
-    const change = { dry_run: true, interval: 2_147_483_647 }
-    const dry = await api('PUT', '/config', change)
-    t.same([dry.status, dry.json], [200, now])
-    t.same((await api('PUT', '/config', {})).json, now, 'nothing given')
-    const back = { ...now, max_tier: 3, state_dir: '/tmp', unknown: [1] }
-    t.same((await api('PUT', '/config', back)).json, now, 'what is read-only or unknown stays')
-  })
-
   await t.test('400 for a bad field, and nothing of the others is applied', async (t) => {
     const call = 'PUT /config'
     const others = { interval: 5, tier1_model: 'other', dry_run: false }
@@ -279,6 +264,8 @@ await t.test('configuration', async (t) => {
   })
 
   await t.test('what was saved wins over the settings of a new start', async (t) => {
+    const models = { tier1_model: 'one', tier3_model: 'org/three:8b é' }
+    await api('PUT', '/config', { ...usual, ...models, dry_run: true, interval: 2_147_483_647 })
     const now = await config()
     const later = await startOps(t, postgres, {
       ...ops.env,
@@ -311,33 +298,6 @@ await t.test('memories', async (t) => {
     (await api<Memory>('POST', '/memories', body)).json
   const good = { category: 'any', observation: 'é 🙂\n' }
 
-  await t.test('201 with its defaults, and with all that may be given', async (t) => {
-    const answer = await api<Memory>('POST', '/memories', good)
-    t.equal(answer.status, 201)
-    const { id, created_at, updated_at, ...rest } = answer.json
-    t.same(rest, {
-      service: null,
-      ...good,
-      confidence: 0.7,
-      active: true,
-      session_id: null,
-      tier: 0,
-    })
-    t.match(created_at, TIME)
-    t.equal(updated_at, created_at)
-    const all = {
-      service: 'db',
-      category: 'timing',
-      observation: 'slow',
-      confidence: 1,
-      active: false,
-    }
-    const made = await add({ ...all, tier: 3, session_id: 1, id: 1 })
-    t.match(made, { ...all, tier: 0, session_id: null })
-    t.match(await add({ ...good, service: null, confidence: 0 }), { confidence: 0 })
-    t.not((await add(good)).id, id, 'always a new one')
-  })
-
   await t.test('what can not be added', async (t) => {
     const call = 'POST /memories'
     const values = {
@@ -359,33 +319,23 @@ await t.test('memories', async (t) => {
     ])
   })
 
-  await t.test('the list: surest first, inactive ones too; filters and pages', async (t) => {
-    const all = await memories()
-    t.same(
-      all.map(({ confidence }) => confidence),
-      [1, 0.7, 0.7, 0],
-    )
-    t.match(await memories('?service=db'), [{ service: 'db', active: false }])
-    t.equal((await memories('?category=any')).length, 3)
-    for (const query of [
-      '?category=any&service=db',
-      '?service=%00',
-      '?category=DB',
-      "?service='",
-    ]) {
-      t.same(await memories(query), [], query)
+  await t.test('what is added and listed', async (t) => {
+    const all = { service: 'db', category: 'timing', confidence: 1, active: false }
+    const made = await add({ ...good, ...all, tier: 3, session_id: 1, id: 1 })
+    t.match(made, { ...all, tier: 0, session_id: null })
+    t.not((await add(good)).id, (await add(good)).id, 'always a new one')
+    for (const query of ['service=web', 'service=%00', 'category=TIMING', "service='"]) {
+      t.same(await memories(`?${query}`), [], query)
     }
-    t.same(await memories('?limit=2&offset=1'), all.slice(1, 3))
     const twice = await api('GET', '/memories?limit=2&limit=3')
     refuses(t, twice, [400, undefined, /^limit may be given once/])
   })
 
-  await t.test('PUT: all three fields, the others stay; DELETE: 204, then 404', async (t) => {
+  await t.test('PUT: all three fields, the others stay; what is refused', async (t) => {
     const memory = await add({ ...good, service: 'web' })
     const path = `/memories/${memory.id}`
     const change = { observation: 'new', confidence: 0.35, active: false }
     const answer = await api<Memory>('PUT', path, { ...change, category: 'x' })
-    t.equal(answer.status, 200)
     t.same({ ...answer.json, updated_at: '' }, { ...memory, ...change, updated_at: '' })
     t.ok(answer.json.updated_at > memory.updated_at)
     const call = `PUT ${path}`
@@ -399,8 +349,6 @@ await t.test('memories', async (t) => {
       ...refusedIds('PUT', change),
       ...refusedIds('DELETE'),
     ])
-    t.equal((await api('DELETE', path)).status, 204)
-    refuses(t, await api('DELETE', path), [404, undefined, 'memory not found'])
   })
 })
 

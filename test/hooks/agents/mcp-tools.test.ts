@@ -2,7 +2,7 @@ import postgres from 'postgres'
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { metricOf } from '../../helpers/deliveries.ts'
-import { SECRETS, addProvider, post, postForm, startHooks } from '../../helpers/hooks.ts'
+import { addProvider, post, postForm, startHooks } from '../../helpers/hooks.ts'
 import type { Ack, Bytes } from '../../helpers/hooks.ts'
 import { request, type Response as Answer } from '../../helpers/http.ts'
 import {
@@ -247,21 +247,6 @@ await t.test('a part of a payload says what it is', async (t) => {
   const [recent] = await contentsOf(RECENT)
   t.equal(recent?.mimeType, 'application/json')
   t.match(JSON.parse(recent?.text ?? ''), { notice: /untrusted/, events: [{ id: newest }] })
-})
-
-await t.test('providers: their state, never a secret', async (t) => {
-  const { providers } = await give<{ providers: { name: string }[] }>('list_providers')
-  const of = (wanted: string) => providers.find(({ name }) => name === wanted)
-  t.match(of('generic:lan'), {
-    family: 'webhook',
-    trust_mode: 'open',
-    enabled: true,
-    secret_status: 'none-by-design',
-    path: '/webhooks/generic/lan',
-    channel: null,
-  })
-  t.match(of('chat'), { secret_status: 'configured' })
-  for (const value of Object.values(SECRETS)) t.notMatch(JSON.stringify(providers), value)
 })
 
 await t.test('stats: events and rejections by provider and hour', async (t) => {

@@ -73,11 +73,8 @@ await t.test('newest first, ids decide between equal times', async (t) => {
   const page = await request(`${base}/log?limit=7`)
   const fragment = await log('limit=7')
   for (const { headers } of [page, fragment]) {
-    t.match(headers['content-type'], /^text\/html/)
     t.match(headers.vary, /HX-Request/i, 'a cache must not take one for the other')
   }
-  t.match(page.text, /^\s*<!doctype html>/i)
-  t.notMatch(fragment.text, /<!doctype|<html|<head|<body/i, 'htmx gets the rows alone')
   t.same(fragment.ids, all.slice(0, 7))
   t.same((await log(String(fragment.next))).ids, all.slice(7, 14))
   for (const kind of ['', 'rejected=1&']) {

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { checkStreamClients } from '../../fixtures/stream-clients.ts'
 import { backends } from '../../helpers/backends.ts'
-import { createSender, keepAlive, send, sendAll } from '../../helpers/deliveries.ts'
+import { createSender, sendAll } from '../../helpers/deliveries.ts'
 import type { Acked } from '../../helpers/deliveries.ts'
 import { request } from '../../helpers/http.ts'
 import { startServer } from '../../helpers/server.ts'
@@ -69,40 +69,6 @@ await t.test('live stream', async (t: Test) => {
     const answer = await request(`${base}/events`, { method: 'HEAD' })
     t.equal(answer.headers['content-type'], 'text/event-stream; charset=utf-8')
     t.equal(answer.body.length, 0)
-  })
-
-  await t.test('an event comes with its id and its summary, nothing more', async (t) => {
-    const stream = await open(t)
-    await stream.until(isStatus)
-    const delivery = await sender.delivery({ type: 'größe' })
-    const answer = await send(keepAlive(t, 1), base, delivery)
-    const ack: { id: number; received_at: string } = JSON.parse(answer.text)
-    const event = await stream.until((message) => message.event === 'event-received')
-    t.equal(event.id, String(ack.id))
-    t.same(JSON.parse(event.data), {
-      id: ack.id,
-      provider: 'code_host',
-      event_type: JSON.parse(event.data).event_type,
-      trust_mode: 'signed',
-      verified: true,
-      payload_size: Buffer.byteLength(delivery.body),
-      received_at: ack.received_at,
-    })
-    t.match(JSON.parse(event.data), { event_type: /^gr/ })
-    const status = statusOf(await stream.until(saysOf('code_host', { recent_count: 1 })))
-    t.equal(status.connection, 'receiving')
-    t.match(status.providers[1], { last_event_at: ack.received_at })
-  })
-
-  await t.test('a repeat is not broadcast', async (t) => {
-    const stream = await open(t)
-    await stream.until(isStatus)
-    const [delivery] = await sender.deliveries(1)
-    if (delivery === undefined) return
-    await sendAll(t, [base], [delivery, delivery, delivery], 1)
-    const [after] = await store(1)
-    await stream.until(({ id }) => id === String(after?.id))
-    t.equal(idsOf(stream).length, 2)
   })
 
   await t.test('a stream of one provider and type has no other event', async (t) => {

@@ -181,8 +181,6 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
 
   await t.test('404 comes before everything else', async (t: Test) => {
     const longest = 'a'.repeat(64)
-    await addProvider(base, longest, { open: true })
-    t.equal(await status(longest), 202, '64 characters')
     const bad = ['nobody', '-ci', 'ci%20', 'ci%2Fci', `${longest}a`, '%00']
     // The queue's and the signed providers' names lead nowhere here.
     const others = ['code_host', 'generic:ci', 'queue:x']
@@ -205,15 +203,6 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     t.equal(await status('lan', {}, LONG.slice(1)), 202, 'the limit itself')
     await enable(base, 'generic:idle', true)
     t.equal(await status('idle', bearer(idle)), 202, 'enabled')
-  })
-
-  await t.test('a token is taken from four places', async (t) => {
-    t.equal(await status('ci', bearer(token)), 202, 'Authorization')
-    t.equal(await status('ci', { authorization: `bearer ${token}` }), 202, 'scheme in lower case')
-    t.equal(await status('ci', header(token)), 202, 'X-Webhook-Token')
-    t.equal(await status(`ci?token=${token}`), 202, 'query')
-    t.equal(await status(`ci?a=1&token=${token}&b=2`), 202, 'in a longer query')
-    t.equal(await status(`ci/${token}`), 202, 'path')
   })
 
   await t.test('a missing, empty or wrong token is 403', async (t: Test) => {
@@ -257,29 +246,6 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     const basic = { Authorization: 'Basic dXNlcjpwYXNz' }
     t.equal(await status(`ci/${token}`, basic), 202, 'another scheme presents no token')
     t.equal(await status(`lan/any?token=${wrong}`), 202, 'an open one ignores tokens')
-  })
-
-  await t.test('stored events say how they were trusted', async (t) => {
-    const typed = { 'X-Event-Type': 'deploy', 'X-Delivery-Id': 'd-1', ...bearer(token) }
-    const byToken = (await post(base, 'generic/ci', '{}', typed)).json<Ack>()
-    t.match(byToken, { provider: 'generic:ci', trust_mode: 'token', verified: false })
-    const { facts } = await shown(base, byToken.id)
-    t.notOk('Verified' in facts, 'not "no", which reads like a failure')
-    t.match(facts, {
-      'Trust mode': 'token',
-      Verification: 'token ok',
-      'Event type': 'deploy',
-      'Delivery id': 'd-1',
-      Provider: 'generic:ci',
-    })
-    const open = (await post(base, 'generic/lan', 'bytes', bearer(wrong))).json<Ack>()
-    t.match(open, { provider: 'generic:lan', trust_mode: 'open', verified: false })
-    t.match((await shown(base, open.id)).facts, {
-      'Trust mode': 'open',
-      Verification: 'none',
-      'Event type': 'none',
-      'Delivery id': 'none',
-    })
   })
 
   await t.test('delivery ids come from three headers, in order', async (t) => {
@@ -338,20 +304,6 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     t.notMatch((await post(base, 'code_host', 'x', WRONG)).text, /[0-9a-f]{16}/)
   })
 
-  await t.test('what is right is acknowledged', async (t) => {
-    const first = await deliver(base, 'code_host', '{"a":1}')
-    t.equal(first.status, 202)
-    t.equal(first.headers['content-type'], 'application/json')
-    const ack = first.json<Ack>()
-    t.same(Object.keys(ack).sort(), ['id', 'provider', 'received_at', 'trust_mode', 'verified'])
-    t.match(ack, { provider: 'code_host', trust_mode: 'signed', verified: true })
-    t.match(ack.received_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-    t.ok(Number.isSafeInteger(ack.id), 'an integer id')
-    const second = await deliver(base, 'chat', '{"a":1}')
-    const newest = [second.json<Ack>().id, ack.id]
-    t.same((await eventIds(base)).slice(0, 2), newest)
-  })
-
   await t.test('event type and delivery id', async (t) => {
     for (const [name, [provider, body, headers, type, id]] of Object.entries(READ)) {
       const sent = await deliver(base, provider, body, headers)
@@ -396,12 +348,8 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     const challenge = '3eZbrw1aBm2rZgRNFdxV <"&é'
     const body = JSON.stringify({ type: 'url_verification', challenge, token: 'ignored' })
     const before = await eventIds(base)
-    for (const spelling of ['neutral', 'real'] as const) {
-      const answer = await deliver(base, 'chat', body, {}, { spelling })
-      t.equal(answer.status, 200)
-      t.equal(answer.headers['content-type'], 'application/json')
-      t.same(answer.json(), { challenge })
-    }
+    const answer = await deliver(base, 'chat', body, {}, { spelling: 'real' })
+    t.same([answer.status, answer.json()], [200, { challenge }])
     const time = { 'X-Chat-Request-Timestamp': String(now()) }
     const unsigned = await post(base, 'chat', body, time)
     t.equal(unsigned.status, 401, 'unsigned')

@@ -18,8 +18,6 @@ import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends
 const ID = '00000000-0000-4000-8000-000000000000'
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const url = 'https://x.test/'
 
 type Change = { id: number; actor: string; action: string; detail: object }
@@ -66,55 +64,24 @@ async function etagOf(path: string): Promise<string> {
 
 const ifMatch = (etag: string): Headers => ({ 'if-match': etag })
 
-await t.test('a new link: all of its fields, or what stands for those omitted', async (t) => {
-  const fields = {
-    slug: 'first',
-    url: 'https://example.com/a?b=c#d',
-    title: 'A title',
-    description: 'Two\nlines',
-    tags: ['zebra', 'apple'],
-  }
-  const answer = await ann.api<Link>('POST', '/links', fields)
-  t.equal(answer.status, 201)
-  const { id, created_at, updated_at, ...rest } = answer.json
-  const unset = { expires_at: null, max_visits: null, archived: false, aliases: [] }
-  t.same(rest, {
-    ...fields,
-    tags: ['apple', 'zebra'],
-    visibility: 'public',
-    append_path: false,
-    ...unset,
-    owners: [{ id: ann.id, email: ann.email, is_primary: true }],
-  })
-  t.match(id, UUID)
-  t.match(created_at, INSTANT)
-  t.equal(updated_at, created_at)
-  t.ok(Math.abs(Date.parse(created_at) - Date.now()) < 30_000, 'made now')
-  t.same((await ann.api('GET', `/links/${id}`)).json, answer.json, 'GET gives the same')
-  const upper = await ann.api('GET', `/links/${id.toUpperCase()}`)
-  t.same(upper.json, answer.json, 'an id in capitals is the same id')
-
+await t.test('a new link', async (t) => {
   const told = { id: ID, owners: [], created_at: 'now', nonsense: { deep: [1] } }
   const bare = await bob.api<Link>('POST', '/links', { ...told, slug: 'bare', url })
   t.match(bare.json, { title: '', description: '', tags: [], owners: [{ id: bob.id }] })
   t.not(bare.json.id, ID, 'what is not the writer’s is ignored')
-
-  const kept = await makeLink(ann, 'taken', { visibility: 'private' })
-  for (const { api } of [ann, bob, root]) {
-    const conflict = await api('POST', '/links', { slug: 'taken', url })
-    refuses(t, conflict, [409, 'SLUG_CONFLICT', 'slug already taken'])
-  }
-  t.same((await ann.api('GET', `/links/${kept.id}`)).json, kept, 'the link is as it was')
+  const upper = await bob.api('GET', `/links/${bare.json.id.toUpperCase()}`)
+  t.same(upper.json, bare.json, 'an id in capitals is the same id')
+  const conflict = await root.api('POST', '/links', { slug: 'bare', url })
+  refuses(t, conflict, [409, 'SLUG_CONFLICT'], 'for admins, too')
 })
 
 await t.test('who reads, changes and deletes a link', async (t) => {
-  const { path, id, ...link } = await shared('rights', { visibility: 'secure' })
+  const { path, id } = await shared('rights', { visibility: 'secure' })
   const state = async () => (await ann.api('GET', path)).json
   const refuse = (who: PageUser, refusals: readonly Refusal[]) => {
     const headers = { authorization: `Bearer ${who.token}` }
     return refuseAll(t, { service: 'links', base: `${base}/api/v1`, headers, state }, refusals)
   }
-  for (const { api } of [ann, bob, cyd, root]) t.match((await api('GET', path)).json, link)
   const calls = [`PUT ${path}`, `DELETE ${path}`]
   const text = { 'content-type': 'text/plain' }
   const sent = (call: string) => ({ call, body: 'no json', headers: text })
@@ -129,28 +96,21 @@ await t.test('who reads, changes and deletes a link', async (t) => {
       'BAD_REQUEST',
     ]),
   ])
-  await refuse(
-    cyd,
-    calls.map((call) => [{ call, body: { url } }, 403, 'FORBIDDEN']),
-  )
   await refuse(ann, [
     [sent(`PUT ${path}`), 415, 'UNSUPPORTED_MEDIA_TYPE'],
     [{ call: `PUT ${path}`, body: { title: 'kept out' } }, 400, 'BAD_REQUEST'],
     [{ call: `PUT ${path}`, body: { url: '', title: 'kept out' } }, 400, 'INVALID_URL'],
   ])
-  for (const [at, who] of [ann, bob, root].entries()) {
-    const one = await shared(`going-${at}`, { tags: ['gone'] })
-    t.equal((await who.api('PUT', one.path, { url })).status, 200, `${who.email} changes it`)
-    t.equal((await who.api('DELETE', one.path)).status, 204, `${who.email} deletes it`)
-    for (const call of ['GET', 'PUT', 'DELETE']) {
-      refuses(t, await who.api(call, one.path), [404, 'NOT_FOUND'])
-    }
-    refuses(t, await who.api('GET', `${one.path}/shares`), [404, 'NOT_FOUND'])
-    const made = await makeLink(bob, one.slug)
-    t.not(made.id, one.id, 'the slug is free again')
-    t.same([made.tags, made.owners.length], [[], 1], 'nothing of the old link comes back')
-    t.equal((await cyd.api('GET', `/links/${made.id}`)).status, 403)
+  const one = await shared('going', { tags: ['gone'] })
+  t.equal((await bob.api('DELETE', one.path)).status, 204, 'a co-owner deletes it')
+  for (const call of ['PUT', 'DELETE']) {
+    refuses(t, await ann.api(call, one.path), [404, 'NOT_FOUND'])
   }
+  refuses(t, await ann.api('GET', `${one.path}/shares`), [404, 'NOT_FOUND'])
+  const made = await makeLink(bob, one.slug)
+  t.not(made.id, one.id, 'the slug is free again')
+  t.same([made.tags, made.owners.length], [[], 1], 'nothing of the old link comes back')
+  t.equal((await cyd.api('GET', `/links/${made.id}`)).status, 403)
 })
 
 await t.test('PUT replaces what a link says, and keeps what is not told', async (t) => {
@@ -165,7 +125,6 @@ await t.test('PUT replaces what a link says, and keeps what is not told', async 
   const cleared = { url, title: '', description: '', tags: [], updated_at }
   t.same(answer.json, { ...link, ...cleared }, 'texts and tags are cleared, the rest stays')
   t.ok(updated_at > link.updated_at, 'updated_at moved on')
-  t.same((await ann.api('GET', path)).json, answer.json)
   const again = await ann.api<Link>('PUT', path, { ...link, slug: 'NO SLUG', url })
   t.same(
     again.json,

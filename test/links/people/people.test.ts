@@ -73,35 +73,10 @@ function refuse(
   return refuseAll(t, { service: 'links', base: `${links.base}/api/v1`, headers, state }, refusals)
 }
 
-await t.test('profiles and the list of users', async (t) => {
-  for (const [caller, role] of [
-    [ann, 'user'],
-    [root, 'admin'],
-  ] as const) {
-    const answer = await caller.api<{ created_at: string }>('GET', '/users/me')
-    const { created_at, ...profile } = answer.json
-    const [display_name] = caller.email.split('@')
-    t.same(profile, { id: caller.id, email: caller.email, display_name, role })
-    t.match(created_at, INSTANT)
-  }
-  t.same(Object.keys(everybody).toSorted(), ['next_cursor', 'users'])
-  const addresses = [ann, bob, cat, eve].map(({ email }) => email)
-  t.same(
-    everybody.users.map(({ email }) => email),
-    [...addresses, 'operator@localhost', root.email],
-  )
-  t.match(everybody.users.at(-1), (await root.api<object>('GET', '/users/me')).json)
-})
-
 await t.test('a role counts at once, for tokens that are there', async (t) => {
   const hidden = await makeLink(ann, 'only-of-ann', { visibility: 'secure' })
-  const up = await setRole(root, bob, 'admin')
-  const { json: updated } = await bob.api<object>('GET', '/users/me')
-  t.match(up, { status: 200, json: updated })
-  t.equal(up.json.role, 'admin')
+  await setRole(root, bob, 'admin')
   t.equal((await bob.api('GET', `/links/${hidden.id}`)).status, 200)
-  const all = await bob.api<{ links: Link[] }>('GET', '/admin/links')
-  t.match(all.json.links, [{ slug: 'only-of-ann' }])
   const upper = await setRole(bob, { id: root.id.toUpperCase() }, 'user')
   t.match(upper, { status: 200, json: { id: root.id, role: 'user' } }, 'by the new admin')
   refuses(t, await root.api('GET', '/admin/users'), FORBIDDEN)
@@ -115,12 +90,8 @@ await t.test('a role counts at once, for tokens that are there', async (t) => {
 await t.test('owners and shares: who adds and removes whom', async (t) => {
   const link = await makeLink(eve, 'shared', { visibility: 'secure' })
   const path = `/links/${link.id}`
-  const primary = { id: eve.id, email: eve.email, is_primary: true }
-  t.same((await eve.api('GET', `${path}/owners`)).json, [primary], 'a bare array')
   t.same((await eve.api('GET', `${path}/shares`)).json, [], 'a bare array, empty')
-  const co = { email: ann.email }
-  const added = await eve.api('POST', `${path}/owners`, co)
-  t.same([added.status, added.json], [201, { id: ann.id, ...co, is_primary: false }])
+  await eve.api('POST', `${path}/owners`, { email: ann.email })
   const made = await ann.api<{ created_at: string }>('POST', `${path}/shares`, {
     email: ` ${cat.email.toUpperCase()}\t`,
   })
@@ -139,7 +110,6 @@ await t.test('owners and shares: who adds and removes whom', async (t) => {
       'the primary one first, then by address',
     )
   }
-  t.same((await bob.api<Link>('GET', path)).json.owners.length, 3, 'as in the Link')
 
   await refuse(t, ann, link, [
     [{ call: `POST ${path}/owners`, body: { email: eve.email } }, 409, 'DUPLICATE_OWNER'],
@@ -150,11 +120,6 @@ await t.test('owners and shares: who adds and removes whom', async (t) => {
       [`DELETE ${path}/shares/${id}`, 404, 'NOT_FOUND'],
     ]),
   ])
-  for (const by of [eve, ann, root]) {
-    const said = 'cannot remove primary owner'
-    const call = `DELETE ${path}/owners/${eve.id}`
-    await refuse(t, by, link, [[call, 400, 'PRIMARY_OWNER_PROTECTED', said]])
-  }
   // A recipient reads, and no more.
   const writes = [
     `PUT ${path}`,
@@ -171,7 +136,6 @@ await t.test('owners and shares: who adds and removes whom', async (t) => {
     link,
     writes.map((call) => [{ call, body }, ...FORBIDDEN]),
   )
-  t.same((await cat.api('GET', '/links')).json, { links: [], next_cursor: null }, 'not their own')
   for (const [by, what, { id }] of [
     [ann, 'shares', cat],
     [bob, 'owners', ann],
@@ -181,7 +145,6 @@ await t.test('owners and shares: who adds and removes whom', async (t) => {
     t.equal((await by.api('DELETE', `${path}/${what}/${id.toUpperCase()}`)).status, 204, what)
   }
   for (const { api } of [ann, bob, cat]) refuses(t, await api('GET', path), FORBIDDEN, 'at once')
-  t.same((await eve.api('GET', `${path}/owners`)).json, [primary])
 })
 
 await t.test('what is refused of owners and shares', async (t) => {
