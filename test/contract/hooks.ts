@@ -230,13 +230,16 @@ const saves: HooksCheck = async (t, { base }) => {
   t.equal(stream.retry, 2500)
 }
 
-const LOG = 'test/hooks/log.test.ts'
+const LOG = 'test/hooks/log/log.test.ts'
 const SETTINGS = 'test/hooks/settings.test.ts'
 const COMMENTS = elsewhere(
-  'test/hooks/stream.test.ts',
+  'test/hooks/log/stream.test.ts',
   'comments, statuses and clients that come and go',
 )
-const QUEUE = elsewhere('test/hooks/queue.test.ts', 'every stream is a provider with a channel')
+const QUEUE = elsewhere(
+  'test/hooks/agents/queue.test.ts',
+  'every stream is a provider with a channel',
+)
 const BEYOND = elsewhere(
   'test/hooks/guards.test.ts',
   'an address beyond loopback needs a trusted proxy',
@@ -245,7 +248,7 @@ const DATABASE_AWAY = elsewhere(
   'test/faults/hooks-outage.test.ts',
   'PostgreSQL goes away for a while',
 )
-const NAMES = elsewhere('test/hooks/providers.test.ts', 'what is not created')
+const NAMES = elsewhere('test/hooks/receive/providers.test.ts', 'what is not created')
 const PAGES_OF_LOG = elsewhere(LOG, 'newest first, ids decide between equal times')
 const FILTERS = elsewhere(LOG, 'filters by provider, type and time')
 const REFUSED_QUERIES = elsewhere(LOG, 'what is refused')
@@ -333,7 +336,7 @@ export const HOOKS: Contract<HooksFace> = {
     }),
     '(none) | signed webhook': unsigned,
     'A generic provider does not exist': elsewhere(
-      'test/hooks/providers.test.ts',
+      'test/hooks/receive/providers.test.ts',
       'a token is made, shown once, and only its hash is stored',
     ),
   },
@@ -414,7 +417,7 @@ export const HOOKS: Contract<HooksFace> = {
   'GET `/healthz`': { 'Public.': DATABASE_AWAY, 'Response 200 JSON Health': DATABASE_AWAY },
   'Tool-protocol endpoint': {
     'A tool-protocol surface': elsewhere(
-      'test/hooks/mcp.test.ts',
+      'test/hooks/agents/mcp.test.ts',
       '2025: handshake, ping, notifications, errors within a 200',
     ),
   },

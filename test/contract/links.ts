@@ -57,9 +57,9 @@ const ID = '00000000-0000-4000-8000-000000000000'
 const FORBIDDEN = [403, 'FORBIDDEN'] as const
 const UNAUTHORIZED = [401, 'UNAUTHORIZED', 'unauthorized'] as const
 const INTRODUCES = unbound('it says what the document or the service is')
-const TAGS_FAIL = elsewhere('test/links/links.test.ts', 'tags that can’t be written')
+const TAGS_FAIL = elsewhere('test/links/names/links.test.ts', 'tags that can’t be written')
 
-const RIGHTS = elsewhere('test/links/links.test.ts', 'who reads, changes and deletes a link')
+const RIGHTS = elsewhere('test/links/names/links.test.ts', 'who reads, changes and deletes a link')
 const ADMINS = elsewhere(
   'test/links/api.test.ts',
   'unknown paths, wrong methods, and what is for admins',
@@ -68,7 +68,7 @@ const TOKEN = elsewhere(
   'test/links/api.test.ts',
   '401 UNAUTHORIZED without a valid token, before anything else',
 )
-const PAGES = elsewhere('test/links/lists.test.ts', 'pages of every list')
+const PAGES = elsewhere('test/links/names/lists.test.ts', 'pages of every list')
 
 let made = 0
 
@@ -349,7 +349,7 @@ export const LINKS: Contract<LinksFace> = {
     'Every 4xx and 5xx body': TOKEN,
     'The separate tool-protocol': unbound('it is about another surface'),
     '401 |': TOKEN,
-    '400 | (descriptive error)': elsewhere('test/links/input.test.ts', 'slug'),
+    '400 | (descriptive error)': elsewhere('test/links/names/input.test.ts', 'slug'),
     '409 |': taken,
     '400 | `PRIMARY_OWNER_PROTECTED`': keepsPrimary,
     '403 |': RIGHTS,

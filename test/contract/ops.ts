@@ -66,26 +66,35 @@ const NO_ROUTE = elsewhere(
   'an unknown path and a wrong method match no route: 404 as JSON',
 )
 const WRONG_KEY = elsewhere(
-  'test/ops/webhook.test.ts',
+  'test/ops/alerts/webhook.test.ts',
   '401 for any other token, whatever else is wrong',
 )
-const BLANK = elsewhere('test/ops/webhook.test.ts', '400 when blank, although a session runs')
-const CHAIN = elsewhere('test/ops/api-sessions.test.ts', 'escalation from tier 1 to 3')
+const BLANK = elsewhere(
+  'test/ops/alerts/webhook.test.ts',
+  '400 when blank, although a session runs',
+)
+const CHAIN = elsewhere('test/ops/agent/api-sessions.test.ts', 'escalation from tier 1 to 3')
 const DOCUMENT = elsewhere('test/ops/api.test.ts', 'the document of the ops API')
 const BRIEF = elsewhere(
-  'test/ops/webhook-briefs.test.ts',
+  'test/ops/alerts/webhook-briefs.test.ts',
   'what the model is asked: data in a fence, and no tools',
 )
 const PROMPT = elsewhere(
-  'test/ops/webhook-briefs.test.ts',
+  'test/ops/alerts/webhook-briefs.test.ts',
   'model, prompt and endpoint are looked up on every request',
 )
 const NO_BRIEF = elsewhere(
-  'test/ops/webhook-briefs.test.ts',
+  'test/ops/alerts/webhook-briefs.test.ts',
   '502 when there is no brief: the alert is kept',
 )
-const KEY = elsewhere('test/ops/webhook-briefs.test.ts', 'the key is looked up on every request')
-const TIER = elsewhere('test/ops/webhook-briefs.test.ts', 'tier: read, clamped and taken out')
+const KEY = elsewhere(
+  'test/ops/alerts/webhook-briefs.test.ts',
+  'the key is looked up on every request',
+)
+const TIER = elsewhere(
+  'test/ops/alerts/webhook-briefs.test.ts',
+  'tier: read, clamped and taken out',
+)
 const COOLDOWNS = elsewhere(
   'test/ops/api.test.ts',
   'cooldowns: the last 24 hours, the newest action first',
@@ -314,7 +323,7 @@ export const OPS: Contract<OpsFace> = {
     'A route for fetching': NO_ROUTE,
     'A request under `/api/v1/`': NO_ROUTE,
     'The HTML dashboard routes': elsewhere(
-      'test/ops/stream.test.ts',
+      'test/ops/agent/stream.test.ts',
       'a finished session is replayed, from anywhere, and closes',
     ),
   },
