@@ -15,10 +15,12 @@ export type Contract<Face> = Readonly<
   Record<string, Readonly<Record<string, Check<Face> | Elsewhere | Unbound>>>
 >
 
+/** Leaves a sentence to the test with this title; the house test looks for it. */
 export function elsewhere(file: string, test: string): Elsewhere {
   return { file, test }
 }
 
+/** Says why a sentence has no check. */
 export function unbound(why: string): Unbound {
   return { why }
 }

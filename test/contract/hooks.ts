@@ -42,6 +42,7 @@ export type HooksFace = {
   readonly agent: Endpoint
 }
 
+/** Makes what the rows of hooks need. */
 export async function openHooks({ hooks: base }: TestServer): Promise<HooksFace> {
   const token = await addProvider(base, 'ci')
   await addProvider(base, 'anybody', { open: true })

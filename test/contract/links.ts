@@ -32,6 +32,7 @@ export type LinksFace = {
   readonly root: Caller
 }
 
+/** Makes the people whom the rows of links need. */
 export async function openLinks(server: TestServer, env: Env): Promise<LinksFace> {
   const links = linksServer(server, env)
   return {

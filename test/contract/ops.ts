@@ -37,6 +37,7 @@ export async function opsEnv(t: Test): Promise<{ readonly env: Env; readonly bri
   return { briefs, env: { ...briefs.env, OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY } }
 }
 
+/** Waits for the session at the start, so that the rows of ops begin with none. */
 export async function openOps(server: TestServer, env: Env, briefs: Model): Promise<OpsFace> {
   const ops = opsServer(server, env)
   await ended(ops)

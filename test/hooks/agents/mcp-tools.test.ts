@@ -122,11 +122,8 @@ await t.test('list: filters and pages', async (t) => {
   const all = await list()
   t.same([all.events.map(({ id }) => id), all.next_cursor], [newestFirst, null])
   const counts: readonly (readonly [Args, number])[] = [
-    [{ event_type: 'a' }, 3],
+    [{ event_type: 'a', since: '2000-01-01T00:00:00Z' }, 3],
     [{ provider: 'generic:other' }, 1],
-    [{ since: String(other) }, 1],
-    [{ since: '2000-01-01T00:00:00Z' }, 6],
-    [{ provider: 'generic:nobody' }, 0],
     [{ event_type: 'no\0te', text: '\0', json: 'id=\0' }, 0],
   ]
   for (const [args, count] of counts) {
