@@ -61,13 +61,15 @@ export async function readFacts(db: Database): Promise<ServerFacts> {
   try {
     return await serverQueries.readServerFacts(db, {})
   } catch (error) {
-    const why = messageOf(error instanceof Error ? (error.cause ?? error) : error)
+    const cause = error instanceof Error ? (error.cause ?? error) : error
+    const why = messageOf(cause)
     if (error instanceof Unavailable) {
       const ways = 'start it, or correct DATABASE_URL'
-      throw new Unavailable(`the database can't be reached (${why}): ${ways}`, { cause: error })
+      throw new Unavailable(`the database can't be reached (${why}): ${ways}`, { cause })
     }
     if (!(error instanceof QueryError)) throw error
-    throw new Error(`the database can't be used (${why}): correct DATABASE_URL`, { cause: error })
+    const message = `the database can't be used (${why}): correct DATABASE_URL`
+    throw new QueryError(message, error.code, error.constraint, cause)
   }
 }
 

@@ -58,11 +58,12 @@ export function parseCommand(
   const choice = options.findLast(({ name }) => name === chosenBy?.flag)?.value
   if (wantsHelp) return { help: [withFlags(found, choice)] }
   const command = choice === undefined ? found : withFlags(found, choice)
+  const called = choice === undefined ? found.name : `${found.name} --${chosenBy?.flag} ${choice}`
 
   const flags: Record<string, string | true> = {}
   for (const option of options) {
     const { name } = option
-    flags[name] = withLine(command, name, flags[name], flagText(command, option))
+    flags[name] = withLine(command, name, flags[name], flagText(command, option, called))
   }
   const passed = command.passes === undefined ? [] : words.splice(words.length - afterEnd)
   refuseWrongCount(command, words)
@@ -155,8 +156,9 @@ type OptionToken = Extract<ReturnType<typeof tokensOf>[number], { kind: 'option'
 
 /** What was given for a flag. */
 function flagText(
-  { name: called, flags = {} }: Command,
+  { flags = {} }: Command,
   { name, rawName, value, inlineValue }: OptionToken,
+  called: string,
 ): string | true {
   const flag = Object.hasOwn(flags, name) ? flags[name] : undefined
   if (flag === undefined) {

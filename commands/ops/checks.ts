@@ -57,17 +57,17 @@ const MEMBER_FLAGS: Flags = Object.fromEntries(MEMBERS.map((one) => [flagName(on
 
 /** The flags of a type, those that every check of it needs first; without one those of all types. */
 function flagsOfType(type: string | undefined): Flags {
-  // An unknown type is refused by itself.
-  const known = TYPES_BY_HAND.find((one) => one === type)
+  // An unknown type is refused for itself, not for its flags.
+  if (type !== undefined && TYPES_BY_HAND.every((known) => known !== type)) return MEMBER_FLAGS
   const shared = MEMBERS.filter(({ types }) => types.length === TYPES_BY_HAND.length)
-  if (known === undefined)
-    return Object.fromEntries(shared.map((one) => [flagName(one), flagFor(one, '')]))
-  const members = membersOf(known).toSorted(
+  const members = type === undefined ? shared : membersOf(type)
+  const sorted = members.toSorted(
     (one, other) => Number(other.isRequired) - Number(one.isRequired),
   )
-  return Object.fromEntries(
-    members.map((one) => [flagName(one), flagFor(one, one.isRequired ? ' (needed)' : '')]),
-  )
+  const flags = sorted.map((one) => {
+    return [flagName(one), flagFor(one, one.isRequired ? ' (needed)' : '')] as const
+  })
+  return Object.fromEntries(flags)
 }
 
 const DEFINITION = accepted('a JSON object: a check as the inventory file has it', parseObject)
