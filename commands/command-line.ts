@@ -10,11 +10,10 @@ import { messageOf, type Log } from '../kernel/log.ts'
 import { configuredSecrets } from '../services/hooks/receive/schemes/secrets.ts'
 import { keyDifference, SAME_KEY } from '../services/secret-key.ts'
 import {
-  SERVICES,
-  flagOf,
+  CONFIG_FLAGS,
   ignoredText,
+  isServiceName,
   OTHER_NAMES,
-  VARIABLE_NAMES,
   VARIABLES,
 } from './frame/configuration.ts'
 import {
@@ -42,16 +41,27 @@ export async function runCommandLine(
   argv: readonly string[],
   surroundings: Surroundings,
 ): Promise<number> {
-  try {
-    return (await run(argv, surroundings)) ?? DONE
-  } catch (error) {
-    const { log, output, errorPrefix } = surroundings
+  const { log, output, errorPrefix } = surroundings
+  const code = await run(argv, surroundings).catch((error: unknown) => {
     log.flush()
     output.err(`${errorPrefix}gatehouse: ${messageOf(error)}`)
-    if (!(error instanceof UsageError)) return FAILED
-    output.err('See: gatehouse help')
-    return WRONG_USAGE
-  }
+    return error instanceof UsageError ? WRONG_USAGE : FAILED
+  })
+  if (code === WRONG_USAGE) output.err(`See: gatehouse ${await helpOn(argv)}`)
+  return code ?? DONE
+}
+
+/** The words that call the help on what a wrong command line has begun. */
+async function helpOn(argv: readonly string[]): Promise<string> {
+  const words = argv.filter((word) => !word.startsWith('-'))
+  const [first = '', ...others] = words
+  if (isServiceName(first)) return others.every(isServiceName) ? 'serve --help' : `help ${first}`
+  if (first === 'help' || !commandTable.has(first)) return 'help'
+  const rows = await commandTable.of(first)
+  const found = rows.find(
+    ({ name }) => name === first || others.includes(name.split(' ')[1] ?? ''),
+  )
+  return found === undefined ? `help ${first}` : `${found.name} --help`
 }
 
 async function run(argv: readonly string[], surroundings: Surroundings) {
@@ -98,9 +108,12 @@ function withCommand(rest: readonly string[]): readonly string[] {
   const [first] = rest
   if (first === '--help' || first === '-h') return ['help', ...rest.slice(1)]
   if (first === '--version') return ['version', ...rest.slice(1)]
-  if (first === undefined || SERVICES.some((service) => service === first))
-    return ['serve', ...rest]
-  return rest
+  if (first === undefined) return ['serve']
+  if (!isServiceName(first)) return rest
+  const wrong = rest.find((word) => !word.startsWith('-') && !isServiceName(word))
+  if (wrong === undefined) return ['serve', ...rest]
+  // `gatehouse links list` is what somebody types who looks for a command.
+  throw new UsageError(`"${first}" alone runs that service, and takes no "${wrong}"`)
 }
 
 /**
@@ -133,26 +146,15 @@ async function runWithDatabase(
   return await parsed.command.run(readCall(parsed), tools)
 }
 
-/** Flags that set a variable. */
-function configFlags(): ReadonlyMap<string, string> {
-  const flags = new Map([['env-file', 'GATEHOUSE_ENV_FILE']])
-  for (const name of VARIABLE_NAMES) {
-    const flag = flagOf(name)
-    if (flag !== undefined) flags.set(flag, name)
-  }
-  return flags
-}
-
 /** Splits the command line into the flags of the configuration and everything else, in order. */
 function splitArguments(argv: readonly string[]) {
-  const known = configFlags()
   const flags: Record<string, string> = {}
   const rest: string[] = []
-  for (const token of tokensOf(argv, [...known.keys()])) {
+  for (const token of tokensOf(argv, [...CONFIG_FLAGS.keys()])) {
     if (token.kind === 'positional') rest.push(token.value)
     if (token.kind === 'option-terminator') rest.push('--')
     if (token.kind !== 'option') continue
-    const name = known.get(token.name)
+    const name = CONFIG_FLAGS.get(token.name)
     const { value } = token
     if (name === undefined) {
       rest.push(value === undefined ? token.rawName : `${token.rawName}=${value}`)

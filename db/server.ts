@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import Type from 'typebox'
+import { Unavailable } from '../kernel/fault.ts'
 import { messageOf } from '../kernel/log.ts'
 import type { Database, Executor } from './client.ts'
 import { QueryError } from './errors.ts'
@@ -46,10 +47,30 @@ export function unfitness(facts: ServerFacts): string | undefined {
  * front of it can't be used.
  */
 export async function refuseUnfitServer(db: Database): Promise<ServerFacts> {
-  const facts = await serverQueries.readServerFacts(db, {})
+  const facts = await readFacts(db)
   const reason = unfitness(facts) ?? (await poolerFault(db))
   if (reason !== undefined) throw new Error(reason)
   return facts
+}
+
+/**
+ * What a server says of itself. An error says in the operator's words that it can't be reached, or
+ * lets nobody in.
+ */
+export async function readFacts(db: Database): Promise<ServerFacts> {
+  try {
+    return await serverQueries.readServerFacts(db, {})
+  } catch (error) {
+    const cause = error instanceof Error ? (error.cause ?? error) : error
+    const why = messageOf(cause)
+    if (error instanceof Unavailable) {
+      const ways = 'start it, or correct DATABASE_URL'
+      throw new Unavailable(`the database can't be reached (${why}): ${ways}`, { cause })
+    }
+    if (!(error instanceof QueryError)) throw error
+    const message = `the database can't be used (${why}): correct DATABASE_URL`
+    throw new QueryError(message, error.code, error.constraint, cause)
+  }
 }
 
 const POOLED =

@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { meantText } from './closest.ts'
 import { codeOf, messageOf } from './log.ts'
 import type { ValuesOf, Variable, Variables } from './variables.ts'
 
@@ -184,8 +185,8 @@ function load(
   const file = envFile === undefined ? {} : (attempt(names, () => readEnvFile(envFile)) ?? {})
   for (const name of unknownIn(variables, file, otherNames)) {
     const message =
-      `${name} in ${envFile} is no variable of Gatehouse: ` +
-      'correct its name or remove it; see gatehouse help'
+      `${name} in ${envFile} is no variable of Gatehouse` +
+      `${meantText(name, names) || ': correct its name or remove it'}; see gatehouse help settings`
     problems.push({ message, variables: [] })
   }
   const { CREDENTIALS_DIRECTORY: credentials, STATE_DIRECTORY: stateDirectory } = environment

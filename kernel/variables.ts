@@ -127,7 +127,7 @@ function readDatabaseUrl(text: string) {
   // Each of several hosts is checked alone.
   const isUrl = (host: string) => URL.canParse(`${start}${host || 'localhost'}${path}?${query}`)
   if (!hosts.split(',').every(isUrl)) {
-    throw new SyntaxError('it is no such URL')
+    throw new SyntaxError('it has another form')
   }
   return text
 }
@@ -200,6 +200,6 @@ export const trueOrFalse: Reading<boolean> = {
 export function readWebUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const plain = url?.username === '' && url.password === '' && /^https?:$/.test(url.protocol)
-  if (url === undefined || !plain) throw new SyntaxError('it is no such URL')
+  if (url === undefined || !plain) throw new SyntaxError('it has another form')
   return url
 }

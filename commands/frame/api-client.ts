@@ -3,6 +3,7 @@ import { request as httpsRequest } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import type { Static, TSchema } from 'typebox'
 import { Fault } from '../../kernel/fault.ts'
+import { codeOf } from '../../kernel/log.ts'
 import { parseJson, parseObject, stringOf } from '../../kernel/json.ts'
 import { readStart } from '../../kernel/net/outbound.ts'
 import { trimEnd } from '../../kernel/text.ts'
@@ -113,12 +114,28 @@ function send(from: URL, path: string, options: RequestOptions, body: string | u
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const outgoing = requestTo(from, path, options)
   outgoing.on('response', resolve)
-  outgoing.on('error', reject)
+  outgoing.on('error', (error) => reject(unreachable(from, error)))
   outgoing.on('timeout', () => {
     outgoing.destroy(new Error(`the server was silent for ${SILENCE_MS / 1_000} s`))
   })
   outgoing.end(body)
   return promise
+}
+
+/** Errors of a connection that was not made: nothing listens there, or there is no such host. */
+const NOT_CONNECTED = /^(ECONNREFUSED|ENOENT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/
+
+function unreachable({ href }: URL, error: Error): Error {
+  const [code] = [error, ...causesOf(error)].flatMap((one) => codeOf(one) ?? [])
+  if (!NOT_CONNECTED.test(code ?? '')) return error
+  const ways = 'start it with gatehouse serve, or name a running one by --from'
+  const text = `no server answers at ${href.replace(/\/$/, '')} (${code}): ${ways}`
+  return new Error(text, { cause: error })
+}
+
+/** A name with several addresses has an error for each. */
+function causesOf(error: Error): readonly unknown[] {
+  return error instanceof AggregateError ? error.errors : []
 }
 
 function requestTo(from: URL, path: string, options: RequestOptions) {

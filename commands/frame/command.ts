@@ -118,10 +118,17 @@ export interface Surroundings {
   errorPrefix: string
 }
 
+/** The commands of a service, or of the program. */
+export const COMMAND_GROUPS = ['hooks', 'links', 'ops', 'house'] as const
+export type CommandGroup = (typeof COMMAND_GROUPS)[number]
+
 /** The table of commands; files are loaded when one of their commands is asked for. */
 export interface CommandTable {
   /** The commands that begin with a word; throws `UsageError` for an unknown word. */
   of(word: string): Promise<readonly Command[]>
+  /** Whether a command begins with a word. */
+  has(word: string): boolean
+  inGroup(group: CommandGroup): Promise<readonly Command[]>
   /** All commands, in the order of the help. */
   all(): Promise<readonly Command[]>
 }
@@ -184,6 +191,11 @@ export interface Command<
    * Set if it passes the words after `--` on to another program. Others take them as arguments.
    */
   passes?: Shown
+  /**
+   * Set if the value of one flag decides which others go with it: those are `flags` of the value,
+   * and without it the ones that all values have.
+   */
+  chosenBy?: { flag: string; flags: (value: string | undefined) => Flags }
   needs: N
   /** Throws `UsageError` for flags that don't go together, before anything is opened. */
   check?(call: Call<A, F>, now: Date): void

@@ -55,6 +55,15 @@ export function flagOf(name: VariableName) {
   return short.replaceAll('_', '-').toLowerCase()
 }
 
+/** The flags that set a variable, without their dashes, each with its variable. */
+export const CONFIG_FLAGS: ReadonlyMap<string, string> = new Map([
+  ['env-file', 'GATEHOUSE_ENV_FILE'],
+  ...VARIABLE_NAMES.flatMap((name) => {
+    const flag = flagOf(name)
+    return flag === undefined ? [] : [[flag, name] as const]
+  }),
+])
+
 /**
  * Each variable that is set, with where it comes from, and what waits for the next start; a secret
  * shows only that it is set.
@@ -79,7 +88,7 @@ export function ignoredText(unknownNames: readonly string[]) {
   const names = unknownNames.join(', ')
   return (
     `unknown in the environment and ignored: ${names}; ` +
-    'see gatehouse help for the names that count'
+    'see gatehouse help settings for the names that count'
   )
 }
 
@@ -218,3 +227,7 @@ export function hostAndPort(host: string, port: number) {
 
 export const SERVICES = ['hooks', 'links', 'ops'] as const
 export type ServiceName = (typeof SERVICES)[number]
+
+export function isServiceName(word: string): word is ServiceName {
+  return SERVICES.some((service) => service === word)
+}

@@ -1,16 +1,29 @@
 import { oneOf } from '../../kernel/variables.ts'
-import { command, text, UsageError, type Command, value } from './command.ts'
+import { meantText } from '../../kernel/closest.ts'
+import {
+  command,
+  COMMAND_GROUPS,
+  text,
+  UsageError,
+  value,
+  type Command,
+  type CommandTable,
+} from './command.ts'
 import { commandsPage, settingsPage } from './man-pages.ts'
 import { table } from './output.ts'
-import { CONFIGURATION, settings, usageLine, usageText, wrapped } from './usage.ts'
+import { withFlags } from './parse.ts'
+import { CONFIGURATION, listText, settings, usageText, wrapped } from './usage.ts'
 
 export const commands = [
   command({
     name: 'help',
-    summary: 'explain all commands and variables, or one command; --help after it does the same',
+    summary: 'explain a command, as --help after it does, a group of commands, or the settings',
     args: {
-      command: {
-        ...text('[COMMAND]', 'the words of a command, such as provider add'),
+      topic: {
+        ...text(
+          '[TOPIC]',
+          'a command, such as provider add; hooks, links, ops, house or settings',
+        ),
         repeated: true,
       },
     },
@@ -20,13 +33,9 @@ export const commands = [
     },
     needs: 'nothing',
     async run({ args, flags }, { table: commandTable, version, output }) {
-      const all = await commandTable.all()
-      const name = args.command.join(' ')
-      const rows = all.filter((row) => name === '' || `${row.name} `.startsWith(`${name} `))
-      if (rows.length === 0) throw new UsageError(`There is no command "${name}"`)
-      if (flags.man) output.data(commandsPage(all, version))
-      else if (flags['man-settings']) output.data(settingsPage(version))
-      else output.out(name === '' ? helpText(all) : usageText(rows))
+      if (flags.man) return void output.data(commandsPage(await commandTable.all(), version))
+      if (flags['man-settings']) return void output.data(settingsPage(version))
+      output.out(await textOn(args.topic.join(' '), commandTable))
     },
   }),
   command({
@@ -42,25 +51,48 @@ export const commands = [
   }),
 ]
 
-/**
- * The text of `gatehouse help`: commands, then every variable with its flag, default and meaning.
- */
-function helpText(rows: readonly Command[]) {
-  const usage = rows.flatMap((row) => [
-    ...wrapped(usageLine(row)).map((line) => `  ${line}`),
-    `      ${row.summary}`,
-  ])
+async function textOn(topic: string, commandTable: CommandTable): Promise<string> {
+  if (topic === '') return SCREEN
+  if (topic === 'settings') return settingsText()
+  const group = COMMAND_GROUPS.find((known) => known === topic)
+  if (group !== undefined) return listText(await commandTable.inGroup(group))
+  const all = await commandTable.all()
+  const rows = all.filter(({ name }) => `${name} `.startsWith(`${topic} `))
+  if (rows.length > 0) return usageText(rows.map((row) => withFlags(row, undefined)))
+  const topics = [...COMMAND_GROUPS, 'settings', ...all.map(({ name }) => name)]
+  throw new UsageError(`There is no command "${topic}"${meantText(topic, topics)}`)
+}
+
+/** One screen of 24 lines by 80 columns: what people do most, and where the rest is. */
+const SCREEN = `\
+Gatehouse: webhooks, go/links and an operations agent in one program.
+
+  gatehouse                        run all three; gatehouse hooks runs one
+  gatehouse init                   write the settings by questions
+  gatehouse check                  say of everything whether it is ok
+
+hooks  provider add NAME           let somebody send webhooks here
+       events list                 what was received; events replay sends again
+       forward TARGET              pass events on to a program on this machine
+       destination add NAME URL    deliver events to a URL
+links  link add SLUG URL           a short link
+       user add EMAIL              who may have links; token create: programs
+       import FILE                 links of other tools; export gives them back
+ops    checks add NAME             watch something; checks list has the states
+       notify add NAME URL         where notices go
+       approve ID                  allow an operation that waits
+house  backup FILE                 everything in one file; restore puts it back
+       db move                     from the embedded database to a server
+       docs                        the address of the documentation
+
+More   gatehouse help hooks        or links, ops, house: all commands of one
+       gatehouse help COMMAND      what a command takes, such as provider add
+       gatehouse help settings     every variable and flag`
+
+/** Every variable with its flag, default and accepted form. */
+function settingsText() {
   const head = ['VARIABLE', 'FLAG', 'DEFAULT', 'ACCEPTED']
-  return [
-    'Gatehouse: webhooks, go/links and an operations agent in one program.',
-    '',
-    'Commands (COMMAND --help says more of one):',
-    ...usage,
-    '',
-    ...wrapped(CONFIGURATION),
-    ...table(head, settings()).map((line) => `  ${line}`),
-    '',
-  ].join('\n')
+  return [...wrapped(CONFIGURATION), ...table(head, settings())].join('\n')
 }
 
 /**

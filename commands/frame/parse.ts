@@ -1,13 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
-import {
-  UsageError,
-  type Arguments,
-  type Call,
-  type Command,
-  type Switch,
-  type Value,
-} from './command.ts'
+import { meantText } from '../../kernel/closest.ts'
+import { UsageError, type Call, type Command, type Switch, type Value } from './command.ts'
+import { CONFIG_FLAGS } from './configuration.ts'
 
 /** A command and the texts that it was called with. */
 export interface ParsedCommand {
@@ -50,23 +45,35 @@ export function parseCommand(
 
   const hasActions = rows.some(({ name }) => name !== word)
   const action = hasActions ? words.shift() : undefined
-  const command = rows.find(({ name }) => name === [word, action].join(' ').trim())
-  if (command === undefined) {
+  const found = rows.find(({ name }) => name === [word, action].join(' ').trim())
+  if (found === undefined) {
     if (wantsHelp) return { help: rows }
-    const actions = rows.map(({ name }) => name.slice(word.length + 1)).join(', ')
-    if (action === undefined) throw new UsageError(`Missing action: one of ${actions}`)
-    throw new UsageError(`Unknown action "${action}", expected one of ${actions}`)
+    const actions = rows.map(({ name }) => name.slice(word.length + 1))
+    const known = `one of ${actions.join(', ')}`
+    if (action === undefined) throw new UsageError(`Missing action: ${known}`)
+    const meant = meantText(action, actions)
+    throw new UsageError(`Unknown action "${action}", expected ${known}${meant}`)
   }
-  if (wantsHelp) return { help: [command] }
+  const { chosenBy } = found
+  const choice = options.findLast(({ name }) => name === chosenBy?.flag)?.value
+  if (wantsHelp) return { help: [withFlags(found, choice)] }
+  const command = choice === undefined ? found : withFlags(found, choice)
+  const called = choice === undefined ? found.name : `${found.name} --${chosenBy?.flag} ${choice}`
 
   const flags: Record<string, string | true> = {}
   for (const option of options) {
     const { name } = option
-    flags[name] = withLine(command, name, flags[name], flagText(command, option))
+    flags[name] = withLine(command, name, flags[name], flagText(command, option, called))
   }
   const passed = command.passes === undefined ? [] : words.splice(words.length - afterEnd)
-  refuseWrongCount(command.args ?? {}, words)
+  refuseWrongCount(command, words)
   return { command, args: words, flags, passed }
+}
+
+/** A command with the flags that go with the value of the one that decides. */
+export function withFlags(command: Command, choice: string | undefined): Command {
+  const { chosenBy } = command
+  return chosenBy === undefined ? command : { ...command, flags: chosenBy.flags(choice) }
 }
 
 /** The values of the arguments and flags; throws `UsageError` for one that is not accepted. */
@@ -149,11 +156,15 @@ type OptionToken = Extract<ReturnType<typeof tokensOf>[number], { kind: 'option'
 
 /** What was given for a flag. */
 function flagText(
-  { name: called, flags = {} }: Command,
+  { flags = {} }: Command,
   { name, rawName, value, inlineValue }: OptionToken,
+  called: string,
 ): string | true {
   const flag = Object.hasOwn(flags, name) ? flags[name] : undefined
-  if (flag === undefined) throw new UsageError(`"${called}" takes no ${rawName}`)
+  if (flag === undefined) {
+    const known = [...Object.keys(flags), ...CONFIG_FLAGS.keys()].map((known) => `--${known}`)
+    throw new UsageError(`"${called}" takes no ${rawName}${meantText(rawName, known)}`)
+  }
   if (!isValue(flag)) {
     if (value !== undefined) throw new UsageError(`${rawName} takes no value`)
     return true
@@ -177,7 +188,10 @@ function withLine(
   return repeats && before !== undefined ? `${before}\n${text}` : text
 }
 
-function refuseWrongCount(expected: Arguments, words: readonly string[]) {
+function refuseWrongCount(
+  { name: called, args: expected = {} }: Command,
+  words: readonly string[],
+) {
   const required = Object.entries(expected).filter(([, value]) => !('repeated' in value))
   const missing = required.find((_, at) => (words[at] ?? '') === '')
   if (missing !== undefined) {
@@ -186,7 +200,8 @@ function refuseWrongCount(expected: Arguments, words: readonly string[]) {
   }
   const takesMore = required.length < Object.keys(expected).length
   if (takesMore || words.length <= required.length) return
-  throw new UsageError('Too many arguments')
+  const taken = required.map(([name]) => name.toUpperCase()).join(' ')
+  throw new UsageError(`Too many arguments: "${called}" takes ${taken === '' ? 'none' : taken}`)
 }
 
 function readText(what: string, { form, read }: Value<unknown>, text: string): unknown {

@@ -3,9 +3,13 @@ import { flagOf, variableOf, VARIABLE_NAMES } from './configuration.ts'
 import { isValue } from './parse.ts'
 
 export const CONFIGURATION =
-  'Configuration (flag over environment file over environment over default; ' +
+  'Settings (flag over environment file over environment over default; ' +
   '--env-file FILE or GATEHOUSE_ENV_FILE names the file, which is re-read when it changes):'
 const WIDTH = 96
+/** Of the lists, which people look for on the smallest terminal. */
+const TERMINAL = 80
+/** A longer left column has its text below itself. */
+const MAX_LEFT = 34
 
 /** How a command is called, with all of its arguments and flags. */
 export function usageLine({ name, args = {}, flags = {}, passes }: Command) {
@@ -15,16 +19,48 @@ export function usageLine({ name, args = {}, flags = {}, passes }: Command) {
   return ['gatehouse', name, ...words, ...optional].join(' ')
 }
 
-/** Help on some commands: usage, and what each argument and flag means. */
+/** Help on a command, with what each argument and flag means; of several, a line each. */
 export function usageText(rows: readonly Command[]): string {
-  return rows.map(usageOf).join('\n\n')
+  const [first] = rows
+  return rows.length === 1 && first !== undefined ? usageOf(first) : listText(rows)
+}
+
+/** Each command with its arguments and what it does, and how to ask for more. */
+export function listText(rows: readonly Command[]): string {
+  const calls = rows.map((row) => {
+    const words = Object.values(row.args ?? {}).map(({ shown }) => shown)
+    return [[row.name, ...words].join(' '), row.summary] as const
+  })
+  return [...columns(calls, TERMINAL), '', 'gatehouse help COMMAND says more of one'].join('\n')
 }
 
 function usageOf(row: Command) {
-  const parts = partsOf(row)
-  const width = Math.max(0, ...parts.map(([part]) => part.length))
-  const lines = parts.map(([part, summary]) => `  ${part.padEnd(width)}  ${summary}`)
+  const lines = columns(partsOf(row), WIDTH).map((line) => `  ${line}`)
   return [...wrapped(usageLine(row)), `  ${row.summary}`, ...lines].join('\n')
+}
+
+/** Two columns, the second of which goes on below itself. */
+function columns(rows: readonly (readonly [string, string])[], width: number): readonly string[] {
+  const longest = Math.max(0, ...rows.map(([left]) => left.length))
+  const indent = Math.min(longest, MAX_LEFT) + 2
+  return rows.flatMap(([left, text]) => {
+    const lines = fill(text, width - indent)
+    const isOver = left.length > MAX_LEFT
+    const first = isOver ? [left] : [`${left.padEnd(indent)}${lines[0] ?? ''}`]
+    const rest = lines.slice(isOver ? 0 : 1).map((line) => ' '.repeat(indent) + line)
+    return [...first, ...rest]
+  })
+}
+
+/** A text in lines of a width. */
+function fill(text: string, width: number): readonly string[] {
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? ''
+    if (line !== '' && line.length + word.length >= width) lines.push(word)
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
+  }
+  return lines
 }
 
 /** Arguments and flags of a command, each with its meaning. */

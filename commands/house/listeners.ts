@@ -23,7 +23,9 @@ import {
   type ServiceName,
   type Addresses,
   type ConfigSource,
+  flagOf,
 } from '../frame/configuration.ts'
+import { listenProblem } from './holder.ts'
 
 /** What a running program gives each of its services. */
 export interface ServiceContext {
@@ -141,7 +143,14 @@ export async function startListener(
     maxConnections: maxConnections(service),
   })
   if (configured.kind === 'unix') await removeDeadSocket(configured.path)
-  await listener.listen(listenOptions(configured, config.inheritedSockets))
+  const place = listenOptions(configured, config.inheritedSockets)
+  try {
+    await listener.listen(place)
+  } catch (error) {
+    const address = config.origins.get(variable)?.text ?? ''
+    const named = { variable, flag: flagOf(variable) ?? '', address }
+    throw new Error(await listenProblem(named, place, error), { cause: error })
+  }
   // Until then nobody but this user could connect.
   if (configured.kind === 'unix') await chmod(configured.path, configured.mode)
   const bound = listener.server.address()

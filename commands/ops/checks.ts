@@ -60,9 +60,29 @@ const CHECK_ARGS = { check: text('SERVICE/NAME', 'a check, as checks list shows 
 const MEMBERS = membersOf()
 const MEMBER_FLAGS: Flags = Object.fromEntries(MEMBERS.map((one) => [flagName(one), flagFor(one)]))
 
+/** The flags of a type, those that every check of it needs first; without one those of all types. */
+function flagsOfType(type: string | undefined): Flags {
+  // An unknown type is refused for itself, not for its flags.
+  if (type !== undefined && TYPES_BY_HAND.every((known) => known !== type)) return MEMBER_FLAGS
+  const shared = MEMBERS.filter(({ types }) => types.length === TYPES_BY_HAND.length)
+  const members = type === undefined ? shared : membersOf(type)
+  const sorted = members.toSorted(
+    (one, other) => Number(other.isRequired) - Number(one.isRequired),
+  )
+  const flags = sorted.map((one) => {
+    return [flagName(one), flagFor(one, one.isRequired ? ' (needed)' : '')] as const
+  })
+  return Object.fromEntries(flags)
+}
+
 const DEFINITION = accepted('a JSON object: a check as the inventory file has it', parseObject)
 const DEFINITION_FLAGS = {
-  type: value('TYPE', 'what kind of check it is', oneOf(...TYPES_BY_HAND)),
+  type: value(
+    'TYPE',
+    `what kind of check it is, which decides the flags: --type TYPE --help lists them. ` +
+      `One of ${TYPES_BY_HAND.join(', ')}`,
+    oneOf(...TYPES_BY_HAND),
+  ),
   from: {
     ...value('FILE', 'the check as JSON, in a file; - is standard input', DEFINITION),
     fromInput: true,
@@ -127,6 +147,7 @@ export const commands = [
     summary: 'add a check beside those of the inventory file',
     args: ADD_ARGS,
     flags: { ...ADD_FLAGS, ...MEMBER_FLAGS },
+    chosenBy: { flag: 'type', flags: (type) => ({ ...ADD_FLAGS, ...flagsOfType(type) }) },
     needs: 'database',
     check: (call) => void readNew(call),
     async run(call, tools) {
@@ -143,6 +164,7 @@ export const commands = [
     summary: 'change a check that was made by hand; what no flag names stays',
     args: CHECK_ARGS,
     flags: { ...SET_FLAGS, ...MEMBER_FLAGS },
+    chosenBy: { flag: 'type', flags: (type) => ({ ...SET_FLAGS, ...flagsOfType(type) }) },
     needs: 'database',
     async run({ args, flags }, tools) {
       const { id } = await findCheck(tools.db, args.check)
@@ -237,14 +259,17 @@ function flagName({ name }: Member): string {
 }
 
 /** The flag of a member, as its schema says what it is. */
-function flagFor({ name, writing, types, schema }: Member): Switch {
-  const owners = types.length === TYPES_BY_HAND.length ? 'all types' : types.join(', ')
+function flagFor({ name, writing, types, schema }: Member, note = ownersOf(types)): Switch {
   const { description = name.replaceAll('_', ' ') } = schema as { description?: string }
-  const summary = `${description} (${owners})`
+  const summary = description + note
   if (writing === 'switch') return { summary }
   if (writing === 'pairs') return secretFlag(`${summary}, "Name: value" on a line each`)
   const shown = writing === 'number' ? 'NUMBER' : 'TEXT'
   return writing === 'lines' ? lines(shown, summary) : text(shown, summary)
+}
+
+function ownersOf(types: readonly string[]): string {
+  return ` (${types.length === TYPES_BY_HAND.length ? 'all types' : types.join(', ')})`
 }
 
 type Given = Readonly<Record<string, unknown>>

@@ -8,7 +8,7 @@ export type Address =
   | { kind: 'unix'; path: string; mode: number }
   | { kind: 'fd'; name: string }
 
-/** Parses an address; throws a SyntaxError that says what is accepted. */
+/** Parses an address; throws a SyntaxError that says what is missing. */
 export function parseAddress(text: string): Address {
   const [, path, mode = '700'] = /^unix:(\/[^?]*)(?:\?mode=0?([67][0-7]{2}))?$/.exec(text) ?? []
   if (path !== undefined) return { kind: 'unix', path, mode: Number.parseInt(mode, 8) }
@@ -17,7 +17,7 @@ export function parseAddress(text: string): Address {
   const host = parts?.[1] ?? parts?.[2]
   const port = Number(parts?.[3])
   if (host === undefined || port > 65535) {
-    throw new SyntaxError('expected host:port, unix:/path, unix:/path?mode=0660 or fd:NAME')
+    throw new SyntaxError('it has no port from 0 to 65535')
   }
   return { kind: 'tcp', host, port }
 }

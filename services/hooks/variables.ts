@@ -75,7 +75,7 @@ export const hooksVariables = {
 
 /** A key: 32 bytes as base64. */
 export function parseSecretKey(text: string): Buffer {
-  if (!/^[A-Za-z0-9+/]{43}=$/.test(text)) throw new SyntaxError('it is no such text')
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(text)) throw new SyntaxError('it has another form')
   return Buffer.from(text, 'base64')
 }
 
@@ -90,7 +90,7 @@ function parseSize(text: string): number {
 function parseQueueUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === '') {
-    throw new SyntaxError('it is no such URL')
+    throw new SyntaxError('it has another form')
   }
   if (!/^(\/\d{0,3})?$/.test(url.pathname)) throw new SyntaxError('its path is no database number')
   // Throws URIError where the broker's client would: at a % that starts no encoded byte.

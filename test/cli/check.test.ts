@@ -177,7 +177,7 @@ t.test('each wrong value has its line, and the rest is looked at', async (t) => 
       /^fail DATABASE_URL is not valid .*expected a postgres:/,
       /^fail HOOKS_ADDR is not valid/,
       /^fail HOOKS_FRESHNESS_S is not valid/,
-      'warn unknown in the environment and ignored: OPS_X; see gatehouse help for the names that count',
+      'warn unknown in the environment and ignored: OPS_X; see gatehouse help settings for the names that count',
       'warn HOOKS_QUEUE_CHANNELS has no effect without HOOKS_QUEUE_URL: set that too',
       'warn GATEHOUSE_GROUPS_HEADER has no effect without GATEHOUSE_TRUSTED_PROXIES: set that too',
     ],

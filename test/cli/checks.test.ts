@@ -95,8 +95,8 @@ await t.test('checks: what is refused', async (t) => {
     [checksOf('add x --type tcp --host h --port 1'), 2, '--service is required'],
     [tcp('--retries 1'), 2, '--port is required'],
     [tcp('--port x'), 2, /^gatehouse: --port must be integer$/],
-    [tcp('--port 1 --path /'), 2, '--path is not known'],
-    [tcp('--port 1 --none 1'), 2, '"checks add" takes no --none'],
+    [tcp('--port 1 --path /'), 2, '"checks add --type tcp" takes no --path'],
+    [tcp('--port 1 --none 1'), 2, '"checks add --type tcp" takes no --none'],
     [add('--type memory --every 9s'), 2, '--every must be 10s to 24h'],
     [
       add('--type memory --investigate true'),

@@ -118,7 +118,7 @@ t.test('an unknown variable in the environment is told of once, and stops nothin
     code: 0,
     stderr:
       'gatehouse: unknown in the environment and ignored: HOOKS_PORT, OPS_SERVICE_HOST, LINKS_ADRR, ' +
-      'HOOKS_\\u001b[2J; see gatehouse help for the names that count\n',
+      'HOOKS_\\u001b[2J; see gatehouse help settings for the names that count\n',
   })
 })
 
@@ -127,7 +127,11 @@ t.test('an environment file that is wrong, or not there, is refused by name', as
   await writeFile(envFile, `HOOKS_CHATT_SECRET=${secret('unknown-variable')}\n`)
   const migrate = (file: string) => ({ args: ['migrate'], env: { GATEHOUSE_ENV_FILE: file } })
   await refuseCommands(t, undefined, [
-    [migrate(envFile), 1, /^gatehouse: HOOKS_CHATT_SECRET in .+gatehouse\.env is no variable/],
+    [
+      migrate(envFile),
+      1,
+      /^gatehouse: HOOKS_CHATT_SECRET in .+gatehouse\.env is no variable .* mean HOOKS_CHAT_SECRET\?/,
+    ],
     [migrate(`${envFile}.none`), 1, /^gatehouse: The environment file .+ can't be read/],
   ])
 })

@@ -1,33 +1,65 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
+import { commandTable } from '../../commands/commands.ts'
+import { COMMAND_GROUPS } from '../../commands/frame/command.ts'
 import { VARIABLE_NAMES, variableOf } from '../../commands/frame/configuration.ts'
-import { refuseCommands, runCli, type RefusedCommand } from '../helpers/cli.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
+import { backends } from '../helpers/backends.ts'
+import { FREE, refuseCommands, runCli, type RefusedCommand } from '../helpers/cli.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
-import { ROOT } from '../helpers/program.ts'
+import { ROOT, type Env } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
+
+const [, postgres] = backends
 
 const COMMANDS =
   'serve check migrate provider endpoint events forward send-sample user token link import export audit completion version help'.split(
     ' ',
   )
 
-t.test('help lists the commands and every variable with its flag', async (t) => {
-  const { code, stdout, stderr } = await runCli(['help'])
-  t.match({ code, stderr }, { code: 0, stderr: '' })
-  for (const command of COMMANDS) {
-    t.match(stdout, new RegExp(`^ +gatehouse \\[?${command}\\b`, 'm'), command)
+t.test('help fits a screen, and leads to groups, commands and settings', async (t) => {
+  const screen = await runCli(['help'])
+  t.match(screen, { code: 0, stderr: '' })
+  for (const flag of ['--help', '-h']) t.equal((await runCli([flag])).stdout, screen.stdout, flag)
+  const rows = await commandTable.all()
+  const names = rows.map(({ name }) => name)
+  const lists = await Promise.all(
+    COMMAND_GROUPS.map(async (group) => (await runCli(['help', group])).stdout),
+  )
+  for (const [text, height] of [
+    [screen.stdout, 24],
+    ...lists.map((list) => [list, 99] as const),
+  ]) {
+    const lines = String(text).trimEnd().split('\n')
+    t.ok(lines.length < Number(height), `${lines[0]}: ${lines.length} lines`)
+    t.same(
+      lines.filter((line) => line.length > 80),
+      [],
+    )
   }
+  // What the screen names is there.
+  for (const [, name = ''] of screen.stdout.matchAll(
+    /^(?:hooks|links|ops|house| ) {2,6}([a-z][a-z-]*(?: [a-z]+)?)/gm,
+  )) {
+    t.ok(name.startsWith('gatehouse') || names.includes(name), name)
+  }
+  for (const name of names) {
+    const list = lists.filter((text) => new RegExp(`^${name}( |$)`, 'm').test(text))
+    t.equal(list.length, 1, `${name} is in one group`)
+  }
+
+  const settings = await runCli(['help', 'settings'])
   for (const name of VARIABLE_NAMES) {
-    const line = stdout.split('\n').find((text) => text.trim().startsWith(`${name} `))
+    const line = settings.stdout.split('\n').find((text) => text.startsWith(`${name} `))
     const flag = name.toLowerCase().replace(/^gatehouse_|^ops_(?=webhook)/, '')
     const shown =
       variableOf(name).secret === true ? '(no flag)' : `--${flag.replaceAll('_', '-')} `
     t.match(line, shown, `${name} has its line`)
   }
-  for (const flag of ['--help', '-h']) t.equal((await runCli([flag])).stdout, stdout, flag)
 })
 
 t.test('a command explains itself', async (t) => {
@@ -45,8 +77,105 @@ t.test('a command explains itself', async (t) => {
 
   for (const command of COMMANDS) {
     const { code, stdout } = await runCli([command, '--help'])
-    t.match({ code, stdout }, { code: 0, stdout: new RegExp(`^gatehouse ${command}\\b`) }, command)
+    const start = new RegExp(`^(gatehouse )?${command}\\b`)
+    t.match({ code, stdout }, { code: 0, stdout: start }, command)
   }
+
+  const common = await runCli(['checks', 'add', '--help'])
+  const ofType = await runCli(['checks', 'add', '--type', 'tcp', '--help'])
+  for (const [{ stdout }, has, lacks] of [
+    [common, ['--type TYPE', '--every'], ['--host', '--url']],
+    [ofType, ['--every', '--host TEXT +a name or an address \\(needed\\)'], ['--url']],
+  ] as const) {
+    for (const flag of has) t.match(stdout, new RegExp(`^ +${flag}`, 'm'))
+    for (const flag of lacks) t.notMatch(stdout, flag)
+  }
+})
+
+t.test('each command, typed wrong in five ways', async (t) => {
+  const mistyped = (word: string) => word + word.slice(-1)
+  const rows: (readonly [words: readonly string[], line: RegExp, see: string])[] = []
+  for (const { name, args = {}, flags = {} } of await commandTable.all()) {
+    const words = name.split(' ')
+    const [first = '', action] = words
+    const given = Object.values(args).filter((arg) => !('repeated' in arg))
+    const filled = [...words, ...given.map(() => 'x')]
+    const ownHelp = name === 'help' ? 'help' : `${name} --help`
+    const add = (called: readonly string[], line: string, see = ownHelp) =>
+      rows.push([called, new RegExp(`^gatehouse: ${line}`), see])
+    const unknown = `There is no command "${mistyped(first)}"; did you mean ${first}\\?$`
+    add([mistyped(first), ...words.slice(1)], unknown, 'help')
+    if (action !== undefined) {
+      const line = `Unknown action "${mistyped(action)}", expected one of .*; did you mean ${action}\\?$`
+      add([first, mistyped(action)], line, `help ${first}`)
+    }
+    const [flag, valued] = [
+      Object.keys(flags)[0],
+      Object.entries(flags).find(([, one]) => 'read' in one)?.[0],
+    ]
+    const wrongFlag = flag === undefined ? 'nothing' : mistyped(flag)
+    const meant = flag === undefined ? '' : `; did you mean --${flag}\\?`
+    add([...filled, `--${wrongFlag}`], `"${name}" takes no --${wrongFlag}${meant}$`)
+    if (valued !== undefined) add([...filled, `--${valued}`], `--${valued} needs a value: \\S`)
+    if (given.length > 0) add(words, 'Missing [A-Z]+: \\S')
+    if (given.length < Object.keys(args).length) continue
+    const takes = given.length === 0 ? 'none' : '[A-Z ]+'
+    add([...filled, 'y'], `Too many arguments: "${name}" takes ${takes}$`)
+  }
+  t.ok(rows.length > 250, `${rows.length} lines`)
+  const env = { GATEHOUSE_DATA_DIR: join(await temporaryFolder(t), 'none') }
+  for (const [words, line, see] of rows) {
+    const { code, stdout, stderr } = await runCli(words, { env })
+    const [said = '', ...more] = stderr.split('\n')
+    const isAsExpected = code === 2 && stdout === '' && line.test(said)
+    t.ok(isAsExpected, `${words.join(' ')}: ${String(line)}, said: ${said}`)
+    t.same(more, [`See: gatehouse ${see}`, ''], words.join(' '))
+  }
+  t.notOk(existsSync(env.GATEHOUSE_DATA_DIR))
+})
+
+t.test('without its server, its database or its address, a command says what to do', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const away = await freePort()
+  const taken: Env = { ...FREE, HOOKS_ADDR: `127.0.0.1:${port}`, ...(await postgres.env(t)) }
+  const ways = 'start it with gatehouse serve, or name a running one by --from'
+  const nobody = new RegExp(
+    `no server answers at http://127\\.0\\.0\\.1:${away} \\(ECONNREFUSED\\): ${ways}$`,
+  )
+  const database = `postgres://gatehouse@127.0.0.1:${away}/none`
+  const unreachable =
+    /the database can't be reached \(.*ECONNREFUSED.*\): start it, or correct DATABASE_URL$/
+  const reads = ['events list', 'events show 1', 'events payload 1', 'events list --follow']
+  await refuseCommands(t, undefined, [
+    ...reads.map((words): RefusedCommand => [
+      { args: words.split(' '), env: { HOOKS_ADDR: `127.0.0.1:${away}` } },
+      1,
+      nobody,
+    ]),
+    ...['provider list', 'user list', 'checks list', 'migrate', 'serve hooks'].map(
+      (words): RefusedCommand => [
+        { args: words.split(' '), env: { ...FREE, DATABASE_URL: database } },
+        1,
+        unreachable,
+      ],
+    ),
+    [
+      { args: ['serve', 'hooks'], env: taken },
+      1,
+      new RegExp(
+        `HOOKS_ADDR: another program listens on 127\\.0\\.0\\.1:${port} \\(ss -ltnp names it\\): stop it, ` +
+          'or set HOOKS_ADDR \\(--hooks-addr\\) to another address$',
+      ),
+    ],
+    [
+      ['migrate', '--hooks-addr', '8080'],
+      1,
+      'HOOKS_ADDR is not valid (it has no port from 0 to 65535): expected host:port, unix:/path, ',
+    ],
+  ])
 })
 
 t.test('the man pages have every command, flag and variable', async (t) => {
@@ -133,7 +262,7 @@ t.test('words and flags that a command does not take', async (t) => {
       ['help launch', 'There is no command "launch"'],
       ['serve --launch=now', '"serve" takes no --launch'],
       ['serve nothing', 'SERVICE must be hooks, links or ops'],
-      ['hooks nothing', 'SERVICE must be hooks, links or ops'],
+      ['hooks nothing', '"hooks" alone runs that service, and takes no "nothing"'],
       ['check hook', 'SERVICE must be hooks, links or ops'],
       [`--hooks-chat-secret=${value}`, 'There is no flag "--hooks-chat-secret"'],
       [`serve --hooks-chat-secret ${value}`, '"serve" takes no --hooks-chat-secret'],

@@ -117,6 +117,9 @@ export type CommandTarget = {
   readonly state: () => Promise<unknown>
 }
 
+/** Where help on the command is that was meant. */
+const SEE = /^See: gatehouse (help( [a-z-]+)?|[a-z -]+ --help)$/
+
 /**
  * Runs each command and expects its refusal: the exit code, nothing on stdout, one line that says why (with
  * code 2 another one that leads to the help), and at the end the state of before.
@@ -136,7 +139,7 @@ export async function refuseCommands(
     const { args, ...options } = 'args' in call ? call : { args: call }
     const result = await runCli(args, { ...options, env: { ...env, ...options.env } })
     const text = typeof line === 'string' ? `gatehouse: ${line}` : line
-    const lines = [text, ...hints, ...(code === 2 ? ['See: gatehouse help'] : []), '']
+    const lines = [text, ...hints, ...(code === 2 ? [SEE] : []), '']
     const name = `${code}: ${String(line)}`
     t.same({ code: result.code, stdout: result.stdout }, { code, stdout: '' }, name)
     // A server's log goes there as well.

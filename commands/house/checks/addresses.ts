@@ -1,11 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import { accessSync, constants, statSync } from 'node:fs'
 import { once } from 'node:events'
-import { request, type IncomingMessage } from 'node:http'
 import { createServer, type ListenOptions } from 'node:net'
 import { dirname } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { parseObject, stringOf } from '../../../kernel/json.ts'
 import { codeOf, messageOf } from '../../../kernel/log.ts'
 import { isLocal } from '../../../kernel/net/addresses.ts'
 import { isDeadSocket, listenOptions, type Address } from '../../../kernel/net/listen.ts'
@@ -15,6 +12,7 @@ import {
   type ServiceName,
   type ConfigSource,
 } from '../../frame/configuration.ts'
+import { bindProblem, holderOf } from '../holder.ts'
 import { beyondLoopback } from '../listeners.ts'
 import { fail, ok, type Finding, type Findings } from '../../frame/output.ts'
 
@@ -114,16 +112,6 @@ async function listen(address: Address) {
   return server
 }
 
-/** Why no server can listen on the address. */
-function bindProblem(text: string, error: unknown) {
-  const code = codeOf(error)
-  if (code === 'EACCES')
-    return `${text} is not allowed: take a port from 1024, or have systemd listen (fd:NAME)`
-  if (code === 'EADDRNOTAVAIL')
-    return `this host has no address ${text}: see ip address, or listen on 127.0.0.1`
-  return `${text} can't be listened on: ${messageOf(error)}`
-}
-
 async function takenFinding(what: string, text: string, place: ListenOptions) {
   const holder = await holderOf(place)
   const held = `${text} is held by`
@@ -133,35 +121,4 @@ async function takenFinding(what: string, text: string, place: ListenOptions) {
     `${held} another program (ss -ltnp): stop that or choose another; ` +
       "when it is systemd's socket unit, set fd:NAME",
   )
-}
-
-const ANSWER_MS = 1_000
-
-/**
- * The Gatehouse that listens on an address, with its version if known; undefined for other
- * programs.
- */
-export async function holderOf({ host, port, path: socketPath }: ListenOptions) {
-  const outgoing = request({
-    // All addresses, such as 0.0.0.0, lead to this host.
-    host,
-    port,
-    socketPath,
-    path: '/healthz',
-    headers: { host: 'localhost', connection: 'close' },
-    agent: false,
-    signal: AbortSignal.timeout(ANSWER_MS),
-  })
-  try {
-    const [response] = (await once(outgoing.end(), 'response')) as [IncomingMessage]
-    const requestId = String(response.headers['x-request-id'])
-    if (!/^\w{1,6}-\w+$/.test(requestId)) return undefined
-    // Without its database Gatehouse replies with an error and no version.
-    const version = stringOf(parseObject(await text(response))?.['version']) ?? ''
-    return `gatehouse ${version}`.trim()
-  } catch {
-    return undefined
-  } finally {
-    outgoing.on('error', () => undefined).destroy()
-  }
 }

@@ -9,7 +9,7 @@ import {
   compareClocks,
   faultsOfTables,
   poolerFault,
-  serverQueries,
+  readFacts,
   unfitness,
   type ServerFacts,
 } from '../../../db/server.ts'
@@ -83,7 +83,7 @@ export async function inspectDatabase(
   snapshot?: SnapshotPlace,
 ) {
   try {
-    const facts = await serverQueries.readServerFacts(db, {})
+    const facts = await readFacts(db)
     const server = serverFinding(facts, config)
     if (server.level === 'fail') return [server]
     const pooler = config.current.DATABASE_URL && (await poolerFault(db))

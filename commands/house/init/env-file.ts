@@ -7,7 +7,8 @@ export type Settings = Readonly<Record<string, string>>
 /** Mode of a file that may have secrets. */
 const PRIVATE = 0o600
 
-const HEAD = '# Settings of Gatehouse, made by gatehouse init. gatehouse help has all of them.\n'
+const HEAD =
+  '# Settings of Gatehouse, made by gatehouse init. gatehouse help settings has all of them.\n'
 
 /** The settings that a file has, without those that are empty; none where there is no file. */
 export function readSettings(file: string): Settings {
