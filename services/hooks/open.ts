@@ -1,6 +1,7 @@
 import { startAlarmNotices } from './alarms/notices.ts'
 import { openDestinations } from './destinations/open.ts'
 import { openEndpoints } from './endpoints/endpoints.ts'
+import { createBodyReader } from './deliveries/body.ts'
 import { createIngest } from './deliveries/ingest.ts'
 import { openQueue, type QueueSource } from './queues/open.ts'
 import { openRegistry, type HooksParts } from './registry.ts'
@@ -35,11 +36,12 @@ export async function openHooks(options: HooksOptions) {
   const registry = await openRegistry(options, secrets)
   const endpoints = openEndpoints(options, registry)
   const ingest = createIngest(db.at('deliveries'), log)
+  const readBody = createBodyReader()
   const rejections = await openRejections(options)
   const secretUses = createSecretUses(options)
   let stream: EventStream | undefined
   const onChange = (): void => stream?.statusChanged()
-  const parts = { registry, ingest, rejections, onChange }
+  const parts = { registry, ingest, readBody, rejections, onChange }
   const queue = await openQueue({ ...options, ...parts, source: options.queueSource })
   const status = openStatus(options, registry, secrets, () => queue.broker, onChange)
   const { readStatus } = status
@@ -62,6 +64,7 @@ export async function openHooks(options: HooksOptions) {
     registry,
     endpoints,
     ingest,
+    readBody,
     queue,
     stream,
     forwarders,

@@ -25,7 +25,10 @@ import {
   payloadTree,
   prettyPayload,
   readEventStart,
+  textOf,
+  unreadable,
 } from '../../../services/hooks/events/detail.ts'
+import { outlineOf } from '../../../services/hooks/events/outline.ts'
 import { receiverPath } from '../../../services/hooks/providers.ts'
 import { REDACTED } from '../../../services/hooks/redact.ts'
 import { hasUnsignedType } from '../../../services/hooks/schemes/describe.ts'
@@ -138,7 +141,12 @@ export async function readEvent(
   id: number,
   changes: Partial<EventView> = {},
 ): Promise<EventView> {
-  const { event, omittedBytes, request } = await readEventStart(hooks.db, id, MAX_PARSED)
+  const { event, omittedBytes, isReadingCut, request } = await readEventStart(
+    hooks.db,
+    id,
+    MAX_PARSED,
+  )
+  const text = textOf(event)
   const isSigned = event.trust_mode === 'signed'
   const [sameBody, replays, recent, neighbours = NO_NEIGHBOURS] = await Promise.all([
     isSigned ? q.findSameBody(hooks.db, { id }) : undefined,
@@ -155,6 +163,10 @@ export async function readEvent(
     request,
     neighbours,
     omittedBytes,
+    text,
+    unreadable: unreadable(event),
+    isReadingCut,
+    outline: text === undefined ? undefined : outlineOf(text, event.content_type),
     tab: 'payload',
     isRaw: false,
     tree: payloadTree(event),

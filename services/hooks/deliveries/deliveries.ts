@@ -12,7 +12,8 @@ import {
 } from '../../../kernel/fault.ts'
 import type { JsonObject } from '../../../kernel/json.ts'
 import { allowOf, takesMethod, toAnswer } from './answers.ts'
-import { cleanText, fieldsAt, idOfBytes, readMembers } from './fields.ts'
+import { membersOf, storedReading, type ReadBody } from './body.ts'
+import { cleanText, fieldsAt, idOfBytes } from './fields.ts'
 import { isLoop } from '../installation.ts'
 import type { Hooks } from '../open.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
@@ -71,7 +72,7 @@ type RejectedPath = Pick<DeliveryHead, 'method' | 'path' | 'client' | 'receivedA
 /** What receives deliveries. */
 export interface Receiver extends Pick<
   Hooks,
-  'registry' | 'ingest' | 'secrets' | 'secretUses' | 'rejections'
+  'registry' | 'ingest' | 'readBody' | 'secrets' | 'secretUses' | 'rejections'
 > {
   freshnessSeconds: () => number
   baseUrl: () => string
@@ -100,10 +101,12 @@ export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
       status === 400
         ? badRequest(HEADER_MISSING)
         : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG),
-    readMembers(body, type) {
-      const members = readMembers(body, type)
-      if (members === undefined) throw badRequest(BODY_UNREADABLE)
-      return members
+    readMembers(read) {
+      const members = membersOf(read)
+      if (members !== undefined) return members
+      // What decodes to too much is kept as it was sent.
+      if (read.how === 'oversized') return {}
+      throw badRequest(BODY_UNREADABLE)
     },
   })
 }
@@ -135,7 +138,7 @@ export function startGeneric(
     return startVerified(receiver, head, row, scheme, {
       keys: keysAt(receiver.secrets, row, head.receivedAt),
       refusal: () => refusalOf(scheme.refusal, SIGNATURE_WRONG),
-      readMembers: (body, type) => (needsJson(scheme) ? readMembers(body, type) : undefined) ?? {},
+      readMembers: (read) => (needsJson(scheme) ? membersOf(read) : undefined) ?? {},
       status: scheme.answer,
     })
   }
@@ -151,12 +154,12 @@ export function startGeneric(
       }
       noteSecret(receiver, head, row, proof.secret)
       const { headers } = head
-      const isRead = needsJson(placesOf(row))
-      const members = (isRead ? readMembers(body, headers['content-type']) : undefined) ?? {}
+      const read = await readDelivery(receiver, head, body)
+      const members = (needsJson(placesOf(row)) ? membersOf(read) : undefined) ?? {}
       const name = known?.handshake
       const answer = answerUnsigned(name, head) ?? answerVerified(name, { headers, members })
       if (answer !== undefined) return { kind: 'answered', answer }
-      return store(receiver, head, row, body, members, known?.answer)
+      return store(receiver, head, row, { body, read, members, status: known?.answer })
     },
   }
 }
@@ -185,7 +188,7 @@ interface SignedReceiver {
   keys: Keys
   refusal: (failure: Unverified) => Fault
   /** The members of the body; throws where this receiver refuses a body without any. */
-  readMembers: (body: Buffer, type: string | undefined) => JsonObject
+  readMembers: (read: ReadBody) => JsonObject
   /** Of the answer to a stored event, 202 when absent. */
   status?: Scheme['answer']
 }
@@ -214,7 +217,8 @@ function startVerified(
         throw rejected(receiver, head, refusal(proof), reason, true)
       }
       noteSecret(receiver, head, row, proof.secret)
-      const members = how.readMembers(body, headers['content-type'])
+      const read = await readDelivery(receiver, head, body)
+      const members = how.readMembers(read)
       const stale = bodyStaleness(scheme, members, receivedAt, freshness)
       if (stale !== undefined) {
         const failure = { status: 401, reason: stale } as const
@@ -223,9 +227,15 @@ function startVerified(
       const key = keys.accepted[proof.secret === 'current' ? 0 : 1]
       const answer = answerVerified(scheme.handshake, { headers, members, key })
       if (answer !== undefined) return { kind: 'answered', answer }
-      return store(receiver, head, row, body, members, how.status)
+      return store(receiver, head, row, { body, read, members, status: how.status })
     },
   }
+}
+
+/** Reads a body once its sender is proven. */
+function readDelivery({ readBody }: Receiver, { headers }: DeliveryHead, body: Buffer) {
+  const { 'content-type': contentType, 'content-encoding': contentEncoding } = headers
+  return readBody(body, { contentType, contentEncoding })
 }
 
 /** Notes by which secret a delivery is accepted. */
@@ -291,14 +301,21 @@ function proveCaller(
   return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
 }
 
+/** A delivery whose sender is proven. */
+interface Understood {
+  body: Buffer
+  read: ReadBody
+  members: JsonObject
+  /** Of the answer, 202 when absent. */
+  status: 200 | 202 | 204 | undefined
+}
+
 /** Stores a delivery, but not a HEAD. A signed delivery without an id is known by its bytes. */
 async function store(
   { ingest }: Receiver,
   head: DeliveryHead,
   row: Provider,
-  body: Buffer,
-  members: JsonObject,
-  status: 200 | 202 | 204 = 202,
+  { body, read, members, status = 202 }: Understood,
 ): Promise<Received> {
   const { provider, method, path, search, headers, rawHeaders, client } = head
   const chosen = row.answer && toAnswer(row.answer)
@@ -317,6 +334,7 @@ async function store(
     source_ip: client,
     headers: storedHeaders(rawHeaders, scheme?.signature),
     body,
+    ...storedReading(read),
   })
   if (saved === undefined) throw overloaded()
   if (chosen !== null) return { kind: 'answered', answer: chosen }

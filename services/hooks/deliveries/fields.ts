@@ -2,28 +2,11 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NewEvent } from '../../../db/hooks/deliveries.ts'
 import type { Place } from '../../../db/hooks/providers.ts'
-import { mediaType } from '../../../kernel/http/headers.ts'
-import { firstFields } from '../../../kernel/http/read-body.ts'
-import { memberAt, parseObject, type JsonObject } from '../../../kernel/json.ts'
+import { memberAt, type JsonObject } from '../../../kernel/json.ts'
 import type { Places } from '../schemes/scheme.ts'
 
 /** What is taken out of a delivery besides its bytes. */
 type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>
-
-/**
- * Reads a body as JSON when it parses to an object, else as a form when its type says so; else
- * undefined, which a signed receiver answers with 400.
- */
-export function readMembers(
-  body: Buffer,
-  contentType: string | undefined,
-): JsonObject | undefined {
-  const text = body.toString('utf8')
-  const object = parseObject(text)
-  if (object !== undefined) return object
-  if (mediaType(contentType) !== 'application/x-www-form-urlencoded') return undefined
-  return Object.fromEntries(new URLSearchParams(firstFields(text)))
-}
 
 /** Event type and delivery id, from where deliveries of a provider have them. */
 export function fieldsAt(
