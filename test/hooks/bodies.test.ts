@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import {
   brotliCompressSync,
   deflateRawSync,
@@ -8,8 +9,9 @@ import {
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { addDestination, eventOf } from '../helpers/destinations.ts'
-import { addProvider, FORM_TYPE, payloadOf, plain, post } from '../helpers/hooks.ts'
+import { addProvider, deliver, FORM_TYPE, payloadOf, plain, post } from '../helpers/hooks.ts'
 import { startHooks, type Ack } from '../helpers/hooks.ts'
+import { addEndpoint, callTool } from '../helpers/mcp.ts'
 import { request } from '../helpers/http.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
@@ -251,6 +253,14 @@ const ROWS: readonly Row[] = [
     (_, size) => `unsupported, ${size} B`,
   ],
   [
+    'a bomb of 26 MiB',
+    (name) =>
+      typed(JSON_TYPE, Buffer.concat([gzipSync(randomBytes(300_000)), bomb(name)]), 'gzip'),
+    'oversized',
+    undefined,
+    () => 'oversized, 319 KB',
+  ],
+  [
     'a bomb of a hundred times its size',
     (name) => typed(JSON_TYPE, gzipSync(json(name) + ' '.repeat(60_000)), 'gzip'),
     'oversized',
@@ -258,6 +268,11 @@ const ROWS: readonly Row[] = [
     (_, size) => `oversized, ${size} B`,
   ],
 ]
+
+/** 26 MiB of spaces. */
+function bomb(name: string): Buffer {
+  return gzipSync(json(name) + ' '.repeat(26 * 1024 * 1024))
+}
 
 /** Percent-encodes the bytes of windows-1252, in which Latin-1 is contained. */
 function escapeBytes(text: string): string {
@@ -314,4 +329,112 @@ await t.test('a body is read the same way everywhere, and kept as it was sent', 
     t.same([...(await previewsOf({ json: `${path}=${name}` })).keys()], [id], `${what}: filter`)
     t.same([...(await previewsOf({ json: `*.name=${name}` })).keys()], [id], `${what}: anywhere`)
   }
+})
+
+await t.test('a signed receiver verifies what was sent, and reads what was meant', async (t) => {
+  const body = (id: string) => JSON.stringify({ id, type: 'charge.succeeded' })
+  const zip = { 'Content-Encoding': 'gzip' }
+  const sent = await deliver(base, 'payments', gzipSync(body('evt_zipped')), zip)
+  t.equal(sent.status, 202)
+  t.match(await jsonOf(sent.json<Ack>().id), {
+    event_type: 'charge.succeeded',
+    external_id: 'evt_zipped',
+    readable: body('evt_zipped'),
+    verified: true,
+  })
+  const wrong = await deliver(base, 'payments', gzipSync(body('evt_2')), zip, { secret: 'other' })
+  t.equal(wrong.status, 401)
+  const broken = await deliver(base, 'payments', gzipSync(body('evt_3')).subarray(0, -4), zip)
+  t.equal(broken.status, 400, 'it is neither JSON nor a form')
+  const large = gzipSync(body('evt_4') + ' '.repeat(60_000))
+  const kept = await deliver(base, 'payments', large, zip)
+  t.equal(kept.status, 202, 'what decodes to too much is kept')
+  t.match(await jsonOf(kept.json<Ack>().id), { read_as: 'oversized', event_type: null })
+})
+
+await t.test('the page of an event shows what was read, and what was sent', async (t) => {
+  const pageOf = async (id: number, query = '') =>
+    (await request(`${base}/log/${id}${query}`)).text
+  const linesOf = (text: string): readonly string[] => {
+    const tree = /<div class="(?:json|outline)".*?<\/div>/s.exec(text)?.[0] ?? ''
+    return [
+      ...tree.matchAll(/<(?:li|summary)>(.*?)(?=<\/?(?:li|summary|details|ul)\b)/gs),
+    ].flatMap(([, line = '']) => plain(line).replace(/\s+/g, ' ') || [])
+  }
+  const form = await store(typed(FORM, 'a.b=1&to=x%2By&file=z'))
+  const text = await pageOf(form)
+  t.match(text, /Read as: form\./)
+  t.same(linesOf(text), ['a.b: "1"', 'to: "x+y"', 'file: "z"'])
+  t.match(text, /json=a%5C.b%3D1"/, 'a key with a dot leads to its events')
+  t.match(text, /id="raw-payload">.*a\.b=1&amp;to=x%2By/s)
+
+  const zipped = await store(encoded('{"n":1.10}', gzipSync, 'gzip'))
+  t.match(await pageOf(zipped), /Read as: gzip\..*1\.10/s)
+  const raw = await pageOf(zipped, '?raw=1')
+  t.match(raw, 'The bytes are shown as base64.')
+  t.match(raw, gzipSync('{"n":1.10}').toString('base64'))
+
+  const mail = multipart(['name="to"', 'a@example.com'], [attachment, pdf])
+  const fields = linesOf(await pageOf(await store(mail)))
+  t.same(fields.slice(2), [
+    'filename: "a \\"b\\".pdf"',
+    'content_type: "application/pdf"',
+    'size: 8',
+  ])
+
+  const bytes = await pageOf(await store(typed('application/octet-stream', pdf)))
+  t.match(bytes, /Not readable: binary\. The bytes are shown as base64\./)
+  const cut = gzipSync('{"n":1}').subarray(0, -9)
+  t.match(await pageOf(await store(typed(JSON_TYPE, cut, 'gzip'))), 'Not readable: damaged.')
+
+  const xml = '<?xml version="1.0"?><a id="1"><!-- > --><b>x &amp; y</b><c/><d><e>1</e></d></a>'
+  t.same(linesOf(await pageOf(await store(typed('application/xml', xml)))), [
+    '<?xml version="1.0"?>',
+    '<a id="1">',
+    '<!-- > -->',
+    '<b>x &amp; y</b>',
+    '<c/>',
+    '<d>',
+    '<e>1</e>',
+    '</d>',
+    '</a>',
+  ])
+  const yaml = 'a: 1\nlist:\n  - b: "x"\n\n    c: true # said\nd: e\n'
+  const page = await pageOf(await store(typed('text/yaml', yaml)))
+  t.same(linesOf(page), ['a: 1', 'list:', '- b: "x"', 'c: true # said', 'd: e'])
+  t.match(page, /<summary>\s*<span class="key">list:<\/span>/)
+  for (const [type, text] of [
+    ['application/xml', '<a><b></a></b></c>'],
+    ['application/xml', '<a>'.repeat(50)],
+    ['application/yaml', 'a:\n'.repeat(2_000)],
+  ] as const) {
+    const shown = await pageOf(await store(typed(type, text)))
+    t.match(shown, '<pre class="payload"', `${text.slice(0, 9)} is shown as text`)
+  }
+})
+
+await t.test('a form and JSON are compared by their members', async (t) => {
+  const form = await store(typed(FORM, `payload=${encodeURIComponent('{"a":1,"b":2}')}`))
+  const same = await store(typed(JSON_TYPE, '{"b":2,"a":1}'))
+  const compared = async (id: number, other: number) =>
+    plain(
+      (await request(`${base}/log/${id}?compare=${other}`)).text.split('Compared with')[1] ?? '',
+    )
+  t.match(await compared(form, same), /The values are the same/)
+  const zipped = await store(encoded('{"b":3,"a":1}', gzipSync, 'gzip'))
+  t.match(await compared(zipped, form), /\sb\s+Event \d+: 3Event \d+: 2/)
+})
+
+await t.test('tools of models get what was read', async (t) => {
+  const endpoint = await addEndpoint(base, 'reader')
+  const id = await store(typed(FORM, `q.r=${'x'.repeat(70_000)}&k=Zo%C3%AB-tool`))
+  const found = await callTool(endpoint, 'search_webhook_events', {
+    members: { k: 'Zoë-tool' },
+  })
+  t.match(found, { structuredContent: { events: [{ id, preview: /^"q\.r":"x/ }] } })
+  const got = await callTool(endpoint, 'get_webhook_event', { id })
+  t.match(got, {
+    structuredContent: { read_as: 'form', readable: /^\{"q\.r":"x/ },
+    content: [{}, { text: /The end of readable is left out/ }, {}],
+  })
 })

@@ -152,8 +152,8 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'an event notifies everybody of a Slack channel',
     path: 'services/hooks/destinations/template.ts',
-    find: "typeof value === 'string' ? escape(cut(value)) : value",
-    replace: "typeof value === 'string' ? cut(value) : value",
+    find: 'JSON.stringify(escape(cut(value)))',
+    replace: 'JSON.stringify(cut(value))',
     test: 'test/hooks/destination-settings.test.ts',
   },
   {

@@ -1,12 +1,6 @@
 import type { StoredEvent } from '../../../db/hooks/events.ts'
-import {
-  exactText,
-  isExactNumber,
-  memberAt,
-  parseExact,
-  parseJson,
-  PATH,
-} from '../../../kernel/json.ts'
+import { exactText, isExactNumber, parseExact, PATH } from '../../../kernel/json-text.ts'
+import { memberAt, parseJson } from '../../../kernel/json.ts'
 import { previewOf } from '../events/previews.ts'
 import { unprocessable } from './form.ts'
 import { presetOf, type Preset } from './presets.ts'

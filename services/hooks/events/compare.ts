@@ -1,4 +1,4 @@
-import { pathOf } from '../../../kernel/json.ts'
+import { pathOf } from '../../../kernel/json-text.ts'
 import { type EventDetail, indentJson, textOf } from './detail.ts'
 import { type JsonNode, readJson } from './json-nodes.ts'
 

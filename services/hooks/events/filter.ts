@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { EventSummary } from '../../../db/hooks/events.ts'
-import { pathOf, readMember } from '../../../kernel/json.ts'
+import { pathOf, readMember } from '../../../kernel/json-text.ts'
 import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
 import { fitsPattern } from '../../../kernel/text.ts'
 import { badRequest } from '../../../kernel/fault.ts'

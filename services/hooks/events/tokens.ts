@@ -1,4 +1,5 @@
-import { PATH, stepsOf } from '../../../kernel/json.ts'
+import { PATH } from '../../../kernel/json-text.ts'
+import { stepsOf } from '../../../kernel/json.ts'
 import { readMembers, type FilterText } from './filter.ts'
 
 // The filters of the log as one text: `type:invoice.* customer:Globex "two words"`. A name that is

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox'
 import { Fault } from '../../../kernel/fault.ts'
 import type { OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
-import { parseLongIds } from '../../../kernel/json.ts'
+import { parseLongIds } from '../../../kernel/json-text.ts'
 import { fits } from '../../../kernel/validate.ts'
 import { readRetryAfter } from '../../../kernel/net/retry-after.ts'
 import { MAX_RETRY_AFTER_S } from '../destinations/schedule.ts'
