@@ -438,3 +438,19 @@ await t.test('tools of models get what was read', async (t) => {
     content: [{}, { text: /The end of readable is left out/ }, {}],
   })
 })
+
+await t.test('a destination wants members of what was read, and gets what was sent', async (t) => {
+  const wanted = ['--json-member', String.raw`labels.app\.name=shop`]
+  await addDestination(env, 'chosen', `${receiver.url}/chosen`, ...wanted)
+  const labels = (name: string) => `{"labels":{"app.name":"${name}"}}`
+  await store(encoded(labels('other'), gzipSync, 'gzip'))
+  const zipped = encoded(labels('shop'), gzipSync, 'gzip')
+  const id = await store(zipped)
+  const got = await until(
+    () => receiver.received.find(({ path }) => path === '/chosen'),
+    'the delivery',
+  )
+  t.equal(eventOf(got), id, 'the other one is not wanted')
+  t.ok(got.body.equals(zipped.body))
+  t.match(got.headers, { 'content-encoding': 'gzip', 'content-type': JSON_TYPE })
+})

@@ -150,6 +150,20 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/hooks/destination-settings.test.ts',
   },
   {
+    why: 'a few kilobytes decode to any size',
+    path: 'services/hooks/deliveries/encodings.ts',
+    find: 'Math.min(MAX_DECODED, MAX_RATIO * body.length)',
+    replace: '2 ** 40',
+    test: 'test/hooks/bodies.test.ts',
+  },
+  {
+    why: 'a search reads the bytes of a form in place of its fields',
+    path: 'sql/hooks/events.sql',
+    find: 'and hooks.has_members(coalesce(e.reading, e.payload), :members::jsonb))\n   and (:verified',
+    replace: 'and hooks.has_members(e.payload, :members::jsonb))\n   and (:verified',
+    test: 'test/hooks/bodies.test.ts',
+  },
+  {
     why: 'an event notifies everybody of a Slack channel',
     path: 'services/hooks/destinations/template.ts',
     find: 'JSON.stringify(escape(cut(value)))',

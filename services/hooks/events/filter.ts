@@ -43,7 +43,7 @@ export const filterFields = {
     WHOLE_TYPE_FORM,
   ]),
   text: field(
-    queryText("Only events with this text in the payload's first MiB"),
+    queryText("Only events with this text in the payload's first MiB, once it is decoded"),
     'must be text.',
     isShort,
   ),
