@@ -403,6 +403,7 @@ await t.test('the page of an event shows what was read, and what was sent', asyn
   const page = await pageOf(await store(typed('text/yaml', yaml)))
   t.same(linesOf(page), ['a: 1', 'list:', '- b: "x"', 'c: true # said', 'd: e'])
   t.match(page, /<summary>\s*<span class="key">list:<\/span>/)
+  t.equal(page.split('<details open>').length - 1, 2, 'the list, and its item')
   for (const [type, text] of [
     ['application/xml', '<a><b></a></b></c>'],
     ['application/xml', '<a>'.repeat(50)],

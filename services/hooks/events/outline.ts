@@ -40,8 +40,8 @@ function lineOf(...pieces: Piece[]): Open {
 }
 
 /**
- * Comments, CDATA, declarations, tags, and the text between them. What has no end extends to the
- * end of the text: to look for it from each place would take quadratic time.
+ * Comments, CDATA, declarations, tags, and the text between them. One without an end extends to the
+ * end of the text: a search for its end from each place would take quadratic time.
  */
 const XML_TOKEN =
   /<!--[^]*?(?:-->|$)|<!\[CDATA\[[^]*?(?:\]\]>|$)|<\?[^]*?(?:\?>|$)|<[^<>]*>|[^<]+|</g
@@ -90,21 +90,20 @@ function xmlPieces(token: string): readonly Piece[] {
     .map((text, at) => ({ kind: at % 2 === 1 ? 'string' : 'key', text }) as const)
 }
 
-const YAML_LINE = /^([ \t]*(?:- +)*)([^\s#:'"][^:]*:(?=\s|$))?([^]*)$/
+const YAML_LINE = /^((?:- +)*)([^\s#:'"][^:]*:(?=\s|$))?([^]*)$/
 
-/** A line belongs to the last one before it that is indented less. */
+/** A line belongs to the last one before it that is indented less. Empty lines are left out. */
 function yamlLines(text: string): readonly OutlineLine[] | undefined {
-  const lines = text.split(/\r?\n/)
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '')
   if (lines.length > MAX_LINES) return undefined
   const root = lineOf()
   const open = [{ line: root, indent: -1 }]
   for (const source of lines) {
-    const line = lineOf(...yamlPieces(source))
-    const indent = source.trim() === '' ? Infinity : source.search(/\S/)
+    const line = lineOf(...yamlPieces(source.trim()))
+    const indent = source.search(/\S/)
     while (indent <= (open.at(-1)?.indent ?? -1)) open.pop()
     const parent = open.at(-1)?.line ?? root
     parent.below.push(line)
-    if (indent === Infinity) continue
     if (open.length > MAX_DEPTH) return undefined
     open.push({ line, indent })
   }
