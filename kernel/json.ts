@@ -34,20 +34,18 @@ export function objectOf(value: unknown): JsonObject {
 
 /** The member at a path such as `event.type` or `items.0.id`, or at its steps; undefined if it is missing. */
 export function memberAt(value: unknown, path: string | readonly string[]): unknown {
-  const steps = typeof path === 'string' ? path.split('.') : path
+  const steps = typeof path === 'string' ? stepsOf(path) : path
   return steps.reduce((outer, step) => {
     if (isList(outer)) return /^\d{1,9}$/.test(step) ? outer[Number(step)] : undefined
     return isObject(outer) && Object.hasOwn(outer, step) ? outer[step] : undefined
   }, value)
 }
 
-/**
- * Reads `data.object.id=evt_1`: steps of letters, digits, `_` and `-` between dots, then the
- * value's text. Undefined for another form.
- */
-export function readMember(text: string): readonly [path: string, value: string] | undefined {
-  const [, path, value] = /^([\w-]+(?:\.[\w-]+)*)=(.*)$/.exec(text) ?? []
-  return path === undefined || value === undefined ? undefined : [path, value]
+/** The steps of a path; `a\.b` is one, `a.b`. */
+export function stepsOf(path: string): readonly string[] {
+  if (!path.includes('\\')) return path.split('.')
+  const steps = path.matchAll(/(?:[^.\\]|\\.)+/gsu)
+  return Array.from(steps, ([step]) => step.replace(/\\(.)/gsu, '$1'))
 }
 
 /** The items of a list, each as an object; none if the value is no list. */

@@ -226,9 +226,11 @@ function lineOf({ id, received_at, provider, event_type, trust_mode, payload_siz
   return [id, received_at, provider, event_type ?? '-', trust_mode, size].join('  ')
 }
 
-/** The facts of an event, its headers, and its payload where that is text. */
-function linesOf({ headers, payload, payload_encoding, ...facts }: Type.Static<typeof Detail>) {
+/** The facts of an event, its headers, and its payload decoded, where that is text. */
+function linesOf(event: Type.Static<typeof Detail>) {
+  const { headers, payload, payload_encoding, readable, ...facts } = event
   const sent = Object.entries(headers).map(([name, header]) => `${name}: ${header}`)
   const binary = `not text; its bytes: gatehouse events payload ${facts.id}`
-  return [...factLines(facts), '', ...sent, '', payload_encoding === 'utf8' ? payload : binary]
+  const text = readable ?? (payload_encoding === 'utf8' ? payload : binary)
+  return [...factLines(facts), '', ...sent, '', text]
 }

@@ -325,7 +325,8 @@ async function copyPath(name) {
     item !== null;
     item = item.parentElement.closest('.json li')
   ) {
-    steps.unshift(item.querySelector('.key').textContent)
+    const step = item.querySelector('.key').textContent
+    steps.unshift(step.replace(/[^\p{L}\p{M}\p{N}_-]/gu, '\\$&'))
   }
   const note = element('span', steps.join('.'))
   note.className = 'copied'

@@ -9,6 +9,19 @@ export function mediaType(contentType: string | undefined): string {
 }
 
 /**
+ * A parameter of a header such as `Content-Type` or `Content-Disposition`; undefined without it.
+ * Within quotation marks a backslash stands before a character that it keeps from its meaning.
+ */
+export function headerParameter(header: string | undefined, name: string): string | undefined {
+  for (const [, key = '', quoted, bare] of (header ?? '').matchAll(PARAMETER)) {
+    if (key.toLowerCase() === name) return quoted?.replace(/\\(.)/g, '$1') ?? bare
+  }
+  return undefined
+}
+
+const PARAMETER = /;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g
+
+/**
  * Whether an `If-None-Match` names this entity tag (RFC 9110 section 13.1.2): `*`, or a list with
  * it. Proxies that compress an answer make its tag weak, so weak and strong ones are compared
  * alike.

@@ -18,7 +18,10 @@ import {
   payloadTree,
   prettyPayload,
   readEventStart,
+  textOf,
+  unreadable,
 } from '../../services/hooks/log/events/detail.ts'
+import { outlineOf } from '../../services/hooks/log/events/outline.ts'
 import { receiverPath } from '../../services/hooks/receive/providers.ts'
 import { REDACTED } from '../../services/hooks/redact.ts'
 import { curlCommand, forwardCommand } from '../../services/hooks/send/replays/commands.ts'
@@ -132,7 +135,12 @@ export async function readEvent(
   id: number,
   changes: Partial<EventView> = {},
 ): Promise<EventView> {
-  const { event, omittedBytes, request } = await readEventStart(hooks.db, id, MAX_PARSED)
+  const { event, omittedBytes, isReadingCut, request } = await readEventStart(
+    hooks.db,
+    id,
+    MAX_PARSED,
+  )
+  const text = textOf(event)
   const isSigned = event.trust_mode === 'signed'
   const [sameBody, replays, recent, neighbours = NO_NEIGHBOURS] = await Promise.all([
     isSigned ? q.findSameBody(hooks.db, { id }) : undefined,
@@ -149,6 +157,10 @@ export async function readEvent(
     request,
     neighbours,
     omittedBytes,
+    text,
+    unreadable: unreadable(event),
+    isReadingCut,
+    outline: text === undefined ? undefined : outlineOf(text, event.content_type),
     tab: 'payload',
     isRaw: false,
     tree: payloadTree(event),

@@ -1,6 +1,7 @@
 import { startAlarmNotices } from './notices.ts'
 import { openDestinations } from './send/destinations/open.ts'
 import { openEndpoints } from './agents/endpoints/endpoints.ts'
+import { createBodyReader } from './receive/deliveries/body.ts'
 import { createIngest } from './receive/deliveries/ingest.ts'
 import { openQueue, type QueueSource } from './agents/queues/open.ts'
 import { openRegistry, type HooksParts } from './registry.ts'
@@ -35,11 +36,12 @@ export async function openHooks(options: HooksOptions) {
   const registry = await openRegistry(options, secrets)
   const endpoints = openEndpoints(options, registry)
   const ingest = createIngest(db.at('deliveries'), log)
+  const readBody = createBodyReader()
   const rejections = await openRejections(options)
   const secretUses = createSecretUses(options)
   let stream: EventStream | undefined
   const onChange = (): void => stream?.statusChanged()
-  const parts = { registry, ingest, rejections, onChange }
+  const parts = { registry, ingest, readBody, rejections, onChange }
   const queue = await openQueue({ ...options, ...parts, source: options.queueSource })
   const status = openStatus(options, registry, secrets, () => queue.broker, onChange)
   const { readStatus } = status
@@ -62,6 +64,7 @@ export async function openHooks(options: HooksOptions) {
     registry,
     endpoints,
     ingest,
+    readBody,
     queue,
     stream,
     forwarders,

@@ -58,7 +58,11 @@ create table hooks.events (
   content_type text,
   source_ip    text,
   headers      text             not null, -- JSON: a list of [name, value] as sent, secrets redacted
-  payload      bytea            not null
+  payload      bytea            not null,
+  -- What is shown, searched and filtered in place of the payload, where that is a form, encoded or of another charset:
+  -- text in UTF-8, of a long one the first MiB and a little more. Null: the payload itself.
+  reading      bytea,
+  read_as      text             -- how it was read ('gzip, form'), or in a word why it can't be ('damaged')
 )
 -- A payload of common size stays in its row: a separate TOAST chunk costs an eighth of an insert.
 with (toast_tuple_target = 8160);
@@ -332,7 +336,7 @@ end
 $$;
 
 -- Whether a member of this name, anywhere in the document, has this value in any case. A name that begins with it and
--- "_" is meant as well: customer_name for customer. Names have letters, digits, "_" and "-" only.
+-- "_" is meant as well: customer_name for customer.
 create function hooks.has_value(document jsonb, name_of text, value_of text) returns boolean
 language plpgsql immutable strict
 parallel unsafe -- as hooks.payload_json() is
@@ -340,7 +344,8 @@ as $$
 begin
   return exists (
     select from jsonb_path_query(document, format(
-      '$.** ? (@.type() == "object").keyvalue() ? (@.key == "%1$s" || @.key starts with "%1$s_").value', name_of
+      '$.** ? (@.type() == "object").keyvalue() ? (@.key == %s || @.key starts with %s).value',
+      to_json(name_of), to_json(name_of || '_')
     )::jsonpath) v
      where lower(v #>> '{}') = lower(value_of)
   );
@@ -350,7 +355,8 @@ exception
 end
 $$;
 
--- Whether a payload has all of these members; each is [path, value], with dots between the steps of a path.
+-- Whether a payload has all of these members; each is [path, value, name, steps of the path], and of a path that begins
+-- with "*." the one step is a name anywhere.
 create function hooks.has_members(payload bytea, members jsonb) returns boolean
 language plpgsql immutable strict
 parallel unsafe -- as hooks.payload_json() is
@@ -361,8 +367,8 @@ begin
   return document is not null and not exists (
     select from jsonb_array_elements(members) m
      where not case
-             when starts_with(m ->> 0, '*.') then hooks.has_value(document, substring(m ->> 0 from 3), m ->> 1)
-             else coalesce(document #>> string_to_array(m ->> 0, '.') = m ->> 1, false)
+             when starts_with(m ->> 0, '*.') then hooks.has_value(document, m -> 3 ->> 0, m ->> 1)
+             else coalesce(document #>> array(select jsonb_array_elements_text(m -> 3)) = m ->> 1, false)
            end
   );
 end
@@ -529,8 +535,8 @@ create table hooks.destinations (
   url          text             not null,
   providers    jsonb            not null default '[]', -- names, of which one must fit
   event_types  jsonb            not null default '[]', -- types or patterns with *, of which one must fit
-  -- Members of the payload's JSON, all of which must fit: the path with dots between its steps, the value, and the last
-  -- step that is a name, which rules most payloads out before they are parsed.
+  -- Members of the payload's JSON, all of which must fit: the path as it was written, the value, text of its last name,
+  -- which rules most payloads out before they are parsed, and the steps of the path.
   members      jsonb            not null default '[]',
   ordered      boolean          not null,
   rate         integer          check (rate > 0), -- deliveries a second, over all instances; null: no bound
@@ -713,7 +719,8 @@ begin
   perform set_config('synchronous_commit', 'off', true);
   select array_agg(due.id)
     into claimed
-    from (select e.id, coalesce(sum(length(e.payload)) over (order by e.id rows between unbounded preceding and 1 preceding), 0) as before
+    from (select e.id, coalesce(sum(length(e.payload) + coalesce(length(e.reading), 0))
+                                over (order by e.id rows between unbounded preceding and 1 preceding), 0) as before
             from hooks.due_deliveries(name_of, most) as o(id)
             join hooks.events e on e.id = o.id) due
    where due.before < bytes;

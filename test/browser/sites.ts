@@ -100,6 +100,9 @@ export async function fillLong(base: string): Promise<Paths> {
     'Content-Type': `text/${'c'.repeat(200)}`,
   }
   const { id } = await send(base, `generic/${name}`, 'P'.repeat(20_000), headers)
+  const element = `<a ${'k'.repeat(200)}="${'v'.repeat(2_000)}"><b>${'t'.repeat(2_000)}</b><c><d/></c></a>`
+  const asXml = { ...headers, 'Content-Type': 'application/xml' }
+  const { id: xml } = await send(base, `generic/${name}`, element, asXml)
   const json = JSON.stringify({ id: 'evt_long', type, ['k'.repeat(500)]: ['v'.repeat(5_000)] })
   const signed = await deliver(base, 'payments', json)
   const target = `https://example.com/${'t'.repeat(2_000)}`
@@ -110,7 +113,13 @@ export async function fillLong(base: string): Promise<Paths> {
   await saveSearch(base, 'N'.repeat(60), `q=${'t'.repeat(500)}&provider=generic:${name}`)
   await replay(base, id, `http://10.0.0.1/${'t'.repeat(2_000)}`)
   const { id: last } = signed.json<{ id: number }>()
-  const log = [`/log/${id}`, `/log/${last}?compare=${id}`, `/log/${last}`, `/log?open=${id}`]
+  const log = [
+    `/log/${id}`,
+    `/log/${xml}`,
+    `/log/${last}?compare=${id}`,
+    `/log/${last}`,
+    `/log?open=${id}`,
+  ]
   const filtered = `/log?provider=generic:${name}&event_type=${type}`
   const wanted = { text: 'n'.repeat(500), highest_id: '1' }
   const job = { ...wanted, target_url: `https://9.9.9.9/${'t'.repeat(2_000)}` }

@@ -150,10 +150,24 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
     test: 'test/hooks/send/destination-settings.test.ts',
   },
   {
+    why: 'a few kilobytes decode to any size',
+    path: 'services/hooks/receive/deliveries/encodings.ts',
+    find: 'Math.min(MAX_DECODED, MAX_RATIO * body.length)',
+    replace: '2 ** 40',
+    test: 'test/hooks/log/bodies.test.ts',
+  },
+  {
+    why: 'a search reads the bytes of a form in place of its fields',
+    path: 'sql/hooks/log/events.sql',
+    find: 'and hooks.has_members(coalesce(e.reading, e.payload), :members::jsonb))\n   and (:verified',
+    replace: 'and hooks.has_members(e.payload, :members::jsonb))\n   and (:verified',
+    test: 'test/hooks/log/bodies.test.ts',
+  },
+  {
     why: 'an event notifies everybody of a Slack channel',
     path: 'services/hooks/send/destinations/template.ts',
-    find: "typeof value === 'string' ? escape(cut(value)) : value",
-    replace: "typeof value === 'string' ? cut(value) : value",
+    find: 'JSON.stringify(escape(cut(value)))',
+    replace: 'JSON.stringify(cut(value))',
     test: 'test/hooks/send/destination-settings.test.ts',
   },
   {

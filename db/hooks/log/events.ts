@@ -28,12 +28,21 @@ export const StoredEvent = Type.Object({
   /** JSON: a list of [name, value], in the order and case in which they came. */
   headers: Type.String(),
   payload: Bytes,
+  /** The payload as text in UTF-8, where that is another one; of a long text the beginning. */
+  reading: nullable(Bytes),
+  /** How the payload was read, or why it can't be; null as it was sent. */
+  read_as: nullable(Type.String()),
   attempts: Type.Integer(),
 })
 export type StoredEvent = Type.Static<typeof StoredEvent>
 
-/** An event with the path of its delivery; null for an event of a queue. */
-const EventStart = Type.Object({ ...StoredEvent.properties, path: nullable(Type.String()) })
+const EventStart = Type.Object({
+  ...StoredEvent.properties,
+  /** Null for an event of a queue. */
+  path: nullable(Type.String()),
+  /** Bytes of the whole reading. */
+  reading_size: nullable(Type.Integer()),
+})
 export type RequestLine = Pick<Type.Static<typeof EventStart>, 'method' | 'path' | 'query'>
 
 /** The events before and after an event, by id. */
@@ -55,8 +64,15 @@ const Id = Type.Object({ id: Type.Integer() })
 const ReceivedAt = Type.Object({ received_at: Timestamp })
 const CountedIds = Type.Object({ count: Type.Integer(), newest: nullable(Type.Integer()) })
 const PayloadPart = Type.Object({ part: Bytes, payload_size: Type.Integer() })
-/** What the preview of an event is made from. */
-const EventBeginning = Type.Pick(StoredEvent, ['id', 'method', 'query', 'payload', 'payload_size'])
+/** What the preview of an event is made from: the beginning of what is read of it. */
+const EventBeginning = Type.Object({
+  ...Type.Pick(StoredEvent, ['id', 'method', 'query']).properties,
+  start: Bytes,
+  /** Bytes of which `start` is the beginning. */
+  size: Type.Integer(),
+  /** Why the payload can't be read, in a word; null where it can be. */
+  problem: nullable(Type.String()),
+})
 export type EventBeginning = Type.Static<typeof EventBeginning>
 /** The bytes around a text in a payload, and the place of the first of them, from 1. */
 const EventMatch = Type.Object({ id: Type.Integer(), start: Type.Integer(), around: Bytes })

@@ -34,6 +34,10 @@ export interface NewEvent {
   /** JSON: a list of [name, value], in the order and case in which they came, without secrets. */
   headers: string
   body: Buffer
+  /** The body as text in UTF-8, where that is another one; of a long text the beginning. */
+  reading: Buffer | null
+  /** How the body was read, or why it can't be; null as it was sent. */
+  read_as: string | null
 }
 
 /** The event of row `n` of a batch: where its delivery id was known, the first one. */
@@ -93,14 +97,16 @@ export function saveDeliveries(
       event.headers,
       deliveries,
       hasNewType,
+      event.read_as,
       at,
       event.body.length,
+      event.reading?.length ?? null,
     ]
-    at += event.body.length
+    at += event.body.length + (event.reading?.length ?? 0)
     return row
   })
   const bodies = Buffer.concat(
-    batch.map(({ event }) => event.body),
+    batch.flatMap(({ event: { body, reading } }) => [body, reading ?? []].flat()),
     at,
   )
   return deliveryQueries.saveDeliveries(db, { bodies, rows, most_types: MAX_KNOWN_TYPES })

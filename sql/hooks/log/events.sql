@@ -3,17 +3,20 @@
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
        e.method, e.query, e.headers, e.payload, length(e.payload) as payload_size,
+       e.reading, e.read_as,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
   left join hooks.repeats r on r.event_id = e.id
  where e.id = :id;
 
 -- name: findEventStart
--- As findEvent, with its request line, but only the first :bytes bytes of the payload. Empty when no such event is stored.
+-- As findEvent, with its request line, but only the first :bytes bytes of the payload, and of its reading. Empty when no
+-- such event is stored.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
        e.method, e.path, e.query,
        e.headers, substring(e.payload from 1 for :bytes) as payload, length(e.payload) as payload_size,
+       substring(e.reading from 1 for :bytes) as reading, length(e.reading) as reading_size, e.read_as,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
   left join hooks.repeats r on r.event_id = e.id
@@ -115,18 +118,19 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
  limit :limit;
 
 -- name: listBeginnings
--- Method, query and the first :bytes bytes of the payload of some events; :ids is a JSON list.
-select id, method, query, substring(payload from 1 for :bytes) as payload, length(payload) as payload_size
-  from hooks.events
- where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb));
+-- Method, query and the first :bytes bytes of what is read of some events; :ids is a JSON list.
+select e.id, e.method, e.query, substring(coalesce(e.reading, e.payload) from 1 for :bytes) as start,
+       length(coalesce(e.reading, e.payload)) as size, case when e.reading is null then e.read_as end as problem
+  from hooks.events e
+ where e.id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb));
 
 -- name: listMatches
--- Where :text is in the first :searched bytes of the payloads of some events; :ids is a JSON list. :around
+-- Where :text is in the first :searched bytes of what is read of some events; :ids is a JSON list. :around
 -- bytes are read, :before of them before the match. Events without a match there are left out.
-select id, start, substring(payload from start for :around) as around
-  from (select id, payload,
-               nullif(hooks.text_position(payload, :searched, :text), 0) as found
-          from hooks.events
+select id, start, substring(body from start for :around) as around
+  from (select id, body,
+               nullif(hooks.text_position(body, :searched, :text), 0) as found
+          from (select id, coalesce(reading, payload) as body from hooks.events) read
          where id in (select value::bigint from jsonb_array_elements_text(:ids::jsonb))) searched
  cross join lateral (select greatest(1, found - :before) as start) begun
  where found is not null;
@@ -157,6 +161,7 @@ select (select count(*)
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
        e.method, e.query, e.headers, e.payload, length(e.payload) as payload_size,
+       e.reading, e.read_as,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
   left join hooks.repeats r on r.event_id = e.id
@@ -167,7 +172,8 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
 -- Where one step of a search ends: :rows events of the filters below :before, or at the event whose payload exceeds a
 -- total of :bytes bytes. Empty when fewer events are left.
 select id, received_at
-  from (select e.id, e.received_at, row_number() over newest as place, sum(length(e.payload)) over newest as bytes
+  from (select e.id, e.received_at, row_number() over newest as place,
+               sum(length(coalesce(e.reading, e.payload))) over newest as bytes
           from hooks.newest_ids(:provider, :event_type, :type_like, :before, :from, :rows) as n(id)
           join hooks.events e on e.id = n.id
         window newest as (order by e.id desc)) step
@@ -179,8 +185,12 @@ select id, received_at
 -- name: searchWindowThrough
 -- The same upwards from :after, without filters. Empty when fewer events are left.
 select id
-  from (select id, row_number() over oldest as place, sum(length(payload)) over oldest as bytes
-          from (select id, payload from hooks.events where id > :after order by id limit :rows) next
+  from (select id, row_number() over oldest as place, sum(length) over oldest as bytes
+          from (select id, length(coalesce(reading, payload)) as length
+                  from hooks.events
+                 where id > :after
+                 order by id
+                 limit :rows) next
         window oldest as (order by id)) step
  where place = :rows
     or bytes > :bytes
@@ -197,10 +207,10 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
        length(e.payload) as payload_size, e.received_at
   from hooks.newest_ids(:provider, :event_type, :type_like, :before, :from, :rows) as newest(id)
  cross join lateral (select * from hooks.events where id = newest.id offset 0) e
- where (:text::bytea is null or hooks.text_position(e.payload, 1048576, :text) > 0)
+ where (:text::bytea is null or hooks.text_position(coalesce(e.reading, e.payload), 1048576, :text) > 0)
    and (:member::bytea is null
-        or position(:member::bytea in substring(e.payload from 1 for 1048576)) > 0
-           and hooks.has_members(e.payload, :members::jsonb))
+        or position(:member::bytea in substring(coalesce(e.reading, e.payload) from 1 for 1048576)) > 0
+           and hooks.has_members(coalesce(e.reading, e.payload), :members::jsonb))
    and (:verified::boolean is null or hooks.verified(e.trust) = :verified)
    and (:test_type::text is null or hooks.is_like(e.event_type, :test_type))
    and (:header::text is null
@@ -224,6 +234,7 @@ select id, provider, event_type, hooks.trust_mode(trust) as trust_mode, hooks.ve
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
        e.method, e.query, e.headers, e.payload, length(e.payload) as payload_size,
+       e.reading, e.read_as,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
   left join hooks.repeats r on r.event_id = e.id
@@ -231,10 +242,10 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
    and e.id <= :last
    and (:provider::text is null or e.provider = :provider)
    and (:event_type::text is null or e.event_type = :event_type)
-   and (:text::bytea is null or hooks.text_position(e.payload, 1048576, :text) > 0)
+   and (:text::bytea is null or hooks.text_position(coalesce(e.reading, e.payload), 1048576, :text) > 0)
    and (:member::bytea is null
-        or position(:member::bytea in substring(e.payload from 1 for 1048576)) > 0
-           and hooks.has_members(e.payload, :members::jsonb))
+        or position(:member::bytea in substring(coalesce(e.reading, e.payload) from 1 for 1048576)) > 0
+           and hooks.has_members(coalesce(e.reading, e.payload), :members::jsonb))
  order by e.id
  limit 1;
 

@@ -1,8 +1,8 @@
 -- name: saveDeliveries
 -- One batch: :bodies joined, and :rows, a JSON array of arrays (objects take twice as long to read; saveDeliveries in
--- db/hooks/receive/deliveries.ts has their order), each of which ends with its body's offset and length. Types that are new to
--- the caller become known, unless their provider has :most_types already. The lock makes
--- batches commit one after the other, so that no reader ever sees an id before a lower one. A row whose delivery id is
+-- db/hooks/receive/deliveries.ts has their order), each of which ends with its body's offset and length, and the length of its
+-- reading, which follows the body. Types that are new to the caller become known, unless their provider has :most_types
+-- already. The lock makes batches commit one after the other, so that no reader ever sees an id before a lower one. A row whose delivery id is
 -- known only counts; it returns the first event.
 with locked as materialized (
   select received_at, set_back_s from hooks.lock_log()
@@ -12,13 +12,16 @@ with locked as materialized (
          r ->> 4 as external_id, r ->> 5 as method, r ->> 6 as path, r ->> 7 as query, r ->> 8 as content_type,
          r ->> 9 as source_ip, r ->> 10 as headers, (r ->> 11)::integer as deliveries,
          (r ->> 12)::boolean as has_new_type,
-         substring(:bodies::bytea from (r ->> 13)::integer + 1 for (r ->> 14)::integer) as payload
+         r ->> 13 as read_as,
+         substring(:bodies::bytea from (r ->> 14)::integer + 1 for (r ->> 15)::integer) as payload,
+         substring(:bodies::bytea from (r ->> 14)::integer + (r ->> 15)::integer + 1
+                                  for (r ->> 16)::integer) as reading
     from locked l, jsonb_array_elements(:rows::jsonb) with ordinality as incoming(r, n)
 ), saved as (
   insert into hooks.events (id, received_at, body_check, trust, provider, event_type, external_id, method, path,
-                            query, content_type, source_ip, headers, payload)
+                            query, content_type, source_ip, headers, payload, reading, read_as)
   select id, received_at, body_check, trust, provider, event_type, external_id, method, path,
-         query, content_type, source_ip, headers, payload
+         query, content_type, source_ip, headers, payload, reading, read_as
     from incoming
    order by n
   -- Changes nothing, but locks the known event, so that retention can't remove it before it is returned.

@@ -54,7 +54,7 @@ select d.name, d.disabled_by, d.last_at, d.last_status, d.last_detail
 -- those that are tested are read.
 with newest as materialized (
   select id, provider, event_type, sum(length) over (order by id desc) - length as before
-    from (select id, provider, event_type, length(payload) as length
+    from (select id, provider, event_type, length(coalesce(reading, payload)) as length
             from hooks.events
            where id > (select pruned_through from hooks.settings)
            order by id desc
@@ -69,7 +69,8 @@ with newest as materialized (
 select count(*) filter (where case when k.wanted
                                    then (f.d).members = '[]'
                                         or hooks.is_wanted(f.d, n.provider, n.event_type,
-                                                           (select payload from hooks.events where id = n.id))
+                                                           (select coalesce(reading, payload)
+                                                              from hooks.events where id = n.id))
                               end)::integer as matched,
        count(*)::integer as events
   from newest n
@@ -276,10 +277,14 @@ select name, position
 -- Looks at the next :rows events of each destination, up to :last: a delivery for each one that is wanted, and the
 -- position moves behind them. Its caller holds the destinations. Ids become visible in order, so no event is skipped.
 with step as materialized (
-  select d.name, e.id, hooks.is_wanted(d, e.provider, e.event_type, e.payload) as wanted
+  select d.name, e.id, hooks.is_wanted(d, e.provider, e.event_type, e.body) as wanted
     from hooks.destinations d
    cross join lateral (
-         select * from hooks.events where id > d.position and id <= :last order by id limit :rows
+         select id, provider, event_type, coalesce(reading, payload) as body
+           from hooks.events
+          where id > d.position and id <= :last
+          order by id
+          limit :rows
          ) e
    where :names::jsonb ? d.name
 ), planned as (
@@ -302,7 +307,7 @@ select c.tries, c.claimed_until,
        (c.event).id, (c.event).provider, (c.event).event_type, hooks.trust_mode((c.event).trust) as trust_mode,
        hooks.verified((c.event).trust) as verified, hooks.verify_detail((c.event).trust) as verify_detail, (c.event).external_id,
        (c.event).content_type, (c.event).source_ip, (c.event).method, (c.event).query, (c.event).headers,
-       (c.event).payload,
+       (c.event).payload, (c.event).reading, (c.event).read_as,
        length((c.event).payload) as payload_size, 1 as attempts, (c.event).received_at
   from hooks.claim_deliveries(:name, :limit, :bytes, :seconds) c
  order by (c.event).id
@@ -397,7 +402,7 @@ select min(coalesce((select min(event_id) from hooks.destination_deliveries
 -- are the first ones of each destination: no index by event is needed. The rows are found as in removeDeliveries; 1,000
 -- is more than a batch has. Of a replay job only what it would still send counts: what died has been counted.
 with surplus as materialized (
-  select id, provider, event_type, payload
+  select id, provider, event_type, coalesce(reading, payload) as body
     from hooks.events
    where id > (select pruned_through from hooks.settings)
      and id < :below
@@ -432,7 +437,7 @@ with surplus as materialized (
     from owners w
     join surplus s on s.id > (w.d).position
    where (w.d).kind = 'standing'
-     and hooks.is_wanted(w.d, s.provider, s.event_type, s.payload)
+     and hooks.is_wanted(w.d, s.provider, s.event_type, s.body)
 )
 update hooks.destinations d
    set gap = d.gap + g.events, gap_through = greatest(d.gap_through, g.through)

@@ -114,7 +114,6 @@ await t.test('what a sender writes is text on every page', async (t: Test) => {
 })
 
 await t.test('of a long payload the page shows the beginning, as it came', async (t: Test) => {
-  const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
   // A character that lies across the first MiB is not cut in two, which would be no text any more.
   const long = `a${'ü'.repeat(1024 * 1024)}`
   const id = await store('one', long)
@@ -125,13 +124,12 @@ await t.test('of a long payload the page shows the beginning, as it came', async
 
   const nested = '['.repeat(20_000) + ']'.repeat(20_000)
   // The indented text of each would have gigabytes, or take as much to make.
-  for (const [body, headers] of [
-    [nested, {}],
-    [`{"text":"${'\\"[,'.repeat(1_000)}","in":${nested}}`, {}],
-    [`[${'{"a":1},'.repeat(200_000)}0]`, {}],
-    ['a&'.repeat(600_000), form],
-  ] as const) {
-    const text = await pageOf(String(await store('one', body, headers)))
+  for (const body of [
+    nested,
+    `{"text":"${'\\"[,'.repeat(1_000)}","in":${nested}}`,
+    `[${'{"a":1},'.repeat(200_000)}0]`,
+  ]) {
+    const text = await pageOf(String(await store('one', body)))
     const what = `${body.length} bytes, ${body.slice(0, 10)}`
     t.notMatch(text, /id="raw-payload"|\?raw=1/, `${what}: not indented`)
     t.ok(text.length < 2_000_000, `${what}: ${text.length} characters`)
@@ -188,7 +186,7 @@ await t.test('two events are compared', async (t: Test) => {
       ['in.x', '&quot;&lt;b&gt;&quot;', '&quot;a&quot;'],
       ['n', '2', '1'],
       ['new', 'null', 'missing'],
-      ['[&quot;a b&quot;]', '2', '1'],
+      ['a\\ b', '2', '1'],
       ['gone', 'missing', '[]'],
       ['x-own', 'here', 'missing'],
     ])

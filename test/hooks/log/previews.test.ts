@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
-import { addProvider, plain, post, startHooks } from '../../helpers/hooks.ts'
+import { addProvider, FORM_TYPE, plain, post, startHooks } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { exampleOf } from '../../fixtures/signing-bodies.ts'
 
@@ -9,8 +9,8 @@ import { exampleOf } from '../../fixtures/signing-bodies.ts'
 const { base } = await startHooks(t, backends[1])
 await addProvider(base, 'any', { open: true })
 
-async function store(body: string): Promise<number> {
-  return (await post(base, 'generic/any', body)).json<{ id: number }>().id
+async function store(body: string, headers = {}): Promise<number> {
+  return (await post(base, 'generic/any', body, headers)).json<{ id: number }>().id
 }
 
 /** The cell of a row, as HTML. */
@@ -76,7 +76,6 @@ await t.test('a preview says what the payload means', async (t) => {
       JSON.stringify({ type: 'event_callback', event: { type: 'message', text: 'Ship it' } }),
       'Ship it',
     ],
-    ['Slack: a command', 'command=%2Fdeploy&text=main+now', '/deploy main now'],
     [
       'the first telling values',
       '{"id":7,"url":"https://a.test","total":12,"ok":true}',
@@ -98,6 +97,8 @@ await t.test('a preview says what the payload means', async (t) => {
     const cell = await cellOf(await store(body))
     t.equal(plain(cell), preview, what)
   }
+  const command = await store('command=%2Fdeploy&text=main+now', FORM_TYPE)
+  t.equal(plain(await cellOf(command)), '/deploy main now', 'Slack: a command')
 })
 
 await t.test('a preview is hostile text: escaped, and each part by itself', async (t) => {

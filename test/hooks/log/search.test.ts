@@ -22,6 +22,7 @@ const BODIES = {
   'second.type':
     '{"id":"evt_2","data":{"object":{"id":"obj_2","paid":true,"items":[{"sku":"a"},{"sku":"ü"}]}}}',
   'escaped.type': '{"data":{"object":{"id":"\\u006fbj_3"}},"text":"50% off \\u0000"}',
+  'odd.type': '{"labels":{"app.name":"shop","a\\"b c":{"ß":1.10}},"big":9007199254740993}',
   'text.type': 'no JSON, but obj_1 stands in it',
   'bytes.type': Buffer.from([0xff, 0xfe, 0x00, 0x6f, 0x62, 0x6a]),
   'case.type': 'XMLWORD of the École',
@@ -77,6 +78,14 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       ['json=data.object.amount=12345678901234567890', ['first.type']],
       ['json=data.object.paid=true', ['second.type']],
       [`json=${sku}`, ['second.type']],
+      // Other characters than letters and digits have a backslash.
+      [`json=${encodeURIComponent(String.raw`labels.app\.name=shop`)}`, ['odd.type']],
+      [`json=${encodeURIComponent(String.raw`labels.a\"b\ c.ß=1.10`)}`, ['odd.type']],
+      [`json=${encodeURIComponent(String.raw`*.app\.name=SHOP`)}`, ['odd.type']],
+      [`json=${encodeURIComponent(String.raw`*.a\"b\ c=x`)}`, []],
+      ['json=labels.app.name=shop', []],
+      ['json=big=9007199254740993', ['odd.type']],
+      ['json=big=9007199254740992', []],
       // The whole value counts.
       ['json=data.object.id=obj', []],
       ['text=obj_1&event_type=first.type', ['first.type']],
@@ -125,7 +134,9 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   await t.test('refused searches', async (t) => {
     const { host } = new URL(base)
     const get = (query: string, headers = {}) => ({ call: `GET /log?${query}`, headers })
-    const invalid = ['json=data.object', 'json=a..b=1', `text=${'x'.repeat(501)}`]
+    const odd = ['a..b=1', String.raw`a\=1`, 'a b=1', String.raw`*.a.b\.c=1`, '.a=1']
+    const members = odd.map((text) => `json=${encodeURIComponent(text)}`)
+    const invalid = ['json=data.object', ...members, `text=${'x'.repeat(501)}`]
     const unseen = ['image', 'empty'].flatMap((dest): readonly Refusal[] => [
       [get('text=obj_1', fetchedBy('cross-site', dest)), 403],
       [get('json=id=evt_2', fetchedBy('same-site', dest)), 403],

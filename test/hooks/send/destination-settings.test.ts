@@ -362,6 +362,16 @@ await t.test('a template makes messages of events', async (t) => {
       at: /^\d{4}-\d\d-\d\dT/,
       id: Number,
     })
+    // Numbers have the digits that they came with, and a key may have any character.
+    const exact = '{"price":1.10,"id":9007199254740993,"e":1E2,"a.b":{"c d":"x"},"long":LONG}'
+    const digits = exact.replace('LONG', '1'.repeat(501))
+    const named = String.raw`{"p":{{json.price}},"i":{{json.id}},"t":"{{json.e}}|{{json.price}}",
+      "k":"{{json.a\.b.c\ d}}","l":{{json.long}}}`
+    const numbers = String((await posted(named, () => send(digits))).body)
+    t.equal(
+      numbers.replaceAll(/\s/g, ''),
+      '{"p":1.10,"i":9007199254740993,"t":"1E2|1.10","k":"x","l":null}',
+    )
     // What is no JSON has no members, and what has no type is an event.
     const untyped = '{"text": "{{title}}: {{summary}} <{{event_type}}{{json.a}}>"}'
     const bare = () => post(base, 'generic/lan', 'plain "text"')

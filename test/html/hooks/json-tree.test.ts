@@ -47,10 +47,10 @@ t.test('a value leads to the events that have it, where a filter can name it', a
     'data.object.paid=true',
     'list.0.a-b=',
   ])
+  t.same(filtersOf(treeOf('{"a.b":{"c d":1},"é":2}')), ['a\\.b.c\\ d=1', 'é=2'])
   const nameless = [
-    '{"a.b":1}',
-    '{"a b":1}',
     '{"":1}',
+    '{"a\\nb":1}',
     '{"a":null}',
     '{"a":1e3}',
     '{"a":-0}',

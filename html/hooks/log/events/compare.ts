@@ -47,7 +47,8 @@ export function comparison({ event, compared }: CompareView): Html | false {
 type Names = readonly [own: string, other: string]
 
 /** Said of two texts without a difference in what is listed. */
-export const SAME_VALUES = 'The values are the same; white space or the order of members differs.'
+export const SAME_VALUES =
+  'The values are the same; white space, the order of members or the encoding differs.'
 
 function payloadDifferences(own: number, { other, by, payload }: Comparison, names: Names) {
   if (by === 'same') return html`<p>The payloads are the same, byte for byte.</p>`

@@ -41,7 +41,7 @@ function eventRow(event: EventRow, isOpen: boolean): Html {
 }
 
 function previewText({ preview, payload_size }: EventRow): Printable {
-  if (preview === null) return `binary, ${sizeText(payload_size)}`
+  if (typeof preview === 'string') return `${preview}, ${sizeText(payload_size)}`
   if (payload_size === 0 && preview.parts.length === 0) return 'empty'
   const [first = '', ...rest] = preview.parts
   return html`${partOf(first, preview)}${rest.map((part) => html` · ${partOf(part, preview)}`)}`

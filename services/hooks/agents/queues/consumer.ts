@@ -3,6 +3,7 @@ import { QueryError } from '../../../../db/errors.ts'
 import type { NewEvent } from '../../../../db/hooks/receive/deliveries.ts'
 import { backoffMs, type Clock, pause } from '../../../../kernel/time.ts'
 import { messageOf } from '../../../../kernel/log.ts'
+import type { BodyReader } from '../../receive/deliveries/body.ts'
 import { type Ingest, storedBytes } from '../../receive/deliveries/ingest.ts'
 import type { HooksParts } from '../../registry.ts'
 import type { Rejections } from '../../receive/rejections.ts'
@@ -28,6 +29,7 @@ export interface ConsumerOptions extends HooksParts {
   enabled: () => boolean
   maxBody: () => number
   ingest: Ingest
+  readBody: BodyReader
   rejections: Rejections
   /** Called when `failing` has changed. */
   onChange: () => void
@@ -175,9 +177,13 @@ async function settle(
   session: QueueSession,
   entries: readonly QueueEntry[],
 ): Promise<void> {
-  const { channel, random, log } = consumer
+  const { channel, random, log, readBody } = consumer
   const stop = consumer.stop.signal
-  let left = entries.map((entry) => ({ id: entry.id, event: entryEvent(channel, entry) }))
+  let left = await Promise.all(
+    entries.map(async (entry) => {
+      return { id: entry.id, event: await entryEvent(channel, entry, readBody) }
+    }),
+  )
   for (let failures = 1; left.length > 0; failures++) {
     const problems = await Promise.all(left.map(({ id, event }) => store(consumer, id, event)))
     const done = left.filter((_, i) => problems[i] === undefined)

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { NewEvent } from '../../../../db/hooks/receive/deliveries.ts'
+import { storedReading, type BodyReader } from '../../receive/deliveries/body.ts'
 import { storedHeaders } from '../../redact.ts'
 import { cleanText } from '../../receive/deliveries/fields.ts'
 
@@ -18,15 +19,26 @@ export function queueProvider(channel: string): string {
 /** Fields that have a meaning of their own beside `payload`. */
 const EVENT_TYPE = 'event_type'
 const CONTENT_TYPE = 'content_type'
+/** One that is kept among the headers, too. */
+const CONTENT_ENCODING = 'content-encoding'
 
 /**
  * An entry as an event (decisions.md section 3, Queue): the payload is the field `payload` byte
  * for byte, and its other fields are kept as headers; without that field it is all fields as JSON.
  */
-export function entryEvent(channel: string, entry: QueueEntry): NewEvent {
+export async function entryEvent(
+  channel: string,
+  entry: QueueEntry,
+  readBody: BodyReader,
+): Promise<NewEvent> {
   const { id, fields } = entry
   const payload = fieldOf(entry, 'payload')
   const body = payload ?? Buffer.from(JSON.stringify(membersOf(entry)))
+  const contentType =
+    payload === undefined ? 'application/json' : fieldOf(entry, CONTENT_TYPE)?.toString()
+  const contentEncoding =
+    payload === undefined ? undefined : fieldOf(entry, CONTENT_ENCODING)?.toString()
+  const read = await readBody(body, { contentType, contentEncoding })
   return {
     provider: queueProvider(channel),
     event_type: cleanText(fieldOf(entry, EVENT_TYPE)?.toString()),
@@ -35,13 +47,11 @@ export function entryEvent(channel: string, entry: QueueEntry): NewEvent {
     method: null,
     path: null,
     query: null,
-    content_type:
-      payload === undefined
-        ? 'application/json'
-        : cleanText(fieldOf(entry, CONTENT_TYPE)?.toString()),
+    content_type: cleanText(contentType),
     source_ip: null,
     headers: storedHeaders(payload === undefined ? [] : headersOf(fields)),
     body,
+    ...storedReading(read),
   }
 }
 

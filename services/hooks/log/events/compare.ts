@@ -1,4 +1,5 @@
-import { type EventDetail, prettyPayload } from './detail.ts'
+import { pathOf } from '../../../../kernel/json-text.ts'
+import { type EventDetail, indentJson, textOf } from './detail.ts'
 import { type JsonNode, readJson } from './json-nodes.ts'
 
 /** What an event has at a place, and what the other one has there; null where it has nothing. */
@@ -53,32 +54,32 @@ export function compareEvents(own: EventDetail, other: EventDetail): Comparison 
 /** How the answers to two attempts differ: by the members of their JSON, else by lines. */
 export function compareAnswers(own: string, other: string): Pick<Comparison, 'by' | 'payload'> {
   const list = createList()
-  return { by: comparePayloads(textOf(own), textOf(other), list), payload: list.result() }
+  return { by: comparePayloads(answerOf(own), answerOf(other), list), payload: list.result() }
 }
 
 /** What is compared of an event, and of other texts. */
-type Text = Pick<EventDetail, 'payload' | 'payload_encoding' | 'payload_size' | 'content_type'>
+type Text = Pick<EventDetail, 'payload' | 'payload_encoding' | 'readable' | 'read_as'>
 
-function textOf(payload: string): Text {
-  const payload_size = Buffer.byteLength(payload)
-  return { payload, payload_encoding: 'utf8', payload_size, content_type: null }
+function answerOf(payload: string): Text {
+  return { payload, payload_encoding: 'utf8' }
 }
 
 function comparePayloads(own: Text, other: Text, list: List): Comparison['by'] {
   const encodings = [own.payload_encoding, other.payload_encoding]
   if (own.payload === other.payload && encodings[0] === encodings[1]) return 'same'
-  if (encodings.includes('base64')) return 'bytes'
-  const members = readJson(own.payload, JSON_BOUNDS)
-  const others = members && readJson(other.payload, JSON_BOUNDS)
+  const [text, otherText] = [textOf(own), textOf(other)]
+  if (text === undefined || otherText === undefined) return 'bytes'
+  const members = readJson(text, JSON_BOUNDS)
+  const others = members && readJson(otherText, JSON_BOUNDS)
   if (members === undefined || others === undefined) {
-    addLines(linesOf(own), linesOf(other), list)
+    addLines(linesOf(text), linesOf(otherText), list)
     return 'lines'
   }
   let characters = 0
   eachDifference(members, others, (one, another) => {
     const { steps } = one ?? another ?? members
     characters += pathLength(steps)
-    if (characters <= MAX_PATHS) list.add(() => pathOf(steps), one?.source, another?.source)
+    if (characters <= MAX_PATHS) list.add(() => placeOf(steps), one?.source, another?.source)
   })
   return characters <= MAX_PATHS ? 'members' : 'too long'
 }
@@ -130,20 +131,17 @@ function pathLength(steps: readonly string[]): number {
   return steps.reduce((sum, { length }) => sum + length + 1, 0)
 }
 
-/** `items.0.id`, as the filter of the log has it; other names stand in brackets. */
-function pathOf(steps: readonly string[]): string {
-  const parts = steps.map((step) => {
-    return /^[\w-]+$/.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`
-  })
-  return parts.join('').replace(/^\./, '') || '(whole payload)'
+/** `items.0.id`, as the filter of the log has it. */
+function placeOf(steps: readonly string[]): string {
+  return steps.length === 0 ? '(whole payload)' : pathOf(steps)
 }
 
 /** Longer payloads are compared as they were sent: each of their values would be a line. */
 const MAX_INDENTED = 512 * 1024
 
-function linesOf(event: Text): readonly string[] {
-  const isShort = event.payload_size <= MAX_INDENTED
-  return ((isShort ? prettyPayload(event) : null) ?? event.payload).split('\n')
+function linesOf(text: string): readonly string[] {
+  const isShort = text.length <= MAX_INDENTED
+  return ((isShort ? indentJson(text) : null) ?? text).split('\n')
 }
 
 /** Adds the lines between the beginning and the end that both texts share. */

@@ -4,7 +4,6 @@ import type { Database } from '../../../../db/client.ts'
 import { nullable } from '../../../../db/sql-file.ts'
 import { eventQueries, type RequestLine, StoredEvent } from '../../../../db/hooks/log/events.ts'
 import { notFound } from '../../../../kernel/fault.ts'
-import { firstFields } from '../../../../kernel/http/read-body.ts'
 import { type JsonNode, readJson } from './json-nodes.ts'
 import { headersByName, headersInOrder } from '../../redact.ts'
 
@@ -13,22 +12,35 @@ import { headersByName, headersInOrder } from '../../redact.ts'
  * that came by another method than POST also has `method` and `query`: a GET has no other content.
  */
 export const EventDetail = Type.Object({
-  ...Type.Omit(StoredEvent, ['method', 'query']).properties,
+  ...Type.Omit(StoredEvent, ['method', 'query', 'reading', 'read_as']).properties,
   headers: Type.Record(Type.String(), Type.String()),
   payload: Type.String(),
   payload_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
+  read_as: Type.Optional(
+    Type.String({
+      description:
+        'How the payload is read where it is no plain text: gzip, form, multipart, ndjson, a ' +
+        'charset; or why it can not be read: damaged, oversized, unsupported, binary',
+    }),
+  ),
+  readable: Type.Optional(
+    Type.String({ description: 'The payload decoded, a form as JSON; the first MiB of it' }),
+  ),
   method: Type.Optional(Type.String({ description: 'Of a delivery by another method than POST' })),
   query: Type.Optional(nullable(Type.String({ description: 'Its query, secrets redacted' }))),
 })
 export type EventDetail = Type.Static<typeof EventDetail>
 
-export function eventDetail({ method, query, ...event }: StoredEvent): EventDetail {
+export function eventDetail(stored: StoredEvent): EventDetail {
+  const { method, query, reading, read_as, ...event } = stored
   const payload_encoding = isUtf8(event.payload) ? 'utf8' : 'base64'
   return {
     ...event,
     headers: headersByName(event.headers),
     payload: event.payload.toString(payload_encoding),
     payload_encoding,
+    ...(read_as !== null && { read_as }),
+    ...(reading !== null && { readable: reading.toString('utf8') }),
     ...(method !== null && method !== 'POST' && { method, query }),
   }
 }
@@ -53,12 +65,19 @@ export async function findEventStart(db: Database, id: number, limit: number) {
   // A byte more shows whether the limit falls within a character.
   const found = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })
   if (found === undefined) return undefined
-  const { path, ...event } = found
+  const { path, reading_size, ...event } = found
   const { method, query } = event
   const payload = event.payload.subarray(0, cutAt(event.payload, limit))
+  const reading = event.reading && event.reading.subarray(0, cutAt(event.reading, limit))
   const omittedBytes = event.payload_size - payload.length
+  const isReadingCut = reading !== null && reading.length < (reading_size ?? 0)
   const request: EventRequest = { method, path, query, headers: headersInOrder(event.headers) }
-  return { event: eventDetail({ ...event, payload }), omittedBytes, request }
+  return {
+    event: eventDetail({ ...event, payload, reading }),
+    omittedBytes,
+    isReadingCut,
+    request,
+  }
 }
 
 /** What is said of an id without an event. */
@@ -75,21 +94,23 @@ function cutAt(payload: Buffer, limit: number): number {
 /** Longer payloads are shown as received: parsing them could need too much memory. */
 export const MAX_PARSED = 1024 * 1024
 
-/** The payload for reading: JSON indented, a form with a field per line; else null. */
-export function prettyPayload({
-  payload,
-  payload_encoding,
-  payload_size,
-  content_type,
-}: Pick<EventDetail, 'payload' | 'payload_encoding' | 'payload_size' | 'content_type'>):
-  | string
-  | null {
-  if (payload_encoding === 'base64' || payload_size > MAX_PARSED) return null
-  const json = indentJson(payload)
-  if (json !== null) return json
-  if (!(content_type ?? '').startsWith('application/x-www-form-urlencoded')) return null
-  if (firstFields(payload) !== payload) return null
-  return [...new URLSearchParams(payload)].map(([name, value]) => `${name} = ${value}`).join('\n')
+/** What is said of a payload that is shown as bytes, in a word. */
+export function unreadable({ payload_encoding, readable, read_as }: Shown): string | undefined {
+  if (readable !== undefined) return undefined
+  return read_as ?? (payload_encoding === 'base64' ? 'binary' : undefined)
+}
+
+type Shown = Pick<EventDetail, 'payload' | 'payload_encoding' | 'readable' | 'read_as'>
+
+/** The text of a payload; undefined where it can't be read. */
+export function textOf(event: Shown): string | undefined {
+  return unreadable(event) === undefined ? (event.readable ?? event.payload) : undefined
+}
+
+/** JSON indented for reading; null for other payloads, and for those that are too long. */
+export function prettyPayload(event: Shown): string | null {
+  const text = textOf(event)
+  return text === undefined || text.length > MAX_PARSED ? null : indentJson(text)
 }
 
 /** What a page shows as a tree; more would be a page of many hundred KB. */
@@ -97,9 +118,10 @@ const TREE_BOUNDS = { nodes: 1_000, depth: 40 }
 const MAX_TREE_CHARACTERS = 200_000
 
 /** The payload as a tree; undefined when it is not JSON, or has too much of it. */
-export function payloadTree({ payload, payload_encoding }: EventDetail): JsonNode | undefined {
-  const isShort = payload_encoding === 'utf8' && payload.length <= MAX_TREE_CHARACTERS
-  return isShort ? readJson(payload, TREE_BOUNDS) : undefined
+export function payloadTree(event: Shown): JsonNode | undefined {
+  const text = textOf(event)
+  const isShort = text !== undefined && text.length <= MAX_TREE_CHARACTERS
+  return isShort ? readJson(text, TREE_BOUNDS) : undefined
 }
 
 /** The longest result: nested brackets would make gigabytes of a few kilobytes. */
@@ -109,7 +131,7 @@ const MAX_INDENTED = 2 * MAX_PARSED
  * Indents JSON text by two spaces without touching its literals: `JSON.parse` and back would round
  * long numbers. Null when the text is not JSON, or would become too long.
  */
-function indentJson(text: string): string | null {
+export function indentJson(text: string): string | null {
   try {
     JSON.parse(text)
   } catch {

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { EventSummary } from '../../../../db/hooks/log/events.ts'
-import { readMember } from '../../../../kernel/json.ts'
+import { pathOf, readMember } from '../../../../kernel/json-text.ts'
 import { decodeCursor, encodeCursor } from '../../../../kernel/cursor.ts'
 import { fitsPattern } from '../../../../kernel/text.ts'
 import { badRequest } from '../../../../kernel/fault.ts'
@@ -43,7 +43,7 @@ export const filterFields = {
     WHOLE_TYPE_FORM,
   ]),
   text: field(
-    queryText("Only events with this text, in any case, in the payload's first MiB"),
+    queryText("Only events with this text, in any case, in the payload's first MiB, once decoded"),
     'must be text.',
     isShort,
   ),
@@ -158,8 +158,8 @@ export function filterOf({ provider, event_type, text, json }: FilterTexts) {
     event_type: storable(event_type) || null,
     text: text === '' ? null : Buffer.from(storable(text)),
     // The payload must contain a member's name: a cheap test before its JSON is parsed.
-    member: first === undefined ? null : Buffer.from(memberName(first[0])),
-    members: first === undefined ? null : members,
+    member: first === undefined ? null : Buffer.from(first.name),
+    members: first === undefined ? null : members.map(columnsOf),
   }
 }
 
@@ -195,8 +195,21 @@ function storable(text: string): string {
   return text.replaceAll('\0', '\u{FFFD}')
 }
 
-/** A member of JSON: its path, with dots between the steps, and the text of its value. */
-type Member = readonly [path: string, value: string]
+/** A member of JSON that is wanted. */
+interface Member {
+  /** As it was written, with `*.` before the name of a member anywhere. */
+  path: string
+  steps: readonly string[]
+  /** The text of its value. */
+  value: string
+  /** Text that a payload with the member has: a cheap test before its JSON is parsed. */
+  name: string
+}
+
+/** A member as hooks.has_members() and hooks.is_wanted() read it. */
+export function columnsOf({ path, value, name, steps }: Member) {
+  return [path, value, name, steps] as const
+}
 
 /** Reads `data.object.id=evt_1`, a line for each member. Undefined for another form. */
 export function readMembers(text: string): readonly Member[] | undefined {
@@ -204,22 +217,23 @@ export function readMembers(text: string): readonly Member[] | undefined {
   const members: Member[] = []
   for (const line of lines.map((one) => one.trim())) {
     if (line === '') continue
-    const member = line.startsWith('*.') ? readAnywhere(line) : readMember(line)
-    if (member === undefined) return undefined
-    members.push(member)
+    const isAnywhere = line.startsWith('*.')
+    const member = readMember(isAnywhere ? line.slice(2) : line)
+    if (member === undefined || (isAnywhere && member.steps.length > 1)) return undefined
+    const path = isAnywhere ? `*.${member.path}` : member.path
+    members.push({ ...member, path, name: nameIn(member.steps) })
   }
   return members
 }
 
-/** Reads `*.customer=Globex`: a member anywhere in the payload. */
-function readAnywhere(line: string): Member | undefined {
-  const member = readMember(line.slice(2))
-  return member?.[0].includes('.') === false ? [`*.${member[0]}`, member[1]] : undefined
-}
-
-/** The last step of a path that is a name, not a place in an array. */
-export function memberName(path: string): string {
-  return path.split('.').findLast((step) => !/^\d+$/.test(step)) ?? ''
+/**
+ * Of the last step that is a name, not a place in an array, what JSON never escapes: the longest
+ * run of letters and digits of ASCII.
+ */
+function nameIn(steps: readonly string[]): string {
+  const name = steps.findLast((step) => !/^\d+$/.test(step)) ?? ''
+  const runs = name.match(/[\w-]+/g) ?? []
+  return runs.reduce((longest, run) => (run.length > longest.length ? run : longest), '')
 }
 
 /** Reads `name` or `name=value`; the name in lower case. Undefined for another form. */
@@ -236,7 +250,7 @@ const SAME_NUMBER = /^(?!-0(\.0+)?$)-?\d+(\.\d+)?$/
 
 /**
  * The filter `json` for a member of a payload: its steps, and its value as JSON text. Null where
- * the filter can't name it, as with a step that has a dot, or would find nothing.
+ * the filter can't name it, as with an empty step, or would find nothing.
  */
 export function memberFilter(steps: readonly string[], source: string): string | null {
   // jsonb has no text for null.
@@ -246,12 +260,12 @@ export function memberFilter(steps: readonly string[], source: string): string |
   if (length > MAX_SEARCH_SOURCE) return null
   const isText = source.startsWith('"')
   if (!isText && !SAME_NUMBER.test(source) && !/^(true|false)$/.test(source)) return null
-  if (!steps.every((step) => /^[\w-]+$/.test(step))) return null
+  if (!steps.every((step) => /^\P{Cc}+$/u.test(step))) return null
   const value = isText ? (JSON.parse(source) as string) : source
-  const text = `${steps.join('.')}=${value}`
+  const text = `${pathOf(steps)}=${value}`
   if (text.length > MAX_SEARCH_LENGTH || !text.isWellFormed()) return null
   // White space at the end is not kept, a line break begins a member, and a NUL is not stored.
-  return readMembers(text)?.[0]?.[1] === value ? text : null
+  return readMembers(text)?.[0]?.value === value ? text : null
 }
 
 /** Whether an event passes the filters of a stream; undefined without filters. */

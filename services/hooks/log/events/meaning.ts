@@ -16,7 +16,7 @@ const MAX_PARTS = 4
 
 /** The telling parts of a payload; none where its beginning says as much. */
 export function meaningOf(text: string, isCut: boolean): readonly string[] {
-  const value = text.trimStart().startsWith('{') ? readStart(text, isCut) : formOf(text)
+  const value = text.trimStart().startsWith('{') ? readStart(text, isCut) : undefined
   if (!isObject(value)) return []
   const parts = slackParts(value) ?? stripeParts(value) ?? gitParts(value) ?? firstValues(value)
   return parts.map(oneLine).filter((part) => part !== '')
@@ -33,15 +33,9 @@ function oneLine(part: string | undefined): string {
 
 const SHOWN = new RegExp(`^.{0,${PART_CHARACTERS}}`, 'u')
 
-/** A command of Slack comes as a form. */
-function formOf(text: string): JsonObject | undefined {
-  if (!/^[\w.]+=/.test(text)) return undefined
-  const { command, text: words } = Object.fromEntries(new URLSearchParams(text))
-  return command?.startsWith('/') ? { text: `${command} ${words ?? ''}` } : undefined
-}
-
-/** The event of a channel, or a message as it is posted to Slack. */
-function slackParts({ type, event, text }: JsonObject): Parts | undefined {
+/** A command, the event of a channel, or a message as it is posted to Slack. */
+function slackParts({ type, event, text, command }: JsonObject): Parts | undefined {
+  if (stringOf(command)?.startsWith('/') === true) return [`${command} ${stringOf(text) ?? ''}`]
   const said = type === 'event_callback' ? objectOf(event)['text'] : text
   const words = stringOf(said)
   return words === undefined || words === '' ? undefined : [words]

@@ -9,8 +9,8 @@ import { meaningOf } from './meaning.ts'
 
 /** An event as a row of a list on a page. */
 export interface EventRow extends EventSummary {
-  /** Null when the payload is not text. */
-  preview: Preview | null
+  /** A word for a payload that can't be read: `binary`, `damaged`, `oversized`. */
+  preview: Preview | string
 }
 
 /** What a row says of its payload. */
@@ -56,7 +56,8 @@ export async function withPreviews(
   return events.map((event) => {
     const start = byId.get(event.id)
     const whole = start === undefined ? { parts: [] } : describe(start)
-    return { ...event, preview: whole && (matches.get(event.id) ?? whole) }
+    const isRead = typeof whole !== 'string'
+    return { ...event, preview: isRead ? (matches.get(event.id) ?? whole) : whole }
   })
 }
 
@@ -82,21 +83,23 @@ async function readMatches(db: Database, events: readonly EventSummary[], text: 
   )
 }
 
-/** What the beginning of a payload tells; null when it is not text. */
-function describe(start: EventBeginning): Preview | null {
-  const isCut = start.payload.length < start.payload_size
-  const text = readText(start.payload, isCut)
+/** What the beginning of a payload tells; a word where it can't be read. */
+function describe(beginning: EventBeginning): Preview | string {
+  const { start, size, problem } = beginning
+  if (problem !== null) return problem
+  const isCut = start.length < size
+  const text = readText(start, isCut)
   const meaning = text === null ? [] : meaningOf(text, isCut)
-  if (meaning.length > 0) return { parts: [requestOf(start), ...meaning].filter(Boolean) }
-  const line = previewOf(start)
-  return line === null ? null : { parts: [line].filter(Boolean) }
+  if (meaning.length > 0) return { parts: [requestOf(beginning), ...meaning].filter(Boolean) }
+  const line = previewOf(beginning)
+  return line === null ? 'binary' : { parts: [line].filter(Boolean) }
 }
 
 /** The beginning of a payload on one line, after its request; null when it is not text. */
-export function previewOf(event: Omit<EventBeginning, 'id'>): string | null {
-  const payload = event.payload.subarray(0, BEGINNING_BYTES)
-  const isCut = payload.length < event.payload_size
-  const text = readText(payload, isCut)
+export function previewOf(event: Omit<EventBeginning, 'id' | 'problem'>): string | null {
+  const start = event.start.subarray(0, BEGINNING_BYTES)
+  const isCut = start.length < event.size
+  const text = readText(start, isCut)
   if (text === null) return null
   const line = withoutBraces(onOneLine(text), isCut)
   return shortened(`${requestOf(event)} ${line}`.trim(), isCut)

@@ -1,3 +1,5 @@
+import { PATH } from '../../../../kernel/json-text.ts'
+import { stepsOf } from '../../../../kernel/json.ts'
 import { readMembers, type FilterText } from './filter.ts'
 
 // The filters of the log as one text: `type:invoice.* customer:Globex "two words"`. A name that is
@@ -16,11 +18,11 @@ const NAMES = {
 type TokenName = keyof typeof NAMES
 type Filters = Pick<FilterText, (typeof NAMES)[TokenName] | 'text'>
 
-const NAME = String.raw`[\w-]+(?:\.[\w-]+)*`
+const NAME = PATH
 /** A name without a value, or a value, which may have a name and quotation marks. An address is one. */
 const TOKEN = new RegExp(
   String.raw`(${NAME}):(?=\s|$)|(?:(${NAME}):(?!//))?(?:"([^"]*)"?|(\S+))`,
-  'g',
+  'gu',
 )
 
 /** Reads the filters of a text. A name without a value is one that is still being typed. */
@@ -34,7 +36,7 @@ export function readTokens(text: string): Partial<Filters> {
     if (name === undefined) words.push(value)
     else if (name === 'json') members.push(value)
     else if (isName(name)) Object.assign(filters, { [NAMES[name]]: value })
-    else members.push(`${name.includes('.') ? '' : '*.'}${name}=${value}`)
+    else members.push(`${stepsOf(name).length > 1 ? '' : '*.'}${name}=${value}`)
   }
   if (members.length > 0) filters.json = members.join('\n')
   if (words.length > 0) filters.text = words.join(' ')
@@ -50,8 +52,8 @@ export function tokensOf(filters: Filters): string {
   const named = (Object.keys(NAMES) as TokenName[])
     .filter((name) => name !== 'json' && filters[NAMES[name]] !== '')
     .map((name) => `${name}:${quoted(filters[NAMES[name]])}`)
-  const members = (readMembers(filters.json) ?? []).map(([path, value]) => {
-    const name = path.startsWith('*.') ? path.slice(2) : path.includes('.') ? path : undefined
+  const members = (readMembers(filters.json) ?? []).map(({ path, steps, value }) => {
+    const name = path.startsWith('*.') ? path.slice(2) : steps.length > 1 ? path : undefined
     const isMember = name !== undefined && !isName(name)
     return isMember ? `${name}:${quoted(value)}` : `json:${quoted(`${path}=${value}`)}`
   })

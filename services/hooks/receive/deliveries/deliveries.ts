@@ -12,7 +12,8 @@ import {
 } from '../../../../kernel/fault.ts'
 import { isObject, objectOf } from '../../../../kernel/json.ts'
 import { allowOf, takesMethod, toAnswer } from './answers.ts'
-import { cleanText, fieldsAt, idOfBytes, readContent, type Content } from './fields.ts'
+import { contentOf, storedReading, type BodyReader, type ReadBody } from './body.ts'
+import { cleanText, fieldsAt, idOfBytes, type Content } from './fields.ts'
 import type { Ingest } from './ingest.ts'
 import { isLoop } from '../installation.ts'
 import type { SecretUses } from '../providers.ts'
@@ -76,6 +77,7 @@ type RejectedPath = Pick<DeliveryHead, 'method' | 'path' | 'client' | 'receivedA
 export interface Receiver {
   registry: Registry
   ingest: Ingest
+  readBody: BodyReader
   secrets: SigningSecrets
   secretUses: SecretUses
   rejections: Rejections
@@ -106,10 +108,12 @@ export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
       status === 400
         ? badRequest(HEADER_MISSING)
         : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG),
-    readContent(body, type) {
-      const content = readContent(body, type)
-      if (!isObject(content)) throw badRequest(BODY_UNREADABLE)
-      return content
+    readContent(read) {
+      const content = contentOf(read)
+      if (isObject(content)) return content
+      // What decodes to too much is kept as it was sent.
+      if (read.how === 'oversized') return {}
+      throw badRequest(BODY_UNREADABLE)
     },
   })
 }
@@ -141,7 +145,7 @@ export function startGeneric(
     return startVerified(receiver, head, row, scheme, {
       keys: keysAt(receiver.secrets, row, head.receivedAt),
       refusal: () => refusalOf(scheme.refusal, SIGNATURE_WRONG),
-      readContent: (body, type) => (needsJson(scheme) ? readContent(body, type) : undefined) ?? {},
+      readContent: (read) => (needsJson(scheme) ? contentOf(read) : undefined) ?? {},
       status: scheme.answer,
     })
   }
@@ -157,13 +161,13 @@ export function startGeneric(
       }
       noteSecret(receiver, head, row, proof.secret)
       const { headers } = head
-      const isRead = needsJson(placesOf(row))
-      const content = (isRead ? readContent(body, headers['content-type']) : undefined) ?? {}
+      const read = await readDelivery(receiver, head, body)
+      const content = (needsJson(placesOf(row)) ? contentOf(read) : undefined) ?? {}
       const name = known?.handshake
       const members = objectOf(content)
       const answer = answerUnsigned(name, head) ?? answerVerified(name, { headers, members })
       if (answer !== undefined) return { kind: 'answered', answer }
-      return store(receiver, head, row, body, content, known?.answer)
+      return store(receiver, head, row, { body, read, content, status: known?.answer })
     },
   }
 }
@@ -192,7 +196,7 @@ interface SignedReceiver {
   keys: Keys
   refusal: (failure: Unverified) => Fault
   /** What the body holds; throws where this receiver refuses a body without members. */
-  readContent: (body: Buffer, type: string | undefined) => Content
+  readContent: (read: ReadBody) => Content
   /** Of the answer to a stored event, 202 when absent. */
   status?: Scheme['answer']
 }
@@ -221,7 +225,8 @@ function startVerified(
         throw rejected(receiver, head, refusal(proof), reason, true)
       }
       noteSecret(receiver, head, row, proof.secret)
-      const content = how.readContent(body, headers['content-type'])
+      const read = await readDelivery(receiver, head, body)
+      const content = how.readContent(read)
       const members = objectOf(content)
       const stale = bodyStaleness(scheme, members, receivedAt, freshness)
       if (stale !== undefined) {
@@ -231,9 +236,15 @@ function startVerified(
       const key = keys.accepted[proof.secret === 'current' ? 0 : 1]
       const answer = answerVerified(scheme.handshake, { headers, members, key })
       if (answer !== undefined) return { kind: 'answered', answer }
-      return store(receiver, head, row, body, content, how.status)
+      return store(receiver, head, row, { body, read, content, status: how.status })
     },
   }
+}
+
+/** Reads a body once its sender is proven. */
+function readDelivery({ readBody }: Receiver, { headers }: DeliveryHead, body: Buffer) {
+  const { 'content-type': contentType, 'content-encoding': contentEncoding } = headers
+  return readBody(body, { contentType, contentEncoding })
 }
 
 /** Notes by which secret a delivery is accepted. */
@@ -299,6 +310,15 @@ function proveCaller(
   return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
 }
 
+/** A delivery whose sender is proven. */
+interface Understood {
+  body: Buffer
+  read: ReadBody
+  content: Content
+  /** Of the answer, 202 when absent. */
+  status: 200 | 202 | 204 | undefined
+}
+
 /**
  * Stores a delivery, but not a HEAD. A signed delivery without an id is known by its bytes, unless
  * its sender repeats them for another event.
@@ -307,9 +327,7 @@ async function store(
   { ingest }: Receiver,
   head: DeliveryHead,
   row: Provider,
-  body: Buffer,
-  content: Content,
-  status: 200 | 202 | 204 = 202,
+  { body, read, content, status = 202 }: Understood,
 ): Promise<Received> {
   const { provider, method, path, search, headers, rawHeaders, client } = head
   const chosen = row.answer && toAnswer(row.answer)
@@ -329,6 +347,7 @@ async function store(
     source_ip: client,
     headers: storedHeaders(rawHeaders, scheme?.signature),
     body,
+    ...storedReading(read),
   })
   if (saved === undefined) throw overloaded()
   if (chosen !== null) return { kind: 'answered', answer: chosen }

@@ -1,40 +1,14 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NewEvent } from '../../../../db/hooks/receive/deliveries.ts'
-import { mediaType } from '../../../../kernel/http/headers.ts'
-import { firstFields } from '../../../../kernel/http/read-body.ts'
-import {
-  isList,
-  isObject,
-  memberAt,
-  objectOf,
-  parseJson,
-  parseObject,
-  type JsonObject,
-} from '../../../../kernel/json.ts'
+import { isList, memberAt, objectOf, type JsonObject } from '../../../../kernel/json.ts'
 import type { Member, MemberName, Place, Places } from '../schemes/scheme.ts'
 
 /** What is taken out of a delivery besides its bytes. */
 type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>
 
-/** What a body holds: an object, a list of events, or the fields of a form. */
+/** What a body holds: an object, such as the fields of a form, or a list of events. */
 export type Content = JsonObject | readonly unknown[]
-
-/**
- * Reads a body as JSON when it parses to an object, else as a form when its type says so, else as
- * a list of JSON; else undefined. JSON in the field `payload` of a form is read, too.
- */
-export function readContent(body: Buffer, contentType: string | undefined): Content | undefined {
-  const text = body.toString('utf8')
-  const value = parseJson(text)
-  if (isObject(value)) return value
-  if (mediaType(contentType) !== 'application/x-www-form-urlencoded') {
-    return isList(value) ? value : undefined
-  }
-  const fields = Object.fromEntries(new URLSearchParams(firstFields(text)))
-  const payload = parseObject(fields['payload'] ?? '')
-  return payload === undefined ? fields : { ...fields, payload }
-}
 
 /** Event type and delivery id, from where deliveries of a provider have them. */
 export function fieldsAt(

@@ -70,7 +70,7 @@ export function createIngest(db: Executor, log: Log) {
      */
     async save(event: NewEvent) {
       if (waiting >= MAX_WAITING || waitingBytes > MAX_WAITING_BYTES) return undefined
-      const bytes = storedBytes(event)
+      const bytes = storedBytes(event) + (event.reading?.length ?? 0)
       waiting++
       waitingBytes += bytes
       try {

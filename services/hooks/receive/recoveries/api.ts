@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox'
 import { Fault } from '../../../../kernel/fault.ts'
 import type { OutboundRequest, OutboundResult } from '../../../../kernel/net/outbound.ts'
+import { parseLongIds } from '../../../../kernel/json-text.ts'
 import { fits } from '../../../../kernel/validate.ts'
 import { readRetryAfter } from '../../../../kernel/net/retry-after.ts'
 
@@ -52,7 +53,7 @@ export async function readPage<S extends TSchema>(
   if (body.length > MAX_ANSWER) {
     throw apiFault(`${api.url.host} answered with more than ${MAX_ANSWER / MIB} MiB`)
   }
-  const value = parseExact(body.toString('utf8'))
+  const value = parseLongIds(body.toString('utf8'))
   if (!fits(schema, value)) {
     throw apiFault(`${api.url.host} answered something else than its documentation says`)
   }
@@ -147,17 +148,4 @@ function nextQuery(link: string | string[] | undefined): URLSearchParams | undef
   const text = [link ?? []].flat().join(',')
   const [, target = ''] = /<([^<>]{1,4000})>; *rel="next"/.exec(text) ?? []
   return URL.parse(target)?.searchParams
-}
-
-/** JSON with integers that a number can't hold as text: ids of deliveries have 64 bits. */
-function parseExact(text: string): unknown {
-  try {
-    return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) => {
-      const isLarge = typeof value === 'number' && !Number.isSafeInteger(value)
-      const { source = '' } = context ?? {}
-      return isLarge && /^\d{1,19}$/.test(source) ? source : value
-    })
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import type { Place, SchemeChanges, SchemeRow } from '../../../../db/hooks/receive/providers.ts'
 import { Fault } from '../../../../kernel/fault.ts'
+import { PATH } from '../../../../kernel/json-text.ts'
 import { field } from '../../../../kernel/validate.ts'
 import { ANY, presetNamed, schemeNamed } from './schemes.ts'
 
@@ -22,6 +23,7 @@ const SIGNED_FORM =
  * A delivery id holds no full stop and a time only digits, so a signed text can be divided in one
  * way.
  */
+const TYPE_PATH = new RegExp(`^${PATH}$`, 'u')
 const SIGNED = /^[\w.:,;/|=+-]{0,32}(?:\{id\}\.)?(?:\{timestamp\}[^\w{}]?)?\{body\}$/
 
 const PREFIX_FORM = 'must be up to 64 letters, digits and signs, such as sha256=.'
@@ -49,7 +51,7 @@ export const SchemeFields = Type.Object({
   timestamp_header: header,
   event_type_header: header,
   event_type_json: field(Type.Optional(Type.String()), PATH_FORM, [
-    (path) => /^(?:[\w-]+(?:\.[\w-]+)*)?$/.test(path) && path.length <= 200,
+    (path) => (path === '' || TYPE_PATH.test(path)) && path.length <= 200,
     PATH_FORM,
   ]),
   id_header: header,

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { Fault } from '../../../../kernel/fault.ts'
 import { isObject, objectOf } from '../../../../kernel/json.ts'
 import { field, parsed } from '../../../../kernel/validate.ts'
-import { memberName, readMembers, readSince, SINCE_FORM } from '../../log/events/filter.ts'
+import { columnsOf, readMembers, readSince, SINCE_FORM } from '../../log/events/filter.ts'
 import { parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
 import { SCHEME_NAMES, schemeNamed } from '../../receive/schemes/schemes.ts'
 import { isGenericName } from '../../receive/schemes/secrets.ts'
@@ -288,7 +288,7 @@ function filtersOf(given: GivenFilters) {
   return {
     providers: withOne(given.providers, given.provider),
     event_types: withOne(given.event_types, given.event_type),
-    members: members.map(([path, value]) => [path, value, memberName(path)]),
+    members: members.map(columnsOf),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { StoredEvent } from '../../../../db/hooks/log/events.ts'
+import { exactText, isExactNumber, parseExact, PATH } from '../../../../kernel/json-text.ts'
 import { memberAt, parseJson } from '../../../../kernel/json.ts'
 import { previewOf } from '../../log/events/previews.ts'
 import { unprocessable } from './form.ts'
@@ -14,14 +15,17 @@ const MAX_VALUE = 500
 const MAX_PAYLOAD = 1024 * 1024
 
 const NAMES = ['event_type', 'provider', 'id', 'received_at', 'title', 'summary'] as const
-const JSON_PATH = /^json(?:\.[\w-]+)+$/
+const JSON_PATH = new RegExp(String.raw`^json\.${PATH}$`, 'u')
 const KNOWN = `${NAMES.map((name) => `{{${name}}}`).join(', ')} and {{json.PATH}}`
 
 /** A part of a template: a text as it is, or a placeholder within a string of JSON or outside. */
 type Part = string | { name: string; inString: boolean }
 
-/** What a placeholder stands for; a list, an object and what is missing are null. */
-type Value = string | number | boolean | null
+/**
+ * What a placeholder stands for: a text, or the JSON of a number or a word as it was sent. A list,
+ * an object and what is missing are null.
+ */
+type Value = string | { json: string } | null
 
 /** Throws 422 for a template that would not be JSON once it is filled, or asks for the unknown. */
 export function checkTemplate(template: string | null, url: string): void {
@@ -46,7 +50,7 @@ export function checkTemplate(template: string | null, url: string): void {
     throw wrong('has {{ without }}.')
   }
   // A number, which can't be the name of a member.
-  if (parseJson(fill(parts, () => 1)) === undefined) {
+  if (parseJson(fill(parts, () => ({ json: '1' }))) === undefined) {
     throw wrong('must be JSON, or one of slack, discord, ntfy, teams.')
   }
 }
@@ -106,9 +110,9 @@ function fill(
   const written = parts.map((part) => {
     if (typeof part === 'string') return part
     const value = valueOf(part.name)
-    const shown = typeof value === 'string' ? escape(cut(value)) : value
-    if (!part.inString) return JSON.stringify(shown)
-    return JSON.stringify(String(shown ?? '')).slice(1, -1)
+    if (typeof value !== 'string') return value?.json ?? (part.inString ? '' : 'null')
+    const text = JSON.stringify(escape(cut(value)))
+    return part.inString ? text.slice(1, -1) : text
   })
   return written.join('')
 }
@@ -124,8 +128,9 @@ function valuesOf(event: StoredEvent, topic: string | undefined): (name: string)
   const member = (path: string): Value => {
     read ??= { json: jsonOf(event) }
     const value = memberAt(read.json, path)
-    const isPlain = ['string', 'number', 'boolean'].includes(typeof value)
-    return isPlain ? (value as Value) : null
+    if (typeof value === 'string') return value
+    const json = isExactNumber(value) || typeof value === 'boolean' ? exactText(value) : undefined
+    return json === undefined || json.length > MAX_VALUE ? null : { json }
   }
   return (name) => {
     if (name.startsWith('json.')) return member(name.slice('json.'.length))
@@ -133,12 +138,13 @@ function valuesOf(event: StoredEvent, topic: string | undefined): (name: string)
     if (name === 'title') return `${event.event_type ?? 'event'} from ${event.provider}`
     if (name === 'summary') return summaryOf(event, member)
     if (name === 'received_at') return event.received_at.toISOString()
-    return name === 'id' ? event.id : event[name as 'event_type' | 'provider']
+    return name === 'id' ? { json: String(event.id) } : event[name as 'event_type' | 'provider']
   }
 }
 
-function jsonOf({ payload }: StoredEvent): unknown {
-  return payload.length > MAX_PAYLOAD ? undefined : parseJson(payload.toString('utf8'))
+function jsonOf({ reading, payload }: StoredEvent): unknown {
+  const text = reading ?? payload
+  return text.length > MAX_PAYLOAD ? undefined : parseExact(text.toString('utf8'))
 }
 
 /** Where senders have what a person asks for first: of each row the first member that is there. */
@@ -168,5 +174,6 @@ function summaryOf(event: StoredEvent, member: (path: string) => Value): string 
     return line.replace(/^refs\/(?:heads|tags)\//, '').trim()
   }).filter((text) => text !== '')
   if (found.length > 0) return found.join(' · ')
-  return previewOf(event) ?? ''
+  const start = event.reading ?? event.payload
+  return previewOf({ ...event, start, size: start.length }) ?? ''
 }

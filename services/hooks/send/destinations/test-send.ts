@@ -119,6 +119,8 @@ function madeUpEvent(
     headers: '[]',
     payload,
     payload_size: payload.length,
+    reading: null,
+    read_as: null,
     attempts: 1,
     received_at,
   }

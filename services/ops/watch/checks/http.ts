@@ -1,6 +1,9 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { urlToHttpOptions } from 'node:url'
 import Type from 'typebox'
+import { charsetOf } from '../../../../kernel/http/charset.ts'
+import { exactText, parseExact, readMember } from '../../../../kernel/json-text.ts'
+import { memberAt } from '../../../../kernel/json.ts'
 import { redactLine, type Redact } from '../../redact.ts'
 import { defineCheck, failed, HttpAddress, passed, type Mistake } from './check.ts'
 import {
@@ -12,7 +15,6 @@ import {
   type CertificateEnd,
 } from './certificates.ts'
 import { exchange, type CheckAnswer } from './exchange.ts'
-import { memberText, parseExact, readExpectation } from './json-text.ts'
 
 const MIB = 1024 * 1024
 /** How much of a body is searched. */
@@ -20,12 +22,6 @@ const BODY_BYTES = MIB
 const MAX_REDIRECTS = 10
 /** Statuses that lead to another address, named by the header Location. */
 const MOVED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-/** Byte order marks, and what they say of the charset. */
-const MARKS: readonly (readonly [mark: Buffer, charset: string])[] = [
-  [Buffer.from([0xef, 0xbb, 0xbf]), 'utf-8'],
-  [Buffer.from([0xff, 0xfe]), 'utf-16le'],
-  [Buffer.from([0xfe, 0xff]), 'utf-16be'],
-]
 /** Characters of the address of the last answer in a message. */
 const MAX_URL = 200
 /** Characters of a member's value in a message. */
@@ -180,8 +176,8 @@ function bodyProblem(check: HttpCheck, answer: CheckAnswer, redact: Redact): str
   const json = parseExact(text)
   if (json === undefined) return `, but not with JSON of ${BODY_BYTES / MIB} MiB at most`
   for (const member of members) {
-    const { path = '', steps = [], expected = '' } = readExpectation(member) ?? {}
-    const found = memberText(json, steps)
+    const { path = '', steps = [], value: expected = '' } = readMember(member) ?? {}
+    const found = exactText(memberAt(json, steps))
     if (found === undefined) return ` without the member ${path}`
     if (found === expected) continue
     return `, ${path} is "${redactLine(found, MAX_VALUE, redact)}", expected "${expected}"`
@@ -191,15 +187,7 @@ function bodyProblem(check: HttpCheck, answer: CheckAnswer, redact: Redact): str
 
 /** The text of a body. A byte order mark names its charset, else the header does. */
 function textOf({ body, headers }: CheckAnswer): string {
-  const [, charset = 'utf-8'] =
-    /;\s*charset="?([\w.:-]{1,40})/i.exec(headers['content-type'] ?? '') ?? []
-  const marked = MARKS.find(([mark]) => body.subarray(0, mark.length).equals(mark))?.[1]
-  try {
-    return new TextDecoder(marked ?? charset).decode(body)
-  } catch {
-    // The charset is not known.
-    return new TextDecoder().decode(body)
-  }
+  return new TextDecoder(charsetOf(body, headers['content-type'])).decode(body)
 }
 
 /** Finds the pieces in their order. It is no regular expression: one could stall the thread. */
@@ -278,6 +266,6 @@ function expectedMistake({ status, members = [] }: HttpCheck): Mistake | undefin
   if (status !== undefined && rangesOf(status) === undefined) {
     return ['/status', 'must be such as 200, "200-299", or a list of these']
   }
-  const at = members.findIndex((member) => readExpectation(member) === undefined)
+  const at = members.findIndex((member) => readMember(member) === undefined)
   return at < 0 ? undefined : [`/members/${at}`, 'must be path=value, such as db.state=up']
 }

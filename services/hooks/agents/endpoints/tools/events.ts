@@ -78,6 +78,8 @@ export function getTool({ db }: ToolParts): Tool {
     title: 'Get a webhook event',
     description:
       'Gets one received webhook with its headers (secrets are redacted) and its payload. ' +
+      'readable is there where the payload is a form, compressed or of another charset: the ' +
+      'same as JSON or text. ' +
       `Of a payload over ${MAX_PAYLOAD} bytes only the beginning is given; ` +
       'payload_omitted_bytes says how much is left out, and links name the resources that ' +
       `have it all. ${UNTRUSTED}`,
@@ -88,11 +90,13 @@ export function getTool({ db }: ToolParts): Tool {
     }),
     annotations: READ_ONLY,
     async call({ id }, { canLink }) {
-      const { event, omittedBytes: omitted } = await readEventStart(db, id, MAX_PAYLOAD)
+      const start = await readEventStart(db, id, MAX_PAYLOAD)
+      const { event, omittedBytes: omitted, isReadingCut } = start
       const detail = { ...event, payload_omitted_bytes: omitted }
-      if (omitted === 0) return toolValue(detail, UNTRUSTED)
+      const notice = isReadingCut ? `${UNTRUSTED} The end of readable is left out.` : UNTRUSTED
+      if (omitted === 0) return toolValue(detail, notice)
       const cut = `${omitted} bytes at the end of the payload are left out. ${partsNotice(event)}`
-      return toolValue(detail, `${UNTRUSTED} ${cut}`, canLink ? partLinks(event) : [])
+      return toolValue(detail, `${notice} ${cut}`, canLink ? partLinks(event) : [])
     },
   })
 }

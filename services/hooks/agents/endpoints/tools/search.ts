@@ -8,6 +8,7 @@ import {
   toolValue,
   type Tool,
 } from '../../../../../kernel/mcp/server.ts'
+import { stepsOf } from '../../../../../kernel/json.ts'
 import { validateTexts } from '../../../../../kernel/validate.ts'
 import { findEvents } from '../../../log/events/events.ts'
 import { EventQuery, MAX_SEARCH_LENGTH, memberFilter } from '../../../log/events/filter.ts'
@@ -27,8 +28,8 @@ const Members = Type.Unsafe<Readonly<Record<string, Type.Static<typeof MemberVal
       additionalProperties: MemberValue,
       description:
         'Members of the JSON payload by their paths, all of which must have these values: ' +
-        '{"data.object.id": "evt_1", "items.0.sku": "a"}. Steps between dots; a number for a ' +
-        'place in an array; the whole value counts, a number also as text. Payloads over 1 MiB ' +
+        '{"data.object.id": "evt_1", "items.0.sku": "a"}. Steps between dots, a dot within one ' +
+        'as \\.; a number for a place in an array; the whole value counts, a number also as text. Payloads over 1 MiB ' +
         'are not searched',
     },
   ),
@@ -81,9 +82,9 @@ export function searchTool({ db, clock }: ToolParts): Tool {
 /** The members as the log's filter has them. */
 function memberLines(members: Type.Static<typeof Members>): string {
   const lines = Object.entries(members).map(([path, value]) => {
-    const line = memberFilter(path.split('.'), JSON.stringify(value))
+    const line = memberFilter(stepsOf(path), JSON.stringify(value))
     if (line !== null) return line
-    const steps = 'steps of letters, digits, _ and - between dots'
+    const steps = 'steps between dots'
     const problem = `members may have paths such as data.object.id (${steps}), and short values`
     throw new CallError('invalid_argument', `${problem} on one line.`)
   })

@@ -1,0 +1,457 @@
+import { randomBytes } from 'node:crypto'
+import {
+  brotliCompressSync,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib'
+import { t } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import { addDestination, eventOf } from '../../helpers/destinations.ts'
+import { addProvider, deliver, FORM_TYPE, payloadOf, plain, post } from '../../helpers/hooks.ts'
+import { startHooks, type Ack } from '../../helpers/hooks.ts'
+import { addEndpoint, callTool } from '../../helpers/mcp.ts'
+import { request } from '../../helpers/http.ts'
+import { startReceiver } from '../../helpers/replays.ts'
+import { until } from '../../helpers/until.ts'
+
+// Bodies as senders send them: each is kept byte for byte, and read the same way by the preview,
+// the filters, the search, the page and the templates.
+
+const { base, env } = await startHooks(t, backends[1], { HOOKS_REPLAY_TARGETS: '127.0.0.1' })
+await addProvider(base, 'any', { open: true })
+const receiver = await startReceiver(t)
+const template = '{"v": {{json.name}}, "item": {{json.0.name}}, "deep": {{json.payload.name}}}'
+await addDestination(env, 'all', receiver.url, '--body-template', template)
+
+type Sent = { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer }
+
+function typed(type: string, body: Buffer | string, encoding = ''): Sent {
+  const headers = { 'Content-Type': type, ...(encoding && { 'Content-Encoding': encoding }) }
+  return { headers, body: Buffer.from(body) }
+}
+
+const JSON_TYPE = 'application/json'
+const FORM = FORM_TYPE['Content-Type']
+
+/** A mark as each sender writes it; `ü` and `€` tell the charsets apart. */
+const json = (name: string) => JSON.stringify({ name, n: 1 })
+const encoded = (body: string, as: (bytes: Buffer) => Buffer, encoding: string) =>
+  typed(JSON_TYPE, as(Buffer.from(body)), encoding)
+const latin1 = (type: string, text: string) => typed(type, Buffer.from(text, 'latin1'))
+const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')
+
+/** Parts of `multipart/form-data`, as Mailgun and SendGrid send them. */
+function multipart(
+  ...parts: readonly (readonly [head: string, content: Buffer | string])[]
+): Sent {
+  const bytes = parts.flatMap(([head, content]) => [
+    Buffer.from(`--xYz\r\nContent-Disposition: form-data; ${head}\r\n\r\n`),
+    Buffer.from(content),
+    Buffer.from('\r\n'),
+  ])
+  const body = Buffer.concat([...bytes, Buffer.from('--xYz--\r\n')])
+  return typed('multipart/form-data; boundary="xYz"', body)
+}
+
+const pdf = Buffer.from([0x25, 0x50, 0x44, 0x46, 0, 0xff, 0x0d, 0x0a])
+const attachment = 'name="attachment-1"; filename="a \\"b\\".pdf"\r\nContent-Type: application/pdf'
+
+/** What is sent, how it is read, where its name is found, and what its row of the log says. */
+type Row = readonly [
+  what: string,
+  send: (name: string) => Sent,
+  readAs: string | undefined,
+  path: string | undefined,
+  preview: (name: string, size: number) => string,
+]
+const first = (name: string) => `name: ${name} · n: 1`
+
+const ROWS: readonly Row[] = [
+  ['JSON', (name) => typed(JSON_TYPE, json(name)), undefined, 'name', first],
+  [
+    'a form',
+    (name) => typed(FORM, `name=${encodeURIComponent(name)}&n=1&tag=a&tag=b+c`),
+    'form',
+    'name',
+    first,
+  ],
+  [
+    "GitHub's form",
+    (name) => typed(FORM, `payload=${encodeURIComponent(json(name))}`),
+    'form',
+    'name',
+    first,
+  ],
+  [
+    'a form with a payload beside other fields',
+    (name) => typed(FORM, `payload=${encodeURIComponent(json(name))}&token=t`),
+    'form',
+    'payload.name',
+    (name) => `token: t · ${first(name)}`,
+  ],
+  ['JSON that curl sends as a form', (name) => typed(FORM, json(name)), undefined, 'name', first],
+  [
+    'a form in windows-1252',
+    (name) => typed(`${FORM}; charset=windows-1252`, `name=${escapeBytes(name)}&n=1`),
+    'form',
+    'name',
+    first,
+  ],
+  [
+    'multipart of fields',
+    (name) => multipart(['name="name"', name], ['name="n"', '1'], [attachment, pdf]),
+    'multipart',
+    'name',
+    (name) => `${first(name)} · filename: a "b".pdf · content_type: application/pdf`,
+  ],
+  [
+    'multipart of SendGrid, with the charsets of its fields',
+    (name) =>
+      multipart(
+        ['name="charsets"', '{"name":"iso-8859-1"}'],
+        ['name="name"', Buffer.from(name, 'latin1')],
+      ),
+    'multipart',
+    'name',
+    (name) => `charsets: {"name":"iso-8859-1"} · name: ${name}`,
+  ],
+  [
+    'multipart that ends early, with lines without CR',
+    (name) =>
+      typed(
+        'multipart/form-data; boundary=b',
+        `--b\nContent-Disposition: form-data; name=name\n\n${name}\n--b\nContent-Disp`,
+      ),
+    'multipart, cut',
+    'name',
+    (name) => `name: ${name}`,
+  ],
+  ['gzip', (name) => encoded(json(name), gzipSync, 'gzip'), 'gzip', 'name', first],
+  ['deflate', (name) => encoded(json(name), deflateSync, 'deflate'), 'deflate', 'name', first],
+  [
+    'deflate without its head',
+    (name) => encoded(json(name), deflateRawSync, 'Deflate'),
+    'deflate',
+    'name',
+    first,
+  ],
+  ['br', (name) => encoded(json(name), brotliCompressSync, 'br'), 'br', 'name', first],
+  ['zstd', (name) => encoded(json(name), zstdCompressSync, 'zstd'), 'zstd', 'name', first],
+  [
+    'two encodings',
+    (name) => encoded(json(name), (bytes) => gzipSync(brotliCompressSync(bytes)), 'br, gzip'),
+    'br, gzip',
+    'name',
+    first,
+  ],
+  [
+    'a form within gzip',
+    (name) => typed(FORM, gzipSync(`name=${encodeURIComponent(name)}&n=1`), 'gzip'),
+    'gzip, form',
+    'name',
+    first,
+  ],
+  [
+    'text that is not encoded any more',
+    (name) => typed(JSON_TYPE, json(name), 'gzip'),
+    undefined,
+    'name',
+    first,
+  ],
+  [
+    'JSON in iso-8859-1',
+    (name) => latin1(`${JSON_TYPE}; charset=ISO-8859-1`, json(name)),
+    'windows-1252',
+    'name',
+    first,
+  ],
+  [
+    'JSON in UTF-8, whatever its charset says',
+    (name) => typed(`${JSON_TYPE}; charset=ISO-8859-1`, json(name)),
+    undefined,
+    'name',
+    first,
+  ],
+  ['JSON in UTF-16', (name) => typed(JSON_TYPE, utf16(json(name))), 'utf-16le', 'name', first],
+  [
+    'JSON after a byte order mark',
+    (name) => typed(JSON_TYPE, `\ufeff${json(name)}`),
+    'utf-8',
+    'name',
+    first,
+  ],
+  [
+    'NDJSON',
+    (name) => typed('application/x-ndjson', `${json(name)}\n{"n":1.10}\n`),
+    'ndjson',
+    '0.name',
+    (name) => `[{"name":"${name}","n":1}, {"n":1.10}]`,
+  ],
+  [
+    'NDJSON within gzip, without its type',
+    (name) => typed('text/plain', gzipSync(`${json(name)}\r\n{"n":2}`), 'gzip'),
+    'gzip, ndjson',
+    '0.name',
+    (name) => `[{"name":"${name}","n":1}, {"n":2}]`,
+  ],
+  [
+    'lines of which one is no JSON',
+    (name) => typed('application/x-ndjson', `${json(name)}\n{"n":`),
+    undefined,
+    undefined,
+    (name) => `"name":"${name}","n":1} {"n":`,
+  ],
+  [
+    'XML that declares its charset',
+    (name) => latin1('text/xml', `<?xml version="1.0" encoding="ISO-8859-1"?><a>${name}</a>`),
+    'windows-1252',
+    undefined,
+    (name) => `<?xml version="1.0" encoding="ISO-8859-1"?><a>${name}</a>`,
+  ],
+  [
+    'YAML',
+    (name) => typed('application/yaml', `name: ${name}\n`),
+    undefined,
+    undefined,
+    (name) => `name: ${name}`,
+  ],
+  [
+    'a text of windows-1251 that nobody names',
+    () => typed('text/plain', Buffer.from([0xcf, 0xf0, 0xe8])),
+    undefined,
+    undefined,
+    (_, size) => `binary, ${size} B`,
+  ],
+  [
+    'bytes within gzip',
+    () => typed('application/octet-stream', gzipSync(pdf), 'gzip'),
+    'binary',
+    undefined,
+    (_, size) => `binary, ${size} B`,
+  ],
+  [
+    'gzip that ends early',
+    (name) => typed(JSON_TYPE, gzipSync(json(name)).subarray(0, -9), 'gzip'),
+    'damaged',
+    undefined,
+    (_, size) => `damaged, ${size} B`,
+  ],
+  [
+    'half a character of UTF-16',
+    (name) => typed(JSON_TYPE, utf16(json(name)).subarray(0, -1)),
+    'damaged',
+    undefined,
+    (_, size) => `damaged, ${size} B`,
+  ],
+  [
+    'an encoding that nobody knows',
+    () => typed(JSON_TYPE, pdf, 'compress'),
+    'unsupported',
+    undefined,
+    (_, size) => `unsupported, ${size} B`,
+  ],
+  [
+    'a bomb of 26 MiB',
+    (name) =>
+      typed(JSON_TYPE, Buffer.concat([gzipSync(randomBytes(300_000)), bomb(name)]), 'gzip'),
+    'oversized',
+    undefined,
+    () => 'oversized, 319 KB',
+  ],
+  [
+    'a bomb of a hundred times its size',
+    (name) => typed(JSON_TYPE, gzipSync(json(name) + ' '.repeat(60_000)), 'gzip'),
+    'oversized',
+    undefined,
+    (_, size) => `oversized, ${size} B`,
+  ],
+]
+
+/** 26 MiB of spaces. */
+function bomb(name: string): Buffer {
+  return gzipSync(json(name) + ' '.repeat(26 * 1024 * 1024))
+}
+
+/** Percent-encodes the bytes of windows-1252, in which Latin-1 is contained. */
+function escapeBytes(text: string): string {
+  return [...Buffer.from(text, 'latin1')]
+    .map((byte) => `%${byte.toString(16).padStart(2, '0')}`)
+    .join('')
+}
+
+async function store(sent: Sent): Promise<number> {
+  const { status, text, json: ack } = await post(base, 'generic/any', sent.body, sent.headers)
+  if (status !== 202) throw new Error(`the delivery answered ${status}, expected 202: ${text}`)
+  return ack<Ack>().id
+}
+
+/** The cells of the rows of a filtered log, by id. */
+async function previewsOf(query: Readonly<Record<string, string>>) {
+  const search = new URLSearchParams({ limit: '200', ...query }).toString()
+  const headers = { 'HX-Request': 'true' }
+  const { text } = await request(`${base}/log?${search}`, { headers })
+  const rows = text.matchAll(/<tr [^>]*data-id="(\d+)".*?class="preview"[^>]*>(.*?)<\/td>/gs)
+  return new Map(Array.from(rows, ([, id, cell = '']) => [Number(id), plain(cell)] as const))
+}
+
+const jsonOf = async (id: number) =>
+  (await request(`${base}/api/v1/events/${id}`)).json<Readonly<Record<string, unknown>>>()
+
+await t.test('a body is read the same way everywhere, and kept as it was sent', async (t) => {
+  const stored = []
+  for (const [at, row] of ROWS.entries()) {
+    const name = `Zoë-${at}-x`
+    const sent = row[1](name)
+    stored.push({ row, name, sent, id: await store(sent) })
+  }
+  const previews = await previewsOf({})
+  const last = stored.at(-1)?.id
+  await until(() => receiver.received.some((got) => eventOf(got) === last), 'the last delivery')
+  const made = new Map(
+    receiver.received.map((got) => [eventOf(got), JSON.parse(String(got.body)) as object]),
+  )
+  for (const { row, name, sent, id } of stored) {
+    const [what, , readAs, path, preview] = row
+    const { read_as, readable } = await jsonOf(id)
+    t.equal(read_as, readAs, `${what}: how it is read`)
+    t.equal(previews.get(id), preview(name, sent.body.length), `${what}: preview`)
+    t.ok((await payloadOf(base, id)).equals(sent.body), `${what}: byte for byte`)
+    const isText = preview(name, 0).includes(name)
+    const found = await previewsOf({ text: name })
+    t.same([...found.keys()], isText ? [id] : [], `${what}: search`)
+    t.equal(typeof readable === 'string', isText && readAs !== undefined, `${what}: readable`)
+    const value = (wanted: string) => (path === wanted ? name : null)
+    const filled = { v: value('name'), item: value('0.name'), deep: value('payload.name') }
+    t.same(made.get(id), filled, `${what}: template`)
+    if (path === undefined) continue
+    t.same([...(await previewsOf({ json: `${path}=${name}` })).keys()], [id], `${what}: filter`)
+    t.same([...(await previewsOf({ json: `*.name=${name}` })).keys()], [id], `${what}: anywhere`)
+  }
+})
+
+await t.test('a signed receiver verifies what was sent, and reads what was meant', async (t) => {
+  const body = (id: string) => JSON.stringify({ id, type: 'charge.succeeded' })
+  const zip = { 'Content-Encoding': 'gzip' }
+  const sent = await deliver(base, 'payments', gzipSync(body('evt_zipped')), zip)
+  t.equal(sent.status, 202)
+  t.match(await jsonOf(sent.json<Ack>().id), {
+    event_type: 'charge.succeeded',
+    external_id: 'evt_zipped',
+    readable: body('evt_zipped'),
+    verified: true,
+  })
+  const wrong = await deliver(base, 'payments', gzipSync(body('evt_2')), zip, { secret: 'other' })
+  t.equal(wrong.status, 401)
+  const broken = await deliver(base, 'payments', gzipSync(body('evt_3')).subarray(0, -4), zip)
+  t.equal(broken.status, 400, 'it is neither JSON nor a form')
+  const large = gzipSync(body('evt_4') + ' '.repeat(60_000))
+  const kept = await deliver(base, 'payments', large, zip)
+  t.equal(kept.status, 202, 'what decodes to too much is kept')
+  t.match(await jsonOf(kept.json<Ack>().id), { read_as: 'oversized', event_type: null })
+})
+
+await t.test('the page of an event shows what was read, and what was sent', async (t) => {
+  const pageOf = async (id: number, query = '') =>
+    (await request(`${base}/log/${id}${query}`)).text
+  const linesOf = (text: string): readonly string[] => {
+    const tree = /<div class="(?:json|outline)".*?<\/div>/s.exec(text)?.[0] ?? ''
+    return [
+      ...tree.matchAll(/<(?:li|summary)>(.*?)(?=<\/?(?:li|summary|details|ul)\b)/gs),
+    ].flatMap(([, line = '']) => plain(line).replace(/\s+/g, ' ') || [])
+  }
+  const form = await store(typed(FORM, 'a.b=1&to=x%2By&file=z'))
+  const text = await pageOf(form)
+  t.match(text, /Read as: form\./)
+  t.same(linesOf(text), ['a.b: "1"', 'to: "x+y"', 'file: "z"'])
+  t.match(text, /json=a%5C.b%3D1"/, 'a key with a dot leads to its events')
+  t.match(text, /id="raw-payload">.*a\.b=1&amp;to=x%2By/s)
+
+  const zipped = await store(encoded('{"n":1.10}', gzipSync, 'gzip'))
+  t.match(await pageOf(zipped), /Read as: gzip\..*1\.10/s)
+  const raw = await pageOf(zipped, '?raw=1')
+  t.match(raw, 'The bytes are shown as base64.')
+  t.match(raw, gzipSync('{"n":1.10}').toString('base64'))
+
+  const mail = multipart(['name="to"', 'a@example.com'], [attachment, pdf])
+  const fields = linesOf(await pageOf(await store(mail)))
+  t.same(fields.slice(2), [
+    'filename: "a \\"b\\".pdf"',
+    'content_type: "application/pdf"',
+    'size: 8',
+  ])
+
+  const bytes = await pageOf(await store(typed('application/octet-stream', pdf)))
+  t.match(bytes, /Not readable: binary\. The bytes are shown as base64\./)
+  const cut = gzipSync('{"n":1}').subarray(0, -9)
+  t.match(await pageOf(await store(typed(JSON_TYPE, cut, 'gzip'))), 'Not readable: damaged.')
+
+  const xml = '<?xml version="1.0"?><a id="1"><!-- > --><b>x &amp; y</b><c/><d><e>1</e></d></a>'
+  t.same(linesOf(await pageOf(await store(typed('application/xml', xml)))), [
+    '<?xml version="1.0"?>',
+    '<a id="1">',
+    '<!-- > -->',
+    '<b>x &amp; y</b>',
+    '<c/>',
+    '<d>',
+    '<e>1</e>',
+    '</d>',
+    '</a>',
+  ])
+  const yaml = 'a: 1\nlist:\n  - b: "x"\n\n    c: true # said\nd: e\n'
+  const page = await pageOf(await store(typed('text/yaml', yaml)))
+  t.same(linesOf(page), ['a: 1', 'list:', '- b: "x"', 'c: true # said', 'd: e'])
+  t.match(page, /<summary>\s*<span class="key">list:<\/span>/)
+  t.equal(page.split('<details open>').length - 1, 2, 'the list, and its item')
+  for (const [type, text] of [
+    ['application/xml', '<a><b></a></b></c>'],
+    ['application/xml', '<a>'.repeat(50)],
+    ['application/yaml', 'a:\n'.repeat(2_000)],
+  ] as const) {
+    const shown = await pageOf(await store(typed(type, text)))
+    t.match(shown, '<pre class="payload"', `${text.slice(0, 9)} is shown as text`)
+  }
+})
+
+await t.test('a form and JSON are compared by their members', async (t) => {
+  const form = await store(typed(FORM, `payload=${encodeURIComponent('{"a":1,"b":2}')}`))
+  const same = await store(typed(JSON_TYPE, '{"b":2,"a":1}'))
+  const compared = async (id: number, other: number) =>
+    plain(
+      (await request(`${base}/log/${id}?compare=${other}`)).text.split('Compared with')[1] ?? '',
+    )
+  t.match(await compared(form, same), /The values are the same/)
+  const zipped = await store(encoded('{"b":3,"a":1}', gzipSync, 'gzip'))
+  t.match(await compared(zipped, form), /\sb\s+Event \d+: 3Event \d+: 2/)
+})
+
+await t.test('tools of models get what was read', async (t) => {
+  const endpoint = await addEndpoint(base, 'reader')
+  const id = await store(typed(FORM, `q.r=${'x'.repeat(70_000)}&k=Zo%C3%AB-tool`))
+  const found = await callTool(endpoint, 'search_webhook_events', {
+    members: { k: 'Zoë-tool' },
+  })
+  t.match(found, { structuredContent: { events: [{ id, preview: /^"q\.r":"x/ }] } })
+  const got = await callTool(endpoint, 'get_webhook_event', { id })
+  t.match(got, {
+    structuredContent: { read_as: 'form', readable: /^\{"q\.r":"x/ },
+    content: [{}, { text: /The end of readable is left out/ }, {}],
+  })
+})
+
+await t.test('a destination wants members of what was read, and gets what was sent', async (t) => {
+  const wanted = ['--json-member', String.raw`labels.app\.name=shop`]
+  await addDestination(env, 'chosen', `${receiver.url}/chosen`, ...wanted)
+  const labels = (name: string) => `{"labels":{"app.name":"${name}"}}`
+  await store(encoded(labels('other'), gzipSync, 'gzip'))
+  const zipped = encoded(labels('shop'), gzipSync, 'gzip')
+  const id = await store(zipped)
+  const got = await until(
+    () => receiver.received.find(({ path }) => path === '/chosen'),
+    'the delivery',
+  )
+  t.equal(eventOf(got), id, 'the other one is not wanted')
+  t.ok(got.body.equals(zipped.body))
+  t.match(got.headers, { 'content-encoding': 'gzip', 'content-type': JSON_TYPE })
+})
