@@ -101,6 +101,7 @@ function suiteFiles(): string[] {
         'test/{long,faults,links,ops}/**/*.test.ts',
         'test/hooks/{api,guards,replay-jobs}.test.ts',
         'test/db/embedded-upkeep.test.ts',
+        'test/house/regular-expressions.test.ts',
         'test/cli/{documented-commands,instances,skill}.test.ts',
       ]
     : ['test/**/*.test.ts']
