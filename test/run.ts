@@ -25,6 +25,8 @@ import { summarize } from './runner/summary.ts'
 const FILE_SECONDS = { short: 1_800, long: 3 * 3_600 }
 /** How many files of a folder run in one process: its start costs as much as a file of medium size. */
 const FILES_A_PROCESS = { short: 8, long: 1 }
+/** Their files have a process each: they share a browser, break what they run on, or set its umask. */
+const ALONE = ['test/faults/', 'test/browser/', 'test/deploy/']
 /** These have the longest files: started first, none of them runs alone at the end. */
 const SLOW_FOLDERS = ['test/faults/', 'test/db/', 'test/cli/', 'test/browser/']
 
@@ -101,7 +103,8 @@ function suiteFiles(): string[] {
         'test/{long,faults,links,ops}/**/*.test.ts',
         'test/hooks/{api,guards}.test.ts',
         'test/hooks/send/replay-jobs.test.ts',
-        'test/db/embedded-upkeep.test.ts',
+        'test/db/{embedded-upkeep,upgrade}.test.ts',
+        'test/house/regular-expressions.test.ts',
         'test/cli/{documented-commands,instances,skill}.test.ts',
       ]
     : ['test/**/*.test.ts']
@@ -114,7 +117,9 @@ function suiteFiles(): string[] {
 function runSuite(files: readonly string[]): Promise<readonly FileResult[]> {
   const length = values.long ? 'long' : 'short'
   const fileSeconds = FILE_SECONDS[length]
-  const groups = groupFiles(files, FILES_A_PROCESS[length])
+  const groups = groupFiles(files, FILES_A_PROCESS[length]).flatMap((group) =>
+    ALONE.some((folder) => group[0]?.startsWith(folder)) ? group.map((file) => [file]) : [group],
+  )
   return runGroups(groups, { jobs, fileSeconds, signal: stop.signal }, sayFile)
 }
 

@@ -139,8 +139,8 @@ export function durationText(milliseconds: number): string {
 /** What a model reads beside a text, and the marks of Markdown. */
 const FRAMES = /Between the two lines [A-Z]+-[0-9a-f]{32} stands [^\n]*|^[A-Z]+-[0-9a-f]{32}$/gm
 const LINE_MARKS = /^ {0,3}(?:#{1,6} +|> ?|(?:```|~~~).*$)/gm
-const BOLD = /\*\*([^*\n]{1,500})\*\*|`([^`\n]{1,500})`/g
-const LINK = /!?\[([^[\]\n]{0,500})\]\([^()\n]{0,500}\)/g
+const BOLD = /\*\*([^*\n]+)\*\*|`([^`\n]+)`/g
+const LINK = /!?\[([^[\]\n]*)\]\([^()\n]*\)/g
 
 /** The beginning of a text of an agent, plain and on one line. */
 export function shortText(text: string, maxLength: number): string {

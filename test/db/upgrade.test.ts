@@ -6,11 +6,11 @@ import type { Test } from 'tap'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import type { Backend, Row } from '../helpers/backends.ts'
 import { check } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
-import { ROOT } from '../helpers/program.ts'
+import { ROOT, inLongRun } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
 import { secret, transcript } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
@@ -71,7 +71,10 @@ function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly st
   return rows.map((row) => JSON.stringify(names.toSorted().map((name) => row[name]))).toSorted()
 }
 
-await eachBackend(t, 'the first release becomes the present one', async (t: Test, backend) => {
+await onPostgres(t, 'the first release becomes the present one', becomesPresent)
+await inLongRun(t, 'and on the embedded engine', (t: Test) => becomesPresent(t, backends[0]))
+
+async function becomesPresent(t: Test, backend: Backend): Promise<void> {
   const env = await backend.emptyEnv(t)
   const [token, key] = [secret('upgrade-token'), secret('upgrade-code-host')]
   await migrateToFirstRelease(env)
@@ -121,4 +124,4 @@ await eachBackend(t, 'the first release becomes the present one', async (t: Test
   const again = await deliver('code_host', { ...signed, 'X-GitHub-Delivery': 'fixture-2' })
   t.equal(again.status, 202)
   t.match(again.json(), { id: 2 }, 'a repeated delivery is known')
-})
+}

@@ -8,6 +8,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { EmbeddedLockedError, lockDirectory, openEmbedded } from '../../db/embedded/open.ts'
 import { backends } from '../helpers/backends.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { childrenOf, isRunning } from '../helpers/process-figures.ts'
 import { ENGINE_FLAGS, extent, inLongRun } from '../helpers/program.ts'
 
@@ -84,7 +85,7 @@ async function idsIn(directory: string): Promise<Set<string>> {
 }
 
 t.test('a directory has one user at a time', async (t) => {
-  const directory = path.join(t.testdir(), 'new', 'data')
+  const directory = path.join(await temporaryFolder(t), 'new', 'data')
   const message =
     `data directory ${directory} is held by another process: ` +
     'stop that process, or set GATEHOUSE_DATA_DIR or DATABASE_URL'
@@ -103,7 +104,9 @@ t.test('a directory has one user at a time', async (t) => {
 })
 
 t.test('a directory that cannot be used says so in one line', async (t) => {
-  const directory = path.join(t.testdir({ file: '' }), 'file', 'data')
+  const folder = await temporaryFolder(t)
+  fs.writeFileSync(path.join(folder, 'file'), '')
+  const directory = path.join(folder, 'file', 'data')
   t.throws(() => lockDirectory(directory), {
     name: 'Error',
     message: /^cannot use the data directory \/[^\n]+\/file\/data: ENOTDIR[^\n]+$/,
@@ -141,7 +144,7 @@ t.test(
     })
 
     await t.test('a disk that fails ends the engine and acknowledges nothing', async (t) => {
-      const dir = t.testdir()
+      const dir = await temporaryFolder(t)
       const fault = path.join(dir, 'fault')
       const failing = `
     import fs from 'node:fs'
@@ -181,7 +184,8 @@ inLongRun(
   t,
   'a creation that was killed is begun anew, and forced to the disk',
   async (t: Test) => {
-    const dir = t.testdir({ syncs: '' })
+    const dir = await temporaryFolder(t)
+    fs.writeFileSync(path.join(dir, 'syncs'), '')
     const directory = path.join(dir, 'data')
     const killed = child(prelude, directory)
     const unfinished = (): string | undefined =>

@@ -7,6 +7,8 @@ import { beginLine, endLine } from './marks.ts'
 // node test/runner/group.ts FILES: runs test files in this process, one after the other, below the current folder.
 // What they load is loaded once, and compiled code stays warm. A comment in the TAP says where each begins and ends.
 
+/** A program that a test runs in this process sets its own. */
+const umask = process.umask()
 let measured = 0
 
 for (const file of process.argv.slice(2)) {
@@ -24,6 +26,7 @@ for (const file of process.argv.slice(2)) {
   for (const end of ends.toReversed()) {
     await Promise.try(end).catch((error: unknown) => t.error(error, `${file} ends`))
   }
+  process.umask(umask)
   const total = cpuSecondsSoFar()
   t.comment(endLine({ milliseconds: performance.now() - begin, cpuSeconds: total - measured }))
   measured = total

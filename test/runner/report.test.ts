@@ -1,5 +1,7 @@
+import { writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { t } from 'tap'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { groupFiles, runGroups } from './pool.ts'
 import { createReportReader, totalsLine } from './report.ts'
 import type { FileReport } from './report.ts'
@@ -114,14 +116,16 @@ t.test('a file among others of its process has no plan of its own', async (t) =>
 t.test('files of one process: each has its own result, also where the process dies', async (t) => {
   const tap = `import { t } from '${import.meta.resolve('tap')}'\n`
   const passes = "t.test('passes', async (t) => t.ok(true))\n"
-  const folder = t.testdir({
+  const folder = await temporaryFolder(t)
+  const sources = {
     'a.ts': `${tap}t.teardown(() => console.error('a ends'))\n${passes}`,
     'b.ts': `${tap}console.error('b begins')\nt.test('fails', async (t) => t.ok(false))\n`,
     'c.ts': `${tap}t.test('dies', async () => process.exit(3))\n`,
     'd.ts': `${tap}${passes}await Promise.reject(new Error('not loaded'))\n`,
     'e.ts': `${tap}${passes}`,
     'f.ts': '',
-  })
+  }
+  for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, name), text)
   const groups = groupFiles(
     ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => join(folder, `${name}.ts`)),
     5,
