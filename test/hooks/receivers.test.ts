@@ -207,13 +207,29 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     t.equal(await status('idle', bearer(idle)), 202, 'enabled')
   })
 
-  await t.test('a token is taken from four places', async (t) => {
-    t.equal(await status('ci', bearer(token)), 202, 'Authorization')
-    t.equal(await status('ci', { authorization: `bearer ${token}` }), 202, 'scheme in lower case')
-    t.equal(await status('ci', header(token)), 202, 'X-Webhook-Token')
-    t.equal(await status(`ci?token=${token}`), 202, 'query')
-    t.equal(await status(`ci?a=1&token=${token}&b=2`), 202, 'in a longer query')
-    t.equal(await status(`ci/${token}`), 202, 'path')
+  await t.test('a token is taken from where senders put it', async (t) => {
+    const encoded = Buffer.from(`anybody:${token}`).toString('base64')
+    for (const [path, headers] of [
+      ['ci', bearer(token)],
+      ['ci', { authorization: `bearer ${token}` }],
+      ['ci', { Authorization: `Token ${token}` }],
+      ['ci', { Authorization: `Basic ${encoded}` }],
+      ['ci', { Authorization: token }],
+      ['ci', header(token)],
+      ['ci', { 'X-Gitlab-Token': token }],
+      ['ci', { 'X-API-Key': token }],
+      ['ci', { 'X-Auth-Token': token }],
+      [`ci?token=${token}`, {}],
+      [`ci?a=1&token=${token}&b=2`, {}],
+      [`ci/${token}`, {}],
+      // A slash at the end.
+      ['ci/', bearer(token)],
+      ['ci//', bearer(token)],
+      [`ci/?token=${token}`, {}],
+      [`ci/${token}/`, {}],
+    ] as const) {
+      t.equal(await status(path, headers), 202, `${path} ${Object.keys(headers)}`)
+    }
   })
 
   await t.test('a missing, empty or wrong token is 403', async (t: Test) => {
@@ -221,8 +237,13 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     const text = /missing or wrong/
     const calls = [
       sent('ci'),
+      sent('ci/'),
+      sent('ci', { Authorization: `Digest ${token}` }),
       ...bad.flatMap((value) => [
         sent('ci', bearer(value)),
+        sent('ci', { Authorization: `Token ${value}` }),
+        sent('ci', { Authorization: value }),
+        sent('ci', { 'X-API-Key': value }),
         sent('ci', header(value)),
         sent(`ci?token=${encodeURIComponent(value)}`),
       ]),
@@ -347,6 +368,9 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     t.match(ack, { provider: 'code_host', trust_mode: 'signed', verified: true })
     t.match(ack.received_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     t.ok(Number.isSafeInteger(ack.id), 'an integer id')
+    const slash = signatureHeaders('code_host', '{"a":1}')
+    const same = await post(base, 'code_host/', '{"a":1}', slash)
+    t.equal(same.json<Ack>().id, ack.id, 'a slash at the end is the same address')
     const second = await deliver(base, 'chat', '{"a":1}')
     const newest = [second.json<Ack>().id, ack.id]
     t.same((await eventIds(base)).slice(0, 2), newest)
