@@ -99,8 +99,7 @@ export function createRouter(routes: readonly Route[], fallback: Fallback = noRo
     const single = path.replace(/\/{2,}/g, '/')
     const meant = lookUp(wanted, single)
     if ('kind' in meant) return meant
-    if (meant.length > 0) return fallback(single, methodsOf(meant), method)
-    return fallback(path, undefined, method)
+    return fallback(single, meant.length > 0 ? methodsOf(meant) : undefined, method)
   }
 }
 

@@ -306,9 +306,8 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'the token in the query wins over the one in the header',
     path: 'services/hooks/receive/schemes/secrets.ts',
-    find: "  if (typeof header === 'string') return header\n  const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null\n  return query ?? path",
-    replace:
-      "  const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null\n  if (typeof header === 'string') return query ?? header\n  return query ?? path",
+    find: "if (typeof header === 'string') return {",
+    replace: "if (typeof header === 'string' && !search.includes('token=')) return {",
     test: 'test/hooks/receive/receivers.test.ts',
   },
   {

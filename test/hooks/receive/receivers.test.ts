@@ -205,13 +205,43 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     t.equal(await status('idle', bearer(idle)), 202, 'enabled')
   })
 
+  await t.test('a token is taken from where senders put it', async (t) => {
+    const encoded = Buffer.from(`anybody:${token}`).toString('base64')
+    for (const [path, headers] of [
+      ['ci', bearer(token)],
+      ['ci', { authorization: `bearer ${token}` }],
+      ['ci', { Authorization: `Token ${token}` }],
+      ['ci', { Authorization: `Basic ${encoded}` }],
+      ['ci', { Authorization: token }],
+      ['ci', header(token)],
+      ['ci', { 'X-Gitlab-Token': token }],
+      ['ci', { 'X-API-Key': token }],
+      ['ci', { 'X-Auth-Token': token }],
+      [`ci?token=${token}`, {}],
+      [`ci?a=1&token=${token}&b=2`, {}],
+      [`ci/${token}`, {}],
+      // A slash at the end.
+      ['ci/', bearer(token)],
+      ['ci//', bearer(token)],
+      [`ci/?token=${token}`, {}],
+      [`ci/${token}/`, {}],
+    ] as const) {
+      t.equal(await status(path, headers), 202, `${path} ${Object.keys(headers)}`)
+    }
+  })
+
   await t.test('a missing, empty or wrong token is 403', async (t: Test) => {
     const bad = ['', wrong, token.slice(1), `${token}x`]
     const text = /missing or wrong/
     const calls = [
       sent('ci'),
+      sent('ci/'),
+      sent('ci', { Authorization: `Digest ${token}` }),
       ...bad.flatMap((value) => [
         sent('ci', bearer(value)),
+        sent('ci', { Authorization: `Token ${value}` }),
+        sent('ci', { Authorization: value }),
+        sent('ci', { 'X-API-Key': value }),
         sent('ci', header(value)),
         sent(`ci?token=${encodeURIComponent(value)}`),
       ]),
@@ -303,6 +333,13 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     t.notMatch(text, /[0-9a-f]{16}/, 'no signature in the answer')
     t.notMatch((await post(base, 'code_host', 'x', WRONG)).text, /[0-9a-f]{16}/)
   })
+
+    await t.test('a slash at the end is the same address', async (t) => {
+      const first = await deliver(base, 'code_host', '{"a":1}')
+      const signed = signatureHeaders('code_host', '{"a":1}')
+      const same = await post(base, 'code_host/', '{"a":1}', signed)
+      t.equal(same.json<Ack>().id, first.json<Ack>().id)
+    })
 
   await t.test('event type and delivery id', async (t) => {
     for (const [name, [provider, body, headers, type, id]] of Object.entries(READ)) {

@@ -93,10 +93,24 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
     await refused('code_host', 403, 'disabled', post(base, 'code_host', body, right))
     await enable(base, 'code_host', true)
     for (const [name, reason, path, headers] of [
-      ['ci', 'token missing', 'ci', {}],
-      ['ci', 'wrong token', 'ci', bearer(marked)],
-      ['ci', 'would match without white space around the token', `ci?token=%20${token}`, {}],
-      ['turns', 'matches a retired token', 'turns', bearer(old)],
+      [
+        'ci',
+        'token missing in Authorization, x-webhook-token, x-gitlab-token, x-api-key, ' +
+          'x-auth-token, ?token= and the path',
+        'ci',
+        {},
+      ],
+      ['ci', 'token missing: it is empty in the header x-api-key', 'ci', { 'X-API-Key': '' }],
+      ['ci', 'wrong token, in Authorization: Bearer', 'ci', bearer(marked)],
+      ['ci', 'wrong token, in Authorization', 'ci', { Authorization: marked }],
+      ['ci', 'wrong token, in the header x-auth-token', 'ci', { 'X-Auth-Token': marked }],
+      [
+        'ci',
+        'would match without white space around the token, in ?token=',
+        `ci?token=%20${token}`,
+        {},
+      ],
+      ['turns', 'matches a retired token, in Authorization: Bearer', 'turns', bearer(old)],
       ['idle', 'disabled', 'idle', {}],
     ] as const) {
       await refused(`generic:${name}`, 403, reason, post(base, `generic/${path}`, body, headers))
@@ -116,7 +130,7 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
     const ofOne = await refusals(base, '&provider=generic:turns')
     t.same(
       ofOne.map(({ reason }) => reason),
-      ['matches a retired token'],
+      ['matches a retired token, in Authorization: Bearer'],
     )
   })
 
@@ -238,10 +252,10 @@ t.test('alike ones are one group, with cause, what was expected and a remedy', a
   t.equal(found.length, 3)
   const of = (provider: string) => found.find((group) => group.provider === provider)
   t.match(of('generic:ci'), {
-    reason: 'wrong token',
+    reason: 'wrong token, in Authorization: Bearer',
     count: '3',
     cause: /another token/,
-    expected: /The provider&#39;s token: in Authorization: Bearer TOKEN/,
+    expected: /The provider&#39;s token: in Authorization: Bearer TOKEN.*x-api-key/,
     button: '/providers?open=generic%3Aci#provider-generic%3Aci',
   })
   t.match(of('unknown'), {

@@ -6,6 +6,7 @@ import {
   createRouter,
   noRoute,
   type Fallback,
+  type Match,
   type Route,
 } from '../../../../kernel/http/router.ts'
 import type { Operation } from '../../../../kernel/openapi.ts'
@@ -52,11 +53,13 @@ function genericRoutes(receiver: Receivers): readonly Operation[] {
 /**
  * A request below `/webhooks/` that no route takes is answered as everywhere. It is also kept among
  * the rejections: it may be a delivery to a mistyped address. A generic receiver gets methods that an
- * operator chose, and the GET or HEAD by which its sender checks the address.
+ * operator chose, and the GET or HEAD by which its sender checks the address. A slash at the end of
+ * a receiver's path does not count.
  */
 export function hooksFallback(app: HooksRoutes): Fallback {
   const { hooks } = app
   const findGeneric = createRouter(genericRoutes(receiverOf(app)))
+  const findReceiver = createRouter(deliveryRoutes(app), answer)
   const unknownPath: Route = {
     method: 'POST',
     path: '(none)',
@@ -74,14 +77,17 @@ export function hooksFallback(app: HooksRoutes): Fallback {
     return isCheck && mayDeliver(row, hooks.secrets) && schemeOf(row)?.handshake !== undefined
   }
 
-  return (path, allow, method) => {
+  function answer(path: string, allow: string | undefined, method: string): Match {
     if (allow === undefined && path.startsWith('/webhooks/')) {
+      if (/^\/webhooks\/.*[^/]\/$/.test(path)) return findReceiver(method, path.slice(0, -1))
       return { kind: 'route', route: unknownPath, params: {} }
     }
     const generic = findGeneric('POST', path)
     const isReceived = generic.kind === 'route' && getsMethod(generic.params['name'], method)
     return isReceived ? generic : noRoute(path, allow, method)
   }
+
+  return answer
 }
 
 async function receiveSigned(receiver: Receivers, context: Context) {

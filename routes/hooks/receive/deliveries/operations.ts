@@ -48,8 +48,9 @@ export const BY_NAME: Described = {
   id: 'receiveGeneric',
   summary: 'Deliver an event of a sender that an operator has made.',
   description:
-    'With its token as Authorization: Bearer, X-Webhook-Token, X-Gitlab-Token, ?token= or the ' +
-    "password of Authorization: Basic; or signed by the provider's scheme, such as github or " +
+    'With its token as Authorization: Bearer or Token, X-Webhook-Token, X-Gitlab-Token, ' +
+    'X-API-Key, X-Auth-Token, ?token=, the password of Authorization: Basic or Authorization ' +
+    "alone; or signed by the provider's scheme, such as github or " +
     'standard. X-Event-Type is its type, unless the scheme has it elsewhere. An operator may ' +
     'choose further methods, and another answer to a stored event: its status, and a body that is ' +
     'text/plain, application/json or application/xml.',

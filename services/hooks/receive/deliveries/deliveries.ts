@@ -29,6 +29,7 @@ import {
   isSignedProvider,
   keysAt,
   mayDeliver,
+  placesOfTokens,
   presentedToken,
   tokenMatches,
   type SigningSecrets,
@@ -298,16 +299,19 @@ function proveCaller(
   if (row.trust_mode === 'open') return { secret: null }
   const sender = presetNamed(row.scheme)?.scheme
   const own = sender !== undefined && 'token' in sender ? sender.token : []
-  const token = presentedToken(headers, search, path, own)
-  if (token === undefined || token === '') return { reason: 'token missing' }
+  const presented = presentedToken(headers, search, path, own)
+  if (presented === undefined) return { reason: `token missing in ${placesOfTokens(own)}` }
+  const { token, place } = presented
+  if (token === '') return { reason: `token missing: it is empty in ${place}` }
   // Both are compared whatever the first comparison says.
   const current = tokenMatches(token, row.token_hash)
   const previous = tokenMatches(token, row.previous_hash)
   if (current) return { secret: 'current' }
   if (previous && acceptsPrevious(row, receivedAt)) return { secret: 'previous' }
-  if (previous) return { reason: 'matches a retired token' }
+  if (previous) return { reason: `matches a retired token, in ${place}` }
   const isPadded = tokenMatches(token.trim(), row.token_hash)
-  return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
+  const why = isPadded ? 'would match without white space around the token' : 'wrong token'
+  return { reason: `${why}, in ${place}` }
 }
 
 /** A delivery whose sender is proven. */

@@ -1,5 +1,6 @@
 import type { Provider } from '../../../../db/hooks/receive/providers.ts'
 import { presetNamed, schemeOf } from './schemes.ts'
+import { TOKEN_HEADERS } from './secrets.ts'
 
 // Why deliveries were rejected, in words for operators. A reason is what the log of rejections keeps.
 
@@ -25,10 +26,11 @@ export function expectedOf(provider: Known | undefined): string {
   }
   if (provider.trust_mode === 'open') return 'Any delivery, while the provider is enabled.'
   const sender = presetNamed(provider.scheme)?.scheme
-  const own = sender !== undefined && 'token' in sender ? sender.token : ['x-webhook-token']
+  const own = sender !== undefined && 'token' in sender ? sender.token : []
+  const names = [...new Set([...own, ...TOKEN_HEADERS])]
   return (
-    "The provider's token: in Authorization: Bearer TOKEN, in " +
-    `${placesText(own)}, in ?token=TOKEN, or at the end of the path.`
+    "The provider's token: in Authorization: Bearer TOKEN (Token, Basic or alone), in " +
+    `${placesText(names)}, in ?token=TOKEN, or at the end of the path.`
   )
 }
 

@@ -11,7 +11,7 @@ export function withLikeness(
   headers: IncomingHttpHeaders,
   own: string | null,
 ): string {
-  if (!reason.endsWith('missing')) return reason
+  if (!/ missing\b/.test(reason)) return reason
   const like = likeliest(headers, own)
   return like === undefined
     ? reason

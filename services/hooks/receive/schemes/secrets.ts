@@ -194,28 +194,52 @@ export function mayDeliver(
   return provider.enabled && secretStatus(provider, secrets) !== 'missing'
 }
 
+/** The headers in which every token may be, apart from `Authorization`. */
+export const TOKEN_HEADERS = ['x-webhook-token', 'x-gitlab-token', 'x-api-key', 'x-auth-token']
+
+/** A token, and where it was found, in words. */
+interface PresentedToken {
+  token: string
+  place: string
+}
+
 /**
- * The presented token: `Authorization: Bearer`, `X-Webhook-Token`, `X-Gitlab-Token`, a header of
- * the sender's `own`, `?token=`, path, the password of `Authorization: Basic`, in this order.
+ * The presented token: `Authorization: Bearer` or `Token`, the headers of every token, a header of
+ * the sender's `own`, `?token=`, path, the password of `Authorization: Basic`, `Authorization`
+ * without a scheme, in this order.
  */
 export function presentedToken(
   headers: IncomingHttpHeaders,
   search: string,
   path: string | undefined,
   own: readonly string[],
-): string | undefined {
-  const { authorization } = headers
-  if (authorization !== undefined && /^bearer(?: |$)/i.test(authorization))
-    return authorization.slice(7).trim()
-  const names = ['x-webhook-token', 'x-gitlab-token', ...own]
-  const header = names.map((name) => headers[name]).find((value) => value !== undefined)
-  if (typeof header === 'string') return header
+): PresentedToken | undefined {
+  const { authorization = '' } = headers
+  const [scheme, place] = /^(bearer|token)(?: |$)/i.exec(authorization) ?? []
+  if (scheme !== undefined) {
+    return { token: authorization.slice(scheme.length).trim(), place: `Authorization: ${place}` }
+  }
+  const name = [...TOKEN_HEADERS, ...own].find((header) => headers[header] !== undefined)
+  const header = name === undefined ? undefined : headers[name]
+  if (typeof header === 'string') return { token: header, place: `the header ${name}` }
   const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null
-  return query ?? path ?? basicPassword(authorization)
+  if (query !== null) return { token: query, place: '?token=' }
+  if (path !== undefined) return { token: path, place: 'the path' }
+  const password = basicPassword(authorization)
+  if (password !== undefined) return { token: password, place: 'Authorization: Basic' }
+  return authorization === '' || /\s/.test(authorization)
+    ? undefined
+    : { token: authorization, place: 'Authorization' }
+}
+
+/** Where a token of a provider was looked for, in words. */
+export function placesOfTokens(own: readonly string[]): string {
+  const names = [...new Set([...TOKEN_HEADERS, ...own])]
+  return `Authorization, ${names.join(', ')}, ?token= and the path`
 }
 
 /** The text after the first colon: a user name can't have a colon. */
-function basicPassword(authorization = ''): string | undefined {
+function basicPassword(authorization: string): string | undefined {
   const [, encoded] = /^basic +([a-z\d+/]+={0,2})$/i.exec(authorization) ?? []
   if (encoded === undefined) return undefined
   const pair = Buffer.from(encoded, 'base64').toString('utf8')
