@@ -4,7 +4,8 @@ import { parseObject, stringOf } from '../../../kernel/json.ts'
 import { namesOf } from '../aliases/names.ts'
 import { withoutForeignPlaces } from '../links/foreign-places.ts'
 import { foldName } from '../links/slug.ts'
-import { fromTemplate, toTemplate } from './golink-template.ts'
+import { fromTemplate } from '../links/templates.ts'
+import { toTemplate } from './golink-template.ts'
 import { readImportTime, slugOfName, type LinkRecord } from './records.ts'
 
 /**
