@@ -14,6 +14,7 @@ import type {
   ServiceRules,
   Unchanging,
 } from './declaration.ts'
+import { namesTag } from './headers.ts'
 import { operationOf } from './notes.ts'
 import { jsonReply } from './reply.ts'
 import type { Answer, Route } from './router.ts'
@@ -69,7 +70,14 @@ function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
       const value = await endpoint.answer({ ...call, body: read?.sent as Static<B> })
       if (schema !== undefined) {
         const ignored = ignoredHeader(read?.unknown ?? [], schema)
-        return jsonReply(value, status, { ...headersOf?.(value as Static<R>), ...ignored })
+        const headers = { ...headersOf?.(value as Static<R>), ...ignored }
+        const { etag } = headers
+        const isKnown =
+          method === 'GET' &&
+          typeof etag === 'string' &&
+          namesTag(call.context.headers['if-none-match'], etag)
+        const reply = jsonReply(value, status, headers)
+        return isKnown ? { ...reply, status: 304, body: null } : reply
       }
       return { status, headers: { 'cache-control': 'no-store' }, body: null }
     })

@@ -71,6 +71,16 @@ await t.test('members that the API does not know are named in the answer', async
   t.match(made, { status: 201, headers: { 'ignored-members': 'owner' } })
 })
 
+await t.test('a version that the client has is 304', async (t) => {
+  const { headers } = await ann.api('GET', path)
+  const etag = headers.etag ?? ''
+  const asked = (tag: string) => ann.api('GET', path, undefined, { 'if-none-match': tag })
+  for (const tag of [etag, `"x", W/${etag}`, '*']) {
+    t.match(await asked(tag), { status: 304, headers: { etag } }, tag)
+  }
+  t.equal((await asked('"x"')).status, 200)
+})
+
 await t.test('slug', async (t) => {
   const long = 'a'.repeat(64)
   for (const slug of ['ab', '00', 'a--b', long, 'apis']) {
