@@ -14,9 +14,8 @@ import type {
   ServiceRules,
   Unchanging,
 } from './declaration.ts'
-import { namesTag } from './headers.ts'
 import { operationOf } from './notes.ts'
-import { jsonReply } from './reply.ts'
+import { jsonReply, unlessKnown } from './reply.ts'
 import type { Answer, Route } from './router.ts'
 import { ignoredHeader, readObject, readTexts, readTyped } from './sent.ts'
 import {
@@ -71,13 +70,8 @@ function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
       if (schema !== undefined) {
         const ignored = ignoredHeader(read?.unknown ?? [], schema)
         const headers = { ...headersOf?.(value as Static<R>), ...ignored }
-        const { etag } = headers
-        const isKnown =
-          method === 'GET' &&
-          typeof etag === 'string' &&
-          namesTag(call.context.headers['if-none-match'], etag)
         const reply = jsonReply(value, status, headers)
-        return isKnown ? { ...reply, status: 304, body: null } : reply
+        return method === 'GET' ? unlessKnown(reply, call.context.headers) : reply
       }
       return { status, headers: { 'cache-control': 'no-store' }, body: null }
     })
