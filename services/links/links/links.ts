@@ -18,7 +18,7 @@ import { refuseLoop, type OwnHosts } from './loop.ts'
 import { checkPlaces } from './target.ts'
 import { writeTexts } from '../lists/texts.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
-import { writeWords } from '../visits/words.ts'
+import { writeWords } from '../lists/words.ts'
 import type { Caller } from '../users/groups.ts'
 import { announce, forgetLinks, namesOf, saveNames, type Named } from '../aliases/names.ts'
 
