@@ -72,9 +72,11 @@ export const commands = [
     flags: {
       format: value('csv|jsonl', 'jsonl is the one of golink', oneOf(...FORMATS)),
       'public-only': { summary: 'leave private and secure links out' },
+      'for-spreadsheets': { summary: "CSV in which no cell is a formula; it can't be imported" },
     },
     needs: 'database',
-    async run({ flags: { format = 'csv', 'public-only': publicOnly } }, { db, output }) {
+    async run({ flags }, { db, output }) {
+      const { format = 'csv', 'public-only': publicOnly, 'for-spreadsheets': guarded } = flags
       const isGolink = format === 'jsonl'
       const count = await transferQueries.countHiddenLinks(db, {})
       const hidden = isGolink || publicOnly ? count.links : 0
@@ -84,7 +86,7 @@ export const commands = [
         throw new Fault(409, 'CONFLICT', `${what}; ${ways}`)
       }
       let code = DONE
-      for await (const page of exportLinks(db, format, publicOnly || isGolink)) {
+      for await (const page of exportLinks(db, format, publicOnly || isGolink, guarded)) {
         for (const exported of page) {
           if ('line' in exported) output.data(exported.line)
           else {

@@ -14,7 +14,8 @@ function openFirst() {
   const results = document.getElementById('links-results')
   if (results.dataset.q !== text) return false
   // `go/docs`, `docs/` and a whole address name the link docs.
-  const [, slug] = /([^/]*)\/*$/.exec(text.toLowerCase())
+  const parts = text.toLowerCase().split('/')
+  const slug = parts.findLast((part) => part !== '') ?? ''
   const name = CSS.escape(slug)
   const named = results.querySelector(`[data-slug="${name}"] .row-link`)
   const first = named ?? results.querySelector('.row-link')

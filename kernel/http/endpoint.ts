@@ -15,9 +15,9 @@ import type {
   Unchanging,
 } from './declaration.ts'
 import { operationOf } from './notes.ts'
-import { jsonReply } from './reply.ts'
+import { jsonReply, unlessKnown } from './reply.ts'
 import type { Answer, Route } from './router.ts'
-import { readObject, readTexts, readTyped } from './sent.ts'
+import { ignoredHeader, readObject, readTexts, readTyped } from './sent.ts'
 import {
   audienceOf,
   formReply,
@@ -65,9 +65,14 @@ function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
     const { body, returns, method } = endpoint
     const { status = returns.schema === undefined ? 204 : 200, schema, headersOf } = returns
     const route = routeOf(rules, method, endpoint, unchanged, async (call) => {
-      const sent = body && (await readObject(body, call.context, rules))
-      const value = await endpoint.answer({ ...call, body: sent as Static<B> })
-      if (schema !== undefined) return jsonReply(value, status, headersOf?.(value as Static<R>))
+      const read = body && (await readObject(body, call.context, rules))
+      const value = await endpoint.answer({ ...call, body: read?.sent as Static<B> })
+      if (schema !== undefined) {
+        const ignored = ignoredHeader(read?.unknown ?? [], schema)
+        const headers = { ...headersOf?.(value as Static<R>), ...ignored }
+        const reply = jsonReply(value, status, headers)
+        return method === 'GET' ? unlessKnown(reply, call.context.headers) : reply
+      }
       return { status, headers: { 'cache-control': 'no-store' }, body: null }
     })
     const access = (endpoint.access ?? rules.access) as Access<App, C>

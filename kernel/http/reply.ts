@@ -127,6 +127,13 @@ export function withTag(bytes: Uint8Array): TaggedBytes {
   return { bytes, etag: entityTag(hash.slice(0, 22)) }
 }
 
+/** 304 where the client has the version already that a reply would send, by its entity tag. */
+export function unlessKnown(reply: Reply, sent: Context['headers']): Reply {
+  const etag = reply.headers['etag']
+  const isKnown = typeof etag === 'string' && namesTag(sent['if-none-match'], etag)
+  return isKnown ? { ...reply, status: 304, body: null } : reply
+}
+
 /** Bytes of a given media type, or 304 where the client has them already. */
 export function taggedReply(
   { headers: sent }: Pick<Context, 'headers'>,

@@ -1,4 +1,4 @@
-import Type, { type Static, type TObject } from 'typebox'
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Fault } from '../fault.ts'
 import { refuseUnknown, validate, validateQuery, validateTexts } from '../validate.ts'
 import { isEmptyBody } from './body.ts'
@@ -25,15 +25,37 @@ export function readQuery<Q extends TObject>(query: Q | undefined, context: Cont
   return validateQuery(query, queryOf(context))
 }
 
-/** The validated JSON object of a request. */
+/**
+ * The validated JSON object of a request, and the names of members that are not known, where the
+ * schema does not refuse them.
+ */
 export async function readObject<B extends TObject>(
   body: B,
   context: Context,
   { bodyLimit, unknownMember = 400 }: { bodyLimit: number; unknownMember?: number },
-): Promise<Static<B>> {
+): Promise<{ sent: Static<B>; unknown: readonly string[] }> {
   const given = await readJson(context, bodyLimit)
   refuseUnknown(body, given, unknownMember)
-  return validate(body, given)
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(body.properties, name))
+  return { sent: validate(body, given), unknown }
+}
+
+/** Names of members that an answer lists; longer ones and others are left out. */
+const SHOWN_NAME = /^[\w.-]{1,64}$/
+const MAX_SHOWN_NAMES = 10
+
+/**
+ * The header that names members which were ignored, so that nobody believes in them. Members of the
+ * answer are known: what GET gives may be sent back.
+ */
+export function ignoredHeader(
+  unknown: readonly string[],
+  answer: TSchema,
+): Readonly<Record<string, string>> {
+  const known = Type.IsObject(answer) ? answer.properties : {}
+  const names = unknown.filter((name) => !Object.hasOwn(known, name) && SHOWN_NAME.test(name))
+  if (names.length === 0) return {}
+  return { 'ignored-members': names.slice(0, MAX_SHOWN_NAMES).join(', ') }
 }
 
 /**

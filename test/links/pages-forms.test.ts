@@ -134,6 +134,18 @@ await t.test('an address may be typed without https://', async (t) => {
   t.equal(strict.status, 400, 'the API completes nothing')
 })
 
+await t.test('a name and an address as people paste them', async (t) => {
+  for (const slug of ['go/Pasted-It', `${links.base}/pasted-it/`, ' /pasted-it']) {
+    const made = await ann.post('/-/new', { slug, url: 'https://x.test/a b?c=d e' })
+    const path = `/links/${leadsTo(made).split('/').at(-1)?.split('?')[0]}`
+    const { json } = await ann.api<Link>('GET', path)
+    t.match(json, { slug: 'pasted-it', url: 'https://x.test/a%20b?c=d%20e' }, slug)
+    const note = await ann.get(`/-/slug?slug=${encodeURIComponent(slug)}`)
+    t.match(note.text, /\/pasted-it is taken/)
+    await ann.api('DELETE', path)
+  }
+})
+
 await t.test('the form and the preview show the places of an address', async (t) => {
   const shown = async (fields: Headers): Promise<string> =>
     (await example(fields))

@@ -60,8 +60,8 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'clicks are written twice after a lost answer',
     path: 'services/links/visits/visits/clicks.ts',
-    find: 'q.saveClicks(db, { clicks, ...number, at',
-    replace: 'q.saveClicks(db, { clicks, ...number, batch: Date.now(), at',
+    find: 'q.saveClicks(tx, { clicks, ...number, at',
+    replace: 'q.saveClicks(tx, { clicks, ...number, batch: Date.now(), at',
     test: 'test/links/visits/clicks.test.ts',
   },
   {
@@ -305,7 +305,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a restored link does not count for its tags',
     path: 'services/links/names/deleted.ts',
-    find: 'await countTags(tx, [], [link])',
+    find: 'await countTags(tx, [], [named])',
     replace: 'await countTags(tx, [], [])',
     test: 'test/links/names/links.test.ts',
   },

@@ -32,7 +32,10 @@ const NamedTarget = Type.Object({
 })
 export type NamedTarget = Type.Static<typeof NamedTarget>
 
-/** Who followed a link: a person, a program, or somebody who looked where it leads (`/slug+`). */
+/**
+ * Who followed a link: a person or a program. `preview`: nobody yet, who looked where it leads
+ * (`/slug+`, a chat's preview, a browser that loads ahead).
+ */
 export const ClickKind = Type.Enum(['human', 'bot', 'preview'])
 export type ClickKind = Type.Static<typeof ClickKind>
 

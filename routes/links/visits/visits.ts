@@ -77,7 +77,7 @@ export function resolverRoute(app: LinksRoutes): Route {
 
 /** Whether no link can have this path: the root, the pages' prefix and the reserved slugs. */
 export function isReservedPath(path: string) {
-  const [, first = ''] = path.split('/', 2)
+  const [first = ''] = path.replace(/^\/+/, '').split('/', 1)
   return first === '' || first === '-' || RESERVED_SLUGS.has(first)
 }
 

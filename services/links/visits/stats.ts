@@ -20,7 +20,7 @@ export const Stats = Type.Object({
   by_kind: Type.Object(
     {
       human: Type.Integer({ description: 'People' }),
-      bot: Type.Integer({ description: 'Programs, and browsers that load ahead' }),
+      bot: Type.Integer({ description: 'Programs' }),
       preview: Type.Integer({
         description: 'Looks where it leads (`/slug+`), which are no visits',
       }),

@@ -57,6 +57,30 @@ async function change(fields: object): Promise<{ status: number; json: Link }> {
   return ann.api<Link>('PUT', path, { ...good, ...fields })
 }
 
+await t.test('members that the API does not know are named in the answer', async (t) => {
+  const named = async (fields: object) => {
+    const answer = await ann.api('PUT', path, { ...good, ...fields })
+    t.equal(answer.status, 200)
+    return answer.headers['ignored-members']
+  }
+  t.equal(await named({ expiresAt: '2099-01-31T12:00:00Z', tag: 'docs' }), 'expiresAt, tag')
+  t.equal(await named({ 'a\nb': 1, é: 2 }), undefined, 'a name that no header can have')
+  const { json } = await ann.api<Link>('GET', path)
+  t.equal(await named({ ...json, ...good }), undefined, 'what GET gives is known')
+  const made = await ann.api<Link>('POST', '/links', { slug: 'named', ...good, owner: 'x' })
+  t.match(made, { status: 201, headers: { 'ignored-members': 'owner' } })
+})
+
+await t.test('a version that the client has is 304', async (t) => {
+  const { headers } = await ann.api('GET', path)
+  const etag = headers.etag ?? ''
+  const asked = (tag: string) => ann.api('GET', path, undefined, { 'if-none-match': tag })
+  for (const tag of [etag, `"x", W/${etag}`, '*']) {
+    t.match(await asked(tag), { status: 304, headers: { etag } }, tag)
+  }
+  t.equal((await asked('"x"')).status, 200)
+})
+
 await t.test('slug', async (t) => {
   const long = 'a'.repeat(64)
   for (const slug of ['ab', '00', 'a--b', long, 'apis']) {

@@ -217,6 +217,18 @@ await t.test('max_visits is exact on one instance', async (t) => {
     await until(async () => (await stats()).total === 50, 'all visits to be written')
   })
 
+  await t.test('previews of chats and what is loaded ahead use up none', async (t) => {
+    await makeLink(ann, 'shown', { url, max_visits: 2 })
+    const came = async (headers: Record<string, string>) =>
+      (await visit(base, '/shown', { headers })).status
+    for (let n = 0; n < 3; n++) {
+      t.equal(await came({ 'user-agent': 'WhatsApp/2.23.20.0 A' }), 302)
+      t.equal(await came({ 'sec-purpose': 'prefetch' }), 302)
+    }
+    t.same([await came({}), await came({}), await came({})], [302, 302, 410])
+    t.equal(await came({ 'user-agent': 'WhatsApp/2.23.20.0 A' }), 410, 'and see the end')
+  })
+
   await t.test('of a secure link, and of one that had no limit', async (t) => {
     await makeLink(ann, 'guarded', { url, max_visits: 10, visibility: 'secure' })
     const guarded = await Promise.all(Array.from({ length: 100 }, () => ann.get('/guarded')))

@@ -75,8 +75,10 @@ await t.test('aliases lead where the link does', async (t) => {
 
 await t.test('a link is restored without names that are taken, or under another', async (t) => {
   const { id } = await makeLink(ann, 'lost', { aliases: ['lost-b', 'lost-c'], title: 'Lost' })
-  await ann.api('POST', `/links/${id}/shares`, { email: bob.email })
   const path = `/links/${id}`
+  await ann.api('POST', `${path}/shares`, { email: bob.email })
+  const own = await ann.api('POST', `${path}/shares`, { email: ann.email })
+  refuses(t, own, [409, 'DUPLICATE_SHARE', 'this user owns the link, and may read it already'])
   const restored = async (query: string) => {
     t.equal((await ann.api('DELETE', path)).status, 204)
     for (const slug of query.includes('slug=') ? [] : ['lost-b', 'lost']) {
@@ -100,6 +102,19 @@ await t.test('a link is restored without names that are taken, or under another'
   t.equal((await form('lost')).status, 409)
   t.match(await form(' Found-Again '), { status: 303, headers: { location: `/-/links/${id}` } })
   t.equal(await leadsTo(base, '/found-again'), 'https://lost.test/')
+})
+
+await t.test('signs that nobody sees or means lead to the link', async (t) => {
+  await makeLink(ann, 'well-known', { append_path: true })
+  for (const path of [
+    '//well-known',
+    '/well%C2%AD-kn%E2%80%8Bown',
+    '/well%E2%80%93known',
+    '/well–known',
+  ]) {
+    t.equal(await leadsTo(base, encodeURI(decodeURI(path))), 'https://well-known.test/', path)
+  }
+  t.equal(await leadsTo(base, '//well-known/a'), 'https://well-known.test/a')
 })
 
 await t.test('names that are refused', async (t) => {

@@ -73,6 +73,21 @@ const CHROME =
   'Mozilla/5.0 (X11; Linux) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36'
 const EDGE = `${CHROME} Edg/140.0`
 
+/** As these programs name themselves. */
+const PREVIEWS = [
+  'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)',
+  'Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)',
+  'TelegramBot (like TwitterBot)',
+  'WhatsApp/2.23.20.0 A',
+  'MicrosoftPreview/2.0 +https://aka.ms/browserpolicydoc',
+  'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com',
+  'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)',
+  `${SAFARI} facebookexternalhit/1.1 Facebot Twitterbot/1.0`,
+  'Twitterbot/1.0',
+  'LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)',
+  'Mattermost-Bot/1.1',
+]
+
 await t.test('what counts, from where, and with what', async (t) => {
   const { id } = await makeLink(ann, 'docs')
   const secure = await makeLink(ann, 'secret', { visibility: 'secure' })
@@ -91,10 +106,17 @@ await t.test('what counts, from where, and with what', async (t) => {
   ]) {
     await came({ referer })
   }
-  for (const agent of [CHROME, EDGE, SAFARI, 'a secret browser', 'curl/8.0', 'Slackbot 1.0', '']) {
+  for (const agent of [CHROME, EDGE, SAFARI, 'a secret browser', 'curl/8.0', 'a bot', '']) {
     await came({ 'user-agent': agent })
   }
-  await came({ 'sec-purpose': 'prefetch' })
+  for (const ahead of [
+    { 'sec-purpose': 'prefetch;prerender' },
+    { purpose: 'prefetch' },
+    { 'x-moz': 'prefetch' },
+  ]) {
+    await came(ahead)
+  }
+  for (const agent of PREVIEWS) await came({ 'user-agent': agent })
   await visit(base, '/docs+')
   const head = { method: 'HEAD', headers: { referer: 'https://head.test/' } }
   for (const path of ['/docs', '/docs+']) await visit(base, path, head)
@@ -103,19 +125,19 @@ await t.test('what counts, from where, and with what', async (t) => {
   const named = { 'X-Forwarded-For': '203.0.113.77', 'Remote-Email': ann.email }
   t.equal((await visit(base, '/secret', { headers: named })).status, 302)
 
-  const stats = await statsWith(ann, id, 18)
-  t.same(stats.by_kind, { human: 14, bot: 4, preview: 1 })
+  const stats = await statsWith(ann, id, 17)
+  t.same(stats.by_kind, { human: 14, bot: 3, preview: 4 + PREVIEWS.length })
   const rows = (named: readonly { host?: string; name?: string; visits: number }[]) =>
     named.map(({ host, name, visits }) => `${host ?? name} ${visits}`)
-  const referrers = ['direct 9', 'wiki.example.com 2', 'com.slack 1', 'self 1', 'other 5']
+  const referrers = ['direct 8', 'wiki.example.com 2', 'com.slack 1', 'self 1', 'other 5']
   t.same(rows(stats.referrers), referrers)
   t.same(rows(stats.clients), [
-    'Firefox 11',
+    'Firefox 10',
     'Chrome 1',
     'Edge 1',
     'Safari 1',
-    'Slack 1',
     'curl 1',
+    'other program 1',
     'unnamed 1',
     'other 1',
   ])

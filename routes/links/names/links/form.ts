@@ -40,6 +40,7 @@ import { createGenerated } from '../../../../services/links/names/links/generate
 import { freeSlugNear, readNewLink } from '../../../../services/links/names/links/new.ts'
 import { foreignPlaceIn } from '../../../../services/links/names/links/foreign-places.ts'
 import { exampleOf, type TypedPlace } from '../../../../services/links/names/links/places.ts'
+import { nameTyped } from '../../../../services/links/names/links/short-address.ts'
 import { checkSlug } from '../../../../services/links/names/links/slug.ts'
 import { completeUrl, isTarget } from '../../../../services/links/names/links/target.ts'
 import { NO_FILTER } from '../../../../services/links/names/lists/filter.ts'
@@ -98,7 +99,10 @@ export const linkFormEndpoints = [
       path: '/-/new',
       access: signedIn,
       body: NewLinkForm,
-      toBody: ({ app, body }) => readNewLink(app.links.db, body),
+      toBody({ app, body }) {
+        const slug = nameTyped(body.slug, shortLinks(app))
+        return readNewLink(app.links.db, { ...body, slug })
+      },
       // The page of the link says more than that it was created.
       answer: (_call, { id }) => ({ location: `/-/links/${id}?created=true` }),
       refused: (call, state) => formView(call, { link: null, form: state }),
@@ -110,7 +114,7 @@ export const linkFormEndpoints = [
     access: signedIn,
     query: Type.Object({ slug: text }),
     async answer({ app, caller, query }) {
-      const note = await slugNoteFor(app, typedSlug(query.slug), caller)
+      const note = await slugNoteFor(app, nameTyped(query.slug, shortLinks(app)), caller)
       return partView('Name of a link', note === undefined ? html`` : slugNote(note))
     },
   }),
@@ -174,7 +178,7 @@ async function formView(
   const { app, caller } = call
   const { db } = app.links
   const { typed = {}, fault } = state.form
-  const slug = state.link?.slug ?? typedSlug(typed['slug'] ?? '')
+  const slug = state.link?.slug ?? nameTyped(typed['slug'] ?? '', shortLinks(app))
   const isRefused = Object.hasOwn(fault?.fields ?? {}, 'slug')
   const target = { url: '', append_path: '', ...typed, slug }
   const [tags, freeSlug, example] = await Promise.all([

@@ -72,7 +72,8 @@ export const linkEndpoints = [
     access: token('full'),
     id: 'replaceLink',
     tag,
-    summary: 'Replace what may change of a link; a slug in the body is ignored.',
+    summary:
+      'Replace what may change of a link; without title, description or tags, these are cleared.',
     params,
     headers: changeHeaders,
     find: changeableLink,

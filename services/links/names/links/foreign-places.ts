@@ -1,6 +1,6 @@
 import { Fault } from '../../../../kernel/fault.ts'
-import { fromTemplate } from './golink-template.ts'
 import type { TargetFields } from './target.ts'
+import { fromTemplate } from './templates.ts'
 
 /** A place as another program writes it, in a url that is typed. */
 export interface ForeignPlace {

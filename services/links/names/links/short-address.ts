@@ -1,4 +1,5 @@
 import { isLoopbackName } from '../../../../kernel/net/addresses.ts'
+import { trimBoth } from '../../../../kernel/text.ts'
 
 /** How short links are written: with the keyword, and with the public address. */
 export interface ShortAddress {
@@ -33,4 +34,10 @@ function isShortHost(host: string, { keyword, base }: ShortAddress): boolean {
   if (url.port !== '' && url.port !== port) return false
   if ([USUAL_KEYWORD, keyword, hostname].includes(url.hostname)) return true
   return isLoopbackName(url.hostname) && isLoopbackName(hostname)
+}
+
+/** The name that people mean in a field of a new name: `team` for `go/Team` and ` team/`. */
+export function nameTyped(text: string, short: ShortAddress): string {
+  const typed = text.trim().toLowerCase()
+  return trimBoth(behindHost(typed, short) ?? typed, /\//)
 }

@@ -56,13 +56,19 @@ export function beforeSlugs(prefix: string): string {
   return `${prefix.slice(0, last)}${String.fromCharCode(prefix.charCodeAt(last) - 1)}~`
 }
 
+/** Hyphens and dashes that programs of texts put in place of `-`. */
+const DASHES = /[._\u2010-\u2015\u2212\ufe58\ufe63\uff0d]/g
+/** Soft hyphens and characters without width, which come with a text that is copied. */
+const UNSEEN = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
+
 /**
- * The name that a visitor means by a path segment: in lower case, with `_` and `.` as `-`, and
- * without punctuation at its end. Undefined for a segment that can't be a name.
+ * The name that a visitor means by a path segment: in lower case, with `_`, `.` and dashes as `-`,
+ * without characters that nobody sees, and without punctuation at its end. Undefined for a segment that can't be a name.
  */
 export function nameMeant(segment: string): string | undefined {
   if (segment.length > MAX_SEGMENT) return undefined
-  const name = trimEnd(segment.toLowerCase().replaceAll(/[._]/g, '-'), /[^a-z0-9]/)
+  const typed = segment.toLowerCase().replaceAll(UNSEEN, '').replaceAll(DASHES, '-')
+  const name = trimEnd(typed, /[^a-z0-9]/)
   return isSlug(name) ? name : undefined
 }
 

@@ -1,6 +1,7 @@
 import type { Link } from '../../../../db/links/names/links.ts'
 import type { Fault } from '../../../../kernel/fault.ts'
 import { linksFault } from '../../faults.ts'
+import { hasScheme } from './short-address.ts'
 import { foreignPlaceIn, type ForeignPlace } from './foreign-places.ts'
 import {
   defaultProblem,
@@ -74,9 +75,13 @@ const BARE_ADDRESS = new RegExp(
   'iu',
 )
 
-/** The url that people mean who leave out `https://`; any other text as it is. */
+/**
+ * The url that people mean who leave out `https://`, or who paste an address with blanks in it; any
+ * other text as it is.
+ */
 export function completeUrl(text: string): string {
-  const url = text.trim()
+  const typed = text.trim()
+  const url = hasScheme(typed) && !typed.includes('{{') ? typed.replaceAll(' ', '%20') : typed
   return BARE_ADDRESS.test(url) ? `https://${url}` : url
 }
 

@@ -17,7 +17,7 @@ export interface VisitPath {
  * refused, too: some servers take what follows a `;` for a parameter and go up.
  */
 export function readVisitPath(path: string): VisitPath | undefined {
-  const segments = path.slice(1).replace(/\/$/, '').split('/')
+  const segments = path.replace(/^\/+/, '').replace(/\/$/, '').split('/')
   const decoded: string[] = []
   for (const segment of segments) {
     const text = decodeSegment(segment)

@@ -94,11 +94,19 @@ export function addMember(kind: MemberKind, by: LinkChange, email: string) {
   return changeLink(by.db, by.caller, by.id, async (tx, { slug }) => {
     const user = await memberFor(tx, email, by)
     if (isGroup(user.email)) await refuseMoreGroups(kind, tx, by.id)
+    if (kind === SHARES) await refuseOwner(tx, by.id, user)
     const member = await kind.add(tx, slug, user, by)
     if (member === undefined) throw linksFault(...kind.duplicate, 'email')
     await noteMembers(tx, by, slug, kind.actions.add, { [kind.field]: [null, user.email] })
     return member
   })
+}
+
+/** A co-owner may be removed one day, the primary owner not: a share would say nothing. */
+async function refuseOwner(tx: Executor, link: string, { id }: User): Promise<void> {
+  const owners = await q.listOwners(tx, { link })
+  if (!owners.some((owner) => owner.is_primary && owner.id === id)) return
+  throw linksFault('DUPLICATE_SHARE', 'this user owns the link, and may read it already', 'email')
 }
 
 /** Groups of a kind that a link may have: anybody can make up names, and its page shows all. */

@@ -84,7 +84,7 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
       return {
         fields: {
           url: word('url'),
-          title: cell('title'),
+          title: cell('title')?.trim(),
           description: cell('description'),
           tags: tags === undefined ? undefined : partsOf(tags, SEPARATOR),
           visibility: word('visibility').toLowerCase() || undefined,
@@ -118,13 +118,16 @@ export function checkCells(
   }
 }
 
+/** What begins a formula in a spreadsheet (OWASP, CSV injection). */
+const FORMULA = /^[=+\-@\t\r]/
+
 /** A link as a record below `CSV_HEADER`. */
-export function writeCsvLink(link: ExportedLink): string {
+export function writeCsvLink(link: ExportedLink, forSpreadsheets: boolean): string {
   const { owners, tags, append_path, created_at, updated_at, shared_with, ...others } = link
-  const { expires_at, max_visits, archived, aliases, ...texts } = others
+  const { expires_at, max_visits, archived, aliases, ...plain } = others
   const co_owners = owners.filter(({ is_primary }) => !is_primary).map(({ email }) => email)
   const cells: Readonly<Record<Column, string>> = {
-    ...texts,
+    ...plain,
     tags: tags.join(';'),
     owner: owners.find(({ is_primary }) => is_primary)?.email ?? '',
     append_path: String(append_path),
@@ -137,7 +140,10 @@ export function writeCsvLink(link: ExportedLink): string {
     shared_with: shared_with.join(';'),
     aliases: aliases.join(';'),
   }
-  return writeCells(COLUMNS.map((column) => cells[column]))
+  const texts = COLUMNS.map((column) => cells[column])
+  return writeCells(
+    forSpreadsheets ? texts.map((text) => (FORMULA.test(text) ? `'${text}` : text)) : texts,
+  )
 }
 
 /** Other words stay, to be refused with the fields; undefined for none. */

@@ -26,7 +26,9 @@ export async function* readLinks(
     return
   }
   let readCsv: ((text: string) => LinkRecord) | undefined
+  let isEmpty = true
   for await (const { line, format, text, problem } of readRecords(bytes, given)) {
+    isEmpty = false
     if (format !== 'jsonl' && readCsv === undefined) {
       if (problem !== undefined) throw badRequest(`The first line ${problem}`)
       readCsv = csvReader(text)
@@ -37,6 +39,7 @@ export async function* readLinks(
       yield { line, slug: '', read }
     } else yield { line, ...(readCsv ? readCsv(text) : readGolink(text)) }
   }
+  if (isEmpty) throw badRequest('The file is empty: it has no header and no links')
 }
 
 function isApi(format: ImportFormat | undefined): format is ApiName {
@@ -54,15 +57,21 @@ function csvReader(header: string): (text: string) => LinkRecord {
 /** A line of an exported file, or why the format cannot hold the link. */
 type ExportLine = { line: string } | { slug: string; problem: string }
 
-/** All links by slug, or only the public ones, page by page, as text that an import takes. */
+/**
+ * All links by slug, or only the public ones, page by page, as text that an import takes; not CSV
+ * for spreadsheets, where cells that would be formulas have a sign in front.
+ */
 export async function* exportLinks(
   db: Database,
   format: Format,
   publicOnly: boolean,
+  forSpreadsheets = false,
 ): AsyncGenerator<readonly ExportLine[]> {
   if (format === 'csv') yield [{ line: CSV_HEADER }]
   const write = (link: ExportedLink): ExportLine =>
-    format === 'csv' ? { line: writeCsvLink(link) } : { slug: link.slug, ...writeGolink(link) }
+    format === 'csv'
+      ? { line: writeCsvLink(link, forSpreadsheets) }
+      : { slug: link.slug, ...writeGolink(link) }
   const page = { public_only: publicOnly, limit: PAGE_SIZE }
   let after = ''
   for (;;) {

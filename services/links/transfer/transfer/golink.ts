@@ -4,7 +4,8 @@ import { parseObject, stringOf } from '../../../../kernel/json.ts'
 import { namesOf } from '../../names/aliases/names.ts'
 import { withoutForeignPlaces } from '../../names/links/foreign-places.ts'
 import { foldName } from '../../names/links/slug.ts'
-import { fromTemplate, toTemplate } from '../../names/links/golink-template.ts'
+import { fromTemplate } from '../../names/links/templates.ts'
+import { toTemplate } from './golink-template.ts'
 import { readImportTime, slugOfName, type LinkRecord } from './records.ts'
 
 /**

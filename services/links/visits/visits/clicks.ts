@@ -128,10 +128,15 @@ export function openClicks(options: ClicksOptions) {
       await q.forgetClickWriters(db, { before: new Date(clock.now().getTime() - DAY_MS) })
     },
 
-    /** Counts a redirect, and of its headers a host and a kind of client. */
+    /**
+     * Counts a redirect, and of its headers a host and a kind of client. A preview is no visit: it
+     * uses up none and has no source.
+     */
     countVisit({ id, tally }: KnownLink, headers: VisitHeaders, at: Date) {
       const client = sources.clientOf(headers)
-      const ofLink = count(id, kindOf(client, headers), at)
+      const kind = kindOf(client, headers)
+      const ofLink = count(id, kind, at)
+      if (kind === 'preview') return
       if (tally !== undefined) tally.visits++
       if (stats() === 'full') counts.addSource(ofLink, sources.referrerOf(headers), client.name)
     },

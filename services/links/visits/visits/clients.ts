@@ -1,15 +1,29 @@
-/** A kind of client, and whether it is a program rather than a person's browser. */
+import type { ClickKind } from '../../../../db/links/visits/visits.ts'
+
+/** A kind of client, and what a visit by it counts as. */
 export interface Client {
   name: string
-  isProgram: boolean
+  kind: ClickKind
 }
+
+/** Programs that show a preview of an address in a chat or a feed: nobody has followed it yet. */
+const PREVIEWS = [
+  ['Slack', /slackbot|slack-imgproxy/i],
+  ['Teams or Skype', /skypeuripreview|microsoftpreview/i],
+  ['Discord', /discordbot\//i],
+  ['Telegram', /telegrambot/i],
+  ['WhatsApp', /whatsapp/i],
+  ['Facebook', /facebookexternalhit|facebot/i],
+  ['X', /twitterbot/i],
+  ['LinkedIn', /linkedinbot/i],
+  ['Mattermost', /mattermost-bot/i],
+  ['Bluesky', /bluesky cardyb/i],
+  ['Reddit', /redditbot/i],
+  ['other preview', /vkshare|embedly|iframely|snap url preview|bitrix link preview/i],
+] as const
 
 /** Programs by what their user agents say, the more precise ones first. */
 const PROGRAMS = [
-  ['Slack', /slack/i],
-  ['Teams or Skype', /skypeuripreview|microsoftpreview|teams/i],
-  ['WhatsApp', /whatsapp/i],
-  ['Facebook', /facebookexternalhit|facebot/i],
   ['search engine', /googlebot|bingbot|duckduckbot|yandexbot|baiduspider|applebot|slurp/i],
   ['curl', /curl/i],
   ['wget', /wget/i],
@@ -22,7 +36,7 @@ const PROGRAMS = [
   ['monitoring', /monitor|uptime/i],
 ] as const
 
-/** User agents of all programs, also of those that fetch a link to show a preview. */
+/** User agents of all other programs. */
 const BOTS = [
   /(?<!cu)bot\b|crawl|spider|slurp|preview|externalhit|linkexpanding|embed|fetch|curl|wget/i,
   /python|ruby|php|^node|undici|go-http|httpclient|java\/|okhttp|axios|whatsapp/i,
@@ -41,9 +55,15 @@ const BROWSERS = [
 
 /** The kind of client that names itself so. A name without a kind is never kept. */
 export function clientOf(userAgent: string): Client {
-  if (userAgent === '') return { name: 'unnamed', isProgram: true }
+  if (userAgent === '') return { name: 'unnamed', kind: 'bot' }
+  const preview = nameIn(PREVIEWS, userAgent)
+  if (preview !== undefined) return { name: preview, kind: 'preview' }
   const isProgram = BOTS.some((bot) => bot.test(userAgent))
-  const known = isProgram ? PROGRAMS : BROWSERS
-  const [name] = known.find(([, pattern]) => pattern.test(userAgent)) ?? []
-  return { name: name ?? (isProgram ? 'other program' : 'other'), isProgram }
+  return isProgram
+    ? { name: nameIn(PROGRAMS, userAgent) ?? 'other program', kind: 'bot' }
+    : { name: nameIn(BROWSERS, userAgent) ?? 'other', kind: 'human' }
+}
+
+function nameIn(known: readonly (readonly [string, RegExp])[], userAgent: string) {
+  return known.find(([, pattern]) => pattern.test(userAgent))?.[0]
 }

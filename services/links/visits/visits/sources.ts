@@ -8,6 +8,7 @@ export interface VisitHeaders {
   referer?: string | undefined
   'sec-purpose'?: string | string[] | undefined
   purpose?: string | string[] | undefined
+  'x-moz'?: string | string[] | undefined
 }
 
 /** Where visits came from, and with what. */
@@ -48,13 +49,14 @@ export function createSources(ownHosts: OwnHosts) {
   }
 }
 
-/**
- * Whether a person follows a link, or a program. A browser that loads ahead counts as a program.
- */
-export function kindOf({ isProgram }: Client, headers: VisitHeaders): ClickKind {
-  if (isProgram) return 'bot'
-  const purpose = headers['sec-purpose'] ?? headers.purpose
-  return purpose === undefined ? 'human' : 'bot'
+/** How browsers say that they load ahead: `prefetch;prerender`, and `preview` of Safari. */
+const AHEAD = /^(prefetch|prerender|preview)\b/i
+
+/** Whether a person follows a link, a program, or one that only looks; so does a browser ahead. */
+export function kindOf({ kind }: Client, headers: VisitHeaders): ClickKind {
+  if (kind !== 'human') return kind
+  const purposes = [headers['sec-purpose'], headers.purpose, headers['x-moz']].flat()
+  return purposes.some((purpose) => AHEAD.test(purpose ?? '')) ? 'preview' : 'human'
 }
 
 /** A text's meaning. Strangers choose the texts, so few and short ones are remembered. */
