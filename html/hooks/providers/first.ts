@@ -7,7 +7,7 @@ import type { SenderInfo } from '../../../services/hooks/schemes/describe.ts'
 import { postForm, submit } from '../../form.ts'
 import { attributes, breakable, copyBox, followed, timeTag } from '../../parts.ts'
 import { eventTable } from '../events/row.ts'
-import { logUrl } from '../events/filter.ts'
+import { logUrl } from '../log-url.ts'
 
 /** What has come of a provider so far. */
 export interface FirstDelivery {

@@ -15,11 +15,9 @@ import { bytesReply, type Reply } from '../../../kernel/http/reply.ts'
 import { field, parsed, withDefault } from '../../../kernel/validate.ts'
 import { compareAnswers, compareEvents } from '../../../services/hooks/events/compare.ts'
 import {
-  curlCommand,
   EventDetail,
   eventDetail,
   findEventStart,
-  forwardCommand,
   MAX_PARSED,
   NO_EVENT,
   payloadTree,
@@ -28,6 +26,7 @@ import {
 } from '../../../services/hooks/events/detail.ts'
 import { receiverPath } from '../../../services/hooks/providers.ts'
 import { REDACTED } from '../../../services/hooks/redact.ts'
+import { curlCommand, forwardCommand } from '../../../services/hooks/replays/commands.ts'
 import { hasUnsignedType } from '../../../services/hooks/schemes/describe.ts'
 import { schemeOf } from '../../../services/hooks/schemes/schemes.ts'
 import { reader } from '../access.ts'

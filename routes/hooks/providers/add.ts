@@ -21,7 +21,7 @@ import { senderGroups, type SenderInfo } from '../../../services/hooks/schemes/d
 import { readSchemeRow, SchemeFields } from '../../../services/hooks/schemes/form.ts'
 import { SCHEME_NAMES, schemeNamed } from '../../../services/hooks/schemes/schemes.ts'
 import { form, page, type HooksRoutes } from '../kit.ts'
-import { firstPath, readFirst, streamPosition } from './first.ts'
+import { firstPath, readFirst } from './first.ts'
 import { describeMade, toolsOf } from './view.ts'
 
 /** A signing secret that the sender has made; empty where it is to be made here. */
@@ -214,7 +214,7 @@ function formStep(
 }
 
 async function addView(app: HooksRoutes, step: AddStep): Promise<View> {
-  const position = await streamPosition(app)
+  const position = await app.hooks.stream.newest()
   return { page: () => addPage(step, position), fragment: () => addFragment(step) }
 }
 

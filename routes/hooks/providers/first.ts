@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { eventQueries } from '../../../db/hooks/events.ts'
 import { rejectionQueries } from '../../../db/hooks/rejections.ts'
 import {
   firstDelivery,
@@ -47,7 +46,7 @@ export const firstDeliveryEndpoints = [
     path: '/providers/:name/first',
     params: { name: Type.String() },
     async answer({ app, params: { name } }) {
-      const position = await streamPosition(app)
+      const position = await app.hooks.stream.newest()
       const first = await readFirst(app, name)
       return { page: () => firstPage(first, position), fragment: () => firstDelivery(first) }
     },
@@ -57,12 +56,6 @@ export const firstDeliveryEndpoints = [
 /** The page that waits for a provider's delivery. */
 export function firstPath(name: string): string {
   return `/providers/${encodeURIComponent(name)}/first`
-}
-
-/** Where the stream of a page goes on from. */
-export async function streamPosition({ hooks }: HooksRoutes): Promise<number> {
-  const { newest } = await eventQueries.streamBounds(hooks.db, { replayed: 0 })
-  return newest
 }
 
 /** What has come of a provider that has a URL so far. */

@@ -13,8 +13,11 @@ import {
 import type { JsonObject } from '../../../kernel/json.ts'
 import { allowOf, takesMethod, toAnswer } from './answers.ts'
 import { cleanText, fieldsAt, idOfBytes, readMembers } from './fields.ts'
+import type { Ingest } from './ingest.ts'
 import { isLoop } from '../installation.ts'
-import type { Hooks } from '../open.ts'
+import type { SecretUses } from '../providers.ts'
+import type { Registry } from '../registry.ts'
+import type { Rejections } from '../rejections.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
 import { answerUnsigned, answerVerified, type PlainAnswer } from '../schemes/handshakes.ts'
 import { withLikeness } from '../schemes/recognise.ts'
@@ -27,6 +30,7 @@ import {
   mayDeliver,
   presentedToken,
   tokenMatches,
+  type SigningSecrets,
 } from '../schemes/secrets.ts'
 import {
   bodyStaleness,
@@ -69,10 +73,12 @@ export type Received =
 type RejectedPath = Pick<DeliveryHead, 'method' | 'path' | 'client' | 'receivedAt'>
 
 /** What receives deliveries. */
-export interface Receiver extends Pick<
-  Hooks,
-  'registry' | 'ingest' | 'secrets' | 'secretUses' | 'rejections'
-> {
+export interface Receiver {
+  registry: Registry
+  ingest: Ingest
+  secrets: SigningSecrets
+  secretUses: SecretUses
+  rejections: Rejections
   freshnessSeconds: () => number
   baseUrl: () => string
 }
