@@ -1,12 +1,12 @@
-import { destinationQueries } from '../../db/hooks/destinations.ts'
-import { UNKNOWN_PROVIDER } from '../../db/hooks/rejections.ts'
+import { destinationQueries } from '../../db/hooks/send/destinations.ts'
+import { UNKNOWN_PROVIDER } from '../../db/hooks/receive/rejections.ts'
 import { dashboardPage, statusView, type StatusView } from '../../html/hooks/dashboard.ts'
 import { Unavailable, unavailable } from '../../kernel/fault.ts'
 import { anyone } from '../../kernel/http/endpoint.ts'
-import { listNewest } from '../../services/hooks/events/events.ts'
-import { withPreviews } from '../../services/hooks/events/previews.ts'
-import { statsOf } from '../../services/hooks/stats.ts'
-import { Health, readHealth } from '../../services/hooks/status.ts'
+import { listNewest } from '../../services/hooks/log/events/events.ts'
+import { withPreviews } from '../../services/hooks/log/events/previews.ts'
+import { statsOf } from '../../services/hooks/log/stats.ts'
+import { Health, readHealth } from '../../services/hooks/log/status.ts'
 import { api, page, type HooksRoutes } from './kit.ts'
 
 const NEWEST = 10
