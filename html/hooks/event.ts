@@ -178,7 +178,9 @@ function neighbourLinks({ event, neighbours }: EventView): Html {
   const link = (id: number | null, text: Printable, rel?: string): Html | false => {
     return id !== null && html`<a${attributes({ rel, href: `/log/${id}` })}>${text}</a>`
   }
+  const isAlone = previous_of_provider === null && next_of_provider === null
   const sameProvider =
+    !isAlone &&
     (previous_of_provider !== previous || next_of_provider !== next) &&
     html`<span class="muted"><bdi>${event.provider}</bdi>:</span>
       ${link(previous_of_provider, '← Previous')} ${link(next_of_provider, 'Next →')}`

@@ -17,7 +17,7 @@ export interface FirstDelivery {
   enabled: boolean
   /** When the newest event came; null before the first one. */
   last_event_at: Date | null
-  /** That event; undefined where retention has removed it, too. */
+  /** The newest event; undefined where none is kept. */
   event: EventRow | undefined
   /** Whose headers it has, and how it names itself. */
   sender: SenderInfo | undefined
@@ -50,7 +50,7 @@ export function createUrlForm(look?: 'primary'): Html {
 export function firstPage(first: FirstDelivery, position: number): Page {
   const isOpen = first.trust_mode === 'open'
   const body = html`<p>
-      Send to this URL. ${isOpen && 'Whoever knows it can send, so give it to the sender only.'}
+      Send to this URL. ${isOpen && 'Anybody who knows it can send: give it to the sender only.'}
     </p>
     <div class="url">${copyBox('made-url', 'URL', breakable(first.url))}</div>
     ${

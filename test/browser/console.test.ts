@@ -128,6 +128,13 @@ await t.test('the palette by keyboard alone', async (t: Test) => {
     await page.goto(hooks)
     await find(page, '', /^Dashboard/)
     await accessible(t, page)
+    const parts = await page.locator('#palette-list :is(h2, a)').all()
+    const boxes = await Promise.all(parts.map((part) => part.boundingBox()))
+    const ends = boxes.map((box) => (box === null ? 0 : box.y + box.height))
+    t.ok(
+      boxes.every((box, at) => (box?.y ?? 0) >= (ends[at - 1] ?? 0)),
+      'nothing is half covered',
+    )
     await page.keyboard.press('ArrowDown')
     t.equal(await textOf(page.locator('#palette-list [aria-selected="true"]')), 'Log')
     const active = await page.getAttribute('#palette input', 'aria-activedescendant')

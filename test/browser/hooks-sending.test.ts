@@ -72,7 +72,7 @@ await t.test('all pushes elsewhere', async (t: Test) => {
   })
 
   await t.test('a test shows the answer, and keeps what is typed', async (t) => {
-    await page.goto(`${base}/destinations/-/new`)
+    await page.goto(`${base}/destinations/new`)
     await page.fill('#add-url', `${receiver.url}/tried`)
     await page.fill('#add-event_type', 'push')
     await page.click('#send-test')

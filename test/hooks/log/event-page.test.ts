@@ -8,7 +8,7 @@ import { shown, startHooks, type Ack } from '../../helpers/hooks.ts'
 const FRAGMENT = { 'HX-Request': 'true' }
 
 const { base } = await startHooks(t, backends[1])
-for (const name of ['one', 'two']) await addProvider(base, name, { open: true })
+for (const name of ['one', 'two', 'alone']) await addProvider(base, name, { open: true })
 
 async function store(name: string, body: string | Uint8Array, headers = {}): Promise<number> {
   const { status, ...answer } = await post(base, `generic/${name}`, body, headers)
@@ -39,6 +39,9 @@ await t.test('the events before and after, in the log and of the provider', asyn
   t.same(await neighboursOf(b), [`prev ${a}`, `next ${c}`, `provider ${c}`])
   t.same(await neighboursOf(c), [`prev ${b}`, `next ${d}`, `provider ${b}`])
   t.same(await neighboursOf(d), [`prev ${c}`, `provider ${a}`])
+  const alone = await store('alone', '5')
+  t.same(await neighboursOf(alone), [`prev ${d}`])
+  t.notMatch(await pageOf(String(alone)), '<bdi>generic:alone</bdi>:', 'a provider without others')
 })
 
 await t.test('everything that is known of an event, and its bytes', async (t: Test) => {

@@ -641,3 +641,11 @@ await t.test('receivers that hang leave others their share', async (t) => {
                     where claimed_until is not null and destination like 'hung-%'`
   t.same(await postgres.query(own.env, claimed), [{ rows: 160 }], 'each its share, no more')
 })
+
+await t.test('/destinations/new is the form, unless a destination has that name', async (t) => {
+  const pageOf = async () => (await request(`${base}/destinations/new`)).text
+  t.match(await pageOf(), /<title>Add a destination/)
+  await add('new', '--event-type', 'never')
+  t.match(await pageOf(), /<title>new/)
+  await destination(env, 'remove', 'new')
+})

@@ -64,7 +64,7 @@ function timesTaken(line: readonly Hour[]) {
   if (runs === 0) return {}
   const total = counts.reduce((sum, { ms_mean }, at) => sum + (ms_mean ?? 0) * (known[at] ?? 0), 0)
   const longest = Math.max(...counts.map(({ ms_max }) => ms_max ?? 0))
-  return { 'Took in 7 days': `${Math.round(total / runs)} ms, at most ${longest} ms` }
+  return { 'Took in 7 days': `${Math.round(total / runs)} ms`, 'At most': `${longest} ms` }
 }
 
 function timeLine(line: readonly Hour[]): Html {

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { countText } from '../../../../html/parts.ts'
 import type { Outcome } from '../../../../kernel/http/outcome.ts'
+import { newForm } from '../../../../kernel/http/view.ts'
 import {
   Chosen,
   DeliveryList,
@@ -11,9 +12,14 @@ import {
   RetryFields,
   RetryRequest,
 } from '../../../../services/hooks/send/destinations/deliveries.ts'
-import { retryDeliveries } from '../../../../services/hooks/send/destinations/destinations.ts'
+import {
+  listDestinations,
+  retryDeliveries,
+} from '../../../../services/hooks/send/destinations/destinations.ts'
 import { readSince } from '../../../../services/hooks/log/events/filter.ts'
 import { action, api, form, page } from '../../kit.ts'
+import { newView } from './destinations.ts'
+import { AddFields } from './form.ts'
 import { destinationView, params, path, refuses, usual } from './view.ts'
 
 export const Retried = Type.Object({ retried: Type.Integer() })
@@ -24,7 +30,11 @@ export const deliveryEndpoints = [
     path: '/destinations/:name',
     params,
     query: PageQuery,
-    answer: ({ app, params: { name }, query }) => destinationView(app, name, { query }),
+    async answer({ app, params: { name }, query }) {
+      // Other nouns have their forms at this address; a destination may have this name.
+      const isForm = name === 'new' && (await listDestinations(app.hooks.db, name)).length === 0
+      return isForm ? newView(app, newForm(AddFields)) : destinationView(app, name, { query })
+    },
   }),
 
   api({
