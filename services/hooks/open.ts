@@ -1,6 +1,7 @@
 import { startAlarmNotices } from './alarms/notices.ts'
 import { openDestinations } from './destinations/open.ts'
 import { openEndpoints } from './endpoints/endpoints.ts'
+import { openSubscriptions } from './deliveries/subscriptions.ts'
 import { createIngest } from './deliveries/ingest.ts'
 import { openQueue, type QueueSource } from './queues/open.ts'
 import { openRegistry, type HooksParts } from './registry.ts'
@@ -11,6 +12,7 @@ import type { ReplayParts } from './replays/replays.ts'
 import { openRejections } from './rejections.ts'
 import { createSecretUses } from './providers.ts'
 import { startRetention } from './settings.ts'
+import { keepFetchedKeys } from './schemes/fetched-keys.ts'
 import type { SigningSecrets } from './schemes/secrets.ts'
 import { openStatus } from './status.ts'
 import { openStream, type EventStream } from './stream.ts'
@@ -37,6 +39,8 @@ export async function openHooks(options: HooksOptions) {
   const ingest = createIngest(db.at('deliveries'), log)
   const rejections = await openRejections(options)
   const secretUses = createSecretUses(options)
+  const fetchedKeys = keepFetchedKeys(options)
+  const subscriptions = openSubscriptions(options)
   let stream: EventStream | undefined
   const onChange = (): void => stream?.statusChanged()
   const parts = { registry, ingest, rejections, onChange }
@@ -68,6 +72,8 @@ export async function openHooks(options: HooksOptions) {
     rejections,
     replayPlanning,
     secretUses,
+    fetchedKeys,
+    subscriptions,
     retention,
     readStatus,
     /** Called once the listeners are up: starts upkeep, which no request waits for. */
@@ -98,6 +104,7 @@ export async function openHooks(options: HooksOptions) {
       await destinations.close()
       await queue.close()
       await ingest.drained()
+      await subscriptions.close()
       await Promise.all([registry, rejections, secretUses, retention].map((part) => part.close()))
     },
   }

@@ -17,6 +17,7 @@ import { isLoop } from '../installation.ts'
 import type { Hooks } from '../open.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
 import { answerUnsigned, answerVerified, type PlainAnswer } from '../schemes/handshakes.ts'
+import { verifyFetched } from '../schemes/fetched.ts'
 import { withLikeness } from '../schemes/recognise.ts'
 import { needsJson, placesOf, presetNamed, schemeOf } from '../schemes/schemes.ts'
 import type { Scheme } from '../schemes/scheme.ts'
@@ -71,7 +72,7 @@ type RejectedPath = Pick<DeliveryHead, 'method' | 'path' | 'client' | 'receivedA
 /** What receives deliveries. */
 export interface Receiver extends Pick<
   Hooks,
-  'registry' | 'ingest' | 'secrets' | 'secretUses' | 'rejections'
+  'registry' | 'ingest' | 'secrets' | 'secretUses' | 'rejections' | 'fetchedKeys' | 'subscriptions'
 > {
   freshnessSeconds: () => number
   baseUrl: () => string
@@ -204,11 +205,16 @@ function startVerified(
   const search = head.search.replace(/[[\]{}"]/g, encodeURIComponent)
   const query = search === '' ? '' : `?${search}`
   const url = receiver.baseUrl() + head.path + query
-  const verifier = verifySignature(scheme, { ...head, url }, keys, freshness)
+  const { provider } = head
+  const { fetchedKeys, subscriptions } = receiver
+  const verifier =
+    scheme.fetched === undefined
+      ? verifySignature(scheme, { ...head, url }, keys, freshness)
+      : verifyFetched(scheme, { ...head, url }, { provider, fetchedKeys, keys, freshness })
   return {
     update: verifier.update,
     async finish(body) {
-      const proof = verifier.finish(body)
+      const proof = await verifier.finish(body)
       if ('reason' in proof) {
         const reason = withLikeness(proof.reason, headers, row.scheme)
         throw rejected(receiver, head, refusal(proof), reason, true)
@@ -223,7 +229,11 @@ function startVerified(
       const key = keys.accepted[proof.secret === 'current' ? 0 : 1]
       const answer = answerVerified(scheme.handshake, { headers, members, key })
       if (answer !== undefined) return { kind: 'answered', answer }
-      return store(receiver, head, row, body, members, how.status)
+      const algorithm = 'algorithm' in proof ? proof.algorithm : scheme.algorithm
+      const used = { ...scheme, algorithm }
+      const received = await store(receiver, head, row, body, members, how.status, used)
+      subscriptions.received(provider, scheme, members)
+      return received
     },
   }
 }
@@ -299,11 +309,11 @@ async function store(
   body: Buffer,
   members: JsonObject,
   status: 200 | 202 | 204 = 202,
+  scheme?: Scheme,
 ): Promise<Received> {
   const { provider, method, path, search, headers, rawHeaders, client } = head
   const chosen = row.answer && toAnswer(row.answer)
   if (method === 'HEAD') return { kind: 'answered', answer: chosen ?? { status } }
-  const scheme = schemeOf(row)
   const { event_type, external_id } = fieldsAt(placesOf(row), headers, members)
   const saved = await ingest.save({
     provider,
