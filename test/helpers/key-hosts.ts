@@ -11,8 +11,8 @@ import { temporaryFolder, type Owner } from './owner.ts'
 
 // The hosts from which keys of senders are fetched, and what their senders sign.
 
-/** What a host answers; a text is sent with 200, `undefined` never ends. */
-type Answer = number | string | undefined
+/** What a host answers: a status, a text, or the beginning of one that never ends. */
+type Answer = number | string | { begins: string }
 type Asked = Omit<OutboundRequest, 'body'> & { body?: Buffer }
 
 /** All hosts of the internet: what each address answers, and what was asked for. */
@@ -33,7 +33,8 @@ export async function startKeyHosts(t: Owner): Promise<KeyHosts> {
       const found = answers.get(`https://${incoming.headers.host}${incoming.url}`) ?? 404
       const answer = typeof found === 'function' ? found(Buffer.concat(parts).toString()) : found
       if (typeof answer === 'number') response.writeHead(answer).end()
-      else response.end(answer)
+      else if (typeof answer === 'string') response.end(answer)
+      else response.write(answer.begins)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -44,7 +45,10 @@ export async function startKeyHosts(t: Owner): Promise<KeyHosts> {
     asked.push(request)
     const { url, headers } = request
     const there = new URL(url.pathname + url.search, base)
-    return { ...request, url: there, headers: { ...headers, host: url.host }, trusted: true }
+    // No test waits for the whole time of a slow host.
+    const timeoutMs = Math.min(request.timeoutMs, 1_000)
+    const host = { ...headers, host: url.host }
+    return { ...request, url: there, headers: host, timeoutMs, trusted: true }
   }
   return {
     answers,

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -172,6 +172,7 @@ await t.test('a key that can not be had is 503, and nothing is stored', async (t
     elsewhere: 302,
     empty: '',
     text: 'no certificate',
+    slow: { begins: certified.pem.slice(0, 900) },
     large: `${certified.pem}${'x'.repeat(128 * 1024)}`,
     weak: (await makeCertificate(t, 1_024)).pem,
   }
@@ -405,6 +406,49 @@ await t.test(
     t.equal(hosts.countOf(`${GOOGLE}/`), 2, 'the document and the keys were fetched once')
   },
 )
+
+await t.test('an issuer whose documents can not be used gives no key', async (t) => {
+  const [own, weak] = [issuerKey('w'), generateKeyPairSync('rsa', { modulusLength: 1_024 })]
+  const shared = { kty: 'oct', k: Buffer.alloc(32, 1).toString('base64url') }
+  const jwks = (jwk: object) => JSON.stringify({ keys: [{ ...jwk, kid: 'w' }] })
+  const cases: Readonly<
+    Record<string, Readonly<{ issuer?: string; uri?: string; keys?: string }>>
+  > = {
+    another: { issuer: 'https://evil.example' },
+    prefix: { issuer: 'https://prefix.example/' },
+    plain: { uri: 'http://plain.example/keys' },
+    user: { uri: 'https://a@user.example/keys' },
+    file: { uri: 'file:///etc/passwd' },
+    none: { keys: '{"keys":[]}' },
+    text: { keys: 'x' },
+    shared: { keys: jwks(shared) },
+    weak: { keys: jwks(weak.publicKey.export({ format: 'jwk' })) },
+    encrypts: { keys: jwks({ ...own.jwk, use: 'enc' }) },
+    halved: { keys: jwks({ kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }) },
+  }
+  for (const [name, changed] of Object.entries(cases)) {
+    const issuer = `https://${name}.example`
+    await add(`by-${name}`, 'openid', { issuer, audience: 'hooks' })
+    const { issuer: named = issuer, uri = `${issuer}/keys`, keys = jwks(own.jwk) } = changed
+    const discovery = `${issuer}/.well-known/openid-configuration`
+    hosts.answers.set(discovery, JSON.stringify({ issuer: named, jwks_uri: uri }))
+    hosts.answers.set(`${issuer}/keys`, keys)
+    const claims = { iss: issuer, aud: 'hooks', exp: now() + 600 }
+    const headers = { Authorization: `Bearer ${token(own, claims)}` }
+    const { status } = await post(base, `generic/by-${name}`, '{}', headers)
+    t.equal(status, name === 'right' ? 202 : 503, name)
+  }
+  const asked = hosts.asked.filter(({ url }) => url.host.startsWith('right.'))
+  t.match(asked, [{ trusted: true }, { trusted: true }], 'it may be on a private network')
+  await add('by-other', 'openid', { issuer: 'https://other.example', audience: 'hooks' })
+  const other = { issuer: 'https://other.example', jwks_uri: 'https://keys.example/keys' }
+  hosts.answers.set(`${other.issuer}/.well-known/openid-configuration`, JSON.stringify(other))
+  hosts.answers.set(other.jwks_uri, jwks(own.jwk))
+  const claims = { iss: other.issuer, aud: 'hooks', exp: now() + 600 }
+  const headers = { Authorization: `Bearer ${token(own, claims)}` }
+  t.equal((await post(base, 'generic/by-other', '{}', headers)).status, 202)
+  t.match(hosts.asked.at(-1), { trusted: false }, 'another host has to be public')
+})
 
 const PLAID_KEYS = 'https://production.plaid.com/webhook_verification_key/get'
 
