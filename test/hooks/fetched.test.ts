@@ -414,6 +414,7 @@ await t.test('an issuer whose documents can not be used gives no key', async (t)
   const cases: Readonly<
     Record<string, Readonly<{ issuer?: string; uri?: string; keys?: string }>>
   > = {
+    right: {},
     another: { issuer: 'https://evil.example' },
     prefix: { issuer: 'https://prefix.example/' },
     plain: { uri: 'http://plain.example/keys' },
