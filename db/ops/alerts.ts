@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { Session } from './sessions.ts'
 import { nullable, Timestamp, exec, many, one, optional, sqlFile, filtered } from '../sql-file.ts'
 
 export const AlertOutcome = Type.Enum([
@@ -54,17 +53,6 @@ export const Alert = Type.Object({
 })
 export type Alert = Type.Static<typeof Alert>
 
-/** A session that looked into an alert. `operations` has a line for each that it ran. */
-export const AlertSession = Type.Object({
-  ...Type.Pick(Session, [
-    ...(['id', 'tier', 'model', 'status', 'trigger', 'started_at', 'ended_at'] as const),
-    ...(['cost_usd', 'duration_ms', 'parent_session_id'] as const),
-  ]).properties,
-  summary: nullable(Type.String()),
-  operations: Type.Array(Type.String()),
-})
-export type AlertSession = Type.Static<typeof AlertSession>
-
 /** One of the texts in which an alert was delivered. */
 const AlertText = Type.Object({
   ...Type.Pick(Alert, ['title', 'payload', 'length', 'count', 'first_seen', 'last_seen'])
@@ -117,11 +105,6 @@ const UnsilencedAlert = Type.Object({
 
 /** Since when alerts are turned away because too many wait; null while they are not. */
 const FullQueue = Type.Object({ queue_full_since: nullable(Timestamp) })
-
-const Recalled = Type.Object({
-  ...Type.Pick(Alert, ['id', 'firings', 'first_seen']).properties,
-  chain: Type.Integer(),
-})
 
 /** The process that reads an alert. */
 const reader = { holder: 'text', machine: 'text' } as const
@@ -177,12 +160,6 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     now: 'timestamptz',
   }),
   claimTelling: optional(Type.Pick(Alert, ['id']), { id: 'int8', now: 'timestamptz' }),
-  noteSession: exec({ id: 'int8' }),
-  reopenAlert: exec({ session: 'int8', problem: 'text' }),
-  findSessionAlert: optional(Type.Pick(Alert, ['title', 'source', 'payload']), {
-    session: 'int8',
-  }),
-  findAlertOf: optional(Type.Pick(Alert, ['id', 'title']), { session: 'int8' }),
   listAlertsInProgress: many(AlertInProgress, { limit: 'int8' }),
   adoptAlert: optional(TakenAlert, {
     id: 'int8',
@@ -203,13 +180,6 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     one(Type.Object({ count: Type.Integer() }), { ...filters, limit: 'int8' }),
   ),
   findAlert: optional(Alert, { id: 'int8' }),
-  listAlertSessions: many(AlertSession, {
-    alert: 'int8',
-    before: 'int8?',
-    characters: 'int4',
-    limit: 'int8',
-  }),
-  findRecallOf: optional(Recalled, { session: 'int8' }),
   pageAlertTexts: many(AlertText, {
     alert: 'int8',
     characters: 'int4',

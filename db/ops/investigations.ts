@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, optional, sqlFile } from '../sql-file.ts'
 import { CheckState, Period, State } from './checks.ts'
 
 const Id = Type.Integer()
@@ -66,7 +66,6 @@ export const investigationQueries = sqlFile('sql/ops/investigations.sql', {
     limit: 'int8',
   }),
   saveInvestigations: exec({ checks: 'jsonb', now: 'timestamptz', session: 'int8' }),
-  forgetSession: one(Type.Object({ checks: Type.Integer() }), { session: 'int8' }),
   resolveAlerts: exec({ now: 'timestamptz' }),
   findInvestigation: optional(Investigation, { id: 'int8' }),
   listLastResults: many(LastResult, ofChecks),

@@ -100,6 +100,20 @@ export type Summary = Type.Static<typeof Summary>
 const Day = Type.Object({ day: Text, sessions: Count, cost_usd: Type.Number(), events: Count })
 export type Day = Type.Static<typeof Day>
 
+/** A session that looked into an alert. `operations` has a line for each that it ran. */
+export const AlertSession = Type.Object({
+  ...Type.Omit(Session, ['exit_code', 'num_turns', 'prompt_text']).properties,
+  summary: nullable(Text),
+  operations: Type.Array(Text),
+})
+export type AlertSession = Type.Static<typeof AlertSession>
+
+/** The alert that a session looks into, as its sender wrote it. */
+const SessionAlert = Type.Object({ title: Text, source: nullable(Text), payload: Text })
+
+/** The alert of a session, and the first session of its chain. */
+const Recalled = Type.Object({ id: Count, firings: Count, first_seen: Timestamp, chain: Count })
+
 const Id = Type.Pick(Session, ['id'])
 /** Null for all. */
 const filters = { status: 'text?', trigger: 'text?' } as const
@@ -180,4 +194,18 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
   listLinesOfCall: many(StoredLine, { session: 'int8', call: 'int4', limit: 'int8' }),
   findSummary: optional(Summary, {}),
   listDays: many(Day, { since: 'timestamptz', until: 'timestamptz', limit: 'int8' }),
+  noteSession: exec({ id: 'int8' }),
+  reopenAlert: exec({ session: 'int8', problem: 'text' }),
+  findSessionAlert: optional(SessionAlert, {
+    session: 'int8',
+  }),
+  findAlertOf: optional(Type.Object({ id: Count, title: Text }), { session: 'int8' }),
+  listAlertSessions: many(AlertSession, {
+    alert: 'int8',
+    before: 'int8?',
+    characters: 'int4',
+    limit: 'int8',
+  }),
+  findRecallOf: optional(Recalled, { session: 'int8' }),
+  forgetSession: one(Type.Object({ checks: Count }), { session: 'int8' }),
 })

@@ -24,7 +24,7 @@ import { instantText } from '../times.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { eventTable } from './events/row.ts'
 import { headline, problemList, type ProblemsView } from './status.ts'
-import { logUrl } from './events/filter.ts'
+import { logUrl } from './log-url.ts'
 
 /** What `/status` shows. */
 export interface StatusView extends ProblemsView {

@@ -2,9 +2,18 @@ import type { Rejection, RejectionGroup } from '../../db/hooks/rejections.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import type { Explanation } from '../../services/hooks/schemes/explain.ts'
-import { breakable, countText, emptyState, facts, listTable } from '../parts.ts'
-import { section, tableRow, timeTag } from '../parts.ts'
-import { logFilter, logUrl, type LogFilter } from './events/filter.ts'
+import {
+  breakable,
+  countText,
+  emptyState,
+  facts,
+  listTable,
+  section,
+  tableRow,
+  timeTag,
+} from '../parts.ts'
+import { logFilter } from './events/filter.ts'
+import { logUrl, type LogFilter } from './log-url.ts'
 import { listHead, listPart, type ListView } from './events/list.ts'
 
 /** A page of `/log?rejected=1`. */

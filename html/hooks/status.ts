@@ -3,7 +3,7 @@ import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms/alarms.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 import { breakable, countText, disclosed, timeTag } from '../parts.ts'
-import { logUrl } from './events/filter.ts'
+import { logUrl } from './log-url.ts'
 import { lastAnswer } from './layout.ts'
 
 // What needs somebody, at the top of the dashboard: in one line, then each with the way to it.

@@ -1,5 +1,4 @@
 import { destinationQueries } from '../../db/hooks/destinations.ts'
-import { eventQueries } from '../../db/hooks/events.ts'
 import { UNKNOWN_PROVIDER } from '../../db/hooks/rejections.ts'
 import { dashboardPage, statusView, type StatusView } from '../../html/hooks/dashboard.ts'
 import { PROGRAM_NAME } from '../../kernel/assets.ts'
@@ -20,7 +19,7 @@ export const dashboardEndpoints = [
     async answer({ app }) {
       const { db, clock } = app.hooks
       // Before the events are read: the stream goes on from here, and nothing falls in between.
-      const { newest: position } = await eventQueries.streamBounds(db, { replayed: 0 })
+      const position = await app.hooks.stream.newest()
       const [shown, events, stats] = await Promise.all([
         readShown(app),
         listNewest(db, NEWEST).then((events) => withPreviews(db, events)),

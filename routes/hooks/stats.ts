@@ -2,14 +2,15 @@ import Type from 'typebox'
 import { HourStats } from '../../db/hooks/stats.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { filterFields } from '../../services/hooks/events/filter.ts'
-import { DEFAULT_STATS_HOURS, MAX_STATS_HOURS, statsOf } from '../../services/hooks/stats.ts'
+import { RECENT_HOURS } from '../../services/hooks/providers.ts'
+import { MAX_STATS_HOURS, statsOf } from '../../services/hooks/stats.ts'
 import { reader } from './access.ts'
 import { api } from './kit.ts'
 
 const StatsQuery = Type.Object({
   provider: filterFields.provider,
   hours: field(
-    withDefault(Type.Integer({ minimum: 1, maximum: MAX_STATS_HOURS }), DEFAULT_STATS_HOURS),
+    withDefault(Type.Integer({ minimum: 1, maximum: MAX_STATS_HOURS }), RECENT_HOURS),
     `must be a whole number from 1 to ${MAX_STATS_HOURS}.`,
   ),
 })

@@ -3,7 +3,8 @@ import { renameLink } from '../../services/links/aliases/rename.ts'
 import { NewSlug, NewSlugForm, readNewSlugForm } from '../../services/links/links/input.ts'
 import { signedIn, token } from './access.ts'
 import { action, Id } from './kit.ts'
-import { changeableLink, changeHeaders, linkReply, linkView } from './links/links.ts'
+import { changeableLink, changeHeaders, linkReply } from './links/links.ts'
+import { linkView } from './link.ts'
 
 /** `/links/{id}/slug`, and its form on the page of a link. Aliases are a field of the link. */
 export const aliasEndpoints = action({

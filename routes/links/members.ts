@@ -17,7 +17,8 @@ import {
 } from '../../services/links/members.ts'
 import { signedIn, token } from './access.ts'
 import { action, api, Id, type LinksRoutes } from './kit.ts'
-import { changeableLink, changeHeaders, linkReply, linkView, readableLink } from './links/links.ts'
+import { changeableLink, changeHeaders, linkReply, readableLink } from './links/links.ts'
+import { linkView } from './link.ts'
 import type { Caller } from '../../services/links/users/groups.ts'
 
 const params = { id: Id }

@@ -23,6 +23,7 @@ import { faultReply, NOT_FOUND } from './faults.ts'
 import { api, page, raw, shortLinks, type LinksRoutes } from './kit.ts'
 import { searchEndpoints } from './opensearch.ts'
 import { linkFormEndpoints } from './links/form.ts'
+import { linkPageEndpoints } from './link.ts'
 import { linkEndpoints } from './links/links.ts'
 import { qrEndpoints } from './links/qr.ts'
 import { memberEndpoints, ownerEndpoints } from './members.ts'
@@ -70,6 +71,7 @@ const ENDPOINTS = [
   homeEndpoint,
   robotsEndpoint,
   ...linkEndpoints,
+  ...linkPageEndpoints,
   ...linkFormEndpoints,
   ...qrEndpoints,
   ...aliasEndpoints,

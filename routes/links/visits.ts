@@ -20,12 +20,8 @@ import {
   type FurtherPath,
 } from '../../services/links/links/target.ts'
 import { emailOf, levelOf, visitorOf } from '../../services/links/users/users.ts'
-import {
-  linkMeant,
-  mayFollow,
-  readVisitPath,
-  suggestionsFor,
-} from '../../services/links/visits/visits.ts'
+import { linkMeant, mayFollow, suggestionsFor } from '../../services/links/visits/visits.ts'
+import { readVisitPath } from '../../services/links/links/visit-path.ts'
 import { faultPage, faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
 import { framed, shortLinks, type LinksRoutes } from './kit.ts'
 import type { Caller } from '../../services/links/users/groups.ts'

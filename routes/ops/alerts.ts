@@ -1,11 +1,6 @@
 import Type from 'typebox'
-import {
-  Alert,
-  alertQueries as q,
-  AlertSession,
-  AlertState,
-  type AlertText,
-} from '../../db/ops/alerts.ts'
+import { Alert, alertQueries as q, AlertState, type AlertText } from '../../db/ops/alerts.ts'
+import { AlertSession, sessionQueries } from '../../db/ops/sessions.ts'
 import { Note } from '../../db/ops/incidents.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { alertPage, alertsView, MAX_CHARACTERS, type ShownAlert } from '../../html/ops/alerts.ts'
@@ -20,7 +15,7 @@ import { readBytes } from '../../kernel/http/read-body.ts'
 import { bytesReply, jsonReply } from '../../kernel/http/reply.ts'
 import { newForm } from '../../kernel/http/view.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
-import { MAX_RECALLED_SUMMARY } from '../../services/ops/alerts/recall.ts'
+import { MAX_RECALLED_SUMMARY } from '../../services/ops/runners/recall.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
 import { MAX_SESSIONS, readIncident } from '../../services/ops/incidents/incidents.ts'
 import { addNote, listNotes, NoteRequest } from '../../services/ops/incidents/notes.ts'
@@ -288,7 +283,7 @@ function addressOf({ baseUrl }: OpsApp, id: number): string {
 
 function sessionsOf({ ops }: OpsApp, alert: number) {
   const bounds = { characters: MAX_RECALLED_SUMMARY, limit: MAX_SESSIONS }
-  return q.listAlertSessions(ops.db, { alert, before: null, ...bounds })
+  return sessionQueries.listAlertSessions(ops.db, { alert, before: null, ...bounds })
 }
 
 function toListed({ payload: _payload, texts: _texts, length: _length, ...alert }: Alert) {

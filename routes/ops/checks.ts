@@ -1,20 +1,9 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { checksView, type ChecksView } from '../../html/ops/checks.ts'
-import { checkView } from '../../html/ops/checks/check.ts'
-import { newForm, type FormState, type Typed, type View } from '../../kernel/http/view.ts'
-import { formatDuration } from '../../kernel/time.ts'
-import { field } from '../../kernel/validate.ts'
-import { lastSaid } from '../../services/ops/beats.ts'
-import {
-  changeCheck,
-  CheckUpdate,
-  findDefinition,
-  removeCheck,
-} from '../../services/ops/checks/definitions.ts'
+import { changeCheck, CheckUpdate, removeCheck } from '../../services/ops/checks/definitions.ts'
 import {
   badness,
-  findHealth,
   ListedHealth,
   listHealth,
   readHealth,
@@ -27,16 +16,13 @@ import {
 import {
   barOf,
   History,
-  lineOf,
   readDays,
   readHistory,
   toHistory,
 } from '../../services/ops/checks/history.ts'
-import { membersOf, writeMember } from '../../services/ops/checks/members.ts'
-import { findInvestigation } from '../../services/ops/investigations/waiting.ts'
-import { checkIn, CheckForm, fieldsOf } from './checks/form.ts'
-import { action, api, idOf, page, type OpsApp } from './kit.ts'
-import { MuteForm } from './mutes.ts'
+import { checkIn, CheckForm } from './checks/form.ts'
+import { Before, showCheck } from './check.ts'
+import { action, api, idOf, page } from './kit.ts'
 import {
   Filter,
   listApi,
@@ -51,10 +37,6 @@ const PATH = '/checks'
 const params = { id: idOf('check') }
 const ChecksQuery = Type.Object({ ...pagingByState(50), service: Filter })
 const FIRST_SERVICES = { limit: 50, after: WORST }
-/** Changes of a state below an id. */
-const Before = Type.Object({
-  before: Type.Optional(field(Type.Integer({ minimum: 1 }), 'must be a positive integer')),
-})
 /** What is checked, and what came of it. */
 export const checkEndpoints = [
   page({
@@ -129,13 +111,6 @@ export const checkEndpoints = [
     },
   }),
 
-  page({
-    path: `${PATH}/:id`,
-    params,
-    query: Before,
-    answer: ({ app, params: { id }, query, now }) => showCheck(app, id, now, query),
-  }),
-
   api({
     method: 'GET',
     path: '/api/v1/checks/:id/history',
@@ -150,47 +125,6 @@ export const checkEndpoints = [
     },
   }),
 ]
-
-/** What a check's page shows beside the usual. */
-interface Shown {
-  /** The form of the definition that was refused. */
-  form?: FormState
-  /** The form of the mute that was refused. */
-  mute?: FormState
-  /** It was muted by the request that this answers. */
-  isMutedNow?: boolean
-  /** The address of a heartbeat that was just made. */
-  address?: string | null
-  /** Only changes below this id. */
-  before?: number | null
-}
-
-/** The page of a check. */
-export async function showCheck(
-  { ops }: OpsApp,
-  id: number,
-  now: Date,
-  given: Shown = {},
-): Promise<View> {
-  const { form: refused, mute = newForm(MuteForm), isMutedNow = false } = given
-  const { address = null, before = null } = given
-  const history = await readHistory(ops.db, id, now, before)
-  const past = { history, bar: barOf(history.days, now), line: lineOf(history.hours, now) }
-  const check = await findHealth(ops.db, id, now)
-  const investigation = await findInvestigation(ops.db, ops, id, now)
-  const definition = await findDefinition(ops.db, id)
-  const stored = membersOf(check.type).map((member) => {
-    return [member.name, writeMember(member, definition?.[member.name])] as const
-  })
-  const typed: Typed = refused?.typed ?? Object.fromEntries(stored)
-  const form = { schema: CheckForm, fault: refused?.fault, typed }
-  const fields = definition === null ? undefined : fieldsOf(check.type, form)
-  const every = formatDuration(check.every_s)
-  const path = before === null ? `${PATH}/${id}` : `${PATH}/${id}?before=${before}`
-  const said = await lastSaid(ops.db, check)
-  const about = { check, investigation, fields, every, past, said, address, path, now }
-  return checkView({ ...about, mute, isMutedNow })
-}
 
 /** A service alone shows all its checks, with the bars of their days. */
 async function pageOfChecks(

@@ -13,6 +13,7 @@ import { assistantEndpoints } from './assistants.ts'
 import { auditEndpoints } from './audit.ts'
 import { beatEndpoints } from './beats.ts'
 import { chatEndpoints } from './chat.ts'
+import { checkPageEndpoints } from './check.ts'
 import { checkEndpoints } from './checks.ts'
 import { checkActEndpoints } from './checks/acts.ts'
 import { newCheckEndpoints } from './checks/new.ts'
@@ -57,6 +58,7 @@ const HEALTH: Operation = {
 const ENDPOINTS = [
   ...dashboardEndpoints,
   ...checkEndpoints,
+  ...checkPageEndpoints,
   ...checkActEndpoints,
   ...newCheckEndpoints,
   ...beatEndpoints,

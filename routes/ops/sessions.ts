@@ -1,6 +1,5 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import { alertQueries } from '../../db/ops/alerts.ts'
 import { eventQueries } from '../../db/ops/events.ts'
 import { operationQueries } from '../../db/ops/operations.ts'
 import {
@@ -257,7 +256,7 @@ async function readSession(
   const atEnd = before === MAX_SEQ
   const isStory = session.status !== 'running' && atEnd && lines === null
   const [alert, events, chain, record, output] = await Promise.all([
-    alertQueries.findAlertOf(db, { session: id }),
+    q.findAlertOf(db, { session: id }),
     eventQueries.listEvents(db, { ...EVENTS, session: id }),
     q.listChain(db, { id, limit: MAX_CHAIN }),
     operationQueries.findRecord(db, { session: id }),

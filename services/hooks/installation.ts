@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { StoredEvent } from '../../db/hooks/events.ts'
 
 // Deliveries that we send name this installation by a random text in the database, which a backup
 // carries. By it a receiver tells two installations apart, and we recognise a delivery that comes
@@ -15,7 +14,7 @@ const LOOP = 'cdn-loop'
  */
 export function deliveryKey(
   installation: string,
-  { id, received_at }: Pick<StoredEvent, 'id' | 'received_at'>,
+  { id, received_at }: { id: number; received_at: Date },
 ): string {
   return `${installation}-${id}-${received_at.getTime().toString(36)}`
 }

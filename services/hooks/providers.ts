@@ -29,7 +29,15 @@ import {
   type SignedProvider,
   type SigningSecrets,
 } from './schemes/secrets.ts'
-import { statsSince } from './stats.ts'
+
+/** What counts as recent: on the pages, in the stream's status and in the API alike. */
+export const RECENT_HOURS = 24
+const HOUR_MS = 3_600_000
+
+/** Start of the window that ends now, such as of the last 24 hours. */
+export function hoursBefore(now: Date, hours: number): Date {
+  return new Date(now.getTime() - hours * HOUR_MS)
+}
 
 /** hooks.md section 2, ProviderStatus. The secret itself is never part of it. */
 export const ProviderStatus = Type.Object({
@@ -88,7 +96,10 @@ export const MAX_OVERLAP_S = 30 * 86_400
 
 /** Every provider with its counts as of now. */
 export function readProviders(db: Executor, now: Date): Promise<readonly ActiveProvider[]> {
-  const since = { recent_since: statsSince(now), rejected_since: rejectedSince(now) }
+  const since = {
+    recent_since: hoursBefore(now, RECENT_HOURS),
+    rejected_since: rejectedSince(now),
+  }
   return q.listProvidersWithActivity(db, since)
 }
 
@@ -352,7 +363,7 @@ const NO_KEY =
   'as openssl rand -base64 32 prints one, and start again.'
 
 /** Records which secret each provider's deliveries are sent with; no delivery waits for it. */
-interface SecretUses {
+export interface SecretUses {
   record(use: SecretUse): void
   close(): Promise<void>
 }

@@ -1,16 +1,9 @@
 import type { Database } from '../../db/client.ts'
 import { statsQueries, type HourStats } from '../../db/hooks/stats.ts'
+import { hoursBefore, RECENT_HOURS } from './providers.ts'
 
-const HOUR_MS = 3_600_000
 /** The counts are kept for two days. */
 export const MAX_STATS_HOURS = 48
-/** What counts as recent: on the pages, in the stream's status and in the API alike. */
-export const DEFAULT_STATS_HOURS = 24
-
-/** Start of the window that ends now, such as of the last 24 hours. */
-export function statsSince(now: Date, hours: number = DEFAULT_STATS_HOURS): Date {
-  return new Date(now.getTime() - hours * HOUR_MS)
-}
 
 /**
  * Events and rejections per hour of the clock in UTC, of one provider or, by default, of each. Of
@@ -19,8 +12,8 @@ export function statsSince(now: Date, hours: number = DEFAULT_STATS_HOURS): Date
 export async function statsOf(
   db: Database,
   now: Date,
-  { provider = '', hours = DEFAULT_STATS_HOURS }: { provider?: string; hours?: number } = {},
+  { provider = '', hours = RECENT_HOURS }: { provider?: string; hours?: number } = {},
 ): Promise<readonly HourStats[]> {
-  const all = await statsQueries.listStats(db, { since: statsSince(now, hours) })
+  const all = await statsQueries.listStats(db, { since: hoursBefore(now, hours) })
   return all.filter((row) => provider === '' || row.provider === provider)
 }

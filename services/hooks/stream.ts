@@ -65,6 +65,8 @@ export async function openStream(options: StreamOptions) {
 
   return {
     watch: feed.watch,
+    /** The position of a page that follows from now on: the id of the newest event, or 0. */
+    newest: () => readNewest(db),
     /** The pages above a position, until the abort; after an outage they begin there again. */
     pages: (after: number, gone: AbortSignal) =>
       pages(feed, log, after, AbortSignal.any([gone, closed.signal])),
@@ -131,7 +133,7 @@ function createEventFeed(
   )
   const observe = seconds.series({})
   const feed = createFeed<EventSummary>({
-    newest: async () => (await q.streamBounds(db, { replayed: 0 })).newest,
+    newest: () => readNewest(db),
     read: async (after, limit) => ({ items: await q.listEventsAfter(db, { after, limit }) }),
     positionOf: ({ id }) => id,
     encode: (event) =>
@@ -158,6 +160,10 @@ function createEventFeed(
     [{}, feed.clients],
   ])
   return feed
+}
+
+async function readNewest(db: Database): Promise<number> {
+  return (await q.streamBounds(db, { replayed: 0 })).newest
 }
 
 type Resume = ReturnType<typeof createResume>

@@ -9,7 +9,7 @@ import { refuseLoop } from './links/loop.ts'
 import { conflictOf } from './links/new.ts'
 import { writeTexts } from './lists/texts.ts'
 import { countTags, writeHiddenTags } from './tags.ts'
-import { writeWords } from './visits/words.ts'
+import { writeWords } from './lists/words.ts'
 import type { Caller } from './users/groups.ts'
 import { announce, forgetLinks } from './aliases/names.ts'
 

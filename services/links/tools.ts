@@ -13,24 +13,19 @@ import {
   type Tool,
   type ToolResult,
 } from '../../kernel/mcp/server.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { field, refuseUnknown, validate, withDefault } from '../../kernel/validate.ts'
 import { LinkRequest, NewSlug } from './links/input.ts'
 import { endOf } from './links/lifecycle.ts'
-import { createLink } from './links/links.ts'
+import { createLink, type LinkParts } from './links/links.ts'
 import { MAX_LOCATION, targetOf } from './links/target.ts'
 import { LinksQuery, NO_FILTER } from './lists/filter.ts'
 import { searchLinks } from './lists/lists.ts'
 import type { ShortAddress } from './lists/search-text.ts'
-import type { Links } from './open.ts'
 import type { Caller } from './users/groups.ts'
-import { hasEnded } from './visits/target-cache.ts'
-import {
-  encodePath,
-  linkMeant,
-  mayFollow,
-  readVisitPath,
-  suggestionsFor,
-} from './visits/visits.ts'
+import { hasEnded, type TargetCache } from './visits/target-cache.ts'
+import { encodePath, linkMeant, mayFollow, suggestionsFor } from './visits/visits.ts'
+import { readVisitPath } from './links/visit-path.ts'
 
 /** Calls of one token at a time: otherwise it could take all that other people need. */
 const MAX_CALLS = 16
@@ -42,7 +37,7 @@ const UNTRUSTED =
 
 /** What the tools work with. */
 export interface ToolParts {
-  links: Links
+  links: LinkParts & { clock: Clock; targets: TargetCache }
   short: () => ShortAddress
   version: string
 }
@@ -178,7 +173,7 @@ function resolveTool({ links, short }: ToolParts, bearer: Bearer & Caller): Tool
   })
 }
 
-async function unknownName(links: Links, name: string, bearer: Caller, now: Date) {
+async function unknownName(links: LinkParts, name: string, bearer: Caller, now: Date) {
   const similar = await suggestionsFor(links.db, name, bearer, now)
   const names = similar.map(({ slug }) => slug).join(', ')
   return notFound(`no link has this name${names === '' ? '' : `; similar names: ${names}`}`)

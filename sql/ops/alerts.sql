@@ -159,41 +159,6 @@ update ops.alerts
    and (told_at is null or told_at not between :now::timestamptz - interval '1 day' and :now)
 returning id;
 
--- name: noteSession
--- A session looks into an alert. The outcome of one that is being read is noted by its reader.
-update ops.alerts
-   set outcome = 'triggered', problem = null, waiting_since = null, due_at = null
- where id = :id
-   and outcome <> 'received';
-
--- name: reopenAlert
--- Has the alert of a session read again, by whichever process comes first, if it began the chain of the session. One whose
--- end was delivered meanwhile is over.
-update ops.alerts a
-   set outcome = 'received', problem = :problem, holder = '', machine = ''
-  from ops.sessions s
-  join ops.sessions first on first.id = coalesce(s.chain_id, s.id)
- where s.id = :session
-   and first.trigger = 'alert'
-   and a.id = s.alert_id
-   and a.outcome <> 'resolved';
-
--- name: findSessionAlert
--- The alert that the chain of a session looks into. Empty when it was not started for one.
-select t.title, a.source, t.payload
-  from ops.sessions s
-  join ops.alerts a on a.id = s.alert_id
-  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
- where s.id = :session;
-
--- name: findAlertOf
--- The same without its text. Empty when the session was not started for an alert.
-select a.id, t.title
-  from ops.sessions s
-  join ops.alerts a on a.id = s.alert_id
-  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
- where s.id = :session;
-
 -- name: listAlertsInProgress
 -- Oldest first, each with how long it is being read.
 select id, holder, machine, reading_since, (extract(epoch from now() - reading_since) * 1000)::float8 as reading_ms
@@ -261,29 +226,6 @@ select a.id, a.fingerprint, a.source, a.service, a.labels, t.title, t.payload, a
   from ops.alerts a
   join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
  where a.id = :id;
-
--- name: listAlertSessions
--- The sessions that looked into an alert, newest first, each with the beginning of its summary and what it ran.
-select s.id, s.tier, s.model, s.status, s.trigger, s.started_at, s.ended_at, s.cost_usd, s.duration_ms, s.parent_session_id, left(s.summary, :characters) as summary,
-       coalesce((select jsonb_agg(o.line order by o.id)
-                   from (select c.id, c.service || '/' || c.operation || ': ' || coalesce(c.outcome, 'runs') as line
-                           from ops.actions c
-                          where c.session_id = s.id
-                          order by c.id
-                          limit 5) o), '[]') as operations
-  from ops.sessions s
- where s.alert_id = :alert
-   and (:before::bigint is null or s.id < :before)
- order by s.id desc
- limit :limit;
-
--- name: findRecallOf
--- The alert that a session looks into, and the first session of its chain: earlier ones are not of it. Empty when it was
--- not started for an alert.
-select a.id, a.firings, a.first_seen, coalesce(s.chain_id, s.id) as chain
-  from ops.sessions s
-  join ops.alerts a on a.id = s.alert_id
- where s.id = :session;
 
 -- name: pageAlertTexts
 -- Latest first, those after the text with this time and number, each with the beginning of its payload.

@@ -32,17 +32,6 @@ select id, event_id, :now, :session
 on conflict (check_id) do update
    set event_id = excluded.event_id, at = excluded.at, session_id = excluded.session_id;
 
--- name: forgetSession
--- The failures that the chain of a session looks into wait again. How many they are.
-with forgotten as (
-  delete from ops.investigations i
-   using ops.sessions s
-   where s.id = :session
-     and i.session_id = coalesce(s.chain_id, s.id)
-  returning i.check_id
-)
-select count(*)::integer as checks from forgotten;
-
 -- name: findInvestigation
 -- The tier of the sessions that a check starts (null: none), and the last one. Empty for an unknown id.
 select c.investigate as tier, i.at, i.session_id

@@ -352,3 +352,72 @@ select to_char(day, 'YYYY-MM-DD') as day, coalesce(s.sessions, 0) as sessions,
   left join briefs b using (day)
  order by 1
  limit :limit;
+
+-- name: noteSession
+-- A session looks into an alert. The outcome of one that is being read is noted by its reader.
+update ops.alerts
+   set outcome = 'triggered', problem = null, waiting_since = null, due_at = null
+ where id = :id
+   and outcome <> 'received';
+
+-- name: reopenAlert
+-- Has the alert of a session read again, by whichever process comes first, if it began the chain of the session. One whose
+-- end was delivered meanwhile is over.
+update ops.alerts a
+   set outcome = 'received', problem = :problem, holder = '', machine = ''
+  from ops.sessions s
+  join ops.sessions first on first.id = coalesce(s.chain_id, s.id)
+ where s.id = :session
+   and first.trigger = 'alert'
+   and a.id = s.alert_id
+   and a.outcome <> 'resolved';
+
+-- name: findSessionAlert
+-- The alert that the chain of a session looks into. Empty when it was not started for one.
+select t.title, a.source, t.payload
+  from ops.sessions s
+  join ops.alerts a on a.id = s.alert_id
+  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+ where s.id = :session;
+
+-- name: findAlertOf
+-- The same without its text. Empty when the session was not started for an alert.
+select a.id, t.title
+  from ops.sessions s
+  join ops.alerts a on a.id = s.alert_id
+  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+ where s.id = :session;
+
+-- name: findRecallOf
+-- The alert that a session looks into, and the first session of its chain: earlier ones are not of it. Empty when it was
+-- not started for an alert.
+select a.id, a.firings, a.first_seen, coalesce(s.chain_id, s.id) as chain
+  from ops.sessions s
+  join ops.alerts a on a.id = s.alert_id
+ where s.id = :session;
+
+-- name: listAlertSessions
+-- The sessions that looked into an alert, newest first, each with the beginning of its summary and what it ran.
+select s.id, s.tier, s.model, s.status, s.trigger, s.started_at, s.ended_at, s.cost_usd, s.duration_ms, s.parent_session_id, left(s.summary, :characters) as summary,
+       coalesce((select jsonb_agg(o.line order by o.id)
+                   from (select c.id, c.service || '/' || c.operation || ': ' || coalesce(c.outcome, 'runs') as line
+                           from ops.actions c
+                          where c.session_id = s.id
+                          order by c.id
+                          limit 5) o), '[]') as operations
+  from ops.sessions s
+ where s.alert_id = :alert
+   and (:before::bigint is null or s.id < :before)
+ order by s.id desc
+ limit :limit;
+
+-- name: forgetSession
+-- The failures that the chain of a session looks into wait again. How many they are.
+with forgotten as (
+  delete from ops.investigations i
+   using ops.sessions s
+   where s.id = :session
+     and i.session_id = coalesce(s.chain_id, s.id)
+  returning i.check_id
+)
+select count(*)::integer as checks from forgotten;

@@ -19,7 +19,7 @@ import { tabs } from '../../ways.ts'
 import { compareForm, comparison, type CompareView } from './compare.ts'
 import { payloadSection, type PayloadView } from './payload.ts'
 import { trustBadge, verifyBadge } from '../layout.ts'
-import { logUrl } from './filter.ts'
+import { logUrl } from '../log-url.ts'
 import { subscriptionNote, type SubscriptionView } from './subscription.ts'
 import { answersComparison, type AnswersView } from '../replays/answers.ts'
 import {

@@ -1,4 +1,3 @@
-import type { LogQuery } from '../../../services/hooks/events/filter.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { EventCount } from '../../../services/hooks/events/counts.ts'
 import type { LogTime } from '../../../services/hooks/events/days.ts'
@@ -7,6 +6,14 @@ import { barChart } from '../../chart.ts'
 import { countText } from '../../parts.ts'
 import { instantText, zoneField } from '../../times.ts'
 import { menu } from '../../ways.ts'
+import {
+  DEFAULT_LIMIT,
+  FILTER_NAMES,
+  FILTERS,
+  filteredUrl,
+  logUrl,
+  type LogFilter,
+} from '../log-url.ts'
 import {
   field,
   filterForm,
@@ -18,24 +25,6 @@ import {
   type Form,
 } from '../../form.ts'
 
-/** The filters that are texts, in the order of the address; an empty one is no filter. */
-const FILTERS = {
-  rejected: '',
-  provider: 'Provider',
-  event_type: 'Event type',
-  since: 'Since',
-  until: 'Until',
-  verified: 'Signature',
-  text: 'Contains',
-  json: 'JSON',
-  header: 'Header',
-} as const
-type FilterName = keyof typeof FILTERS
-const NAMES = Object.keys(FILTERS) as readonly FilterName[]
-
-/** The filters of `/log` as they stand in its URL. */
-export type LogFilter = Pick<LogQuery, FilterName | 'limit'>
-
 /** What the form shows. */
 export interface FilterView {
   filter: LogFilter
@@ -45,23 +34,7 @@ export interface FilterView {
 
 /** Whether any filter is set. */
 export function isFiltered(filter: LogFilter): boolean {
-  return NAMES.some((name) => filter[name] !== '')
-}
-
-const DEFAULT_LIMIT = 50
-
-/** The address of a filtered log, without what is empty or the default. */
-export function logUrl(filter: Partial<LogFilter>): string {
-  return address('/log', filter)
-}
-
-function address(path: string, { limit = DEFAULT_LIMIT, ...texts }: Partial<LogFilter>): string {
-  const query = new URLSearchParams()
-  for (const name of NAMES) {
-    if (texts[name]) query.set(name, texts[name])
-  }
-  if (limit !== DEFAULT_LIMIT) query.set('limit', String(limit))
-  return query.size === 0 ? path : `${path}?${query}`
+  return FILTER_NAMES.some((name) => filter[name] !== '')
 }
 
 /**
@@ -166,8 +139,8 @@ export function filterLine({ filter, types, counted }: FilterLine, searches: Htm
     ${counted !== undefined && html`${countTag(counted)} ${timesChart(counted)}`}
     <div class="actions">
       ${searches}
-      <a href="${address('/replays/new', chosen)}">Replay…</a>
-      <a href="${address('/log/export', chosen)}" download>Download as NDJSON</a>
+      <a href="${filteredUrl('/replays/new', chosen)}">Replay…</a>
+      <a href="${filteredUrl('/log/export', chosen)}" download>Download as NDJSON</a>
     </div>
     <datalist id="${TYPES}">${suggestionOptions(types.map((type) => `type:${type}`))}</datalist>
   </div>`
@@ -204,7 +177,7 @@ function timesChart({ times }: EventCount): Html | false {
 export function chosenFilters(
   filter: Partial<LogFilter>,
 ): readonly (readonly [label: string, value: string])[] {
-  return NAMES.flatMap((name) => {
+  return FILTER_NAMES.flatMap((name) => {
     const value = (filter[name] ?? '').trim()
     return value === '' || FILTERS[name] === '' ? [] : [[FILTERS[name], value] as const]
   })

@@ -1,6 +1,6 @@
 import { html, type Html } from '../../../kernel/html.ts'
 import type { JsonMember, JsonNode } from '../../../services/hooks/events/json-nodes.ts'
-import { logUrl } from './filter.ts'
+import { logUrl } from '../log-url.ts'
 
 /** Objects and arrays down to here are open, unless they are long. */
 const OPEN_DEPTH = 4

@@ -6,15 +6,8 @@ import type { EventRow } from '../../../services/hooks/events/previews.ts'
 import { searchMenu, type SearchMenu } from '../searches.ts'
 import { eventFragment, type EventView } from './detail.ts'
 import { eventTable } from './row.ts'
-import {
-  filterLine,
-  isFiltered,
-  logFilter,
-  logUrl,
-  type FilterLine,
-  type FilterView,
-  type LogFilter,
-} from './filter.ts'
+import { filterLine, isFiltered, logFilter, type FilterLine, type FilterView } from './filter.ts'
+import { logUrl, type LogFilter } from '../log-url.ts'
 
 /** A page of a list with its filters. */
 export interface ListView extends FilterView {

@@ -3,7 +3,7 @@ import { html, type Html } from '../../../kernel/html.ts'
 import type { Page } from '../../../kernel/http/view.ts'
 import { rowFilter } from '../../form.ts'
 import { attributes, breakable, copyBox, followed, section, timeTag } from '../../parts.ts'
-import { logUrl } from '../events/filter.ts'
+import { logUrl } from '../log-url.ts'
 import { addForm, type AddForm, type Sender } from './form.ts'
 import { madeBox, type Made } from './providers.ts'
 

@@ -4,7 +4,7 @@ import type { ProviderRecovery } from '../../../services/hooks/recoveries/recove
 import { field, postForm, refusal, submit, switchForm } from '../../form.ts'
 import { attributes, breakable, disclosed, facts, timeTag } from '../../parts.ts'
 import { alarmBadges, trustBadge } from '../layout.ts'
-import { logUrl } from '../events/filter.ts'
+import { logUrl } from '../log-url.ts'
 import { answerFacts, answerForm } from './answers.ts'
 import { removalOf, rotationOf } from './rotation.ts'
 

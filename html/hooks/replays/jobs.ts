@@ -17,7 +17,8 @@ import {
   timeTag,
 } from '../../parts.ts'
 import { lastAnswer } from '../layout.ts'
-import { chosenFilters, logUrl } from '../events/filter.ts'
+import { chosenFilters } from '../events/filter.ts'
+import { logUrl } from '../log-url.ts'
 import { listHead } from '../events/list.ts'
 import { targetField } from './replays.ts'
 

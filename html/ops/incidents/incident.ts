@@ -1,4 +1,5 @@
-import type { Alert, AlertSession } from '../../../db/ops/alerts.ts'
+import type { Alert } from '../../../db/ops/alerts.ts'
+import type { AlertSession } from '../../../db/ops/sessions.ts'
 import type {
   IncidentChange,
   IncidentCheck,

@@ -1,4 +1,5 @@
-import type { Alert, AlertSession } from '../../../db/ops/alerts.ts'
+import type { Alert } from '../../../db/ops/alerts.ts'
+import type { AlertSession } from '../../../db/ops/sessions.ts'
 import type { Incident } from '../../../services/ops/incidents/incidents.ts'
 import { costText, durationText } from '../layout.ts'
 import { chainText, outcomeText } from './incident.ts'

@@ -1,4 +1,3 @@
-import type { Alert } from '../../../db/ops/alerts.ts'
 import type { Event } from '../../../db/ops/events.ts'
 import type { SessionRecord } from '../../../db/ops/operations.ts'
 import type { FoundSession, Line, Session, Status, Trigger } from '../../../db/ops/sessions.ts'
@@ -19,7 +18,7 @@ import { callBlock, storySection } from './story.ts'
 export interface ShownSession {
   session: FoundSession
   /** The alert that its chain looks into. */
-  alert: Pick<Alert, 'id' | 'title'> | undefined
+  alert: { id: number; title: string } | undefined
   /** The newest ones. */
   events: readonly Event[]
   /** All sessions of the escalation chain, with this one. */

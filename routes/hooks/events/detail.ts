@@ -18,11 +18,9 @@ import { field, parsed, withDefault } from '../../../kernel/validate.ts'
 import { confirmationOf, confirmStored } from '../../../services/hooks/deliveries/subscriptions.ts'
 import { compareAnswers, compareEvents } from '../../../services/hooks/events/compare.ts'
 import {
-  curlCommand,
   EventDetail,
   eventDetail,
   findEventStart,
-  forwardCommand,
   MAX_PARSED,
   NO_EVENT,
   payloadTree,
@@ -31,6 +29,7 @@ import {
 } from '../../../services/hooks/events/detail.ts'
 import { receiverPath } from '../../../services/hooks/providers.ts'
 import { REDACTED } from '../../../services/hooks/redact.ts'
+import { curlCommand, forwardCommand } from '../../../services/hooks/replays/commands.ts'
 import { hasUnsignedType } from '../../../services/hooks/schemes/describe.ts'
 import { schemeOf } from '../../../services/hooks/schemes/schemes.ts'
 import { reader } from '../access.ts'

@@ -60,9 +60,7 @@ async function logView(app: HooksRoutes, query: LogQuery, context: Context): Pro
   const { db, clock } = app.hooks
   // Before the events are read: the stream brings those that come in between. A fragment is for a
   // page that knows from its stream what the rows can't miss.
-  const newest = wantsFragment(context)
-    ? query.above
-    : (await q.streamBounds(db, { replayed: 0 })).newest
+  const newest = wantsFragment(context) ? query.above : await app.hooks.stream.newest()
   const found = await findEvents(db, clock, query, context)
   const { events, next_cursor, searchedTo } = found
   const isFirst = query.cursor === '' && query.above === 0

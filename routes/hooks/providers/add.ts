@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { eventQueries } from '../../../db/hooks/events.ts'
 import { rejectionQueries } from '../../../db/hooks/rejections.ts'
 import {
   addFragment,
@@ -112,7 +111,7 @@ export const addProviderEndpoints = [
     path: '/providers/:name/first',
     params: { name: Type.String() },
     async answer({ app, params: { name } }) {
-      const position = await streamPosition(app)
+      const position = await app.hooks.stream.newest()
       const first = await readFirst(app, name)
       return {
         page: () => firstPage(first, app.baseUrl() + receiverPath(name), position),
@@ -160,14 +159,8 @@ function formStep(app: HooksRoutes, sender: Sender, state: FormState): AddStep {
 }
 
 async function addView(app: HooksRoutes, step: AddStep): Promise<View> {
-  const position = await streamPosition(app)
+  const position = await app.hooks.stream.newest()
   return { page: () => addPage(step, position), fragment: () => addFragment(step) }
-}
-
-/** Where the stream of the page goes on from. */
-async function streamPosition({ hooks }: HooksRoutes): Promise<number> {
-  const { newest } = await eventQueries.streamBounds(hooks.db, { replayed: 0 })
-  return newest
 }
 
 /** What has come of a provider that has a URL so far. */

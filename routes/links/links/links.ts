@@ -1,38 +1,27 @@
 import Type from 'typebox'
-import { Link, type LinkAccess } from '../../../db/links/links.ts'
-import { memberQueries } from '../../../db/links/members.ts'
-import { deletePage, linkPage } from '../../../html/links/links/links.ts'
-import { linkMembers, type MembersView } from '../../../html/links/members.ts'
+import { Link } from '../../../db/links/links.ts'
+import { deletePage } from '../../../html/links/links/links.ts'
 import type { Call } from '../../../kernel/http/declaration.ts'
-import { withDefault } from '../../../kernel/validate.ts'
 import { entityTag, preconditionOf } from '../../../kernel/http/headers.ts'
-import { newForm, type View } from '../../../kernel/http/view.ts'
-import { peopleCompletions } from '../../../services/links/links/completions.ts'
 import { RESTORE_DAYS } from '../../../services/links/deleted.ts'
-import { LinkUpdate, NewSlugForm } from '../../../services/links/links/input.ts'
-import { healthOf } from '../../../services/links/health/health.ts'
-import { endOf, refusePastExpiry } from '../../../services/links/links/lifecycle.ts'
+import { LinkUpdate } from '../../../services/links/links/input.ts'
+import { refusePastExpiry } from '../../../services/links/links/lifecycle.ts'
 import {
   deleteLink,
   linkFor,
-  mayChange,
   plainLink,
   replaceLink,
   versionOf,
 } from '../../../services/links/links/links.ts'
 import { cursorAt, LinksQuery } from '../../../services/links/lists/filter.ts'
 import { findLinks } from '../../../services/links/lists/lists.ts'
-import { mayHandOver, NewMember } from '../../../services/links/members.ts'
-import { lastDaysOf } from '../../../services/links/stats.ts'
 import { signedIn, token } from '../access.ts'
-import { historyOf } from '../lists/changes.ts'
 import { action, api, Id, page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { linkList } from '../lists/paging.ts'
-import { isGroup, type Caller } from '../../../services/links/users/groups.ts'
+import type { Caller } from '../../../services/links/users/groups.ts'
 
 const tag = 'Links'
 const params = { id: Id }
-const flag = withDefault(Type.Boolean(), false)
 
 /** A call about one link. */
 type LinkCall = Pick<Call<LinksRoutes, Caller, { id: string }>, 'app' | 'caller' | 'params'>
@@ -119,18 +108,6 @@ export const linkEndpoints = [
   }),
 
   page({
-    path: '/-/links/:id',
-    access: signedIn,
-    params,
-    query: Type.Object({ created: flag, hand_over: flag }),
-    find: readableLink,
-    answer(call) {
-      const { created, hand_over } = call.query
-      return linkView(call, call.found, { isNew: created, handsOver: hand_over })
-    },
-  }),
-
-  page({
     path: '/-/links/:id/delete',
     access: signedIn,
     params,
@@ -149,57 +126,6 @@ export function readableLink({ app, caller, params }: LinkCall) {
 /** The link of a call; throws 404 or 403 when the caller may not change it. */
 export function changeableLink({ app, caller, params }: LinkCall) {
   return linkFor(app.links.db, params.id, caller, 'change')
-}
-
-/** What has led to the page of a link. */
-interface LinkViewOptions {
-  forms?: Partial<MembersView['forms']>
-  /** What a form has done to the members. */
-  done?: string
-  /** Whether the link was created just now. */
-  isNew?: boolean
-  /** Whether the form that hands the link over is asked for. */
-  handsOver?: boolean
-}
-
-/** The page of a link; its fragment is the part with its members. */
-export async function linkView(
-  { app, caller, now }: Pick<Call<LinksRoutes, Caller>, 'app' | 'caller' | 'now'>,
-  link: LinkAccess,
-  { forms, done, isNew = false, handsOver = false }: LinkViewOptions = {},
-): Promise<View> {
-  const { db } = app.links
-  const isMine = mayChange(link, caller)
-  const takesGroups = app.links.takesGroups()
-  const [shares, history, offered] = await Promise.all([
-    memberQueries.listShares(db, { link: link.id }),
-    historyOf(db, link, { mayRestore: isMine }),
-    isMine ? peopleCompletions(db, caller, '', { groups: takesGroups }) : [],
-  ])
-  const empty = newForm(NewMember)
-  const members = {
-    link,
-    shares,
-    history,
-    done,
-    mayChange: isMine,
-    mayHandOver: mayHandOver(link, caller),
-    handsOver,
-    people: offered.filter((name) => !isGroup(name)),
-    members: offered,
-    takesGroups,
-    forms: { owners: empty, shares: empty, owner: empty, slug: newForm(NewSlugForm), ...forms },
-  }
-  return {
-    async page() {
-      const stats = isMine ? await lastDaysOf(app.links, link.id, now) : undefined
-      const isOn = app.links.checkInterval !== undefined
-      const health = isOn ? await healthOf(db, link.id) : undefined
-      return linkPage(members, { stats, end: endOf(link, now), health, isNew }, shortLinks(app))
-    },
-    fragment: () => linkMembers(members),
-    location: `/-/links/${link.id}`,
-  }
 }
 
 /** A link as a reply, with its entity tag. */

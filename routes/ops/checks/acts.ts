@@ -7,7 +7,7 @@ import { runNow } from '../../../services/ops/checks/asked.ts'
 import { findHealth, showHealth, ShownHealth } from '../../../services/ops/checks/health.ts'
 import { barOf, readDays } from '../../../services/ops/checks/history.ts'
 import { addMute, endMute } from '../../../services/ops/mutes/mutes.ts'
-import { showCheck } from '../checks.ts'
+import { showCheck } from '../check.ts'
 import { action, form, idOf, type OpsApp } from '../kit.ts'
 import { MuteForm, readMute } from '../mutes.ts'
 

@@ -6,7 +6,7 @@ import { addCheck, checkToTry, NewCheck } from '../../../services/ops/checks/def
 import { showHealth, ShownHealth } from '../../../services/ops/checks/health.ts'
 import { TYPES_BY_HAND } from '../../../services/ops/checks/members.ts'
 import type { CheckResult } from '../../../services/ops/checks/run.ts'
-import { showCheck } from '../checks.ts'
+import { showCheck } from '../check.ts'
 import { action, form, page, type OpsApp } from '../kit.ts'
 import { Filter } from '../paging.ts'
 import { checkIn, CheckForm, fieldsOf } from './form.ts'

@@ -13,11 +13,16 @@ import {
 import type { JsonObject } from '../../../kernel/json.ts'
 import { allowOf, takesMethod, toAnswer } from './answers.ts'
 import { cleanText, fieldsAt, idOfBytes, readMembers } from './fields.ts'
+import type { Ingest } from './ingest.ts'
 import { isLoop } from '../installation.ts'
-import type { Hooks } from '../open.ts'
+import type { SecretUses } from '../providers.ts'
+import type { Registry } from '../registry.ts'
+import type { Rejections } from '../rejections.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../redact.ts'
 import { answerUnsigned, answerVerified, type PlainAnswer } from '../schemes/handshakes.ts'
 import { verifyFetched } from '../schemes/fetched.ts'
+import type { FetchedKeys } from '../schemes/fetched-keys.ts'
+import type { Subscriptions } from './subscriptions.ts'
 import { withLikeness } from '../schemes/recognise.ts'
 import { needsJson, placesOf, presetNamed, schemeOf } from '../schemes/schemes.ts'
 import type { Scheme } from '../schemes/scheme.ts'
@@ -28,6 +33,7 @@ import {
   mayDeliver,
   presentedToken,
   tokenMatches,
+  type SigningSecrets,
 } from '../schemes/secrets.ts'
 import {
   bodyStaleness,
@@ -70,10 +76,14 @@ export type Received =
 type RejectedPath = Pick<DeliveryHead, 'method' | 'path' | 'client' | 'receivedAt'>
 
 /** What receives deliveries. */
-export interface Receiver extends Pick<
-  Hooks,
-  'registry' | 'ingest' | 'secrets' | 'secretUses' | 'rejections' | 'fetchedKeys' | 'subscriptions'
-> {
+export interface Receiver {
+  registry: Registry
+  ingest: Ingest
+  secrets: SigningSecrets
+  secretUses: SecretUses
+  rejections: Rejections
+  fetchedKeys: FetchedKeys
+  subscriptions: Subscriptions
   freshnessSeconds: () => number
   baseUrl: () => string
 }

@@ -3,7 +3,6 @@ import { Fault } from '../../../kernel/fault.ts'
 import type { Outbound, OutboundResult } from '../../../kernel/net/outbound.ts'
 import { fits } from '../../../kernel/validate.ts'
 import { readRetryAfter } from '../../../kernel/net/retry-after.ts'
-import { MAX_RETRY_AFTER_S } from '../destinations/schedule.ts'
 
 /** The API of a sender, as one run calls it. */
 export interface SenderApi extends Outbound {
@@ -30,6 +29,8 @@ const MAX_ANSWER = 8 * 1024 * 1024
 const MIB = 1024 * 1024
 /** What GitHub's documentation asks for where an answer does not say how long to wait. */
 const LIMITED_S = 60
+/** The longest wait that a sender may ask for. */
+const MAX_WAIT_S = 24 * 3_600
 
 /** Reads a page of a list. Throws a `Fault` if the answer has another form. */
 export async function readPage<S extends TSchema>(
@@ -114,11 +115,11 @@ function acceptedAnswer(api: SenderApi, result: OutboundResult): Answered {
 /** How long an answer asks to wait; undefined where it is not about a limit of requests. */
 function limitMs({ status, headers, body }: Answered, now: Date): number | undefined {
   if (status !== 403 && status !== 429) return undefined
-  const waitMs = readRetryAfter(headers['retry-after'], now, MAX_RETRY_AFTER_S)
+  const waitMs = readRetryAfter(headers['retry-after'], now, MAX_WAIT_S)
   if (waitMs !== undefined) return waitMs
   const { 'x-ratelimit-remaining': remaining, 'x-ratelimit-reset': reset } = headers
   if (remaining === '0' && typeof reset === 'string' && /^\d{1,11}$/.test(reset)) {
-    return readRetryAfter(new Date(Number(reset) * 1_000).toUTCString(), now, MAX_RETRY_AFTER_S)
+    return readRetryAfter(new Date(Number(reset) * 1_000).toUTCString(), now, MAX_WAIT_S)
   }
   // A second kind of limit of GitHub's has a message alone.
   return status === 429 || /rate limit/i.test(body.toString()) ? LIMITED_S * 1_000 : undefined

@@ -7,7 +7,7 @@ import { changeLink, checkVersion, linkAfter, type LinkParts } from '../links/li
 import { refuseLoop } from '../links/loop.ts'
 import type { Caller } from '../users/groups.ts'
 import { writeTexts } from '../lists/texts.ts'
-import { writeWords } from '../visits/words.ts'
+import { writeWords } from '../lists/words.ts'
 import { announce, forgetLinks, namesOf, saveNames } from './names.ts'
 
 /**

@@ -17,7 +17,7 @@ import { conflictOf } from './new.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
 import { writeTexts } from '../lists/texts.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
-import { writeWords } from '../visits/words.ts'
+import { writeWords } from '../lists/words.ts'
 import type { Caller } from '../users/groups.ts'
 import { announce, forgetLinks, namesOf, saveNames, type Named } from '../aliases/names.ts'
 

@@ -3,7 +3,7 @@ import { linkQueries as q, type LinkAccess } from '../../../db/links/links.ts'
 import type { Role } from '../../../db/links/users.ts'
 import { foldName, nameMeant } from './slug.ts'
 import { namesakesOf, namesOf, type Named } from '../aliases/names.ts'
-import { readVisitPath } from '../visits/visits.ts'
+import { readVisitPath } from './visit-path.ts'
 import { wholeDefaults } from './placeholders.ts'
 import {
   invalidUrl,

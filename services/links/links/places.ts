@@ -1,7 +1,7 @@
 import { trimEnd } from '../../../kernel/text.ts'
 import { placeNames } from './placeholders.ts'
 import { MAX_LOCATION, prepareTarget, targetOf, type TargetFields } from './target.ts'
-import { readVisitPath } from '../visits/visits.ts'
+import { readVisitPath } from './visit-path.ts'
 
 /** A place of a link for a part of a visit's path, as a form shows it. */
 export interface Place {

@@ -2,13 +2,12 @@ import type { Executor } from '../../../db/client.ts'
 import { listQueries, type Suggestion } from '../../../db/links/lists.ts'
 import { visitQueries } from '../../../db/links/visits.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
-import { decodeSegment, trimBoth } from '../../../kernel/text.ts'
+import { trimBoth } from '../../../kernel/text.ts'
 import { listSeenBy } from '../lists/lists.ts'
 import { withoutStart, type ShortAddress } from '../lists/search-text.ts'
 import { foldName, hasSlugForm, MAX_SLUG, nameMeant } from '../links/slug.ts'
 import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
-import type { FurtherPath } from '../links/target.ts'
-import { AFTER_WORDS, wordsOf } from './words.ts'
+import { AFTER_WORDS, wordsOf } from '../lists/words.ts'
 import type { Caller } from '../users/groups.ts'
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789-'
@@ -21,36 +20,6 @@ const MAX_FOR_ALL_MISTAKES = 10
 /** A shorter text would suggest anything. */
 const MIN_SUGGESTED_TEXT = 2
 const MAX_SUGGESTED_WORDS = 4
-
-/**
- * What a visit's path asks for: a link by its first segment, decoded and without a `+` at its end.
- */
-export interface VisitPath {
-  asked: string
-  more: FurtherPath
-  previews: boolean
-}
-
-/**
- * Undefined for a path that no link can have. A slash at the end adds no segment. `.` and `..`
- * would leave the path that the link leads to; browsers resolve them before they ask. `..;x` is
- * refused, too: some servers take what follows a `;` for a parameter and go up.
- */
-export function readVisitPath(path: string): VisitPath | undefined {
-  const segments = path.slice(1).replace(/\/$/, '').split('/')
-  const decoded: string[] = []
-  for (const segment of segments) {
-    const text = decodeSegment(segment)
-    if (text === undefined || /^\.\.?(;|$)/.test(text)) return undefined
-    decoded.push(text)
-  }
-  const [first = ''] = decoded
-  const endsWithSlash = path.length > 1 && path.endsWith('/')
-  const more = { segments: segments.slice(1), endsWithSlash }
-  const previewed = first.endsWith('+') ? first.slice(0, -1) : ''
-  const previews = more.segments.length === 0 && nameMeant(previewed) !== undefined
-  return { asked: previews ? previewed : first, more, previews }
-}
 
 /** Who looks for a link, and with what. */
 export interface Search {

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import type { Database } from '../../../db/client.ts'
 import { alertQueries } from '../../../db/ops/alerts.ts'
 import { assistantQueries, type AssistantCaller } from '../../../db/ops/assistants.ts'
 import { Level } from '../../../db/notices.ts'
@@ -6,7 +7,7 @@ import { eventQueries } from '../../../db/ops/events.ts'
 import { memoryQueries } from '../../../db/ops/memories.ts'
 import { sessionQueries, Status } from '../../../db/ops/sessions.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import { messageOf } from '../../../kernel/log.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
 import { boundedCall, createCallLimit } from '../../../kernel/mcp/bounded-call.ts'
 import {
   CallError,
@@ -16,12 +17,13 @@ import {
   type McpServer,
   type Tool,
 } from '../../../kernel/mcp/server.ts'
+import type { Clock } from '../../../kernel/time.ts'
 import { hashToken } from '../../../kernel/tokens.ts'
 import { publicMemory } from '../memories.ts'
 import { listHealth, toListed } from '../checks/health.ts'
 import { readHistory, toHistory } from '../checks/history.ts'
-import type { Ops } from '../open.ts'
 import { Prompt } from '../sessions/prompt.ts'
+import type { Sessions } from '../sessions/sessions.ts'
 
 /** Calls at a time, of all assistants: each reads the database. */
 const MAX_CALLS = 16
@@ -39,13 +41,21 @@ const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_ROWS, defaul
 const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 const Name = Type.String({ minLength: 1, maxLength: 2_000 })
 
+/** What the tools work with. */
+interface Offered {
+  db: Database
+  clock: Clock
+  log: Log
+  sessions: Pick<Sessions, 'start'>
+}
+
 /** The assistants that call `/mcp/ops`, and what they are offered. */
 export type Assistants = ReturnType<typeof openAssistants>
 
 /**
  * Opens `/mcp/ops`, which people's own assistants call (decisions.md section 7, New open paths).
  */
-export function openAssistants(ops: Ops, version: string) {
+export function openAssistants(ops: Offered, version: string) {
   const { db, clock } = ops
   const reading = [...checkTools(ops), ...sessionTools(ops), ...recordTools(ops)]
   const starting = [...reading, startTool(ops)]
@@ -71,7 +81,7 @@ export function openAssistants(ops: Ops, version: string) {
   }
 }
 
-function checkTools({ db, clock }: Ops): readonly Tool[] {
+function checkTools({ db, clock }: Offered): readonly Tool[] {
   return [
     defineTool({
       name: 'list_checks',
@@ -105,7 +115,7 @@ function checkTools({ db, clock }: Ops): readonly Tool[] {
   ]
 }
 
-function sessionTools({ db }: Ops): readonly Tool[] {
+function sessionTools({ db }: Offered): readonly Tool[] {
   return [
     defineTool({
       name: 'list_sessions',
@@ -135,7 +145,7 @@ function sessionTools({ db }: Ops): readonly Tool[] {
   ]
 }
 
-function recordTools({ db }: Ops): readonly Tool[] {
+function recordTools({ db }: Offered): readonly Tool[] {
   return [
     defineTool({
       name: 'list_events',
@@ -187,7 +197,7 @@ function recordTools({ db }: Ops): readonly Tool[] {
   ]
 }
 
-function startTool({ sessions }: Ops): Tool {
+function startTool({ sessions }: Offered): Tool {
   return defineTool({
     name: 'start_session',
     title: 'Start a session',
@@ -205,7 +215,7 @@ function startTool({ sessions }: Ops): Tool {
 }
 
 /** Bounds the calls of all assistants together. */
-function boundCalls({ log }: Ops) {
+function boundCalls({ log }: Offered) {
   const admit = createCallLimit(MAX_CALLS)
   return (tool: Tool): Tool => {
     const rules = {

@@ -1,5 +1,5 @@
 import type { Redaction } from '../redact.ts'
-import { createLineCleaner, createLineSplitter } from '../sessions/output-lines.ts'
+import { createLineCleaner, createLineSplitter } from '../clean-lines.ts'
 import { textOfFrames, type ContainerApi } from './container-api.ts'
 
 /** Which lines of a log are asked for. */

@@ -1,6 +1,7 @@
 import type { Executor } from '../../../db/client.ts'
-import { alertQueries, type Alert } from '../../../db/ops/alerts.ts'
+import type { Alert } from '../../../db/ops/alerts.ts'
 import { incidentQueries as q } from '../../../db/ops/incidents.ts'
+import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { listNotes } from './notes.ts'
 
 // An incident is a firing of an alert, from its beginning to its end, with what was found and done.
@@ -23,8 +24,8 @@ export async function readIncident(db: Executor, alert: Alert, now: Date) {
   const { id, firing_since: began, resolved_at: ended } = alert
   const listed = { alert: id, before: null }
   const [all, summaries, checks, notes] = await Promise.all([
-    alertQueries.listAlertSessions(db, { ...listed, characters: 0, limit: MAX_SESSIONS }),
-    alertQueries.listAlertSessions(db, { ...listed, ...SUMMARIES }),
+    sessionQueries.listAlertSessions(db, { ...listed, characters: 0, limit: MAX_SESSIONS }),
+    sessionQueries.listAlertSessions(db, { ...listed, ...SUMMARIES }),
     q.listIncidentChecks(db, { alert: id, service: alert.service, limit: MAX_CHECKS }),
     listNotes(db, id),
   ])

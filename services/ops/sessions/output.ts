@@ -6,12 +6,8 @@ import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat, reportsTo, type Retry } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Redaction } from '../redact.ts'
-import {
-  createLineCleaner,
-  createLineSplitter,
-  createOutputLimit,
-  type CleanLine,
-} from './output-lines.ts'
+import { createOutputLimit } from './output-lines.ts'
+import { createLineCleaner, createLineSplitter, type CleanLine } from '../clean-lines.ts'
 
 /**
  * What the agent says, a tool's call or result, the end of a turn with what it took, or a message

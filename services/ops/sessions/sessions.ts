@@ -1,6 +1,4 @@
 import type { Executor } from '../../../db/client.ts'
-import { alertQueries } from '../../../db/ops/alerts.ts'
-import { investigationQueries } from '../../../db/ops/investigations.ts'
 import { sessionQueries as q, type Ending, type Session } from '../../../db/ops/sessions.ts'
 import type { Actor } from '../../../kernel/actor.ts'
 import { noteChange, type ChangeNote } from '../../audit.ts'
@@ -173,7 +171,7 @@ async function begin(
   })
   if (session === undefined) return undefined
   if (actor !== undefined) await noteChange(tx, actor, noteOf('start', session.id))
-  if (alert !== undefined) await alertQueries.noteSession(tx, { id: alert })
+  if (alert !== undefined) await q.noteSession(tx, { id: alert })
   return { session, runner }
 }
 
@@ -214,10 +212,10 @@ async function finish(
 
 /** What the chain of a session looked into starts another one: its checks, or its alert. */
 async function giveBack(tx: Executor, session: number): Promise<void> {
-  const { checks } = await investigationQueries.forgetSession(tx, { session })
+  const { checks } = await q.forgetSession(tx, { session })
   if (checks > 0) return
   const problem = `its session ${session} ended with the server, so it is read again`
-  await alertQueries.reopenAlert(tx, { session, problem })
+  await q.reopenAlert(tx, { session, problem })
 }
 
 function endsWithServer(own: OwnState, cause: Cause): boolean {

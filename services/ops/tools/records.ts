@@ -1,8 +1,8 @@
 import Type from 'typebox'
-import { alertQueries } from '../../../db/ops/alerts.ts'
 import { eventQueries, type Event } from '../../../db/ops/events.ts'
 import { memoryQueries, type StoredMemory } from '../../../db/ops/memories.ts'
 import { noticeQueries } from '../../../db/notices.ts'
+import { sessionQueries } from '../../../db/ops/sessions.ts'
 import { addEvent, levelOf } from '../events.ts'
 import { pauseProblem, readPause } from '../pause.ts'
 import { AGENT_CONFIDENCE, authorOf, CATEGORIES, remember } from '../memories.ts'
@@ -51,7 +51,7 @@ export const readAlertTool = defineTool({
     ),
   },
   async run({ offset = 0 }, { db, job }) {
-    const alert = await alertQueries.findSessionAlert(db, { session: job.session.id })
+    const alert = await sessionQueries.findSessionAlert(db, { session: job.session.id })
     if (alert === undefined) return done('This session looks into no alert.')
     const { title, source, payload } = alert
     const next = offset + MAX_ALERT_PAGE

@@ -1,5 +1,5 @@
 import type { EventView } from '../../../html/hooks/events/detail.ts'
-import type { LogFilter } from '../../../html/hooks/events/filter.ts'
+import type { LogFilter } from '../../../html/hooks/log-url.ts'
 import type { LogView } from '../../../html/hooks/events/list.ts'
 import type { ProviderCard } from '../../../html/hooks/providers/shown.ts'
 import type { EventRow } from '../../../services/hooks/events/previews.ts'

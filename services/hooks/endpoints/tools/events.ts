@@ -15,9 +15,9 @@ import { EventDetail, readEventStart } from '../../events/detail.ts'
 import { EventQuery, MAX_SEARCH_LENGTH } from '../../events/filter.ts'
 import { EventList, findEvents, listNewest } from '../../events/events.ts'
 import { replayEvent } from '../../replays/replays.ts'
-import type { Hooks } from '../../open.ts'
 import { EventId, filterInput, UNTRUSTED } from './arguments.ts'
 import { partLinks, partsNotice } from './payload.ts'
+import type { ToolParts } from './parts.ts'
 
 /** Bytes of a payload in a result: models pay for each of them. */
 const MAX_PAYLOAD = 64 * 1024
@@ -33,7 +33,7 @@ const PayloadMember = Type.String({
 })
 
 /** `list_webhook_events`: the log, newest first, page by page. */
-export function listTool({ db, ingest, clock }: Hooks): Tool {
+export function listTool({ db, ingest, clock }: ToolParts): Tool {
   const share = createSingleFlight<ToolResult>({
     version: () => ingest.commits,
     elapsed: clock.elapsed,
@@ -72,7 +72,7 @@ export function listTool({ db, ingest, clock }: Hooks): Tool {
 }
 
 /** `get_webhook_event`: one event with its headers and the beginning of its payload. */
-export function getTool({ db }: Hooks): Tool {
+export function getTool({ db }: ToolParts): Tool {
   return defineTool({
     name: 'get_webhook_event',
     title: 'Get a webhook event',
@@ -98,7 +98,7 @@ export function getTool({ db }: Hooks): Tool {
 }
 
 /** `gatehouse://events/recent`: the newest events, for clients that attach resources. */
-export function recentResource({ db }: Hooks): Resource {
+export function recentResource({ db }: ToolParts): Resource {
   const uri = 'gatehouse://events/recent'
   const mimeType = 'application/json'
   return {
@@ -116,7 +116,7 @@ export function recentResource({ db }: Hooks): Resource {
 }
 
 /** `replay_webhook_event`: only on an endpoint that was made for it. */
-export function replayTool(hooks: Hooks): Tool {
+export function replayTool(hooks: ToolParts): Tool {
   return defineTool({
     name: 'replay_webhook_event',
     title: 'Replay a webhook event',

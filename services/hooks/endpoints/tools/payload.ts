@@ -7,8 +7,8 @@ import type {
   ResourceTemplate,
 } from '../../../../kernel/mcp/server.ts'
 import type { EventDetail } from '../../events/detail.ts'
-import type { Hooks } from '../../open.ts'
 import { UNTRUSTED } from './arguments.ts'
+import type { ToolParts } from './parts.ts'
 
 /** Bytes of a payload in one resource. A payload may have as many as `HOOKS_MAX_BODY` allows. */
 const PART_BYTES = 1024 * 1024
@@ -24,7 +24,7 @@ const BYTES = 'application/octet-stream'
 type Sized = Pick<EventDetail, 'id' | 'payload_size'>
 
 /** `gatehouse://events/{id}/payload/{part}`: the bytes of a payload, 1 MiB at a time. */
-export function payloadTemplate({ db }: Pick<Hooks, 'db'>): ResourceTemplate {
+export function payloadTemplate({ db }: Pick<ToolParts, 'db'>): ResourceTemplate {
   return {
     uriTemplate: uriOf('{id}', '{part}'),
     name: 'event-payload',

@@ -2,14 +2,14 @@ import Type from 'typebox'
 import { HourStats } from '../../../../db/hooks/stats.ts'
 import { READ_ONLY, defineTool, toolValue, type Tool } from '../../../../kernel/mcp/server.ts'
 import { notFound } from '../../../../kernel/fault.ts'
-import { ProviderStatus, providerStatus, readProviders } from '../../providers.ts'
-import { DEFAULT_STATS_HOURS, MAX_STATS_HOURS, statsOf } from '../../stats.ts'
+import { ProviderStatus, providerStatus, readProviders, RECENT_HOURS } from '../../providers.ts'
+import { MAX_STATS_HOURS, statsOf } from '../../stats.ts'
 import { ProviderHealth, providerHealth } from '../../status.ts'
-import type { Hooks } from '../../open.ts'
 import { ProviderName } from './arguments.ts'
+import type { ToolParts } from './parts.ts'
 
 /** `list_providers`: who may send, and whether they can. */
-export function providersTool({ db, clock, secrets }: Hooks): Tool {
+export function providersTool({ db, clock, secrets }: ToolParts): Tool {
   return defineTool({
     name: 'list_providers',
     title: 'List webhook providers',
@@ -27,7 +27,7 @@ export function providersTool({ db, clock, secrets }: Hooks): Tool {
 }
 
 /** `get_webhook_stats`: how much came, and how much was refused. */
-export function statsTool({ db, clock }: Hooks): Tool {
+export function statsTool({ db, clock }: ToolParts): Tool {
   return defineTool({
     name: 'get_webhook_stats',
     title: 'Get webhook statistics',
@@ -38,7 +38,7 @@ export function statsTool({ db, clock }: Hooks): Tool {
     input: {
       provider: Type.Optional(ProviderName),
       hours: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: MAX_STATS_HOURS, default: DEFAULT_STATS_HOURS }),
+        Type.Integer({ minimum: 1, maximum: MAX_STATS_HOURS, default: RECENT_HOURS }),
       ),
     },
     output: Type.Object({ stats: Type.Array(HourStats) }),
@@ -48,13 +48,13 @@ export function statsTool({ db, clock }: Hooks): Tool {
 }
 
 /** `get_provider_health`: whether what a sender sends comes in. */
-export function healthTool({ db, clock, secrets, queue }: Hooks): Tool {
+export function healthTool({ db, clock, secrets, queue }: ToolParts): Tool {
   return defineTool({
     name: 'get_provider_health',
     title: 'Get the health of webhook providers',
     description:
       'Says of each provider, or of one, whether its webhooks can come in, and whether they ' +
-      `did: events and rejected deliveries of the last ${DEFAULT_STATS_HOURS} hours, the time ` +
+      `did: events and rejected deliveries of the last ${RECENT_HOURS} hours, the time ` +
       'of the last event, and the alarms that an operator has set. "ready" alone does not mean ' +
       'that a provider sends.',
     input: { provider: Type.Optional(ProviderName) },

@@ -12,8 +12,8 @@ import { validateTexts } from '../../../../kernel/validate.ts'
 import { findEvents } from '../../events/events.ts'
 import { EventQuery, MAX_SEARCH_LENGTH, memberFilter } from '../../events/filter.ts'
 import { withBeginnings } from '../../events/previews.ts'
-import type { Hooks } from '../../open.ts'
 import { filterInput, UNTRUSTED } from './arguments.ts'
+import type { ToolParts } from './parts.ts'
 
 const DEFAULT_LIMIT = 20
 /** Of larger numbers a JSON reader may have changed the last digits. */
@@ -42,7 +42,7 @@ const FoundEvent = Type.Object({
 })
 
 /** `search_webhook_events`: the search of the log, with the beginning of each payload. */
-export function searchTool({ db, clock }: Hooks): Tool {
+export function searchTool({ db, clock }: ToolParts): Tool {
   return defineTool({
     name: 'search_webhook_events',
     title: 'Search webhook payloads',

@@ -4,17 +4,17 @@ import { messageOf } from '../../../../kernel/log.ts'
 import { boundedCall } from '../../../../kernel/mcp/bounded-call.ts'
 import type { McpServer, Tool } from '../../../../kernel/mcp/server.ts'
 import { TOO_MANY_CALLS } from '../endpoints.ts'
-import type { Hooks } from '../../open.ts'
 import { UNTRUSTED } from './arguments.ts'
 import { getTool, listTool, recentResource, replayTool } from './events.ts'
 import { payloadTemplate } from './payload.ts'
 import { healthTool, providersTool, statsTool } from './providers.ts'
 import { searchTool } from './search.ts'
 import { waitTool } from './wait.ts'
+import type { ToolParts } from './parts.ts'
 
 /** What each endpoint of the hooks service offers (decisions.md section 3, Tool protocol). */
 export function createToolServers(
-  hooks: Hooks,
+  hooks: ToolParts,
   version: string,
 ): (endpoint: EndpointKey) => McpServer {
   const bounded = boundCalls(hooks)
@@ -57,7 +57,7 @@ interface Callee<A extends unknown[], T> extends Pick<Tool, 'name' | 'streams'> 
 }
 
 /** Bounds and counts the calls of one endpoint. */
-function boundCalls({ endpoints, log, metrics }: Hooks) {
+function boundCalls({ endpoints, log, metrics }: ToolParts) {
   const calls = metrics.counter(
     'gatehouse_hooks_tool_calls',
     'Calls of tools, by tool and outcome.',

@@ -9,8 +9,8 @@ import {
   type Tool,
 } from '../../../../kernel/mcp/server.ts'
 import { eventTest } from '../../events/filter.ts'
-import type { Hooks } from '../../open.ts'
 import { EventType, ProviderName, UNTRUSTED } from './arguments.ts'
+import type { ToolParts } from './parts.ts'
 
 /** Below the minute after which clients give up. */
 const MAX_S = 55
@@ -26,7 +26,7 @@ const Gap = Type.Object(
 type Gap = Type.Static<typeof Gap>
 
 /** `wait_for_webhook_event`: the next event after the call or after a cursor, or none in time. */
-export function waitTool(hooks: Hooks): Tool {
+export function waitTool(hooks: ToolParts): Tool {
   return defineTool({
     name: 'wait_for_webhook_event',
     title: 'Wait for a webhook event',
@@ -64,7 +64,7 @@ export function waitTool(hooks: Hooks): Tool {
 }
 
 /** The position after which a wait looks for events, and which events it can't give. */
-async function startOf({ db }: Hooks, cursor: number | undefined) {
+async function startOf({ db }: ToolParts, cursor: number | undefined) {
   const { newest, pruned_through } = await eventQueries.streamBounds(db, { replayed: 0 })
   if (cursor === undefined) return { after: newest, gap: null }
   if (cursor > newest) {
@@ -83,7 +83,7 @@ async function startOf({ db }: Hooks, cursor: number | undefined) {
  * examined.
  */
 async function nextEvent(
-  { stream, clock }: Hooks,
+  { stream, clock }: ToolParts,
   { gone, progress }: Call,
   seconds: number,
   after: number,

@@ -1,4 +1,4 @@
-import { alertQueries as q, type AlertSession } from '../../../db/ops/alerts.ts'
+import { sessionQueries as q, type AlertSession } from '../../../db/ops/sessions.ts'
 import type { Executor } from '../../../db/client.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { fenced } from '../sessions/prompt.ts'
