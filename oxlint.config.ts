@@ -119,12 +119,15 @@ export default {
       ]
     }),
     imports('db/embedded/**', 'db', { packages: ['postgres', '@electric-sql/pglite'] }),
-    imports('services/hooks/queues/**', 'services', {
+    imports('services/hooks/agents/queues/**', 'services', {
       service: 'hooks',
       packages: ['@redis/client'],
     }),
     imports('services/docs-markdown.ts', 'services', { packages: ['marked'] }),
     imports('services/notices/**', 'services', { packages: ['nodemailer'] }),
-    imports('services/links/links/qr.ts', 'services', { service: 'links', packages: ['uqr'] }),
+    imports('services/links/names/links/qr.ts', 'services', {
+      service: 'links',
+      packages: ['uqr'],
+    }),
   ],
 } satisfies OxlintConfig

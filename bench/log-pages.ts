@@ -1,5 +1,5 @@
 import { Agent } from 'node:http'
-import { cursorAt } from '../services/hooks/events/filter.ts'
+import { cursorAt } from '../services/hooks/log/events/filter.ts'
 import { run } from '../test/helpers/postgres.ts'
 import { seedEvents } from './helpers/event-seed.ts'
 import { migratedDatabase } from './helpers/database.ts'

@@ -7,7 +7,7 @@ import { refuseUnfitServer } from '../db/server.ts'
 import { openConfig, type Reload } from '../kernel/config.ts'
 import { assetText } from '../kernel/assets.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
-import { configuredSecrets } from '../services/hooks/schemes/secrets.ts'
+import { configuredSecrets } from '../services/hooks/receive/schemes/secrets.ts'
 import {
   SERVICES,
   flagOf,

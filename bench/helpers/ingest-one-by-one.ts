@@ -1,8 +1,8 @@
 import type { Database } from '../../db/client.ts'
-import { saveDeliveries } from '../../db/hooks/deliveries.ts'
-import type { Ingest } from '../../services/hooks/deliveries/ingest.ts'
+import { saveDeliveries } from '../../db/hooks/receive/deliveries.ts'
+import type { Ingest } from '../../services/hooks/receive/deliveries/ingest.ts'
 
-export { storedBytes } from '../../services/hooks/deliveries/ingest.ts'
+export { storedBytes } from '../../services/hooks/receive/deliveries/ingest.ts'
 
 /** What group commit is compared with: each delivery is inserted and committed by itself. */
 export function createIngest(db: Database): Ingest {

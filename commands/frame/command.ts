@@ -6,7 +6,7 @@ import type { Actor } from '../../kernel/actor.ts'
 import { isMarked } from '../../kernel/processes/proc.ts'
 import { anyText, oneOf, type Reading } from '../../kernel/variables.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
-import type { SigningSecrets } from '../../services/hooks/schemes/secrets.ts'
+import type { SigningSecrets } from '../../services/hooks/receive/schemes/secrets.ts'
 import { SERVICES, type Addresses, type ServiceName, type ConfigSource } from './configuration.ts'
 import type { Output, ProcessOutput } from './output.ts'
 

@@ -5,9 +5,9 @@ import { EVENT_VARIABLES, hooksVariables } from '../../services/hooks/variables.
 import { linksVariables } from '../../services/links/open.ts'
 import { opsVariables } from '../../services/ops/variables.ts'
 import { isLoopbackName } from '../../kernel/net/addresses.ts'
-import type { RecoverySchedule } from '../../services/hooks/recoveries/schedule.ts'
-import type { OwnHosts } from '../../services/links/links/loop.ts'
-import type { SnapshotPlace } from '../../services/links/visits/snapshot.ts'
+import type { RecoverySchedule } from '../../services/hooks/receive/recoveries/schedule.ts'
+import type { OwnHosts } from '../../services/links/names/links/loop.ts'
+import type { SnapshotPlace } from '../../services/links/visits/visits/snapshot.ts'
 
 /**
  * Every variable. The name in lower case with dashes, without `GATEHOUSE_`, is its flag:

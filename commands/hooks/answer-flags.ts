@@ -8,7 +8,7 @@ import {
   readAnswers,
   STATUS_FORM,
   type AnswerChanges,
-} from '../../services/hooks/deliveries/answers.ts'
+} from '../../services/hooks/receive/deliveries/answers.ts'
 import { readFields, text, value, type Call } from '../frame/command.ts'
 
 // The flags that choose the methods of a generic receiver, and its answer to a stored delivery.

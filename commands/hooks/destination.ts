@@ -1,11 +1,11 @@
-import type { Destination } from '../../db/hooks/destinations.ts'
+import type { Destination } from '../../db/hooks/send/destinations.ts'
 import { accepted } from '../../kernel/variables.ts'
 import { validate } from '../../kernel/validate.ts'
 import {
   listDeliveries,
   retryChosen,
   RetryRequest,
-} from '../../services/hooks/destinations/deliveries.ts'
+} from '../../services/hooks/send/destinations/deliveries.ts'
 import {
   addDestination,
   COUNT_UP_TO,
@@ -15,7 +15,7 @@ import {
   removeDestination,
   retryDeliveries,
   setDestination,
-} from '../../services/hooks/destinations/destinations.ts'
+} from '../../services/hooks/send/destinations/destinations.ts'
 import {
   DestinationForm,
   DestinationUpdate,
@@ -25,8 +25,8 @@ import {
   SCHEME_FORM,
   SIGNING_SCHEMES,
   TIMEOUT_FORM,
-} from '../../services/hooks/destinations/form.ts'
-import { readSince } from '../../services/hooks/events/filter.ts'
+} from '../../services/hooks/send/destinations/form.ts'
+import { readSince } from '../../services/hooks/log/events/filter.ts'
 import {
   command,
   JSON_FLAG,

@@ -3,8 +3,8 @@ import { nullable } from '../../db/sql-file.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { pause } from '../../kernel/time.ts'
 import { accepted, integer } from '../../kernel/variables.ts'
-import { parseTarget, TARGET_FORM } from '../../services/hooks/replays/outgoing.ts'
-import { COUNT_REPLAYS_TO } from '../../services/hooks/replays/planning.ts'
+import { parseTarget, TARGET_FORM } from '../../services/hooks/send/replays/outgoing.ts'
+import { COUNT_REPLAYS_TO } from '../../services/hooks/send/replays/planning.ts'
 import { apiClient, checkFrom, CLIENT_FLAGS, type ApiClient } from '../frame/api-client.ts'
 import {
   command,

@@ -1,13 +1,13 @@
 import Type from 'typebox'
-import { EventSummary } from '../../db/hooks/events.ts'
+import { EventSummary } from '../../db/hooks/log/events.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { sizeText } from '../../html/parts.ts'
 import { parseJson } from '../../kernel/json.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { fits, validateTexts } from '../../kernel/validate.ts'
 import { accepted, integer, oneOf } from '../../kernel/variables.ts'
-import { EventDetail } from '../../services/hooks/events/detail.ts'
-import { EventQuery } from '../../services/hooks/events/filter.ts'
+import { EventDetail } from '../../services/hooks/log/events/detail.ts'
+import { EventQuery } from '../../services/hooks/log/events/filter.ts'
 import { apiClient, checkFrom, CLIENT_FLAGS, type ApiClient } from '../frame/api-client.ts'
 import {
   command,

@@ -6,12 +6,16 @@ import { DURATION_FORM, parseDuration } from '../../kernel/time.ts'
 import { validateQuery } from '../../kernel/validate.ts'
 import { accepted, integer } from '../../kernel/variables.ts'
 import { redactUrlTokens } from '../../services/hooks/redact.ts'
-import { forward, type ForwardReport } from '../../services/hooks/forwarders/client.ts'
-import { postTo, type Attempt, type Delivered } from '../../services/hooks/forwarders/delivery.ts'
-import { execute } from '../../services/hooks/forwarders/execute.ts'
-import { ForwardRequest, MAX_NAME_LENGTH } from '../../services/hooks/forwarders/protocol.ts'
-import { parseTarget, TARGET_FORM } from '../../services/hooks/replays/outgoing.ts'
-import { cleanText, sha256Hex } from '../../services/hooks/deliveries/fields.ts'
+import { forward, type ForwardReport } from '../../services/hooks/send/forwarders/client.ts'
+import {
+  postTo,
+  type Attempt,
+  type Delivered,
+} from '../../services/hooks/send/forwarders/delivery.ts'
+import { execute } from '../../services/hooks/send/forwarders/execute.ts'
+import { ForwardRequest, MAX_NAME_LENGTH } from '../../services/hooks/send/forwarders/protocol.ts'
+import { parseTarget, TARGET_FORM } from '../../services/hooks/send/replays/outgoing.ts'
+import { cleanText, sha256Hex } from '../../services/hooks/receive/deliveries/fields.ts'
 import { checkFrom, FROM, serverOf } from '../frame/api-client.ts'
 import { command, readFields, text, UsageError, value, type Call } from '../frame/command.ts'
 import type { Output } from '../frame/output.ts'

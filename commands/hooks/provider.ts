@@ -6,7 +6,7 @@ import {
   readBurst,
   readInterval,
   type AlarmForm,
-} from '../../services/hooks/alarms/alarms.ts'
+} from '../../services/hooks/receive/alarms.ts'
 import {
   createProvider,
   enableProvider,
@@ -19,10 +19,10 @@ import {
   setAnswers,
   setTopics,
   type Proof,
-} from '../../services/hooks/providers.ts'
-import { isSignedProvider } from '../../services/hooks/schemes/secrets.ts'
-import { readTopics } from '../../services/hooks/schemes/form.ts'
-import type { AnswerChanges } from '../../services/hooks/deliveries/answers.ts'
+} from '../../services/hooks/receive/providers.ts'
+import { isSignedProvider } from '../../services/hooks/receive/schemes/secrets.ts'
+import { readTopics } from '../../services/hooks/receive/schemes/form.ts'
+import type { AnswerChanges } from '../../services/hooks/receive/deliveries/answers.ts'
 import { ANSWER_FLAGS, answersOf } from './answer-flags.ts'
 import {
   command,

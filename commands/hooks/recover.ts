@@ -1,10 +1,14 @@
 import { DURATION_FORM } from '../../kernel/time.ts'
 import { accepted, type Reading } from '../../kernel/variables.ts'
-import { recoveryQueries } from '../../db/hooks/recoveries.ts'
+import { recoveryQueries } from '../../db/hooks/receive/recoveries.ts'
 import { get, post } from '../../kernel/net/outbound.ts'
-import { readBound } from '../../services/hooks/events/filter.ts'
-import type { Found } from '../../services/hooks/recoveries/found.ts'
-import { countsOf, describeCount, lookAt } from '../../services/hooks/recoveries/recoveries.ts'
+import { readBound } from '../../services/hooks/log/events/filter.ts'
+import type { Found } from '../../services/hooks/receive/recoveries/found.ts'
+import {
+  countsOf,
+  describeCount,
+  lookAt,
+} from '../../services/hooks/receive/recoveries/recoveries.ts'
 import {
   API_URL,
   API_URLS,
@@ -12,7 +16,7 @@ import {
   STRIPE,
   TARGET_FORM,
   type Source,
-} from '../../services/hooks/recoveries/sources.ts'
+} from '../../services/hooks/receive/recoveries/sources.ts'
 import {
   command,
   JSON_FLAG,

@@ -1,7 +1,7 @@
 import { validate } from '../../kernel/validate.ts'
 import { accepted } from '../../kernel/variables.ts'
-import { readSchemeRow, SchemeFields } from '../../services/hooks/schemes/form.ts'
-import { presetNamed } from '../../services/hooks/schemes/schemes.ts'
+import { readSchemeRow, SchemeFields } from '../../services/hooks/receive/schemes/form.ts'
+import { presetNamed } from '../../services/hooks/receive/schemes/schemes.ts'
 import { readFields, text, value } from '../frame/command.ts'
 
 // The flags that name how a sender signs, and those that describe a sender of its own kind.

@@ -1,4 +1,4 @@
-import { listSenders } from '../../services/hooks/schemes/describe.ts'
+import { listSenders } from '../../services/hooks/receive/schemes/describe.ts'
 import { command, JSON_FLAG } from '../frame/command.ts'
 import { printRows } from '../frame/output.ts'
 

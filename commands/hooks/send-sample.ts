@@ -1,28 +1,28 @@
 import { text } from 'node:stream/consumers'
-import type { Provider } from '../../db/hooks/providers.ts'
+import type { Provider } from '../../db/hooks/receive/providers.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { numberOf, parseObject, stringOf } from '../../kernel/json.ts'
 import { post, type OutboundResult } from '../../kernel/net/outbound.ts'
 import { accepted } from '../../kernel/variables.ts'
-import { cleanText } from '../../services/hooks/deliveries/fields.ts'
-import { receiverPath } from '../../services/hooks/providers.ts'
-import { parseTarget, TARGET_FORM } from '../../services/hooks/replays/outgoing.ts'
-import { makeSample, type Sample } from '../../services/hooks/schemes/sample.ts'
-import { secretForm } from '../../services/hooks/schemes/describe.ts'
-import { keyOf, SECRET_PREFIX } from '../../services/hooks/schemes/keys.ts'
+import { cleanText } from '../../services/hooks/receive/deliveries/fields.ts'
+import { receiverPath } from '../../services/hooks/receive/providers.ts'
+import { parseTarget, TARGET_FORM } from '../../services/hooks/send/replays/outgoing.ts'
+import { makeSample, type Sample } from '../../services/hooks/receive/schemes/sample.ts'
+import { secretForm } from '../../services/hooks/receive/schemes/describe.ts'
+import { keyOf, SECRET_PREFIX } from '../../services/hooks/receive/schemes/keys.ts'
 import {
   BUILT_IN,
   presetNamed,
   schemeNamed,
   schemeOf,
-} from '../../services/hooks/schemes/schemes.ts'
+} from '../../services/hooks/receive/schemes/schemes.ts'
 import {
   configuredSecrets,
   isGenericName,
   isSignedProvider,
   secretVariable,
-} from '../../services/hooks/schemes/secrets.ts'
-import { isSignable, signDelivery } from '../../services/hooks/schemes/signing.ts'
+} from '../../services/hooks/receive/schemes/secrets.ts'
+import { isSignable, signDelivery } from '../../services/hooks/receive/schemes/signing.ts'
 import { serviceUrl } from '../frame/configuration.ts'
 import { command, UsageError, value, type ConfiguredTools } from '../frame/command.ts'
 import { DONE, FAILED, type Output } from '../frame/output.ts'

@@ -1,5 +1,5 @@
 import { percentDecoded } from '../../kernel/text.ts'
-import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
+import { AGENT_SECRETS } from '../../services/ops/agent/runners/cli-agents.ts'
 import type { ConfigSource } from '../frame/configuration.ts'
 
 /** The current secrets: the same array until the configuration is re-read. */

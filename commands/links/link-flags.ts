@@ -9,10 +9,10 @@ import {
   typedNumber,
   typedSlug,
   type LinkCreation,
-} from '../../services/links/links/input.ts'
-import { refusePastExpiry } from '../../services/links/links/lifecycle.ts'
-import { checkSlug } from '../../services/links/links/slug.ts'
-import { completeUrl } from '../../services/links/links/target.ts'
+} from '../../services/links/names/links/input.ts'
+import { refusePastExpiry } from '../../services/links/names/links/lifecycle.ts'
+import { checkSlug } from '../../services/links/names/links/slug.ts'
+import { completeUrl } from '../../services/links/names/links/target.ts'
 import { lines, readFields, text, UsageError, value, type Call } from '../frame/command.ts'
 
 // The flags that say what a link has. People type them: a bare address gets its `https://`, as in

@@ -1,9 +1,9 @@
-import type { LinkAccess } from '../../db/links/links.ts'
-import type { ListedLink } from '../../db/links/lists.ts'
-import { primaryOwner } from '../../html/links/links/links.ts'
+import type { LinkAccess } from '../../db/links/names/links.ts'
+import type { ListedLink } from '../../db/links/names/lists.ts'
+import { primaryOwner } from '../../html/links/names/links/links.ts'
 import { escapeControls } from '../../kernel/text.ts'
-import { endOf } from '../../services/links/links/lifecycle.ts'
-import type { Stats } from '../../services/links/stats.ts'
+import { endOf } from '../../services/links/names/links/lifecycle.ts'
+import type { Stats } from '../../services/links/visits/stats.ts'
 import { factLines, table } from '../frame/output.ts'
 
 // What people read of links; programs get the JSON of the API.

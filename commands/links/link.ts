@@ -1,24 +1,24 @@
-import type { Link } from '../../db/links/links.ts'
-import { ListOrder } from '../../db/links/lists.ts'
+import type { Link } from '../../db/links/names/links.ts'
+import { ListOrder } from '../../db/links/names/lists.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { validate } from '../../kernel/validate.ts'
 import { accepted, integer, oneOf } from '../../kernel/variables.ts'
-import { RESTORE_DAYS } from '../../services/links/deleted.ts'
-import { LinkUpdate, typedSlug } from '../../services/links/links/input.ts'
-import { State } from '../../services/links/links/lifecycle.ts'
+import { RESTORE_DAYS } from '../../services/links/names/deleted.ts'
+import { LinkUpdate, typedSlug } from '../../services/links/names/links/input.ts'
+import { State } from '../../services/links/names/links/lifecycle.ts'
 import {
   createLink,
   deleteLink,
   editLink,
   linkBySlug,
   plainLink,
-} from '../../services/links/links/links.ts'
-import { qrText } from '../../services/links/links/qr.ts'
-import { ListFilter } from '../../services/links/lists/filter.ts'
-import { linkOf, walkLinks } from '../../services/links/lists/lists.ts'
-import { refuseDisabledOwner } from '../../services/links/members.ts'
-import { statsOf } from '../../services/links/stats.ts'
-import { commandUser, readEmail } from '../../services/links/users/users.ts'
+} from '../../services/links/names/links/links.ts'
+import { qrText } from '../../services/links/names/links/qr.ts'
+import { ListFilter } from '../../services/links/names/lists/filter.ts'
+import { linkOf, walkLinks } from '../../services/links/names/lists/lists.ts'
+import { refuseDisabledOwner } from '../../services/links/names/members/members.ts'
+import { statsOf } from '../../services/links/visits/stats.ts'
+import { commandUser, readEmail } from '../../services/links/people/users/users.ts'
 import { serviceUrl, shortKeyword } from '../frame/configuration.ts'
 import {
   command,

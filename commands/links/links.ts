@@ -5,16 +5,20 @@ import {
   importLinks,
   type ImportTotals,
   type LineReport,
-} from '../../services/links/transfer/import.ts'
-import type { LinkParts } from '../../services/links/links/links.ts'
-import { exportLinks, IMPORT_FORMATS, readLinks } from '../../services/links/transfer/files.ts'
-import { FORMATS } from '../../services/links/transfer/records.ts'
-import { readEmail } from '../../services/links/users/users.ts'
+} from '../../services/links/transfer/transfer/import.ts'
+import type { LinkParts } from '../../services/links/names/links/links.ts'
+import {
+  exportLinks,
+  IMPORT_FORMATS,
+  readLinks,
+} from '../../services/links/transfer/transfer/files.ts'
+import { FORMATS } from '../../services/links/transfer/transfer/records.ts'
+import { readEmail } from '../../services/links/people/users/users.ts'
 import { hostsOfLinks, takesGroups } from '../frame/configuration.ts'
 import { command, JSON_FLAG, text, value, type DatabaseTools } from '../frame/command.ts'
 import { knownUser } from './users.ts'
 import { DONE, FAILED } from '../frame/output.ts'
-import { transferQueries } from '../../db/links/transfer.ts'
+import { transferQueries } from '../../db/links/transfer/transfer.ts'
 
 const email = accepted('an e-mail address', readEmail)
 

@@ -1,21 +1,21 @@
-import { userQueries } from '../../db/links/users.ts'
+import { userQueries } from '../../db/links/people/users.ts'
 import { notFound } from '../../kernel/fault.ts'
 import { oneOf, accepted } from '../../kernel/variables.ts'
 import { validate } from '../../kernel/validate.ts'
-import { NewUser } from '../../services/links/users/input.ts'
+import { NewUser } from '../../services/links/people/users/input.ts'
 import {
   changeDisabled,
   changeRole,
   createUser,
   findUser,
-} from '../../services/links/users/accounts.ts'
-import { refuseGroup } from '../../services/links/users/groups.ts'
-import { checkTransfer, transferUser } from '../../services/links/users/user-transfer.ts'
+} from '../../services/links/people/users/accounts.ts'
+import { refuseGroup } from '../../services/links/people/users/groups.ts'
+import { checkTransfer, transferUser } from '../../services/links/names/members/user-transfer.ts'
 import { command, JSON_FLAG, readFields, text, value } from '../frame/command.ts'
 import { printRows } from '../frame/output.ts'
 import type { Database } from '../../db/client.ts'
-import { memberQueries, type Places } from '../../db/links/members.ts'
-import { tokenQueries } from '../../db/links/tokens.ts'
+import { memberQueries, type Places } from '../../db/links/names/members.ts'
+import { tokenQueries } from '../../db/links/people/tokens.ts'
 import { isUuid } from '../../kernel/text.ts'
 import { DURATION_FORM } from '../../kernel/time.ts'
 import {
@@ -23,7 +23,7 @@ import {
   newTokenOf,
   revokeToken,
   TokenForm,
-} from '../../services/links/tokens/changes.ts'
+} from '../../services/links/people/tokens/changes.ts'
 
 /** All of them: the list is printed at once. */
 const MAX_USERS = Number.MAX_SAFE_INTEGER

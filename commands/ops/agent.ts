@@ -6,7 +6,7 @@ import {
   setPause,
   type Pausable,
   type Pause,
-} from '../../services/ops/pause.ts'
+} from '../../services/ops/agent/pause.ts'
 import {
   command,
   JSON_FLAG,

@@ -1,7 +1,7 @@
-import { approvalQueries } from '../../db/ops/approvals.ts'
+import { approvalQueries } from '../../db/ops/agent/approvals.ts'
 import { accepted } from '../../kernel/variables.ts'
-import { decideApproval } from '../../services/ops/approvals/approvals.ts'
-import { commandText } from '../../services/ops/tools/programs.ts'
+import { decideApproval } from '../../services/ops/agent/approvals/approvals.ts'
+import { commandText } from '../../services/ops/agent/tools/programs.ts'
 import { command, JSON_FLAG, refuseSessions, value } from '../frame/command.ts'
 import { printRows } from '../frame/output.ts'
 

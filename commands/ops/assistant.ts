@@ -1,11 +1,11 @@
-import { assistantQueries } from '../../db/ops/assistants.ts'
+import { assistantQueries } from '../../db/ops/assistants/assistants.ts'
 import { clientConfiguration } from '../../kernel/mcp/server.ts'
 import { oneOf } from '../../kernel/variables.ts'
 import {
   addAssistant,
   MAX_ASSISTANTS,
   revokeAssistant,
-} from '../../services/ops/assistants/assistants.ts'
+} from '../../services/ops/assistants/assistants/assistants.ts'
 import { serviceUrl } from '../frame/configuration.ts'
 import { command, JSON_FLAG, text, value } from '../frame/command.ts'
 import { printRows } from '../frame/output.ts'

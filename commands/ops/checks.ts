@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import type { Definition } from '../../db/ops/checks.ts'
-import type { MuteScope } from '../../db/ops/mutes.ts'
+import type { Definition } from '../../db/ops/watch/checks.ts'
+import type { MuteScope } from '../../db/ops/watch/mutes.ts'
 import { parseObject } from '../../kernel/json.ts'
 import { DURATION_FORM, formatDuration, INSTANT_FORM } from '../../kernel/time.ts'
 import { validate } from '../../kernel/validate.ts'
 import { accepted, oneOf } from '../../kernel/variables.ts'
-import { runNow } from '../../services/ops/checks/asked.ts'
+import { runNow } from '../../services/ops/watch/checks/asked.ts'
 import {
   addCheck,
   changeCheck,
@@ -15,22 +15,27 @@ import {
   referenceOf,
   refuseMistake,
   removeCheck,
-} from '../../services/ops/checks/definitions.ts'
+} from '../../services/ops/watch/checks/definitions.ts'
 import {
   listHealth,
   showHealth,
   toListed,
   type ShownHealth,
-} from '../../services/ops/checks/health.ts'
+} from '../../services/ops/watch/checks/health.ts'
 import {
   membersOf,
   readMember,
   TYPES_BY_HAND,
   type Member,
-} from '../../services/ops/checks/members.ts'
-import { STATE_WORDS } from '../../services/ops/checks/states.ts'
-import { addMute, endMutesOf, MuteRequest, scopeText } from '../../services/ops/mutes/mutes.ts'
-import { EVERY_FORM } from '../../services/ops/mutes/windows.ts'
+} from '../../services/ops/watch/checks/members.ts'
+import { STATE_WORDS } from '../../services/ops/watch/checks/states.ts'
+import {
+  addMute,
+  endMutesOf,
+  MuteRequest,
+  scopeText,
+} from '../../services/ops/watch/mutes/mutes.ts'
+import { EVERY_FORM } from '../../services/ops/watch/mutes/windows.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import {
   command,

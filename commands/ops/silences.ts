@@ -5,7 +5,7 @@ import {
   listSilences,
   matchText,
   readSilence,
-} from '../../services/ops/silences.ts'
+} from '../../services/ops/alerts/silences.ts'
 import { integer } from '../../kernel/variables.ts'
 import {
   command,

@@ -1,8 +1,8 @@
-import type { HourStats } from '../../db/hooks/stats.ts'
+import type { HourStats } from '../../db/hooks/log/stats.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
-import type { EventRow } from '../../services/hooks/events/previews.ts'
-import type { StatusMessage } from '../../services/hooks/status.ts'
+import type { EventRow } from '../../services/hooks/log/events/previews.ts'
+import type { StatusMessage } from '../../services/hooks/log/status.ts'
 import { barChart } from '../chart.ts'
 import { rowFilter } from '../form.ts'
 import { contentView } from '../layout.ts'
@@ -22,8 +22,8 @@ import {
 } from '../parts.ts'
 import { instantText } from '../times.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
-import { eventTable } from './events/row.ts'
-import { headline, problemList, type ProblemsView } from './status.ts'
+import { eventTable } from './log/events/row.ts'
+import { headline, problemList, type ProblemsView } from './problems.ts'
 import { logUrl } from './log-url.ts'
 
 /** What `/status` shows. */

@@ -1,4 +1,4 @@
-import type { LogQuery } from '../../services/hooks/events/filter.ts'
+import type { LogQuery } from '../../services/hooks/log/events/filter.ts'
 
 /** The filters that are texts, in the order of the address; an empty one is no filter. */
 export const FILTERS = {

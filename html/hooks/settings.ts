@@ -2,8 +2,8 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, submitLine } from '../form.ts'
 import { disclosed, namedRows, section } from '../parts.ts'
-import { endpointsFragment, type EndpointsView } from './endpoints.ts'
-import { forwardersFragment, type ForwardersView } from './forwarders.ts'
+import { endpointsFragment, type EndpointsView } from './agents/endpoints.ts'
+import { forwardersFragment, type ForwardersView } from './send/forwarders.ts'
 
 /** What `/settings` shows. */
 export interface SettingsView extends EndpointsView, ForwardersView {

@@ -1,7 +1,7 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
 import { copyBox, namedRows, section } from '../parts.ts'
-import type { ShortLinks } from './links/links.ts'
+import type { ShortLinks } from './names/links/links.ts'
 
 /**
  * `/-/help`: how go links are used in this installation. The configuration is of assistants, with

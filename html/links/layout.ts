@@ -1,4 +1,4 @@
-import type { User } from '../../db/links/users.ts'
+import type { User } from '../../db/links/people/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
 import { capitalized } from '../form.ts'

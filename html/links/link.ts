@@ -1,12 +1,12 @@
-import type { Health } from '../../db/links/health.ts'
-import type { LinkAccess } from '../../db/links/links.ts'
+import type { Health } from '../../db/links/visits/health.ts'
+import type { LinkAccess } from '../../db/links/names/links.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page } from '../../kernel/http/view.ts'
-import type { End } from '../../services/links/links/lifecycle.ts'
+import type { End } from '../../services/links/names/links/lifecycle.ts'
 import { disclosed, facts, saved, timeTag } from '../parts.ts'
-import { brokenBadge, healthSection } from './health/section.ts'
-import { handOverPath, linkMembers, type MembersView } from './members.ts'
-import { statsPanel, type LinkStats } from './stats/stats.ts'
+import { brokenBadge, healthSection } from './visits/health/section.ts'
+import { handOverPath, linkMembers, type MembersView } from './names/members.ts'
+import { statsPanel, type LinkStats } from './visits/stats/stats.ts'
 import {
   endBadge,
   endText,
@@ -15,7 +15,7 @@ import {
   tagList,
   visibilityBadge,
   type ShortLinks,
-} from './links/links.ts'
+} from './names/links/links.ts'
 
 /** What is known of a link beside its fields and members. */
 interface LinkState {

@@ -1,8 +1,8 @@
-import type { ListedLink } from '../../db/links/lists.ts'
+import type { ListedLink } from '../../db/links/names/lists.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
-import type { End } from '../../services/links/links/lifecycle.ts'
-import type { LinksPage, LinkSearch } from '../../services/links/lists/lists.ts'
+import type { End } from '../../services/links/names/links/lifecycle.ts'
+import type { LinksPage, LinkSearch } from '../../services/links/names/lists/lists.ts'
 import { anyOf, field, filterForm, select, submit, VERBATIM } from '../form.ts'
 import { contentView } from '../layout.ts'
 import { sparkline } from '../chart.ts'
@@ -16,9 +16,15 @@ import {
   section,
   timeTag,
 } from '../parts.ts'
-import { brokenBadge } from './health/section.ts'
-import { endBadge, linkRow, tagList, visibilityBadge, type ShortLinks } from './links/links.ts'
-import { firstLinkForm, firstLinkStep } from './links/first.ts'
+import { brokenBadge } from './visits/health/section.ts'
+import {
+  endBadge,
+  linkRow,
+  tagList,
+  visibilityBadge,
+  type ShortLinks,
+} from './names/links/links.ts'
+import { firstLinkForm, firstLinkStep } from './names/links/first.ts'
 
 const ROLES = [
   ['', 'Any'],

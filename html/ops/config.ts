@@ -2,7 +2,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, Page } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
 import { namedRows, section } from '../parts.ts'
-import { assistantsFragment, type AssistantsView } from './assistants.ts'
+import { assistantsFragment, type AssistantsView } from './assistants/assistants.ts'
 
 /** What `/config` shows. */
 export interface ShownConfig extends AssistantsView {

@@ -1,5 +1,5 @@
 import type { Level } from '../../db/notices.ts'
-import type { Status } from '../../db/ops/sessions.ts'
+import type { Status } from '../../db/ops/agent/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { Page, View } from '../../kernel/http/view.ts'
 import { field, postForm, submit, type Form } from '../form.ts'

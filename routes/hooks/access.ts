@@ -1,8 +1,8 @@
-import type { EndpointKey } from '../../db/hooks/endpoints.ts'
+import type { EndpointKey } from '../../db/hooks/agents/endpoints.ts'
 import { badRequest, forbidden, unavailable } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Access } from '../../kernel/http/declaration.ts'
-import { TOO_MANY_CALLS } from '../../services/hooks/endpoints/endpoints.ts'
+import { TOO_MANY_CALLS } from '../../services/hooks/agents/endpoints/endpoints.ts'
 import type { Hooks } from '../../services/hooks/open.ts'
 import type { HooksRoutes } from './kit.ts'
 

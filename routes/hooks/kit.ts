@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { EndpointKey } from '../../db/hooks/endpoints.ts'
+import type { EndpointKey } from '../../db/hooks/agents/endpoints.ts'
 import { hooksFrame } from '../../html/hooks/layout.ts'
 import type { ServiceLink } from '../../html/layout.ts'
 import { Fault } from '../../kernel/fault.ts'

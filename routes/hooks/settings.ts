@@ -1,9 +1,9 @@
-import { endpointQueries } from '../../db/hooks/endpoints.ts'
-import { forwarderQueries } from '../../db/hooks/forwarders.ts'
+import { endpointQueries } from '../../db/hooks/agents/endpoints.ts'
+import { forwarderQueries } from '../../db/hooks/send/forwarders.ts'
 import { settingsForm, settingsPage, type SettingsView } from '../../html/hooks/settings.ts'
 import type { Html } from '../../kernel/html.ts'
 import { newForm, type View } from '../../kernel/http/view.ts'
-import { EndpointForm } from '../../services/hooks/endpoints/changes.ts'
+import { EndpointForm } from '../../services/hooks/agents/endpoints/changes.ts'
 import { changeSettings, SettingsForm } from '../../services/hooks/settings.ts'
 import { form, page, type HooksRoutes } from './kit.ts'
 

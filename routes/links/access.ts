@@ -1,10 +1,10 @@
-import type { Bearer, Scope } from '../../db/links/tokens.ts'
+import type { Bearer, Scope } from '../../db/links/people/tokens.ts'
 import { Fault, forbidden } from '../../kernel/fault.ts'
 import type { Access } from '../../kernel/http/declaration.ts'
 import { bearerToken } from '../../kernel/tokens.ts'
-import { noteUse } from '../../services/links/tokens/tokens.ts'
-import { withoutGroups, type Caller } from '../../services/links/users/groups.ts'
-import { accountOf } from '../../services/links/users/users.ts'
+import { noteUse } from '../../services/links/people/tokens/tokens.ts'
+import { withoutGroups, type Caller } from '../../services/links/people/users/groups.ts'
+import { accountOf } from '../../services/links/people/users/users.ts'
 import type { LinksRoutes } from './kit.ts'
 
 /** Anybody, without a token: nobody asks who calls. */

@@ -1,26 +1,19 @@
 import Type from 'typebox'
-import { DeletedLink } from '../../db/links/deleted.ts'
-import { CheckedLink, Health } from '../../db/links/health.ts'
-import { Change } from '../../db/links/history.ts'
-import { Link, Owner } from '../../db/links/links.ts'
-import { MissingSlug } from '../../db/links/missing.ts'
-import { Share } from '../../db/links/members.ts'
-import { Tag } from '../../db/links/tags.ts'
-import { Token } from '../../db/links/tokens.ts'
-import { Profile, User } from '../../db/links/users.ts'
+import { DeletedLink } from '../../db/links/names/deleted.ts'
+import { CheckedLink, Health } from '../../db/links/visits/health.ts'
+import { Change } from '../../db/links/names/history.ts'
+import { Link, Owner } from '../../db/links/names/links.ts'
+import { MissingSlug } from '../../db/links/visits/missing.ts'
+import { Share } from '../../db/links/names/members.ts'
+import { Tag } from '../../db/links/names/tags.ts'
+import { Token } from '../../db/links/people/tokens.ts'
+import { Profile, User } from '../../db/links/people/users.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { STATUS } from '../../services/links/faults.ts'
-import { CreatedToken, NewToken } from '../../services/links/tokens/changes.ts'
-import { Stats } from '../../services/links/stats.ts'
-import { LinkUpdate, LinkRequest, NewSlug } from '../../services/links/links/input.ts'
-import {
-  changeList,
-  checkedList,
-  deletedList,
-  linkList,
-  tagList,
-  userList,
-} from './lists/paging.ts'
+import { CreatedToken, NewToken } from '../../services/links/people/tokens/changes.ts'
+import { Stats } from '../../services/links/visits/stats.ts'
+import { LinkUpdate, LinkRequest, NewSlug } from '../../services/links/names/links/input.ts'
+import { changeList, checkedList, deletedList, linkList, tagList, userList } from './paging.ts'
 
 /** links.md section 2, Config. */
 export const Config = Type.Object({

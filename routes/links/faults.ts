@@ -1,6 +1,6 @@
 import type { ServiceLink } from '../../html/layout.ts'
 import { linksFrame, type Viewer } from '../../html/links/layout.ts'
-import { linksErrorPage } from '../../html/links/visits/visits.ts'
+import { linksErrorPage } from '../../html/links/visits/visits/visits.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
@@ -34,7 +34,7 @@ export function faultPage({ services }: Services, fault: Fault, viewer: Viewer):
   return htmlReply(page, fault.status, fault.headers)
 }
 
-/** A `Location` that proxies and browsers may not take (services/links/links/target.ts). */
+/** A `Location` that proxies and browsers may not take (services/links/names/links/target.ts). */
 export const LOCATION_TOO_LONG = new Fault(
   414,
   'URI_TOO_LONG',

@@ -1,25 +1,25 @@
 import Type from 'typebox'
-import { searchDescription, searchPage } from '../../html/links/visits/visits.ts'
+import { searchDescription, searchPage } from '../../html/links/visits/visits/visits.ts'
 import type { Call } from '../../kernel/http/declaration.ts'
 import { bytesReply, htmlReply, jsonReply } from '../../kernel/http/reply.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { withDefault } from '../../kernel/validate.ts'
-import { NO_FILTER } from '../../services/links/lists/filter.ts'
-import { searchLinks } from '../../services/links/lists/lists.ts'
-import { endOf } from '../../services/links/links/lifecycle.ts'
-import { isSlug } from '../../services/links/links/slug.ts'
-import { MAX_LOCATION } from '../../services/links/links/target.ts'
-import { visitorOf } from '../../services/links/users/users.ts'
+import { NO_FILTER } from '../../services/links/names/lists/filter.ts'
+import { searchLinks } from '../../services/links/names/lists/lists.ts'
+import { endOf } from '../../services/links/names/links/lifecycle.ts'
+import { isSlug } from '../../services/links/names/links/slug.ts'
+import { MAX_LOCATION } from '../../services/links/names/links/target.ts'
+import { visitorOf } from '../../services/links/people/users/users.ts'
 import {
   encodePath,
   readSearchTerms,
   suggestionsFor,
   termsOfLink,
-} from '../../services/links/visits/visits.ts'
+} from '../../services/links/visits/visits/visits.ts'
 import { guest } from './access.ts'
 import { LOCATION_TOO_LONG } from './faults.ts'
 import { framed, raw, shortLinks, type LinksRoutes } from './kit.ts'
-import type { Caller } from '../../services/links/users/groups.ts'
+import type { Caller } from '../../services/links/people/users/groups.ts'
 
 /** The most links that a search page lists. */
 const MAX_FOUND = 10

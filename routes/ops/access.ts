@@ -1,8 +1,8 @@
-import type { AssistantCaller } from '../../db/ops/assistants.ts'
+import type { AssistantCaller } from '../../db/ops/assistants/assistants.ts'
 import { Fault, forbidden } from '../../kernel/fault.ts'
 import type { Access } from '../../kernel/http/declaration.ts'
 import { bearerToken, bearsKey } from '../../kernel/tokens.ts'
-import type { Offer } from '../../services/ops/tools/offers.ts'
+import type { Offer } from '../../services/ops/agent/tools/offers.ts'
 import type { OpsApp } from './kit.ts'
 
 /** Who bears OPS_CHAT_API_KEY, looked up at each request. Each API has its own words. */

@@ -1,8 +1,11 @@
-import { assistantQueries } from '../../db/ops/assistants.ts'
+import { assistantQueries } from '../../db/ops/assistants/assistants.ts'
 import { configForm, configPage, type ShownConfig } from '../../html/ops/config.ts'
 import type { Html } from '../../kernel/html.ts'
 import { newForm, type Typed, type View } from '../../kernel/http/view.ts'
-import { AssistantForm, MAX_ASSISTANTS } from '../../services/ops/assistants/assistants.ts'
+import {
+  AssistantForm,
+  MAX_ASSISTANTS,
+} from '../../services/ops/assistants/assistants/assistants.ts'
 import { Config, ConfigForm, ConfigUpdate } from '../../services/ops/config.ts'
 import { action, api, page, type OpsApp } from './kit.ts'
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { eventQueries } from '../../db/ops/events.ts'
-import { sessionQueries as q } from '../../db/ops/sessions.ts'
+import { sessionQueries as q } from '../../db/ops/agent/sessions.ts'
 import {
   dashboardPage,
   nowFragment,
@@ -12,17 +12,17 @@ import {
 import { MAX_COUNT } from '../../html/parts.ts'
 import { newForm } from '../../kernel/http/view.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
-import { Prompt } from '../../services/ops/sessions/prompt.ts'
-import { readHealth, type Health } from '../../services/ops/checks/health.ts'
-import { readRecent } from '../../services/ops/checks/recent.ts'
-import { readWaits } from '../../services/ops/investigations/waiting.ts'
-import { readPause } from '../../services/ops/pause.ts'
-import { rangeOf } from '../../services/ops/sessions/ranges.ts'
-import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
+import { Prompt } from '../../services/ops/agent/sessions/prompt.ts'
+import { readHealth, type Health } from '../../services/ops/watch/checks/health.ts'
+import { readRecent } from '../../services/ops/watch/checks/recent.ts'
+import { readWaits } from '../../services/ops/alerts/investigations/waiting.ts'
+import { readPause } from '../../services/ops/agent/pause.ts'
+import { rangeOf } from '../../services/ops/agent/sessions/ranges.ts'
+import { MAX_SEQ } from '../../services/ops/agent/sessions/stream.ts'
 import { started } from './faults.ts'
 import { form, LONG_FORM_LIMIT, page, type OpsApp } from './kit.ts'
-import { Zone } from './sessions.ts'
-import { FIRST_ITEMS, listWaiting } from './waiting.ts'
+import { Zone } from './agent/sessions.ts'
+import { FIRST_ITEMS, listWaiting } from './alerts/waiting.ts'
 
 const MAX_EVENTS = 15
 const ANY_EVENT = { level: null, service: null, session: null }

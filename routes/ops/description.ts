@@ -1,15 +1,15 @@
 import Type from 'typebox'
 import { Event } from '../../db/ops/events.ts'
-import { Memory } from '../../db/ops/memories.ts'
-import { ActionSummary } from '../../db/ops/operations.ts'
-import { Session } from '../../db/ops/sessions.ts'
+import { Memory } from '../../db/ops/agent/memories.ts'
+import { ActionSummary } from '../../db/ops/agent/operations.ts'
+import { Session } from '../../db/ops/agent/sessions.ts'
 import type { ApiDescription, Operation } from '../../kernel/openapi.ts'
 import { Config, ConfigUpdate } from '../../services/ops/config.ts'
-import { MemoryCreation, MemoryUpdate } from '../../services/ops/memories.ts'
-import { Silence } from '../../db/ops/silences.ts'
-import { SilenceRequest } from '../../services/ops/silences.ts'
-import { AlertDetail, AlertProblem, AlertReceipt, ListedAlert } from './alerts.ts'
-import { SessionDetail } from './sessions.ts'
+import { MemoryCreation, MemoryUpdate } from '../../services/ops/agent/memories.ts'
+import { Silence } from '../../db/ops/alerts/silences.ts'
+import { SilenceRequest } from '../../services/ops/alerts/silences.ts'
+import { AlertDetail, AlertProblem, AlertReceipt, ListedAlert } from './alerts/alerts.ts'
+import { SessionDetail } from './agent/sessions.ts'
 
 /** ops.md section 2, error body. */
 const ErrorBody = Type.Object({

@@ -1,14 +1,14 @@
 import Type from 'typebox'
-import type { AssistantCaller } from '../../db/ops/assistants.ts'
+import type { AssistantCaller } from '../../db/ops/assistants/assistants.ts'
 import type { ServiceLink } from '../../html/layout.ts'
 import { opsFrame } from '../../html/ops/layout.ts'
-import { pauseBanner } from '../../html/ops/pause.ts'
+import { pauseBanner } from '../../html/ops/agent/pause.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { anyone, endpointsOf, visitor } from '../../kernel/http/endpoint.ts'
 import { parsed } from '../../kernel/validate.ts'
-import type { Assistants } from '../../services/ops/assistants/tools.ts'
+import type { Assistants } from '../../services/ops/assistants/assistants/tools.ts'
 import type { Ops } from '../../services/ops/open.ts'
-import type { Offer, Offers } from '../../services/ops/tools/offers.ts'
+import type { Offer, Offers } from '../../services/ops/agent/tools/offers.ts'
 import { opsFault } from './faults.ts'
 
 /** What the endpoints of the ops listener work with. */

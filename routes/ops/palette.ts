@@ -1,11 +1,11 @@
 import Type from 'typebox'
-import { sessionQueries } from '../../db/ops/sessions.ts'
+import { sessionQueries } from '../../db/ops/agent/sessions.ts'
 import { opsPlaces, shortText, statusBadge } from '../../html/ops/layout.ts'
 import { hasWords, idIn, MAX_PLACES, paletteView, type PlaceGroup } from '../../html/palette.ts'
 import { timeTag } from '../../html/parts.ts'
 import { html } from '../../kernel/html.ts'
 import { withDefault } from '../../kernel/validate.ts'
-import { listHealth } from '../../services/ops/checks/health.ts'
+import { listHealth } from '../../services/ops/watch/checks/health.ts'
 import { page, type OpsApp } from './kit.ts'
 
 const PATH = '/palette'

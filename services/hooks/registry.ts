@@ -1,15 +1,15 @@
 import type { Database } from '../../db/client.ts'
-import { destinationQueries, type DestinationTarget } from '../../db/hooks/destinations.ts'
-import { endpointQueries, type EndpointKey } from '../../db/hooks/endpoints.ts'
-import { providerQueries, type Provider } from '../../db/hooks/providers.ts'
+import { destinationQueries, type DestinationTarget } from '../../db/hooks/send/destinations.ts'
+import { endpointQueries, type EndpointKey } from '../../db/hooks/agents/endpoints.ts'
+import { providerQueries, type Provider } from '../../db/hooks/receive/providers.ts'
 import { settingsQueries } from '../../db/hooks/settings.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
-import { schemeNamed } from './schemes/schemes.ts'
-import { configuredOf, isSignedProvider, type SigningSecrets } from './schemes/secrets.ts'
+import { schemeNamed } from './receive/schemes/schemes.ts'
+import { configuredOf, isSignedProvider, type SigningSecrets } from './receive/schemes/secrets.ts'
 
 /** What the parts of the service are made from. */
 export interface HooksParts {

@@ -1,10 +1,10 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import { destinationQueries } from '../../db/hooks/destinations.ts'
-import { eventQueries } from '../../db/hooks/events.ts'
-import { recoveryQueries } from '../../db/hooks/recoveries.ts'
-import { replayQueries } from '../../db/hooks/replays.ts'
-import { rejectionQueries } from '../../db/hooks/rejections.ts'
+import { destinationQueries } from '../../db/hooks/send/destinations.ts'
+import { eventQueries } from '../../db/hooks/log/events.ts'
+import { recoveryQueries } from '../../db/hooks/receive/recoveries.ts'
+import { replayQueries } from '../../db/hooks/send/replays.ts'
+import { rejectionQueries } from '../../db/hooks/receive/rejections.ts'
 import { Settings, settingsQueries as q } from '../../db/hooks/settings.ts'
 import {
   openSteadyTime,
@@ -16,8 +16,8 @@ import {
 } from '../../kernel/repeat.ts'
 import { field, parsed } from '../../kernel/validate.ts'
 import { changedNames, noteChange, type ChangeTools } from '../audit.ts'
-import type { Forwarders } from './forwarders/forwarders.ts'
-import { parseTarget, TARGET_FORM } from './replays/outgoing.ts'
+import type { Forwarders } from './send/forwarders/forwarders.ts'
+import { parseTarget, TARGET_FORM } from './send/replays/outgoing.ts'
 import type { HooksParts, Registry } from './registry.ts'
 
 const { retention_max_age_days, retention_max_rows, sse_retry_ms } = Settings.properties

@@ -1,6 +1,6 @@
 import { HOSTS_FORM, parseHosts } from '../../kernel/net/addresses.ts'
 import { integer, address, baseUrl, secret, type Variables } from '../../kernel/variables.ts'
-import { API_URL, API_URLS, readSources, SOURCES_FORM } from './recoveries/sources.ts'
+import { API_URL, API_URLS, readSources, SOURCES_FORM } from './receive/recoveries/sources.ts'
 
 /** The variables that `forward --exec` gives a program, beside those of the service. */
 export const EVENT_VARIABLES = {

@@ -3,9 +3,14 @@ import { retentionQueries as q } from '../../db/links/retention.ts'
 import type { Log } from '../../kernel/log.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { RESTORE_DAYS } from './deleted.ts'
-import { firstClickDay, firstKeptDay, firstKeptMonth, type StatsLevel } from './visits/clicks.ts'
-import { dayText } from './visits/visit-counts.ts'
+import { RESTORE_DAYS } from './names/deleted.ts'
+import {
+  firstClickDay,
+  firstKeptDay,
+  firstKeptMonth,
+  type StatsLevel,
+} from './visits/visits/clicks.ts'
+import { dayText } from './visits/visits/visit-counts.ts'
 
 export interface RetentionOptions {
   db: Database

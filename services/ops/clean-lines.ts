@@ -1,4 +1,4 @@
-import type { StoredLine } from '../../db/ops/sessions.ts'
+import type { StoredLine } from '../../db/ops/agent/sessions.ts'
 import { cutBytes } from '../../kernel/text.ts'
 import type { Redaction } from './redact.ts'
 

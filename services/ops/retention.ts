@@ -7,8 +7,8 @@ import { retentionQueries as q } from '../../db/ops/retention.ts'
 import { openSteadyTime, PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
 import type { NotifyOptions } from '../notices/sender.ts'
 import { readTargets } from '../notices/targets.ts'
-import type { InventorySource } from './inventory/inventory.ts'
-import { cooldownOf } from './operations/operations.ts'
+import type { InventorySource } from './watch/inventory/inventory.ts'
+import { cooldownOf } from './agent/operations/operations.ts'
 
 type Basis = Pick<NotifyOptions, 'db' | 'clock' | 'log' | 'notifyUrls' | 'secretBox'>
 

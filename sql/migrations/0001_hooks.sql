@@ -102,7 +102,7 @@ create table hooks.repeats (
 
 -- The event types of each provider, for suggestions and for filters with a wildcard: neither reads the log. A type
 -- comes with its first event; beyond 500 of a provider none does, because a sender may invent one for each event.
--- Then filters with a wildcard test each event (services/hooks/events/events.ts). Retention leaves types whose events are
+-- Then filters with a wildcard test each event (services/hooks/log/events/events.ts). Retention leaves types whose events are
 -- gone: they cost nothing, and a process that knows a type does not write it again.
 create table hooks.event_types (
   provider   text collate "C" not null,

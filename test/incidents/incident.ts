@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Level } from '../../db/notices.ts'
-import type { State } from '../../db/ops/checks.ts'
+import type { State } from '../../db/ops/watch/checks.ts'
 import type { Call } from '../helpers/model.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Inventory } from '../../services/ops/inventory/inventory.ts'
-import type { HostFacts } from '../../services/ops/runners/host-facts.ts'
+import type { Inventory } from '../../services/ops/watch/inventory/inventory.ts'
+import type { HostFacts } from '../../services/ops/agent/runners/host-facts.ts'
 import type { Incident, RecordedCheck } from './incident.ts'
 
 const GIB = 1024 ** 3

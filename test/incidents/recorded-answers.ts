@@ -1,6 +1,6 @@
 import { calls, MODEL_KEY, says, startModel, type Asked } from '../helpers/model.ts'
 import type { Owner } from '../helpers/owner.ts'
-import type { Endpoint } from '../../services/ops/runners/model-chat.ts'
+import type { Endpoint } from '../../services/ops/agent/runners/model-chat.ts'
 import { placed, type Incident } from './incident.ts'
 
 /** An endpoint whose model gives the answers that are recorded with an incident. */

@@ -4,7 +4,11 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { readAlert, readPayload, type ReadAlert } from '../../services/ops/alerts/payload.ts'
+import {
+  readAlert,
+  readPayload,
+  type ReadAlert,
+} from '../../services/ops/alerts/alerts/payload.ts'
 import { CHAT_KEY, startBriefs } from '../helpers/alerts.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'

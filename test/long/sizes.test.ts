@@ -10,8 +10,8 @@ import { addProvider, eventIds, post, postForm, startHooks } from '../helpers/ho
 import { request } from '../helpers/http.ts'
 import { insertLinks, leadsTo, startLinks } from '../helpers/links.ts'
 import { until } from '../helpers/until.ts'
-import { playModel } from '../links/model.ts'
-import { walksWhileOthersWrite } from '../links/pagination-walk.ts'
+import { playModel } from '../links/names/model.ts'
+import { walksWhileOthersWrite } from '../links/names/pagination-walk.ts'
 
 // What the short suite tries with few rows, clients and calls, in its full size.
 

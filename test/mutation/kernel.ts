@@ -34,14 +34,14 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/html.ts',
     find: '/[&<>"\']/g',
     replace: '/[&<>]/g',
-    test: 'test/hooks/event-page.test.ts',
+    test: 'test/hooks/log/event-page.test.ts',
   },
   {
     why: 'a body of exactly the limit is too large',
     path: 'kernel/http/body.ts',
     find: 'if (reading.size > limit) return settle',
     replace: 'if (reading.size >= limit) return settle',
-    test: 'test/links/input.test.ts',
+    test: 'test/links/names/input.test.ts',
   },
   {
     why: 'a connection may have any number of requests in flight',
@@ -55,14 +55,14 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/http/headers.ts',
     find: 'some((tag) => tag.trim() === etag)',
     replace: "some((tag) => tag.trim() !== '')",
-    test: 'test/links/links.test.ts',
+    test: 'test/links/names/links.test.ts',
   },
   {
     why: 'a line without an end is kept whole',
     path: 'kernel/lines.ts',
     find: 'line += text.slice(0, maxLength - line.length)',
     replace: 'line += text',
-    test: 'test/ops/cli-agents.test.ts',
+    test: 'test/ops/agent/cli-agents.test.ts',
   },
   {
     why: 'an address of a private network counts as public',
@@ -97,7 +97,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/net/guard.ts',
     find: 'return isCrossSite(headers) || hasForeignOrigin(headers)\n',
     replace: 'return isCrossSite(headers)\n',
-    test: 'test/hooks/mcp.test.ts',
+    test: 'test/hooks/agents/mcp.test.ts',
   },
   {
     why: 'a page of another site may load one ahead',
@@ -153,7 +153,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'kernel/cursor.ts',
     find: 'Array.isArray(value) && encodeCursor(value) === text ?',
     replace: 'Array.isArray(value) ?',
-    test: 'test/links/lists.test.ts',
+    test: 'test/links/names/lists.test.ts',
   },
   {
     why: 'durations may be in weeks',

@@ -1,5 +1,8 @@
 import { hostName, isLoopbackName } from '../../../kernel/net/addresses.ts'
-import { SIGNED_PROVIDERS, secretVariable } from '../../../services/hooks/schemes/secrets.ts'
+import {
+  SIGNED_PROVIDERS,
+  secretVariable,
+} from '../../../services/hooks/receive/schemes/secrets.ts'
 import {
   areKnown,
   describeConfiguration,

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import type { Database } from '../../../db/client.ts'
 import { hasCluster } from '../../../db/embedded/cluster.ts'
-import { eventQueries } from '../../../db/hooks/events.ts'
-import { providerQueries, type Provider } from '../../../db/hooks/providers.ts'
+import { eventQueries } from '../../../db/hooks/log/events.ts'
+import { providerQueries, type Provider } from '../../../db/hooks/receive/providers.ts'
 import { migrationState } from '../../../db/migrate.ts'
 import { openDatabase } from '../../../db/open.ts'
 import {
@@ -15,8 +15,14 @@ import {
 } from '../../../db/server.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import { acceptsPrevious, type SigningSecrets } from '../../../services/hooks/schemes/secrets.ts'
-import { readSnapshot, type SnapshotPlace } from '../../../services/links/visits/snapshot.ts'
+import {
+  acceptsPrevious,
+  type SigningSecrets,
+} from '../../../services/hooks/receive/schemes/secrets.ts'
+import {
+  readSnapshot,
+  type SnapshotPlace,
+} from '../../../services/links/visits/visits/snapshot.ts'
 import type { DatabaseTools } from '../../frame/command.ts'
 import { controlPath, runRemotely } from '../../frame/control.ts'
 import { fail, ok, warn, type Findings } from '../../frame/output.ts'

@@ -1,11 +1,11 @@
 import { messageOf } from '../../../kernel/log.ts'
 import { findProgram } from '../../../kernel/processes/run.ts'
-import { withoutToken } from '../../../services/hooks/recoveries/schedule.ts'
-import { INVENTORY_FILE, type Service } from '../../../services/ops/inventory/inventory.ts'
-import { readJsonFile, type FileKind } from '../../../services/ops/inventory/json-file.ts'
-import { missingRunbooks, readRunbooks } from '../../../services/ops/runbooks/runbooks.ts'
-import { PRICES_FILE } from '../../../services/ops/runners/budget.ts'
-import { probeSandbox } from '../../../services/ops/tools/sandbox.ts'
+import { withoutToken } from '../../../services/hooks/receive/recoveries/schedule.ts'
+import { INVENTORY_FILE, type Service } from '../../../services/ops/watch/inventory/inventory.ts'
+import { readJsonFile, type FileKind } from '../../../services/ops/watch/inventory/json-file.ts'
+import { missingRunbooks, readRunbooks } from '../../../services/ops/watch/runbooks/runbooks.ts'
+import { PRICES_FILE } from '../../../services/ops/agent/runners/budget.ts'
+import { probeSandbox } from '../../../services/ops/agent/tools/sandbox.ts'
 import { fail, ok, warn, type Findings } from '../../frame/output.ts'
 import { recoverySchedule, type ConfigSource } from '../../frame/configuration.ts'
 
@@ -99,7 +99,7 @@ export async function queueFindings({ current }: ConfigSource) {
   const place = `${protocol}//${host}`
   try {
     // Loaded only when configured: the client costs time and memory.
-    const { pingRedis } = await import('../../../services/hooks/queues/redis.ts')
+    const { pingRedis } = await import('../../../services/hooks/agents/queues/redis.ts')
     await pingRedis(url, ANSWER_MS)
     return [ok('queue', `${place} answers`)]
   } catch (error) {

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../../kernel/time.ts'
 import { get, post } from '../../../kernel/net/outbound.ts'
-import { hooksFallback } from '../../../routes/hooks/deliveries/deliveries.ts'
+import { hooksFallback } from '../../../routes/hooks/receive/deliveries/deliveries.ts'
 import type { HooksRoutes } from '../../../routes/hooks/kit.ts'
 import { hooksFault } from '../../../routes/hooks/faults.ts'
 import { hooksRoutes } from '../../../routes/hooks/routes.ts'
-import { createToolServers } from '../../../services/hooks/endpoints/tools/server.ts'
+import { createToolServers } from '../../../services/hooks/agents/endpoints/tools/server.ts'
 import { openHooks } from '../../../services/hooks/open.ts'
-import type { QueueSource } from '../../../services/hooks/queues/open.ts'
+import type { QueueSource } from '../../../services/hooks/agents/queues/open.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
 import {
   describeConfiguration,

@@ -6,7 +6,7 @@ import { faultReply, NOT_FOUND } from '../../../routes/links/faults.ts'
 import type { LinksRoutes } from '../../../routes/links/kit.ts'
 import { linksRoutes, linksFallback } from '../../../routes/links/routes.ts'
 import { openLinks } from '../../../services/links/open.ts'
-import { createLinkTools } from '../../../services/links/tools.ts'
+import { createLinkTools } from '../../../services/links/transfer/tools.ts'
 import {
   hostsOfLinks,
   runningServices,

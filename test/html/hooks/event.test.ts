@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { t } from 'tap'
-import type { Replay } from '../../../db/hooks/replays.ts'
-import { EVENT_TABS, eventPage } from '../../../html/hooks/events/detail.ts'
-import { replaysList } from '../../../html/hooks/replays/replays.ts'
+import type { Replay } from '../../../db/hooks/send/replays.ts'
+import { EVENT_TABS, eventPage } from '../../../html/hooks/event.ts'
+import { replaysList } from '../../../html/hooks/send/replays/replays.ts'
 import { render } from '../../../kernel/html.ts'
 import { ESCAPED, eventView, HOSTILE, shown } from './samples.ts'
 

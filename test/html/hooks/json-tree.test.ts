@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { jsonTree } from '../../../html/hooks/events/json-tree.ts'
+import { jsonTree } from '../../../html/hooks/log/events/json-tree.ts'
 import { render } from '../../../kernel/html.ts'
-import { readJson } from '../../../services/hooks/events/json-nodes.ts'
+import { readJson } from '../../../services/hooks/log/events/json-nodes.ts'
 
 const BOUNDS = { nodes: 100, depth: 6 }
 

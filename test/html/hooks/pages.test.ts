@@ -2,8 +2,8 @@ import { t } from 'tap'
 import { dashboardPage, hourly, type DashboardView } from '../../../html/hooks/dashboard.ts'
 import { render } from '../../../kernel/html.ts'
 import { shown, HOSTILE, summary, ESCAPED, logView, NO_FILTER, card } from './samples.ts'
-import { logFragment, logPage } from '../../../html/hooks/events/list.ts'
-import { providerCard, providerContent } from '../../../html/hooks/providers/card.ts'
+import { logFragment, logPage } from '../../../html/hooks/log/events/list.ts'
+import { providerCard, providerContent } from '../../../html/hooks/receive/providers/card.ts'
 
 const now = new Date('2026-05-04T08:30:00.000Z')
 

@@ -1,0 +1,15 @@
+import Type from 'typebox'
+import { Timestamp, many, sqlFile } from '../../sql-file.ts'
+
+/** What a provider sent in one hour. A rejected delivery is no event. */
+export const HourStats = Type.Object({
+  provider: Type.String(),
+  hour: Timestamp,
+  events: Type.Integer(),
+  rejections: Type.Integer(),
+})
+export type HourStats = Type.Static<typeof HourStats>
+
+export const statsQueries = sqlFile('sql/hooks/log/stats.sql', {
+  listStats: many(HourStats, { since: 'timestamptz' }),
+})

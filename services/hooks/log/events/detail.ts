@@ -1,0 +1,145 @@
+import { isUtf8 } from 'node:buffer'
+import Type from 'typebox'
+import type { Database } from '../../../../db/client.ts'
+import { nullable } from '../../../../db/sql-file.ts'
+import { eventQueries, type RequestLine, StoredEvent } from '../../../../db/hooks/log/events.ts'
+import { notFound } from '../../../../kernel/fault.ts'
+import { firstFields } from '../../../../kernel/http/read-body.ts'
+import { type JsonNode, readJson } from './json-nodes.ts'
+import { headersByName, headersInOrder } from '../../redact.ts'
+
+/**
+ * hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. An event
+ * that came by another method than POST also has `method` and `query`: a GET has no other content.
+ */
+export const EventDetail = Type.Object({
+  ...Type.Omit(StoredEvent, ['method', 'query']).properties,
+  headers: Type.Record(Type.String(), Type.String()),
+  payload: Type.String(),
+  payload_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
+  method: Type.Optional(Type.String({ description: 'Of a delivery by another method than POST' })),
+  query: Type.Optional(nullable(Type.String({ description: 'Its query, secrets redacted' }))),
+})
+export type EventDetail = Type.Static<typeof EventDetail>
+
+export function eventDetail({ method, query, ...event }: StoredEvent): EventDetail {
+  const payload_encoding = isUtf8(event.payload) ? 'utf8' : 'base64'
+  return {
+    ...event,
+    headers: headersByName(event.headers),
+    payload: event.payload.toString(payload_encoding),
+    payload_encoding,
+    ...(method !== null && method !== 'POST' && { method, query }),
+  }
+}
+
+/** The request of a delivery, as it was sent but for its secrets; of a queue the headers alone. */
+export interface EventRequest extends RequestLine {
+  headers: readonly (readonly [name: string, value: string])[]
+}
+
+/**
+ * Reads an event without the rest of a long payload: cut between characters, with the number of
+ * bytes that are left out.
+ */
+export async function readEventStart(db: Database, id: number, limit: number) {
+  const found = await findEventStart(db, id, limit)
+  if (found === undefined) throw notFound(NO_EVENT)
+  return found
+}
+
+/** The same; undefined where no event has this id. */
+export async function findEventStart(db: Database, id: number, limit: number) {
+  // A byte more shows whether the limit falls within a character.
+  const found = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })
+  if (found === undefined) return undefined
+  const { path, ...event } = found
+  const { method, query } = event
+  const payload = event.payload.subarray(0, cutAt(event.payload, limit))
+  const omittedBytes = event.payload_size - payload.length
+  const request: EventRequest = { method, path, query, headers: headersInOrder(event.headers) }
+  return { event: eventDetail({ ...event, payload }), omittedBytes, request }
+}
+
+/** What is said of an id without an event. */
+export const NO_EVENT = 'There is no event under this id; retention may have removed it.'
+
+/** The length of the beginning that is given: never within a character of UTF-8. */
+function cutAt(payload: Buffer, limit: number): number {
+  if (payload.length <= limit) return payload.length
+  let end = limit
+  while (end > limit - 4 && ((payload[end] ?? 0) & 0xc0) === 0x80) end--
+  return end
+}
+
+/** Longer payloads are shown as received: parsing them could need too much memory. */
+export const MAX_PARSED = 1024 * 1024
+
+/** The payload for reading: JSON indented, a form with a field per line; else null. */
+export function prettyPayload({
+  payload,
+  payload_encoding,
+  payload_size,
+  content_type,
+}: Pick<EventDetail, 'payload' | 'payload_encoding' | 'payload_size' | 'content_type'>):
+  | string
+  | null {
+  if (payload_encoding === 'base64' || payload_size > MAX_PARSED) return null
+  const json = indentJson(payload)
+  if (json !== null) return json
+  if (!(content_type ?? '').startsWith('application/x-www-form-urlencoded')) return null
+  if (firstFields(payload) !== payload) return null
+  return [...new URLSearchParams(payload)].map(([name, value]) => `${name} = ${value}`).join('\n')
+}
+
+/** What a page shows as a tree; more would be a page of many hundred KB. */
+const TREE_BOUNDS = { nodes: 1_000, depth: 40 }
+const MAX_TREE_CHARACTERS = 200_000
+
+/** The payload as a tree; undefined when it is not JSON, or has too much of it. */
+export function payloadTree({ payload, payload_encoding }: EventDetail): JsonNode | undefined {
+  const isShort = payload_encoding === 'utf8' && payload.length <= MAX_TREE_CHARACTERS
+  return isShort ? readJson(payload, TREE_BOUNDS) : undefined
+}
+
+/** The longest result: nested brackets would make gigabytes of a few kilobytes. */
+const MAX_INDENTED = 2 * MAX_PARSED
+
+/**
+ * Indents JSON text by two spaces without touching its literals: `JSON.parse` and back would round
+ * long numbers. Null when the text is not JSON, or would become too long.
+ */
+function indentJson(text: string): string | null {
+  try {
+    JSON.parse(text)
+  } catch {
+    // SyntaxError: not JSON.
+    return null
+  }
+  let indented = ''
+  let read = 0
+  let depth = 0
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    // Numbers and words are no tokens.
+    indented += text.slice(read, index)
+    read = index + token.length
+    if (/^\s/.test(token)) continue
+    if (token === ':') indented += ': '
+    else if (token.length > 1) indented += token.replace(/^([[{])\s*([\]}])$/, '$1$2')
+    else if (token === ',') indented += `,${lineAt(depth)}`
+    else if (token === '}' || token === ']') indented += lineAt(--depth) + token
+    else indented += token + lineAt(++depth)
+    if (indented.length > MAX_INDENTED) return null
+  }
+  return indented + text.slice(read)
+}
+
+function lineAt(depth: number) {
+  return `\n${'  '.repeat(depth)}`
+}
+
+/**
+ * Whole strings and empty brackets, single brackets and commas, and white space. A string may end
+ * where the text does: looking for its end again from each place would take quadratic time.
+ */
+const TOKEN = /"(?:[^"\\]|\\[^])*"?|\{\s*\}|\[\s*\]|[{}[\],:]|\s+/g

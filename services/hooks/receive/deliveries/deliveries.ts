@@ -1,0 +1,374 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { SavedEvent } from '../../../../db/hooks/receive/deliveries.ts'
+import type { Provider, SecretName } from '../../../../db/hooks/receive/providers.ts'
+import { UNKNOWN_PROVIDER } from '../../../../db/hooks/receive/rejections.ts'
+import {
+  badRequest,
+  Fault,
+  forbidden,
+  notFound,
+  unavailable,
+  wrongMethod,
+} from '../../../../kernel/fault.ts'
+import type { JsonObject } from '../../../../kernel/json.ts'
+import { allowOf, takesMethod, toAnswer } from './answers.ts'
+import { cleanText, fieldsAt, idOfBytes, readMembers } from './fields.ts'
+import type { Ingest } from './ingest.ts'
+import { isLoop } from '../installation.ts'
+import type { SecretUses } from '../providers.ts'
+import type { Registry } from '../../registry.ts'
+import type { Rejections } from '../rejections.ts'
+import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../../redact.ts'
+import { answerUnsigned, answerVerified, type PlainAnswer } from '../schemes/handshakes.ts'
+import { verifyFetched } from '../schemes/fetched.ts'
+import type { FetchedKeys } from '../schemes/fetched-keys.ts'
+import type { Subscriptions } from './subscriptions.ts'
+import { withLikeness } from '../schemes/recognise.ts'
+import { needsJson, placesOf, presetNamed, schemeOf } from '../schemes/schemes.ts'
+import type { Scheme } from '../schemes/scheme.ts'
+import {
+  acceptsPrevious,
+  isSignedProvider,
+  keysAt,
+  mayDeliver,
+  presentedToken,
+  tokenMatches,
+  type SigningSecrets,
+} from '../schemes/secrets.ts'
+import {
+  bodyStaleness,
+  verifySignature,
+  type Keys,
+  type Unverified,
+} from '../schemes/signatures.ts'
+
+/** What comes of a delivery before its body. */
+export interface DeliveryHead {
+  provider: string
+  headers: IncomingHttpHeaders
+  /** Name and value in turn, as received. */
+  rawHeaders: readonly string[]
+  method: string
+  path: string
+  /** The query's text, which may hold a token. */
+  search: string
+  client: string
+  receivedAt: Date
+}
+
+/** A delivery whose body is still arriving. */
+export interface Receiving {
+  /** Takes the body's bytes as they arrive. */
+  update: (part: Buffer) => void
+  /** Verifies and stores the delivery; called once, with the whole body. */
+  finish: (body: Buffer) => Promise<Received>
+}
+
+/**
+ * An accepted request: `acknowledged` is a stored event with the answer of the contract. `answered`
+ * has another answer: an operator chose it, or the request checks the address.
+ */
+export type Received =
+  | { kind: 'acknowledged'; saved: SavedEvent; status: 200 | 202 | 204 }
+  | { kind: 'answered'; answer: PlainAnswer }
+
+/** What is kept of a delivery that leads to no provider. */
+type RejectedPath = Pick<DeliveryHead, 'method' | 'path' | 'client' | 'receivedAt'>
+
+/** What receives deliveries. */
+export interface Receiver {
+  registry: Registry
+  ingest: Ingest
+  secrets: SigningSecrets
+  secretUses: SecretUses
+  rejections: Rejections
+  fetchedKeys: FetchedKeys
+  subscriptions: Subscriptions
+  freshnessSeconds: () => number
+  baseUrl: () => string
+}
+
+/**
+ * Starts a delivery to a signed receiver (hooks.md section 4): it is verified, then read, then
+ * stored. Throws 404 for an unknown provider and 403 for a disabled one.
+ */
+export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
+  const { provider } = head
+  if (!isSignedProvider(provider)) {
+    throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED))
+  }
+  const row = receiver.registry.provider(provider)
+  const scheme = row && schemeOf(row)
+  const keys = row && keysAt(receiver.secrets, row, head.receivedAt)
+  if (row === undefined || scheme === undefined || !keys?.accepted.length) {
+    throw rejectedPath(receiver, head, notFound(UNKNOWN_SIGNED), 'no secret is configured')
+  }
+  if (!row.enabled) throw rejected(receiver, head, disabled(provider), 'disabled')
+  refuseLoop(receiver, head)
+  return startVerified(receiver, head, row, scheme, {
+    keys,
+    refusal: ({ status }) =>
+      status === 400
+        ? badRequest(HEADER_MISSING)
+        : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG),
+    readMembers(body, type) {
+      const members = readMembers(body, type)
+      if (members === undefined) throw badRequest(BODY_UNREADABLE)
+      return members
+    },
+  })
+}
+
+/**
+ * Starts a delivery to a generic receiver: its caller or its signature is checked, its bytes are
+ * stored whatever they are. Throws 404 for an unknown provider and 403 for a disabled one.
+ */
+export function startGeneric(
+  receiver: Receiver,
+  head: DeliveryHead,
+  pathToken: string | undefined,
+): Receiving {
+  const { provider } = head
+  const row = receiver.registry.provider(provider)
+  if (row === undefined) throw rejectedPath(receiver, head, notFound(UNKNOWN_GENERIC))
+  if (!mayDeliver(row, receiver.secrets)) {
+    throw rejected(receiver, head, disabled(provider), 'disabled')
+  }
+  refuseLoop(receiver, head)
+  if (head.method === 'OPTIONS' && row.methods !== null) {
+    return answering({ status: 204, headers: { allow: allowOf(row) } })
+  }
+  const scheme = schemeOf(row)
+  if (scheme !== undefined) {
+    const answer = answerUnsigned(scheme.handshake, head)
+    if (answer !== undefined) return answering(answer)
+    refuseMethod(head, row)
+    return startVerified(receiver, head, row, scheme, {
+      keys: keysAt(receiver.secrets, row, head.receivedAt),
+      refusal: () => refusalOf(scheme.refusal, SIGNATURE_WRONG),
+      readMembers: (body, type) => (needsJson(scheme) ? readMembers(body, type) : undefined) ?? {},
+      status: scheme.answer,
+    })
+  }
+  refuseMethod(head, row)
+  const known = presetNamed(row.scheme)?.scheme
+  return {
+    update: () => undefined,
+    async finish(body) {
+      const proof = proveCaller(head, row, pathToken)
+      if ('reason' in proof) {
+        const reason = withLikeness(proof.reason, head.headers, row.scheme)
+        throw rejected(receiver, head, refusalOf(known?.refusal, TOKEN_WRONG), reason, true)
+      }
+      noteSecret(receiver, head, row, proof.secret)
+      const { headers } = head
+      const isRead = needsJson(placesOf(row))
+      const members = (isRead ? readMembers(body, headers['content-type']) : undefined) ?? {}
+      const name = known?.handshake
+      const answer = answerUnsigned(name, head) ?? answerVerified(name, { headers, members })
+      if (answer !== undefined) return { kind: 'answered', answer }
+      return store(receiver, head, row, body, members, known?.answer)
+    },
+  }
+}
+
+function refusalOf(status: Scheme['refusal'], message: string): Fault {
+  return status === 401 ? new Fault(401, 'UNAUTHORIZED', message) : forbidden(message)
+}
+
+function answering(answer: PlainAnswer): Receiving {
+  return { update: () => undefined, finish: async () => ({ kind: 'answered', answer }) }
+}
+
+/** 405 for a method that this provider does not take. */
+function refuseMethod({ method }: DeliveryHead, row: Provider): void {
+  if (!takesMethod(row, method)) throw wrongMethod(allowOf(row))
+}
+
+/** A destination that leads back here would otherwise store and send the same event without end. */
+function refuseLoop(receiver: Receiver, head: DeliveryHead): void {
+  if (!isLoop(receiver.registry.installation, head.headers)) return
+  throw rejected(receiver, head, forbidden(LOOP), 'a loop: it was sent from here twice')
+}
+
+/** What the receivers of signed deliveries do each in its way. */
+interface SignedReceiver {
+  keys: Keys
+  refusal: (failure: Unverified) => Fault
+  /** The members of the body; throws where this receiver refuses a body without any. */
+  readMembers: (body: Buffer, type: string | undefined) => JsonObject
+  /** Of the answer to a stored event, 202 when absent. */
+  status?: Scheme['answer']
+}
+
+/** Starts a signed delivery: it is verified, then read, then stored. */
+function startVerified(
+  receiver: Receiver,
+  head: DeliveryHead,
+  row: Provider,
+  scheme: Scheme,
+  { keys, refusal, ...how }: SignedReceiver,
+): Receiving {
+  const { headers, receivedAt } = head
+  const freshness = receiver.freshnessSeconds()
+  // A query can't hold the beginning of a JSON body: both would be signed as the same text.
+  const search = head.search.replace(/[[\]{}"]/g, encodeURIComponent)
+  const query = search === '' ? '' : `?${search}`
+  const url = receiver.baseUrl() + head.path + query
+  const { provider } = head
+  const { fetchedKeys, subscriptions } = receiver
+  const verifier =
+    scheme.fetched === undefined
+      ? verifySignature(scheme, { ...head, url }, keys, freshness)
+      : verifyFetched(scheme, { ...head, url }, { provider, fetchedKeys, keys, freshness })
+  return {
+    update: verifier.update,
+    async finish(body) {
+      const proof = await verifier.finish(body)
+      if ('reason' in proof) {
+        const reason = withLikeness(proof.reason, headers, row.scheme)
+        throw rejected(receiver, head, refusal(proof), reason, true)
+      }
+      noteSecret(receiver, head, row, proof.secret)
+      const members = how.readMembers(body, headers['content-type'])
+      const stale = bodyStaleness(scheme, members, receivedAt, freshness)
+      if (stale !== undefined) {
+        const failure = { status: 401, reason: stale } as const
+        throw rejected(receiver, head, refusal(failure), stale, true)
+      }
+      const key = keys.accepted[proof.secret === 'current' ? 0 : 1]
+      const answer = answerVerified(scheme.handshake, { headers, members, key })
+      if (answer !== undefined) return { kind: 'answered', answer }
+      const algorithm = 'algorithm' in proof ? proof.algorithm : scheme.algorithm
+      const used = { ...scheme, algorithm }
+      const received = await store(receiver, head, row, body, members, how.status, used)
+      subscriptions.received(provider, scheme, members)
+      return received
+    },
+  }
+}
+
+/** Notes by which secret a delivery is accepted. */
+function noteSecret(
+  { secretUses }: Receiver,
+  { provider, receivedAt: at }: DeliveryHead,
+  { rotated_at }: Provider,
+  secret: SecretName | null,
+): void {
+  if (secret !== null) secretUses.record({ provider, secret, at, rotated_at })
+}
+
+/** Counts a rejected delivery (401, 403, 413) and gives the fault to be thrown. */
+export function rejected(
+  { rejections }: Receiver,
+  { provider, client, receivedAt: at }: DeliveryHead,
+  fault: Fault,
+  reason: string,
+  wrongSecret = false,
+): Fault {
+  const { status } = fault
+  if (status === 401 || status === 403 || status === 413) {
+    rejections.record({ provider, status, client, reason, at, wrongSecret })
+  }
+  return fault
+}
+
+/**
+ * Counts a delivery to a path without a provider (404), so that a mistyped address can be found.
+ * Returns the fault to throw.
+ */
+export function rejectedPath(
+  { rejections }: Pick<Receiver, 'rejections'>,
+  { method, path, client, receivedAt: at }: RejectedPath,
+  fault: Fault,
+  why = 'unknown path',
+): Fault {
+  const reason = `${why}: ${method} ${redactUnknownPath(path)}`
+  rejections.record({ provider: UNKNOWN_PROVIDER, status: 404, client, reason, at })
+  return fault
+}
+
+/** By which secret a delivery was accepted, or why it is rejected. */
+type Proof = { secret: SecretName | null } | { reason: string }
+
+function proveCaller(
+  { headers, search, receivedAt }: DeliveryHead,
+  row: Provider,
+  path: string | undefined,
+): Proof {
+  if (row.trust_mode === 'open') return { secret: null }
+  const sender = presetNamed(row.scheme)?.scheme
+  const own = sender !== undefined && 'token' in sender ? sender.token : []
+  const token = presentedToken(headers, search, path, own)
+  if (token === undefined || token === '') return { reason: 'token missing' }
+  // Both are compared whatever the first comparison says.
+  const current = tokenMatches(token, row.token_hash)
+  const previous = tokenMatches(token, row.previous_hash)
+  if (current) return { secret: 'current' }
+  if (previous && acceptsPrevious(row, receivedAt)) return { secret: 'previous' }
+  if (previous) return { reason: 'matches a retired token' }
+  const isPadded = tokenMatches(token.trim(), row.token_hash)
+  return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
+}
+
+/** Stores a delivery, but not a HEAD. A signed delivery without an id is known by its bytes. */
+async function store(
+  { ingest }: Receiver,
+  head: DeliveryHead,
+  row: Provider,
+  body: Buffer,
+  members: JsonObject,
+  status: 200 | 202 | 204 = 202,
+  scheme?: Scheme,
+): Promise<Received> {
+  const { provider, method, path, search, headers, rawHeaders, client } = head
+  const chosen = row.answer && toAnswer(row.answer)
+  if (method === 'HEAD') return { kind: 'answered', answer: chosen ?? { status } }
+  const { event_type, external_id } = fieldsAt(placesOf(row), headers, members)
+  const saved = await ingest.save({
+    provider,
+    event_type,
+    external_id: external_id ?? (scheme === undefined ? null : idOfBytes(method, search, body)),
+    trust: trustOf(row, scheme),
+    method,
+    path: redactUrlTokens(path),
+    query: storedQuery(search),
+    content_type: cleanText(headers['content-type']),
+    source_ip: client,
+    headers: storedHeaders(rawHeaders, scheme?.signature),
+    body,
+  })
+  if (saved === undefined) throw overloaded()
+  if (chosen !== null) return { kind: 'answered', answer: chosen }
+  return { kind: 'acknowledged', saved, status }
+}
+
+/** A signature that does not cover the whole event proves its caller alone, as a token does. */
+function trustOf({ trust_mode }: Provider, scheme: Scheme | undefined) {
+  if (scheme === undefined) return trust_mode === 'token' ? 'token' : 'open'
+  return scheme.covers === undefined ? scheme.algorithm : 'token'
+}
+
+/** 503: too much is waiting. */
+export function overloaded(): Fault {
+  return unavailable('More is arriving than can be stored; nothing was stored. Try again shortly.')
+}
+
+function disabled(provider: string): Fault {
+  return forbidden(`The provider ${provider} is disabled; enable it on the providers page.`)
+}
+
+const LOOP =
+  'This delivery was sent from here twice already; ' +
+  'look for a destination or replay that leads back here.'
+const UNKNOWN_SIGNED =
+  'No signed provider is configured under this name; set its secret to configure it.'
+const UNKNOWN_GENERIC =
+  'There is no generic provider under this name; an operator creates it first.'
+const HEADER_MISSING =
+  'The header X-Chat-Request-Timestamp is missing; send the time the signature was made at.'
+const SIGNATURE_WRONG =
+  'The signature is missing, malformed, stale or wrong; ' +
+  'sign the exact bytes of the body with the shared secret.'
+const BODY_UNREADABLE = 'The body is neither a JSON object nor a form; send one of them.'
+const TOKEN_WRONG = 'The token is missing or wrong; send it as Authorization: Bearer.'

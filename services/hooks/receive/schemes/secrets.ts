@@ -1,0 +1,232 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import Type from 'typebox'
+import type { Provider, SecretName } from '../../../../db/hooks/receive/providers.ts'
+import { createSecretBox, DAMAGED, type SecretBox } from '../../../../kernel/secret-box.ts'
+import { hashToken, type RandomBytes } from '../../../../kernel/tokens.ts'
+import { keyOf } from './keys.ts'
+import { schemeNamed } from './schemes.ts'
+import type { Keys } from './signatures.ts'
+import type { Key } from './scheme.ts'
+
+/** The providers that always exist; their deliveries are signed (hooks.md section 5). */
+export const SIGNED_PROVIDERS = ['code_host', 'payments', 'chat'] as const
+export type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
+
+export function isSignedProvider(name: string): name is SignedProvider {
+  return SIGNED_PROVIDERS.some((signed) => signed === name)
+}
+
+/** True for a name that `/webhooks/generic/{name}` can have (hooks.md section 4). */
+export function isGenericName(name: string): boolean {
+  return /^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)
+}
+
+type SecretVariable = `HOOKS_${Uppercase<SignedProvider>}_SECRET`
+
+/** The variable of a provider's secret; with `_PREVIOUS` that of its previous secret. */
+export function secretVariable(provider: SignedProvider) {
+  return `HOOKS_${provider.toUpperCase() as Uppercase<SignedProvider>}_SECRET` as const
+}
+
+/** The part of the configuration that holds secrets. */
+interface SecretSource {
+  current: {
+    [V in SecretVariable | `${SecretVariable}_PREVIOUS`]?: string | undefined
+  } & { GATEHOUSE_SECRET_KEY?: Buffer | undefined }
+}
+
+/**
+ * Secrets of a signed provider: all `accepted` ones verify; `retired` ones only explain a
+ * mismatch.
+ */
+interface ProviderSecrets {
+  accepted: readonly string[]
+  retired: readonly string[]
+  /** When this process found the accepted ones configured: a use noted before is of others. */
+  since: Date
+}
+
+/** The key in a stored secret, or why it can't be read. */
+type StoredKey = { key: Key } | { problem: string }
+
+/** A provider with a stored secret. */
+type Sealed = Pick<Provider, 'name' | 'scheme' | 'signing_secret'> &
+  Partial<Pick<Provider, 'previous_signing_secret'>>
+
+/** The secrets by which deliveries are signed. */
+export interface SigningSecrets {
+  /** The configured secrets of a signed provider; undefined before they are configured. */
+  of(provider: SignedProvider): ProviderSecrets | undefined
+  /**
+   * Encrypts the stored secrets of providers, the same while its key is; undefined without a key.
+   */
+  box(): SecretBox | undefined
+  /** The key in a stored secret of a provider. */
+  keyIn(provider: Sealed, which?: SecretName): StoredKey
+}
+
+/** How many replaced secrets are remembered to explain mismatches. */
+const MAX_RETIRED = 3
+
+/**
+ * Follows the configuration, so that a re-read environment file counts at once. A secret that was
+ * replaced while the process runs is remembered as retired.
+ */
+export function configuredSecrets(config: SecretSource, random: RandomBytes): SigningSecrets {
+  const known = new Map<SignedProvider, ProviderSecrets>()
+  let boxKey: Buffer | undefined
+  let box: SecretBox | undefined
+
+  function of(provider: SignedProvider): ProviderSecrets | undefined {
+    const variable = secretVariable(provider)
+    const { [variable]: current, [`${variable}_PREVIOUS` as const]: previous } = config.current
+    const before = known.get(provider)
+    if (current === undefined) return undefined
+    const [knownCurrent, knownPrevious] = before?.accepted ?? []
+    if (before !== undefined && knownCurrent === current && knownPrevious === previous)
+      return before
+    const accepted = previous === undefined ? [current] : [current, previous]
+    const old = before === undefined ? [] : [...before.accepted, ...before.retired]
+    const retired = old.filter((secret) => !accepted.includes(secret)).slice(0, MAX_RETIRED)
+    const secrets = { accepted, retired, since: new Date() }
+    known.set(provider, secrets)
+    return secrets
+  }
+
+  function presentBox(): SecretBox | undefined {
+    const key = config.current.GATEHOUSE_SECRET_KEY
+    if (key !== boxKey) {
+      boxKey = key
+      box = key === undefined ? undefined : createSecretBox(key, random)
+    }
+    return box
+  }
+
+  // Read once now: a secret that is replaced before its first use is remembered as well.
+  for (const provider of SIGNED_PROVIDERS) of(provider)
+  return { of, box: presentBox, keyIn: rememberKeys(presentBox) }
+}
+
+/**
+ * Decrypts a stored secret once: a row that is read again has the same bytes until the secret
+ * changes.
+ */
+export function rememberKeys(boxOf: () => SecretBox | undefined): SigningSecrets['keyIn'] {
+  const known = new Map<string, { sealed: Buffer; box: SecretBox; found: StoredKey }>()
+
+  return ({ name, scheme, signing_secret, previous_signing_secret = null }, which = 'current') => {
+    const sealed = which === 'current' ? signing_secret : previous_signing_secret
+    if (sealed === null) return { problem: 'there is no secret' }
+    const box = boxOf()
+    if (box === undefined) return { problem: 'GATEHOUSE_SECRET_KEY is not set' }
+    const place = `${which} ${name}`
+    const before = known.get(place)
+    if (before?.box === box && before.sealed.equals(sealed)) return before.found
+    const secret = box.open(sealed, name)
+    const key = 'text' in secret ? keyOf(scheme, secret.text) : undefined
+    const { problem } = 'problem' in secret ? secret : DAMAGED
+    const found = key === undefined ? { problem } : { key }
+    known.set(place, { sealed, box, found })
+    return found
+  }
+}
+
+/** What the configuration says of a provider's secrets; it wins over a stored secret. */
+export function configuredOf(secrets: SigningSecrets, name: string): ProviderSecrets | undefined {
+  return isSignedProvider(name) ? secrets.of(name) : undefined
+}
+
+/** The key of a provider that signs: the configured one, else the stored one. */
+export function currentKey(secrets: SigningSecrets, provider: Sealed): Key | undefined {
+  const configured = configuredOf(secrets, provider.name)
+  if (configured !== undefined) return configured.accepted[0]
+  const stored = secrets.keyIn(provider)
+  return 'key' in stored ? stored.key : undefined
+}
+
+/**
+ * The keys that verify a delivery to a provider that signs, at a time. Without a current key there
+ * are no keys, so that nothing is verified.
+ */
+export function keysAt(secrets: SigningSecrets, provider: Provider, at: Date): Keys {
+  const configured = configuredOf(secrets, provider.name)
+  if (configured !== undefined) return configured
+  const current = secrets.keyIn(provider)
+  if ('problem' in current) return { accepted: [], retired: [] }
+  const accepted = [current.key]
+  const previous = secrets.keyIn(provider, 'previous')
+  if ('problem' in previous) return { accepted, retired: [] }
+  return acceptsPrevious(provider, at)
+    ? { accepted: [...accepted, previous.key], retired: [] }
+    : { accepted, retired: [previous.key] }
+}
+
+/** Whether the token or secret before the last rotation is still accepted at a time. */
+export function acceptsPrevious(
+  { previous_until: end }: Pick<Provider, 'previous_until'>,
+  at: Date,
+): boolean {
+  return end !== null && at < end
+}
+
+/** hooks.md section 2, SecretStatus. */
+export const SecretStatus = Type.Enum(['configured', 'missing', 'none-by-design'])
+export type SecretStatus = Type.Static<typeof SecretStatus>
+
+type WithSecret = Sealed & Pick<Provider, 'trust_mode' | 'token_hash'>
+
+/** Whether a provider's token or secret exists and can be used. */
+export function secretStatus(provider: WithSecret, secrets: SigningSecrets): SecretStatus {
+  const { trust_mode } = provider
+  if (trust_mode === 'open' || trust_mode === 'queue') return 'none-by-design'
+  if (schemeNamed(provider.scheme)?.secret === 'none') return 'none-by-design'
+  const exists =
+    trust_mode === 'token'
+      ? provider.token_hash !== null
+      : currentKey(secrets, provider) !== undefined
+  return exists ? 'configured' : 'missing'
+}
+
+/** A provider without its token or signing secret is disabled whatever the operator wants. */
+export function mayDeliver(
+  provider: WithSecret & Pick<Provider, 'enabled'>,
+  secrets: SigningSecrets,
+): boolean {
+  return provider.enabled && secretStatus(provider, secrets) !== 'missing'
+}
+
+/**
+ * The presented token: `Authorization: Bearer`, `X-Webhook-Token`, `X-Gitlab-Token`, a header of
+ * the sender's `own`, `?token=`, path, the password of `Authorization: Basic`, in this order.
+ */
+export function presentedToken(
+  headers: IncomingHttpHeaders,
+  search: string,
+  path: string | undefined,
+  own: readonly string[],
+): string | undefined {
+  const { authorization } = headers
+  if (authorization !== undefined && /^bearer(?: |$)/i.test(authorization))
+    return authorization.slice(7).trim()
+  const names = ['x-webhook-token', 'x-gitlab-token', ...own]
+  const header = names.map((name) => headers[name]).find((value) => value !== undefined)
+  if (typeof header === 'string') return header
+  const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null
+  return query ?? path ?? basicPassword(authorization)
+}
+
+/** The text after the first colon: a user name can't have a colon. */
+function basicPassword(authorization = ''): string | undefined {
+  const [, encoded] = /^basic +([a-z\d+/]+={0,2})$/i.exec(authorization) ?? []
+  if (encoded === undefined) return undefined
+  const pair = Buffer.from(encoded, 'base64').toString('utf8')
+  const colon = pair.indexOf(':')
+  return colon < 0 ? undefined : pair.slice(colon + 1)
+}
+
+/** Whether a token has the stored hash, in constant time; an empty one never matches. */
+export function tokenMatches(token: string, hash: Buffer | null): boolean {
+  const same = timingSafeEqual(hashToken(token), hash ?? Buffer.alloc(32))
+  return same && hash !== null && token !== ''
+}

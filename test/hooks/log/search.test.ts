@@ -1,0 +1,313 @@
+import postgres from 'postgres'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { countAnswers, request } from '../../helpers/http.ts'
+import { backends, eachBackend } from '../../helpers/backends.ts'
+import type { Response } from '../../helpers/http.ts'
+import { addEndpoint, callTool, errorOf } from '../../helpers/mcp.ts'
+import type { Endpoint } from '../../helpers/mcp.ts'
+import type { Owner } from '../../helpers/owner.ts'
+import type { Env } from '../../helpers/program.ts'
+import { refuseAll } from '../../helpers/refusals.ts'
+import type { Refusal } from '../../helpers/refusals.ts'
+import { startServer } from '../../helpers/server.ts'
+import { addProvider, eventIds, post, postForm } from '../../helpers/hooks.ts'
+import type { Bytes } from '../../helpers/hooks.ts'
+import { until } from '../../helpers/until.ts'
+
+const [embedded, server] = backends
+
+const BODIES = {
+  'first.type': '{"id":"evt_1","data":{"object":{"id":"obj_1","amount":12345678901234567890}}}',
+  'second.type':
+    '{"id":"evt_2","data":{"object":{"id":"obj_2","paid":true,"items":[{"sku":"a"},{"sku":"ü"}]}}}',
+  'escaped.type': '{"data":{"object":{"id":"\\u006fbj_3"}},"text":"50% off \\u0000"}',
+  'text.type': 'no JSON, but obj_1 stands in it',
+  'bytes.type': Buffer.from([0xff, 0xfe, 0x00, 0x6f, 0x62, 0x6a]),
+}
+
+/** Starts a server that has received one event of each type; returns its address. */
+async function startWithEvents(t: Owner, env: Env): Promise<string> {
+  const { hooks: base } = await startServer(t, { env, services: ['hooks'] })
+  await addProvider(base, 'search', { open: true })
+  for (const [type, body] of Object.entries(BODIES)) await store(base, type, body)
+  return base
+}
+
+async function store(base: string, type: string, body: Bytes): Promise<void> {
+  await post(base, 'generic/search', body, { 'X-Event-Type': type })
+}
+
+/** What a browser sends with a request of a page of this site, over plain http. */
+function own(base: string): { readonly headers: { readonly Referer: string } } {
+  return { headers: { Referer: `${base}/log` } }
+}
+
+/** Types of the events on the page that a query of the log gives, newest first. */
+async function typesFound(base: string, query: string): Promise<readonly string[]> {
+  const { text } = await request(`${base}/log?${query}`, { headers: { 'hx-request': 'true' } })
+  return [...text.matchAll(/>\s*([a-z]+\.type)\s*</g)].map((match) => match[1] ?? '')
+}
+
+await eachBackend(t, 'search', async (t: Test, backend) => {
+  const env = await backend.env(t)
+  const base = await startWithEvents(t, env)
+  const found = (query: string): Promise<readonly string[]> => typesFound(base, query)
+
+  await t.test('text as bytes, and a member of the JSON by its path', async (t) => {
+    const sku = encodeURIComponent('data.object.items.1.sku=ü')
+    const cases: readonly (readonly [string, readonly string[]])[] = [
+      ['text=obj_1', ['text.type', 'first.type']],
+      [`text=${encodeURIComponent('"ü"')}`, ['second.type']],
+      // No character is a wildcard.
+      ['text=%25', ['escaped.type']],
+      ['text=nowhere', []],
+      ['json=data.object.id=obj_1', ['first.type']],
+      ['json=data.object.amount=12345678901234567890', ['first.type']],
+      ['json=data.object.paid=true', ['second.type']],
+      [`json=${sku}`, ['second.type']],
+      // The whole value counts.
+      ['json=data.object.id=obj', []],
+      ['text=obj_1&event_type=first.type', ['first.type']],
+      ['text=obj_1&provider=generic:other', []],
+    ]
+    for (const [query, types] of cases) t.same(await found(query), types, query)
+  })
+
+  // All else is the same on both.
+  if (backend === embedded) return
+
+  await t.test('payloads with too many brackets or bytes have no member', async (t) => {
+    const send = (type: string, inside: string): Promise<void> =>
+      store(base, type, `{"deep":"1","in":${inside}}`)
+    for (const depth of [100_000, 1_000_000, 5_000]) {
+      await send('deep.type', '['.repeat(depth) + ']'.repeat(depth))
+    }
+    await send('wide.type', `[${'{},'.repeat(90_000)}0]`)
+    await send('long.type', `[${'1,'.repeat(600_000)}0]`)
+    t.same(await found('json=deep=1'), ['wide.type', 'deep.type'], 'two of them')
+  })
+
+  await t.test('only the first MiB of a payload is compared with a text', async (t) => {
+    const body = `${'a'.repeat(1024 * 1024 - 6)}inside, outside${'a'.repeat(1024 * 1024)}`
+    await store(base, 'huge.type', body)
+    t.same(await found('text=inside'), ['huge.type'])
+    t.same(await found('text=outside'), [])
+    // The most expensive text: everywhere it differs only in its last byte.
+    const worst = await request(`${base}/log?text=${'a'.repeat(499)}b`, own(base))
+    t.equal(worst.status, 200)
+    t.notMatch(worst.text, /<tbody.*huge\.type/s)
+  })
+
+  await t.test('the next page keeps the search', async (t) => {
+    const { text } = await request(`${base}/log?text=obj_1&limit=1`, own(base))
+    const link =
+      /href="\/log\?([^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    t.match(link, 'text=obj_1')
+    t.same(await found(link), ['first.type'])
+  })
+
+  await t.test('refused searches', async (t) => {
+    const { host } = new URL(base)
+    const get = (query: string, headers = {}) => ({ call: `GET /log?${query}`, headers })
+    const invalid = ['json=data.object', 'json=a..b=1', `text=${'x'.repeat(501)}`]
+    const unseen = ['image', 'empty'].flatMap((dest): readonly Refusal[] => [
+      [get('text=obj_1', fetchedBy('cross-site', dest)), 403],
+      [get('json=id=evt_2', fetchedBy('same-site', dest)), 403],
+    ])
+    // Without Sec-Fetch-Site, over plain http, a search must come from a page of this site.
+    const evil = 'http://evil.example/'
+    const elsewhere = [evil, `${evil}?${host}`, host, 'http://127.0.0.1:1/log']
+    const searches = ['text=obj_1', 'rejected=1&text=obj_1']
+    const unknown = searches.flatMap((query): readonly Refusal[] => [
+      [get(query), 403],
+      ...elsewhere.map((Referer): Refusal => [get(query, { Referer }), 403]),
+    ])
+    const htmx = { 'HX-Request': 'true', ...fetchedBy('cross-site', 'empty') }
+    await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
+      ...invalid.map((query): Refusal => [get(query), 400]),
+      ...unseen,
+      ...unknown,
+      [get('text=obj_1', htmx), 403],
+    ])
+  })
+
+  await t.test('searches of a page of this site, and links that are followed', async (t) => {
+    const status = async (query: string, headers: Record<string, string>): Promise<number> =>
+      (await request(`${base}/log?${query}`, { headers })).status
+    t.equal(await status('text=obj_1', fetchedBy('same-origin', 'empty')), 200)
+    t.equal(await status('text=obj_1', fetchedBy('cross-site', 'document')), 200, 'a link')
+    t.equal(await status('text=obj_1', fetchedBy('none', 'document')), 200, 'the address bar')
+    for (const query of ['text=obj_1', 'rejected=1&text=obj_1']) {
+      t.equal(await status(query, own(base).headers), 200, `${query}: our page`)
+      t.equal(await status(query, { 'HX-Request': 'true' }), 200, `${query}: htmx`)
+    }
+    t.equal(await status('provider=chat', {}), 200, 'the log without a search')
+  })
+})
+
+/** The headers in which a browser names the site and the kind of a load. */
+function fetchedBy(site: string, dest: string): Record<string, string> {
+  return { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': dest }
+}
+
+t.test('a search by JSON where PostgreSQL works in parallel', async (t) => {
+  const env = await server.env(t)
+  // The setting had another name before PostgreSQL 16.
+  await server.query(
+    env,
+    `do $$ declare name text; begin
+       select s.name into name from pg_settings s
+        where s.name in ('force_parallel_mode', 'debug_parallel_query');
+       execute format('alter database %I set %I = on', current_database(), name);
+     end $$`,
+  )
+  const base = await startWithEvents(t, env)
+  t.same(await typesFound(base, 'json=data.object.id=obj_1'), ['first.type'])
+})
+
+t.test('a search reads only the events that its filters leave', async (t) => {
+  const env = await server.env(t)
+  await server.query(
+    env,
+    `insert into hooks.events (provider, event_type, trust, headers, payload, received_at)
+     select case when n % 1000 = 7 then 'generic:quiet' else 'generic:loud' end,
+            case when n % 2000 = 7 then 'rare' else 'usual' end,
+            3, '[]', 'needle', now() - interval '1 day' + n * interval '1 s'
+       from generate_series(1, 40000) n`,
+  )
+  await server.query(env, 'analyze hooks.events')
+  // Retention reads rows, too.
+  await server.query(env, 'update hooks.settings set retention_max_rows = 0')
+
+  /** Ids that a page of the log has, and how many rows were read for it. */
+  async function search(
+    query: string,
+    limit = 200,
+  ): Promise<{ ids: readonly number[]; read: number }> {
+    await server.query(env, 'select pg_stat_reset()')
+    const { hooks, stop } = await startServer(t, { env, services: ['hooks'] })
+    const { text } = await request(`${hooks}/log?limit=${limit}&${query}`, own(hooks))
+    await stop()
+    const ids = [...text.matchAll(/data-id="(\d+)"/g)].map((match) => Number(match[1]))
+    const reads = `select (seq_tup_read + idx_tup_fetch)::int as n from pg_stat_user_tables
+                    where schemaname = 'hooks' and relname = 'events'`
+    const rows = async (): Promise<number> => Number((await server.query(env, reads))[0]?.['n'])
+    // Sessions pass their figures on when they end.
+    const read = await until(async () => (await rows()) >= ids.length && rows(), 'the figures')
+    return { ids, read }
+  }
+  const quiet = Array.from({ length: 40 }, (_, n) => 39_007 - 1_000 * n)
+  const rare = quiet.filter((id) => id % 2_000 === 7)
+
+  for (const [query, found] of [
+    ['provider=generic:quiet&event_type=rare', rare],
+    ['provider=generic:loud&event_type=rare', []],
+    ['provider=generic:quiet&text=needle', quiet],
+  ] as const) {
+    const { ids, read } = await search(query)
+    t.same(ids, found, query)
+    t.ok(read < 1_000, `${query}: ${read} rows were read`)
+  }
+  // What all events have is found by the first step, which is short.
+  const { ids, read } = await search('text=needle', 20)
+  const newest = Array.from({ length: 20 }, (_, n) => 40_000 - n)
+  t.same(ids, newest)
+  t.ok(read < 1_000, `${read} rows were read`)
+})
+
+t.test('searches wait for a slot', async (t) => {
+  const env = await server.env(t)
+  const base = await startWithEvents(t, env)
+  const endpoint = await addEndpoint(base, 'agent')
+  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
+  t.teardown(() => sql.end())
+  // By the API: its search is the first that it asks the database for.
+  const search = (query: string, signal?: AbortSignal): Promise<Response> => {
+    const headers = { 'hx-request': 'true' }
+    return request(`${base}/api/v1/events?${query}`, { headers, timeoutMs: 30_000, signal })
+  }
+  const waitsForLock = async (): Promise<boolean> => {
+    const waits = `select 1 from pg_stat_activity
+                    where wait_event_type = 'Lock' and datname = current_database()`
+    return (await server.query(env, waits)).length > 0
+  }
+
+  await t.test('for 5 s at most; a client that leaves frees its place', async (t) => {
+    const list = { name: 'list_webhook_events', arguments: { text: 'obj_1' } }
+    await sql.begin(async (tx) => {
+      await tx`lock table hooks.events in access exclusive mode`
+      // The database ends the first one after 5 s. By then the others have waited as long.
+      const first = search('text=obj_1')
+      await until(waitsForLock, 'the first to begin')
+      const waiting = [first, ...Array.from({ length: 7 }, () => search('text=obj_1'))]
+      const calls = [1, 2, 3].map(() => callTool(endpoint, list.name, list.arguments))
+      const leave = new AbortController()
+      // With the three above they are as many calls as an endpoint may have.
+      const leaving = [
+        ...Array.from({ length: 8 }, () => search('text=obj_1', leave.signal)),
+        ...Array.from({ length: 29 }, () => leavingCall(endpoint, list, leave.signal)),
+      ]
+      const further = async (): Promise<string> =>
+        errorOf(await callTool(endpoint, list.name, { limit: 0 })).code
+      await until(async () => (await further()) === 'rate_limited', 'all of them to arrive')
+      leave.abort()
+      for (const { status } of await Promise.allSettled(leaving)) t.equal(status, 'rejected')
+      const left = async (): Promise<boolean> =>
+        (await countAnswers(base, '/api/v1/events', 499)) === 8 &&
+        (await countAnswers(base, '/mcp/:endpoint', 499)) === 29
+      await until(left, 'the disconnected clients to be counted')
+      t.equal(await countAnswers(base, '/api/v1/events', 503), 0, 'before the first has an answer')
+      t.equal(await further(), 'invalid_argument', 'and not rate_limited')
+
+      const answers = await Promise.all(waiting)
+      for (const { status } of answers) t.equal(status, 503)
+      const late = answers.find(({ text }) => text.includes('Too many searches at once'))
+      t.match(late?.headers, { 'retry-after': '2' }, 'a search without a slot gets the reason')
+      const errors = (await Promise.all(calls)).map(errorOf)
+      t.match(
+        errors.find((error) => error.code === 'rate_limited'),
+        { message: 'Too many searches at once; try again shortly.' },
+      )
+    })
+    t.equal((await search('text=obj_1')).status, 200, 'the queue goes on')
+  })
+
+  await t.test('a search that its token ends is not at the end of the log', async (t) => {
+    const brief = await addEndpoint(base, 'brief')
+    const ended = await sql.begin(async (tx) => {
+      await tx`lock table hooks.events in access exclusive mode`
+      const first = search('text=obj_1')
+      await until(waitsForLock, 'the first to begin')
+      const tools = ['list_webhook_events', 'search_webhook_events']
+      const calls = tools.map((tool) => callTool(brief, tool, { text: 'obj_1' }))
+      // The answer shows that the two before it have arrived.
+      await request(`${base}/favicon.ico`)
+      await postForm(base, '/settings/endpoints/brief/revoke', {})
+      const results = await Promise.all(calls)
+      await first
+      return results
+    })
+    for (const result of ended) {
+      const page = result['structuredContent'] as unknown as { next_cursor: string }
+      t.match(page, { events: [], next_cursor: String })
+      const args = { text: 'obj_1', cursor: page.next_cursor }
+      const rest = await callTool(endpoint, 'list_webhook_events', args)
+      t.match(rest, { structuredContent: { events: [{}, {}], next_cursor: null } })
+    }
+  })
+})
+
+/** Calls a tool and disconnects at the signal. */
+function leavingCall(
+  { url, token }: Endpoint,
+  params: object,
+  signal: AbortSignal,
+): Promise<unknown> {
+  return request(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    signal,
+  })
+}

@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { onPostgres } from '../../helpers/backends.ts'
+import { until } from '../../helpers/until.ts'
+import { request } from '../../helpers/http.ts'
+import type { Response } from '../../helpers/http.ts'
+import { refuseAll } from '../../helpers/refusals.ts'
+import type { Refusal } from '../../helpers/refusals.ts'
+import {
+  FORM_TYPE,
+  enable,
+  eventIds,
+  post,
+  postForm,
+  startHooks,
+  tokenOf,
+} from '../../helpers/hooks.ts'
+import type { Ack } from '../../helpers/hooks.ts'
+
+const NAVIGATES = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
+const STORED =
+  'select name, trust_mode, enabled, token_hash from hooks.providers where name like $1 order by name'
+
+await onPostgres(t, 'providers', async (t: Test, backend) => {
+  const { base, server, env } = await startHooks(t, backend, { HOOKS_PAYMENTS_SECRET: '' })
+  const create = (fields: Readonly<Record<string, string>>, headers = {}): Promise<Response> =>
+    postForm(base, '/providers', fields, headers)
+  const bearer = (token: string): Readonly<Record<string, string>> => ({
+    Authorization: `Bearer ${token}`,
+  })
+  const sent = async (name: string, token: string): Promise<number> =>
+    (await post(base, `generic/${name}`, '{}', bearer(token))).status
+  let token = ''
+  const form = (path: string, fields: Readonly<Record<string, string>> = {}) => ({
+    call: `POST ${path}`,
+    headers: FORM_TYPE,
+    body: new URLSearchParams(fields).toString(),
+  })
+  const stored = (): Promise<unknown> => backend.query(env, STORED, ['%'])
+  const refused = (t: Test, rows: readonly Refusal[]): Promise<void> =>
+    refuseAll(t, { service: 'hooks', base, state: stored }, rows)
+
+  await t.test('the page says what a secret is missing for', async (t) => {
+    const { text } = await request(`${base}/providers`)
+    t.match(cardOf(text, 'payments'), /HOOKS_PAYMENTS_SECRET/, 'the variable to set is named')
+    t.match(cardOf(text, 'payments'), 'missing')
+    t.match(cardOf(text, 'code_host'), 'configured')
+    t.notMatch(cardOf(text, 'code_host'), 'missing')
+  })
+
+  await t.test('a token is made, shown once, and only its hash is stored', async (t) => {
+    const made = await create({ name: 'ci', trust_mode: 'token' })
+    t.equal(made.status, 200)
+    token = tokenOf(made)
+    t.match(made.text, `${base}/webhooks/generic/ci`, 'with the URL to send to')
+    t.equal(made.headers['cache-control'], 'no-store')
+    for (const path of ['/providers', '/settings', '/']) {
+      t.notOk((await request(base + path)).text.includes(token), `not on ${path} afterwards`)
+    }
+    t.equal(await sent('ci', token), 403, 'it starts disabled')
+    await enable(base, 'generic:ci', true)
+    t.equal(await sent('ci', token), 202)
+  })
+
+  await t.test('the page of a new provider enables it at once, and waits for it', async (t) => {
+    const tiles = await request(`${base}/providers/new?name=generic:shoop`)
+    t.match(tiles.text, 'href="/providers/new?scheme=shopify&amp;name=shoop"')
+    const added = await create({ name: 'shoop', trust_mode: 'token', enabled: 'true' })
+    const made = tokenOf(added)
+    t.match(added.text, /Waiting for the first delivery…/)
+    t.notMatch(added.text, /until you/)
+    const path = `${base}/providers/${encodeURIComponent('generic:shoop')}/first`
+    t.equal(await sent('shoop', 'wrong'), 403)
+    const refused = async () => /refused with 403.*wrong token/s.test((await request(path)).text)
+    await until(refused, 'the refused delivery to be shown')
+    t.equal(await sent('shoop', made), 202)
+    t.match((await request(path)).text, /It has arrived/)
+    t.equal((await request(`${base}/providers/none/first`)).status, 404)
+  })
+
+  await t.test('an open one needs the acknowledgement', async (t: Test) => {
+    const open = { name: 'open', trust_mode: 'open' }
+    await refused(t, [
+      [form('/providers', open), 422, undefined, /acknowledge/],
+      [form('/providers', { ...open, acknowledge_open: 'false' }), 422, undefined, /acknowledge/],
+    ])
+    const made = await create({ name: 'open', trust_mode: 'open', acknowledge_open: 'true' })
+    t.equal(made.status, 200)
+    t.notMatch(made.text, 'id="made-token"', 'it has no token')
+    t.equal((await post(base, 'generic/open', '{}')).status, 403, 'it starts disabled')
+    await enable(base, 'generic:open', true)
+    t.equal((await post(base, 'generic/open', '{}')).status, 202)
+  })
+
+  await t.test('what is not created', async (t: Test) => {
+    const bad = ['', 'UPPER', '-x', 'a b', 'ü', 'a'.repeat(65), '../x', 'a\0']
+    const create422 = (fields: Readonly<Record<string, string>>, text: RegExp): Refusal => [
+      form('/providers', fields),
+      422,
+      undefined,
+      text,
+    ]
+    await refused(t, [
+      [form('/providers', { name: 'ci' }), 409, undefined, /is a provider "generic:ci" already/],
+      create422({ name: 'chat' }, /belongs to a signed provider/),
+      ...bad.map((name) => create422({ name }, /The name must be/)),
+      create422({ name: 'x', trust_mode: 'queue' }, /^trust_mode must be/),
+      [{ call: 'POST /providers', body: { name: 'x' } }, 415, undefined, /form/],
+    ])
+    t.equal((await create({ name: 'a'.repeat(64) })).status, 200, '64 characters are fine')
+    const page = await create({ name: 'CI 2' }, NAVIGATES)
+    t.match(page, { status: 422, text: /<!doctype/i, headers: { 'content-type': /^text\/html/ } })
+    t.match(page.text, 'The name must be')
+    t.match(page.text, 'value="CI 2"', 'what was typed is kept')
+  })
+
+  await t.test('the toggle', async (t: Test) => {
+    const toggle = (name: string, enabled: string, headers = {}): Promise<Response> =>
+      postForm(base, `/providers/${name}/enabled`, { enabled }, headers)
+    const off = await toggle('generic%3Aci', 'false')
+    t.match(off, { status: 200, headers: { 'content-type': /^text\/html/ }, text: /Disabled/ })
+    t.notMatch(off.text, /<!doctype/i, 'the fragment alone')
+    t.equal(await sent('ci', token), 403)
+    t.match(await toggle('generic:ci', 'true'), { status: 200, text: /Enabled/ }, 'colon as it is')
+    t.equal(await sent('ci', token), 202)
+    const values = ['yes', 'TRUE', '']
+    const unknown = ['generic%3Anobody', 'ci', 'x%00']
+    await refused(t, [
+      ...values.map((enabled): Refusal => {
+        const call = form('/providers/generic:ci/enabled', { enabled })
+        return [call, 422, undefined, /enabled must be true or false/]
+      }),
+      ...unknown.map((name): Refusal => [
+        form(`/providers/${name}/enabled`, { enabled: 'true' }),
+        404,
+      ]),
+    ])
+    t.match(await toggle('generic:ci', 'true', NAVIGATES), {
+      status: 303,
+      headers: { location: '/providers?open=generic%3Aci' },
+    })
+  })
+
+  await t.test('removal keeps the events', async (t: Test) => {
+    const { id } = (await post(base, 'generic/ci', '{}', bearer(token))).json<Ack>()
+    const before = await eventIds(base)
+    t.ok(before.includes(id))
+    t.equal((await postForm(base, '/providers/generic%3Aci/remove', {})).status, 200)
+    t.equal(await sent('ci', token), 404)
+    t.same(await eventIds(base), before)
+    const none = /no provider/
+    await refused(t, [
+      [form('/providers/generic:ci/remove'), 404, undefined, none],
+      [form('/providers/code_host/remove'), 404, undefined, none],
+      [form('/providers/generic:open/rotate'), 404, undefined, none],
+    ])
+    token = tokenOf(await create({ name: 'ci' }))
+  })
+
+  await t.test('what is stored', async (t) => {
+    await server.stop()
+    const rows = await backend.query(env, STORED, ['generic:ci'])
+    const token_hash = createHash('sha256').update(token).digest()
+    t.same(rows, [{ name: 'generic:ci', trust_mode: 'token', enabled: false, token_hash }])
+    const whole = await backend.query(env, 'select p::text as text from hooks.providers p')
+    const text = whole.map((row) => row['text']).join('\n')
+    t.notOk(text.includes(token), 'the token is not stored as text')
+    t.notOk(text.includes(Buffer.from(token).toString('hex')), 'nor as bytes')
+  })
+})
+
+/** The part of the page that is about one provider. */
+function cardOf(text: string, name: string): string {
+  const part = text.split('<article').find((card) => card.includes(`data-provider="${name}"`))
+  if (part === undefined) throw new Error(`the page has no card of ${name}`)
+  return part
+}

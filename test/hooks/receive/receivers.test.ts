@@ -1,0 +1,566 @@
+import { createHash } from 'node:crypto'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { VECTORS } from '../../fixtures/signing-vectors.ts'
+import { backends, onPostgres } from '../../helpers/backends.ts'
+import { rawExchange, request } from '../../helpers/http.ts'
+import type { RequestOptions } from '../../helpers/http.ts'
+import { refuseAll } from '../../helpers/refusals.ts'
+import type { Refusal } from '../../helpers/refusals.ts'
+import { secret } from '../../helpers/secrets.ts'
+import {
+  FORM_TYPE,
+  SECRETS,
+  SIGNED,
+  addProvider,
+  deliver,
+  enable,
+  eventIds,
+  now,
+  post,
+  shown,
+  signatureHeaders,
+  startHooks,
+} from '../../helpers/hooks.ts'
+import type { Ack, Bytes, Shown, SignOptions, Signed } from '../../helpers/hooks.ts'
+
+const LIMIT = 4_096
+const LONG = 'x'.repeat(LIMIT + 1)
+const WRONG = { 'X-CodeHost-Signature-256': `sha256=${'0'.repeat(64)}` }
+const REDACTED = '«redacted»'
+
+/** Header names whose value must never be stored, each sent with a secret of its own. */
+const NAMES = [
+  'Authorization',
+  'Proxy-Authorization',
+  'Cookie',
+  'X-CodeHost-Signature-256',
+  'X-Hub-Signature-256',
+  'Payments-Signature',
+  'X-Webhook-Token',
+  'X-Client-Secret',
+  'Api-Key',
+  'X-Api-Key',
+  'X-Amz-Security-Token',
+  'X-Auth',
+  'Webhook-Signature',
+  'X-Functions-Key',
+  'Ocp-Apim-Subscription-Key',
+  'X-Goog-Channel-Token',
+  'X-Password',
+  'X-Pwd',
+  'X-Passphrase',
+  'X-Credentials',
+  'X-Session-Id',
+  'X-JWT-Assertion',
+  'X-Bearer',
+  'X-Shopify-Hmac-Sha256',
+  'Paypal-Transmission-Sig',
+  'Aeg-Sas-Key',
+  'Set-Cookie',
+] as const
+
+/** Names that only look like these: their values are of use and open nothing. */
+const HARMLESS = [
+  'Idempotency-Key',
+  'X-Event-Key',
+  'X-Message-Key',
+  'X-GitHub-Hook-ID',
+  'X-Public-Key-Id',
+  'X-Passenger-Count',
+  'X-Keyword',
+  'X-Compass',
+] as const
+
+type Headers = NonNullable<RequestOptions['headers']>
+
+function bearer(token: string): Headers {
+  return { Authorization: `Bearer ${token}` }
+}
+
+function header(token: string): Headers {
+  return { 'X-Webhook-Token': token }
+}
+
+const event = JSON.stringify({
+  type: 'event_callback',
+  event: { type: 'app_mention', channel: 'C1' },
+  event_id: 'Ev08MFMKH6',
+  trigger_id: 'not this one',
+})
+const command = VECTORS.find(({ provider }) => provider === 'chat')?.body ?? ''
+const form = `payload=${encodeURIComponent('{"zen":"Half measures"}')}`
+const cut = JSON.stringify({ id: 'evt_3', type: `${'a'.repeat(254)}😀` })
+const longId = JSON.stringify({ id: 'i'.repeat(256), type: 't' })
+const halves = '{"id":"evt_4\\ud83d","type":"x\\udc00"}'
+const neutral = { 'X-CodeHost-Event': 'push', 'X-CodeHost-Delivery': 'd-1' }
+const real = { 'X-GitHub-Event': 'ping', 'X-GitHub-Delivery': 'd-2' }
+
+/** A body with its headers, and the event's type and id; null: no type, and the body's hash as the id. */
+type Read = readonly [
+  provider: Signed,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+  type: string | null,
+  id: string | null,
+]
+
+const READ: Readonly<Record<string, Read>> = {
+  'neutral headers': ['code_host', '{"type":"not this","id":"nor this"}', neutral, 'push', 'd-1'],
+  'both: the neutral ones win': [
+    'code_host',
+    '{"both":true}',
+    { ...real, 'X-CodeHost-Event': 'issues', 'X-CodeHost-Delivery': 'd-3' },
+    'issues',
+    'd-3',
+  ],
+  'a form with headers': [
+    'code_host',
+    form,
+    { ...FORM_TYPE, 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': 'd-4' },
+    'push',
+    'd-4',
+  ],
+  'payments, whatever the headers': [
+    'payments',
+    '{"id":"evt_1","object":"event","type":"charge.succeeded"}',
+    real,
+    'charge.succeeded',
+    'evt_1',
+  ],
+  'payments, nothing': ['payments', '{"n":2}', {}, null, null],
+  'payments, no texts': ['payments', '{"id":7,"type":["a"]}', {}, null, null],
+  'chat, event': ['chat', event, {}, 'app_mention', 'Ev08MFMKH6'],
+  'chat, type without event': [
+    'chat',
+    '{"type":"app_rate_limited","event_id":"Ev2"}',
+    {},
+    'app_rate_limited',
+    'Ev2',
+  ],
+  'chat, event without type': [
+    'chat',
+    '{"type":"event_callback","event":{},"event_id":"Ev3"}',
+    {},
+    'event_callback',
+    'Ev3',
+  ],
+  'chat, command': [
+    'chat',
+    command,
+    FORM_TYPE,
+    '/webhook-collect',
+    '398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c',
+  ],
+  'control characters': ['payments', '{"id":"evt_2","type":"a\\u0000b\\n"}', {}, 'ab', 'evt_2'],
+  'a type cut within a character': ['payments', cut, {}, `${'a'.repeat(254)}\ufffd`, 'evt_3'],
+  'half a character': ['payments', halves, {}, 'x\ufffd', `sha256:${hash('evt_4\ufffd')}`],
+  'an id that is too long': ['payments', longId, {}, 't', `sha256:${hash('i'.repeat(256))}`],
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+await onPostgres(t, 'receivers', async (t: Test, backend) => {
+  const { base, server, env } = await startHooks(t, backend, { HOOKS_MAX_BODY: String(LIMIT) })
+  const token = await addProvider(base, 'ci')
+  const wrong = secret('wrong-token')
+  await addProvider(base, 'lan', { open: true })
+  const idle = await addProvider(base, 'idle', { enabled: false })
+  const status = async (path: string, headers = {}, body = '{}'): Promise<number> =>
+    (await post(base, `generic/${path}`, body, headers)).status
+  const sent = (path: string, headers: Headers = {}, body = '{}') => ({
+    call: `POST /webhooks/generic/${path}`,
+    headers,
+    body,
+  })
+  const refused = (t: Test, rows: readonly Refusal[]): Promise<void> =>
+    refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, rows)
+
+  await t.test('404 comes before everything else', async (t: Test) => {
+    const longest = 'a'.repeat(64)
+    await addProvider(base, longest, { open: true })
+    t.equal(await status(longest), 202, '64 characters')
+    const bad = ['nobody', '-ci', 'ci%20', 'ci%2Fci', `${longest}a`, '%00']
+    // The queue's and the signed providers' names lead nowhere here.
+    const others = ['code_host', 'generic:ci', 'queue:x']
+    await refused(t, [
+      ...bad.map((name): Refusal => [sent(name, bearer(wrong), LONG), 404]),
+      ...others.map((name): Refusal => [sent(name), 404]),
+      // A token in the path, and a path that is too long.
+      [sent('nobody/some-token'), 404],
+      [sent('ci/a/b'), 404],
+    ])
+  })
+
+  await t.test('disabled comes before the length, and that before the token', async (t: Test) => {
+    await refused(t, [
+      [sent('idle', bearer(idle)), 403, undefined, /disabled/],
+      [sent('idle', bearer(wrong), LONG), 403, undefined, /disabled/],
+      [sent('ci', {}, LONG), 413],
+      [sent('ci', bearer(wrong), LONG), 413],
+    ])
+    t.equal(await status('lan', {}, LONG.slice(1)), 202, 'the limit itself')
+    await enable(base, 'generic:idle', true)
+    t.equal(await status('idle', bearer(idle)), 202, 'enabled')
+  })
+
+  await t.test('a token is taken from four places', async (t) => {
+    t.equal(await status('ci', bearer(token)), 202, 'Authorization')
+    t.equal(await status('ci', { authorization: `bearer ${token}` }), 202, 'scheme in lower case')
+    t.equal(await status('ci', header(token)), 202, 'X-Webhook-Token')
+    t.equal(await status(`ci?token=${token}`), 202, 'query')
+    t.equal(await status(`ci?a=1&token=${token}&b=2`), 202, 'in a longer query')
+    t.equal(await status(`ci/${token}`), 202, 'path')
+  })
+
+  await t.test('a missing, empty or wrong token is 403', async (t: Test) => {
+    const bad = ['', wrong, token.slice(1), `${token}x`]
+    const text = /missing or wrong/
+    const calls = [
+      sent('ci'),
+      ...bad.flatMap((value) => [
+        sent('ci', bearer(value)),
+        sent('ci', header(value)),
+        sent(`ci?token=${encodeURIComponent(value)}`),
+      ]),
+      sent(`ci/${wrong}`),
+      sent(`ci?other=${token}`),
+      sent('ci', { 'X-Webhook-Token': [token, token] }),
+      // Another provider's token.
+      sent('ci', bearer(idle)),
+    ]
+    await refused(
+      t,
+      calls.map((call): Refusal => [call, 403, undefined, text]),
+    )
+    const answer = await post(base, `generic/ci/${wrong}`, '{}')
+    t.match(answer.json(), { title: 'Forbidden', instance: '/webhooks/generic/ci' })
+  })
+
+  await t.test('of several tokens the first place decides', async (t: Test) => {
+    await refused(t, [
+      [sent(`ci/${token}?token=${token}`, { ...bearer(wrong), ...header(token) }), 403],
+      [sent(`ci/${token}?token=${token}`, header(wrong)), 403],
+      [sent(`ci/${token}?token=${wrong}`), 403],
+      // An empty one decides too.
+      [sent(`ci/${token}`, bearer('')), 403],
+    ])
+    t.equal(
+      await status(`ci/${wrong}?token=${wrong}`, { ...bearer(token), ...header(wrong) }),
+      202,
+    )
+    t.equal(await status(`ci/${wrong}?token=${wrong}`, header(token)), 202)
+    t.equal(await status(`ci/${wrong}?token=${token}`), 202)
+    const basic = { Authorization: 'Basic dXNlcjpwYXNz' }
+    t.equal(await status(`ci/${token}`, basic), 202, 'another scheme presents no token')
+    t.equal(await status(`lan/any?token=${wrong}`), 202, 'an open one ignores tokens')
+  })
+
+  await t.test('stored events say how they were trusted', async (t) => {
+    const typed = { 'X-Event-Type': 'deploy', 'X-Delivery-Id': 'd-1', ...bearer(token) }
+    const byToken = (await post(base, 'generic/ci', '{}', typed)).json<Ack>()
+    t.match(byToken, { provider: 'generic:ci', trust_mode: 'token', verified: false })
+    const { facts } = await shown(base, byToken.id)
+    t.notOk('Verified' in facts, 'not "no", which reads like a failure')
+    t.match(facts, {
+      'Trust mode': 'token',
+      Verification: 'token ok',
+      'Event type': 'deploy',
+      'Delivery id': 'd-1',
+      Provider: 'generic:ci',
+    })
+    const open = (await post(base, 'generic/lan', 'bytes', bearer(wrong))).json<Ack>()
+    t.match(open, { provider: 'generic:lan', trust_mode: 'open', verified: false })
+    t.match((await shown(base, open.id)).facts, {
+      'Trust mode': 'open',
+      Verification: 'none',
+      'Event type': 'none',
+      'Delivery id': 'none',
+    })
+  })
+
+  await t.test('delivery ids come from three headers, in order', async (t) => {
+    const ids = { 'Webhook-Id': 'w', 'X-Delivery-Id': 'x', 'Idempotency-Key': 'i' }
+    for (const expected of Object.entries(ids)) {
+      const [name, id] = expected
+      const sent = await post(base, 'generic/lan', name, ids)
+      t.equal((await shown(base, sent.json<Ack>().id)).facts['Delivery id'], id, name)
+      delete ids[name as keyof typeof ids]
+    }
+    const twice = [
+      await post(base, 'generic/lan', 'same'),
+      await post(base, 'generic/lan', 'same'),
+    ]
+    const [one, two] = twice.map((answer) => answer.json<Ack>().id)
+    t.not(one, two, 'without an id the same bytes are two events')
+  })
+
+  // Each request here is wrong in every later way too: what comes first decides.
+  await t.test('the checks have an order', async (t: Test) => {
+    const sent = (provider: string, body: Bytes, headers = {}) => {
+      return { call: `POST /webhooks/${provider}`, body, headers }
+    }
+    const signed = (provider: Signed, body: Bytes, options: SignOptions = {}) =>
+      sent(provider, body, signatureHeaders(provider, body, options))
+    const { 'X-Chat-Signature': signature = '' } = signatureHeaders('chat', '{}')
+    const time = { 'X-Chat-Request-Timestamp': String(now()) }
+    const unknown = /No signed provider/
+    const noTime = /X-Chat-Request-Timestamp/
+    const noObjects = ['', 'x', '[1]', '"text"', 'null', '{"a":', '{} {}']
+    await enable(base, 'chat', false)
+    await refused(t, [
+      [sent('nobody', LONG, WRONG), 404, undefined, unknown],
+      [sent('generic', LONG), 404, undefined, unknown],
+      [sent('chat', LONG), 403, undefined, /disabled/],
+      [signed('chat', '{}'), 403, undefined, /disabled/],
+    ])
+    await enable(base, 'chat', true)
+    await refused(t, [
+      [sent('chat', LONG), 413, undefined, /limit of 4096 bytes/],
+      [sent('code_host', LONG, WRONG), 413, undefined, /limit/],
+      [signed('chat', LONG), 413, undefined, /limit/],
+      [sent('chat', 'x'), 400, undefined, noTime],
+      [sent('chat', '{}', { 'X-Chat-Signature': signature }), 400, undefined, noTime],
+      [sent('chat', 'x', time), 401, undefined, /signature/],
+      [sent('code_host', 'x', WRONG), 401, undefined, /signature/],
+      [signed('chat', 'x', { at: now() - 400 }), 401, undefined, /signature/],
+      [signed('chat', 'x', { at: now() + 400 }), 401, undefined, /signature/],
+      [signed('chat', 'x', { secret: 'another' }), 401, undefined, /signature/],
+      ...noObjects.map((body): Refusal => [signed('chat', body), 400, undefined, /JSON object/]),
+    ])
+    const pieces = [LONG.slice(0, 9), LONG.slice(9)]
+    const { status, text } = await post(base, 'code_host', pieces, WRONG)
+    t.equal(status, 413, 'in pieces')
+    t.notMatch(text, /[0-9a-f]{16}/, 'no signature in the answer')
+    t.notMatch((await post(base, 'code_host', 'x', WRONG)).text, /[0-9a-f]{16}/)
+  })
+
+  await t.test('what is right is acknowledged', async (t) => {
+    const first = await deliver(base, 'code_host', '{"a":1}')
+    t.equal(first.status, 202)
+    t.equal(first.headers['content-type'], 'application/json')
+    const ack = first.json<Ack>()
+    t.same(Object.keys(ack).sort(), ['id', 'provider', 'received_at', 'trust_mode', 'verified'])
+    t.match(ack, { provider: 'code_host', trust_mode: 'signed', verified: true })
+    t.match(ack.received_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    t.ok(Number.isSafeInteger(ack.id), 'an integer id')
+    const second = await deliver(base, 'chat', '{"a":1}')
+    const newest = [second.json<Ack>().id, ack.id]
+    t.same((await eventIds(base)).slice(0, 2), newest)
+  })
+
+  await t.test('event type and delivery id', async (t) => {
+    for (const [name, [provider, body, headers, type, id]] of Object.entries(READ)) {
+      const sent = await deliver(base, provider, body, headers)
+      t.equal(sent.status, 202, sent.text)
+      const { facts } = await shown(base, sent.json<Ack>().id)
+      const expected = {
+        'Event type': type ?? 'none',
+        'Delivery id': id ?? `sha256:${hash(body)}`,
+        'Content type': headers['Content-Type'] ?? 'application/json',
+        Verified: 'yes',
+        'Source address': '127.0.0.1',
+        Attempts: '1',
+      }
+      t.match(facts, expected, name)
+    }
+  })
+
+  await t.test('both spellings of the headers verify, and the neutral one wins', async (t) => {
+    for (const provider of SIGNED) {
+      const body = JSON.stringify({ spelling: provider })
+      const neutral = signatureHeaders(provider, body)
+      const real = signatureHeaders(provider, body, { spelling: 'real' })
+      const wrong = { secret: 'another secret' }
+      const wrongNeutral = signatureHeaders(provider, body, wrong)
+      const wrongReal = signatureHeaders(provider, body, { ...wrong, spelling: 'real' })
+      for (const [status, headers] of [
+        [202, neutral],
+        [202, real],
+        [202, { ...wrongReal, ...neutral }],
+        [401, { ...real, ...wrongNeutral }],
+      ] as const) {
+        const { status: got } = await post(base, provider, body, headers)
+        t.equal(got, status, `${provider} ${Object.keys(headers)}`)
+      }
+    }
+    const body = '{"time":"of both"}'
+    const stale = { 'X-Slack-Request-Timestamp': '5', ...signatureHeaders('chat', body) }
+    t.equal((await post(base, 'chat', body, stale)).status, 202, 'neutral time stamp wins')
+  })
+
+  await t.test('a handshake is verified first, then echoed, and stored never', async (t) => {
+    const challenge = '3eZbrw1aBm2rZgRNFdxV <"&é'
+    const body = JSON.stringify({ type: 'url_verification', challenge, token: 'ignored' })
+    const before = await eventIds(base)
+    for (const spelling of ['neutral', 'real'] as const) {
+      const answer = await deliver(base, 'chat', body, {}, { spelling })
+      t.equal(answer.status, 200)
+      t.equal(answer.headers['content-type'], 'application/json')
+      t.same(answer.json(), { challenge })
+    }
+    const time = { 'X-Chat-Request-Timestamp': String(now()) }
+    const unsigned = await post(base, 'chat', body, time)
+    t.equal(unsigned.status, 401, 'unsigned')
+    t.equal((await post(base, 'chat', body)).status, 400, 'without time stamp')
+    const wrong = await deliver(base, 'chat', body, {}, { secret: 'another' })
+    t.equal(wrong.status, 401, 'wrongly signed')
+    for (const { text } of [unsigned, wrong]) t.notMatch(text, /3eZbrw1aBm2rZgRNFdxV/)
+    t.same(await eventIds(base), before)
+    const ordinary = await deliver(base, 'code_host', body)
+    t.equal(ordinary.status, 202, 'an ordinary event of another provider')
+  })
+
+  await t.test('forms are read as forms when their type says so', async (t) => {
+    const typed = { 'Content-Type': 'Application/X-WWW-Form-Urlencoded; charset=utf-8' }
+    for (const body of ['a=1', '[1]', 'no pairs']) {
+      t.equal((await deliver(base, 'code_host', body, typed)).status, 202, `${body}, typed`)
+      t.equal((await deliver(base, 'code_host', body)).status, 400, `${body} as JSON`)
+    }
+    // JSON is JSON, whatever its type says.
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'nonsense']) {
+      const sent = await deliver(base, 'payments', '{"d":1}', { 'Content-Type': type })
+      t.equal(sent.status, 202, type)
+    }
+  })
+
+  // Every secret here is registered: the run fails when one turns up in a log, a page or a stream.
+  const planted: string[] = []
+  const plant = (name: string): string => {
+    const value = secret(name.toLowerCase())
+    planted.push(value)
+    return value
+  }
+  async function stored(path: string, headers: Record<string, string>): Promise<Shown['headers']> {
+    const sent = await post(base, path, '{}', headers)
+    t.equal(sent.status, 202, sent.text)
+    return (await shown(base, sent.json<Ack>().id)).headers
+  }
+
+  await t.test('secret headers are stored as a mark', async (t) => {
+    const secrets = Object.fromEntries(NAMES.map((name) => [name, plant(name)]))
+    const plain = Object.fromEntries(HARMLESS.map((name) => [name, `of ${name}`]))
+    const harmless = { ...plain, 'X-Event-Type': 'plain', 'User-Agent': 'sender/1.0 <b>' }
+    const headers = await stored('generic/lan', { ...secrets, ...harmless })
+    for (const name of NAMES) t.equal(headers[name.toLowerCase()], REDACTED, name)
+    for (const name of HARMLESS) t.equal(headers[name.toLowerCase()], `of ${name}`, name)
+    t.match(headers, {
+      'x-event-type': 'plain',
+      'user-agent': 'sender/1.0 <b>',
+      'content-type': 'application/json',
+      host: new URL(base).host,
+    })
+  })
+
+  await t.test('a token in an address is stored as a mark', async (t) => {
+    const rows: readonly (readonly [string, (value: string) => string])[] = [
+      ['Referer', (value) => `https://ci.example/run?token=${value}&page=2#top`],
+      ['X-Original-URL', (value) => `/webhooks/generic/lan?a=1&token=${value}`],
+      ['X-Forwarded-Uri', (value) => `/webhooks/generic/lan?TOKEN=${value}`],
+      ['X-Original-URI', (value) => `/webhooks/generic/lan/${value}?x=1`],
+      ['X-Rewrite-Url', (value) => `https://h.example/webhooks/generic/lan/${value}`],
+      ['Link', (value) => `<https://h.example/?a=b;token=${value}>; rel="next"`],
+      ['X-Request-Url', (value) => `https://h.example/?sig=${value}&v=1&Password=${value}`],
+      ['X-Callback', (value) => `callback code_key=${value}`],
+      [
+        'X-Return-To',
+        (value) => `/in?next=https://h.example/?token=${value}#access_token=${value}`,
+      ],
+    ]
+    const sent = rows.map(([name, write]) => [name, write(plant(`in-${name}`))])
+    const headers = await stored('generic/lan', Object.fromEntries(sent))
+    for (const [name, write] of rows) {
+      const expected = write(REDACTED).replace('»>; rel', '»; rel')
+      t.equal(headers[name.toLowerCase()], expected, name)
+    }
+  })
+
+  await t.test(
+    'a secret in the query or the path of a request is never stored or echoed',
+    async (t) => {
+      const values = ['query', 'path', 'long-path', 'wrong-query', 'unknown'].map(plant)
+      const paths = [
+        `generic/ci?token=${token}&page=2&api%5fkey=${values[0]}&next=%2F%3Fsig%3D${values[0]}`,
+        `generic/ci/${token}`,
+        `generic/ci/${values[1]}`,
+        `generic/ci?token=${values[3]}`,
+        `generic/nobody/${values[4]}?token=${values[4]}`,
+      ]
+      for (const path of paths) {
+        for (const method of ['POST', 'GET']) {
+          const body = method === 'POST' ? '{}' : ''
+          const answer = await request(`${base}/webhooks/${path}`, { method, body })
+          for (const value of [token, ...values]) t.notOk(answer.text.includes(value), method)
+        }
+      }
+      planted.push(token)
+    },
+  )
+
+  await t.test('a request is stored as it was sent, its headers in order and case', async (t) => {
+    const { host, port } = new URL(base)
+    const lines = [
+      `POST /webhooks/generic/ci/${token}?page=2&x=%22a%22&token=${token} HTTP/1.1`,
+      `hOST: ${host}`,
+      'X-Two: b',
+      'content-LENGTH: 2',
+      'X-One: a',
+      'x-TWO: c',
+      'constructor: d',
+      `X-Token: ${token}`,
+      'Connection: close',
+    ]
+    const { text } = await rawExchange(Number(port), `${lines.join('\r\n')}\r\n\r\n{}`)
+    t.match(text, /^HTTP\/1.1 202 /)
+    const id = Number(/"id":(\d+)/.exec(text)?.[1])
+    const [row] = await backend.query(
+      env,
+      `select method, path, query, headers from hooks.events where id = ${id}`,
+    )
+    t.match(row, { method: 'POST', path: `/webhooks/generic/ci/${REDACTED}` })
+    t.equal(row?.['query'], `page=2&x=%22a%22&token=${REDACTED}`)
+    t.same(JSON.parse(String(row?.['headers'])), [
+      ['hOST', host],
+      ['X-Two', 'b'],
+      ['content-LENGTH', '2'],
+      ['X-One', 'a'],
+      ['x-TWO', 'c'],
+      ['constructor', 'd'],
+      ['X-Token', REDACTED],
+      ['Connection', 'close'],
+    ])
+    t.match((await shown(base, id)).headers, { 'x-two': 'b, c', 'x-one': 'a', constructor: 'd' })
+  })
+
+  await t.test('nothing secret stands in a log, a page, metrics or the database', async (t) => {
+    const pages = ['/', '/log', '/log?rejected=1', '/providers', '/settings', '/metrics']
+    const texts = await Promise.all(pages.map(async (path) => (await request(base + path)).text))
+    await server.stop()
+    const rows = await backend.query(
+      env,
+      `select e::text as text from hooks.events e union all
+       select r::text from hooks.rejections r union all
+       select p::text from hooks.providers p`,
+    )
+    t.ok(rows.length > 10)
+    const all = [...server.logs(), ...texts, ...rows.map((row) => String(row['text']))].join('\n')
+    t.ok(planted.length > 30)
+    for (const value of planted) t.notOk(all.includes(value))
+    t.match(all, /redacted/)
+  })
+})
+
+t.test('without its current secret a provider is unconfigured, not disabled', async (t: Test) => {
+  const { base } = await startHooks(t, backends[1], {
+    HOOKS_CODE_HOST_SECRET: '',
+    HOOKS_CODE_HOST_SECRET_PREVIOUS: SECRETS.code_host,
+  })
+  const body = '{}'
+  const headers = signatureHeaders('code_host', body)
+  await enable(base, 'code_host', false)
+  await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
+    [{ call: 'POST /webhooks/code_host', body, headers }, 404, undefined, /No signed provider/],
+  ])
+})

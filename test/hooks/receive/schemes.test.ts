@@ -1,0 +1,274 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { t, type Test } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import { refuseCommands, runCli } from '../../helpers/cli.ts'
+import { request } from '../../helpers/http.ts'
+import {
+  FORM_TYPE,
+  enable,
+  eventIds,
+  hmac,
+  plain,
+  post,
+  postForm,
+  refusals,
+  shown,
+  startHooks,
+  type Ack,
+} from '../../helpers/hooks.ts'
+import { temporaryFolder } from '../../helpers/owner.ts'
+import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { keepSecret, secret } from '../../helpers/secrets.ts'
+import {
+  addSigned,
+  cardOf,
+  change,
+  secretKey,
+  sendStandard,
+  signingSecret,
+  standardHeaders,
+} from '../../helpers/senders.ts'
+import { startServer } from '../../helpers/server.ts'
+import { until } from '../../helpers/until.ts'
+
+// How a provider of a scheme is made, and how its secret is kept. What each scheme takes and refuses is in
+// test/hooks/receive/presets.test.ts.
+
+const [, postgres] = backends
+const { base, env, server } = await startHooks(t, postgres, {
+  GATEHOUSE_SECRET_KEY: secretKey(),
+})
+
+/** Not at once: the server, which the command calls, is in this process. */
+const run = promisify(execFile)
+
+await t.test('Standard Webhooks: what fails is 403, and the reason is kept', async (t) => {
+  const key = await addSigned(base, 'shop')
+  const sent = await sendStandard(base, 'shop', key, '{"paid":true}', { id: 'msg_first' })
+  const ack = sent.json<Ack>()
+  t.match(ack, { provider: 'generic:shop', trust_mode: 'signed', verified: true })
+  const again = await sendStandard(base, 'shop', key, '{"paid":true}', { id: 'msg_first' })
+  t.same(again.json(), ack, 'a repeat, signed anew, is the same event')
+
+  const body = '{"a":1}'
+  const good = standardHeaders(key, body)
+  const { 'webhook-signature': signature = '', ...unsigned } = good
+  const query = `generic/shop?token=${encodeURIComponent(key)}`
+  const cases: readonly (readonly [string, Readonly<Record<string, string>>, string?])[] = [
+    ['signature missing', unsigned],
+    ['wrong secret or altered body', { ...good, 'webhook-id': 'msg_other' }],
+    ['signature malformed', { ...good, 'webhook-signature': 'sha256=00' }],
+    // The secret is no token.
+    ['signature missing', { Authorization: `Bearer ${key}` }],
+    ['signature missing', { 'X-Webhook-Token': key }],
+    ['signature missing', {}, query],
+  ]
+  for (const [reason, headers, to = 'generic/shop'] of cases) {
+    const answer = await post(base, to, body, headers)
+    t.match(answer.json(), { status: 403, detail: /signature is missing, malformed/ }, reason)
+    t.notMatch(answer.text, signature)
+  }
+  const listed = await until(async () => {
+    const found = await refusals(base, '&provider=generic:shop')
+    return found.length === cases.length && found.toReversed()
+  }, 'the refusals to be listed')
+  t.same(
+    listed.map(({ reason }) => reason),
+    cases.map(([reason]) => reason),
+  )
+  t.same(await eventIds(base), [ack.id], 'nothing was stored')
+})
+
+await t.test('GitLab proves itself by a token, which is no signature', async (t) => {
+  const token = keepSecret('gitlab', 'glwh-0123456789-abcdef')
+  const args = ['provider', 'add', 'lab', '--scheme', 'gitlab', '--secret', '-', '--enable']
+  t.match(await runCli(args, { env, input: `${token}\n` }), { code: 0, stdout: '' })
+  const send = (given: Readonly<Record<string, string>>) => post(base, 'generic/lab', '{}', given)
+  const basic = (password: string) =>
+    `Basic ${Buffer.from(`anybody:${password}`).toString('base64')}`
+  for (const right of [{ 'X-Gitlab-Token': token }, { Authorization: basic(token) }]) {
+    const sent = await until(async () => {
+      const answer = await send(right)
+      return answer.status === 202 && answer
+    }, 'the provider to be known')
+    t.match(sent.json(), { provider: 'generic:lab', trust_mode: 'token', verified: false })
+  }
+  for (const wrong of [
+    { Authorization: basic('') },
+    { Authorization: basic(`${token}:`) },
+    { Authorization: `Basic ${Buffer.from(token).toString('base64')}` },
+    { 'X-Gitlab-Token': token, Authorization: `Bearer ${secret('wrong-token')}` },
+  ]) {
+    t.equal((await send(wrong)).status, 403, JSON.stringify(Object.keys(wrong)))
+  }
+})
+
+await t.test('the page makes a provider of a scheme, and shows how to send to it', async (t) => {
+  const own = {
+    scheme: 'hmac',
+    header: 'X-Own-Signature',
+    prefix: 'v2=',
+    encoding: 'base64url',
+    algorithm: 'sha512',
+    signed_text: '{id}.{timestamp}.{body}',
+    timestamp_header: 'X-Own-Time',
+    event_type_json: 'hello',
+    id_header: 'X-Own-Id',
+  }
+  for (const [at, fields] of [{ scheme: 'github' }, { scheme: 'standard' }, own].entries()) {
+    const name = `page-${at}`
+    const page = await postForm(base, '/providers', { name, trust_mode: 'signed', ...fields })
+    t.equal(page.status, 200, page.text.slice(0, 200))
+    const made = /id="made-token"[^>]*><code>([^<]+)</.exec(page.text)?.[1] ?? ''
+    keepSecret('made', plain(made))
+    t.match(await cardOf(base, `generic:${name}`), { Scheme: fields.scheme, switch: 'off' })
+    await enable(base, `generic:${name}`, true)
+    const command = /id="made-curl"[^>]*><code>([^<]+)</.exec(page.text)?.[1] ?? ''
+    const { stdout } = await run('bash', ['-c', plain(command)])
+    t.match(stdout, /^\{"id":\d+,.*"trust_mode":"signed","verified":true/, fields.scheme)
+  }
+  const [newest = 0] = await eventIds(base)
+  t.match((await shown(base, newest)).facts, { 'Event type': 'world' })
+  const lab = { name: 'page-lab', trust_mode: 'signed', scheme: 'gitlab' }
+  t.match(await postForm(base, '/providers', lab), { status: 200, text: /Authorization: Bearer/ })
+  t.match(await cardOf(base, 'generic:page-lab'), { Scheme: 'gitlab (token)', badges: /token/ })
+})
+
+await t.test('what the page refuses names its field, and nothing is made', async (t: Test) => {
+  const signed = { name: 'bad', trust_mode: 'signed' }
+  const own = { ...signed, scheme: 'hmac', header: 'X-Own' }
+  const noSecret = 'The secret must be "whsec_" and then 24 to 64 bytes as base64.'
+  const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp | string])[] = [
+    [{ ...signed, scheme: 'ebay' }, /^scheme must be the name of a sender, such as github/],
+    [{ ...signed, scheme: 'stripe' }, /^The sender makes the secret of stripe: give it here/],
+    [{ ...signed, scheme: 'discord', secret: 'x' }, /must be the public key .*64 hex digits/],
+    [{ ...signed, scheme: 'github', secret: 'short' }, /must be 8 to 256 characters/],
+    [{ ...signed, scheme: 'gitlab', secret: 'short' }, /must be 8 to 256 characters/],
+    // The secrets are registered: the run fails when an answer repeats one.
+    [{ ...signed, secret: signingSecret(23) }, noSecret],
+    [{ ...signed, secret: signingSecret(65) }, noSecret],
+    [{ ...signed, secret: secret('no-base64') }, noSecret],
+    [{ ...signed, scheme: 'hmac' }, /^header is missing/],
+    [{ ...own, header: 'X Own' }, /^header must be the name of a header/],
+    [{ ...own, header: 'Host' }, /^header must be .*of this sender: every request has host/],
+    [{ ...own, id_header: 'Content-Length' }, /^id_header .*every request has content-length/],
+    [{ ...signed, scheme: 'standard', id_header: 'X-I' }, /^id_header .*standard signs the id/],
+    [{ ...own, algorithm: 'sha1' }, /^algorithm must be .*SHA-1 is refused/],
+    [{ ...own, signed_text: '{timestamp}.{body}' }, /^timestamp_header is missing/],
+    [{ ...own, timestamp_header: 'X-T' }, /^timestamp_header needs \{timestamp\} in signed_text/],
+    [{ ...own, event_type_json: 'a', event_type_header: 'b' }, /exclude each other/],
+  ]
+  const state = async () => (await request(`${base}/providers`)).text.includes('generic:bad')
+  await refuseAll(
+    t,
+    { service: 'hooks', base, state },
+    cases.map(([fields, text]): Refusal => {
+      const body = new URLSearchParams(fields).toString()
+      return [{ call: 'POST /providers', headers: FORM_TYPE, body }, 422, undefined, text]
+    }),
+  )
+  const navigates = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
+  const page = await postForm(base, '/providers', { ...own, encoding: 'base32' }, navigates)
+  t.match(page, { status: 422, text: /<!doctype/i })
+  t.match(page.text, 'value="X-Own"', 'what was typed is kept')
+  t.match(page.text, /name="scheme" value="hmac"/, 'as is the sender')
+})
+
+await t.test(
+  'a secret that the sender made is taken, and may come from a file',
+  async (t: Test) => {
+    const theirs = signingSecret(24)
+    const fields = { name: 'theirs', trust_mode: 'signed', secret: ` ${theirs} ` }
+    t.notMatch((await postForm(base, '/providers', fields)).text, theirs, 'it is shown no more')
+    await enable(base, 'generic:theirs', true)
+    t.equal((await sendStandard(base, 'theirs', theirs)).status, 202)
+
+    const state = async () => (await request(`${base}/providers`)).text.includes('generic:filed')
+    const add = (...flags: readonly string[]) => ['provider', 'add', 'filed', ...flags]
+    const stdin = { args: add('--scheme', 'github', '--secret', '-') }
+    await refuseCommands(t, { env, state }, [
+      [
+        add('--scheme', 'slack'),
+        1,
+        /^gatehouse: The sender makes the secret of slack: give it here/,
+      ],
+      [{ ...stdin, input: '' }, 1, /^gatehouse: The secret must be 8 to 256 characters/],
+      [{ ...stdin, input: 'two lines\nof text' }, 1, /^gatehouse: The secret must be/],
+    ])
+    const file = join(await temporaryFolder(t), 'secret')
+    const key = secret('filed')
+    await writeFile(file, `${key}\n`)
+    const added = await runCli(add('--scheme', 'gitea', '--secret', file, '--enable'), { env })
+    t.match(added, { code: 0, stdout: '' })
+    const headers = { 'X-Gitea-Signature': hmac(key, '{}') }
+    const known = async () => (await post(base, 'generic/filed', '{}', headers)).status === 202
+    await until(known, 'the provider')
+    const { stdout } = await runCli(['provider', 'list'], { env })
+    const path = /^generic:filed +signed gitea +enabled +configured +\/webhooks\/generic\/filed$/m
+    t.match(stdout, path)
+  },
+)
+
+await t.test(
+  'secrets are stored encrypted; with another key the sender is disabled',
+  async (t) => {
+    const key = await addSigned(base, 'sealed')
+    await addSigned(base, 'swapped')
+    const rows = await postgres.query(env, 'select p::text as text from hooks.providers p')
+    const text = rows.map((row) => row['text']).join('\n')
+    for (const form of ['utf8', 'base64', 'hex'] as const) {
+      const raw = Buffer.from(key.slice('whsec_'.length), 'base64')
+      t.notOk(text.includes(raw.toString(form)), `the bytes as ${form}`)
+      t.notOk(text.includes(Buffer.from(key).toString(form)), `the text as ${form}`)
+    }
+    await server.stop()
+    for (const [other, problem] of [
+      [secretKey(), 'sealed with another key'],
+      ['', 'GATEHOUSE_SECRET_KEY is not set'],
+    ] as const) {
+      const wrong = { ...env, GATEHOUSE_SECRET_KEY: other }
+      const { hooks, logs, stop } = await startServer(t, { services: ['hooks'], env: wrong })
+      const refused = await sendStandard(hooks, 'sealed', key)
+      t.match(refused.json(), { status: 403, detail: /disabled/ }, problem)
+      const said = logs().filter((line) =>
+        /signing secret not readable.*generic:sealed/.test(line),
+      )
+      t.equal(said.length, 1, 'said once')
+      t.match(said[0], problem)
+      t.match(said[0], /set GATEHOUSE_SECRET_KEY to the key/)
+      t.match(await cardOf(hooks, 'generic:sealed'), { Secret: 'missing', switch: 'off' })
+      if (other === '') {
+        const made = await postForm(hooks, '/providers', { name: 'none', trust_mode: 'signed' })
+        const detail = /set GATEHOUSE_SECRET_KEY, as openssl rand -base64 32/
+        t.match(made.json(), { status: 422, detail }, 'without a key none can be made')
+        const cli = await runCli(['provider', 'add', 'none', '--signed'], { env: wrong })
+        t.match(cli, { code: 1, stdout: '', stderr: /^gatehouse: .*set GATEHOUSE_SECRET_KEY/ })
+      }
+      await stop()
+    }
+
+    // One row's secret put into another row.
+    await postgres.query(
+      env,
+      `update hooks.providers set signing_secret =
+       (select signing_secret from hooks.providers where name = 'generic:sealed')
+     where name = 'generic:swapped'`,
+    )
+    const { hooks } = await startServer(t, { services: ['hooks'], env })
+    t.equal((await sendStandard(hooks, 'sealed', key)).status, 202, 'with its key again')
+    t.equal((await sendStandard(hooks, 'swapped', key)).status, 403)
+    t.match(await cardOf(hooks, 'generic:swapped'), { Secret: 'missing' })
+    const fresh = { secret: signingSecret() }
+    t.equal((await change(hooks, 'generic:swapped', 'rotate', fresh)).status, 200)
+    const readable = { Secret: 'configured', switch: 'on' }
+    t.match(await cardOf(hooks, 'generic:swapped'), readable, 'rotating makes it readable')
+
+    const bad = secret('secret-key')
+    const start = await runCli(['migrate'], { env: { ...env, GATEHOUSE_SECRET_KEY: bad } })
+    t.match(start, { code: 1, stderr: /GATEHOUSE_SECRET_KEY is not valid .* 32 bytes as base64/ })
+    t.notMatch(start.stderr, bad)
+  },
+)

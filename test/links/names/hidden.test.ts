@@ -1,0 +1,272 @@
+import postgres from 'postgres'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { listQueries } from '../../../db/links/names/lists.ts'
+import { tagQueries } from '../../../db/links/names/tags.ts'
+import type { Query } from '../../../db/client.ts'
+import type { ApiResponse } from '../../helpers/api.ts'
+import { backends } from '../../helpers/backends.ts'
+import type { Param } from '../../helpers/backends.ts'
+import { insertLinks, makeLink, startLinks } from '../../helpers/links.ts'
+import type { Caller, Link, StoredLink } from '../../helpers/links.ts'
+import { run } from '../../helpers/postgres.ts'
+import { refuses } from '../../helpers/refusals.ts'
+import { walk } from './pagination-walk.ts'
+import type { List } from './pagination-walk.ts'
+
+/** As long as the hidden tag's name: a length must tell nothing either. */
+const ABSENT = 'absent'
+const HIDDEN = 'hidden'
+
+const CURSORS = ['', 'private-1', 'secure-3', 'zzz', '\u{10ffff}'].map((key) =>
+  Buffer.from(JSON.stringify([key, 'links'])).toString('base64url'),
+)
+const QUERIES = ['', '?limit=1', '?limit=0', '?cursor=x', `?limit=1&cursor=${CURSORS[2]}`]
+const MORE_QUERIES = CURSORS.map((cursor) => `?cursor=${cursor}`)
+
+await t.test('tags that a caller may not see', async (t) => {
+  const links = await startLinks(t, backends[1])
+  const ann = await links.user('ann')
+  const eve = await links.user('eve')
+
+  await t.test('an invisible tag is like one that does not exist, on every page', async (t) => {
+    for (const visibility of ['private', 'secure']) {
+      for (const n of [1, 2, 3]) {
+        await makeLink(ann, `${visibility}-${n}`, { visibility, tags: [HIDDEN, 'also-hidden'] })
+      }
+    }
+    await likeNone(t, eve, [...QUERIES, ...MORE_QUERIES])
+    const { json } = await ann.api<{ links: Link[] }>('GET', `/tags/${HIDDEN}/links`)
+    t.equal(json.links.length, 6, 'it does exist')
+  })
+
+  await t.test('and again once the only link that made it visible is gone', async (t) => {
+    const path = `/tags/${HIDDEN}/links`
+    const fields = { visibility: 'private', tags: [HIDDEN] }
+    for (const kind of ['shares', 'owners', 'public', 'deleted']) {
+      const link = await makeLink(ann, `shown-by-${kind}`, fields)
+      const of = `/links/${link.id}`
+      const isMember = ['shares', 'owners'].includes(kind)
+      await likeNone(t, eve, QUERIES)
+      if (isMember) await ann.api('POST', `${of}/${kind}`, { email: eve.email })
+      else await ann.api('PUT', of, { ...link, visibility: 'public' })
+      const page = await eve.api<{ links: Link[] }>('GET', path)
+      t.same(
+        page.json.links.map(({ slug }) => slug),
+        [link.slug],
+        `${kind}: only that link`,
+      )
+      const cursor = Buffer.from(JSON.stringify([link.slug, 'links'])).toString('base64url')
+      const after = await eve.api('GET', `${path}?cursor=${cursor}`)
+      t.same([after.status, after.json], [200, { links: [], next_cursor: null }], 'after the last')
+      if (isMember) await ann.api('DELETE', `${of}/${kind}/${eve.id}`)
+      else if (kind === 'deleted') await ann.api('DELETE', of)
+      else await ann.api('PUT', of, { ...link, visibility: 'private' })
+      await likeNone(t, eve, QUERIES)
+    }
+  })
+
+  await t.test('pages skip what is hidden, without a gap that tells of it', async (t) => {
+    for (const n of [1, 2, 3, 4, 5, 6, 7]) {
+      const visibility = n % 2 === 0 ? 'private' : 'public'
+      await makeLink(ann, `mixed-${n}`, { visibility, tags: ['mixed'] })
+    }
+    const mixed: List = { path: '/tags/mixed/links', rows: 'links', key: 'slug' }
+    const { keys, sizes } = await walk(eve.api, mixed, 1)
+    t.same(keys, ['mixed-1', 'mixed-3', 'mixed-5', 'mixed-7'])
+    t.same(sizes, [1, 1, 1, 1], 'every page is full')
+    const whole = await eve.api<{ next_cursor: null }>('GET', '/tags/mixed/links?limit=4')
+    t.equal(whole.json.next_cursor, null, 'nothing is said to follow')
+  })
+})
+
+/** Both answers are the same bytes with the same headers, whatever page is asked for. */
+async function likeNone(t: Test, { api }: Caller, queries: readonly string[]): Promise<void> {
+  for (const query of queries) {
+    for (const method of ['GET', 'HEAD']) {
+      const hidden = await api(method, `/tags/${HIDDEN}/links${query}`)
+      const absent = await api(method, `/tags/${ABSENT}/links${query}`)
+      t.same(comparable(hidden), comparable(absent), `${method} …/links${query}`)
+      if (method === 'HEAD') continue
+      const bad = /limit=[0x]|cursor=x?$/.test(query)
+      if (bad) refuses(t, hidden, [400, 'BAD_REQUEST'])
+      else refuses(t, hidden, [404, 'NOT_FOUND'])
+      t.notOk(hidden.text.includes(HIDDEN), 'nothing of the request comes back')
+    }
+  }
+}
+
+/** All that came back, but what differs between any two answers. */
+function comparable({ status, headers, body }: ApiResponse<unknown>): unknown {
+  const any = { date: '', 'x-request-id': '' }
+  return { status, headers: { ...headers, ...any }, body: body.toString('latin1') }
+}
+
+/** Runs a query on one connection that plans in one way. */
+type Ask = (
+  query: Pick<Query, 'text'>,
+  args: readonly (Param | readonly string[])[],
+) => Promise<readonly postgres.Row[]>
+
+const ROWS_READ = `select relname as name, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as rows
+  from pg_stat_xact_user_tables where schemaname = 'links'`
+
+/** Texts that only hidden links have, and one that is nowhere. */
+const TEXTS = ['h-77', 'https://h-7', 'hidden', 'absent']
+
+/** Hidden links of somebody else, all with one tag, each with one of its own; and the caller's. */
+const OTHERS = 800
+const OWN = 100
+
+await t.test('what one may not see costs what it costs when it is not there', async (t) => {
+  const links = await startLinks(t, backends[1])
+  const url = links.env['DATABASE_URL'] ?? ''
+  const [ann, eve, owner] = [
+    await links.user('ann'),
+    await links.user('eve'),
+    await links.user('owner'),
+  ]
+  await insertLinks(links, backends[1], [
+    ...hiddenLinks(ann.email, 'h', OTHERS, 'hidden'),
+    ...hiddenLinks(owner.email, 'own', OWN, 'mine'),
+    { slug: 'a-public', owners: [owner.email], tags: ['mine'] },
+  ])
+  await run(url, `update links.link_texts set keys = '{url:hidden}' where slug like 'h-%'`)
+  await run(url, 'analyze')
+  for (const plan of ['force_custom_plan', 'force_generic_plan']) {
+    const sql = postgres(`${url}?plan_cache_mode=${plan}`, { max: 1, max_lifetime: null })
+    t.teardown(() => sql.end())
+    const ask: Ask = async ({ text }, args) => sql.unsafe(text, [...args])
+    for (const [who, ids] of [
+      ['nobody of them', `{${eve.id}}`],
+      ['a member of a group', `{${eve.id},${owner.id}}`],
+    ] as const) {
+      const what = `${who}, ${plan}`
+      await tagsCostNothing(t, ask, ids, what)
+      await listsCostNothing(t, ask, { ids, other: ann.id }, what)
+      for (const word of ['h', '77', 'none']) {
+        const names = [word, [word], word, word, [`% ${word}%`]]
+        const args = ['visible', ids, ...names, '\u{10ffff}', new Date(), 5]
+        fewRows(t, await rowsOf(ask, listQueries.suggestLinks, args), `${what}: like ${word}`)
+      }
+    }
+  }
+})
+
+async function tagsCostNothing(t: Test, ask: Ask, ids: string, what: string): Promise<void> {
+  const { listLinks: byTag } = listQueries
+  const { listVisibleTags: listed } = tagQueries
+  for (const after of ['', 'h-2']) {
+    const hidden = await rowsOf(ask, byTag, ['visible', ids, 'hidden', after, 51])
+    const absent = await rowsOf(ask, byTag, ['visible', ids, 'absent', after, 51])
+    t.same(hidden, absent, `${what}: the same rows of the same tables, after "${after}"`)
+  }
+  fewRows(t, await rowsOf(ask, listed, [ids, '', 51]), `${what}: GET /tags`)
+}
+
+/** Arguments of a search in what a user, with groups, may see; `tag` filters a list, `more` the search itself. */
+function searchOf(
+  users: string,
+  source: string,
+  { tag = '', sort = 'slug', more = {} }: { tag?: string; sort?: string; more?: object },
+) {
+  const args = {
+    list: 'visible',
+    users,
+    source,
+    tag,
+    sort,
+    beginning: '',
+    start: '',
+    only_beginning: false,
+    place: Number.MIN_SAFE_INTEGER,
+    after: '',
+    rows: 51,
+    visibility: '',
+    texts: [],
+    indexed: [],
+    addresses: [],
+    owners: [],
+    tags: [],
+    keys: [],
+    owner: null,
+    state: '',
+    now: new Date(),
+    limit: 51,
+    ...more,
+  }
+  return Object.values<Param | readonly string[] | boolean>(args)
+}
+
+async function listsCostNothing(
+  t: Test,
+  ask: Ask,
+  { ids, other }: { ids: string; other: string },
+  what: string,
+): Promise<void> {
+  const { searchLinks: find, countLinks: count } = listQueries
+  for (const sort of ['slug', 'clicks']) {
+    const none = { texts: ['%zzqq%'], owners: ['%zzqq%'], tags: ['none'] }
+    for (const more of [{}, none]) {
+      const rows = async (tag: string) =>
+        rowsOf(ask, find, searchOf(ids, 'list', { tag, sort, more }))
+      const sorted = `${what}: a list by ${sort}`
+      t.same(await rows('hidden'), await rows('absent'), `${sorted} by tag looks at the same rows`)
+      fewRows(t, await rows(''), sorted)
+    }
+    const searched = (more: object) => rowsOf(ask, find, searchOf(ids, 'texts', { sort, more }))
+    const { link_texts: _texts, users: _none, ...nothing } = await searched(none)
+    const searches: [string, object][] = TEXTS.map((text) => [
+      text,
+      { texts: [`%${text}%`], indexed: [`%${text}%`] },
+    ])
+    searches.push(['#hidden', { tags: ['hidden'] }])
+    searches.push(['owner:ann', { owners: ['%ann%'] }])
+    searches.push(['an address', { keys: ['url:hidden'] }])
+    searches.push(['an owner', { owner: other }])
+    for (const [text, more] of searches) {
+      const { link_texts: texts = 0, users: _users, ...others } = await searched(more)
+      t.same(others, nothing, `${what}: “${text}” by ${sort}`)
+      t.ok(texts <= OWN + 1, `${what}: “${text}” compares ${texts} links, none of others`)
+    }
+  }
+  const addressed = async (address: string) => {
+    const more = { addresses: [address] }
+    const { users: _users, ...rows } = await rowsOf(ask, find, searchOf(ids, 'texts', { more }))
+    return rows
+  }
+  t.same(await addressed('%ann@%'), await addressed('%absent@%'), `${what}: an address`)
+  const counted = (tag: string) => rowsOf(ask, count, ['visible', ids, tag, 1_001])
+  t.same(await counted('hidden'), await counted('absent'), `${what}: counts the same rows`)
+  fewRows(t, await counted(''), `${what}: counts`)
+}
+
+function fewRows(t: Test, rows: Readonly<Record<string, number>>, what: string): void {
+  // The users are few here, and read whatever is hidden.
+  const { users: _users, ...ofLinks } = rows
+  const most = Math.max(0, ...Object.values(ofLinks))
+  t.ok(most < OTHERS / 2, `${what} looks at ${JSON.stringify(rows)}`)
+}
+
+function hiddenLinks(owner: string, prefix: string, count: number, tag: string) {
+  return Array.from({ length: count }, (_, n): StoredLink => {
+    const tags = [tag, `of-${prefix}-${n}`]
+    return { slug: `${prefix}-${n}`, owners: [owner], visibility: 'private', tags }
+  })
+}
+
+/** How many rows of each table a query looks at, also in functions. */
+async function rowsOf(
+  ask: Ask,
+  query: Query,
+  args: Parameters<Ask>[1],
+): Promise<Readonly<Record<string, number>>> {
+  const read = async () => await ask({ text: ROWS_READ }, [])
+  await ask({ text: 'begin' }, [])
+  const before = new Map((await read()).map(({ name, rows }) => [name, Number(rows)]))
+  await ask(query, args)
+  const after = await read()
+  await ask({ text: 'rollback' }, [])
+  const counts = after.map(({ name, rows }) => [name, Number(rows) - (before.get(name) ?? 0)])
+  return Object.fromEntries(counts.filter(([, rows]) => rows > 0))
+}

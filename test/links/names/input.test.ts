@@ -1,0 +1,335 @@
+import { t } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import { makeLink, startLinks } from '../../helpers/links.ts'
+import type { Link } from '../../helpers/links.ts'
+import { rawExchange } from '../../helpers/http.ts'
+import { refuseAll, refuses } from '../../helpers/refusals.ts'
+import type { Refusal, RefusedCall } from '../../helpers/refusals.ts'
+
+const [, postgres] = backends
+const LIMIT = 64 * 1024
+const RESERVED =
+  'api healthz metrics robots favicon admin auth login logout links tags users settings static mcp u'
+const ROCKET = '\u{1f680}'
+const HALF = '\ud83d'
+const TURNED = ['\u202a', '\u202b', '\u202d', 'moc\u202e', '\u2066', '\u2069.']
+
+const links = await startLinks(t, postgres)
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const root = await links.user('root', { admin: true })
+const kept = await makeLink(ann, 'kept', { title: 'As it was', tags: ['one'] })
+const path = `/links/${kept.id}`
+const good = { url: 'https://example.com/' }
+const refuser = {
+  service: 'links',
+  base: `${links.base}/api/v1`,
+  headers: { authorization: `Bearer ${ann.token}` },
+  async state() {
+    const { json } = await ann.api<{ links: readonly Link[] }>('GET', '/links?limit=200')
+    return [
+      json,
+      (await ann.api('GET', `${path}/shares`)).json,
+      (await bob.api('GET', '/users/me')).json,
+    ]
+  },
+} as const
+
+/** A change of the link with these fields over good ones. */
+function put(fields: object): RefusedCall {
+  return { call: `PUT ${path}`, body: { ...good, ...fields } }
+}
+
+/** A new link with these fields over good ones. */
+function post(fields: object): RefusedCall {
+  return { call: 'POST /links', body: { slug: 'refused', ...good, ...fields } }
+}
+
+/** Each value of a field refused with a code, by a change and for a new link. */
+function both(field: string, values: readonly unknown[], code: string): readonly Refusal[] {
+  return values.flatMap((value): readonly Refusal[] => [
+    [put({ [field]: value }), 400, code],
+    [post({ [field]: value }), 400, code],
+  ])
+}
+
+async function change(fields: object): Promise<{ status: number; json: Link }> {
+  return ann.api<Link>('PUT', path, { ...good, ...fields })
+}
+
+await t.test('slug', async (t) => {
+  const long = 'a'.repeat(64)
+  for (const slug of ['ab', '00', 'a--b', long, 'apis']) {
+    t.equal((await ann.api<Link>('POST', '/links', { slug, ...good })).json.slug, slug, slug)
+  }
+  const wrong = [
+    '',
+    'a',
+    `${long}a`,
+    '-a',
+    'a-',
+    '--',
+    'Ab',
+    'a_b',
+    ' ab',
+    'a.b',
+    'a/b',
+    'ab\n',
+    'ä-ö',
+    'a\0b',
+    `a${HALF}b`,
+    'API',
+    'ａｂ',
+  ]
+  await refuseAll(t, refuser, [
+    ...wrong.map((slug): Refusal => [post({ slug }), 400, 'INVALID_SLUG']),
+    ...RESERVED.split(' ').map((slug): Refusal => [post({ slug }), 400, 'RESERVED_SLUG']),
+    ...[undefined, null, 5, true, ['ab'], { slug: 'ab' }].map((slug): Refusal => [
+      post({ slug }),
+      400,
+      'BAD_REQUEST',
+    ]),
+  ])
+})
+
+await t.test('url', async (t) => {
+  const longest = `https://example.com/${'a'.repeat(2_048 - 20)}`
+  const encoded = (most: number) => `https://example.com/${'\u{3042}'.repeat(most)}`
+  const most = Math.floor((8_192 - 20) / 9)
+  for (const url of [
+    'http://wiki',
+    'http://go:8080/x',
+    'HTTPS://EXAMPLE.COM/',
+    longest,
+    'http://[::1]:8/x',
+    'http://10.0.0.1/',
+    'http://printer.local/a?b#c',
+    'http://日本/',
+    encoded(most),
+    'https://example.com/{1:main}/{*:}',
+    'https://example.com/{user}?{user:a@b.c}#{1}',
+    'https://example.com/{*:http://example.org/?a=b}',
+    'https://example.com/{id:x}{1',
+    'https://example.com/?next=http://x@y/',
+    `https://bücher.example/${ROCKET}`,
+  ]) {
+    const { status, json } = await change({ url })
+    t.same([status, json.url], [200, url], `${url.slice(0, 60)} is kept as it was sent`)
+  }
+  for (const around of [' ', '\u3000']) {
+    const { status, json } = await change({ url: `${around}https://example.com/pasted${around}` })
+    t.same([status, json.url], [200, 'https://example.com/pasted'], 'spaces around are dropped')
+  }
+  const wrong = [
+    '',
+    'example.com',
+    '/path',
+    '//example.com/',
+    'http://',
+    'https:///x',
+    'http:x',
+    'javascript:alert(1)',
+    'data:text/html,x',
+    'mailto:a@b.c',
+    'https:\\\\example.com\\',
+    'https://example.com:99999/',
+    'https://[::1/',
+    'https://?x',
+    'https://#x',
+    'https://:80/',
+    'https://user:pw@example.com/',
+    'https://@example.com/',
+    'https://a%40b@example.com/',
+    'https://example.com/a b',
+    '\thttps://example.com/',
+    'https://example.com/a\r\nb: c',
+    'http://-/',
+    'http://_:8080/',
+    'https://--.-/x1',
+    'https://example.com/\u007f',
+    'https://example.com/\0',
+    'https://example.com/\u0085',
+    `https://example.com/${HALF}`,
+    'https://a.example/\u202Emoc.elpmaxe',
+    'https://a.example/\u200E',
+    'https://x/\u2066',
+    'https://{1}.example.com/',
+    'https://{*}/',
+    'https://example.com:{1}/',
+    'https://{x}/',
+    'https://%7B1%7D.example.com/',
+    'https://{user:x}/',
+    'https://{1:example.com}/',
+    '{1}',
+    'https://example.com/{1:',
+    'https://example.com/{user:{1}}',
+    'https://a.b{1:/}',
+    'https://example.com/{1:https://a@b.c/}',
+    'https://example.com/{*:HTTP://:8/}',
+  ]
+  const none = [undefined, null, 5, ['https://example.com/']]
+  await refuseAll(t, refuser, [
+    ...wrong.map((url): Refusal => [put({ url }), 400, 'INVALID_URL']),
+    ...both('url', ['ftp://example.com/', ''], 'INVALID_URL'),
+    [
+      put({ url: 'https://example.com/{2:a{b}' }),
+      400,
+      'INVALID_URL',
+      'url must close the default after {2: with a }; in a default, { is %7B and } is %7D',
+    ],
+    // The length as a header counts.
+    ...both('url', [`${longest}a`, encoded(most + 1)], 'INVALID_FIELD_LENGTH'),
+    ...both('url', none, 'BAD_REQUEST'),
+  ])
+})
+
+for (const [field, most] of [
+  ['title', 200],
+  ['description', 2_000],
+] as const) {
+  await t.test(field, async (t) => {
+    const lively = '<b>&amp;</b> "\'\n\t\u200f\u0007 {1} ${x} $1 \\'
+    const fits = ['a', 'ä', ROCKET].map((character) => character.repeat(most))
+    for (const text of ['', ...fits, lively]) {
+      const { status, json } = await change({ [field]: text })
+      t.same([status, json[field]], [200, text], `${field}: ${text.slice(0, 5)}…`)
+    }
+    const over = ['a'.repeat(most + 1), ROCKET.repeat(most + 1)]
+    const wrong = ['a\0b', `a${HALF}b`, '\udc00', null, 5, ['a']]
+    await refuseAll(t, refuser, [
+      ...both(field, over, 'INVALID_FIELD_LENGTH'),
+      ...both(field, [...TURNED, ...wrong], 'BAD_REQUEST'),
+    ])
+  })
+}
+
+await t.test('tags', async (t) => {
+  const fifty = 'a'.repeat(50)
+  const twenty = Array.from({ length: 20 }, (_, n) => `t${String(n).padStart(2, '0')}`)
+  const cases: readonly (readonly [readonly string[], readonly string[]])[] = [
+    [['To Do', 'to_do', 'TO-DO'], ['to-do']],
+    [
+      ['a b_c', 'x-'],
+      ['a-b-c', 'x-'],
+    ],
+    [[...twenty, 'T00', 't19'], twenty],
+  ]
+  for (const [tags, expected] of cases) {
+    const { status, json } = await change({ tags })
+    t.same([status, json.tags], [200, expected], JSON.stringify(tags).slice(0, 50))
+  }
+  const tags = ['', ' ', '-a', `${fifty}a`, 'a.b', 'a/b', 'ä', 'a\0', HALF, '#a']
+  const none = [null, 'a', { 0: 'a', length: 1 }, [5], [['a']]]
+  await refuseAll(t, refuser, [
+    ...both(
+      'tags',
+      [
+        [...twenty, 'T00', 't 0'],
+        [...twenty, 'one-more'],
+      ],
+      'TOO_MANY_TAGS',
+    ),
+    ...tags.map((tag): Refusal => [put({ tags: ['ok', tag] }), 400, 'INVALID_TAG']),
+    ...tags.map((tag): Refusal => [post({ tags: [tag] }), 400, 'INVALID_TAG']),
+    ...none.map((wrong): Refusal => [put({ tags: wrong }), 400, 'BAD_REQUEST']),
+  ])
+})
+
+await t.test('visibility and append_path', async (t) => {
+  for (const visibility of ['private', 'secure', 'public']) {
+    t.equal((await change({ visibility })).json.visibility, visibility)
+    t.equal((await change({})).json.visibility, visibility, 'omitted: unchanged')
+    const made = await makeLink(ann, `made-${visibility}`, { visibility })
+    t.equal(made.visibility, visibility)
+  }
+  for (const append_path of [true, false]) {
+    t.equal((await change({ append_path })).json.append_path, append_path)
+    t.equal((await change({})).json.append_path, append_path, 'omitted: unchanged')
+  }
+  const wrong = ['', 'Public', 'public ', null, ['public'], 'a\0', HALF]
+  await refuseAll(t, refuser, [
+    ...both('visibility', wrong, 'INVALID_VISIBILITY'),
+    ...['true', 1, null].map((append_path): Refusal => [put({ append_path }), 400, 'BAD_REQUEST']),
+  ])
+  t.equal((await ann.api('POST', '/links', { slug: 'refused', ...good })).status, 201, 'is free')
+})
+
+/** Every operation that takes a body, with a good one, by somebody who may. */
+const takers = [
+  [ann, 'POST', '/links', { slug: 'made', ...good }],
+  [ann, 'PUT', path, good],
+  [ann, 'POST', `${path}/owners`, { email: bob.email }],
+  [ann, 'POST', `${path}/shares`, { email: bob.email }],
+  [root, 'PUT', `/admin/users/${bob.id}/role`, { role: 'user' }],
+  [ann, 'POST', '/tokens', { name: 'made' }],
+] as const
+
+for (const [at, [{ api, token }, method, of, body]] of takers.entries()) {
+  const call = `${method} ${of}`
+  await t.test(`bodies of ${call.replaceAll(/[\w-]{36}/g, '{id}')}`, async (t) => {
+    const text = JSON.stringify(body)
+    const long = `"${'a'.repeat(LIMIT - 1)}"`
+    const types = ['text/plain', '']
+    const bad: (string | Uint8Array)[] = ['nothing', '[]', '{}']
+    if (at === 0) {
+      // All operations read bodies by the same code: the others have a part of the cases.
+      types.push('application/x-www-form-urlencoded', 'application/json5', '*/*', 'text/json')
+      bad.push('', 'null', '"text"', `${text}x`, text.slice(0, -1), `${text}${text}`, "{'a': 1}")
+      bad.push('\ufeff{}', '{"a":"\t"}', '['.repeat(60_000), '{"a":'.repeat(10_000), '{"a":01}')
+      bad.push(`{"__proto__":${text},"constructor":${text}}`, Buffer.from(text, 'utf16le'))
+      for (const invalid of ['\xff', '\xc3\x28', '\xed\xa0\x80', '\xc0\xaf']) {
+        bad.push(Buffer.from(`${text.slice(0, -1)},"x":"${invalid}"}`, 'latin1'))
+      }
+    }
+    const headers = { authorization: `Bearer ${token}` }
+    await refuseAll(t, { ...refuser, headers }, [
+      ...types.map((type): Refusal => [
+        { call, body: text, headers: { 'content-type': type } },
+        415,
+        'UNSUPPORTED_MEDIA_TYPE',
+      ]),
+      [{ call, body: long }, 413, 'BODY_TOO_LARGE'],
+      ...bad.map((wrong): Refusal => [{ call, body: wrong }, 400, 'BAD_REQUEST']),
+    ])
+    refuses(t, await api(method, of, [long, long]), [413, 'BODY_TOO_LARGE'], 'chunked')
+    const type = { 'content-type': 'Application/JSON ; charset=utf-8' }
+    const { status } = await api(method, of, [...text], type)
+    t.ok(status === 200 || status === 201, `a good one, a character a chunk: ${status}`)
+  })
+}
+
+await t.test('a body of exactly the limit is read', async (t) => {
+  const text = JSON.stringify({ ...good, slug: 'padded' })
+  const full = text.padEnd(LIMIT)
+  t.equal((await ann.api('POST', '/links', full)).status, 201)
+  refuses(t, await ann.api('POST', '/links', `${full} `), [413, 'BODY_TOO_LARGE'])
+  refuses(t, await ann.api('POST', '/links', [full, ' ']), [413, 'BODY_TOO_LARGE'])
+})
+
+await t.test(
+  'of a name that stands twice the last counts; escapes mean what they are',
+  async (t) => {
+    const twice = '{"slug":"api","\\u0073lug":"\\u0065sc","url":"https:\\/\\/example.com\\/"}'
+    const { status, json } = await ann.api<Link>('POST', '/links', twice)
+    t.match([status, json], [201, { slug: 'esc', url: 'https://example.com/' }])
+    const bad = '{"slug":"fine","url":"https://example.com/","slug":"api"}'
+    refuses(t, await ann.api('POST', '/links', bad), [400, 'RESERVED_SLUG'])
+  },
+)
+
+await t.test('a body where none is expected changes nothing', async (t) => {
+  const length = { 'content-length': '7' }
+  const get = await ann.api<Link>('GET', path, 'no json', length)
+  t.same([get.status, get.json.slug], [200, 'kept'])
+  const made = await makeLink(ann, 'to-go')
+  t.equal((await ann.api('DELETE', `/links/${made.id}`, '{"x":1}', length)).status, 204)
+})
+
+await t.test('a body that ends early makes nothing', async (t) => {
+  const text = JSON.stringify({ ...good, slug: 'half' })
+  const head = `POST /api/v1/links HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ann.token}\r\n`
+  const length = `Content-Type: application/json\r\nContent-Length: ${text.length + 1}\r\n\r\n`
+  const port = Number(new URL(links.base).port)
+  await rawExchange(port, head + length + text, { timeoutMs: 300 })
+  t.equal((await makeLink(ann, 'half')).slug, 'half', 'the slug is free')
+})

@@ -1,0 +1,207 @@
+import { t } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import {
+  leadsTo,
+  makeLink,
+  pageUser,
+  startLinks,
+  startPages,
+  suggested,
+  visit,
+  visitorAt,
+  type Link,
+} from '../../helpers/links.ts'
+import { run } from '../../helpers/postgres.ts'
+import { refuseAll } from '../../helpers/refusals.ts'
+import { until } from '../../helpers/until.ts'
+
+const [, postgres] = backends
+const FUTURE = '2099-01-31T12:00:00.000Z'
+const PAST = '2001-01-31T12:00:00.000Z'
+
+const links = await startPages(t, postgres)
+const { base, env } = links
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const cyd = await pageUser(links, 'cyd')
+const NOBODY = visitorAt(base, '')
+
+/** Lets the expiry of a link pass: it is set as time would have it. */
+async function expire(slug: string): Promise<void> {
+  const text = 'update links.links set expires_at = $2 where slug = $1'
+  await run(env['DATABASE_URL'] ?? '', text, [slug, PAST])
+  await run(env['DATABASE_URL'] ?? '', "select pg_notify('links_changed', $1)", [slug])
+}
+
+await t.test('POST and PUT: set, left, cleared', async (t) => {
+  const given = { expires_at: '2099-01-31T13:00:00+01:00', max_visits: 5, archived: true }
+  const made = await makeLink(ann, 'fields', given)
+  const path = `/links/${made.id}`
+  const url = 'https://fields.test/'
+  t.match(made, { expires_at: FUTURE, max_visits: 5, archived: true })
+  const left = await ann.api<Link>('PUT', path, { url })
+  t.match(left, { status: 200, json: { expires_at: FUTURE, max_visits: 5, archived: true } })
+  t.not(left.headers.etag, (await ann.api('PUT', path, { url, max_visits: 6 })).headers.etag)
+  const cleared = { expires_at: null, max_visits: null, archived: null }
+  const answer = await ann.api<Link>('PUT', path, { url, ...cleared })
+  t.match(answer.json, { expires_at: null, max_visits: null, archived: false })
+})
+
+await t.test('what is refused changes nothing', async (t) => {
+  const { id } = await makeLink(ann, 'refused', { expires_at: FUTURE })
+  const state = async () => (await ann.api('GET', '/links')).json
+  const headers = { authorization: `Bearer ${ann.token}` }
+  const wrong: readonly (readonly [object, RegExp])[] = [
+    [{ expires_at: PAST }, /^expires_at must be in the future$/],
+    [{ expires_at: '2099-01-31' }, /^expires_at must be a time with its zone/],
+    [{ max_visits: 0 }, /^max_visits must be a whole number from 1 to 1,000,000,000, or null$/],
+    [{ max_visits: 1.5 }, /^max_visits/],
+    [{ max_visits: '7' }, /^max_visits/],
+    [{ archived: 'yes' }, /^archived must be true, false or null$/],
+  ]
+  const body = (fields: object) => ({ slug: 'refused-2', url: 'https://x.test/', ...fields })
+  await refuseAll(
+    t,
+    { service: 'links', base: `${base}/api/v1`, headers, state },
+    wrong.flatMap(([fields, text]) => [
+      [{ call: 'POST /links', body: body(fields) }, 400, 'BAD_REQUEST', text],
+      [{ call: `PUT /links/${id}`, body: body(fields) }, 400, 'BAD_REQUEST', text],
+    ]),
+  )
+  await ann.api('PUT', `/links/${id}`, { url: 'https://x.test/', archived: true })
+  await expire('refused')
+  const kept = { url: 'https://y.test/', expires_at: PAST }
+  t.match(await ann.api('PUT', `/links/${id}`, kept), { status: 200 }, 'it has this expiry')
+})
+
+await t.test('a visit of an ended link is 410, and so is HEAD', async (t) => {
+  await makeLink(ann, 'over', { archived: true, append_path: true })
+  const secure = await makeLink(ann, 'over-secure', { archived: true, visibility: 'secure' })
+  const hidden = await makeLink(ann, 'over-hidden', { archived: true, visibility: 'private' })
+  await ann.api('POST', `/links/${secure.id}/shares`, { email: cyd.email })
+  await ann.api('POST', `/links/${hidden.id}/shares`, { email: cyd.email })
+  for (const path of ['/over', '/Over./more?x=1', '/over+', '/over-hidden']) {
+    for (const method of ['GET', 'HEAD']) {
+      const { status, headers } = await visit(base, path, { method })
+      t.equal(status, 410, `${method} ${path}`)
+      t.match(headers, { location: undefined, 'x-robots-tag': 'noindex' })
+    }
+  }
+  t.equal(await leadsTo(base, '/over-hidden+'), 404, 'a stranger learns of no private link')
+  t.equal(await leadsTo(base, '/over-secure'), 403, 'who may not follow a link, not how it is')
+  for (const [who, names] of [
+    [NOBODY, false],
+    [bob, false],
+    [cyd, true],
+    [ann, true],
+  ] as const) {
+    const page = await who.get('/over-hidden')
+    t.equal(page.status, 410)
+    t.match(page.text, /The link .*over-hidden has ended/s)
+    t.equal(page.text.includes('Its owner is <bdi>ann@example.com</bdi>'), names)
+    t.equal(page.text.includes('Renew it'), who === ann)
+    const json = await who.get('/over-hidden', { accept: 'application/json' })
+    const error = names
+      ? 'this link has ended; its owner is ann@example.com'
+      : 'this link has ended'
+    t.match(json, { status: 410 })
+    t.same(JSON.parse(json.text), { error, code: 'GONE' })
+  }
+  t.equal((await cyd.get('/over-secure')).status, 410)
+  const { text } = await visit(base, '/metrics')
+  t.match(text, /gatehouse_links_visits_total\{outcome="gone"\} [1-9]/)
+})
+
+await t.test('the clock ends a link that is in memory, and a PUT renews it', async (t) => {
+  const soon = new Date(Date.now() + 5_000).toISOString()
+  const { id } = await makeLink(ann, 'soon', { expires_at: soon })
+  t.equal(await leadsTo(base, '/soon'), 'https://soon.test/')
+  await until(async () => (await leadsTo(base, '/soon')) === 410, 'the expiry')
+  t.ok(new Date() >= new Date(soon))
+  t.match((await ann.get('/soon')).text, 'It expired')
+  const renewed = { url: 'https://soon.test/', expires_at: FUTURE }
+  t.equal((await ann.api('PUT', `/links/${id}`, renewed)).status, 200)
+  t.equal(await leadsTo(base, '/soon'), 'https://soon.test/')
+})
+
+await t.test(
+  'max_visits: this instance counts at once, another one hears of the last',
+  async (t) => {
+    const other = await startLinks(t, postgres, env)
+    const { id } = await makeLink(ann, 'thrice', { max_visits: 3 })
+    t.equal(await leadsTo(other.base, '/thrice'), 'https://thrice.test/')
+    const stored = async () => {
+      const text = "select clicks from links.links where slug = 'thrice'"
+      return Number((await run(env['DATABASE_URL'] ?? '', text))[0]?.['clicks'])
+    }
+    await until(async () => (await stored()) === 1, 'the first click to be written')
+    const look = { method: 'HEAD' }
+    t.equal((await visit(base, '/thrice', look)).status, 302, 'HEAD is no visit')
+    const led = []
+    for (let n = 0; n < 4; n++) led.push(await leadsTo(base, '/thrice'))
+    t.same(led, ['https://thrice.test/', 'https://thrice.test/', 410, 410])
+    const isOver = async () => (await visit(other.base, '/thrice', look)).status === 410
+    await until(isOver, 'the other instance to hear of the last visit')
+    t.equal(await stored(), 3)
+    t.match((await ann.get('/thrice')).text, 'All of its 3 visits are used up.')
+    t.match((await ann.get(`/-/links/${id}`)).text, '3 of 3')
+    const usedUp = async () => {
+      const { json } = await ann.api<{ links: Link[] }>('GET', '/links?state=used_up')
+      return json.links.map(({ slug }) => slug)
+    }
+    t.same(await usedUp(), ['thrice'])
+    const limitTo = (max_visits: number) =>
+      ann.api('PUT', `/links/${id}`, { url: 'https://thrice.test/', max_visits })
+    await limitTo(4)
+    t.same(await usedUp(), [])
+    t.equal(await leadsTo(base, '/thrice'), 'https://thrice.test/', 'renewed')
+    await limitTo(2)
+    t.same(await usedUp(), ['thrice'], 'visits before the limit count')
+  },
+)
+
+await t.test('did-you-mean and completions skip ended links', async (t) => {
+  await makeLink(ann, 'roadmap')
+  await makeLink(ann, 'roadmap-old', { archived: true })
+  await makeLink(ann, 'roadmap-late', { expires_at: FUTURE })
+  await expire('roadmap-late')
+  t.same(suggested(await ann.get('/roadma')), ['roadmap'])
+  const typed = await ann.get('/-/suggest?q=roadmap')
+  t.same(JSON.parse(typed.text)[1], ['roadmap'])
+  t.match((await ann.get('/-/all?q=roadmap')).text, /roadmap-old.*archived.*/s, 'lists have them')
+})
+
+await t.test('the form', async (t) => {
+  const fields = { slug: 'typed', url: 'https://typed.test/', visibility: 'public' }
+  const end = { expires_at: '2099-01-31T12:00', max_visits: '9', archived: 'true' }
+  t.equal((await ann.post('/-/new', { ...fields, ...end })).status, 303)
+  const found = await ann.api<{ links: Link[] }>('GET', '/links?q=typed')
+  const [link] = found.json.links
+  t.match(link, { expires_at: FUTURE, max_visits: 9, archived: true })
+  const at = `/-/links/${link?.id}`
+  const form = await ann.get(`${at}/edit`)
+  t.match(form.text, /name="expires_at"[^>]*value="2099-01-31T12:00"/)
+  t.match(form.text, /name="max_visits"[^>]*value="9"/)
+  t.match(form.text, /name="archived"[^>]*checked/)
+  const shown = (await ann.get(at)).text
+  t.match(shown, /archived.*Renew it/s)
+  const late = { ...fields, expires_at: '2001-01-31T12:00', max_visits: 'x' }
+  const refused = await ann.post(`${at}/edit`, late, { 'hx-request': 'true' })
+  t.match(refused, { status: 400, text: /must be a whole number from 1/ })
+  const past = await ann.post(`${at}/edit`, { ...late, max_visits: '' }, { 'hx-request': 'true' })
+  t.match(past, { status: 400, text: /must be in the future/ })
+  const empty = { ...fields, expires_at: '', max_visits: '' }
+  t.equal((await ann.post(`${at}/edit`, empty)).status, 303)
+  const { json } = await ann.api<Link>('GET', `/links/${link?.id}`)
+  t.match(json, { expires_at: null, max_visits: null, archived: false })
+})
+
+await t.test('the history says who ended it', async (t) => {
+  const { id } = await makeLink(ann, 'told')
+  const end = { archived: true, max_visits: 4, expires_at: FUTURE }
+  await ann.api('PUT', `/links/${id}`, { url: 'https://told.test/', ...end })
+  const page = (await ann.get(`/-/links/${id}`)).text
+  t.match(page, 'archived the link')
+  t.match(page, /set the limit of visits to <q><bdi>4/)
+  t.match(page, /set the expiry to <time[^>]* datetime="2099-01-31T12:00:00.000Z"/)
+})

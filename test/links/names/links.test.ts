@@ -1,0 +1,472 @@
+import { t } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import {
+  HTMX,
+  NAVIGATION,
+  leadsTo,
+  makeLink,
+  pageUser,
+  slugsIn,
+  startLinks,
+  startPages,
+  visit,
+} from '../../helpers/links.ts'
+import type { Headers, Link, PageUser } from '../../helpers/links.ts'
+import { refuseAll, refuses } from '../../helpers/refusals.ts'
+import type { Refusal } from '../../helpers/refusals.ts'
+import { until } from '../../helpers/until.ts'
+
+const [, postgres] = backends
+const ID = '00000000-0000-4000-8000-000000000000'
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const url = 'https://x.test/'
+
+type Change = { id: number; actor: string; action: string; detail: object }
+type Deleted = {
+  readonly deleted_links: readonly { id: string; slug: string }[]
+  readonly next_cursor: string | null
+}
+
+const links = await startPages(t, postgres)
+const { base, env } = links
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const cyd = await pageUser(links, 'cyd')
+const eve = await pageUser(links, 'eve')
+const root = await pageUser(links, 'root', { admin: true })
+const query = (text: string) => postgres.query(env, text)
+
+/** A link of ann's with bob as co-owner and cyd as recipient. */
+async function shared(slug: string, fields: object = {}): Promise<Link & { path: string }> {
+  const link = await makeLink(ann, slug, { ...fields })
+  const path = `/links/${link.id}`
+  await ann.api('POST', `${path}/owners`, { email: bob.email })
+  await ann.api('POST', `${path}/shares`, { email: cyd.email })
+  return { ...(await ann.api<Link>('GET', path)).json, path }
+}
+
+async function changesOf(path: string, limit = 50): Promise<readonly Change[]> {
+  const changes: Change[] = []
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const after: string = cursor === '' ? '' : `&cursor=${cursor}`
+    const { json } = await ann.api<{ changes: Change[]; next_cursor: string | null }>(
+      'GET',
+      `${path}/history?limit=${limit}${after}`,
+    )
+    changes.push(...json.changes)
+    cursor = json.next_cursor
+  }
+  return changes
+}
+
+async function etagOf(path: string): Promise<string> {
+  return (await ann.api('GET', path)).headers.etag ?? ''
+}
+
+const ifMatch = (etag: string): Headers => ({ 'if-match': etag })
+
+await t.test('a new link: all of its fields, or what stands for those omitted', async (t) => {
+  const fields = {
+    slug: 'first',
+    url: 'https://example.com/a?b=c#d',
+    title: 'A title',
+    description: 'Two\nlines',
+    tags: ['zebra', 'apple'],
+  }
+  const answer = await ann.api<Link>('POST', '/links', fields)
+  t.equal(answer.status, 201)
+  const { id, created_at, updated_at, ...rest } = answer.json
+  const unset = { expires_at: null, max_visits: null, archived: false, aliases: [] }
+  t.same(rest, {
+    ...fields,
+    tags: ['apple', 'zebra'],
+    visibility: 'public',
+    append_path: false,
+    ...unset,
+    owners: [{ id: ann.id, email: ann.email, is_primary: true }],
+  })
+  t.match(id, UUID)
+  t.match(created_at, INSTANT)
+  t.equal(updated_at, created_at)
+  t.ok(Math.abs(Date.parse(created_at) - Date.now()) < 30_000, 'made now')
+  t.same((await ann.api('GET', `/links/${id}`)).json, answer.json, 'GET gives the same')
+  const upper = await ann.api('GET', `/links/${id.toUpperCase()}`)
+  t.same(upper.json, answer.json, 'an id in capitals is the same id')
+
+  const told = { id: ID, owners: [], created_at: 'now', nonsense: { deep: [1] } }
+  const bare = await bob.api<Link>('POST', '/links', { ...told, slug: 'bare', url })
+  t.match(bare.json, { title: '', description: '', tags: [], owners: [{ id: bob.id }] })
+  t.not(bare.json.id, ID, 'what is not the writer’s is ignored')
+
+  const kept = await makeLink(ann, 'taken', { visibility: 'private' })
+  for (const { api } of [ann, bob, root]) {
+    const conflict = await api('POST', '/links', { slug: 'taken', url })
+    refuses(t, conflict, [409, 'SLUG_CONFLICT', 'slug already taken'])
+  }
+  t.same((await ann.api('GET', `/links/${kept.id}`)).json, kept, 'the link is as it was')
+})
+
+await t.test('who reads, changes and deletes a link', async (t) => {
+  const { path, id, ...link } = await shared('rights', { visibility: 'secure' })
+  const state = async () => (await ann.api('GET', path)).json
+  const refuse = (who: PageUser, refusals: readonly Refusal[]) => {
+    const headers = { authorization: `Bearer ${who.token}` }
+    return refuseAll(t, { service: 'links', base: `${base}/api/v1`, headers, state }, refusals)
+  }
+  for (const { api } of [ann, bob, cyd, root]) t.match((await api('GET', path)).json, link)
+  const calls = [`PUT ${path}`, `DELETE ${path}`]
+  const text = { 'content-type': 'text/plain' }
+  const sent = (call: string) => ({ call, body: 'no json', headers: text })
+  // The order of refusals: id, existence, right, body.
+  await refuse(eve, [
+    ...[`GET ${path}`, ...calls].map((call): Refusal => [sent(call), 403, 'FORBIDDEN']),
+    ...calls.map((call): Refusal => [sent(call.replace(id, ID)), 404, 'NOT_FOUND']),
+    ...calls.map((call): Refusal => [sent(call.replace(id, 'no-id')), 400, 'BAD_REQUEST']),
+    ...['1', 'rights', `${id}0`, `%7B${id}%7D`].map((wrong): Refusal => [
+      `GET /links/${wrong}`,
+      400,
+      'BAD_REQUEST',
+    ]),
+  ])
+  await refuse(
+    cyd,
+    calls.map((call) => [{ call, body: { url } }, 403, 'FORBIDDEN']),
+  )
+  await refuse(ann, [
+    [sent(`PUT ${path}`), 415, 'UNSUPPORTED_MEDIA_TYPE'],
+    [{ call: `PUT ${path}`, body: { title: 'kept out' } }, 400, 'BAD_REQUEST'],
+    [{ call: `PUT ${path}`, body: { url: '', title: 'kept out' } }, 400, 'INVALID_URL'],
+  ])
+  for (const [at, who] of [ann, bob, root].entries()) {
+    const one = await shared(`going-${at}`, { tags: ['gone'] })
+    t.equal((await who.api('PUT', one.path, { url })).status, 200, `${who.email} changes it`)
+    t.equal((await who.api('DELETE', one.path)).status, 204, `${who.email} deletes it`)
+    for (const call of ['GET', 'PUT', 'DELETE']) {
+      refuses(t, await who.api(call, one.path), [404, 'NOT_FOUND'])
+    }
+    refuses(t, await who.api('GET', `${one.path}/shares`), [404, 'NOT_FOUND'])
+    const made = await makeLink(bob, one.slug)
+    t.not(made.id, one.id, 'the slug is free again')
+    t.same([made.tags, made.owners.length], [[], 1], 'nothing of the old link comes back')
+    t.equal((await cyd.api('GET', `/links/${made.id}`)).status, 403)
+  }
+})
+
+await t.test('PUT replaces what a link says, and keeps what is not told', async (t) => {
+  const texts = { title: 'Title', description: 'Words', tags: ['one', 'two'] }
+  const { path, ...link } = await shared('changing', {
+    ...texts,
+    visibility: 'secure',
+    append_path: true,
+  })
+  const answer = await ann.api<Link>('PUT', path, { url })
+  const { updated_at } = answer.json
+  const cleared = { url, title: '', description: '', tags: [], updated_at }
+  t.same(answer.json, { ...link, ...cleared }, 'texts and tags are cleared, the rest stays')
+  t.ok(updated_at > link.updated_at, 'updated_at moved on')
+  t.same((await ann.api('GET', path)).json, answer.json)
+  const again = await ann.api<Link>('PUT', path, { ...link, slug: 'NO SLUG', url })
+  t.same(
+    again.json,
+    { ...link, url, updated_at: again.json.updated_at },
+    'a whole Link can be sent back; its slug is ignored',
+  )
+})
+
+/** The tag `poison` can't be written, `counted-out` not counted. */
+const TRIGGERS = `
+  create function links.fail() returns trigger language plpgsql
+   as $$ begin raise exception 'the disk of tags is full'; end $$;
+  create trigger fail before insert or update on links.link_tags
+   for each row when (new.tag = 'poison') execute function links.fail();
+  create trigger fail before insert or update on links.tags
+   for each row when (new.tag = 'counted-out') execute function links.fail()`
+
+await t.test('tags that can’t be written', async (t) => {
+  const kept = await makeLink(ann, 'kept', { title: 'As it was', tags: ['fine'] })
+  await query(TRIGGERS)
+  const state = async () => [
+    (await root.api('GET', '/links?limit=200')).json,
+    (await root.api('GET', '/tags')).json,
+    await query('select id from links.changes order by id'),
+  ]
+  const headers = { authorization: `Bearer ${ann.token}` }
+  const bad = [['poison'], ['fine', 'poison'], ['counted-out']]
+  // What failed inside is not told.
+  const failed = [500, 'TAG_WRITE_FAILED', /^(?!.*(disk|exception|trigger|links\.))/] as const
+  await refuseAll(
+    t,
+    { service: 'links', base: `${base}/api/v1`, headers, state },
+    bad.flatMap((tags) => [
+      [{ call: 'POST /links', body: { slug: 'not-made', url, tags } }, ...failed],
+      [{ call: `PUT /links/${kept.id}`, body: { url, visibility: 'private', tags } }, ...failed],
+    ]),
+  )
+  const logged = links.server.logs().filter((line) => line.includes('"tags not written"'))
+  t.equal(logged.length, 2 * bad.length, 'the log has each one')
+  for (const line of logged) t.match(JSON.parse(line), { error: /: the disk of tags is full$/ })
+  t.equal((await makeLink(ann, 'not-made', { tags: ['fine'] })).slug, 'not-made', 'it is free')
+})
+
+await t.test('ETag and If-Match', async (t) => {
+  const made = await ann.api<Link>('POST', '/links', { slug: 'docs', url: 'http://one/' })
+  const path = `/links/${made.json.id}`
+  const { etag = '' } = made.headers
+  t.match(etag, /^"[!#-~]+"$/)
+  t.equal((await root.api('GET', path)).headers.etag, etag, 'of GET, for everybody the same')
+  t.equal((await root.api('HEAD', path)).headers.etag, etag)
+  const first = await ann.api<Link>('PUT', path, { url: 'http://two/' }, ifMatch(etag))
+  t.match(first, { status: 200, json: { url: 'http://two/' } })
+  const now = first.headers.etag ?? ''
+  t.equal(await etagOf(path), now)
+  const stale = [412, 'PRECONDITION_FAILED'] as const
+  refuses(t, await root.api('DELETE', path, undefined, ifMatch(etag)), stale, 'DELETE')
+  for (const wrong of [etag, '"x"', '', now.replaceAll('"', ''), `W/${now}`]) {
+    refuses(t, await root.api('PUT', path, { url }, ifMatch(wrong)), stale, wrong)
+  }
+  t.same((await ann.api('GET', path)).json, first.json, 'nothing was changed')
+  // What is wrong besides is said first, as without the header.
+  refuses(t, await root.api('PUT', path, { url: '' }, ifMatch(etag)), [400, 'INVALID_URL'])
+  t.equal((await root.api('PUT', path, { url }, ifMatch('*'))).status, 200)
+  const several = ifMatch(`"other", ${await etagOf(path)}`)
+  t.equal((await root.api('PUT', path, { url }, several)).status, 200)
+
+  const seen = new Set([await etagOf(path)])
+  const bobs = { email: bob.email }
+  for (const change of [
+    ...[{ title: 'T' }, { tags: ['a'] }, { visibility: 'secure' }, { append_path: true }].map(
+      (fields) => () => ann.api('PUT', path, { url, ...fields }),
+    ),
+    () => ann.api('POST', `${path}/owners`, bobs),
+  ]) {
+    await change()
+    const changed = await etagOf(path)
+    t.notOk(seen.has(changed), `after ${change}`)
+    seen.add(changed)
+  }
+  await ann.api('POST', `${path}/shares`, { email: cyd.email })
+  t.ok(seen.has(await etagOf(path)), 'a share is no change of the link')
+  const last = ifMatch(await etagOf(path))
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, (_, n) => {
+      const { api } = n % 2 === 0 ? ann : bob
+      return api<Link>('PUT', path, { url: `http://w${n}/` }, last)
+    }),
+  )
+  const won = answers.filter(({ status }) => status === 200)
+  t.equal(won.length, 1, 'of all at once one wins')
+  for (const answer of answers) if (answer !== won[0]) refuses(t, answer, stale)
+  t.same((await ann.api('GET', path)).json, won[0]?.json)
+  t.equal((await bob.api('DELETE', path, undefined, ifMatch(await etagOf(path)))).status, 204)
+})
+
+const versionIn = (text: string) => /name="version"\s+value="([^"]+)"/.exec(text)?.[1] ?? ''
+
+await t.test('the form of a link that somebody else has changed', async (t) => {
+  const link = await makeLink(ann, 'form', { url: 'http://old/', title: 'Old', tags: ['a', 'b'] })
+  const at = `/-/links/${link.id}/edit`
+  const opened = versionIn((await ann.get(at)).text)
+  const typed = { url: 'http://ann/', title: 'Old', tags: 'a, b', visibility: 'public' }
+  const other = { ...typed, url: 'http://root/', title: '<b>New', description: 'by root' }
+  t.match(await root.post(at, { ...other, version: opened }), { status: 303 })
+
+  const stale = await ann.post(at, { ...typed, version: opened }, HTMX)
+  t.equal(stale.status, 412)
+  t.match(stale.text, /^<form\s+id="link-form"/)
+  const text = stale.text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+  t.match(text, /Somebody else has changed this link since you opened this form/)
+  t.match(
+    text,
+    'Leads to http://ann/ http://root/ Title Old &lt;b&gt;New Description none by root',
+  )
+  t.notMatch(text, /Tags a, b|Visibility public/, 'nothing that is as it was typed')
+  t.match(text, 'root@example.com changed the address from http://old/ to http://root/')
+  t.match(stale.text, 'value="http://ann/"', 'what was typed stays')
+  t.equal((await ann.api<Link>('GET', `/links/${link.id}`)).json.url, 'http://root/', 'not saved')
+  const page = await ann.post(at, { ...typed, version: opened }, NAVIGATION)
+  t.match(page, { status: 412, text: /^<!doctype html>/ }, 'without script too')
+  const invalid = await ann.post(at, { ...typed, url: 'nothing', version: opened }, HTMX)
+  t.equal(versionIn(invalid.text), opened, 'a refused field does not bring the form up to date')
+  const version = versionIn(stale.text)
+  t.match(await ann.post(at, { ...typed, version }), { status: 303 }, 'it is saved knowingly')
+  t.match((await ann.api<Link>('GET', `/links/${link.id}`)).json, { url: 'http://ann/' })
+  t.match(await ann.post(at, { ...typed, version: '' }), { status: 412 })
+  t.match(await ann.post(at, typed), { status: 303 }, 'a program may leave it out')
+})
+
+await t.test('the history of a link, page by page, newest first', async (t) => {
+  const { id, path } = await shared('paged')
+  for (let n = 0; n < 55; n++) await ann.api('PUT', path, { url, title: `Title ${n}` })
+  const all = await changesOf(path)
+  t.equal(all.length, 58)
+  t.match(all[0], {
+    actor: ann.email,
+    action: 'edited',
+    detail: { title: ['Title 53', 'Title 54'] },
+  })
+  t.match(all.slice(-3), [
+    { action: 'shared', detail: { share: [null, cyd.email] } },
+    { action: 'owner added' },
+    { action: 'created' },
+  ])
+  t.same(await changesOf(path, 20), all)
+  t.equal((await cyd.api('GET', `${path}/history`)).status, 200, 'a recipient may read it')
+  refuses(t, await eve.api('GET', `${path}/history`), [403, 'FORBIDDEN'])
+  const cursor = Buffer.from('["x","changes"]').toString('base64url')
+  refuses(t, await ann.api('GET', `${path}/history?cursor=${cursor}`), [400, 'BAD_REQUEST'])
+  t.match(await ann.get(`/-/links/${id}/history`), { status: 200, text: /Title 54.*Title 6</s })
+  const { text } = await ann.get(`/-/links/${id}`)
+  const [, next = ''] = /href="([^"]*)">Older changes</.exec(text) ?? []
+  const older = await ann.get(next.replaceAll('&amp;', '&'))
+  t.match(older, { status: 200, text: /Title 4<.*made the link to/s })
+  t.notMatch(older.text, 'Older changes')
+})
+
+await t.test('an earlier version is restored, by the API and on its page', async (t) => {
+  const end = { expires_at: '2099-01-31T12:00:00.000Z', max_visits: 7, archived: true }
+  const second = { title: 'Second', description: 'D', tags: ['two'], visibility: 'secure', ...end }
+  const gone = { expires_at: null, max_visits: null, archived: false, visibility: 'public' }
+  const { id, path } = await shared('way-back', { title: 'First', tags: ['one'] })
+  await ann.api('PUT', path, { url: 'https://way-back.test/', ...second })
+  await ann.api('PUT', path, { url: 'https://way-back.test/', title: 'Third', ...gone })
+  await ann.api('PUT', path, { url, title: 'Fourth', append_path: true })
+  const changes = await changesOf(path)
+  const [, , ofSecond, ofShare] = changes
+  const before = await ann.api<Link>('GET', path)
+  const restore = (change: unknown, headers = {}, who = bob) =>
+    who.api<Link>('POST', `${path}/history/${change}/restore`, undefined, headers)
+  refuses(t, await restore(ofSecond?.id, {}, cyd), [403, 'FORBIDDEN'])
+  refuses(t, await restore(ofShare?.id), [404, 'NOT_FOUND'], 'a change of shares')
+  refuses(t, await restore(999_999), [404, 'NOT_FOUND'])
+  refuses(t, await restore('x'), [400, 'BAD_REQUEST'])
+  refuses(t, await restore(ofSecond?.id, ifMatch('"old"')), [412, 'PRECONDITION_FAILED'])
+  t.same((await ann.api('GET', path)).json, before.json, 'nothing was changed')
+
+  const restored = await restore(ofSecond?.id, ifMatch(before.headers.etag ?? ''))
+  const wanted = { url: 'https://way-back.test/', ...second, append_path: false }
+  t.match(restored, { status: 200, json: wanted })
+  t.equal(restored.json.owners.length, 2, 'owners stay')
+  t.equal(restored.headers.etag, await etagOf(path))
+  const [newest] = await changesOf(path)
+  t.match(newest, { action: 'version restored', actor: bob.email })
+  t.match(newest?.detail, { title: ['Fourth', 'Second'] })
+  const first = await restore(changes.at(-1)?.id)
+  t.match(first.json, { title: 'First', tags: ['one'], description: '', archived: false })
+  const back = await restore(newest?.id)
+  t.match(back.json, wanted, 'a restored version is a version, too')
+
+  t.notMatch((await cyd.get(`/-/links/${id}`)).text, 'Restore this version')
+  const at = `/-/links/${id}/history/${changes.at(-1)?.id}`
+  t.equal((await cyd.get(at)).status, 403)
+  const shown = await ann.get(at)
+  t.match(shown.text, /Title<\/th>\s*<td[^>]*><bdi>Second<.*<bdi>First</s)
+  await ann.api('PUT', path, { url, title: 'Fifth' })
+  const version = versionIn(shown.text)
+  const stale = await ann.post(`${at}/restore`, { version }, { accept: 'text/html' })
+  t.match(stale, { status: 412, text: /Somebody else has changed this link.*Fifth/s })
+  const script = await ann.post(`${at}/restore`, { version }, HTMX)
+  t.match(script, { status: 412, text: /^<section id="version"/ })
+  const now = { version: versionIn(stale.text) }
+  t.match(await ann.post(`${at}/restore`, now), { status: 303 })
+  t.equal((await ann.api<Link>('GET', path)).json.title, 'First')
+  t.match((await ann.get(at)).text, 'It is the same as the link is now.')
+})
+
+await t.test('a deleted link comes back with all that it had', async (t) => {
+  const fields = { tags: ['red'], visibility: 'private', title: 'handbook', max_visits: 9 }
+  const { path, ...link } = await shared('returns', fields)
+  await visit(base, '/returns')
+  const clicks = async () =>
+    (await query("select clicks::int from links.links where slug = 'returns'"))[0]?.['clicks']
+  await until(async () => (await clicks()) === 1, 'the click')
+  const etag = await etagOf(path)
+  const changes = await changesOf(path)
+  const tagged = async () =>
+    (await cyd.api('GET', '/tags')).text.includes('{"slug":"red","link_count":1}')
+
+  t.match((await ann.get(`/-/links/${link.id}/delete`)).text, /For 30 days an owner or an\s+admin/)
+  t.equal((await ann.post(`/-/links/${link.id}/delete`)).status, 303)
+  t.equal(await leadsTo(base, '/returns'), 404, 'gone')
+  t.notOk(await tagged())
+  const listed = (await bob.api<Deleted>('GET', '/deleted-links')).json.deleted_links
+  const kept = { title: 'handbook', visibility: 'private', deleted_by: ann.email }
+  const row = listed.find(({ id }) => id === link.id)
+  t.match(row, { slug: 'returns', url: link.url, ...kept })
+  for (const [who, found] of [
+    [ann, true],
+    [root, true],
+    [cyd, false],
+  ] as const) {
+    t.equal(slugsIn((await who.get('/-/deleted')).text).includes('returns'), found, who.email)
+  }
+  t.equal((await cyd.post(`/-/deleted/${link.id}/restore`)).status, 403)
+  refuses(t, await cyd.api('POST', `${path}/restore`), [403, 'FORBIDDEN'])
+  refuses(t, await ann.api('POST', `/links/${ID}/restore`), [404, 'NOT_FOUND'])
+  refuses(t, await ann.api('POST', '/links/x/restore'), [400, 'BAD_REQUEST'])
+  const taken = await makeLink(eve, 'returns')
+  const conflict = await bob.api('POST', `${path}/restore`)
+  refuses(t, conflict, [409, 'SLUG_CONFLICT', 'slug already taken'])
+  const refused = await ann.post(`/-/deleted/${link.id}/restore`, {}, HTMX)
+  t.match(refused, { status: 409, text: /^<div id="deleted-links">.*Slug already taken\./s })
+  t.equal((await eve.api('DELETE', `/links/${taken.id}`)).status, 204)
+
+  const restored = await bob.api<Link>('POST', `${path}/restore`)
+  t.match(restored, { status: 200, headers: { etag } })
+  t.same(restored.json, link)
+  t.equal((await cyd.api('GET', path)).status, 200, 'shares, too')
+  t.ok(await tagged())
+  const [back, deleted, ...rest] = await changesOf(path)
+  t.match([back?.action, deleted?.action], ['restored', 'deleted'])
+  t.same(rest, changes, 'its history')
+  refuses(t, await bob.api('POST', `${path}/restore`), [404, 'NOT_FOUND'], 'it is there')
+  t.equal(await clicks(), 1, 'its clicks')
+  t.same(slugsIn((await ann.get('/-/all?q=handbook')).text), ['returns'], 'the search finds it')
+  await bob.api('DELETE', path)
+  const done = await ann.post(`/-/deleted/${link.id}/restore`)
+  t.match(done, { status: 303, headers: { location: `/-/links/${link.id}` } })
+})
+
+await t.test('what leads back to itself by now is not restored', async (t) => {
+  const own = `http://localhost:${new URL(base).port}`
+  const [far, near] = [await makeLink(ann, 'far-end'), await makeLink(ann, 'near-end')]
+  const gone = await makeLink(ann, 'round', { url: `${own}/far-end` })
+  await ann.api('DELETE', `/links/${gone.id}`)
+  await ann.api('PUT', `/links/${far.id}`, { url: `${own}/round` })
+  refuses(t, await ann.api('POST', `/links/${gone.id}/restore`), [400, 'INVALID_URL'])
+  const path = `/links/${(await makeLink(ann, 'looping', { url: `${own}/near-end` })).id}`
+  await ann.api('PUT', path, { url })
+  await ann.api('PUT', `/links/${near.id}`, { url: `${own}/looping` })
+  const [created] = (await changesOf(path)).slice(-1)
+  const version = await ann.api('POST', `${path}/history/${created?.id}/restore`)
+  refuses(t, version, [400, 'INVALID_URL'])
+})
+
+// Stops the server: the last one.
+await t.test('deleted links: the last one first; after 30 days one is gone', async (t) => {
+  for (const slug of ['old', 'late', 'later']) {
+    const { id } = await makeLink(bob, slug)
+    await bob.api('DELETE', `/links/${id}`)
+  }
+  const listed = async ({ api }: Pick<PageUser, 'api'>) => {
+    const slugs: string[] = []
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const after: string = cursor === '' ? '' : `&cursor=${cursor}`
+      const { json } = await api<Deleted>('GET', `/deleted-links?limit=2${after}`)
+      slugs.push(...json.deleted_links.map(({ slug }) => slug))
+      cursor = json.next_cursor
+    }
+    return slugs.filter((slug) => /^(old|late)/.test(slug)).join(' ')
+  }
+  t.equal(await listed(bob), 'later late old')
+  await query(`update links.deleted_links set deleted_at = now() - interval '31 days'
+    where slug = 'old'`)
+  await query(`update links.deleted_links set deleted_at = now() - interval '29 days'
+    where slug = 'late'`)
+  t.same(await links.server.stop(), { code: 0, signal: null })
+  const later = await startLinks(t, postgres, env)
+  const owner = { api: later.api(bob.token) }
+  await until(async () => (await listed(owner)) === 'later late', 'retention')
+  const isPruned = () => later.server.logs().find((line) => line.includes('"pruned"'))
+  t.match(JSON.parse(await until(isPruned, 'the line of retention')), { clicks: 0, deleted: 1 })
+})

@@ -1,0 +1,374 @@
+import { t } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import { runCli } from '../../helpers/cli.ts'
+import {
+  HTMX,
+  NAVIGATION,
+  identity,
+  leadsTo,
+  listedAll,
+  makeLink,
+  pageUser,
+  startLinks,
+  startPages,
+  suggested,
+  visit,
+} from '../../helpers/links.ts'
+import type { Caller, Link } from '../../helpers/links.ts'
+import { refuseAll, refuses } from '../../helpers/refusals.ts'
+
+const [, postgres] = backends
+const links = await startPages(t, postgres)
+const { base, env } = links
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const cyd = await pageUser(links, 'cyd')
+const root = await pageUser(links, 'root', { admin: true })
+const query = (text: string) => postgres.query(env, text)
+
+await t.test('aliases lead where the link does', async (t) => {
+  const url = 'https://docs.test/'
+  const fields = { url, aliases: ['wiki', 'docs-too', 'wiki', 'docs'], append_path: true }
+  const link = await makeLink(ann, 'docs', { ...fields, tags: ['red'] })
+  t.same(link.aliases, ['docs-too', 'wiki'], 'each once, sorted, and not the slug again')
+  const path = `/links/${link.id}`
+  await ann.api('POST', `${path}/shares`, { email: bob.email })
+  for (const name of ['docs', 'wiki', 'docs-too', 'docstoo', 'WIKI.', 'w-iki']) {
+    t.equal(await leadsTo(base, `/${name}/a`), `${url}a`, name)
+  }
+  t.match((await visit(base, '/wiki+')).text, url, 'a preview')
+
+  const kept = await ann.api<Link>('PUT', path, { url: 'https://new.test/', tags: ['red'] })
+  t.same(kept.json.aliases, link.aliases, 'omitted, they stay')
+  t.equal(await leadsTo(base, '/wiki'), 'https://new.test/', 'an edit counts for all names')
+  const fewer = { url, aliases: ['handbook'], tags: ['red'] }
+  const changed = await ann.api<Link>('PUT', path, fewer)
+  t.match(changed, { status: 200, json: { aliases: ['handbook'] } })
+  t.not(changed.headers.etag, kept.headers.etag)
+  t.equal(await leadsTo(base, '/handbook'), url)
+  t.equal(await leadsTo(base, '/wiki'), 404, 'taken away')
+  const { id } = await makeLink(ann, 'wiki')
+  t.equal(await leadsTo(base, '/wiki'), 'https://wiki.test/', 'and free again')
+  await ann.api('DELETE', `/links/${id}`)
+
+  const renamed = await ann.api<Link>('PUT', `${path}/slug`, { slug: 'guide' })
+  t.match(renamed, { status: 200, json: { slug: 'guide', aliases: ['docs', 'handbook'] } })
+  t.not(renamed.headers.etag, changed.headers.etag)
+  for (const name of ['docs', 'handbook', 'guide']) t.equal(await leadsTo(base, `/${name}`), url)
+  t.match((await bob.api('GET', path)).json, { slug: 'guide' }, 'shares stay')
+  const tagged = await bob.api<{ links: Link[] }>('GET', '/tags/red/links')
+  t.match(tagged.json.links, [{ slug: 'guide' }])
+  const promoted = await ann.api<Link>('PUT', `${path}/slug`, { slug: 'handbook' })
+  t.same(promoted.json.aliases, ['docs', 'guide'])
+  const same = await ann.api('PUT', `${path}/slug`, { slug: 'handbook' })
+  t.equal(same.headers.etag, promoted.headers.etag, 'the name that it has: nothing changes')
+
+  t.equal((await ann.api('DELETE', path)).status, 204)
+  const other = await makeLink(ann, 'guide')
+  refuses(t, await ann.api('POST', `${path}/restore`), [409, 'SLUG_CONFLICT'], 'an alias is taken')
+  t.equal(await leadsTo(base, '/docs'), 404, 'none of its names is back')
+  await ann.api('DELETE', `/links/${other.id}`)
+  t.same((await ann.api<Link>('POST', `${path}/restore`)).json, promoted.json)
+  for (const name of ['docs', 'handbook', 'guide']) t.equal(await leadsTo(base, `/${name}`), url)
+})
+
+await t.test('names that are refused', async (t) => {
+  const link = await makeLink(ann, 'named', { aliases: ['named-too'] })
+  await makeLink(bob, 'taken', { aliases: ['taken-too'] })
+  const crowd = Array.from({ length: 21 }, (_, at) => `alias-${at}`)
+  const full = await makeLink(ann, 'full', { aliases: crowd.slice(1) })
+  const path = `/api/v1/links/${link.id}`
+  const url = 'https://x.test/'
+  const put = (aliases: unknown) => ({ call: `PUT ${path}`, body: { url, aliases } })
+  const post = (body: object) => ({ call: 'POST /api/v1/links', body: { url, ...body } })
+  const rename = (slug: unknown) => ({ call: `PUT ${path}/slug`, body: { slug } })
+  const conflict = [409, 'SLUG_CONFLICT', 'slug already taken'] as const
+  const state = async () => [
+    await query('select name, link_id from links.names order by name'),
+    await query('select id from links.changes order by id'),
+  ]
+  const headers = { authorization: `Bearer ${ann.token}` }
+  const more = { call: `PUT /api/v1/links/${full.id}/slug`, body: { slug: 'one-more' } }
+  await refuseAll(t, { service: 'links', base, headers, state }, [
+    [put(['free', 'taken-too']), ...conflict],
+    [post({ slug: 'named-too' }), ...conflict],
+    [rename('taken-too'), ...conflict],
+    [put('wiki'), 400, 'BAD_REQUEST', /^aliases must be/],
+    [put([1]), 400, 'BAD_REQUEST', /^aliases must be an array of strings$/],
+    [put(['api']), 400, 'RESERVED_SLUG', 'the alias api is reserved; choose another one'],
+    [put(['A']), 400, 'INVALID_SLUG', /^each of aliases must have 2 to 64 of a-z, 0-9 and -/],
+    [put(crowd), 400, 'BAD_REQUEST', 'aliases: 20 at most'],
+    [more, 400, 'BAD_REQUEST', 'aliases: 20 at most'],
+    [rename('api'), 400, 'RESERVED_SLUG'],
+    [rename(undefined), 400, 'BAD_REQUEST', /^slug is required/],
+    [{ ...rename('free'), headers: { 'if-match': '"other"' } }, 412, 'PRECONDITION_FAILED'],
+    [{ ...rename('free'), headers: { authorization: `Bearer ${bob.token}` } }, 403, 'FORBIDDEN'],
+  ])
+  const moved = await ann.api<Link>('PUT', `/links/${full.id}/slug`, { slug: 'alias-1' })
+  t.match(moved, { status: 200, json: { slug: 'alias-1' } }, 'one of its own goes at the bound')
+})
+
+await t.test('pages of names: form, search, suggestions, history', async (t) => {
+  const form = { slug: 'shelf', url: 'https://shelf.test/', aliases: ' Rack, cupboard ' }
+  t.equal((await ann.post('/-/new', form, NAVIGATION)).status, 303)
+  const { json } = await ann.api<{ links: Link[] }>('GET', '/links?q=shelf')
+  const [link] = json.links
+  t.match(link, { slug: 'shelf', aliases: ['cupboard', 'rack'] })
+  const page = `/-/links/${link?.id}`
+  t.match((await ann.get(page)).text, /Also known as[^]*cupboard[^]*Make it the name/)
+  t.match((await ann.get(`${page}/edit`)).text, /name="aliases"[^>]*value="cupboard, rack"/)
+  t.same(await listedAll(ann, '/-/?q=cupboard'), ['shelf'], 'found by an alias')
+  t.same(suggested(await bob.get('/cupbord')), ['shelf'], 'suggested for one that is mistyped')
+  const refused = await ann.post(`${page}/edit`, { ...form, aliases: 'taken' }, HTMX)
+  t.match(refused, { status: 409, text: /id="link-aliases-refused"/ })
+  t.match(await ann.post(`${page}/edit`, { url: form.url, title: 'Oak' }), { status: 303 })
+  t.same((await ann.api<Link>('GET', `/links/${link?.id}`)).json.aliases, link?.aliases)
+
+  const taken = await ann.post(`${page}/slug`, { slug: 'taken' }, HTMX)
+  t.match(taken, { status: 409, text: /already taken/ })
+  t.match(await ann.post(`${page}/slug`, { slug: ' Board ' }), { status: 303 })
+  const after = (await ann.get(page)).text
+  t.match(after, /renamed the link from <q><bdi>shelf<\/bdi><\/q> to <q><bdi>board</)
+  t.same(await listedAll(ann, '/-/?q=board'), ['board'])
+  t.same(await listedAll(ann, '/-/?q=shelf'), ['board'], 'the former name, too')
+
+  // Names are no part of a version.
+  const history = `/links/${link?.id}/history`
+  const { changes } = (await ann.api<{ changes: { id: number }[] }>('GET', history)).json
+  const restored = await ann.api<Link>('POST', `${history}/${changes.at(-1)?.id}/restore`)
+  t.match(restored.json, { slug: 'board', title: '', aliases: ['cupboard', 'rack', 'shelf'] })
+})
+
+await t.test('imports and exports of aliases', async (t) => {
+  const [first, second] = [await postgres.env(t), await postgres.env(t)]
+  const head = 'slug,url,owner,aliases\n'
+  const input =
+    `${head}docs,https://docs.test/,ann@example.com,wiki;docs-too\n` +
+    'wiki,https://wiki.test/,ann@example.com,\nbad,https://bad.test/,ann@example.com,-\n'
+  const made = await runCli(['import', '-', '--create-users', '--json'], { env: first, input })
+  t.equal(made.code, 1)
+  const lines = made.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  t.match(lines, [
+    { slug: 'docs', outcome: 'created', message: 'without wiki, which other links have' },
+    { slug: 'wiki', outcome: 'created', message: '' },
+    { slug: 'bad', outcome: 'refused', message: /^each of aliases must have/ },
+  ])
+  const more =
+    `${head}docs,https://docs.test/,ann@example.com,docs-too\n` +
+    'docs-too,https://x.test/,ann@example.com,\nwiki,https://wiki.test/,ann@example.com,fresh\n'
+  const again = await runCli(['import', '-', '--json'], { env: first, input: more })
+  t.match(again.stdout, /"docs","outcome":"unchanged"/)
+  t.match(again.stdout, /"docs-too","outcome":"conflict"/, 'an alias has the name')
+  t.match(
+    again.stdout,
+    /"wiki","outcome":"conflict","message":"the link is there, and its aliases/,
+  )
+
+  const csv = (await runCli(['export'], { env: first })).stdout
+  const copied = { env: second, input: csv }
+  t.equal((await runCli(['import', '-', '--create-users'], copied)).code, 0)
+  t.equal((await runCli(['export'], { env: second })).stdout, csv, 'byte by byte')
+  const golink = (await runCli(['export', '--format', 'jsonl'], { env: first })).stdout
+  const shorts = golink
+    .trim()
+    .split('\n')
+    .map((line): string => JSON.parse(line).Short)
+  t.same(shorts, ['docs', 'docs-too', 'wiki'], 'a line for each name')
+})
+
+await t.test('dashes and dots do not matter where no link has the name', async (t) => {
+  const url = 'https://one.test/a'
+  const link = await makeLink(ann, 'foo-bar', { url, append_path: true })
+  const spellings = ['foobar', 'foo.bar', 'f-oobar', 'FOO..BAR', 'foo-b.ar.', 'foo.bar/']
+  for (const spelling of spellings) t.equal(await leadsTo(base, `/${spelling}`), url, spelling)
+  t.equal(await leadsTo(base, '/foo.bar/b?c=1'), 'https://one.test/a/b?c=1', 'with a path')
+  t.match((await visit(base, '/foo.bar+')).text, url, 'a preview')
+  const search = await visit(base, '/-/go?q=foo.bar/b')
+  t.match(search, { status: 302, headers: { location: '/foo.bar/b' } })
+
+  const exact = await makeLink(ann, 'foobar', { url: 'https://two.test/' })
+  t.equal(await leadsTo(base, '/foobar'), 'https://two.test/', 'an exact name wins')
+  t.equal(await leadsTo(base, '/foo.bar'), url, 'a dot is a dash first')
+  for (const spelling of ['f-oobar', 'foo--bar']) {
+    const several = await visit(base, `/${spelling}`)
+    t.equal(several.status, 404, `${spelling} may mean either`)
+    t.same(suggested(several).slice(0, 2), ['foobar', 'foo-bar'], 'they are offered')
+  }
+  await ann.api('DELETE', `/links/${exact.id}`)
+  t.equal(await leadsTo(base, '/foobar'), url)
+  await ann.api('DELETE', `/links/${link.id}`)
+  for (const spelling of spellings) t.equal(await leadsTo(base, `/${spelling}`), 404, spelling)
+})
+
+await t.test('a link that a visitor may not find is not found by another spelling', async (t) => {
+  const as = (who: { email: string }) => ({ headers: identity(who.email) })
+  const nobody = { email: '' }
+  const table = [
+    { slug: 'pub-lic', visibility: 'public', finds: [nobody, ann, bob, cyd, root], not: [] },
+    { slug: 'pri-vate', visibility: 'private', finds: [ann, bob, root], not: [nobody, cyd] },
+    { slug: 'se-cure', visibility: 'secure', finds: [ann, bob, root], not: [nobody, cyd] },
+  ]
+  for (const { slug, visibility, finds, not } of table) {
+    const { id, url } = await makeLink(ann, slug, { visibility })
+    await ann.api('POST', `/links/${id}/shares`, { email: bob.email })
+    const path = `/${slug.replace('-', '')}`
+    for (const who of finds) t.equal(await leadsTo(base, path, as(who)), url, who.email + slug)
+    for (const who of not) {
+      const unknown = await visit(base, path, as(who))
+      t.equal(unknown.status, 404, `${who.email} ${slug}`)
+      const other = await visit(base, '/nothing', as(who))
+      const plain = (text: string) => text.replaceAll(path.slice(1), 'nothing')
+      t.equal(plain(unknown.text), other.text, 'the same page as for any other name')
+    }
+  }
+
+  // A hidden link beside a public one changes nothing for those who may not find it.
+  const open = await makeLink(bob, 'team-docs', { url: 'https://open.test/' })
+  await makeLink(ann, 'te-amdocs', { url: 'https://hidden.test/', visibility: 'private' })
+  for (const who of [nobody, bob]) t.equal(await leadsTo(base, '/teamdocs', as(who)), open.url)
+  const several = await visit(base, '/teamdocs', as(ann))
+  t.equal(several.status, 404, 'the owner may mean both')
+  t.same(suggested(several), ['te-amdocs', 'team-docs'])
+  t.equal(await leadsTo(base, '/te-amdocs'), 'https://hidden.test/', 'who knows it may follow')
+
+  const note = async (who: typeof ann, slug: string) =>
+    (await who.get(`/-/slug?slug=${slug}`, HTMX)).text
+  t.match(await note(cyd, 'teamdocs'), /teamdocs is free\. \S+\/team-docs exists, too\./)
+  t.match(await note(ann, 'private'), /private is free\. \S+\/pri-vate exists, too\./)
+  t.notMatch(await note(cyd, 'private'), 'exists')
+  t.equal((await makeLink(cyd, 'teamdocs')).slug, 'teamdocs', 'and may be created')
+})
+
+const LOOP = [400, 'INVALID_URL'] as const
+/** Whether a new link is made or refused for its loop. */
+async function made(
+  who: Pick<Caller, 'api'>,
+  slug: string,
+  url: string,
+  append_path = false,
+): Promise<string> {
+  const { status, json } = await who.api<{ code?: string }>('POST', '/links', {
+    slug,
+    url,
+    append_path,
+  })
+  return `${status} ${json.code ?? ''}`.trim()
+}
+
+await t.test('a url that leads back to its own link is refused', async (t) => {
+  const named = { ...env, LINKS_BASE_URL: 'https://go.example.com' }
+  const { base, api } = await startLinks(t, postgres, named)
+  const writer = { api: api(ann.token) }
+  const first = await makeLink(writer, 'first', { url: `${base}/second`, aliases: ['first-too'] })
+  const paths = [
+    'second',
+    'second/x',
+    'FIRST.',
+    '%66irst',
+    'first-too',
+    'firsttoo',
+    's.econd',
+    'x/../{1}',
+    '{1}',
+    '{*}',
+    '-/go?q=second',
+    '-/go?q=/First%20/x',
+    '-/go?q=go/first',
+    '-/go?q=docs/{1}',
+    'first?of={user:nobody}',
+    'docs/{user:../second}',
+    '{1:docs}',
+    'docs/{1:../second}',
+    'docs?q={*:https://example.com/}',
+    '-/go',
+    '-/{1}',
+    '-',
+    '',
+    'docs/{*}/../..',
+  ]
+  const port = new URL(base).port
+  const hosts = ['localhost', 'localhost.', 'any.localhost.', '127.0.0.2', '[::1]', '0.0.0.0']
+  const places = [
+    ...[...hosts, '[::ffff:127.0.0.1]'].map((host) => `http://${host}:${port}`),
+    'https://go.example.com',
+    'https://go.example.com.',
+    'http://go',
+    'http://go.:80',
+  ]
+  for (const url of [
+    ...paths.map((path) => `${base}/${path}`),
+    ...places.map((place) => `${place}/first`),
+    `https://example.com/{*:${base}/second}`,
+    'https://example.com/{user:http://go/first}',
+  ]) {
+    const fields = { slug: 'second', url, append_path: true }
+    refuses(t, await writer.api('POST', '/links', fields), LOOP, url)
+  }
+  for (const [at, url] of [
+    `${base}/-/all?q={1}`,
+    `${base}/docs/{1:a/b}?q={2:c}&of={user}`,
+    'https://example.com/{*:https://example.org/second}',
+    `${base}/-/tags/{1}`,
+    'http://go.example.org/first',
+    'http://localhost.example:80/first',
+  ].entries()) {
+    t.equal(await made(writer, `no-loop-${at}`, url), '201', `${url} is no loop`)
+  }
+  const back = [400, 'INVALID_URL', /leads back to this link/] as const
+  const path = `/links/${first.id}`
+  const change = { url: `${base}/second`, aliases: ['s-econd'] }
+  refuses(t, await writer.api('PUT', path, change), back, 'by an alias')
+  refuses(t, await writer.api('PUT', `${path}/slug`, { slug: 'second' }), back, 'by its name')
+})
+
+await t.test('what a visit adds decides of no link where it ends', async (t) => {
+  for (const [slug, url, append] of [
+    ['root', `${base}/`, true],
+    ['pages', `${base}/-/`, true],
+    ['search', `${base}/-/go?q=other`, false],
+  ] as const) {
+    t.equal(await made(ann, slug, url, append), LOOP.join(' '), `${slug} ${url}`)
+  }
+  // Without further path it ends on the page.
+  const { id } = await makeLink(ann, 'root', { url: `${base}/` })
+  const append = { url: `${base}/`, append_path: true }
+  refuses(t, await ann.api('PUT', `/links/${id}`, append), LOOP, 'nor may it begin to')
+
+  // As they are after the service was given another address.
+  await query("update links.links set append_path = true where slug = 'root'")
+  t.equal(await made(ann, 'aa', `${base}/root/root/aa`), LOOP.join(' '))
+  t.equal(await made(ann, 'aa', `${base}/root/docs`), '201', 'this ends')
+  t.equal(await leadsTo(base, '/root/docs'), `${base}/docs`)
+})
+
+await t.test('a loop does not tell where a secure link leads', async (t) => {
+  const eve = await links.user('eve')
+  const vault = await makeLink(ann, 'vault', { url: `${base}/guess`, visibility: 'secure' })
+  await ann.api('POST', `/links/${vault.id}/shares`, { email: bob.email })
+  await makeLink(eve, 'through', { url: `${base}/vault` })
+  for (const [at, way] of ['VAULT.', 'through'].entries()) {
+    const url = `${base}/${way}`
+    for (const who of [ann, bob, root]) t.equal(await made(who, 'guess', url), LOOP.join(' '), way)
+    t.equal(await made(eve, `other-${at}`, url), '201', 'where it does not lead')
+    const { id } = await makeLink(eve, 'guess')
+    t.equal((await eve.api('PUT', `/links/${id}`, { url })).status, 200, 'so where it leads')
+    await eve.api('DELETE', `/links/${id}`)
+  }
+  await ann.api('PUT', `/links/${vault.id}`, { url: `${base}/guess`, visibility: 'private' })
+  const what = 'everybody may follow a private link, and sees where it leads'
+  t.equal(await made(eve, 'guess', `${base}/vault`), LOOP.join(' '), what)
+})
+
+await t.test('a url may lead through ten links, and through no more', async (t) => {
+  for (let at = 11; at > 0; at--) {
+    const url = at === 11 ? 'https://example.com/' : `${base}/step-${at + 1}`
+    t.equal(await made(ann, `step-${at}`, url), '201')
+  }
+  t.equal(await made(ann, 'through-10', `${base}/step-2`), '201')
+  const eleven = { slug: 'through-11', url: `${base}/step-1` }
+  const error = 'url leads through more than 10 links; give where it should end'
+  refuses(t, await ann.api('POST', '/links', eleven), [...LOOP, error])
+})

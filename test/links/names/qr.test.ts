@@ -1,0 +1,71 @@
+import { t } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import { makeLink, NAVIGATION, pageUser, startPages, visitorAt } from '../../helpers/links.ts'
+import { decodeQr, pixelsOf } from '../../helpers/qr.ts'
+import { refuses } from '../../helpers/refusals.ts'
+
+const [, postgres] = backends
+const BASE = 'https://go.example.com'
+
+const links = await startPages(t, postgres, { LINKS_BASE_URL: BASE })
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const cyd = await pageUser(links, 'cyd')
+const root = await pageUser(links, 'root', { admin: true })
+const longest = `l${'o'.repeat(62)}g`
+await makeLink(ann, 'docs', { visibility: 'secure' })
+await makeLink(ann, longest)
+const { id } = await makeLink(ann, 'shared', { visibility: 'private' })
+await ann.api('POST', `/links/${id}/shares`, { email: bob.email })
+
+const KINDS = [
+  ['qr.svg', 'image/svg+xml'],
+  ['qr.png', 'image/png'],
+] as const
+
+await t.test('a code has the whole short address', async (t) => {
+  for (const slug of ['docs', longest]) {
+    const { body } = await ann.get(`/-/links/${slug}/qr.png`)
+    const picture = pixelsOf(body)
+    t.equal(decodeQr(picture), `${BASE}/${slug}`)
+    t.ok(picture.width <= 400, 'of moderate size')
+    const { width, pixels } = picture
+    const edge = (4 * 8 - 1) * width
+    t.notOk(pixels.subarray(0, edge * 4).includes(0), 'four modules at the top are white')
+    t.ok(pixels.subarray(edge * 4, edge * 4 + 2 * width * 4).includes(0), 'and no more')
+  }
+})
+
+await t.test('who may read a link gets its code, and asks again for a stored one', async (t) => {
+  for (const [name, type] of KINDS) {
+    const path = `/-/links/shared/${name}`
+    const headers = { 'content-type': type, 'cache-control': 'private, no-cache' }
+    for (const who of [ann, bob, root]) t.match(await who.get(path), { status: 200, headers })
+    const { etag = '' } = (await ann.get(path)).headers
+    const known = { 'if-none-match': etag }
+    t.match(await ann.get(path, known), { status: 304, text: '' })
+    t.equal((await ann.get(`/-/links/docs/${name}`, known)).status, 200, 'another link')
+    t.equal((await cyd.get(path, known)).status, 404, 'a known tag tells a stranger nothing')
+  }
+})
+
+await t.test('who may not gets the answer of a slug that no link has', async (t) => {
+  for (const [name] of KINDS) {
+    const unknown = await cyd.get(`/-/links/nothing/${name}`)
+    refuses(t, unknown, [404, 'NOT_FOUND', 'no link has this slug'])
+    for (const slug of ['docs', 'shared', longest, 'a%00b']) {
+      const { status, text } = await cyd.get(`/-/links/${slug}/${name}`)
+      t.same({ status, text }, { status: 404, text: unknown.text }, slug)
+    }
+    const nobody = await visitorAt(links.base, '').get(`/-/links/docs/${name}`)
+    refuses(t, nobody, [403, 'FORBIDDEN', /not signed in/])
+    const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
+    t.equal((await ann.get(`/-/links/docs/${name}`, foreign)).status, 403, 'a page elsewhere')
+  }
+  t.match(await cyd.get('/-/links/docs/qr.svg', NAVIGATION), {
+    status: 404,
+    headers: { 'content-type': /^text\/html/ },
+  })
+  refuses(t, await ann.post('/-/links/docs/qr.svg'), [405, 'METHOD_NOT_ALLOWED'])
+  t.equal((await ann.get('/-/links/docs/qr.gif')).status, 404, 'no such picture')
+})

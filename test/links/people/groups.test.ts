@@ -1,0 +1,300 @@
+import { t } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import { runCli } from '../../helpers/cli.ts'
+import {
+  HTMX,
+  leadsTo,
+  makeLink,
+  NAVIGATION,
+  pageUser,
+  slugsIn,
+  startLinks,
+  startPages,
+  suggested,
+  visit,
+} from '../../helpers/links.ts'
+import type { Headers, Link, Visitor } from '../../helpers/links.ts'
+import { refuses } from '../../helpers/refusals.ts'
+
+const [, postgres] = backends
+const HEADER = 'X-Forwarded-Groups'
+
+type Member = { readonly id: string; readonly email: string }
+type Changes = { readonly changes: readonly { action: string; detail: object }[] }
+
+const links = await startPages(t, postgres, { GATEHOUSE_GROUPS_HEADER: HEADER })
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const root = await pageUser(links, 'root', { admin: true })
+
+/** A visitor with a header of groups. */
+function asMember(who: Visitor, groups: string): Visitor {
+  const named: Headers = { [HEADER]: groups }
+  return {
+    get: (path, headers) => who.get(path, { ...named, ...headers }),
+    post: (path, fields, headers) => who.post(path, fields, { ...named, ...headers }),
+  }
+}
+
+async function add(
+  { id }: Pick<Link, 'id'>,
+  what: 'owners' | 'shares',
+  email: string,
+): Promise<Member> {
+  const added = await ann.api<Member>('POST', `/links/${id}/${what}`, { email })
+  if (added.status !== 201) throw new Error(`${what}: ${added.status} ${added.text}`)
+  return added.json
+}
+
+/** What a visitor finds of a link: the statuses of its pages, and in how many lists it is. */
+async function found(who: Visitor, { id, slug, tags: [tag = ''] }: Link): Promise<string> {
+  const page = `/-/links/${id}`
+  const statuses: number[] = []
+  for (const path of [page, `${page}/history`, `/${slug}`, `/${slug}+`, `/-/tags/${tag}`]) {
+    statuses.push((await who.get(path)).status)
+  }
+  const lists = [
+    '/-/',
+    '/-/all',
+    '/-/all?sort=created',
+    '/-/all?q=wanted',
+    `/-/all?tag=${tag}`,
+    `/-/all?q=${slug}`,
+    `/-/all?q=${slug.slice(0, 2)}`,
+  ]
+  const listed: string[] = []
+  for (const path of lists) {
+    if (slugsIn((await who.get(path)).text).includes(slug)) listed.push(path)
+  }
+  const offers = (await who.get(`/-/suggest?q=${slug}`)).json<string[][]>()[1]
+  const places = [
+    (await who.get('/-/tags')).text.includes(`/-/tags/${tag}"`),
+    suggested(await who.get(`/${slug}x`, NAVIGATION)).includes(slug),
+    offers?.includes(slug) === true,
+  ].filter(Boolean)
+  return `${statuses.join(' ')}, ${listed.length} lists, ${places.length} places`
+}
+
+const EVERYWHERE = '200 200 302 200 200, 7 lists, 3 places'
+const NOWHERE = '403 403 403 403 404, 0 lists, 0 places'
+
+await t.test('members of a group find its links as long as the proxy names it', async (t) => {
+  const fields = { visibility: 'secure', title: 'wanted by all', url: 'https://kept.test/' }
+  const owned = await makeLink(ann, 'qq-owned', { ...fields, tags: ['t-owned'] })
+  const read = await makeLink(ann, 'zz-read', { ...fields, tags: ['t-read'] })
+  for (const link of [owned, read]) t.same(await found(bob, link), NOWHERE, link.slug)
+  await add(owned, 'owners', 'group:ops')
+  await add(read, 'shares', 'group:ops')
+
+  const member = asMember(bob, 'dev, ops')
+  t.same(await found(member, owned), EVERYWHERE, 'a group that co-owns')
+  t.same(await found(member, read), EVERYWHERE, 'a group that reads')
+  t.equal((await member.get(`/-/links/${owned.id}/edit`)).status, 200)
+  t.equal((await member.get(`/-/links/${read.id}/edit`)).status, 403)
+  for (const groups of ['dev', 'OPS', 'ops x', 'group:ops']) {
+    t.same(await found(asMember(bob, groups), owned), NOWHERE, groups)
+  }
+  t.same(await found(bob, owned), NOWHERE, 'the membership is not remembered')
+
+  const nobody = { headers: { [HEADER]: 'ops' } }
+  t.equal(await leadsTo(links.base, '/qq-owned', nobody), 403, 'groups of nobody')
+  const byToken = { [HEADER]: 'ops', 'remote-email': bob.email }
+  const direct = await bob.api('GET', `/links/${owned.id}`, undefined, byToken)
+  refuses(t, direct, [403, 'FORBIDDEN'], 'not for tokens')
+})
+
+await t.test('headers as proxies write them', async (t) => {
+  const link = await makeLink(ann, 'written', { visibility: 'secure' })
+  for (const name of ['ops team', '/root/Ops', 'ops@example.com', 'größe', 'role:app:x']) {
+    await add(link, 'shares', `group:${name}`)
+  }
+  const status = async (groups: string | readonly string[]) => {
+    const headers = { 'remote-email': bob.email, [HEADER]: groups }
+    return (await visit(links.base, '/written', { headers })).status
+  }
+  for (const groups of [
+    'a,b,ops team',
+    'a|ops team|b',
+    ' a , ops team ',
+    '/root/Ops',
+    'ops@example.com',
+    'a,role:app:x',
+    Buffer.from('größe').toString('latin1'),
+    ['a', 'ops team'],
+  ]) {
+    t.equal(await status(groups), 302, String(groups))
+  }
+  t.equal(await status('CN=ops team,OU=x'), 403, 'the names of a directory are cut at commas')
+  t.equal(await status('ops;team'), 403)
+
+  const many = Array.from({ length: 501 }, (_, n) => `g${n}`)
+  t.equal(await status([...many.slice(2), 'ops team'].join()), 302)
+  const more = await bob.get('/-/', { [HEADER]: many.join() })
+  t.match(more, { status: 400, text: /x-forwarded-groups .*500 groups/ })
+  t.equal((await bob.get('/-/', { [HEADER]: '\xff' })).status, 400, 'not UTF-8')
+  t.equal(await status([...many, 'ops team'].join()), 403, 'on open paths there are none then')
+})
+
+await t.test('a group is added and removed as people are, and is no user otherwise', async (t) => {
+  const link = await makeLink(ann, 'of-groups', { visibility: 'private' })
+  const path = `/links/${link.id}`
+  const group = await add(link, 'owners', ' Group:Net ')
+  t.match(group, { email: 'group:Net', is_primary: false })
+  const { json: shown } = await ann.api<Link>('GET', path)
+  t.same(shown.owners, [{ id: ann.id, email: ann.email, is_primary: true }, group])
+  refuses(t, await ann.api('POST', `${path}/owners`, { email: 'group:Net' }), [
+    409,
+    'DUPLICATE_OWNER',
+  ])
+  t.match(await add(link, 'shares', 'group:Net'), { id: group.id, shared_by: ann.email })
+  t.match((await ann.api<Changes>('GET', `${path}/history`)).json.changes, [
+    { action: 'shared', detail: { share: [null, 'group:Net'] } },
+    { action: 'owner added', detail: { owner: [null, 'group:Net'] } },
+    { action: 'created' },
+  ])
+
+  const etag = (await ann.api('GET', path)).headers.etag
+  for (const email of ['group: ', 'group:a,b', 'group:a|b', 'group:a;b', 'group:a\nb']) {
+    refuses(t, await ann.api('POST', `${path}/owners`, { email }), [400, 'BAD_REQUEST', /group/])
+  }
+  const long = { email: `group:${'x'.repeat(101)}` }
+  refuses(t, await ann.api('POST', `${path}/shares`, long), [400, 'BAD_REQUEST', /100/])
+  const onlyMember = /co-owner or a recipient/
+  const handed = await ann.api('PUT', `${path}/owner`, { email: 'group:Net' })
+  refuses(t, handed, [400, 'BAD_REQUEST', onlyMember])
+  t.equal((await ann.api('GET', path)).headers.etag, etag, 'nothing was changed')
+  refuses(t, await bob.api('POST', `${path}/owners`, { email: 'group:Net' }), [403, 'FORBIDDEN'])
+
+  const users = await root.api<{ users: Member[] }>('GET', '/admin/users')
+  t.notMatch(users.text, 'group:', 'a group is not listed')
+  const role = await root.api('PUT', `/admin/users/${group.id}/role`, { role: 'admin' })
+  refuses(t, role, [404, 'NOT_FOUND'])
+  const disabled = await root.api('PUT', `/admin/users/${group.id}/disabled`, { disabled: true })
+  refuses(t, disabled, [404, 'NOT_FOUND'])
+  for (const args of [
+    ['token', 'create', 'group:Net'],
+    ['user', 'role', 'group:Net', 'admin'],
+    ['user', 'disable', 'group:Net'],
+    ['user', 'transfer', ann.email, 'group:Net'],
+  ]) {
+    const { code, stderr } = await runCli(args, { env: links.env })
+    t.match({ code, stderr }, { code: 1, stderr: onlyMember }, args.join(' '))
+  }
+  t.equal((await bob.get('/-/', { 'remote-email': 'group:Net' })).status, 403, 'nobody is a group')
+
+  t.equal((await ann.api('DELETE', `${path}/shares/${group.id}`)).status, 204)
+  t.equal((await ann.api('DELETE', `${path}/owners/${group.id}`)).status, 204)
+  t.equal((await asMember(bob, 'Net').get(`/-/links/${link.id}`)).status, 403)
+})
+
+await t.test('a link takes 100 groups of a kind', async (t) => {
+  const { id } = await makeLink(ann, 'many-groups')
+  for (let n = 0; n < 100; n++) await add({ id }, 'shares', `group:n${n}`)
+  const refused = await ann.api('POST', `/links/${id}/shares`, { email: 'group:more' })
+  refuses(t, refused, [400, 'BAD_REQUEST', /100 groups/])
+  await add({ id }, 'shares', bob.email)
+  await add({ id }, 'owners', 'group:more')
+})
+
+await t.test('members of a co-owning group change, delete and restore its links', async (t) => {
+  const link = await makeLink(ann, 'changed', { visibility: 'secure', tags: ['t-changed'] })
+  const { id: group } = await add(link, 'owners', 'group:edit')
+  const member = asMember(bob, 'edit')
+  const page = `/-/links/${link.id}`
+  t.match((await member.get(page)).text, 'group:edit')
+  t.notMatch((await member.get(page)).text, 'Hand over…')
+  t.equal((await member.post(`${page}/owner`, { email: bob.email })).status, 403)
+
+  const form = { url: 'https://new.test/', visibility: 'secure', tags: 't-changed' }
+  t.equal((await bob.post(`${page}/edit`, form, NAVIGATION)).status, 403)
+  t.equal((await member.post(`${page}/edit`, form, NAVIGATION)).status, 303)
+  t.equal((await member.get('/changed')).headers.location, 'https://new.test/')
+  t.match((await member.get('/-/all?q=owner:group:edit')).text, 'data-slug="changed"')
+  t.match((await member.get('/-/?role=co-owner')).text, /data-slug="changed"[^]*co-owner</)
+  t.notMatch((await member.get('/-/?role=owner')).text, 'data-slug="changed"')
+
+  t.equal((await member.post(`${page}/delete`, {}, NAVIGATION)).status, 303)
+  t.notMatch((await bob.get('/-/deleted')).text, 'changed')
+  t.match((await member.get('/-/deleted')).text, 'changed')
+  t.equal((await bob.post(`/-/deleted/${link.id}/restore`, {}, NAVIGATION)).status, 403)
+  t.equal((await member.post(`/-/deleted/${link.id}/restore`, {}, NAVIGATION)).status, 303)
+  t.equal((await member.get('/changed')).status, 302)
+
+  const removed = await member.post(`${page}/owners/${group}/remove`, {}, NAVIGATION)
+  t.match(removed, { status: 303, headers: { location: '/-/' } }, 'who removes the own group')
+  t.equal((await member.get('/changed')).status, 403)
+})
+
+await t.test('a link counts once for who owns it with a group', async (t) => {
+  const link = await makeLink(bob, 'once', { visibility: 'private', tags: ['t-once'] })
+  for (const [what, email] of [
+    ['owners', 'group:once'],
+    ['shares', 'group:twice'],
+  ] as const) {
+    t.equal((await bob.api('POST', `/links/${link.id}/${what}`, { email })).status, 201)
+  }
+  const member = asMember(bob, 'once,twice')
+  for (const path of ['/-/', '/-/all?sort=changed', '/-/tags/t-once', '/-/?q=once']) {
+    t.equal((await member.get(path)).text.split('data-slug="once"').length, 2, path)
+  }
+  t.match((await member.get('/-/tags')).text, /t-once[^]*?>1</)
+  t.equal((await member.post(`/-/links/${link.id}/delete`, {}, NAVIGATION)).status, 303)
+  const deleted = (await member.get('/-/deleted')).text
+  t.equal(deleted.split(` action="/-/deleted/${link.id}/restore`).length, 2, 'deleted ones, too')
+})
+
+await t.test('forms take groups, and offer those of the links and of the visitor', async (t) => {
+  const link = await makeLink(ann, 'offered')
+  await add(link, 'owners', 'group:known')
+  const offers = async (who: Visitor, path: string) =>
+    [...(await who.get(path, HTMX)).text.matchAll(/<option value="([^"]*)"/g)].map(([, v]) => v)
+  const member = asMember(ann, 'kin, Own')
+  const path = '/-/complete/members?email='
+  t.same(await offers(member, `${path}group:k`), ['group:known', 'group:kin'])
+  t.same(await offers(member, `${path}group:O`), ['group:Own'])
+  t.same(await offers(bob, `${path}group:k`), [], 'those of links of others are not offered')
+  t.ok((await offers(root, `${path}group:k`)).includes('group:known'))
+  t.same(await offers(member, '/-/complete/people?email=group:k'), [])
+  const page = (await member.get(`/-/links/${link.id}`)).text
+  t.match(page, /<input(?![^>]*type="email")[^>]*id="owners-email"/, 'a browser takes `group:x`')
+  const done = await ann.post(`/-/links/${link.id}/shares`, { email: 'group:new' }, HTMX)
+  t.match(done, { status: 200, text: /group:new may read the link now\./ })
+  t.match(done.text, /shared the link with.*group:new/s)
+  const bulk = await root.post('/-/admin/links/owners', { links: link.id, email: 'group:bulk' })
+  t.match(bulk, { status: 200, text: /group:bulk is now a co-owner of/ })
+})
+
+await t.test('without the header of groups there are none', async (t) => {
+  const plain = await startPages(t, postgres)
+  const eve = await pageUser(plain, 'eve')
+  const fay = await pageUser(plain, 'fay')
+  const boss = await pageUser(plain, 'boss', { admin: true })
+  const link = await makeLink(eve, 'alone', { visibility: 'secure' })
+  const before = (await eve.api('GET', `/links/${link.id}`)).headers.etag
+  const notSetUp = /groups are not set up here.*GATEHOUSE_GROUPS_HEADER/i
+  const group = { email: 'group:ops' }
+  const added = await eve.api('POST', `/links/${link.id}/owners`, group)
+  refuses(t, added, [400, 'BAD_REQUEST', notSetUp])
+  const form = await eve.post(`/-/links/${link.id}/shares`, group, NAVIGATION)
+  t.match(form, { status: 400, text: notSetUp })
+  const bulk = { links: link.id, ...group }
+  t.match(await boss.post('/-/admin/links/owners', bulk), { status: 400, text: notSetUp })
+  t.equal((await eve.api('GET', `/links/${link.id}`)).headers.etag, before, 'nothing was changed')
+  t.match((await eve.get(`/-/links/${link.id}`)).text, /<input[^>]*type="email"/)
+
+  const kept = { ...plain.env, GATEHOUSE_GROUPS_HEADER: HEADER }
+  const { stdout } = await runCli(['export'], { env: plain.env })
+  const [head = '', row = ''] = stdout.split('\n')
+  const line = row.replace('alone', 'imported').replace(/,,,$/, ',group:ops,group:dev,')
+  const input = `${head}\n${line}\n`
+  const refused = await runCli(['import', '-'], { env: plain.env, input })
+  t.match(refused, { code: 1, stdout: notSetUp })
+  const taken = await runCli(['import', '-'], { env: kept, input })
+  t.match(taken, { code: 0, stdout: /created 1/ })
+  const exported = (await runCli(['export'], { env: plain.env })).stdout
+  t.match(exported, /imported.*,group:ops,group:dev,\n/)
+  t.equal((await asMember(fay, 'ops').get('/imported')).status, 403, 'the group has no members')
+  const again = await startLinks(t, postgres, kept)
+  const later = { headers: { 'remote-email': fay.email, [HEADER]: 'ops' } }
+  t.equal(await leadsTo(again.base, '/imported', later), 'https://alone.test/')
+})

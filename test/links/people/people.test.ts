@@ -1,0 +1,420 @@
+import { t } from 'tap'
+import { auditOf } from '../../helpers/audit.ts'
+import { backends } from '../../helpers/backends.ts'
+import { runCli } from '../../helpers/cli.ts'
+import {
+  HTMX,
+  NAVIGATION,
+  insertLinks,
+  makeLink,
+  pageUser,
+  startLinks,
+  startPages,
+} from '../../helpers/links.ts'
+import type { Caller, Link } from '../../helpers/links.ts'
+import { refuseAll, refuses } from '../../helpers/refusals.ts'
+import type { Refusal } from '../../helpers/refusals.ts'
+
+const [, postgres] = backends
+const ID = '00000000-0000-4000-8000-000000000000'
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const FORBIDDEN = [403, 'FORBIDDEN'] as const
+const LAST_ADMIN = [409, 'LAST_ADMIN'] as const
+const TEXT = { 'content-type': 'text/plain' }
+
+type User = { readonly id: string; readonly email: string; readonly role: string }
+type Users = { readonly users: readonly User[]; readonly next_cursor: string | null }
+type Changes = { readonly changes: readonly { action: string; actor: string; detail: object }[] }
+
+const links = await startPages(t, postgres)
+const { env } = links
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const cat = await links.user('cat')
+const eve = await links.user('eve')
+const root = await pageUser(links, 'root', { admin: true })
+const { json: everybody } = await root.api<Users>('GET', '/admin/users')
+const operator = everybody.users.find(({ email }) => email === 'operator@localhost')
+const command = (...words: readonly string[]) => runCli(['user', ...words], { env })
+
+function setRole(by: Caller, { id }: { id: string }, role: string) {
+  return by.api<User>('PUT', `/admin/users/${id}/role`, { role })
+}
+
+function setDisabled(by: Caller, { id }: { id: string }, disabled: unknown) {
+  return by.api<{ disabled_at: string | null }>('PUT', `/admin/users/${id}/disabled`, { disabled })
+}
+
+/** The addresses of a link's owners, the primary one first. */
+async function ownersOf({ id }: Pick<Link, 'id'>): Promise<readonly string[]> {
+  const { json } = await root.api<Link>('GET', `/links/${id}`)
+  return json.owners.map(({ email }) => email)
+}
+
+async function newestChange({ id }: Pick<Link, 'id'>): Promise<Changes['changes'][number]> {
+  const { json } = await root.api<Changes>('GET', `/links/${id}/history?limit=1`)
+  return json.changes[0] ?? { action: '', actor: '', detail: {} }
+}
+
+/** Refuses calls of the API by somebody, who changes nothing of a link. */
+function refuse(
+  t: Parameters<typeof refuseAll>[0],
+  by: Caller,
+  link: Link,
+  refusals: readonly Refusal[],
+) {
+  const headers = { authorization: `Bearer ${by.token}` }
+  const state = async () =>
+    Promise.all(
+      ['', '/shares', '/history'].map(
+        async (of) => (await root.api('GET', `/links/${link.id}${of}`)).json,
+      ),
+    )
+  return refuseAll(t, { service: 'links', base: `${links.base}/api/v1`, headers, state }, refusals)
+}
+
+await t.test('profiles and the list of users', async (t) => {
+  for (const [caller, role] of [
+    [ann, 'user'],
+    [root, 'admin'],
+  ] as const) {
+    const answer = await caller.api<{ created_at: string }>('GET', '/users/me')
+    const { created_at, ...profile } = answer.json
+    const [display_name] = caller.email.split('@')
+    t.same(profile, { id: caller.id, email: caller.email, display_name, role })
+    t.match(created_at, INSTANT)
+  }
+  t.same(Object.keys(everybody).toSorted(), ['next_cursor', 'users'])
+  const addresses = [ann, bob, cat, eve].map(({ email }) => email)
+  t.same(
+    everybody.users.map(({ email }) => email),
+    [...addresses, 'operator@localhost', root.email],
+  )
+  t.match(everybody.users.at(-1), (await root.api<object>('GET', '/users/me')).json)
+})
+
+await t.test('a role counts at once, for tokens that are there', async (t) => {
+  const hidden = await makeLink(ann, 'only-of-ann', { visibility: 'secure' })
+  const up = await setRole(root, bob, 'admin')
+  const { json: updated } = await bob.api<object>('GET', '/users/me')
+  t.match(up, { status: 200, json: updated })
+  t.equal(up.json.role, 'admin')
+  t.equal((await bob.api('GET', `/links/${hidden.id}`)).status, 200)
+  const all = await bob.api<{ links: Link[] }>('GET', '/admin/links')
+  t.match(all.json.links, [{ slug: 'only-of-ann' }])
+  const upper = await setRole(bob, { id: root.id.toUpperCase() }, 'user')
+  t.match(upper, { status: 200, json: { id: root.id, role: 'user' } }, 'by the new admin')
+  refuses(t, await root.api('GET', '/admin/users'), FORBIDDEN)
+  refuses(t, await setRole(root, root, 'admin'), FORBIDDEN, 'nobody helps themselves')
+  t.equal((await setRole(bob, root, 'admin')).status, 200)
+  t.equal((await setRole(root, bob, 'user')).status, 200)
+  refuses(t, await bob.api('GET', '/admin/links'), FORBIDDEN)
+  refuses(t, await bob.api('GET', `/links/${hidden.id}`), FORBIDDEN)
+})
+
+await t.test('owners and shares: who adds and removes whom', async (t) => {
+  const link = await makeLink(eve, 'shared', { visibility: 'secure' })
+  const path = `/links/${link.id}`
+  const primary = { id: eve.id, email: eve.email, is_primary: true }
+  t.same((await eve.api('GET', `${path}/owners`)).json, [primary], 'a bare array')
+  t.same((await eve.api('GET', `${path}/shares`)).json, [], 'a bare array, empty')
+  const co = { email: ann.email }
+  const added = await eve.api('POST', `${path}/owners`, co)
+  t.same([added.status, added.json], [201, { id: ann.id, ...co, is_primary: false }])
+  const made = await ann.api<{ created_at: string }>('POST', `${path}/shares`, {
+    email: ` ${cat.email.toUpperCase()}\t`,
+  })
+  const { created_at, ...row } = made.json
+  t.same([made.status, row], [201, { id: cat.id, email: cat.email, shared_by: ann.email }])
+  t.match(created_at, INSTANT)
+  t.same((await eve.api('GET', `${path}/shares`)).json, [made.json])
+  for (const what of ['owners', 'shares']) {
+    t.equal((await root.api('POST', `${path}/${what}`, { email: bob.email })).status, 201, what)
+    const { json } = await cat.api<{ email: string }[]>('GET', `${path}/${what}`)
+    const listed = json.map(({ email }) => email)
+    const expected = what === 'owners' ? [eve, ann, bob] : [bob, cat]
+    t.same(
+      listed,
+      expected.map(({ email }) => email),
+      'the primary one first, then by address',
+    )
+  }
+  t.same((await bob.api<Link>('GET', path)).json.owners.length, 3, 'as in the Link')
+
+  await refuse(t, ann, link, [
+    [{ call: `POST ${path}/owners`, body: { email: eve.email } }, 409, 'DUPLICATE_OWNER'],
+    [{ call: `POST ${path}/owners`, body: { email: bob.email } }, 409, 'DUPLICATE_OWNER'],
+    [{ call: `POST ${path}/shares`, body: { email: cat.email } }, 409, 'DUPLICATE_SHARE'],
+    ...[ID, root.id].flatMap((id): readonly Refusal[] => [
+      [`DELETE ${path}/owners/${id}`, 404, 'NOT_FOUND'],
+      [`DELETE ${path}/shares/${id}`, 404, 'NOT_FOUND'],
+    ]),
+  ])
+  for (const by of [eve, ann, root]) {
+    const said = 'cannot remove primary owner'
+    const call = `DELETE ${path}/owners/${eve.id}`
+    await refuse(t, by, link, [[call, 400, 'PRIMARY_OWNER_PROTECTED', said]])
+  }
+  // A recipient reads, and no more.
+  const writes = [
+    `PUT ${path}`,
+    `DELETE ${path}`,
+    `POST ${path}/owners`,
+    `DELETE ${path}/owners/${ann.id}`,
+    `POST ${path}/shares`,
+    `DELETE ${path}/shares/${cat.id}`,
+  ]
+  const body = { email: cat.email, url: 'http://x/' }
+  await refuse(
+    t,
+    cat,
+    link,
+    writes.map((call) => [{ call, body }, ...FORBIDDEN]),
+  )
+  t.same((await cat.api('GET', '/links')).json, { links: [], next_cursor: null }, 'not their own')
+  for (const [by, what, { id }] of [
+    [ann, 'shares', cat],
+    [bob, 'owners', ann],
+    [bob, 'owners', bob],
+    [root, 'shares', bob],
+  ] as const) {
+    t.equal((await by.api('DELETE', `${path}/${what}/${id.toUpperCase()}`)).status, 204, what)
+  }
+  for (const { api } of [ann, bob, cat]) refuses(t, await api('GET', path), FORBIDDEN, 'at once')
+  t.same((await eve.api('GET', `${path}/owners`)).json, [primary])
+})
+
+await t.test('what is refused of owners and shares', async (t) => {
+  const link = await makeLink(ann, 'guarded')
+  const unknown = [
+    'nobody@example.com',
+    '',
+    'no address',
+    `${bob.email}\0`,
+    '\ud83d@example.com',
+    `${'a'.repeat(300)}@example.com`,
+    bob.id,
+  ]
+  for (const what of ['owners', 'shares']) {
+    const path = `/links/${link.id}/${what}`
+    const call = `POST ${path}`
+    await refuse(t, ann, link, [
+      ...unknown.map((email): Refusal => [{ call, body: { email } }, 404, 'NOT_FOUND']),
+      ...[undefined, 5, [bob.email]].map((email): Refusal => [
+        { call, body: { email } },
+        400,
+        'BAD_REQUEST',
+      ]),
+      [{ call, body: 'x', headers: TEXT }, 415, 'UNSUPPORTED_MEDIA_TYPE'],
+      [`DELETE ${path}/no-id`, 400, 'BAD_REQUEST'],
+    ])
+    // The order: id, existence, right, body.
+    const calls = [`GET ${path}`, `POST ${path}`, `DELETE ${path}/${bob.id}`]
+    const sent = (line: string) => ({ call: line, body: 'no json', headers: TEXT })
+    await refuse(t, eve, link, [
+      ...calls.map((line): Refusal => [sent(line.replace(link.id, 'no-id')), 400, 'BAD_REQUEST']),
+      ...calls.map((line): Refusal => [sent(line.replace(link.id, ID)), 404, 'NOT_FOUND']),
+      ...calls.map((line): Refusal => [sent(line), ...FORBIDDEN]),
+    ])
+  }
+})
+
+await t.test('a link is handed over, by the API and on its page', async (t) => {
+  const link = await makeLink(ann, 'handed', { visibility: 'secure', tags: ['kept'] })
+  const path = `/links/${link.id}`
+  const handOver = (by: Caller, email: unknown, headers = {}) =>
+    by.api<Link>('PUT', `${path}/owner`, { email }, headers)
+  await ann.api('POST', `${path}/owners`, { email: bob.email })
+  const before = await ann.api<Link>('GET', path)
+  refuses(t, await handOver(bob, bob.email), FORBIDDEN, 'a co-owner does not take it')
+  refuses(t, await handOver(cat, cat.email), FORBIDDEN)
+  refuses(t, await handOver(ann, 'nobody@example.com'), [404, 'NOT_FOUND'])
+  refuses(t, await handOver(ann, 7), [400, 'BAD_REQUEST'])
+  const stale = await handOver(ann, bob.email, { 'if-match': '"old"' })
+  refuses(t, stale, [412, 'PRECONDITION_FAILED'])
+  t.same((await ann.api('GET', path)).json, before.json, 'nothing was changed')
+
+  const etag = before.headers.etag ?? ''
+  const handed = await handOver(ann, ` ${cat.email.toUpperCase()}`, { 'if-match': etag })
+  t.equal(handed.status, 200)
+  t.match(handed.json.owners, [
+    { id: cat.id, email: cat.email, is_primary: true },
+    { id: ann.id, is_primary: false },
+    { id: bob.id, is_primary: false },
+  ])
+  t.equal(handed.headers.etag, (await ann.api('GET', path)).headers.etag)
+  const change = {
+    action: 'handed over',
+    actor: ann.email,
+    detail: { owner: [ann.email, cat.email] },
+  }
+  t.match(await newestChange(link), change)
+  t.equal((await cat.api('GET', '/tags/kept/links')).status, 200, 'found by its tag')
+  refuses(t, await handOver(ann, ann.email), FORBIDDEN, 'the former one is a co-owner')
+  t.equal((await handOver(cat, cat.email)).status, 200, 'to its owner: nothing changes')
+  t.match(await newestChange(link), change)
+  t.equal((await handOver(root, ann.email)).status, 200, 'admins may')
+
+  const page = `/-/links/${link.id}`
+  for (const [who, may] of [
+    [ann, true],
+    [root, true],
+    [bob, false],
+  ] as const) {
+    t.equal((await who.get(page)).text.includes('Hand over…'), may, who.email)
+  }
+  t.equal((await bob.post(`${page}/owner`, { email: bob.email })).status, 403)
+  const unknown = await ann.post(`${page}/owner`, { email: 'no@example.com' }, NAVIGATION)
+  t.match(unknown, { status: 404, text: /<details[^>]* open[^]*id="owner-email-refused"/ })
+  t.same(await ownersOf(link), [ann.email, bob.email, cat.email])
+  const done = await ann.post(`${page}/owner`, { email: bob.email }, HTMX)
+  t.match(done, { status: 200, text: /bob@example\.com is the primary owner now\./ })
+  t.match(done.text, /handed the link over from.*ann@example\.com.*to.*bob@example\.com/s)
+  t.notMatch(done.text, 'Hand over…', 'the former owner is a co-owner')
+  t.same(await ownersOf(link), [bob.email, ann.email, cat.email])
+})
+
+await t.test('a disabled user can neither sign in nor use tokens; the links go on', async (t) => {
+  const dan = await pageUser(links, 'dan')
+  const link = await makeLink(dan, 'of-dan', { visibility: 'secure' })
+  const open = await makeLink(dan, 'open-of-dan')
+  refuses(t, await setDisabled(ann, dan, true), FORBIDDEN)
+  refuses(t, await setDisabled(root, dan, 'yes'), [400, 'BAD_REQUEST'])
+  refuses(t, await setDisabled(root, { id: ID }, true), [404, 'NOT_FOUND'])
+  t.equal((await dan.get('/-/')).status, 200, 'nothing was changed')
+
+  const disabled = await setDisabled(root, dan, true)
+  t.match(disabled, { status: 200, json: { id: dan.id, disabled_at: /^\d{4}-/ } })
+  t.same((await setDisabled(root, dan, true)).json, disabled.json, 'again changes nothing')
+  refuses(t, await dan.api('GET', '/links'), [401, 'UNAUTHORIZED'])
+  const page = await dan.get('/-/', NAVIGATION)
+  t.match(page, { status: 403, text: /account is disabled; ask an admin/i })
+  refuses(t, await dan.post('/-/new', { slug: 'x1', url: 'https://x.test/' }), FORBIDDEN)
+  t.equal((await dan.get('/of-dan')).status, 403, 'the own secure link, too')
+  t.match(await dan.get('/open-of-dan'), { status: 302 }, 'public links lead on for everybody')
+  t.match(await root.get('/of-dan'), { status: 302 })
+  const users = (await root.get('/-/admin/users')).text
+  const [row = ''] = users.slice(users.indexOf(`user-${dan.id}`)).split('</tr>')
+  t.match(row, '>disabled</span>')
+  const to = await makeLink(ann, 'to-dan')
+  const refused = await ann.api('PUT', `/links/${to.id}/owner`, { email: dan.email })
+  refuses(t, refused, [400, 'BAD_REQUEST', /disabled/])
+
+  t.same((await setDisabled(root, dan, false)).json, { ...disabled.json, disabled_at: null })
+  t.equal((await dan.api('GET', '/links')).status, 200, 'the same token works again')
+  t.equal((await dan.get(`/-/links/${link.id}`)).status, 200)
+  t.same(await ownersOf(open), [dan.email])
+  const form = `/-/admin/users/${dan.id}/disabled`
+  t.equal((await ann.post(form, { disabled: 'true' })).status, 403)
+  const changed = await root.post(form, { disabled: 'true' }, HTMX)
+  t.match(changed, { status: 200, text: /^<tr [^]*Is disabled now\.[^]*Enable…/ })
+  t.match((await root.post(form, { disabled: 'false' }, HTMX)).text, 'Is enabled now.')
+})
+
+await t.test('the last admin stays one, and enabled', async (t) => {
+  t.equal(operator?.role, 'admin', 'there is an operator, who does not count')
+  refuses(t, await setRole(root, root, 'user'), LAST_ADMIN, 'the API')
+  refuses(t, await setDisabled(root, root, true), LAST_ADMIN)
+  refuses(t, await setDisabled(root, { id: operator?.id ?? '' }, true), [
+    400,
+    'BAD_REQUEST',
+    /operator/,
+  ])
+  const meant = { role: 'user', acknowledge_own: 'true' }
+  const path = `/-/admin/users/${root.id}/role`
+  refuses(t, await root.post(path, meant), LAST_ADMIN, 'the page')
+  const page = await root.post(path, meant, NAVIGATION)
+  t.match(page, { status: 409, text: /<!doctype html>[\s\S]*the last admin/i })
+  t.notMatch((await root.get('/-/admin/users')).text, `/-/admin/users/${root.id}/disabled`)
+  const last = { code: 1, stderr: /^gatehouse: this is the last admin/ }
+  t.match(await command('role', root.email, 'user'), last, 'the command')
+  t.match(await command('disable', root.email), last)
+  t.match((await root.api('GET', '/users/me')).json, { role: 'admin' })
+
+  t.comment('what leaves an admin is carried out')
+  t.equal((await setRole(root, root, 'admin')).status, 200, 'nothing is lost')
+  t.equal((await setRole(root, bob, 'user')).status, 200, 'who is no admin is not the last one')
+  for (const role of ['user', 'admin']) {
+    t.equal((await setRole(root, { id: operator?.id ?? '' }, role)).status, 200, 'the operator')
+  }
+  await setRole(root, bob, 'admin')
+  t.equal((await setDisabled(root, bob, true)).status, 200)
+  refuses(
+    t,
+    await setRole(root, root, 'user'),
+    LAST_ADMIN,
+    'a disabled admin is not the other one',
+  )
+  t.match(await command('enable', bob.email), { code: 0 })
+  t.equal((await setRole(root, root, 'user')).status, 200)
+  refuses(t, await setRole(bob, bob, 'user'), LAST_ADMIN)
+  t.match(await command('role', root.email, 'admin'), { code: 0 })
+  await setRole(root, bob, 'user')
+  const alone = await startLinks(t, postgres)
+  const given = runCli(['user', 'role', 'operator@localhost', 'user'], { env: alone.env })
+  t.match(await given, { code: 1, stderr: /the last admin/ }, 'an operator alone')
+})
+
+await t.test('all places of a user go to another one', async (t) => {
+  const [flo, gus, hal] = [
+    await links.user('flo'),
+    await links.user('gus'),
+    await links.user('hal'),
+  ]
+  const transfer = (...args: readonly string[]) => command('transfer', ...args)
+  const add = (link: Link, what: string, { email }: Caller, by: Caller) =>
+    by.api('POST', `/links/${link.id}/${what}`, { email })
+  const owned = await makeLink(flo, 'owned', { visibility: 'secure', tags: ['of-flo'] })
+  const both = await makeLink(flo, 'of-both')
+  await add(both, 'owners', gus, flo)
+  const cos = await makeLink(hal, 'co-owned')
+  await add(cos, 'owners', flo, hal)
+  const shared = await makeLink(hal, 'lent', { visibility: 'secure', tags: ['of-hal'] })
+  await add(shared, 'shares', flo, hal)
+  const gone = await makeLink(flo, 'gone')
+  await flo.api('DELETE', `/links/${gone.id}`)
+  const many = Array.from({ length: 205 }, (_, n) => ({ slug: `l${n}`, owners: [flo.email] }))
+  await insertLinks(links, postgres, many)
+  const transfers = async () =>
+    (await auditOf(env, '--service', 'links'))
+      .filter(({ action }) => action === 'user transfer')
+      .map(({ subject }) => subject)
+
+  const said = (got: string, owns: number, others: string) =>
+    `gus@example.com ${got} from flo@example.com: links owned or co-owned: ${owns}, ${others}\n`
+  const dry = await transfer(flo.email, gus.email, '--dry-run')
+  const counts = 'shared: 1, deleted: 1'
+  t.match(dry, { code: 0, stderr: said('would get', 208, counts) })
+  t.same(await ownersOf(owned), [flo.email], 'nothing was moved')
+  t.same(await transfers(), [])
+  const done = await transfer(flo.email, gus.email)
+  t.match(done, { code: 0, stdout: '', stderr: said('got', 208, counts) })
+  t.same(await ownersOf(owned), [gus.email])
+  t.same(await ownersOf(both), [gus.email], 'a co-owner becomes the primary owner')
+  t.same(await ownersOf(cos), [hal.email, gus.email], 'a co-owner stays one')
+  t.equal((await gus.api('GET', `/links/${shared.id}`)).status, 200)
+  for (const tag of ['of-flo', 'of-hal']) {
+    t.equal((await gus.api('GET', `/tags/${tag}/links`)).status, 200, tag)
+    t.equal((await flo.api('GET', `/tags/${tag}/links`)).status, 404, tag)
+  }
+  t.same((await flo.api('GET', '/links')).json, { links: [], next_cursor: null })
+  t.equal((await flo.api('POST', `/links/${gone.id}/restore`)).status, 403)
+  t.equal((await gus.api('POST', `/links/${gone.id}/restore`)).status, 200, 'deleted ones, too')
+  const by = { action: 'transferred', actor: 'command' }
+  t.match(await newestChange(owned), { ...by, detail: { owner: [flo.email, gus.email] } })
+  t.match(await newestChange(shared), { ...by, detail: { share: [flo.email, gus.email] } })
+  const lines = ['deleted: 1', 'shared: 1', 'owned: 8', 'owned: 200'].map(
+    (places) => `flo@example.com to gus@example.com, ${places}`,
+  )
+  t.same(await transfers(), lines, 'a line a transaction')
+
+  await command('disable', flo.email)
+  for (const [from, to, stderr] of [
+    [gus.email, 'nobody@example.com', /"nobody@example\.com"/],
+    [gus.email, gus.email, /cannot get the own links/],
+    [gus.email, flo.email, /flo@example\.com is disabled/],
+  ] as const) {
+    t.match(await transfer(from, to), { code: 1, stderr })
+  }
+  t.same(await transfers(), lines, 'neither nothing nor a refusal leaves a line')
+})

@@ -1,0 +1,311 @@
+import { t } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import { request } from '../../helpers/http.ts'
+import type { Response } from '../../helpers/http.ts'
+import {
+  HTMX,
+  NAVIGATION,
+  fillTokens,
+  identity,
+  makeLink,
+  pageUser,
+  startPages,
+  visitorAt,
+} from '../../helpers/links.ts'
+import type { Caller, Headers, PageUser } from '../../helpers/links.ts'
+import { run } from '../../helpers/postgres.ts'
+import { refuseAll, refuses } from '../../helpers/refusals.ts'
+import type { Refusal } from '../../helpers/refusals.ts'
+import { keepSecret } from '../../helpers/secrets.ts'
+import { until } from '../../helpers/until.ts'
+
+const [, postgres] = backends
+const ID = '00000000-0000-4000-8000-000000000000'
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const ROW = ['created_at', 'expires_at', 'id', 'last_used_at', 'name', 'scope']
+const PATH = '/-/tokens'
+const DAY_MS = 86_400_000
+const CROSS_SITE = { 'sec-fetch-site': 'cross-site' }
+
+type Row = {
+  readonly id: string
+  readonly name: string
+  readonly scope: string
+  readonly last_used_at: string | null
+  readonly expires_at: string | null
+}
+type Made = Row & { readonly token: string }
+
+const links = await startPages(t, postgres)
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const root = await links.user('root', { admin: true })
+const url = links.env['DATABASE_URL'] ?? ''
+const docs = await makeLink(ann, 'docs')
+
+async function tokensOf({ api }: Pick<Caller, 'api'>): Promise<readonly Row[]> {
+  return (await api<{ tokens: Row[] }>('GET', '/tokens')).json.tokens
+}
+
+async function tokenNamed(who: Caller, wanted: string): Promise<Row | undefined> {
+  return (await tokensOf(who)).find(({ name }) => name === wanted)
+}
+
+const create = ({ api }: Caller, fields: object) => api<Made>('POST', '/tokens', fields)
+
+/** Posts the form; the answer shows a token by design. */
+function post(who: PageUser, fields: Headers, headers: Headers = {}): Promise<Response> {
+  const type = { 'content-type': 'application/x-www-form-urlencoded' }
+  return request(links.base + PATH, {
+    method: 'POST',
+    body: new URLSearchParams(fields).toString(),
+    headers: { ...identity(who.email), ...type, ...headers },
+    secretShown: true,
+  })
+}
+
+function tokenIn({ text }: Response): string {
+  const token = /id="made-token"[^>]*><code>(gh_[0-9A-Za-z]{43})</.exec(text)?.[1]
+  if (token === undefined) throw new Error(`the page shows no token: ${text.slice(0, 300)}`)
+  return keepSecret('page-token', token)
+}
+
+await t.test('a token is shown once, and listed to its user alone', async (t) => {
+  const answer = await create(ann, { name: ' listed ' })
+  t.equal(answer.status, 201)
+  const { token, ...row } = answer.json
+  t.ok(/^gh_[0-9A-Za-z]{43}$/.test(token), 'gh_ and 32 bytes in base 62')
+  t.same(Object.keys(row).toSorted(), ROW)
+  t.match(row, { name: 'listed', scope: 'full', expires_at: null, last_used_at: null })
+  t.match(row, { created_at: INSTANT })
+  const me = await links.api(token)('GET', '/users/me')
+  t.match(me, { status: 200, json: { id: ann.id, email: ann.email } }, 'it is the user’s')
+  const list = await ann.api<{ tokens: Row[] }>('GET', '/tokens')
+  t.same(Object.keys(list.json), ['tokens'])
+  t.notOk(list.text.includes(token), 'and never shown again')
+  for (const listed of list.json.tokens) t.same(Object.keys(listed).toSorted(), ROW)
+  t.equal(list.json.tokens[0]?.id, row.id, 'newest first')
+  for (const other of [bob, root]) t.equal((await tokensOf(other)).length, 1, other.email)
+  t.notMatch((await bob.get(PATH)).text, 'listed', 'nor on the page')
+  t.match(await bob.get(PATH, { 'remote-email': 'eve@example.com' }), {
+    text: /You have no tokens yet/,
+  })
+})
+
+await t.test('what a token may be, and what is refused', async (t) => {
+  const later = '2099-01-31T12:00:00.250Z'
+  for (const [sent, expected] of [
+    [{ name: 'n'.repeat(100), role: 'admin', user_id: ID, id: ID }, { name: 'n'.repeat(100) }],
+    [
+      { name: '日本 <b>&', scope: 'read' },
+      { scope: 'read', expires_at: null },
+    ],
+    [
+      { name: 'x', scope: 'create', expires_at: later },
+      { scope: 'create', expires_at: later },
+    ],
+    [{ name: 'x', expires_at: '2099-01-31T14:00:00+02:00' }, { expires_at: /T12:00:00\.000Z$/ }],
+  ] as const) {
+    const { status, json } = await create(ann, sent)
+    t.match([status, json], [201, expected], sent.name.slice(0, 9))
+    t.not(json.id, ID)
+  }
+  t.match((await ann.api('GET', '/users/me')).json, { role: 'user' })
+  const names = [undefined, 5, '', '  ', 'n'.repeat(101), 'a\0', 'a\nb', 'moc\u202e', '\ud83d']
+  const scopes = [null, '', 'all', 'FULL', ['full'], 'read ']
+  const times = [
+    '',
+    'tomorrow',
+    '2099-01-31',
+    '2099-01-31T12:00:00',
+    '2099-02-30T00:00:00Z',
+    4e12,
+    '2001-01-01T00:00:00Z',
+    new Date().toISOString(),
+    [later],
+    '12099-01-01T00:00Z',
+  ]
+  const bad = (body: object): Refusal => [{ call: 'POST /tokens', body }, 400, 'BAD_REQUEST']
+  const refuser = {
+    service: 'links',
+    base: `${links.base}/api/v1`,
+    headers: { authorization: `Bearer ${ann.token}` },
+    state: async () => (await tokensOf(ann)).map(({ id }) => id),
+  } as const
+  await refuseAll(t, refuser, [
+    ...names.map((name) => bad({ name })),
+    ...scopes.map((scope) => bad({ name: 'x', scope })),
+    ...times.map((expires_at) => bad({ name: 'x', expires_at })),
+  ])
+})
+
+await t.test('a token does what its scope has', async (t) => {
+  const body = { slug: 'by-scope', url: 'http://wiki/' }
+  const link = `/links/${docs.id}`
+  /** What is asked, and what `read` and `create` tokens of an admin get; 403 stands for the refusal. */
+  const calls = [
+    ['GET', '/users/me', undefined, 200, 200],
+    ['GET', '/links', undefined, 200, 403],
+    ['GET', link, undefined, 200, 403],
+    ['GET', '/tags/none/links', undefined, 404, 403],
+    ['GET', '/admin/users', undefined, 200, 403],
+    ['POST', '/links', body, 403, 201],
+    ['PUT', link, { url: 'http://x/' }, 403, 403],
+    ['DELETE', link, undefined, 403, 403],
+    ['DELETE', `${link}/shares/${ann.id}`, undefined, 403, 403],
+    ['PUT', `/admin/users/${ann.id}/role`, { role: 'admin' }, 403, 403],
+    ['GET', '/tokens', undefined, 403, 403],
+    ['POST', '/tokens', { name: 'more', scope: 'full' }, 403, 403],
+    ['POST', '/links', 'no json', 403, 400],
+    ['GET', '/nothing', undefined, 404, 404],
+    ['GET', '/config', undefined, 200, 200],
+  ] as const
+  for (const [at, scope] of (['read', 'create'] as const).entries()) {
+    const call = links.api(await links.token(root.email, { scope }))
+    for (const [method, path, sent, read, made] of calls) {
+      const answer = await call(method, path, sent)
+      const [expected, what] = [[read, made][at], `${scope}: ${method} ${path}`]
+      if (expected === 403) refuses(t, answer, [403, 'FORBIDDEN'], what)
+      else t.equal(answer.status, expected, what)
+    }
+  }
+  t.match((await ann.api('GET', link)).json, docs, 'the link is as it was')
+})
+
+await t.test('a revoked or expired token stops at once, and its use is noted', async (t) => {
+  const { json } = await create(ann, { name: 'short <b>lived</b>' })
+  const call = links.api(json.token)
+  t.equal((await tokenNamed(ann, json.name))?.last_used_at, null, 'not used yet')
+  t.equal((await call('GET', '/links')).status, 200)
+  const noted = async () => (await tokenNamed(ann, json.name))?.last_used_at
+  t.match(await until(noted, 'the use to be noted'), INSTANT)
+  for (const { api } of [bob, root]) {
+    refuses(t, await api('DELETE', `/tokens/${json.id}`), [404, 'NOT_FOUND'], 'another’s')
+  }
+  const revoke = `${PATH}/${json.id}/revoke`
+  refuses(t, await bob.post(revoke), [404, 'NOT_FOUND'])
+  t.equal((await ann.post(revoke, {}, CROSS_SITE)).status, 403)
+  t.equal((await ann.get(revoke)).status, 405)
+  t.match((await ann.get(PATH)).text, 'short &lt;b&gt;lived&lt;/b&gt;')
+  t.equal((await call('GET', '/links')).status, 200, 'still good')
+  const gone = await ann.post(revoke)
+  t.match(gone, { status: 200, text: /^<section id="tokens"/ })
+  t.notMatch(gone.text, 'lived')
+  refuses(t, await call('GET', '/links'), [401, 'UNAUTHORIZED', 'unauthorized'])
+  const again = await ann.post(revoke, {}, NAVIGATION)
+  t.match(again, { status: 404, text: /<!doctype html>[\s\S]*You have no token with this id\./ })
+  refuses(t, await ann.api('DELETE', `/tokens/${json.id}`), [404, 'NOT_FOUND'], 'twice')
+  refuses(t, await ann.api('DELETE', '/tokens/no-id'), [400, 'BAD_REQUEST'])
+
+  const own = await create(ann, { name: 'ends itself' })
+  const last = links.api(own.json.token)
+  t.equal((await last('DELETE', `/tokens/${own.json.id.toUpperCase()}`)).status, 204)
+  refuses(t, await last('GET', '/users/me'), [401, 'UNAUTHORIZED'])
+
+  const brief = await create(ann, { name: 'brief', expires_at: '2099-01-31T12:00:00Z' })
+  const expiring = links.api(brief.json.token)
+  t.equal((await expiring('GET', '/links')).status, 200, 'good before')
+  const pass = "update links.tokens set expires_at = now() - interval '1 ms' where id = $1"
+  await run(url, pass, [brief.json.id])
+  refuses(t, await expiring('GET', '/links'), [401, 'UNAUTHORIZED', 'unauthorized'])
+  t.ok(await tokenNamed(ann, 'brief'), 'it is still listed')
+})
+
+await t.test('a user has a thousand tokens at most', async (t) => {
+  const full = await pageUser(links, 'full')
+  await fillTokens(url, full.email, 999)
+  const make = () => create(full, { name: 'more' })
+  const answers = await Promise.all(Array.from({ length: 10 }, make))
+  const [made, ...late] = answers.toSorted((a, b) => a.status - b.status)
+  t.equal(made?.status, 201, 'the last place is taken once')
+  const error = 'a user may have 1,000 tokens; revoke one that is not needed first'
+  for (const answer of late) refuses(t, answer, [400, 'BAD_REQUEST', error])
+  const text = /role="alert">\s*A user may have 1,000 tokens; revoke/
+  t.match(await post(full, { name: 'more' }, HTMX), { status: 400, text })
+  t.equal((await tokensOf(full)).length, 1_000, 'all are listed')
+  t.equal((await full.api('DELETE', `/tokens/${made?.json.id}`)).status, 204)
+  const expire = `update links.tokens set expires_at = now()
+    where name = 'old' and user_id = (select id from links.users where email = $1)`
+  await run(url, expire, [full.email])
+  t.equal((await make()).status, 201, 'there is room again')
+  const old = (await tokensOf(full)).filter(({ name }) => name === 'old')
+  t.equal(old.length, 998, 'expired ones stay listed')
+  t.equal((await make()).status, 201, 'and make room when there is none')
+  t.same(
+    (await tokensOf(full)).map(({ name }) => name),
+    ['more', 'more', 'test'],
+  )
+})
+
+await t.test('the form makes a token, shows it this once, and says how it is used', async (t) => {
+  const before = Date.now()
+  const made = await post(ann, { name: ' laptop ', scope: 'read', expires: '7d' })
+  t.match(made, { status: 200, headers: { 'cache-control': 'no-store' } })
+  t.match(made.text, /^<section id="tokens"/, 'the fragment')
+  const token = tokenIn(made)
+  const sent = `curl -H &#39;Authorization: Bearer ${token}&#39; &#39;${links.base}/api/v1/links`
+  t.match(made.text, sent)
+  const shown = /id="made-configuration"[^>]*><code>(.*?)<\/code>/s.exec(made.text)?.[1]
+  const headers = { Authorization: `Bearer ${token}` }
+  t.same(JSON.parse((shown ?? '').replaceAll('&quot;', '"')), {
+    mcpServers: { 'gatehouse-links': { type: 'http', url: `${links.base}/mcp/links`, headers } },
+  })
+  t.equal((await links.api(token)('GET', '/links')).status, 200)
+  t.equal((await links.api(token)('POST', '/links', {})).status, 403, 'within its scope')
+  const lives = Date.parse((await tokenNamed(ann, 'laptop'))?.expires_at ?? '') - before
+  t.ok(lives >= 7 * DAY_MS && lives < 7 * DAY_MS + 60_000, 'for seven days')
+  // The transcripts of these pages are searched for the token as well.
+  for (const path of [PATH, '/-/']) t.notOk((await ann.get(path)).text.includes(token))
+  t.match((await ann.get(PATH)).text, /<bdi>laptop<\/bdi>/)
+
+  tokenIn(await post(ann, { name: 'no fields' }))
+  t.match(await tokenNamed(ann, 'no fields'), { scope: 'full', expires_at: null })
+  const creates = await post(ann, { name: 'ci', scope: 'create', expires: '' })
+  tokenIn(creates)
+  t.match(creates.text, '&quot;slug&quot;', 'a command within its scope')
+})
+
+await t.test('the form refuses what the API refuses, and keeps what was typed', async (t) => {
+  const many = (await tokensOf(ann)).length
+  for (const [fields, said] of [
+    [{}, /^name must/],
+    [{ name: 'x', scope: '' }, /^scope must/],
+    [{ name: 'x', expires: 'soon' }, /^expires must/],
+    [{ name: 'x', expires: '999999999d' }, /^expires must/],
+  ] as const) {
+    refuses(t, await post(ann, fields as Headers), [400, 'BAD_REQUEST', said])
+  }
+  const json = { 'content-type': 'application/json' }
+  refuses(t, await post(ann, { name: 'x' }, json), [415, 'UNSUPPORTED_MEDIA_TYPE'])
+  t.equal((await post(ann, { name: 'x'.repeat(70_000) })).status, 413)
+  t.equal((await post(ann, { name: 'x' }, CROSS_SITE)).status, 403)
+  const typed = { name: '"><script>alert(1)</script>', scope: 'create', expires: 'soon' }
+  const { status, text } = await post(ann, typed, NAVIGATION)
+  t.equal(status, 400)
+  t.match(text, /<!doctype html>/)
+  t.match(text, 'value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"')
+  t.match(text, /value="create"\s+checked/)
+  t.match(text, /id="token-expires-refused"[^>]*>\s*Expires must be a time/)
+  t.notMatch(text, '<script>alert')
+
+  const nobody = visitorAt(links.base, '')
+  const page = await nobody.get(PATH, NAVIGATION)
+  t.match(page, { status: 403, text: /You are not signed in/ })
+  t.notMatch(page.text, /laptop|<form/)
+  const row = await tokenNamed(ann, 'laptop')
+  for (const path of [PATH, `${PATH}/${row?.id}/revoke`]) {
+    t.equal((await nobody.post(path, { name: 'x' })).status, 403)
+  }
+  t.equal((await tokensOf(ann)).length, many, 'nothing was made or revoked')
+})
+
+await t.test('the form of a page from before the newest token creates none', async (t) => {
+  const newest = (page: Response) => /name="newest" value="([^"]*)"/.exec(page.text)?.[1] ?? '?'
+  const seen = newest(await ann.get(PATH))
+  tokenIn(await post(ann, { name: 'once', newest: seen }, NAVIGATION))
+  const count = (await tokensOf(ann)).length
+  const again = await post(ann, { name: 'once', newest: seen }, NAVIGATION)
+  t.match(again, { status: 409, text: /A token was created since this page was loaded/ })
+  t.equal((await tokensOf(ann)).length, count)
+  tokenIn(await post(ann, { name: 'twice', newest: newest(again) }, NAVIGATION))
+})

@@ -1,0 +1,433 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { t } from 'tap'
+import type { Database } from '../../../db/client.ts'
+import { openDatabase } from '../../../db/open.ts'
+import { Unavailable } from '../../../kernel/fault.ts'
+import { createLog } from '../../../kernel/log.ts'
+import { createMetrics } from '../../../kernel/metrics.ts'
+import { systemClock } from '../../../kernel/time.ts'
+import { openClicks } from '../../../services/links/visits/visits/clicks.ts'
+import { backends } from '../../helpers/backends.ts'
+import {
+  insertLinks,
+  listedAll,
+  makeLink,
+  pageUser,
+  slugsIn,
+  startLinks,
+  startPages,
+  visit,
+  visitorAt,
+} from '../../helpers/links.ts'
+import type { Caller, Headers } from '../../helpers/links.ts'
+import { startVisits } from '../../helpers/load.ts'
+import type { Env } from '../../helpers/program.ts'
+import { refuseAll } from '../../helpers/refusals.ts'
+import { transcript } from '../../helpers/secrets.ts'
+import { until } from '../../helpers/until.ts'
+
+const [, server] = backends
+
+interface Stats {
+  total: number
+  by_kind: { human: number; bot: number; preview: number }
+  last_visit: string | null
+  days: { day: string; visits: number }[]
+  referrers: { host: string; visits: number }[]
+  clients: { name: string; visits: number }[]
+}
+
+const links = await startPages(t, server)
+const { base, env } = links
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const cyd = await pageUser(links, 'cyd')
+const root = await pageUser(links, 'root', { admin: true })
+const query = (text: string) => server.query(env, text)
+
+/** The statistics of a link, once so many visits are in the database with their sources. */
+async function statsWith({ api }: Caller, id: string, visits: number): Promise<Stats> {
+  return until(async () => {
+    const { status, json } = await api<Stats>('GET', `/links/${id}/stats`)
+    if (status !== 200) throw new Error(`stats answered ${status}`)
+    const sums = [json.clients, json.referrers].map((rows) =>
+      rows.reduce((sum, row) => sum + row.visits, 0),
+    )
+    return [json.total, ...sums].every((sum) => sum === visits) && json
+  }, `${visits} visits`)
+}
+
+/** What is counted: `SLUG KIND` → clicks. */
+async function counted(env: Env): Promise<Readonly<Record<string, number>>> {
+  const rows = await server.query(
+    env,
+    `select l.slug || ' ' || c.kind as name, sum(c.clicks)::int as clicks
+       from links.clicks c join links.links l on l.id = c.link_id group by 1 order by 1`,
+  )
+  return Object.fromEntries(rows.map(({ name, clicks }) => [String(name), Number(clicks)]))
+}
+
+const SAFARI =
+  'Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18 Safari/605.1.15'
+const CHROME =
+  'Mozilla/5.0 (X11; Linux) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36'
+const EDGE = `${CHROME} Edg/140.0`
+
+await t.test('what counts, from where, and with what', async (t) => {
+  const { id } = await makeLink(ann, 'docs')
+  const secure = await makeLink(ann, 'secret', { visibility: 'secure' })
+  const came = async (headers: Headers) => visit(base, '/docs', { headers })
+  await came({})
+  for (const referer of [
+    'https://wiki.example.com/a?secret=b',
+    'http://Wiki.Example.com:8080',
+    `${base}/-/all`,
+    'android-app://com.slack/',
+    'http://192.0.2.7/',
+    'http://[2001:db8::7]/',
+    'no address',
+    'file:///etc/x',
+    `https://${'long.'.repeat(120)}example.com/`,
+  ]) {
+    await came({ referer })
+  }
+  for (const agent of [CHROME, EDGE, SAFARI, 'a secret browser', 'curl/8.0', 'Slackbot 1.0', '']) {
+    await came({ 'user-agent': agent })
+  }
+  await came({ 'sec-purpose': 'prefetch' })
+  await visit(base, '/docs+')
+  const head = { method: 'HEAD', headers: { referer: 'https://head.test/' } }
+  for (const path of ['/docs', '/docs+']) await visit(base, path, head)
+  await visit(base, '/docs', { method: 'POST' })
+  for (const path of ['/docs/further', '/secret', '/secret+', '/nothing']) await visit(base, path)
+  const named = { 'X-Forwarded-For': '203.0.113.77', 'Remote-Email': ann.email }
+  t.equal((await visit(base, '/secret', { headers: named })).status, 302)
+
+  const stats = await statsWith(ann, id, 18)
+  t.same(stats.by_kind, { human: 14, bot: 4, preview: 1 })
+  const rows = (named: readonly { host?: string; name?: string; visits: number }[]) =>
+    named.map(({ host, name, visits }) => `${host ?? name} ${visits}`)
+  const referrers = ['direct 9', 'wiki.example.com 2', 'com.slack 1', 'self 1', 'other 5']
+  t.same(rows(stats.referrers), referrers)
+  t.same(rows(stats.clients), [
+    'Firefox 11',
+    'Chrome 1',
+    'Edge 1',
+    'Safari 1',
+    'Slack 1',
+    'curl 1',
+    'unnamed 1',
+    'other 1',
+  ])
+  t.match(stats.days, [{ day: String }])
+  t.ok(Math.abs(Date.parse(stats.last_visit ?? '') - Date.now()) < 60_000, 'the last visit')
+  t.equal((await statsWith(ann, secure.id, 1)).total, 1)
+  const tables = await query(
+    "select table_name::text as name from information_schema.tables where table_schema = 'links'",
+  )
+  for (const { name } of tables) {
+    const rows = await query(`select to_jsonb(x)::text as text from links.${String(name)} x`)
+    const text = rows.map((row) => String(row['text'])).join('\n')
+    t.notMatch(
+      text,
+      /127\.0\.0\.1|203\.0\.113|192\.0\.2|head\.test/,
+      `no address in ${String(name)}`,
+    )
+    if (name === 'click_sources') t.notMatch(text, /secret|2001|8080|\/\//, 'only hosts and kinds')
+  }
+
+  const before = (await ann.api<Stats>('GET', `/links/${id}/stats`)).json
+  await ann.api('DELETE', `/links/${id}`)
+  t.equal((await ann.api('GET', `/links/${id}/stats`)).status, 404)
+  t.equal((await ann.api('POST', `/links/${id}/restore`)).status, 200)
+  const restored = (await ann.api<Stats>('GET', `/links/${id}/stats`)).json
+  t.same(restored, before, 'a restored link has its statistics')
+})
+
+await t.test('for owners and admins, by API and on the page', async (t) => {
+  const eve = await links.user('eve')
+  const { id } = await makeLink(ann, 'owned')
+  const path = `/links/${id}/stats`
+  await ann.api('POST', `/links/${id}/owners`, { email: bob.email })
+  await ann.api('POST', `/links/${id}/shares`, { email: cyd.email })
+  const none = { total: 0, by_kind: { human: 0, bot: 0, preview: 0 }, last_visit: null }
+  const before = (await ann.api<Stats>('GET', path)).json
+  t.same(before, { ...none, days: [], referrers: [], clients: [] })
+  const referer = 'https://<b>.example.com/'
+  await visit(base, '/owned', { headers: { referer: 'https://wiki.example.com/' } })
+  await visit(base, '/owned', { headers: { referer } })
+  await statsWith(ann, id, 2)
+  for (const { api } of [bob, root]) t.equal((await api<Stats>('GET', path)).json.total, 2)
+  const creates = `Bearer ${await links.token(ann.email, { scope: 'create' })}`
+  const call = `GET ${path}`
+  const UNKNOWN = 'GET /links/00000000-0000-4000-8000-000000000000/stats'
+  const by = ({ token }: Caller) => ({ headers: { authorization: `Bearer ${token}` } })
+  const state = async () => (await ann.api('GET', path)).json
+  await refuseAll(t, { service: 'links', base: `${base}/api/v1`, headers: {}, state }, [
+    [{ call, ...by(cyd) }, 403, 'FORBIDDEN', /^the statistics of a link are for its owners/],
+    [{ call, ...by(eve) }, 403, 'FORBIDDEN', /^this link is not yours to read/],
+    [{ call, headers: { authorization: creates } }, 403, 'FORBIDDEN', /scope create/],
+    [{ call }, 401, 'UNAUTHORIZED', 'unauthorized'],
+    [{ call: UNKNOWN, ...by(ann) }, 404, 'NOT_FOUND', 'no link has this id'],
+    [{ call: 'GET /links/x/stats', ...by(ann) }, 400, 'BAD_REQUEST', /UUID/],
+  ])
+
+  const today = new Date().toISOString().slice(0, 10)
+  for (const who of [ann, bob, root]) {
+    const { text } = await who.get(`/-/links/${id}`)
+    t.match(text, `<title>${today}: 2 people, 0 programs, 0 previews</title>`, 'the hover text')
+    t.match(text, '<bdi>wiki.example.com</bdi>')
+    t.match(text, '<bdi>Firefox</bdi>')
+  }
+  const shared = await cyd.get(`/-/links/${id}`)
+  t.equal(shared.status, 200)
+  t.notMatch(shared.text, /wiki\.example|Clicks in|class="chart/, 'not for recipients')
+})
+
+await t.test('50 hosts a link and day, over both instances', async (t) => {
+  const two = await startLinks(t, server, env)
+  const { id } = await makeLink(ann, 'crowded')
+  const hosts = Array.from({ length: 40 }, (_, n) => `https://host-${n}.example.com/`)
+  const others = hosts.map((host) => host.replace('host', 'far'))
+  async function come(at: string, from: readonly string[]): Promise<void> {
+    for (const referer of from) await visit(at, '/crowded', { headers: { referer } })
+  }
+  await come(base, hosts)
+  await statsWith(ann, id, 40)
+  await Promise.all([come(base, hosts), come(two.base, [...hosts, ...others])])
+  const { referrers } = await statsWith(ann, id, 160)
+  t.equal(referrers.length, 51)
+  t.same(referrers.at(-1), { host: 'other', visits: 30 })
+  t.same(new Set(referrers.slice(0, 40).map(({ visits }) => visits)), new Set([3]))
+  await two.server.stop()
+})
+
+await t.test('LINKS_STATS=totals: numbers alone, and what was counted goes', async (t) => {
+  const first = await startLinks(t, server)
+  const ann = await first.user('ann')
+  const { id } = await makeLink(ann, 'docs')
+  const headers = { referer: 'https://wiki.example.com/' }
+  await visit(first.base, '/docs', { headers })
+  await statsWith(ann, id, 1)
+  await first.server.stop()
+  const links = await startLinks(t, server, { ...first.env, LINKS_STATS: 'totals' })
+  await visit(links.base, '/docs', { headers })
+  const api = links.api(ann.token)
+  const stats = await until(async () => {
+    const { json } = await api<Stats>('GET', `/links/${id}/stats`)
+    return json.total === 2 && json
+  }, 'two visits')
+  t.match(stats, { by_kind: { human: 2 }, referrers: [], clients: [] })
+  const left = 'select count(*)::int as n from links.click_sources'
+  const isEmpty = async () => (await server.query(links.env, left))[0]?.['n'] === 0
+  await until(isEmpty, 'retention to remove what was counted')
+})
+
+await t.test('most used, and unused for 90 days', async (t) => {
+  const [ada, ben] = [await pageUser(links, 'ada'), await pageUser(links, 'ben')]
+  await query('update links.links set clicks = 0')
+  const many = Array.from({ length: 60 }, (_, n) => `old-${String(n).padStart(2, '0')}`)
+  const own = ['busy', 'calm', 'fresh', 'hidden', ...many].map((slug) => ({
+    slug,
+    owners: [ada.email],
+    shares: [ben.email],
+    visibility: slug === 'hidden' ? 'private' : 'public',
+  }))
+  await insertLinks(links, server, [...own, { slug: 'bobs', owners: [ben.email] }])
+  const set = (fields: string, where: string) =>
+    query(`update links.links set ${fields} where ${where}`)
+  await set('clicks = 9, clicked_at = now()', "slug = 'busy'")
+  await set("clicks = 3, clicked_at = now() - interval '91 days'", "slug = 'calm'")
+  await set("clicks = 7, clicked_at = now() - interval '89 days'", "slug = 'hidden'")
+  await set("clicks = 5, clicked_at = now() - interval '200 days'", "slug = 'bobs'")
+  await set("created_at = now() - interval '100 days'", "slug like 'old-%' or slug = 'busy'")
+
+  const page = await ada.get('/-/usage')
+  const [used = '', unused = ''] = page.text.split('id="unused-title"')
+  const slugs = (text: string) =>
+    [...text.matchAll(/data-slug="([^"]*)"/g)].map(([, slug]) => slug)
+  t.same(slugs(used), ['busy', 'hidden', 'calm'])
+  t.match(unused, /never, created/)
+  t.same(await listedAll(ada, '/-/usage', 'unused'), ['busy', 'hidden', 'calm', ...many, 'calm'])
+  const bobs = await ben.get('/-/usage')
+  t.same(slugs(bobs.text), ['bobs', 'bobs'], 'not those that are shared')
+  const all = await root.get('/-/admin/usage')
+  t.same(slugs(all.text.split('id="unused-title"')[0] ?? ''), ['busy', 'hidden', 'bobs', 'calm'])
+  t.same((await listedAll(root, '/-/admin/usage', 'unused')).slice(4), ['bobs', ...many, 'calm'])
+  t.equal((await ada.get('/-/admin/usage')).status, 403)
+  t.equal((await visitorAt(base, '').get('/-/usage')).status, 403)
+  const foreign = Buffer.from(JSON.stringify(['a', 'links'])).toString('base64url')
+  for (const cursor of ['x', foreign]) {
+    t.equal((await ada.get(`/-/usage?cursor=${cursor}`)).status, 400, cursor)
+  }
+})
+
+await t.test('stopped under load: what was answered is counted', async (t) => {
+  const links = await startLinks(t, server)
+  const ann = await links.user('ann')
+  const slugs = Array.from({ length: 5 }, (_, n) => `link-${n}`)
+  for (const slug of slugs) await makeLink(ann, slug)
+  const load = startVisits(
+    links.base,
+    slugs.map((slug) => `/${slug}`),
+  )
+  await until(() => load.total > 300, 'the load to be under way')
+  t.same(await links.server.stop(), { code: 0, signal: null })
+  await load.ended
+
+  t.same(load.others, [])
+  const rows = await counted(links.env)
+  for (const slug of slugs) {
+    const received = load.redirected.get(`/${slug}`) ?? 0
+    const clicks = rows[`${slug} human`] ?? 0
+    t.ok(clicks >= received, `${slug}: ${clicks} counted of ${received} received`)
+  }
+  const clicks = Object.values(rows).reduce((sum, n) => sum + n, 0)
+  t.ok(clicks <= load.total + load.unanswered, 'and at most what had no answer beside them')
+})
+
+await t.test('clicks go in batches, each once, whatever becomes of an answer', async (t) => {
+  const log = createLog(
+    (text) => transcript('log', text, 'clicks'),
+    () => new Date(),
+  )
+  const address = { url: env['DATABASE_URL'], dataDirectory: '' }
+  const { db, [Symbol.asyncDispose]: close } = await openDatabase(address, log)
+  t.teardown(close)
+  const ids = Array.from({ length: 600 }, () => randomUUID())
+  await insertLinks(
+    links,
+    server,
+    ids.map((id, n) => ({ id, slug: `many-${n}` })),
+  )
+  const sizes: number[] = []
+  const failing: Database = {
+    ...db,
+    async run(query, args) {
+      if (query.name !== 'saveClicks') return db.run(query, args)
+      const clicks = args.find(Array.isArray) ?? []
+      sizes.push(clicks.length)
+      if (sizes.length === 3) throw new Unavailable('no answer')
+      const rows = await db.run(query, args)
+      if (sizes.length === 2) throw new Unavailable('the answer was lost')
+      return rows
+    },
+  }
+  const metrics = createMetrics()
+  const tools = { db: failing, clock: systemClock, random: randomBytes, log, metrics }
+  const options = { ...tools, ownHosts: () => false, stats: () => 'full' as const }
+  const clicks = await openClicks(options)
+  for (const id of ids) clicks.count(id, 'human', new Date())
+  t.match(metrics.render(), /^gatehouse_links_clicks_waiting 600$/m)
+  await until(() => sizes.length > 2, 'a batch whose answer is lost')
+  t.match(metrics.render(), /^gatehouse_links_clicks_waiting 350$/m, 'one batch is written')
+  // Days are those of UTC.
+  for (const id of ids) clicks.count(id, 'human', new Date('2026-01-31T23:59:59.999Z'))
+  await clicks.close()
+  t.match(metrics.render(), /^gatehouse_links_clicks_waiting 0$/m)
+  t.same(sizes, [250, 250, 250, 250, 100, 250, 250, 100])
+  const rows = await query(
+    `select c.day::text, sum(c.clicks)::int as clicks, count(*)::int as links, sum(l.clicks)::int as sums
+       from links.clicks c join links.links l on l.id = c.link_id where l.slug like 'many-%'
+      group by day order by day`,
+  )
+  const sums = { clicks: 600, links: 600, sums: 1_200 }
+  t.match(rows, [{ day: '2026-01-31', ...sums }, sums])
+})
+
+/** Clicks of 29 days, and of 12 old ones of which the first is kept, ten a day, by people and programs. */
+const CLICKS = `
+insert into links.clicks (link_id, day, kind, clicks)
+select id, (now() at time zone 'UTC')::date - n, kind, 5
+  from links.links
+ cross join (select generate_series(0, 28) union all select generate_series(1095, 1106)) d (n)
+ cross join (values ('human'), ('bot')) k (kind)`
+/** Of the same days; months are removed as a whole. */
+const SOURCES = `
+insert into links.click_sources (link_id, day, referrers, clients)
+select id, (now() at time zone 'UTC')::date - n, '{"direct": 10}', '{"curl": 10}'
+  from links.links
+ cross join (select generate_series(0, 28) union all values (1095) union all select generate_series(1127, 1137)) d (n)`
+const SUMS = "update links.links set clicks = 410 where slug <> 'never'"
+
+/** So many changes of a link, one a minute, the newest so many days ago. */
+const CHANGES = `
+insert into links.changes (link_id, at, actor, action, detail)
+select id, now() - $3 * interval '1 day' - n * interval '1 minute', 'ann@example.com', 'edited',
+       jsonb_build_object('title', jsonb_build_array('before ' || $1 || ' ' || n, 'title ' || $1 || ' ' || n))
+  from links.links cross join generate_series($2::int - 1, 0, -1) n
+ where slug = $1`
+
+/** Days of clicks that are stored, and changes of each link. */
+async function stored(env: Env) {
+  const [clicks = {}] = await server.query(
+    env,
+    `select count(distinct day)::int as days, count(*)::int as rows,
+            min(day) = (now() at time zone 'UTC')::date - 1095 as "from the first day kept",
+            (select sum((referrers ->> 'direct')::int)::int from links.click_sources) as sources,
+            (select count(*)::int from links.click_sources
+              where day < (now() at time zone 'UTC')::date - 29
+                and extract(day from day) <> 1) as "days that are no months"
+       from links.clicks`,
+  )
+  const changes = await server.query(
+    env,
+    `select slug, count(c.id)::int as changes
+       from links.links l left join links.changes c on c.link_id = l.id
+      where slug in ('busy', 'calm', 'lately') group by slug order by slug`,
+  )
+  return { clicks, changes: changes.map(({ slug, changes: n }) => `${slug} ${n}`) }
+}
+
+await t.test('what is old is removed, and sums stay', async (t) => {
+  const first = await startPages(t, server)
+  const ann = await pageUser(first, 'ann')
+  const names = ['busy', 'calm', 'lately', 'never']
+  await insertLinks(
+    first,
+    server,
+    names.map((slug) => ({ slug, owners: [ann.email] })),
+  )
+  t.same(await first.server.stop(), { code: 0, signal: null })
+  await server.query(first.env, CLICKS)
+  await server.query(first.env, SOURCES)
+  await server.query(first.env, SUMS)
+  await server.query(first.env, CHANGES, ['busy', 1_300, 100])
+  await server.query(first.env, CHANGES, ['calm', 40, 1_000])
+  await server.query(first.env, CHANGES, ['lately', 80, 89])
+
+  const links = await startLinks(t, server, first.env)
+  const logged = await until(
+    () => links.server.logs().find((line) => line.includes('"pruned"')),
+    'retention',
+  )
+  t.match(JSON.parse(logged), {
+    msg: 'pruned',
+    clicks: 4 * 11 * 2,
+    sources: 4 * 11,
+    changes: 1_250,
+  })
+  t.same(await stored(links.env), {
+    clicks: {
+      days: 30,
+      rows: 4 * 30 * 2,
+      'from the first day kept': true,
+      sources: 4 * 30 * 10,
+      'days that are no months': 0,
+    },
+    changes: ['busy 50', 'calm 40', 'lately 80'],
+  })
+
+  const root = await pageUser(links, 'root', { admin: true })
+  const list = await root.get('/-/all?sort=clicks')
+  t.equal(slugsIn(list.text).at(-1), 'never', 'links stay in the order of all their clicks')
+  t.match(list.text, />410</)
+  const [row = {}] = await server.query(
+    first.env,
+    "select id::text from links.links where slug = 'busy'",
+  )
+  const page = await root.get(`/-/links/${String(row['id'])}`)
+  t.match(page.text, /145 people/)
+  t.match(page.text, 'title busy 0', 'the newest change')
+  t.match(page.text, 'title busy 49', 'and the last one that is kept')
+})

@@ -1,0 +1,242 @@
+import { t } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import { request } from '../../helpers/http.ts'
+import {
+  HTMX,
+  NAVIGATION,
+  insertLinks,
+  makeLink,
+  pageUser,
+  startLinks,
+  startPages,
+  suggested,
+  visitorAt,
+} from '../../helpers/links.ts'
+import type { Visitor } from '../../helpers/links.ts'
+
+const [, postgres] = backends
+const DESCRIPTION = '/-/opensearch.xml'
+const HOME = { status: 302, headers: { location: '/-/' } }
+
+function go(who: Visitor, q: string): ReturnType<Visitor['get']> {
+  return who.get(`/-/go?${new URLSearchParams({ q }).toString()}`, NAVIGATION)
+}
+
+/** The names that a browser's search offers for a text, with what else the answer says. */
+async function offers(who: Visitor, q: string, headers = {}) {
+  const answer = await who.get(`/-/suggest?${new URLSearchParams({ q }).toString()}`, headers)
+  const [text, names, titles, urls] = answer.json<[string, string[], string[], string[]]>()
+  return { answer, text, names, titles, urls }
+}
+
+const links = await startPages(t, postgres)
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const eve = await pageUser(links, 'eve', { admin: true })
+const nobody = visitorAt(links.base, '')
+await makeLink(ann, 'docs', { title: 'The "docs" <b>', append_path: true, tags: ['handbook'] })
+await makeLink(ann, 'docs-hidden', { visibility: 'private' })
+const shared = await makeLink(ann, 'docs-secure', { visibility: 'secure' })
+await ann.api('POST', `/links/${shared.id}/shares`, { email: bob.email })
+
+await t.test(
+  'the search of browsers leads to the link, with its path, and never away',
+  async (t) => {
+    for (const [q, location] of [
+      [' docs ', '/docs'],
+      ['/DOCS', '/DOCS'],
+      ['docs/a b', '/docs/a%20b'],
+      ['docs/ä?x=1#y', '/docs/%C3%A4%3Fx%3D1%23y'],
+      ['docs+', '/docs%2B'],
+      ['docs-hidden', '/docs-hidden'],
+      ['127.0.0.1/docs/x', '/docs/x'],
+      [`${links.base}/docs/a`, '/docs/a'],
+    ] as const) {
+      for (const who of [ann, nobody]) {
+        const answer = await go(who, q)
+        t.match(answer, { status: 302, headers: { location, 'cache-control': 'no-store' } }, q)
+      }
+    }
+    t.equal((await nobody.get('/docs/a%20b')).headers.location, 'https://docs.test/a%20b')
+    t.match(await nobody.get('/docs%2B'), { status: 200, text: /https:\/\/docs\.test\// })
+    for (const q of ['', '\0', ' \0/']) t.match(await go(ann, q), HOME, JSON.stringify(q))
+    t.match(await ann.get('/-/go'), HOME)
+    for (const q of [
+      '//evil.test',
+      'https://evil.test/',
+      '\\\\evil.test',
+      'docs/../..//evil.test',
+    ]) {
+      const { status, headers } = await go(ann, q)
+      if (status !== 302) t.equal(status, 200, q)
+      else t.equal(new URL(headers.location ?? '', links.base).origin, links.base, q)
+    }
+  },
+)
+
+await t.test('else to what may have been meant', async (t) => {
+  const page = await go(ann, 'dosc/a b')
+  t.match(page, { status: 200, text: /<!doctype html>[\s\S]*No link is named “dosc”/ })
+  t.match(page.text, 'href="/docs/a%20b"', 'with the path')
+  t.match(page.text, /name="slug" value="dosc"/, 'or to a new one')
+  t.match((await go(ann, 'handbook')).text, /Links with “handbook”[\s\S]*href="\/docs"/)
+  t.match((await go(ann, '#handbook')).text, /Links with “#handbook”[^]*href="\/docs"/)
+  t.match((await go(ann, 'nothing-like-it')).text, 'No similar links')
+  const hostile = await go(ann, '"><img src=x onerror=alert(1)>/<i>')
+  t.equal(hostile.status, 200)
+  t.notMatch(hostile.text, /<img src=x|<i>|value="&quot;/)
+  t.match(await go(ann, 'no\0ne'), { status: 200, text: 'No link is named “none”' })
+  for (const q of ['x'.repeat(5_000), '%']) t.equal((await go(ann, q)).status, 200)
+})
+
+await t.test('only what the visitor may see is suggested', async (t) => {
+  for (const [who, names] of [
+    [ann, ['docs', 'docs-hidden', 'docs-secure']],
+    [bob, ['docs', 'docs-secure']],
+    [eve, ['docs', 'docs-hidden', 'docs-secure']],
+    [nobody, ['docs']],
+  ] as const) {
+    const found = await offers(who, 'doc')
+    t.same([found.text, found.names], ['doc', names])
+    const type = 'application/x-suggestions+json'
+    const headers = { 'content-type': type, 'cache-control': 'no-store' }
+    t.match(found.answer, { status: 200, headers })
+    const page = await go(who, 'doc')
+    const named = [...page.text.matchAll(/href="\/(docs[a-z-]*)"/g)].map(([, slug]) => slug)
+    t.same(named, names, 'nor shown on the page')
+    const unseen = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'iframe' }
+    const loaded = await who.get('/-/go?q=doc', unseen)
+    t.notMatch(loaded.text, /docs-(hidden|secure)/, 'and by a page of another site for nobody')
+    t.same((await offers(who, 'doc', unseen)).names, ['docs'])
+    const asked = { 'sec-fetch-site': 'none', 'sec-fetch-dest': 'empty' }
+    t.same((await offers(who, 'doc', asked)).names, names, 'as browsers ask')
+    const words = await go(who, 'secure docs')
+    t.equal(words.text.includes('docs-secure'), names.length > 1, 'nor found by its words')
+  }
+  const owners = [ann.email]
+  const plans = Array.from({ length: 60 }, (_, at) => `plan-${at + 10}`)
+  await insertLinks(
+    links,
+    postgres,
+    plans.map((slug) => ({ slug, owners, visibility: 'private' })),
+  )
+  await makeLink(ann, 'plan-open')
+  t.same((await offers(bob, 'plan')).names, ['plan-open'], 'what is hidden takes no place')
+  t.equal((await offers(ann, 'plan')).names.length, 5)
+})
+
+await t.test('a suggestion has its title, its address and the path that was typed', async (t) => {
+  const { text, names, titles, urls } = await offers(ann, 'docs/a b')
+  t.same([text, names[0], titles[0]], ['docs/a b', 'docs/a b', 'The "docs" <b>'])
+  t.equal(urls[0], `${links.base}/docs/a%20b`)
+  t.same([names.length, titles.length], [urls.length, urls.length])
+  for (const q of ['', 'd', '\0', '</script>']) {
+    const { text: echoed, names: none } = await offers(ann, q)
+    t.same([echoed, none], [q, []], JSON.stringify(q))
+  }
+})
+
+await t.test('the description names addresses of this place', async (t) => {
+  for (const who of [ann, nobody]) {
+    const { status, headers, text } = await who.get(DESCRIPTION)
+    t.equal(status, 200)
+    t.equal(headers['content-type'], 'application/opensearchdescription+xml')
+    t.match(text, `template="${links.base}/-/go?q={searchTerms}"`)
+    t.match(text, `template="${links.base}/-/suggest?q={searchTerms}"`)
+  }
+  for (const [who, path] of [
+    [ann, '/-/'],
+    [ann, '/-/help'],
+    [nobody, '/no-such-link'],
+    [nobody, '/docs+'],
+  ] as const) {
+    const { text } = await who.get(path, NAVIGATION)
+    t.match(text, /<link\s+rel="search"\s[^>]*href="\/-\/opensearch\.xml"/, path)
+  }
+  for (const path of [DESCRIPTION, '/-/go?q=docs', '/-/suggest?q=docs']) {
+    t.match(await ann.post(path), { status: 405, headers: { allow: 'GET, HEAD' } }, path)
+    t.match(await ann.get(path, { host: 'evil.test' }), { status: 403 }, path)
+    if (path === DESCRIPTION) continue
+    const twice = await ann.get(`${path}&q=other`)
+    t.match(twice.json(), { error: 'q may be given once.', code: 'BAD_REQUEST' }, path)
+  }
+  const named = { LINKS_BASE_URL: 'https://go.example.com', LINKS_SHORT_KEYWORD: 'to' }
+  const { base } = await startLinks(t, postgres, { ...(await postgres.env(t)), ...named })
+  const { text } = await request(base + DESCRIPTION)
+  t.match(text, 'template="https://go.example.com/-/go?q={searchTerms}"')
+  t.match(text, 'Short links of to:')
+  const help = await request(`${base}/-/help`)
+  t.match(help.text, 'https://go.example.com/-/go?q=%s')
+  t.match(help.text, '<code>to docs</code>')
+  t.notMatch(text + help.text, '127.0.0.1')
+})
+
+await t.test('an unknown name: titles and parts of slugs', async (t) => {
+  const go = await makeLink(ann, 'eng-manual', { title: 'Onboarding Größe & more' })
+  await makeLink(ann, 'payroll', { title: 'Money onboarding', visibility: 'private' })
+  const meant = async (who: Visitor, name: string) =>
+    suggested(await who.get(`/${encodeURIComponent(name)}`, { accept: 'text/html' }))
+  for (const [name, own, others] of [
+    ['Manu', ['eng-manual'], ['eng-manual']],
+    ['manual-eng', ['eng-manual'], ['eng-manual']],
+    ['größe', ['eng-manual'], ['eng-manual']],
+    ['onboarding', ['payroll', 'eng-manual'], ['eng-manual']],
+    ['money', ['payroll'], []],
+    ['money-manual', [], []],
+    ['nual', [], []],
+  ] as const) {
+    t.same(await meant(ann, name), own, `${name} by its owner`)
+    for (const who of [bob, nobody]) t.same(await meant(who, name), others, `${name} by others`)
+  }
+  const other = { url: 'https://x.test/', title: 'Elsewhere' }
+  await ann.api('PUT', `/links/${go.id}`, other)
+  t.same(await meant(bob, 'onboarding'), [], 'a title that is gone')
+  t.same(await meant(bob, 'elsewhere'), ['eng-manual'])
+  await ann.api('PUT', `/links/${go.id}`, { ...other, visibility: 'private' })
+  t.same(await meant(bob, 'elsewhere'), [], 'a link that is no longer public')
+  t.same(await meant(ann, 'elsewhere'), ['eng-manual'])
+})
+
+await t.test('fields complete what is typed', async (t) => {
+  const [cid, dora] = [await pageUser(links, 'cid'), await pageUser(links, 'dora')]
+  const fay = await links.user('fay')
+  const { id: own } = await makeLink(cid, 'own', { tags: ['wiki', 'work'] })
+  await makeLink(dora, 'open', { tags: ['well-known'] })
+  const secret = { visibility: 'secure', tags: ['w-secret'] }
+  const { id: hidden } = await makeLink(dora, 'kept', secret)
+  const completed = async (who: Visitor, field: string, fields: Record<string, string>) => {
+    const path = `/-/complete/${field}?${new URLSearchParams(fields).toString()}`
+    const { text } = await who.get(path, HTMX)
+    return [...text.matchAll(/<option value="([^"]*)"/g)].map(([, value = '']) => value)
+  }
+  const tags = (who: Visitor, typed: string) => completed(who, 'tags', { tags: typed })
+  t.same(await tags(cid, 'w'), ['well-known', 'wiki', 'work'])
+  t.same(await tags(cid, 'a b, WI'), ['a b, wiki'])
+  t.same(await tags(cid, 'wiki, w'), ['wiki, well-known', 'wiki, work'], 'each once')
+  t.same(await tags(cid, 'well_k'), ['well-known'])
+  for (const who of [dora, eve]) t.same(await tags(who, 'w-'), ['w-secret'], 'what one may see')
+  for (const none of ['ä', '%', '\0', 'x'.repeat(3_000)]) t.same(await tags(cid, none), [])
+  t.match((await cid.get('/-/new')).text, /list="link-tags-list"[^]*<option value="wiki"/)
+  t.match((await cid.get(`/-/links/${own}/edit`)).text, '<option value="wiki, work"')
+
+  // All people for admins, else those of the links that one may read.
+  const people = (who: Visitor, email: string) => completed(who, 'people', { email })
+  t.same(await people(eve, 'E'), ['eve@example.com'])
+  t.same(await people(eve, 'd'), ['dora@example.com'])
+  t.same(await people(cid, ''), [], 'nobody is known yet')
+  t.same(await people(dora, 'cid'), [], 'a public link of somebody tells nothing of them')
+  await dora.api('POST', `/links/${hidden}/shares`, { email: cid.email })
+  await dora.api('POST', `/links/${hidden}/owners`, { email: fay.email })
+  t.same(await people(cid, ''), ['dora@example.com', 'fay@example.com'])
+  t.same(await people(cid, ' F'), ['fay@example.com'])
+  for (const none of ['%', '_id', '\0']) t.same(await people(dora, none), [])
+  const page = (await dora.get(`/-/links/${hidden}`)).text
+  t.match(page, /list="owners-email-list"[^]*<option value="cid@example\.com"/)
+  t.match(page, 'id="shares-email-list"')
+  t.notMatch((await cid.get(`/-/links/${hidden}`)).text, /datalist/, 'where nothing may be added')
+  const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
+  for (const path of ['/-/complete/tags?tags=w', '/-/complete/people?email=a']) {
+    t.equal((await nobody.get(path)).status, 403, path)
+    t.equal((await cid.get(path, foreign)).status, 403, path)
+  }
+})

@@ -1,0 +1,441 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { processesWith } from '../../helpers/agents.ts'
+import { auditOf } from '../../helpers/audit.ts'
+import { backends } from '../../helpers/backends.ts'
+import { refuseCommands, runCli, runCliProcess } from '../../helpers/cli.ts'
+import { leadsTo, request } from '../../helpers/http.ts'
+import { calls, inTier, says, startModel } from '../../helpers/model.ts'
+import type { Call } from '../../helpers/model.ts'
+import {
+  ended,
+  eventsOf,
+  inventoryFile,
+  startOps,
+  startOpsProcess,
+  trigger,
+} from '../../helpers/ops.ts'
+import { temporaryFolder } from '../../helpers/owner.ts'
+import { refuseAll } from '../../helpers/refusals.ts'
+import { startReceiver } from '../../helpers/replays.ts'
+import { secret } from '../../helpers/secrets.ts'
+import { until } from '../../helpers/until.ts'
+import { calm } from '../../helpers/notices.ts'
+
+// Operations that wait for a person (decisions.md section 7): nothing runs without the yes, and all runs once.
+
+const [, postgres] = backends
+const KEY = secret('chat-key')
+const MARKER = 'STARTED_BY_GATEHOUSE'
+
+type Approval = {
+  readonly id: number
+  readonly status: string
+  readonly service: string
+  readonly operation: string
+  readonly argv: readonly string[]
+  readonly reason: string
+  readonly session_id: number | null
+  readonly decided_by: string | null
+  readonly outcome: string | null
+}
+
+const folder = await temporaryFolder(t, 'approvals')
+const file = join(folder, 'ran.txt')
+/** An operation that writes a line to a file: what has run can be read there. */
+const writes = (name: string, more: object = {}, line = name) => {
+  const argv = ['sh', '-c', `echo "$2" >> "$1"`, 'sh', file, line]
+  return { name, action_type: name, argv, approval: true, ...more }
+}
+/** Nobody else sleeps that long: by it the process is found. */
+const LONG = `${700_000 + process.pid}`
+const checks = [{ type: 'file_age', name: 'written', path: file, max_age_s: 600 }]
+const inventory = (...changed: readonly string[]): object => {
+  const ofName = (name: string) => writes(name, {}, changed.includes(name) ? 'other' : name)
+  const operations = [
+    ...['move', 'clean', 'pack'].map(ofName),
+    writes('restart', { verify: 'written' }),
+    writes('flush', { cooldown: { count: 1, window_s: 3_600 } }),
+    writes('secret', {}, KEY),
+    writes('broken', { argv: ['sh', '-c', 'exit 3'] }),
+    writes('long', { argv: ['sleep', LONG] }),
+    writes('free', {
+      approval: false,
+      action_type: 'flush',
+      cooldown: { count: 9, window_s: 3_600 },
+    }),
+  ]
+  return { services: [{ name: 'shop', checks, operations }] }
+}
+const path = await inventoryFile(t, inventory())
+const ran = () => (existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [])
+
+function operation(name: string): Call {
+  return ['run_operation', { service: 'shop', operation: name, reason: `it hangs <b>${name}</b>` }]
+}
+
+/** Has a session of tier 3 call operations, and gives what it was told. */
+async function ask(...names: readonly string[]) {
+  let told: readonly string[] = []
+  model.answer(
+    inTier(3, ({ results, step }) => {
+      if (step > 0) told = results
+      return step === 0 ? calls(...names.map(operation)) : says('It waits.')
+    }),
+  )
+  await trigger(ops)
+  const session = await ended(ops)
+  const { tier, status } = session
+  if (tier !== 3 || status !== 'completed') throw new Error(`tier ${tier} has ${status}`)
+  return { told, session }
+}
+
+const approvals = async (): Promise<readonly Approval[]> =>
+  (await ops.api<{ approvals: readonly Approval[] }>('GET', '/approvals')).json.approvals
+
+async function approvalOf(name: string): Promise<Approval> {
+  const own = (await approvals()).filter(({ operation }) => operation === name)
+  const [newest] = own.toSorted((a, b) => b.id - a.id)
+  if (newest === undefined) throw new Error(`no approval of ${name}`)
+  return newest
+}
+
+/** Waits until an approval has this status. */
+const reaches = (name: string, wanted: string) =>
+  until(async () => {
+    const approval = await approvalOf(name)
+    return approval.status === wanted && approval
+  }, `${name} to be ${wanted}`)
+
+const decide = (id: number, { api } = ops) =>
+  api<Approval>('POST', `/approvals/${id}`, { decision: 'approve' })
+
+const model = await startModel(t)
+const receiver = await startReceiver(t)
+const ops = await startOps(t, postgres, {
+  ...model.env,
+  OPS_INVENTORY: path,
+  OPS_NOTIFY_URL: receiver.url,
+  OPS_CHAT_API_KEY: KEY,
+})
+await calm(ops.env)
+await ended(ops)
+// Of the same process it would take the sessions of the first for its own.
+const other = await startOpsProcess(t, postgres, ops.env)
+const messages = () =>
+  receiver.received.map(({ body }): string => JSON.parse(body.toString()).message)
+const notified = (pattern: RegExp) =>
+  until(() => messages().find((message) => pattern.test(message)), `a notice of ${pattern}`)
+const page = async (path = '/approvals') => (await request(`${ops.base}${path}`)).text
+
+await t.test('the call waits, the model is told so, and the same call joins it', async (t) => {
+  const { told, session } = await ask('restart', 'restart')
+  t.match(session, { tier: 3, status: 'completed' })
+  const { id, ...approval } = await approvalOf('restart')
+  const waits = new RegExp(`^restart of shop is not run yet: approval ${id} waits for a person`)
+  t.match(told, [waits, waits])
+  t.equal((await approvals()).length, 1)
+  t.match(approval, {
+    status: 'pending',
+    service: 'shop',
+    session_id: session.id,
+    outcome: null,
+    reason: 'it hangs <b>restart</b>',
+    argv: ['sh', '-c', /echo/, 'sh', /ran\.txt/, 'restart'],
+  })
+  await notified(
+    /^restart of shop waits for a person's approval until \S+Z\. It .* Reason: it hangs/,
+  )
+  t.match(await page('/waiting'), /1 operation waits for approval/)
+  t.match(await page('/'), /1 operation waits for approval/)
+  const shown = await page()
+  t.match(shown, /ran\.txt restart<\/code>/, 'the whole command')
+  t.match(shown, /it hangs &lt;b>restart&lt;\/b>|it hangs &lt;b&gt;restart/)
+  t.match(shown, `<a href="/sessions/${session.id}">`)
+  t.match(shown, /0 of 2 in 4h/)
+  t.match(await page('/cooldowns'), /after approval/)
+  t.same(ran(), [])
+})
+
+await t.test('what is no decision of a person changes nothing', async (t) => {
+  const { id } = await approvalOf('restart')
+  const call = `POST /api/v1/approvals/${id}`
+  const approve = { decision: 'approve' }
+  const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+  const cross = { 'sec-fetch-site': 'cross-site' }
+  await refuseAll(t, { service: 'ops', base: ops.base, state: () => approvals() }, [
+    [`GET /api/v1/approvals/${id}?decision=approve`, 404],
+    [
+      { call: `POST /api/v1/approvals/999999`, body: approve },
+      404,
+      undefined,
+      'approval not found',
+    ],
+    [{ call: 'POST /api/v1/approvals/x', body: approve }, 400],
+    [{ call, body: { decision: 'yes' } }, 400],
+    [{ call, body: {} }, 400],
+    [{ call, body: { ...approve, evnt_types: 1 } }, 400, undefined, /evnt_types is not known/],
+    [{ call, body: approve, headers: cross }, 403],
+    [
+      { call: `POST /approvals/${id}`, body: 'decision=approve', headers: { ...form, ...cross } },
+      403,
+    ],
+  ])
+  t.equal((await request(`${ops.base}/approvals/${id}?decision=approve`)).status, 405)
+  t.same(ran(), [])
+})
+
+const node = promisify(execFile)
+/** A program that decides by the API, and prints the status. */
+const DECIDES = `fetch(process.argv[1], {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ decision: 'approve' }),
+}).then((answer) => answer.text().then((text) => console.log(answer.status, text)))`
+
+await t.test('no process of a session decides, and no program that is gone', async (t) => {
+  const { id } = await approvalOf('restart')
+  const url = `${ops.base}/api/v1/approvals/${id}`
+  const refused = /^403 {"error":"A program that a session or an operation has started may not/
+  const own = await node(process.execPath, ['-e', DECIDES, url], { env: { [MARKER]: 'f00d/1' } })
+  t.match(own.stdout, refused, 'a program that an operation has started')
+  const cleared = `env -i "$0" -e "$1" "$2"; :`
+  const child = await node('/bin/sh', ['-c', cleared, process.execPath, DECIDES, url], {
+    env: { [MARKER]: 'f00d', PATH: process.env['PATH'] },
+  })
+  t.match(child.stdout, refused, 'a child of a session that has cleared its environment')
+  const env = { ...ops.env, [MARKER]: 'f00d' }
+  const { code, stderr } = await runCliProcess(['approve', String(id)], { env })
+  t.equal(code, 1)
+  t.match(stderr, /a program that a session or an operation has started may not/)
+
+  const { port } = new URL(ops.base)
+  const body = JSON.stringify({ decision: 'approve' })
+  const head = [
+    `POST /api/v1/approvals/${id} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ].join('\r\n')
+  const seen = () =>
+    ops.server.logs().filter((line) => /approvals.*"status":403/.test(line)).length
+  const before = seen()
+  const socket = connect(Number(port), '127.0.0.1')
+  await new Promise((resolve) => socket.write(`${head}\r\n\r\n${body}`, resolve))
+  socket.destroy()
+  await until(() => seen() > before, 'the refusal of one that is gone')
+  t.match(await approvalOf('restart'), { status: 'pending' })
+  t.same(ran(), [])
+})
+
+await t.test('two clicks on two instances: it runs once, and is verified', async (t) => {
+  const { id } = await approvalOf('restart')
+  const answers = await Promise.all([ops, other, ops, other].map((one) => decide(id, one)))
+  t.same(answers.map(({ status }) => status).toSorted(), [200, 409, 409, 409])
+  t.match(answers.find(({ status }) => status === 200)?.json, { id, status: 'approved' })
+  t.match(await reaches('restart', 'done'), {
+    decided_by: 'operator',
+    outcome: /^ended with 0; check written is good/,
+  })
+  t.same(ran(), ['restart'])
+  await notified(/^Approval \d+ \(restart of shop\) was approved by operator$/)
+  const events = (await eventsOf(ops, '?limit=1000')).map(({ message }) => message)
+  t.equal(events.filter((one) => one === 'Runs restart: approved by operator').length, 1)
+  t.equal(events.filter((one) => /^restart: ended with 0; check/.test(one)).length, 1)
+  const audit = (await auditOf(ops.env)).map(({ actor, action, subject }) => [
+    actor,
+    action,
+    subject,
+  ])
+  t.match(
+    audit.filter(([, action]) => String(action).startsWith('approval')),
+    [
+      ['operator', 'approval approve', 'restart of shop'],
+      [/^session \d+$/, 'approval ask', 'restart of shop'],
+    ],
+  )
+  t.match(await page(), /by <bdi>operator<\/bdi>/)
+  t.notMatch(await page('/waiting'), /for approval/)
+})
+
+await t.test('by the form: rejected, and then decided for good', async (t) => {
+  await ask('move')
+  const { id } = await approvalOf('move')
+  const send = (decision: string) =>
+    request(`${ops.base}/approvals/${id}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'text/html',
+        'sec-fetch-site': 'same-origin',
+      },
+      body: `decision=${decision}`,
+    })
+  const { status, headers } = await send('reject')
+  t.match({ status, to: leadsTo({ headers }) }, { status: 303, to: '/approvals' })
+  const again = await send('approve')
+  t.equal(again.status, 409)
+  t.match(again.text, `Approval ${id} was decided by operator, and is rejected.`)
+  const answer = await decide(id)
+  t.match(answer, { status: 409 })
+  t.match(answer.text, `approval ${id} was decided by operator, and is rejected`)
+  await notified(/^Approval \d+ \(move of shop\) was rejected by operator$/)
+  t.notMatch(ran(), ['move'])
+})
+
+await t.test('expired: it can not be approved, and people hear of it once', async (t) => {
+  await ask('move')
+  const { id } = await approvalOf('move')
+  // By the database's clock.
+  const past = `update ops.approvals set expires_at = clock_timestamp() where id = $1`
+  await postgres.query(ops.env, past, [id])
+  const answer = await decide(id)
+  t.equal(answer.status, 409)
+  t.match(answer.text, new RegExp(`approval ${id} is expired`))
+  await reaches('move', 'expired')
+  t.equal((await decide(id, other)).status, 409)
+  const ends = /^Approval \d+ \(move of shop\) is expired: nobody decided in time$/
+  await notified(ends)
+  const events = await eventsOf(ops, '?limit=1000')
+  t.equal(events.filter(({ message }) => ends.test(message)).length, 1)
+  const { told } = await ask('move')
+  t.match(told, [/approval \d+ waits for a person/], 'asked for again, it is another one')
+  t.match(await approvalOf('move'), { status: 'pending' })
+  t.not((await approvalOf('move')).id, id)
+})
+
+await t.test('a secret in a command is shown nowhere, and the command runs with it', async (t) => {
+  await ask('secret')
+  t.match(await approvalOf('secret'), {
+    argv: ['sh', '-c', /echo/, 'sh', /ran/, '«redacted»'],
+  })
+  await decide((await approvalOf('secret')).id)
+  await reaches('secret', 'done')
+  t.equal(ran().at(-1), KEY)
+})
+
+/** Approves what waits, and expects that it does not run. */
+async function isRefused(t: Test, name: string, outcome: RegExp) {
+  const before = ran()
+  const { id } = await approvalOf(name)
+  t.equal((await decide(id)).status, 200)
+  t.match(await reaches(name, 'refused'), { outcome })
+  await notified(new RegExp(`^Approval ${id} \\(${name} of shop\\) was not run: `))
+  t.same(ran(), before)
+  t.match(await page(), outcome)
+}
+
+await t.test('checked again before it runs: cooldown, dry run, pause, inventory', async (t) => {
+  await ask('flush', 'clean')
+  const { told } = await ask('free')
+  t.match(told, [/^free: ended with 0/], 'one that needs no approval')
+  await isRefused(t, 'flush', /cooldown: flush of shop was done 1 times within 3600 s, 1 at most/)
+  const { told: later } = await ask('flush')
+  t.match(later, [/^Error: Cooldown: flush was not run/], 'nobody is asked for what may not run')
+
+  await ops.api('PUT', '/config', { dry_run: true })
+  await isRefused(t, 'clean', /dry run: nothing runs/)
+  await ops.api('PUT', '/config', { dry_run: false })
+
+  await ask('clean')
+  await ops.api('PUT', '/pause', { repairs: true })
+  await isRefused(t, 'clean', /repairs are paused/i)
+  const resumes = DECIDES.replace("'POST'", "'PUT'").replace(/decision: '\w+'/, 'repairs: false')
+  const env = { [MARKER]: 'f00d' }
+  const { stdout } = await node(process.execPath, ['-e', resumes, `${ops.base}/api/v1/pause`], {
+    env,
+  })
+  t.match(stdout, /^403 /, 'no process of a session resumes them')
+  await ops.api('PUT', '/pause', { repairs: false })
+
+  await ask('clean')
+  const { id } = await approvalOf('clean')
+  writeFileSync(path, JSON.stringify(inventory('clean')))
+  const { told: changed } = await ask('clean')
+  const renewed = await approvalOf('clean')
+  t.match(changed, [new RegExp(`approval ${renewed.id} waits`)], 'another command is another one')
+  const old = (await approvals()).find((one) => one.id === id)
+  t.match(old, { status: 'refused', outcome: /another command/ })
+  const decided = await decide(id)
+  t.match(decided, { status: 409 })
+  writeFileSync(path, JSON.stringify(inventory('move')))
+  await isRefused(t, 'clean', /the inventory has another command for it now/)
+  await isRefused(t, 'move', /the inventory has another command for it now/)
+})
+
+await t.test('one that fails is told', async (t) => {
+  await ask('broken')
+  await decide((await approvalOf('broken')).id)
+  t.match(await reaches('broken', 'failed'), { outcome: 'ended with 3' })
+  await notified(/^Approval \d+ \(broken of shop\) failed: ended with 3$/)
+  t.match(await page('/waiting'), /broken of shop\) failed: ended with 3/)
+})
+
+await t.test('what a silent server of another machine ran is interrupted', async (t) => {
+  await postgres.query(
+    ops.env,
+    `insert into ops.approvals (service, operation, argv, reason, status, created_at, expires_at,
+                                holder, machine, heartbeat_at)
+     values ('shop', 'far', '[]', '', 'running', now(), now(), '1/1', 'elsewhere',
+             clock_timestamp() - interval '31 seconds'),
+            ('shop', 'near', '[]', '', 'running', now(), now(), '1/1', 'elsewhere', clock_timestamp() + interval '1 hour')`,
+  )
+  t.match(await reaches('far', 'interrupted'), { outcome: /process that ran it is gone/ })
+  t.match(await approvalOf('near'), { status: 'running' }, 'one that is alive')
+  await notified(/^Approval \d+ \(far of shop\) was interrupted, and does not run again by itself/)
+})
+
+await t.test('by the command line', async (t) => {
+  await ask('pack')
+  const { env } = ops
+  const { id } = await approvalOf('pack')
+  const listed = async () => {
+    const rows: readonly Approval[] = JSON.parse(
+      (await runCli(['approvals', '--json'], { env })).stdout,
+    )
+    return rows.map(({ id, status, operation }) => `${id} ${status} ${operation}`)
+  }
+  t.ok((await listed()).includes(`${id} pending pack`))
+  const { stdout } = await runCli(['approvals'], { env })
+  t.match(stdout, /^ID +STATE +OPERATION/)
+  t.match(stdout, /^\d+ +pending +pack of shop +.*ran\.txt pack +it hangs/m)
+  t.match(await runCli(['approve', `${id}`], { env }), {
+    code: 0,
+    stderr: /pack of shop is approved\n/,
+  })
+  t.match(await reaches('pack', 'done'), { decided_by: 'command' })
+  t.equal(ran().at(-1), 'pack')
+  await ask('pack')
+  const { id: second } = await approvalOf('pack')
+  t.match(await runCli(['approve', `${second}`, '--reject'], { env }), {
+    code: 0,
+    stderr: /pack of shop is rejected\n/,
+  })
+  await refuseCommands(t, { env, state: listed }, [
+    [['approve', `${second}`], 1, /was decided by command, and is rejected/],
+    [['approve', '777'], 1, 'approval not found'],
+    [['approve', 'x'], 2, 'ID must be a whole number'],
+    [['approve'], 2, /Missing ID/],
+  ])
+})
+
+// The last one: its server stops.
+await t.test('a server that stops interrupts what it runs', async (t) => {
+  await other.server.stop()
+  await ask('long')
+  await decide((await approvalOf('long')).id)
+  await until(() => processesWith(`sleep ${LONG}`).length > 0, 'the operation')
+  await ops.server.stop()
+  t.same(processesWith(`sleep ${LONG}`), [])
+  const [end] = await postgres.query(
+    ops.env,
+    `select a.status, a.outcome, e.message from ops.approvals a, ops.events e
+      where a.operation = 'long' and e.level = 'critical' and e.message ~ 'long of shop'`,
+  )
+  t.match(end, { status: 'interrupted', outcome: 'it was stopped', message: /does not run again/ })
+})

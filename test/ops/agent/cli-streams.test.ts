@@ -1,0 +1,335 @@
+import { t } from 'tap'
+import { captured, claudeResult, openAgentOps } from '../../helpers/agents.ts'
+import { backends } from '../../helpers/backends.ts'
+import { ended, eventsOfSession, trigger } from '../../helpers/ops.ts'
+import type { Session } from '../../helpers/ops.ts'
+
+const [, postgres] = backends
+const ops = await openAgentOps(t, postgres)
+const { agent, lines } = ops
+const END = claudeResult()
+const LAST = 'All well.'
+const LONGEST = 16 * 1024
+
+/** Runs a session with what the agent is set to do. */
+async function session(): Promise<Session> {
+  const { id } = await trigger(ops)
+  return ended(ops, id)
+}
+
+/** Runs a session that completes. */
+async function completed(): Promise<Session> {
+  const done = await session()
+  t.equal(done.status, 'completed')
+  return done
+}
+
+/** What a session put out whose agent prints these lines, then its result. */
+async function put(printed: readonly (object | string)[]): Promise<readonly string[]> {
+  agent.says([...printed, END])
+  const texts = lines((await completed()).id).map(({ text }) => text)
+  t.equal(texts.at(-1), LAST, 'the output is whole')
+  return texts.slice(0, -1)
+}
+
+/** A line of an agent that says this. */
+function says(text: string): object {
+  return { type: 'assistant', message: { content: [{ type: 'text', text }] } }
+}
+
+const CAPTURED: readonly (readonly [
+  name: string,
+  code: number,
+  expected: Partial<Session>,
+  output: readonly (readonly [string, string | RegExp])[],
+])[] = [
+  [
+    'claude_tier1',
+    0,
+    { status: 'completed', cost_usd: 0.00028, num_turns: 2, exit_code: 0 },
+    [
+      ['system', /"subtype":"ui_invalidate"/],
+      ['system', /^claude 2\.1\.\S+, model claude-haiku-5-5$/],
+      ['tool', 'Bash {"command":"echo mock-ran","description":"mock"}'],
+      ['result', 'mock-ran'],
+      ['turn', 'Turn 1'],
+      ['text', 'Service nginx is healthy.'],
+    ],
+  ],
+  [
+    // Its total has the parent's cost in it; only what it added is charged.
+    'claude_resumed_tier2',
+    0,
+    { status: 'completed', cost_usd: 0.0028, num_turns: 1, exit_code: 0 },
+    [
+      ['system', /^claude 2\.1/],
+      ['text', 'Service nginx is healthy.'],
+    ],
+  ],
+  [
+    'claude_429',
+    1,
+    { status: 'failed', cost_usd: null, num_turns: null, exit_code: 1 },
+    [
+      ['system', /ui_invalidate/],
+      ['system', /^claude 2\.1/],
+      ...[1, 2, 3, 4, 5, 6].map((at) => ['error', `retry ${at} of 10: rate_limit (429)`] as const),
+      ['error', /^Session failed: the agent ended without a result \(exit code 1\).*rate_limit/],
+    ],
+  ],
+  [
+    'codex',
+    0,
+    { status: 'completed', cost_usd: null, num_turns: 2, exit_code: 0 },
+    [
+      ['system', /^codex, thread 01a1fbe8/],
+      ['error', /^Model metadata for `gpt-5-mock` not found/],
+      ['tool', "/bin/bash -lc 'echo mock-ran'"],
+      ['result', 'mock-ran'],
+      ['turn', 'Turn 1'],
+      ['text', 'Service nginx is healthy.'],
+    ],
+  ],
+  [
+    'opencode',
+    0,
+    { status: 'completed', cost_usd: 0.0028, num_turns: 2, exit_code: 0 },
+    [
+      ['tool', 'bash {"command":"echo mock-ran","description":"mock"}'],
+      ['result', 'mock-ran'],
+      ['turn', 'Turn 1: 1,240 tokens, $0.0014'],
+      ['text', 'Service nginx is healthy.'],
+      ['turn', /^Turn 2: /],
+    ],
+  ],
+  [
+    'gemini',
+    0,
+    { status: 'completed', cost_usd: null, num_turns: 2, exit_code: 0 },
+    [
+      ['system', 'gemini, model gemini-2.5-flash'],
+      ['tool', 'run_shell_command {"command":"echo mock-ran","description":"mock"}'],
+      ['result', 'mock-ran'],
+      ['turn', 'Turn 1'],
+      ['text', 'Service nginx is healthy.'],
+    ],
+  ],
+]
+
+for (const [name, code, expected, output] of CAPTURED) {
+  t.test(`the captured stream ${name}`, async (t) => {
+    agent.does(`cat ${captured(name)}\nexit ${code}\n`)
+    const { id, ...session_ } = await session()
+    t.match(session_, expected)
+    const shown = lines(id).filter(({ text }) => text !== '')
+    t.equal(shown.length, output.length, 'every line is there')
+    for (const [at, [kind, text]] of output.entries()) {
+      t.match(shown[at], { kind, text }, `line ${at + 1}`)
+    }
+  })
+}
+
+t.test('a refused key stops the agent, which would retry for minutes', async (t) => {
+  agent.does(`cat ${captured('claude_401')}\nexec sleep 600\n`)
+  const stopped = await session()
+  t.match(stopped, { status: 'failed', cost_usd: null, num_turns: null })
+  t.match(await eventsOfSession(ops, stopped.id), [
+    { level: 'warning', message: /key is refused: authentication_failed \(401\)/ },
+  ])
+})
+
+t.test('the result line outranks the exit code', async (t) => {
+  agent.says([claudeResult()], 3)
+  t.match(await session(), { status: 'completed', exit_code: 0, cost_usd: 0.25 })
+  agent.says([claudeResult({ is_error: true, result: 'It went wrong.' })], 0)
+  const failed = await session()
+  t.match(failed, { status: 'failed', exit_code: 0, cost_usd: 0.25 })
+  t.match(await eventsOfSession(ops, failed.id), [{ message: /It went wrong\./ }])
+})
+
+t.test('no result is a failure, whatever the exit code', async (t) => {
+  agent.says([{ type: 'system', subtype: 'init', model: 'm' }], 0)
+  const silent = await session()
+  t.match(silent, { status: 'failed', exit_code: 0 })
+  t.match(await eventsOfSession(ops, silent.id), [{ message: /without a result \(exit code 0\)/ }])
+  agent.does('exit 7\n')
+  t.match(await session(), { status: 'failed', exit_code: 7 })
+  agent.does('kill -9 $$\n')
+  t.match(await session(), { status: 'failed', exit_code: 137 })
+})
+
+t.test('lines that nobody knows are stored and harm nothing', async (t) => {
+  const deep = '['.repeat(20_000) + ']'.repeat(20_000)
+  agent.says([
+    'Warning: not JSON at all',
+    '{"type":"cut off',
+    deep,
+    'null',
+    { type: 'tomorrow', what: { a: 1 } },
+    { type: 'assistant', message: { content: 'no list' } },
+    { type: 'user', message: null },
+    { type: 'result' },
+    { type: 'step_finish', sessionID: 's', part: null },
+    claudeResult(),
+  ])
+  const done = await session()
+  t.match(done, { status: 'completed', cost_usd: null, num_turns: 1 })
+  const texts = lines(done.id).map(({ text }) => text)
+  for (const text of [
+    'Warning: not JSON at all',
+    '{"type":"cut off',
+    '{"type":"tomorrow","what":{"a":1}}',
+  ]) {
+    t.ok(texts.includes(text), text)
+  }
+})
+
+t.test('what no count of turns and no known price can be is null', async (t) => {
+  const none = { modelUsage: {}, model_usage_since_last_result: undefined }
+  const odd = { odd: { costUSD: 3, costBasis: 'unknown' } }
+  for (const [fields, cost_usd] of [
+    [{ ...none, num_turns: 2.5, total_cost_usd: -1 }, null],
+    [{ ...none, num_turns: 1e10, total_cost_usd: 1e300 }, null],
+    [{ ...none, num_turns: -3, total_cost_usd: 0.5 }, 0.5],
+    [{ num_turns: null, modelUsage: odd, model_usage_since_last_result: odd }, null],
+  ] as const) {
+    agent.says([claudeResult(fields)])
+    t.match(await session(), { status: 'completed', num_turns: null, cost_usd })
+  }
+})
+
+t.test('the errors of the agents', async (t) => {
+  const end = { is_error: true, result: undefined, errors: ['Reached it'] }
+  for (const [said, why] of [
+    [claudeResult({ ...end, subtype: 'error_max_turns' }), /turn cap/],
+    [claudeResult({ ...end, subtype: 'error_max_budget_usd' }), /budget is spent/],
+    [claudeResult({ ...end, subtype: 'error_during_execution' }), /Reached it/],
+    [{ type: 'turn.failed', error: { message: 'stream lost' } }, /stream lost/],
+    [
+      { type: 'error', sessionID: 's', error: { name: 'E', data: { message: 'no key' } } },
+      /no key/,
+    ],
+    [{ type: 'result', status: 'error', error: { message: 'quota' }, stats: {} }, /quota/],
+  ] as const) {
+    agent.says([said], 1)
+    const failed = await session()
+    t.match(failed, { status: 'failed', exit_code: 1 }, String(why))
+    t.match(await eventsOfSession(ops, failed.id), [{ level: 'warning', message: why }])
+  }
+})
+
+t.test('what a terminal acts on is taken out', async (t) => {
+  const noisy: readonly (readonly [string, string])[] = [
+    ['\u001b[1;31mred\u001b[0m and \u001b[38;5;12mblue\u001b[m', 'red and blue'],
+    ['\u001b[2J\u001b[Hcleared\u001b[?25l', 'cleared'],
+    ['\u001b]0;title\u0007after a title', 'after a title'],
+    ['tags \u{e0041}\u{e0042}, soft\u00ad hyphen, \u2028', 'tags , soft hyphen, '],
+    ['bell\u0007 back\u0008 delete\u007f', 'bell back delete'],
+    ['user\u202egpj.exe\u202c', 'usergpj.exe'],
+    ['zero\u200bwidth\u200d \ufeffmark\u2060', 'zerowidth mark'],
+    ['\u001b(Bplain\u001b)0 \u001b7saved\u001b8 \u001b#8\u001b=keys\u001bc', 'plain saved keys'],
+    ['Ünïcödé 漢字 🙂 stays', 'Ünïcödé 漢字 🙂 stays'],
+  ]
+  const expected = noisy.map(([, clean]) => clean)
+  t.same(await put(noisy.map(([raw]) => raw)), expected, 'as plain lines')
+  t.same(await put(noisy.map(([raw]) => says(raw))), expected, 'as what an agent says')
+})
+
+t.test('lines end with LF, CRLF or CR: nothing hides behind a progress bar', async (t) => {
+  const bar = 'harmful\rharmless\r10 %\r100 %'
+  t.same(await put([says('one\ntwo\r\nthree'), bar, 'windows\r']), [
+    'one',
+    'two',
+    'three',
+    'harmful',
+    'harmless',
+    '10 %',
+    '100 %',
+    'windows',
+  ])
+  t.same(await put([says('a\n\nb')]), ['a', '', 'b'], 'an empty line stays')
+})
+
+t.test('a line has 16 KiB at most, cut between characters', async (t) => {
+  const fits = 'x'.repeat(LONGEST)
+  const texts = await put([
+    fits,
+    `${fits}x`,
+    // Every place within a character of 2, 3 and 4 bytes comes to lie on the border.
+    ...['é', '漢', '🙂'].flatMap((char) =>
+      [0, 1, 2, 3].map((before) => 'y'.repeat(before) + char.repeat(9_000)),
+    ),
+  ])
+  t.equal(texts[0], fits, 'one that fits is whole')
+  for (const text of texts.slice(1)) {
+    const bytes = Buffer.byteLength(text)
+    t.ok(bytes <= LONGEST && bytes > LONGEST - 8, `${bytes} bytes`)
+    t.ok(
+      text.endsWith('…') && text.isWellFormed() && !text.includes('\ufffd'),
+      'a whole character',
+    )
+  }
+})
+
+t.test('what the database can’t keep harms no session', async (t) => {
+  const odd = 'nul <\u0000>, half a pair <\ud83d> and <\ude42>'
+  agent.says([says(odd), { type: 'unknown', odd }, claudeResult({ result: `Sum: ${odd}` })])
+  const { id } = await completed()
+  const clean = 'nul <>, half a pair <\ufffd> and <\ufffd>'
+  t.same(
+    lines(id).map(({ text }) => text),
+    [clean, `{"type":"unknown","odd":"${clean}"}`, `Sum: ${clean}`],
+  )
+  const rows = await postgres.query(ops.env, 'select summary from ops.sessions where id = $1', [
+    id,
+  ])
+  t.same(rows, [{ summary: `Sum: ${clean}` }])
+})
+
+t.test('bytes that are no UTF-8, standard error, and no line end at the end', async (t) => {
+  agent.does(`echo 'a warning' >&2; sleep 0.2
+printf 'bad \\377\\376 bytes\\n'; printf '%s' '${JSON.stringify(END)}'
+`)
+  const { id } = await completed()
+  t.match(lines(id), [
+    { kind: 'error', text: 'a warning' },
+    { text: 'bad \ufffd\ufffd bytes' },
+    { kind: 'text', text: LAST },
+  ])
+})
+
+t.test('an output that is too long is cut, and says where, in file and database', async (t) => {
+  const long = Array.from({ length: 1_000 }, (_, at) => `line ${at} ${'x'.repeat(10_000)}`)
+  agent.says([...long, END])
+  const { id } = await completed()
+  const inFile = lines(id)
+  const texts = inFile.map(({ text }) => text)
+  const cut = texts.findIndex((text) => text.startsWith('Output too long: cut here.'))
+  t.ok(cut > 0, 'it says where it is cut')
+  t.match(inFile[cut], { kind: 'system' })
+  t.same(texts.slice(0, cut), long.slice(0, cut), 'its beginning is there')
+  const [, omitted = ''] = /^(\d+) lines are left out here\.$/.exec(texts[cut + 1] ?? '') ?? []
+  const end = texts.slice(cut + 2)
+  t.same(end, [...long.slice(cut + Number(omitted)), LAST], 'and its end')
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  t.ok(bytes > 8_000_000 && bytes < 8.2 * 1024 * 1024, `${bytes} bytes`)
+  const text = 'select text from ops.session_lines where session_id = $1 order by seq'
+  const rows = await postgres.query(ops.env, text, [id])
+  t.same(
+    rows.map((row) => row['text']),
+    texts,
+  )
+})
+
+t.test('a long message that comes in parts keeps its end, and says so', async (t) => {
+  const part = (content: string): object => {
+    return { type: 'message', role: 'assistant', content, delta: true }
+  }
+  const log = Array.from({ length: 40 }, (_, at) => part(`line ${at} ${'x'.repeat(4_000)}\n`))
+  const result = { type: 'result', status: 'success', stats: {} }
+  agent.says([...log, part('It is down.'), result])
+  const done = await session()
+  const shown = lines(done.id).map(({ text }) => text)
+  t.ok(shown.includes('The message is longer than 64 KB: its beginning was not kept.'))
+  t.ok(shown.includes('It is down.'))
+})

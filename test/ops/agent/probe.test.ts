@@ -1,0 +1,365 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { failedOutcome, type Outcome } from '../../../services/ops/agent/runners/runner.ts'
+import { startScheduler } from '../../../services/ops/agent/sessions/scheduler.ts'
+import { backends } from '../../helpers/backends.ts'
+import { freePort, temporaryFolder } from '../../helpers/owner.ts'
+import {
+  ended,
+  inventoryFile,
+  memoriesOf,
+  outputOf,
+  startOps,
+  startProbe,
+} from '../../helpers/ops.ts'
+import type { Memory } from '../../helpers/ops.ts'
+import { startReceiver } from '../../helpers/replays.ts'
+import { refuseRows, rollbacks } from '../../helpers/outages.ts'
+import { openTimedSessions, type RunnerParts } from '../../helpers/sessions.ts'
+import { until } from '../../helpers/until.ts'
+
+const [, postgres] = backends
+
+await t.test('the session at the start', async (t) => {
+  const env = await postgres.env(t)
+
+  await t.test('with nothing configured', async (t) => {
+    // Unset: this machine and our own services are its inventory.
+    const ops = await startOps(t, postgres, { ...env, OPS_INVENTORY: '' })
+    const session = await ended(ops)
+    t.match(session, { trigger: 'scheduled', status: 'completed', tier: 1, model: 'none' })
+    t.match(session, { exit_code: 0, cost_usd: null, prompt_text: null, num_turns: null })
+    const text = outputOf(env, session.id)
+    t.match(text, /^\d+ checks of 2 services$/m)
+    t.match(text, /^ok +ops: health: answered 200 \(\d+ ms\)$/m)
+    t.match(text, /host: memory: .*% of the memory used/)
+    const watched = existsSync('/run/systemd/system')
+    t.equal(
+      /host: units: /.test(text),
+      watched,
+      'the units of systemd, where it runs this machine',
+    )
+    const observation = /^health usually answers within \d+ ms$/
+    const known = {
+      service: 'ops',
+      category: 'timing',
+      observation,
+      confidence: 0.7,
+      active: true,
+    }
+    t.match(await memoriesOf(ops), [{ ...known, tier: 1, session_id: session.id }])
+  })
+
+  await t.test('a wrong inventory stops the start, in one line that says where', async (t) => {
+    const none = { name: 'a', checks: [] }
+    const disk = { type: 'disk', path: '/' }
+    const up = { name: 'up', action_type: 'restart', argv: ['true'], verify: 'disc /' }
+    const service = (more: object) => ({ services: [{ ...none, ...more }] })
+    const log = (logs: object) => service({ logs: [logs] })
+    const unit = 'shop.service'
+    const main = { name: 'main', type: 'prometheus', url: 'http://127.0.0.1:9090' }
+    const source = (more: object) => ({ services: [], sources: [{ ...main, ...more }] })
+    const url = /is wrong: \/sources\/0\/url must be a URL without user, password, \? and #$/
+    const header = /is wrong: \/sources\/0\/headers must be names of HTTP/
+    const either = /is wrong: \/services\/0\/logs\/0 must have either unit or container$/
+    for (const [inventory, said] of [
+      [{}, /is wrong: the whole must have required properties services$/],
+      [{ services: [], more: 1 }, /is wrong: \/more is not known$/],
+      [service({ checks: [disk, disk] }), /has "disk \/" twice in service "a"$/],
+      [{ services: [none, none] }, /has service "a" twice$/],
+      [service({ runbook: '../plain' }), /is wrong: \/services\/0\/runbook /],
+      [
+        service({ checks: [disk], operations: [up] }),
+        /has no check "disc \/" in service "a" to verify "up"; there are: "disk \/"$/,
+      ],
+      [
+        { services: [], readonly: [['df'], { argv: ['ps'], netwrok: true }] },
+        /is wrong: \/readonly\/1\/netwrok is not known$/,
+      ],
+      [
+        { services: [], readonly: ['df'] },
+        /wrong: \/readonly\/0 must be a list of words, or an object with argv and network$/,
+      ],
+      [log({ name: 'shop' }), either],
+      [log({ unit, container: 'shop' }), either],
+      [log({ unit, socket: '/run/docker.sock' }), /\/socket must not be there with unit$/],
+      [log({ unit: '--file=/etc/passwd' }), /is wrong: \/services\/0\/logs\/0\/unit /],
+      [log({ container: '../other' }), /is wrong: \/services\/0\/logs\/0\/container /],
+      [log({ path: '/var/log' }), /\/services\/0\/logs\/0\/path is not known$/],
+      [source({ url: 'http://me:pass@host' }), url],
+      [source({ url: 'http://host/?x=' }), url],
+      [source({ url: 'ftp://host' }), /is wrong: \/sources\/0\/url /],
+      [source({ type: 'graphite' }), /is wrong: \/sources\/0\/type /],
+      [source({ headers: { 'a b': 'c' } }), header],
+      [source({ headers: { a: 'b\nc' } }), header],
+      [source({ token: 'x' }), /is wrong: \/sources\/0\/token is not known$/],
+      [{ services: [], sources: [main, main] }, /has source "main" twice$/],
+    ] as const) {
+      const OPS_INVENTORY = await inventoryFile(t, inventory)
+      const message = said
+      await t.rejects(startOps(t, postgres, { ...env, OPS_INVENTORY }), { message })
+    }
+    const missing = startOps(t, postgres, { ...env, OPS_INVENTORY: '/nothing/here.json' })
+    await t.rejects(missing, { message: /Inventory \/nothing\/here\.json can't be read: ENOENT/ })
+  })
+})
+
+await t.test('sessions of one probe', async (t) => {
+  const ops = await startProbe(t)
+  const { write, look, lookAt } = ops
+  let status = 503
+  const answers = await startReceiver(t, (_, response) => {
+    response.writeHead(status).end('sold out')
+  })
+  const front = { type: 'http', name: 'front', url: answers.url, timeout_s: 30 }
+
+  await t.test('an inventory with something wrong', async (t) => {
+    const port = await freePort()
+    write({
+      services: [
+        { name: 'shop', checks: [front, { ...front, name: 'text', status, contains: 'sold' }] },
+        { name: 'db', checks: [{ type: 'tcp', host: '127.0.0.1', port, timeout_s: 30 }] },
+        {
+          name: 'host',
+          checks: [
+            // Every disk uses more than that, and none more than all.
+            { type: 'disk', name: 'full', path: '/', max_percent: 0.0001 },
+            { type: 'disk', name: 'roomy', path: '/', max_percent: 100 },
+            { type: 'file_age', path: '/nothing/here', max_age_s: 1, level: 'info' },
+          ],
+        },
+      ],
+    })
+    const { session, events } = await look()
+    t.match(session, { status: 'completed', exit_code: 0 }, 'what it found is no failure')
+    const shop = { service: 'shop', level: 'critical' }
+    const full = /^full: [\d.]+ % .* used, expected 0.0001 % at most$/
+    t.match(events, [
+      { ...shop, message: 'front: answered 503, expected 200 to 399' },
+      { service: 'db', level: 'critical', message: `tcp 127.0.0.1:${port}: connection refused` },
+      { service: 'host', level: 'warning', message: full },
+      { service: 'host', level: 'info', message: 'file_age /nothing/here: no such file' },
+    ])
+    t.equal(events.length, 4)
+    const learned = await memoriesOf(ops)
+    t.match(learned, [{ service: 'shop', observation: /^text usually answers within/ }])
+    t.equal(learned.length, 1, 'only what is well has a usual time')
+    const rows = await postgres.query(ops.env, 'select summary from ops.sessions order by id desc')
+    const summary = String(rows[0]?.['summary'])
+    t.match(
+      summary,
+      /^2 of 6 checks failed: shop: front: answered 503, expected 200 to 399; db: tcp /,
+    )
+    t.match(
+      summary,
+      /\. 2 of 6 checks warned: host: full: [^;]+; host: file_age \/nothing\/here: no such file\.$/,
+    )
+
+    status = 204
+    const news = (await look()).events.filter(({ service }) => service === 'shop')
+    t.equal(news.length, 2)
+    t.match(news, [
+      { ...shop, level: 'info', message: 'front is good again: answered 204' },
+      { ...shop, message: /^text: answered 204/ },
+    ])
+    const last = (await look()).messages
+    t.notOk(
+      last.some((message) => message.includes('good again')),
+      'a recovery is told once',
+    )
+  })
+
+  const summaryOfLast = async (): Promise<unknown> => {
+    const rows = await postgres.query(ops.env, 'select summary from ops.sessions order by id desc')
+    return rows[0]?.['summary']
+  }
+
+  await t.test('what is unknown is told once, with its end, and is no good news', async (t) => {
+    const folder = await temporaryFolder(t, 'programs')
+    const argv = [join(folder, 'program')]
+    const command = { type: 'command', name: 'program', argv, level: 'critical' }
+    const reason = /not looked at: .*ENOENT; name a program in the inventory/
+    const first = await lookAt([command])
+    t.match(first.events, [{ level: 'warning', message: /^program is unknown: not looked at: / }])
+    t.match(await summaryOfLast(), /^1 of 1 checks could not look: shop: program: not looked at/)
+    t.match(first.messages, [reason])
+    t.same((await look()).messages, [], 'while it lasts')
+    writeFileSync(argv[0] ?? '', '#!/bin/sh\nexit 0\n', { mode: 0o755 })
+    t.same((await look()).messages, ['program is known again: ended with 0'])
+    t.equal(
+      await summaryOfLast(),
+      'All 1 checks of 1 services are good. Changed: shop: program: unknown → ok.',
+    )
+
+    writeFileSync(argv[0] ?? '', '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+    t.match((await look()).messages, ['program: ended with 1, expected 0'])
+    rmSync(argv[0] ?? '')
+    t.match((await look()).messages, [reason], 'a failure that is no longer seen')
+    writeFileSync(argv[0] ?? '', '#!/bin/sh\nexit 0\n', { mode: 0o755 })
+    t.same((await look()).messages, ['program is good again: ended with 0'])
+    const rows = await postgres.query(
+      ops.env,
+      `select message from notices.notices where message like 'program%' and ended_at is null`,
+    )
+    t.same(rows, [{ message: 'program is good again: ended with 0' }], 'the beginning is over')
+  })
+
+  await t.test('without checks nothing is called good', async (t) => {
+    write({ services: [] })
+    await look()
+    t.equal(await summaryOfLast(), 'Nothing was checked: the inventory has no services.')
+    write({
+      services: [
+        { name: 'blog', checks: [] },
+        { name: 'shop', checks: [front] },
+      ],
+    })
+    await look()
+    t.match(
+      await summaryOfLast(),
+      /^All 1 checks of 1 services are good\. Without checks, so nothing is known of them: blog\./,
+    )
+  })
+
+  await t.test('a recovery whose event is not stored is told by the next session', async (t) => {
+    status = 503
+    await lookAt([front])
+    status = 204
+    const isRecovery = "new.message like '%good again%'"
+    const accept = await refuseRows(ops.env, 'insert on ops.events', isRecovery)
+    const refused = await look()
+    t.match(refused, { session: { status: 'failed' } })
+    t.notOk(refused.messages.some((message) => message.includes('good again')))
+    await accept()
+    t.same((await look()).messages, ['front is good again: answered 204'])
+  })
+
+  await t.test(
+    'a file that has become wrong changes nothing; a good one is read again',
+    async (t) => {
+      const wrong = { services: [{ name: 'x' }] }
+      const refusals = (): number =>
+        ops.server.logs().filter((line) => line.includes('file not re-read')).length
+      await lookAt([])
+      write(wrong)
+      t.same((await look()).messages, [])
+      const before = refusals()
+      t.ok(before > 0)
+      const port = await freePort()
+      const dead = { type: 'tcp', name: 'dead', host: '127.0.0.1', port }
+      t.match((await lookAt([dead])).messages, [/^dead: /])
+      write(wrong)
+      await look()
+      t.ok(refusals() > before, 'the same mistake after a good version is told again')
+    },
+  )
+
+  await t.test('a check has one memory of its time, which follows it', async (t) => {
+    let slow = false
+    const { url } = await startReceiver(t, (_, response) => {
+      if (slow) setTimeout(() => response.writeHead(204).end(), 1_100)
+      else response.writeHead(204).end()
+    })
+    const timed = { type: 'http', name: 'timed', url, timeout_s: 30 }
+    async function memories(): Promise<readonly Memory[]> {
+      await lookAt([timed])
+      return (await memoriesOf(ops))
+        .filter(({ observation }) => observation.startsWith('timed '))
+        .toSorted((a, b) => a.id - b.id)
+    }
+    const [quick] = await memories()
+    const quickly = /^timed usually answers within \d+ ms$/
+    t.match(quick, { service: 'shop', observation: quickly })
+    // One that was seen more often is not given up for a single other time.
+    await postgres.query(ops.env, 'update ops.memories set confidence = 0.8')
+    slow = true
+    const { id = 0, observation = '' } = quick ?? {}
+    t.match(await memories(), [{ id, observation, confidence: 0.7 }])
+    const changed = await memories()
+    const slowly = /^timed usually answers within \d{4,} ms$/
+    t.match(changed, [{ id, observation: slowly, confidence: 0.7, active: true }])
+    t.equal(changed.length, 1, 'no second one contradicts it')
+    t.match(await memories(), [{ id, observation: slowly, confidence: 0.8 }])
+
+    const words = { observation: 'timed is slow at night', confidence: 0.5, active: true }
+    t.equal((await ops.api('PUT', `/memories/${id}`, words)).status, 200)
+    slow = false
+    const apart = await memories()
+    t.equal(apart.length, 2)
+    t.match(apart[0], { id, ...words }, 'the words of an operator stay')
+    t.match(apart[1], { service: 'shop', observation: quickly })
+  })
+})
+
+await t.test('a turn of the schedule is not lost', async (t) => {
+  await t.test('when its session can not begin', async (t) => {
+    const env = await postgres.env(t)
+    const accept = await refuseRows(env, 'insert on ops.sessions', 'true')
+    const ops = await startOps(t, postgres, env)
+    const refused = (): boolean =>
+      ops.server.logs().some((line) => line.includes('scheduled session not started'))
+    await until(refused, 'a start that fails')
+    await accept()
+    t.match(await ended(ops), { trigger: 'scheduled', status: 'completed' })
+  })
+
+  await t.test('a schedule that has stopped is told once, and once when it goes on', async (t) => {
+    const parts = Promise.withResolvers<RunnerParts>()
+    const timed = await openTimedSessions(t, 'stopped schedule', (made) => {
+      parts.resolve(made)
+      const good: Outcome = { ...failedOutcome(''), problem: null, summary: 'Good.' }
+      return { modelOf: () => 'none', run: async () => good }
+    })
+    const accept = await refuseRows(timed.env, 'update on ops.settings', 'true')
+    const { env, config, sessions } = timed
+    t.teardown(startScheduler({ ...(await parts.promise), config, sessions }))
+    const events = `select e.level, e.service, e.message, e.waits,
+             exists (select from notices.notices n where n.message = e.message) as notified
+        from ops.events e order by e.id`
+    const told = (count: number) =>
+      until(async () => {
+        const rows = await postgres.query(env, events)
+        return rows.length >= count && rows
+      }, `${count} events`)
+    const refusals = await rollbacks(env)
+    await until(async () => (await rollbacks(env)) > refusals + 2, 'some tries')
+    t.same(await postgres.query(env, events), [], 'not before a minute is over')
+    timed.later(61)
+    await told(1)
+    timed.later(60)
+    const later = await rollbacks(env)
+    await until(async () => (await rollbacks(env)) > later + 20, 'more tries, and looks')
+    await accept()
+    t.match(await told(2), [
+      {
+        level: 'critical',
+        service: 'gatehouse',
+        waits: true,
+        notified: true,
+        message: /^Scheduled sessions have stopped: .*refused by the test/,
+      },
+      {
+        level: 'info',
+        service: 'gatehouse',
+        waits: false,
+        notified: true,
+        message: /^Scheduled sessions start again after 2 min: .*refused by the test/,
+      },
+    ])
+    const begun = `select count(*)::int as count from ops.sessions where trigger = 'scheduled'`
+    t.same(await postgres.query(env, begun), [{ count: 1 }], 'the one that was due')
+
+    // A process that has ended meanwhile told that they have stopped.
+    await postgres.query(
+      env,
+      `insert into notices.notices (service, level, message, site, path, created_at, key)
+       values ('gatehouse', 'critical', 'stopped', 'ops', '/events', now(), 'schedule')`,
+    )
+    t.teardown(startScheduler({ ...(await parts.promise), config, sessions }))
+    timed.later(11)
+    t.match((await told(3))[2], { level: 'info', message: 'Scheduled sessions start again' })
+    const lasting = `select count(*)::int as count from notices.notices where key is not null and ended_at is null`
+    t.same(await postgres.query(env, lasting), [{ count: 0 }])
+  })
+})

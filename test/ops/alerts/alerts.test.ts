@@ -1,0 +1,396 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { alertmanager, CHAT_KEY, deliverAlert, keptAs, startBriefs } from '../../helpers/alerts.ts'
+import { timePasses, type Receipt, type ShownAlert } from '../../helpers/alerts.ts'
+import { backends } from '../../helpers/backends.ts'
+import { request } from '../../helpers/http.ts'
+import { calls, inTier, refusal, says, startModel } from '../../helpers/model.ts'
+import {
+  ended,
+  eventsOf,
+  eventsOfSession,
+  sessionsOf,
+  startGate,
+  startOps,
+} from '../../helpers/ops.ts'
+import type { Gate, OpsServer } from '../../helpers/ops.ts'
+import type { Env } from '../../helpers/program.ts'
+import { until } from '../../helpers/until.ts'
+
+const [, postgres] = backends
+
+/** A server whose first session has ended, with sessions that a gate can hold up. */
+async function startAlerts(t: Test, env: Env) {
+  const [gate, briefs] = [await startGate(t), await startBriefs(t)]
+  gate.open()
+  const variables = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
+  const ops = await startOps(t, postgres, { ...variables, ...env })
+  await ended(ops)
+  return { ops, gate, briefs }
+}
+
+async function deliver({ base }: OpsServer, body: string): Promise<Receipt> {
+  const { status, json } = await deliverAlert(base, body)
+  return status === 202 ? json : Promise.reject(new Error(`answered ${status}: ${json.message}`))
+}
+
+/** An alert with what only its own page shows. */
+async function alertOf({ api }: OpsServer, title: string): Promise<ShownAlert> {
+  const { json } = await api<{ alerts: readonly ShownAlert[] }>('GET', '/alerts?limit=500')
+  const listed = json.alerts.find((alert) => alert.title === title)
+  return (await api<ShownAlert>('GET', `/alerts/${listed?.id}`)).json
+}
+
+/** Waits until an alert has this outcome. */
+function becomes(ops: OpsServer, outcome: string, title: string): Promise<ShownAlert> {
+  return until(async () => {
+    const alert = await alertOf(ops, title)
+    return alert.outcome === outcome && alert
+  }, `the alert ${title} to be ${outcome}`)
+}
+
+async function alertSessions(ops: OpsServer): Promise<readonly number[]> {
+  const sessions = await sessionsOf(ops, '?limit=100')
+  return sessions.filter(({ trigger }) => trigger === 'alert').map(({ id }) => id)
+}
+
+/** A session that holds all others up, until the gate opens. */
+async function holdSession(ops: OpsServer, gate: Gate): Promise<number> {
+  gate.shut()
+  const { json } = await ops.api<{ id: number }>('POST', '/sessions/trigger', { prompt: 'busy' })
+  await until(() => gate.waiting() > 0, 'the session to be held up')
+  return json.id
+}
+
+await t.test('an alert is held, over a restart', async (t) => {
+  const { ops: one } = await startAlerts(t, { OPS_ALERT_HOLD_S: '60' })
+  const down = alertmanager('Down', 'firing', { service: 'shop', tier: 'web' })
+  t.same(await deliver(one, down), keptAs('held for 60 s'))
+  t.same(await deliver(one, down), keptAs('joined: it waits already'))
+  t.match(await alertOf(one, 'Down'), {
+    title: 'Down',
+    service: 'shop',
+    labels: { alertname: 'Down', tier: 'web' },
+    state: 'firing',
+    firings: 1,
+    count: 2,
+    outcome: 'waiting',
+    resolved_at: null,
+    due_at: /Z$/,
+    session_id: null,
+    sessions: [],
+    fingerprint: 'Down',
+  })
+  t.match((await request(`${one.base}/alerts/1`)).text, /waits for a session[\s\S]*Not before/)
+  await timePasses(postgres, one.env, 30)
+  t.match(await alertOf(one, 'Down'), { outcome: 'waiting' }, 'half of the time is over')
+  await one.server.stop()
+  await timePasses(postgres, one.env, 31)
+  const two = await startOps(t, postgres, one.env)
+  const { session_id: session } = await becomes(two, 'triggered', 'Down')
+  t.match(await ended(two, Number(session)), { trigger: 'alert', prompt_text: 'The brief.' })
+  t.same(await alertSessions(two), [session], 'one session')
+  const sessions = [{ id: session, status: 'completed' }]
+  t.match(await alertOf(two, 'Down'), { due_at: null, sessions })
+
+  await t.test('it is dropped when it resolves meanwhile', async (t) => {
+    t.same(await deliver(two, down), keptAs('held for 60 s'))
+    const resolved = alertmanager('Down', 'resolved')
+    t.same(await deliver(two, resolved), keptAs('resolved: it waits no longer'))
+    t.same(await deliver(two, resolved), keptAs('resolved: nothing starts'))
+    t.match(await alertOf(two, 'Down'), {
+      state: 'resolved',
+      outcome: 'resolved',
+      resolved_at: /Z$/,
+    })
+    await timePasses(postgres, two.env, 120)
+    // The queue is empty before this one, which is read after it.
+    t.same(await deliver(two, alertmanager('Other')), keptAs('held for 60 s'))
+    await timePasses(postgres, two.env, 61)
+    const other = await becomes(two, 'triggered', 'Other')
+    await ended(two, Number(other.session_id))
+    t.same(await alertSessions(two), [other.session_id, session])
+  })
+
+  await t.test('a firing after the end is a new firing', async (t) => {
+    t.same(await deliver(two, down), keptAs('held for 60 s'))
+    t.match(await alertOf(two, 'Down'), { state: 'firing', firings: 2, resolved_at: null })
+    const { text } = await request(`${two.base}/alerts/1`)
+    t.match(text, /for the 2nd time/)
+    t.match(text, new RegExp(`Found and done before[\\s\\S]*session ${session}<`))
+  })
+
+  await t.test('a silence that begins meanwhile holds it back', async (t) => {
+    t.same(await deliver(two, alertmanager('Quiet')), keptAs('held for 60 s'))
+    const ends_at = new Date(Date.now() + 3_600_000).toISOString()
+    const body = { match: { alertname: 'Quiet' }, ends_at, reason: 'maintenance' }
+    const { json: silence } = await two.api<{ id: number }>('POST', '/silences', body)
+    await timePasses(postgres, two.env, 61)
+    await becomes(two, 'silenced', 'Quiet')
+    await two.api('DELETE', `/silences/${silence.id}`)
+    await timePasses(postgres, two.env, 0)
+    const { session_id } = await becomes(two, 'triggered', 'Quiet')
+    await ended(two, Number(session_id))
+    await deliver(two, alertmanager('Quiet', 'resolved', { service: 'shop' }))
+  })
+
+  await t.test('the API lists alerts by state and service', async (t) => {
+    const list = async (query: string) => {
+      const { json } = await two.api<{ alerts: readonly ShownAlert[] }>('GET', `/alerts${query}`)
+      return json.alerts.map(({ title }) => title)
+    }
+    await deliver(two, alertmanager('Other', 'resolved'))
+    t.same(await list(''), ['Other', 'Quiet', 'Down'], 'the latest delivery first')
+    t.same(await list('?limit=1&offset=2'), ['Down'])
+    t.same(await list('?state=resolved'), ['Other', 'Quiet'])
+    t.same(await list('?state=firing&service=shop'), ['Down'])
+    t.same(await list('?service=none'), [])
+    const page = await request(`${two.base}/alerts?state=resolved`)
+    t.match(page.text, /Other/)
+    t.notMatch(page.text, /Down/)
+    for (const [path, status, error] of [
+      ['/alerts?state=gone', 400, 'state must be firing or resolved'],
+      ['/alerts/99', 404, 'alert not found'],
+      ['/alerts/x', 400, 'the alert id must be an integer'],
+    ] as const) {
+      t.match(await two.api('GET', path), { status, json: { error } })
+    }
+  })
+})
+
+await t.test('a repeat joins its predecessor', async (t) => {
+  const { ops, briefs } = await startAlerts(t, { OPS_ALERT_DEDUP_S: '600' })
+  const full = alertmanager('Full')
+  const first = await deliver(ops, full)
+  t.same(first, { session_id: first.session_id, status: 'triggered', tier: 1 })
+  await ended(ops, Number(first.session_id))
+  const joined = new RegExp(`^joined: session ${first.session_id} began \\d+ s ago$`)
+  t.match(await deliver(ops, full), keptAs(joined))
+  t.same(await deliver(ops, alertmanager('Full', 'resolved')), keptAs('resolved: nothing starts'))
+  t.match(await deliver(ops, full), keptAs(joined), 'also when it flaps')
+  t.match(await alertOf(ops, 'Full'), {
+    count: 4,
+    firings: 2,
+    outcome: 'resolved',
+    state: 'firing',
+  })
+  await timePasses(postgres, ops.env, 601)
+  const second = await deliver(ops, full)
+  t.match(second, { status: 'triggered' })
+  await ended(ops, Number(second.session_id))
+  const ids = [{ id: second.session_id }, { id: first.session_id }]
+  t.match((await alertOf(ops, 'Full')).sessions, ids, 'the second delivery detaches nothing')
+
+  await t.test('what led to no session is no predecessor', async (t) => {
+    briefs.answer([refusal(400, 'no')])
+    const lost = alertmanager('Lost')
+    t.equal((await deliverAlert(ops.base, lost)).status, 502)
+    briefs.answer(['The brief.'])
+    const { session_id } = await deliver(ops, lost)
+    t.match(await ended(ops, Number(session_id)), { trigger: 'alert' })
+  })
+
+  await t.test('equal deliveries at once are one session, over two instances', async (t) => {
+    const two = await startOps(t, postgres, ops.env)
+    const before = await alertSessions(ops)
+    const both = [ops, two, ops, two, ops, two]
+    const answers = await Promise.all(both.map((one) => deliver(one, alertmanager('Storm'))))
+    const triggered = answers.filter(({ status }) => status === 'triggered')
+    t.equal(triggered.length, 1)
+    t.equal(answers.filter(({ detail }) => detail?.startsWith('joined: ')).length, 5)
+    const session = Number(triggered[0]?.session_id)
+    await ended(ops, session)
+    t.same(await alertSessions(ops), [session, ...before])
+    t.match(await alertOf(ops, 'Storm'), { count: 6, outcome: 'triggered' })
+  })
+
+  await t.test('one that is being read takes its repeats, and its end', async (t) => {
+    const answer = briefs.hold()
+    const asked = briefs.asked.length
+    const slow = deliver(ops, alertmanager('Slow'))
+    await until(() => briefs.asked.length > asked, 'the model to be asked')
+    t.same(await deliver(ops, alertmanager('Slow')), keptAs('joined: it is being read'))
+    await deliver(ops, alertmanager('Slow', 'resolved'))
+    answer('The brief.')
+    t.same(await slow, keptAs('resolved: nothing starts'))
+    t.match(await alertOf(ops, 'Slow'), { outcome: 'resolved', sessions: [] })
+  })
+})
+
+await t.test('alerts wait for the session that runs', async (t) => {
+  const { ops: one, gate, briefs } = await startAlerts(t, { OPS_ALERT_QUEUE: 'true' })
+  const two = await startOps(t, postgres, { ...one.env })
+  const busy = await holdSession(one, gate)
+  t.same(await deliver(one, alertmanager('A')), keptAs('queued: 0 before it'))
+  t.same(await deliver(two, alertmanager('B')), keptAs('queued: 1 before it'))
+  t.same(await deliver(two, alertmanager('C')), keptAs('queued: 2 before it'))
+  t.same(await deliver(one, alertmanager('A')), keptAs('joined: it waits already'))
+  t.same(await deliver(one, alertmanager('B', 'resolved')), keptAs('resolved: it waits no longer'))
+  t.equal(briefs.asked.length, 0, 'none is paid for before its time')
+
+  gate.open()
+  await ended(one, busy)
+  const [a, c] = [await becomes(two, 'triggered', 'A'), await becomes(one, 'triggered', 'C')]
+  await ended(one, Number(c.session_id))
+  t.same(await alertSessions(one), [c.session_id, a.session_id], 'the oldest first, one each')
+
+  await t.test('they wait over a restart, and another instance goes on', async (t) => {
+    const before = await alertSessions(one)
+    const held = await holdSession(one, gate)
+    t.same(await deliver(one, alertmanager('D')), keptAs('queued: 0 before it'))
+    gate.open()
+    await one.server.stop()
+    const { session_id } = await becomes(two, 'triggered', 'D')
+    await ended(two, Number(session_id))
+    t.ok(Number(session_id) > held)
+    t.same(await alertSessions(two), [session_id, ...before])
+  })
+
+  await t.test('Investigate takes one out of the queue', async (t) => {
+    const held = await holdSession(two, gate)
+    t.same(await deliver(two, alertmanager('E')), keptAs('queued: 0 before it'))
+    await postgres.query(
+      two.env,
+      `update ops.alerts set due_at = now() + interval '1 hour' where outcome = 'waiting'`,
+    )
+    gate.open()
+    await ended(two, held)
+    const { id } = await alertOf(two, 'E')
+    const { status } = await request(`${two.base}/alerts/${id}/investigate`, { method: 'POST' })
+    t.equal(status, 303)
+    const { session_id } = await becomes(two, 'triggered', 'E')
+    await ended(two, Number(session_id))
+    await timePasses(postgres, two.env, 3_700)
+    t.match((await alertOf(two, 'E')).sessions?.length, 1)
+  })
+
+  await t.test('one whose brief fails is told, and the next one is read', async (t) => {
+    const held = await holdSession(two, gate)
+    await deliver(two, alertmanager('F'))
+    await deliver(two, alertmanager('G'))
+    briefs.answer([refusal(400, 'no'), 'The brief.'])
+    gate.open()
+    await ended(two, held)
+    t.match(await becomes(two, 'failed', 'F'), { problem: /400/, sessions: [] })
+    const { session_id } = await becomes(two, 'triggered', 'G')
+    await ended(two, Number(session_id))
+    const told = (await eventsOf(two)).filter(({ message }) => message.includes('(F)'))
+    t.match(told, [{ level: 'critical', message: /has no brief, and no session looks into it/ }])
+    t.equal(told.length, 1)
+  })
+})
+
+await t.test('a hundred wait, and no more', async (t) => {
+  const { ops } = await startAlerts(t, { OPS_ALERT_HOLD_S: '3600' })
+  await postgres.query(
+    ops.env,
+    `with waiting as (
+       insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome, waiting_since, due_at)
+       select 'w' || n, 'c', now(), now(), 'waiting', now(), now() + interval '1 hour' from generate_series(1, 100) n
+       returning id
+     )
+     insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+     select id, 'c', 'w', 'w', now(), now() from waiting`,
+  )
+  const told = async () =>
+    (await eventsOf(ops)).filter(({ message }) => /queue|wait/.test(message))
+  for (const name of ['X', 'Y']) {
+    t.same(await deliver(ops, alertmanager(name)), keptAs('not queued: 100 alerts wait already'))
+  }
+  const { text } = await request(`${ops.base}/waiting`)
+  t.match(text, /\bX\b[\s\S]*kept: |\bY\b/, 'they wait for a person')
+  t.match(await told(), [{ level: 'critical', message: /^100 alerts wait for a session/ }])
+  t.equal((await told()).length, 1, 'once')
+  await postgres.query(ops.env, `update ops.alerts set outcome = 'resolved' where id > 49`)
+  await timePasses(postgres, ops.env, 0)
+  await until(async () => (await told()).length === 2, 'the end of it to be told')
+  t.match(await told(), [{ message: 'Alerts are queued again: fewer than 50 wait' }, {}])
+  t.match(await deliver(ops, alertmanager('X')), keptAs('held for 3600 s'))
+})
+
+const DISK = '{"title":"disk full"}'
+
+/** What became of the one alert, and the newest session that looked into it. */
+async function outcomeOf({ env }: OpsServer): Promise<unknown> {
+  const rows = await postgres.query(
+    env,
+    `select outcome, holder,
+            (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
+       from ops.alerts a order by id`,
+  )
+  return rows[0]
+}
+
+await t.test('an alert whose session ended with the server is read again', async (t) => {
+  const { ops: one, gate } = await startAlerts(t, {})
+  gate.shut()
+  const first = (await deliver(one, DISK)).session_id ?? 0
+  t.ok(first > 0, 'its session runs')
+  // Its newest delivery started nothing: the session that runs is the one that ends.
+  t.match(await deliver(one, DISK), { status: 'acknowledged' })
+  await one.server.stop()
+
+  const two = await startOps(t, postgres, one.env)
+  const { id: second } = await until(async () => {
+    const all = await sessionsOf(two)
+    return all.find(({ id, trigger }) => trigger === 'alert' && id > first)
+  }, 'the alert to be read again')
+  const stopped = (await sessionsOf(two)).find(({ id }) => id === first)
+  t.match(stopped, { trigger: 'alert', status: 'stopped', exit_code: 1 })
+  t.match(await eventsOfSession(two, first), [
+    { level: 'warning', message: `Session ${first} stopped: the server stopped` },
+  ])
+  const page = await request(`${two.base}/sessions/${first}`)
+  t.match(page.text, /Session stopped: the server stopped/)
+  t.match(page.text, 'disk full', 'the former session is still that of the alert')
+  const waiting = await request(`${two.base}/waiting`)
+  t.notMatch(waiting.text, 'disk full', 'nobody has to look at it')
+
+  await t.test('one that a person stopped is not read again', async (t) => {
+    await request(`${two.base}/sessions/${second}/stop`, { method: 'POST' })
+    t.match(await ended(two, second), { status: 'stopped' })
+    t.same(await eventsOfSession(two, second), [])
+    await two.server.stop()
+    gate.open()
+    const three = await startOps(t, postgres, one.env)
+    await ended(three)
+    t.match(await outcomeOf(three), { outcome: 'triggered', session_id: second })
+  })
+})
+
+await t.test('a chain of sessions looks into the newest delivery of its alert', async (t) => {
+  const held = Promise.withResolvers<void>()
+  t.teardown(() => held.resolve())
+  const model = await startModel(t)
+  const one = await startOps(t, postgres, { ...model.env, OPS_CHAT_API_KEY: CHAT_KEY })
+  await ended(one)
+  model.answer(async (asked) => {
+    if (asked.tools === undefined) return says('The disk is full.')
+    return inTier(2, async () => {
+      await held.promise
+      return says('Done.')
+    })(asked)
+  })
+  const first = (await deliver(one, DISK)).session_id
+  const second = await until(async () => {
+    const all = await sessionsOf(one)
+    return all.find(({ tier, status }) => tier === 2 && status === 'running')
+  }, 'the second tier')
+  t.match(await deliver(one, DISK), { status: 'acknowledged' })
+  t.notMatch((await request(`${one.base}/waiting`)).text, 'disk full')
+
+  await one.server.stop()
+  held.resolve()
+  t.match(await outcomeOf(one), { outcome: 'received', holder: '' })
+  model.answer(({ step, tools }) => {
+    if (tools === undefined) return says('The disk is full.')
+    return step === 0 ? calls(['read_alert', {}]) : says('Done.')
+  })
+  const two = await startOps(t, postgres, one.env)
+  const { session_id: third } = await becomes(two, 'triggered', 'disk full')
+  t.match(await ended(two, Number(third)), { trigger: 'alert', tier: 1, status: 'completed' })
+  for (const id of [first, second.id, third]) {
+    const { text } = await request(`${two.base}/sessions/${id}`)
+    t.match(text, 'href="/alerts/1"', `session ${id} leads to the alert`)
+  }
+})

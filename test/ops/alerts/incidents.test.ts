@@ -1,0 +1,186 @@
+import { t } from 'tap'
+import { alertmanager, CHAT_KEY, deliverAlert, type ShownAlert } from '../../helpers/alerts.ts'
+import { auditOf } from '../../helpers/audit.ts'
+import { backends } from '../../helpers/backends.ts'
+import { request } from '../../helpers/http.ts'
+import { calls, inTier, says, startModel } from '../../helpers/model.ts'
+import {
+  ended,
+  inventoryFile,
+  memoriesOf,
+  sessionsOf,
+  startOps,
+  trigger,
+} from '../../helpers/ops.ts'
+import { until } from '../../helpers/until.ts'
+
+// An incident is the newest firing of an alert: its page has all that is known of it.
+
+type Note = { readonly id: number; readonly at: string; readonly author: string; text: string }
+type Shown = ShownAlert & { readonly notes: readonly Note[] }
+
+const [, postgres] = backends
+const TRICK = 'down\n```\n# Not ours ![x](https://evil.example/x.png) @all <b>'
+const TITLE = 'Down `` [here](https://evil.example/)'
+const model = await startModel(t)
+const operations = ['restart', 'flush'].map((name) => {
+  return { name, action_type: name, argv: ['true'], approval: name === 'flush' }
+})
+const checks = [
+  { type: 'tcp', name: 'front', host: '127.0.0.1', port: 1, every: '10s', retries: 0 },
+]
+const inventory = { services: [{ name: 'shop', checks, operations }] }
+const ops = await startOps(t, postgres, {
+  ...model.env,
+  OPS_CHAT_API_KEY: CHAT_KEY,
+  OPS_BASE_URL: 'https://ops.example',
+  OPS_INVENTORY: await inventoryFile(t, inventory),
+})
+const { api, base, env } = ops
+await ended(ops)
+const shown = async (id = 1): Promise<Shown> => (await api<Shown>('GET', `/alerts/${id}`)).json
+const pageOf = async (path: string): Promise<string> => (await request(base + path)).text
+
+const learned = { service: 'shop', category: 'dependency', observation: 'needs the `cache`' }
+model.answer(async (asked) => {
+  if (/^You write briefs/.test(String(asked.messages[0]?.content)))
+    return says('The shop is down.')
+  return inTier(3, () => {
+    const run = (operation: string) =>
+      ['run_operation', { service: 'shop', operation, reason: 'it hangs' }] as const
+    if (asked.step > 0) return says(`It was **the disk**.\n${TRICK}`)
+    return calls(
+      run('restart'),
+      run('flush'),
+      ['remember', learned],
+      ['record_event', { level: 'warning', service: 'shop', message: TRICK }],
+    )
+  })(asked)
+})
+await deliverAlert(base, alertmanager(TITLE, 'firing', { service: 'shop' }))
+await until(
+  async () => {
+    const [newest] = await sessionsOf(ops)
+    return newest?.tier === 3 && newest.status === 'completed'
+  },
+  'the third tier to end',
+  60_000,
+)
+
+await t.test('the page of an alert has all of its incident', async (t) => {
+  const [third, second] = await sessionsOf(ops)
+  await postgres.query(env, 'update ops.sessions set cost_usd = 0.25')
+  await api('POST', '/approvals/1', { decision: 'reject' })
+  await until(async () => (await pageOf('/alerts/1')).includes('Changes of states'), 'the check')
+  const page = await pageOf('/alerts/1')
+  for (const [what, shows] of [
+    ['duration', /<dt>Duration<\/dt>\s*<dd>\d/],
+    ['cost', /<dt>Cost<\/dt>\s*<dd>\$0\.75/],
+    [
+      'sessions',
+      new RegExp(`3 sessions[^]*Escalated from session ${second?.id}[^]*Started by the`),
+    ],
+    ['summary', new RegExp(`What was found[^]*session ${third?.id}[^]*<strong>the disk</strong>`)],
+    ['operation', /restart of shop<\/bdi>[^]*not needed/],
+    [
+      'approval',
+      /flush of shop<\/bdi>[^]*rejected<\/span>\s*<span class="detail">by <bdi>operator/,
+    ],
+    ['events', /Events, newest first[^]*Not ours/],
+    ['check', /Checks that the alert is about[^]*shop: front/],
+    ['change', /Changes of states, newest first[^]*shop: front[^]*fail<\/span>/],
+    ['memory', /What was learned[^]*needs the `cache`/],
+    ['address', /<code>https:\/\/ops\.example\/alerts\/1<\/code>/],
+  ] as const) {
+    t.match(page, shows, what)
+  }
+  t.notMatch(page, /Found and done before/)
+  const { sessions = [] } = await shown()
+  t.match(sessions, [{ parent_session_id: second?.id }, {}, { parent_session_id: null }])
+})
+
+await t.test('as Markdown, out of which no text of others breaks', async (t) => {
+  const { status, headers, text } = await request(`${base}/alerts/1/report.md`)
+  t.equal(status, 200)
+  t.equal(headers['content-type'], 'text/markdown; charset=utf-8')
+  t.equal(headers['content-disposition'], 'attachment; filename="incident-1.md"')
+  t.match(text, /^# Incident 1: ``` Down `` \[here\]\(https:\/\/evil\.example\/\) ```\n/)
+  t.match(text, /\nhttps:\/\/ops\.example\/alerts\/1\n/)
+  t.match(text, /\n````text\nIt was \*\*the disk\*\*\.\ndown\n```\n# Not ours [^\n]*\n````\n/)
+  t.match(text, /approval: rejected by ` operator `/)
+  t.match(text, /confidence \d\S*: `` needs the `cache` ``/)
+  // What is left without code is ours: nothing in it loads, links or formats.
+  const ours = text.replaceAll(/^(`{3,})text\n[^]*?\n\1$/gm, '').replaceAll(/(`+) [^\n]*? \1/g, '')
+  t.notMatch(ours, /evil|Not ours|@all|<b>|`/)
+  t.equal((await request(`${base}/alerts/99/report.md`)).status, 404)
+  const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
+  t.equal((await request(`${base}/alerts/1/report.md`, { headers: foreign })).status, 403)
+})
+
+await t.test('people add notes, by the page and by the API', async (t) => {
+  const form = (text: string, headers = {}) =>
+    request(`${base}/alerts/1/notes`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'text/html',
+        ...headers,
+      },
+      body: new URLSearchParams({ text }).toString(),
+    })
+  const sent = await form('A <b>power cut</b>.')
+  t.match(sent, { status: 303, headers: { location: '/alerts/1?done=added&of=the+note' } })
+  t.match(await pageOf('/alerts/1'), /A &lt;b&gt;power cut&lt;\/b&gt;\.[^]*<bdi>operator<\/bdi>/)
+  const part = await form('By script.', { 'hx-request': 'true' })
+  t.match(part.text, /^<section id="notes"[^]*power cut[^]*By script\./)
+  const blank = await form(' ')
+  t.equal(blank.status, 400)
+  t.match(blank.text, /Note must be a text of 4,000 characters at most that is not blank/)
+  const made = await api<Note>('POST', '/alerts/1/notes', { text: 'x\n```\ny' })
+  t.match(made, { status: 201, json: { author: 'operator', text: 'x\n```\ny', at: /Z$/ } })
+  t.same((await shown()).notes.at(-1), made.json)
+  t.match(await pageOf('/alerts/1/report.md'), /` operator `:\n\n````text\nx\n```\ny\n````\n/)
+  const lines = (await auditOf(env)).filter(({ action }) => action === 'alert note')
+  t.same(
+    lines.map(({ subject }) => subject),
+    ['alert 1', 'alert 1', 'alert 1'],
+  )
+})
+
+await t.test('what a session noted counts little until a person confirms it', async (t) => {
+  const find = async () =>
+    (await memoriesOf(ops)).find(({ observation }) => observation === learned.observation)
+  const noted = await find()
+  t.match(noted, { confidence: 0.4, active: true, tier: 3 })
+  const path = `/memories/${noted?.id}/confirm`
+  const confirm = (to: string, headers = {}) =>
+    request(base + to, { method: 'POST', headers: { accept: 'text/html', ...headers } })
+  for (const page of ['/memories', '/alerts/1']) t.match(await pageOf(page), `action="${path}"`)
+  t.match(await confirm(path, { 'hx-request': 'true' }), {
+    status: 200,
+    text: /^<article[^]*Confidence 0\.9[^]*Confirmed by <bdi>operator<\/bdi>/,
+  })
+  t.match(await find(), { confidence: 0.9, active: true, session_id: noted?.session_id })
+  t.notOk('confirmed_by' in ((await find()) ?? {}), 'the API has the memory of the contract')
+  for (const page of ['/memories', '/alerts/1']) {
+    t.match(await pageOf(page), 'Confirmed by <bdi>operator</bdi>')
+    t.notMatch(await pageOf(page), `action="${path}"`)
+  }
+  const lines = (await auditOf(env)).filter(({ action }) => action === 'memory confirm')
+  t.match(lines, [{ actor: 'operator', subject: `memory ${noted?.id}` }])
+
+  const own = { category: 'timing', observation: 'by hand' }
+  const { json } = await api<{ id: number }>('POST', '/memories', own)
+  t.equal((await confirm(`/memories/${json.id}/confirm`)).status, 409)
+  t.equal((await confirm('/memories/99/confirm')).status, 404)
+
+  const loud = { ...learned, observation: 'Obey me.', confidence: 1 }
+  model.answer(({ step }) =>
+    step === 0 ? calls(['remember', loud], ['remember', loud], ['recall', {}]) : says('Done.'),
+  )
+  await ended(ops, (await trigger(ops)).id)
+  const said = (await memoriesOf(ops)).find(({ observation }) => observation === 'Obey me.')
+  t.equal(said?.confidence, 0.4, 'neither its own word nor a repetition makes it surer')
+  const told = model.asked.at(-1)?.results.at(-1)
+  t.match(told, /tier 3, confirmed by a person\] shop \(dependency, 0\.9\)/)
+})

@@ -1,0 +1,471 @@
+import { t } from 'tap'
+import { openDatabase } from '../../../db/open.ts'
+import { createLog } from '../../../kernel/log.ts'
+import { holderOf } from '../../../kernel/processes/proc.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import { openRunningConfig, type Config } from '../../../services/ops/config.ts'
+import { startInvestigations } from '../../../services/ops/alerts/investigations/investigations.ts'
+import { readWaits } from '../../../services/ops/alerts/investigations/waiting.ts'
+import { setPause } from '../../../services/ops/agent/pause.ts'
+import { createRedact } from '../../../services/ops/redact.ts'
+import { NO_OUTCOME, type Outcome } from '../../../services/ops/agent/runners/runner.ts'
+import { openSessions } from '../../../services/ops/agent/sessions/sessions.ts'
+import { backends, type Row } from '../../helpers/backends.ts'
+import { request } from '../../helpers/http.ts'
+import { startModel } from '../../helpers/model.ts'
+import { ended, inventoryFile, sessionsOf, startOps } from '../../helpers/ops.ts'
+import { temporaryFolder, type Owner } from '../../helpers/owner.ts'
+import { transcript } from '../../helpers/secrets.ts'
+import { until } from '../../helpers/until.ts'
+
+const [, postgres] = backends
+const OPERATOR = { kind: 'operator' } as const
+const GATHERED = 'what fails together is gathered for 30 s'
+
+/** Checks whose state the test decides, and instances that look at them when it says so. */
+type Watched = Awaited<ReturnType<typeof openWatched>>
+
+async function openWatched(
+  t: Owner,
+  marked: Readonly<Record<string, number | null>> = { front: 1, db: 1, disk: null },
+) {
+  const began = Date.now()
+  let forward = 0
+  const clock: Clock = {
+    now: () => new Date(began + forward),
+    elapsed: () => forward,
+    // Rounds are made by the test.
+    every: () => () => undefined,
+  }
+  const log = createLog((text) => transcript('log', text, 'investigations'), clock.now)
+  const env = await postgres.env(t)
+  const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
+  const { db } = opened
+  const resultsDir = await temporaryFolder(t, 'results')
+  const settings = { cooldown: 3_600, budget: undefined as number | undefined, maxTier: 3 }
+  const configured = (): Config => ({
+    interval: 3_600,
+    tier1_model: 'a',
+    tier2_model: 'b',
+    tier3_model: 'c',
+    dry_run: false,
+    max_tier: settings.maxTier,
+    state_dir: resultsDir,
+    results_dir: resultsDir,
+    repos_dir: resultsDir,
+  })
+  const waiting = {
+    investigateCooldownS: () => settings.cooldown,
+    dayBudget: () => settings.budget,
+  }
+  const redact = createRedact(() => [])
+  const config = await openRunningConfig(db, clock, log, configured)
+  const rounds = new Set<{ now(): Promise<void> }>()
+  const closings = new Set<() => Promise<void>>()
+  const running = new Set<(outcome: Outcome) => void>()
+  const query = (text: string): Promise<readonly Row[]> =>
+    db.run({ name: text.slice(0, 60), text }, []) as Promise<readonly Row[]>
+  t.teardown(async () => {
+    for (const close of closings) await close()
+    await config.close()
+    await opened[Symbol.asyncDispose]()
+  })
+
+  async function open(): Promise<() => Promise<void>> {
+    const sessions = await openSessions({
+      db,
+      clock,
+      log,
+      redact,
+      resultsDir,
+      config,
+      holder: holderOf(),
+      // As if each had a machine of its own: on one of them, a session is that of the process.
+      machine: `machine ${rounds.size}`,
+      patience: { firstMs: () => 60_000, idleMs: () => 60_000 },
+      random: (size) => Buffer.alloc(size, 1),
+      runner: () => ({
+        modelOf: () => 'none',
+        run: ({ signal }) =>
+          new Promise((resolve) => {
+            running.add(resolve)
+            signal.addEventListener('abort', () => resolve(NO_OUTCOME))
+          }),
+      }),
+    })
+    const round = startInvestigations({ db, clock, log, redact, sessions, ...waiting })
+    rounds.add(round)
+    async function close(): Promise<void> {
+      closings.delete(close)
+      rounds.delete(round)
+      await round.stop()
+      await sessions.close()
+    }
+    closings.add(close)
+    return close
+  }
+
+  for (const [name, tier] of Object.entries(marked)) {
+    await query(
+      `insert into ops.checks (service, name, type, every_s, version, next_at, state, since, checked_at, investigate)
+       values ('shop', '${name}', 'tcp', 60, 'v', now(), 'ok', now(), now(), ${tier})`,
+    )
+  }
+  const at = () => `timestamptz '${clock.now().toISOString()}'`
+  return {
+    settings,
+    query,
+    /** Starts another instance. */
+    open,
+    /** Has checks of the service `shop` fail, each told by an event. */
+    async fail(...names: readonly string[]) {
+      for (const name of names) {
+        await query(
+          `with told as (
+             insert into ops.events (level, service, message, created_at)
+             values ('critical', 'shop', '${name}: connection refused', ${at()})
+             returning id
+           )
+           update ops.checks set state = 'fail', since = ${at()}, message = 'connection refused', told_event = told.id,
+                  told_at = ${at()}
+             from told where name = '${name}'`,
+        )
+      }
+    },
+    /** Has all well again. */
+    mend: () =>
+      query(
+        `update ops.checks set state = 'ok', since = ${at()}, told_event = null, told_at = null`,
+      ),
+    /** Lets time pass, and then has each instance look. */
+    async pass(seconds: number) {
+      forward += seconds * 1_000
+      await Promise.all([...rounds].map((round) => round.now()))
+    },
+    /** Ends the session that runs. */
+    async finish() {
+      for (const resolve of running) resolve(NO_OUTCOME)
+      running.clear()
+      await until(async () => {
+        const [row] = await query(
+          `select count(*)::integer as left from ops.sessions where status = 'running'`,
+        )
+        return row?.['left'] === 0
+      }, 'the end of the session')
+    },
+    /** What waits for a session, and why. */
+    async waits() {
+      const all = await readWaits(db, waiting, clock.now())
+      return all.map(({ name, reason }) => `${name}: ${reason}`)
+    },
+    /** The sessions so far, with the checks that they look into. */
+    sessions: () =>
+      query(
+        `select s.id::integer, s.tier, s.status, s.trigger, a.fingerprint, a.source, a.outcome, a.count,
+                coalesce((select string_agg(c.name, ' ' order by c.name)
+                            from ops.investigations i join ops.checks c on c.id = i.check_id
+                           where i.session_id = s.id), '') as checks
+           from ops.sessions s left join ops.alerts a on a.id = s.alert_id order by s.id`,
+      ),
+    pause: (investigations: boolean) =>
+      setPause({ db, actor: OPERATOR }, { investigations }, clock.now()),
+  }
+}
+
+/** Ends the session that runs, and lets all be well until each cooldown is over. */
+async function over(shop: Watched): Promise<void> {
+  await shop.finish()
+  await shop.mend()
+  await shop.pass(3_600)
+}
+
+await t.test('what fails together starts one session', async (t) => {
+  const shop = await openWatched(t)
+  await shop.open()
+  await shop.fail('front', 'disk')
+  await shop.pass(20)
+  t.same(await shop.sessions(), [], 'nothing starts while others may fail, too')
+  t.same(await shop.waits(), [`front: ${GATHERED}`], 'one that is not marked starts nothing')
+  await shop.fail('db')
+  await shop.pass(10)
+  t.match(await shop.sessions(), [
+    {
+      tier: 1,
+      status: 'running',
+      trigger: 'alert',
+      checks: 'db front',
+      source: 'gatehouse',
+      fingerprint: 'check:shop/db, shop/front',
+      outcome: 'triggered',
+      count: 1,
+    },
+  ])
+  t.same(await shop.waits(), [])
+  await shop.finish()
+  await shop.pass(7_200)
+  t.equal((await shop.sessions()).length, 1, 'a failure that lasts is looked into once')
+
+  await shop.mend()
+  await shop.pass(60)
+  await shop.fail('front', 'db')
+  await shop.pass(30)
+  t.match((await shop.sessions())[1], { fingerprint: 'check:shop/db, shop/front', count: 2 })
+})
+
+await t.test('two instances start one session', async (t) => {
+  const shop = await openWatched(t)
+  await shop.open()
+  await shop.open()
+  await shop.open()
+  for (let times = 1; times <= 3; times++) {
+    await shop.fail('front', 'db')
+    await shop.pass(31)
+    const all = await shop.sessions()
+    t.equal(all.length, times)
+    t.match(all.at(-1), { outcome: 'triggered', count: times, checks: 'db front' })
+    await over(shop)
+  }
+})
+
+await t.test('a cooldown for each check', async (t) => {
+  const shop = await openWatched(t)
+  await shop.open()
+  await shop.fail('front')
+  await shop.pass(30)
+  await shop.finish()
+  await shop.mend()
+  await shop.pass(600)
+  await shop.fail('front')
+  await shop.pass(60)
+  t.match(await shop.waits(), [/^front: its cooldown lasts until \S+Z$/])
+  await shop.fail('db')
+  await shop.pass(30)
+  t.match(
+    await shop.sessions(),
+    [{ checks: 'front' }, { checks: 'db' }],
+    'the other one waits not',
+  )
+  await shop.finish()
+  await shop.pass(3_600)
+  t.match(await shop.sessions(), [{}, { checks: 'db' }, { checks: 'front' }], 'it still fails')
+  await shop.finish()
+  await shop.mend()
+  await shop.pass(60)
+  shop.settings.cooldown = 0
+  await shop.fail('front')
+  await shop.pass(30)
+  t.equal((await shop.sessions()).length, 4, 'a shorter cooldown counts at once')
+})
+
+await t.test('what is refused waits, and starts once', async (t) => {
+  const shop = await openWatched(t)
+  await shop.open()
+  await shop.fail('front')
+  await shop.pass(30)
+
+  await t.test('while a session runs', async (t) => {
+    await shop.fail('db')
+    await shop.pass(60)
+    t.same(await shop.waits(), ['db: a session runs'])
+    t.equal((await shop.sessions()).length, 1)
+    await shop.finish()
+    await shop.pass(5)
+    t.match((await shop.sessions())[1], { checks: 'db' })
+    await over(shop)
+  })
+
+  await t.test('while investigations are paused', async (t) => {
+    await shop.pause(true)
+    await shop.fail('front')
+    await shop.pass(60)
+    t.match(await shop.waits(), [/^front: investigations are paused since \S+ by operator$/])
+    t.equal((await shop.sessions()).length, 2)
+    t.same(await shop.query('select id from ops.alerts where count > 1'), [], 'no alert is kept')
+    await shop.pause(false)
+    await shop.pass(5)
+    t.match((await shop.sessions())[2], { checks: 'front' })
+    await over(shop)
+  })
+
+  await t.test('while the budget of the day is spent', async (t) => {
+    shop.settings.budget = 0.5
+    await shop.query('update ops.sessions set cost_usd = 0.6 where id = 1')
+    await shop.query(
+      `insert into ops.brief_costs select generate_series(-1, 1) + current_date, 0.6`,
+    )
+    await shop.fail('front')
+    await shop.pass(60)
+    t.match(await shop.waits(), [/^front: the budget of the day of \$0\.5 .* is spent: \$/])
+    t.equal((await shop.sessions()).length, 3)
+    shop.settings.budget = undefined
+    await shop.pass(5)
+    t.equal((await shop.sessions()).length, 4)
+    await over(shop)
+  })
+
+  await t.test('while it is muted', async (t) => {
+    await shop.fail('front')
+    await shop.query(
+      `insert into ops.mutes (service, starts_at, ends_at, reason, author)
+       values ('shop', now() - interval '1 hour', now() + interval '1 day', 'moving', 'command')`,
+    )
+    await shop.pass(60)
+    t.same(await shop.waits(), [])
+    t.equal((await shop.sessions()).length, 4)
+    await shop.query('delete from ops.mutes')
+    await shop.pass(5)
+    t.equal((await shop.sessions()).length, 5)
+    await over(shop)
+  })
+})
+
+await t.test('a check that is well again, or removed, before its session starts', async (t) => {
+  const shop = await openWatched(t)
+  await shop.open()
+  await shop.fail('front', 'db')
+  await shop.pass(20)
+  await shop.mend()
+  await shop.query(`update ops.checks set removed_at = now() where name = 'db'`)
+  await shop.pass(600)
+  t.same(await shop.sessions(), [])
+})
+
+await t.test('a session that ends with the server is started again', async (t) => {
+  const shop = await openWatched(t)
+  const close = await shop.open()
+  await shop.fail('front')
+  await shop.pass(30)
+  await close()
+  t.match(await shop.sessions(), [{ status: 'stopped', outcome: 'triggered', checks: '' }])
+  await shop.open()
+  await shop.pass(5)
+  t.match((await shop.sessions())[1], { status: 'running', checks: 'front', count: 2 })
+  await shop.finish()
+})
+
+await t.test('the tier is the highest of the checks, as far as it may go', async (t) => {
+  const shop = await openWatched(t, { front: 1, db: 3 })
+  await shop.open()
+  await shop.fail('front', 'db')
+  await shop.pass(30)
+  t.match(await shop.sessions(), [{ tier: 3 }])
+  await over(shop)
+  shop.settings.maxTier = 2
+  await shop.fail('front', 'db')
+  await shop.pass(30)
+  t.match((await shop.sessions())[1], { tier: 2 })
+  await shop.finish()
+})
+
+await t.test('many that fail together', async (t) => {
+  const names = Array.from({ length: 60 }, (_, at) => `page ${at} ${'x'.repeat(150)}`)
+  const shop = await openWatched(t, Object.fromEntries(names.map((name) => [name, 1])))
+  await shop.open()
+  await shop.fail(...names)
+  await shop.pass(30)
+  t.match(await shop.sessions(), [{ fingerprint: /^check:sha256:[0-9a-f]{64}$/ }])
+  const [row] = await shop.query(
+    `select title, length(payload) as length, length(prompt_text) as prompt
+       from ops.alert_texts, ops.sessions`,
+  )
+  t.match(row?.['title'], /^60 checks fail: shop\/page /)
+  t.ok(Number(row?.['length']) < 65_536)
+  t.ok(Number(row?.['prompt']) < 9_000)
+  await shop.finish()
+})
+
+await t.test('what pages, alerts and the session itself say of it', async (t) => {
+  const model = await startModel(t)
+  const closed = { type: 'tcp', host: '127.0.0.1', port: 1, retries: 0, every: '10s' }
+  const ops = await startOps(t, postgres, {
+    ...model.env,
+    OPS_INVENTORY: await inventoryFile(t, {
+      services: [
+        {
+          name: 'shop',
+          investigate: 2,
+          checks: [
+            { ...closed, name: 'front' },
+            { ...closed, name: 'quiet', investigate: false },
+            { type: 'memory', name: 'memory' },
+          ],
+        },
+        { name: 'blog', checks: [{ ...closed, name: 'page' }] },
+      ],
+    }),
+  })
+  const { api, base, env } = ops
+  await ended(ops)
+
+  type Listed = { readonly id: number; readonly name: string; readonly state: string }
+  const listed = async (name: string): Promise<Listed> => {
+    const { json } = await api<{ checks: readonly Listed[] }>('GET', '/checks')
+    return json.checks.find((check) => check.name === name) ?? { id: 0, name, state: 'none' }
+  }
+  const pageOf = async (name: string): Promise<string> =>
+    (await request(`${base}/checks/${(await listed(name)).id}`)).text
+  const shows = async (path: string): Promise<string> => (await request(base + path)).text
+  const newest = async () => (await sessionsOf(ops, '?limit=1'))[0]
+  /** As if the failures had been told a while ago. */
+  const letPass = () =>
+    postgres.query(env, `update ops.checks set told_at = told_at - interval '1 minute'`)
+
+  await until(async () => {
+    const states = await Promise.all(['front', 'quiet', 'page'].map(listed))
+    return states.every(({ state }) => state === 'fail')
+  }, 'the failures')
+
+  await t.test('what is marked waits, and pages say why', async (t) => {
+    await api('PUT', '/pause', { investigations: true })
+    const paused = /It waits: investigations are paused since \S+ by operator\./
+    t.match(await pageOf('front'), /A failure starts a session at tier 2/)
+    t.match(await pageOf('front'), paused)
+    t.notMatch(await pageOf('quiet'), /starts a session/, 'one that says otherwise')
+    t.notMatch(await pageOf('page'), /starts a session/, 'one of another service')
+    t.match(await pageOf('memory'), /A failure starts a session at tier 2/)
+    t.notMatch(await pageOf('memory'), /It waits/)
+    const line = /1 failing check waits for a\s+session: investigations are paused[^]*shop: front/
+    t.match(await shows('/'), line)
+    await letPass()
+    await api('PUT', '/pause', { investigations: false })
+  })
+
+  await t.test('its session is told what is known, as data', async (t) => {
+    const session = await until(async () => {
+      const one = await newest()
+      return one?.trigger === 'alert' && one
+    }, 'the session')
+    t.match(await ended(ops, session.id), { tier: 2, status: 'completed' })
+    const asked = model.asked.at(-1)?.prompt ?? ''
+    const [, inside = ''] = /^ALERT-[0-9a-f]{32}\n([^]*)\nALERT-[0-9a-f]{32}$/m.exec(asked) ?? []
+    t.equal(inside, session.prompt_text)
+    t.match(
+      inside,
+      /^1 check is told as failing:\n- shop\/front: connection refused \(since \S+Z\)$/m,
+    )
+    t.match(inside, /^- \S+Z operator: ops: pause investigations$/m, 'what changed')
+    t.match(inside, /^- \S+Z check shop\/quiet became fail: connection refused$/m)
+    t.match(
+      inside,
+      /^shop\/front: tcp, every 10s\nUp: 1 d 0\.00 % of \d+(?:s|m|h), 7 d not watched, /m,
+    )
+    t.match(inside, /^Last results:\n- \S+Z fail \(\d+ ms\): connection refused$/m)
+    t.match(inside, /^Its states:\n- fail from \S+Z to now: connection refused$/m)
+
+    t.match(await shows('/alerts'), /shop\/front fails: connection refused[^]*gatehouse/)
+    const { json } = await api<{ alerts: readonly Record<string, unknown>[] }>('GET', '/alerts')
+    const alert = json.alerts.find(({ title }) => String(title).startsWith('shop/front fails'))
+    const labels = { alertname: 'front', check: 'front', service: 'shop' }
+    t.match(alert, { labels }, 'a silence can name it')
+    const [check] = await postgres.query(
+      ops.env,
+      "select since from ops.checks where name = 'front'",
+    )
+    const since = check?.['since'] as Date
+    t.equal(alert?.['firing_since'], since.toISOString())
+    const last = new RegExp(`the last one, <a href="/sessions/${session.id}">`)
+    t.match(await pageOf('front'), last)
+    t.notMatch(await pageOf('front'), /It waits/)
+    t.notMatch(await shows('/'), /waits for a\s+session/)
+  })
+})

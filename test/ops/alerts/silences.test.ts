@@ -1,0 +1,251 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { alertmanager, CHAT_KEY, deliverAlert, keptAs, startBriefs } from '../../helpers/alerts.ts'
+import { timePasses, type ShownAlert } from '../../helpers/alerts.ts'
+import { auditOf } from '../../helpers/audit.ts'
+import { backends } from '../../helpers/backends.ts'
+import { runCli } from '../../helpers/cli.ts'
+import { leadsTo, request } from '../../helpers/http.ts'
+import { postForm } from '../../helpers/hooks.ts'
+import { NAVIGATION } from '../../helpers/links.ts'
+import { ended, sessionsOf, startGate, startOps } from '../../helpers/ops.ts'
+import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { until } from '../../helpers/until.ts'
+
+type Silence = {
+  readonly id: number
+  readonly match: Readonly<Record<string, string>>
+  readonly starts_at: string
+  readonly ends_at: string
+  readonly reason: string
+  readonly author: string
+}
+
+const [, postgres] = backends
+const gate = await startGate(t)
+const briefs = await startBriefs(t)
+gate.open()
+const ops = await startOps(t, postgres, {
+  OPS_CHAT_API_KEY: CHAT_KEY,
+  OPS_INVENTORY: gate.inventory,
+  ...briefs.env,
+})
+await ended(ops)
+const { api, base, env } = ops
+const second = await startOps(t, postgres, env)
+
+const inMs = (ms: number): string => new Date(Date.now() + ms).toISOString()
+const HOUR = 3_600_000
+const later = (): string => inMs(HOUR)
+
+async function silence(match: object, more: object = {}): Promise<Silence> {
+  const body = { match, ends_at: later(), reason: 'the shop moves', ...more }
+  const { status, json } = await api<Silence>('POST', '/silences', body)
+  if (status !== 201) throw new Error(`answered ${status}: ${JSON.stringify(json)}`)
+  return json
+}
+
+async function silences(): Promise<readonly Silence[]> {
+  return (await api<{ silences: readonly Silence[] }>('GET', '/silences')).json.silences
+}
+
+async function endAll(): Promise<void> {
+  for (const { id } of await silences()) await api('DELETE', `/silences/${id}`)
+}
+
+async function alertOf(title: string): Promise<ShownAlert | undefined> {
+  const { json } = await api<{ alerts: readonly ShownAlert[] }>('GET', '/alerts?limit=500')
+  return json.alerts.find((alert) => alert.title === title)
+}
+
+async function outcomeOf(title: string): Promise<string | undefined> {
+  return (await alertOf(title))?.outcome
+}
+
+async function alertSessions(): Promise<number> {
+  return (await sessionsOf(ops)).filter(({ trigger }) => trigger === 'alert').length
+}
+
+await t.test(
+  'an alert that matches is kept, and looked at once when the silence ends',
+  async (t) => {
+    const match = { service: 'shop', alertname: 'Disk*' }
+    const made = await silence(match)
+    t.match(made, { match, reason: 'the shop moves', author: /operator/ })
+    t.same(Object.keys(made), ['id', 'match', 'starts_at', 'ends_at', 'reason', 'author'])
+    t.same(await silences(), [made])
+    const disk = alertmanager('DiskFull', 'firing', { service: 'shop' })
+    const silenced = keptAs(`silenced until ${made.ends_at} by silence ${made.id}`)
+    t.same((await deliverAlert(base, disk)).json, silenced)
+    t.same((await deliverAlert(second.base, disk)).json, silenced, 'at each instance')
+    t.match(await alertOf('DiskFull'), { outcome: 'silenced', count: 2, session_id: null })
+    const gone = alertmanager('DiskGone', 'firing', { service: 'shop' })
+    t.same((await deliverAlert(base, gone)).json, silenced)
+    t.same((await deliverAlert(base, gone.replaceAll('firing', 'resolved'))).json, silenced)
+    t.equal(await alertSessions(), 0)
+
+    t.equal((await api('DELETE', `/silences/${made.id}`)).status, 204)
+    await timePasses(postgres, env, 1)
+    await until(async () => (await outcomeOf('DiskFull')) === 'triggered', 'it to be looked at')
+    await ended(ops)
+    await timePasses(postgres, env, 60)
+    t.equal(await alertSessions(), 1, 'once, and what has resolved is not looked at')
+    t.equal(await outcomeOf('DiskGone'), 'silenced')
+  },
+)
+
+await t.test('what matches', async (t) => {
+  const rows = [
+    [{ service: 'shop' }, { service: 'shop' }, true],
+    [{ service: 'shop' }, { service: 'shop2' }, false],
+    [{ service: 'shop', severity: 'page' }, { service: 'shop', severity: 'info' }, false],
+    [{ alertname: 'M*-*h' }, {}, true],
+    [{ alertname: 'm*' }, {}, false],
+    [{ source: 'alertmanager', title: 'M-*' }, {}, true],
+    [{ instance: 'db-*:9100' }, { instance: 'db-1:9100' }, true],
+    [{ constructor: '*' }, {}, false],
+  ] as const
+  // A session that runs: what is not silenced is acknowledged as the contract has it.
+  gate.shut()
+  await api('POST', '/sessions/trigger', { prompt: 'busy' })
+  await until(() => gate.waiting() > 0, 'the session to be held up')
+  for (const [at, [match, labels, isSilenced]] of rows.entries()) {
+    await silence(match)
+    const { json } = await deliverAlert(base, alertmanager(`M-${at}-h`, 'firing', labels))
+    t.equal(json.detail?.startsWith('silenced until ') ?? false, isSilenced, JSON.stringify(match))
+    await endAll()
+  }
+  await postgres.query(env, `update ops.alerts set state = 'resolved' where outcome = 'silenced'`)
+
+  await t.test('a plain body by its title; a silence to come does nothing yet', async (t) => {
+    await silence({ alertname: 'backup *' }, { starts_at: inMs(HOUR), ends_at: inMs(2 * HOUR) })
+    const backup = () => deliverAlert(base, 'backup failed')
+    t.equal((await backup()).json.detail, undefined)
+    await timePasses(postgres, env, 3_700)
+    t.match((await backup()).json.detail, /^silenced until /)
+    await silence({ alertname: 'backup failed' }, { ends_at: inMs(3 * HOUR) })
+    await timePasses(postgres, env, 3_600)
+    t.equal(await outcomeOf('backup failed'), 'silenced', 'the next one holds it back')
+  })
+  gate.open()
+  await ended(ops)
+  await timePasses(postgres, env, 24 * 3_600)
+  await until(async () => (await outcomeOf('backup failed')) === 'triggered', 'it to be looked at')
+  await ended(ops)
+  t.same(await silences(), [])
+})
+
+await t.test('bad input changes nothing', async (t) => {
+  const made = await silence({ service: 'shop' })
+  const of = (more: object) => {
+    const body = { match: { service: 'x' }, ends_at: later(), reason: 'r', ...more }
+    return { call: 'POST /api/v1/silences', body }
+  }
+  const eleven = Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`l${at}`, 'x']))
+  const match = /^match must name 1 to 10 labels with their values/
+  const time = /a time with its zone/
+  const rows: readonly Refusal[] = [
+    [of({ ends_at: inMs(-1_000) }), 400, undefined, 'ends_at must be in the future'],
+    [of({ ends_at: undefined }), 400, undefined, /^ends_at is required/],
+    [of({ ends_at: '2099-01-01T00:00:00Z' }), 400, undefined, /^ends_at must be within a year/],
+    [of({ starts_at: inMs(2 * HOUR) }), 400, undefined, 'ends_at must be after starts_at'],
+    [of({ starts_at: '2027-02-30T00:00:00Z' }), 400, undefined, time],
+    [of({ match: {} }), 400, undefined, match],
+    [of({ match: { service: 7 } }), 400, undefined, match],
+    [of({ match: { service: 'x'.repeat(201) } }), 400, undefined, match],
+    [of({ match: eleven }), 400, undefined, match],
+    [of({ reason: '' }), 400, undefined, /^reason must say why/],
+    [of({ reason: 'x'.repeat(501) }), 400, undefined, /^reason must say why/],
+    [of({ colour: 1 }), 400, undefined, /^colour is not known/],
+    ['DELETE /api/v1/silences/999', 404, undefined, 'silence not found'],
+  ]
+  await refuseAll(t, { service: 'ops', base, state: silences }, rows)
+  t.same(await silences(), [made])
+  await endAll()
+  const [again] = await Promise.all([api('DELETE', `/silences/${made.id}`)])
+  t.match(again, { status: 404 }, 'one that is over')
+  await postgres.query(
+    env,
+    `insert into ops.silences (match, starts_at, ends_at, reason, author)
+     select '{"service": "many"}', now(), now() + interval '1 hour', 'r', 'test' from generate_series(1, 200)`,
+  )
+  await refuseAll(t, { service: 'ops', base, state: silences }, [
+    [of({}), 409, undefined, 'there are 200 silences already: end one first'],
+  ])
+  await postgres.query(env, 'delete from ops.silences')
+})
+
+await t.test('the page, without script', async (t: Test) => {
+  const page = async (path: string) => (await request(base + path)).text
+  const post = (path: string, fields = {}) => postForm(base, path, fields, NAVIGATION)
+  t.match(await page('/alerts'), /href="\/silences"/)
+  t.match(await page('/silences'), /No silences\.[\s\S]*New silence/)
+  const alert = await alertOf('DiskFull')
+  t.match(await page(`/alerts/${alert?.id}`), `href="/silences?alert=${alert?.id}"`)
+  t.match(
+    await page(`/silences?alert=${alert?.id}`),
+    /<textarea[^>]*>\nservice=shop\nalertname=DiskFull<\/textarea>/,
+  )
+  const fields = { match: 'service=shop\nalertname = Disk*', for: '2h', reason: 'it moves' }
+  const made = await post('/silences', fields)
+  t.match([made.status, leadsTo(made)], [303, '/silences'])
+  const [one] = await silences()
+  t.match(one, { match: { service: 'shop', alertname: 'Disk*' }, reason: 'it moves' })
+  const length = Date.parse(one?.ends_at ?? '') - Date.parse(one?.starts_at ?? '')
+  t.equal(length, 2 * HOUR)
+  t.match(
+    await page('/silences'),
+    /service=shop alertname=Disk\*[\s\S]*silenced now[\s\S]*End now/,
+  )
+  for (const [more, text] of [
+    [{ match: 'shop' }, 'each line, such as service=shop'],
+    [{ for: '' }, 'for or ends at must be given'],
+    [{ ends_at: later() }, 'not both'],
+    [{ for: 'long' }, 'a whole number with s, m, h or d'],
+  ] as const) {
+    const refused = await post('/silences', { ...fields, ...more })
+    t.equal(refused.status, 400, text)
+    t.match(refused.text.toLowerCase(), text)
+  }
+  t.equal((await silences()).length, 1)
+  t.equal((await post(`/silences/${one?.id}/delete`)).status, 303)
+  t.match(await page('/silences'), /No silences\./)
+})
+
+await t.test('the command, and who changed what', async (t) => {
+  const run = (...words: readonly string[]) => runCli(['silences', ...words], { env })
+  const added = await run(
+    'add',
+    '--match',
+    'service=shop',
+    '--match',
+    'alertname=Disk*',
+    '--for',
+    '2h',
+    '--reason',
+    'it moves',
+    '--json',
+  )
+  t.equal(added.code, 0)
+  const made: Silence = JSON.parse(added.stdout)
+  t.match(made, { match: { service: 'shop', alertname: 'Disk*' }, author: 'command' })
+  t.match(added.stderr, `silence ${made.id}: service=shop alertname=Disk* until ${made.ends_at}`)
+  t.match((await run('list')).stdout, /ID +MATCH[\s\S]*service=shop alertname=Disk\*/)
+  t.same(JSON.parse((await run('list', '--json')).stdout), [made])
+  for (const [words, code, text] of [
+    [['add', '--for', '2h', '--reason', 'r'], 2, '--match is required'],
+    [['remove', '999'], 1, 'silence not found'],
+  ] as const) {
+    const refused = await run(...words)
+    t.match([refused.code, refused.stderr], [code, text])
+  }
+  const removed = await run('remove', String(made.id))
+  t.match([removed.code, removed.stderr], [0, `silence ${made.id} is over`])
+  t.same(await silences(), [])
+  const lines = await auditOf(env)
+  const changes = lines.filter(({ action }) => action.startsWith('silence '))
+  t.match(changes.slice(0, 2), [
+    { actor: 'command', action: 'silence end', subject: 'service=shop alertname=Disk*' },
+    { actor: 'command', action: 'silence add', subject: 'service=shop alertname=Disk*' },
+  ])
+})

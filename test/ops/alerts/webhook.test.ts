@@ -1,0 +1,334 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { ApiResponse } from '../../helpers/api.ts'
+import { CHAT_KEY, deliverAlert, sample, startBriefs } from '../../helpers/alerts.ts'
+import type { Receipt } from '../../helpers/alerts.ts'
+import { onPostgres } from '../../helpers/backends.ts'
+import { request } from '../../helpers/http.ts'
+import { ended, startGate, startOps, trigger } from '../../helpers/ops.ts'
+import type { Session } from '../../helpers/ops.ts'
+import { refuses } from '../../helpers/refusals.ts'
+import { until } from '../../helpers/until.ts'
+
+const MIB = 1024 * 1024
+const HUGE = 'x'.repeat(MIB + 1)
+const BLANK = ['', '\r\n\t \n', '\ufeff \u2003']
+const FOREIGN = [
+  '',
+  'Bearer ',
+  CHAT_KEY,
+  `Basic ${CHAT_KEY}`,
+  `Bearer ${CHAT_KEY}x`,
+  `Bearer ${CHAT_KEY.slice(0, -1)}`,
+  `Bearer ${CHAT_KEY.toUpperCase()}`,
+  'Bearer \u00ff',
+]
+
+/** A refusal of 502 or 503: `{error, message}` alone. */
+function fails(
+  t: Test,
+  answer: ApiResponse<Receipt>,
+  status: number,
+  message: RegExp,
+  what: string,
+): void {
+  t.equal(answer.status, status, what)
+  t.same(Object.keys(answer.json).toSorted(), ['error', 'message'], `${what}: the body`)
+  t.match(answer.json, { error: /\S/, message }, what)
+}
+
+function acknowledged(t: Test, answer: ApiResponse<Receipt>, what: string): void {
+  t.equal(answer.status, 202, what)
+  t.match(answer.json, { session_id: null, status: 'acknowledged', message: /running/ }, what)
+  t.same(Object.keys(answer.json).toSorted(), ['message', 'session_id', 'status'], what)
+}
+
+await onPostgres(t, 'the order of refusals', async (t: Test, backend) => {
+  const gate = await startGate(t)
+  const unset = await startOps(t, backend, {
+    ...(await backend.env(t)),
+    OPS_INVENTORY: gate.inventory,
+  })
+
+  await t.test('503 without a key, whatever else is wrong', async (t) => {
+    for (const [what, body, headers] of [
+      ['a good delivery', '{}', {}],
+      ['a wrong key', '{}', { authorization: 'Bearer none' }],
+      ['too large', HUGE, {}],
+      ['blank', '', {}],
+    ] as const) {
+      fails(t, await deliverAlert(unset.base, body, headers), 503, /OPS_CHAT_API_KEY/, what)
+    }
+  })
+  // Else the scheduler of the next server would start the session of this one.
+  const begun = async (): Promise<boolean> => {
+    const { json } = await unset.api<{ sessions: readonly unknown[] }>('GET', '/sessions')
+    return json.sessions.length > 0
+  }
+  await until(begun, 'the session at the start')
+  await unset.server.stop()
+
+  const ops = await startOps(t, backend, { ...unset.env, OPS_CHAT_API_KEY: CHAT_KEY })
+  const { base } = ops
+  // Its scheduler knows that one started a moment ago.
+  await trigger(ops)
+
+  await t.test('401 for any other token, whatever else is wrong', async (t) => {
+    for (const authorization of FOREIGN) {
+      const answer = await deliverAlert(base, '{}', { authorization })
+      refuses(
+        t,
+        answer,
+        [401, undefined, 'unauthorized'],
+        `"${authorization.replaceAll(CHAT_KEY, 'KEY')}"`,
+      )
+      t.equal(answer.headers['www-authenticate'], 'Bearer')
+    }
+    const none = await request(`${base}/api/v1/webhook?token=${CHAT_KEY}`, {
+      method: 'POST',
+      headers: { 'x-webhook-token': CHAT_KEY, cookie: `token=${CHAT_KEY}` },
+      body: '{}',
+    })
+    t.equal(none.status, 401, 'a key in any other place')
+    refuses(t, await deliverAlert(base, HUGE, { authorization: 'Bearer none' }), [401])
+  })
+
+  await t.test('413 over 1 MiB, although a session runs', async (t) => {
+    refuses(t, await deliverAlert(base, HUGE), [413, undefined, /1048576/], 'with a length')
+    const half = ' '.repeat(MIB / 2)
+    refuses(
+      t,
+      await deliverAlert(base, [half, half, ' ']),
+      [413, undefined, /1048576/],
+      'in chunks, blank',
+    )
+    acknowledged(t, await deliverAlert(base, HUGE.slice(1)), 'exactly 1 MiB')
+    const list = await request(`${base}/alerts`)
+    const [, alert = ''] = /href="(\/alerts\/\d+)"/.exec(list.text) ?? []
+    t.notMatch(list.text, /x{1000,}/, 'a row shows no payload')
+    const page = await request(base + alert)
+    t.equal(/x{1000,}/.exec(page.text)?.[0].length, 20_000, 'its beginning is shown')
+  })
+
+  await t.test('400 when blank, although a session runs', async (t) => {
+    for (const body of BLANK) {
+      refuses(t, await deliverAlert(base, body), [400, undefined, /blank/], JSON.stringify(body))
+    }
+  })
+
+  await t.test('202 acknowledged while a session runs, without a model', async (t) => {
+    acknowledged(t, await deliverAlert(base, '{}'), 'any body')
+    for (const scheme of ['bearer', 'BEARER', 'Bearer  ']) {
+      const answer = await deliverAlert(base, 'x', { authorization: `${scheme} ${CHAT_KEY}` })
+      acknowledged(t, answer, `the scheme's name may be written ${scheme}`)
+    }
+    const elsewhere = { host: 'ops.example', 'sec-fetch-site': 'cross-site' }
+    acknowledged(t, await deliverAlert(base, 'x', elsewhere), 'called by any name')
+  })
+
+  await t.test('502 without a model when nothing runs', async (t) => {
+    gate.open()
+    await ended(ops)
+    fails(t, await deliverAlert(base, '{}'), 502, /OPS_MODEL_URL is not set/, 'no model')
+  })
+
+  await t.test('other methods match no route', async (t) => {
+    for (const method of ['GET', 'PUT', 'OPTIONS']) {
+      const answer = await ops.api(method, '/webhook', undefined, {
+        authorization: `Bearer ${CHAT_KEY}`,
+      })
+      refuses(t, answer, [404], method)
+    }
+  })
+
+  await t.test('real senders: what is grouped, and what it is called', async (t) => {
+    const [last] = await backend.query(ops.env, 'select max(id) as id from ops.alerts')
+    const [prometheus, grafana, kuma] = [
+      'alertmanager-v4-firing.json',
+      'grafana-v12-firing.json',
+      'uptime-kuma-down.json',
+    ].map(sample)
+    const later = (text = ''): string =>
+      text.replaceAll('2026-11-21', '2026-11-22').replaceAll('firing', 'resolved')
+    const group = (count: number): string => {
+      const alert = JSON.parse(prometheus ?? '')
+      const others = Array.from({ length: count }, (_, at) => ({
+        ...alert.alerts[0],
+        fingerprint: `f${at}`,
+      }))
+      return JSON.stringify({ ...alert, alerts: others })
+    }
+    const log = (at: string, what = 'disk'): string => `${at} db-1: ${what} is full (97 %)`
+    for (const body of [
+      prometheus ?? '',
+      group(2),
+      group(3),
+      later(prometheus),
+      grafana ?? '',
+      later(grafana),
+      kuma ?? '',
+      later(kuma),
+      log('2026-11-21T03:20:11.123Z'),
+      log('2026-11-22 04:20:11+01:00'),
+      log('Sat, 21 Nov 2026 03:20:11'),
+      log('1795231211'),
+      log('1795231211', 'memory'),
+      'at=2026-11-21T03%3A20%3A11Z&x=1',
+      'at=2026-11-22T03%3A20%3A12Z&x=1',
+      '{"id":7,"n":1}',
+      '{"id":7,"n":2}',
+      '{"id":" 7 ","n":3}',
+      '{"alert_id":"7","n":4}',
+      '{"id":"9c1f","n":1}',
+      '{"id":"9c1f","n":2}',
+      '{"monitor":{"id":3}}',
+      '{"dedup_key":"k","id":8}',
+      '{"dedup_key":"k","id":9}',
+      '{"dedup_key":"k","id":8}',
+      '{"event":{"data":{"id":"note","incident":{"id":"Q2AIXW2ZIWCI5K"}}}}',
+      '{"event":{"data":{"id":"Q2AIXW2ZIWCI5K","type":"incident","number":7}}}',
+      'cpu at 10:40',
+      'cpu at 10:41 pm',
+      'cpu at 9:05',
+      'x=cpu%20at%2010%3A40&y',
+      'x=cpu%20at%207%3A05&y',
+      'Nov 21 03:20:11 db-1: slow',
+      'Nov  2 04:20:11 db-1: slow',
+      'on 21 Nov 2026',
+      'on 2 Nov 2026',
+      // None of these is a time.
+      'host-1:40 is down',
+      'host-1:41 is down',
+      'fe80::10:40 is down',
+      'fe80::10:41 is down',
+      `{"text":"the key is ${CHAT_KEY}"}`,
+      // The title is cut within the key.
+      `{"text":"${'x'.repeat(190)}${CHAT_KEY}"}`,
+      `${'y'.repeat(190)}${CHAT_KEY}`,
+    ]) {
+      // What is over needs no model.
+      const expected = /"status": ?"resolved"/.test(body) ? 202 : 502
+      t.equal((await deliverAlert(ops.base, body)).status, expected, 'kept without a model')
+    }
+    const rows = await backend.query(
+      ops.env,
+      `select a.*, t.title, t.payload, (select count(*)::int from ops.alert_texts where alert_id = id) as texts
+         from ops.alerts a join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+        where a.id > $1
+        order by a.id`,
+      [Number(last?.['id'])],
+    )
+    t.match(
+      rows.map(({ fingerprint, source, title, count, texts }) => {
+        return [fingerprint, source, title, count, ...(texts === 1 ? [] : [texts])]
+      }),
+      [
+        // Firing, the same group with other members, and resolved.
+        ['{}:{alertname="InstanceDown"}', 'alertmanager', 'web-1 down', 4, 4],
+        [/^\{\}\/\{\}:\{alertname="DiskFull"/, 'grafana', /DiskFull/, 2, 2],
+        ['monitor:3:Shop', 'uptime-kuma', 'Shop', 2],
+        [/^sha256:/, null, /^1795231211 db-1: disk is full/, 4],
+        [/^sha256:/, null, /memory is full/, 1],
+        [/^sha256:/, null, /^at=2026-11-22/, 2],
+        // A number alone is no key, however it is written.
+        ...[1, 2, 3, 4].map((n) => [/^sha256:/, null, new RegExp(`"n":${n}}`), 1]),
+        ['9c1f', null, /"n":2/, 2, 2],
+        [/^sha256:/, null, /monitor/, 1],
+        ['k', null, /"id":8/, 3, 2],
+        ['Q2AIXW2ZIWCI5K', null, /"number":7/, 2, 2],
+        [/^sha256:/, null, 'cpu at 9:05', 3],
+        [/^sha256:/, null, 'x=cpu%20at%207%3A05&y', 2],
+        [/^sha256:/, null, 'Nov 2 04:20:11 db-1: slow', 2],
+        [/^sha256:/, null, 'on 2 Nov 2026', 2],
+        ...['host-1:40', 'host-1:41', 'fe80::10:40', 'fe80::10:41'].map((what) => [
+          /^sha256:/,
+          null,
+          `${what} is down`,
+          1,
+        ]),
+        [/^sha256:/, null, 'the key is «redacted»', 1],
+        [/^sha256:/, null, /^x{190}«redacted»$/, 1],
+        [/^sha256:/, null, /^y{190}«redacted»$/, 1],
+      ],
+    )
+    t.equal(rows.length, 25)
+    for (const { first_seen, last_seen, count } of rows) {
+      t.ok(Number(last_seen) >= Number(first_seen))
+      if (count === 1) t.same(last_seen, first_seen)
+    }
+    t.notMatch(JSON.stringify(rows), CHAT_KEY.slice(0, 8))
+
+    const id = String(rows.find(({ fingerprint }) => fingerprint === 'k')?.['id'])
+    const [list, page, other] = await Promise.all(
+      ['', `/${id}`, '/999'].map((path) => request(`${ops.base}/alerts${path}`)),
+    )
+    t.match(list?.text, `href="/alerts/${id}"`, 'the list leads to them')
+    t.match(list?.text, '; 2 different texts')
+    for (const text of ['&quot;id&quot;:8}', '&quot;id&quot;:9}', '2 times', 'once']) {
+      t.match(page?.text, text, 'each text is shown')
+    }
+    t.equal(other?.status, 404)
+  })
+})
+
+await onPostgres(t, 'a delivery that starts a session', async (t: Test, backend) => {
+  const [gate, briefs] = [await startGate(t), await startBriefs(t)]
+  const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
+  const ops = await startOps(t, backend, env)
+  const alert = sample('alertmanager-v4-firing.json')
+  await until(() => gate.waiting() > 0, 'the first session')
+  acknowledged(t, await deliverAlert(ops.base, alert), 'while the first session runs')
+  t.equal(briefs.asked.length, 0, 'no model was asked')
+  await gate.pass()
+  await ended(ops)
+
+  briefs.answer(['  <think>Let me see.</think>\nweb-1 is down. Check its exporter first.\n'])
+  const taken = await deliverAlert(ops.base, alert, { 'content-type': 'application/json' })
+  t.equal(taken.status, 202)
+  const { session_id: id } = taken.json
+  t.same(taken.json, { session_id: id, status: 'triggered', tier: 1 })
+  const { json } = await ops.api<Session>('GET', `/sessions/${id}`)
+  const prompt = 'web-1 is down. Check its exporter first.'
+  t.match(json, { id, status: 'running', trigger: 'alert', tier: 1, prompt_text: prompt })
+  t.equal(briefs.asked.length, 1)
+  acknowledged(t, await deliverAlert(ops.base, alert), 'the same alert while its session runs')
+  t.equal(briefs.asked.length, 1, 'the model was asked once')
+  await gate.pass()
+  await ended(ops, id ?? 0)
+
+  // Another one begins while the model writes.
+  const release = briefs.hold()
+  const late = deliverAlert(ops.base, 'The backup failed')
+  await until(() => briefs.asked.length === 2, 'the model to be asked')
+  const other = await trigger(ops)
+  release('Too late.')
+  acknowledged(t, await late, 'a session started meanwhile')
+  gate.open()
+  await ended(ops, other.id)
+
+  // The same alert again: that it had a session makes no difference.
+  briefs.answer(['Once more.'])
+  const again = await deliverAlert(ops.base, alert)
+  t.match(again.json, { status: 'triggered' })
+  await ended(ops, again.json.session_id ?? 0)
+
+  await ops.server.stop()
+  const rows = await backend.query(
+    ops.env,
+    `select fingerprint, source, title, payload, a.count, outcome,
+            (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
+       from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`,
+  )
+  t.match(rows, [
+    {
+      fingerprint: '{}:{alertname="InstanceDown"}',
+      source: 'alertmanager',
+      title: 'web-1 down',
+      payload: alert,
+      count: 4,
+      outcome: 'triggered',
+      session_id: String(again.json.session_id),
+    },
+    { title: 'The backup failed', count: 1, outcome: 'acknowledged', session_id: null },
+  ])
+})

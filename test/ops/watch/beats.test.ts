@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto'
+import { t } from 'tap'
+import { runCheck } from '../../../services/ops/watch/checks/run.ts'
+import { createRedact } from '../../../services/ops/redact.ts'
+import { backends } from '../../helpers/backends.ts'
+import { request } from '../../helpers/http.ts'
+import { eventsOf, inventoryFile, startOps } from '../../helpers/ops.ts'
+import { startReceiver } from '../../helpers/replays.ts'
+import { secret } from '../../helpers/secrets.ts'
+import { until } from '../../helpers/until.ts'
+
+const [, postgres] = backends
+
+const tokens = {
+  backup: `${secret('beat')}-backup-0123456789`,
+  report: `${secret('beat')}-report-0123456789`,
+}
+const env = await postgres.env(t)
+const OPS_INVENTORY = await inventoryFile(t, {
+  services: [
+    {
+      name: 'jobs',
+      checks: [
+        { type: 'heartbeat', name: 'backup', period: '24h', grace: '1h', token: tokens.backup },
+        {
+          type: 'heartbeat',
+          name: 'report',
+          period: '24h',
+          token_sha256: createHash('sha256').update(tokens.report).digest('hex'),
+        },
+      ],
+    },
+  ],
+})
+const ops = await startOps(t, postgres, { ...env, OPS_INVENTORY })
+const call = (path: string, init: { method?: string } = {}) => request(`${ops.base}${path}`, init)
+const query = (text: string) => postgres.query(ops.env, text)
+
+/** Waits until a check says this, and has it look again and again. */
+async function says(name: string, message: RegExp): Promise<void> {
+  await until(async () => {
+    const due = `update ops.checks set next_at = now() where name = '${name}' returning message`
+    const [row] = await query(due)
+    return message.test(String(row?.['message']))
+  }, `${name} to say ${message}`)
+}
+
+/**
+ * Moves all that a job said back by so many hours, and has its check look at it. It must have been due since the server
+ * has begun: what fell due before is forgiven.
+ */
+async function age(name: string, hours: number): Promise<void> {
+  await query(
+    `update ops.checks
+        set beat_at = beat_at - interval '${hours} hours', begun_at = begun_at - interval '${hours} hours',
+            first_beat_at = first_beat_at - interval '${hours} hours', next_at = now()
+      where name = '${name}'`,
+  )
+}
+
+await t.test('a job that has never called is unknown', async () => {
+  await says('backup', /its job has not called yet; let it call its address/)
+})
+
+await t.test('each method and each word of a job', async (t) => {
+  for (const method of ['GET', 'POST', 'HEAD']) {
+    const answer = await call(`/beat/${tokens.backup}`, { method })
+    t.match(answer, { status: 200, text: method === 'HEAD' ? '' : 'ok\n' })
+  }
+  await says('backup', /^called \d+ s ago$/)
+  await call(`/beat/${tokens.backup}/fail`)
+  await says('backup', /^its job failed \d+ s ago$/)
+  await call(`/beat/${tokens.backup}/start`)
+  await says('backup', /^began \d+ s ago; the run before it failed, or did not end$/)
+  await call(`/beat/${tokens.backup}`, { method: 'POST' })
+  await says('backup', /^called \d+ s ago, took \d+ s$/)
+  await call(`/beat/${tokens.report}`)
+  await says('report', /^called \d+ s ago$/)
+  const messages = (await eventsOf(ops)).map(({ message }) => message).toReversed()
+  const told = messages.filter((message) => /^(backup|report)\b/.test(message))
+  t.match(told, [
+    /^backup is unknown: /,
+    /^report is unknown: /,
+    /^backup is known again: called/,
+    /^backup: its job failed/,
+    /^backup is good again: called/,
+    /^report is known again: called/,
+  ])
+})
+
+await t.test('silence, and an end that does not come, are failures', async () => {
+  await age('backup', 24)
+  await says('backup', /^called 1 d 0 h ago, took/)
+  await age('backup', 1)
+  await says('backup', /^no call for 1 d 1 h, expected one every 24h$/)
+  await call(`/beat/${tokens.backup}`)
+  await says('backup', /^called \d+ s ago$/)
+  await call(`/beat/${tokens.backup}/start`)
+  await says('backup', /^began \d+ s ago$/)
+  await age('backup', 1)
+  await says('backup', /^began 1 h 0 min ago and has not ended, expected 1 h 0 min$/)
+})
+
+await t.test('a failure lasts until the job succeeds', async () => {
+  // A job that is started again and again, and never ends.
+  await call(`/beat/${tokens.backup}/start`)
+  await says('backup', /^began \d+ s ago; the run before it failed, or did not end$/)
+  await call(`/beat/${tokens.backup}/0`)
+  await says('backup', /^called \d+ s ago, took \d+ s$/)
+  // It crashes soon after each start, and says nothing of it.
+  await age('backup', 24)
+  await call(`/beat/${tokens.backup}/start`)
+  await says('backup', /^began \d+ s ago$/)
+  await query(
+    `update ops.checks set beat_at = beat_at - interval '1 hour', begun_at = now(), next_at = now()
+      where name = 'backup'`,
+  )
+  await says('backup', /^no call for 1 d 1 h, expected one every 24h$/)
+})
+
+await t.test('exit codes, and the last lines of what a job says', async (t) => {
+  const lines = `${'x'.repeat(99)}\n`.repeat(300)
+  const sent = { method: 'POST', body: `${lines}no room on /backup\u0000\n` }
+  t.match(await request(`${ops.base}/beat/${tokens.report}/3`, sent), { status: 200 })
+  await says('report', /^its job failed \d+ s ago: no room on \/backup/)
+  const [row] = await query(`select id, beat_text from ops.checks where name = 'report'`)
+  const kept = String(row?.['beat_text'])
+  t.ok(kept.length <= 10 * 1024)
+  t.match(kept.slice(-30), /no room on \/backup\n$/)
+  t.match(kept, /^x{99}\n/, 'whole lines')
+  const { text } = await call(`/checks/${row?.['id']}`)
+  t.match(text, /What its job said last[\s\S]*no room on \/backup/)
+  await call(`/beat/${tokens.report}/start/`)
+  await says('report', /^began \d+ s ago; the run before it failed/)
+  const large = { method: 'POST', body: 'x'.repeat(1024 * 1024 + 1) }
+  t.match(await request(`${ops.base}/beat/${tokens.report}/1`, large), { status: 200 })
+  await says('report', /^its job failed \d+ s ago: what it sent along has more than 1 MiB$/)
+  await call(`/beat/${tokens.report}`)
+  await says('report', /^called \d+ s ago/)
+})
+
+await t.test('a job that calls all the time is looked at all the same', async () => {
+  const calls = new AbortController()
+  const calling = (async () => {
+    while (!calls.signal.aborted) await call(`/beat/${tokens.report}`)
+  })()
+  const since = new Date()
+  await until(async () => {
+    const [row] = await query(`select checked_at from ops.checks where name = 'report'`)
+    return (row?.['checked_at'] as Date) > since
+  }, 'a look')
+  calls.abort()
+  await calling
+})
+
+/** What a heartbeat finds at a time, whose job last succeeded at another one, and could call since a third. */
+async function foundAt(
+  cron: string,
+  succeeded: Date,
+  now: Date,
+  { listensSince = new Date(0), state: before = 'ok' as 'ok' | 'fail' } = {},
+): Promise<unknown> {
+  const check = { type: 'heartbeat', cron, tz: 'Europe/Berlin', grace: '1m' } as const
+  const beat = async () => ({
+    beat_at: succeeded,
+    beat_failed: false,
+    beat_ms: null,
+    beat_text: '',
+    begun_at: null,
+    first_beat_at: succeeded,
+    state: before,
+  })
+  const { state } = await runCheck(check, {
+    signal: new AbortController().signal,
+    marker: undefined,
+    redact: createRedact(() => []),
+    beat,
+    listensSince,
+    now: () => now,
+  })
+  return state
+}
+
+await t.test('by a crontab, over a change of the clock', async (t) => {
+  for (const [cron, succeeded, due] of [
+    ['0 3 * * *', '2026-03-28T02:05:00Z', '2026-03-29T01:00:00Z'],
+    ['0 4 * * *', '2026-10-24T02:05:00Z', '2026-10-25T03:00:00Z'],
+    ['0 3 * * 1-5', '2026-11-27T02:01:00Z', '2026-11-30T02:00:00Z'],
+    ['0 3 * * *', '2026-11-27T01:59:50Z', '2026-11-28T02:00:00Z'],
+  ] as const) {
+    const end = new Date(due).getTime() + 60_000
+    const found = [end, end + 1_000].map((at) => foundAt(cron, new Date(succeeded), new Date(at)))
+    t.same(await Promise.all(found), ['ok', 'fail'], `${cron} after ${succeeded}`)
+  }
+})
+
+await t.test('what fell due while nothing listened has its grace once more', async (t) => {
+  const at = (time: string): Date => new Date(`2026-11-27T${time}Z`)
+  const found = (now: string, listens: string, state: 'ok' | 'fail' = 'ok') =>
+    foundAt('0 3 * * *', at('01:00:00'), at(now), { listensSince: at(listens), state })
+  t.equal(await found('05:00:30', '05:00:00'), 'ok', 'it may have called')
+  t.equal(await found('05:01:01', '05:00:00'), 'fail', 'it has not called since')
+  t.equal(await found('05:00:30', '05:00:00', 'fail'), 'fail', 'a failure is not over')
+  t.equal(await found('05:00:30', '02:00:30'), 'fail', 'it fell due while calls were taken')
+})
+
+await t.test('what is no address of a heartbeat', async (t) => {
+  const before = await query(`select beat_at, begun_at from ops.checks order by id`)
+  for (const [path, status, method] of [
+    [`/beat/${tokens.backup}x`, 404],
+    ['/beat/', 404],
+    [`/beat/${tokens.backup}/stop`, 404],
+    [`/beat/${tokens.backup}/1000`, 404],
+    [`/beat/${tokens.backup}/start/x`, 404],
+    [`/beat/${tokens.backup}?status=fail`, 400],
+    [`/beat/${tokens.backup}/fail?x`, 400],
+    [`/beat/${tokens.backup}`, 405, 'PUT'],
+    ['/beat/%00', 404],
+  ] as const) {
+    t.match(await call(path, { method: method ?? 'GET' }), { status }, `${method ?? ''} ${path}`)
+  }
+  t.same(await query(`select beat_at, begun_at from ops.checks order by id`), before)
+  t.notMatch(ops.server.logs().join('\n'), tokens.backup, 'no token is in the log')
+})
+
+await t.test('a monitor elsewhere is called while checks run', async (t) => {
+  let status = 500
+  const key = secret('monitor')
+  const monitor = await startReceiver(t, (_, response) => void response.writeHead(status).end())
+  const GATEHOUSE_HEARTBEAT_URL = `${monitor.url}?key=${key}`
+  const watched = () => startOps(t, postgres, { ...env, OPS_INVENTORY, GATEHOUSE_HEARTBEAT_URL })
+  const failing = await watched()
+  const line = await until(
+    async () => failing.server.logs().find((text) => text.includes('heartbeat not taken')),
+    'the log to say that the monitor fails',
+  )
+  t.match(JSON.parse(line), { level: 'warn', error: 'it answered 500' })
+  t.notMatch(failing.server.logs().join(), key)
+  status = 200
+  const before = monitor.received.length
+  const good = await watched()
+  await until(async () => monitor.received.length > before, 'the call')
+  t.match(monitor.received.at(-1), { method: 'GET', path: `/?key=${key}` })
+  t.notMatch(good.server.logs().join(), /heartbeat not taken/)
+  t.match((await request(`${good.base}/healthz`)).json(), { status: 'ok' })
+})

@@ -1,0 +1,423 @@
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { t } from 'tap'
+import { createSecretBox } from '../../../kernel/secret-box.ts'
+import { openHeaders, sealHeaders } from '../../../services/ops/watch/checks/headers.ts'
+import { auditOf } from '../../helpers/audit.ts'
+import { backends } from '../../helpers/backends.ts'
+import { postForm } from '../../helpers/hooks.ts'
+import { leadsTo, request } from '../../helpers/http.ts'
+import { NAVIGATION } from '../../helpers/links.ts'
+import { eventsOf, inventoryFile, startOps } from '../../helpers/ops.ts'
+import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { startReceiver } from '../../helpers/replays.ts'
+import { secret } from '../../helpers/secrets.ts'
+import { until } from '../../helpers/until.ts'
+
+type Check = {
+  readonly id: number
+  readonly service: string
+  readonly name: string
+  readonly state: string
+  readonly every_s: number
+  readonly muted_until: string | null
+  readonly source?: string
+  readonly beat_url?: string
+}
+type Change = { readonly id: number }
+type History = {
+  readonly uptime: Readonly<Record<string, number | null>>
+  readonly changes: readonly Change[]
+  readonly older: number | null
+}
+
+const [, postgres] = backends
+const FRONT = { name: 'front', type: 'tcp', host: '127.0.0.1', port: 1 }
+const file = await inventoryFile(t, { services: [{ name: 'shop', checks: [FRONT] }] })
+const GATEHOUSE_SECRET_KEY = randomBytes(32).toString('base64')
+const ops = await startOps(t, postgres, { OPS_INVENTORY: file, GATEHOUSE_SECRET_KEY })
+const { api, base, env } = ops
+const query = (text: string) => postgres.query(env, text)
+const open = createServer((socket) => socket.destroy())
+await new Promise<void>((resolve) => open.listen(0, '127.0.0.1', resolve))
+t.teardown(() => void open.close())
+const { port } = open.address() as AddressInfo
+
+const list = async (): Promise<readonly Check[]> =>
+  (await api<{ checks: readonly Check[] }>('GET', '/checks')).json.checks
+const named = async (name: string): Promise<Check | undefined> =>
+  (await list()).find((check) => `${check.service}/${check.name}` === name)
+const front = await until(async () => {
+  const found = await named('shop/front')
+  return found?.state === 'fail' && found
+}, 'the look at the check of the file')
+const add = (service: string, check: object) => api<Check>('POST', '/checks', { service, check })
+const page = async (path: string): Promise<string> =>
+  (await request(base + path, { headers: { accept: 'text/html' } })).text
+/** What a page says, without its elements. */
+const textOf = async (path: string): Promise<string> =>
+  (await page(path)).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+
+await t.test('a run counts only for the definition that it had', async (t) => {
+  const held = Promise.withResolvers<void>()
+  const { url, received } = await startReceiver(t, async ({ path }, response) => {
+    if (path === '/old') await held.promise
+    response.writeHead(path === '/old' ? 503 : 200).end()
+  })
+  const check = { type: 'http', retries: 0, timeout_s: 60, url: `${url}/old` }
+  const gone = await add('store', { ...check, name: 'gone' })
+  await until(() => received.length === 1, 'its run')
+  const moved = await add('store', { ...check, name: 'moved' })
+  await until(() => received.length === 2, 'the run of the old definition')
+  t.equal((await api('DELETE', `/checks/${gone.json.id}`)).status, 204)
+  const changed = { check: { ...check, name: 'moved', url: `${url}/new` } }
+  t.equal((await api('PUT', `/checks/${moved.json.id}`, changed)).status, 200)
+  await until(async () => (await named('store/moved'))?.state === 'ok', 'the new definition')
+  held.resolve()
+  // What is found later is stored later.
+  await add('store', { ...FRONT, name: 'next', port })
+  await until(async () => (await named('store/next'))?.state === 'ok', 'the next check')
+  const told = (await eventsOf(ops)).filter(({ message }) => message.startsWith('gone'))
+  t.same(told, [])
+  t.match(await named('store/moved'), { state: 'ok', last_message: 'answered 200' })
+})
+
+await t.test('the API: a check is added, changed, run and removed', async (t) => {
+  t.same(
+    Object.keys(front).toSorted().join(),
+    'every_s,id,last_message,muted_until,name,service,since,state,type',
+  )
+  const check = { type: 'tcp', host: '127.0.0.1', port, every: '10m' }
+  const added = await add('plain', check)
+  t.equal(added.status, 201)
+  const name = `tcp 127.0.0.1:${port}`
+  t.match(added.json, { name, source: 'hand', definition: { ...check, name } })
+  const path = `/checks/${added.json.id}`
+  const ran = await api<Check>('POST', `${path}/run`)
+  t.match([ran.status, ran.json], [200, { state: 'ok', last_message: 'takes connections' }])
+  const changed = await api<Check>('PUT', path, { check: { ...check, port: 1, retries: 9 } })
+  t.match([changed.status, changed.json.name], [200, name], 'it keeps its name')
+  t.match((await api<Check>('POST', `${path}/run`)).json, { state: 'fail' }, 'it counts at once')
+  t.match((await api<Check>('GET', path)).json, { definition: { port: 1, retries: 9 } })
+  const ofFile = (await api<Check>('GET', `/checks/${front.id}`)).json
+  t.match(ofFile, { source: 'file', definition: null })
+  t.equal((await api('DELETE', path)).status, 204)
+  t.notOk(await named(`plain/${name}`))
+})
+
+const disk = { type: 'disk', path: '/' }
+const http = { type: 'http', url: 'https://shop.test/' }
+const plainHttp = { type: 'http', url: 'http://shop.test/' }
+const tcp = { type: 'tcp', host: 'db', port: 5432 }
+const dns = { type: 'dns', host: 'shop.test' }
+const program = { type: 'process', program: 'node' }
+const age = { type: 'file_age', path: '/backup' }
+const memory = { type: 'memory' }
+
+const EVERY = 'every must be 10s to 24h'
+const STATUS = 'status must be such as 200, "200-299", or a list of these'
+const MEMBERS = 'members.0 must be path=value, such as db.state=up'
+const HEADERS = 'headers must be names of HTTP headers with values of one line'
+const NO_TLS = 'must not be there without https in the url'
+const HEAD = 'must not be there with the method HEAD, which has no body'
+const SERVER = 'server must be an IP address with or without a port, such as 192.0.2.53:5353'
+const HOST = 'host must be a name or an address'
+const NOT_TOLD = 'investigate must not be there without the level critical'
+const ALONE = 'exists must not be false with max_age_s or min_bytes'
+
+/** Wrong checks, and what is said of them. */
+const WRONG = [
+  [{}, /^type must be one of/],
+  [{ type: 'none' }, /^type must be one of http, tcp, /],
+  [{ type: 'command', argv: ['true'] }, /^type must not be command/],
+  [{ ...memory, colour: 1 }, 'colour is not known'],
+  [{ ...memory, name: 'a\0b\ud800' }, /^name must have no NUL/],
+  [{ type: 'disk', path: `/${'x'.repeat(16_384)}` }, /16384 characters/],
+  [{ type: 'tcp', host: 'h' }, 'port is required'],
+  [{ ...disk, every: 9.9 }, EVERY],
+  [{ ...disk, every: '25h' }, EVERY],
+  [{ ...disk, retries: 11 }, 'retries must be <= 10'],
+  [{ ...disk, timeout_s: 61 }, 'timeout_s must be <= 60'],
+  [{ ...http, url: 'ftp://x/' }, 'url must be an address that begins with http:// or https://'],
+  [{ ...http, method: 'CONNECT' }, /^method must be one of /],
+  [{ ...http, status: '299-200' }, STATUS],
+  [{ ...http, status: [200, { from: 300 }] }, STATUS],
+  [{ ...http, members: ['a..b=c'] }, MEMBERS],
+  [{ ...http, headers: { 'x y': 'z' } }, HEADERS],
+  [{ ...http, headers: { authorization: `Bearer ${secret('password')}\r\nx: y` } }, HEADERS],
+  [{ ...http, body: '{}' }, 'body must not be there without the method POST, PUT, PATCH, DELETE'],
+  [{ ...http, method: 'HEAD', contains: 'x' }, `contains ${HEAD}`],
+  [{ ...http, max_ms: 0 }, 'max_ms must be >= 1'],
+  [{ ...plainHttp, days: 3 }, `days ${NO_TLS}`],
+  [{ ...http, ca: '/ca.pem', insecure: true }, 'ca must not be there with insecure'],
+  [{ ...http, ca: 'ca.pem' }, 'ca must be a path that begins with /'],
+  [{ ...tcp, host: '-oProxyCommand' }, HOST],
+  [{ ...tcp, send: 'PING' }, 'contains must be there with send'],
+  [{ ...dns, record: 'SRV' }, /^record must be one of /],
+  [{ ...dns, server: 'ns.shop.test' }, SERVER],
+  [{ type: 'ping', host: '-f' }, HOST],
+  [{ ...program, min: 3, max: 2 }, 'max must be 3 or more, as min is'],
+  [{ type: 'process', min: 1 }, /must have match or program$/],
+  [age, /must have max_age_s or exists$/],
+  [{ ...age, exists: false, max_age_s: 60 }, ALONE],
+  [
+    { type: 'container', container: '../json' },
+    'container must be the name or the id of a container',
+  ],
+  [{ type: 'container', socket: 'docker.sock' }, 'socket must be a path that begins with /'],
+  [{ type: 'container', log_lines: 21 }, 'log_lines must be <= 20'],
+  [{ ...tcp, investigate: 4 }, /^investigate must be one of /],
+  [{ ...tcp, investigate: true, level: 'warning' }, NOT_TOLD],
+] as const
+
+await t.test('the API: what is refused', async (t) => {
+  const { json: held } = await add('store', { ...memory, name: 'held' })
+  const call = 'POST /api/v1/checks'
+  const put = (id: number, check: object) => ({
+    call: `PUT /api/v1/checks/${id}`,
+    body: { check },
+  })
+  const ofFile = 'shop/front stands in the inventory file: change it there'
+  const none = 'check not found'
+  const rows: readonly (readonly [Refusal[0], number, string | RegExp])[] = [
+    ...WRONG.map(([check, text]) => [{ call, body: { service: 's', check } }, 400, text] as const),
+    [{ call, body: { service: 's', check: memory, colour: 1 } }, 400, /^colour is not known/],
+    [{ call, body: { check: memory } }, 400, /^service is required/],
+    [{ call, body: { service: 's', check: [] } }, 400, /^check must be a JSON obj/],
+    [{ call, body: { service: 'a\nb', check: memory } }, 400, /^service must be/],
+    [
+      { call, body: { service: 'shop', check: { ...memory, name: 'front' } } },
+      ...([409, 'there is a check shop/front already: choose another name'] as const),
+    ],
+    [
+      { call, body: { service: 'store', check: { ...memory, name: 'held' } } },
+      ...([409, /^there is a check store\/held already/] as const),
+    ],
+    [put(front.id, memory), 409, ofFile],
+    [put(held.id, { ...memory, name: 'x' }), 400, /^name must stay/],
+    [put(held.id, { ...memory, every: 1 }), 400, EVERY],
+    [put(held.id, { ...http, headers: { 'X-Token': 'configured' } }), 400, /no value yet/],
+    [put(999, memory), 404, none],
+    [`DELETE /api/v1/checks/${front.id}`, 409, ofFile],
+    ['DELETE /api/v1/checks/999', 404, none],
+    ['GET /api/v1/checks/x', 400, 'the check id must be an integer'],
+    ['POST /api/v1/checks/999/run', 404, none],
+    ['GET /api/v1/checks/999/history', 404, none],
+    ['GET /api/v1/checks/1/history?before=0', 400, /^before must be/],
+    ['DELETE /api/v1/mutes/999', 404, 'mute not found'],
+    ...(
+      [
+        [{ service: 'none', for: '1h' }, 404, /no service "none"/],
+        [{ service: 'shop', check: 'none', for: '1h' }, 404, /"shop\/none"/],
+        [{ check: 'front', for: '1h' }, 400, /^service must be given/],
+        [{ ends_at: '2020-01-01T00:00:00Z' }, 400, /^ends_at must end in /],
+        [{ for: '999999999d' }, 400, 'for must end within a year'],
+        [{ for: '1h', reason: undefined }, 400, /^reason is required/],
+      ] as const
+    ).map(
+      ([mute, status, text]) =>
+        [{ call: 'POST /api/v1/mutes', body: { reason: 'r', ...mute } }, status, text] as const,
+    ),
+  ]
+  const state = async (): Promise<unknown> => [
+    await query('select service, name, definition from ops.checks order by id'),
+    await query('select * from ops.mutes'),
+  ]
+  await refuseAll(
+    t,
+    { service: 'ops', base, state },
+    rows.map(([sent, status, text]): Refusal => [sent, status, undefined, text]),
+  )
+})
+
+await t.test('the file wins, and what it leaves is there again', async (t) => {
+  const check = { type: 'tcp', name: 'both', host: '127.0.0.1', port }
+  const { json: made } = await api<Check>('POST', '/checks', { service: 'shop', check })
+  const sourceOf = async () => (await api<Check>('GET', `/checks/${made.id}`)).json.source
+  const both = { ...check, port: 1 }
+  writeFileSync(file, JSON.stringify({ services: [{ name: 'shop', checks: [FRONT, both] }] }))
+  await until(async () => (await sourceOf()) === 'file' || undefined, 'that the file counts')
+  t.match((await api('DELETE', `/checks/${made.id}`)).status, 409)
+  writeFileSync(file, JSON.stringify({ services: [{ name: 'shop', checks: [FRONT] }] }))
+  await until(async () => (await sourceOf()) === 'hand' || undefined, 'that it counts again')
+  t.equal((await api('DELETE', `/checks/${made.id}`)).status, 204)
+})
+
+await t.test('a try runs what the form describes, and stores nothing', async (t) => {
+  const before = await list()
+  const changes = await auditOf(env)
+  const attempt = (fields: Readonly<Record<string, string>>) =>
+    postForm(base, '/checks/try', fields, NAVIGATION)
+  const fields = { type: 'tcp', host: '127.0.0.1', port: String(port) }
+  const found = await attempt(fields)
+  t.match([found.status, found.text], [200, /id="tried"[\s\S]*takes connections[\s\S]*Not stored/])
+  const late = await attempt({ ...fields, port: '1', timeout_s: '0.5' })
+  t.match(late.text, /id="tried"[\s\S]*fail[\s\S]*connection refused/)
+  for (const [more, text] of [
+    [{ port: '0' }, 'Port must be &gt;= 1'],
+    [{ type: 'command' }, 'Type must be one of'],
+  ] as const) {
+    const refused = await attempt({ ...fields, ...more })
+    t.match([refused.status, refused.text], [400, text])
+    t.notMatch(refused.text, /id="tried"/)
+  }
+  const site = { ...NAVIGATION, 'sec-fetch-site': 'cross-site', origin: 'http://evil.example' }
+  t.equal((await postForm(base, '/checks/try', fields, site)).status, 403)
+  t.same([await list(), await auditOf(env)], [before, changes])
+})
+
+await t.test('tries are bounded, and take no place of what is due', async (t) => {
+  const held = new Set<Socket>()
+  const silent = createServer((socket) => void held.add(socket))
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => void silent.close())
+  const address = silent.address() as AddressInfo
+  const url = `http://127.0.0.1:${address.port}/`
+  const attempt = () => postForm(base, '/checks/try', { type: 'http', url }, NAVIGATION)
+  const tried = [attempt(), attempt(), attempt(), attempt()]
+  await until(() => held.size === 4, 'four tries')
+  const fifth = await attempt()
+  t.match([fifth.status, fifth.text], [503, /4 checks are tried already/])
+  t.equal((await api('POST', `/checks/${front.id}/run`)).status, 200)
+  for (const socket of held) socket.destroy()
+  for (const one of await Promise.all(tried)) t.equal(one.status, 200)
+})
+
+await t.test('pages, without script', async (t) => {
+  const post = (path: string, fields = {}) => postForm(base, path, fields, NAVIGATION)
+  t.match(await page('/checks/new'), /<option value="tcp">[\s\S]*Choose type/)
+  t.notMatch(await page('/checks/new'), /value="command"/)
+  t.match(await page('/checks/new?type=tcp'), /name="host"[\s\S]*name="port"/)
+  const fields = { type: 'tcp', service: 'store', name: 'web', host: '127.0.0.1', every: '10m' }
+  const refused = await post('/checks', { ...fields, port: '0' })
+  t.equal(refused.status, 400)
+  t.match(refused.text, /value="127\.0\.0\.1"[\s\S]*Port must be &gt;= 1/, 'with what was typed')
+  const added = await post('/checks', { ...fields, port: String(port) })
+  const path = leadsTo(added)
+  t.match([added.status, path], [303, /^\/checks\/\d+$/])
+  t.match(await page(path), /Run now[\s\S]*made by hand[\s\S]*value="10m"/)
+  t.equal((await post(`${path}/run`)).status, 303)
+  t.match(await page(path), /takes connections/)
+  t.equal((await post(path, { ...fields, port: '1', every: '5m' })).status, 303)
+  t.match((await named('store/web'))?.every_s, 300)
+  t.match(await page('/checks'), new RegExp(`href="${path}"[\\s\\S]*made by hand`))
+  const ofFile = await page(`/checks/${front.id}`)
+  t.match(ofFile, /the inventory file/)
+  t.notMatch(ofFile, /Edit…|Remove…/)
+
+  const scope = { service: 'store', check: 'web' }
+  const muted = await post('/mutes', { ...scope, for: '1h', starts_at: '', reason: 'it moves' })
+  t.match([muted.status, leadsTo(muted)], [303, '/mutes'])
+  await post('/mutes', { for: '1h', starts_at: '2099-01-01T00:00:00Z', reason: 'all of it' })
+  for (const shown of ['/checks', path, '/mutes']) {
+    t.match(await page(shown), /it moves[\s\S]*operator/, shown)
+  }
+  t.equal((await post(`/checks/${front.id}/unmute`)).status, 404, 'another one is muted')
+  t.match(await page('/mutes'), /everything[\s\S]*to come[\s\S]*all of it[\s\S]*Cancel/)
+  const { json } = await api<{ mutes: readonly Check[] }>('GET', '/mutes')
+  const [first, ...others] = json.mutes
+  t.equal((await api('DELETE', `/mutes/${first?.id}`)).status, 204)
+  for (const { id } of others) t.equal((await post(`/mutes/${id}/delete`)).status, 303)
+  t.match(await page('/mutes'), /Nothing is muted/)
+  t.equal((await named('store/web'))?.muted_until, null)
+
+  t.match(leadsTo(await post(`${path}/delete`)), '/checks')
+  t.equal(await named('store/web'), undefined)
+})
+
+await t.test('the address of a heartbeat is shown once', async (t) => {
+  const { status, json } = await add('jobs', { type: 'heartbeat', name: 'backup', period: '24h' })
+  t.equal(status, 201)
+  const url = json.beat_url ?? ''
+  t.match(url, new RegExp(`^${base}/beat/[\\w-]{32}$`))
+  t.match(json, { definition: { token_sha256: /^[0-9a-f]{64}$/ } })
+  t.equal((await request(url)).status, 200, 'it takes calls at once')
+  await until(async () => /called \d+ s ago/.test(await page(`/checks/${json.id}`)), 'the call')
+  for (const path of [`/checks/${json.id}`, '/checks', `/api/v1/checks/${json.id}`]) {
+    t.notMatch((await request(base + path)).text, url.split('/').at(-1) ?? '', path)
+  }
+  const fields = { service: 'jobs', type: 'heartbeat', name: 'report', period: '1h' }
+  const made = await postForm(base, '/checks', fields)
+  t.equal(made.status, 200, 'its answer shows the address')
+  const [shown = ''] = /\/beat\/[\w-]{32}/.exec(made.text) ?? []
+  t.equal((await request(base + shown)).status, 200)
+})
+
+await t.test('values of headers are sent, stored encrypted and never shown', async (t) => {
+  const shop = await startReceiver(t)
+  const key = secret('key')
+  const headers = { authorization: `Bearer ${key}` }
+  const plain = { type: 'http', name: 'sealed', url: shop.url, headers, every: '24h' }
+  const { json } = await add('shop', plain)
+  t.match(json, { definition: { headers: { authorization: 'configured' } } })
+  await until(() => shop.received.length > 0, 'the look')
+  t.match(shop.received.at(-1)?.headers, headers)
+  for (const path of [`/checks/${json.id}`, `/api/v1/checks/${json.id}`, '/checks', '/audit']) {
+    t.notMatch((await request(base + path)).text, key, path)
+  }
+  t.notMatch(JSON.stringify(await query('select * from ops.checks')), key)
+  const before = shop.received.length
+  const kept = { ...plain, headers: { authorization: 'configured' } }
+  t.equal((await api('PUT', `/checks/${json.id}`, { check: kept })).status, 200)
+  await until(() => shop.received.length > before, 'another look')
+  t.match(shop.received.at(-1)?.headers, headers, 'a value that stays is stored still')
+
+  const sealer = createSecretBox(randomBytes(32), randomBytes)
+  const place = { service: 'shop', name: 'web' }
+  const sealed = sealHeaders(() => sealer, place, headers, {})
+  const elsewhere = openHeaders(() => sealer, { ...place, name: 'other' }, sealed)
+  t.same(elsewhere, { obstacle: "its headers can't be read: damaged" }, 'bound to their check')
+  const unset = { status: 400, message: /set GATEHOUSE_SECRET_KEY/ }
+  t.throws(() => sealHeaders(() => undefined, place, headers, {}), unset)
+})
+
+await t.test('the history of a check', async (t) => {
+  const check = { type: 'memory', name: 'memory', max_percent: 100, every: '24h' }
+  const { id } = (await add('host', check)).json
+  await until(async () => /Lasted.*lasts/.test(await textOf(`/checks/${id}`)), 'the first look')
+  const young = await api<History>('GET', `/checks/${id}/history`)
+  t.same(young.json.uptime, { 1: 1, 7: null, 30: null, 90: null }, 'nothing is said of a month')
+  t.match(await textOf(`/checks/${id}`), /Up in 1 day 100 % of \S+ (?:s|min) .*Up in 7 days – /s)
+  await query(
+    `with hours as (
+       insert into ops.check_counts
+       select ${id}, 'hour', date_trunc('hour', now()) - n * interval '1 hour', 60, 6, 0, 10, 5, 500, 20
+         from generate_series(1, 20) as n
+     ), days as (
+       insert into ops.check_counts
+       select ${id}, 'day', date_trunc('day', now(), 'UTC') - n * interval '1 day', 100, 25, 3, 0, 5, 1000, 20
+         from generate_series(1, 60) as n
+     )
+     insert into ops.check_periods (check_id, state, began_at, ended_at, message, last_message)
+     select ${id}, 'fail', now() - n * interval '1 day', now() - n * interval '1 day' + interval '5 min',
+            '97 % of the memory used', '99 % of the memory used'
+       from generate_series(60, 1, -1) as n`,
+  )
+  const { json } = await api<History>('GET', `/checks/${id}/history`)
+  t.match(json, { name: 'memory', changes: { length: 50 }, days: { length: 61 } })
+  const day = json.uptime['1'] ?? 0
+  t.ok(day > 0.87 && day < 0.9, `${day}: what was unknown does not count`)
+  t.ok(Math.abs((json.uptime['90'] ?? 0) - 0.75) < 0.01)
+  const older = await api<History>('GET', `/checks/${id}/history?before=${json.older}`)
+  t.match(older.json, { changes: { length: 11 }, older: null })
+  const ids = [...json.changes, ...older.json.changes].map((change) => change.id)
+  t.equal(new Set(ids).size, 61, 'each change is on one page')
+
+  const text = await textOf(`/checks/${id}`)
+  t.match(text, /Up in 1 day 8\d\.\d\d % Up in 7 days/)
+  t.match(text, /fail .* 5 min 0 s 97 % of the memory used; at its end: 99 % of the memory used/)
+  t.match(await textOf('/checks?service=host'), /90 days .*75\.\d\d %/)
+  const figures = [
+    /gatehouse_ops_check_up\{service="jobs",name="backup"\} 1/,
+    /gatehouse_ops_check_seconds\{service="shop",name="front"\} \d/,
+  ]
+  await until(
+    async () => {
+      const { text: metrics } = await request(`${base}/metrics`)
+      return figures.every((figure) => figure.test(metrics))
+    },
+    'the figures to follow',
+    30_000,
+  )
+})

@@ -1,0 +1,445 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import promises from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
+import os from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends } from '../../helpers/backends.ts'
+import { docker, framed, startEngine } from '../../helpers/containers.ts'
+import type { Engine } from '../../helpers/containers.ts'
+import { request } from '../../helpers/http.ts'
+import { startProbe } from '../../helpers/ops.ts'
+import { temporaryFolder } from '../../helpers/owner.ts'
+import { ROOT } from '../../helpers/program.ts'
+import { secret } from '../../helpers/secrets.ts'
+import { until } from '../../helpers/until.ts'
+
+// Checks of this machine and of its containers; those of the network have a file of their own.
+
+const [, postgres] = backends
+const key = secret('model-key')
+const { lookAt, env, base } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
+
+t.test('process: a program is its executable, not a word of its arguments', async (t) => {
+  const folder = await temporaryFolder(t, 'programs')
+  const name = `a-program-with-a-long-name-${process.pid}`
+  const [path, link, script] = [join(folder, name), join(folder, 'link'), join(folder, 'script')]
+  copyFileSync('/bin/sleep', path)
+  symlinkSync(path, link)
+  writeFileSync(script, '#!/bin/sh\nsleep 60; :\n', { mode: 0o755 })
+  const [other, foreign] = [`${name}-argument`, `größe-漢字-${process.pid}`]
+  for (const [program = '', ...args] of [
+    [path, '60'],
+    [script],
+    ['sh', '-c', 'sleep 60; :', other, foreign],
+  ]) {
+    const child = spawn(program, args, { detached: true })
+    t.teardown(() => process.kill(-(child.pid ?? 0), 'SIGKILL'))
+    await once(child, 'spawn')
+  }
+  const type = 'process'
+  const { good, said } = await lookAt([
+    { type, name: 'path', program: path },
+    { type, name: 'link', program: link },
+    { type, name: 'script', program: 'script' },
+    { type, name: 'both', program: name, match: `${name} 60` },
+    { type, name: 'not ASCII', match: foreign },
+    { type, name: 'one', program: name, max: 1 },
+    { type, name: 'away', program: 'no-program-has-this-name', min: 0, max: 0 },
+    { type, name: 'argument', program: other },
+    { type, name: 'other arguments', program: name, match: `${name} 61` },
+    { type, program: 'no-program-has-this-name' },
+    { type, name: 'two', program: name, min: 2 },
+    { type, name: 'none', program: name, min: 0, max: 0 },
+  ])
+  t.equal(Object.values(good).filter((isGood) => isGood === true).length, 7)
+  const ofProgram = `1 process of program "${name}" runs, expected`
+  t.same(said, [
+    `argument: no process of program "${other}" runs`,
+    `other arguments: no process of program "${name}" with "${name} 61" runs`,
+    'process no-program-has-this-name: no process of program "no-program-has-this-name" runs',
+    `two: ${ofProgram} 2 or more`,
+    `none: ${ofProgram} 0 at most`,
+  ])
+})
+
+t.test('file_age: a file may have to be new, of some size, there or not there', async (t) => {
+  const folder = await temporaryFolder(t, 'backups')
+  const [empty, old, away] = [join(folder, 'empty'), join(folder, 'old'), join(folder, 'away')]
+  writeFileSync(empty, '')
+  writeFileSync(old, '12345')
+  utimesSync(old, 0, 0)
+  // A deadline may be any part of a second.
+  const [there, young] = [{ exists: true, timeout_s: 16.1 }, { max_age_s: 600 }]
+  const rows: readonly (readonly [path: string, rule: object, said?: RegExp])[] = [
+    [empty, young],
+    [folder, young],
+    [old, there],
+    [old, { ...there, min_bytes: 5 }],
+    [away, { exists: false }],
+    [old, young, /expected/],
+    [empty, { ...young, min_bytes: 1 }, /: 0 bytes, expected 1 or more; written \d+ s ago$/],
+    [old, { ...there, min_bytes: 6 }, /: 5 bytes, expected 6 or more; /],
+    [away, there, /: no such file$/],
+    [old, { exists: false }, /: is there, expected not to be$/],
+  ]
+  const { said } = await lookAt(
+    rows.map(([path, rule], at) => ({ type: 'file_age', name: `row ${at}`, path, ...rule })),
+  )
+  t.match(
+    said,
+    rows.flatMap(([, , expected]) => expected ?? []),
+  )
+  t.equal(said.length, 5)
+})
+
+t.test('command: one that is told to end has the time for it', async (t) => {
+  const folder = await temporaryFolder(t, 'commands')
+  const [up, left] = [join(folder, 'up'), join(folder, 'left')]
+  const leaves = `trap 'sleep 0.3; echo bye > ${left}; exit' TERM`
+  const argv = ['sh', '-c', `${leaves}; echo up > ${up}; while :; do sleep 0.1; done`]
+  const stopped = lookAt([{ type: 'command', argv, timeout_s: 60 }])
+  await until(() => existsSync(up), 'the command')
+  await stopRunning()
+  t.match((await stopped).session, { status: 'stopped' })
+  t.ok(existsSync(left))
+})
+
+const OFFLINE = "System has not been booted with systemd as init system (PID 1). Can't operate."
+
+/** Gives a function that replaces `systemctl` by a script, until the end of the test. */
+async function replaceSystemctl(t: Test): Promise<(script: string) => void> {
+  const folder = await temporaryFolder(t, 'programs')
+  const { PATH } = process.env
+  process.env['PATH'] = `${folder}${delimiter}${PATH}`
+  t.teardown(() => void (process.env['PATH'] = PATH))
+  return (script) =>
+    writeFileSync(join(folder, 'systemctl'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+}
+
+t.test('unit: a systemd that does not answer is not taken for none', async (t) => {
+  const systemctl = await replaceSystemctl(t)
+  for (const [script, timeout_s, said] of [
+    [
+      `echo "${OFFLINE}"; exit 1`,
+      30,
+      [/^units: not looked at: .*can't be asked: System has not been booted .*OPS_INVENTORY/],
+    ],
+    ['exec sleep 60', 0.2, ['units: no answer within 0.2 s']],
+    [
+      'echo "Failed to list units: Connection timed out"; exit 1',
+      30,
+      ["units: systemd can't be asked: Failed to list units: Connection timed out"],
+    ],
+    ['echo "shop.service loaded failed failed Shop"', 30, ['units: failed: shop.service']],
+    [':', 30, []],
+  ] as const) {
+    systemctl(script)
+    const found = await lookAt([{ type: 'unit', timeout_s }])
+    t.equal(found.said.length, said.length)
+    t.match(found.said, said)
+  }
+})
+
+t.test('what could not be looked at is unknown, and says how to look', async (t) => {
+  const systemctl = await replaceSystemctl(t)
+  systemctl(`echo "${OFFLINE}"; exit 1`)
+  const folder = await temporaryFolder(t, 'obstacles')
+  const file = (name: string): string => join(folder, name)
+  const [denied, full, ahead] = [file('denied'), file('full'), file('ahead')]
+  for (const path of [denied, full, ahead]) writeFileSync(path, '')
+  const tomorrow = Date.now() / 1_000 + 86_400
+  utimesSync(ahead, tomorrow, tomorrow)
+  const failing = (code: string): Promise<never> =>
+    Promise.reject(Object.assign(new Error(code), { code }))
+  replace(t, promises, 'stat', (stat) => {
+    const imitation = (...args: Parameters<typeof stat>) => {
+      if (args[0] === denied) return failing('EACCES')
+      return args[0] === full ? failing('EMFILE') : stat(...args)
+    }
+    return imitation as typeof stat
+  })
+  replace(t, promises, 'readFile', (readFile) => {
+    const imitation = async (...args: Parameters<typeof readFile>) => {
+      // As some containers write it.
+      return args[0] === '/proc/meminfo' ? 'MemFree: 5 kB\n' : readFile(...args)
+    }
+    return imitation as typeof readFile
+  })
+  const age = { type: 'file_age', max_age_s: 60 }
+  const { states, said } = await lookAt([
+    { ...age, name: 'denied', path: denied },
+    { ...age, name: 'full', path: full },
+    { ...age, name: 'ahead', path: ahead },
+    { ...age, name: 'folder', path: folder, min_bytes: 1 },
+    { type: 'disk', name: 'pseudo', path: '/proc' },
+    { type: 'memory' },
+    { type: 'command', name: 'away', argv: [file('nothing')] },
+    { type: 'unit', name: 'ours', unit: 'shop.service', level: 'info' },
+  ])
+  t.same(states, {
+    denied: 'unknown',
+    full: 'unknown',
+    ahead: 'unknown',
+    folder: 'unknown',
+    pseudo: 'unknown',
+    memory: 'unknown',
+    away: 'unknown',
+    ours: 'unknown',
+  })
+  for (const [name, reason, remedy] of [
+    ['denied', 'permission denied', 'give the user of Gatehouse the right'],
+    ['full', 'no more files can be opened', 'raise LimitNOFILE'],
+    ['ahead', String.raw`its time is 86\d+ s ahead`, 'set the clocks'],
+    ['folder', 'the size of a folder says nothing', 'take min_bytes out'],
+    ['pseudo', 'its file system has no size', 'name a path on a disk'],
+    ['memory', '/proc/meminfo does not say it', 'leave this check out'],
+    ['away', 'ENOENT', 'name a program in the inventory'],
+    ['ours', "systemd can't be asked: System has not been", 'run Gatehouse on the host'],
+  ] as const) {
+    const line = new RegExp(`^${name}: not looked at: .*${reason}.*; .*${remedy}`)
+    t.ok(
+      said.some((message) => line.test(message)),
+      name,
+    )
+  }
+})
+
+t.test('a file system that hangs costs its own checks, and each of them one call', async (t) => {
+  const folder = await temporaryFolder(t, 'mounts')
+  const [hangs, old] = [join(folder, 'hangs'), join(folder, 'old')]
+  for (const file of [hangs, old]) writeFileSync(file, '')
+  // What the kernel does where a file server does not answer: the call does not return.
+  const calls: string[] = []
+  const slow = <F extends (...args: never) => unknown>(call: F): F =>
+    new Proxy(call, {
+      async apply(_, self, args) {
+        if (String(args[0]).startsWith(folder)) {
+          calls.push(call.name)
+          while (existsSync(hangs)) await pause(20)
+        }
+        return Reflect.apply(call, self, args)
+      },
+    })
+  replace(t, promises, 'stat', slow)
+  replace(t, promises, 'statfs', slow)
+  const most = { timeout_s: 0.5 }
+  const checks = [
+    { type: 'disk', name: 'mount', path: folder, max_percent: 100, ...most },
+    { type: 'file_age', name: 'backup', path: old, max_age_s: 86_400, ...most },
+    { type: 'disk', name: 'root', path: '/', max_percent: 0.0001, timeout_s: 30 },
+  ]
+  const first = await lookAt(checks)
+  t.equal(first.session.status, 'completed')
+  t.match(first.said, [
+    'mount: no answer within 0.5 s',
+    'backup: no answer within 0.5 s',
+    /^root: [\d.]+ % .* used, expected 0.0001 % at most$/,
+  ])
+  const problem = 'no answer: the last look at it has not ended yet'
+  const second = await lookAt(checks)
+  t.match(second.said, [`mount: ${problem}`, `backup: ${problem}`, /^root: /])
+  t.same(calls.toSorted(), ['stat', 'statfs'], 'no thread more is lost')
+
+  rmSync(hangs)
+  await until(async () => {
+    const { good } = await lookAt(checks)
+    return good['mount'] === true && good['backup'] === true
+  }, 'both checks to be good again')
+})
+
+t.test('load: for each processor of the machine, however few the program may use', async (t) => {
+  replace(t, os, 'availableParallelism', () => () => 1)
+  replace(t, os, 'cpus', (cpus) => () => cpus().concat(cpus(), cpus(), cpus()).slice(0, 4))
+  replace(t, os, 'loadavg', () => () => [0, 6, 0])
+  t.same((await lookAt([{ type: 'load', max_per_cpu: 1 }])).said, [
+    'load: load of 1.5 for each processor, expected 1 at most',
+  ])
+})
+
+t.test('what a check quotes has no secret, nor half of one where it is cut', async (t) => {
+  const says = (text: string): object => {
+    return { type: 'command', argv: ['sh', '-c', `echo '${text}'; exit 1`] }
+  }
+  // Of the last line 200 characters are quoted; without a name a check is called as its command.
+  const cut = `${'x'.repeat(190)}${key}`
+  const { said } = await lookAt([says(`the key is ${key}`), { ...says(cut), name: 'long' }])
+  t.match(said, [/«redacted»/, /«redacted»/])
+  for (const table of ['events', 'sessions', 'session_lines', 'checks', 'memories']) {
+    const rows = await postgres.query(env, `select * from ops.${table}`)
+    t.ok(rows.length > 0 || table === 'memories', table)
+    t.notMatch(JSON.stringify(rows), key.slice(0, 10), table)
+  }
+})
+
+/** As Podman 4.3.1 of Debian 12 answered. */
+const podman: Engine = JSON.parse(
+  readFileSync(join(ROOT, 'test', 'fixtures', 'containers', 'podman-4.3.1.json'), 'utf8'),
+)
+
+t.test('container: what Podman says of containers', async (t) => {
+  const looping = podman.containers['looping'] as { State: object }
+  const justNow = new Date(Date.now() - 1_000).toISOString()
+  const { socket, requests } = await startEngine(t, {
+    ...podman,
+    containers: {
+      ...podman.containers,
+      looping: { ...looping, State: { ...looping.State, StartedAt: justNow } },
+    },
+  })
+  const names = ['web', 'db', 'worker', 'tty', 'made', 'held', 'looping', 'done', 'stopped', 'no']
+  const checks = names.map((name) => ({ type: 'container', name, container: name, socket }))
+  const { good, said } = await lookAt(checks)
+  t.equal(good['web'], true)
+  t.match(said, [
+    'db: is unhealthy; its log ends with: database up',
+    'worker: has exited with 3; its log ends with: out line | err line',
+    'tty: has exited with 4; its log ends with: tty line',
+    'made: was never started',
+    'held: is paused',
+    /^looping: has just restarted, \d s ago; restarts so far: \d+; its log ends with: no config/,
+    'done: has exited with 0',
+    'stopped: has exited with 137',
+    'no: there is no such container',
+  ])
+  t.equal(said.length, 9)
+  t.ok(
+    requests.every((request) => request.startsWith('GET ')),
+    'nothing but GET is sent',
+  )
+
+  const all = await lookAt([{ type: 'container', socket }])
+  t.same(all.said, [
+    'containers: db is unhealthy, worker has exited with 3, tty has exited with 4, stopped has exited with 137',
+  ])
+})
+
+t.test('container: what Docker says of containers', async (t) => {
+  const stopped = { Status: 'exited', ExitCode: 137, OOMKilled: true, Error: 'no space' }
+  const checks = [{ Output: 'before' }, { Output: 'connection refused\n' }]
+  const ill = { Status: 'running', Health: { Status: 'unhealthy', Log: checks } }
+  const containers = {
+    restarting: docker('restarting', { Status: 'restarting', ExitCode: 1 }),
+    killed: docker('killed', stopped),
+    ill: docker('ill', ill),
+    fresh: docker('fresh', { Status: 'running', Health: { Status: 'starting' } }),
+    well: docker('well', { Status: 'running' }, { RestartCount: 2 }),
+  }
+  const colours = '\u001b[31mred\u001b[0m\r\n'
+  const logs = {
+    restarting: framed('first\n', `key ${key.slice(0, 5)}`, `${key.slice(5)}\n`, colours),
+    killed: framed('x'.repeat(70_000)),
+  }
+  const engine = { version: '1.51', list: [], unhealthy: [], containers, logs }
+  const { socket } = await startEngine(t, engine)
+  const named = (name: string): object => ({ type: 'container', name, container: name, socket })
+  const { good, said } = await lookAt([
+    ...Object.keys(containers).map(named),
+    { ...named('restarting'), name: 'quiet', log_lines: 0 },
+    // A list without any.
+    { type: 'container', socket },
+  ])
+  t.match(good, { fresh: true, well: true, containers: true })
+  t.same(said, [
+    'restarting: is restarting after it has ended with 1; its log ends with: first | key «redacted» | red',
+    'killed: has exited with 137: it was out of memory, no space; its log ends with: (a line that is too long)',
+    'ill: is unhealthy: connection refused',
+    'quiet: is restarting after it has ended with 1',
+  ])
+  t.notMatch(said.join(), 'hidden', 'variables are shown nowhere')
+})
+
+t.test(
+  'container: all are looked at, and one that is not well is told of with its log',
+  async (t) => {
+    const many = Array.from({ length: 12 }, (_, at) => ({
+      Id: `c${at}`,
+      Names: [`/c${at}`],
+      State: 'restarting',
+      Status: 'Restarting (1)',
+    }))
+    const one = { Id: 'a', Names: ['/a'], State: 'running', Status: 'Up 2 hours (unhealthy)' }
+    const state = { Status: 'running', Health: { Status: 'unhealthy' } }
+    const containers = { a: docker('a', state) }
+    const single = {
+      version: '1.51',
+      list: [one],
+      unhealthy: [one],
+      containers,
+      logs: { a: framed('no disk\n') },
+    }
+    const { socket } = await startEngine(t, single)
+    const check = { type: 'container', socket }
+    t.same((await lookAt([check])).said, [
+      'containers: a is unhealthy; its log ends with: no disk',
+    ])
+    const crowd = await startEngine(t, { ...single, list: many, unhealthy: [] })
+    t.match((await lookAt([{ ...check, name: 'crowd', socket: crowd.socket }])).said, [
+      /^crowd: c0 is restarting, .*c9 is restarting, and 2 more$/,
+    ])
+  },
+)
+
+t.test('container: a socket that is not there, refuses or is silent', async (t) => {
+  const empty = { version: '1.51', list: [], unhealthy: [], containers: {}, logs: {} }
+  const refusing = await startEngine(t, empty, 403)
+  const broken = await startEngine(t, empty, 500)
+  const folder = await temporaryFolder(t, 'sockets')
+  const silent = join(folder, 'silent.sock')
+  const server = createServer(() => undefined)
+  await new Promise<void>((resolve) => server.listen(silent, resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const check = { type: 'container', container: 'web', timeout_s: 30 }
+  const { states, said } = await lookAt([
+    { ...check, name: 'absent', socket: join(folder, 'absent.sock') },
+    { ...check, name: 'refusing', socket: refusing.socket },
+    { type: 'container', name: 'broken', socket: broken.socket, timeout_s: 30 },
+    { ...check, name: 'silent', socket: silent, timeout_s: 0.5 },
+  ])
+  t.same(states, { absent: 'unknown', refusing: 'unknown', broken: 'FAIL', silent: 'FAIL' })
+  t.match(said, [
+    /^absent: not looked at: .*absent\.sock: no such file; name a socket that/,
+    /^refusing: not looked at: GET \/containers\/web\/json was answered with 403; name a/,
+    'broken: GET /containers/json?all=1 was answered with 500',
+    'silent: no answer within 0.5 s',
+  ])
+})
+
+/** Stops the session that runs. */
+async function stopRunning(): Promise<void> {
+  const page = await (await fetch(base)).text()
+  const [, id] = /href="\/sessions\/(\d+)"/.exec(page) ?? []
+  await request(`${base}/sessions/${id}/stop`, { method: 'POST' })
+}
+
+/** Replaces a function of one of Node's modules until the end of the test. */
+function replace<M extends object, K extends keyof M>(
+  t: Test,
+  module: M,
+  name: K,
+  make: (usual: M[K]) => M[K],
+): void {
+  const usual = module[name]
+  module[name] = make(usual)
+  syncBuiltinESMExports()
+  t.teardown(() => {
+    module[name] = usual
+    syncBuiltinESMExports()
+  })
+}
