@@ -17,14 +17,17 @@ import {
   rotateSecret,
   setAlarms,
   setAnswers,
+  setTopics,
   type Proof,
 } from '../../services/hooks/receive/providers.ts'
 import { isSignedProvider } from '../../services/hooks/receive/schemes/secrets.ts'
+import { readTopics } from '../../services/hooks/receive/schemes/form.ts'
 import type { AnswerChanges } from '../../services/hooks/receive/deliveries/answers.ts'
 import { ANSWER_FLAGS, answersOf } from './answer-flags.ts'
 import {
   command,
   JSON_FLAG,
+  readFields,
   secretFlag,
   text,
   UsageError,
@@ -56,6 +59,7 @@ const ALARM_FLAGS = {
 const SET_FLAGS = {
   ...ANSWER_FLAGS,
   'usual-answer': { summary: 'answer 202 with the id of the event again' },
+  topics: ROW_FLAGS.topics,
 }
 
 /** `gatehouse provider …`. A token or secret that it creates is the last line of stdout, alone. */
@@ -162,15 +166,18 @@ export const commands = [
   }),
   command({
     name: 'provider set',
-    summary: 'choose the methods that a provider accepts, and its answer to a stored event',
+    summary: 'choose the methods and topics that a provider accepts, and its answer to an event',
     args: { name: NAME },
     flags: SET_FLAGS,
     needs: 'database',
     check: ({ flags }) => void changesOf(flags),
     async run({ args, flags }, tools) {
       const changes = changesOf(flags)
-      await setAnswers(tools, fullName(args.name), changes)
-      tools.output.err(`${fullName(args.name)}: ${changesText(changes)}`)
+      const name = fullName(args.name)
+      const { topics } = changes
+      if (topics !== undefined) await setTopics(tools, name, topics)
+      if (hasAnswers(changes)) await setAnswers(tools, name, changes)
+      tools.output.err(`${name}: ${changesText(changes)}`)
     },
   }),
   command({
@@ -206,18 +213,31 @@ function proofOf({ open, signed, scheme, secret }: ProofFlags): Proof {
   return proof
 }
 
-function changesOf(flags: Call<Record<string, never>, typeof SET_FLAGS>['flags']): AnswerChanges {
-  const changes = answersOf(flags)
+interface Changes extends AnswerChanges {
+  topics?: readonly string[]
+}
+
+function changesOf(flags: Call<Record<string, never>, typeof SET_FLAGS>['flags']): Changes {
+  const { topics } = flags
+  const named = topics === undefined ? {} : { topics: readFields(() => readTopics(topics)) }
+  const changes = { ...answersOf(flags), ...named }
   if (flags['usual-answer']) {
     if (changes.answer === undefined) return { ...changes, answer: null }
     throw new UsageError('--usual-answer takes no other flag of the answer')
   }
   if (Object.keys(changes).length > 0) return changes
-  throw new UsageError('Missing --methods, --answer-status, --answer-body or --usual-answer')
+  throw new UsageError(
+    'Missing --methods, --answer-status, --answer-body, --usual-answer or --topics',
+  )
 }
 
-function changesText({ methods, answer }: AnswerChanges): string {
+function hasAnswers({ methods, answer }: Changes): boolean {
+  return methods !== undefined || answer !== undefined
+}
+
+function changesText({ methods, answer, topics }: Changes): string {
   const parts = []
+  if (topics !== undefined) parts.push(`accepts the topics ${topics.join(', ') || 'none'}`)
   if (methods !== undefined) parts.push(`accepts ${(methods ?? ['POST']).join(', ')}`)
   if (answer === null) parts.push('answers 202 with the id of the event')
   else if (answer !== undefined) {

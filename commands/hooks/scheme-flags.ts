@@ -14,7 +14,7 @@ const scheme = accepted(
 /** How a sender proves itself. */
 export const SCHEME_FLAG = value('SCHEME', scheme.form, scheme)
 
-/** A row of the scheme `hmac`; of other schemes, where type and id stand. */
+/** A row of the scheme `hmac`; of other schemes, where type and id stand, and what is expected. */
 export const ROW_FLAGS = {
   header: text('NAME', 'hmac: the header that has the signature'),
   prefix: text('TEXT', 'hmac: the text before the signature in its header, such as sha256='),
@@ -28,6 +28,10 @@ export const ROW_FLAGS = {
   'event-type-header': text('NAME', "the header of the event type, in place of the scheme's"),
   'event-type-json': text('PATH', 'the member of the body that is the event type, likewise'),
   'id-header': text('NAME', 'the header of the delivery id, likewise'),
+  topics: text('LIST', 'aws-sns: the ARNs of the topics whose events are accepted'),
+  issuer: text('URL', 'openid: the issuer of the tokens'),
+  audience: text('TEXT', 'openid, google-pubsub: the audience that a token must name'),
+  subject: text('TEXT', 'openid, google-pubsub: the sub or e-mail address that a token must name'),
 }
 
 /** The row that the flags describe. */

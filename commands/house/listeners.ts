@@ -11,6 +11,7 @@ import { createRouter, type Route, type Fallback } from '../../kernel/http/route
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { hostName, isLocal, type AddressSet } from '../../kernel/net/addresses.ts'
+import type { Outbound } from '../../kernel/net/outbound.ts'
 import { listenOptions, removeDeadSocket, type Address } from '../../kernel/net/listen.ts'
 import { createGuard } from '../../kernel/net/guard.ts'
 import { identityReader } from '../../kernel/net/identity.ts'
@@ -37,6 +38,8 @@ export interface ServiceContext {
   db: Database
   /** Where each running service listens, once its listener does. */
   addresses: Addresses
+  /** How other programs are reached; `kernel/net/outbound.ts` when absent. */
+  outbound?: Outbound
 }
 
 /** A service as `serve` runs it. */

@@ -10,6 +10,7 @@ import { createBodyBudget } from '../../kernel/http/body.ts'
 import { createHttpMetrics } from '../../kernel/http/request-log.ts'
 import { createWaitingRequests } from '../../kernel/http/waiting.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import type { Outbound } from '../../kernel/net/outbound.ts'
 import { createMetrics, type Metrics } from '../../kernel/metrics.ts'
 import { retryWhileUnavailable } from '../../kernel/repeat.ts'
 import { systemClock } from '../../kernel/time.ts'
@@ -52,6 +53,8 @@ export interface ProgramOptions {
   instance?: Pick<Instance, 'number' | 'shareMetrics'> | undefined
   /** Called when links are served while the database is out of reach. */
   onLinksAlone?: (addresses: ReadonlyMap<ServiceName, string>) => void
+  /** How other programs are reached; `kernel/net/outbound.ts` when absent. */
+  outbound?: Outbound
 }
 
 interface OpenOptions extends ProgramOptions {

@@ -20,6 +20,7 @@ import { compareForm, comparison, type CompareView } from './log/events/compare.
 import { payloadSection, type PayloadView } from './log/events/payload.ts'
 import { trustBadge, verifyBadge } from './layout.ts'
 import { logUrl } from './log-url.ts'
+import { subscriptionNote, type SubscriptionView } from './log/events/subscription.ts'
 import { answersComparison, type AnswersView } from './send/replays/answers.ts'
 import {
   deliveriesSection,
@@ -33,7 +34,8 @@ export const EVENT_TABS = ['payload', 'request', 'deliveries', 'curl'] as const
 export type EventTab = (typeof EVENT_TABS)[number]
 
 /** What `/log/{id}` shows. */
-export interface EventView extends PayloadView, ReplaysView, CompareView, AnswersView {
+export interface EventView
+  extends PayloadView, ReplaysView, CompareView, AnswersView, SubscriptionView {
   event: PayloadView['event']
   tab: EventTab
   /** The delivery as it was sent, but for its secrets. */
@@ -96,8 +98,8 @@ export function eventBody(view: EventView): Html {
   const { event, sameBody } = view
   return html`<div id="event-body">
     <div class="title-line">${actions(view)} ${neighbourLinks(view)}</div>
-    ${sameBody !== null && sameBodyNote(event, sameBody)} ${comparison(view)} ${eventTabs(view)}
-    ${eventParts(view)}
+    ${subscriptionNote(event.id, view)} ${sameBody !== null && sameBodyNote(event, sameBody)}
+    ${comparison(view)} ${eventTabs(view)} ${eventParts(view)}
   </div>`
 }
 

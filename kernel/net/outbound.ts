@@ -44,6 +44,12 @@ export type OutboundResult =
   | { kind: 'refused'; reason: string; ms: number }
   | { kind: 'failed'; reason: string; code?: string | undefined; ms: number }
 
+/** How other programs are reached. */
+export interface Outbound {
+  get: (request: Omit<OutboundRequest, 'body'>) => Promise<OutboundResult>
+  post: (request: OutboundRequest) => Promise<OutboundResult>
+}
+
 /** How a name becomes addresses; `lookup` of node:dns asks the system. */
 export type ResolveName = (
   name: string,

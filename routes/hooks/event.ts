@@ -2,12 +2,23 @@ import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { eventQueries as q, type StoredEvent } from '../../db/hooks/log/events.ts'
 import { replayQueries, type Replay } from '../../db/hooks/send/replays.ts'
-import { EVENT_TABS, eventFragment, eventPage, type EventView } from '../../html/hooks/event.ts'
+import {
+  EVENT_TABS,
+  eventBody,
+  eventFragment,
+  eventPage,
+  type EventView,
+} from '../../html/hooks/event.ts'
 import { LISTED_REPLAYS } from '../../html/hooks/send/replays/replays.ts'
 import { notFound } from '../../kernel/fault.ts'
 import { visitor } from '../../kernel/http/endpoint.ts'
 import { bytesReply, type Reply } from '../../kernel/http/reply.ts'
+import type { View } from '../../kernel/http/view.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
+import {
+  confirmationOf,
+  confirmStored,
+} from '../../services/hooks/receive/deliveries/subscriptions.ts'
 import { compareAnswers, compareEvents } from '../../services/hooks/log/events/compare.ts'
 import {
   EventDetail,
@@ -28,7 +39,8 @@ import { curlCommand, forwardCommand } from '../../services/hooks/send/replays/c
 import { hasUnsignedType } from '../../services/hooks/receive/schemes/describe.ts'
 import { schemeOf } from '../../services/hooks/receive/schemes/schemes.ts'
 import { reader } from './access.ts'
-import { api, page, raw, type HooksRoutes } from './kit.ts'
+import { api, form, page, raw, type HooksRoutes } from './kit.ts'
+import { toolsOf } from './receive/providers/view.ts'
 
 /** The menu offers the latest targets of an event: at most `limit`, from its last `among` replays. */
 const RECENT_TARGETS = { among: 200, limit: 5 }
@@ -72,6 +84,17 @@ export const eventEndpoints = [
     },
   }),
 
+  form({
+    path: '/log/:id/confirm',
+    params,
+    async answer({ app, actor, params: { id } }) {
+      await confirmStored({ ...toolsOf(app, actor), ...app.hooks, actor }, id)
+      const view = await eventView(app, id)
+      return { ...view, location: `/log/${id}`, done: ['confirmed', 'the subscription'] }
+    },
+    refused: ({ app, params: { id } }, confirmation) => eventView(app, id, { confirmation }),
+  }),
+
   raw({
     path: '/log/:id/payload',
     access: visitor,
@@ -113,6 +136,16 @@ export const eventEndpoints = [
   }),
 ]
 
+/** The page of an event, and what is below its title. */
+async function eventView(
+  app: HooksRoutes,
+  id: number,
+  changes: Partial<EventView> = {},
+): Promise<View> {
+  const view = await readEvent(app, id, changes)
+  return { page: () => eventPage(view), fragment: () => eventBody(view) }
+}
+
 /** A download of plain bytes, so that no browser shows it as a page. */
 async function payloadReply(db: Database, id: number): Promise<Reply> {
   const { payload } = await findStored(db, id)
@@ -150,6 +183,8 @@ export async function readEvent(
   ])
   const provider = hooks.registry.provider(event.provider)
   const scheme = provider && schemeOf(provider)
+  const asked = confirmationOf(provider, event)
+  const topics = provider?.scheme_row?.expected?.topics ?? []
   const receiver = baseUrl() + receiverPath(event.provider)
   const payloadUrl = `${baseUrl()}/log/${id}/payload`
   return {
@@ -167,6 +202,7 @@ export async function readEvent(
     pretty: changes.isRaw === true ? null : prettyPayload(event),
     sameBody: sameBody ?? null,
     hasUnsignedType: isSigned && scheme !== undefined && hasUnsignedType(scheme, event.headers),
+    subscription: asked === undefined ? null : { ...asked, isNamed: topics.includes(asked.topic) },
     // An event of a broker has no receiver that it could be sent to again.
     curl: event.trust_mode === 'queue' ? null : curlCommand(event, receiver, payloadUrl),
     defaultTarget: hooks.registry.settings.replay_default_target,

@@ -2,6 +2,7 @@ import { startAlarmNotices } from './notices.ts'
 import { openDestinations } from './send/destinations/open.ts'
 import { openEndpoints } from './agents/endpoints/endpoints.ts'
 import { createBodyReader } from './receive/deliveries/body.ts'
+import { openSubscriptions } from './receive/deliveries/subscriptions.ts'
 import { createIngest } from './receive/deliveries/ingest.ts'
 import { openQueue, type QueueSource } from './agents/queues/open.ts'
 import { openRegistry, type HooksParts } from './registry.ts'
@@ -12,6 +13,7 @@ import type { ReplayParts } from './send/replays/replays.ts'
 import { openRejections } from './receive/rejections.ts'
 import { createSecretUses } from './receive/providers.ts'
 import { startRetention } from './settings.ts'
+import { keepFetchedKeys } from './receive/schemes/fetched-keys.ts'
 import type { SigningSecrets } from './receive/schemes/secrets.ts'
 import { openStatus } from './log/status.ts'
 import { openStream, type EventStream } from './log/stream.ts'
@@ -39,6 +41,8 @@ export async function openHooks(options: HooksOptions) {
   const readBody = createBodyReader()
   const rejections = await openRejections(options)
   const secretUses = createSecretUses(options)
+  const fetchedKeys = keepFetchedKeys(options)
+  const subscriptions = openSubscriptions(options)
   let stream: EventStream | undefined
   const onChange = (): void => stream?.statusChanged()
   const parts = { registry, ingest, readBody, rejections, onChange }
@@ -71,6 +75,8 @@ export async function openHooks(options: HooksOptions) {
     rejections,
     replayPlanning,
     secretUses,
+    fetchedKeys,
+    subscriptions,
     retention,
     readStatus,
     /** Called once the listeners are up: starts upkeep, which no request waits for. */
@@ -101,6 +107,7 @@ export async function openHooks(options: HooksOptions) {
       await destinations.close()
       await queue.close()
       await ingest.drained()
+      await subscriptions.close()
       await Promise.all([registry, rejections, secretUses, retention].map((part) => part.close()))
     },
   }

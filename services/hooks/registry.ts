@@ -8,6 +8,7 @@ import type { Metrics } from '../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
+import { schemeNamed } from './receive/schemes/schemes.ts'
 import { configuredOf, isSignedProvider, type SigningSecrets } from './receive/schemes/secrets.ts'
 
 /** What the parts of the service are made from. */
@@ -109,6 +110,7 @@ function checkSecrets(
     if (trust_mode !== 'signed' || configuredOf(secrets, provider) !== undefined) continue
     // One of the three that always exist may have no secret yet.
     if (isSignedProvider(provider) && signing_secret === null) continue
+    if (schemeNamed(row.scheme)?.secret === 'none') continue
     const found = secrets.keyIn(row)
     if (!('problem' in found)) continue
     const { problem } = found

@@ -6,6 +6,7 @@ import { assetText } from '../../kernel/assets.ts'
 import { OTHER_NAMES, VARIABLES } from '../../commands/frame/configuration.ts'
 import { openConfig } from '../../kernel/config.ts'
 import { createLog } from '../../kernel/log.ts'
+import type { Outbound } from '../../kernel/net/outbound.ts'
 import { AGENT_SECRETS } from '../../services/ops/agent/runners/cli-agents.ts'
 import { keepExchanges } from '../runner/exchanges.ts'
 import { seedEmbedded } from './backends.ts'
@@ -24,6 +25,8 @@ export type ServerOptions = {
   services?: readonly Service[]
   /** Variables over the test's own: loopback addresses on free ports, a fresh data directory. */
   env?: Env
+  /** How other programs are reached. */
+  outbound?: Outbound
 }
 
 /** A running product. The addresses throw for a service that was not started. */
@@ -74,6 +77,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
       version: VERSION,
       log,
       table: commandTable,
+      ...(options.outbound && { outbound: options.outbound }),
     },
     new AbortController().signal,
   )

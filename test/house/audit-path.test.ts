@@ -62,13 +62,13 @@ t.test('both lists are short enough to be read', async (t) => {
     'each file stands there once',
   )
   for (const [files, max] of [
-    [first, 4_500],
+    [first, 5_200],
     [second, 3_000],
   ] as const) {
     t.ok(linesOf(files) <= max, `${linesOf(files)} lines, ${max} at most`)
   }
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
-  t.match(readme, /4,500 lines/)
+  t.match(readme, /5,200 lines/)
   t.match(readme, /3,000/)
 })
 

@@ -14,6 +14,8 @@ const TRUST = {
   ed25519: 6,
   sha1: 7,
   p256: 8,
+  'rsa-sha256': 9,
+  'rsa-sha1': 10,
 } as const
 
 /** How a delivery was trusted: by the algorithm of its signature, or without one. */

@@ -24,10 +24,10 @@ export const SchemeRow = Type.Object({
   /** The text before the signature in its header. */
   prefix: Type.String(),
   encoding: Type.Enum(['hex', 'base64', 'base64url']),
-  algorithm: Type.Enum(['sha256', 'sha512', 'sha1', 'ed25519', 'p256']),
+  algorithm: Type.Enum(['sha256', 'sha512', 'sha1', 'ed25519', 'p256', 'rsa-sha256', 'rsa-sha1']),
   /**
    * What is signed, such as `{timestamp}.{body}`: text with the parts `{body}`, `{timestamp}`,
-   * `{id}`, `{method}`, `{url}`, `{form}` and `{json:path}`.
+   * `{id}`, `{method}`, `{url}`, `{form}`, `{json:path}` and others: see `signed-text.ts`.
    */
   signed: Type.String(),
   /** Headers with the time of `{timestamp}`. */
@@ -39,8 +39,25 @@ export const SchemeRow = Type.Object({
 })
 export type SchemeRow = Type.Static<typeof SchemeRow>
 
-/** What an operator says in place of a scheme's own row: of `hmac` all, else type and id alone. */
-const SchemeChanges = Type.Partial(SchemeRow)
+/** What a delivery must have beside a right signature, as an operator says it. */
+const Expected = Type.Object({
+  /** Events of other topics are refused. */
+  topics: Type.Optional(Type.Array(Type.String())),
+  issuer: Type.Optional(Type.String()),
+  audience: Type.Optional(Type.String()),
+  /** The `sub` of a token, or its verified `email`. */
+  subject: Type.Optional(Type.String()),
+})
+export type Expected = Type.Static<typeof Expected>
+
+/**
+ * What an operator says in place of a scheme's own row: of `hmac` all, else type and id alone; and
+ * what is expected where the key of the sender is fetched.
+ */
+const SchemeChanges = Type.Object({
+  ...Type.Partial(SchemeRow).properties,
+  expected: Type.Optional(Expected),
+})
 export type SchemeChanges = Type.Static<typeof SchemeChanges>
 
 /** A method of deliveries. */
@@ -150,6 +167,7 @@ export const providerQueries = sqlFile('sql/hooks/receive/providers.sql', {
   }),
   saveSecretUses: exec({ uses: 'jsonb' }),
   setAlarms: optional(Name, { name: 'text', alarms: 'jsonb', now: 'timestamptz' }),
+  setTopics: optional(Name, { name: 'text', topics: 'jsonb' }),
   setAnswers: optional(Name, { name: 'text', changes: 'jsonb' }),
   removeProvider: optional(Name, { name: 'text' }),
 })

@@ -247,7 +247,8 @@ export async function rotateSecret(
   return { name, trust_mode, scheme, scheme_row, methods, token }
 }
 
-function hasSecret({ trust_mode }: Pick<MadeProvider, 'trust_mode'>): boolean {
+function hasSecret({ trust_mode, scheme }: Pick<MadeProvider, 'trust_mode' | 'scheme'>): boolean {
+  if (schemeNamed(scheme)?.secret === 'none') return false
   return trust_mode === 'token' || trust_mode === 'signed'
 }
 
@@ -260,7 +261,12 @@ function makeSecret(
   { name, trust_mode, scheme }: Pick<MadeProvider, 'name' | 'trust_mode' | 'scheme'>,
   given: string | undefined,
 ) {
-  if (trust_mode === 'open') return { token: null, token_hash: null, signing_secret: null }
+  const isKeyed = schemeNamed(scheme)?.secret === 'none'
+  if (isKeyed && given !== undefined) {
+    throw unprocessable(`${scheme} has no secret: its key is fetched from the sender.`, 'secret')
+  }
+  if (trust_mode === 'open' || isKeyed)
+    return { token: null, token_hash: null, signing_secret: null }
   if (trust_mode === 'token') {
     checkToken(scheme, given)
     const token = given ?? makeToken(random)
@@ -330,6 +336,19 @@ export async function setAnswers(
   checkMethods(changes.methods ?? null, row.trust_mode, schemeOf(row))
   await makeChange(tools, noteOf('set', name), async (tx) => {
     if ((await q.setAnswers(tx, { name, changes })) === undefined) throw unknown(name)
+  })
+}
+
+/** Sets the topics whose events a provider accepts, where its scheme has topics. */
+export async function setTopics(
+  tools: ChangeTools,
+  name: string,
+  topics: readonly string[],
+): Promise<void> {
+  const row = (await q.listProviders(tools.db, {})).find((candidate) => candidate.name === name)
+  if (schemeNamed(row?.scheme ?? null)?.asks?.topics === undefined) throw unknown(name)
+  await makeChange(tools, noteOf('set', name), async (tx) => {
+    if ((await q.setTopics(tx, { name, topics })) === undefined) throw unknown(name)
   })
 }
 

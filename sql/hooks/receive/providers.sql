@@ -152,6 +152,19 @@ with given as (
 )
 select changed.name from changed left join notified on true;
 
+-- name: setTopics
+-- Sets the topics whose events a generic provider accepts. No row if none has this name, or if it has no scheme.
+with changed as (
+  update hooks.providers
+     set scheme_row = coalesce(scheme_row, '{}')
+                      || jsonb_build_object('expected', jsonb_build_object('topics', :topics::jsonb))
+   where name = :name and name like 'generic:%' and scheme is not null
+  returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join notified on true;
+
 -- name: setAnswers
 -- Sets the methods and the answer of a generic receiver that :changes has; null stands for the usual ones. No row if no
 -- generic provider has this name.

@@ -142,7 +142,7 @@ await t.test('what the page refuses names its field, and nothing is made', async
   const own = { ...signed, scheme: 'hmac', header: 'X-Own' }
   const noSecret = 'The secret must be "whsec_" and then 24 to 64 bytes as base64.'
   const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp | string])[] = [
-    [{ ...signed, scheme: 'paypal' }, /^scheme must be the name of a sender, such as github/],
+    [{ ...signed, scheme: 'ebay' }, /^scheme must be the name of a sender, such as github/],
     [{ ...signed, scheme: 'stripe' }, /^The sender makes the secret of stripe: give it here/],
     [{ ...signed, scheme: 'discord', secret: 'x' }, /must be the public key .*64 hex digits/],
     [{ ...signed, scheme: 'github', secret: 'short' }, /must be 8 to 256 characters/],

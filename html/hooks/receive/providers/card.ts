@@ -79,6 +79,7 @@ export function providerContent(card: ProviderCard): Html {
       Path: asCode(card.path),
       Channel: asCode(card.channel),
       ...answerFacts(card),
+      ...expectedFacts(card),
       Secret: secretText(card),
       ...(secret_status === 'configured' && secretFacts(card)),
       'Last 24 hours': html`<a href="${logUrl({ provider: name })}">${card.recent_count}</a>`,
@@ -107,6 +108,18 @@ export function providerToggle({ name, enabled, secret_status }: ProviderCard): 
 /** As the docs and the command name it. */
 function schemeText(scheme: string, note: string | null): Printable {
   return note === null ? scheme : `${scheme} (${note})`
+}
+
+/** What deliveries must have beside a right signature. */
+function expectedFacts({ scheme_row: row }: ProviderCard) {
+  const { topics, issuer, audience, subject } = row?.expected ?? {}
+  const code = (text: string | undefined) => text !== undefined && asCode(text)
+  return {
+    Topics: topics !== undefined && asCode(topics.join(', ')),
+    Issuer: code(issuer),
+    Audience: code(audience),
+    Subject: code(subject),
+  }
 }
 
 /** During a rotation the operator waits for the sender to use the new secret. */

@@ -1,3 +1,4 @@
+import type { Expected } from '../../../../db/hooks/receive/providers.ts'
 import { html, type Html } from '../../../../kernel/html.ts'
 import type { FormState } from '../../../../kernel/http/view.ts'
 import {
@@ -9,10 +10,12 @@ import {
   select,
   submitLine,
   VERBATIM,
+  type FieldOptions,
   type Form,
   type Option,
 } from '../../../form.ts'
 import { breakable, copyBox, disclosed } from '../../../parts.ts'
+import type { Scheme } from '../../../../services/hooks/receive/schemes/scheme.ts'
 import { NAME } from '../../layout.ts'
 import { answerFields } from './answers.ts'
 import { secretField } from './rotation.ts'
@@ -49,6 +52,10 @@ export interface AddForm {
   sender: Sender
   /** The sender makes its secret, so it has to be given. */
   isGiven: boolean
+  /** What the operator says of its deliveries. */
+  asks: NonNullable<Scheme['asks']>
+  /** False for a sender whose key is fetched and who needs nothing else. */
+  hasSecret: boolean
   /** Its secret is stored encrypted, and there is no key for that. */
   needsKey: boolean
   baseUrl: string
@@ -123,7 +130,9 @@ function atSender({ setup, docs }: Sender): Html {
 }
 
 /** How the sender proves itself. */
-function proof(form: Form, { sender: { scheme }, isGiven, needsKey }: AddForm): Html | false {
+function proof(form: Form, view: AddForm): Html | false {
+  const { isGiven, needsKey, asks, hasSecret } = view
+  const { scheme } = view.sender
   if (scheme === 'token') return false
   if (scheme === 'open') {
     return checkbox(
@@ -134,8 +143,32 @@ function proof(form: Form, { sender: { scheme }, isGiven, needsKey }: AddForm): 
     )
   }
   return html`${needsKey && NEEDS_KEY} ${scheme === 'hmac' && ownScheme(form)}
-  ${secretField(form, isGiven)}`
+  ${expectedFields(form, asks)} ${hasSecret && secretField(form, isGiven)}`
 }
+
+/** What deliveries must have beside a right signature. */
+function expectedFields(form: Form, asks: AddForm['asks']): readonly (Html | false)[] {
+  return EXPECTED.map(([name, label, own]) => {
+    const needed = asks[name]
+    return (
+      needed !== undefined && field(form, name, label, { ...OPTIONAL, required: needed, ...own })
+    )
+  })
+}
+
+const EXPECTED: readonly (readonly [keyof Expected, string, FieldOptions])[] = [
+  [
+    'topics',
+    'ARNs of the topics',
+    {
+      placeholder: 'arn:aws:sns:eu-west-1:123456789012:orders',
+      hint: 'Separated by commas. Events of other topics are refused until their subscription is confirmed.',
+    },
+  ],
+  ['issuer', 'Issuer', { placeholder: 'https://login.example.com', hint: 'As in its tokens.' }],
+  ['audience', 'Audience', { hint: 'The claim aud of a token.' }],
+  ['subject', 'Subject', { hint: 'The claim sub of a token, or its verified e-mail address.' }],
+]
 
 const NEEDS_KEY = html`<p class="note">
   Secrets of providers are stored encrypted: set <code>GATEHOUSE_SECRET_KEY</code> first, as

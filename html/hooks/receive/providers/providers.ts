@@ -106,7 +106,7 @@ const DIGITS: Readonly<Record<Scheme['encoding'], string>> = {
 function signedCurl({ url, token, methods }: Made, scheme: Scheme): string {
   const { algorithm, encoding, list, prefix, signed } = scheme
   const text = shellText(signed)
-  const key = KEYS[scheme.secret ?? 'text']
+  const key = KEYS[scheme.secret ?? 'text'] ?? ''
   const value = `${list?.time === undefined ? '' : `${list.time}$TIME${list.separator}`}${prefix}`
   const headers = [
     ...(signed.includes('{id}') ? [`${scheme.id.headers[0]}: $ID`] : []),
@@ -128,11 +128,11 @@ function signedCurl({ url, token, methods }: Made, scheme: Scheme): string {
   ].join('\n')
 }
 
-const KEYS = {
+/** Of the schemes by which a shell can sign. */
+const KEYS: Readonly<Record<string, string>> = {
   text: '-hmac "$SECRET"',
   whsec: '-mac HMAC -macopt hexkey:$KEY',
   hex: '-mac HMAC -macopt hexkey:$SECRET',
-  'public key': '',
 }
 
 const CLOCKS = {

@@ -19,6 +19,7 @@ import type { ProviderCard } from './shown.ts'
 export function rotationOf(card: ProviderCard, key: string): Html | false {
   const { trust_mode, variable, isConfigured, isStored, canSign, rotation } = card
   if (trust_mode !== 'token' && trust_mode !== 'signed') return false
+  if (card.secret_status === 'none-by-design') return false
   if (isConfigured) {
     return html`<p class="hint">
       The secret comes from <code>${variable}</code>, which wins over one that is set here. To

@@ -12,7 +12,13 @@ export interface ProviderCard
     Omit<ProviderStatus, 'methods' | 'answer_status'>,
     Pick<
       ActiveProvider,
-      'scheme' | 'methods' | 'answer' | 'recent_count' | 'last_event_at' | 'rejection_burst'
+      | 'scheme'
+      | 'scheme_row'
+      | 'methods'
+      | 'answer'
+      | 'recent_count'
+      | 'last_event_at'
+      | 'rejection_burst'
     > {
   rejections: RejectionCount | undefined
   recoveries: readonly ProviderRecovery[]

@@ -216,7 +216,10 @@ function formStep(
     name: state.typed?.['name'] ?? '',
     sender,
     isGiven: scheme?.isGiven === true,
-    needsKey: scheme !== undefined && app.hooks.secrets.box() === undefined,
+    asks: scheme?.asks ?? {},
+    hasSecret: scheme?.secret !== 'none',
+    needsKey:
+      scheme !== undefined && scheme.secret !== 'none' && app.hooks.secrets.box() === undefined,
     baseUrl: app.baseUrl(),
     kept,
     form: state,
@@ -237,11 +240,13 @@ function proofOf({ trust_mode, scheme }: { trust_mode: string; scheme: string })
   return trust_mode === 'signed' || (trust_mode === 'token' && isToken) ? scheme : trust_mode
 }
 
-/** Of a scheme that is not described here, type and id alone. */
+/** Of a scheme that is not described here: type and id, and what the scheme asks for. */
 function placesIn(proof: Proof, fields: SchemeFields): SchemeFields {
   if (proof === 'token' || proof === 'open') return {}
   const { event_type_header, event_type_json, id_header } = fields
+  const asked = Object.keys(schemeNamed(proof)?.asks ?? {})
   return {
+    ...Object.fromEntries(Object.entries(fields).filter(([name]) => asked.includes(name))),
     ...(event_type_header !== undefined && { event_type_header }),
     ...(event_type_json !== undefined && { event_type_json }),
     ...(id_header !== undefined && { id_header }),

@@ -21,6 +21,9 @@ import type { Registry } from '../../registry.ts'
 import type { Rejections } from '../rejections.ts'
 import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../../redact.ts'
 import { answerUnsigned, answerVerified, type PlainAnswer } from '../schemes/handshakes.ts'
+import { verifyFetched } from '../schemes/fetched.ts'
+import type { FetchedKeys } from '../schemes/fetched-keys.ts'
+import type { Subscriptions } from './subscriptions.ts'
 import { withLikeness } from '../schemes/recognise.ts'
 import { needsJson, placesOf, presetNamed, schemeOf } from '../schemes/schemes.ts'
 import type { Scheme } from '../schemes/scheme.ts'
@@ -82,6 +85,8 @@ export interface Receiver {
   secrets: SigningSecrets
   secretUses: SecretUses
   rejections: Rejections
+  fetchedKeys: FetchedKeys
+  subscriptions: Subscriptions
   freshnessSeconds: () => number
   baseUrl: () => string
 }
@@ -216,11 +221,16 @@ function startVerified(
   const search = head.search.replace(/[[\]{}"]/g, encodeURIComponent)
   const query = search === '' ? '' : `?${search}`
   const url = receiver.baseUrl() + head.path + query
-  const verifier = verifySignature(scheme, { ...head, url }, keys, freshness)
+  const { provider } = head
+  const { fetchedKeys, subscriptions } = receiver
+  const verifier =
+    scheme.fetched === undefined
+      ? verifySignature(scheme, { ...head, url }, keys, freshness)
+      : verifyFetched(scheme, { ...head, url }, { provider, fetchedKeys, keys, freshness })
   return {
     update: verifier.update,
     async finish(body) {
-      const proof = verifier.finish(body)
+      const proof = await verifier.finish(body)
       if ('reason' in proof) {
         const reason = withLikeness(proof.reason, headers, row.scheme)
         throw rejected(receiver, head, refusal(proof), reason, true)
@@ -237,7 +247,18 @@ function startVerified(
       const key = keys.accepted[proof.secret === 'current' ? 0 : 1]
       const answer = answerVerified(scheme.handshake, { headers, members, key })
       if (answer !== undefined) return { kind: 'answered', answer }
-      return store(receiver, head, row, { body, read, content, status: how.status })
+      const algorithm = 'algorithm' in proof ? proof.algorithm : scheme.algorithm
+      const used = { ...scheme, algorithm }
+      const { status } = how
+      const received = await store(receiver, head, row, {
+        body,
+        read,
+        content,
+        status,
+        scheme: used,
+      })
+      subscriptions.received(provider, scheme, members)
+      return received
     },
   }
 }
@@ -321,6 +342,8 @@ interface Understood {
   content: Content
   /** Of the answer, 202 when absent. */
   status: 200 | 202 | 204 | undefined
+  /** By which it was verified; undefined for a token or none. */
+  scheme?: Scheme
 }
 
 /**
@@ -331,12 +354,11 @@ async function store(
   { ingest }: Receiver,
   head: DeliveryHead,
   row: Provider,
-  { body, read, content, status = 202 }: Understood,
+  { body, read, content, status = 202, scheme }: Understood,
 ): Promise<Received> {
   const { provider, method, path, search, headers, rawHeaders, client } = head
   const chosen = row.answer && toAnswer(row.answer)
   if (method === 'HEAD') return { kind: 'answered', answer: chosen ?? { status } }
-  const scheme = schemeOf(row)
   const { event_type, external_id } = fieldsAt(placesOf(row), headers, content)
   const isKnownByBytes = scheme !== undefined && scheme.repeatsBytes === undefined
   const saved = await ingest.save({

@@ -1,15 +1,9 @@
 import type { Static, TSchema } from 'typebox'
 import { Fault } from '../../../../kernel/fault.ts'
-import type { OutboundRequest, OutboundResult } from '../../../../kernel/net/outbound.ts'
+import type { Outbound, OutboundResult } from '../../../../kernel/net/outbound.ts'
 import { parseLongIds } from '../../../../kernel/json-text.ts'
 import { fits } from '../../../../kernel/validate.ts'
 import { readRetryAfter } from '../../../../kernel/net/retry-after.ts'
-
-/** How requests are sent. */
-export interface Outbound {
-  get: (request: Omit<OutboundRequest, 'body'>) => Promise<OutboundResult>
-  post: (request: OutboundRequest) => Promise<OutboundResult>
-}
 
 /** The API of a sender, as one run calls it. */
 export interface SenderApi extends Outbound {

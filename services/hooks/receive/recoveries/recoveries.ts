@@ -5,7 +5,8 @@ import {
   type Recovery,
   type RecoveryCount,
 } from '../../../../db/hooks/receive/recoveries.ts'
-import { MAX_LOOK_MS, type Outbound } from './api.ts'
+import type { Outbound } from '../../../../kernel/net/outbound.ts'
+import { MAX_LOOK_MS } from './api.ts'
 import type { FailedDelivery, Found, Receivers, Search } from './found.ts'
 import { recoverFromGithub } from './github.ts'
 import type { Source } from './sources.ts'

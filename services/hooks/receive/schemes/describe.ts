@@ -28,6 +28,8 @@ const ALGORITHMS = {
   sha1: 'HMAC-SHA1',
   ed25519: 'Ed25519',
   p256: 'ECDSA P-256',
+  'rsa-sha256': 'RSA-SHA256',
+  'rsa-sha1': 'RSA-SHA1',
 }
 
 const TESTED = {
@@ -111,6 +113,7 @@ export function secretForm(name: string | null): string {
   if (scheme?.secret === 'public key') {
     return KEY_FORMS[scheme.algorithm === 'p256' ? 'p256' : 'ed25519']
   }
+  if (scheme?.secret === 'credentials') return 'CLIENT_ID:SECRET of the API of the sender'
   if (scheme?.secret === 'hex') return '32 to 128 hex digits'
   const isStandard = scheme?.secret === 'whsec'
   return isStandard ? `"${SECRET_PREFIX}" and then 24 to 64 bytes as base64` : TEXT_FORM

@@ -22,6 +22,9 @@ export function expectedOf(provider: Known | undefined): string {
   const title = presetNamed(provider.scheme)?.title
   if (scheme !== undefined) {
     const as = title === undefined ? '' : `, as ${title} signs`
+    if (scheme.fetched !== undefined) {
+      return `A signature by the sender's own key in ${placesText(scheme.signature)}${as}.`
+    }
     return `A signature by the provider's secret in ${placesText(scheme.signature)}${as}.`
   }
   if (provider.trust_mode === 'open') return 'Any delivery, while the provider is enabled.'
@@ -93,6 +96,24 @@ const CAUSES: readonly (readonly [RegExp, string, Remedy])[] = [
     'rotate',
   ],
   [/^altered body/, 'A proxy in between changes the body after it was signed.', 'none'],
+  [
+    /^certificate of another address/,
+    'The certificate is not at an address of this sender: somebody else posts here, or the ' +
+      'provider is for another environment of the sender.',
+    'none',
+  ],
+  [
+    /^topic not named/,
+    "The topic is not one of the provider's. Confirm its subscription on the page of its event.",
+    'none',
+  ],
+  [
+    /^token /,
+    'The token is not as the provider expects it: another issuer, audience, subject or key, or it ' +
+      'is too old.',
+    'none',
+  ],
+  [/^the sender's key/, 'The sender signs by a key that it no longer uses.', 'none'],
   [/^stale by/, 'An old delivery came again, or the clock of the sender is slow.', 'none'],
   [
     /ahead of the window/,

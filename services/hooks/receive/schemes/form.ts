@@ -1,5 +1,10 @@
 import Type from 'typebox'
-import type { Place, SchemeChanges, SchemeRow } from '../../../../db/hooks/receive/providers.ts'
+import type {
+  Expected,
+  Place,
+  SchemeChanges,
+  SchemeRow,
+} from '../../../../db/hooks/receive/providers.ts'
 import { Fault } from '../../../../kernel/fault.ts'
 import { PATH } from '../../../../kernel/json-text.ts'
 import { field } from '../../../../kernel/validate.ts'
@@ -29,6 +34,16 @@ const SIGNED = /^[\w.:,;/|=+-]{0,32}(?:\{id\}\.)?(?:\{timestamp\}[^\w{}]?)?\{bod
 const PREFIX_FORM = 'must be up to 64 letters, digits and signs, such as sha256=.'
 const PATH_FORM = 'must be the path of a member, such as event.type.'
 
+export const MAX_TOPICS = 20
+const TOPICS_FORM = 'must be up to 20 topics, such as arn:aws:sns:eu-west-1:123456789012:orders.'
+const ISSUER_FORM = 'must be the https:// URL of the issuer, to the letter, without a query.'
+const CLAIM_FORM = 'must be up to 500 printable characters without a space.'
+
+const claim = field(Type.Optional(Type.String()), CLAIM_FORM, [
+  (text) => /^[\x21-\x7e]{0,500}$/.test(text),
+  CLAIM_FORM,
+])
+
 /** The fields of a row; an empty text stands for an absent one. */
 export const SchemeFields = Type.Object({
   header,
@@ -55,6 +70,17 @@ export const SchemeFields = Type.Object({
     PATH_FORM,
   ]),
   id_header: header,
+  /** Separated by commas or spaces. */
+  topics: field(Type.Optional(Type.String()), TOPICS_FORM, [
+    (text) => areTopics(topicsIn(text)),
+    TOPICS_FORM,
+  ]),
+  issuer: field(Type.Optional(Type.String()), ISSUER_FORM, [
+    (text) => text === '' || isIssuer(text),
+    ISSUER_FORM,
+  ]),
+  audience: claim,
+  subject: claim,
 })
 export type SchemeFields = Type.Static<typeof SchemeFields>
 
@@ -68,16 +94,67 @@ export function readSchemeRow(scheme: string, fields: SchemeFields): SchemeChang
   if (scheme === 'hmac') return rowOf(fields)
   const { event_type_header: typeHeader, event_type_json: typePath, id_header: id } = fields
   const isKnown = presetNamed(scheme) !== undefined
-  const changed = isKnown ? ['event_type_header', 'event_type_json', 'id_header'] : []
+  const asked = Object.keys(schemeNamed(scheme)?.asks ?? {})
+  const changed = isKnown ? ['event_type_header', 'event_type_json', 'id_header', ...asked] : []
   const stray = Object.entries(fields).find(([name, text]) => text && !changed.includes(name))
-  if (stray !== undefined) throw wrong(stray[0], 'is for the scheme hmac alone.')
+  if (stray !== undefined) throw wrong(stray[0], OTHER_SCHEME[stray[0]] ?? OF_HMAC)
   refuseTwoTypes(fields)
   if (id && schemeNamed(scheme)?.signed.includes('{id}')) {
     throw wrong('id_header', `can't be another one: ${scheme} signs the id.`)
   }
   const type = typePlace(typeHeader, typePath)
-  const changes = { ...(type && { type }), ...(id && { id: named(id) ?? ANY.id }) }
+  const expected = expectedOf(scheme, fields)
+  const changes = {
+    ...(type && { type }),
+    ...(id && { id: named(id) ?? ANY.id }),
+    ...(expected && { expected }),
+  }
   return Object.keys(changes).length === 0 ? null : changes
+}
+
+const OF_HMAC = 'is for the scheme hmac alone.'
+const OTHER_SCHEME: Readonly<Record<string, string>> = {
+  topics: 'is for the scheme aws-sns alone.',
+  issuer: 'is for the scheme openid alone.',
+  audience: 'is for the schemes openid and google-pubsub alone.',
+  subject: 'is for the schemes openid and google-pubsub alone.',
+}
+
+/** What the deliveries of a scheme must have; undefined for a scheme that asks nothing. */
+function expectedOf(scheme: string, fields: SchemeFields): Expected | undefined {
+  const { topics: typed = '', issuer, audience, subject } = fields
+  const given: Expected = {
+    ...(typed.trim() !== '' && { topics: readTopics(typed) }),
+    ...(issuer && { issuer }),
+    ...(audience && { audience }),
+    ...(subject && { subject }),
+  }
+  const asks = Object.entries(schemeNamed(scheme)?.asks ?? {})
+  const missing = asks.find(([name, isNeeded]) => isNeeded && !(name in given))
+  if (missing !== undefined) throw wrong(missing[0], `is missing: ${scheme} needs it.`)
+  return Object.keys(given).length === 0 ? undefined : given
+}
+
+/** The topics of a list, each once. Throws 422 for another form. */
+export function readTopics(text: string): string[] {
+  const topics = topicsIn(text)
+  if (!areTopics(topics)) throw wrong('topics', TOPICS_FORM)
+  return [...new Set(topics)]
+}
+
+function topicsIn(text: string): readonly string[] {
+  return text.split(/[\s,]+/).filter((topic) => topic !== '')
+}
+
+function areTopics(topics: readonly string[]): boolean {
+  return topics.length <= MAX_TOPICS && topics.every((topic) => /^[\w:.-]{1,300}$/.test(topic))
+}
+
+/** Compared to the letter with the claim of a token: nothing is brought into another form. */
+function isIssuer(text: string): boolean {
+  const url = URL.parse(text)
+  const isPlain = url?.username === '' && url.password === '' && url.search + url.hash === ''
+  return isPlain && url.protocol === 'https:' && text.length <= 500 && !/[\s?#@]/.test(text)
 }
 
 function typePlace(header: string | undefined, path: string | undefined): Place | undefined {

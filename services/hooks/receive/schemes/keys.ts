@@ -33,6 +33,9 @@ export function keyOf(name: string | null, secret: string): Key | undefined {
   if (scheme === undefined) return undefined
   if (scheme.secret === 'whsec') return signingKey(secret)
   if (scheme.secret === 'hex') return HEX.test(secret) ? Buffer.from(secret, 'hex') : undefined
+  if (scheme.secret === 'credentials') {
+    return CREDENTIALS.test(secret) ? Buffer.from(secret) : undefined
+  }
   if (scheme.secret === 'public key') return publicKey(secret, scheme.algorithm === 'p256')
   return isSecretText(secret) ? Buffer.from(secret) : undefined
 }
@@ -60,6 +63,9 @@ function publicKey(text: string, isP256: boolean): KeyObject | undefined {
     return undefined
   }
 }
+
+/** Of Plaid's API. */
+const CREDENTIALS = /^[\w-]{8,128}:[\w-]{8,128}$/
 
 /** 16 to 64 bytes. */
 const HEX = /^(?:[\da-f]{2}){16,64}$/i

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { SchemeRow } from '../../../../db/hooks/receive/providers.ts'
+import type { Expected, SchemeRow } from '../../../../db/hooks/receive/providers.ts'
 
 // What a scheme and a sender are. These are types alone: `signatures.ts` verifies, `presets/` has the senders.
 
@@ -18,7 +18,7 @@ export interface Scheme extends Omit<SchemeRow, keyof Places>, Places {
   /** The member of the JSON that has the time of signing in milliseconds, where there is one. */
   timeMember?: string
   /** The form of the secret; text when absent, which stands for its UTF-8 bytes. */
-  secret?: 'whsec' | 'hex' | 'public key'
+  secret?: 'whsec' | 'hex' | 'public key' | 'credentials' | 'none'
   /** The sender makes the secret, so it has to be given. */
   isGiven?: true
   /** The receiver's status without a time; that of a missing signature when absent. */
@@ -31,6 +31,12 @@ export interface Scheme extends Omit<SchemeRow, keyof Places>, Places {
   signedHeaders?: string
   /** The signature is a JSON Web Token (HS256) of this issuer, with the SHA-256 of the body. */
   jwt?: { issuer: string; bodyHash: string }
+  /** The key is the sender's own, and is fetched from it. */
+  fetched?: CertificateKey | OpenIdKey | PlaidKey
+  /** What an operator says of the deliveries; `true` where it has to be said. */
+  asks?: Readonly<Partial<Record<keyof Expected, boolean>>>
+  /** What an operator has said. */
+  expected?: Expected
   /** A generic receiver's status for a wrong signature, 403 when absent. */
   refusal?: 401
   /** A generic receiver's status for an event that is stored, 202 when absent; 204 has no body. */
@@ -39,6 +45,56 @@ export interface Scheme extends Omit<SchemeRow, keyof Places>, Places {
   handshake?: HandshakeName
   /** Several events may have the same bytes: a delivery without an id is a new event. */
   repeatsBytes?: true
+}
+
+/** The addresses that may be fetched: `https://`, then a host and a path of these forms. */
+export interface AddressForm {
+  host: RegExp
+  path: RegExp
+}
+
+/** The key is in a certificate (RSA) at an address that the delivery names. */
+export interface CertificateKey {
+  kind: 'certificate'
+  /** The header or member with the address. */
+  at: string
+  /** What the address may be. */
+  from: AddressForm
+  /** A member, and the algorithm by its value, where the sender has several. */
+  versions?: {
+    member: string
+    algorithms: Readonly<Record<string, 'rsa-sha256' | 'rsa-sha1'>>
+  }
+  /** Members that are signed as lines, for `{lines}`: by the value of the member `by`. */
+  lines?: { by: string; members: Readonly<Record<string, readonly string[]>> }
+  subscription?: Subscription
+}
+
+/** Events belong to topics. A new topic sends an event first that asks to be confirmed. */
+export interface Subscription {
+  /** The member with the topic. */
+  topic: string
+  /** The member with the type of a message, and its value where it asks. */
+  type: string
+  asks: string
+  /** The member with the address that confirms, and what it may be. */
+  url: string
+  from: AddressForm
+}
+
+/** A bearer token of OpenID Connect, by a key of its issuer. */
+export interface OpenIdKey {
+  kind: 'openid'
+  /** The operator names the issuer when absent. */
+  issuer?: string
+}
+
+/** A token with the SHA-256 of the body, by a key that Plaid's API gives for its id. */
+export interface PlaidKey {
+  kind: 'plaid'
+  /** The address of the API's call. */
+  address: string
+  bodyHash: string
 }
 
 /** Several signatures in one header: each is preceded by the prefix, all else is ignored. */

@@ -5,6 +5,7 @@ import type { Provider, SecretName } from '../../../../db/hooks/receive/provider
 import { createSecretBox, DAMAGED, type SecretBox } from '../../../../kernel/secret-box.ts'
 import { hashToken, type RandomBytes } from '../../../../kernel/tokens.ts'
 import { keyOf } from './keys.ts'
+import { schemeNamed } from './schemes.ts'
 import type { Keys } from './signatures.ts'
 import type { Key } from './scheme.ts'
 
@@ -179,6 +180,7 @@ type WithSecret = Sealed & Pick<Provider, 'trust_mode' | 'token_hash'>
 export function secretStatus(provider: WithSecret, secrets: SigningSecrets): SecretStatus {
   const { trust_mode } = provider
   if (trust_mode === 'open' || trust_mode === 'queue') return 'none-by-design'
+  if (schemeNamed(provider.scheme)?.secret === 'none') return 'none-by-design'
   const exists =
     trust_mode === 'token'
       ? provider.token_hash !== null

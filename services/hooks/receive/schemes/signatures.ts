@@ -38,8 +38,8 @@ interface Signed extends Stamp {
   signatures: readonly Buffer[]
 }
 
-const MISSING: Unverified = { status: 401, reason: 'signature missing' }
-const MALFORMED: Unverified = { status: 401, reason: 'signature malformed' }
+export const MISSING: Unverified = { status: 401, reason: 'signature missing' }
+export const MALFORMED: Unverified = { status: 401, reason: 'signature malformed' }
 
 /** Which of the provider's secrets a delivery is signed with, or why it is not verified. */
 export type Verification = { secret: 'current' | 'previous' } | Unverified
@@ -189,7 +189,7 @@ function read(scheme: Scheme, head: ReadHead): Signed | Unverified {
 }
 
 /** The value of the first of some headers and members that is there; empty for no names. */
-function firstValue(
+export function firstValue(
   names: readonly string[],
   headers: IncomingHttpHeaders,
   members: JsonObject,
@@ -222,10 +222,12 @@ const SIZES: Readonly<Record<Scheme['algorithm'], readonly [number, number]>> = 
   sha512: [64, 64],
   ed25519: [64, 64],
   p256: [8, 72],
+  'rsa-sha256': [256, 512],
+  'rsa-sha1': [256, 512],
 }
 
 /** Encoded again and compared, because `Buffer.from` leaves out in silence what it can't read. */
-function signatureIn(text: string, scheme: Scheme): Buffer | undefined {
+export function signatureIn(text: string, scheme: Scheme): Buffer | undefined {
   const { prefix, encoding, algorithm } = scheme
   if (!text.startsWith(prefix)) return undefined
   const encoded = text.slice(prefix.length)
@@ -315,7 +317,7 @@ function startEd25519(key: Key, signatures: readonly Buffer[]): Check {
  * Why a signed time (Unix seconds) is outside the window, inclusive both ways; undefined inside
  * it.
  */
-function staleness(time: number, receivedAt: Date, freshness: number): string | undefined {
+export function staleness(time: number, receivedAt: Date, freshness: number): string | undefined {
   const age = Math.floor(receivedAt.getTime() / 1000) - time
   if (Math.abs(age) <= freshness) return undefined
   if (Number.isNaN(age)) return 'a time that does not exist'

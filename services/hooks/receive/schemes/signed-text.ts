@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { crc32 } from 'node:zlib'
 import { memberAt, parseObject } from '../../../../kernel/json.ts'
 import type { Scheme } from './scheme.ts'
 
@@ -22,6 +23,9 @@ export interface Head {
 /** With the text of a body whose fields are signed. */
 export interface ReadHead extends Head {
   text?: string
+  body?: Buffer
+  /** What the sender and an operator know, where it is part of the signed text. */
+  secret?: string
 }
 
 /** The signed texts before and after the body; the whole text where fields alone are signed. */
@@ -30,7 +34,7 @@ export function signedTexts(
   { id, time }: Stamp,
   head: ReadHead,
 ): readonly string[] {
-  const { text = '', method = '', url = '' } = head
+  const { text = '', body = '', method = '', url = '', secret = '' } = head
   const parts: Readonly<Record<string, () => string>> = {
     id: () => id,
     timestamp: () => time,
@@ -39,11 +43,15 @@ export function signedTexts(
     path: () => url.replace(/^https?:\/\/[^/]*/, ''),
     headers: () => headersText(scheme, head.headers),
     form: () => formText(text),
+    crc32: () => String(crc32(body)),
+    lines: () => linesText(scheme, text),
+    secret: () => secret,
   }
   const fill = (template: string): string =>
-    template.replace(/\{(\w+)(?::([\w.-]+))?\}/g, (_, part: string, path: string = '') =>
-      part === 'json' ? memberText(text, path) : (parts[part]?.() ?? ''),
-    )
+    template.replace(/\{(\w+)(?::([\w.-]+))?\}/g, (_, part: string, path: string = '') => {
+      if (part === 'json') return memberText(text, path)
+      return part === 'header' ? String(head.headers[path] ?? '') : (parts[part]?.() ?? '')
+    })
   return scheme.signed.split('{body}').map(fill)
 }
 
@@ -51,6 +59,17 @@ export function signedTexts(
 function memberText(text: string, path: string): string {
   const member = memberAt(parseObject(text) ?? {}, path)
   return typeof member === 'string' || Number.isSafeInteger(member) ? String(member) : ''
+}
+
+/** Names and values of members, each on a line of its own; a missing one is left out. */
+function linesText({ fetched }: Scheme, text: string): string {
+  if (fetched?.kind !== 'certificate' || fetched.lines === undefined) return ''
+  const body = parseObject(text) ?? {}
+  const names = fetched.lines.members[String(body[fetched.lines.by])] ?? []
+  const lines = names.map((name) => [name, memberAt(body, name)] as const)
+  return lines
+    .map(([name, value]) => (typeof value === 'string' ? `${name}\n${value}\n` : ''))
+    .join('')
 }
 
 /** Names and values of a form in the order of the names, as Twilio joins them. */

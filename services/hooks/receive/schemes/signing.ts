@@ -4,10 +4,11 @@ import { signedTexts } from './signed-text.ts'
 
 type Headers = Readonly<Record<string, string>>
 
+const HMAC: ReadonlySet<string> = new Set(['sha256', 'sha512', 'sha1'])
+
 /** Whether a delivery can be signed here: not by a public key, nor where its way is signed. */
 export function isSignable({ algorithm, signed }: Scheme): boolean {
-  const isHmac = algorithm !== 'ed25519' && algorithm !== 'p256'
-  return isHmac && !/\{(?!body\}|id\}|timestamp\})/.test(signed)
+  return HMAC.has(algorithm) && !/\{(?!body\}|id\}|timestamp\})/.test(signed)
 }
 
 /**
@@ -21,7 +22,7 @@ export function signDelivery(
   at: Date,
 ): Headers {
   const { algorithm, signature, prefix, encoding, list, timestamp } = scheme
-  if (!isSignable(scheme) || algorithm === 'ed25519' || algorithm === 'p256') return {}
+  if (!isSignable(scheme)) return {}
   const stamp = { id, time: timeText(at, scheme) }
   const [before = '', after = ''] = signedTexts(scheme, stamp, { headers: {}, receivedAt: at })
   const hmac = createHmac(algorithm, key).update(before).update(body).update(after)

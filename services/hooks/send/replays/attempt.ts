@@ -12,7 +12,7 @@ import { headersByName } from '../../redact.ts'
 import type { Registry } from '../../registry.ts'
 import { schemeOf } from '../../receive/schemes/schemes.ts'
 import { currentKey, type SigningSecrets } from '../../receive/schemes/secrets.ts'
-import { signDelivery } from '../../receive/schemes/signing.ts'
+import { isSignable, signDelivery } from '../../receive/schemes/signing.ts'
 import { ANSWER_BYTES, isSuccess, keptAnswer, outgoingHeaders, requestMarks } from './outgoing.ts'
 
 /** What attempts are made with. */
@@ -211,7 +211,7 @@ function signAgain(
   const row = registry.provider(provider)
   const scheme = row && schemeOf(row)
   if (row === undefined || scheme === undefined) return undefined
-  if (scheme.algorithm === 'ed25519') return {}
+  if (!isSignable(scheme)) return {}
   const key = currentKey(secrets, row)
   return key === undefined ? undefined : signDelivery(scheme, { id, body }, key, at)
 }

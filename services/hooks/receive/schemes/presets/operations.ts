@@ -1,5 +1,16 @@
 import type { Preset } from '../scheme.ts'
-import { HEX, ID, NOWHERE, STANDARD_WEBHOOKS, TYPE } from './shared.ts'
+import {
+  BASE64,
+  BEARER,
+  HEX,
+  ID,
+  NOWHERE,
+  SNS_HOST,
+  SNS_NOTIFICATION,
+  SNS_SUBSCRIPTION,
+  STANDARD_WEBHOOKS,
+  TYPE,
+} from './shared.ts'
 
 // Alerts, sign-in, and what runs for others.
 
@@ -187,6 +198,67 @@ export const OPERATIONS: readonly Preset[] = [
       type: TYPE,
       id: { headers: ['webhook-id'], json: [] },
       isGiven: true,
+    },
+  },
+  {
+    name: 'aws-sns',
+    title: 'Amazon SNS',
+    docs: 'https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html',
+    setup:
+      'Subscribe this URL to a topic by HTTPS, without raw message delivery. Name the ARN of the ' +
+      'topic here: its subscription is then confirmed by itself.',
+    tested: 'document',
+    scheme: {
+      ...BASE64,
+      signature: ['json:Signature'],
+      algorithm: 'rsa-sha256',
+      signed: '{lines}',
+      type: { headers: [], json: ['Type'] },
+      id: { headers: [], json: ['MessageId'] },
+      secret: 'none',
+      fetched: {
+        kind: 'certificate',
+        at: 'json:SigningCertURL',
+        from: { host: SNS_HOST, path: /^\/SimpleNotificationService-[\w-]{1,128}\.pem$/ },
+        versions: {
+          member: 'SignatureVersion',
+          algorithms: { 1: 'rsa-sha1', 2: 'rsa-sha256' },
+        },
+        lines: {
+          by: 'Type',
+          members: {
+            Notification: SNS_NOTIFICATION,
+            SubscriptionConfirmation: SNS_SUBSCRIPTION,
+            UnsubscribeConfirmation: SNS_SUBSCRIPTION,
+          },
+        },
+        subscription: {
+          topic: 'TopicArn',
+          type: 'Type',
+          asks: 'SubscriptionConfirmation',
+          url: 'SubscribeURL',
+          from: { host: SNS_HOST, path: /^\/\?Action=ConfirmSubscription&[\x21-\x7e]{1,1024}$/ },
+        },
+      },
+      asks: { topics: false },
+      refusal: 401,
+      answer: 200,
+    },
+  },
+  {
+    name: 'google-pubsub',
+    title: 'Google Pub/Sub (push, OpenID token)',
+    docs: 'https://docs.cloud.google.com/pubsub/docs/authenticate-push-subscriptions',
+    setup:
+      'Create a push subscription with this URL, authentication and a service account. Name its ' +
+      'audience here, and the e-mail address of the service account as the subject.',
+    tested: 'document',
+    scheme: {
+      ...BEARER,
+      type: { headers: [], json: ['message.attributes.eventType'] },
+      id: { headers: [], json: ['message.messageId'] },
+      fetched: { kind: 'openid', issuer: 'https://accounts.google.com' },
+      asks: { audience: true, subject: true },
     },
   },
 ]

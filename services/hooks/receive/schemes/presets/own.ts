@@ -1,5 +1,5 @@
 import type { Preset } from '../scheme.ts'
-import { DISCORD, HEX, STANDARD_WEBHOOKS } from './shared.ts'
+import { BEARER, DISCORD, HEX, STANDARD_WEBHOOKS } from './shared.ts'
 
 const SPECIFICATION =
   'https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md'
@@ -57,6 +57,22 @@ export const OWN: readonly Preset[] = [
       'Discord does.',
     tested: 'document',
     scheme: DISCORD,
+  },
+  {
+    name: 'openid',
+    title: 'OpenID token of an issuer that you name',
+    docs: 'https://openid.net/specs/openid-connect-discovery-1_0.html',
+    setup:
+      'Let the sender send an ID token of its issuer as Authorization: Bearer. Name the issuer and ' +
+      'the audience, and the subject where the issuer gives tokens to others, too.',
+    tested: 'document',
+    scheme: {
+      ...BEARER,
+      type: { headers: ['x-event-type', 'ce-type'], json: ['type'] },
+      id: { headers: ['webhook-id', 'x-delivery-id', 'idempotency-key', 'ce-id'], json: [] },
+      fetched: { kind: 'openid' },
+      asks: { issuer: true, audience: true, subject: false },
+    },
   },
   {
     name: 'hmac',

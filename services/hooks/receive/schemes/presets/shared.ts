@@ -50,6 +50,81 @@ export const STANDARD_WEBHOOKS: Scheme = {
   secret: 'whsec',
 }
 
+/** A bearer token of OpenID, which covers no byte of the event. */
+export const BEARER: Way & Pick<Scheme, 'signature' | 'secret' | 'covers' | 'refusal'> = {
+  ...HEX,
+  signature: ['authorization'],
+  prefix: 'Bearer ',
+  encoding: 'base64url',
+  algorithm: 'rsa-sha256',
+  signed: '{token}',
+  secret: 'none',
+  covers: 'caller',
+  refusal: 401,
+}
+
+export const PAYPAL_PATH = /^\/v1\/notifications\/certs\/[\w-]{1,128}$/
+
+/** PayPal: the addresses of certificates are those of one environment. */
+export const PAYPAL: Scheme = {
+  ...BASE64,
+  signature: ['paypal-transmission-sig'],
+  algorithm: 'rsa-sha256',
+  signed: '{header:paypal-transmission-id}|{header:paypal-transmission-time}|{secret}|{crc32}',
+  type: { headers: [], json: ['event_type'] },
+  id: ID,
+  isGiven: true,
+  fetched: {
+    kind: 'certificate',
+    at: 'paypal-cert-url',
+    from: { host: /^api\.paypal\.com$/, path: PAYPAL_PATH },
+  },
+  refusal: 401,
+  answer: 200,
+}
+
+/** Plaid: its API, which gives the keys, is that of one environment. */
+export const PLAID: Scheme = {
+  ...HEX,
+  signature: ['plaid-verification'],
+  encoding: 'base64url',
+  algorithm: 'p256',
+  signed: '{token}',
+  type: { headers: [], json: ['webhook_code'] },
+  id: NOWHERE,
+  secret: 'credentials',
+  isGiven: true,
+  fetched: {
+    kind: 'plaid',
+    address: 'https://production.plaid.com/webhook_verification_key/get',
+    bodyHash: 'request_body_sha256',
+  },
+  refusal: 401,
+  answer: 200,
+}
+
+/** The hosts of Amazon SNS, one a region. */
+export const SNS_HOST = /^sns\.[a-z]{2,4}(?:-[a-z]{2,12}){1,3}-\d{1,2}\.amazonaws\.com(?:\.cn)?$/
+
+/** The lines that Amazon SNS signs of a notification, and of what asks for a confirmation. */
+export const SNS_NOTIFICATION = [
+  'Message',
+  'MessageId',
+  'Subject',
+  'Timestamp',
+  'TopicArn',
+  'Type',
+]
+export const SNS_SUBSCRIPTION = [
+  'Message',
+  'MessageId',
+  'SubscribeURL',
+  'Timestamp',
+  'Token',
+  'TopicArn',
+  'Type',
+]
+
 /** Discord, whose way the contract names `ed25519`. */
 export const DISCORD: Scheme = {
   signature: ['x-signature-ed25519'],

@@ -7,6 +7,9 @@ import {
   HEX,
   ID,
   NOWHERE,
+  PAYPAL,
+  PAYPAL_PATH,
+  PLAID,
   SHA256_HEX,
   STAMPED,
   TYPE,
@@ -188,6 +191,60 @@ export const SHOPS: readonly Preset[] = [
       type: { headers: ['x-wc-webhook-topic'], json: [] },
       id: { headers: ['x-wc-webhook-delivery-id'], json: [] },
       handshake: 'woocommerce',
+    },
+  },
+  {
+    name: 'paypal',
+    title: 'PayPal',
+    docs: 'https://developer.paypal.com/api/rest/webhooks/rest/',
+    setup:
+      'In the settings of your live app, add a webhook with this URL. Copy the ID of the webhook, ' +
+      'and paste it as the secret: it is part of what PayPal signs.',
+    tested: 'document',
+    scheme: PAYPAL,
+  },
+  {
+    name: 'paypal-sandbox',
+    title: 'PayPal (sandbox)',
+    docs: 'https://developer.paypal.com/api/rest/webhooks/rest/',
+    setup:
+      'In the settings of your sandbox app, add a webhook with this URL. Copy the ID of the ' +
+      'webhook, and paste it as the secret: it is part of what PayPal signs.',
+    tested: 'vector',
+    scheme: {
+      ...PAYPAL,
+      fetched: {
+        kind: 'certificate',
+        at: 'paypal-cert-url',
+        from: { host: /^api\.sandbox\.paypal\.com$/, path: PAYPAL_PATH },
+      },
+    },
+  },
+  {
+    name: 'plaid',
+    title: 'Plaid',
+    docs: 'https://plaid.com/docs/api/webhooks/webhook-verification/',
+    setup:
+      'Give this URL as webhook when you create a Link token. As the secret, paste client_id and ' +
+      'production secret of your team with a colon between: its keys are fetched with them.',
+    tested: 'document',
+    scheme: PLAID,
+  },
+  {
+    name: 'plaid-sandbox',
+    title: 'Plaid (sandbox)',
+    docs: 'https://plaid.com/docs/api/webhooks/webhook-verification/',
+    setup:
+      'Give this URL as webhook when you create a Link token. As the secret, paste client_id and ' +
+      'sandbox secret of your team with a colon between: its keys are fetched with them.',
+    tested: 'document',
+    scheme: {
+      ...PLAID,
+      fetched: {
+        kind: 'plaid',
+        address: 'https://sandbox.plaid.com/webhook_verification_key/get',
+        bodyHash: 'request_body_sha256',
+      },
     },
   },
 ]

@@ -1,0 +1,177 @@
+import { execFileSync } from 'node:child_process'
+import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { get, post, type Outbound, type OutboundRequest } from '../../kernel/net/outbound.ts'
+import { temporaryFolder, type Owner } from './owner.ts'
+
+// The hosts from which keys of senders are fetched, and what their senders sign.
+
+/** What a host answers: a status, a text, or the beginning of one that never ends. */
+type Answer = number | string | { begins: string }
+type Asked = Omit<OutboundRequest, 'body'> & { body?: Buffer }
+
+/** All hosts of the internet: what each address answers, and what was asked for. */
+export type KeyHosts = Outbound & {
+  readonly answers: Map<string, Answer | ((body: string) => Answer)>
+  readonly asked: Asked[]
+  /** Requests to addresses that begin like this. */
+  countOf(address: string): number
+}
+
+/** A real server that stands for every host: only the names are led to it. */
+export async function startKeyHosts(t: Owner): Promise<KeyHosts> {
+  const answers: KeyHosts['answers'] = new Map()
+  const server = createServer((incoming, response) => {
+    const parts: Buffer[] = []
+    incoming.on('data', (part: Buffer) => parts.push(part))
+    incoming.on('end', () => {
+      const found = answers.get(`https://${incoming.headers.host}${incoming.url}`) ?? 404
+      const answer = typeof found === 'function' ? found(Buffer.concat(parts).toString()) : found
+      if (typeof answer === 'number') response.writeHead(answer).end()
+      else if (typeof answer === 'string') response.end(answer)
+      else response.write(answer.begins)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => void server.close())
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const asked: Asked[] = []
+  const led = <R extends Asked>(request: R): R => {
+    asked.push(request)
+    const { url, headers } = request
+    const there = new URL(url.pathname + url.search, base)
+    // No test waits for the whole time of a slow host.
+    const timeoutMs = Math.min(request.timeoutMs, 1_000)
+    const host = { ...headers, host: url.host }
+    return { ...request, url: there, headers: host, timeoutMs, trusted: true }
+  }
+  return {
+    answers,
+    asked,
+    countOf: (address) => asked.filter(({ url }) => url.href.startsWith(address)).length,
+    get: (request) => get(led(request)),
+    post: (request) => post(led(request)),
+  }
+}
+
+/** A private key with its certificate. */
+export type Certified = { readonly key: KeyObject; readonly pem: string }
+
+/** Makes a certificate of RSA, by openssl. */
+export async function makeCertificate(t: Owner, bits = 2_048): Promise<Certified> {
+  const folder = await temporaryFolder(t, 'certificate')
+  const [key, pem] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const kind = ['-newkey', `rsa:${bits}`, '-nodes', '-subj', '/CN=keys.example', '-days', '2']
+  const args = ['req', '-x509', ...kind, '-keyout', key, '-out', pem]
+  execFileSync('openssl', args, { stdio: 'ignore' })
+  return { key: createPrivateKey(readFileSync(key)), pem: readFileSync(pem, 'utf8') }
+}
+
+export const TOPIC = 'arn:aws:sns:eu-west-1:123456789012:orders'
+export const SNS = 'https://sns.eu-west-1.amazonaws.com'
+export const SNS_CERTIFICATE = `${SNS}/SimpleNotificationService-0123456789abcdef.pem`
+export const CONFIRM = `${SNS}/?Action=ConfirmSubscription&TopicArn=${TOPIC}&Token=2336412f37`
+
+/** The lines that are signed, as the documentation of SNS lists them. */
+const SIGNED = {
+  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
+  SubscriptionConfirmation: [
+    'Message',
+    'MessageId',
+    'SubscribeURL',
+    'Timestamp',
+    'Token',
+    'TopicArn',
+    'Type',
+  ],
+} as const
+
+type Members = Readonly<Record<string, string>>
+
+let made = 0
+
+/** A message of SNS, signed. */
+export function snsMessage(
+  key: KeyObject,
+  type: keyof typeof SIGNED,
+  changes: Members = {},
+  version: '1' | '2' = '2',
+): Members {
+  const usual = {
+    Type: type,
+    MessageId: `22b80b92-fdea-4c2c-8f9d-bdfb0c7b${String(made++).padStart(4, '0')}`,
+    TopicArn: TOPIC,
+    Message: 'Hello "wörld"!\n',
+    Timestamp: '2026-11-28T00:54:06.655Z',
+    SignatureVersion: version,
+    SigningCertURL: SNS_CERTIFICATE,
+    ...(type !== 'Notification' && { Token: '2336412f37', SubscribeURL: CONFIRM }),
+    ...changes,
+  }
+  const members: Members = usual
+  const text = SIGNED[type]
+    .filter((name) => members[name] !== undefined)
+    .map((name) => `${name}\n${members[name]}\n`)
+    .join('')
+  const signature = sign(version === '1' ? 'sha1' : 'sha256', Buffer.from(text), key)
+  return { ...members, Signature: signature.toString('base64') }
+}
+
+export const PAYPAL_CERTIFICATE =
+  'https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77'
+
+/** The headers of a delivery of PayPal. */
+export function paypalHeaders(key: KeyObject, webhook: string, body: string): Members {
+  const [id, time] = ['dfb3be50-fd74-11e4-8bf3-77339302725b', '2026-11-28T15:45:13Z']
+  const text = `${id}|${time}|${webhook}|${crc32(body)}`
+  return {
+    'paypal-transmission-id': id,
+    'paypal-transmission-time': time,
+    'paypal-transmission-sig': sign('sha256', Buffer.from(text), key).toString('base64'),
+    'paypal-auth-algo': 'SHA256withRSA',
+    'paypal-cert-url': PAYPAL_CERTIFICATE,
+  }
+}
+
+/** A key of an issuer, with its JSON Web Key. */
+export type IssuerKey = { readonly key: KeyObject; readonly jwk: object; readonly kid: string }
+
+export function issuerKey(kid: string, type: 'rsa' | 'ec' = 'rsa'): IssuerKey {
+  const { privateKey, publicKey } =
+    type === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2_048 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig' }
+  return { key: privateKey, jwk, kid }
+}
+
+/** A token by a key; `head` changes its header, and with `raw` another signature is put there. */
+export function token(
+  { key, kid }: IssuerKey,
+  claims: object,
+  head: object = {},
+  raw?: (text: string) => Buffer,
+): string {
+  const alg = key.asymmetricKeyType === 'ec' ? 'ES256' : 'RS256'
+  const parts = [{ alg, kid, typ: 'JWT', ...head }, claims].map((part) => {
+    return Buffer.from(JSON.stringify(part)).toString('base64url')
+  })
+  const text = parts.join('.')
+  const signed = () => sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' })
+  return `${text}.${(raw?.(text) ?? signed()).toString('base64url')}`
+}
+
+export const sha256 = (body: string): string => createHash('sha256').update(body).digest('hex')
+
+/** Lets a host give an issuer's keys, as its discovery document says. */
+export function publishKeys(hosts: KeyHosts, issuer: string, keys: readonly IssuerKey[]): void {
+  const jwks_uri = `${issuer}/keys`
+  const discovery = `${issuer}/.well-known/openid-configuration`
+  hosts.answers.set(discovery, JSON.stringify({ issuer, jwks_uri }))
+  hosts.answers.set(jwks_uri, JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }))
+}

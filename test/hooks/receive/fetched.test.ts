@@ -1,0 +1,617 @@
+import { createHmac, generateKeyPairSync } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { t } from 'tap'
+import type { Clock } from '../../../kernel/time.ts'
+import { verifyFetched } from '../../../services/hooks/receive/schemes/fetched.ts'
+import { keepFetchedKeys } from '../../../services/hooks/receive/schemes/fetched-keys.ts'
+import { schemeNamed } from '../../../services/hooks/receive/schemes/schemes.ts'
+import { backends } from '../../helpers/backends.ts'
+import { runCli } from '../../helpers/cli.ts'
+import {
+  enable,
+  eventIds,
+  now,
+  post,
+  postForm,
+  refusals,
+  shown,
+  startHooks,
+  startHooksProcess,
+} from '../../helpers/hooks.ts'
+import { request, type Response } from '../../helpers/http.ts'
+import {
+  CONFIRM,
+  issuerKey,
+  makeCertificate,
+  PAYPAL_CERTIFICATE,
+  paypalHeaders,
+  publishKeys,
+  sha256,
+  SNS,
+  SNS_CERTIFICATE,
+  snsMessage,
+  startKeyHosts,
+  token,
+  TOPIC,
+} from '../../helpers/key-hosts.ts'
+import { ROOT } from '../../helpers/program.ts'
+import { refuseAll, refuses, type Refusal } from '../../helpers/refusals.ts'
+import { keepSecret } from '../../helpers/secrets.ts'
+import { cardOf, secretKey } from '../../helpers/senders.ts'
+import { until } from '../../helpers/until.ts'
+
+// Senders whose keys are fetched. The hosts, keys and senders are our own: no real sender was asked.
+// One delivery of PayPal is real.
+
+const [, postgres] = backends
+const hosts = await startKeyHosts(t)
+const key = { GATEHOUSE_SECRET_KEY: secretKey() }
+const { base, env } = await startHooks(t, postgres, key, { outbound: hosts })
+const certified = await makeCertificate(t)
+const other = await makeCertificate(t)
+
+type Fields = Readonly<Record<string, string>>
+
+/** Makes a provider of a scheme, enabled. */
+async function add(name: string, scheme: string, fields: Fields = {}): Promise<void> {
+  const made = await postForm(base, '/providers', {
+    name,
+    trust_mode: 'signed',
+    scheme,
+    ...fields,
+  })
+  if (made.status !== 200) throw new Error(`${name} was not made: ${made.text.slice(0, 200)}`)
+  await enable(base, `generic:${name}`, true)
+}
+
+const PLAIN = { 'Content-Type': 'text/plain; charset=UTF-8' }
+
+function sendSns(name: string, members: object): Promise<Response> {
+  return post(base, `generic/${name}`, JSON.stringify(members), PLAIN)
+}
+
+function snsRefusal(name: string, members: object): Refusal {
+  const call = { call: `POST /webhooks/generic/${name}`, body: members, headers: PLAIN }
+  return [call, 401, undefined, /signature is missing, malformed/]
+}
+
+/** What is refused to this provider, as the log of rejections says it. */
+async function reasonsOf(name: string, count: number): Promise<readonly string[]> {
+  let reasons: readonly string[] = []
+  await until(async () => {
+    const listed = await refusals(base, `&provider=generic:${name}`)
+    reasons = listed.map(({ reason }) => reason)
+    return reasons.length >= count
+  }, `${count} rejections of ${name}`)
+  return reasons.toReversed()
+}
+
+const state = () => eventIds(base)
+
+await t.test('Amazon SNS: both versions of its signature, and what is refused', async (t) => {
+  hosts.answers.set(SNS_CERTIFICATE, certified.pem)
+  await add('sns', 'aws-sns', { topics: TOPIC })
+  const first = snsMessage(certified.key, 'Notification', { Subject: 'Order' })
+  const taken = await sendSns('sns', first)
+  t.match(taken, { status: 200 }, taken.text)
+  t.match(taken.json(), { trust_mode: 'signed', verified: true })
+  t.same((await sendSns('sns', first)).json(), taken.json(), 'a repeat is the same event')
+  const [id = 0] = await eventIds(base)
+  t.match((await shown(base, id)).facts, {
+    Verification: 'rsa-sha256 ok',
+    'Event type': 'Notification',
+    'Delivery id': first['MessageId'],
+  })
+  const old = await sendSns('sns', snsMessage(certified.key, 'Notification', {}, '1'))
+  t.equal(old.status, 200)
+  const [second = 0] = await eventIds(base)
+  t.match((await shown(base, second)).facts, { Verification: 'rsa-sha1 ok' })
+  t.equal(hosts.countOf(SNS), 1, 'the certificate was fetched once')
+  const [asked] = hosts.asked
+  t.match(asked, { trusted: false, timeoutMs: 5_000, answerBytes: 128 * 1024 + 1 })
+
+  const right = snsMessage(certified.key, 'Notification')
+  const { Signature: _, ...unsigned } = right
+  const cases: readonly (readonly [object, string])[] = [
+    [{ ...right, Message: 'another' }, 'altered body, or signed by another key'],
+    [{ ...right, Subject: 'another' }, 'altered body, or signed by another key'],
+    [snsMessage(other.key, 'Notification'), 'altered body, or signed by another key'],
+    [{ ...right, SignatureVersion: '1' }, 'altered body, or signed by another key'],
+    [{ ...right, SignatureVersion: '3' }, 'signature malformed'],
+    [{ ...right, Signature: 'AAAA' }, 'signature malformed'],
+    [unsigned, 'signature missing'],
+    [snsMessage(certified.key, 'Notification', { TopicArn: `${TOPIC}-x` }), 'topic not named'],
+    ...[
+      'http://sns.eu-west-1.amazonaws.com/SimpleNotificationService-1.pem',
+      'https://sns.eu-west-1.amazonaws.com.evil.example/SimpleNotificationService-1.pem',
+      'https://evil.example/SimpleNotificationService-1.pem',
+      'https://sns.eu-west-1.amazonaws.com@evil.example/SimpleNotificationService-1.pem',
+      'https://sns.eu-west-1.amazonaws.com:8443/SimpleNotificationService-1.pem',
+      'https://sns.eu-west-1.amazonaws.com./SimpleNotificationService-1.pem',
+      'https://SNS.eu-west-1.amazonaws.com/SimpleNotificationService-1.pem',
+      'https://evil.sns.eu-west-1.amazonaws.com/SimpleNotificationService-1.pem',
+      'https://sns.evil.amazonaws.com/SimpleNotificationService-1.pem',
+      'https://sns.eu-west-1.evil.amazonaws.com/SimpleNotificationService-1.pem',
+      'https://bucket.s3.amazonaws.com/SimpleNotificationService-1.pem',
+      'https://127.0.0.1/SimpleNotificationService-1.pem',
+      'https://[::1]/SimpleNotificationService-1.pem',
+      'https://169.254.169.254/SimpleNotificationService-1.pem',
+      `${SNS}/SimpleNotificationService-1.pem?x=.pem`,
+      `${SNS}/SimpleNotificationService-1.pem#x.pem`,
+      `${SNS}/../SimpleNotificationService-1.pem`,
+      `${SNS}/?Action=x&SimpleNotificationService-1.pem`,
+      ` ${SNS_CERTIFICATE}`,
+      `${SNS_CERTIFICATE}\n`,
+      'https:\\\\sns.eu-west-1.amazonaws.com/SimpleNotificationService-1.pem',
+      '',
+    ].map((SigningCertURL) => {
+      const members = snsMessage(certified.key, 'Notification', { SigningCertURL })
+      return [members, 'certificate of another address'] as const
+    }),
+  ]
+  await refuseAll(
+    t,
+    { service: 'hooks', base, state },
+    cases.map(([members]) => snsRefusal('sns', members)),
+  )
+  t.same(
+    await reasonsOf('sns', cases.length),
+    cases.map(([, reason]) => reason),
+  )
+  t.equal(hosts.countOf('https://'), 1, 'and nothing else was fetched')
+})
+
+await t.test('a key that can not be had is 503, and nothing is stored', async (t) => {
+  const before = await eventIds(base)
+  const cases = {
+    missing: 404,
+    failing: 500,
+    elsewhere: 302,
+    empty: '',
+    text: 'no certificate',
+    slow: { begins: certified.pem.slice(0, 900) },
+    large: `${certified.pem}${'x'.repeat(128 * 1024)}`,
+    weak: (await makeCertificate(t, 1_024)).pem,
+  }
+  for (const [name, answer] of Object.entries(cases)) {
+    await add(`sns-${name}`, 'aws-sns', { topics: TOPIC })
+    const SigningCertURL = `${SNS}/SimpleNotificationService-${name}.pem`
+    hosts.answers.set(SigningCertURL, answer)
+    const members = snsMessage(certified.key, 'Notification', { SigningCertURL })
+    const held = await sendSns(`sns-${name}`, members)
+    refuses(t, held, [503, undefined, /The sender's key can't be had now/], name)
+    t.equal(held.headers['retry-after'], '60')
+    hosts.answers.set(SigningCertURL, certified.pem)
+    t.equal((await sendSns(`sns-${name}`, members)).status, 503, 'not asked for within a minute')
+    t.equal(hosts.countOf(SigningCertURL), 1, name)
+  }
+  t.same(await eventIds(base), before)
+})
+
+await t.test('a subscription is confirmed by hand, or by itself for a named topic', async (t) => {
+  await add('news', 'aws-sns')
+  hosts.answers.set(CONFIRM, '<ConfirmSubscriptionResponse/>')
+  const asks = snsMessage(certified.key, 'SubscriptionConfirmation')
+  const early = snsMessage(certified.key, 'Notification')
+  t.equal((await sendSns('news', early)).status, 401, 'its topic is not named')
+  t.equal((await sendSns('news', asks)).status, 200)
+  t.equal(hosts.countOf(`${SNS}/?Action`), 0, 'nothing is confirmed by itself')
+  const [id = 0] = await eventIds(base)
+  const page = await request(`${base}/log/${id}`)
+  t.match(page.text, new RegExp(`topic\\s+<code><bdi>${TOPIC}.*id="confirm-button"`, 's'))
+
+  const [without = 0] = (await eventIds(base)).slice(1)
+  await refuseAll(t, { service: 'hooks', base, state: () => cardOf(base, 'generic:news') }, [
+    [`POST /log/${without}/confirm`, 404, undefined, /asks for a confirmation/],
+    ['POST /log/999999/confirm', 404, undefined, /asks for a confirmation/],
+  ])
+  const confirmed = await postForm(base, `/log/${id}/confirm`, {}, { 'HX-Request': 'true' })
+  t.match(confirmed, { status: 200, headers: { 'gatehouse-done': /Confirmed/ } })
+  t.equal(hosts.countOf(CONFIRM), 1)
+  t.equal((await sendSns('news', early)).status, 200, 'its topic is named now')
+  t.match(await cardOf(base, 'generic:news'), { Topics: TOPIC, Secret: 'none by design' })
+
+  await sendSns('news', snsMessage(certified.key, 'SubscriptionConfirmation'))
+  await until(() => hosts.countOf(CONFIRM) === 2, 'the confirmation by itself')
+
+  hosts.answers.set(CONFIRM, 400)
+  const failed = await postForm(base, `/log/${id}/confirm`, {})
+  refuses(t, failed, [502, undefined, /did not confirm the subscription: it answered 400/])
+  for (const SubscribeURL of [
+    `https://evil.example/?Action=ConfirmSubscription&a=b`,
+    `${SNS}/x`,
+  ]) {
+    const trick = snsMessage(certified.key, 'SubscriptionConfirmation', { SubscribeURL })
+    t.equal((await sendSns('news', trick)).status, 200, 'it is signed')
+    const [event = 0] = await eventIds(base)
+    t.equal((await postForm(base, `/log/${event}/confirm`, {})).status, 404, SubscribeURL)
+  }
+  t.equal(hosts.countOf('https://evil'), 0)
+
+  const set = await runCli(['provider', 'set', 'news', '--topics', `${TOPIC}-a, ${TOPIC}-b`], {
+    env,
+  })
+  t.match(set, { code: 0, stderr: /accepts the topics \S+-a, \S+-b/ })
+  t.match(await cardOf(base, 'generic:news'), { Topics: `${TOPIC}-a, ${TOPIC}-b` })
+  const wrong = await runCli(['provider', 'set', 'code_host', '--topics', TOPIC], { env })
+  t.match(wrong, { code: 1, stderr: /no provider "code_host"/ })
+})
+
+const PAYPAL = '{"id":"WH-1","event_type":"PAYMENT.SALE.COMPLETED","n":"wörld"}'
+
+await t.test(
+  'PayPal: a certificate, the id of the webhook, and the CRC of the body',
+  async (t) => {
+    hosts.answers.set(PAYPAL_CERTIFICATE, certified.pem)
+    const secret = keepSecret('webhook-id', '4JH86294D6297924G')
+    await add('paypal', 'paypal', { secret })
+    await add('paypal-test', 'paypal-sandbox', { secret })
+    const headers = paypalHeaders(certified.key, secret, PAYPAL)
+    const taken = await post(base, 'generic/paypal', PAYPAL, headers)
+    t.match(taken, { status: 200 }, taken.text)
+    const [id = 0] = await eventIds(base)
+    t.match((await shown(base, id)).facts, {
+      Verification: 'rsa-sha256 ok',
+      'Event type': 'PAYMENT.SALE.COMPLETED',
+      'Delivery id': 'WH-1',
+    })
+    const to = 'POST /webhooks/generic/paypal'
+    const by = { headers }
+    const at = 'paypal-transmission-time'
+    const certificate = (url: string) => ({ headers: { ...headers, 'paypal-cert-url': url } })
+    const { 'paypal-cert-url': __, ...bare } = headers
+    const cases: readonly object[] = [
+      { call: to, body: PAYPAL.replace('1', '2'), ...by },
+      { call: to, body: PAYPAL, headers: { ...headers, [at]: '2026-11-28T15:45:14Z' } },
+      { call: to, body: PAYPAL, headers: paypalHeaders(certified.key, `${secret}x`, PAYPAL) },
+      { call: to, body: PAYPAL, headers: paypalHeaders(other.key, secret, PAYPAL) },
+      { call: to, body: PAYPAL, headers: bare },
+      { call: to, body: PAYPAL },
+      ...[
+        'https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1',
+        'https://api.paypal.com/v1/oauth2/CERT-1',
+        'https://api.paypal.com/v1/notifications/certs/../../CERT-1',
+        'https://api.paypal.com.evil.example/v1/notifications/certs/CERT-1',
+      ].map((url) => ({ call: to, body: PAYPAL, ...certificate(url) })),
+      { call: `${to}-test`, body: PAYPAL, ...by },
+    ]
+    const fetched = hosts.asked.length
+    await refuseAll(
+      t,
+      { service: 'hooks', base, state },
+      cases.map((call) => [call, 401, undefined, /signature is missing/] as Refusal),
+    )
+    t.equal(hosts.asked.length, fetched, 'and nothing was fetched')
+  },
+)
+
+await t.test('a delivery that PayPal has published is verified at its time', async (t) => {
+  const scheme = schemeNamed('paypal-sandbox')
+  if (scheme === undefined) throw new Error('there is no scheme')
+  const file = (name: string) => readFileSync(join(ROOT, 'test', 'fixtures', name))
+  const address = PAYPAL_CERTIFICATE.replace('api.', 'api.sandbox.')
+  hosts.answers.set(address, file('paypal-sandbox.pem').toString())
+  const signature =
+    'thy4/U002quzxFavHPwbfJGcc46E8rc5jzgyeafWm5mICTBdY/8rl7WJpn8JA0GKA+oDTPsSruqusw+XXg5RLAP7ip53' +
+    'Euh9Xu3UbUhQFX7UgwzE2FeYoY6lyRMiiiQLzy9BvHfIzNIVhPad4KnC339dr6y2l+mN8ALgI4GCdIh3/SoJO5wE64Bh' +
+    '/ueWtt8EVuvsvXfda2Le5a2TrOI9vLEzsm9GS79hAR/5oLexNz8UiZr045Mr5ObroH4w4oNfmkTaDk9Rj0G19uvISs5Q' +
+    'zgmBpauKr7Nw++JI0pr/v5mFctQkoWJSGfBGzPRXawrvIIVHQ9Wer48GR2g9ZiApWg=='
+  const headers = {
+    'paypal-transmission-id': 'dfb3be50-fd74-11e4-8bf3-77339302725b',
+    'paypal-transmission-time': '2015-05-18T15:45:13Z',
+    'paypal-transmission-sig': signature,
+    'paypal-cert-url': address,
+  }
+  const { log } = fakeClock()
+  const fetchedKeys = keepFetchedKeys({ ...hosts, clock: fakeClock().clock, log })
+  const keys = { accepted: [Buffer.from('4JH86294D6297924G')], retired: [] }
+  const verify = (receivedAt: string, body: Buffer) => {
+    const source = { provider: 'generic:p', fetchedKeys, keys, freshness: 300 }
+    const head = { headers, receivedAt: new Date(receivedAt) }
+    return verifyFetched(scheme, head, source).finish(body)
+  }
+  const body = file('paypal-event.txt')
+  t.match(await verify('2015-05-18T15:45:14Z', body), { secret: 'current' })
+  t.match(await verify('2015-05-18T15:45:14Z', body.subarray(1)), { reason: /altered body/ })
+  const expired = { status: 401, reason: "the sender's key has expired" }
+  t.same(await verify('2017-03-23T00:00:00Z', body), expired)
+  const early = { status: 401, reason: "the sender's key is not valid yet" }
+  t.same(await verify('2015-03-01T00:00:00Z', body), early)
+})
+
+/** A clock that is set by hand, and a log that says nothing. */
+function fakeClock() {
+  let ms = 0
+  const clock: Clock = { now: () => new Date(ms), elapsed: () => ms, every: () => () => undefined }
+  const quiet = () => undefined
+  const log = {
+    debug: quiet,
+    info: quiet,
+    warn: quiet,
+    error: quiet,
+    flush: quiet,
+    with: () => log,
+  }
+  return { clock, log: log as never, pass: (more: number) => void (ms += more) }
+}
+
+const SERVICE_ACCOUNT = 'push@project.iam.gserviceaccount.com'
+const GOOGLE = 'https://accounts.google.com'
+const AUDIENCE = 'https://hooks.example/push'
+
+await t.test(
+  'Pub/Sub: an OpenID token of Google, which covers no byte of the event',
+  async (t) => {
+    const [google, stranger] = [issuerKey('g1'), issuerKey('g1')]
+    publishKeys(hosts, GOOGLE, [google, issuerKey('g2', 'ec')])
+    await add('push', 'google-pubsub', { audience: AUDIENCE, subject: SERVICE_ACCOUNT })
+    const at = now()
+    const claims = {
+      iss: GOOGLE,
+      aud: AUDIENCE,
+      email: SERVICE_ACCOUNT,
+      email_verified: true,
+      sub: '113774264463038321964',
+      iat: at,
+      exp: at + 3_600,
+    }
+    const message = { attributes: { eventType: 'OBJECT_FINALIZE' }, messageId: '136969346945' }
+    const body = JSON.stringify({ message, subscription: 'projects/p/subscriptions/s' })
+    const bearer = (text: string) => ({ Authorization: `Bearer ${text}` })
+    const taken = await post(base, 'generic/push', body, bearer(token(google, claims)))
+    t.match(taken.json(), { trust_mode: 'token', verified: false }, taken.text)
+    const [id = 0] = await eventIds(base)
+    t.match((await shown(base, id)).facts, {
+      Verification: 'token ok',
+      'Event type': 'OBJECT_FINALIZE',
+      'Delivery id': '136969346945',
+    })
+    const hmac = (text: string) => {
+      const spki = google.key.export({ type: 'pkcs8', format: 'pem' })
+      return createHmac('sha256', spki).update(text).digest()
+    }
+    const wrong = {
+      'another audience': token(google, { ...claims, aud: 'https://other.example' }),
+      'no audience': token(google, { ...claims, aud: undefined }),
+      'another issuer': token(google, { ...claims, iss: 'https://evil.example' }),
+      'another account': token(google, { ...claims, email: 'x@project.iam.gserviceaccount.com' }),
+      'an unverified address': token(google, { ...claims, email_verified: 'true' }),
+      expired: token(google, { ...claims, exp: at - 61 }),
+      'without an end': token(google, { ...claims, exp: undefined }),
+      'not yet': token(google, { ...claims, nbf: at + 120 }),
+      'another key': token(stranger, claims),
+      'an unknown key': token(issuerKey('g9'), claims),
+      'a key of another kind': token({ ...google, kid: 'g2' }, claims, { alg: 'ES256' }),
+      'no key': token(google, claims, { kid: undefined }),
+      none: token(google, claims, { alg: 'none' }).replace(/\.[^.]*$/, '.'),
+      'none, signed': token(google, claims, { alg: 'none' }),
+      'the public key as a secret': token(google, claims, { alg: 'HS256' }, hmac),
+      'RS256 by name alone': token(google, claims, { alg: 'RS512' }),
+      critical: token(google, claims, { crit: ['x'] }),
+      altered: token(google, claims).replace(/\.(...)/, '.eyJ9'),
+      'no token': 'x',
+    }
+    const to = { call: 'POST /webhooks/generic/push', body }
+    await refuseAll(t, { service: 'hooks', base, state }, [
+      ...Object.values(wrong).map((text): Refusal => {
+        return [{ ...to, headers: bearer(text) }, 401, undefined, /signature is missing/]
+      }),
+      [{ ...to, headers: { Authorization: 'Basic eDp5' } }, 401, undefined, /signature/],
+      [to, 401, undefined, /signature/],
+      [{ ...to, call: `${to.call}?token=${token(google, claims)}` }, 401, undefined, /signature/],
+    ])
+    t.equal(hosts.countOf(`${GOOGLE}/`), 2, 'the document and the keys were fetched once')
+  },
+)
+
+await t.test('an issuer whose documents can not be used gives no key', async (t) => {
+  const [own, weak] = [issuerKey('w'), generateKeyPairSync('rsa', { modulusLength: 1_024 })]
+  const shared = { kty: 'oct', k: Buffer.alloc(32, 1).toString('base64url') }
+  const jwks = (jwk: object) => JSON.stringify({ keys: [{ ...jwk, kid: 'w' }] })
+  const cases: Readonly<
+    Record<string, Readonly<{ issuer?: string; uri?: string; keys?: string }>>
+  > = {
+    right: {},
+    another: { issuer: 'https://evil.example' },
+    prefix: { issuer: 'https://prefix.example/' },
+    plain: { uri: 'http://plain.example/keys' },
+    user: { uri: 'https://a@user.example/keys' },
+    file: { uri: 'file:///etc/passwd' },
+    none: { keys: '{"keys":[]}' },
+    text: { keys: 'x' },
+    shared: { keys: jwks(shared) },
+    weak: { keys: jwks(weak.publicKey.export({ format: 'jwk' })) },
+    encrypts: { keys: jwks({ ...own.jwk, use: 'enc' }) },
+    halved: { keys: jwks({ kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }) },
+  }
+  for (const [name, changed] of Object.entries(cases)) {
+    const issuer = `https://${name}.example`
+    await add(`by-${name}`, 'openid', { issuer, audience: 'hooks' })
+    const { issuer: named = issuer, uri = `${issuer}/keys`, keys = jwks(own.jwk) } = changed
+    const discovery = `${issuer}/.well-known/openid-configuration`
+    hosts.answers.set(discovery, JSON.stringify({ issuer: named, jwks_uri: uri }))
+    hosts.answers.set(`${issuer}/keys`, keys)
+    const claims = { iss: issuer, aud: 'hooks', exp: now() + 600 }
+    const headers = { Authorization: `Bearer ${token(own, claims)}` }
+    const { status } = await post(base, `generic/by-${name}`, '{}', headers)
+    t.equal(status, name === 'right' ? 202 : 503, name)
+  }
+  const asked = hosts.asked.filter(({ url }) => url.host.startsWith('right.'))
+  t.match(asked, [{ trusted: true }, { trusted: true }], 'it may be on a private network')
+  await add('by-other', 'openid', { issuer: 'https://other.example', audience: 'hooks' })
+  const other = { issuer: 'https://other.example', jwks_uri: 'https://keys.example/keys' }
+  hosts.answers.set(`${other.issuer}/.well-known/openid-configuration`, JSON.stringify(other))
+  hosts.answers.set(other.jwks_uri, jwks(own.jwk))
+  const claims = { iss: other.issuer, aud: 'hooks', exp: now() + 600 }
+  const headers = { Authorization: `Bearer ${token(own, claims)}` }
+  t.equal((await post(base, 'generic/by-other', '{}', headers)).status, 202)
+  t.match(hosts.asked.at(-1), { trusted: false }, 'another host has to be public')
+})
+
+const PLAID_KEYS = 'https://production.plaid.com/webhook_verification_key/get'
+
+await t.test('Plaid: a token with the hash of the body, by a key of its API', async (t) => {
+  const plaid = issuerKey('bfbd5111-8e33-4643-8ced-b2e642a72f3c', 'ec')
+  const secret = keepSecret('plaid', '5f0c6f1e9d3b2a0012345678:abcdef0123456789abcdef012345')
+  const [client_id, part] = secret.split(':')
+  hosts.answers.set(PLAID_KEYS, (sent) => {
+    const asked = JSON.parse(sent)
+    if (asked.client_id !== client_id || asked.secret !== part) return 400
+    if (asked.key_id !== plaid.kid) return 400
+    return JSON.stringify({ key: { ...plaid.jwk, alg: 'ES256', expired_at: null } })
+  })
+  await add('plaid', 'plaid', { secret })
+  const body = '{\n  "webhook_type": "ITEM", "webhook_code": "ERROR"\n}'
+  const claims = { iat: now(), request_body_sha256: sha256(body) }
+  const by = (text: string) => ({ 'Plaid-Verification': text })
+  const taken = await post(base, 'generic/plaid', body, by(token(plaid, claims)))
+  t.match(taken.json(), { trust_mode: 'signed', verified: true }, taken.text)
+  const [id = 0] = await eventIds(base)
+  const { facts, headers } = await shown(base, id)
+  t.match(facts, { Verification: 'ecdsa-p256 ok', 'Event type': 'ERROR' })
+  t.match(headers, { 'plaid-verification': '«redacted»' })
+  const to = { call: 'POST /webhooks/generic/plaid', body }
+  const cases: readonly object[] = [
+    { ...to, body: body.replace('ITEM', 'AUTH'), headers: by(token(plaid, claims)) },
+    { ...to, headers: by(token(plaid, { ...claims, iat: now() - 301 })) },
+    { ...to, headers: by(token(plaid, { ...claims, iat: undefined })) },
+    { ...to, headers: by(token(plaid, { ...claims, request_body_sha256: undefined })) },
+    { ...to, headers: by(token({ ...issuerKey('x', 'ec'), kid: plaid.kid }, claims)) },
+    { ...to, headers: by(token({ ...issuerKey('x'), kid: plaid.kid }, claims)) },
+    { ...to, headers: by(token(plaid, claims, { alg: 'none' })) },
+    to,
+  ]
+  await refuseAll(
+    t,
+    { service: 'hooks', base, state },
+    cases.map((call) => [call, 401, undefined, /signature is missing/] as Refusal),
+  )
+  const unknown = by(token(issuerKey('other', 'ec'), claims))
+  t.equal((await post(base, 'generic/plaid', body, unknown)).status, 503, 'its key is not known')
+  t.equal(hosts.countOf(PLAID_KEYS), 1, 'within a minute it is not asked for')
+})
+
+await t.test('keys are kept for an hour, and made-up ids do not keep them out', async (t) => {
+  const { clock, log, pass } = fakeClock()
+  const keys = keepFetchedKeys({ ...hosts, clock, log })
+  let [rounds, isDown] = [0, false]
+  const [found] = [{ key: issuerKey('k').key }]
+  const set = (name: string, more: readonly string[] = []) => ({
+    name,
+    source: 'generic:one',
+    async fetch() {
+      rounds++
+      if (isDown) return { problem: 'down' }
+      return new Map([name, ...more].map((id) => [id, found] as const))
+    },
+  })
+  const held = { message: /can't be had now/ }
+  await Promise.all([keys.find(set('a'), 'a'), keys.find(set('a'), 'a')])
+  t.equal(rounds, 1, 'two deliveries at once share one request')
+  t.equal(await keys.find(set('a'), 'x'), undefined, 'a set of this minute has no such key')
+  await t.rejects(keys.find(set('b'), 'b'), held, 'one new name a minute')
+  pass(60_000)
+  t.equal(await keys.find(set('a', ['x']), 'x'), found, 'an unknown id renews the set')
+  await t.rejects(keys.find(set('b'), 'b'), held)
+  t.equal(rounds, 2)
+  pass(60 * 60_000)
+  await t.rejects(keys.find({ ...set('c'), fetch: async () => ({ problem: 'x' }) }, 'c'), held)
+  t.equal(await keys.find(set('a'), 'a'), found, 'it is renewed all the same')
+  t.equal(rounds, 3)
+  pass(60 * 60_000)
+  isDown = true
+  await t.rejects(keys.find(set('a'), 'a'), held, 'a key of more than an hour is not used')
+  await t.rejects(keys.find(set('a'), 'a'), held)
+  t.equal(rounds, 4, 'and is asked for once a minute')
+})
+
+/** An issuer of its own on this machine, with its keys; gives its URL. */
+async function startIssuer(tls: { cert: Buffer | string; key: Buffer | string }, jwk: object) {
+  const documents = new Map<string, object>()
+  const server = createServer(tls, (incoming, response) => {
+    response.end(JSON.stringify(documents.get(incoming.url ?? '') ?? {}))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const issuer = `https://localhost:${(server.address() as AddressInfo).port}/realm`
+  const discovered = { issuer, jwks_uri: `${issuer}/keys` }
+  documents.set('/realm/.well-known/openid-configuration', discovered)
+  documents.set('/realm/keys', { keys: [jwk] })
+  return issuer
+}
+
+await t.test('an issuer of the operator, over TLS, checked by its authority', async (t) => {
+  const file = join(ROOT, 'test', 'fixtures', 'localhost.pem')
+  const pem = readFileSync(file)
+  const own = issuerKey('o1', 'ec')
+  const issuers = {
+    own: await startIssuer({ cert: pem, key: pem }, own.jwk),
+    stranger: await startIssuer(
+      { cert: certified.pem, key: certified.key.export({ type: 'pkcs8', format: 'pem' }) },
+      own.jwk,
+    ),
+  }
+  const hooks = await startHooksProcess(t, postgres, { NODE_EXTRA_CA_CERTS: file })
+  const statuses: number[] = []
+  for (const [name, issuer] of Object.entries(issuers)) {
+    const flags = ['--issuer', issuer, '--audience', 'hooks', '--subject', 'sender', '--enable']
+    const args = ['provider', 'add', name, '--scheme', 'openid', ...flags]
+    const added = await runCli(args, { env: hooks.env })
+    t.match(added, { code: 0, stdout: '' }, 'it has no secret')
+    const claims = { iss: issuer, aud: ['x', 'hooks'], sub: 'sender', exp: now() + 600 }
+    const headers = { Authorization: `Bearer ${token(own, claims)}` }
+    let status = 404
+    await until(async () => {
+      ;({ status } = await post(hooks.base, `generic/${name}`, '{}', headers))
+      return status !== 404
+    }, `the provider ${name} to be known`)
+    statuses.push(status)
+  }
+  t.same(statuses, [202, 503])
+})
+
+await t.test('what an operator has to say of a sender', async (t) => {
+  const page = async (scheme: string) => {
+    return (await request(`${base}/providers/new?scheme=${scheme}`)).text
+  }
+  t.match(
+    await page('google-pubsub'),
+    /name="audience"[^>]*required.*name="subject"[^>]*required/s,
+  )
+  t.match(await page('openid'), /name="issuer"/)
+  const sns = await page('aws-sns')
+  t.match(sns, /name="topics"/)
+  t.notMatch(sns, /name="secret"|name="audience"/)
+  const form = (fields: Fields) => ({
+    call: 'POST /providers',
+    body: new URLSearchParams({ name: 'bad', trust_mode: 'signed', ...fields }).toString(),
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+  })
+  const named = { audience: 'a', subject: 'b' }
+  await refuseAll(t, { service: 'hooks', base, state: async () => await page('token') }, [
+    [form({ scheme: 'google-pubsub', audience: 'a' }), 422, undefined, /subject is missing/],
+    [form({ scheme: 'openid', ...named }), 422, undefined, /issuer is missing/],
+    ...['http://a.example', 'https://u@a.example', 'https://a.example?x', 'a.example'].map(
+      (issuer): Refusal => [
+        form({ scheme: 'openid', issuer, ...named }),
+        422,
+        undefined,
+        /issuer/,
+      ],
+    ),
+    [form({ scheme: 'aws-sns', topics: 'a b <c>' }), 422, undefined, /topics must be/],
+    [form({ scheme: 'aws-sns', secret: 'long-enough' }), 422, undefined, /has no secret/],
+    [form({ scheme: 'paypal' }), 422, undefined, /sender makes the secret/],
+    [form({ scheme: 'plaid', secret: 'no-colon-here' }), 422, undefined, /CLIENT_ID:SECRET/],
+  ])
+  const flags = await runCli(['provider', 'add', 'x', '--scheme', 'github', '--topics', TOPIC])
+  t.match(flags, { code: 2, stderr: /topics is for the scheme aws-sns alone/ })
+  const rotated = await runCli(['provider', 'rotate', 'sns'], { env })
+  t.match(rotated, { code: 1, stderr: /no provider "generic:sns" with a token/ })
+})
