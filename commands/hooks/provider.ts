@@ -7,19 +7,7 @@ import {
   readInterval,
   type AlarmForm,
 } from '../../services/hooks/receive/alarms.ts'
-import {
-  createProvider,
-  enableProvider,
-  MAX_OVERLAP_S,
-  providerStatus,
-  readProviders,
-  removeProvider,
-  rotateSecret,
-  setAlarms,
-  setAnswers,
-  setTopics,
-  type Proof,
-} from '../../services/hooks/receive/providers.ts'
+import { createProvider, enableProvider, MAX_OVERLAP_S, providerStatus, readProviders, removeProvider, rotateSecret, setAlarms, setAnswers, setTopics, type Proof } from '../../services/hooks/receive/providers/providers.ts'
 import { isSignedProvider } from '../../services/hooks/receive/schemes/secrets.ts'
 import { readTopics } from '../../services/hooks/receive/schemes/form.ts'
 import type { AnswerChanges } from '../../services/hooks/receive/deliveries/answers.ts'

@@ -7,7 +7,7 @@ import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/o
 import { DeliveryList, RetryRequest } from '../../services/hooks/send/destinations/deliveries.ts'
 import { EventDetail } from '../../services/hooks/log/events/detail.ts'
 import { EventList } from '../../services/hooks/log/events/events.ts'
-import { ProviderStatus } from '../../services/hooks/receive/providers.ts'
+import { ProviderStatus } from '../../services/hooks/receive/providers/providers.ts'
 import { ReplayJob } from '../../services/hooks/send/replays/jobs.ts'
 import { Sent } from '../../services/hooks/send/replays/replays.ts'
 import { Health } from '../../services/hooks/log/status.ts'

@@ -33,7 +33,7 @@ import {
   unreadable,
 } from '../../services/hooks/log/events/detail.ts'
 import { outlineOf } from '../../services/hooks/log/events/outline.ts'
-import { receiverPath } from '../../services/hooks/receive/providers.ts'
+import { receiverPath } from '../../services/hooks/receive/providers/providers.ts'
 import { REDACTED } from '../../services/hooks/redact.ts'
 import { curlCommand, forwardCommand } from '../../services/hooks/send/replays/commands.ts'
 import { hasUnsignedType } from '../../services/hooks/receive/schemes/describe.ts'
@@ -88,7 +88,10 @@ export const eventEndpoints = [
     path: '/log/:id/confirm',
     params,
     async answer({ app, actor, params: { id } }) {
-      await confirmStored({ ...toolsOf(app, actor), ...app.hooks, actor }, id)
+      await confirmStored(
+        { ...toolsOf(app, actor), ...app.hooks, actor },
+        await findStored(app.hooks.db, id),
+      )
       const view = await eventView(app, id)
       return { ...view, location: `/log/${id}`, done: ['confirmed', 'the subscription'] }
     },

@@ -10,7 +10,7 @@ import {
   providerStatus,
   readProviders,
   receiverPath,
-} from '../../services/hooks/receive/providers.ts'
+} from '../../services/hooks/receive/providers/providers.ts'
 import { senderInfo } from '../../services/hooks/receive/schemes/describe.ts'
 import { unguessableName } from '../../services/hooks/receive/schemes/keys.ts'
 import { senderOf } from '../../services/hooks/receive/schemes/recognise.ts'

@@ -7,7 +7,7 @@ import { html } from '../../kernel/html.ts'
 import { withDefault } from '../../kernel/validate.ts'
 import { listDestinations } from '../../services/hooks/send/destinations/destinations.ts'
 import { findEventStart } from '../../services/hooks/log/events/detail.ts'
-import { readProviders } from '../../services/hooks/receive/providers.ts'
+import { readProviders } from '../../services/hooks/receive/providers/providers.ts'
 import { listSearches } from '../../services/hooks/log/searches.ts'
 import { page, type HooksRoutes } from './kit.ts'
 

@@ -5,7 +5,7 @@ import { serverQueries } from '../../db/server.ts'
 import { repeat, reportsTo, type Repeat } from '../../kernel/repeat.ts'
 import { formatDuration } from '../../kernel/time.ts'
 import { reconcileNotices, type Firing } from '../notices/notices.ts'
-import { readProviders } from './receive/providers.ts'
+import { readProviders } from './receive/providers/providers.ts'
 import type { HooksParts } from './registry.ts'
 import { alarmsOf, type AlarmKind } from './receive/alarms.ts'
 

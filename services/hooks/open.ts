@@ -11,7 +11,7 @@ import { startRecoveries, type RecoveryOptions } from './receive/recoveries/sche
 import { startReplayPlanning } from './send/replays/planning.ts'
 import type { ReplayParts } from './send/replays/replays.ts'
 import { openRejections } from './receive/rejections.ts'
-import { createSecretUses } from './receive/providers.ts'
+import { createSecretUses } from './receive/providers/secret-uses.ts'
 import { startRetention } from './settings.ts'
 import { keepFetchedKeys } from './receive/schemes/fetched-keys.ts'
 import type { SigningSecrets } from './receive/schemes/secrets.ts'

@@ -115,7 +115,7 @@ t.test('each guard names code of the product and a test', async (t) => {
       const [guard, stops, code = '', test = ''] = row.slice(2, -2).split(' | ')
       t.ok(guard && stops, row)
       t.notMatch(code, /`test\//, `${guard}: code`)
-      t.match(code, /`[a-z]+\/[\w./-]+`/, `${guard}: code`)
+      t.match(code, /`(?:[a-z]+\/)?[\w./-]+\.\w+`|`[a-z]+\/[\w./-]+`/, `${guard}: code`)
       t.match(test, /^(`test\/[\w./-]+\.test\.ts`(, )?)+$/, `${guard}: test`)
     }
   }

@@ -5,7 +5,7 @@ import { databaseAnswers } from '../../../db/server.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { alarmsOf, openAlarms, type AlarmKind, type ProviderAlarm } from '../receive/alarms.ts'
-import { readProviders } from '../receive/providers.ts'
+import { readProviders } from '../receive/providers/providers.ts'
 import type { HooksParts, Registry } from '../registry.ts'
 import { mayDeliver, secretStatus, type SigningSecrets } from '../receive/schemes/secrets.ts'
 

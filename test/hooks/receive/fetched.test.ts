@@ -206,7 +206,7 @@ await t.test('a subscription is confirmed by hand, or by itself for a named topi
   const [without = 0] = (await eventIds(base)).slice(1)
   await refuseAll(t, { service: 'hooks', base, state: () => cardOf(base, 'generic:news') }, [
     [`POST /log/${without}/confirm`, 404, undefined, /asks for a confirmation/],
-    ['POST /log/999999/confirm', 404, undefined, /asks for a confirmation/],
+    ['POST /log/999999/confirm', 404, undefined, /no event under this id/],
   ])
   const confirmed = await postForm(base, `/log/${id}/confirm`, {}, { 'HX-Request': 'true' })
   t.match(confirmed, { status: 200, headers: { 'gatehouse-done': /Confirmed/ } })

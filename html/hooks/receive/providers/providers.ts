@@ -1,6 +1,6 @@
 import { html, type Html } from '../../../../kernel/html.ts'
 import type { Page } from '../../../../kernel/http/view.ts'
-import type { MadeProvider } from '../../../../services/hooks/receive/providers.ts'
+import type { MadeProvider } from '../../../../services/hooks/receive/providers/providers.ts'
 import type { SenderInfo } from '../../../../services/hooks/receive/schemes/describe.ts'
 import type { Scheme } from '../../../../services/hooks/receive/schemes/scheme.ts'
 import { rowFilter } from '../../../form.ts'

@@ -3,7 +3,7 @@ import type { RejectionCount } from '../../../../db/hooks/receive/rejections.ts'
 import type { FormState } from '../../../../kernel/http/view.ts'
 import type { AlarmKind } from '../../../../services/hooks/receive/alarms.ts'
 import type { ProviderRecovery } from '../../../../services/hooks/receive/recoveries/recoveries.ts'
-import type { ProviderStatus } from '../../../../services/hooks/receive/providers.ts'
+import type { ProviderStatus } from '../../../../services/hooks/receive/providers/providers.ts'
 import type { Option } from '../../../form.ts'
 
 /** One provider as its row on `/providers` shows it. */

@@ -12,14 +12,13 @@ import {
 import type { Operation } from '../../../../kernel/openapi.ts'
 import {
   overloaded,
-  rejected,
-  rejectedPath,
   startGeneric,
   startSigned,
   type DeliveryHead,
   type Receiver,
   type Receiving,
 } from '../../../../services/hooks/receive/deliveries/deliveries.ts'
+import { rejected, rejectedPath } from '../../../../services/hooks/receive/deliveries/rejected.ts'
 import type { PlainAnswer } from '../../../../services/hooks/receive/schemes/handshakes.ts'
 import { schemeOf } from '../../../../services/hooks/receive/schemes/schemes.ts'
 import { mayDeliver } from '../../../../services/hooks/receive/schemes/secrets.ts'

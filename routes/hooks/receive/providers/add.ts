@@ -23,7 +23,7 @@ import {
   receiverPath,
   verifyProvider,
   type Proof,
-} from '../../../../services/hooks/receive/providers.ts'
+} from '../../../../services/hooks/receive/providers/providers.ts'
 import {
   senderGroups,
   type SenderInfo,

@@ -29,7 +29,7 @@ import {
   rotateSecret,
   setAlarms,
   setAnswers,
-} from '../../../../services/hooks/receive/providers.ts'
+} from '../../../../services/hooks/receive/providers/providers.ts'
 import { reader } from '../../access.ts'
 import { api, form, page, Switch, type HooksRoutes } from '../../kit.ts'
 import { secret } from './add.ts'

@@ -13,7 +13,7 @@ import {
   receiverPath,
   type MadeProvider,
   type ProviderTools,
-} from '../../../../services/hooks/receive/providers.ts'
+} from '../../../../services/hooks/receive/providers/providers.ts'
 import { recoveriesOf } from '../../../../services/hooks/receive/recoveries/recoveries.ts'
 import { schemeNote, senderInfo } from '../../../../services/hooks/receive/schemes/describe.ts'
 import { presetNamed, schemeOf } from '../../../../services/hooks/receive/schemes/schemes.ts'

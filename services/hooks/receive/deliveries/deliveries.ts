@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { SavedEvent } from '../../../../db/hooks/receive/deliveries.ts'
 import type { Provider, SecretName } from '../../../../db/hooks/receive/providers.ts'
-import { UNKNOWN_PROVIDER } from '../../../../db/hooks/receive/rejections.ts'
 import {
   badRequest,
   Fault,
@@ -15,11 +14,12 @@ import { allowOf, takesMethod, toAnswer } from './answers.ts'
 import { contentOf, storedReading, type BodyReader, type ReadBody } from './body.ts'
 import { cleanText, fieldsAt, idOfBytes, type Content } from './fields.ts'
 import type { Ingest } from './ingest.ts'
+import { rejected, rejectedPath } from './rejected.ts'
 import { isLoop } from '../installation.ts'
-import type { SecretUses } from '../providers.ts'
+import type { SecretUses } from '../providers/secret-uses.ts'
 import type { Registry } from '../../registry.ts'
 import type { Rejections } from '../rejections.ts'
-import { redactUnknownPath, redactUrlTokens, storedHeaders, storedQuery } from '../../redact.ts'
+import { redactUrlTokens, storedHeaders, storedQuery } from '../../redact.ts'
 import { answerUnsigned, answerVerified, type PlainAnswer } from '../schemes/handshakes.ts'
 import { verifyFetched } from '../schemes/fetched.ts'
 import type { FetchedKeys } from '../schemes/fetched-keys.ts'
@@ -73,9 +73,6 @@ export interface Receiving {
 export type Received =
   | { kind: 'acknowledged'; saved: SavedEvent; status: 200 | 202 | 204 }
   | { kind: 'answered'; answer: PlainAnswer }
-
-/** What is kept of a delivery that leads to no provider. */
-type RejectedPath = Pick<DeliveryHead, 'method' | 'path' | 'client' | 'receivedAt'>
 
 /** What receives deliveries. */
 export interface Receiver {
@@ -277,36 +274,6 @@ function noteSecret(
   secret: SecretName | null,
 ): void {
   if (secret !== null) secretUses.record({ provider, secret, at, rotated_at })
-}
-
-/** Counts a rejected delivery (401, 403, 413) and gives the fault to be thrown. */
-export function rejected(
-  { rejections }: Receiver,
-  { provider, client, receivedAt: at }: DeliveryHead,
-  fault: Fault,
-  reason: string,
-  wrongSecret = false,
-): Fault {
-  const { status } = fault
-  if (status === 401 || status === 403 || status === 413) {
-    rejections.record({ provider, status, client, reason, at, wrongSecret })
-  }
-  return fault
-}
-
-/**
- * Counts a delivery to a path without a provider (404), so that a mistyped address can be found.
- * Returns the fault to throw.
- */
-export function rejectedPath(
-  { rejections }: Pick<Receiver, 'rejections'>,
-  { method, path, client, receivedAt: at }: RejectedPath,
-  fault: Fault,
-  why = 'unknown path',
-): Fault {
-  const reason = `${why}: ${method} ${redactUnknownPath(path)}`
-  rejections.record({ provider: UNKNOWN_PROVIDER, status: 404, client, reason, at })
-  return fault
 }
 
 /** By which secret a delivery was accepted, or why it is rejected. */

@@ -1,10 +1,9 @@
-import { eventQueries } from '../../../../db/hooks/log/events.ts'
 import type { Provider } from '../../../../db/hooks/receive/providers.ts'
 import { Fault, notFound } from '../../../../kernel/fault.ts'
 import { parseObject, type JsonObject } from '../../../../kernel/json.ts'
 import type { Log } from '../../../../kernel/log.ts'
 import type { Outbound } from '../../../../kernel/net/outbound.ts'
-import { setTopics, type ProviderTools } from '../providers.ts'
+import { setTopics, type ProviderTools } from '../providers/providers.ts'
 import { confirmationIn, type Confirmation } from '../schemes/fetched.ts'
 import { MAX_TOPICS } from '../schemes/form.ts'
 import type { Scheme } from '../schemes/scheme.ts'
@@ -69,6 +68,14 @@ export function confirmationOf(
   return confirmationIn(scheme, parseObject(event.payload) ?? {})
 }
 
+/** An event as it is stored. */
+interface StoredMessage {
+  id: number
+  provider: string
+  verified: boolean
+  payload: Buffer
+}
+
 interface ConfirmTools extends ProviderTools {
   registry: { provider: (name: string) => Provider | undefined; refresh: () => Promise<void> }
   subscriptions: Subscriptions
@@ -81,10 +88,12 @@ const TOO_MANY = `The provider has ${MAX_TOPICS} topics, which is the most; add 
  * events may come before the sender has answered. Throws 404 for an event that asks for nothing,
  * and 502 where the sender does not confirm.
  */
-export async function confirmStored(tools: ConfirmTools, id: number): Promise<Confirmation> {
-  const event = await eventQueries.findEvent(tools.db, { id })
-  const row = event && tools.registry.provider(event.provider)
-  const asked = event && confirmationOf(row, { ...event, payload: event.payload.toString('utf8') })
+export async function confirmStored(
+  tools: ConfirmTools,
+  { id, provider, verified, payload }: StoredMessage,
+): Promise<Confirmation> {
+  const row = tools.registry.provider(provider)
+  const asked = confirmationOf(row, { verified, payload: payload.toString('utf8') })
   if (row === undefined || asked === undefined) {
     throw notFound(`There is no event ${id} that asks for a confirmation.`)
   }

@@ -1,5 +1,5 @@
 import { notFound } from '../../../../kernel/fault.ts'
-import { receiverPath } from '../providers.ts'
+import { receiverPath } from '../providers/providers.ts'
 
 /** Where senders reach us: the public address, and the enabled providers behind it. */
 export interface Receivers {

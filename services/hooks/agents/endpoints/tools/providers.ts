@@ -7,7 +7,7 @@ import {
   providerStatus,
   readProviders,
   RECENT_HOURS,
-} from '../../../receive/providers.ts'
+} from '../../../receive/providers/providers.ts'
 import { MAX_STATS_HOURS, statsOf } from '../../../log/stats.ts'
 import { ProviderHealth, providerHealth } from '../../../log/status.ts'
 import { ProviderName } from './arguments.ts'

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Executor } from '../../../db/client.ts'
+import type { Executor } from '../../../../db/client.ts'
 import {
   ActiveProvider,
   DeliveryMethod,
@@ -7,19 +7,16 @@ import {
   type Provider,
   TrustMode,
   type SchemeChanges,
-  type SecretUse,
-} from '../../../db/hooks/receive/providers.ts'
-import { nullable } from '../../../db/sql-file.ts'
-import { Fault, notFound } from '../../../kernel/fault.ts'
-import { repeat, reportsTo } from '../../../kernel/repeat.ts'
-import { hashToken, type RandomBytes } from '../../../kernel/tokens.ts'
-import { makeChange, type ChangeNote, type ChangeTools } from '../../audit.ts'
-import { rejectedSince, type AlarmForm } from './alarms.ts'
-import { checkMethods, type AnswerChanges } from './deliveries/answers.ts'
-import type { HooksParts } from '../registry.ts'
-import { secretForm } from './schemes/describe.ts'
-import { isSecretText, keyOf, makeSigningSecret, makeToken } from './schemes/keys.ts'
-import { schemeNamed, schemeOf } from './schemes/schemes.ts'
+} from '../../../../db/hooks/receive/providers.ts'
+import { nullable } from '../../../../db/sql-file.ts'
+import { Fault, notFound } from '../../../../kernel/fault.ts'
+import { hashToken, type RandomBytes } from '../../../../kernel/tokens.ts'
+import { makeChange, type ChangeNote, type ChangeTools } from '../../../audit.ts'
+import { rejectedSince, type AlarmForm } from '../alarms.ts'
+import { checkMethods, type AnswerChanges } from '../deliveries/answers.ts'
+import { secretForm } from '../schemes/describe.ts'
+import { isSecretText, keyOf, makeSigningSecret, makeToken } from '../schemes/keys.ts'
+import { schemeNamed, schemeOf } from '../schemes/schemes.ts'
 import {
   isGenericName,
   isSignedProvider,
@@ -29,7 +26,7 @@ import {
   secretVariable,
   type SignedProvider,
   type SigningSecrets,
-} from './schemes/secrets.ts'
+} from '../schemes/secrets.ts'
 
 /** What counts as recent: on the pages, in the stream's status and in the API alike. */
 export const RECENT_HOURS = 24
@@ -393,34 +390,3 @@ function rotatedSince(name: string): Fault {
 const NO_KEY =
   'Signing secrets are stored encrypted: set GATEHOUSE_SECRET_KEY, ' +
   'as openssl rand -base64 32 prints one, and start again.'
-
-/** Records which secret each provider's deliveries are sent with; no delivery waits for it. */
-export interface SecretUses {
-  record(use: SecretUse): void
-  close(): Promise<void>
-}
-
-const FLUSH_MS = 1_000
-
-export function createSecretUses({ db, clock, log }: HooksParts): SecretUses {
-  const latest = new Map<string, SecretUse>()
-
-  /** What can't be saved stays in `latest`: the next run tries again. */
-  async function write(): Promise<void> {
-    const uses = [...latest.values()]
-    if (uses.length === 0) return
-    await q.saveSecretUses(db, { uses })
-    for (const use of uses) if (latest.get(use.provider) === use) latest.delete(use.provider)
-  }
-
-  const reports = reportsTo(log, 'uses of secrets not saved', 'uses of secrets are saved again')
-  const flushes = repeat(clock, FLUSH_MS, 'uses of secrets', write, reports)
-
-  return {
-    record: (use) => void latest.set(use.provider, use),
-    async close() {
-      await flushes.now()
-      await flushes.stop()
-    },
-  }
-}

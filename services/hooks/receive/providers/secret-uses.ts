@@ -1,0 +1,34 @@
+import { providerQueries as q, type SecretUse } from '../../../../db/hooks/receive/providers.ts'
+import { repeat, reportsTo } from '../../../../kernel/repeat.ts'
+import type { HooksParts } from '../../registry.ts'
+
+/** Records which secret each provider's deliveries are sent with; no delivery waits for it. */
+export interface SecretUses {
+  record(use: SecretUse): void
+  close(): Promise<void>
+}
+
+const FLUSH_MS = 1_000
+
+export function createSecretUses({ db, clock, log }: HooksParts): SecretUses {
+  const latest = new Map<string, SecretUse>()
+
+  /** What can't be saved stays in `latest`: the next run tries again. */
+  async function write(): Promise<void> {
+    const uses = [...latest.values()]
+    if (uses.length === 0) return
+    await q.saveSecretUses(db, { uses })
+    for (const use of uses) if (latest.get(use.provider) === use) latest.delete(use.provider)
+  }
+
+  const reports = reportsTo(log, 'uses of secrets not saved', 'uses of secrets are saved again')
+  const flushes = repeat(clock, FLUSH_MS, 'uses of secrets', write, reports)
+
+  return {
+    record: (use) => void latest.set(use.provider, use),
+    async close() {
+      await flushes.now()
+      await flushes.stop()
+    },
+  }
+}
