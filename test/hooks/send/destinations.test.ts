@@ -400,12 +400,12 @@ await t.test('the key of a delivery is that of its event and this installation',
   t.equal(keys()[1], keys()[0], 'a repeat has the key of its first try')
   // As if a backup had been restored, whose next event gets an id that was used before.
   const owe = `insert into hooks.destination_deliveries (destination, event_id, next_at)
-               values ('keys', $1, now())`
+               values ('keys', $1, now()) on conflict do nothing`
   const time = `update hooks.events set received_at = '2026-01-02' where id = $1`
   await postgres.query(env, time, [id])
   await postgres.query(env, owe, [id])
   await untilListed(env, 'keys', { delivered: 2 })
-  // An event with the same id and time in another installation.
+  // An event with the same id and time in another installation, which may have planned it by itself.
   const insert = `insert into hooks.events (id, provider, trust, headers, payload, received_at)
                   overriding system value values ($1, 'generic:lan', 3, '[]', '{}', '2026-01-02')`
   await postgres.query(elsewhere.env, insert, [id])
@@ -637,9 +637,13 @@ await t.test('receivers that hang leave others their share', async (t) => {
   for (let n = 0; n < 8; n++) await post(own.base, 'generic/lan', body)
   await until(() => got('hung').length >= 40 * 4, 'each to use its share')
   await untilListed(own.env, 'healthy', { delivered: 8, waiting: 0 })
-  const claimed = `select count(*)::int as rows from hooks.destination_deliveries
-                    where claimed_until is not null and destination like 'hung-%'`
-  t.same(await postgres.query(own.env, claimed), [{ rows: 160 }], 'each its share, no more')
+  // A slow machine may take longer than the time-outs: then the next ones are claimed.
+  const claimed = `select max(rows)::int as most
+                     from (select count(*) as rows from hooks.destination_deliveries
+                            where claimed_until > now() and destination like 'hung-%'
+                            group by destination) own`
+  const [row] = await postgres.query(own.env, claimed)
+  t.ok(Number(row?.['most']) <= 4, 'each its share, no more')
 })
 
 await t.test('/destinations/new is the form, unless a destination has that name', async (t) => {
