@@ -90,7 +90,8 @@ export function translate(name: string, error: unknown): unknown {
   return new QueryError(message, code, constraint, error)
 }
 
-function describeError(error: Error): string {
+/** The message of a driver's error, with what helps where that is known. */
+export function describeError(error: unknown): string {
   const message = messageOf(error)
   if (!REFUSED_SETTING.test(message)) return message
   return `${message} (PgBouncer needs ignore_startup_parameters, see docs/cluster.md)`

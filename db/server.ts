@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { Unavailable } from '../kernel/fault.ts'
 import { messageOf } from '../kernel/log.ts'
 import type { Database, Executor } from './client.ts'
-import { QueryError } from './errors.ts'
+import { describeError, QueryError } from './errors.ts'
 import { Timestamp, allQueries, one, sqlFile } from './sql-file.ts'
 
 const Facts = Type.Object({
@@ -62,7 +62,7 @@ export async function readFacts(db: Database): Promise<ServerFacts> {
     return await serverQueries.readServerFacts(db, {})
   } catch (error) {
     const cause = error instanceof Error ? (error.cause ?? error) : error
-    const why = messageOf(cause)
+    const why = describeError(cause)
     if (error instanceof Unavailable) {
       const ways = 'start it, or correct DATABASE_URL'
       throw new Unavailable(`the database can't be reached (${why}): ${ways}`, { cause })

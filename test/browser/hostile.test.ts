@@ -162,8 +162,8 @@ await t.test('links: what somebody typed is text and nothing else', async (t: Te
   for (const [at, text] of TEXTS.entries()) {
     await t.test(text.slice(0, 40), async (t) => {
       // Two braces would be a place of another program.
-      const query = text.replaceAll(/[\s\u200f]/g, '+').replaceAll('{{', '{%7B')
-      const url = `https://evil.test/?${query}`
+      const encoded = text.replaceAll(/[\s\u200f]/g, '+').replaceAll('{{', '{%7B')
+      const url = `https://evil.test/?${encoded}`
       const fields = { title: text, description: text, url, tags: ['x'] }
       const link = await makeLink(ann, `evil-${at}`, fields)
       await ann.api('POST', `/links/${link.id}/owners`, { email: sly.email })

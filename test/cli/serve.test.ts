@@ -99,7 +99,7 @@ t.test('compiled modules are kept where no other user can write', async (t) => {
   const home = await temporaryFolder(t, 'home')
   const program = join(ROOT, 'gatehouse.js')
   async function kept(cache: string): Promise<number> {
-    const env = { HOME: home, XDG_CACHE_HOME: join(home, cache) }
+    const env = { HOME: home, XDG_CACHE_HOME: join(home, cache), NODE_COMPILE_CACHE: '' }
     const options = { program: [process.execPath, program], env }
     t.match(await runCliProcess(['version'], options), { code: 0, stdout: /^\d/, stderr: '' })
     return readdirSync(join(home, cache, 'gatehouse')).length
@@ -152,7 +152,10 @@ t.test('an address that can’t be served is one line and code 1', async (t) => 
   const none = { DATABASE_URL: '', GATEHOUSE_DATA_DIR: '/dev/null/data' }
   const state = async () => (await runCli(['provider', 'list'], { env })).stdout
   await refuseCommands(t, { env, state }, [
-    at(new RegExp(`^gatehouse: .*in use.*${port}`), { OPS_ADDR: `127.0.0.1:${port}` }),
+    at(
+      new RegExp(`^gatehouse: OPS_ADDR: another program listens on 127.0.0.1:${port} .* stop it`),
+      { OPS_ADDR: `127.0.0.1:${port}` },
+    ),
     at(beyond, { HOOKS_ADDR: '0.0.0.0:0' }),
     at(beyond, { HOOKS_ADDR: '[::]:0' }),
     at(/^gatehouse: No socket named "web" was passed/, { HOOKS_ADDR: 'fd:web' }),
@@ -176,7 +179,11 @@ t.test('a unix socket serves like a port', async (t) => {
   t.equal(await ask('/'), 200, 'it counts as loopback')
   t.equal(await ask('/', { Host: 'elsewhere.example' }), 403)
   await refuseCommands(t, { env, state: () => ask('/healthz') }, [
-    [['serve', 'hooks'], 1, /^gatehouse: .*in use.*hooks\.sock/],
+    [
+      ['serve', 'hooks'],
+      1,
+      /^gatehouse: HOOKS_ADDR: a running gatehouse .* listens on unix:.*hooks\.sock/,
+    ],
   ])
   t.equal(await ask('/healthz'), 200, 'a live one is not')
 })

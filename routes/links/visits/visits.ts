@@ -77,6 +77,8 @@ export function resolverRoute(app: LinksRoutes): Route {
 
 /** Whether no link can have this path: the root, the pages' prefix and the reserved slugs. */
 export function isReservedPath(path: string) {
+  // `OPTIONS *`, and addresses of another scheme.
+  if (!path.startsWith('/')) return true
   const [first = ''] = path.replace(/^\/+/, '').split('/', 1)
   return first === '' || first === '-' || RESERVED_SLUGS.has(first)
 }

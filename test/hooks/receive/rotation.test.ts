@@ -99,7 +99,7 @@ async function overlap(
   t.equal(await send(base, name, fresh), 202, 'the new one goes on')
   await untilMatched(base, provider, /^the current one/)
   t.equal((await cardOf(base, provider))['Previous until'], undefined)
-  await untilRefused(base, provider, /^matches a retired (secret|token)$/)
+  await untilRefused(base, provider, /^matches a retired (secret$|token, in )/)
 }
 
 await t.test('rotation', async (t: Test) => {

@@ -422,6 +422,14 @@ await t.test('the key of a delivery is that of its event and this installation',
   await destination(env, 'remove', 'keys')
 })
 
+await t.test('/destinations/new is the form, unless a destination has that name', async (t) => {
+  const pageOf = async () => (await request(`${base}/destinations/new`)).text
+  t.match(await pageOf(), /<title>Add a destination/)
+  await add('new', '--event-type', 'never')
+  t.match(await pageOf(), /<title>new/)
+  await destination(env, 'remove', 'new')
+})
+
 await t.test('a delivery that comes back is stored once', async (t) => {
   await addProvider(base, 'back', { open: true })
   await addDestination(env, 'loop', `${base}/webhooks/generic/back`)
@@ -644,12 +652,4 @@ await t.test('receivers that hang leave others their share', async (t) => {
                             group by destination) own`
   const [row] = await postgres.query(own.env, claimed)
   t.ok(Number(row?.['most']) <= 4, 'each its share, no more')
-})
-
-await t.test('/destinations/new is the form, unless a destination has that name', async (t) => {
-  const pageOf = async () => (await request(`${base}/destinations/new`)).text
-  t.match(await pageOf(), /<title>Add a destination/)
-  await add('new', '--event-type', 'never')
-  t.match(await pageOf(), /<title>new/)
-  await destination(env, 'remove', 'new')
 })

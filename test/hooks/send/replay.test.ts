@@ -501,7 +501,12 @@ await t.test('what is refused sends nothing, and is not recorded', async (t: Tes
     [many({ target_url: 'http://10.0.0.1' }), 422, undefined, /not on the/],
     [many({ since: '24h' }), 422, undefined, /since must be/],
     // The time that a search takes shows whether a text is in a payload.
-    ['GET /replays/new?text=secret', 403, undefined, /another site may not search/],
+    [
+      { call: 'GET /replays/new?text=secret', headers: { 'user-agent': 'Mozilla/5.0' } },
+      403,
+      undefined,
+      /another site may not search/,
+    ],
     ['GET /replays/new?json=x', 400, undefined, /json must be/],
     ['GET /replays/none', 404],
     [form('/replays/none/cancel', {}), 404],
